@@ -1,0 +1,43 @@
+"""Every error that hyperslab raises on purpose.
+
+HyperslabError                 a message for a person: what happened, where, what to do
+├── UsageError                 the request is wrong; change it (exit status 2)
+│   ├── StudyError             a study file that does not say a valid experiment
+│   ├── Refused                a format cannot do what is asked, with the reason
+│   └── MissingLibrary         a format's library is not installed, with how to install it
+└── RunError                   the request was right but running it failed (exit status 1)
+    ├── TrialFailed            one trial failed; the run goes on without it
+    └── NoSpace                the disk filled up; finished trials are kept
+"""
+
+
+class HyperslabError(Exception):
+    """A message for a person: what happened, where, and what to do."""
+
+
+class UsageError(HyperslabError):
+    """The request is wrong; change it."""
+
+
+class StudyError(UsageError):
+    """A study file that does not say a valid experiment."""
+
+
+class Refused(UsageError):
+    """A format cannot do what is asked, with the reason."""
+
+
+class MissingLibrary(UsageError):
+    """A format's library is not installed; the message says how to install it."""
+
+
+class RunError(HyperslabError):
+    """The request was right, but running it failed."""
+
+
+class TrialFailed(RunError):
+    """One trial failed; the run goes on without it."""
+
+
+class NoSpace(RunError):
+    """The disk filled up in mid-run; finished trials are kept."""

@@ -1,0 +1,58 @@
+"""The formats that hyperslab can write, read and compare: one file each, one line each in `FORMATS`."""
+
+from __future__ import annotations
+
+import importlib
+from collections.abc import Mapping
+from typing import Any
+
+from hyperslab.errors import MissingLibrary, UsageError
+from hyperslab.formats.contract import Format, Library
+
+# name -> where its class lives; imported only when asked for, so that a missing library harms nobody
+FORMATS: dict[str, str] = {
+    "null": "hyperslab.formats.null:Null",
+    "raw": "hyperslab.formats.raw:Raw",
+    "npy": "hyperslab.formats.npy:Npy",
+    "csv": "hyperslab.formats.csv:Csv",
+    "hdf5": "hyperslab.formats.hdf5:Hdf5",
+    "hdf5-compound": "hyperslab.formats.hdf5_compound:Hdf5Compound",
+    "netcdf4": "hyperslab.formats.netcdf4:NetCDF4",
+    "netcdf3": "hyperslab.formats.netcdf3:NetCDF3",
+    "zarr2": "hyperslab.formats.zarr2:Zarr2",
+    "zarr3": "hyperslab.formats.zarr3:Zarr3",
+    "zarr3-sharded": "hyperslab.formats.zarr3_sharded:Zarr3Sharded",
+    "zarrs": "hyperslab.formats.zarrs:Zarrs",
+    "tensorstore": "hyperslab.formats.tensorstore:TensorStore",
+    "fits": "hyperslab.formats.fits:Fits",
+    "hdf4": "hyperslab.formats.hdf4:Hdf4",
+    "pdb": "hyperslab.formats.pdb:Pdb",
+    "blosc2": "hyperslab.formats.blosc2:Blosc2",
+    "tiledb": "hyperslab.formats.tiledb:TileDB",
+}
+
+
+def format_class(name: str) -> type[Format]:
+    """The class behind a name of the table; raises UsageError with the known names."""
+    if name not in FORMATS:
+        raise UsageError(f"unknown format {name!r}; the known ones are {', '.join(FORMATS)}")
+    module, _, attribute = FORMATS[name].partition(":")
+    found: type[Format] = getattr(importlib.import_module(module), attribute)
+    return found
+
+
+def make_format(name: str, options: Mapping[str, Any] | None = None) -> Format:
+    """A format ready for use; raises UsageError for an option that it does not have."""
+    known = format_class(name)
+    try:
+        return known(**(options or {}))
+    except TypeError as error:
+        raise UsageError(f"format {name}: {error}; see `hyperslab formats {name}`") from error
+
+
+def availability(name: str) -> Library | MissingLibrary:
+    """The installed library of a format, or why it cannot be used and how to install it."""
+    try:
+        return format_class(name).library()
+    except MissingLibrary as missing:
+        return missing
