@@ -93,6 +93,7 @@ class Capabilities:
     overwrite: bool = True  # rewrites part of an existing array in place
     append: bool = False  # grows axis 0 of an existing array
     compound: bool = False  # structured dtypes
+    field_write: bool = False  # writes one field of a compound array, leaving the others alone
     many_arrays: bool = True  # several arrays in one file; if not, one file per array in a directory
     threads: bool = False  # the library decodes or fetches with threads of its own
     byte_order: Literal["native", "big", "either", "text"] = "native"
@@ -165,6 +166,7 @@ class Need:
     overwrite: bool = False
     append: bool = False
     compound: bool = False
+    field_write: bool = False
 
 
 @dataclass(frozen=True)
@@ -220,6 +222,7 @@ _NEED_REASONS = {
     "overwrite": "cannot rewrite part of an array in place",
     "append": "cannot append",
     "compound": "has no compound types",
+    "field_write": "cannot write one field and leave the others alone",
 }
 
 

@@ -1,0 +1,203 @@
+"""The nouns of a run: Cell (what is measured), Phases (the boundaries of the timers), Trial (one measurement)."""
+
+from __future__ import annotations
+
+from dataclasses import asdict, dataclass, fields
+from typing import Any, Literal
+
+from hyperslab.bench.study import Cache, Operation
+
+Method = Literal["fair", "published"]
+
+# The boundaries of every timer, in the order in which they run. The report prints this table.
+BOUNDARIES: dict[str, str] = {
+    "create_file": "make the empty file, store or directory",
+    "create_array": "define each array: name, shape, dtype, layout",
+    "write": "hand the elements to the library, every array; whatever it does at once is inside",
+    "flush": "ask the library to hand its buffers to the operating system",
+    "close": "close arrays and file; what the library deferred happens here",
+    "fsync": "fsync of every file and directory made (syncfs where they are more than 64): data are on the device",
+    "open_file": "open the file, with all the parsing that the library does",
+    "open_array": "open each array by name",
+    "read": "read each selection into memory as native-endian elements; conversion of byte order is inside",
+    "append": "grow axis 0 and hand over the new elements",
+}
+CREATE = ("create_file", "create_array")
+WRITE = ("write", "append", "flush", "close", "fsync")
+OPEN = ("open_file", "open_array")
+# What people compare: sums of phases, each defined here and nowhere else.
+METRICS: dict[str, tuple[str, ...]] = {
+    **{phase: (phase,) for phase in BOUNDARIES},
+    "create_total": CREATE,
+    "write_durable": WRITE,  # until the data are on the device
+    "write_total": CREATE + WRITE,
+    "open_total": OPEN,
+    "read_total": (*OPEN, "read", "close"),
+}
+
+
+@dataclass(frozen=True)
+class Phases:
+    """Seconds of each phase; None where the phase is not part of the operation."""
+
+    create_file: float | None = None
+    create_array: float | None = None
+    write: float | None = None
+    flush: float | None = None
+    close: float | None = None
+    fsync: float | None = None
+    open_file: float | None = None
+    open_array: float | None = None
+    read: float | None = None
+    append: float | None = None
+
+    def metric(self, name: str) -> float | None:
+        """A metric's seconds; None unless one of its phases was timed."""
+        timed = [value for phase in METRICS[name] if (value := getattr(self, phase)) is not None]
+        return sum(timed) if timed else None
+
+
+@dataclass(frozen=True)
+class Cell:
+    """What is measured: one point of a study. Trials of a cell differ in nothing but time."""
+
+    case: str
+    method: Method
+    conditions: str
+    format: str
+    operation: Operation
+    shape: tuple[int, ...]
+    count: int
+    cache: Cache
+    processes: int = 1
+
+    @property
+    def key(self) -> str:
+        """Identifies the cell within a run, across interruptions."""
+        shape = "x".join(map(str, self.shape))
+        parts = (self.case, self.method, self.conditions, self.format, self.operation.label, shape)
+        return "|".join([*parts, str(self.count), self.cache, str(self.processes)])
+
+
+@dataclass(frozen=True)
+class Trial:
+    """One timed repetition with its proof. One row of trials.parquet; unknown is None."""
+
+    case: str
+    method: str
+    conditions: str
+    format: str
+    operation: str
+    shape: str  # as 1024x1024
+    dtype: str
+    count: int  # arrays in the file
+    cache: str
+    processes: int
+    trial: int  # 0, 1, …; -1 is the warm-up, which no statistic uses
+    status: Literal["ok", "rejected", "refused", "failed"]
+    reason: str | None = None
+    position: int | None = None  # in the order in which the run executed its trials
+    started_at: str | None = None
+    layout: str | None = None  # what the library really chose
+    create_file_seconds: float | None = None
+    create_array_seconds: float | None = None
+    write_seconds: float | None = None
+    flush_seconds: float | None = None
+    close_seconds: float | None = None
+    fsync_seconds: float | None = None
+    open_file_seconds: float | None = None
+    open_array_seconds: float | None = None
+    read_seconds: float | None = None
+    append_seconds: float | None = None
+    cpu_seconds: float | None = None
+    peak_rss_nbytes: int | None = None
+    device_read_nbytes: int | None = None  # by /proc/self/io, over the timed part
+    device_write_nbytes: int | None = None
+    resident_before: float | None = None  # fraction of the file in the page cache before a read, by mincore
+    decoded_nbytes: int | None = None  # elements asked for or written, as they are in memory
+    stored_nbytes: int | None = None  # bytes of all files on disk
+    file_count: int | None = None
+    selection_count: int | None = None  # calls of a read
+    chunk_count: int | None = None  # chunks that the selections touch, by the layout in use
+    read_amplification: float | None = None  # decoded elements of touched chunks / elements asked for
+    returned_dtype: str | None = None  # what the library returned, before conversion
+    verified: bool | None = None  # what was read equals what was written
+    max_abs_error: float | None = None  # where it does not, for formats that say they are not exact
+    io_pressure: float | None = None  # PSI full avg10 before the trial, per cent
+    load: float | None = None  # one-minute load average before the trial
+
+    @property
+    def cell_key(self) -> str:
+        """The key of this trial's Cell."""
+        parts = (self.case, self.method, self.conditions, self.format, self.operation, self.shape)
+        return "|".join([*parts, str(self.count), self.cache, str(self.processes)])
+
+    @property
+    def phases(self) -> Phases:
+        """The seconds of each phase."""
+        return Phases(**{field.name: getattr(self, f"{field.name}_seconds") for field in fields(Phases)})
+
+    def to_dict(self) -> dict[str, Any]:
+        """For JSON, CSV and Parquet."""
+        return asdict(self)
+
+
+def blank_trial(cell: Cell, dtype: str, trial: int, status: Literal["rejected", "refused", "failed"], reason: str) -> Trial:
+    """A trial that has no figures, with the reason."""
+    return Trial(
+        case=cell.case,
+        method=cell.method,
+        conditions=cell.conditions,
+        format=cell.format,
+        operation=cell.operation.label,
+        shape="x".join(map(str, cell.shape)),
+        dtype=dtype,
+        count=cell.count,
+        cache=cell.cache,
+        processes=cell.processes,
+        trial=trial,
+        status=status,
+        reason=reason,
+    )
+
+
+@dataclass(frozen=True)
+class Summary:
+    """One metric of one cell over its accepted trials. One row of summary.csv."""
+
+    case: str
+    method: str
+    conditions: str
+    format: str
+    operation: str
+    shape: str
+    dtype: str
+    count: int
+    cache: str
+    processes: int
+    metric: str
+    n: int  # accepted trials
+    rejected: int  # trials whose proof failed
+    median_seconds: float
+    low_seconds: float | None  # bootstrap 95 % interval of the median; None where n < 3
+    high_seconds: float | None
+    min_seconds: float
+    per_array_seconds: float  # median / number of arrays
+    throughput_mbps: float | None  # decoded MB/s (decimal) at the median; None for metrics without data
+    layout: str | None
+    stored_nbytes: int | None
+    ratio: float | None  # decoded bytes of the file / stored bytes
+
+
+@dataclass(frozen=True)
+class Verdict:
+    """What became of one published conclusion. One entry of verdicts.json."""
+
+    id: str
+    study: str
+    conclusion: str
+    published: str
+    by_published_method: str
+    by_fair_method: str
+    verdict: Literal["holds", "reverses", "undecided"]
+    reason: str = ""

@@ -1,0 +1,39 @@
+"""The automatic rule that makes an experiment smaller without changing its shape."""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING, Literal
+
+import numpy as np
+
+if TYPE_CHECKING:
+    from hyperslab.bench.study import Case
+
+# scale -> bytes of all arrays of one file, and how many arrays at most
+LIMITS: dict[str, tuple[int, int]] = {"quick": (4 << 20, 32), "small": (256 << 20, 2048)}
+
+
+def shrink(case: Case, scale: Literal["quick", "small"]) -> Case:
+    """Fewer arrays first (not below 4), then the longest axis halved, until the file fits the scale's limit.
+
+    Sizes of a series keep their ratios: all of them are shrunk by what the largest one needs.
+    """
+    limit, most = LIMITS[scale]
+    itemsize = np.dtype(case.dtype).itemsize * (case.properties or 1)
+    counts = [max(1, min(count, most)) for count in case.counts]
+    largest = max(int(np.prod(shape, dtype=np.float64)) for shape in case.shapes) * itemsize
+    room = max(min(4, min(counts)), int(limit // max(largest, 1)))
+    counts = sorted({min(count, room) for count in counts})
+    halvings = 0
+    while (largest >> halvings) * counts[-1] > limit and (largest >> halvings) > itemsize:
+        halvings += 1
+    shapes = [_halved(shape, halvings) for shape in case.shapes]
+    return case.model_copy(update={"counts": counts, "shapes": shapes})
+
+
+def _halved(shape: list[int], times: int) -> list[int]:
+    lengths = list(shape)
+    for _ in range(times):
+        axis = lengths.index(max(lengths))
+        lengths[axis] = max(1, lengths[axis] // 2)
+    return lengths

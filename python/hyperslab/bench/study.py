@@ -1,0 +1,255 @@
+"""A study: a declared set of experiments, read from YAML, checked, and expanded into its cases.
+
+A study file holds what its cases share at the top and what tells them apart under `cases:`; a file without
+cases is one case. Everything here is data: nothing is measured and no format is imported.
+"""
+
+from __future__ import annotations
+
+import json
+from collections.abc import Iterator, Mapping
+from pathlib import Path
+from typing import Any, Literal
+
+import yaml
+from pydantic import BaseModel, ConfigDict, Field, PositiveInt, ValidationError, field_validator, model_validator
+
+from hyperslab.bench.patterns import OPERATIONS
+from hyperslab.errors import StudyError
+from hyperslab.formats import FORMATS
+
+Scale = Literal["quick", "small", "paper"]
+Cache = Literal["cold", "warm", "unknown"]
+Shape = list[PositiveInt]
+
+
+class Conditions(BaseModel):
+    """What every format is given alike: chunk shape and codec chain. Durability and fill are always alike."""
+
+    model_config = ConfigDict(extra="forbid", frozen=True)
+    chunks: Literal["contiguous", "auto"] | list[int] = Field(
+        "contiguous",
+        description="contiguous; auto (about 1 MiB); or elements along each axis, -1 for the whole axis",
+    )
+    codecs: list[str] = Field([], description="codec chain in the order of encoding, as shuffle or deflate:4")
+
+
+class Operation(BaseModel):
+    """One thing to time: `write`, `read-all`, `read-random-boxes`, … with the numbers it takes."""
+
+    model_config = ConfigDict(extra="forbid", frozen=True)
+    name: str
+    count: PositiveInt | None = Field(None, description="how many selections, or how many arrays are read")
+    shape: list[PositiveInt | None] | None = Field(None, description="of a box or hyperslab; null: whole axis")
+    within: list[PositiveInt | None] | None = Field(None, description="boxes start within these first elements")
+    step: PositiveInt | None = Field(None, description="every step-th element, for strided reads")
+    fraction: float | None = Field(None, gt=0, le=1, description="of the array, for hyperslab, overwrite, append")
+
+    @field_validator("name")
+    @classmethod
+    def _known(cls, name: str) -> str:
+        if name not in OPERATIONS:
+            raise ValueError(f"unknown operation {name!r}; the known ones are {', '.join(OPERATIONS)}")
+        return name
+
+    @property
+    def label(self) -> str:
+        """The name, with what differs from the operation's defaults."""
+        given = self.model_dump(exclude_none=True, exclude={"name"})
+        words = [f"{key}={'×'.join(map(_axis, v)) if isinstance(v, list) else v}" for key, v in given.items()]
+        return f"{self.name}({', '.join(words)})" if words else self.name
+
+
+def _axis(length: int | None) -> str:
+    return "all" if length is None else str(length)
+
+
+class Overrides(BaseModel):
+    """What one scale or one case may say differently from what its study says."""
+
+    model_config = ConfigDict(extra="forbid", frozen=True)
+    shapes: list[Shape] | None = None
+    counts: list[PositiveInt] | None = None
+    properties: PositiveInt | None = None
+    operations: list[Operation] | None = None
+
+    @model_validator(mode="before")
+    @classmethod
+    def _short_forms(cls, given: Any) -> Any:
+        return _expand_short_forms(given)
+
+
+class Case(BaseModel):
+    """One experiment, complete: the arrays, the formats, the conditions, the operations, the cache states."""
+
+    model_config = ConfigDict(extra="forbid", frozen=True)
+    name: str = Field(pattern=r"^[A-Za-z0-9][A-Za-z0-9._-]*$")
+    title: str = ""
+    source: str = Field("", description="the document and the row or figure that this replays")
+    family: str = ""
+    formats: list[str] = Field(min_length=1)
+    options: dict[str, dict[str, Any]] = Field({}, description="options of a format, by its name")
+    stored_as: dict[str, str] = Field({}, description="dtype whose bits a format stores in place of `dtype`")
+    shapes: list[Shape] = Field(min_length=1, description="array shapes; each is measured apart")
+    counts: list[PositiveInt] = Field([1], description="how many arrays in a file; each is measured apart")
+    properties: PositiveInt | None = Field(None, description="makes a compound array with so many float32 fields")
+    dtype: str = "float32"
+    data: Literal["uniform", "waves", "constant", "integers"] = "uniform"
+    data_file: str | None = Field(None, description="FILE:ARRAY in any format of the table, instead of `data`")
+    conditions: dict[str, Conditions | Literal["default"]] = Field({"matched": Conditions()})
+    operations: list[Operation] = Field(min_length=1)
+    caches: list[Cache] = Field(["warm"], min_length=1)
+    processes: list[PositiveInt] = [1]
+    launcher: Literal["processes", "mpi"] = "processes"
+    replay: str | None = Field(None, description="the program that repeats the published method")
+    scales: dict[Scale, Overrides] = {}
+
+    @model_validator(mode="before")
+    @classmethod
+    def _short_forms(cls, given: Any) -> Any:
+        return _expand_short_forms(given)
+
+    @field_validator("formats")
+    @classmethod
+    def _known_formats(cls, names: list[str]) -> list[str]:
+        for name in names:
+            if name not in FORMATS:
+                raise ValueError(f"unknown format {name!r}; the known ones are {', '.join(FORMATS)}")
+        return names
+
+    @field_validator("dtype")
+    @classmethod
+    def _known_dtype(cls, name: str) -> str:
+        import numpy as np
+
+        try:
+            kind = np.dtype(name).kind
+        except TypeError as error:
+            raise ValueError(f"unknown dtype {name!r}; for example float32 or uint16") from error
+        if kind not in "iuf":
+            raise ValueError(f"dtype {name!r} is not a number; for example float32 or uint16")
+        return name
+
+    def scaled(self, scale: Scale) -> Case:
+        """This case at a scale: what the study says for it, else the automatic rule of `scaling`."""
+        from hyperslab.bench.scaling import shrink
+
+        said = self.scales.get(scale)
+        if said is not None:
+            return self.model_copy(update={k: v for k, v in said if v is not None})
+        return self if scale == "paper" or self.data_file else shrink(self, scale)
+
+
+def _expand_short_forms(given: Any) -> Any:
+    """`shape: [a, b]` for one of `shapes`, `count: n` for one of `counts`, operations as bare names."""
+    if not isinstance(given, Mapping):
+        return given
+    full = dict(given)
+    if "shape" in full:
+        full["shapes"] = [full.pop("shape")]
+    if "count" in full:
+        full["counts"] = [full.pop("count")]
+    if isinstance(full.get("operations"), list):
+        full["operations"] = [_operation(entry) for entry in full["operations"]]
+    return full
+
+
+def _operation(entry: Any) -> Any:
+    if isinstance(entry, str):
+        return {"name": entry}
+    if isinstance(entry, Mapping) and len(entry) == 1 and "name" not in entry:
+        ((name, parameters),) = entry.items()
+        return {"name": name, **(parameters or {})}
+    return entry
+
+
+def load(path: Path) -> list[Case]:
+    """The cases of a study file; raises StudyError that names the file, the key and what is expected."""
+    try:
+        with open(path, encoding="utf-8") as stream:
+            given = yaml.safe_load(stream)
+    except OSError as error:
+        raise StudyError(f"{path}: cannot be read ({error.strerror}); `hyperslab studies` lists what is shipped") from error
+    except (yaml.YAMLError, UnicodeDecodeError) as error:
+        raise StudyError(f"{path}: not a YAML file: {' '.join(str(error).split())}") from error
+    if not isinstance(given, dict):
+        raise StudyError(f"{path}: a study is a mapping with keys such as formats, shape, operations")
+    if "NUMBER_ELEMENTS" in given:
+        given = _published_configuration(path, given)
+    return [_checked(path, case) for case in _expanded(given, path.stem)]
+
+
+def _expanded(given: dict[str, Any], default_name: str) -> Iterator[dict[str, Any]]:
+    shared = {key: value for key, value in given.items() if key not in ("cases", "prefix")}
+    family = shared.setdefault("name", default_name)
+    cases = given.get("cases")
+    if cases is None:
+        yield {**shared, "family": family}
+        return
+    if not isinstance(cases, dict):
+        raise StudyError(f"study {family}: `cases` is a mapping from an ID to what that case says differently")
+    for identity, said in cases.items():
+        merged = {**shared, **(said or {}), "family": family, "name": f"{given.get('prefix', family)}-{identity}"}
+        for short, full in (("shape", "shapes"), ("count", "counts")):
+            if said and short in said:
+                merged.pop(full, None)
+            elif said and full in said:
+                merged.pop(short, None)
+        yield merged
+
+
+def _checked(path: Path, case: dict[str, Any]) -> Case:
+    try:
+        return Case.model_validate(case)
+    except ValidationError as error:
+        first = error.errors()[0]
+        where = ".".join(str(part) for part in first["loc"]) or "study"
+        message = first["msg"].removeprefix("Value error, ")
+        if first["type"] == "extra_forbidden":
+            message = f"unknown key; the known ones are {', '.join(Case.model_fields)}"
+        raise StudyError(f"{path}: {case.get('name', '?')}: {where}: {message}") from error
+
+
+def _published_configuration(path: Path, given: dict[str, Any]) -> dict[str, Any]:
+    """The YAML of seed 0's own programs: FILE_NAME, NUMBER_DATASETS, NUMBER_ELEMENTS, NUMBER_PROPERTIES."""
+    known = {"FILE_NAME", "NUMBER_DATASETS", "NUMBER_ELEMENTS", "NUMBER_PROPERTIES"}
+    ignored = {"CHUNK_SIZE", "MIN_DATA_VALUE"}  # present in published files, read by no published program
+    for key in set(given) - known - ignored:
+        raise StudyError(f"{path}: unknown key {key!r} in a published configuration; known: {', '.join(sorted(known))}")
+    elements = given["NUMBER_ELEMENTS"]
+    name = "".join(c if c.isalnum() or c in "._-" else "-" for c in str(given.get("FILE_NAME") or path.stem))
+    shared: dict[str, Any] = {
+        "name": name.lstrip("._-") or "published",
+        "title": f"published configuration {path.name}",
+        "source": "seed 0, its own configuration file",
+        "shape": elements if isinstance(elements, list) else [elements],
+    }
+    if "NUMBER_PROPERTIES" in given:
+        return shared | {
+            "properties": given["NUMBER_PROPERTIES"],
+            "formats": ["hdf5-compound", "csv"],
+            "operations": ["write", "read-all", "read-fields", "read-random-rows", "read-half-fields"],
+            "conditions": {"default": "default"},
+            "replay": "seed0-compound",
+        }
+    return shared | {
+        "count": given.get("NUMBER_DATASETS", 1),
+        "formats": ["hdf5", "netcdf4", "zarr2"],
+        "operations": ["write", "read-all"],
+        "conditions": {"matched": {}, "default": "default"},
+        "replay": "seed0-basic",
+    }
+
+
+STUDIES_DIRECTORY = Path(__file__).parent.parent / "studies"
+
+
+def shipped() -> list[Case]:
+    """Every case of every study that hyperslab ships."""
+    files = sorted(path for path in STUDIES_DIRECTORY.glob("*.yaml") if path.stem != "conclusions")
+    return [case for path in files for case in load(path)]
+
+
+def json_schema() -> str:
+    """JSON schema of one case; a study file is a case whose `cases:` hold what differs."""
+    return json.dumps(Case.model_json_schema(), indent=1, sort_keys=True) + "\n"
