@@ -5,9 +5,11 @@ from __future__ import annotations
 from dataclasses import asdict, dataclass, fields
 from typing import Any, Literal
 
-from hyperslab.bench.study import Cache, Operation
+from hyperslab.bench.study import Operation
 
 Method = Literal["fair", "published"]
+# A study asks for cold, warm or unknown; what is written does not exist before: new. `cache` says what each means.
+CacheState = Literal["cold", "warm", "unknown", "new"]
 
 # The boundaries of every timer, in the order in which they run. The report prints this table.
 BOUNDARIES: dict[str, str] = {
@@ -68,7 +70,7 @@ class Cell:
     operation: Operation
     shape: tuple[int, ...]
     count: int
-    cache: Cache
+    cache: CacheState
     processes: int = 1
 
     @property
@@ -142,7 +144,9 @@ class Trial:
         return asdict(self)
 
 
-def blank_trial(cell: Cell, dtype: str, trial: int, status: Literal["rejected", "refused", "failed"], reason: str) -> Trial:
+def blank_trial(
+    cell: Cell, dtype: str, trial: int, status: Literal["rejected", "refused", "failed"], reason: str
+) -> Trial:
     """A trial that has no figures, with the reason."""
     return Trial(
         case=cell.case,
@@ -178,6 +182,7 @@ class Summary:
     metric: str
     n: int  # accepted trials
     rejected: int  # trials whose proof failed
+    point_seconds: float  # the method's own estimate: median (fair), mean or best (published)
     median_seconds: float
     low_seconds: float | None  # bootstrap 95 % interval of the median; None where n < 3
     high_seconds: float | None

@@ -12,7 +12,15 @@ from pathlib import Path
 from typing import Any, Literal
 
 import yaml
-from pydantic import BaseModel, ConfigDict, Field, PositiveInt, ValidationError, field_validator, model_validator
+from pydantic import (
+    BaseModel,
+    ConfigDict,
+    Field,
+    PositiveInt,
+    ValidationError,
+    field_validator,
+    model_validator,
+)
 
 from hyperslab.bench.patterns import OPERATIONS
 from hyperslab.errors import StudyError
@@ -28,10 +36,13 @@ class Conditions(BaseModel):
 
     model_config = ConfigDict(extra="forbid", frozen=True)
     chunks: Literal["contiguous", "auto"] | list[int] = Field(
-        "contiguous",
+        default="contiguous",
         description="contiguous; auto (about 1 MiB); or elements along each axis, -1 for the whole axis",
     )
-    codecs: list[str] = Field([], description="codec chain in the order of encoding, as shuffle or deflate:4")
+    codecs: list[str] = Field(default=[], description="codec chain in the order of encoding, as shuffle or deflate:4")
+
+
+MATCHED = Conditions.model_validate({})  # contiguous, uncompressed
 
 
 class Operation(BaseModel):
@@ -39,11 +50,13 @@ class Operation(BaseModel):
 
     model_config = ConfigDict(extra="forbid", frozen=True)
     name: str
-    count: PositiveInt | None = Field(None, description="how many selections, or how many arrays are read")
-    shape: list[PositiveInt | None] | None = Field(None, description="of a box or hyperslab; null: whole axis")
-    within: list[PositiveInt | None] | None = Field(None, description="boxes start within these first elements")
-    step: PositiveInt | None = Field(None, description="every step-th element, for strided reads")
-    fraction: float | None = Field(None, gt=0, le=1, description="of the array, for hyperslab, overwrite, append")
+    count: PositiveInt | None = Field(default=None, description="how many selections, or how many arrays are read")
+    shape: list[PositiveInt | None] | None = Field(default=None, description="of a box or hyperslab; null: whole axis")
+    within: list[PositiveInt | None] | None = Field(default=None, description="boxes start within these first elements")
+    step: PositiveInt | None = Field(default=None, description="every step-th element, for strided reads")
+    fraction: float | None = Field(
+        default=None, gt=0, le=1, description="of the array, for hyperslab, overwrite, append"
+    )
 
     @field_validator("name")
     @classmethod
@@ -71,7 +84,9 @@ class Overrides(BaseModel):
     shapes: list[Shape] | None = None
     counts: list[PositiveInt] | None = None
     properties: PositiveInt | None = None
+    conditions: dict[str, Conditions | Literal["default"]] | None = None
     operations: list[Operation] | None = None
+    caches: list[Cache] | None = None
 
     @model_validator(mode="before")
     @classmethod
@@ -92,16 +107,18 @@ class Case(BaseModel):
     stored_as: dict[str, str] = Field({}, description="dtype whose bits a format stores in place of `dtype`")
     shapes: list[Shape] = Field(min_length=1, description="array shapes; each is measured apart")
     counts: list[PositiveInt] = Field([1], description="how many arrays in a file; each is measured apart")
-    properties: PositiveInt | None = Field(None, description="makes a compound array with so many float32 fields")
+    properties: PositiveInt | None = Field(
+        default=None, description="makes a compound array with so many float32 fields"
+    )
     dtype: str = "float32"
     data: Literal["uniform", "waves", "constant", "integers"] = "uniform"
-    data_file: str | None = Field(None, description="FILE:ARRAY in any format of the table, instead of `data`")
-    conditions: dict[str, Conditions | Literal["default"]] = Field({"matched": Conditions()})
+    data_file: str | None = Field(default=None, description="FILE:ARRAY in any format of the table, instead of `data`")
+    conditions: dict[str, Conditions | Literal["default"]] = {"matched": MATCHED}
     operations: list[Operation] = Field(min_length=1)
     caches: list[Cache] = Field(["warm"], min_length=1)
     processes: list[PositiveInt] = [1]
     launcher: Literal["processes", "mpi"] = "processes"
-    replay: str | None = Field(None, description="the program that repeats the published method")
+    replay: str | None = Field(default=None, description="the program that repeats the published method")
     scales: dict[Scale, Overrides] = {}
 
     @model_validator(mode="before")
@@ -169,7 +186,9 @@ def load(path: Path) -> list[Case]:
         with open(path, encoding="utf-8") as stream:
             given = yaml.safe_load(stream)
     except OSError as error:
-        raise StudyError(f"{path}: cannot be read ({error.strerror}); `hyperslab studies` lists what is shipped") from error
+        raise StudyError(
+            f"{path}: cannot be read ({error.strerror}); `hyperslab studies` lists what is shipped"
+        ) from error
     except (yaml.YAMLError, UnicodeDecodeError) as error:
         raise StudyError(f"{path}: not a YAML file: {' '.join(str(error).split())}") from error
     if not isinstance(given, dict):
@@ -189,7 +208,12 @@ def _expanded(given: dict[str, Any], default_name: str) -> Iterator[dict[str, An
     if not isinstance(cases, dict):
         raise StudyError(f"study {family}: `cases` is a mapping from an ID to what that case says differently")
     for identity, said in cases.items():
-        merged = {**shared, **(said or {}), "family": family, "name": f"{given.get('prefix', family)}-{identity}"}
+        merged = {
+            **shared,
+            **(said or {}),
+            "family": family,
+            "name": f"{given.get('prefix', family)}-{identity}",
+        }
         for short, full in (("shape", "shapes"), ("count", "counts")):
             if said and short in said:
                 merged.pop(full, None)
@@ -251,5 +275,29 @@ def shipped() -> list[Case]:
 
 
 def json_schema() -> str:
-    """JSON schema of one case; a study file is a case whose `cases:` hold what differs."""
-    return json.dumps(Case.model_json_schema(), indent=1, sort_keys=True) + "\n"
+    """JSON schema of a study file, for completion in editors: its keys, their short forms, and its `cases:`."""
+    schema = Case.model_json_schema()
+    named = schema["$defs"]
+    parameters = {key: said for key, said in named["Operation"]["properties"].items() if key != "name"}
+    alone = {"anyOf": [{"type": "object", "properties": parameters, "additionalProperties": False}, {"type": "null"}]}
+    by_name = {"type": "object", "properties": dict.fromkeys(OPERATIONS, alone), "additionalProperties": False}
+    named["Operation"]["properties"]["name"]["enum"] = list(OPERATIONS)
+    named["AnyOperation"] = {
+        "anyOf": [{"enum": list(OPERATIONS)}, {**by_name, "maxProperties": 1}, {"$ref": "#/$defs/Operation"}]
+    }
+    schema["properties"]["formats"]["items"]["enum"] = list(FORMATS)
+    for said in (schema, named["Overrides"]):
+        properties = said["properties"]
+        properties["shape"] = {"type": "array", "items": {"type": "integer", "exclusiveMinimum": 0}}
+        properties["count"] = {"type": "integer", "exclusiveMinimum": 0}
+        properties["operations"] = {"type": "array", "items": {"$ref": "#/$defs/AnyOperation"}}
+        said.pop("required", None)  # a file and its cases share what is required
+    same = {key: {"$ref": f"#/properties/{key}"} for key in schema["properties"]}
+    case = {"type": "object", "properties": same, "additionalProperties": False}
+    schema["properties"]["cases"] = {
+        "type": "object",
+        "additionalProperties": {"anyOf": [case, {"type": "null"}]},
+        "description": "ID -> what that case says differently from the file",
+    }
+    schema["properties"]["prefix"] = {"type": "string", "description": "of the cases' names: prefix-ID"}
+    return json.dumps({**schema, "title": "hyperslab study"}, indent=1, sort_keys=True) + "\n"

@@ -38,7 +38,9 @@ class Codec:
         """`deflate:4` -> Codec("deflate", 4); `shuffle` -> Codec("shuffle")."""
         name, _, level = text.partition(":")
         if level and not level.isdigit():
-            raise Refused(f"codec {text!r}: the part after ':' is a level, a whole number; for example deflate:4")
+            raise Refused(
+                f"codec {text!r}: the part after ':' is a level, a whole number; for example deflate:4"
+            )
         return cls(name, int(level) if level else None)
 
     def __str__(self) -> str:
@@ -96,7 +98,9 @@ class Capabilities:
     field_write: bool = False  # writes one field of a compound array, leaving the others alone
     many_arrays: bool = True  # several arrays in one file; if not, one file per array in a directory
     threads: bool = False  # the library decodes or fetches with threads of its own
-    byte_order: Literal["native", "big", "either", "text"] = "native"
+    byte_order: Literal["native", "big", "either", "text"] = (
+        "native"  # in the file; either: as the dtype says
+    )
     self_describing: bool = True  # shape and dtype are in the file
     exact: bool = True  # what is read equals what was written, bit by bit
     notes: str = ""
@@ -213,7 +217,9 @@ class Format(ABC):
             yield from _layout_reasons(spec, spec.layout, can)
         if spec.growable and not can.append:
             yield _NEED_REASONS["append"]
-        yield from (reason for name, reason in _NEED_REASONS.items() if getattr(need, name) and not getattr(can, name))
+        yield from (
+            reason for name, reason in _NEED_REASONS.items() if getattr(need, name) and not getattr(can, name)
+        )
 
 
 _NEED_REASONS = {
@@ -232,6 +238,8 @@ def _dtype_reasons(dtype: np.dtype[Any], can: Capabilities) -> Iterator[str]:
         yield _NEED_REASONS["compound"]
     for unsupported in sorted({field.name for field in fields} - can.dtypes):
         yield f"cannot store {unsupported}"
+    if can.byte_order == "native" and not dtype.isnative:
+        yield "stores only this machine's byte order"
 
 
 def _layout_reasons(spec: ArraySpec, layout: Layout, can: Capabilities) -> Iterator[str]:
@@ -246,4 +254,6 @@ def _layout_reasons(spec: ArraySpec, layout: Layout, can: Capabilities) -> Itera
         yield "has no shards"
     for codec in layout.codecs:
         if codec.name not in can.codecs:
-            yield f"has no codec {codec.name}" + (f" (has: {', '.join(sorted(can.codecs))})" if can.codecs else "")
+            yield f"has no codec {codec.name}" + (
+                f" (has: {', '.join(sorted(can.codecs))})" if can.codecs else ""
+            )

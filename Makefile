@@ -1,0 +1,64 @@
+# The one task runner: README.md and .ci/run call these, and nothing else builds or tests.
+#   make demo    set up, build, and answer "which format is fastest?" on real data
+#   make test    set up what tests need, system packages included where apt and root allow it, and run all tests
+PYTHON ?= python3
+BIN := .venv/bin
+RUST_SOURCES := $(shell find crates -name '*.rs' -o -name Cargo.toml) Cargo.toml Cargo.lock
+
+.PHONY: setup system demo test test-rust test-python lint format bench docs clean
+
+setup: .stamps/built
+
+.stamps/venv: requirements.lock
+	@mkdir -p .stamps
+	@$(PYTHON) -c 'import sys; sys.exit(sys.version_info < (3, 11))' || \
+	  { echo "hyperslab needs Python 3.11 or newer: make PYTHON=/path/to/python3.11 ..."; exit 1; }
+	@$(PYTHON) -m venv .venv || \
+	  { echo "no venv module in $(PYTHON): installing python3-venv"; apt-get install -y python3-venv && $(PYTHON) -m venv .venv; }
+	$(BIN)/pip install --quiet --disable-pip-version-check --no-deps -r requirements.lock
+	@touch $@
+
+.stamps/built: .stamps/venv $(RUST_SOURCES) pyproject.toml
+	@command -v cargo >/dev/null || { echo "cargo is needed to build hyperslab's core: install Rust 1.87 or newer"; exit 1; }
+	$(BIN)/maturin develop --release --locked --quiet
+	@touch $@
+
+# What tests use from outside: Silo (PDB), a browser, MPI-built HDF5, strace. A test that misses one says so and is skipped.
+system: .stamps/system
+.stamps/system: tests/system-packages.txt
+	@mkdir -p .stamps
+	@sh tests/install-system-packages.sh tests/system-packages.txt && touch $@
+
+demo: setup
+	$(BIN)/python examples/demo.py
+
+test: setup system test-rust test-python
+
+test-rust:
+	cargo test --workspace --locked --quiet
+
+test-python:
+	$(BIN)/python -m pytest
+
+lint: setup
+	cargo fmt --check
+	cargo clippy --workspace --all-targets --locked --quiet -- -D warnings
+	$(BIN)/ruff check .
+	$(BIN)/ruff format --check .
+	$(BIN)/mypy
+
+format:
+	cargo fmt
+	$(BIN)/ruff format .
+	$(BIN)/ruff check --fix .
+
+# Ratios against the same work done by hand, interleaved; results are kept in benchmarks/results/.
+bench: setup
+	$(BIN)/python benchmarks/harness_cost.py
+
+# Generated reference: the study schema and the formats' manual pages.
+docs: setup
+	$(BIN)/python docs/generate.py
+
+clean:
+	rm -rf .stamps .venv target demo .pytest_cache .mypy_cache .ruff_cache .hypothesis

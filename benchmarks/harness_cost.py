@@ -1,0 +1,127 @@
+"""What the harness costs: a warm 64 MiB read through it, against the same calls timed by hand, interleaved.
+
+    python benchmarks/harness_cost.py [PAIRS]
+
+Both sides open, read everything and close, in one process, in an order drawn anew for each pair; the file is warm
+(proved by mincore). The figure is the ratio harness / by hand of the two medians with a bootstrap interval over the
+pairs. Results are kept in benchmarks/results/harness_cost.json.
+"""
+
+from __future__ import annotations
+
+import json
+import os
+import random
+import sys
+import tempfile
+import time
+from collections.abc import Callable
+from dataclasses import asdict
+from pathlib import Path
+
+import h5py
+import numpy as np
+
+from hyperslab.bench import cache
+from hyperslab.bench.environment import observe
+from hyperslab.bench.fields import Field
+from hyperslab.bench.study import Operation
+from hyperslab.bench.trial import Job, Workbench, array_name
+from hyperslab.formats.contract import ArraySpec, Layout
+
+SHAPE = (64, 512, 512)  # float32: 64 MiB
+RESULTS = Path(__file__).parent / "results" / "harness_cost.json"
+
+
+def raw_by_hand(path: Path) -> float:
+    """Seconds of open, read and close with the calls of the operating system."""
+    start = time.perf_counter()
+    out = np.empty(SHAPE, np.float32)
+    view = memoryview(out).cast("B")
+    descriptor = os.open(path / f"{array_name(0)}.bin", os.O_RDONLY)
+    done = 0
+    while done < len(view):
+        done += os.preadv(descriptor, [view[done:]], done)
+    os.close(descriptor)
+    return time.perf_counter() - start
+
+
+def hdf5_by_hand(path: Path) -> float:
+    """Seconds of open, read and close with h5py."""
+    start = time.perf_counter()
+    opened = h5py.File(path, "r")
+    out = opened[array_name(0)][()]
+    opened.close()
+    elapsed = time.perf_counter() - start
+    assert out.shape == SHAPE
+    return elapsed
+
+
+def null_by_hand(_: Path) -> float:
+    """Nothing at all: what remains is the timers' own cost."""
+    start = time.perf_counter()
+    return time.perf_counter() - start
+
+
+BY_HAND: dict[str, Callable[[Path], float]] = {"raw": raw_by_hand, "hdf5": hdf5_by_hand, "null": null_by_hand}
+
+
+def compare(name: str, directory: Path, pairs: int) -> dict[str, object]:
+    """Interleaved pairs of one format."""
+    spec = ArraySpec(SHAPE, np.dtype("float32"), Layout())
+    path = directory / name
+    job = Job(name, (), Operation(name="read-all"), spec, Field("waves", SHAPE, spec.dtype), 1, path)
+    bench = Workbench()
+    bench.prepare(job)
+    files = cache.files_below(path)
+    cache.warm_up(files)
+    harness, hand = [], []
+    for pair in range(-3, pairs):
+        sides = ["harness", "hand"]
+        random.shuffle(sides)
+        for side in sides:
+            if side == "harness":
+                seconds = sum(bench.run(job).seconds.values())
+            else:
+                seconds = BY_HAND[name](path)
+            if pair >= 0:  # the first three pairs are warm-up
+                (harness if side == "harness" else hand).append(seconds)
+    resident = cache.resident_fraction(files)
+    return {"format": name, "pairs": pairs, "resident": resident, **ratio(harness, hand)}
+
+
+def ratio(harness: list[float], hand: list[float]) -> dict[str, object]:
+    """Medians, their ratio, and its 95 % interval by resampling the pairs."""
+    a, b = np.array(harness), np.array(hand)
+    drawn = np.random.default_rng(3).integers(0, len(a), (4000, len(a)))
+    ratios = np.median(a[drawn], axis=1) / np.median(b[drawn], axis=1)
+    low, high = np.percentile(ratios, [2.5, 97.5])
+    return {
+        "harness_median_seconds": float(np.median(a)),
+        "by_hand_median_seconds": float(np.median(b)),
+        "ratio": float(np.median(a) / np.median(b)),
+        "ratio_low": float(low),
+        "ratio_high": float(high),
+        "harness_min_seconds": float(a.min()),
+        "by_hand_min_seconds": float(b.min()),
+    }
+
+
+def main() -> None:
+    """Compare every format, print a line each, keep the figures."""
+    pairs = int(sys.argv[1]) if len(sys.argv) > 1 else 60
+    with tempfile.TemporaryDirectory(prefix="hyperslab-") as scratch:
+        rows = [compare(name, Path(scratch), pairs) for name in BY_HAND]
+        environment = asdict(observe(Path(scratch), ["raw", "hdf5"]))
+    for row in rows:
+        print(
+            f"{row['format']}: harness {row['harness_median_seconds'] * 1e3:.3f} ms, by hand "
+            f"{row['by_hand_median_seconds'] * 1e3:.3f} ms, ratio {row['ratio']:.3f} "
+            f"[{row['ratio_low']:.3f}, {row['ratio_high']:.3f}], {pairs} pairs"
+        )
+    RESULTS.parent.mkdir(exist_ok=True)
+    RESULTS.write_text(json.dumps({"rows": rows, "environment": environment}, indent=1) + "\n")
+
+
+if __name__ == "__main__":
+    main()

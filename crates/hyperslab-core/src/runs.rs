@@ -1,0 +1,99 @@
+//! The runs of one overlap, listed.
+
+use crate::overlap::AxisOverlap;
+use crate::row_major::Odometer;
+
+/// Elements that are consecutive in a chunk's buffer and in the output buffer: one `memcpy`.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
+pub struct Run {
+    /// Where the run starts in the chunk's buffer, in elements.
+    pub chunk_offset: u64,
+    /// Where the run starts in the output buffer, in elements.
+    pub buffer_offset: u64,
+    /// How many elements it has.
+    pub length: u64,
+}
+
+impl Run {
+    fn scaled(self, chunk_stride: u64, buffer_stride: u64) -> Self {
+        Self {
+            chunk_offset: self.chunk_offset * chunk_stride,
+            buffer_offset: self.buffer_offset * buffer_stride,
+            length: self.length,
+        }
+    }
+
+    fn is_followed_by(&self, next: &Self) -> bool {
+        self.chunk_offset + self.length == next.chunk_offset
+            && self.buffer_offset + self.length == next.buffer_offset
+    }
+}
+
+/// The runs of one overlap, in the selection's order.
+#[derive(Clone, Debug)]
+pub struct Runs(std::iter::Peekable<Pieces>);
+
+impl Runs {
+    pub(crate) fn of_list(pieces: Vec<Run>) -> Self {
+        Self(Pieces::new(vec![pieces]).peekable())
+    }
+
+    /// The fastest axes, if whole in both buffers, become one factor of the length; the next axis gives its
+    /// blocks, the slower ones their elements.
+    pub(crate) fn of_product(axes: &[AxisOverlap]) -> Self {
+        let folded = axes.iter().rev().take_while(|axis| axis.is_whole()).count();
+        let (axes, whole_axes) = axes.split_at(axes.len() - folded);
+        let line = whole_axes.iter().map(|axis| axis.chunk_length).product();
+        let mut lists = vec![vec![Run { chunk_offset: 0, buffer_offset: 0, length: line }]];
+        let (mut chunk_stride, mut buffer_stride) = (line, line);
+        for (slowness, axis) in axes.iter().rev().enumerate() {
+            let runs = if slowness == 0 { axis.blocks() } else { axis.elements() };
+            lists.push(runs.into_iter().map(|run| run.scaled(chunk_stride, buffer_stride)).collect());
+            chunk_stride *= axis.chunk_length;
+            buffer_stride *= axis.buffer_length();
+        }
+        lists.reverse();
+        Self(Pieces::new(lists).peekable())
+    }
+}
+
+impl Iterator for Runs {
+    type Item = Run;
+
+    fn next(&mut self) -> Option<Run> {
+        let mut run = self.0.next()?;
+        while let Some(next) = self.0.next_if(|next| run.is_followed_by(next)) {
+            run.length += next.length;
+        }
+        Some(run)
+    }
+}
+
+/// The row-major product of lists of runs, one list per axis: offsets add, lengths multiply.
+#[derive(Clone, Debug)]
+struct Pieces {
+    lists: Vec<Vec<Run>>,
+    odometer: Odometer,
+}
+
+impl Pieces {
+    fn new(lists: Vec<Vec<Run>>) -> Self {
+        Self { odometer: Odometer::new(lists.iter().map(Vec::len).collect()), lists }
+    }
+}
+
+impl Iterator for Pieces {
+    type Item = Run;
+
+    fn next(&mut self) -> Option<Run> {
+        let nothing = Run { chunk_offset: 0, buffer_offset: 0, length: 1 };
+        let chosen = self.odometer.read()?.iter().zip(&self.lists).map(|(&place, list)| list[place]);
+        let piece = chosen.fold(nothing, |sum, run| Run {
+            chunk_offset: sum.chunk_offset + run.chunk_offset,
+            buffer_offset: sum.buffer_offset + run.buffer_offset,
+            length: sum.length * run.length,
+        });
+        self.odometer.turn();
+        Some(piece)
+    }
+}

@@ -1,0 +1,55 @@
+"""`make demo`: which format is fastest for two real fields and a larger generated one, on this machine?
+
+The real ones are monthly sea-surface temperatures and a century of North American air temperatures, from the NetCDF
+files that the PyPI package iris-sample-data ships.
+"""
+
+from __future__ import annotations
+
+import shutil
+import subprocess
+import sys
+from pathlib import Path
+
+import iris_sample_data
+
+OUTPUT = Path("demo")
+STUDY = """\
+# Made by examples/demo.py: arrays like these, on this machine.
+name: demo
+prefix: demo
+title: real and generated fields
+formats: ["null", raw, npy, csv, hdf5, netcdf4, netcdf3, zarr2, zarr3, zarr3-sharded, zarrs, tensorstore, fits, hdf4,
+  pdb, blosc2, tiledb]
+conditions:
+  contiguous: {{chunks: contiguous}}
+  blosc-zstd: {{chunks: auto, codecs: ["blosc-zstd:3"]}}
+operations: [write, read-all, read-time-series, read-map]
+caches: [warm]
+shape: [1]
+cases:
+  sea-surface: {{title: sea-surface temperature, data_file: "{samples}/ostia_monthly.nc:surface_temperature"}}
+  air: {{title: air temperature of North America, data_file: "{samples}/A1B_north_america.nc:air_temperature"}}
+  generated:
+    title: generated waves and noise, 32 MiB
+    shape: [32, 512, 512]
+    data: waves
+    caches: [warm, cold]
+    formats: ["null", raw, npy, hdf5, netcdf4, netcdf3, zarr2, zarr3, zarr3-sharded, zarrs, tensorstore, fits, hdf4,
+      pdb, blosc2, tiledb]
+    scales: {{small: {{shape: [32, 512, 512]}}}}
+"""
+
+
+def main() -> int:
+    """Write the study, run it, and leave the report in demo/report.html."""
+    shutil.rmtree(OUTPUT, ignore_errors=True)
+    OUTPUT.mkdir()
+    study = OUTPUT / "demo.yaml"
+    study.write_text(STUDY.format(samples=iris_sample_data.path))
+    command = [sys.executable, "-m", "hyperslab", "bench", str(study), "-o", str(OUTPUT), "--trials", "5"]
+    return subprocess.run(command).returncode
+
+
+if __name__ == "__main__":
+    sys.exit(main())

@@ -1,0 +1,320 @@
+"""The compiled nouns of hyperslab: selections, chunk grids, and the geometry of copying between them.
+
+Lengths, offsets and counts are in elements, never bytes. Order is C (row-major) everywhere. All objects are
+immutable, hashable, comparable and safe to share between threads; all but `SelectionTotals` can be pickled.
+"""
+
+from collections.abc import Iterable
+from types import EllipsisType
+from typing import SupportsIndex, TypeAlias, final
+
+import numpy as np
+import numpy.typing as npt
+
+__version__: str
+
+Selection: TypeAlias = Hyperslab | Points  # for annotations only: import it under TYPE_CHECKING
+
+@final
+class Hyperslab:
+    """Regularly spaced blocks of an array, as `H5Sselect_hyperslab` of HDF5 defines them.
+
+    On each axis it selects the indices `start + i * stride + j` for every `i < count` and `j < block`.
+
+    Args:
+        start: The first index, one per axis.
+        stride: The distance between the starts of neighbouring blocks; by default `block`: blocks touch.
+        count: The number of blocks; by default 1. A count of 0 selects nothing.
+        block: The length of a block; by default 1.
+
+    Two hyperslabs are equal when their four parameters are. The same elements can be said in several ways:
+    `count=(6,)` and `block=(6,)` select the same and are not equal.
+
+    Raises:
+        ValueError: The arguments differ in length, a stride or block is 0, blocks overlap (a stride below the
+            block with a count above 1), a number is negative, or an index exceeds 2**63 - 1.
+        TypeError: An argument is not a sequence of whole numbers.
+
+    >>> Hyperslab(start=(0, 10), count=(100, 5)).slices
+    (slice(0, 100, 1), slice(10, 15, 1))
+    """
+
+    def __new__(
+        cls,
+        start: Iterable[SupportsIndex],
+        stride: Iterable[SupportsIndex] | None = None,
+        count: Iterable[SupportsIndex] | None = None,
+        block: Iterable[SupportsIndex] | None = None,
+    ) -> Hyperslab: ...
+    @staticmethod
+    def from_slices(
+        slices: SupportsIndex | slice | EllipsisType | tuple[SupportsIndex | slice | EllipsisType, ...],
+        shape: Iterable[SupportsIndex],
+    ) -> Hyperslab:
+        """What `array[slices]` selects in an array of `shape`, by NumPy's rules; but no axis is dropped.
+
+        An int selects one index and keeps its axis with length 1. Axes not mentioned are taken whole. Slices
+        are clipped to the array as Python clips them; negative ints and bounds count from the end.
+
+        Raises:
+            IndexError: An int is outside the array, or there are more indices than axes.
+            ValueError: A slice has a negative step.
+            TypeError: An index is neither an int, a slice nor an ellipsis.
+        """
+
+    @staticmethod
+    def all(shape: Iterable[SupportsIndex]) -> Hyperslab:
+        """Everything in an array of `shape`: start 0, stride 1, count `shape`, block 1."""
+
+    @property
+    def start(self) -> tuple[int, ...]:
+        """The first index selected, per axis."""
+
+    @property
+    def stride(self) -> tuple[int, ...]:
+        """The distance between the starts of neighbouring blocks, per axis."""
+
+    @property
+    def count(self) -> tuple[int, ...]:
+        """The number of blocks, per axis."""
+
+    @property
+    def block(self) -> tuple[int, ...]:
+        """The length of a block, per axis."""
+
+    @property
+    def shape(self) -> tuple[int, ...]:
+        """The shape of the output: `count * block` per axis."""
+
+    @property
+    def ndim(self) -> int:
+        """The number of axes."""
+
+    @property
+    def size(self) -> int:
+        """The number of elements selected: the product of `shape`, 1 without axes."""
+
+    @property
+    def bounds(self) -> tuple[tuple[int, int], ...]:
+        """The half-open interval `(start, stop)` that just holds the selection, per axis.
+
+        Where nothing is selected, `stop` equals `start`.
+        """
+
+    @property
+    def slices(self) -> tuple[slice, ...]:
+        """The slices that select the same elements: one per axis, with int start, stop and positive step.
+
+        Raises:
+            ValueError: An axis selects separate blocks of more than one element, which no slice can say.
+        """
+
+    @property
+    def is_contiguous_box(self) -> bool:
+        """Whether the selection is one box without gaps: on every axis one block, or blocks that touch."""
+
+    def check_within(self, shape: Iterable[SupportsIndex]) -> None:
+        """Do nothing if an array of `shape` has every element selected.
+
+        Raises:
+            IndexError: It has not; the message has the axis, the last index selected and the array's length.
+            ValueError: `shape` has another number of axes.
+        """
+
+    def __eq__(self, other: object, /) -> bool: ...
+    def __hash__(self) -> int: ...
+    def __getnewargs__(self) -> tuple[tuple[int, ...], ...]: ...
+
+@final
+class Points:
+    """Elements of an array, listed one by one, in any order; an element may be listed twice.
+
+    Args:
+        coordinates: Integers of shape `(size, ndim)`: one row per point.
+
+    Raises:
+        ValueError: The shape is another, there are no axes, or a coordinate is negative.
+        TypeError: The coordinates are not integers.
+    """
+
+    def __new__(cls, coordinates: npt.ArrayLike) -> Points: ...
+    @property
+    def coordinates(self) -> npt.NDArray[np.int64]:
+        """A copy of the coordinates: int64, shape `(size, ndim)`."""
+
+    @property
+    def shape(self) -> tuple[int]:
+        """The shape of the output: `(size,)`."""
+
+    @property
+    def ndim(self) -> int:
+        """The number of axes that the array must have."""
+
+    @property
+    def size(self) -> int:
+        """The number of points."""
+
+    def check_within(self, shape: Iterable[SupportsIndex]) -> None:
+        """Do nothing if an array of `shape` has every point.
+
+        Raises:
+            IndexError: It has not; the message has the first axis and index outside, and the array's length.
+            ValueError: `shape` has another number of axes.
+        """
+
+    def __eq__(self, other: object, /) -> bool: ...
+    def __hash__(self) -> int: ...
+    def __getnewargs__(self) -> tuple[npt.NDArray[np.int64]]: ...
+
+@final
+class ChunkGrid:
+    """The regular grid of chunks over an array.
+
+    Every chunk is stored with the whole chunk shape, as in HDF5 and Zarr; of an edge chunk only the part
+    inside the array is valid.
+
+    Args:
+        shape: The array's shape.
+        chunk_shape: The chunks' shape, at least 1 on every axis; it may exceed the array.
+
+    Raises:
+        ValueError: The shapes differ in length, a chunk's length is 0, or there are more than 2**63 - 1
+            elements in all chunks together.
+
+    A **run** is a maximal sequence of elements, consecutive in the selection's order, whose offsets in the
+    chunk's buffer (chunk shape, C order) and in the output buffer (selection's shape, C order) both advance
+    by one: what one `memcpy` copies. Runs of a hyperslab are counted in closed form: the elements, less those
+    that continue a run. With m elements of the selection on an axis of the chunk, a of them directly after
+    another, and w = 1 if the end of the axis is followed in both buffers by the start of the next line (else
+    w = 0), a chunk has
+
+        runs = Π m[d] - Σ_d (Π_{e < d} m[e]) · a[d] · (Π_{e > d} w[e])
+    """
+
+    def __new__(cls, shape: Iterable[SupportsIndex], chunk_shape: Iterable[SupportsIndex]) -> ChunkGrid: ...
+    @property
+    def shape(self) -> tuple[int, ...]:
+        """The array's shape."""
+
+    @property
+    def chunk_shape(self) -> tuple[int, ...]:
+        """The shape of every stored chunk."""
+
+    @property
+    def grid_shape(self) -> tuple[int, ...]:
+        """The number of chunks along each axis; 0 where the array's length is 0."""
+
+    @property
+    def chunk_count(self) -> int:
+        """The number of chunks in the grid."""
+
+    def linear_index(self, chunk_index: Iterable[SupportsIndex]) -> int:
+        """The place of a chunk in the row-major order of chunks.
+
+        Raises:
+            IndexError: The grid has no such chunk.
+        """
+
+    def chunk_index(self, linear_index: SupportsIndex) -> tuple[int, ...]:
+        """The chunk at a place in the row-major order of chunks.
+
+        Raises:
+            IndexError: The grid has fewer chunks.
+        """
+
+    def chunk_box(self, chunk_index: Iterable[SupportsIndex]) -> Hyperslab:
+        """The part of the array that a chunk holds: the shape of this hyperslab is the chunk's valid shape.
+
+        Raises:
+            IndexError: The grid has no such chunk.
+        """
+
+    def chunks(self, selection: Selection) -> npt.NDArray[np.int64]:
+        """The indices of the chunks that a selection touches, in row-major order.
+
+        The work is proportional to the chunks touched (for points, to the points). Releases the GIL.
+
+        Returns:
+            int64 of shape `(chunks touched, ndim)`.
+
+        Raises:
+            IndexError: The selection reaches outside the array.
+        """
+
+    def copy_runs(self, selection: Selection) -> tuple[npt.NDArray[np.int64], npt.NDArray[np.int64]]:
+        """The runs and the elements to copy for each chunk of `chunks(selection)`, in that order.
+
+        Releases the GIL.
+
+        Returns:
+            `(run_counts, element_counts)`, each int64 of shape `(chunks touched,)`.
+
+        Raises:
+            IndexError: The selection reaches outside the array.
+        """
+
+    def fully_covered(self, selection: Selection) -> npt.NDArray[np.bool_]:
+        """Whether a selection has all valid elements of each chunk of `chunks(selection)`, in that order.
+
+        Such a chunk can be written without reading it first. Releases the GIL.
+
+        Returns:
+            bool of shape `(chunks touched,)`.
+
+        Raises:
+            IndexError: The selection reaches outside the array.
+        """
+
+    def runs(self, chunk_index: Iterable[SupportsIndex], selection: Selection) -> list[tuple[int, int, int]]:
+        """The runs that copy one chunk's part of a selection, in the selection's order; possibly none.
+
+        Returns:
+            `(chunk_offset, buffer_offset, length)` of each run, in elements of the two buffers.
+
+        Raises:
+            IndexError: The grid has no such chunk, or the selection reaches outside the array.
+        """
+
+    def totals(self, selection: Selection) -> SelectionTotals:
+        """Chunks, runs and elements over the whole selection.
+
+        For a hyperslab the work is proportional to the chunks along each axis, not to their product.
+
+        Raises:
+            IndexError: The selection reaches outside the array.
+        """
+
+    def __eq__(self, other: object, /) -> bool: ...
+    def __hash__(self) -> int: ...
+    def __getnewargs__(self) -> tuple[tuple[int, ...], tuple[int, ...]]: ...
+
+@final
+class SelectionTotals:
+    """What a selection costs a grid. Made by `ChunkGrid.totals`."""
+
+    @property
+    def chunk_count(self) -> int:
+        """Chunks that hold at least one selected element."""
+
+    @property
+    def run_count(self) -> int:
+        """Runs to copy over all of these chunks; `ChunkGrid` says what a run is."""
+
+    @property
+    def element_count(self) -> int:
+        """Elements selected; a point counts as often as it is listed."""
+
+    @property
+    def decoded_element_count(self) -> int:
+        """Elements of these chunks as stored: what is decoded to read the selection, each chunk once."""
+
+    @property
+    def valid_element_count(self) -> int:
+        """Elements of these chunks inside the array."""
+
+    @property
+    def read_amplification(self) -> float | None:
+        """Elements decoded per element selected; None if nothing is selected."""
+
+    def __eq__(self, other: object, /) -> bool: ...
+    def __hash__(self) -> int: ...

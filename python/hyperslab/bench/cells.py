@@ -1,0 +1,176 @@
+"""From a case to what is measured: its groups of cells, the array each cell writes, and what is refused."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from dataclasses import dataclass
+from typing import Any
+
+import numpy as np
+
+from hyperslab.bench import mpi
+from hyperslab.bench.fields import Field
+from hyperslab.bench.patterns import OPERATIONS
+from hyperslab.bench.published import make_replay
+from hyperslab.bench.records import Cell, Method
+from hyperslab.bench.study import Case, Conditions
+from hyperslab.errors import MissingLibrary, StudyError
+from hyperslab.formats import availability, format_class, make_format
+from hyperslab.formats.contract import ArraySpec, Codec, Layout, Need
+
+AUTO_CHUNK_NBYTES = 1 << 20
+SHARD_CHUNKS = 16  # chunks of a shard, where a format has shards
+
+
+@dataclass(frozen=True)
+class Group:
+    """Cells that are measured in turn, in random order: one case, one method, one array shape and count."""
+
+    case: Case
+    method: Method
+    shape: tuple[int, ...]
+    count: int
+    cells: tuple[Cell, ...]
+
+    @property
+    def field(self) -> Field:
+        """What fills the arrays."""
+        return Field(self.case.data, self.shape, array_dtype(self.case))
+
+
+def array_dtype(case: Case) -> np.dtype[Any]:
+    """The dtype of a case's arrays; structured with fields p0, p1, … for a compound one."""
+    if case.properties is None:
+        return np.dtype(case.dtype)
+    return np.dtype([(f"p{k}", case.dtype) for k in range(case.properties)])
+
+
+def groups(case: Case, method: Method) -> list[Group]:
+    """Every group of a case, smallest arrays first."""
+    return [
+        Group(case, method, tuple(shape), count, tuple(_cells(case, method, tuple(shape), count)))
+        for shape in case.shapes
+        for count in case.counts
+    ]
+
+
+def _cells(case: Case, method: Method, shape: tuple[int, ...], count: int) -> Iterator[Cell]:
+    names = list(case.conditions) if method == "fair" else published_conditions(case)
+    for conditions in names:
+        for format_name in case.formats:
+            if method == "published" and format_name not in make_replay(case.replay or "").formats:
+                continue
+            for operation in case.operations:
+                for cache in _caches(case, method, operation.name):
+                    for processes in case.processes if method == "fair" else [1]:
+                        yield Cell(
+                            case.name,
+                            method,
+                            conditions,
+                            format_name,
+                            operation,
+                            shape,
+                            count,
+                            cache,
+                            processes,
+                        )
+
+
+def _caches(case: Case, method: Method, operation: str) -> list[Any]:
+    if method == "published":
+        return ["unknown"]
+    return ["new"] if OPERATIONS[operation].verb == "write" else case.caches
+
+
+def published_conditions(case: Case) -> list[str]:
+    """The conditions that a published method tells apart: compressed or not. Its defaults are its own."""
+    plain = [name for name, said in case.conditions.items() if said == "default"]
+    plain += [name for name in case.conditions if name not in plain and not is_compressed(case, name)]
+    packed = [name for name in case.conditions if is_compressed(case, name)]
+    return plain[:1] + packed[:1]
+
+
+def is_compressed(case: Case, conditions: str) -> bool:
+    """Whether conditions name a codec."""
+    said = case.conditions[conditions]
+    return isinstance(said, Conditions) and bool(said.codecs)
+
+
+def spec_of(case: Case, cell: Cell) -> ArraySpec:
+    """The array that a cell's format is asked to make."""
+    dtype = array_dtype(case)
+    if cell.format in case.stored_as:
+        dtype = np.dtype(case.stored_as[cell.format])
+    growable = cell.operation.name == "append"
+    return ArraySpec(cell.shape, dtype, layout_of(case, cell, dtype), growable)
+
+
+def layout_of(case: Case, cell: Cell, dtype: np.dtype[Any]) -> Layout | None:
+    """The layout that conditions mean for an array; None where the library's default is asked for."""
+    said = case.conditions[cell.conditions]
+    if said == "default":
+        return None
+    codecs = tuple(Codec.parse(text) for text in said.codecs)
+    if said.chunks == "contiguous":
+        return Layout(None, None, codecs)
+    if said.chunks == "auto":
+        chunks = auto_chunks(cell.shape, dtype.itemsize)
+    else:
+        chunks = _given_chunks(case.name, said.chunks, cell.shape)
+    can = format_class(cell.format).capabilities
+    return Layout(chunks, _shards(chunks, cell.shape) if can.shards else None, codecs)
+
+
+def _given_chunks(case: str, chunks: list[int], shape: tuple[int, ...]) -> tuple[int, ...]:
+    """Chunks as a study gives them, cut to the array; -1 means the whole axis."""
+    if len(chunks) != len(shape) or any(c == 0 or c < -1 for c in chunks):
+        raise StudyError(
+            f"study {case}: chunks {chunks} do not fit arrays of shape {list(shape)}: one length for each axis"
+        )
+    return tuple(length if c == -1 else min(c, length) for c, length in zip(chunks, shape, strict=True))
+
+
+def auto_chunks(shape: tuple[int, ...], itemsize: int) -> tuple[int, ...]:
+    """Chunks of about 1 MiB: the longest axis is halved until a chunk fits, so that all axes are cut alike."""
+    lengths = [max(1, length) for length in shape]
+    while int(np.prod(lengths, dtype=np.int64)) * itemsize > AUTO_CHUNK_NBYTES and max(lengths) > 1:
+        axis = lengths.index(max(lengths))
+        lengths[axis] = -(-lengths[axis] // 2)
+    return tuple(lengths)
+
+
+def _shards(chunks: tuple[int, ...], shape: tuple[int, ...]) -> tuple[int, ...]:
+    """Shards of up to `SHARD_CHUNKS` chunks: doubled along the axis with the most chunks left to take in."""
+    times = [1] * len(chunks)
+    while int(np.prod(times)) < SHARD_CHUNKS:
+        left = [-(-length // (c * t)) for length, c, t in zip(shape, chunks, times, strict=True)]
+        if max(left) <= 1:
+            break
+        times[left.index(max(left))] *= 2
+    return tuple(c * t for c, t in zip(chunks, times, strict=True))
+
+
+def need_of(cell: Cell) -> Need:
+    """What a cell asks of its format."""
+    kind = OPERATIONS[cell.operation.name]
+    return Need(kind.slices, kind.strided, kind.overwrite, kind.append, kind.compound, kind.field_write)
+
+
+def refusal(case: Case, cell: Cell) -> str | None:
+    """Why a cell cannot be measured at all, known before anything runs; None where it can."""
+    known = availability(cell.format)
+    if isinstance(known, MissingLibrary):
+        return str(known)
+    if cell.method == "published":
+        return None
+    if case.launcher == "mpi" and (reason := mpi.refusal(cell.format, cell.operation.name)):
+        return reason
+    made = make_format(cell.format, case.options.get(cell.format))
+    if cell.processes > 1 and OPERATIONS[cell.operation.name].verb == "modify":
+        return "several processes may not change one array"
+    return made.refusal(spec_of(case, cell), need_of(cell))
+
+
+def file_nbytes(case: Case, shape: tuple[int, ...], count: int) -> int:
+    """Decoded bytes of one file of a group."""
+    return int(np.prod(shape, dtype=np.int64)) * array_dtype(case).itemsize * count

@@ -1,0 +1,148 @@
+"""Two runs, cell by cell: is the second faster? Only where the interval of the ratio says so."""
+
+from __future__ import annotations
+
+from collections import defaultdict
+from dataclasses import dataclass
+from typing import Literal
+
+import numpy as np
+
+from hyperslab.bench.records import Trial
+from hyperslab.bench.results import Run
+from hyperslab.bench.statistics import LEAST_FOR_INTERVAL, RESAMPLES, UNRANKED, headline_metric
+from hyperslab.bench.study import Case
+from hyperslab.errors import UsageError
+
+Outcome = Literal["faster", "slower", "no difference", "unknown"]
+# What makes two cases of one name unlike; sizes, operations and cache states are in the cells' keys.
+CASE_MUST_AGREE = ("dtype", "data", "data_file", "conditions", "options", "stored_as", "properties", "replay")
+
+
+@dataclass(frozen=True)
+class ComparisonRow:
+    """One cell in both runs: medians of the metric that ranks its operation, and their ratio b / a."""
+
+    case: str
+    method: str
+    conditions: str
+    format: str
+    operation: str
+    shape: str
+    count: int
+    cache: str
+    processes: int
+    metric: str
+    a_seconds: float
+    b_seconds: float
+    a_n: int
+    b_n: int
+    ratio: float | None
+    low: float | None  # bootstrap 95 % interval of the ratio; None where either has fewer than 3 trials
+    high: float | None
+    outcome: Outcome  # of b; "unknown" where there is no interval
+
+
+@dataclass(frozen=True)
+class Comparison:
+    """What two runs say of each other."""
+
+    differences: tuple[str, ...]  # of machines and cases, where unlike runs were allowed
+    rows: tuple[ComparisonRow, ...]
+    only_a: tuple[str, ...]  # keys of cells that the other run lacks
+    only_b: tuple[str, ...]
+
+
+def compare(run_a: Run, run_b: Run, allow_unlike: bool = False) -> Comparison:
+    """Compare run b with run a; refuses runs from unlike machines or of unlike cases unless allowed."""
+    differences = unlike(run_a, run_b)
+    if differences and not allow_unlike:
+        listed = "; ".join(differences)
+        raise UsageError(
+            f"{run_a.directory} and {run_b.directory} are unlike: {listed}. "
+            "Run both on one machine with one study, or compare them all the same by --unlike"
+        )
+    a, b = _accepted(run_a), _accepted(run_b)
+    rows = [row for key, trials in a.items() if key in b and (row := _row(trials, b[key])) is not None]
+    only_a, only_b = (tuple(key for key in one if key not in other) for one, other in ((a, b), (b, a)))
+    return Comparison(tuple(differences), tuple(rows), only_a, only_b)
+
+
+def unlike(run_a: Run, run_b: Run) -> list[str]:
+    """What makes two runs unlike, in words: their machines, then the cases that they share by name."""
+    differences = run_a.description.environment.differences(run_b.description.environment)
+    others = {case.name: case for case in run_b.description.cases}
+    for case in run_a.description.cases:
+        if case.name in others:
+            differences += _case_differences(case, others[case.name])
+    return differences
+
+
+def _case_differences(a: Case, b: Case) -> list[str]:
+    pairs = [(name, getattr(a, name), getattr(b, name)) for name in CASE_MUST_AGREE]
+    return [f"case {a.name}, {name}: {here} against {there}" for name, here, there in pairs if here != there]
+
+
+def _accepted(run: Run) -> dict[str, list[Trial]]:
+    cells: dict[str, list[Trial]] = defaultdict(list)
+    for trial in run.trials:
+        if trial.status == "ok" and trial.trial >= 0 and trial.format not in UNRANKED:
+            cells[trial.cell_key].append(trial)
+    return dict(cells)
+
+
+def _row(a: list[Trial], b: list[Trial]) -> ComparisonRow | None:
+    first = a[0]
+    metric = headline_metric(first.operation)
+    a_values, b_values = _seconds(a, metric), _seconds(b, metric)
+    if not a_values or not b_values:
+        return None
+    a_seconds, b_seconds = float(np.median(a_values)), float(np.median(b_values))
+    low, high = interval_of_ratio(a_values, b_values) or (None, None)
+    return ComparisonRow(
+        case=first.case,
+        method=first.method,
+        conditions=first.conditions,
+        format=first.format,
+        operation=first.operation,
+        shape=first.shape,
+        count=first.count,
+        cache=first.cache,
+        processes=first.processes,
+        metric=metric,
+        a_seconds=a_seconds,
+        b_seconds=b_seconds,
+        a_n=len(a_values),
+        b_n=len(b_values),
+        ratio=b_seconds / a_seconds if a_seconds else None,
+        low=low,
+        high=high,
+        outcome=_outcome(low, high),
+    )
+
+
+def _seconds(trials: list[Trial], metric: str) -> list[float]:
+    return [value for trial in trials if (value := trial.phases.metric(metric)) is not None]
+
+
+def interval_of_ratio(a: list[float], b: list[float]) -> tuple[float, float] | None:
+    """The 95 % bootstrap interval of median(b) / median(a); None for fewer than three values of either."""
+    if min(len(a), len(b)) < LEAST_FOR_INTERVAL:
+        return None
+    random = np.random.default_rng(95)
+    medians_a, medians_b = (
+        np.median(np.asarray(values)[random.integers(0, len(values), (RESAMPLES, len(values)))], axis=1)
+        for values in (a, b)
+    )
+    if not medians_a.all():
+        return None
+    low, high = np.percentile(medians_b / medians_a, [2.5, 97.5])
+    return float(low), float(high)
+
+
+def _outcome(low: float | None, high: float | None) -> Outcome:
+    if low is None or high is None:
+        return "unknown"
+    if high < 1:
+        return "faster"
+    return "slower" if low > 1 else "no difference"

@@ -1,0 +1,202 @@
+"""The conclusions of the published studies as data: what was claimed, and on which figures it is judged here.
+
+`studies/conclusions.yaml` holds them. A claim is one of four closed kinds: an extreme (fastest, slowest), an
+order, a ratio of speeds, or an effect. Judging is `hyperslab.bench.verdicts`.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from pathlib import Path
+from typing import Annotated, Any, Literal
+
+import yaml
+from pydantic import BaseModel, ConfigDict, Field, ValidationError, field_validator, model_validator
+
+from hyperslab.bench.patterns import OPERATIONS
+from hyperslab.bench.records import METRICS
+from hyperslab.bench.study import STUDIES_DIRECTORY
+from hyperslab.errors import StudyError
+from hyperslab.formats import FORMATS
+
+Axis = Literal["format", "conditions", "operation", "count"]
+
+
+def _check_known(name: str, known: Any, what: str) -> str:
+    if name not in known:
+        raise ValueError(f"unknown {what} {name!r}; the known ones are {', '.join(known)}")
+    return name
+
+
+class Noun(BaseModel):
+    """Frozen, and strict about its keys."""
+
+    model_config = ConfigDict(extra="forbid", frozen=True)
+
+
+class Extreme(Noun):
+    """One format takes the least, or the most, time of all."""
+
+    kind: Literal["fastest", "slowest"]
+    format: str
+    among: list[str] = Field(min_length=2)
+
+
+class Order(Noun):
+    """Formats from the fastest to the slowest."""
+
+    kind: Literal["order"]
+    order: list[str] = Field(min_length=2)
+
+
+class Ratio(Noun):
+    """How many times as fast one format is as another: numerator's speed over denominator's, as published.
+
+    A range about 1 claims likeness; any other range claims a direction. Without `high` it is a least value.
+    """
+
+    kind: Literal["ratio"]
+    numerator: str
+    denominator: str
+    low: float = Field(gt=0)
+    high: float | None = None
+
+    @property
+    def claims_likeness(self) -> bool:
+        """Whether the range includes 1 or keeps close below it, as 80-100 % does."""
+        return self.high is not None and self.low >= 0.7 and (self.high <= 1.05 or self.low <= 1)
+
+
+class Effect(Noun):
+    """What `of` costs against `against`, two places on one axis; on the axis `count`, most against fewest."""
+
+    kind: Literal["effect"]
+    axis: Axis
+    of: str
+    against: str
+    expected: Literal["slower", "faster", "none"]
+    tolerance: float = Field(default=0.25, gt=0, description="times within this factor of each other are no effect")
+
+    @model_validator(mode="after")
+    def _counts_are_extremes(self) -> Effect:
+        if self.axis == "count" and (self.of, self.against) != ("most", "fewest"):
+            raise ValueError("on the axis count, `of` is most and `against` is fewest")
+        return self
+
+
+Claim = Annotated[Extreme | Order | Ratio | Effect, Field(discriminator="kind")]
+
+
+class Metrics(Noun):
+    """Which seconds are compared: those that the study timed, and those that answer its question fairly."""
+
+    published: str
+    fair: str
+
+    @field_validator("published", "fair")
+    @classmethod
+    def _known(cls, name: str) -> str:
+        return _check_known(name, METRICS, "metric")
+
+
+class Conclusion(Noun):
+    """One published conclusion."""
+
+    id: str
+    study: str
+    cases: list[str] = Field(min_length=1, description="names of the cases it is judged on; * and [] as in a shell")
+    conclusion: str
+    source: str
+    published: str = Field(description="the figures as published, in words")
+    claim: Claim
+    metrics: Metrics
+    operations: list[str] = Field(min_length=1)
+    formats: list[str] | None = Field(default=None, description="for effects: the formats that are meant")
+    conditions: list[str] | None = Field(default=None, description="of the fair side; a published method has its own")
+    caches: list[str] | None = Field(default=None, description="of the fair side")
+    counts: Literal["all", "largest"] = "all"
+
+    @field_validator("operations")
+    @classmethod
+    def _known_operations(cls, names: list[str]) -> list[str]:
+        return [_check_known(name, OPERATIONS, "operation") for name in names]
+
+    @model_validator(mode="after")
+    def _known_formats(self) -> Conclusion:
+        for name in (*formats_of(self.claim), *(self.formats or ())):
+            _check_known(name, FORMATS, "format")
+        return self
+
+
+def formats_of(claim: Extreme | Order | Ratio | Effect) -> list[str]:
+    """The formats that a claim names."""
+    if isinstance(claim, Extreme):
+        return claim.among
+    if isinstance(claim, Order):
+        return claim.order
+    if isinstance(claim, Ratio):
+        return [claim.numerator, claim.denominator]
+    return [claim.of, claim.against] if claim.axis == "format" else []
+
+
+class RatioTable(Noun):
+    """A published table of speed ratios: one conclusion for each of its rows."""
+
+    first: int = Field(gt=0, description="number of the first row's conclusion; the rows' IDs count on from it")
+    study: str
+    cases: list[str]
+    what: str = Field(description="what was timed, as in 'writes (total time, IRIX)'")
+    source: str
+    numerator: str
+    rows: dict[str, tuple[float, float | None]] = Field(description="denominator -> lowest and highest ratio")
+    metrics: Metrics
+    operations: list[str]
+    counts: Literal["all", "largest"] = "all"
+
+    def conclusions(self) -> Iterator[Conclusion]:
+        """The rows."""
+        for number, (denominator, (low, high)) in enumerate(self.rows.items(), self.first):
+            times = _range(low, high)
+            yield Conclusion(
+                id=f"S2-{number:02}",
+                study=self.study,
+                cases=self.cases,
+                conclusion=f"{self.numerator} {self.what} {times} times as fast as {denominator}",
+                source=self.source,
+                published=f"{self.numerator}/{denominator} {times}",
+                claim=Ratio(kind="ratio", numerator=self.numerator, denominator=denominator, low=low, high=high),
+                metrics=self.metrics,
+                operations=self.operations,
+                counts=self.counts,
+            )
+
+
+def _range(low: float, high: float | None) -> str:
+    if high is None:
+        return f"at least {low:g}"
+    return f"{low:g}" if low == high else f"{low:g}-{high:g}"
+
+
+class _File(Noun):
+    conclusions: list[Conclusion]
+    ratio_tables: list[RatioTable] = []
+
+
+def load(path: Path = STUDIES_DIRECTORY / "conclusions.yaml") -> list[Conclusion]:
+    """The conclusions of a file, in its order; raises StudyError that names the file and the key."""
+    try:
+        found = _File.model_validate(yaml.safe_load(path.read_text(encoding="utf-8")))
+    except OSError as error:
+        raise StudyError(f"{path}: cannot be read ({error.strerror})") from error
+    except yaml.YAMLError as error:
+        raise StudyError(f"{path}: not a YAML file: {' '.join(str(error).split())}") from error
+    except ValidationError as error:
+        first = error.errors()[0]
+        where = ".".join(str(part) for part in first["loc"])
+        raise StudyError(f"{path}: {where}: {first['msg'].removeprefix('Value error, ')}") from error
+    every = [*found.conclusions, *(row for table in found.ratio_tables for row in table.conclusions())]
+    identities = [conclusion.id for conclusion in every]
+    for identity in identities:
+        if identities.count(identity) > 1:
+            raise StudyError(f"{path}: {identity} is the ID of two conclusions; give one of them another")
+    return every

@@ -1,0 +1,134 @@
+"""The machine on which a run was made, as far as it bears on the figures."""
+
+from __future__ import annotations
+
+import os
+import platform
+from dataclasses import asdict, dataclass
+from pathlib import Path
+from typing import Any
+
+from hyperslab.errors import MissingLibrary
+from hyperslab.formats import availability
+
+
+@dataclass(frozen=True)
+class Environment:
+    """What must be alike before two runs may be compared. Unknown values are None."""
+
+    cpu: str | None
+    cpu_count: int
+    memory_nbytes: int | None
+    kernel: str
+    python: str
+    file_system: str | None
+    mount_options: str | None
+    read_ahead_kib: int | None
+    rotational: bool | None
+    can_drop_caches: bool
+    libraries: dict[str, str]  # format -> its library, with versions
+
+    # Other versions or a busier moment change figures too, but they are what people compare runs for.
+    MUST_AGREE = ("cpu", "cpu_count", "memory_nbytes", "file_system", "read_ahead_kib", "rotational")
+
+    def differences(self, other: Environment) -> list[str]:
+        """What differs between two machines, in words; empty when runs may be compared."""
+        pairs = [(name, getattr(self, name), getattr(other, name)) for name in self.MUST_AGREE]
+        return [f"{name}: {here} against {there}" for name, here, there in pairs if here != there]
+
+    def to_dict(self) -> dict[str, Any]:
+        """For run.json."""
+        return asdict(self)
+
+
+def observe(scratch: Path, formats: list[str]) -> Environment:
+    """The environment of a run that keeps its files in `scratch` and uses `formats`."""
+    mount = _mount_of(scratch)
+    queue = _queue_of(scratch)
+    return Environment(
+        cpu=_field(Path("/proc/cpuinfo"), "model name") or platform.processor() or None,
+        cpu_count=len(os.sched_getaffinity(0)),
+        memory_nbytes=_memory_nbytes(),
+        kernel=platform.release(),
+        python=platform.python_version(),
+        file_system=mount[0] if mount else None,
+        mount_options=mount[1] if mount else None,
+        read_ahead_kib=_number(queue / "read_ahead_kb") if queue else None,
+        rotational=_flag(queue / "rotational") if queue else None,
+        can_drop_caches=os.access("/proc/sys/vm/drop_caches", os.W_OK),
+        libraries=dict(_libraries(formats)),
+    )
+
+
+def _libraries(formats: list[str]) -> list[tuple[str, str]]:
+    known = []
+    for name in formats:
+        library = availability(name)
+        if not isinstance(library, MissingLibrary):
+            parts = "".join(f", {part} {version}" for part, version in library.parts)
+            known.append((name, f"{library.name} {library.version}{parts}"))
+    return known
+
+
+def _field(path: Path, name: str) -> str | None:
+    lines = _text(path).splitlines()
+    return next((line.partition(":")[2].strip() for line in lines if line.startswith(name)), None)
+
+
+def _memory_nbytes() -> int | None:
+    total = _field(Path("/proc/meminfo"), "MemTotal")
+    return int(total.split()[0]) * 1024 if total else None
+
+
+def _mount_of(path: Path) -> tuple[str, str] | None:
+    """File system type and options of the mount point nearest above `path`."""
+    mounts = [line.split() for line in _text(Path("/proc/mounts")).splitlines()]
+    above = [m for m in mounts if path.resolve().is_relative_to(m[1])]
+    nearest = max(above, key=lambda m: len(m[1]), default=None)
+    return (nearest[2], nearest[3]) if nearest else None
+
+
+def _queue_of(path: Path) -> Path | None:
+    """The kernel's queue settings of the block device under `path`; None where there is no such device."""
+    device = path.stat().st_dev
+    block = Path(f"/sys/dev/block/{os.major(device)}:{os.minor(device)}")
+    for candidate in (block / "queue", block.resolve().parent / "queue"):
+        if candidate.is_dir():
+            return candidate
+    return None
+
+
+def _number(path: Path) -> int | None:
+    text = _text(path).strip()
+    return int(text) if text.isdigit() else None
+
+
+def _flag(path: Path) -> bool | None:
+    value = _number(path)
+    return None if value is None else bool(value)
+
+
+def _text(path: Path) -> str:
+    try:
+        return path.read_text()
+    except OSError:
+        return ""
+
+
+@dataclass(frozen=True)
+class Pressure:
+    """How busy the machine was at one moment; None where the kernel does not say."""
+
+    io_full_avg10: float | None  # per cent of the last ten seconds in which all work waited for I/O
+    load: float | None
+
+
+def pressure() -> Pressure:
+    """The pressure now, recorded with every trial."""
+    full = [line for line in _text(Path("/proc/pressure/io")).splitlines() if line.startswith("full")]
+    avg10 = float(full[0].split("avg10=")[1].split()[0]) if full else None
+    try:
+        load = os.getloadavg()[0]
+    except OSError:
+        load = None
+    return Pressure(avg10, load)

@@ -1,0 +1,84 @@
+"""Parallel HDF5: trials by MPI ranks on one shared file, through an MPI-built h5py outside our own environment.
+
+Debian's python3-h5py-mpi is built for Open MPI; under MPICH's mpirun each rank believes itself alone, so Open MPI's
+own launcher is asked for by name. `launcher: mpi` in a study selects this.
+"""
+
+from __future__ import annotations
+
+import functools
+import json
+import os
+import shutil
+import subprocess
+from pathlib import Path
+
+import numpy as np
+
+from hyperslab.bench.trial import Job, Measured
+from hyperslab.errors import TrialFailed
+
+MPIRUN = "mpirun.openmpi"
+PYTHON = "/usr/bin/python3"
+RANK = Path(__file__).with_name("mpi_rank.py")
+VERBS = {"write": "write", "read-all": "read"}
+HOW_TO = "parallel HDF5 is not installed: apt-get install python3-h5py-mpi openmpi-bin"
+
+
+@functools.cache
+def refusal(format_name: str, operation: str) -> str | None:
+    """Why ranks cannot do an operation, or None."""
+    if format_name != "hdf5":
+        return "only hdf5 is written by MPI ranks"
+    if operation not in VERBS:
+        return f"MPI ranks do {' and '.join(VERBS)} only"
+    if shutil.which(MPIRUN) is None or not Path(PYTHON).exists():
+        return HOW_TO
+    probe = "import h5py, mpi4py; raise SystemExit(not h5py.get_config().mpi)"
+    # Debian's h5py takes its serial build unless it finds itself under mpirun, or is told.
+    told = {**os.environ, "H5PY_ALWAYS_USE_MPI": "1"}
+    found = subprocess.run([PYTHON, "-c", probe], capture_output=True, env=told)
+    return None if found.returncode == 0 else HOW_TO
+
+
+def run(job: Job, processes: int, timeout_seconds: float) -> Measured:
+    """One trial by so many ranks; raises TrialFailed with what mpirun said."""
+    source = _source(job)
+    layout = job.spec.layout
+    asked = {
+        "verb": VERBS[job.operation.name],
+        "path": str(job.path),
+        "source": str(source),
+        "shape": job.spec.shape,
+        "chunks": layout.chunk_shape if layout else None,
+    }
+    command = [MPIRUN, "--allow-run-as-root", "--oversubscribe", "-n", str(processes), PYTHON, str(RANK)]
+    try:
+        done = subprocess.run([*command, json.dumps(asked)], capture_output=True, text=True, timeout=timeout_seconds)
+    except subprocess.TimeoutExpired as error:
+        raise TrialFailed(f"mpirun gave no answer within {timeout_seconds:g} s") from error
+    if done.returncode != 0:
+        said = (done.stderr.strip().splitlines() or ["nothing"])[-1]
+        raise TrialFailed(f"mpirun ended with status {done.returncode}: {said}")
+    found = json.loads(done.stdout.splitlines()[-1])
+    if found["ranks"] != processes:
+        raise TrialFailed(f"{found['ranks']} ranks ran of {processes}: mpirun and mpi4py do not belong together")
+    if not found["verified"]:
+        raise TrialFailed("what the ranks read is not what was written")
+    return Measured(
+        seconds=found["seconds"],
+        cpu_seconds=None,
+        peak_rss_nbytes=None,
+        device_read_nbytes=found["device_read_nbytes"],
+        device_write_nbytes=found["device_write_nbytes"],
+        decoded_nbytes=job.spec.nbytes,
+        verified=found["verified"] if asked["verb"] == "read" else None,
+    )
+
+
+def _source(job: Job) -> Path:
+    """The elements to write, as .npy beside the measured file; made once for each group."""
+    path = job.path.parent / "mpi-source.npy"
+    if not path.exists():
+        np.save(path, np.ascontiguousarray(job.field.array(job.field.buffer(), 0)))
+    return path

@@ -1,0 +1,107 @@
+"""The 2002 study's five benchmarks: the phases it timed, the best of ten, nothing forced to the device.
+
+Elena Pourmal, "FITSIO, HDF4, NetCDF, PDB and HDF5 Performance", 2002. Its programs are not public; the slides say
+what was timed: the total (create or open the file and the dataset, write or read, close both) and the write or
+read alone. The formats are ours, because the libraries of 2002 were called as they are: the figures here differ
+from fair ones by durability, by the cache (whatever state it is in) and by the statistic.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Mapping
+from contextlib import contextmanager
+from pathlib import Path
+from time import perf_counter
+from typing import ClassVar, Literal
+
+import numpy as np
+
+from hyperslab._core import Hyperslab
+from hyperslab.bench.patterns import OPERATIONS, selections
+from hyperslab.bench.published import PublishedArrays, Replay
+from hyperslab.bench.records import Phases
+from hyperslab.bench.study import Operation
+from hyperslab.errors import Refused
+from hyperslab.formats import make_format
+from hyperslab.formats.contract import ArrayHandle, ArraySpec, Layout
+
+
+class Seed2(Replay):
+    """Total and operation alone, in each of the six libraries."""
+
+    name: ClassVar[str] = "seed2"
+    source: ClassVar[str] = "Science Data Processing Workshop, 27 February 2002"
+    formats: ClassVar[tuple[str, ...]] = ("raw", "fits", "hdf4", "netcdf3", "pdb", "hdf5")
+    trials: ClassVar[int] = 10
+    dropped: ClassVar[int] = 0
+    statistic: ClassVar[Literal["mean", "min"]] = "min"
+    faults: ClassVar[Mapping[str, str]] = {
+        "B9": "nothing is forced to the device: writing ends in the page cache",
+        "B10": "the file was just written, and is read from the page cache",
+        "B13": "the best of ten is taken, without a measure of spread",
+    }
+
+    def write(self, format_name: str, path: Path, arrays: PublishedArrays, operation: Operation) -> Phases:
+        """Create the file, create and write each array, close."""
+        if operation.name != "write":
+            raise Refused(f"{self.name} has no operation {operation.name}: it created and wrote each array in turn")
+        made, spec, timers = make_format(format_name), _spec(arrays), _Stopwatch()
+        data = np.random.default_rng(arrays.count).integers(0, 256, spec.nbytes, np.uint8).view(spec.dtype)
+        data = data.reshape(spec.shape)
+        with timers("create_file"):
+            file = made.create(path)
+        for index in range(arrays.count):
+            with timers("create_array"):
+                array = file.create_array(_name(index), spec)
+            with timers("write"):
+                array.write(data)
+        with timers("close"):
+            file.close()
+        return Phases(**timers.seconds)
+
+    def read(self, format_name: str, path: Path, arrays: PublishedArrays, operation: Operation) -> Phases:
+        """Open the file and the array created last, read what is asked for, close.
+
+        The benchmarks of reading wrote their file first, outside the timers: so does this where there is none.
+        """
+        if OPERATIONS[operation.name].verb != "read":
+            raise Refused(f"{self.name} has no operation {operation.name}")
+        if not path.exists():
+            self.write(format_name, path, arrays, Operation(name="write"))
+        made, spec, timers = make_format(format_name), _spec(arrays), _Stopwatch()
+        asked = selections(operation, arrays.shape)
+        with timers("open_file"):
+            file = made.open(path)
+        with timers("open_array"):
+            array = file.open_array(_name(arrays.count - 1), spec)
+        with timers("read"):
+            for selection in asked:
+                _native(array, selection)
+        with timers("close"):
+            file.close()
+        return Phases(**timers.seconds)
+
+
+class _Stopwatch:
+    def __init__(self) -> None:
+        self.seconds: dict[str, float] = {}
+
+    @contextmanager
+    def __call__(self, phase: str) -> Iterator[None]:
+        start = perf_counter()
+        yield
+        self.seconds[phase] = self.seconds.get(phase, 0.0) + perf_counter() - start
+
+
+def _native(array: ArrayHandle, selection: Hyperslab) -> np.ndarray:
+    """Elements as the processor has them: the C libraries of 2002 converted byte order inside their read calls."""
+    got = array.read(selection)
+    return got.astype(got.dtype.newbyteorder("="), copy=False)
+
+
+def _spec(arrays: PublishedArrays) -> ArraySpec:
+    return ArraySpec(arrays.shape, arrays.dtype, Layout())
+
+
+def _name(index: int) -> str:
+    return f"array{index}"

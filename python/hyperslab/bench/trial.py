@@ -1,0 +1,442 @@
+"""One fair trial, as it runs inside a worker: the timers, and everything that must stay outside them."""
+
+from __future__ import annotations
+
+import gc
+import resource
+import time
+from collections.abc import Callable, Sequence
+from contextlib import suppress
+from dataclasses import dataclass, field, replace
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+
+from hyperslab._core import ChunkGrid, Hyperslab
+from hyperslab.bench import cache
+from hyperslab.bench.fields import Field
+from hyperslab.bench.patterns import OPERATIONS, selections
+from hyperslab.bench.study import Operation
+from hyperslab.errors import Refused, TrialFailed
+from hyperslab.formats import make_format
+from hyperslab.formats.contract import ArrayFile, ArrayHandle, ArraySpec, Format
+
+
+@dataclass(frozen=True)
+class Job:
+    """What a worker is asked to do, with all that it takes; one part of `parts` where processes share a trial."""
+
+    format: str
+    options: tuple[tuple[str, Any], ...]
+    operation: Operation
+    spec: ArraySpec
+    field: Field
+    count: int
+    path: Path
+    part: int = 0
+    parts: int = 1
+    start_at: float | None = None  # time.monotonic() at which processes of one trial start together
+
+    def make_format(self) -> Format:
+        """The format with the study's options."""
+        return make_format(self.format, dict(self.options))
+
+
+@dataclass(frozen=True)
+class Measured:
+    """What a worker found. Seconds by phase; everything else as in records.Trial."""
+
+    seconds: dict[str, float]
+    cpu_seconds: float | None
+    peak_rss_nbytes: int | None
+    device_read_nbytes: int | None
+    device_write_nbytes: int | None
+    decoded_nbytes: int
+    selection_count: int | None = None
+    chunk_count: int | None = None
+    read_amplification: float | None = None
+    returned_dtype: str | None = None
+    verified: bool | None = None
+    max_abs_error: float | None = None
+
+
+class Timers:
+    """Seconds by phase. `with timers("read"):` is the only place of the bench where a clock is read."""
+
+    def __init__(self) -> None:
+        self.seconds: dict[str, float] = {}
+        self.cpu_seconds = 0.0
+        self._phase = ""
+
+    def __call__(self, phase: str) -> Timers:
+        """Name the phase that is timed next."""
+        self._phase = phase
+        return self
+
+    def __enter__(self) -> None:
+        self._cpu = time.process_time()
+        self._start = time.perf_counter()
+
+    def __exit__(self, *_: object) -> None:
+        elapsed = time.perf_counter() - self._start
+        self.cpu_seconds += time.process_time() - self._cpu
+        self.seconds[self._phase] = self.seconds.get(self._phase, 0.0) + elapsed
+
+
+@dataclass
+class Check:
+    """Compares what was read with what was written, outside the timers."""
+
+    exact: bool
+    skipped: bool = False  # the null format stores nothing that could be compared
+    returned_dtype: str | None = None
+    max_abs_error: float | None = None
+    compared: int = field(default=0)
+
+    def __call__(self, got: np.ndarray, expected: np.ndarray, what: str) -> None:
+        """Raise TrialFailed where they differ by more than the format admits to."""
+        if self.skipped:
+            return
+        self.compared += 1
+        if got.shape != expected.shape:
+            raise TrialFailed(f"{what}: shape {got.shape} was read, {expected.shape} was written")
+        if np.array_equal(got, expected):
+            return
+        if self.exact or expected.dtype.kind != "f":
+            raise TrialFailed(f"{what}: what was read is not what was written")
+        error = float(np.max(np.abs(got.astype(np.float64) - expected)))
+        self.max_abs_error = max(error, self.max_abs_error or 0.0)
+
+    @property
+    def verified(self) -> bool | None:
+        """Whether all that was read was compared; None where nothing could be."""
+        return True if self.compared else None
+
+
+class Workbench:
+    """The state that a worker keeps between jobs: the source elements, made once for each array shape."""
+
+    def __init__(self) -> None:
+        self._field: Field | None = None
+        self._buffer = np.empty(0)
+
+    def arrays(self, job: Job) -> Callable[[int], np.ndarray]:
+        """A function that gives array number i of the job, in the dtype in which the format stores it."""
+        if job.field != self._field:
+            self._buffer = np.empty(0)
+            self._buffer, self._field = job.field.buffer(), job.field
+        buffer, stored = self._buffer, job.spec.dtype
+        return lambda i: job.field.array(buffer, i).view(stored)
+
+    def run(self, job: Job) -> Measured:
+        """Do a job and measure it."""
+        verbs = {"write": write, "read": read, "modify": modify}
+        do = verbs[OPERATIONS[job.operation.name].verb]
+        source = self.arrays(job)
+        made = job.make_format()
+        made.library()  # imports it: no trial pays for that
+        _wait_until(job.start_at)
+        gc.collect()
+        gc.disable()
+        try:
+            return do(job, made, source)
+        finally:
+            gc.enable()
+
+    def prepare(self, job: Job) -> str:
+        """Write the file that reads will read, untimed; gives the layout that the library really chose."""
+        made, source = job.make_format(), self.arrays(job)
+        _write_file(job, made, source, Timers())
+        return _layout_in(made, job)
+
+
+def _layout_in(made: Format, job: Job) -> str:
+    try:
+        opened = made.open(job.path)
+    except Refused:
+        return str(job.spec.layout or made.default_layout)
+    try:
+        return str(opened.describe(array_name(0)).layout or made.default_layout)
+    except Refused:
+        return str(job.spec.layout or made.default_layout)
+    finally:
+        opened.close()
+
+
+def array_name(index: int) -> str:
+    """The name of array number `index` in every file that the bench writes."""
+    return f"array_{index:05d}"
+
+
+def _wait_until(moment: float | None) -> None:
+    while moment is not None and time.monotonic() < moment:
+        time.sleep(0.0005)
+
+
+class _Counters:
+    """Device bytes and peak memory over the timed part of a trial."""
+
+    def __init__(self) -> None:
+        with suppress(OSError), open("/proc/self/clear_refs", "w") as control:
+            control.write("5")  # start the high-water mark anew: proc(5)
+        self._before = cache.device_bytes()
+
+    def measured(self, timers: Timers, decoded_nbytes: int, **found: Any) -> Measured:
+        after = cache.device_bytes()
+        moved = after - self._before if after and self._before else None
+        return Measured(
+            seconds=timers.seconds,
+            cpu_seconds=timers.cpu_seconds,
+            peak_rss_nbytes=_peak_rss_nbytes(),
+            device_read_nbytes=moved.read if moved else None,
+            device_write_nbytes=moved.written if moved else None,
+            decoded_nbytes=decoded_nbytes,
+            **found,
+        )
+
+
+def _peak_rss_nbytes() -> int | None:
+    try:
+        with open("/proc/self/status") as stream:
+            line = next(line for line in stream if line.startswith("VmHWM"))
+    except (OSError, StopIteration):
+        return resource.getrusage(resource.RUSAGE_SELF).ru_maxrss * 1024
+    return int(line.split()[1]) * 1024
+
+
+# --- writing ------------------------------------------------------------------------------------------------
+
+
+def write(job: Job, made: Format, source: Callable[[int], np.ndarray]) -> Measured:
+    """Create, write, flush, close, fsync; then read back outside the timers."""
+    timers, counters = Timers(), _Counters()
+    _write_file(job, made, source, timers)
+    measured = counters.measured(timers, job.spec.nbytes * job.count)
+    check = _check_of(made)
+    opened = made.open(job.path)
+    for i in range(job.count):
+        expected = source(i)
+        check(
+            _native(opened.open_array(array_name(i), job.spec).read(), job.spec.dtype),
+            expected,
+            array_name(i),
+        )
+    opened.close()
+    return replace(measured, verified=check.verified, max_abs_error=check.max_abs_error)
+
+
+def _write_file(job: Job, made: Format, source: Callable[[int], np.ndarray], timers: Timers) -> None:
+    with timers("create_file"):
+        target = made.create(job.path)
+    if job.operation.name == "write-separate":
+        handles = []
+        for i in range(job.count):
+            with timers("create_array"):
+                handles.append(target.create_array(array_name(i), job.spec))
+        for i, handle in enumerate(handles):
+            _write_array(job, handle, source(i), timers)
+    else:
+        for i in range(job.count):
+            data = source(i)
+            with timers("create_array"):
+                handle = target.create_array(array_name(i), job.spec)
+            _write_array(job, handle, data, timers)
+    with timers("flush"):
+        target.flush()
+    with timers("close"):
+        target.close()
+    with timers("fsync"):
+        cache.make_durable(job.path)
+
+
+def _write_array(job: Job, handle: ArrayHandle, data: np.ndarray, timers: Timers) -> None:
+    if job.operation.name == "write-fields":
+        for name in data.dtype.names or ():
+            values = np.ascontiguousarray(data[name])
+            with timers("write"):
+                handle.write_field(name, values)
+        return
+    with timers("write"):
+        handle.write(data)
+
+
+# --- reading ------------------------------------------------------------------------------------------------
+
+
+def read(job: Job, made: Format, source: Callable[[int], np.ndarray]) -> Measured:
+    """Open the file and the arrays, read what is asked, close; each read is compared with what was written."""
+    wanted = _arrays_wanted(job)
+    asked = _selections_wanted(job)
+    check = _check_of(made)
+    timers, counters = Timers(), _Counters()
+    with timers("open_file"):
+        opened = made.open(job.path)
+    decoded = 0
+    for i in wanted:
+        expected = source(i)
+        with timers("open_array"):
+            handle = opened.open_array(array_name(i), job.spec)
+        decoded += _read_array(job, handle, asked, expected, timers, check)
+    with timers("close"):
+        opened.close()
+    return counters.measured(
+        timers,
+        decoded,
+        selection_count=len(asked) * len(wanted),
+        returned_dtype=check.returned_dtype,
+        verified=check.verified,
+        max_abs_error=check.max_abs_error,
+        **_chunks_touched(job, asked, len(wanted)),
+    )
+
+
+def _arrays_wanted(job: Job) -> list[int]:
+    if job.operation.name == "read-last-array":
+        return [job.count - 1]
+    return list(range(job.count)) if job.parts == 1 or job.count == 1 else list(range(job.part, job.count, job.parts))
+
+
+def _selections_wanted(job: Job) -> list[Hyperslab]:
+    """This part's share: whole selections dealt in turn, or one selection cut along axis 0."""
+    asked = selections(job.operation, job.spec.shape)
+    if job.parts == 1 or job.count > 1:
+        return asked
+    if len(asked) >= job.parts:
+        return asked[job.part :: job.parts]
+    (whole,) = asked
+    slices = list(whole.slices)
+    indices = range(job.spec.shape[0])[slices[0]]
+    low, high = (len(indices) * k // job.parts for k in (job.part, job.part + 1))
+    mine = indices[low:high]
+    slices[0] = slice(mine.start, mine.stop, mine.step)
+    return [Hyperslab.from_slices(tuple(slices), job.spec.shape)]
+
+
+def _read_array(
+    job: Job,
+    handle: ArrayHandle,
+    asked: Sequence[Hyperslab],
+    expected: np.ndarray,
+    timers: Timers,
+    check: Check,
+) -> int:
+    if job.spec.dtype.fields is not None and "fields" in job.operation.name:
+        return _read_fields(job, handle, expected, timers, check)
+    whole = len(asked) == 1 and asked[0].shape == job.spec.shape
+    with timers("read"):
+        got = [handle.read()] if whole else handle.read_many(asked)
+        native = [_native(part, job.spec.dtype) for part in got]
+    check.returned_dtype = got[0].dtype.str if got and got[0].dtype.fields is None else None
+    for part, selection in zip(native, asked, strict=True):
+        check(part, expected[selection.slices], f"{job.operation.name} of {selection!r}")
+    return sum(part.nbytes for part in native)
+
+
+def _read_fields(job: Job, handle: ArrayHandle, expected: np.ndarray, timers: Timers, check: Check) -> int:
+    names = list(job.spec.dtype.names or ())
+    if job.operation.name == "read-half-fields":
+        calls = [names[: max(1, len(names) // 2)]]
+    else:
+        drawn = np.random.default_rng(len(names)).permutation(len(names))[: job.operation.count or 16]
+        calls = [[names[k]] for k in sorted(drawn)]
+    decoded = 0
+    for fields in calls:
+        with timers("read"):
+            got = handle.read_fields(fields)
+        decoded += sum(got[name].nbytes for name in fields)
+        for name in fields:
+            check(got[name], expected[name], f"field {name}")
+    return decoded
+
+
+def _native(part: np.ndarray, dtype: np.dtype[Any]) -> np.ndarray:
+    """In memory, C-contiguous, native byte order: what a computation can use at once. Copies only if it must."""
+    return np.ascontiguousarray(part, dtype)
+
+
+def _check_of(made: Format) -> Check:
+    return Check(exact=made.capabilities.exact, skipped=made.name == "null")
+
+
+def _chunks_touched(job: Job, asked: Sequence[Hyperslab], arrays: int) -> dict[str, Any]:
+    """How many chunks the selections touch and how much is decoded for each element asked, by the layout given."""
+    layout = job.spec.layout
+    if layout is None or layout.chunk_shape is None:
+        return {}
+    grid = ChunkGrid(job.spec.shape, layout.chunk_shape)
+    totals = [grid.totals(selection) for selection in asked]
+    elements = sum(t.element_count for t in totals)
+    decoded = sum(t.decoded_element_count for t in totals)
+    return {
+        "chunk_count": arrays * sum(t.chunk_count for t in totals),
+        "read_amplification": decoded / elements if elements else None,
+    }
+
+
+# --- changing -----------------------------------------------------------------------------------------------
+
+
+def modify(job: Job, made: Format, source: Callable[[int], np.ndarray]) -> Measured:
+    """Open an existing file to change it: overwrite a part of each array in place, or append to each."""
+    change = append if job.operation.name == "append" else overwrite
+    timers, counters = Timers(), _Counters()
+    with timers("open_file"):
+        opened = made.open(job.path, "r+")
+    decoded, expected = 0, []
+    for i in range(job.count):
+        before, patch = source(i), source(i + 1)
+        with timers("open_array"):
+            handle = opened.open_array(array_name(i), job.spec)
+        after, moved = change(job, handle, before, patch, timers)
+        expected.append(after)
+        decoded += moved
+    _finish(job, opened, timers)
+    measured = counters.measured(timers, decoded)
+    check = _check_of(made)
+    again = made.open(job.path)
+    for i, after in enumerate(expected):
+        grown = replace(job.spec, shape=after.shape)
+        got = _native(again.open_array(array_name(i), grown).read(), job.spec.dtype)
+        check(got, after, f"{array_name(i)} after {job.operation.name}")
+    again.close()
+    return replace(measured, verified=check.verified, max_abs_error=check.max_abs_error)
+
+
+def overwrite(
+    job: Job, handle: ArrayHandle, before: np.ndarray, patch: np.ndarray, timers: Timers
+) -> tuple[np.ndarray, int]:
+    """Rewrite the middle tenth (or `fraction`, or `shape`) of an array; gives what it must hold then."""
+    region = Operation(name="read-hyperslab", shape=job.operation.shape, fraction=job.operation.fraction or 0.1)
+    (selection,) = selections(region, job.spec.shape)
+    data = np.ascontiguousarray(patch[selection.slices][::-1])
+    with timers("write"):
+        handle.write(data, selection)
+    after = before.copy()
+    after[selection.slices] = data
+    return after, data.nbytes
+
+
+def append(
+    job: Job, handle: ArrayHandle, before: np.ndarray, patch: np.ndarray, timers: Timers
+) -> tuple[np.ndarray, int]:
+    """Append a tenth (or `fraction`) of an array's length along axis 0."""
+    added = patch[: max(1, round(before.shape[0] * (job.operation.fraction or 0.1)))]
+    with timers("append"):
+        handle.append(added)
+    return np.concatenate([before, added]), added.nbytes
+
+
+def _finish(job: Job, opened: ArrayFile, timers: Timers) -> None:
+    with timers("flush"):
+        opened.flush()
+    with timers("close"):
+        opened.close()
+    with timers("fsync"):
+        cache.make_durable(job.path)
+
+
+def disk_usage(path: Path) -> tuple[int, int]:
+    """Bytes and number of the files below a path; sparse files count what they hold, as `du` does."""
+    files = cache.files_below(path)
+    return sum(file.stat().st_size for file in files), len(files)

@@ -1,0 +1,50 @@
+"""The command line: each command is one file; this one is their table of contents."""
+
+from __future__ import annotations
+
+import sys
+
+import typer
+
+import hyperslab
+from hyperslab.cli import bench, compare, formats, report, studies
+from hyperslab.errors import HyperslabError, UsageError
+
+app = typer.Typer(
+    help="Tells you how your array I/O will perform, and makes it fast.",
+    no_args_is_help=True,
+    add_completion=False,
+    pretty_exceptions_enable=False,
+    context_settings={"help_option_names": ["-h", "--help"]},
+)
+app.command("bench")(bench.bench)
+app.command("studies")(studies.studies)
+app.command("formats")(formats.formats)
+app.command("compare")(compare.compare_runs)
+app.command("report")(report.report)
+
+
+def _version(asked: bool) -> None:
+    if asked:
+        typer.echo(f"hyperslab {hyperslab.__version__}")
+        raise typer.Exit
+
+
+@app.callback()
+def _root(
+    version: bool = typer.Option(False, "--version", callback=_version, is_eager=True, help="Print the version."),
+) -> None: ...
+
+
+def main() -> None:
+    """Run the command line: errors are one line, exit status 2 for a wrong request, 1 for one that failed."""
+    try:
+        app()
+    except HyperslabError as error:
+        typer.echo(f"hyperslab: {error}", err=True)
+        sys.exit(2 if isinstance(error, UsageError) else 1)
+    except KeyboardInterrupt:
+        typer.echo("hyperslab: interrupted", err=True)
+        sys.exit(130)
+    except BrokenPipeError:
+        sys.exit(141)

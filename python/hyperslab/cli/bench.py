@@ -1,0 +1,107 @@
+"""`hyperslab bench`: measure formats, rank them, and judge published conclusions."""
+
+from __future__ import annotations
+
+import json
+from dataclasses import asdict
+from pathlib import Path
+from typing import Annotated, Any, Literal
+
+import typer
+from rich.console import Console
+
+from hyperslab.cli.progress import live
+from hyperslab.errors import RunError
+
+Scale = Literal["quick", "small", "paper"]
+Method = Literal["fair", "published", "both"]
+
+
+def bench(
+    study: Annotated[
+        list[str] | None,
+        typer.Argument(help="Studies to run: a case, a family, a pattern, or a YAML file. Without one: `mine`."),
+    ] = None,
+    output: Annotated[
+        Path, typer.Option("-o", "--output", help="Directory for results; must not hold another run.")
+    ] = Path("hyperslab-run"),
+    data: Annotated[str | None, typer.Option(help="FILE:ARRAY, your own array in any format of the table.")] = None,
+    scale: Annotated[Scale, typer.Option(help="Size of the experiment: same shape, smaller.")] = "small",
+    method: Annotated[Method, typer.Option(help="Equal work, or a published study's own boundaries.")] = "fair",
+    formats: Annotated[str | None, typer.Option(help="Only these formats, comma-separated.")] = None,
+    conditions: Annotated[str | None, typer.Option(help="Only these conditions, comma-separated.")] = None,
+    cache: Annotated[str | None, typer.Option(help="Cache states of reads: cold,warm,unknown.")] = None,
+    trials: Annotated[int | None, typer.Option(min=1, help="Exactly so many trials of each cell.")] = None,
+    scratch: Annotated[Path | None, typer.Option(help="Where the measured files go; the output directory.")] = None,
+    resume: Annotated[bool, typer.Option("--resume", help="Go on with the interrupted run in the output.")] = False,
+    seed: Annotated[int | None, typer.Option(help="Of the random order of trials.")] = None,
+    timeout: Annotated[float, typer.Option(min=1, help="Seconds after which a trial counts as hung.")] = 900.0,
+    scheduler: Annotated[
+        str | None, typer.Option(help="Dask scheduler whose workers run `processes:` of parallel studies.")
+    ] = None,
+    as_json: Annotated[bool, typer.Option("--json", help="Rankings and verdicts as JSON on standard output.")] = False,
+) -> None:
+    """Measure which array format is fastest for arrays like yours, on this machine.
+
+    Example: hyperslab bench --data ocean.nc:sst -o ocean-run
+    """
+    from hyperslab.bench.session import Request, run_bench
+
+    request = Request(
+        studies=tuple(study or ()),
+        output=output,
+        scale=scale,
+        methods=("published", "fair") if method == "both" else (method,),
+        formats=_list(formats),
+        conditions=_list(conditions),
+        caches=_list(cache),
+        data=data,
+        trials=trials,
+        scratch=scratch,
+        resume=resume,
+        seed=seed,
+        timeout_seconds=timeout,
+        executor=_executor(scheduler),
+    )
+    console = Console(stderr=True)
+    try:
+        with live(console) as progress:
+            run = run_bench(request, progress, say=console.print)
+    except KeyboardInterrupt:
+        console.print(f"interrupted: finished trials are in {output}; go on with: hyperslab bench --resume -o {output}")
+        raise
+    _present(run, as_json)
+
+
+def _list(text: str | None) -> tuple[str, ...] | None:
+    return None if text is None else tuple(part.strip() for part in text.split(",") if part.strip())
+
+
+def _executor(scheduler: str | None) -> Any:
+    if scheduler is None:
+        return None
+    from hyperslab.bench.dask_workers import DaskWorkers
+
+    return DaskWorkers(scheduler)
+
+
+def _present(run: Any, as_json: bool) -> None:
+    from hyperslab.report import make_report
+    from hyperslab.report.terminal import print_rankings, print_verdicts
+
+    page = make_report(run)
+    if as_json:
+        found = {"rankings": [asdict(r) for r in run.rankings], "verdicts": [asdict(v) for v in run.verdicts]}
+        typer.echo(json.dumps(found, indent=1))
+    else:
+        out = Console()
+        print_rankings(run, out)
+        print_verdicts(run, out)
+        out.print(f"report: {page}", soft_wrap=True)
+    failed = [trial for trial in run.trials if trial.status == "failed"]
+    if failed:
+        first = failed[0]
+        raise RunError(
+            f"{len(failed)} of {len(run.trials)} trials failed, the first in {first.case} {first.format} "
+            f"{first.operation}: {first.reason}; the others are kept in {run.directory}"
+        )

@@ -1,0 +1,49 @@
+"""What a person sees while a long command runs: a bar with the time left, or a line now and then in a log."""
+
+from __future__ import annotations
+
+import time
+from collections.abc import Callable, Iterator
+from contextlib import contextmanager
+
+from rich.console import Console
+from rich.progress import BarColumn, MofNCompleteColumn, Progress, TextColumn, TimeElapsedColumn, TimeRemainingColumn
+
+LOG_EVERY_SECONDS = 15.0
+
+
+@contextmanager
+def live(console: Console) -> Iterator[Callable[[str, int, int], None]]:
+    """A function (what, done, expected) that shows progress until the context ends."""
+    if not console.is_terminal:
+        yield _log(console)
+        return
+    columns = (
+        TextColumn("{task.description}"),
+        BarColumn(),
+        MofNCompleteColumn(),
+        TimeElapsedColumn(),
+        TextColumn("left"),
+        TimeRemainingColumn(),
+    )
+    with Progress(*columns, console=console, transient=True) as bar:
+        task = bar.add_task("starting", total=None)
+
+        def show(what: str, done: int, expected: int) -> None:
+            bar.update(task, description=what, completed=done, total=expected)
+
+        yield show
+
+
+def _log(console: Console) -> Callable[[str, int, int], None]:
+    started = said = time.monotonic()
+
+    def show(what: str, done: int, expected: int) -> None:
+        nonlocal said
+        now = time.monotonic()
+        if now - said >= LOG_EVERY_SECONDS:
+            said = now
+            left = (now - started) / max(done, 1) * (expected - done)
+            console.print(f"{done} of at most {expected} trials, about {left:.0f} s left: {what}", soft_wrap=True)
+
+    return show

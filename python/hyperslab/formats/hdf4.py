@@ -1,0 +1,228 @@
+"""HDF4's scientific data sets: NASA's older archives.
+
+Specification: https://support.hdfgroup.org/products/hdf4/ (HDF4 Specification and Developer's Guide).
+Library: pyhdf (HDF 4.2 inside). Contiguous, or all of an array deflated as one stream. Stored big-endian, and
+converted by the library to native order. A growable array is an unlimited one: HDF4 keeps it in linked
+blocks.
+
+A layout that is asked for is not prefilled with the fill value; without one, the library's default holds:
+parts that are not written are filled.
+
+Cannot express: 64-bit integers, chunks (pyhdf has no call for them, so chunked files read, but are described
+as contiguous), overwriting a part of, or growing, what is deflated; arrays or files of 2 GiB or more; more
+than 5000 arrays.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from importlib.metadata import version
+from pathlib import Path
+from typing import Any, ClassVar, Literal
+
+import numpy as np
+
+from hyperslab._core import Hyperslab
+from hyperslab.errors import MissingLibrary, UsageError
+from hyperslab.formats.contract import (
+    ArrayFile,
+    ArrayHandle,
+    ArraySpec,
+    Capabilities,
+    Codec,
+    Format,
+    Layout,
+    Library,
+    Need,
+)
+
+_DEFAULT_LEVEL = 6  # zlib's own
+_SIZE_LIMIT = 2**31 - 1
+_TYPES = {  # NumPy's name -> member of pyhdf's SDC
+    "int8": "INT8",
+    "uint8": "UINT8",
+    "int16": "INT16",
+    "uint16": "UINT16",
+    "int32": "INT32",
+    "uint32": "UINT32",
+    "float32": "FLOAT32",
+    "float64": "FLOAT64",
+}
+
+
+class Hdf4(Format):
+    """HDF4 scientific data sets through pyhdf."""
+
+    name: ClassVar[str] = "hdf4"
+    extension: ClassVar[str] = ".hdf"
+    aliases: ClassVar[tuple[str, ...]] = (".hdf4", ".h4")
+    capabilities: ClassVar[Capabilities] = Capabilities(
+        dtypes=frozenset(_TYPES),
+        codecs=frozenset(["deflate"]),
+        append=True,
+        byte_order="big",
+        notes="deflate is one stream over the whole array: written whole, never grown or changed in part",
+    )
+    default_layout: ClassVar[str] = "contiguous"
+
+    @classmethod
+    def library(cls) -> Library:
+        """Pyhdf and the HDF4 in it."""
+        _constants()
+        from pyhdf.HDF import getlibversion
+
+        major, minor, release, _ = getlibversion()
+        return Library("pyhdf", version("pyhdf"), (("HDF4", f"{major}.{minor}.{release}"),))
+
+    def create(self, path: Path) -> ArrayFile:
+        """Create an empty file."""
+        if path.exists():
+            raise UsageError(f"{path} exists already")
+        constants = _constants()
+        return Hdf4File(path, constants.WRITE | constants.CREATE)
+
+    def open(self, path: Path, mode: Literal["r", "r+"] = "r") -> ArrayFile:
+        """Open the file and read its directory."""
+        return Hdf4File(path, _constants().READ if mode == "r" else _constants().WRITE)
+
+    def _reasons(self, spec: ArraySpec, need: Need) -> Iterator[str]:
+        yield from super()._reasons(spec, need)
+        if spec.nbytes > _SIZE_LIMIT:
+            yield "cannot store arrays of 2 GiB or more"
+        if not spec.shape or 0 in spec.shape[1:] or (0 in spec.shape and not spec.growable):
+            yield "cannot store an array without axes or without elements"
+        if spec.layout is None or not spec.layout.codecs:
+            return
+        if len(spec.layout.codecs) > 1:
+            yield "applies one codec at most"
+        if need.overwrite:
+            yield "cannot rewrite part of a deflated array in place"
+        if need.append or spec.growable:
+            yield "cannot grow a deflated array"
+
+
+class Hdf4File(ArrayFile):
+    """An open HDF4 file."""
+
+    def __init__(self, path: Path, mode: int) -> None:
+        from pyhdf.error import HDF4Error
+        from pyhdf.SD import SD
+
+        self._path = path
+        self._error = HDF4Error
+        self._handles: list[Hdf4Array] = []
+        try:
+            self._file = SD(str(path), mode)
+        except HDF4Error as error:
+            raise UsageError(f"{path}: HDF4 cannot open it: {error}") from error
+
+    def create_array(self, name: str, spec: ArraySpec) -> ArrayHandle:
+        """Define a data set."""
+        constants = _constants()
+        self._file.setfillmode(constants.FILL if spec.layout is None else constants.NOFILL)
+        shape = (constants.UNLIMITED, *spec.shape[1:]) if spec.growable else spec.shape
+        dataset = self._file.create(name, getattr(constants, _TYPES[spec.dtype.name]), shape)
+        for codec in spec.layout.codecs if spec.layout is not None else ():
+            level = _DEFAULT_LEVEL if codec.level is None else codec.level
+            dataset.setcompress(constants.COMP_DEFLATE, level)
+        return self._kept(dataset)
+
+    def open_array(self, name: str, spec: ArraySpec | None = None) -> ArrayHandle:  # noqa: ARG002 - says it itself
+        """Find a data set by its name."""
+        return self._kept(self._dataset(name))
+
+    def array_names(self) -> list[str]:
+        """The names of all data sets."""
+        return list(self._file.datasets())
+
+    def describe(self, name: str) -> ArraySpec:
+        """What the file says of a data set."""
+        dataset = self._dataset(name)
+        _, axis_count, lengths, number, _ = dataset.info()
+        shape = tuple(lengths) if axis_count > 1 else (int(np.ravel(lengths)[0]),)
+        codecs = self._codecs(dataset)
+        dataset.endaccess()
+        for dtype_name, member in _TYPES.items():
+            if getattr(_constants(), member) == number:
+                return ArraySpec(shape, np.dtype(dtype_name), Layout(None, None, codecs))
+        raise UsageError(f"{self._path}: {name!r} has HDF4's number type {number}, which is not a NumPy number")
+
+    def close(self) -> None:
+        """Close the data sets and the file."""
+        for handle in self._handles:
+            handle.close()
+        self._handles.clear()
+        self._file.end()
+
+    def _kept(self, dataset: Any) -> Hdf4Array:
+        handle = Hdf4Array(dataset)
+        self._handles.append(handle)
+        return handle
+
+    def _dataset(self, name: str) -> Any:
+        try:
+            return self._file.select(name)
+        except self._error as error:
+            raise UsageError(f"{self._path} has no array {name!r}") from error
+
+    def _codecs(self, dataset: Any) -> tuple[Codec, ...]:
+        constants = _constants()
+        try:
+            kind, *values = dataset.getcompress()
+        except self._error:
+            return ()  # pyhdf has no other word for a data set that is stored as it is
+        if kind == constants.COMP_NONE:
+            return ()
+        if kind == constants.COMP_DEFLATE:
+            return (Codec("deflate", values[0]),)
+        names = {constants.COMP_RLE: "rle", constants.COMP_SKPHUFF: "skiphuff", constants.COMP_SZIP: "szip"}
+        return (Codec(names.get(kind, f"hdf4-{kind}")),)
+
+
+class Hdf4Array(ArrayHandle):
+    """An open data set."""
+
+    def __init__(self, dataset: Any) -> None:
+        self._dataset = dataset
+
+    def write(self, data: np.ndarray, selection: Hyperslab | None = None) -> None:
+        """Convert and write."""
+        *lengths, growable = *np.ravel(self._dataset.info()[2]), self._dataset.isrecord()
+        if selection is not None:
+            lengths = list(selection.shape)
+        elif growable:
+            lengths[0] = data.shape[0]
+        if list(data.shape) != lengths:
+            raise UsageError(f"hdf4: data of shape {data.shape} for a place of shape {tuple(map(int, lengths))}")
+        if selection is None:
+            self._dataset.set(data, [0] * data.ndim, list(data.shape), [1] * data.ndim)
+        else:
+            self._dataset.set(data, *_start_count_stride(selection))
+
+    def read(self, selection: Hyperslab | None = None) -> np.ndarray:
+        """Read and convert."""
+        if selection is None:
+            return np.asarray(self._dataset.get())
+        return np.asarray(self._dataset.get(*_start_count_stride(selection)))
+
+    def append(self, data: np.ndarray) -> None:
+        """Write behind the last row."""
+        end = int(np.ravel(self._dataset.info()[2])[0])
+        self._dataset.set(data, [end] + [0] * (data.ndim - 1), list(data.shape), [1] * data.ndim)
+
+    def close(self) -> None:
+        """Give the data set back to the library, which writes what it still holds."""
+        self._dataset.endaccess()
+
+
+def _start_count_stride(selection: Hyperslab) -> tuple[list[int], list[int], list[int]]:
+    slices = selection.slices
+    return [piece.start for piece in slices], list(selection.shape), [piece.step or 1 for piece in slices]
+
+
+def _constants() -> Any:
+    try:
+        from pyhdf.SD import SDC
+    except ImportError as error:
+        raise MissingLibrary("pyhdf is not installed: pip install 'hyperslab[formats]'") from error
+    return SDC

@@ -1,0 +1,222 @@
+"""HDF5 through h5py: what most scientific array files are.
+
+Specification: https://support.hdfgroup.org/documentation/hdf5/latest/_f_m_t3.html. Library: h5py (HDF5
+inside), hdf5plugin for the codecs zstd, blosc-lz4 and blosc-zstd. Options: `libver` ("earliest", "v110",
+"latest", …) and the chunk cache `rdcc_nbytes`, `rdcc_nslots`, `rdcc_w0`; None leaves the library's default.
+
+A layout that is asked for is never prefilled; without one, h5py's default for everything: contiguous, and
+chunks that h5py guesses for growable arrays. Codecs are applied in the order in which they are named.
+
+Cannot express: codecs or growth without chunks, shards. Writes and decodes with one thread.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from contextlib import suppress
+from dataclasses import dataclass
+from functools import cache
+from importlib import import_module
+from pathlib import Path
+from typing import Any, ClassVar, Literal
+
+import numpy as np
+
+from hyperslab._core import Hyperslab
+from hyperslab.errors import MissingLibrary, UsageError
+from hyperslab.formats.contract import (
+    ArrayFile,
+    ArrayHandle,
+    ArraySpec,
+    Capabilities,
+    Format,
+    Layout,
+    Library,
+    Need,
+)
+from hyperslab.formats.hdf5_filters import WRITABLE, add_filter, filters_of, missing_filter
+
+
+@dataclass(frozen=True)
+class Hdf5(Format):
+    """HDF5 through h5py."""
+
+    libver: str | None = None
+    rdcc_nbytes: int | None = None
+    rdcc_nslots: int | None = None
+    rdcc_w0: float | None = None
+
+    name: ClassVar[str] = "hdf5"
+    extension: ClassVar[str] = ".h5"
+    aliases: ClassVar[tuple[str, ...]] = (".hdf5", ".he5")
+    capabilities: ClassVar[Capabilities] = Capabilities(
+        codecs=WRITABLE,
+        chunks=True,
+        append=True,
+        byte_order="either",
+        notes="codecs and growth need chunks; zstd and blosc need hdf5plugin",
+    )
+    default_layout: ClassVar[str] = "contiguous"
+
+    @classmethod
+    def library(cls) -> Library:
+        """h5py, the HDF5 in it, and hdf5plugin if it is there."""
+        h5py = import_h5py()
+        parts = [("HDF5", h5py.version.hdf5_version)]
+        try:
+            import hdf5plugin
+        except ImportError:
+            return Library("h5py", h5py.__version__, tuple(parts))
+        return Library("h5py", h5py.__version__, (*parts, ("hdf5plugin", hdf5plugin.version)))
+
+    def create(self, path: Path) -> ArrayFile:
+        """Create an empty file."""
+        return Hdf5File(self._open(path, "x"))
+
+    def open(self, path: Path, mode: Literal["r", "r+"] = "r") -> ArrayFile:
+        """Open a file."""
+        if not path.is_file():
+            raise UsageError(f"{path} is not a file")
+        return Hdf5File(self._open(path, mode))
+
+    def _open(self, path: Path, mode: str) -> Any:
+        try:
+            return import_h5py().File(
+                path,
+                mode,
+                libver=self.libver,
+                rdcc_nbytes=self.rdcc_nbytes,
+                rdcc_nslots=self.rdcc_nslots,
+                rdcc_w0=self.rdcc_w0,
+            )
+        except OSError as error:
+            raise UsageError(f"{path}: HDF5 cannot open it: {error}") from error
+
+    def _reasons(self, spec: ArraySpec, need: Need) -> Iterator[str]:
+        yield from super()._reasons(spec, need)
+        layout = spec.layout
+        if layout is None:
+            return
+        if layout.chunk_shape is None and layout.codecs:
+            yield "HDF5 codecs need chunks; give a chunk shape"
+        if layout.chunk_shape is None and spec.growable:
+            yield "HDF5 arrays can grow only in chunks; give a chunk shape"
+        if layout.chunk_shape is not None and int(np.prod(layout.chunk_shape)) * spec.dtype.itemsize >= 2**32:
+            yield "HDF5 chunks must be smaller than 4 GiB"
+        for codec in layout.codecs:
+            if reason := missing_filter(import_h5py(), codec):
+                yield reason
+
+
+class Hdf5File(ArrayFile):
+    """An open HDF5 file."""
+
+    def __init__(self, file: Any) -> None:
+        self._file = file
+
+    def create_array(self, name: str, spec: ArraySpec) -> ArrayHandle:
+        """Create the dataset; its space is allocated when it is written."""
+        return Hdf5Array(self._create_dataset(name, spec))
+
+    def open_array(self, name: str, spec: ArraySpec | None = None) -> ArrayHandle:  # noqa: ARG002 - says it itself
+        """Open the dataset."""
+        return Hdf5Array(self._dataset(name))
+
+    def array_names(self) -> list[str]:
+        """Every dataset, in all groups."""
+        names: list[str] = []
+        self._file.visititems(lambda name, node: names.append(name) if hasattr(node, "dtype") else None)
+        return names
+
+    def describe(self, name: str) -> ArraySpec:
+        """What the file says, the codecs from its filter pipeline."""
+        dataset = self._dataset(name)
+        growable = bool(dataset.maxshape) and dataset.maxshape[0] is None
+        return ArraySpec(dataset.shape, dataset.dtype, Layout(dataset.chunks, None, filters_of(dataset)), growable)
+
+    def flush(self) -> None:
+        """H5Fflush."""
+        self._file.flush()
+
+    def close(self) -> None:
+        """Close the file."""
+        self._file.close()
+
+    def _create_dataset(self, name: str, spec: ArraySpec) -> Any:
+        maxshape = (None, *spec.shape[1:]) if spec.growable else None
+        if spec.layout is None:
+            return self._file.create_dataset(name, spec.shape, spec.dtype, maxshape=maxshape)
+        h5py = import_h5py()
+        properties = h5py.h5p.create(h5py.h5p.DATASET_CREATE)
+        properties.set_fill_time(h5py.h5d.FILL_TIME_NEVER)
+        for codec in spec.layout.codecs:
+            add_filter(properties, codec)
+        return self._file.create_dataset(
+            name, spec.shape, spec.dtype, maxshape=maxshape, chunks=spec.layout.chunk_shape, dcpl=properties
+        )
+
+    def _dataset(self, name: str) -> Any:
+        dataset = self._file.get(name)
+        if dataset is None or not hasattr(dataset, "dtype"):
+            raise UsageError(f"{self._file.filename} has no array {name!r}; it has {', '.join(self.array_names())}")
+        return dataset
+
+
+class Hdf5Array(ArrayHandle):
+    """An open dataset."""
+
+    def __init__(self, dataset: Any) -> None:
+        self._dataset = dataset
+
+    def write(self, data: np.ndarray, selection: Hyperslab | None = None) -> None:
+        """One H5Dwrite."""
+        if (slices := _slices(selection)) is not None:
+            self._dataset[slices] = data
+            return
+        memory, file = self._spaces(selection)
+        self._dataset.id.write(memory, file, np.ascontiguousarray(data))
+
+    def read(self, selection: Hyperslab | None = None) -> np.ndarray:
+        """One H5Dread."""
+        if (slices := _slices(selection)) is not None:
+            found: np.ndarray = self._dataset[slices]
+            return found
+        memory, file = self._spaces(selection)
+        out = np.empty(memory.shape, self._dataset.dtype)
+        self._dataset.id.read(memory, file, out)
+        return out
+
+    def append(self, data: np.ndarray) -> None:
+        """Resize, then write the new rows."""
+        row_count = self._dataset.shape[0]
+        self._dataset.resize(row_count + data.shape[0], axis=0)
+        self._dataset[row_count:] = data
+
+    def _spaces(self, selection: Any) -> tuple[Any, Any]:
+        h5s = import_h5py().h5s
+        file = self._dataset.id.get_space()
+        file.select_hyperslab(selection.start, selection.count, selection.stride, selection.block)
+        return h5s.create_simple(selection.shape), file
+
+
+def _slices(selection: Hyperslab | None) -> Any:
+    """What h5py takes in brackets; None where blocks of several elements need a hyperslab of HDF5's own."""
+    if selection is None:
+        return ()
+    try:
+        return selection.slices
+    except ValueError:
+        return None
+
+
+@cache
+def import_h5py() -> Any:
+    """h5py, with hdf5plugin's codecs registered if it is installed."""
+    try:
+        import h5py
+    except ImportError as error:
+        raise MissingLibrary("hdf5 needs h5py: pip install 'hyperslab[formats]' or pip install h5py") from error
+    with suppress(ImportError):
+        # By force: netCDF4 puts its own plug-ins on HDF5's path, and its blosc works with its own HDF5 only.
+        import_module("hdf5plugin").register(force=True)
+    return h5py

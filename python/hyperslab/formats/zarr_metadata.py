@@ -1,0 +1,112 @@
+"""Codecs as Zarr metadata names them: in version 3's `zarr.json` and in version 2's `.zarray`.
+
+Specifications: https://zarr-specs.readthedocs.io/en/latest/v3/core/index.html and
+https://zarr-specs.readthedocs.io/en/latest/v2/v2.0.html. Version 3 has no zlib framing: `deflate` is its
+codec `gzip`, the same compressed stream with another header. Codecs that we do not write keep their own
+names, so that any array can be described.
+"""
+
+from __future__ import annotations
+
+import sys
+from collections.abc import Iterator, Mapping, Sequence
+from typing import Any, Literal
+
+import numpy as np
+
+from hyperslab.formats.contract import ArraySpec, Codec
+
+V2_CODECS = frozenset(["shuffle", "deflate", "zstd", "blosc-lz4", "blosc-zstd"])
+V3_CODECS = frozenset(["deflate", "zstd", "blosc-lz4", "blosc-zstd"])
+
+# Blosc cannot take a buffer of 2 GiB; gzip and zstd as numcodecs binds them share its limit.
+_ENCODED_CHUNK_LIMIT = 2**31 - 1
+# The levels of zarr-python's own classes, where none is asked for; zstd's 0 means its default.
+_V2_LEVELS = {"deflate": 1, "zstd": 0, "blosc": 5}
+_V3_LEVELS = {"deflate": 5, "zstd": 0, "blosc": 5}
+_V2_SHUFFLES = {-1: "-autoshuffle", 0: "-noshuffle", 1: "", 2: "-bitshuffle"}
+_V3_SHUFFLES = {"noshuffle": "-noshuffle", "shuffle": "", "bitshuffle": "-bitshuffle"}
+
+
+def v3_codec_json(codec: Codec, itemsize: int) -> dict[str, Any]:
+    """A codec of ours as an entry of version 3's `codecs`."""
+    name, _, compressor = codec.name.partition("-")
+    level = _V3_LEVELS[name] if codec.level is None else codec.level
+    if name == "deflate":
+        return {"name": "gzip", "configuration": {"level": level}}
+    if name == "zstd":
+        return {"name": "zstd", "configuration": {"level": level, "checksum": False}}
+    blosc = {"cname": compressor, "clevel": level, "shuffle": "shuffle", "typesize": itemsize, "blocksize": 0}
+    return {"name": "blosc", "configuration": blosc}
+
+
+def v3_codec(entry: Mapping[str, Any]) -> Codec:
+    """An entry of version 3's `codecs` as a codec of ours."""
+    name, configuration = entry["name"], entry.get("configuration") or {}
+    if name == "blosc":
+        shuffle = _V3_SHUFFLES[configuration["shuffle"]]
+        return Codec(f"blosc-{configuration['cname']}{shuffle}", configuration["clevel"])
+    return Codec({"gzip": "deflate"}.get(name, name), configuration.get("level"))
+
+
+def v3_serializer_json(dtype: np.dtype[Any]) -> dict[str, Any]:
+    """The codec that turns elements into bytes, in the byte order that `dtype` says."""
+    if dtype.itemsize == 1:
+        return {"name": "bytes"}
+    orders = {"<": "little", ">": "big", "=": sys.byteorder}
+    return {"name": "bytes", "configuration": {"endian": orders[dtype.byteorder]}}
+
+
+def v3_stored_dtype(dtype: np.dtype[Any], serializer: Mapping[str, Any]) -> np.dtype[Any]:
+    """`dtype` in the byte order that it is stored in."""
+    orders: dict[str, Literal["<", ">"]] = {"little": "<", "big": ">"}
+    endian = (serializer.get("configuration") or {}).get("endian")
+    return dtype.newbyteorder(orders[endian]) if endian in orders else dtype
+
+
+def v2_codec_json(codec: Codec, itemsize: int) -> dict[str, Any]:
+    """A codec of ours as version 2 and numcodecs configure it."""
+    name, _, compressor = codec.name.partition("-")
+    if name == "shuffle":
+        return {"id": "shuffle", "elementsize": itemsize}
+    level = _V2_LEVELS[name] if codec.level is None else codec.level
+    if name == "blosc":
+        return {"id": "blosc", "cname": compressor, "clevel": level, "shuffle": 1, "blocksize": 0}
+    return {"id": {"deflate": "zlib"}.get(name, name), "level": level}
+
+
+def v2_codec(entry: Mapping[str, Any]) -> Codec:
+    """A filter or compressor of version 2 as a codec of ours."""
+    name = entry["id"]
+    if name == "blosc":
+        return Codec(f"blosc-{entry['cname']}{_V2_SHUFFLES[entry['shuffle']]}", entry["clevel"])
+    return Codec({"zlib": "deflate"}.get(name, name), entry.get("level"))
+
+
+def encoded_chunk_reasons(spec: ArraySpec) -> Iterator[str]:
+    """Why a chunk (or the one chunk of a contiguous layout) is too large for the codecs."""
+    if spec.layout is None or not spec.layout.codecs:
+        return
+    nbytes = spec.dtype.itemsize
+    for length in spec.layout.chunk_shape or spec.shape:
+        nbytes *= length
+    if nbytes > _ENCODED_CHUNK_LIMIT:
+        yield f"codecs take chunks of at most 2 GiB, this layout's have {nbytes} bytes; choose smaller chunks"
+
+
+def shard_reasons(spec: ArraySpec) -> Iterator[str]:
+    """Why a shard shape does not fit its chunks."""
+    if spec.layout is None or spec.layout.shard_shape is None:
+        return
+    chunk_shape, shard_shape = spec.layout.chunk_shape, spec.layout.shard_shape
+    if chunk_shape is None:
+        yield "shards need a chunk shape"
+    elif not _divides(chunk_shape, shard_shape):
+        yield f"shard shape {shard_shape} is not a multiple of the chunk shape {chunk_shape}"
+
+
+def _divides(chunk_shape: Sequence[int], shard_shape: Sequence[int]) -> bool:
+    if len(chunk_shape) != len(shard_shape):
+        return False
+    pairs = zip(chunk_shape, shard_shape, strict=True)
+    return all(shard >= chunk and shard % chunk == 0 for chunk, shard in pairs)

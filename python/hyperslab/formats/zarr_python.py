@@ -1,0 +1,243 @@
+"""What the formats that use zarr-python 3 share: a directory store with a group, and arrays in it.
+
+A contiguous layout is one chunk that is the whole array; the other way round, an array of one chunk is
+described as contiguous. With a layout, every chunk is stored (`write_empty_chunks`), also one that holds only
+the fill value: otherwise constant data would seem to cost nothing. Without one, the library decides.
+
+Option of all of them: `threads`, how many chunks are worked on at a time (None: zarr-python's own 10). It is
+a setting of the process that holds for the length of each call.
+"""
+
+from __future__ import annotations
+
+from abc import abstractmethod
+from collections.abc import Iterator
+from contextlib import AbstractContextManager, nullcontext
+from dataclasses import dataclass
+from importlib.metadata import version
+from pathlib import Path
+from typing import Any, ClassVar, Literal
+
+import numpy as np
+
+from hyperslab._core import Hyperslab
+from hyperslab.errors import MissingLibrary, Refused, UsageError
+from hyperslab.formats.contract import (
+    ArrayFile,
+    ArrayHandle,
+    ArraySpec,
+    Codec,
+    Format,
+    Layout,
+    Library,
+    Need,
+)
+from hyperslab.formats.zarr_metadata import (
+    encoded_chunk_reasons,
+    shard_reasons,
+    v2_codec,
+    v3_codec,
+    v3_codec_json,
+    v3_serializer_json,
+    v3_stored_dtype,
+)
+
+
+@dataclass(frozen=True)
+class Encoding:
+    """What `Group.create_array` is told; "auto" leaves it to zarr-python."""
+
+    chunks: tuple[int, ...] | Literal["auto"] = "auto"
+    shards: tuple[int, ...] | Literal["auto"] | None = None
+    filters: Any = "auto"
+    compressors: Any = "auto"
+    serializer: Any = "auto"
+    write_empty_chunks: bool = False
+
+
+@dataclass(frozen=True)
+class ZarrPython(Format):
+    """A Zarr hierarchy in a directory, through zarr-python."""
+
+    threads: int | None = None
+
+    extension: ClassVar[str] = ".zarr"
+    zarr_format: ClassVar[Literal[2, 3]]
+
+    @classmethod
+    def library(cls) -> Library:
+        """zarr-python, and numcodecs with the compressed codecs."""
+        return Library("zarr", import_zarr().__version__, (("numcodecs", version("numcodecs")),))
+
+    def create(self, path: Path) -> ArrayFile:
+        """Create the directory and its group's metadata."""
+        group = import_zarr().open_group(path, mode="w-", zarr_format=self.zarr_format)
+        return ZarrFile(path, group, self)
+
+    def open(self, path: Path, mode: Literal["r", "r+"] = "r") -> ArrayFile:
+        """Open a group of either version of the format."""
+        zarr = import_zarr()
+        try:
+            return ZarrFile(path, zarr.open_group(path, mode=mode), self)
+        except (FileNotFoundError, zarr.errors.ContainsArrayError) as error:
+            raise UsageError(f"{path} is not a Zarr group that holds arrays: {error}") from error
+
+    def pipeline(self) -> AbstractContextManager[Any]:
+        """What must hold while arrays are created or opened; they keep the codec pipeline of then."""
+        return nullcontext()
+
+    def during_io(self) -> AbstractContextManager[Any]:
+        """What must hold while elements are read or written: here, how many chunks are at work at a time."""
+        if self.threads is None:
+            return nullcontext()
+        limit: AbstractContextManager[Any] = import_zarr().config.set({"async.concurrency": self.threads})
+        return limit
+
+    @abstractmethod
+    def encoding(self, spec: ArraySpec) -> Encoding:
+        """How an array is stored."""
+
+    def _reasons(self, spec: ArraySpec, need: Need) -> Iterator[str]:
+        yield from super()._reasons(spec, need)
+        yield from encoded_chunk_reasons(spec)
+        yield from shard_reasons(spec)
+
+
+class ZarrFile(ArrayFile):
+    """An open group."""
+
+    def __init__(self, path: Path, group: Any, kind: ZarrPython) -> None:
+        self._path = path
+        self._group = group
+        self._kind = kind
+
+    def create_array(self, name: str, spec: ArraySpec) -> ArrayHandle:
+        """Write the array's metadata."""
+        encoding = self._kind.encoding(spec)
+        with self._kind.pipeline():
+            array = self._group.create_array(
+                name,
+                shape=spec.shape,
+                dtype=spec.dtype if self._kind.zarr_format == 2 else spec.dtype.newbyteorder("="),
+                chunks=encoding.chunks,
+                shards=encoding.shards,
+                filters=encoding.filters,
+                compressors=encoding.compressors,
+                serializer=encoding.serializer,
+                config={"write_empty_chunks": encoding.write_empty_chunks},
+            )
+        return ZarrArray(array, self._kind)
+
+    def open_array(self, name: str, spec: ArraySpec | None = None) -> ArrayHandle:  # noqa: ARG002 - says it itself
+        """Read the array's metadata."""
+        with self._kind.pipeline():
+            array = self._array(name)
+            if not array.read_only:
+                array = array.with_config({"write_empty_chunks": True})
+        return ZarrArray(array, self._kind)
+
+    def array_names(self) -> list[str]:
+        """Every array of the hierarchy."""
+        is_array = import_zarr().Array
+        return sorted(name for name, member in self._group.members(max_depth=None) if isinstance(member, is_array))
+
+    def describe(self, name: str) -> ArraySpec:
+        """What the array's metadata says."""
+        array = self._array(name)
+        return ArraySpec(array.shape, _dtype(array), _layout(array))
+
+    def close(self) -> None:
+        """Close the store."""
+        self._group.store.close()
+
+    def _array(self, name: str) -> Any:
+        try:
+            array = self._group[name]
+        except KeyError as error:
+            raise UsageError(f"{self._path} has no array {name!r}") from error
+        if not isinstance(array, import_zarr().Array):
+            raise UsageError(f"{self._path}: {name!r} is a group, not an array")
+        return array
+
+
+class ZarrArray(ArrayHandle):
+    """An open array."""
+
+    def __init__(self, array: Any, kind: ZarrPython) -> None:
+        self._array = array
+        self._kind = kind
+
+    def write(self, data: np.ndarray, selection: Hyperslab | None = None) -> None:
+        """Encode and store every chunk that is touched."""
+        self._refuse_if_read_only()
+        with self._kind.during_io():
+            self._array[self._slices(selection)] = data
+
+    def read(self, selection: Hyperslab | None = None) -> np.ndarray:
+        """Read and decode every chunk that is touched."""
+        with self._kind.during_io():
+            return np.asarray(self._array[self._slices(selection)])
+
+    def append(self, data: np.ndarray) -> None:
+        """Rewrite the metadata, then store the chunks."""
+        self._refuse_if_read_only()
+        with self._kind.during_io():
+            self._array.append(data, axis=0)
+
+    def _refuse_if_read_only(self) -> None:
+        # zarr-python itself would see it, but the pipeline zarrs writes past the store.
+        if self._array.read_only:
+            raise UsageError(f"{self._array.store_path} was opened to read only")
+
+    def _slices(self, selection: Hyperslab | None) -> Any:
+        if selection is None:
+            return ...
+        slices = selection.slices
+        if not self._kind.capabilities.strided and any((piece.step or 1) != 1 for piece in slices):
+            raise Refused(f"{self._kind.name} knows steps of 1 only")
+        return slices
+
+
+def v3_encoding(spec: ArraySpec) -> Encoding:
+    """A layout in version 3."""
+    if spec.layout is None:
+        return Encoding(serializer=v3_serializer_json(spec.dtype))
+    return Encoding(
+        chunks=chunks_of(spec.layout, spec.shape),
+        shards=spec.layout.shard_shape,
+        filters=None,
+        compressors=[v3_codec_json(codec, spec.dtype.itemsize) for codec in spec.layout.codecs] or None,
+        serializer=v3_serializer_json(spec.dtype),
+        write_empty_chunks=True,
+    )
+
+
+def chunks_of(layout: Layout, shape: tuple[int, ...]) -> tuple[int, ...]:
+    """The chunk shape; all of the array where the layout is contiguous."""
+    return layout.chunk_shape or tuple(max(length, 1) for length in shape)
+
+
+def import_zarr() -> Any:
+    """zarr-python 3, or how to install it."""
+    try:
+        import zarr
+    except ImportError as error:
+        raise MissingLibrary("zarr is not installed: pip install 'hyperslab[formats]'") from error
+    if zarr.__version__.startswith(("0.", "1.", "2.")):
+        raise MissingLibrary(f"zarr {zarr.__version__} is too old: pip install 'hyperslab[formats]'")
+    return zarr
+
+
+def _dtype(array: Any) -> np.dtype[Any]:
+    dtype: np.dtype[Any] = array.dtype
+    return dtype if array.metadata.zarr_format == 2 else v3_stored_dtype(dtype, array.serializer.to_dict())
+
+
+def _layout(array: Any) -> Layout:
+    whole = array.shards is None and array.chunks == array.shape
+    return Layout(None if whole else array.chunks, array.shards, tuple(_codecs(array)))
+
+
+def _codecs(array: Any) -> Iterator[Codec]:
+    for codec in (*array.filters, *array.compressors):
+        yield v2_codec(codec.get_config()) if array.metadata.zarr_format == 2 else v3_codec(codec.to_dict())

@@ -1,0 +1,139 @@
+"""Grouped bars for create, write, open and read: the figures 1 to 20, 22 to 27 and 31 to 33 of seed 0."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from pathlib import Path
+from typing import TYPE_CHECKING
+
+from hyperslab.bench.records import Summary
+from hyperslab.bench.results import Run
+from hyperslab.report.captions import INTERVAL, caption, statistic_text
+from hyperslab.report.palette import in_order, paint_of
+from hyperslab.report.sheet import PANEL_WIDTH, Words, head, log_ticks, new_sheet, save
+from hyperslab.report.views import (
+    Arrays,
+    arrays_of,
+    case_named,
+    moves_nothing_back,
+    operation_name,
+    panel_order,
+    published_seconds,
+)
+from hyperslab.report.wording import (
+    arrays_text,
+    cache_title,
+    is_per_array,
+    metric_title,
+    operation_title,
+    unit_of,
+)
+
+if TYPE_CHECKING:
+    from matplotlib.axes import Axes
+
+# Beyond this span small bars would vanish: the axis turns logarithmic.
+LINEAR_SPAN = 20.0
+BAR_WIDTH = 0.12  # inches
+
+
+@dataclass(frozen=True)
+class Panel:
+    """One operation's metric."""
+
+    operation: str
+    metric: str
+    summaries: tuple[Summary, ...]
+
+
+def draw_bars(run: Run, summaries: list[Summary], arrays: Arrays, stem: Path) -> list[Path]:
+    """The bars of one case, method and size; nothing where there is nothing to show."""
+    from matplotlib.patches import Patch
+
+    panels = bar_panels([s for s in summaries if arrays_of(s) == arrays])
+    if not panels:
+        return []
+    shown = [s for panel in panels for s in panel.summaries]
+    formats = in_order({s.format for s in shown})
+    legend = [(name, Patch(color=paint_of(name).colour)) for name in formats]
+    groups = max(len({_group(s) for s in panel.summaries}) for panel in panels)
+    bar_width = min(max(BAR_WIDTH * groups * (len(formats) + 1.5), PANEL_WIDTH, groups * 0.85), 6.0)
+    sheet = new_sheet(len(panels), _words(run, shown), legend, bar_width)
+    for axes, panel in zip(sheet.panels, panels, strict=True):
+        _draw_panel(axes, panel, formats)
+    return save(sheet, stem)
+
+
+def bar_panels(summaries: list[Summary]) -> list[Panel]:
+    """create and write of each writing operation; open once; read of each reading one."""
+    wanted: dict[tuple[str, str], list[Summary]] = {}
+    operations = list(dict.fromkeys(s.operation for s in summaries))
+    reads = [s.operation for s in summaries if not moves_nothing_back(s)]
+    chosen = [s for s in summaries if s.metric in _metrics_of(s, reads[0] if reads else None)]
+    for summary in sorted(chosen, key=lambda s: panel_order(s, operations)):
+        wanted.setdefault((summary.operation, summary.metric), []).append(summary)
+    return [Panel(operation, metric, tuple(found)) for (operation, metric), found in wanted.items()]
+
+
+def _metrics_of(summary: Summary, first_read: str | None) -> tuple[str, ...]:
+    if operation_name(summary).startswith("write"):
+        return "create_total", "write_durable"
+    if moves_nothing_back(summary):
+        return ("write_durable",)
+    return ("open_total", "read") if summary.operation == first_read else ("read",)
+
+
+def _words(run: Run, shown: list[Summary]) -> Words:
+    first = shown[0]
+    case = case_named(run, first.case)
+    per_array = any(is_per_array(s) for s in shown)
+    drawn = f"Bars: {'median of the trials' if first.method == 'fair' else statistic_text(case)}"
+    drawn += f"; whiskers: {INTERVAL}"
+    drawn += "; times are for one array where a panel says so (total / arrays), else for all" * per_array
+    title = f"{first.case}: {case.title}" if case and case.title else first.case
+    subtitle = f"{arrays_text(first.shape, first.count, first.dtype)}, {first.method} method"
+    return Words(title, subtitle, caption(run, drawn, shown))
+
+
+def _draw_panel(axes: Axes, panel: Panel, formats: list[str]) -> None:
+    groups = list(dict.fromkeys(_group(s) for s in panel.summaries))
+    present = [name for name in formats if any(s.format == name for s in panel.summaries)]
+    heights = [published_seconds(s) / _divisor(s) for s in panel.summaries]
+    scale, unit = unit_of(max(heights))
+    width = 0.84 / len(present)
+    for summary, height in zip(panel.summaries, heights, strict=True):
+        x = groups.index(_group(summary)) - 0.42 + (present.index(summary.format) + 0.5) * width
+        axes.bar(x, height / scale, width * 0.9, color=paint_of(summary.format).colour, linewidth=0)
+        _draw_whisker(axes, summary, x, width, scale)
+    axes.set_xticks(range(len(groups)), groups, size=8)
+    axes.set_xlim(-0.55, len(groups) - 0.45)
+    first = panel.summaries[0]
+    head(axes, metric_title(panel.metric, first.method), operation_title(panel.operation))
+    _scale_axis(axes, [h / scale for h in heights if h > 0])
+    axes.set_ylabel(f"{unit} per array" if is_per_array(first) else unit)
+
+
+def _draw_whisker(axes: Axes, summary: Summary, x: float, width: float, scale: float) -> None:
+    if summary.low_seconds is None or summary.high_seconds is None:
+        return
+    low, high = (value / _divisor(summary) / scale for value in (summary.low_seconds, summary.high_seconds))
+    axes.vlines(x, low, high, color="#15181d", linewidth=0.9)
+    axes.hlines([low, high], x - width * 0.16, x + width * 0.16, color="#15181d", linewidth=0.9)
+
+
+def _scale_axis(axes: Axes, heights: list[float]) -> None:
+    if not heights or max(heights) <= LINEAR_SPAN * min(heights):
+        axes.set_ylim(bottom=0)
+        return
+    axes.set_yscale("log")
+    axes.set_ylim(min(heights) / 2, max(heights) * 2)
+    log_ticks(axes.yaxis)
+
+
+def _group(summary: Summary) -> str:
+    processes = f"\n{summary.processes} processes" if summary.processes > 1 else ""
+    return f"{summary.conditions}\n{cache_title(summary.cache)}{processes}"
+
+
+def _divisor(summary: Summary) -> int:
+    return summary.count if is_per_array(summary) else 1

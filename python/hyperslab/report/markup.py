@@ -1,0 +1,42 @@
+"""Pieces of HTML: sections and tables. All text is escaped here."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from html import escape
+
+from hyperslab.report.tables import Table
+
+# Cells that hold figures are set in columns of even digits.
+_FIGURES = frozenset("0123456789[–<")
+
+
+def section(anchor: str, title: str, inner: str) -> str:
+    """A section with its heading; nothing where there is nothing inside."""
+    return f'<section id="{anchor}"><h2>{escape(title)}</h2>{inner}</section>' if inner else ""
+
+
+def table_markup(table: Table, kinds: Sequence[str] = ()) -> str:
+    """A table with its title and note; nothing for an empty one. `kinds` marks rows for a filter."""
+    if not table.rows:
+        return ""
+    header = "".join(f'<th scope="col">{escape(name)}</th>' for name in table.header)
+    heading = f"<thead><tr>{header}</tr></thead>" if any(table.header) else ""
+    rows = "".join(_row(row, kinds[place] if kinds else "") for place, row in enumerate(table.rows))
+    note = f'<p class="note">{escape(table.note)}</p>' if table.note else ""
+    return (
+        f'<div class="sheet"><h3>{escape(table.title)}</h3>'
+        f'<div class="scroll"><table>{heading}<tbody>{rows}</tbody></table></div>{note}</div>'
+    )
+
+
+def _row(row: tuple[str, ...], kind: str) -> str:
+    cells = "".join(_cell(text, place, len(row)) for place, text in enumerate(row))
+    return f'<tr data-verdict="{escape(kind)}">{cells}</tr>' if kind else f"<tr>{cells}</tr>"
+
+
+def _cell(text: str, place: int, width: int) -> str:
+    if place == 0:
+        return f'<th scope="row">{escape(text)}</th>'
+    is_figure = width > 2 and text[:1] in _FIGURES
+    return f'<td class="figure">{escape(text)}</td>' if is_figure else f"<td>{escape(text)}</td>"

@@ -1,0 +1,50 @@
+"""How each format is painted: the same colour and mark in every figure and on the page."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+
+
+@dataclass(frozen=True)
+class Paint:
+    """A colour, and a mark for those who do not tell colours apart, by matplotlib's and by Plotly's name."""
+
+    colour: str
+    marker: str
+    symbol: str
+
+
+# Families share a hue: HDF5 blue, netCDF orange, Zarr green; what measures the harness is grey.
+PAINTS: dict[str, Paint] = {
+    "null": Paint("#c7c7c7", "x", "x-thin-open"),
+    "raw": Paint("#5f6b7a", "o", "circle"),
+    "npy": Paint("#a3adba", "s", "square"),
+    "csv": Paint("#b5534b", "v", "triangle-down"),
+    "hdf5": Paint("#1f5fa8", "o", "circle"),
+    "hdf5-compound": Paint("#6ba3dc", "D", "diamond"),
+    "netcdf4": Paint("#e07b1a", "s", "square"),
+    "netcdf3": Paint("#f3b562", "^", "triangle-up"),
+    "zarr2": Paint("#1d7d54", "v", "triangle-down"),
+    "zarr3": Paint("#35a873", "o", "circle"),
+    "zarr3-sharded": Paint("#8fd0ab", "D", "diamond"),
+    "zarrs": Paint("#7d9a1f", "^", "triangle-up"),
+    "tensorstore": Paint("#b9c94a", "s", "square"),
+    "fits": Paint("#7a52a8", "o", "circle"),
+    "hdf4": Paint("#b08fd6", "s", "square"),
+    "pdb": Paint("#c2498f", "^", "triangle-up"),
+    "blosc2": Paint("#0f9aa8", "D", "diamond"),
+    "tiledb": Paint("#8a5a34", "v", "triangle-down"),
+}
+# For a format that is added without a paint of its own.
+PLAIN = Paint("#444444", "P", "cross")
+
+
+def paint_of(format_name: str) -> Paint:
+    """The paint of a format."""
+    return PAINTS.get(format_name, PLAIN)
+
+
+def in_order(formats: set[str]) -> list[str]:
+    """Formats in the order of the paints, so that legends always read alike."""
+    places = {name: place for place, name in enumerate(PAINTS)}
+    return sorted(formats, key=lambda name: (places.get(name, len(places)), name))

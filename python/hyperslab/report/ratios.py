@@ -1,0 +1,87 @@
+"""The ratio tables of 2002: how many times faster HDF5 is than each other library, over all sizes."""
+
+from __future__ import annotations
+
+from collections import defaultdict
+from dataclasses import dataclass
+from statistics import median
+
+from hyperslab.bench.records import Summary
+from hyperslab.bench.results import Run
+from hyperslab.bench.statistics import headline_metric
+from hyperslab.report.lines import bare_metric
+from hyperslab.report.palette import in_order
+from hyperslab.report.views import (
+    RATIO_OF,
+    by_case_and_method,
+    is_speed_case,
+    operation_name,
+    published_seconds,
+)
+from hyperslab.report.wording import UNKNOWN, cache_title, digits
+
+
+@dataclass(frozen=True)
+class RatioTable:
+    """HDF5 against each library, for one operation of one case, method, conditions and cache state."""
+
+    case: str
+    method: str
+    conditions: str
+    operation: str
+    cache: str
+    rows: tuple[RatioRow, ...]
+
+
+@dataclass(frozen=True)
+class RatioRow:
+    """One library: ratios over the sizes, in total and for the operation alone."""
+
+    format: str
+    total: tuple[float, ...]
+    alone: tuple[float, ...]
+
+
+def ratio_tables(run: Run) -> list[RatioTable]:
+    """The ratio tables of every case of the 2002 study; ratio = the library's seconds / HDF5's seconds."""
+    tables = []
+    for (case, _), summaries in by_case_and_method(run).items():
+        if is_speed_case(case):
+            groups: dict[tuple[str, str, str, int], list[Summary]] = defaultdict(list)
+            for s in summaries:
+                groups[s.conditions, operation_name(s), s.cache, s.processes].append(s)
+            tables += [table for group in groups.values() if (table := _table(group)) is not None]
+    return tables
+
+
+def _table(group: list[Summary]) -> RatioTable | None:
+    first = group[0]
+    others = in_order({s.format for s in group} - {RATIO_OF})
+    total, alone = headline_metric(first.operation), bare_metric(first)
+    rows = [RatioRow(name, _ratios(group, name, total), _ratios(group, name, alone)) for name in others]
+    kept = tuple(row for row in rows if row.total or row.alone)
+    if not kept:
+        return None
+    return RatioTable(first.case, first.method, first.conditions, operation_name(first), first.cache, kept)
+
+
+def _ratios(group: list[Summary], library: str, metric: str) -> tuple[float, ...]:
+    """One ratio for each size at which both were measured."""
+    wanted = [s for s in group if s.metric == metric]
+    ours = {(s.operation, s.shape, s.count): published_seconds(s) for s in wanted if s.format == RATIO_OF}
+    pairs = [(published_seconds(s), ours.get((s.operation, s.shape, s.count))) for s in wanted if s.format == library]
+    return tuple(theirs / hdf5 for theirs, hdf5 in pairs if hdf5)
+
+
+def range_text(ratios: tuple[float, ...]) -> str:
+    """Lowest to highest over the sizes, as published, with the median."""
+    if not ratios:
+        return UNKNOWN
+    low, high = digits(min(ratios)), digits(max(ratios))
+    reach = low if low == high else f"{low} to {high}"
+    return f"{reach} (median {digits(median(ratios))})"
+
+
+def heading(table: RatioTable) -> str:
+    """What a table is about, in one line."""
+    return f"{table.case}: {table.operation}, {table.method}, {table.conditions}, {cache_title(table.cache)}"

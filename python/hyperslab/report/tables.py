@@ -1,0 +1,246 @@
+"""The tables of a run, as plain data: the terminal and the page render them, each in its way."""
+
+from __future__ import annotations
+
+from collections import defaultdict
+from dataclasses import dataclass, fields
+
+import numpy as np
+
+from hyperslab.bench.records import BOUNDARIES, METRICS, Summary, Trial
+from hyperslab.bench.results import Run
+from hyperslab.bench.statistics import Ranking, headline_metric
+from hyperslab.report.captions import statistic_text
+from hyperslab.report.ratios import heading, range_text, ratio_tables
+from hyperslab.report.views import case_named
+from hyperslab.report.wording import (
+    UNKNOWN,
+    cache_title,
+    digits,
+    interval_text,
+    known,
+    metric_title,
+    names_text,
+    nbytes_text,
+    operation_title,
+    seconds_text,
+    trials_text,
+)
+
+# More cases than this are counted, not listed.
+MOST_LISTED = 4
+
+
+@dataclass(frozen=True)
+class Table:
+    """Text in rows; what the reader must know to read it stands in the note."""
+
+    title: str
+    header: tuple[str, ...]
+    rows: tuple[tuple[str, ...], ...]
+    note: str = ""
+
+
+def ranking_table(ranking: Ranking) -> Table:
+    """One ranking, fastest first."""
+    best = ranking.entries[0].median_seconds
+    rows = [
+        (
+            entry.format,
+            seconds_text(entry.median_seconds),
+            interval_text(entry.low_seconds, entry.high_seconds),
+            digits(entry.throughput_mbps),
+            f"{digits(entry.median_seconds / best)} ×" if best else UNKNOWN,
+            str(entry.n),
+        )
+        for entry in ranking.entries
+    ]
+    header = ("format", "median", "95 % interval", "decoded MB/s", "time / fastest", "n")
+    return Table(ranking_title(ranking), header, tuple(rows), outcome(ranking))
+
+
+def ranking_title(ranking: Ranking) -> str:
+    """What was ranked, under which conditions."""
+    size = f"{ranking.count} × [{ranking.shape.replace('x', ' × ')}]"
+    processes = f", {ranking.processes} processes" if ranking.processes > 1 else ""
+    return (
+        f"{ranking.case}: {operation_title(ranking.operation)}, {size}, {ranking.conditions}, "
+        f"{cache_title(ranking.cache)}, {ranking.method} method{processes}"
+    )
+
+
+def outcome(ranking: Ranking) -> str:
+    """The winner, or why there is none."""
+    if ranking.winner is not None:
+        return f"winner: {ranking.winner}"
+    if len(ranking.entries) == 1:
+        return f"no winner: only {ranking.entries[0].format} was measured"
+    if any(e.low_seconds is None for e in ranking.entries if e.format in ranking.tied):
+        return f"no winner: too few trials for intervals of {names_text(ranking.tied)}"
+    return f"no winner: intervals of {names_text(ranking.tied)} overlap"
+
+
+def lead(ranking: Ranking) -> float | None:
+    """How many times faster the winner is than the second; None without a winner."""
+    if ranking.winner is None or not ranking.entries[0].median_seconds:
+        return None
+    return ranking.entries[1].median_seconds / ranking.entries[0].median_seconds
+
+
+def boundaries_table() -> Table:
+    """Where every timer starts and stops."""
+    rows = tuple((phase, text) for phase, text in BOUNDARIES.items())
+    return Table("The timers of the fair method", ("phase", "what is inside"), rows)
+
+
+def metrics_table() -> Table:
+    """The sums of phases that are compared."""
+    rows = [(name, metric_title(name), " + ".join(phases)) for name, phases in METRICS.items() if len(phases) > 1]
+    note = "Phases that an operation does not have are left out of its sum."
+    return Table("What is compared", ("metric", "in words", "phases"), tuple(rows), note)
+
+
+def methods_table(run: Run) -> Table:
+    """The published methods that were repeated, with their statistic and their faults."""
+    from hyperslab.report.captions import faults_of
+
+    replayed = {case.replay: case for case in run.description.cases if case.replay}
+    rows = [
+        (name, statistic_text(case), number, text)
+        for name, case in replayed.items()
+        for number, text in faults_of(case)
+    ]
+    wanted = "published" in run.description.methods
+    title = "Faults that the published methods' figures contain"
+    return Table(title, ("method", "statistic", "fault", "what it does"), tuple(rows if wanted else ()))
+
+
+def environment_table(run: Run) -> Table:
+    """The machine, the libraries, and what was asked; unknown is said."""
+    seen, asked = run.description.environment, run.description
+    rows = [
+        ("run started", asked.started_at),
+        ("hyperslab", asked.version),
+        ("scale", asked.scale),
+        ("methods", ", ".join(asked.methods)),
+        ("seed of the order", str(asked.seed)),
+    ]
+    for field in fields(seen):
+        if field.name == "libraries":
+            continue
+        value = getattr(seen, field.name)
+        is_size = field.name.endswith("_nbytes") and value is not None
+        name = field.name.removesuffix("_nbytes").replace("_", " ").replace(" kib", " (KiB)")
+        rows.append((name, nbytes_text(value) if is_size else known(value)))
+    rows += [(f"format {name}", library) for name, library in seen.libraries.items()]
+    return Table("Machine and libraries", ("", ""), tuple((name, value) for name, value in rows))
+
+
+def losses_table(run: Run) -> Table:
+    """Trials without figures: refused, failed or rejected, with the reasons."""
+    groups: dict[tuple[str, str, str], list[Trial]] = defaultdict(list)
+    for trial in run.trials:
+        if trial.status != "ok":
+            groups[trial.status, trial.format, trial.reason or "unknown"].append(trial)
+    rows = [
+        (status, name, _listed([t.operation for t in lost]), _listed([t.case for t in lost]), str(len(lost)), why)
+        for (status, name, why), lost in sorted(groups.items())
+    ]
+    header = ("status", "format", "operations", "cases", "trials", "reason")
+    note = (
+        "Refused: the format cannot do it, known before anything ran. Failed: it ran and broke. "
+        "Rejected: the proof of the cache state failed, so the trial counts nowhere."
+    )
+    return Table("Refused, failed and rejected", header, tuple(rows), note)
+
+
+def _listed(names: list[str]) -> str:
+    distinct = list(dict.fromkeys(names))
+    return ", ".join(distinct) if len(distinct) <= MOST_LISTED else f"{len(distinct)} different"
+
+
+def conversions_table(run: Run) -> Table:
+    """Formats that gave back something else than was written, and by how much."""
+    groups: dict[tuple[str, str, str, str], list[Trial]] = defaultdict(list)
+    for t in run.trials:
+        if t.status == "ok" and _is_converted(t):
+            groups[t.format, t.dtype, t.returned_dtype or "unknown", _exact(t)].append(t)
+    rows = [
+        (name, dtype, returned, exact, _largest(found), _listed([t.case for t in found]), str(len(found)))
+        for (name, dtype, returned, exact), found in sorted(groups.items())
+    ]
+    header = ("format", "written", "returned", "equal", "largest error", "cases", "trials")
+    note = "Conversion to native elements is inside the timer of a read. Formats not listed gave back what they got."
+    return Table("Conversions", header, tuple(rows), note)
+
+
+def _is_converted(trial: Trial) -> bool:
+    if trial.verified is False or trial.max_abs_error:
+        return True
+    return trial.returned_dtype is not None and not _same_dtype(trial.returned_dtype, trial.dtype)
+
+
+def _same_dtype(returned: str, written: str) -> bool:
+    try:
+        return np.dtype(returned) == np.dtype(written)
+    except TypeError:
+        # A compound dtype's text is no name that numpy reads back.
+        return returned == written
+
+
+def _exact(trial: Trial) -> str:
+    return "unknown" if trial.verified is None else known(trial.verified)
+
+
+def _largest(trials: list[Trial]) -> str:
+    errors = [t.max_abs_error for t in trials if t.max_abs_error is not None]
+    return f"{max(errors):.2g}" if errors else UNKNOWN
+
+
+def overhead_table(run: Run) -> Table:
+    """The harness's own cost: what the timers show for the format that does nothing."""
+    groups: dict[tuple[str, str, str], list[Summary]] = defaultdict(list)
+    for s in run.summaries:
+        if s.format == "null" and s.metric == headline_metric(s.operation):
+            groups[s.case, s.operation, s.cache].append(s)
+    rows = [
+        (case, operation, cache_title(cache), seconds_text(worst.median_seconds), _interval(worst), str(worst.n))
+        for (case, operation, cache), group in groups.items()
+        for worst in [max(group, key=lambda s: s.median_seconds)]
+    ]
+    header = ("case", "operation", "cache", "median", "95 % interval", "n")
+    note = "The largest of each case's sizes and conditions; every figure of the run contains it."
+    return Table("Harness overhead (null)", header, tuple(rows), note)
+
+
+def _interval(summary: Summary) -> str:
+    return interval_text(summary.low_seconds, summary.high_seconds)
+
+
+def verdict_table(run: Run) -> Table:
+    """What became of each published conclusion."""
+    rows = [
+        (v.id, v.conclusion, v.published, v.by_published_method, v.by_fair_method, _verdict(v.verdict, v.reason))
+        for v in run.verdicts
+    ]
+    header = ("id", "conclusion", "published", "by the published method here", "by the fair method here", "verdict")
+    return Table("Do the published conclusions hold?", header, tuple(rows))
+
+
+def _verdict(verdict: str, reason: str) -> str:
+    return f"{verdict}: {reason}" if reason else verdict
+
+
+def ratio_sheets(run: Run) -> list[Table]:
+    """The ratio tables of 2002, as measured here."""
+    sheets = []
+    for table in ratio_tables(run):
+        rows = [(row.format, range_text(row.total), range_text(row.alone), str(len(row.total))) for row in table.rows]
+        shown = [s for s in run.summaries if (s.case, s.method) == (table.case, table.method)]
+        case = case_named(run, table.case)
+        statistic = statistic_text(case) if table.method == "published" else "median of the trials"
+        note = f"Ratio = LIB seconds / HDF5 seconds, {statistic}, lowest to highest over the sizes; "
+        note += f"{trials_text(s.n for s in shown)} trials each. No interval: the range is over sizes."
+        header = ("LIB", "HDF5/LIB, total time", f"HDF5/LIB, {table.operation.partition('-')[0]} alone", "sizes")
+        sheets.append(Table(heading(table), header, tuple(rows), note))
+    return sheets

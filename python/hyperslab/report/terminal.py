@@ -1,0 +1,119 @@
+"""A run's rankings and verdicts, and two runs' comparison, in the terminal."""
+
+from __future__ import annotations
+
+from rich.console import Console
+from rich.markup import escape
+from rich.table import Table as RichTable
+from rich.text import Text
+
+from hyperslab.bench.compare import Comparison, ComparisonRow
+from hyperslab.bench.results import Run
+from hyperslab.bench.statistics import Ranking
+from hyperslab.report.tables import Table, lead, outcome, ranking_table, verdict_table
+from hyperslab.report.views import Arrays
+from hyperslab.report.wording import digits, seconds_text
+
+STYLES = {
+    "holds": "green",
+    "reverses": "red",
+    "undecided": "yellow",
+    "faster": "green",
+    "slower": "red",
+    "no difference": "dim",
+    "unknown": "yellow",
+}
+
+
+def print_rankings(run: Run, console: Console) -> None:
+    """One line for each ranking; for a single case also the full tables of its largest arrays."""
+    if not run.rankings:
+        console.print("No ranking: no trial was accepted. The reasons are in trials.csv.")
+        return
+    console.print(_overview(run.rankings))
+    console.print("≈ intervals overlap, so no winner is named", style="dim")
+    if len({ranking.case for ranking in run.rankings}) == 1:
+        largest = max((Arrays(r.shape, r.count) for r in run.rankings), key=lambda arrays: arrays.size)
+        for ranking in run.rankings:
+            if Arrays(ranking.shape, ranking.count) == largest and len(ranking.entries) > 1:
+                print_table(ranking_table(ranking), console)
+
+
+def _overview(rankings: list[Ranking]) -> RichTable:
+    shown = RichTable(title="Fastest", title_justify="left", header_style="bold", box=None, pad_edge=False)
+    for name in ("case", "operation", "arrays", "conditions", "cache", "method"):
+        shown.add_column(name, overflow="fold")
+    for name in ("fastest", "median", "ahead of the next"):
+        shown.add_column(name, overflow="fold")
+    for r in rankings:
+        size = f"{r.count} × [{r.shape}]" + (f", {r.processes} processes" if r.processes > 1 else "")
+        places = (r.case, r.operation, size, r.conditions, r.cache, r.method)
+        shown.add_row(*map(escape, places), *_result(r))
+    return shown
+
+
+def _result(ranking: Ranking) -> tuple[Text, str, str]:
+    if ranking.winner is None:
+        overlap = outcome(ranking).endswith("overlap")
+        text = f"no winner: {' ≈ '.join(ranking.tied)}" if overlap else outcome(ranking)
+        return Text(text, style="yellow"), "", ""
+    ahead = lead(ranking)
+    next_one = f"{digits(ahead)} × {ranking.entries[1].format}" if ahead else ""
+    return Text(ranking.winner, style="bold green"), seconds_text(ranking.entries[0].median_seconds), escape(next_one)
+
+
+def print_verdicts(run: Run, console: Console) -> None:
+    """What became of each published conclusion that the run's data touch, and how many there are."""
+    if not run.verdicts:
+        return
+    print_table(verdict_table(run), console)
+    counts = {name: sum(v.verdict == name for v in run.verdicts) for name in ("holds", "reverses", "undecided")}
+    console.print(
+        f"{len(run.verdicts)} conclusions: {counts['holds']} hold, {counts['reverses']} reverse, "
+        f"{counts['undecided']} undecided"
+    )
+
+
+def print_comparison(comparison: Comparison, console: Console) -> None:
+    """Cell by cell, how the second run differs from the first."""
+    header = ("case", "operation", "format", "conditions", "cache", "A", "B", "B / A [95 %]", "B is")
+    shown = RichTable(title="B against A", title_justify="left", header_style="bold", box=None, pad_edge=False)
+    for name in header:
+        shown.add_column(name, overflow="fold")
+    for row in comparison.rows:
+        shown.add_row(*_compared(row))
+    console.print(shown)
+    for difference in comparison.differences:
+        console.print(f"unlike: {escape(difference)}", style="yellow")
+    if comparison.only_a or comparison.only_b:
+        console.print(f"{len(comparison.only_a)} cells are only in A, {len(comparison.only_b)} only in B")
+
+
+def _compared(row: ComparisonRow) -> tuple[str | Text, ...]:
+    reach = f" [{digits(row.low)} to {digits(row.high)}]" if row.low is not None else " [too few trials]"
+    return (
+        Text(f"{row.case} {row.method}"),
+        Text(f"{row.operation} {row.count} × [{row.shape}]"),
+        row.format,
+        Text(row.conditions),
+        row.cache,
+        f"{seconds_text(row.a_seconds)} (n = {row.a_n})",
+        f"{seconds_text(row.b_seconds)} (n = {row.b_n})",
+        Text(f"{digits(row.ratio)}{reach}"),
+        Text(row.outcome, style=STYLES[row.outcome]),
+    )
+
+
+def print_table(table: Table, console: Console) -> None:
+    """Any table, with its note below; nothing for an empty one."""
+    if not table.rows:
+        return
+    shown = RichTable(title=escape(table.title), title_justify="left", header_style="bold", box=None, pad_edge=False)
+    for name in table.header:
+        shown.add_column(escape(name), overflow="fold")
+    for row in table.rows:
+        shown.add_row(*[Text(cell, style=STYLES.get(cell.partition(":")[0], "")) for cell in row])
+    console.print(shown)
+    if table.note:
+        console.print(Text(table.note, style="dim"))
+    console.print()

@@ -1,0 +1,109 @@
+"""Selections of a run's summaries that figures, tables and the page share."""
+
+from __future__ import annotations
+
+from collections import defaultdict
+from dataclasses import dataclass
+from math import prod
+
+from hyperslab.bench.patterns import OPERATIONS
+from hyperslab.bench.records import Summary
+from hyperslab.bench.results import Run
+from hyperslab.bench.statistics import UNRANKED
+from hyperslab.bench.study import Case
+
+# The study whose speed curves and ratio tables HDF5/LIB are drawn.
+SPEED_STUDY = "seed2"
+RATIO_OF = "hdf5"
+
+
+@dataclass(frozen=True)
+class Arrays:
+    """The arrays of one file: a size of a series."""
+
+    shape: str
+    count: int
+
+    @property
+    def elements(self) -> int:
+        """Elements of one array."""
+        return prod(map(int, self.shape.split("x")))
+
+    @property
+    def size(self) -> tuple[int, int]:
+        """For sorting: all elements, then the number of arrays."""
+        return self.elements * self.count, self.count
+
+
+def arrays_of(summary: Summary) -> Arrays:
+    """The arrays that a summary is about."""
+    return Arrays(summary.shape, summary.count)
+
+
+def sizes(summaries: list[Summary]) -> list[Arrays]:
+    """The sizes of a series, smallest first."""
+    return sorted({arrays_of(s) for s in summaries}, key=lambda arrays: arrays.size)
+
+
+# The order of panels: as a file lives.
+METRIC_ORDER = ("create_total", "write", "write_durable", "write_total", "append", "open_total", "read", "read_total")
+
+
+def by_case_and_method(run: Run) -> dict[tuple[str, str], list[Summary]]:
+    """Summaries of formats that do work, apart by case and method, in the order of the run."""
+    groups: dict[tuple[str, str], list[Summary]] = defaultdict(list)
+    for summary in run.summaries:
+        if summary.format not in UNRANKED and says_something(summary):
+            groups[summary.case, summary.method].append(summary)
+    return dict(groups)
+
+
+def says_something(summary: Summary) -> bool:
+    """Whether a metric belongs to its operation: closing is a phase of both, so a read has a `write_total` too."""
+    if moves_nothing_back(summary):
+        return summary.metric not in ("read_total",)
+    return not summary.metric.startswith(("create", "write", "append"))
+
+
+def case_named(run: Run, name: str) -> Case | None:
+    """The case as it was asked for; None for trials of a case that run.json does not hold."""
+    return next((case for case in run.description.cases if case.name == name), None)
+
+
+def is_speed_case(case: str) -> bool:
+    """Whether a case belongs to the study of 2002, whose figures show throughput against size."""
+    return case.startswith(SPEED_STUDY)
+
+
+def panel_order(summary: Summary, operations: list[str]) -> tuple[int, int]:
+    """The place of a panel: operations as the study orders them, then metrics as a file lives."""
+    return operations.index(summary.operation), METRIC_ORDER.index(summary.metric)
+
+
+def operation_name(summary: Summary) -> str:
+    """The operation without its parameters."""
+    return summary.operation.partition("(")[0]
+
+
+def moves_nothing_back(summary: Summary) -> bool:
+    """Whether the operation writes, overwrites or appends rather than reads."""
+    kind = OPERATIONS.get(operation_name(summary))
+    return kind is not None and kind.verb != "read"
+
+
+def published_seconds(summary: Summary) -> float:
+    """The figure that the method itself reports: the published statistic, or the median."""
+    return summary.point_seconds if summary.method == "published" else summary.median_seconds
+
+
+def decoded_megabytes(summary: Summary) -> float | None:
+    """Decoded MB that one trial moves; None for metrics that move none."""
+    if summary.throughput_mbps is None:
+        return None
+    return summary.throughput_mbps * summary.median_seconds
+
+
+def throughput(summary: Summary) -> float | None:
+    """Decoded MB/s by the method's own figure."""
+    moved, seconds = decoded_megabytes(summary), published_seconds(summary)
+    return moved / seconds if moved is not None and seconds > 0 else None

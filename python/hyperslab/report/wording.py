@@ -1,0 +1,149 @@
+"""Figures in words: seconds, bytes and intervals with their units. Unknown is a dash, never a zero."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable
+
+from hyperslab.bench.patterns import OPERATIONS
+from hyperslab.bench.records import Summary
+from hyperslab.bench.study import Case, Conditions
+
+UNKNOWN = "–"
+_UNITS = ((1.0, "s"), (1e-3, "ms"), (1e-6, "µs"))
+
+METRIC_TITLES: dict[str, str] = {
+    "create_total": "create",
+    "write_durable": "write until durable",
+    "write_total": "create and write, until durable",
+    "open_total": "open",
+    "read_total": "open, read and close",
+}
+# A published timer stopped where it stopped, so its words promise less.
+PUBLISHED_TITLES: dict[str, str] = {
+    "create_total": "create, as published",
+    "write": "write alone, as published",
+    "write_durable": "write, as published",
+    "write_total": "create and write, as published",
+    "open_total": "open, as published",
+    "read": "read alone, as published",
+    "read_total": "open and read, as published",
+}
+CACHE_TITLES: dict[str, str] = {
+    "cold": "cold cache",
+    "warm": "warm cache",
+    "unknown": "unknown cache",
+    "new": "new file",
+}
+
+
+def unit_of(seconds: float) -> tuple[float, str]:
+    """The unit (its seconds, its name) in which a time is a number of at least one."""
+    return next(((size, name) for size, name in _UNITS if seconds >= size), _UNITS[-1])
+
+
+def seconds_text(seconds: float | None) -> str:
+    """A time in a fitting unit, with three significant digits."""
+    if seconds is None:
+        return UNKNOWN
+    size, name = unit_of(seconds)
+    return f"{digits(seconds / size)} {name}"
+
+
+def interval_text(low: float | None, high: float | None) -> str:
+    """An interval of times in one unit, as [1.20 to 1.31] ms."""
+    if low is None or high is None:
+        return UNKNOWN
+    size, name = unit_of(high)
+    return f"[{digits(low / size)} to {digits(high / size)}] {name}"
+
+
+def digits(value: float | None) -> str:
+    """Three significant digits, without an exponent for the sizes that people read."""
+    if value is None:
+        return UNKNOWN
+    if value != 0 and not 1e-3 <= abs(value) < 1e6:
+        return f"{value:.2e}"
+    decimals = 2 if value == 0 else max(0, 2 - _magnitude(value))
+    return f"{value:,.{decimals}f}"
+
+
+def _magnitude(value: float) -> int:
+    return int(f"{abs(value):e}".partition("e")[2])
+
+
+def nbytes_text(nbytes: int | None) -> str:
+    """Bytes in decimal units."""
+    if nbytes is None:
+        return UNKNOWN
+    for size, name in ((10**12, "TB"), (10**9, "GB"), (10**6, "MB"), (10**3, "kB")):
+        if nbytes >= size:
+            return f"{digits(nbytes / size)} {name}"
+    return f"{nbytes} B"
+
+
+def known(value: object) -> str:
+    """A value of the environment, or `unknown`."""
+    if value is None:
+        return "unknown"
+    if isinstance(value, bool):
+        return "yes" if value else "no"
+    return str(value)
+
+
+def cache_title(cache: str) -> str:
+    """A cache state in words."""
+    return CACHE_TITLES.get(cache, cache)
+
+
+def metric_title(metric: str, method: str = "fair") -> str:
+    """A metric in words."""
+    if method == "published" and metric in PUBLISHED_TITLES:
+        return PUBLISHED_TITLES[metric]
+    return METRIC_TITLES.get(metric, metric.replace("_", " "))
+
+
+def operation_title(label: str) -> str:
+    """What an operation does, with its parameters as the study gave them."""
+    name, _, parameters = label.partition("(")
+    kind = OPERATIONS.get(name)
+    title = name if kind is None else f"read {kind.title}" if kind.verb == "read" else kind.title
+    return f"{title} ({parameters}" if parameters else title
+
+
+def arrays_text(shape: str, count: int, dtype: str) -> str:
+    """The arrays of a file, as 2048 arrays of float32 [128 × 128]."""
+    one = f"{dtype} [{shape.replace('x', ' × ')}]"
+    return f"1 array of {one}" if count == 1 else f"{count:,} arrays of {one}"
+
+
+def conditions_text(case: Case | None, name: str, method: str = "fair") -> str:
+    """What conditions mean: chunks and codecs, or each library's own choice."""
+    said = case.conditions.get(name) if case else None
+    if said is None:
+        return name
+    if method == "published":
+        packed = isinstance(said, Conditions) and said.codecs
+        return f"{name} (the published program's own layout, {'compressed' if packed else 'not compressed'})"
+    if not isinstance(said, Conditions):
+        return f"{name} (each library's own layout)"
+    chunks = said.chunks if isinstance(said.chunks, str) else f"chunks {'×'.join(map(str, said.chunks))}"
+    layout = "chunks of about 1 MiB" if chunks == "auto" else chunks
+    return f"{name} ({layout}, {' → '.join(said.codecs) or 'no codec'})"
+
+
+def trials_text(counts: Iterable[int]) -> str:
+    """The numbers of trials behind a figure, as n = 5 to 10 trials."""
+    least, most = min(known_counts := list(counts)), max(known_counts)
+    return f"n = {least}" if least == most else f"n = {least} to {most}"
+
+
+def names_text(names: Iterable[str]) -> str:
+    """Names in a sentence."""
+    *first, last = list(names)
+    return f"{', '.join(first)} and {last}" if first else last
+
+
+def is_per_array(summary: Summary) -> bool:
+    """Whether a time is shown for one array, as the papers do: operations that touch every array of many."""
+    name = summary.operation.partition("(")[0]
+    return summary.count > 1 and name in {"write", "write-separate", "write-fields", "read-all"}

@@ -1,0 +1,56 @@
+"""What the tests of the bench share: small studies, and runs of the command line as a user makes them."""
+
+from __future__ import annotations
+
+import subprocess
+import sys
+from collections.abc import Callable
+from pathlib import Path
+
+import pytest
+import yaml
+
+TINY = {
+    "name": "tiny",
+    "title": "small enough for a test",
+    "formats": ["raw", "npy"],
+    "shape": [64, 32, 32],
+    "operations": ["write", "read-all"],
+}
+
+
+@pytest.fixture
+def study(tmp_path: Path) -> Callable[..., Path]:
+    """Writes a study file: the tiny one, with what the test says differently."""
+
+    def write(**different: object) -> Path:
+        path = tmp_path / "study.yaml"
+        path.write_text(yaml.safe_dump({**TINY, **different}))
+        return path
+
+    return write
+
+
+@pytest.fixture
+def hyperslab() -> Callable[..., subprocess.CompletedProcess[str]]:
+    """Runs the command line and gives what it printed and its exit status."""
+
+    def run(*arguments: object) -> subprocess.CompletedProcess[str]:
+        command = [sys.executable, "-m", "hyperslab", *map(str, arguments)]
+        return subprocess.run(command, capture_output=True, text=True, timeout=240)
+
+    return run
+
+
+@pytest.fixture
+def on_disk(tmp_path: Path) -> Path:
+    """A directory whose files can be made cold; skips where temporary files live in memory."""
+    if _is_in_memory(tmp_path):
+        pytest.skip("temporary files are on tmpfs: nothing there can be cold")
+    return tmp_path
+
+
+def _is_in_memory(path: Path) -> bool:
+    mounts = [line.split() for line in Path("/proc/mounts").read_text().splitlines()]
+    nearest = max((m for m in mounts if path.resolve().is_relative_to(m[1])), key=lambda m: len(m[1]))
+    return nearest[2] in ("tmpfs", "ramfs")

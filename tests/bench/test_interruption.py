@@ -1,0 +1,148 @@
+"""Whatever stops a run, finished trials are kept, none is run twice, and nothing temporary is left behind."""
+
+from __future__ import annotations
+
+import json
+import os
+import signal
+import subprocess
+import sys
+import time
+from collections import Counter
+from pathlib import Path
+
+import pytest
+
+from hyperslab.bench.results import JOURNAL_FILE
+from hyperslab.bench.trial import Job
+from hyperslab.bench.worker import Worker
+from hyperslab.errors import TrialFailed
+
+TRIALS = 12
+
+
+def begin(path: Path, output: Path) -> subprocess.Popen[bytes]:
+    command = [sys.executable, "-m", "hyperslab", "bench", str(path), "-o", str(output), "--trials", str(TRIALS)]
+    return subprocess.Popen(command, stdout=subprocess.PIPE, stderr=subprocess.PIPE, start_new_session=True)
+
+
+def wait_for_trials(output: Path, count: int, process: subprocess.Popen[bytes]) -> None:
+    journal = output / JOURNAL_FILE
+    deadline = time.monotonic() + 60
+    while not journal.exists() or journal.read_bytes().count(b"\n") < count:
+        assert process.poll() is None, process.communicate()
+        assert time.monotonic() < deadline
+        time.sleep(0.01)
+
+
+def finished(output: Path) -> list[dict[str, object]]:
+    return [json.loads(line) for line in (output / JOURNAL_FILE).read_text().splitlines()]
+
+
+def identity(trial: dict[str, object]) -> tuple[object, ...]:
+    return tuple(trial[key] for key in ("case", "conditions", "format", "operation", "cache", "processes", "trial"))
+
+
+def test_a_killed_run_resumes_without_losing_or_repeating_a_trial(tmp_path, study, hyperslab) -> None:
+    output, path = tmp_path / "run", study()
+    process = begin(path, output)
+    wait_for_trials(output, 15, process)
+    os.killpg(process.pid, signal.SIGKILL)
+    process.wait()
+    before = (output / JOURNAL_FILE).read_bytes()
+    whole = before[: before.rfind(b"\n") + 1]
+    with open(output / JOURNAL_FILE, "ab") as journal:
+        journal.write(b'{"case": "tiny", "half a li')  # what a kill in mid-write leaves
+    assert list(output.glob(".hyperslab-scratch-*")), "the kill should have left measured files behind"
+
+    done = hyperslab("bench", "--resume", "-o", output, "--trials", TRIALS)
+
+    assert done.returncode == 0, done.stderr
+    after = (output / JOURNAL_FILE).read_bytes()
+    assert after.startswith(whole), "a finished trial was lost"
+    counts = Counter(map(identity, finished(output)))
+    assert set(counts.values()) == {1}, "a finished trial was run twice"
+    assert len([t for t in finished(output) if t["trial"] >= 0]) == 2 * 2 * TRIALS
+    assert not list(output.glob(".hyperslab-scratch-*"))
+
+
+def test_ctrl_c_keeps_finished_trials_and_their_tables(tmp_path, study, hyperslab) -> None:
+    output, path = tmp_path / "run", study()
+    process = begin(path, output)
+    wait_for_trials(output, 12, process)
+    os.killpg(process.pid, signal.SIGINT)
+    _, said = process.communicate(timeout=60)
+    assert process.returncode == 130
+    assert b"Traceback" not in said
+    assert b"--resume" in said
+    for name in ("trials.parquet", "trials.csv", "summary.csv", "verdicts.json"):
+        assert (output / name).stat().st_size > 0
+    assert not list(output.glob(".hyperslab-scratch-*"))
+    done = hyperslab("bench", "--resume", "-o", output, "--trials", TRIALS)
+    assert done.returncode == 0, done.stderr
+    assert set(Counter(map(identity, finished(output))).values()) == {1}
+
+
+def test_a_full_disk_is_said_in_one_line_and_finished_trials_are_kept(tmp_path, study, hyperslab) -> None:
+    disk = tmp_path / "disk"
+    disk.mkdir()
+    mounted = subprocess.run(["mount", "-t", "tmpfs", "-o", "size=8m", "none", str(disk)], capture_output=True)
+    if mounted.returncode != 0:
+        pytest.skip("mounting a small tmpfs needs root")
+    try:
+        # Text takes several times its array's bytes, so that the disk fills although the array itself would fit.
+        path = study(formats=["raw", "csv"], shape=[512, 1024], data="uniform")
+        done = hyperslab("bench", path, "-o", tmp_path / "run", "--scratch", disk, "--trials", 3)
+        assert done.returncode == 1, done.stderr
+        assert "is full" in done.stderr
+        assert "--resume" in done.stderr
+        assert "Traceback" not in done.stderr
+        assert any(trial["status"] == "ok" for trial in finished(tmp_path / "run"))
+        assert (tmp_path / "run" / "trials.csv").exists()
+        assert not list(disk.iterdir())
+    finally:
+        subprocess.run(["umount", str(disk)], check=True)
+
+
+def job(path: Path, count: int) -> Job:
+    from hyperslab.bench import cells
+    from hyperslab.bench.study import Case
+
+    case = Case.model_validate({**{"name": "t", "formats": ["csv"], "operations": ["write"]}, "shape": [400, 1000]})
+    group = cells.groups(case, "fair")[0]
+    cell = group.cells[0]
+    return Job("csv", (), cell.operation, cells.spec_of(case, cell), group.field, count, path)
+
+
+def test_a_killed_worker_fails_its_trial_and_the_next_one_gets_a_new_process(tmp_path) -> None:
+    worker = Worker("csv", timeout_seconds=60)
+    try:
+        worker.send(job(tmp_path / "long.csv", 200))
+        time.sleep(1.0)
+        os.kill(worker.pid or 0, signal.SIGKILL)
+        with pytest.raises(TrialFailed, match="killed by SIGKILL"):
+            worker.receive()
+        measured = worker.ask(job(tmp_path / "short.csv", 1))
+        assert measured.verified
+    finally:
+        worker.stop()
+
+
+def test_a_hung_worker_is_ended(tmp_path) -> None:
+    worker = Worker("csv", timeout_seconds=1.0)
+    with pytest.raises(TrialFailed, match="no answer within 1 s"):
+        worker.ask(job(tmp_path / "long.csv", 500))
+    assert worker.pid is None
+
+
+def test_what_the_run_did_not_make_is_never_removed(tmp_path) -> None:
+    from hyperslab.bench.scratch import NOTE_FILE, remove_leftover
+
+    precious = tmp_path / "precious"
+    precious.mkdir()
+    (precious / "data").write_text("years of work")
+    run = tmp_path / "run"
+    run.mkdir()
+    (run / NOTE_FILE).write_text(f"{precious}\nsome mark\n")
+    remove_leftover(run)
+    assert (precious / "data").exists()

@@ -1,0 +1,178 @@
+"""The limits that CONTRIBUTING.md promises, kept by a test rather than by reviewers."""
+
+from __future__ import annotations
+
+import ast
+import re
+import subprocess
+from pathlib import Path
+
+import pytest
+
+ROOT = Path(__file__).parents[2]
+PACKAGE = ROOT / "python" / "hyperslab"
+# Upper layers first; a module may import its own layer and those below it, never one above.
+LAYERS = [["__main__"], ["cli"], ["report"], ["bench"], ["formats"], ["errors", "_core"]]
+MOST_FILE_LINES, MOST_FUNCTION_LINES, MOST_BYTES = 500, 70, 1_000_000
+FORBIDDEN_MODULES = {"utils", "helpers", "common", "base", "manager", "misc"}
+
+
+def committed() -> list[Path]:
+    listed = subprocess.run(["git", "ls-files", "-z"], cwd=ROOT, capture_output=True, check=True).stdout
+    return [ROOT / name for name in listed.decode().split("\0") if name and (ROOT / name).is_file()]
+
+
+FILES = committed()
+PYTHON = [path for path in FILES if path.suffix == ".py"]
+RUST = [path for path in FILES if path.suffix == ".rs"]
+OURS = [path for path in PYTHON if path.is_relative_to(PACKAGE)]
+
+
+def relative(path: Path) -> str:
+    return str(path.relative_to(ROOT))
+
+
+def layer_of(module: str) -> int | None:
+    return next((depth for depth, names in enumerate(LAYERS) if module in names), None)
+
+
+def imported_modules(path: Path) -> set[str]:
+    """Names of hyperslab's own top-level modules that a file imports, wherever in the file."""
+    found = set()
+    for node in ast.walk(ast.parse(path.read_text())):
+        names = []
+        if isinstance(node, ast.Import):
+            names = [alias.name for alias in node.names]
+        elif isinstance(node, ast.ImportFrom) and node.module:
+            names = [node.module]
+            if node.module == "hyperslab":
+                names = [f"hyperslab.{alias.name}" for alias in node.names]
+        found |= {name.split(".")[1] for name in names if name.startswith("hyperslab.")}
+    return found
+
+
+@pytest.mark.parametrize("path", OURS, ids=relative)
+def test_imports_go_only_downward(path: Path) -> None:
+    own = path.relative_to(PACKAGE).parts[0].removesuffix(".py")
+    depth = layer_of(own)
+    if depth is None:
+        assert own == "__init__", f"{relative(path)} is in no layer: add it to LAYERS and ARCHITECTURE.md"
+        return
+    for module in imported_modules(path):
+        below = layer_of(module)
+        assert below is None or below >= depth, f"{relative(path)} imports {module}, which is above it"
+
+
+def test_the_core_crate_does_no_io_and_knows_no_python() -> None:
+    for path in RUST:
+        if "hyperslab-core/src" in relative(path):
+            text = path.read_text()
+            for forbidden in ("std::fs", "std::io", "std::net", "pyo3", "numpy"):
+                assert f"use {forbidden}" not in text, f"{relative(path)} uses {forbidden}"
+
+
+@pytest.mark.parametrize("path", PYTHON + RUST, ids=relative)
+def test_files_are_short(path: Path) -> None:
+    assert len(path.read_text().splitlines()) <= MOST_FILE_LINES
+
+
+@pytest.mark.parametrize("path", PYTHON, ids=relative)
+def test_functions_are_short(path: Path) -> None:
+    for node in ast.walk(ast.parse(path.read_text())):
+        if isinstance(node, ast.FunctionDef | ast.AsyncFunctionDef):
+            length = (node.end_lineno or node.lineno) - node.lineno + 1
+            assert length <= MOST_FUNCTION_LINES, f"{relative(path)}:{node.lineno} {node.name} has {length} lines"
+
+
+def test_rust_functions_are_short() -> None:
+    for path in RUST:
+        for name, line, length in rust_functions(path.read_text()):
+            assert length <= MOST_FUNCTION_LINES, f"{relative(path)}:{line} {name} has {length} lines"
+
+
+def rust_functions(text: str) -> list[tuple[str, int, int]]:
+    """Name, first line and length of each function, by the indentation that rustfmt keeps."""
+    lines, found = text.splitlines(), []
+    for number, line in enumerate(lines):
+        begun = re.match(r"( *)(?:pub(?:\([a-z]+\))? )?(?:const )?(?:unsafe )?fn (\w+)", line)
+        if begun:
+            closing = f"{begun[1]}}}"
+            ends = next((k for k in range(number, len(lines)) if lines[k] == closing or lines[k].endswith(";")), number)
+            found.append((begun[2], number + 1, ends - number + 1))
+    return found
+
+
+def test_no_module_is_a_grab_bag() -> None:
+    for path in PYTHON + RUST:
+        assert path.stem not in FORBIDDEN_MODULES, relative(path)
+
+
+def forbidden_words() -> set[str]:
+    rows = [line for line in (ROOT / "GLOSSARY.md").read_text().splitlines() if line.startswith("| ")][1:]
+    return {word.strip() for row in rows for word in row.rstrip("|").split("|")[-1].split(",") if word.strip()}
+
+
+@pytest.mark.parametrize("path", [p for p in OURS if "formats" not in p.parts], ids=relative)
+def test_names_follow_the_glossary(path: Path) -> None:
+    forbidden = forbidden_words()
+    assert "dataset" in forbidden
+    for node in ast.walk(ast.parse(path.read_text())):
+        if isinstance(node, ast.FunctionDef | ast.ClassDef):
+            name = node.name
+        elif isinstance(node, ast.arg):
+            name = node.arg
+        elif isinstance(node, ast.Name) and isinstance(node.ctx, ast.Store):
+            name = node.id
+        else:
+            continue
+        words = re.sub(r"(?<=[a-z])(?=[A-Z])", "_", name).lower()
+        for bad in forbidden:
+            assert bad not in words.split("_") and (not ("_" in bad) or bad not in words), f"{relative(path)}: {name}"
+
+
+def test_no_committed_file_is_large() -> None:
+    for path in FILES:
+        assert path.stat().st_size <= MOST_BYTES, relative(path)
+
+
+def test_no_machine_path_or_registry_host_is_committed() -> None:
+    hosts = ["pypi" + ".org", "files.pythonhosted" + ".org", "registry.npmjs" + ".org", "deb.debian" + ".org"]
+    paths = ["/root" + "/", "/home" + "/", "/work" + "/main"]
+    for path in FILES:
+        if path.name == "Cargo.lock" or path.suffix in {".png", ".svg", ".parquet"}:
+            continue
+        text = path.read_text(errors="replace")
+        for bad in hosts + paths:
+            assert bad not in text, f"{relative(path)} holds {bad}"
+
+
+def test_relative_links_lead_somewhere() -> None:
+    for path in FILES:
+        if path.suffix == ".md":
+            for target in re.findall(r"\]\(([^)#\s]+)(?:#[^)]*)?\)", path.read_text()):
+                if "://" not in target:
+                    assert (path.parent / target).exists(), f"{relative(path)} links to {target}"
+
+
+def test_every_public_name_has_a_docstring() -> None:
+    for path in OURS:
+        tree = ast.parse(path.read_text())
+        assert ast.get_docstring(tree) or not path.read_text().strip(), relative(path)
+        for node in tree.body:
+            if isinstance(node, ast.FunctionDef | ast.ClassDef) and not node.name.startswith("_"):
+                assert ast.get_docstring(node), f"{relative(path)}: {node.name}"
+
+
+def test_python_dependencies_are_locked_by_names_and_versions_only() -> None:
+    for line in (ROOT / "requirements.lock").read_text().splitlines():
+        assert re.fullmatch(r"[A-Za-z0-9._-]+==[A-Za-z0-9.+!]+", line), line
+
+
+def test_importing_hyperslab_is_light() -> None:
+    """The core must not pull in NumPy-scale libraries: counted in modules, since a timing never fails a test."""
+    code = "import sys, hyperslab; print(*sys.modules)"
+    import sys
+
+    loaded = subprocess.run([sys.executable, "-c", code], capture_output=True, text=True, check=True).stdout.split()
+    for heavy in ("pandas", "h5py", "zarr", "matplotlib", "plotly", "pyarrow", "scipy", "dask"):
+        assert heavy not in loaded

@@ -1,0 +1,120 @@
+"""The page in a real browser: it draws, its select switches the case, and nothing goes wrong in silence."""
+
+from __future__ import annotations
+
+import re
+import shutil
+import subprocess
+from pathlib import Path
+
+import pytest
+
+from hyperslab.bench.results import Run
+from hyperslab.report.page import write_page
+
+CHROMIUM = shutil.which("chromium") or shutil.which("chromium-browser") or shutil.which("google-chrome")
+FLAGS = (
+    "--headless", "--no-sandbox", "--disable-gpu", "--disable-quic", "--no-first-run", "--enable-logging=stderr",
+    "--disable-background-networking", "--disable-component-update", "--disable-sync", "--window-size=1400,2400",
+    "--virtual-time-budget=8000",
+)  # fmt: skip
+pytestmark = pytest.mark.skipif(CHROMIUM is None, reason="chromium is not installed: apt install chromium")
+
+# A reader's hand: choose an option of a select, as the browser reports it.
+CHOOSE = """<script>
+const choose = (name, value) => {
+  const select = document.querySelector(`[data-choice="${name}"]`);
+  select.value = value;
+  select.dispatchEvent(new Event("change"));
+};
+%s
+</script></body>"""
+
+
+def _open(page: Path, profile: Path, *more: str) -> tuple[str, list[str]]:
+    """The document after its scripts ran, and what the console said."""
+    command = [str(CHROMIUM), *FLAGS, f"--user-data-dir={profile}", *more, page.as_uri()]
+    done = subprocess.run(command, capture_output=True, text=True, timeout=120, check=False)
+    assert done.returncode == 0, done.stderr
+    return done.stdout, [line for line in done.stderr.splitlines() if "CONSOLE" in line]
+
+
+def _with_hand(page: Path, to: Path, actions: str) -> Path:
+    to.write_text(page.read_text().replace("</body>", CHOOSE % actions))
+    return to
+
+
+def _pane(document: str, name: str) -> str:
+    found = re.search(rf'<figure id="figure-{name}".*?</figure>', document, re.S)
+    assert found
+    return found[0]
+
+
+@pytest.fixture(scope="module")
+def page(run: Run) -> Path:
+    return write_page(run)
+
+
+def test_it_draws_without_an_error(page: Path, tmp_path: Path):
+    document, console = _open(page, tmp_path / "profile", "--dump-dom")
+    assert console == []
+    bars = _pane(document, "bars")
+    assert bars.count('class="point"') >= 6
+    assert 'class="main-svg"' in bars
+    for needed in (
+        "n = 7",
+        "95 % bootstrap interval",
+        "Cache state:",
+        "Method: fair",
+        "Conditions:",
+        "Test CPU 9000",
+        "µs",
+    ):
+        assert needed in bars
+    assert 'data-drawn="seed0-1 fair"' in document
+
+
+def test_the_select_switches_the_case(page: Path, tmp_path: Path):
+    acted = _with_hand(page, tmp_path / "acted.html", 'choose("case", "seed0-21");')
+    document, console = _open(acted, tmp_path / "profile", "--dump-dom")
+    assert console == []
+    assert 'data-drawn="seed0-21 fair"' in document
+    assert "scatterlayer" in _pane(document, "scale")
+    assert "both axes logarithmic" in _pane(document, "scale")
+    assert re.search(r'<article class="answer" data-case="seed0-1" hidden', document)
+    assert not re.search(r'<article class="answer" data-case="seed0-21" hidden', document)
+
+
+def test_published_curves_name_their_statistic_and_faults(page: Path, tmp_path: Path):
+    acted = _with_hand(page, tmp_path / "acted.html", 'choose("case", "seed2-W1"); choose("method", "published");')
+    document, console = _open(acted, tmp_path / "profile", "--dump-dom")
+    assert console == []
+    speed = _pane(document, "speed")
+    assert "best of the trials" in speed
+    assert "its faults included" in speed
+    assert "decoded MB/s" in speed
+
+
+def test_the_filter_hides_other_verdicts(page: Path, tmp_path: Path):
+    acted = _with_hand(
+        page, tmp_path / "acted.html", "document.querySelector('button[data-verdict=reverses]').click();"
+    )
+    document, _ = _open(acted, tmp_path / "profile", "--dump-dom")
+    assert re.search(r'<tr data-verdict="holds" hidden', document)
+    assert not re.search(r'<tr data-verdict="reverses" hidden', document)
+
+
+def test_an_error_would_be_seen(page: Path, tmp_path: Path):
+    """The check for a silent console can fail."""
+    acted = _with_hand(page, tmp_path / "acted.html", 'throw new Error("seen");')
+    _, console = _open(acted, tmp_path / "profile", "--dump-dom")
+    assert any("seen" in line for line in console)
+
+
+def test_it_can_be_looked_at(page: Path, tmp_path: Path):
+    picture = tmp_path / "page.png"
+    _open(page, tmp_path / "profile", f"--screenshot={picture}")
+    from matplotlib.image import imread
+
+    pixels = imread(picture)
+    assert len({tuple(pixel) for pixel in pixels[::7, ::7, :3].reshape(-1, 3).tolist()}) > 50
