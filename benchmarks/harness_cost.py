@@ -80,10 +80,7 @@ def compare(name: str, directory: Path, pairs: int) -> dict[str, object]:
         sides = ["harness", "hand"]
         random.shuffle(sides)
         for side in sides:
-            if side == "harness":
-                seconds = sum(bench.run(job).seconds.values())
-            else:
-                seconds = BY_HAND[name](path)
+            seconds = sum(bench.run(job).seconds.values()) if side == "harness" else BY_HAND[name](path)
             if pair >= 0:  # the first three pairs are warm-up
                 (harness if side == "harness" else hand).append(seconds)
     resident = cache.resident_fraction(files)

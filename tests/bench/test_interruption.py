@@ -108,7 +108,7 @@ def job(path: Path, count: int) -> Job:
     from hyperslab.bench import cells
     from hyperslab.bench.study import Case
 
-    case = Case.model_validate({**{"name": "t", "formats": ["csv"], "operations": ["write"]}, "shape": [400, 1000]})
+    case = Case.model_validate({"name": "t", "formats": ["csv"], "operations": ["write"], "shape": [400, 1000]})
     group = cells.groups(case, "fair")[0]
     cell = group.cells[0]
     return Job("csv", (), cell.operation, cells.spec_of(case, cell), group.field, count, path)

@@ -264,6 +264,14 @@ def test_the_phases_of_2002(tmp_path: Path, name: str) -> None:
         assert None not in (read.open_file, read.open_array, read.read, read.close)
 
 
+def test_a_dtype_that_a_format_has_not_is_refused_before_anything_is_written(tmp_path: Path) -> None:
+    needs("netcdf3")
+    arrays = PublishedArrays((8, 16), 1, np.dtype("uint16"))
+    with pytest.raises(Refused, match=r"uint16.*stored_as"):
+        make_replay("seed2").read("netcdf3", tmp_path / "file", arrays, READ)
+    assert not (tmp_path / "file").exists()
+
+
 def test_reading_in_2002_writes_its_file_first_outside_the_timers(tmp_path: Path) -> None:
     arrays = PublishedArrays((8, 16), 1, np.dtype("uint16"))
     read = make_replay("seed2").read("raw", tmp_path / "file", arrays, READ)

@@ -138,7 +138,8 @@ def effect(expected: str, axis: str = "conditions", of: str = "packed", against:
     [
         ("slower", 2.0, "holds"),
         ("slower", 0.5, "reverses"),
-        ("slower", 1.1, "undecided"),
+        ("slower", 1.2, "undecided"),
+        ("slower", 1.1, "reverses"),  # surely slower, and surely by less than what counts
         ("faster", 0.5, "holds"),
         ("faster", 2.0, "reverses"),
         ("none", 1.0, "holds"),
@@ -152,6 +153,14 @@ def test_effects_of_conditions(expected: str, packed: float, outcome: str) -> No
         summary("hdf5", 1, spread=0.05, conditions="plain"),
     ]
     assert verdict(effect(expected), figures, formats=["hdf5"]).verdict == outcome
+
+
+def test_a_slight_effect_needs_no_more_than_intervals_that_part() -> None:
+    figures = [
+        summary("hdf5", 1.2, spread=0.05, conditions="packed"),
+        summary("hdf5", 1, spread=0.05, conditions="plain"),
+    ]
+    assert verdict({**effect("slower"), "tolerance": 0}, figures, formats=["hdf5"]).verdict == "holds"
 
 
 def test_an_effect_is_judged_within_one_format() -> None:

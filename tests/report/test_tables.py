@@ -14,7 +14,7 @@ from hyperslab.bench.results import Run
 from hyperslab.bench.statistics import Ranking
 from hyperslab.report import tables, terminal
 from hyperslab.report.ratios import ratio_tables
-from hyperslab.report.wording import digits, interval_text, nbytes_text, seconds_text
+from hyperslab.report.wording import arrays_text, digits, interval_text, nbytes_text, seconds_text
 
 
 def _ranking(run: Run, case: str, operation: str) -> Ranking:
@@ -94,8 +94,8 @@ def test_verdicts_have_all_their_columns(run: Run):
 
 def test_terminal_shows_winners_ties_and_verdicts(run: Run):
     text = _printed(run, terminal.print_rankings) + _printed(run, terminal.print_verdicts)
-    assert "no winner: " in text
-    assert "≈" in text
+    assert "raw ≈ " in text
+    assert "no winner is named" in text
     assert "× netcdf4" in text
     assert "[8192x8192]" in text  # brackets are text, not markup
     assert "1 hold, 1 reverse, 1 undecided" in text
@@ -130,7 +130,9 @@ def test_words_for_figures():
     assert nbytes_text(None) == "–"
     assert nbytes_text(0) == "0 B"
     assert digits(0.0) == "0.00"
-    assert digits(1234.5) == "1,234" or digits(1234.5) == "1,235"
+    assert arrays_text("1024", 1, "[('p0', '<f4'), ('p1', '<f4')]") == "1 array of compound of 2 float32 [1024]"
+    assert arrays_text("8x8", 3000, "uint16") == "3,000 arrays of uint16 [8 × 8]"
+    assert digits(1235.4) == "1,235"
 
 
 def test_a_tie_of_two_names_both(run: Run):

@@ -10,7 +10,7 @@ import numpy as np
 
 from hyperslab.bench import mpi
 from hyperslab.bench.fields import Field
-from hyperslab.bench.patterns import OPERATIONS
+from hyperslab.bench.patterns import OPERATIONS, selections
 from hyperslab.bench.published import make_replay
 from hyperslab.bench.records import Cell, Method
 from hyperslab.bench.study import Case, Conditions
@@ -174,3 +174,12 @@ def refusal(case: Case, cell: Cell) -> str | None:
 def file_nbytes(case: Case, shape: tuple[int, ...], count: int) -> int:
     """Decoded bytes of one file of a group."""
     return int(np.prod(shape, dtype=np.int64)) * array_dtype(case).itemsize * count
+
+
+def asked_nbytes(case: Case, cell: Cell) -> int:
+    """Decoded bytes that a cell's operation writes, or asks for."""
+    dtype = array_dtype(case)
+    if OPERATIONS[cell.operation.name].verb == "write" or dtype.fields is not None:
+        return file_nbytes(case, cell.shape, cell.count)
+    arrays = 1 if cell.operation.name == "read-last-array" else cell.count
+    return arrays * dtype.itemsize * sum(selection.size for selection in selections(cell.operation, cell.shape))

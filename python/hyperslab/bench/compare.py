@@ -38,7 +38,7 @@ class ComparisonRow:
     a_n: int
     b_n: int
     ratio: float | None
-    low: float | None  # bootstrap 95 % interval of the ratio; None where either has fewer than 3 trials
+    low: float | None  # bootstrap 95 % interval of the ratio; None where either has too few trials
     high: float | None
     outcome: Outcome  # of b; "unknown" where there is no interval
 
@@ -126,7 +126,7 @@ def _seconds(trials: list[Trial], metric: str) -> list[float]:
 
 
 def interval_of_ratio(a: list[float], b: list[float]) -> tuple[float, float] | None:
-    """The 95 % bootstrap interval of median(b) / median(a); None for fewer than three values of either."""
+    """The 95 % bootstrap interval of median(b) / median(a); None where either has too few values."""
     if min(len(a), len(b)) < LEAST_FOR_INTERVAL:
         return None
     random = np.random.default_rng(95)

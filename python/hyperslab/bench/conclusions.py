@@ -75,7 +75,7 @@ class Effect(Noun):
     of: str
     against: str
     expected: Literal["slower", "faster", "none"]
-    tolerance: float = Field(default=0.25, gt=0, description="times within this factor of each other are no effect")
+    tolerance: float = Field(default=0.25, ge=0, description="up to this much slower, or faster, is no effect")
 
     @model_validator(mode="after")
     def _counts_are_extremes(self) -> Effect:

@@ -14,7 +14,7 @@ from hyperslab.bench.published import PublishedArrays, make_replay
 from hyperslab.bench.records import Cell, Phases, Trial, blank_trial
 from hyperslab.bench.trial import disk_usage
 from hyperslab.bench.worker import PublishedJob
-from hyperslab.errors import Refused, TrialFailed
+from hyperslab.errors import HyperslabError, NoSpace, Refused
 
 if TYPE_CHECKING:
     from hyperslab.bench.runner import Runner
@@ -40,7 +40,7 @@ def run_published(runner: Runner, group: Group, usable: list[Cell], directory: P
 
 def _trial(runner: Runner, group: Group, cell: Cell, here: Path, number: int) -> None:
     runner.announce(group, cell)
-    dtype = cells.array_dtype(group.case)
+    dtype = cells.spec_of(group.case, cell).dtype
     compressed = cells.is_compressed(group.case, cell.conditions)
     verb = OPERATIONS[cell.operation.name].verb
     path = here / f"{cell.format}-{cell.conditions}"
@@ -55,7 +55,9 @@ def _trial(runner: Runner, group: Group, cell: Cell, here: Path, number: int) ->
     )
     try:
         phases: Phases = runner.local.worker(cell.format).ask(job)
-    except (TrialFailed, Refused) as error:
+    except NoSpace:
+        raise
+    except HyperslabError as error:
         status: Any = "refused" if isinstance(error, Refused) else "failed"
         trial = blank_trial(cell, str(dtype), number, status, str(error))
     else:
@@ -76,7 +78,7 @@ def _measured(runner: Runner, group: Group, cell: Cell, number: int, phases: Pha
             "reason": None,
             "position": runner.position,
             "layout": "the study's own",
-            "decoded_nbytes": cells.file_nbytes(group.case, cell.shape, cell.count),
+            "decoded_nbytes": cells.asked_nbytes(group.case, cell),
             "stored_nbytes": stored,
             "file_count": files,
         }

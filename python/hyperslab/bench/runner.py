@@ -41,17 +41,17 @@ MOST_REJECTED = 3
 
 @dataclass(frozen=True)
 class Policy:
-    """How many trials a cell gets: at least `least`, at most `most`, fewer once the interval is `precision` narrow."""
+    """How many trials a cell gets: `least`, then more until its interval is narrow, its time spent, or `most` made."""
 
     least: int
     most: int
     precision: float = 0.05  # half width of the median's interval / median
-    most_seconds: float = 30.0  # of timed work in one cell; three trials are made however long they take
+    most_seconds: float = 30.0  # of timed work in one cell
 
 
 POLICIES = {
-    "quick": Policy(3, 3),
-    "small": Policy(5, 8, most_seconds=20.0),
+    "quick": Policy(3, 3),  # too few for an interval, so quick runs name no winner
+    "small": Policy(6, 9, most_seconds=20.0),
     "paper": Policy(10, 30, precision=0.03, most_seconds=600.0),
 }
 
@@ -195,12 +195,10 @@ class Runner:
             return False
         metric = headline_metric(cell.operation.name)
         seconds = [t.phases.metric(metric) or 0.0 for t in attempts if t.status == "ok"]
-        if len(seconds) < min(3, self._policy.least):
+        if len(seconds) < self._policy.least:
             return True
         if sum(seconds) > self._policy.most_seconds:
             return False
-        if len(seconds) < self._policy.least:
-            return True
         interval = interval_of_median(seconds)
         median = float(np.median(seconds))
         return interval is None or (interval[1] - interval[0]) / 2 > self._policy.precision * median

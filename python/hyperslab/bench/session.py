@@ -25,8 +25,8 @@ from hyperslab.bench.results import (
     start_run,
     write_tables,
 )
-from hyperslab.bench.scratch import scratch_below
 from hyperslab.bench.runner import POLICIES, Executor, Policy, Progress, Runner, check_room, expand
+from hyperslab.bench.scratch import scratch_below
 from hyperslab.bench.study import Case, Scale, load, shipped
 from hyperslab.bench.user_data import load_user_array
 from hyperslab.errors import StudyError, UsageError

@@ -15,8 +15,9 @@ import numpy as np
 from hyperslab.bench.records import METRICS, Summary, Trial
 
 RESAMPLES = 2000
-# Fewer values have no interval worth the name: it stays unknown.
-LEAST_FOR_INTERVAL = 3
+# Below six values even the widest interval, from the least to the largest, holds the median with less than 95 %
+# (1 - 2 * 0.5**n): the interval stays unknown rather than pretend.
+LEAST_FOR_INTERVAL = 6
 # Metrics that move elements, and so have a throughput.
 MOVES_DATA = frozenset({"write", "append", "read", "write_durable", "write_total", "read_total"})
 
@@ -24,7 +25,7 @@ PointEstimate = Callable[[Sequence[float]], float]
 
 
 def interval_of_median(values: Sequence[float]) -> tuple[float, float] | None:
-    """The 95 % bootstrap interval of the median; None for fewer than three values."""
+    """The 95 % bootstrap interval of the median; None for fewer than six values."""
     if len(values) < LEAST_FOR_INTERVAL:
         return None
     drawn = np.random.default_rng(95).integers(0, len(values), (RESAMPLES, len(values)))

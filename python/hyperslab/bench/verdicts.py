@@ -236,16 +236,24 @@ def _judge_effect(claim: Effect, contenders: Contenders) -> tuple[Outcome, str] 
     if of == against or of not in contenders or against not in contenders:
         return None
     point, low, high = _quotient(contenders[of], contenders[against])
-    outcome = _side(low, high, 1.0)
-    if claim.expected == "faster":
-        outcome = _opposite(outcome)
-    elif claim.expected == "none":
-        outcome = _alike(low, high, 1 + claim.tolerance)
+    outcome = _effect_outcome(claim, low, high)
     names = (f"{of} arrays", f"{against} arrays") if claim.axis == "count" else (of, against)
     seconds = (_seconds(contenders[of].point), _seconds(contenders[against].point))
     n = min(contenders[of].n, contenders[against].n)
     figures = f"{names[0]} {seconds[0]} against {names[1]} {seconds[1]}: {point:.2f} times{_interval(low, high)}"
     return outcome, f"{figures} (n={n})"
+
+
+def _effect_outcome(claim: Effect, low: float, high: float) -> Outcome:
+    """Slower, no effect and faster share all quotients between them, so that no two can hold at once."""
+    slower, faster = 1 + claim.tolerance, 1 / (1 + claim.tolerance)
+    if claim.expected == "slower":
+        return _side(low, high, slower)
+    if claim.expected == "faster":
+        return _opposite(_side(low, high, faster))
+    if faster <= low and high <= slower:
+        return "supports"
+    return "contradicts" if low > slower or high < faster else "undecided"
 
 
 def _quotient(above: Figure, below: Figure) -> tuple[float, float, float]:
@@ -259,12 +267,6 @@ def _quotient(above: Figure, below: Figure) -> tuple[float, float, float]:
 
 def _side(low: float, high: float, bound: float) -> Outcome:
     return "supports" if low > bound else "contradicts" if high < bound else "undecided"
-
-
-def _alike(low: float, high: float, factor: float) -> Outcome:
-    if 1 / factor <= low and high <= factor:
-        return "supports"
-    return "contradicts" if low > factor or high < 1 / factor else "undecided"
 
 
 def _opposite(outcome: Outcome) -> Outcome:
@@ -328,5 +330,5 @@ def _reason(judged: Sequence[Judged]) -> str:
     if counted["supports"] and counted["contradicts"]:
         return f"groups disagree: {_tally(judged)}"
     if len(judged) == counted["undecided"]:
-        return f"intervals overlap, or something compared is missing: {_tally(judged)}"
+        return f"intervals overlap or need more trials, or something compared is missing: {_tally(judged)}"
     return _tally(judged)

@@ -147,11 +147,12 @@ class Worker:
             return f"was killed by {signal.Signals(-code).name}"
         return f"ended with status {code}"
 
-    def stop(self) -> None:
-        """End the process, whatever it is doing."""
+    def stop(self, grace_seconds: float = 0.0) -> None:
+        """End the process, whatever it is doing; an idle one may be given a moment to leave by itself."""
         if self._connection is not None:
             self._connection.close()
         if self._process is not None:
+            self._process.join(grace_seconds)
             self._process.kill()
             self._process.join(5)
         self._process = self._connection = None
@@ -187,7 +188,7 @@ class LocalWorkers:
     def stop(self) -> None:
         """End every process."""
         for worker in self._workers.values():
-            worker.stop()
+            worker.stop(grace_seconds=2.0)
         self._workers.clear()
 
 

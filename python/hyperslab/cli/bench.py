@@ -8,8 +8,8 @@ from pathlib import Path
 from typing import Annotated, Any, Literal
 
 import typer
-from rich.console import Console
 
+from hyperslab.cli.output import console
 from hyperslab.cli.progress import live
 from hyperslab.errors import RunError
 
@@ -63,12 +63,12 @@ def bench(
         timeout_seconds=timeout,
         executor=_executor(scheduler),
     )
-    console = Console(stderr=True)
+    log = console(stderr=True)
     try:
-        with live(console) as progress:
-            run = run_bench(request, progress, say=console.print)
+        with live(log) as progress:
+            run = run_bench(request, progress, say=log.print)
     except KeyboardInterrupt:
-        console.print(f"interrupted: finished trials are in {output}; go on with: hyperslab bench --resume -o {output}")
+        log.print(f"interrupted: finished trials are in {output}; go on with: hyperslab bench --resume -o {output}")
         raise
     _present(run, as_json)
 
@@ -94,7 +94,7 @@ def _present(run: Any, as_json: bool) -> None:
         found = {"rankings": [asdict(r) for r in run.rankings], "verdicts": [asdict(v) for v in run.verdicts]}
         typer.echo(json.dumps(found, indent=1))
     else:
-        out = Console()
+        out = console()
         print_rankings(run, out)
         print_verdicts(run, out)
         out.print(f"report: {page}", soft_wrap=True)

@@ -8,7 +8,8 @@ from pathlib import Path
 from typing import Annotated
 
 import typer
-from rich.console import Console
+
+from hyperslab.cli.output import console
 
 
 def compare_runs(
@@ -26,4 +27,4 @@ def compare_runs(
     if as_json:
         typer.echo(json.dumps(asdict(found), indent=1, default=str))
     else:
-        print_comparison(found, Console())
+        print_comparison(found, console())

@@ -9,9 +9,9 @@ from dataclasses import asdict
 from typing import Annotated, Any
 
 import typer
-from rich.console import Console
 from rich.table import Table
 
+from hyperslab.cli.output import console
 from hyperslab.errors import MissingLibrary
 from hyperslab.formats import FORMATS, availability, format_class
 from hyperslab.formats.contract import Capabilities
@@ -76,4 +76,4 @@ def _table(rows: list[dict[str, Any]]) -> None:
         table.add_row(
             row["name"], what, _can(can), " ".join(can["codecs"]) or "–", f"{len(can['dtypes'])}", can["byte_order"]
         )
-    Console().print(table)
+    console().print(table)

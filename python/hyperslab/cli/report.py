@@ -6,7 +6,8 @@ from pathlib import Path
 from typing import Annotated
 
 import typer
-from rich.console import Console
+
+from hyperslab.cli.output import console
 
 
 def report(run: Annotated[Path, typer.Argument(help="Directory of a run.")]) -> None:
@@ -17,7 +18,7 @@ def report(run: Annotated[Path, typer.Argument(help="Directory of a run.")]) -> 
 
     finished = finish(run)
     page = make_report(finished)
-    console = Console()
-    print_rankings(finished, console)
-    print_verdicts(finished, console)
-    console.print(f"report: {page}", soft_wrap=True)
+    out = console()
+    print_rankings(finished, out)
+    print_verdicts(finished, out)
+    out.print(f"report: {page}", soft_wrap=True)

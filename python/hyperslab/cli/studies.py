@@ -7,11 +7,11 @@ from pathlib import Path
 from typing import Annotated
 
 import typer
-from rich.console import Console
 from rich.table import Table
 
 from hyperslab.bench.session import choose
 from hyperslab.bench.study import Case, json_schema, shipped
+from hyperslab.cli.output import console
 
 
 def studies(
@@ -48,5 +48,5 @@ def _table(cases: list[Case]) -> None:
     table = Table("study", "title", "formats", "published method", box=None)
     for case in cases:
         table.add_row(case.name, case.title, " ".join(case.formats), case.replay or "–")
-    Console().print(table)
-    Console().print(f"run one: hyperslab bench NAME   ({Path('your.yaml')} works as well; --schema describes it)")
+    console().print(table)
+    console().print(f"run one: hyperslab bench NAME   ({Path('your.yaml')} works as well; --schema describes it)")

@@ -38,9 +38,7 @@ class Codec:
         """`deflate:4` -> Codec("deflate", 4); `shuffle` -> Codec("shuffle")."""
         name, _, level = text.partition(":")
         if level and not level.isdigit():
-            raise Refused(
-                f"codec {text!r}: the part after ':' is a level, a whole number; for example deflate:4"
-            )
+            raise Refused(f"codec {text!r}: the part after ':' is a level, a whole number; for example deflate:4")
         return cls(name, int(level) if level else None)
 
     def __str__(self) -> str:
@@ -98,9 +96,7 @@ class Capabilities:
     field_write: bool = False  # writes one field of a compound array, leaving the others alone
     many_arrays: bool = True  # several arrays in one file; if not, one file per array in a directory
     threads: bool = False  # the library decodes or fetches with threads of its own
-    byte_order: Literal["native", "big", "either", "text"] = (
-        "native"  # in the file; either: as the dtype says
-    )
+    byte_order: Literal["native", "big", "either", "text"] = "native"  # in the file; either: as the dtype says
     self_describing: bool = True  # shape and dtype are in the file
     exact: bool = True  # what is read equals what was written, bit by bit
     notes: str = ""
@@ -121,15 +117,15 @@ class ArrayHandle(ABC):
         """Read several selections. A format without random access parses once and cuts in memory."""
         return [self.read(selection) for selection in selections]
 
-    def append(self, data: np.ndarray) -> None:
+    def append(self, data: np.ndarray) -> None:  # noqa: ARG002 - the contract's signature
         """Grow axis 0 by `data.shape[0]` and write `data` there."""
         raise Refused(f"{type(self).__module__} cannot append")
 
-    def read_fields(self, fields: Sequence[str]) -> np.ndarray:
+    def read_fields(self, fields: Sequence[str]) -> np.ndarray:  # noqa: ARG002 - the contract's signature
         """Compound arrays: the named fields of all rows, as a structured array of shape (rows,)."""
         raise Refused(f"{type(self).__module__} has no compound arrays")
 
-    def write_field(self, field_name: str, data: np.ndarray) -> None:
+    def write_field(self, field_name: str, data: np.ndarray) -> None:  # noqa: ARG002 - the contract's signature
         """Compound arrays: one field of all rows; `data` has shape (rows,)."""
         raise Refused(f"{type(self).__module__} has no compound arrays")
 
@@ -149,11 +145,11 @@ class ArrayFile(ABC):
         """The arrays that can be opened by name, for `--data FILE:ARRAY`; nested ones with '/'."""
         raise Refused("this format does not list its arrays")
 
-    def describe(self, name: str) -> ArraySpec:
+    def describe(self, name: str) -> ArraySpec:  # noqa: ARG002 - the contract's signature
         """Shape, dtype and the layout that the library really chose for an array."""
         raise Refused("this format does not describe its arrays")
 
-    def flush(self) -> None:
+    def flush(self) -> None:  # noqa: B027 - doing nothing is right where nothing is buffered
         """Hand what the library buffers to the operating system; nothing where it does not buffer."""
 
     @abstractmethod
@@ -217,9 +213,7 @@ class Format(ABC):
             yield from _layout_reasons(spec, spec.layout, can)
         if spec.growable and not can.append:
             yield _NEED_REASONS["append"]
-        yield from (
-            reason for name, reason in _NEED_REASONS.items() if getattr(need, name) and not getattr(can, name)
-        )
+        yield from (reason for name, reason in _NEED_REASONS.items() if getattr(need, name) and not getattr(can, name))
 
 
 _NEED_REASONS = {
@@ -236,7 +230,7 @@ def _dtype_reasons(dtype: np.dtype[Any], can: Capabilities) -> Iterator[str]:
     fields = [dtype] if dtype.fields is None else [field_dtype for field_dtype, *_ in dtype.fields.values()]
     if dtype.fields is not None and not can.compound:
         yield _NEED_REASONS["compound"]
-    for unsupported in sorted({field.name for field in fields} - can.dtypes):
+    for unsupported in sorted({plain.name for plain in fields} - can.dtypes):
         yield f"cannot store {unsupported}"
     if can.byte_order == "native" and not dtype.isnative:
         yield "stores only this machine's byte order"
@@ -254,6 +248,4 @@ def _layout_reasons(spec: ArraySpec, layout: Layout, can: Capabilities) -> Itera
         yield "has no shards"
     for codec in layout.codecs:
         if codec.name not in can.codecs:
-            yield f"has no codec {codec.name}" + (
-                f" (has: {', '.join(sorted(can.codecs))})" if can.codecs else ""
-            )
+            yield f"has no codec {codec.name}" + (f" (has: {', '.join(sorted(can.codecs))})" if can.codecs else "")

@@ -61,7 +61,7 @@ def _article(run: Run, name: str, rankings: list[Ranking]) -> str:
     cards = [r for r in rankings if Arrays(r.shape, r.count) == largest]
     if len(cards) > MOST_CARDS:
         cards = [r for r in cards if r.conditions == cards[0].conditions][:MOST_CARDS]
-    dtype = case.dtype if case else "elements"
+    dtype = next(s.dtype for s in run.summaries if s.case == name)
     about = f"{arrays_text(largest.shape, largest.count, dtype)}, {data_text(case)}"
     meant = "; ".join(dict.fromkeys(conditions_text(case, r.conditions, r.method) for r in rankings))
     title = f"{name}: {case.title}" if case and case.title else name

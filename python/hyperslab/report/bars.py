@@ -97,12 +97,15 @@ def _words(run: Run, shown: list[Summary]) -> Words:
 
 def _draw_panel(axes: Axes, panel: Panel, formats: list[str]) -> None:
     groups = list(dict.fromkeys(_group(s) for s in panel.summaries))
-    present = [name for name in formats if any(s.format == name for s in panel.summaries)]
     heights = [published_seconds(s) / _divisor(s) for s in panel.summaries]
     scale, unit = unit_of(max(heights))
-    width = 0.84 / len(present)
+    members = {
+        g: [f for f in formats if any(s.format == f and _group(s) == g for s in panel.summaries)] for g in groups
+    }
+    width = 0.84 / max(map(len, members.values()))
     for summary, height in zip(panel.summaries, heights, strict=True):
-        x = groups.index(_group(summary)) - 0.42 + (present.index(summary.format) + 0.5) * width
+        mates = members[_group(summary)]
+        x = groups.index(_group(summary)) + (mates.index(summary.format) + 0.5 - len(mates) / 2) * width
         axes.bar(x, height / scale, width * 0.9, color=paint_of(summary.format).colour, linewidth=0)
         _draw_whisker(axes, summary, x, width, scale)
     axes.set_xticks(range(len(groups)), groups, size=8)

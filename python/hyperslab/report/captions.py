@@ -5,11 +5,13 @@ from __future__ import annotations
 from hyperslab.bench.published import make_replay
 from hyperslab.bench.records import Summary
 from hyperslab.bench.results import Run
+from hyperslab.bench.statistics import LEAST_FOR_INTERVAL
 from hyperslab.bench.study import Case
-from hyperslab.report.views import case_named
+from hyperslab.report.views import case_named, sizes
 from hyperslab.report.wording import (
     arrays_text,
     conditions_text,
+    dtype_text,
     known,
     nbytes_text,
     trials_text,
@@ -49,13 +51,13 @@ def caption(run: Run, drawn: str, shown: list[Summary]) -> str:
 def _trials(shown: list[Summary]) -> str:
     text = f"Accepted trials: {trials_text(s.n for s in shown)} each"
     if any(s.low_seconds is None for s in shown):
-        text += "; no interval where n < 3"
+        text += f"; no interval where n < {LEAST_FOR_INTERVAL}"
     return text
 
 
 def _arrays(case: Case | None, shown: list[Summary]) -> str:
-    every = dict.fromkeys(arrays_text(s.shape, s.count, s.dtype) for s in shown)
-    texts = list(every)
+    dtype = " or ".join(dict.fromkeys(dtype_text(s.dtype) for s in shown))
+    texts = [arrays_text(arrays.shape, arrays.count, dtype) for arrays in sizes(shown)]
     listed = texts[0] if len(texts) == 1 else f"{texts[0]} up to {texts[-1]}"
     return f"Data: {listed}, {data_text(case)}"
 

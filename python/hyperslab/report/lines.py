@@ -26,7 +26,7 @@ from hyperslab.report.views import (
     sizes,
     throughput,
 )
-from hyperslab.report.wording import cache_title, metric_title
+from hyperslab.report.wording import cache_title, dtype_text, metric_title
 
 if TYPE_CHECKING:
     from matplotlib.artist import Artist
@@ -141,7 +141,9 @@ def _words(run: Run, title: str, axis: Axis, shown: list[Summary]) -> Words:
     drawn += f"; bands: {INTERVAL}"
     name = f"{first.case}: {case.title}" if case and case.title else first.case
     return Words(
-        name, f"{title} against size of {first.dtype} arrays, {first.method} method", caption(run, drawn, shown)
+        name,
+        f"{title} against size of {dtype_text(first.dtype)} arrays, {first.method} method",
+        caption(run, drawn, shown),
     )
 
 

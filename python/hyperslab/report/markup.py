@@ -31,8 +31,16 @@ def table_markup(table: Table, kinds: Sequence[str] = ()) -> str:
 
 
 def _row(row: tuple[str, ...], kind: str) -> str:
+    if kind:
+        cells = "".join(_cell(text, place, len(row)) for place, text in enumerate(row[:-1]))
+        return f'<tr data-verdict="{escape(kind)}">{cells}{_verdict_cell(row[-1])}</tr>'
     cells = "".join(_cell(text, place, len(row)) for place, text in enumerate(row))
-    return f'<tr data-verdict="{escape(kind)}">{cells}</tr>' if kind else f"<tr>{cells}</tr>"
+    return f"<tr>{cells}</tr>"
+
+
+def _verdict_cell(text: str) -> str:
+    verdict, _, reason = text.partition(": ")
+    return f'<td><strong>{escape(verdict)}</strong> <span class="reason">{escape(reason)}</span></td>'
 
 
 def _cell(text: str, place: int, width: int) -> str:

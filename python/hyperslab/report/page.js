@@ -65,7 +65,7 @@
   function caption(shown, drawn) {
     const about = report.cases[state.case], method = about.methods[state.method];
     const n = `Accepted trials: n = ${range(shown.map((row) => row.n))} each`;
-    const none = shown.some((row) => !known(row.low)) ? "; no interval where n < 3" : "";
+    const none = shown.some((row) => !known(row.low)) ? `; no interval where n < ${report.leastForInterval}` : "";
     return [
       drawn, n + none, `Method: ${method.text}`,
       `Cache state: ${distinct(shown.map((row) => report.caches[row.cache].text)).join(", ")}`,
@@ -128,8 +128,13 @@
     const groupOf = (row) => `${plain(seriesName(row))}<br>${plain(report.caches[row.cache].title)}`;
     const groups = distinct(shown.map(groupOf)), formats = order(shown.map((row) => row.format), report.formats);
     const heights = shown.map((row) => row.shown / row.divisor);
-    const [size, unit] = unitOf(Math.max(...heights)), width = 0.84 / formats.length;
-    const xOf = (row) => groups.indexOf(groupOf(row)) - 0.42 + (formats.indexOf(row.format) + 0.5) * width;
+    const members = groups.map((group) => formats.filter(
+      (name) => shown.some((row) => row.format === name && groupOf(row) === group)));
+    const [size, unit] = unitOf(Math.max(...heights)), width = 0.84 / Math.max(...members.map((mates) => mates.length));
+    const xOf = (row) => {
+      const group = groups.indexOf(groupOf(row)), mates = members[group];
+      return group + (mates.indexOf(row.format) + 0.5 - mates.length / 2) * width;
+    };
     const traces = formats.flatMap((name) => {
       const own = shown.filter((row) => row.format === name), x = own.map(xOf);
       const scaled = (key) => own.map((row) => row[key] / row.divisor / size);

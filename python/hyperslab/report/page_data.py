@@ -7,7 +7,7 @@ from typing import Any
 
 from hyperslab.bench.records import BOUNDARIES, METRICS, Summary
 from hyperslab.bench.results import Run
-from hyperslab.bench.statistics import headline_metric
+from hyperslab.bench.statistics import LEAST_FOR_INTERVAL, headline_metric
 from hyperslab.bench.study import Case
 from hyperslab.report.captions import CACHE, INTERVAL, data_text, machine_text, method_text, statistic_text
 from hyperslab.report.lines import bare_metric
@@ -23,6 +23,7 @@ from hyperslab.report.views import (
 from hyperslab.report.wording import (
     cache_title,
     conditions_text,
+    dtype_text,
     is_per_array,
     metric_title,
     operation_title,
@@ -50,6 +51,7 @@ def page_data(run: Run) -> str:
         "phases": list(BOUNDARIES),
         "caches": {name: {"title": cache_title(name), "text": text} for name, text in CACHE.items()},
         "interval": INTERVAL,
+        "leastForInterval": LEAST_FOR_INTERVAL,
         "machine": machine_text(run),
     }
     return json.dumps(document, separators=(",", ":"), allow_nan=False).replace("<", "\\u003c")
@@ -80,7 +82,7 @@ def _case(run: Run, name: str, summaries: list[Summary]) -> dict[str, Any]:
         "title": case.title if case else "",
         "source": case.source if case else "",
         "data": data_text(case),
-        "dtype": mine[0].dtype,
+        "dtype": " or ".join(dict.fromkeys(dtype_text(s.dtype) for s in mine)),
         "speed": is_speed_case(name),
         "methods": {method: _method(case, method, mine) for method in dict.fromkeys(s.method for s in mine)},
     }

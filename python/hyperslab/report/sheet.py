@@ -123,18 +123,22 @@ def _place_panels(figure: Figure, count: int, columns: int, top: float) -> list[
 
 
 def head(axes: Axes, title: str, subtitle: str) -> None:
-    """A panel's title, with what it is about below."""
-    axes.text(0, 1.13, title, transform=axes.transAxes, size=9, weight="bold")
-    axes.text(0, 1.045, subtitle, transform=axes.transAxes, size=8, color="#5b626d")
+    """A panel's title, with what it is about below, wrapped to the panel."""
+    inches = axes.bbox.width / axes.get_figure(root=True).dpi  # type: ignore[union-attr] # panels have a figure
+    lines = textwrap.wrap(subtitle, int(inches * 17))
+    above, grey = 6 + 11 * len(lines), "#5b626d"
+    axes.annotate(title, (0, 1), (0, above), "axes fraction", "offset points", size=9, weight="bold")
+    axes.annotate("\n".join(lines), (0, 1), (0, 6), "axes fraction", "offset points", size=8, color=grey)
 
 
 def log_ticks(axis: Axis, unit: str = "") -> None:
-    """Numbers that people read (0.01, 10, 1 M) in place of powers; a short axis is marked at 2 and 5 too."""
-    from matplotlib.ticker import EngFormatter, LogLocator, NullFormatter
+    """Numbers that people read (0.01, 10, 1M) in place of powers; a short axis is marked at 2 and 5 too."""
+    from matplotlib.ticker import EngFormatter, FuncFormatter, LogLocator, NullFormatter
 
     low, high = axis.get_view_interval()
     axis.set_major_locator(LogLocator(subs=(1.0,) if high / low > 1000 else (1.0, 2.0, 5.0), numticks=9))
-    axis.set_major_formatter(EngFormatter(unit, sep=" " if unit else ""))
+    large = EngFormatter(unit, sep=" " if unit else "")
+    axis.set_major_formatter(large if unit else FuncFormatter(lambda v, _: f"{v:g}" if v < 1e4 else large(v)))
     axis.set_minor_formatter(NullFormatter())
 
 

@@ -17,6 +17,7 @@ from hyperslab.report.wording import (
     UNKNOWN,
     cache_title,
     digits,
+    dtype_text,
     interval_text,
     known,
     metric_title,
@@ -164,7 +165,7 @@ def conversions_table(run: Run) -> Table:
     groups: dict[tuple[str, str, str, str], list[Trial]] = defaultdict(list)
     for t in run.trials:
         if t.status == "ok" and _is_converted(t):
-            groups[t.format, t.dtype, t.returned_dtype or "unknown", _exact(t)].append(t)
+            groups[t.format, dtype_text(t.dtype), t.returned_dtype or "unknown", _exact(t)].append(t)
     rows = [
         (name, dtype, returned, exact, _largest(found), _listed([t.case for t in found]), str(len(found)))
         for (name, dtype, returned, exact), found in sorted(groups.items())

@@ -10,7 +10,7 @@ from rich.text import Text
 from hyperslab.bench.compare import Comparison, ComparisonRow
 from hyperslab.bench.results import Run
 from hyperslab.bench.statistics import Ranking
-from hyperslab.report.tables import Table, lead, outcome, ranking_table, verdict_table
+from hyperslab.report.tables import Table, lead, outcome, ranking_table
 from hyperslab.report.views import Arrays
 from hyperslab.report.wording import digits, seconds_text
 
@@ -30,7 +30,9 @@ def print_rankings(run: Run, console: Console) -> None:
     if not run.rankings:
         console.print("No ranking: no trial was accepted. The reasons are in trials.csv.")
         return
-    console.print(_overview(run.rankings))
+    for case, method in dict.fromkeys((r.case, r.method) for r in run.rankings):
+        console.print(_overview(run.rankings, case, method))
+        console.print()
     console.print("≈ intervals overlap, so no winner is named", style="dim")
     if len({ranking.case for ranking in run.rankings}) == 1:
         largest = max((Arrays(r.shape, r.count) for r in run.rankings), key=lambda arrays: arrays.size)
@@ -39,23 +41,24 @@ def print_rankings(run: Run, console: Console) -> None:
                 print_table(ranking_table(ranking), console)
 
 
-def _overview(rankings: list[Ranking]) -> RichTable:
-    shown = RichTable(title="Fastest", title_justify="left", header_style="bold", box=None, pad_edge=False)
-    for name in ("case", "operation", "arrays", "conditions", "cache", "method"):
-        shown.add_column(name, overflow="fold")
-    for name in ("fastest", "median", "ahead of the next"):
-        shown.add_column(name, overflow="fold")
+def _overview(rankings: list[Ranking], case: str, method: str) -> RichTable:
+    title = Text(f"{case}, {method} method", style="bold")
+    shown = RichTable(title=title, title_justify="left", header_style="dim", box=None, pad_edge=False)
+    shown.add_column("", overflow="fold", ratio=2)
+    shown.add_column("fastest", overflow="fold", ratio=1)
+    shown.add_column("median", no_wrap=True)
+    shown.add_column("ahead of the next", overflow="fold", ratio=1)
     for r in rankings:
-        size = f"{r.count} × [{r.shape}]" + (f", {r.processes} processes" if r.processes > 1 else "")
-        places = (r.case, r.operation, size, r.conditions, r.cache, r.method)
-        shown.add_row(*map(escape, places), *_result(r))
+        if (r.case, r.method) == (case, method):
+            size = f"{r.count} × [{r.shape}]" + (f", {r.processes} processes" if r.processes > 1 else "")
+            shown.add_row(Text(f"{r.operation} {size}, {r.conditions}, {r.cache}"), *_result(r))
     return shown
 
 
 def _result(ranking: Ranking) -> tuple[Text, str, str]:
     if ranking.winner is None:
-        overlap = outcome(ranking).endswith("overlap")
-        text = f"no winner: {' ≈ '.join(ranking.tied)}" if overlap else outcome(ranking)
+        is_tie = outcome(ranking).endswith("overlap")
+        text = " ≈ ".join(ranking.tied) if is_tie else outcome(ranking).partition(" for ")[0]
         return Text(text, style="yellow"), "", ""
     ahead = lead(ranking)
     next_one = f"{digits(ahead)} × {ranking.entries[1].format}" if ahead else ""
@@ -63,26 +66,31 @@ def _result(ranking: Ranking) -> tuple[Text, str, str]:
 
 
 def print_verdicts(run: Run, console: Console) -> None:
-    """What became of each published conclusion that the run's data touch, and how many there are."""
+    """The published conclusions that this run decides, and how many it leaves open; the page has the figures."""
     if not run.verdicts:
         return
-    print_table(verdict_table(run), console)
+    decided = [v for v in run.verdicts if v.verdict != "undecided"]
+    rows = tuple((v.verdict, v.conclusion, v.id) for v in decided)
+    print_table(Table("Published conclusions, here", ("verdict", "conclusion", "id"), rows), console)
     counts = {name: sum(v.verdict == name for v in run.verdicts) for name in ("holds", "reverses", "undecided")}
     console.print(
         f"{len(run.verdicts)} conclusions: {counts['holds']} hold, {counts['reverses']} reverse, "
-        f"{counts['undecided']} undecided"
+        f"{counts['undecided']} undecided; report.html shows the figures and the reasons"
     )
 
 
 def print_comparison(comparison: Comparison, console: Console) -> None:
     """Cell by cell, how the second run differs from the first."""
-    header = ("case", "operation", "format", "conditions", "cache", "A", "B", "B / A [95 %]", "B is")
-    shown = RichTable(title="B against A", title_justify="left", header_style="bold", box=None, pad_edge=False)
-    for name in header:
-        shown.add_column(name, overflow="fold")
-    for row in comparison.rows:
-        shown.add_row(*_compared(row))
-    console.print(shown)
+    for case, method in dict.fromkeys((row.case, row.method) for row in comparison.rows):
+        title = Text(f"{case}, {method} method: B against A", style="bold")
+        shown = RichTable(title=title, title_justify="left", header_style="dim", box=None, pad_edge=False)
+        for name in ("", "format", "A", "B", "B / A [95 %]", "B is"):
+            shown.add_column(escape(name), overflow="fold")
+        for row in comparison.rows:
+            if (row.case, row.method) == (case, method):
+                shown.add_row(*_compared(row))
+        console.print(shown)
+        console.print()
     for difference in comparison.differences:
         console.print(f"unlike: {escape(difference)}", style="yellow")
     if comparison.only_a or comparison.only_b:
@@ -91,12 +99,11 @@ def print_comparison(comparison: Comparison, console: Console) -> None:
 
 def _compared(row: ComparisonRow) -> tuple[str | Text, ...]:
     reach = f" [{digits(row.low)} to {digits(row.high)}]" if row.low is not None else " [too few trials]"
+    processes = f", {row.processes} processes" if row.processes > 1 else ""
+    size = f"{row.count} × [{row.shape}]{processes}"
     return (
-        Text(f"{row.case} {row.method}"),
-        Text(f"{row.operation} {row.count} × [{row.shape}]"),
+        Text(f"{row.operation} {size}, {row.conditions}, {row.cache}"),
         row.format,
-        Text(row.conditions),
-        row.cache,
         f"{seconds_text(row.a_seconds)} (n = {row.a_n})",
         f"{seconds_text(row.b_seconds)} (n = {row.b_n})",
         Text(f"{digits(row.ratio)}{reach}"),

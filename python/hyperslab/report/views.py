@@ -53,16 +53,9 @@ def by_case_and_method(run: Run) -> dict[tuple[str, str], list[Summary]]:
     """Summaries of formats that do work, apart by case and method, in the order of the run."""
     groups: dict[tuple[str, str], list[Summary]] = defaultdict(list)
     for summary in run.summaries:
-        if summary.format not in UNRANKED and says_something(summary):
+        if summary.format not in UNRANKED:
             groups[summary.case, summary.method].append(summary)
     return dict(groups)
-
-
-def says_something(summary: Summary) -> bool:
-    """Whether a metric belongs to its operation: closing is a phase of both, so a read has a `write_total` too."""
-    if moves_nothing_back(summary):
-        return summary.metric not in ("read_total",)
-    return not summary.metric.startswith(("create", "write", "append"))
 
 
 def case_named(run: Run, name: str) -> Case | None:

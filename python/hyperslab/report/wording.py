@@ -2,7 +2,10 @@
 
 from __future__ import annotations
 
+import ast
 from collections.abc import Iterable
+
+import numpy as np
 
 from hyperslab.bench.patterns import OPERATIONS
 from hyperslab.bench.records import Summary
@@ -110,9 +113,17 @@ def operation_title(label: str) -> str:
     return f"{title} ({parameters}" if parameters else title
 
 
+def dtype_text(dtype: str) -> str:
+    """A dtype as people say it: a compound one, as NumPy writes it, by its number of fields and their dtype."""
+    if not dtype.startswith("["):
+        return dtype
+    kinds = dict.fromkeys(np.dtype(kind).name for _, kind in ast.literal_eval(dtype))
+    return f"compound of {len(ast.literal_eval(dtype))} {' and '.join(kinds)}"
+
+
 def arrays_text(shape: str, count: int, dtype: str) -> str:
     """The arrays of a file, as 2048 arrays of float32 [128 × 128]."""
-    one = f"{dtype} [{shape.replace('x', ' × ')}]"
+    one = f"{dtype_text(dtype)} [{shape.replace('x', ' × ')}]"
     return f"1 array of {one}" if count == 1 else f"{count:,} arrays of {one}"
 
 

@@ -123,8 +123,8 @@ class Zarr2(Contender):
         import numcodecs
 
         packed = numcodecs.Blosc(cname="zstd", clevel=BLOSC_ZSTD_LEVEL, shuffle=numcodecs.Blosc.SHUFFLE)
-        compressor = packed if arrays.compressed else numcodecs.Blosc()
-        return file.create_array(name, shape=arrays.shape, dtype="f4", compressors=compressor)
+        codec = packed if arrays.compressed else numcodecs.Blosc()
+        return file.create_array(name, shape=arrays.shape, dtype="f4", compressors=codec)
 
     def open_file(self, path: Path) -> Any:
         """Open the group."""

@@ -23,7 +23,7 @@ from hyperslab.bench.records import Phases
 from hyperslab.bench.study import Operation
 from hyperslab.errors import Refused
 from hyperslab.formats import make_format
-from hyperslab.formats.contract import ArrayHandle, ArraySpec, Layout
+from hyperslab.formats.contract import ArrayHandle, ArraySpec, Format, Layout, Need
 
 
 class Seed2(Replay):
@@ -45,7 +45,7 @@ class Seed2(Replay):
         """Create the file, create and write each array, close."""
         if operation.name != "write":
             raise Refused(f"{self.name} has no operation {operation.name}: it created and wrote each array in turn")
-        made, spec, timers = make_format(format_name), _spec(arrays), _Stopwatch()
+        made, spec, timers = *_made(format_name, arrays), _Stopwatch()
         data = np.random.default_rng(arrays.count).integers(0, 256, spec.nbytes, np.uint8).view(spec.dtype)
         data = data.reshape(spec.shape)
         with timers("create_file"):
@@ -66,9 +66,9 @@ class Seed2(Replay):
         """
         if OPERATIONS[operation.name].verb != "read":
             raise Refused(f"{self.name} has no operation {operation.name}")
+        made, spec, timers = *_made(format_name, arrays), _Stopwatch()
         if not path.exists():
             self.write(format_name, path, arrays, Operation(name="write"))
-        made, spec, timers = make_format(format_name), _spec(arrays), _Stopwatch()
         asked = selections(operation, arrays.shape)
         with timers("open_file"):
             file = made.open(path)
@@ -99,8 +99,12 @@ def _native(array: ArrayHandle, selection: Hyperslab) -> np.ndarray:
     return got.astype(got.dtype.newbyteorder("="), copy=False)
 
 
-def _spec(arrays: PublishedArrays) -> ArraySpec:
-    return ArraySpec(arrays.shape, arrays.dtype, Layout())
+def _made(format_name: str, arrays: PublishedArrays) -> tuple[Format, ArraySpec]:
+    """The format, and its contiguous array; raises Refused before anything is written."""
+    made, spec = make_format(format_name), ArraySpec(arrays.shape, arrays.dtype, Layout())
+    if reason := made.refusal(spec, Need()):
+        raise Refused(f"{format_name} {reason}; `stored_as` names another dtype for the same bits")
+    return made, spec
 
 
 def _name(index: int) -> str:
