@@ -202,3 +202,17 @@ def test_table_is_written_field_by_field(contender: Format, tmp_path: Path) -> N
         for name in ("c", "a", "b", "d"):
             handle.write_field(name, np.ascontiguousarray(data[name]))
     holds(contender, path, ROWS, data)
+
+
+def test_array_is_created_and_never_written(contender: Format, tmp_path: Path) -> None:
+    spec = plain_spec(contender)
+    if not contender.capabilities.empty:
+        assert contender.refusal(spec, Need(empty=True))
+        return
+    path = path_of(contender, tmp_path)
+    made = contender.create(path)
+    made.create_array("array_0", spec)
+    made.flush()
+    made.close()
+    with closing(contender.open(path)) as found:
+        assert found.open_array("array_0", spec).read().shape == spec.shape

@@ -61,6 +61,8 @@ def _cells(case: Case, method: Method, shape: tuple[int, ...], count: int) -> It
             if method == "published" and format_name not in make_replay(case.replay or "").formats:
                 continue
             for operation in case.operations:
+                if method == "published" and OPERATIONS[operation.name].fair_only:
+                    continue
                 for cache in _caches(case, method, operation.name):
                     for processes in case.processes if method == "fair" else [1]:
                         yield Cell(
@@ -118,7 +120,7 @@ def layout_of(case: Case, cell: Cell, dtype: np.dtype[Any]) -> Layout | None:
     else:
         chunks = _given_chunks(case.name, said.chunks, cell.shape)
     can = format_class(cell.format).capabilities
-    return Layout(chunks, _shards(chunks, cell.shape) if can.shards else None, codecs)
+    return Layout(chunks, _shards(chunks, cell.shape) if can.sharded_only else None, codecs)
 
 
 def _given_chunks(case: str, chunks: list[int], shape: tuple[int, ...]) -> tuple[int, ...]:
@@ -153,7 +155,7 @@ def _shards(chunks: tuple[int, ...], shape: tuple[int, ...]) -> tuple[int, ...]:
 def need_of(cell: Cell) -> Need:
     """What a cell asks of its format."""
     kind = OPERATIONS[cell.operation.name]
-    return Need(kind.slices, kind.strided, kind.overwrite, kind.append, kind.compound, kind.field_write)
+    return Need(kind.slices, kind.strided, kind.overwrite, kind.append, kind.compound, kind.field_write, kind.empty)
 
 
 def refusal(case: Case, cell: Cell) -> str | None:

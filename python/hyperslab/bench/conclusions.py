@@ -111,6 +111,7 @@ class Conclusion(Noun):
     claim: Claim
     metrics: Metrics
     operations: list[str] = Field(min_length=1)
+    fair_operations: list[str] | None = Field(default=None, description="of the fair side, where they differ")
     formats: list[str] | None = Field(default=None, description="for effects: the formats that are meant")
     conditions: list[str] | None = Field(default=None, description="of the fair side; a published method has its own")
     caches: list[str] | None = Field(default=None, description="of the fair side")

@@ -115,9 +115,12 @@ class OperationKind:
     append: bool = False
     field_write: bool = False
     compound: bool = False
+    empty: bool = False  # arrays are created and nothing is written
+    fair_only: bool = False  # no published study did it
 
 
 OPERATIONS: dict[str, OperationKind] = {
+    "create": OperationKind("write", "create arrays and write nothing", empty=True, fair_only=True),
     "write": OperationKind("write", "create and write each array in turn"),
     "write-separate": OperationKind("write", "create all arrays, then write all"),
     "write-fields": OperationKind("write", "create, then write field by field", field_write=True, compound=True),

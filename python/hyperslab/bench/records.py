@@ -39,7 +39,7 @@ METRICS: dict[str, tuple[str, ...]] = {
 # A sum says something only where one of these was timed: reads close files too, but have no `write_total`.
 ESSENTIAL: dict[str, tuple[str, ...]] = {
     "write_durable": ("write", "append"),
-    "write_total": ("write", "append"),
+    "write_total": ("create_file", "write", "append"),
     "read_total": ("read",),
 }
 
@@ -64,7 +64,8 @@ class Phases:
         if all(getattr(self, phase) is None for phase in ESSENTIAL.get(name, METRICS[name])):
             return None
         timed = [value for phase in METRICS[name] if (value := getattr(self, phase)) is not None]
-        return sum(timed)
+        total: float = sum(timed)
+        return total
 
 
 @dataclass(frozen=True)

@@ -121,6 +121,8 @@ def _judge_side(conclusion: Conclusion, summaries: Sequence[Summary], method: Me
 def _is_asked(summary: Summary, conclusion: Conclusion, method: Method) -> bool:
     claim = conclusion.claim
     operations = conclusion.operations
+    if method == "fair" and conclusion.fair_operations is not None:
+        operations = conclusion.fair_operations
     if isinstance(claim, Effect) and claim.axis == "operation":
         operations = [claim.of, claim.against]
     named = formats_of(claim) or conclusion.formats

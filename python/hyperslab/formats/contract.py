@@ -87,6 +87,7 @@ class Capabilities:
     contiguous: bool = True
     chunks: bool = False
     shards: bool = False
+    sharded_only: bool = False  # chunks are always kept in shards, so that conditions must give a shard shape
     max_ndim: int | None = None
     slices: bool = True  # reads part of an array without decoding or returning all of it
     strided: bool = True  # every k-th element, in one call
@@ -94,6 +95,7 @@ class Capabilities:
     append: bool = False  # grows axis 0 of an existing array
     compound: bool = False  # structured dtypes
     field_write: bool = False  # writes one field of a compound array, leaving the others alone
+    empty: bool = True  # creates an array that is not written yet
     many_arrays: bool = True  # several arrays in one file; if not, one file per array in a directory
     threads: bool = False  # the library decodes or fetches with threads of its own
     byte_order: Literal["native", "big", "either", "text"] = "native"  # in the file; either: as the dtype says
@@ -167,6 +169,7 @@ class Need:
     append: bool = False
     compound: bool = False
     field_write: bool = False
+    empty: bool = False
 
 
 @dataclass(frozen=True)
@@ -222,6 +225,7 @@ _NEED_REASONS = {
     "overwrite": "cannot rewrite part of an array in place",
     "append": "cannot append",
     "compound": "has no compound types",
+    "empty": "creates an array only as it is written",
     "field_write": "cannot write one field and leave the others alone",
 }
 

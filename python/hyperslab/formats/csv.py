@@ -32,6 +32,7 @@ class Csv(Format):
     name: ClassVar[str] = "csv"
     extension: ClassVar[str] = ".csv"
     capabilities: ClassVar[Capabilities] = Capabilities(
+        empty=False,
         overwrite=False,
         append=True,
         compound=True,

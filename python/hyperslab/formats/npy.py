@@ -32,6 +32,7 @@ class Npy(Format):
     name: ClassVar[str] = "npy"
     extension: ClassVar[str] = ".npy"
     capabilities: ClassVar[Capabilities] = Capabilities(
+        empty=False,
         compound=True,
         field_write=True,
         many_arrays=False,

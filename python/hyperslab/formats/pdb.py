@@ -56,6 +56,7 @@ class Pdb(Format):
     extension: ClassVar[str] = ".pdb"
     aliases: ClassVar[tuple[str, ...]] = (".silo",)
     capabilities: ClassVar[Capabilities] = Capabilities(
+        empty=False,
         dtypes=frozenset(_TYPES),
         max_ndim=_MOST_AXES,
         byte_order="native",

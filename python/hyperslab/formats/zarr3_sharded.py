@@ -35,6 +35,7 @@ class Zarr3Sharded(ZarrPython):
         contiguous=False,
         chunks=True,
         shards=True,
+        sharded_only=True,
         append=True,
         threads=True,
         byte_order="either",

@@ -1,0 +1,71 @@
+"""Write the reference pages that follow from the code: docs/formats.md and the JSON schema of studies.
+
+A test fails when they are not what this writes; `make docs` writes them.
+"""
+
+from __future__ import annotations
+
+import inspect
+import sys
+from pathlib import Path
+
+from hyperslab.bench.records import BOUNDARIES, METRICS
+from hyperslab.bench.study import STUDIES_DIRECTORY, json_schema
+from hyperslab.formats import FORMATS, format_class
+from hyperslab.formats.contract import Format
+
+DOCS = Path(__file__).parent
+ABILITIES = ("contiguous", "chunks", "shards", "slices", "strided", "overwrite", "append", "compound", "many_arrays")
+
+
+def formats_page() -> str:
+    """The table of formats and the manual page of each."""
+    known = {name: format_class(name) for name in FORMATS}
+    head = "| format | " + " | ".join(name.replace("_", " ") for name in ABILITIES) + " | codecs | bytes on disk |\n"
+    head += "|---" * (len(ABILITIES) + 3) + "|\n"
+    rows = "".join(_row(name, made) for name, made in known.items())
+    pages = "".join(f"\n## {name}\n\n{_page(made)}\n" for name, made in known.items())
+    intro = (
+        "# Formats\n\nMade by `make docs` from the code; what a format claims here is proved by the conformance\n"
+        "suite, `tests/formats/`. What it cannot do is refused with the reason before anything runs.\n\n"
+    )
+    return intro + head + rows + pages
+
+
+def _row(name: str, made: type[Format]) -> str:
+    can = made.capabilities
+    marks = " | ".join("yes" if getattr(can, ability) else "–" for ability in ABILITIES)
+    return f"| [{name}](#{name}) | {marks} | {', '.join(sorted(can.codecs)) or '–'} | {can.byte_order} |\n"
+
+
+def _page(made: type[Format]) -> str:
+    can = made.capabilities
+    said = inspect.getdoc(sys.modules[made.__module__]) or ""
+    notes = f"\n\n{can.notes}" if can.notes else ""
+    return f"{said}{notes}\n\nDefault layout: {made.default_layout}. dtypes: {', '.join(sorted(can.dtypes))}."
+
+
+def boundaries_page() -> str:
+    """Where every timer begins and ends."""
+    phases = "".join(f"| {name} | {said} |\n" for name, said in BOUNDARIES.items())
+    sums = "".join(f"| {name} | {' + '.join(parts)} |\n" for name, parts in METRICS.items() if len(parts) > 1)
+    return (
+        "# What is timed\n\nMade by `make docs` from `bench/records.py`, the one place where the boundaries are "
+        "declared.\n\n| phase | what its timer holds |\n|---|---|\n" + phases + "\nPeople compare sums of phases:\n\n"
+        "| metric | phases, where they are part of the operation |\n|---|---|\n" + sums
+    )
+
+
+def pages() -> dict[Path, str]:
+    """Every generated file with its content."""
+    return {
+        DOCS / "formats.md": formats_page(),
+        DOCS / "boundaries.md": boundaries_page(),
+        STUDIES_DIRECTORY / "study.schema.json": json_schema(),
+    }
+
+
+if __name__ == "__main__":
+    for path, content in pages().items():
+        path.write_text(content)
+        print(path)

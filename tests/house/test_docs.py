@@ -1,0 +1,67 @@
+"""The documentation is true: its commands run, its studies load, its generated pages are what the code says."""
+
+from __future__ import annotations
+
+import os
+import re
+import runpy
+import shlex
+import subprocess
+import sys
+from pathlib import Path
+
+import pytest
+
+ROOT = Path(__file__).parents[2]
+PAGES = [ROOT / "README.md", *sorted((ROOT / "docs").glob("*.md"))]
+
+
+def blocks(page: Path, language: str) -> list[str]:
+    return re.findall(rf"```{language}\n(.*?)```", page.read_text(), flags=re.DOTALL)
+
+
+def commands(page: Path) -> list[str]:
+    lines = [line.strip() for block in blocks(page, "sh") for line in block.splitlines()]
+    return [line for line in lines if line.startswith("hyperslab ")]
+
+
+def make_files_that_readers_have(directory: Path) -> None:
+    """The files that the pages speak of as the reader's own."""
+    netcdf = pytest.importorskip("netCDF4", reason="not installed: pip install 'hyperslab[formats]'")
+    import numpy as np
+
+    with netcdf.Dataset(directory / "ocean.nc", "w") as made:
+        for name, length in (("time", 12), ("lat", 20), ("lon", 30)):
+            made.createDimension(name, length)
+        made.createVariable("sst", "f4", ("time", "lat", "lon"))[:] = np.arange(7200.0).reshape(12, 20, 30)
+    for page in PAGES:
+        for text in blocks(page, "yaml"):
+            named = re.search(r"^(?:name|FILE_NAME): (\S+)", text, flags=re.MULTILINE)
+            if named:
+                (directory / f"{named[1]}.yaml").write_text(text)
+
+
+def test_every_command_of_the_pages_runs(tmp_path) -> None:
+    """In the order of the pages, in one directory, as a reader would."""
+    make_files_that_readers_have(tmp_path)
+    environment = {**os.environ, "PATH": f"{Path(sys.executable).parent}:{os.environ['PATH']}"}
+    ran = 0
+    for page in PAGES:
+        for command in commands(page):
+            words = shlex.split(command, comments=True)
+            done = subprocess.run(words, cwd=tmp_path, env=environment, capture_output=True, text=True, timeout=280)
+            assert done.returncode == 0, f"{page.name}: {command}\n{done.stderr}"
+            ran += 1
+    assert ran >= 6
+
+
+def test_generated_pages_are_what_the_code_says() -> None:
+    made = runpy.run_path(str(ROOT / "docs" / "generate.py"))["pages"]()
+    for path, content in made.items():
+        assert path.read_text() == content, f"{path.name} is out of date: make docs"
+
+
+def test_the_make_targets_that_the_readme_names_exist() -> None:
+    targets = set(re.findall(r"^([a-z-]+):", (ROOT / "Makefile").read_text(), flags=re.MULTILINE))
+    for named in re.findall(r"`?make ([a-z-]+)", (ROOT / "README.md").read_text()):
+        assert named in targets
