@@ -10,7 +10,7 @@ if TYPE_CHECKING:
     from hyperslab.bench.study import Case
 
 # scale -> bytes of all arrays of one file, and how many arrays at most
-LIMITS: dict[str, tuple[int, int]] = {"quick": (4 << 20, 32), "small": (128 << 20, 512)}
+LIMITS: dict[str, tuple[int, int]] = {"quick": (4 << 20, 32), "small": (128 << 20, 256)}
 
 
 def shrink(case: Case, scale: Literal["quick", "small"]) -> Case:
