@@ -23,10 +23,15 @@
 //! | [`Run`] | elements that are consecutive in the chunk's buffer and in the output: one copy |
 //! | [`SelectionTotals`] | chunks, runs and elements over the whole selection, in closed form |
 
+mod array;
 mod axis;
+mod byte_range;
+mod codec;
+mod element;
 mod error;
 mod grid;
 mod hyperslab;
+mod manifest;
 mod overlap;
 mod points;
 mod row_major;
@@ -34,10 +39,15 @@ mod runs;
 mod selection;
 mod totals;
 
+pub use array::{Array, Attribute, Fill, Group, Link, Segment, Tree, Value};
 pub use axis::AxisSelection;
+pub use byte_range::ByteRange;
+pub use codec::{BitshuffleInner, Codec};
+pub use element::{ByteOrder, Charset, Element, Field, FloatLayout, Member, StringPadding};
 pub use error::{Error, MAX_ELEMENT_COUNT};
 pub use grid::{ChunkBox, ChunkGrid};
 pub use hyperslab::Hyperslab;
+pub use manifest::{ChunkState, FileIndex, Manifest, StoredChunk};
 pub use overlap::{Overlap, Overlaps};
 pub use points::Points;
 pub use runs::{Run, Runs};

@@ -1,0 +1,124 @@
+//! An array of a file that somebody else wrote: its shape and elements, and the segments that hold its chunks.
+
+use crate::codec::Codec;
+use crate::element::Element;
+use crate::grid::ChunkGrid;
+use crate::manifest::Manifest;
+
+/// What elements are where nothing was ever written.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub enum Fill {
+    /// All bytes zero: the library's default.
+    Zero,
+    /// One element, as stored.
+    Value(Vec<u8>),
+    /// The writer said that there is none: unwritten elements are undefined; we give zeros.
+    Undefined,
+}
+
+/// A box of an array, held by one grid of chunks with one codec chain.
+///
+/// Element `origin + i` of the array is element `source_origin + i` of the grid's array, for `i` below `shape`.
+/// A grid can be larger than what the segment takes of it, so a chunk may decode to more than it contributes.
+#[derive(Clone, Debug, PartialEq)]
+pub struct Segment {
+    /// Where the box starts in the array.
+    pub origin: Vec<u64>,
+    /// The box's shape.
+    pub shape: Vec<u64>,
+    /// Where the box starts in the grid's array.
+    pub source_origin: Vec<u64>,
+    /// How the source is cut.
+    pub grid: ChunkGrid,
+    /// The steps of encoding, first to last.
+    pub codecs: Vec<Codec>,
+    /// What is stored; the array's element unless it must be converted.
+    pub element: Element,
+    /// Edge chunks are stored without their codecs (HDF5's partial-edge-chunk flag).
+    pub plain_edge_chunks: bool,
+    /// Where the chunks are.
+    pub manifest: Manifest,
+    /// What the source's unwritten chunks hold.
+    pub fill: Fill,
+}
+
+/// A value of an attribute, or any small array read with the metadata.
+#[derive(Clone, Debug, PartialEq)]
+pub struct Value {
+    /// What its elements are.
+    pub element: Element,
+    /// Its shape: empty for a scalar; `None` for no value at all (a null dataspace).
+    pub shape: Option<Vec<u64>>,
+    /// Its elements, in C order, as stored.
+    pub bytes: Vec<u8>,
+    /// What the pointers of variable-length elements lead to, in the order of the pointers; empty for others.
+    pub heap: Vec<Vec<u8>>,
+}
+
+/// An attribute of a group or an array.
+#[derive(Clone, Debug, PartialEq)]
+pub struct Attribute {
+    /// Its name.
+    pub name: String,
+    /// Its value, or why it cannot be had.
+    pub value: Result<Value, String>,
+}
+
+/// An array as its file describes it.
+#[derive(Clone, Debug, PartialEq)]
+pub struct Array {
+    /// Its shape; empty for a scalar; `None` for a null dataspace, which has no elements.
+    pub shape: Option<Vec<u64>>,
+    /// Its largest shape: `None` on an axis that may grow for ever.
+    pub max_shape: Vec<Option<u64>>,
+    /// What its elements are.
+    pub element: Element,
+    /// What unwritten elements are, where no segment lies.
+    pub fill: Fill,
+    /// Where its chunks are, or the feature that we cannot read.
+    pub segments: Result<Vec<Segment>, String>,
+    /// Names of its dimensions, where the format or a convention names them.
+    pub dimensions: Option<Vec<String>>,
+    /// Its attributes, in the file's order.
+    pub attributes: Vec<Attribute>,
+}
+
+/// A group: attributes, and links to groups and arrays.
+#[derive(Clone, Debug, Default, PartialEq)]
+pub struct Group {
+    /// Its attributes, in the file's order.
+    pub attributes: Vec<Attribute>,
+    /// What it holds, by name, in the file's order.
+    pub links: Vec<(String, Link)>,
+}
+
+/// Where a name leads.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub enum Link {
+    /// A group of the tree, by its number.
+    Group(usize),
+    /// An array of the tree, by its number.
+    Array(usize),
+    /// A path in the same file.
+    Soft(String),
+    /// A path in another file.
+    External {
+        /// The file, as the link says it.
+        file: String,
+        /// The path in it.
+        path: String,
+    },
+    /// Something that cannot be read, with the reason (a committed type, a user-defined link, a damaged object).
+    Unsupported(String),
+}
+
+/// All of a file's metadata. Group 0 is the root.
+#[derive(Clone, Debug, Default, PartialEq)]
+pub struct Tree {
+    /// Every group.
+    pub groups: Vec<Group>,
+    /// Every array, each once, however many links lead to it.
+    pub arrays: Vec<Array>,
+    /// Files other than the opened one that chunks lie in, relative to it; file number `i + 1` of a manifest.
+    pub other_files: Vec<String>,
+}

@@ -1,0 +1,27 @@
+//! Bytes of one file: an offset and a length.
+
+use crate::error::Error;
+
+/// Half-open: `offset .. offset + length`, and the end fits a `u64`.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Hash, PartialOrd, Ord)]
+pub struct ByteRange {
+    /// The first byte.
+    pub offset: u64,
+    /// How many bytes.
+    pub length: u64,
+}
+
+impl ByteRange {
+    /// A range whose end can be said.
+    pub fn new(offset: u64, length: u64) -> Result<Self, Error> {
+        match offset.checked_add(length) {
+            Some(_) => Ok(Self { offset, length }),
+            None => Err(Error::TooLarge { what: "the end of a byte range" }),
+        }
+    }
+
+    /// One past the last byte.
+    pub fn end(&self) -> u64 {
+        self.offset + self.length
+    }
+}

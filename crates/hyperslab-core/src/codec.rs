@@ -1,0 +1,131 @@
+//! The steps between an array's elements and its stored bytes, as data; the engine carries them out.
+
+/// One step, with all that decoding it needs. In a chain they stand in the order of encoding.
+#[derive(Clone, Debug, PartialEq)]
+pub enum Codec {
+    /// Bytes of equal significance together. A remainder that is no whole element stays at the end.
+    Shuffle {
+        /// Width of an element in bytes.
+        element_nbytes: u64,
+    },
+    /// DEFLATE in zlib's framing (RFC 1950): HDF5's filter 1, numcodecs' zlib.
+    Zlib,
+    /// DEFLATE in gzip's framing (RFC 1952).
+    Gzip,
+    /// HDF5's checksum, filter 3: four bytes after the data, verified.
+    Fletcher32,
+    /// HDF5's filter 4: extended-Rice coding by CCSDS 121.0.
+    Szip {
+        /// libsz's option mask.
+        options: u32,
+        /// Bits of a pixel.
+        pixel_nbits: u32,
+        /// Pixels of a block.
+        pixels_per_block: u32,
+        /// Pixels of a scan line.
+        pixels_per_scanline: u32,
+    },
+    /// HDF5's filter 5: significant bits packed. The client data, as in the file.
+    Nbit {
+        /// `cd_values` as HDF5 wrote them.
+        parameters: Vec<u32>,
+    },
+    /// HDF5's filter 6: offsets from the least value, packed. The client data, as in the file.
+    ScaleOffset {
+        /// `cd_values` as HDF5 wrote them.
+        parameters: Vec<u32>,
+    },
+    /// Registered filter 32000.
+    Lzf,
+    /// One Zstandard frame: registered filter 32015, Zarr's zstd.
+    Zstd,
+    /// A Blosc-1 (or Blosc-2 chunk) frame, which describes itself: registered filter 32001, Zarr's blosc.
+    Blosc,
+    /// A Blosc-2 frame as registered filter 32026 writes it.
+    Blosc2,
+    /// LZ4 blocks in HDF5's framing: registered filter 32004.
+    Lz4Hdf5,
+    /// One LZ4 block behind four bytes of length, little-endian: numcodecs' lz4.
+    Lz4Numcodecs,
+    /// bzip2: registered filter 307, numcodecs' bz2.
+    Bzip2,
+    /// Bits of equal significance together: registered filter 32008.
+    Bitshuffle {
+        /// Width of an element in bytes.
+        element_nbytes: u64,
+        /// Elements of a block; 0 for the default of 8192 bytes.
+        block_elements: u64,
+        /// What the transposed blocks are compressed with.
+        inner: BitshuffleInner,
+    },
+    /// CRC-32C, four bytes, little-endian, after the data: Zarr's crc32c.
+    Crc32c,
+    /// Axes permuted before the bytes: Zarr's transpose. `order[i]` is the axis that axis `i` was.
+    Transpose {
+        /// A permutation of the axes.
+        order: Vec<usize>,
+    },
+    /// Differences between neighbours: numcodecs' delta, on integers or floats of this element.
+    Delta {
+        /// What is stored.
+        stored: crate::element::Element,
+        /// What it decodes to.
+        decoded: crate::element::Element,
+    },
+    /// `decoded = stored / scale + offset`: numcodecs' fixedscaleoffset.
+    FixedScaleOffset {
+        /// The factor.
+        scale: f64,
+        /// What was subtracted.
+        offset: f64,
+        /// What is stored.
+        stored: crate::element::Element,
+        /// What it decodes to.
+        decoded: crate::element::Element,
+    },
+    /// A codec that we cannot decode. Arrays with it open; reading them is a named error.
+    Unknown {
+        /// HDF5's filter number, where it has one.
+        number: Option<u32>,
+        /// Its name, as the file or our own table of registered filters has it.
+        name: String,
+    },
+}
+
+/// What bitshuffled blocks are compressed with.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
+pub enum BitshuffleInner {
+    /// Nothing.
+    None,
+    /// LZ4 blocks.
+    Lz4,
+    /// Zstandard frames.
+    Zstd,
+}
+
+impl Codec {
+    /// What people call it.
+    pub fn name(&self) -> &str {
+        match self {
+            Self::Shuffle { .. } => "shuffle",
+            Self::Zlib => "deflate",
+            Self::Gzip => "gzip",
+            Self::Fletcher32 => "fletcher32",
+            Self::Szip { .. } => "szip",
+            Self::Nbit { .. } => "nbit",
+            Self::ScaleOffset { .. } => "scaleoffset",
+            Self::Lzf => "lzf",
+            Self::Zstd => "zstd",
+            Self::Blosc => "blosc",
+            Self::Blosc2 => "blosc2",
+            Self::Lz4Hdf5 | Self::Lz4Numcodecs => "lz4",
+            Self::Bzip2 => "bzip2",
+            Self::Bitshuffle { .. } => "bitshuffle",
+            Self::Crc32c => "crc32c",
+            Self::Transpose { .. } => "transpose",
+            Self::Delta { .. } => "delta",
+            Self::FixedScaleOffset { .. } => "fixedscaleoffset",
+            Self::Unknown { name, .. } => name,
+        }
+    }
+}

@@ -1,0 +1,216 @@
+//! Where the bytes of each chunk of a grid are.
+//!
+//! Columns, one entry a stored chunk: offset (8 bytes), length (4, or 8 where one chunk exceeds 4 GiB), and only
+//! where they differ between chunks the file (4) and the filter mask (4). A dense manifest's position is its linear
+//! chunk index; a sparse one keeps the linear indices, sorted (8).
+
+use std::collections::HashMap;
+
+use crate::byte_range::ByteRange;
+
+/// Number of a file in the table of files that a tree keeps; 0 is the file that was opened.
+pub type FileIndex = u32;
+
+/// What is known of a chunk. A closed set: no sentinels.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum ChunkState<'a> {
+    /// In a file. Bits of the mask, from the least: codecs of the chain, from the first, that were skipped.
+    Stored {
+        /// Which file.
+        file: FileIndex,
+        /// Where in it.
+        range: ByteRange,
+        /// Codecs left out for this chunk.
+        filter_mask: u32,
+    },
+    /// Its encoded bytes are here.
+    Inline(&'a [u8]),
+    /// Never written: every element is the fill value.
+    Missing,
+}
+
+/// One stored chunk, as a parser finds it.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct StoredChunk {
+    /// Its linear index in the grid.
+    pub index: u64,
+    /// Which file.
+    pub file: FileIndex,
+    /// Where in it.
+    pub range: ByteRange,
+    /// Codecs left out for this chunk.
+    pub filter_mask: u32,
+}
+
+/// The chunks of one grid.
+#[derive(Clone, Debug, Default, PartialEq, Eq)]
+pub struct Manifest {
+    /// Linear indices of the stored chunks, sorted; `None` where chunk `i` is simply entry `i`.
+    indices: Option<Vec<u64>>,
+    offsets: Vec<u64>,
+    lengths: Lengths,
+    files: PerChunk,
+    masks: PerChunk,
+    inline: HashMap<u64, Box<[u8]>>,
+}
+
+#[derive(Clone, Debug, PartialEq, Eq)]
+enum Lengths {
+    Narrow(Vec<u32>),
+    Wide(Vec<u64>),
+}
+
+impl Default for Lengths {
+    fn default() -> Self {
+        Self::Narrow(Vec::new())
+    }
+}
+
+impl Lengths {
+    fn get(&self, entry: usize) -> Option<u64> {
+        match self {
+            Self::Narrow(lengths) => lengths.get(entry).map(|&length| u64::from(length)),
+            Self::Wide(lengths) => lengths.get(entry).copied(),
+        }
+    }
+}
+
+/// A column that mostly is one value.
+#[derive(Clone, Debug, PartialEq, Eq)]
+enum PerChunk {
+    Same(u32),
+    Each(Vec<u32>),
+}
+
+impl Default for PerChunk {
+    fn default() -> Self {
+        Self::Same(0)
+    }
+}
+
+impl PerChunk {
+    fn of(values: impl Iterator<Item = u32> + Clone) -> Self {
+        let first = values.clone().next().unwrap_or(0);
+        if values.clone().all(|value| value == first) {
+            Self::Same(first)
+        } else {
+            Self::Each(values.collect())
+        }
+    }
+
+    fn get(&self, entry: usize) -> u32 {
+        match self {
+            Self::Same(value) => *value,
+            Self::Each(values) => values.get(entry).copied().unwrap_or(0),
+        }
+    }
+
+    fn nbytes(&self) -> usize {
+        match self {
+            Self::Same(_) => 0,
+            Self::Each(values) => values.len() * size_of::<u32>(),
+        }
+    }
+}
+
+impl Manifest {
+    /// Of stored chunks in any order. Of two entries for one chunk the later one counts.
+    pub fn of_chunks(mut chunks: Vec<StoredChunk>) -> Self {
+        chunks.sort_by_key(|chunk| chunk.index); // stable: the later of two stays behind
+        chunks.reverse();
+        chunks.dedup_by_key(|chunk| chunk.index);
+        chunks.reverse();
+        let dense = chunks.iter().zip(0..).all(|(chunk, place)| chunk.index == place);
+        let narrow: Option<Vec<u32>> =
+            chunks.iter().map(|chunk| u32::try_from(chunk.range.length).ok()).collect();
+        Self {
+            indices: (!dense).then(|| chunks.iter().map(|chunk| chunk.index).collect()),
+            offsets: chunks.iter().map(|chunk| chunk.range.offset).collect(),
+            lengths: narrow.map_or_else(
+                || Lengths::Wide(chunks.iter().map(|chunk| chunk.range.length).collect()),
+                Lengths::Narrow,
+            ),
+            files: PerChunk::of(chunks.iter().map(|chunk| chunk.file)),
+            masks: PerChunk::of(chunks.iter().map(|chunk| chunk.filter_mask)),
+            inline: HashMap::new(),
+        }
+    }
+
+    /// Of one chunk whose encoded bytes the metadata hold.
+    pub fn of_inline(bytes: Vec<u8>) -> Self {
+        Self { inline: HashMap::from([(0, bytes.into_boxed_slice())]), ..Self::default() }
+    }
+
+    /// Of no chunk at all.
+    pub fn empty() -> Self {
+        Self::default()
+    }
+
+    /// Put a chunk's encoded bytes here.
+    pub fn insert_inline(&mut self, index: u64, bytes: Vec<u8>) {
+        self.inline.insert(index, bytes.into_boxed_slice());
+    }
+
+    /// What is known of the chunk with this linear index.
+    pub fn state(&self, index: u64) -> ChunkState<'_> {
+        if let Some(bytes) = self.inline.get(&index) {
+            return ChunkState::Inline(bytes);
+        }
+        let entry = match &self.indices {
+            None => usize::try_from(index).ok(),
+            Some(indices) => indices.binary_search(&index).ok(),
+        };
+        let found =
+            entry.and_then(|entry| Some((entry, *self.offsets.get(entry)?, self.lengths.get(entry)?)));
+        match found {
+            None => ChunkState::Missing,
+            Some((entry, offset, length)) => ChunkState::Stored {
+                file: self.files.get(entry),
+                range: ByteRange { offset, length },
+                filter_mask: self.masks.get(entry),
+            },
+        }
+    }
+
+    /// How many chunks are stored or inline.
+    pub fn chunk_count(&self) -> u64 {
+        (self.offsets.len() + self.inline.len()) as u64
+    }
+
+    /// Encoded bytes of all chunks.
+    pub fn stored_nbytes(&self) -> u64 {
+        let stored = (0..self.offsets.len()).filter_map(|entry| self.lengths.get(entry));
+        let inline = self.inline.values().map(|bytes| bytes.len() as u64);
+        stored.chain(inline).fold(0, u64::saturating_add)
+    }
+
+    /// Stored chunks in the order of their linear indices; inline ones are not among them.
+    pub fn stored(&self) -> impl Iterator<Item = StoredChunk> + '_ {
+        (0..self.offsets.len()).filter_map(|entry| {
+            let index =
+                self.indices.as_ref().map_or(Some(entry as u64), |indices| indices.get(entry).copied())?;
+            Some(StoredChunk {
+                index,
+                file: self.files.get(entry),
+                range: ByteRange { offset: *self.offsets.get(entry)?, length: self.lengths.get(entry)? },
+                filter_mask: self.masks.get(entry),
+            })
+        })
+    }
+
+    /// Memory that the columns take.
+    pub fn memory_nbytes(&self) -> usize {
+        let lengths = match &self.lengths {
+            Lengths::Narrow(lengths) => lengths.len() * size_of::<u32>(),
+            Lengths::Wide(lengths) => lengths.len() * size_of::<u64>(),
+        };
+        let indices = self.indices.as_ref().map_or(0, |indices| indices.len() * size_of::<u64>());
+        let inline: usize = self.inline.values().map(|bytes| bytes.len() + 64).sum();
+        self.offsets.len() * size_of::<u64>()
+            + lengths
+            + indices
+            + self.files.nbytes()
+            + self.masks.nbytes()
+            + inline
+    }
+}

@@ -1,0 +1,1 @@
+//! Codecs: one file each, and one visible table.

@@ -1,0 +1,13 @@
+//! From a file's bytes to its tree of groups, arrays and manifests: one module per on-disk format.
+//!
+//! Input is hostile until proved otherwise: every length is bounded by the file, every walk by what it has seen,
+//! and whatever is wrong is an [`Error`] that says what, and at which offset. A parser never seeks. It asks
+//! [`Pages`] for bytes; what is not held is noted, the parser goes on with whatever else it can do, and all that a
+//! round missed is fetched together, so that a remote file takes few dependent rounds.
+
+mod cursor;
+mod error;
+mod pages;
+
+pub use error::Error;
+pub use pages::{FetchError, Memory, Pages, Policy, Source, Statistics};

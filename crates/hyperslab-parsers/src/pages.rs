@@ -1,0 +1,210 @@
+//! The bytes of a file that a parser holds, in pages, and the rounds in which it asks for more.
+
+use std::borrow::Cow;
+use std::cell::RefCell;
+use std::collections::{BTreeSet, HashMap};
+
+use hyperslab_core::ByteRange;
+use thiserror::Error;
+
+use crate::error::Error;
+
+/// Where a file's bytes come from: a local file, a web server, an object store, or memory.
+pub trait Source: Sync {
+    /// How long the file is.
+    fn length(&self) -> u64;
+
+    /// The bytes of several ranges, all within the file, fetched side by side where that helps.
+    fn read_ranges(&self, ranges: &[ByteRange]) -> Result<Vec<Vec<u8>>, FetchError>;
+}
+
+/// Bytes could not be fetched. The message names the file and what to do.
+#[derive(Clone, Debug, Error, PartialEq, Eq)]
+#[error("{0}")]
+pub struct FetchError(pub String);
+
+/// What fetching took so far.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+pub struct Statistics {
+    /// Dependent rounds: fetches that had to wait for what an earlier one brought.
+    pub round_count: u64,
+    /// Ranges asked for.
+    pub request_count: u64,
+    /// Bytes that came.
+    pub fetched_nbytes: u64,
+}
+
+/// How pages are cut and fetched; the caller's policy.
+#[derive(Clone, Copy, Debug)]
+pub struct Policy {
+    /// Bytes of a page.
+    pub page_nbytes: u64,
+    /// Bytes fetched with the first round, from the file's start.
+    pub first_nbytes: u64,
+    /// Pages to fetch although nobody asked, between two that somebody did.
+    pub gap_pages: u64,
+}
+
+impl Policy {
+    /// For files on this machine: requests are cheap, so nothing is fetched in vain.
+    pub const LOCAL: Self = Self { page_nbytes: 16 << 10, first_nbytes: 64 << 10, gap_pages: 0 };
+    /// For files far away: a request costs as much as many kilobytes.
+    pub const REMOTE: Self = Self { page_nbytes: 32 << 10, first_nbytes: 512 << 10, gap_pages: 2 };
+}
+
+/// The pages held of one file.
+pub struct Pages<'a> {
+    source: &'a dyn Source,
+    policy: Policy,
+    held: HashMap<u64, Box<[u8]>>,
+    wanted: RefCell<BTreeSet<u64>>,
+    statistics: Statistics,
+}
+
+impl<'a> Pages<'a> {
+    /// No page yet, but the file's first bytes wanted.
+    pub fn new(source: &'a dyn Source, policy: Policy) -> Self {
+        let pages = Self {
+            source,
+            policy,
+            held: HashMap::new(),
+            wanted: RefCell::default(),
+            statistics: Statistics::default(),
+        };
+        let first = policy.first_nbytes.min(source.length());
+        pages.want(ByteRange { offset: 0, length: first });
+        pages
+    }
+
+    /// How long the file is.
+    pub fn file_length(&self) -> u64 {
+        self.source.length()
+    }
+
+    /// What fetching took so far.
+    pub fn statistics(&self) -> Statistics {
+        self.statistics
+    }
+
+    /// Bytes of a structure; `NotHeld` after noting what is missing, `Truncated` where the file ends before.
+    pub fn bytes(&self, what: &'static str, offset: u64, length: u64) -> Result<Cow<'_, [u8]>, Error> {
+        let file_length = self.file_length();
+        if offset.checked_add(length).is_none_or(|end| end > file_length) {
+            return Err(Error::Truncated { what, offset, length, file_length });
+        }
+        if length == 0 {
+            return Ok(Cow::Borrowed(&[]));
+        }
+        let range = ByteRange { offset, length };
+        let (first, last) = self.page_numbers(range);
+        if (first..=last).any(|page| !self.held.contains_key(&page)) {
+            self.want(range);
+            return Err(Error::NotHeld { offset });
+        }
+        Ok(if first == last { Cow::Borrowed(self.within(first, offset, length)) } else { self.joined(range) })
+    }
+
+    /// Note that a range will be needed, without needing it now.
+    pub fn want(&self, range: ByteRange) {
+        if range.length == 0 {
+            return;
+        }
+        let (first, last) = self.page_numbers(range);
+        let mut wanted = self.wanted.borrow_mut();
+        wanted.extend((first..=last).filter(|page| !self.held.contains_key(page)));
+    }
+
+    /// Fetch all that is wanted, as one round; says whether there was anything.
+    pub fn fetch(&mut self) -> Result<bool, Error> {
+        let wanted = std::mem::take(self.wanted.get_mut());
+        if wanted.is_empty() {
+            return Ok(false);
+        }
+        let ranges = self.coalesced(&wanted);
+        let fetched = self.source.read_ranges(&ranges)?;
+        self.statistics.round_count += 1;
+        self.statistics.request_count += ranges.len() as u64;
+        for (range, bytes) in ranges.iter().zip(&fetched) {
+            self.statistics.fetched_nbytes += bytes.len() as u64;
+            if bytes.len() as u64 != range.length {
+                return Err(Error::Fetch(FetchError(format!(
+                    "{} bytes came where {} were asked at offset {}: the file changed, or its server is at fault",
+                    bytes.len(),
+                    range.length,
+                    range.offset
+                ))));
+            }
+            self.hold(range.offset, bytes);
+        }
+        Ok(true)
+    }
+
+    fn hold(&mut self, offset: u64, bytes: &[u8]) {
+        let first = offset / self.policy.page_nbytes;
+        let page_nbytes = usize::try_from(self.policy.page_nbytes).unwrap_or(usize::MAX);
+        for (page, content) in (first..).zip(bytes.chunks(page_nbytes)) {
+            self.held.insert(page, content.into());
+        }
+    }
+
+    fn coalesced(&self, wanted: &BTreeSet<u64>) -> Vec<ByteRange> {
+        let mut runs: Vec<(u64, u64)> = Vec::new();
+        for &page in wanted {
+            match runs.last_mut() {
+                Some((_, last)) if page - *last <= self.policy.gap_pages + 1 => *last = page,
+                _ => runs.push((page, page)),
+            }
+        }
+        let page_nbytes = self.policy.page_nbytes;
+        let range = |(first, last): (u64, u64)| {
+            let offset = first * page_nbytes;
+            let end = (last + 1).saturating_mul(page_nbytes).min(self.file_length());
+            ByteRange { offset, length: end - offset }
+        };
+        runs.into_iter().map(range).collect()
+    }
+
+    fn page_numbers(&self, range: ByteRange) -> (u64, u64) {
+        let last_byte = range.offset.saturating_add(range.length - 1);
+        (range.offset / self.policy.page_nbytes, last_byte / self.policy.page_nbytes)
+    }
+
+    fn within(&self, page: u64, offset: u64, length: u64) -> &[u8] {
+        let start = usize::try_from(offset - page * self.policy.page_nbytes).unwrap_or(usize::MAX);
+        let stop = usize::try_from(length).ok().and_then(|length| start.checked_add(length));
+        let content = self.held.get(&page).and_then(|content| content.get(start..stop?));
+        content.unwrap_or_default()
+    }
+
+    fn joined(&self, range: ByteRange) -> Cow<'_, [u8]> {
+        let (first, last) = self.page_numbers(range);
+        let mut out = Vec::with_capacity(usize::try_from(range.length).unwrap_or_default());
+        for page in first..=last {
+            let start = range.offset.max(page * self.policy.page_nbytes);
+            let stop = range.end().min((page + 1) * self.policy.page_nbytes);
+            out.extend_from_slice(self.within(page, start, stop - start));
+        }
+        Cow::Owned(out)
+    }
+}
+
+/// A file in memory, for tests and fuzzing.
+pub struct Memory<'a>(pub &'a [u8]);
+
+impl Source for Memory<'_> {
+    fn length(&self) -> u64 {
+        self.0.len() as u64
+    }
+
+    fn read_ranges(&self, ranges: &[ByteRange]) -> Result<Vec<Vec<u8>>, FetchError> {
+        let part = |range: &ByteRange| {
+            let start = usize::try_from(range.offset).ok()?;
+            let stop = usize::try_from(range.end()).ok()?;
+            self.0.get(start..stop).map(<[u8]>::to_vec)
+        };
+        ranges
+            .iter()
+            .map(|range| part(range).ok_or_else(|| FetchError("a range outside the file".into())))
+            .collect()
+    }
+}
