@@ -19,8 +19,8 @@ STUDY = """\
 name: demo
 prefix: demo
 title: real and generated fields
-formats: ["null", raw, npy, csv, hdf5, netcdf4, netcdf3, zarr2, zarr3, zarr3-sharded, zarrs, tensorstore, fits, hdf4,
-  pdb, blosc2, tiledb]
+formats: ["null", raw, npy, csv, hdf5, hyperslab, netcdf4, netcdf3, zarr2, zarr3, zarr3-sharded, zarrs, tensorstore,
+  fits, hdf4, pdb, blosc2, tiledb]
 conditions:
   contiguous: {{chunks: contiguous}}
   blosc-zstd: {{chunks: auto, codecs: ["blosc-zstd:3"]}}
@@ -36,8 +36,8 @@ cases:
     data: waves
     operations: [write, read-all, read-time-series]
     caches: [warm, cold]
-    formats: ["null", raw, npy, hdf5, netcdf4, netcdf3, zarr2, zarr3, zarr3-sharded, zarrs, tensorstore, fits, hdf4,
-      pdb, blosc2, tiledb]
+    formats: ["null", raw, npy, hdf5, hyperslab, netcdf4, netcdf3, zarr2, zarr3, zarr3-sharded, zarrs, tensorstore,
+      fits, hdf4, pdb, blosc2, tiledb]
 """
 
 

@@ -1,5 +1,18 @@
 """Tells you how your array I/O will perform, and makes it fast."""
 
+from importlib import import_module
+from typing import TYPE_CHECKING, Any
+
 from hyperslab._core import ChunkGrid, Hyperslab, Points, __version__
 
-__all__ = ["ChunkGrid", "Hyperslab", "Points", "__version__"]
+if TYPE_CHECKING:
+    from hyperslab.archive import Array, Group, open
+
+__all__ = ["Array", "ChunkGrid", "Group", "Hyperslab", "Points", "__version__", "open"]
+
+
+def __getattr__(name: str) -> Any:
+    """What needs NumPy is imported when it is first asked for: the command line starts without it."""
+    if name in ("Array", "Group", "open"):
+        return getattr(import_module("hyperslab.archive"), name)
+    raise AttributeError(f"module 'hyperslab' has no attribute {name!r}")

@@ -6,7 +6,7 @@ immutable, hashable, comparable and safe to share between threads; all but `Sele
 
 from collections.abc import Iterable
 from types import EllipsisType
-from typing import SupportsIndex, TypeAlias, final
+from typing import Any, SupportsIndex, TypeAlias, final
 
 import numpy as np
 import numpy.typing as npt
@@ -318,3 +318,170 @@ class SelectionTotals:
 
     def __eq__(self, other: object, /) -> bool: ...
     def __hash__(self) -> int: ...
+
+AxisIndices: TypeAlias = tuple[int, int, int, int] | npt.NDArray[np.int64]  # for annotations only
+
+@final
+class ArchiveFile:
+    """An open file of any format: its groups and arrays by their numbers; group 0 is the root.
+
+    Raises:
+        DamagedFile: The file contradicts its format.
+        Unsupported: The file is of no format that we know.
+    """
+
+    def __new__(cls, path: str, chunk_cache_nbytes: int) -> ArchiveFile: ...
+    @property
+    def format(self) -> str:
+        """What kind of file it is: hdf5, netcdf3, fits, hdf4 or zarr."""
+
+    @property
+    def array_count(self) -> int:
+        """How many arrays the file has."""
+
+    def attributes(self, group: int) -> list[tuple[str, Any]]:
+        """Name and `(shape, dtype, elements)` of each attribute; an exception for one that cannot be had."""
+
+    def links(self, group: int) -> list[tuple[str, str, Any]]:
+        """What a group holds: `(name, kind, target)`.
+
+        The target is a number for `group` and `array`, a path for `soft`, `(file, path)` for `external`, and the
+        reason for `unsupported`.
+        """
+
+    def array(self, number: int, path: str) -> StoredArray:
+        """An array, under the path by which it was found."""
+
+@final
+class StoredArray:
+    """An array of an open file; plans and reads selections of it. Made by `ArchiveFile.array`."""
+
+    @property
+    def shape(self) -> tuple[int, ...] | None:
+        """The array's shape; None if it has no elements at all."""
+
+    @property
+    def max_shape(self) -> list[int | None]:
+        """The largest shape that it may grow to; None on an axis without bound."""
+
+    @property
+    def dimensions(self) -> list[str] | None:
+        """The names of its dimensions, if it has any."""
+
+    @property
+    def dtype(self) -> np.dtype[Any]:
+        """The dtype of an element, in the file's byte order.
+
+        Raises:
+            Unsupported: NumPy has no such element.
+        """
+
+    @property
+    def element_nbytes(self) -> int:
+        """Bytes of an element as stored."""
+
+    @property
+    def has_pointers(self) -> bool:
+        """Whether elements are pointers to values elsewhere in the file: `resolve` follows them."""
+
+    @property
+    def segment_count(self) -> int:
+        """How many parts, each with chunks of its own, the array is made of."""
+
+    @property
+    def chunks(self) -> tuple[int, ...] | None:
+        """The shape of a chunk; None if the array is not chunked, or its parts differ."""
+
+    @property
+    def codecs(self) -> list[str]:
+        """The names of the codecs, in the order of encoding; of the first part where there are several."""
+
+    @property
+    def chunk_count(self) -> int:
+        """Chunks that there could be."""
+
+    @property
+    def stored_chunk_count(self) -> int:
+        """Chunks that are stored."""
+
+    @property
+    def stored_nbytes(self) -> int:
+        """Bytes of the stored chunks."""
+
+    @property
+    def unsupported(self) -> str | None:
+        """Why the array cannot be read here; None if it can."""
+
+    @property
+    def fill(self) -> bytes | None:
+        """One element with the fill value; None if the writer said that there is none."""
+
+    def attributes(self) -> list[tuple[str, Any]]:
+        """As `ArchiveFile.attributes`."""
+
+    def plan(self, asked: list[AxisIndices]) -> ReadPlan:
+        """What reading a selection takes.
+
+        Args:
+            asked: Per axis `(start, stride, count, block)`, or an int64 array of indices from 0 up.
+
+        Raises:
+            IndexError: The selection reaches outside the array.
+            Unsupported: The array cannot be read here.
+        """
+
+    def read_into(self, asked: list[AxisIndices], out: npt.NDArray[np.uint8], threads: int | None) -> None:
+        """Read a selection into the bytes of its output. Releases the GIL; Ctrl-C stops it.
+
+        Raises:
+            ValueError: `out` is not contiguous, or has another size than the selection.
+            DamagedFile: Stored bytes are not what their format says.
+            FileChanged: The file is not the one that was opened any more.
+            ReadError: The operating system could not read.
+        """
+
+    def resolve(self, elements: npt.NDArray[np.uint8]) -> list[Any]:
+        """What elements, as they were read, point to: one object each."""
+
+@final
+class ReadPlan:
+    """What reading a selection takes: chunks, requests and bytes. Made by `Array.plan`."""
+
+    @property
+    def shape(self) -> tuple[int, ...]:
+        """The shape of the output, all axes kept."""
+
+    @property
+    def element_count(self) -> int:
+        """Elements of the output."""
+
+    @property
+    def chunk_count(self) -> int:
+        """Chunks touched."""
+
+    @property
+    def missing_chunk_count(self) -> int:
+        """Chunks touched that were never written: their elements are the fill value."""
+
+    @property
+    def request_count(self) -> int:
+        """Requests after neighbouring bytes are merged."""
+
+    @property
+    def fetched_nbytes(self) -> int:
+        """Bytes to fetch: of an uncompressed chunk only what is asked for."""
+
+    @property
+    def decoded_nbytes(self) -> int:
+        """Bytes that come out of the codecs, or are read as they are."""
+
+    @property
+    def output_nbytes(self) -> int:
+        """Bytes of the output."""
+
+    @property
+    def read_amplification(self) -> float | None:
+        """Bytes decoded per byte of the output; None if nothing is selected."""
+
+    def requests(self) -> tuple[npt.NDArray[np.uint32], npt.NDArray[np.uint64], npt.NDArray[np.uint64]]:
+        """The merged requests: file numbers (0 is the opened file), offsets, lengths."""

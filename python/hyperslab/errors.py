@@ -5,9 +5,13 @@ HyperslabError                 a message for a person: what happened, where, wha
 │   ├── StudyError             a study file that does not say a valid experiment
 │   ├── Refused                a format cannot do what is asked, with the reason
 │   └── MissingLibrary         a format's library is not installed, with how to install it
-└── RunError                   the request was right but running it failed (exit status 1)
-    ├── TrialFailed            one trial failed; the run goes on without it
-    └── NoSpace                the disk filled up; finished trials are kept
+├── RunError                   the request was right but running it failed (exit status 1)
+│   ├── TrialFailed            one trial failed; the run goes on without it
+│   └── NoSpace                the disk filled up; finished trials are kept
+└── ReadError                  bytes of an archive could not be read
+    ├── DamagedFile            the file contradicts itself or its format; get a good copy
+    ├── FileChanged            the file is not the one that was opened any more; open it again
+    └── Unsupported            the file is good, but uses something that we cannot read
 """
 
 
@@ -41,3 +45,19 @@ class TrialFailed(RunError):
 
 class NoSpace(RunError):
     """The disk filled up in mid-run; finished trials are kept."""
+
+
+class ReadError(HyperslabError):
+    """Bytes of an archive could not be read."""
+
+
+class DamagedFile(ReadError):
+    """The file contradicts itself or its format; get a good copy."""
+
+
+class FileChanged(ReadError):
+    """The file is not the one that was opened any more; open it again."""
+
+
+class Unsupported(ReadError):
+    """The file is good, but uses something that we cannot read; other arrays of it still open."""

@@ -4,6 +4,7 @@ use crate::codec::Codec;
 use crate::element::Element;
 use crate::grid::ChunkGrid;
 use crate::manifest::Manifest;
+use crate::virtual_array::VirtualMapping;
 
 /// What elements are where nothing was ever written.
 #[derive(Clone, Debug, PartialEq, Eq)]
@@ -77,6 +78,8 @@ pub struct Array {
     pub fill: Fill,
     /// Where its chunks are, or the feature that we cannot read.
     pub segments: Result<Vec<Segment>, String>,
+    /// What a virtual array shows of other arrays, to be resolved into segments once those are open.
+    pub virtual_mappings: Vec<VirtualMapping>,
     /// Names of its dimensions, where the format or a convention names them.
     pub dimensions: Option<Vec<String>>,
     /// Its attributes, in the file's order.

@@ -22,10 +22,14 @@
 //! | [`Overlap`] | what a selection shares with one chunk |
 //! | [`Run`] | elements that are consecutive in the chunk's buffer and in the output: one copy |
 //! | [`SelectionTotals`] | chunks, runs and elements over the whole selection, in closed form |
+//! | [`ReadPlan`] | what an [`Orthogonal`] selection of an [`Array`] reads, chunk by chunk: a [`ChunkRead`] each |
+//! | [`VirtualMapping`] | a part of a virtual array, and the part of another array that it shows |
+//! | [`Placement`] | where the elements of one chunk read go in the output, as [`Row`]s |
 
 mod array;
 mod axis;
 mod byte_range;
+mod coalesce;
 mod codec;
 mod element;
 mod error;
@@ -33,15 +37,20 @@ mod grid;
 mod hyperslab;
 mod manifest;
 mod overlap;
+mod placement;
+mod plan;
 mod points;
 mod row_major;
 mod runs;
+mod segment_reads;
 mod selection;
 mod totals;
+mod virtual_array;
 
 pub use array::{Array, Attribute, Fill, Group, Link, Segment, Tree, Value};
 pub use axis::AxisSelection;
 pub use byte_range::ByteRange;
+pub use coalesce::{CoalescePolicy, Merged, coalesce};
 pub use codec::{BitshuffleInner, Codec};
 pub use element::{ByteOrder, Charset, Element, Field, FloatLayout, Member, StringPadding};
 pub use error::{Error, MAX_ELEMENT_COUNT};
@@ -49,7 +58,10 @@ pub use grid::{ChunkBox, ChunkGrid};
 pub use hyperslab::Hyperslab;
 pub use manifest::{ChunkState, FileIndex, Manifest, StoredChunk};
 pub use overlap::{Overlap, Overlaps};
+pub use placement::{AxisIndices, AxisPart, Piece, Placement, Row};
+pub use plan::{ChunkRead, Orthogonal, PlanError, PlanTotals, ReadPlan, Request};
 pub use points::Points;
 pub use runs::{Run, Runs};
 pub use selection::Selection;
 pub use totals::SelectionTotals;
+pub use virtual_array::{VirtualAxis, VirtualBox, VirtualMapping, VirtualSelection};

@@ -1,3 +1,33 @@
-//! Carries out reads: fetches the bytes that a selection needs, decodes them, and puts elements where they belong.
+//! Carries out reads: fetches the bytes that a selection needs, decodes them, and puts elements where they
+//! belong.
+//!
+//! | verb or noun | home |
+//! |---|---|
+//! | [`execute`] | carries out a plan with several threads |
+//! | [`Store`], [`Stores`] | where bytes are: one file each in `stores/` |
+//! | [`codecs::decode`] | one chunk through its chain of codecs |
+//! | [`ChunkCache`] | decoded chunks of which only a part was wanted |
+//!
+//! `unsafe` stands in `scatter.rs` (threads share one output) and in the SIMD code of `codecs/`, nowhere
+//! else.
 
+mod brief_lock;
+mod chunk_cache;
 pub mod codecs;
+mod error;
+mod execute;
+mod fill;
+mod plain;
+mod read_error;
+mod scatter;
+mod stores;
+mod threads;
+mod tidy;
+
+pub use chunk_cache::ChunkCache;
+pub use error::Error;
+pub use execute::{Execution, MAX_CHUNK_NBYTES, execute};
+pub use read_error::ReadError;
+pub use stores::{FileStore, Store, Stores};
+pub use threads::default_thread_count;
+pub use tidy::tidy;

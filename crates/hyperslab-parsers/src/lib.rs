@@ -5,9 +5,20 @@
 //! [`Pages`] for bytes; what is not held is noted, the parser goes on with whatever else it can do, and all that a
 //! round missed is fetched together, so that a remote file takes few dependent rounds.
 
+mod attribute;
 mod cursor;
 mod error;
+#[cfg(test)]
+mod hostile;
 mod pages;
+mod rounds;
+mod segment;
+
+pub mod fits;
+pub mod hdf4;
+pub mod hdf5;
+pub mod netcdf3;
+pub mod zarr;
 
 pub use error::Error;
 pub use pages::{FetchError, Memory, Pages, Policy, Source, Statistics};

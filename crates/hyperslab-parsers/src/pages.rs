@@ -104,12 +104,13 @@ impl<'a> Pages<'a> {
         Ok(if first == last { Cow::Borrowed(self.within(first, offset, length)) } else { self.joined(range) })
     }
 
-    /// Note that a range will be needed, without needing it now.
+    /// Note that a range will be needed, without needing it now. What lies past the file's end is left out.
     pub fn want(&self, range: ByteRange) {
-        if range.length == 0 {
+        let length = range.length.min(self.file_length().saturating_sub(range.offset));
+        if length == 0 {
             return;
         }
-        let (first, last) = self.page_numbers(range);
+        let (first, last) = self.page_numbers(ByteRange { offset: range.offset, length });
         let mut wanted = self.wanted.borrow_mut();
         wanted.extend((first..=last).filter(|page| !self.held.contains_key(page)));
     }

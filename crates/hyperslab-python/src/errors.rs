@@ -1,8 +1,18 @@
-//! The core's errors as Python's: an element or chunk that is not there is an `IndexError`.
+//! Errors of the crates below as Python's: an element or chunk that is not there is an `IndexError`.
 
-use hyperslab_core::Error;
+use hyperslab_core::{Error, PlanError};
+use hyperslab_engine as engine;
+use hyperslab_parsers as parsers;
 use pyo3::PyErr;
-use pyo3::exceptions::{PyIndexError, PyValueError};
+use pyo3::exceptions::{PyIndexError, PyMemoryError, PyValueError};
+
+/// The errors that `hyperslab/errors.py` defines.
+mod python {
+    pyo3::import_exception!(hyperslab.errors, DamagedFile);
+    pyo3::import_exception!(hyperslab.errors, FileChanged);
+    pyo3::import_exception!(hyperslab.errors, ReadError);
+    pyo3::import_exception!(hyperslab.errors, Unsupported);
+}
 
 #[allow(clippy::needless_pass_by_value)] // map_err hands the error over by value
 pub(crate) fn to_python(error: Error) -> PyErr {
@@ -18,4 +28,51 @@ pub(crate) fn to_python(error: Error) -> PyErr {
         | Error::PointsWithoutAxes
         | Error::RaggedPoints { .. } => PyValueError::new_err(message),
     }
+}
+
+/// A file that could not be opened.
+#[allow(clippy::needless_pass_by_value)] // as above
+pub(crate) fn of_parser(file: &str, error: parsers::Error) -> PyErr {
+    let message = format!("{file}: {error}");
+    match error {
+        parsers::Error::Unsupported { .. } | parsers::Error::UnknownFormat { .. } => unsupported(message),
+        parsers::Error::Fetch(_) => python::ReadError::new_err(message),
+        _ => python::DamagedFile::new_err(message),
+    }
+}
+
+/// A read that failed.
+pub(crate) fn of_read(error: engine::ReadError) -> PyErr {
+    let message = error.to_string();
+    match error {
+        engine::ReadError::Plan { problem, .. } => of_plan(problem, message),
+        engine::ReadError::Chunk { problem, .. } => of_chunk(&problem, message),
+        engine::ReadError::Truncated { .. } => python::DamagedFile::new_err(message),
+        engine::ReadError::FileChanged { .. } => python::FileChanged::new_err(message),
+        engine::ReadError::System { .. } | engine::ReadError::Cancelled => {
+            python::ReadError::new_err(message)
+        }
+        engine::ReadError::OutputSize { .. } => PyValueError::new_err(message),
+    }
+}
+
+fn of_plan(problem: PlanError, message: String) -> PyErr {
+    match problem {
+        PlanError::Selection(error) => to_python(error),
+        PlanError::Unsupported { .. } => unsupported(message),
+        PlanError::Damaged { .. } => python::DamagedFile::new_err(message),
+    }
+}
+
+fn of_chunk(problem: &engine::Error, message: String) -> PyErr {
+    match problem {
+        engine::Error::UnknownCodec { .. } | engine::Error::Unsupported { .. } => unsupported(message),
+        engine::Error::OutOfMemory { .. } => PyMemoryError::new_err(message),
+        _ => python::DamagedFile::new_err(message),
+    }
+}
+
+/// A feature that we cannot read.
+pub(crate) fn unsupported(message: String) -> PyErr {
+    python::Unsupported::new_err(message)
 }

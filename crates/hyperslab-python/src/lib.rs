@@ -2,24 +2,37 @@
 //!
 //! One file per noun. Each parses at the border, calls `hyperslab-core`, and gives back Python values.
 
+mod archive_file;
+mod axes;
+mod dtypes;
 mod errors;
+mod format;
 mod grid;
 mod hyperslab;
 mod integers;
 mod points;
+mod read_plan;
 mod selection;
 mod slices;
+mod stored_array;
 mod totals;
+mod values;
 
 /// The compiled nouns of hyperslab; `_core.pyi` has the full documentation.
 #[pyo3::pymodule]
 mod _core {
+    #[pymodule_export]
+    use crate::archive_file::ArchiveFile;
     #[pymodule_export]
     use crate::grid::ChunkGrid;
     #[pymodule_export]
     use crate::hyperslab::Hyperslab;
     #[pymodule_export]
     use crate::points::Points;
+    #[pymodule_export]
+    use crate::read_plan::ReadPlan;
+    #[pymodule_export]
+    use crate::stored_array::StoredArray;
     #[pymodule_export]
     use crate::totals::SelectionTotals;
 

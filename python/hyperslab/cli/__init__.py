@@ -7,7 +7,7 @@ import sys
 import typer
 
 import hyperslab
-from hyperslab.cli import bench, compare, formats, report, studies
+from hyperslab.cli import bench, compare, formats, info, read, report, studies, verify
 from hyperslab.errors import HyperslabError, UsageError
 
 app = typer.Typer(
@@ -22,6 +22,10 @@ app.command("studies")(studies.studies)
 app.command("formats")(formats.formats)
 app.command("compare")(compare.compare_runs)
 app.command("report")(report.report)
+app.command("info")(info.info)
+# A selection may begin with a minus: "-1" is the last index, not an option.
+app.command("read", context_settings={"ignore_unknown_options": True})(read.read)
+app.command("verify")(verify.verify)
 
 
 def _version(asked: bool) -> None:

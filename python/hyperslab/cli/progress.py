@@ -13,15 +13,16 @@ LOG_EVERY_SECONDS = 15.0
 
 
 @contextmanager
-def live(console: Console) -> Iterator[Callable[[str, int, int], None]]:
-    """A function (what, done, expected) that shows progress until the context ends."""
+def live(console: Console, unit: str = "trials") -> Iterator[Callable[[str, int, int], None]]:
+    """A function (what, done, expected) that shows progress, counted in `unit`, until the context ends."""
     if not console.is_terminal:
-        yield _log(console)
+        yield _log(console, unit)
         return
     columns = (
         TextColumn("{task.description}"),
         BarColumn(),
         MofNCompleteColumn(),
+        TextColumn(unit),
         TimeElapsedColumn(),
         TextColumn("left"),
         TimeRemainingColumn(),
@@ -35,7 +36,7 @@ def live(console: Console) -> Iterator[Callable[[str, int, int], None]]:
         yield show
 
 
-def _log(console: Console) -> Callable[[str, int, int], None]:
+def _log(console: Console, unit: str) -> Callable[[str, int, int], None]:
     started = said = time.monotonic()
 
     def show(what: str, done: int, expected: int) -> None:
@@ -44,6 +45,6 @@ def _log(console: Console) -> Callable[[str, int, int], None]:
         if now - said >= LOG_EVERY_SECONDS:
             said = now
             left = (now - started) / max(done, 1) * (expected - done)
-            console.print(f"{done} of at most {expected} trials, about {left:.0f} s left: {what}", soft_wrap=True)
+            console.print(f"{done} of at most {expected} {unit}, about {left:.0f} s left: {what}", soft_wrap=True)
 
     return show

@@ -14,13 +14,14 @@ class Paint:
     symbol: str
 
 
-# Families share a hue: HDF5 blue, netCDF orange, Zarr green; what measures the harness is grey.
+# Families share a hue: HDF5 blue, netCDF orange, Zarr green; hyperslab stands out; what measures the harness is grey.
 PAINTS: dict[str, Paint] = {
     "null": Paint("#c7c7c7", "x", "x-thin-open"),
     "raw": Paint("#5f6b7a", "o", "circle"),
     "npy": Paint("#a3adba", "s", "square"),
     "csv": Paint("#b5534b", "v", "triangle-down"),
     "hdf5": Paint("#1f5fa8", "o", "circle"),
+    "hyperslab": Paint("#e0004d", "*", "star"),
     "hdf5-compound": Paint("#6ba3dc", "D", "diamond"),
     "netcdf4": Paint("#e07b1a", "s", "square"),
     "netcdf3": Paint("#f3b562", "^", "triangle-up"),

@@ -1,0 +1,383 @@
+//! Which elements of a chunk go where in the output: per axis once, so that millions of chunks cost a few
+//! lists.
+
+use std::borrow::Cow;
+
+use crate::axis::AxisSelection;
+
+/// What is asked of one axis; the output has its indices in this order.
+#[derive(Clone, Debug, PartialEq, Eq, Hash)]
+pub enum AxisIndices {
+    /// Blocks at a regular distance.
+    Regular(AxisSelection),
+    /// Indices one by one, in any order; one may be asked for twice.
+    Listed(Vec<u64>),
+}
+
+impl AxisIndices {
+    /// How many indices are asked for.
+    pub fn len(&self) -> u64 {
+        match self {
+            Self::Regular(selected) => selected.len(),
+            Self::Listed(indices) => indices.len() as u64,
+        }
+    }
+
+    /// Whether nothing is asked for.
+    pub fn is_empty(&self) -> bool {
+        self.len() == 0
+    }
+
+    /// One more than the greatest index asked for; 0 if there is none.
+    pub fn stop(&self) -> u64 {
+        match self {
+            Self::Regular(selected) if selected.is_empty() => 0,
+            Self::Regular(selected) => selected.stop(),
+            Self::Listed(indices) => indices.iter().max().map_or(0, |&index| index.saturating_add(1)),
+        }
+    }
+}
+
+/// Elements of one axis, evenly spaced in a chunk and consecutive in the output.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
+pub struct Piece {
+    /// The first one's place in the chunk.
+    pub chunk_start: u64,
+    /// The distance to the next one in the chunk.
+    pub step: u64,
+    /// The first one's place in the output.
+    pub output_start: u64,
+    /// How many there are.
+    pub count: u64,
+}
+
+impl Piece {
+    /// The elements from number `first` on, at most `count` of them.
+    fn part(self, first: u64, count: u64) -> Self {
+        Self {
+            chunk_start: self.chunk_start + first * self.step,
+            output_start: self.output_start + first,
+            count: count.min(self.count - first),
+            ..self
+        }
+    }
+}
+
+/// How a segment lies on one axis.
+#[derive(Clone, Copy, Debug)]
+pub(crate) struct SegmentAxis {
+    /// Where its box starts in the array.
+    pub origin: u64,
+    /// The box's length.
+    pub length: u64,
+    /// Where the box starts in the grid's array.
+    pub source_origin: u64,
+    /// The grid's chunk length.
+    pub chunk_length: u64,
+}
+
+impl SegmentAxis {
+    fn stop(&self) -> u64 {
+        self.origin.saturating_add(self.length)
+    }
+
+    /// The chunk that holds index `index` of the array, and the place in it.
+    fn locate(&self, index: u64) -> (u64, u64) {
+        let source = index - self.origin + self.source_origin;
+        (source / self.chunk_length, source % self.chunk_length)
+    }
+
+    /// The array's index at which the chunk after `coordinate` starts.
+    fn end_of(&self, coordinate: u64) -> u64 {
+        ((coordinate + 1) * self.chunk_length - self.source_origin).saturating_add(self.origin)
+    }
+}
+
+/// What a selection takes of one chunk on one axis.
+#[derive(Clone, Debug)]
+pub struct AxisPart<'a> {
+    /// The chunk's index on this axis.
+    pub coordinate: u64,
+    /// Its elements, in the output's order.
+    pub pieces: Cow<'a, [Piece]>,
+}
+
+impl AxisPart<'_> {
+    /// How many elements are taken.
+    pub fn element_count(&self) -> u64 {
+        self.pieces.iter().map(|piece| piece.count).sum()
+    }
+}
+
+/// The chunks of one axis of a segment that a selection touches.
+#[derive(Clone, Debug)]
+pub(crate) enum AxisCut {
+    /// An unbroken interval: chunk by chunk computed, nothing kept.
+    Interval { axis: SegmentAxis, start: u64, stop: u64, output_start: u64 },
+    /// Anything else. `chunks` has a coordinate and the number of its first piece.
+    Listed { chunks: Vec<(u64, usize)>, pieces: Vec<Piece> },
+}
+
+impl AxisCut {
+    /// The part of `indices` that lies in a segment.
+    pub fn new(indices: &AxisIndices, axis: SegmentAxis) -> Self {
+        match indices {
+            AxisIndices::Regular(selected) => Self::regular(selected.merged(), axis),
+            AxisIndices::Listed(indices) => Self::listed(indices, axis),
+        }
+    }
+
+    fn regular(selected: AxisSelection, axis: SegmentAxis) -> Self {
+        let (first, stop) = (selected.position_of(axis.origin), selected.position_of(axis.stop()));
+        if selected.count() == 1 && first < stop {
+            let start = selected.nth(first);
+            return Self::Interval { axis, start, stop: start + (stop - first), output_start: first };
+        }
+        let (mut chunks, mut pieces, mut position) = (Vec::new(), Vec::new(), first);
+        while position < stop {
+            let (coordinate, _) = axis.locate(selected.nth(position));
+            let chunk_stop = selected.position_of(axis.end_of(coordinate)).min(stop);
+            chunks.push((coordinate, pieces.len()));
+            push_blocks(&mut pieces, selected, axis, position..chunk_stop);
+            position = chunk_stop;
+        }
+        Self::Listed { chunks, pieces }
+    }
+
+    fn listed(indices: &[u64], axis: SegmentAxis) -> Self {
+        let inside = |index: &u64| (axis.origin..axis.stop()).contains(index);
+        let mut located: Vec<(u64, u64, u64)> = (indices.iter().zip(0..))
+            .filter(|(index, _)| inside(index))
+            .map(|(&index, position)| {
+                let (coordinate, place) = axis.locate(index);
+                (coordinate, position, place)
+            })
+            .collect();
+        located.sort_unstable();
+        let (mut chunks, mut pieces) = (Vec::<(u64, usize)>::new(), Vec::new());
+        for (coordinate, position, place) in located {
+            let begins = chunks.last().is_none_or(|&(last, _)| last != coordinate);
+            if begins {
+                chunks.push((coordinate, pieces.len()));
+            }
+            push_element(&mut pieces, begins, position, place);
+        }
+        Self::Listed { chunks, pieces }
+    }
+
+    /// How many parts there are.
+    pub fn len(&self) -> u64 {
+        match self {
+            Self::Listed { chunks, .. } => chunks.len() as u64,
+            Self::Interval { axis, start, stop, .. } => axis.locate(stop - 1).0 - axis.locate(*start).0 + 1,
+        }
+    }
+
+    /// How many elements all parts have.
+    pub fn element_count(&self) -> u64 {
+        match self {
+            Self::Interval { start, stop, .. } => stop - start,
+            Self::Listed { pieces, .. } => pieces.iter().map(|piece| piece.count).sum(),
+        }
+    }
+
+    /// The greatest number of elements that a part has.
+    pub fn most_elements(&self) -> u64 {
+        match self {
+            Self::Interval { axis, start, stop, .. } => axis.chunk_length.min(stop - start),
+            Self::Listed { .. } => {
+                (0..self.len()).map(|number| self.part(number).element_count()).max().unwrap_or(0)
+            }
+        }
+    }
+
+    /// Part number `number`, which must be below `len()`.
+    pub fn part(&self, number: u64) -> AxisPart<'_> {
+        match self {
+            Self::Interval { axis, start, stop, output_start } => {
+                let coordinate = axis.locate(*start).0 + number;
+                let begin = axis.end_of(coordinate).saturating_sub(axis.chunk_length).max(*start);
+                let end = axis.end_of(coordinate).min(*stop);
+                let piece = Piece {
+                    chunk_start: axis.locate(begin).1,
+                    step: 1,
+                    output_start: output_start + (begin - start),
+                    count: end - begin,
+                };
+                AxisPart { coordinate, pieces: Cow::Owned(vec![piece]) }
+            }
+            Self::Listed { chunks, pieces } => {
+                let number = usize::try_from(number).unwrap_or(usize::MAX);
+                let (coordinate, first) = chunks[number];
+                let stop = chunks.get(number + 1).map_or(pieces.len(), |&(_, next)| next);
+                AxisPart { coordinate, pieces: Cow::Borrowed(&pieces[first..stop]) }
+            }
+        }
+    }
+
+    /// The same elements in parts of at most `most` elements: several parts may be of one chunk.
+    pub fn split(self, most: u64) -> Self {
+        if self.most_elements() <= most {
+            return self;
+        }
+        let (mut chunks, mut pieces) = (Vec::new(), Vec::new());
+        for number in 0..self.len() {
+            let part = self.part(number);
+            let mut room = 0;
+            for piece in part.pieces.iter() {
+                let mut done = 0;
+                while done < piece.count {
+                    if room == 0 {
+                        chunks.push((part.coordinate, pieces.len()));
+                        room = most;
+                    }
+                    let taken = piece.part(done, room);
+                    pieces.push(taken);
+                    (done, room) = (done + taken.count, room - taken.count);
+                }
+            }
+        }
+        Self::Listed { chunks, pieces }
+    }
+}
+
+/// The pieces of the selection's `positions`, all in one chunk.
+fn push_blocks(
+    pieces: &mut Vec<Piece>,
+    selected: AxisSelection,
+    axis: SegmentAxis,
+    positions: std::ops::Range<u64>,
+) {
+    let mut position = positions.start;
+    while position < positions.end {
+        let (step, room) = match selected.block() {
+            1 => (selected.stride(), u64::MAX),
+            block => (1, block - position % block),
+        };
+        let count = room.min(positions.end - position);
+        let chunk_start = axis.locate(selected.nth(position)).1;
+        pieces.push(Piece { chunk_start, step, output_start: position, count });
+        position += count;
+    }
+}
+
+/// One more listed element of a chunk: part of the last piece if it goes on evenly, else a piece of its own.
+fn push_element(pieces: &mut Vec<Piece>, begins: bool, position: u64, place: u64) {
+    if let Some(last) = pieces.last_mut().filter(|_| !begins) {
+        let end = last.chunk_start + (last.count - 1) * last.step;
+        let follows = last.output_start + last.count == position && place > end;
+        if follows && (last.count == 1 || place - end == last.step) {
+            last.step = place - end;
+            last.count += 1;
+            return;
+        }
+    }
+    pieces.push(Piece { chunk_start: place, step: 1, output_start: position, count: 1 });
+}
+
+/// Elements that are consecutive in the output and evenly spaced in the chunk's buffer: one copy.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
+pub struct Row {
+    /// Where it starts in the chunk's buffer, in elements.
+    pub chunk_offset: u64,
+    /// The distance between its elements in the chunk's buffer; 1 for a plain copy.
+    pub step: u64,
+    /// Where it starts in the output, in elements.
+    pub output_offset: u64,
+    /// How many elements it has.
+    pub count: u64,
+}
+
+/// Where the elements that a read takes of one chunk lie in the chunk's buffer and in the output.
+///
+/// Output offsets of different rows never meet: each axis gives every place of the output to one piece only.
+#[derive(Clone, Debug)]
+pub struct Placement<'a> {
+    pub(crate) parts: Vec<AxisPart<'a>>,
+    /// The distance, in the chunk's buffer, of neighbours on each axis.
+    pub(crate) chunk_strides: &'a [u64],
+    /// The distance, in the output, of neighbours on each axis.
+    pub(crate) output_strides: &'a [u64],
+    /// Elements of a chunk on each axis.
+    pub(crate) chunk_shape: &'a [u64],
+}
+
+impl Placement<'_> {
+    /// How many elements are taken.
+    pub fn element_count(&self) -> u64 {
+        self.parts.iter().map(AxisPart::element_count).product()
+    }
+
+    /// Every row, in the output's order; stops at the first error.
+    pub fn rows<E>(&self, mut each: impl FnMut(Row) -> Result<(), E>) -> Result<(), E> {
+        let (axes, line) = self.folded();
+        self.walk(0, axes, line, (0, 0), &mut each)
+    }
+
+    /// Elements of the longest row that all rows but those at an edge have: tells small rows from large ones.
+    pub fn row_element_count(&self) -> u64 {
+        let (axes, line) = self.folded();
+        let Some(part) = axes.checked_sub(1).and_then(|axis| self.parts.get(axis)) else { return line };
+        let longest = part.pieces.iter().filter(|piece| piece.step == 1).map(|piece| piece.count).max();
+        line * longest.unwrap_or(1)
+    }
+
+    /// How many axes are walked, and the elements of a line that the faster ones, whole in both buffers,
+    /// make.
+    ///
+    /// An axis is whole if it starts and ends with the next slower one's steps; the slowest is always walked.
+    fn folded(&self) -> (usize, u64) {
+        let (mut axes, mut line) = (self.parts.len(), 1);
+        while axes > 1 {
+            let axis = axes - 1;
+            let length = self.chunk_shape[axis];
+            let is_taken_whole = matches!(*self.parts[axis].pieces, [piece] if piece.step == 1
+                && piece.count == length);
+            let steps = |strides: &[u64]| strides[axis] == line && strides[axis - 1] == line * length;
+            if !is_taken_whole || !steps(self.chunk_strides) || !steps(self.output_strides) {
+                break;
+            }
+            (axes, line) = (axis, line * length);
+        }
+        (axes, line)
+    }
+
+    fn walk<E>(
+        &self,
+        axis: usize,
+        axes: usize,
+        line: u64,
+        (chunk_base, output_base): (u64, u64),
+        each: &mut impl FnMut(Row) -> Result<(), E>,
+    ) -> Result<(), E> {
+        if axis == axes {
+            let row = Row { chunk_offset: chunk_base, step: 1, output_offset: output_base, count: line };
+            return each(row);
+        }
+        let (chunk_stride, output_stride) = (self.chunk_strides[axis], self.output_strides[axis]);
+        for piece in self.parts[axis].pieces.iter() {
+            let chunk_start = chunk_base + piece.chunk_start * chunk_stride;
+            let output_start = output_base + piece.output_start * output_stride;
+            if axis + 1 == axes && output_stride == line {
+                if let Some((step, count)) = joined(*piece, chunk_stride, line) {
+                    each(Row { chunk_offset: chunk_start, step, output_offset: output_start, count })?;
+                    continue;
+                }
+            }
+            for number in 0..piece.count {
+                let chunk = chunk_start + number * piece.step * chunk_stride;
+                self.walk(axis + 1, axes, line, (chunk, output_start + number * output_stride), each)?;
+            }
+        }
+        Ok(())
+    }
+}
+
+/// The step and count of one row that holds a whole piece of lines, if one row can.
+fn joined(piece: Piece, chunk_stride: u64, line: u64) -> Option<(u64, u64)> {
+    let step = piece.step * chunk_stride;
+    if step == line || piece.count == 1 {
+        return Some((1, piece.count * line));
+    }
+    (line == 1).then_some((step, piece.count))
+}

@@ -1,0 +1,50 @@
+//! bzip2: registered filter 307, numcodecs' bz2.
+
+use bzip2::{Decompress, Status};
+
+use super::{Buffer, Size};
+use crate::Error;
+
+const CODEC: &str = "bzip2";
+
+/// Decodes one stream or several; other bytes after a stream are ignored, as Python's bz2 ignores them.
+pub(super) fn decode(input: &[u8], size: Size, out: &mut Buffer) -> Result<usize, Error> {
+    let space = out.space(size.limit())?;
+    let (mut taken, mut filled) = (0, 0);
+    loop {
+        let (read, written) =
+            decode_stream(tail(input, taken), space.get_mut(filled..).unwrap_or_default(), size)?;
+        taken += read;
+        filled += written;
+        if !tail(input, taken).starts_with(b"BZh") {
+            return size.admit(CODEC, filled);
+        }
+    }
+}
+
+fn tail(input: &[u8], taken: usize) -> &[u8] {
+    input.get(taken..).unwrap_or_default()
+}
+
+/// Decodes one stream: bytes read, bytes written.
+fn decode_stream(input: &[u8], out: &mut [u8], size: Size) -> Result<(usize, usize), Error> {
+    let damaged = Error::Damaged { codec: CODEC, problem: "not a whole bzip2 stream with right checksums" };
+    let mut stream = Decompress::new(false);
+    loop {
+        let before = (stream.total_in(), stream.total_out());
+        let read = usize::try_from(before.0).unwrap_or(usize::MAX);
+        let written = usize::try_from(before.1).unwrap_or(usize::MAX);
+        let space = out.get_mut(written..).unwrap_or_default();
+        let full = space.is_empty();
+        let status = stream.decompress(tail(input, read), space).map_err(|_| damaged.clone())?;
+        let after = (stream.total_in(), stream.total_out());
+        if status == Status::StreamEnd {
+            let counts = (usize::try_from(after.0), usize::try_from(after.1));
+            return if let (Ok(read), Ok(written)) = counts { Ok((read, written)) } else { Err(damaged) };
+        }
+        if before == after {
+            // Nothing moves: either the output is full, or the input ends within the stream.
+            return Err(if full { size.exceeded(CODEC) } else { damaged });
+        }
+    }
+}

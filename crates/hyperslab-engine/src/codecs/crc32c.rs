@@ -1,0 +1,15 @@
+//! CRC-32C after the data, four bytes, little-endian: Zarr's crc32c.
+
+use crate::Error;
+
+const CODEC: &str = "crc32c";
+
+/// Checks the sum; the length of the data before it.
+pub(super) fn verify(input: &[u8]) -> Result<usize, Error> {
+    let (data, stored) = input
+        .split_last_chunk::<4>()
+        .ok_or(Error::Damaged { codec: CODEC, problem: "shorter than its checksum" })?;
+    let stored = u32::from_le_bytes(*stored);
+    let computed = ::crc32c::crc32c(data);
+    if stored == computed { Ok(data.len()) } else { Err(Error::Checksum { codec: CODEC, stored, computed }) }
+}

@@ -1,0 +1,44 @@
+//! DEFLATE in gzip's framing (RFC 1952), with one member or several: Zarr's gzip.
+
+use std::io::Read as _;
+
+use libdeflater::Decompressor;
+
+use super::{Buffer, Size};
+use crate::Error;
+
+const CODEC: &str = "gzip";
+
+/// Decodes all members.
+pub(super) fn decode(
+    input: &[u8],
+    size: Size,
+    out: &mut Buffer,
+    inflate: &mut Decompressor,
+) -> Result<usize, Error> {
+    let space = out.space(size.limit())?;
+    if let Size::Exact(expected) = size {
+        // Nearly always there is one member, and libdeflate is fast. It does not say whether more follow; if
+        // the first one has the right size, they could only be empty.
+        if inflate.gzip_decompress(input, space) == Ok(expected) {
+            return Ok(expected);
+        }
+    }
+    let nbytes = read_members(input, space)?.ok_or(size.exceeded(CODEC))?;
+    size.admit(CODEC, nbytes)
+}
+
+/// Decodes member by member: how many bytes, or `None` if they do not fit.
+fn read_members(input: &[u8], out: &mut [u8]) -> Result<Option<usize>, Error> {
+    let damaged = |_| Error::Damaged { codec: CODEC, problem: "not whole gzip members with right checksums" };
+    let mut members = flate2::read::MultiGzDecoder::new(input);
+    let mut filled = 0;
+    while let Some(space) = out.get_mut(filled..).filter(|space| !space.is_empty()) {
+        match members.read(space).map_err(damaged)? {
+            0 => return Ok(Some(filled)),
+            nbytes => filled += nbytes,
+        }
+    }
+    let more = members.read(&mut [0]).map_err(damaged)?;
+    Ok((more == 0).then_some(filled))
+}

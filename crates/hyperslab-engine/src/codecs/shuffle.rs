@@ -1,0 +1,164 @@
+//! Shuffle: bytes of equal significance together. HDF5's filter 2, numcodecs' shuffle; also inside Blosc.
+//!
+//! A shuffled chunk holds the first bytes of all its elements, then the second bytes, and so on: planes.
+//! Bytes that make no whole element stay at the end as they are (HDF5's `H5Zshuffle.c` does the same).
+
+#[cfg(target_arch = "x86_64")]
+use super::shuffle_x86 as simd;
+use super::{Buffer, Size};
+use crate::Error;
+
+const CODEC: &str = "shuffle";
+
+/// Elements that the portable loop takes at a time, so that what it writes stays in the first cache.
+const GROUP_ELEMENTS: usize = 256;
+
+/// Undoes shuffle where it stands in the middle of a chain.
+pub(super) fn decode(
+    element_nbytes: u64,
+    input: &[u8],
+    size: Size,
+    out: &mut Buffer,
+) -> Result<usize, Error> {
+    let element_nbytes = usize::try_from(element_nbytes).unwrap_or(usize::MAX);
+    if element_nbytes == 0 {
+        return Err(Error::Parameters { codec: CODEC, problem: "elements of 0 bytes" });
+    }
+    let nbytes = size.admit(CODEC, input.len())?;
+    unshuffle_whole(input, element_nbytes, out.space(nbytes)?);
+    Ok(nbytes)
+}
+
+/// Puts all elements of a shuffled chunk, and the bytes after the last whole one, into `out`.
+///
+/// # Panics
+/// If `out` is not as long as `planes`, or `element_nbytes` is 0.
+pub fn unshuffle_whole(planes: &[u8], element_nbytes: usize, out: &mut [u8]) {
+    assert_eq!(planes.len(), out.len(), "an unshuffled chunk is as long as the shuffled one");
+    unshuffle_into(planes, element_nbytes, 0, out);
+}
+
+/// Puts elements of a shuffled chunk into `out`: as many as it has room for, from `first_element` on.
+///
+/// If `out` goes on after the chunk's last whole element, the bytes that follow that one fill it.
+///
+/// # Panics
+/// If the chunk has not so many elements and bytes, or `element_nbytes` is 0.
+pub fn unshuffle_into(planes: &[u8], element_nbytes: usize, first_element: usize, out: &mut [u8]) {
+    let count = planes.len() / element_nbytes;
+    assert!(first_element <= count, "element {first_element} of a chunk of {count}");
+    let wanted = (out.len() / element_nbytes).min(count - first_element);
+    let (elements, rest) = out.split_at_mut(wanted * element_nbytes);
+    interleave(Planes { bytes: planes, count, element_nbytes, first_element }, elements);
+    if !rest.is_empty() {
+        let tail = &planes[count * element_nbytes..];
+        assert!(rest.len() <= tail.len(), "{} bytes after the last element, of {}", rest.len(), tail.len());
+        rest.copy_from_slice(&tail[..rest.len()]);
+    }
+}
+
+/// The planes of a chunk, and the element to begin with.
+#[derive(Clone, Copy)]
+pub(super) struct Planes<'p> {
+    bytes: &'p [u8],
+    count: usize,
+    element_nbytes: usize,
+    first_element: usize,
+}
+
+impl<'p> Planes<'p> {
+    /// From the first element wanted to the chunk's last, one byte of each.
+    pub(super) fn plane(&self, index: usize) -> &'p [u8] {
+        &self.bytes[index * self.count + self.first_element..(index + 1) * self.count]
+    }
+
+    /// The same planes from a later element on.
+    pub(super) fn skip(self, elements: usize) -> Self {
+        Self { first_element: self.first_element + elements, ..self }
+    }
+}
+
+/// Fills `out` with whole elements.
+fn interleave(planes: Planes<'_>, out: &mut [u8]) {
+    if out.is_empty() {
+        return; // an element may be wider than memory
+    }
+    if planes.element_nbytes == 1 {
+        let length = out.len();
+        out.copy_from_slice(&planes.plane(0)[..length]);
+        return;
+    }
+    #[cfg(target_arch = "x86_64")]
+    let done = simd::interleave(planes, planes.element_nbytes, out);
+    #[cfg(not(target_arch = "x86_64"))]
+    let done = 0;
+    interleave_portably(planes.skip(done), &mut out[done * planes.element_nbytes..]);
+}
+
+/// The same without vector instructions.
+fn interleave_portably(planes: Planes<'_>, out: &mut [u8]) {
+    let element_nbytes = planes.element_nbytes;
+    let mut planes = planes;
+    for group in out.chunks_mut(GROUP_ELEMENTS.saturating_mul(element_nbytes)) {
+        for index in 0..element_nbytes {
+            let elements = group.chunks_exact_mut(element_nbytes);
+            for (element, &byte) in elements.zip(planes.plane(index)) {
+                element[index] = byte;
+            }
+        }
+        planes = planes.skip(group.len() / element_nbytes);
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::{unshuffle_into, unshuffle_whole};
+
+    fn shuffled(bytes: &[u8], element_nbytes: usize) -> Vec<u8> {
+        let count = bytes.len() / element_nbytes;
+        let mut planes = Vec::new();
+        for index in 0..element_nbytes {
+            planes.extend((0..count).map(|element| bytes[element * element_nbytes + index]));
+        }
+        planes.extend(&bytes[count * element_nbytes..]);
+        planes
+    }
+
+    #[test]
+    fn every_width_and_length() {
+        let bytes: Vec<u8> = (0..6000_u32).map(|i| i.wrapping_mul(2_654_435_761).to_le_bytes()[3]).collect();
+        for element_nbytes in [1, 2, 3, 4, 5, 7, 8, 12, 16, 24, 31, 32, 100, 700] {
+            for length in (0..150).chain(2040..2060).chain([5987, 6000]) {
+                let planes = shuffled(&bytes[..length], element_nbytes);
+                let mut out = vec![0; length];
+                unshuffle_whole(&planes, element_nbytes, &mut out);
+                assert_eq!(out, bytes[..length], "{length} bytes, elements of {element_nbytes}");
+            }
+        }
+    }
+
+    #[test]
+    fn some_elements() {
+        let bytes: Vec<u8> = (0..4003_u32).map(|i| i.wrapping_mul(2_654_435_761).to_le_bytes()[3]).collect();
+        for element_nbytes in [2, 3, 4, 8, 16] {
+            let planes = shuffled(&bytes, element_nbytes);
+            let count = bytes.len() / element_nbytes;
+            for first in [0, 1, 17, 100, count] {
+                for wanted in [0, 1, 15, 16, 33, 64, 100, 131] {
+                    let wanted = wanted.min(count - first);
+                    let mut out = vec![0; wanted * element_nbytes];
+                    unshuffle_into(&planes, element_nbytes, first, &mut out);
+                    assert_eq!(out, bytes[first * element_nbytes..][..out.len()]);
+                }
+            }
+        }
+    }
+
+    #[test]
+    fn bytes_after_the_last_element() {
+        let planes = [1, 3, 2, 4, 9];
+        let mut out = [0; 3];
+        unshuffle_into(&planes, 2, 1, &mut out);
+        assert_eq!(out, [3, 4, 9]);
+    }
+}

@@ -1,0 +1,34 @@
+//! DEFLATE in zlib's framing (RFC 1950): HDF5's filter 1, numcodecs' zlib.
+
+use libdeflater::{DecompressionError, Decompressor};
+
+use super::{Buffer, Size};
+use crate::Error;
+
+pub(super) const CODEC: &str = "deflate";
+
+/// Decodes one stream; bytes after its end are ignored, as zlib ignores them.
+pub(super) fn decode(
+    input: &[u8],
+    size: Size,
+    out: &mut Buffer,
+    inflate: &mut Decompressor,
+) -> Result<usize, Error> {
+    let nbytes = inflate_into(input, out.space(size.limit())?, inflate)?.ok_or(size.exceeded(CODEC))?;
+    size.admit(CODEC, nbytes)
+}
+
+/// Decodes into `out`: how many bytes, or `None` if they do not fit.
+pub(super) fn inflate_into(
+    input: &[u8],
+    out: &mut [u8],
+    inflate: &mut Decompressor,
+) -> Result<Option<usize>, Error> {
+    match inflate.zlib_decompress(input, out) {
+        Ok(nbytes) => Ok(Some(nbytes)),
+        Err(DecompressionError::InsufficientSpace) => Ok(None),
+        Err(DecompressionError::BadData) => {
+            Err(Error::Damaged { codec: CODEC, problem: "not a whole zlib stream with a right checksum" })
+        }
+    }
+}

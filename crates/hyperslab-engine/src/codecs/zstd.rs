@@ -1,0 +1,33 @@
+//! Zstandard frames (RFC 8878), one or several, of known or unknown size: registered filter 32015, Zarr's
+//! zstd.
+
+use zstd_safe::DCtx;
+
+use super::{Buffer, Size, Tools};
+use crate::Error;
+
+const CODEC: &str = "zstd";
+
+/// Decodes all frames.
+pub(super) fn decode(input: &[u8], size: Size, out: &mut Buffer, tools: &mut Tools) -> Result<usize, Error> {
+    let nbytes =
+        decode_into(input, out.space(size.limit())?, &mut tools.zstd)?.ok_or(size.exceeded(CODEC))?;
+    size.admit(CODEC, nbytes)
+}
+
+/// Decodes into `out`: how many bytes, or `None` if they do not fit.
+pub(super) fn decode_into(
+    input: &[u8],
+    out: &mut [u8],
+    context: &mut Option<DCtx<'static>>,
+) -> Result<Option<usize>, Error> {
+    if context.is_none() {
+        *context = DCtx::try_create();
+    }
+    let context = context.as_mut().ok_or(Error::OutOfMemory { nbytes: size_of::<DCtx<'static>>() })?;
+    match context.decompress(out, input) {
+        Ok(nbytes) => Ok(Some(nbytes)),
+        Err(code) if zstd_safe::get_error_name(code).contains("too small") => Ok(None),
+        Err(_) => Err(Error::Damaged { codec: CODEC, problem: "not a whole Zstandard frame" }),
+    }
+}

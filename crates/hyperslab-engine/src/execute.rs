@@ -1,0 +1,391 @@
+//! Carries out a plan: fetch, decode, scatter; the only place where the bytes of chunks are read.
+
+use std::ops::Range;
+use std::sync::Mutex;
+use std::sync::atomic::{AtomicBool, AtomicU64, Ordering};
+use std::time::{Duration, Instant};
+
+use hyperslab_core::{Array, ByteRange, ChunkRead, ChunkState, FileIndex, ReadPlan, Segment, coalesce};
+
+use crate::chunk_cache::{ChunkCache, ChunkKey};
+use crate::codecs::{Decoded, decode};
+use crate::error::Error;
+use crate::fill::fill;
+use crate::plain::{read_plain, room};
+use crate::read_error::ReadError;
+use crate::scatter::{Destination, Target, index};
+use crate::stores::{Store, Stores};
+use crate::threads::{Helpers, ThreadMemory};
+
+/// Larger chunks are refused: no format's writer makes them, and damaged metadata must not exhaust memory.
+pub const MAX_CHUNK_NBYTES: u64 = 16 << 30;
+/// Stored bytes of the chunks that a thread takes at a time.
+const BATCH_NBYTES: u64 = 256 << 10;
+/// Chunks that a thread takes at a time at most.
+const MOST_BATCHED: u64 = 256;
+/// Less than this is read by the calling thread alone.
+const SHARED_NBYTES: u64 = 512 << 10;
+/// How often the caller is asked whether to go on.
+const POLL: Duration = Duration::from_millis(50);
+
+/// What to read, and with what.
+pub struct Execution<'a> {
+    /// The plan.
+    pub plan: &'a ReadPlan,
+    /// The array that it was made for.
+    pub array: &'a Array,
+    /// The array's path, for errors.
+    pub array_name: &'a str,
+    /// Tells arrays apart in the cache.
+    pub array_number: u64,
+    /// The files.
+    pub stores: &'a Stores,
+    /// Chunks of earlier reads.
+    pub cache: &'a ChunkCache,
+    /// Most threads to use, the calling one included.
+    pub thread_count: usize,
+}
+
+/// Read into `out`, the selection in C order. `poll` is called now and then by the calling thread: true
+/// cancels.
+pub fn execute(
+    execution: &Execution<'_>,
+    out: &mut [u8],
+    poll: &mut dyn FnMut() -> bool,
+) -> Result<(), ReadError> {
+    let plan = execution.plan;
+    let expected = plan.element_count() * plan.element_nbytes();
+    if out.len() as u64 != expected {
+        return Err(ReadError::OutputSize { expected, found: out.len() as u64 });
+    }
+    if plan.has_gaps() {
+        fill(out, &execution.array.fill);
+    }
+    let done = if plan.is_disjoint() {
+        Job::new(execution, Destination::new(out, plan, 0..plan.read_count()), 0..plan.read_count()).run(poll)
+    } else {
+        // Where segments overlap, the later one counts, so they are read one after the other.
+        plan.reads_by_segment().try_for_each(|reads| {
+            Job::new(execution, Destination::new(&mut *out, plan, reads.clone()), reads).run(poll)
+        })
+    };
+    // A file that changed explains whatever went wrong.
+    execution.stores.check_unchanged().and(done)
+}
+
+/// Reads that threads take batch by batch.
+struct Job<'a> {
+    execution: &'a Execution<'a>,
+    destination: Destination<'a>,
+    next: AtomicU64,
+    stop: u64,
+    batch: u64,
+    thread_count: usize,
+    use_cache: bool,
+    is_over: AtomicBool,
+    failure: Mutex<Option<ReadError>>,
+}
+
+/// A chunk to fetch and decode.
+struct Encoded<'j> {
+    file: FileIndex,
+    range: ByteRange,
+    filter_mask: u32,
+    target: Target<'j>,
+}
+
+impl<'a> Job<'a> {
+    fn new(execution: &'a Execution<'a>, destination: Destination<'a>, reads: Range<u64>) -> Self {
+        let estimate = Estimate::new(execution, &reads);
+        let count = reads.end - reads.start;
+        let batch = (BATCH_NBYTES / estimate.stored_nbytes.max(1)).clamp(1, MOST_BATCHED);
+        let most_threads =
+            if estimate.decoded_nbytes.saturating_mul(count) < SHARED_NBYTES { 1 } else { usize::MAX };
+        let thread_count = execution.thread_count.min(most_threads).min(index(count)).max(1);
+        Self {
+            execution,
+            destination,
+            next: AtomicU64::new(reads.start),
+            stop: reads.end,
+            batch: batch.min(count.div_ceil(thread_count as u64 * 4)).max(1),
+            thread_count,
+            use_cache: execution.cache.has_room_for(estimate.decoded_nbytes.saturating_mul(count)),
+            is_over: AtomicBool::new(false),
+            failure: Mutex::new(None),
+        }
+    }
+
+    fn run(self, poll: &mut dyn FnMut() -> bool) -> Result<(), ReadError> {
+        if self.use_cache && self.take_kept() {
+            return Ok(());
+        }
+        let helpers = Helpers::grant(self.thread_count - 1);
+        std::thread::scope(|scope| {
+            for _ in 0..helpers.count() {
+                // A helper that cannot be had is one that does not help.
+                let _ = std::thread::Builder::new().spawn_scoped(scope, || self.work(&mut || false));
+            }
+            let mut last_poll = Instant::now();
+            self.work(&mut || {
+                last_poll.elapsed() >= POLL && {
+                    last_poll = Instant::now();
+                    poll()
+                }
+            });
+        });
+        self.failure.into_inner().unwrap_or_else(std::sync::PoisonError::into_inner).map_or(Ok(()), Err)
+    }
+
+    /// Copy what the cache has, without helpers: they would take longer to start. Says whether that was all.
+    fn take_kept(&self) -> bool {
+        let mut is_all = true;
+        for number in self.next.load(Ordering::Relaxed)..self.stop {
+            let kept = self.execution.plan.read(number).and_then(|read| self.kept(&read));
+            match kept.and_then(|kept| Some((kept, self.destination.claim(number)?))) {
+                Some((kept, mut target)) => target.scatter(kept.decoded()),
+                None => is_all = false,
+            }
+        }
+        is_all
+    }
+
+    /// Take batches until there are none left, or something fails somewhere.
+    fn work(&self, is_cancelled: &mut dyn FnMut() -> bool) {
+        let mut memory = ThreadMemory::take();
+        let mut largest = 0;
+        while !self.is_over.load(Ordering::Relaxed) {
+            let first = self.next.fetch_add(self.batch, Ordering::Relaxed);
+            if first >= self.stop {
+                break;
+            }
+            let done = self.read_batch(first..(first + self.batch).min(self.stop), &mut memory, &mut largest);
+            let done = done.and_then(|()| if is_cancelled() { Err(ReadError::Cancelled) } else { Ok(()) });
+            if let Err(error) = done {
+                self.fail(error);
+            }
+        }
+        memory.leave(largest);
+    }
+
+    fn fail(&self, error: ReadError) {
+        self.is_over.store(true, Ordering::Relaxed);
+        let mut failure = self.failure.lock().unwrap_or_else(std::sync::PoisonError::into_inner);
+        failure.get_or_insert(error);
+    }
+
+    fn read_batch(
+        &self,
+        numbers: Range<u64>,
+        memory: &mut ThreadMemory,
+        largest: &mut usize,
+    ) -> Result<(), ReadError> {
+        let mut encoded = Vec::new();
+        for number in numbers {
+            let Some(mut target) = self.destination.claim(number) else { continue };
+            let Some(segment) = self.segment(&target.read) else { continue };
+            *largest = (*largest).max(index(self.chunk_nbytes(&target.read)));
+            match segment.manifest.state(target.read.chunk) {
+                ChunkState::Missing => target.rows(|_, out| fill(out, &segment.fill)),
+                ChunkState::Inline(bytes) => self.put(segment, 0, bytes, 0, target, memory)?,
+                ChunkState::Stored { file, range, .. } if target.read.is_plain => {
+                    self.read_plain(segment, file, range, &mut target, &mut memory.fetched)?;
+                }
+                ChunkState::Stored { file, range, filter_mask } => match self.kept(&target.read) {
+                    Some(kept) => target.scatter(kept.decoded()),
+                    None => encoded.push(Encoded { file, range, filter_mask, target }),
+                },
+            }
+        }
+        self.read_encoded(encoded, memory)
+    }
+
+    fn read_plain(
+        &self,
+        segment: &Segment,
+        file: FileIndex,
+        range: ByteRange,
+        target: &mut Target<'_>,
+        memory: &mut Vec<u8>,
+    ) -> Result<(), ReadError> {
+        let store = self.execution.stores.get(file)?;
+        let expected = self.chunk_nbytes(&target.read);
+        if range.length < expected {
+            let problem = Error::DecodedSize {
+                codec: "stored bytes",
+                expected: index(expected),
+                found: index(range.length),
+            };
+            return Err(self.chunk_error(segment, &target.read, store.name(), range.offset, problem));
+        }
+        read_plain(&*store, range, target, memory)?;
+        if file == 0 { Ok(()) } else { store.check_unchanged() }
+    }
+
+    /// Fetch neighbours together, then decode them one by one.
+    fn read_encoded(
+        &self,
+        mut encoded: Vec<Encoded<'_>>,
+        memory: &mut ThreadMemory,
+    ) -> Result<(), ReadError> {
+        encoded.sort_by_key(|chunk| (chunk.file, chunk.range));
+        let mut encoded = encoded.into_iter().peekable();
+        while let Some(first) = encoded.next() {
+            let file = first.file;
+            let mut of_file = vec![first];
+            while let Some(next) = encoded.next_if(|next| next.file == file) {
+                of_file.push(next);
+            }
+            let store = self.execution.stores.get(file)?;
+            let done = self.read_file(&*store, of_file, memory);
+            if file != 0 {
+                store.check_unchanged()?;
+            }
+            done?;
+        }
+        Ok(())
+    }
+
+    fn read_file(
+        &self,
+        store: &dyn Store,
+        encoded: Vec<Encoded<'_>>,
+        memory: &mut ThreadMemory,
+    ) -> Result<(), ReadError> {
+        let ranges: Vec<ByteRange> = encoded.iter().map(|chunk| chunk.range).collect();
+        let mut encoded = encoded.into_iter();
+        let mut fetched = std::mem::take(&mut memory.fetched);
+        for merged in coalesce(&ranges, store.policy()) {
+            let Merge { offset, nbytes } = Merge::within(store, merged.range)?;
+            store.read_into(offset, room(&mut fetched, nbytes))?;
+            for chunk in encoded.by_ref().take(merged.members.len()) {
+                let start = index(chunk.range.offset - offset);
+                let bytes = &fetched[start..start + index(chunk.range.length)];
+                let Some(segment) = self.segment(&chunk.target.read) else { continue };
+                self.put(segment, chunk.filter_mask, bytes, chunk.range.offset, chunk.target, memory)?;
+            }
+        }
+        memory.fetched = fetched;
+        Ok(())
+    }
+
+    /// Decode a chunk and put its elements where they belong.
+    fn put(
+        &self,
+        segment: &Segment,
+        filter_mask: u32,
+        bytes: &[u8],
+        offset: u64,
+        mut target: Target<'_>,
+        memory: &mut ThreadMemory,
+    ) -> Result<(), ReadError> {
+        let read = &target.read;
+        let codecs = if read.is_plain { &[][..] } else { &segment.codecs[..] };
+        let decoded_nbytes = self.chunk_nbytes(read);
+        let fits = if decoded_nbytes <= MAX_CHUNK_NBYTES {
+            Ok(())
+        } else {
+            Err(Error::OutOfMemory { nbytes: index(decoded_nbytes) })
+        };
+        let decoded = fits
+            .and_then(|()| decode(codecs, filter_mask, bytes, index(decoded_nbytes), &mut memory.scratch))
+            .map_err(|problem| {
+                self.chunk_error(segment, read, &self.file_name(segment, read), offset, problem)
+            })?;
+        self.keep(read, decoded);
+        target.scatter(decoded);
+        Ok(())
+    }
+
+    fn segment(&self, read: &ChunkRead<'_>) -> Option<&'a Segment> {
+        self.execution.array.segments.as_ref().ok()?.get(read.segment)
+    }
+
+    fn chunk_nbytes(&self, read: &ChunkRead<'_>) -> u64 {
+        read.chunk_element_count.saturating_mul(self.execution.plan.element_nbytes())
+    }
+
+    fn key(&self, read: &ChunkRead<'_>) -> ChunkKey {
+        (self.execution.array_number, read.segment, read.chunk)
+    }
+
+    fn is_partial(&self, read: &ChunkRead<'_>) -> bool {
+        self.use_cache && !read.is_plain && read.placement.element_count() < read.chunk_element_count
+    }
+
+    fn kept(&self, read: &ChunkRead<'_>) -> Option<std::sync::Arc<crate::chunk_cache::KeptChunk>> {
+        if self.is_partial(read) { self.execution.cache.get(self.key(read)) } else { None }
+    }
+
+    fn keep(&self, read: &ChunkRead<'_>, decoded: Decoded<'_>) {
+        if self.is_partial(read) {
+            self.execution.cache.insert(self.key(read), decoded);
+        }
+    }
+
+    fn file_name(&self, segment: &Segment, read: &ChunkRead<'_>) -> String {
+        let ChunkState::Stored { file, .. } = segment.manifest.state(read.chunk) else {
+            return self.execution.stores.name();
+        };
+        let store = self.execution.stores.get(file);
+        store.map_or_else(|_| self.execution.stores.name(), |store| store.name().to_owned())
+    }
+
+    fn chunk_error(
+        &self,
+        segment: &Segment,
+        read: &ChunkRead<'_>,
+        file: &str,
+        offset: u64,
+        problem: Error,
+    ) -> ReadError {
+        ReadError::Chunk {
+            file: file.to_owned(),
+            array: self.execution.array_name.to_owned(),
+            chunk_index: segment.grid.chunk_index(read.chunk).unwrap_or_default(),
+            offset,
+            problem,
+        }
+    }
+}
+
+/// A request that was checked before memory is asked for.
+struct Merge {
+    offset: u64,
+    nbytes: usize,
+}
+
+impl Merge {
+    fn within(store: &dyn Store, range: ByteRange) -> Result<Self, ReadError> {
+        if range.end() <= store.nbytes() {
+            return Ok(Self { offset: range.offset, nbytes: index(range.length) });
+        }
+        let (offset, nbytes, file_nbytes) = (range.offset, range.length, store.nbytes());
+        Err(ReadError::Truncated { file: store.name().to_owned(), offset, nbytes, file_nbytes })
+    }
+}
+
+/// What a read takes, from the first few.
+struct Estimate {
+    stored_nbytes: u64,
+    decoded_nbytes: u64,
+}
+
+impl Estimate {
+    fn new(execution: &Execution<'_>, reads: &Range<u64>) -> Self {
+        let width = execution.plan.element_nbytes();
+        let (mut stored, mut decoded, mut count) = (0_u64, 0_u64, 0_u64);
+        for read in reads.clone().take(16).filter_map(|number| execution.plan.read(number)) {
+            let segment =
+                execution.array.segments.as_ref().ok().and_then(|segments| segments.get(read.segment));
+            let asked = read.placement.element_count() * width;
+            let whole = read.chunk_element_count.saturating_mul(width);
+            let (fetched, made) = match segment.map(|segment| segment.manifest.state(read.chunk)) {
+                Some(ChunkState::Stored { range, .. }) if !read.is_plain => (range.length, whole),
+                _ => (asked, asked),
+            };
+            (stored, decoded, count) =
+                (stored.saturating_add(fetched), decoded.saturating_add(made), count + 1);
+        }
+        Self { stored_nbytes: stored / count.max(1), decoded_nbytes: decoded / count.max(1) }
+    }
+}

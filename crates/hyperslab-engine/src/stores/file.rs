@@ -1,0 +1,132 @@
+//! A file of this machine, read by position and never mapped: a file that shrinks is an error, not a signal.
+
+use std::fs::{File, Metadata};
+use std::io::{self, IoSliceMut};
+use std::path::Path;
+use std::time::SystemTime;
+
+use hyperslab_core::CoalescePolicy;
+
+use super::Store;
+use crate::read_error::ReadError;
+
+/// An open file, with its size and time of change at that moment. Threads and forked processes can share it.
+#[derive(Debug)]
+pub struct FileStore {
+    name: String,
+    file: File,
+    nbytes: u64,
+    modified: Option<SystemTime>,
+}
+
+impl FileStore {
+    /// Open a file for reading.
+    pub fn open(path: &Path) -> Result<Self, ReadError> {
+        let name = path.display().to_string();
+        let opened = File::open(path).and_then(|file| Ok((file.metadata()?, file)));
+        let (metadata, file) = opened.map_err(|error| system(&name, &error))?;
+        Ok(Self { name, file, nbytes: metadata.len(), modified: modified(&metadata) })
+    }
+
+    fn check_within(&self, offset: u64, nbytes: usize) -> Result<(), ReadError> {
+        let nbytes = nbytes as u64;
+        if offset.checked_add(nbytes).is_some_and(|end| end <= self.nbytes) {
+            return Ok(());
+        }
+        Err(ReadError::Truncated { file: self.name.clone(), offset, nbytes, file_nbytes: self.nbytes })
+    }
+
+    /// A short read of bytes that were there at first: the file shrank.
+    fn failure(&self, error: &io::Error) -> ReadError {
+        if error.kind() == io::ErrorKind::UnexpectedEof {
+            return ReadError::FileChanged { file: self.name.clone() };
+        }
+        system(&self.name, error)
+    }
+}
+
+impl Store for FileStore {
+    fn name(&self) -> &str {
+        &self.name
+    }
+
+    fn nbytes(&self) -> u64 {
+        self.nbytes
+    }
+
+    fn policy(&self) -> CoalescePolicy {
+        CoalescePolicy::LOCAL
+    }
+
+    fn read_into(&self, offset: u64, out: &mut [u8]) -> Result<(), ReadError> {
+        self.check_within(offset, out.len())?;
+        read_exact_at(&self.file, out, offset).map_err(|error| self.failure(&error))
+    }
+
+    fn read_vectored(&self, offset: u64, parts: &mut [IoSliceMut<'_>]) -> Result<(), ReadError> {
+        let nbytes = parts.iter().map(|part| part.len()).sum();
+        self.check_within(offset, nbytes)?;
+        read_exact_vectored(&self.file, parts, offset).map_err(|error| self.failure(&error))
+    }
+
+    fn check_unchanged(&self) -> Result<(), ReadError> {
+        let metadata = self.file.metadata().map_err(|error| system(&self.name, &error))?;
+        if metadata.len() == self.nbytes && modified(&metadata) == self.modified {
+            return Ok(());
+        }
+        Err(ReadError::FileChanged { file: self.name.clone() })
+    }
+}
+
+fn system(name: &str, error: &io::Error) -> ReadError {
+    ReadError::System { file: name.to_owned(), problem: error.to_string() }
+}
+
+fn modified(metadata: &Metadata) -> Option<SystemTime> {
+    metadata.modified().ok()
+}
+
+#[cfg(unix)]
+fn read_exact_at(file: &File, out: &mut [u8], offset: u64) -> io::Result<()> {
+    std::os::unix::fs::FileExt::read_exact_at(file, out, offset)
+}
+
+#[cfg(windows)]
+fn read_exact_at(file: &File, mut out: &mut [u8], mut offset: u64) -> io::Result<()> {
+    while !out.is_empty() {
+        match std::os::windows::fs::FileExt::seek_read(file, out, offset)? {
+            0 => return Err(io::ErrorKind::UnexpectedEof.into()),
+            count => {
+                out = out.get_mut(count..).unwrap_or_default();
+                offset += count as u64;
+            }
+        }
+    }
+    Ok(())
+}
+
+#[cfg(target_os = "linux")]
+fn read_exact_vectored(file: &File, mut parts: &mut [IoSliceMut<'_>], mut offset: u64) -> io::Result<()> {
+    IoSliceMut::advance_slices(&mut parts, 0); // empty parts in front go
+    while !parts.is_empty() {
+        match rustix::io::preadv(file, parts, offset) {
+            Ok(0) => return Err(io::ErrorKind::UnexpectedEof.into()),
+            Ok(count) => {
+                IoSliceMut::advance_slices(&mut parts, count);
+                offset += count as u64;
+            }
+            Err(rustix::io::Errno::INTR) => {}
+            Err(error) => return Err(error.into()),
+        }
+    }
+    Ok(())
+}
+
+#[cfg(not(target_os = "linux"))]
+fn read_exact_vectored(file: &File, parts: &mut [IoSliceMut<'_>], mut offset: u64) -> io::Result<()> {
+    for part in parts {
+        read_exact_at(file, part, offset)?;
+        offset += part.len() as u64;
+    }
+    Ok(())
+}

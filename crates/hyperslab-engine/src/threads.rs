@@ -1,0 +1,97 @@
+//! What threads keep between reads, and how many may help at a time.
+//!
+//! Helpers live as long as one read, so a forked process has nothing to repair; the calling thread always
+//! works
+//! too, so a read goes on when all helpers are busy elsewhere.
+
+use std::num::NonZero;
+use std::sync::Mutex;
+use std::sync::atomic::{AtomicU64, AtomicUsize, Ordering};
+
+use crate::brief_lock::lock_briefly;
+use crate::codecs::Scratch;
+
+/// Memory of one thread larger than this is given back after a read.
+const MOST_KEPT_NBYTES: usize = 8 << 20;
+/// Memories kept for later reads.
+const MOST_KEPT: usize = 16;
+
+/// What one thread needs to fetch and decode.
+#[derive(Default)]
+pub(crate) struct ThreadMemory {
+    /// For decoding.
+    pub scratch: Scratch,
+    /// For fetched bytes.
+    pub fetched: Vec<u8>,
+}
+
+static KEPT: Mutex<Vec<ThreadMemory>> = Mutex::new(Vec::new());
+
+impl ThreadMemory {
+    /// One that another read left, or a new one.
+    pub fn take() -> Self {
+        lock_briefly(&KEPT).and_then(|mut kept| kept.pop()).unwrap_or_default()
+    }
+
+    /// Leave it for the next read, unless it has grown large; `decoded_nbytes` is the largest chunk it
+    /// decoded.
+    pub fn leave(self, decoded_nbytes: usize) {
+        if decoded_nbytes.max(self.fetched.len()) > MOST_KEPT_NBYTES {
+            return;
+        }
+        if let Some(mut kept) = lock_briefly(&KEPT) {
+            if kept.len() < MOST_KEPT {
+                kept.push(self);
+            }
+        }
+    }
+}
+
+/// How many threads a read uses unless told otherwise: the cores of this process, asked for once.
+pub fn default_thread_count() -> usize {
+    static CORES: AtomicUsize = AtomicUsize::new(0); // 0: not asked yet; two threads that ask get the same
+    match CORES.load(Ordering::Relaxed) {
+        0 => {
+            let cores = std::thread::available_parallelism().map_or(1, NonZero::get);
+            CORES.store(cores, Ordering::Relaxed);
+            cores
+        }
+        cores => cores,
+    }
+}
+
+/// Helpers at work in this process: its number in the upper half, their count in the lower.
+static HELPERS: AtomicU64 = AtomicU64::new(0);
+
+/// Helpers that a read was granted.
+pub(crate) struct Helpers(u64);
+
+impl Helpers {
+    /// At most `wanted`, fewer while other reads have theirs.
+    pub fn grant(wanted: usize) -> Self {
+        let most = wanted.max(default_thread_count()) as u64;
+        let grant = |busy: u64| most.saturating_sub(busy).min(wanted as u64);
+        let before = change(|busy| busy + grant(busy));
+        Self(grant(before))
+    }
+
+    /// How many.
+    pub fn count(&self) -> u64 {
+        self.0
+    }
+}
+
+impl Drop for Helpers {
+    fn drop(&mut self) {
+        change(|busy| busy.saturating_sub(self.0));
+    }
+}
+
+/// Change the count of helpers; gives the count before. A forked process starts with none.
+fn change(next: impl Fn(u64) -> u64) -> u64 {
+    let process = u64::from(std::process::id()) << 32;
+    let busy = |packed: u64| if packed & !0xffff_ffff == process { packed & 0xffff_ffff } else { 0 };
+    let update = |packed| Some(process | next(busy(packed)));
+    let before = HELPERS.fetch_update(Ordering::Relaxed, Ordering::Relaxed, update);
+    before.map_or(0, busy)
+}

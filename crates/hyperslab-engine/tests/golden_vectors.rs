@@ -1,0 +1,74 @@
+//! Every codec against chunks that other libraries encoded: `tests/engine/make_codec_vectors.py` makes them.
+
+#![allow(clippy::unwrap_used)] // a failed unwrap is a failed test
+
+mod golden;
+
+use golden::{Vector, vectors};
+use hyperslab_engine::Error;
+use hyperslab_engine::codecs::{Decoded, Scratch, decode, unshuffle_into, unshuffle_whole};
+
+/// The whole chunk, unshuffled in pieces as scatter does it.
+fn plain(decoded: Decoded<'_>) -> Vec<u8> {
+    match decoded {
+        Decoded::Plain(bytes) => bytes.to_vec(),
+        Decoded::Shuffled { planes, element_nbytes } => {
+            let mut whole = vec![0; planes.len()];
+            unshuffle_whole(planes, element_nbytes, &mut whole);
+            let mut pieces = vec![0; planes.len()];
+            let middle = planes.len() / element_nbytes / 3;
+            let (first, second) = pieces.split_at_mut(middle * element_nbytes);
+            unshuffle_into(planes, element_nbytes, 0, first);
+            unshuffle_into(planes, element_nbytes, middle, second);
+            assert_eq!(whole, pieces);
+            whole
+        }
+    }
+}
+
+fn decode_vector(vector: &Vector, scratch: &mut Scratch) -> Result<Vec<u8>, Error> {
+    decode(&vector.chain, vector.mask, &vector.encoded, vector.decoded_nbytes, scratch).map(plain)
+}
+
+#[test]
+fn all_vectors() {
+    let mut scratch = Scratch::default();
+    let mut wrong = Vec::new();
+    for vector in vectors() {
+        match decode_vector(&vector, &mut scratch) {
+            Ok(bytes) if libdeflater::crc32(&bytes) == vector.crc32 => {}
+            Ok(_) => wrong.push(format!("{}: other bytes", vector.name)),
+            Err(error) => wrong.push(format!("{}: {error}", vector.name)),
+        }
+    }
+    assert!(wrong.is_empty(), "{} wrong:\n{}", wrong.len(), wrong.join("\n"));
+}
+
+#[test]
+fn other_sizes_are_errors() {
+    let mut scratch = Scratch::default();
+    for mut vector in vectors() {
+        let right = vector.decoded_nbytes;
+        for other in [right + 1, right.saturating_sub(1), 0, right * 2 + 7] {
+            vector.decoded_nbytes = other;
+            let result = decode_vector(&vector, &mut scratch);
+            assert!(result.is_err() || other == right, "{} as {other} bytes", vector.name);
+        }
+    }
+}
+
+#[test]
+fn every_truncation_ends() {
+    let mut scratch = Scratch::default();
+    for mut vector in vectors() {
+        let step = vector.encoded.len().div_ceil(40).max(1);
+        while !vector.encoded.is_empty() {
+            let left = vector.encoded.len().saturating_sub(step);
+            vector.encoded.truncate(left);
+            if let Ok(bytes) = decode_vector(&vector, &mut scratch) {
+                assert_eq!(bytes.len(), vector.decoded_nbytes, "{}", vector.name);
+                assert_eq!(libdeflater::crc32(&bytes), vector.crc32, "{} cut to {left} bytes", vector.name);
+            }
+        }
+    }
+}

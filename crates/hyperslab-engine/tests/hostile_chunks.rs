@@ -1,0 +1,193 @@
+//! Damaged and made-up chunks: decoding them ends in an error or in a chunk of the right size, never in a
+//! panic.
+
+#![allow(clippy::unwrap_used)] // a failed unwrap is a failed test
+
+mod golden;
+
+use golden::{Vector, vectors};
+use hyperslab_core::{BitshuffleInner, ByteOrder, Codec, Element};
+use hyperslab_engine::Error;
+use hyperslab_engine::codecs::{Decoded, Scratch, decode};
+use proptest::prelude::*;
+
+/// Decodes: what comes out has the right size, or is an error.
+fn survives(chain: &[Codec], mask: u32, encoded: &[u8], decoded_nbytes: usize) -> Result<(), Error> {
+    match decode(chain, mask, encoded, decoded_nbytes, &mut Scratch::default())? {
+        Decoded::Plain(bytes) | Decoded::Shuffled { planes: bytes, .. } => {
+            assert_eq!(bytes.len(), decoded_nbytes);
+        }
+    }
+    Ok(())
+}
+
+/// Any codec, with parameters that a file could claim.
+fn any_codec() -> impl Strategy<Value = Codec> {
+    let small = prop_oneof![0..20_u32, any::<u32>()];
+    let element = (prop_oneof![Just(1_u64), Just(2), Just(4), Just(8), Just(3)], any::<bool>())
+        .prop_map(|(nbytes, signed)| Element::integer(nbytes, signed, ByteOrder::Big));
+    let float = prop_oneof![Just(4_u64), Just(8), Just(2)]
+        .prop_map(|nbytes| Element::float(nbytes, ByteOrder::Little).unwrap());
+    let number = prop_oneof![element, float];
+    prop_oneof![
+        prop_oneof![0..20_u64, any::<u64>()].prop_map(|element_nbytes| Codec::Shuffle { element_nbytes }),
+        Just(Codec::Zlib),
+        Just(Codec::Gzip),
+        Just(Codec::Fletcher32),
+        (small.clone(), 0..70_u32, 0..70_u32, small.clone()).prop_map(|(options, bits, block, line)| {
+            Codec::Szip { options, pixel_nbits: bits, pixels_per_block: block, pixels_per_scanline: line }
+        }),
+        prop::collection::vec(small.clone(), 0..30).prop_map(|parameters| Codec::Nbit { parameters }),
+        prop::collection::vec(0..9_u32, 0..12).prop_map(|parameters| Codec::ScaleOffset { parameters }),
+        Just(Codec::Lzf),
+        Just(Codec::Zstd),
+        Just(Codec::Blosc),
+        Just(Codec::Blosc2),
+        Just(Codec::Lz4Hdf5),
+        Just(Codec::Lz4Numcodecs),
+        Just(Codec::Bzip2),
+        (0..20_u64, prop_oneof![0..99_u64, any::<u64>()], 0..3_usize).prop_map(|(width, block, inner)| {
+            let inner = [BitshuffleInner::None, BitshuffleInner::Lz4, BitshuffleInner::Zstd][inner];
+            Codec::Bitshuffle { element_nbytes: width, block_elements: block, inner }
+        }),
+        Just(Codec::Crc32c),
+        Just(Codec::Transpose { order: vec![1, 0] }),
+        (number.clone(), number.clone()).prop_map(|(stored, decoded)| Codec::Delta { stored, decoded }),
+        (number.clone(), number).prop_map(|(stored, decoded)| {
+            Codec::FixedScaleOffset { scale: 10.0, offset: 3.5, stored, decoded }
+        }),
+    ]
+}
+
+proptest! {
+    #![proptest_config(ProptestConfig {
+        cases: 1000, failure_persistence: None, ..ProptestConfig::default()
+    })]
+
+    /// Golden chunks with a few bytes changed, and some cut or added.
+    #[test]
+    fn changed_bytes(
+        which in any::<prop::sample::Index>(),
+        changes in prop::collection::vec((any::<prop::sample::Index>(), any::<u8>()), 1..6),
+        near_start in any::<bool>(),
+        cut in 0..20_usize,
+        added in prop::collection::vec(any::<u8>(), 0..9),
+    ) {
+        let all = golden_vectors();
+        let mut vector = which.get(all).clone();
+        for (place, byte) in changes {
+            let length = if near_start { vector.encoded.len().min(40) } else { vector.encoded.len() };
+            let place = place.index(length);
+            vector.encoded[place] = byte;
+        }
+        vector.encoded.truncate(vector.encoded.len().saturating_sub(cut));
+        vector.encoded.extend(added);
+        let _ = survives(&vector.chain, vector.mask, &vector.encoded, vector.decoded_nbytes);
+    }
+
+    /// Bytes that nobody wrote, through codecs in any order.
+    #[test]
+    fn made_up_bytes(
+        chain in prop::collection::vec(any_codec(), 1..4),
+        mask in prop_oneof![Just(0), 0..8_u32],
+        encoded in prop::collection::vec(any::<u8>(), 0..200),
+        decoded_nbytes in prop_oneof![0..300_usize, 0..100_000_usize],
+    ) {
+        let _ = survives(&chain, mask, &encoded, decoded_nbytes);
+    }
+
+    /// Golden chunks under parameters that are not theirs.
+    #[test]
+    fn made_up_parameters(
+        which in any::<prop::sample::Index>(),
+        other in any_codec(),
+        place in any::<prop::sample::Index>(),
+        parameter in (any::<prop::sample::Index>(), prop_oneof![0..70_u32, any::<u32>()]),
+    ) {
+        let vector = which.get(golden_vectors());
+        let mut chain = vector.chain.clone();
+        let index = place.index(chain.len());
+        match &mut chain[index] {
+            Codec::Nbit { parameters } | Codec::ScaleOffset { parameters } => {
+                let at = parameter.0.index(parameters.len());
+                parameters[at] = parameter.1;
+            }
+            codec => *codec = other,
+        }
+        let _ = survives(&chain, vector.mask, &vector.encoded, vector.decoded_nbytes);
+    }
+}
+
+fn golden_vectors() -> &'static [Vector] {
+    static ALL: std::sync::OnceLock<Vec<Vector>> = std::sync::OnceLock::new();
+    ALL.get_or_init(vectors)
+}
+
+/// Zeros that DEFLATE makes a thousand times smaller.
+fn bomb(nbytes: usize) -> Vec<u8> {
+    compressed(&vec![0; nbytes])
+}
+
+fn compressed(bytes: &[u8]) -> Vec<u8> {
+    let mut compressor = libdeflater::Compressor::new(libdeflater::CompressionLvl::default());
+    let mut out = vec![0; compressor.zlib_compress_bound(bytes.len())];
+    let nbytes = compressor.zlib_compress(bytes, &mut out).unwrap();
+    out.truncate(nbytes);
+    out
+}
+
+#[test]
+fn bombs_end_in_a_named_error() {
+    let bomb = bomb(50_000_000);
+    let one = survives(&[Codec::Zlib], 0, &bomb, 1000);
+    assert_eq!(one, Err(Error::DecodedBeyond { codec: "deflate", limit: 1000 }));
+    let two = survives(&[Codec::Zlib, Codec::Zlib], 0, &bomb, 1000);
+    assert_eq!(two, Err(Error::DecodedBeyond { codec: "deflate", limit: 2000 + 64 * 1024 }));
+}
+
+#[test]
+fn sizes_that_differ_are_named() {
+    let encoded = compressed(&[1; 100]);
+    let found = |expected| survives(&[Codec::Zlib], 0, &encoded, expected);
+    assert_eq!(found(100), Ok(()));
+    assert_eq!(found(101), Err(Error::DecodedSize { codec: "deflate", expected: 101, found: 100 }));
+    assert_eq!(found(99), Err(Error::DecodedBeyond { codec: "deflate", limit: 99 }));
+    let stored = survives(&[], 0, &[1, 2, 3], 4);
+    assert_eq!(stored, Err(Error::DecodedSize { codec: "stored bytes", expected: 4, found: 3 }));
+}
+
+#[test]
+fn unknown_codecs_are_named() {
+    let unknown = Codec::Unknown { number: Some(32013), name: "zfp".to_owned() };
+    let error = survives(&[Codec::Zlib, unknown.clone()], 0, &[], 4).unwrap_err();
+    assert_eq!(error, Error::UnknownCodec { number: Some(32013), name: "zfp".to_owned() });
+    assert_eq!(error.to_string(), "codec zfp (HDF5 filter 32013) is not known, so this array cannot be read");
+    assert_eq!(survives(&[unknown], 1, &[1, 2, 3, 4], 4), Ok(()), "a skipped codec need not be known");
+}
+
+#[test]
+fn checksums_are_verified() {
+    for (codec, name) in [(Codec::Fletcher32, "fletcher32"), (Codec::Crc32c, "crc32c")] {
+        let error = survives(&[codec], 0, &[1, 2, 3, 4, 5, 6, 7, 8], 4).unwrap_err();
+        assert!(matches!(error, Error::Checksum { codec, .. } if codec == name), "{error}");
+    }
+}
+
+#[test]
+fn transpositions_are_left_to_the_caller() {
+    let transpose = || Codec::Transpose { order: vec![1, 0] };
+    let shuffle = Codec::Shuffle { element_nbytes: 2 };
+    let mut scratch = Scratch::default();
+    let decoded = decode(&[transpose(), shuffle], 0, &[1, 3, 2, 4], 4, &mut scratch);
+    assert_eq!(decoded, Ok(Decoded::Shuffled { planes: &[1, 3, 2, 4], element_nbytes: 2 }));
+    let byte = Element::integer(1, false, ByteOrder::Little);
+    let delta = Codec::Delta { stored: byte.clone(), decoded: byte };
+    let error = survives(&[delta, transpose()], 0, &[1, 2], 2).unwrap_err();
+    assert!(matches!(error, Error::Unsupported { codec: "transpose", .. }), "{error}");
+}
+
+#[test]
+fn memory_that_cannot_be_had_is_an_error() {
+    let claim = usize::MAX / 4;
+    assert_eq!(survives(&[Codec::Zlib], 0, &bomb(10), claim), Err(Error::OutOfMemory { nbytes: claim }));
+}

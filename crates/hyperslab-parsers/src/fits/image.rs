@@ -1,0 +1,64 @@
+//! Images: arrays of one number type, in one piece; and tile-compressed ones, which are known by shape only.
+
+use hyperslab_core::{Array, ByteOrder, ByteRange, Element, Fill, Manifest, Segment};
+
+use super::Hdu;
+use crate::segment::{array_nbytes, gridded, one_chunk, stored};
+
+/// The image of a primary or IMAGE HDU.
+pub(super) fn plain(hdu: &Hdu) -> Result<Array, String> {
+    let element = number_element(hdu.cards.integer("BITPIX"))?;
+    if hdu.cards.naxis(0).is_none() {
+        return Ok(Array { shape: None, ..array(hdu, Vec::new(), element, Ok(Vec::new())) });
+    }
+    let shape = hdu.cards.shape();
+    let segments = segments(hdu, &shape, &element);
+    Ok(array(hdu, shape, element, segments))
+}
+
+/// A tile-compressed image (section 10): what it is, but not where its tiles are.
+pub(super) fn tiled(hdu: &Hdu) -> Result<Array, String> {
+    let element = number_element(hdu.cards.integer("ZBITPIX"))?;
+    let mut shape = hdu.cards.axes("ZNAXIS", hdu.data_offset).map_err(|error| error.to_string())?;
+    shape.reverse();
+    let method = hdu.cards.text("ZCMPTYPE").unwrap_or("of unnamed method");
+    Ok(array(hdu, shape, element, Err(format!("tile-compressed image ({method}) is not supported"))))
+}
+
+/// All of an HDU's data as one chunk.
+pub(super) fn segments(hdu: &Hdu, shape: &[u64], element: &Element) -> Result<Vec<Segment>, String> {
+    let nbytes = array_nbytes(shape, element).ok_or("more bytes than any file holds")?;
+    if nbytes == 0 {
+        return Ok(Vec::new());
+    }
+    let range = ByteRange::new(hdu.data_offset, nbytes).map_err(|error| error.to_string())?;
+    let manifest = Manifest::of_chunks(vec![stored(0, 0, range)]);
+    Ok(vec![gridded(shape, one_chunk(shape), element, &Fill::Zero, Vec::new(), manifest)?])
+}
+
+fn array(hdu: &Hdu, shape: Vec<u64>, element: Element, segments: Result<Vec<Segment>, String>) -> Array {
+    Array {
+        max_shape: shape.iter().map(|&length| Some(length)).collect(),
+        shape: Some(shape),
+        element,
+        fill: Fill::Zero,
+        virtual_mappings: Vec::new(),
+        segments,
+        dimensions: None,
+        attributes: hdu.cards.attributes(&[]),
+    }
+}
+
+/// Section 4.4.1.1: 8 bits are unsigned, more are signed, negative ones are floats.
+fn number_element(bitpix: Option<i64>) -> Result<Element, String> {
+    let element = match bitpix {
+        Some(8) => Some(Element::integer(1, false, ByteOrder::Big)),
+        Some(16) => Some(Element::integer(2, true, ByteOrder::Big)),
+        Some(32) => Some(Element::integer(4, true, ByteOrder::Big)),
+        Some(64) => Some(Element::integer(8, true, ByteOrder::Big)),
+        Some(-32) => Element::float(4, ByteOrder::Big),
+        Some(-64) => Element::float(8, ByteOrder::Big),
+        _ => None,
+    };
+    element.ok_or_else(|| format!("BITPIX {bitpix:?} is none of the standard's six"))
+}

@@ -1,0 +1,129 @@
+//! FITS: images and tables, one array an HDU.
+//!
+//! After the FITS Standard 4.0. Stored values are given as they are: `BSCALE`, `BZERO`, `BLANK` (and
+//! `TSCALn`, `TZEROn`, `TNULLn`) are attributes, also where they only make an unsigned integer. Axes are in C
+//! order: `NAXIS1`, the fastest, is last. An array is named by `EXTNAME` (with `EXTVER` where two have the
+//! same), else `primary` or `hdu1` and so on; a slash in a name becomes an underscore, for it would be a
+//! path.
+
+mod cards;
+mod image;
+mod table;
+#[cfg(test)]
+#[allow(clippy::unwrap_used, clippy::panic, clippy::cast_possible_truncation)]
+mod tests;
+
+use std::collections::HashSet;
+
+use hyperslab_core::{Array, Group, Link, Tree};
+
+use crate::error::Error;
+use crate::pages::Pages;
+use crate::rounds::settle;
+use cards::Cards;
+
+/// Headers and data come in blocks of this many bytes (section 3.1).
+const BLOCK: u64 = 2880;
+
+/// One header with the place of its data.
+struct Hdu {
+    number: usize,
+    cards: Cards,
+    data_offset: u64,
+}
+
+/// What an HDU gives: an array, or nothing, or the reason why none; and the columns that are left out.
+struct Content {
+    array: Option<Result<Array, String>>,
+    left_out: Vec<(String, String)>,
+}
+
+/// The tree of a FITS file: one group, an array for each HDU with data.
+pub fn parse(pages: &mut Pages<'_>) -> Result<Tree, Error> {
+    let file_length = pages.file_length();
+    let mut tree = Tree { groups: vec![Group::default()], ..Tree::default() };
+    let mut names = Names::default();
+    let (mut offset, mut number) = (0, 0);
+    while offset < file_length {
+        let cards = match settle(pages, |pages| cards::read(pages, offset, number == 0)) {
+            Ok(Some(cards)) => cards,
+            Ok(None) => break, // special records, or fill after the last HDU (sections 3.5, 3.6)
+            Err(error) if number == 0 || matches!(error, Error::Fetch(_)) => return Err(error),
+            Err(error) => {
+                let link = (format!("hdu{number}"), Link::Unsupported(error.to_string()));
+                tree.groups.iter_mut().for_each(|root| root.links.push(link.clone()));
+                break;
+            }
+        };
+        let data_offset = offset.saturating_add(cards.header_nbytes);
+        let data_nbytes = cards.data_nbytes();
+        let hdu = Hdu { number, cards, data_offset };
+        add(&mut tree, &mut names, &hdu);
+        let Some(next) = data_nbytes.and_then(|nbytes| next_header(data_offset, nbytes)) else { break };
+        (offset, number) = (next, number + 1);
+    }
+    Ok(tree)
+}
+
+fn next_header(data_offset: u64, data_nbytes: u64) -> Option<u64> {
+    data_offset.checked_add(data_nbytes.checked_next_multiple_of(BLOCK)?)
+}
+
+fn add(tree: &mut Tree, names: &mut Names, hdu: &Hdu) {
+    let content = content(hdu);
+    let Some(root) = tree.groups.first_mut() else { return };
+    let name = names.give(hdu);
+    match content.array {
+        None => {
+            if hdu.number == 0 {
+                root.attributes = hdu.cards.attributes(&[]);
+            }
+        }
+        Some(Ok(array)) => {
+            root.links.push((name.clone(), Link::Array(tree.arrays.len())));
+            tree.arrays.push(array);
+        }
+        Some(Err(reason)) => root.links.push((name.clone(), Link::Unsupported(reason))),
+    }
+    for (column, reason) in content.left_out {
+        root.links.push((format!("{name}.{column}"), Link::Unsupported(reason)));
+    }
+}
+
+fn content(hdu: &Hdu) -> Content {
+    let only = |array| Content { array: Some(array), left_out: Vec::new() };
+    if hdu.cards.is_random_groups() {
+        return only(Err("random groups (FITS Standard 4.0, section 6) are not supported".into()));
+    }
+    match hdu.cards.extension() {
+        None if hdu.cards.naxis(0).is_none() => Content { array: None, left_out: Vec::new() },
+        None | Some("IMAGE" | "IUEIMAGE") => only(image::plain(hdu)),
+        Some("BINTABLE" | "A3DTABLE") if hdu.cards.is_true("ZIMAGE") => only(image::tiled(hdu)),
+        Some("BINTABLE" | "A3DTABLE") if hdu.cards.is_true("ZTABLE") => {
+            only(Err("a compressed table (ZTABLE) is not supported".into()))
+        }
+        Some("BINTABLE" | "A3DTABLE") => table::binary(hdu),
+        Some("TABLE") => only(table::text(hdu)),
+        Some(other) => only(Err(format!("extension {other} is not supported"))),
+    }
+}
+
+/// Names given so far.
+#[derive(Default)]
+struct Names(HashSet<String>);
+
+impl Names {
+    fn give(&mut self, hdu: &Hdu) -> String {
+        let plain = if hdu.number == 0 { "primary".into() } else { format!("hdu{}", hdu.number) };
+        let extname = hdu.cards.text("EXTNAME").map(|name| name.trim().replace('/', "_"));
+        let extname = extname.filter(|name| !name.is_empty());
+        let version = hdu.cards.integer("EXTVER").unwrap_or(1);
+        let with_version = extname.as_ref().map(|name| format!("{name}_{version}"));
+        let with_number = extname.as_ref().map(|name| format!("{name}_{plain}"));
+        let candidates = [extname, with_version, with_number, Some(plain.clone())];
+        let free = candidates.into_iter().flatten().find(|name| !self.0.contains(name));
+        let name = free.unwrap_or_else(|| format!("{plain}_{}", self.0.len()));
+        self.0.insert(name.clone());
+        name
+    }
+}

@@ -1,0 +1,166 @@
+//! Tables: one array of compound elements, a field a column. FITS Standard 4.0, sections 7.2 and 7.3.
+
+use hyperslab_core::{Array, ByteOrder, Charset, Element, Field, Fill, StringPadding};
+
+use super::{Content, Hdu, image};
+use crate::attribute::boolean_element;
+
+const MAX_COLUMN_COUNT: i64 = 999;
+const STRUCTURE: [&str; 5] = ["TFIELDS", "TTYPE", "TFORM", "TDIM", "TBCOL"];
+
+/// A BINTABLE. Columns of variable length lie in the heap: they are left out of the element, by name.
+pub(super) fn binary(hdu: &Hdu) -> Content {
+    let mut left_out = Vec::new();
+    let array = binary_fields(hdu, &mut left_out).and_then(|fields| table(hdu, fields));
+    Content { array: Some(array), left_out }
+}
+
+/// An ASCII TABLE: its columns as the text that they are.
+pub(super) fn text(hdu: &Hdu) -> Result<Array, String> {
+    let field = |number| {
+        let form = hdu.cards.text(&format!("TFORM{number}")).unwrap_or_default().trim();
+        let width = form.get(1..).and_then(|rest| rest.split('.').next()?.parse::<u64>().ok()).unwrap_or(1);
+        let start = hdu.cards.integer(&format!("TBCOL{number}")).and_then(|start| u64::try_from(start).ok());
+        let offset = start.and_then(|start| start.checked_sub(1));
+        let offset = offset.ok_or_else(|| format!("TBCOL{number} is missing or senseless"))?;
+        Ok(Field {
+            name: column_name(hdu, number),
+            offset,
+            element: string(width, StringPadding::SpacePadded),
+        })
+    };
+    let fields: Result<Vec<Field>, String> = (1..=column_count(hdu)?).map(field).collect();
+    table(hdu, fields?)
+}
+
+fn table(hdu: &Hdu, fields: Vec<Field>) -> Result<Array, String> {
+    let (Some(row_nbytes), Some(row_count)) = (hdu.cards.naxis(0), hdu.cards.naxis(1)) else {
+        return Err("a table that has no two axes".into());
+    };
+    let end = |field: &Field| field.offset.saturating_add(field.element.nbytes());
+    if let Some(field) = fields.iter().find(|field| end(field) > row_nbytes) {
+        return Err(format!("column {} reaches past its row's {row_nbytes} bytes", field.name));
+    }
+    let element = Element::Compound { nbytes: row_nbytes, fields };
+    let shape = vec![row_count];
+    Ok(Array {
+        segments: image::segments(hdu, &shape, &element),
+        max_shape: vec![Some(row_count)],
+        shape: Some(shape),
+        element,
+        fill: Fill::Zero,
+        virtual_mappings: Vec::new(),
+        dimensions: None,
+        attributes: hdu.cards.attributes(&STRUCTURE),
+    })
+}
+
+fn binary_fields(hdu: &Hdu, left_out: &mut Vec<(String, String)>) -> Result<Vec<Field>, String> {
+    let mut fields = Vec::new();
+    let mut offset = 0_u64;
+    for number in 1..=column_count(hdu)? {
+        let name = column_name(hdu, number);
+        let form = hdu.cards.text(&format!("TFORM{number}")).unwrap_or_default().trim();
+        let (repeat, code) =
+            form_parts(form).ok_or_else(|| format!("TFORM{number} = {form:?} is senseless"))?;
+        let width =
+            column_nbytes(repeat, code).ok_or_else(|| format!("TFORM{number} = {form:?} is senseless"))?;
+        if matches!(code, 'P' | 'Q') {
+            left_out.push((name, "a variable-length column is not supported".into()));
+        } else if width > 0 {
+            let shape = hdu.cards.text(&format!("TDIM{number}")).and_then(dimensions);
+            fields.push(Field { name, offset, element: column_element(repeat, code, shape) });
+        }
+        offset = offset.checked_add(width).ok_or("a row too wide")?;
+    }
+    Ok(fields)
+}
+
+fn column_count(hdu: &Hdu) -> Result<i64, String> {
+    let count = hdu.cards.integer("TFIELDS").filter(|count| (0..=MAX_COLUMN_COUNT).contains(count));
+    count.ok_or_else(|| "TFIELDS is missing or senseless".into())
+}
+
+fn column_name(hdu: &Hdu, number: i64) -> String {
+    let name = hdu.cards.text(&format!("TTYPE{number}")).map(str::trim).filter(|name| !name.is_empty());
+    name.map_or_else(|| format!("column{number}"), Into::into)
+}
+
+/// `rTa`: the repeat count, 1 where it is not there, and the type's letter.
+fn form_parts(form: &str) -> Option<(u64, char)> {
+    let digits = form.find(|character: char| !character.is_ascii_digit())?;
+    let (repeat, rest) = form.split_at_checked(digits)?;
+    let repeat = if repeat.is_empty() { 1 } else { repeat.parse().ok()? };
+    Some((repeat, rest.chars().next()?))
+}
+
+/// Table 18 of the standard.
+fn column_nbytes(repeat: u64, code: char) -> Option<u64> {
+    let width = match code {
+        'X' => return Some(repeat.div_ceil(8)),
+        'L' | 'B' | 'A' => 1,
+        'I' => 2,
+        'J' | 'E' => 4,
+        'K' | 'D' | 'C' | 'P' => 8,
+        'M' | 'Q' => 16,
+        _ => return None,
+    };
+    repeat.checked_mul(width)
+}
+
+fn column_element(repeat: u64, code: char, shape: Option<Vec<u64>>) -> Element {
+    if code == 'A' {
+        return strings(repeat, shape);
+    }
+    let count = if code == 'X' { repeat.div_ceil(8) } else { repeat };
+    let element = cell_element(code);
+    let shape =
+        shape.filter(|shape| code != 'X' && product(shape) == Some(count)).unwrap_or_else(|| vec![count]);
+    if count == 1 && shape.len() == 1 {
+        element
+    } else {
+        Element::Array { shape, element: Box::new(element) }
+    }
+}
+
+fn cell_element(code: char) -> Element {
+    let order = ByteOrder::Big;
+    let float = |nbytes| Element::float(nbytes, order).unwrap_or(Element::Bitfield { nbytes, order });
+    match code {
+        'L' => boolean_element(b'F', b'T'),
+        'B' => Element::integer(1, false, order),
+        'I' => Element::integer(2, true, order),
+        'J' => Element::integer(4, true, order),
+        'K' => Element::integer(8, true, order),
+        'E' => float(4),
+        'D' => float(8),
+        'C' => Element::Complex { part: Box::new(float(4)) },
+        'M' => Element::Complex { part: Box::new(float(8)) },
+        _ => Element::Bitfield { nbytes: 1, order },
+    }
+}
+
+/// With `TDIM`, the fastest axis is the width of a string, the others are an array of them.
+fn strings(repeat: u64, shape: Option<Vec<u64>>) -> Element {
+    let mut shape = shape.filter(|shape| product(shape) == Some(repeat)).unwrap_or_else(|| vec![repeat]);
+    let width = shape.pop().unwrap_or(repeat);
+    let element = string(width, StringPadding::NullPadded);
+    if shape.is_empty() { element } else { Element::Array { shape, element: Box::new(element) } }
+}
+
+fn string(nbytes: u64, padding: StringPadding) -> Element {
+    Element::FixedString { nbytes, padding, charset: Charset::Ascii }
+}
+
+fn product(shape: &[u64]) -> Option<u64> {
+    shape.iter().try_fold(1_u64, |product, &length| product.checked_mul(length))
+}
+
+/// `(l,m,n)`, the fastest first, into C order.
+fn dimensions(text: &str) -> Option<Vec<u64>> {
+    let inner = text.trim().strip_prefix('(')?.strip_suffix(')')?;
+    let mut shape: Vec<u64> =
+        inner.split(',').map(|length| length.trim().parse().ok()).collect::<Option<_>>()?;
+    shape.reverse();
+    Some(shape)
+}

@@ -1,0 +1,66 @@
+//! Number types: which element a type number and a class mean (specification, section 6.2 and `hntdefs.h`).
+
+use hyperslab_core::{ByteOrder, Charset, Element, StringPadding};
+
+/// Bits of a type number that say how the writer's machine had it.
+const NATIVE: u16 = 0x1000;
+const LITTLE: u16 = 0x4000;
+
+/// The element of a number type object's four bytes: version, type, bits, class.
+pub(super) fn of_object(bytes: &[u8]) -> Result<Element, String> {
+    let &[_, number, _, class] = bytes else { return Err("a number type that is not four bytes".into()) };
+    let order = match class {
+        0 | 1 => Some(ByteOrder::Big),
+        4 => Some(ByteOrder::Little),
+        _ => None,
+    };
+    let element = element(u16::from(number), order.unwrap_or(ByteOrder::Big))?;
+    if order.is_none() && element.nbytes() > 1 {
+        return Err(format!("numbers as machine class {class} has them are not supported"));
+    }
+    Ok(element)
+}
+
+/// The element of a Vdata's field, whose flags stand in the type number itself.
+pub(super) fn of_field(number: u16) -> Result<Element, String> {
+    let order = if number & LITTLE == 0 { ByteOrder::Big } else { ByteOrder::Little };
+    let element = element(number & 0x0fff, order)?;
+    if number & NATIVE != 0 && element.nbytes() > 1 {
+        return Err("numbers as an unnamed machine has them are not supported".into());
+    }
+    Ok(element)
+}
+
+fn element(number: u16, order: ByteOrder) -> Result<Element, String> {
+    let element = match number {
+        4 => Some(text(1)),
+        5 => Element::float(4, order),
+        6 => Element::float(8, order),
+        20 | 22 | 24 | 26 => Some(Element::integer(1 << ((number - 20) / 2), true, order)),
+        3 => Some(Element::integer(1, false, order)),
+        21 | 23 | 25 | 27 => Some(Element::integer(1 << ((number - 21) / 2), false, order)),
+        _ => None,
+    };
+    element.ok_or_else(|| format!("number type {number} is not supported"))
+}
+
+/// Characters.
+pub(super) fn text(nbytes: u64) -> Element {
+    Element::FixedString { nbytes, padding: StringPadding::NullPadded, charset: Charset::Ascii }
+}
+
+/// What the SD interface takes for elements never written, where there is no `_FillValue`.
+pub(super) fn default_fill(element: &Element) -> Vec<u8> {
+    let (order, mut bytes) = match element {
+        Element::Integer { nbytes: 1, order, .. } => (*order, (-127_i8).to_le_bytes().to_vec()),
+        Element::Integer { nbytes: 2, order, .. } => (*order, (-32767_i16).to_le_bytes().to_vec()),
+        Element::Integer { nbytes: 4, order, .. } => (*order, (-2_147_483_647_i32).to_le_bytes().to_vec()),
+        Element::Float { nbytes: 4, order, .. } => (*order, 9.969_21e36_f32.to_le_bytes().to_vec()),
+        Element::Float { order, .. } => (*order, 9.969_209_968_386_869e36_f64.to_le_bytes().to_vec()),
+        _ => (ByteOrder::Little, vec![0; usize::try_from(element.nbytes()).unwrap_or_default()]),
+    };
+    if order == ByteOrder::Big {
+        bytes.reverse();
+    }
+    bytes
+}

@@ -1,0 +1,79 @@
+//! Chunks in a B-tree of version 2, record types 10 and 11 (HDF5 File Format Specification 3.0, III.A.2).
+
+use std::sync::Arc;
+
+use hyperslab_core::StoredChunk;
+
+use super::{ChunkIndex, ElementFormat, IndexTask, Task, push};
+use crate::cursor::Cursor;
+use crate::error::Error;
+use crate::hdf5::btree2::{Header, Node};
+use crate::pages::Pages;
+
+const RECORD: &str = "a chunk's record in a B-tree (version 2)";
+/// Record type of chunks without filters.
+const PLAIN: u8 = 10;
+/// Record type of chunks with filters.
+const FILTERED: u8 = 11;
+
+/// Read the tree's header.
+pub(super) fn start(index: &ChunkIndex, address: u64, pages: &Pages<'_>) -> Result<Vec<IndexTask>, Error> {
+    let header = Header::read(address, index.sizes, pages)?;
+    if format(index, &header).is_none() {
+        let (kind, nbytes) = (header.record_type, header.record_nbytes);
+        let problem = format!("records of type {kind} and {nbytes} bytes are no chunks of this array");
+        return Err(Error::invalid(RECORD, address, problem));
+    }
+    let root = header.root();
+    let header = Arc::new(header);
+    Ok(root.into_iter().map(|root| IndexTask(Task::BTree2Node(Arc::clone(&header), root))).collect())
+}
+
+/// Read a node: its chunks, and the nodes below it.
+pub(super) fn step(
+    index: &ChunkIndex,
+    header: &Arc<Header>,
+    node: Node,
+    pages: &Pages<'_>,
+    found: &mut Vec<StoredChunk>,
+) -> Result<Vec<IndexTask>, Error> {
+    let Some(format) = format(index, header) else { return Ok(Vec::new()) };
+    let mut each = |record: &[u8]| push_record(index, format, record, pages, found);
+    let children = header.read_node(node, pages, &index.visited, &mut each)?;
+    let task = |child| IndexTask(Task::BTree2Node(Arc::clone(header), child));
+    Ok(children.into_iter().map(task).collect())
+}
+
+/// What stands before the chunk's place in the grid, which is eight bytes an axis.
+fn format(index: &ChunkIndex, header: &Header) -> Option<ElementFormat> {
+    let filtered = match header.record_type {
+        PLAIN => false,
+        FILTERED => true,
+        _ => return None,
+    };
+    let element = header.record_nbytes.checked_sub(8 * index.numbering.ndim())?;
+    ElementFormat::new(index.sizes, index.chunk_nbytes, filtered, element)
+}
+
+fn push_record(
+    index: &ChunkIndex,
+    format: ElementFormat,
+    record: &[u8],
+    pages: &Pages<'_>,
+    found: &mut Vec<StoredChunk>,
+) -> Result<(), Error> {
+    let mut cursor = Cursor::new(RECORD, 0, record);
+    let stored = format.read(&mut cursor)?;
+    let axes = cursor.rest().chunks_exact(8).map(|bytes| {
+        let eight: Option<&[u8; 8]> = bytes.first_chunk();
+        eight.map_or(u64::MAX, |&eight| u64::from_le_bytes(eight))
+    });
+    match (index.numbering.of_chunk(axes), stored) {
+        (Some(linear), Some(stored)) => push(linear, stored, pages, found),
+        _ => Ok(()),
+    }
+}
+
+#[cfg(test)]
+#[path = "btree2_chunks_tests.rs"]
+mod tests;

@@ -1,0 +1,55 @@
+//! Chunks without an index: the only one, or all in a row (HDF5 File Format Specification 3.0, VII.A, VII.B).
+
+use hyperslab_core::{ByteRange, StoredChunk};
+
+use super::{ChunkIndex, push};
+use crate::error::Error;
+use crate::pages::Pages;
+
+/// The only chunk of an array.
+pub(super) fn single(
+    index: &ChunkIndex,
+    range: ByteRange,
+    filter_mask: u32,
+    pages: &Pages<'_>,
+    found: &mut Vec<StoredChunk>,
+) -> Result<(), Error> {
+    if index.numbering.chunk_count() == 0 { Ok(()) } else { push(0, (range, filter_mask), pages, found) }
+}
+
+/// Chunks in a row, numbered over the maximum shape; none of them is missing.
+pub(super) fn implicit(
+    index: &ChunkIndex,
+    address: u64,
+    pages: &Pages<'_>,
+    found: &mut Vec<StoredChunk>,
+) -> Result<(), Error> {
+    let order = index.numbering.row_major()?;
+    let mut counter = order.from(0);
+    let mut offset = address;
+    let mut left = index.numbering.chunk_count();
+    // Every number takes its bytes of the file, also outside the current shape: the file bounds the loop.
+    while left > 0 {
+        let range = ByteRange { offset, length: index.chunk_nbytes };
+        if let Some(place) = counter.next() {
+            push(place, (range, 0), pages, found)?;
+            left -= 1;
+        }
+        let next = offset.checked_add(index.chunk_nbytes).filter(|&next| next <= pages.file_length());
+        offset = match next {
+            Some(next) => next,
+            None if left == 0 => return Ok(()),
+            None => return Err(past_the_end(range, pages)),
+        };
+    }
+    Ok(())
+}
+
+fn past_the_end(range: ByteRange, pages: &Pages<'_>) -> Error {
+    let ByteRange { offset, length } = range;
+    Error::Truncated { what: "chunks in a row", offset, length, file_length: pages.file_length() }
+}
+
+#[cfg(test)]
+#[path = "direct_tests.rs"]
+mod tests;

@@ -1,0 +1,56 @@
+//! The dataspace message: an array's shape (HDF5 File Format Specification 3.0, IV.A.2.b).
+
+use super::sizes::{Sizes, all_ones};
+use crate::cursor::Cursor;
+use crate::error::Error;
+
+/// Most axes: the library's own limit (`H5S_MAX_RANK`).
+pub(crate) const MAX_NDIM: u8 = 32;
+
+/// A shape, and how far it may grow.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub(crate) struct Dataspace {
+    /// Empty for a scalar; `None` for no elements at all.
+    pub shape: Option<Vec<u64>>,
+    /// `None` on an axis without limit.
+    pub max_shape: Vec<Option<u64>>,
+}
+
+impl Dataspace {
+    /// From a message's body.
+    pub fn read(cursor: &mut Cursor<'_>, sizes: Sizes) -> Result<Self, Error> {
+        let version = cursor.u8()?;
+        let ndim = cursor.u8()?;
+        let flags = cursor.u8()?;
+        if ndim > MAX_NDIM {
+            return Err(cursor.invalid(format!("{ndim} axes")));
+        }
+        let null = match version {
+            1 => {
+                cursor.skip(5)?;
+                false
+            }
+            2 => cursor.u8()? == 2,
+            _ => return Err(Error::unsupported(format!("dataspace message version {version}"))),
+        };
+        let shape = lengths(cursor, sizes, ndim)?;
+        let unlimited = all_ones(sizes.length);
+        let max_shape = if flags & 1 == 0 {
+            shape.iter().copied().map(Some).collect()
+        } else {
+            let limits = lengths(cursor, sizes, ndim)?;
+            limits.into_iter().map(|limit| (limit != unlimited).then_some(limit)).collect()
+        };
+        Ok(Self { shape: (!null).then_some(shape), max_shape })
+    }
+
+    /// How many elements there are; fails where no memory could hold so many.
+    pub fn element_count(&self) -> Option<u64> {
+        let Some(shape) = &self.shape else { return Some(0) };
+        shape.iter().try_fold(1_u64, |product, &length| product.checked_mul(length))
+    }
+}
+
+fn lengths(cursor: &mut Cursor<'_>, sizes: Sizes, ndim: u8) -> Result<Vec<u64>, Error> {
+    (0..ndim).map(|_| sizes.length(cursor)).collect()
+}

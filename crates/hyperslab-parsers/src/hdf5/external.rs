@@ -1,0 +1,183 @@
+//! External files: an array's bytes in other files, one after another (HDF5 File Format Specification 3.0,
+//! IV.A.2.h).
+
+use hyperslab_core::{ByteRange, ChunkGrid, Element, Fill, Manifest, Segment};
+
+use super::local_heap::LocalHeap;
+use super::sizes::{Sizes, all_ones};
+use crate::cursor::Cursor;
+use crate::error::Error;
+use crate::pages::Pages;
+use crate::segment;
+
+/// The message: where names are, and the parts.
+#[derive(Clone, Debug)]
+pub(crate) struct ExternalFiles {
+    heap: u64,
+    parts: Vec<Part>,
+}
+
+/// Consecutive bytes of the array in one file.
+#[derive(Clone, Copy, Debug)]
+struct Part {
+    name: u64,
+    offset: u64,
+    /// `None` for all that is left.
+    length: Option<u64>,
+}
+
+/// A part whose file has a name.
+#[derive(Clone, Debug)]
+pub(crate) struct NamedPart {
+    file: String,
+    part: Part,
+}
+
+impl ExternalFiles {
+    /// From a message's body.
+    pub fn read(cursor: &mut Cursor<'_>, sizes: Sizes) -> Result<Self, Error> {
+        let version = cursor.u8()?;
+        if version != 1 {
+            return Err(Error::unsupported(format!("external file list version {version}")));
+        }
+        cursor.skip(5)?; // reserved, slots allocated
+        let count = cursor.u16()?;
+        let heap = sizes.defined_address(cursor)?;
+        let mut parts = Vec::new();
+        for _ in 0..count {
+            let (name, offset) = (sizes.length(cursor)?, sizes.length(cursor)?);
+            let length = sizes.length(cursor)?;
+            let length = (length != all_ones(sizes.length)).then_some(length);
+            parts.push(Part { name, offset, length });
+        }
+        Ok(Self { heap, parts })
+    }
+
+    /// The parts with their files' names.
+    pub fn named(&self, pages: &Pages<'_>, sizes: Sizes) -> Result<Vec<NamedPart>, Error> {
+        let heap = LocalHeap::read(pages, sizes, self.heap)?;
+        let name = |part: &Part| Ok(NamedPart { file: heap.text(pages, part.name)?, part: *part });
+        self.parts.iter().map(name).collect()
+    }
+}
+
+/// One segment for each box that consecutive bytes of one file fill.
+pub(crate) fn segments(
+    parts: &[NamedPart],
+    shape: &[u64],
+    element: &Element,
+    fill: &Fill,
+    other_files: &mut Vec<String>,
+) -> Result<Vec<Segment>, String> {
+    let width = element.nbytes().max(1);
+    let total = segment::array_nbytes(shape, element).ok_or("an array of more than 2^64 bytes")?;
+    let (mut segments, mut done) = (Vec::new(), 0_u64);
+    for NamedPart { file, part } in parts {
+        let length = part.length.unwrap_or(u64::MAX).min(total - done);
+        if length % width != 0 {
+            return Err("elements that lie in two external files are not supported".into());
+        }
+        let file = file_number(file, other_files)?;
+        let mut offset = part.offset;
+        for (origin, shape) in boxes(shape, done / width, (done + length) / width) {
+            let nbytes = shape.iter().product::<u64>() * width;
+            let range = ByteRange::new(offset, nbytes).map_err(|error| error.to_string())?;
+            segments.push(in_box(origin, shape, element, fill, file, range)?);
+            offset = range.end();
+        }
+        done += length;
+    }
+    Ok(segments)
+}
+
+fn file_number(name: &str, other_files: &mut Vec<String>) -> Result<u32, String> {
+    let known = other_files.iter().position(|known| known == name);
+    let place = known.unwrap_or_else(|| {
+        other_files.push(name.to_string());
+        other_files.len() - 1
+    });
+    u32::try_from(place + 1).map_err(|_| "too many external files".into())
+}
+
+fn in_box(
+    origin: Vec<u64>,
+    shape: Vec<u64>,
+    element: &Element,
+    fill: &Fill,
+    file: u32,
+    range: ByteRange,
+) -> Result<Segment, String> {
+    let grid =
+        ChunkGrid::new(shape.clone(), segment::one_chunk(&shape)).map_err(|error| error.to_string())?;
+    Ok(Segment {
+        source_origin: vec![0; shape.len()],
+        origin,
+        shape,
+        grid,
+        codecs: Vec::new(),
+        element: element.clone(),
+        plain_edge_chunks: false,
+        manifest: Manifest::of_chunks(vec![segment::stored(0, file, range)]),
+        fill: fill.clone(),
+    })
+}
+
+/// The boxes, in row-major order, of elements `start .. stop` of an array: at most two an axis, and one.
+fn boxes(shape: &[u64], mut start: u64, stop: u64) -> Vec<(Vec<u64>, Vec<u64>)> {
+    let mut found = Vec::new();
+    while start < stop {
+        let (origin, lengths, count) = largest_box(shape, start, stop - start);
+        found.push((origin, lengths));
+        start += count;
+    }
+    found
+}
+
+/// The largest box that starts at an element, is consecutive, and has at most `limit` elements.
+fn largest_box(shape: &[u64], start: u64, limit: u64) -> (Vec<u64>, Vec<u64>, u64) {
+    let ndim = shape.len();
+    let (mut origin, mut lengths) = (vec![0; ndim], vec![1; ndim]);
+    let (mut rest, mut row, mut growing) = (start, 1_u64, true);
+    for (axis, &length) in shape.iter().enumerate().rev() {
+        let length = length.max(1);
+        let index = rest % length;
+        rest /= length;
+        let taken = if growing { (limit / row).min(length - index).max(1) } else { 1 };
+        // A box goes on growing along slower axes only while it takes faster ones whole.
+        growing = growing && index == 0 && taken == length;
+        if let (Some(origin), Some(extent)) = (origin.get_mut(axis), lengths.get_mut(axis)) {
+            (*origin, *extent) = (index, taken);
+        }
+        row *= taken;
+    }
+    (origin, lengths, row)
+}
+
+#[cfg(test)]
+mod tests {
+    use super::boxes;
+
+    #[test]
+    fn boxes_cover_their_elements_in_order() {
+        let shape = [3, 4, 5];
+        for start in 0..60 {
+            for stop in start..=60 {
+                let mut next = start;
+                let found = boxes(&shape, start, stop);
+                assert!(found.len() <= 7);
+                for (origin, lengths) in found {
+                    assert_eq!(next, (origin[0] * 4 + origin[1]) * 5 + origin[2]);
+                    assert!(origin.iter().zip(&lengths).zip(&shape).all(|((o, l), s)| o + l <= *s));
+                    next += lengths.iter().product::<u64>();
+                }
+                assert_eq!(next, stop);
+            }
+        }
+    }
+
+    #[test]
+    fn scalars_and_empty_arrays() {
+        assert_eq!(boxes(&[], 0, 1), [(vec![], vec![])]);
+        assert!(boxes(&[4, 0], 0, 0).is_empty());
+    }
+}

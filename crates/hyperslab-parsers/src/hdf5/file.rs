@@ -1,0 +1,168 @@
+//! What the steps of a walk share of one file: its widths, its shared messages, what was already read.
+
+use std::borrow::Cow;
+use std::collections::HashMap;
+
+use super::budget::Budget;
+use super::fractal_heap::FractalHeap;
+use super::global_heap::Collections;
+use super::header::{self, Message, kind};
+use super::lookup3;
+use super::sizes::Sizes;
+use super::superblock::Superblock;
+use crate::cursor::Cursor;
+use crate::error::Error;
+use crate::pages::Pages;
+
+const SHARED: &str = "shared message";
+const TABLE: &str = "shared message table";
+/// How often a shared message may lead to another shared message.
+const MAX_INDIRECTIONS: usize = 4;
+/// Where a shared message is: in the heap of shared messages.
+const IN_HEAP: u8 = 1;
+
+/// State that lives through a walk. Everything in it is a fact of the file: a step made again finds it again.
+#[derive(Debug)]
+pub(crate) struct File {
+    /// Widths and base address.
+    pub sizes: Sizes,
+    /// Global heap collections.
+    pub collections: Collections,
+    /// Metadata still to be read.
+    pub budget: Budget,
+    /// For each kind of message that is shared through a heap: the mask of types, and the heap.
+    shared: Vec<(u16, u64)>,
+    heaps: HashMap<u64, FractalHeap>,
+    committed: HashMap<(u64, u16), Message>,
+}
+
+impl File {
+    /// From the superblock and its extension.
+    pub fn read(pages: &Pages<'_>, superblock: &Superblock) -> Result<Self, Error> {
+        let sizes = superblock.sizes;
+        let mut shared = Vec::new();
+        if let Some(extension) = superblock.extension {
+            for message in header::messages(pages, sizes, extension)? {
+                match message.kind {
+                    kind::SHARED_TABLE => shared = shared_table(pages, sizes, &message)?,
+                    kind::CACHE_IMAGE => refuse_cache_image(&message, sizes)?,
+                    _ => {}
+                }
+            }
+        }
+        let budget = Budget::new(pages.file_length());
+        let (heaps, committed) = (HashMap::new(), HashMap::new());
+        Ok(Self { sizes, collections: Collections::default(), budget, shared, heaps, committed })
+    }
+
+    /// A message as its object means it: itself, or what it leads to.
+    pub fn resolved<'m>(
+        &mut self,
+        pages: &Pages<'_>,
+        message: &'m Message,
+    ) -> Result<Cow<'m, Message>, Error> {
+        if !message.shared {
+            return Ok(Cow::Borrowed(message));
+        }
+        let mut found = self.leads_to(pages, message)?;
+        for _ in 0..MAX_INDIRECTIONS {
+            if !found.shared {
+                return Ok(Cow::Owned(found));
+            }
+            found = self.leads_to(pages, &found)?;
+        }
+        Err(Error::Cycle { what: SHARED, offset: message.offset })
+    }
+
+    /// IV.A.2, "shared message": versions 1 to 3.
+    fn leads_to(&mut self, pages: &Pages<'_>, message: &Message) -> Result<Message, Error> {
+        let mut cursor = message.cursor(SHARED);
+        let version = cursor.u8()?;
+        let place = cursor.u8()?;
+        match version {
+            1 => cursor.skip(6 + self.sizes.length)?, // reserved; a name that nobody needs
+            2 | 3 => {}
+            _ => return Err(Error::unsupported(format!("shared message version {version}"))),
+        }
+        if version == 3 && place == IN_HEAP {
+            return self.in_heap(pages, message.kind, &mut cursor);
+        }
+        let address = self.sizes.defined_address(&mut cursor)?;
+        self.in_header(pages, message.kind, address)
+    }
+
+    /// A message that another object's header holds: a committed datatype, mostly.
+    fn in_header(&mut self, pages: &Pages<'_>, kind: u16, address: u64) -> Result<Message, Error> {
+        if let Some(known) = self.committed.get(&(address, kind)) {
+            return Ok(known.clone());
+        }
+        let messages = header::messages(pages, self.sizes, address)?;
+        let found = messages.into_iter().find(|message| message.kind == kind);
+        let missing = || Error::invalid(SHARED, address, format!("no message of type {kind:#x} is there"));
+        let found = found.ok_or_else(missing)?;
+        self.budget.spend(found.body.len())?;
+        self.committed.insert((address, kind), found.clone());
+        Ok(found)
+    }
+
+    fn in_heap(&mut self, pages: &Pages<'_>, kind: u16, cursor: &mut Cursor<'_>) -> Result<Message, Error> {
+        let id = cursor.take(8)?;
+        let heap = self.shared_heap(kind);
+        let heap =
+            heap.ok_or_else(|| cursor.invalid(format!("messages of type {kind:#x} are not shared")))?;
+        let (offset, body) = self.heap(pages, heap)?.object(pages, id)?;
+        Ok(Message { kind, shared: false, order: None, offset, body })
+    }
+
+    /// The heap of the shared messages of a type.
+    pub fn shared_heap(&self, kind: u16) -> Option<u64> {
+        let bit = 1_u16.checked_shl(u32::from(kind)).unwrap_or(0);
+        self.shared.iter().find(|(mask, _)| mask & bit != 0).map(|(_, heap)| *heap)
+    }
+
+    /// The fractal heap at an address.
+    pub fn heap(&mut self, pages: &Pages<'_>, address: u64) -> Result<&mut FractalHeap, Error> {
+        if !self.heaps.contains_key(&address) {
+            let heap = FractalHeap::read(pages, self.sizes, address)?;
+            self.heaps.insert(address, heap);
+        }
+        self.heaps.get_mut(&address).ok_or_else(|| Error::invalid(SHARED, address, "no heap"))
+    }
+}
+
+/// The shared message table: for each index the types that it holds and its heap (III.I, IV.A.2.p).
+fn shared_table(pages: &Pages<'_>, sizes: Sizes, message: &Message) -> Result<Vec<(u16, u64)>, Error> {
+    let mut cursor = message.cursor(TABLE);
+    cursor.skip(1)?;
+    let address = sizes.defined_address(&mut cursor)?;
+    let count = usize::from(cursor.u8()?);
+    let length = 4 + count * (14 + 2 * sizes.offset) + lookup3::CHECKSUM_NBYTES;
+    let bytes = pages.bytes(TABLE, address, length as u64)?;
+    let mut cursor = Cursor::new(TABLE, address, lookup3::checked(TABLE, address, &bytes)?);
+    cursor.signature(b"SMTB")?;
+    let mut indexes = Vec::new();
+    for _ in 0..count {
+        cursor.skip(2)?; // version, kind of index
+        let mask = cursor.u16()?;
+        cursor.skip(10)?; // least size, when a list becomes a tree and back, messages
+        cursor.skip(sizes.offset)?; // the index itself
+        if let Some(heap) = sizes.address(&mut cursor)? {
+            indexes.push((mask, heap));
+        }
+    }
+    Ok(indexes)
+}
+
+/// A cache image holds metadata that need not be at their own addresses yet.
+fn refuse_cache_image(message: &Message, sizes: Sizes) -> Result<(), Error> {
+    let mut cursor = message.cursor("metadata cache image");
+    cursor.skip(1)?;
+    let address = sizes.address(&mut cursor)?;
+    let length = sizes.length(&mut cursor)?;
+    if address.is_some() && length > 0 {
+        return Err(Error::unsupported(
+            "a metadata cache image (open and close the file with HDF5 to write it back)",
+        ));
+    }
+    Ok(())
+}

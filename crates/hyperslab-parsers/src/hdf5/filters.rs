@@ -1,0 +1,116 @@
+//! The filter pipeline message as a chain of codecs (HDF5 File Format Specification 3.0, IV.A.2.l).
+
+use hyperslab_core::{BitshuffleInner, Codec};
+
+use super::text;
+use crate::cursor::Cursor;
+use crate::error::Error;
+
+/// Names of registered filters that we cannot decode, for messages to people.
+const REGISTERED: &[(u16, &str)] = &[
+    (305, "lzo"),
+    (32002, "mafisc"),
+    (32003, "snappy"),
+    (32005, "cbf"),
+    (32006, "jpeg-xr"),
+    (32009, "spdp"),
+    (32010, "lpc-rice"),
+    (32011, "ccsds-123"),
+    (32012, "jpeg-ls"),
+    (32013, "zfp"),
+    (32014, "fpzip"),
+    (32016, "b3d"),
+    (32017, "sz"),
+    (32018, "fcidecomp"),
+    (32019, "jpeg"),
+    (32020, "vbz"),
+    (32021, "fapec"),
+    (32022, "bitgroom"),
+    (32023, "granular bitround"),
+    (32024, "sz3"),
+    (32025, "delta-rice"),
+    (32027, "flac"),
+    (32028, "sperr"),
+];
+
+/// A filter as the message describes it.
+struct Filter {
+    number: u16,
+    name: String,
+    parameters: Vec<u32>,
+}
+
+/// The chain, first step of encoding first. Parameters that a filter leaves out come from the element's
+/// width.
+pub(crate) fn codecs(cursor: &mut Cursor<'_>, element_nbytes: u64) -> Result<Vec<Codec>, Error> {
+    let version = cursor.u8()?;
+    let count = cursor.u8()?;
+    match version {
+        1 => cursor.skip(6)?,
+        2 => {}
+        _ => return Err(Error::unsupported(format!("filter pipeline message version {version}"))),
+    }
+    (0..count).map(|_| filter(cursor, version).map(|filter| codec(filter, element_nbytes))).collect()
+}
+
+fn filter(cursor: &mut Cursor<'_>, version: u8) -> Result<Filter, Error> {
+    let number = cursor.u16()?;
+    let named = version == 1 || number >= 256;
+    let name_length = if named { usize::from(cursor.u16()?) } else { 0 };
+    cursor.skip(2)?; // flags: whether writing may go on without it
+    let count = usize::from(cursor.u16()?);
+    let padded = if version == 1 { name_length.next_multiple_of(8) } else { name_length };
+    let name = text::until_zero(cursor.take(padded)?);
+    let parameters = (0..count).map(|_| cursor.u32()).collect::<Result<_, _>>()?;
+    cursor.skip(if version == 1 && count % 2 == 1 { 4 } else { 0 })?;
+    Ok(Filter { number, name, parameters })
+}
+
+fn codec(filter: Filter, element_nbytes: u64) -> Codec {
+    let parameter = |place: usize| filter.parameters.get(place).copied();
+    match filter.number {
+        1 => Codec::Zlib,
+        2 => Codec::Shuffle { element_nbytes: parameter(0).map_or(element_nbytes, u64::from) },
+        3 => Codec::Fletcher32,
+        4 => szip(&filter).unwrap_or_else(|| unknown(filter)),
+        5 => Codec::Nbit { parameters: filter.parameters },
+        6 => Codec::ScaleOffset { parameters: filter.parameters },
+        307 => Codec::Bzip2,
+        32000 => Codec::Lzf,
+        32001 => Codec::Blosc,
+        32004 => Codec::Lz4Hdf5,
+        32008 => bitshuffle(&filter, element_nbytes).unwrap_or_else(|| unknown(filter)),
+        32015 => Codec::Zstd,
+        32026 => Codec::Blosc2,
+        _ => unknown(filter),
+    }
+}
+
+/// Client data as the library fills it in: mask, pixels per block, bits per pixel, pixels per scan line.
+fn szip(filter: &Filter) -> Option<Codec> {
+    let [options, pixels_per_block, pixel_nbits, pixels_per_scanline, ..] = *filter.parameters else {
+        return None;
+    };
+    Some(Codec::Szip { options, pixel_nbits, pixels_per_block, pixels_per_scanline })
+}
+
+/// Client data: two of version, then width of an element, elements of a block, compression of blocks.
+fn bitshuffle(filter: &Filter, element_nbytes: u64) -> Option<Codec> {
+    let parameter = |place: usize| filter.parameters.get(place).copied();
+    Some(Codec::Bitshuffle {
+        element_nbytes: parameter(2).map_or(element_nbytes, u64::from),
+        block_elements: u64::from(parameter(3).unwrap_or(0)),
+        inner: match parameter(4).unwrap_or(0) {
+            0 => BitshuffleInner::None,
+            2 => BitshuffleInner::Lz4,
+            3 => BitshuffleInner::Zstd,
+            _ => return None,
+        },
+    })
+}
+
+fn unknown(filter: Filter) -> Codec {
+    let registered = REGISTERED.iter().find(|(number, _)| *number == filter.number);
+    let name = registered.map_or(filter.name, |(_, name)| (*name).to_string());
+    Codec::Unknown { number: Some(u32::from(filter.number)), name }
+}

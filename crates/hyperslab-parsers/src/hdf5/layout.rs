@@ -1,0 +1,245 @@
+//! The data layout message: how an array's elements are stored (HDF5 File Format Specification 3.0,
+//! IV.A.2.i).
+
+use super::dataspace::MAX_NDIM;
+pub(crate) use super::sizes::Sizes;
+use crate::cursor::Cursor;
+use crate::error::Error;
+
+/// Chunked layout flag: edge chunks are stored without filters.
+const PLAIN_EDGE_CHUNKS: u8 = 0x01;
+/// Chunked layout flag: the only chunk was filtered.
+const SINGLE_FILTERED: u8 = 0x02;
+
+/// How an array's elements are stored.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub(crate) enum Layout {
+    /// In the message itself.
+    Compact(Vec<u8>),
+    /// One run of bytes; no address where nothing was written.
+    Contiguous {
+        /// Where it is.
+        address: Option<u64>,
+        /// How long the message says it is; older messages do not say.
+        length: Option<u64>,
+    },
+    /// In chunks.
+    Chunked(ChunkedLayout),
+    /// In other arrays: the mappings are object `index` of the global heap collection at `address`.
+    Virtual {
+        /// The collection; none where there is no mapping.
+        address: Option<u64>,
+        /// The object in it.
+        index: u32,
+    },
+}
+
+/// An array in chunks.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub(crate) struct ChunkedLayout {
+    /// Version of the layout message: 1 to 5. From 5 on filtered chunks' lengths are `Sizes::length` wide.
+    pub version: u8,
+    /// Shape of a chunk in elements, without the trailing width of an element.
+    pub chunk_shape: Vec<u64>,
+    /// Width of an element in bytes.
+    pub element_nbytes: u64,
+    /// Whether there is a filter pipeline (with at least one filter).
+    pub filtered: bool,
+    /// Chunks that reach over the array's end are stored without their filters.
+    pub plain_edge_chunks: bool,
+    /// What leads to the chunks.
+    pub kind: IndexKind,
+}
+
+/// What leads from a chunk's place in the grid to its bytes. Addresses are offsets in the file.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub(crate) enum IndexKind {
+    /// Nothing was written yet.
+    Unallocated,
+    /// A B-tree of version 1, node type 1.
+    BTree1 {
+        /// The root node.
+        address: u64,
+    },
+    /// There is one chunk and this is it.
+    Single {
+        /// The chunk.
+        address: u64,
+        /// Its stored length and its filter mask, where it was filtered.
+        filtered: Option<(u64, u32)>,
+    },
+    /// All chunks of one length, one after another.
+    Implicit {
+        /// The first chunk.
+        address: u64,
+    },
+    /// A fixed array.
+    FixedArray {
+        /// Its header.
+        address: u64,
+        /// log2 of the elements of a page, as the layout message says it.
+        page_nbits: u8,
+    },
+    /// An extensible array.
+    ExtensibleArray {
+        /// Its header.
+        address: u64,
+        /// As the layout message says it.
+        parameters: ExtensibleArrayParameters,
+    },
+    /// A B-tree of version 2.
+    BTree2 {
+        /// Its header.
+        address: u64,
+    },
+}
+
+/// What the layout message says of an extensible array; its header says the same again.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(crate) struct ExtensibleArrayParameters {
+    /// Bits of the largest element index.
+    pub max_nbits: u8,
+    /// Elements in the index block.
+    pub index_elements: u8,
+    /// Least data block pointers of a secondary block.
+    pub min_pointers: u8,
+    /// Least elements of a data block.
+    pub min_elements: u8,
+    /// log2 of the elements of a page.
+    pub page_nbits: u8,
+}
+
+impl Layout {
+    /// From a message's body. `filtered` says whether the object has filters.
+    pub fn read(cursor: &mut Cursor<'_>, sizes: Sizes, filtered: bool) -> Result<Self, Error> {
+        match cursor.u8()? {
+            1 | 2 => old(cursor, sizes, filtered),
+            version @ 3..=5 => new(cursor, sizes, filtered, version),
+            version => Err(Error::unsupported(format!("data layout message version {version}"))),
+        }
+    }
+}
+
+/// Versions 1 and 2: the number of axes, the class, an address, lengths of four bytes.
+fn old(cursor: &mut Cursor<'_>, sizes: Sizes, filtered: bool) -> Result<Layout, Error> {
+    let ndim = usize::from(cursor.u8()?);
+    let class = cursor.u8()?;
+    cursor.skip(5)?;
+    match class {
+        0 => {
+            cursor.skip(4 * ndim)?;
+            let length = usize::try_from(cursor.u32()?).unwrap_or(usize::MAX);
+            Ok(Layout::Compact(cursor.take(length)?.to_vec()))
+        }
+        1 => Ok(Layout::Contiguous { address: sizes.address(cursor)?, length: None }),
+        2 => old_chunks(cursor, sizes, filtered, ndim),
+        _ => Err(cursor.invalid(format!("layout class {class}"))),
+    }
+}
+
+/// Chunks with a B-tree of version 1, in message versions 1 to 3.
+fn old_chunks(cursor: &mut Cursor<'_>, sizes: Sizes, filtered: bool, ndim: usize) -> Result<Layout, Error> {
+    let kind = match sizes.address(cursor)? {
+        None => IndexKind::Unallocated,
+        Some(address) => IndexKind::BTree1 { address },
+    };
+    let (chunk_shape, element_nbytes) = chunk_lengths(cursor, ndim, 4)?;
+    let plain_edge_chunks = false;
+    let version = 3;
+    Ok(Layout::Chunked(ChunkedLayout {
+        version,
+        chunk_shape,
+        element_nbytes,
+        filtered,
+        plain_edge_chunks,
+        kind,
+    }))
+}
+
+/// Lengths of a chunk; the last one is the width of an element.
+fn chunk_lengths(cursor: &mut Cursor<'_>, count: usize, width: usize) -> Result<(Vec<u64>, u64), Error> {
+    if count > usize::from(MAX_NDIM) + 1 {
+        return Err(cursor.invalid(format!("chunks of {count} axes")));
+    }
+    let mut lengths = (0..count).map(|_| cursor.uint(width)).collect::<Result<Vec<_>, _>>()?;
+    if lengths.contains(&0) {
+        return Err(cursor.invalid("a chunk without elements"));
+    }
+    let element_nbytes = lengths.pop().ok_or_else(|| cursor.invalid("chunks without axes"))?;
+    Ok((lengths, element_nbytes))
+}
+
+/// Versions 3, 4 and 5.
+fn new(cursor: &mut Cursor<'_>, sizes: Sizes, filtered: bool, version: u8) -> Result<Layout, Error> {
+    match cursor.u8()? {
+        0 => {
+            let length = usize::from(cursor.u16()?);
+            Ok(Layout::Compact(cursor.take(length)?.to_vec()))
+        }
+        1 => {
+            let address = sizes.address(cursor)?;
+            Ok(Layout::Contiguous { address, length: Some(sizes.length(cursor)?) })
+        }
+        2 if version == 3 => {
+            let ndim = usize::from(cursor.u8()?);
+            old_chunks(cursor, sizes, filtered, ndim)
+        }
+        2 => new_chunks(cursor, sizes, filtered, version),
+        3 => Ok(Layout::Virtual { address: sizes.address(cursor)?, index: cursor.u32()? }),
+        class => Err(cursor.invalid(format!("layout class {class}"))),
+    }
+}
+
+/// Chunks in message versions 4 and 5: any index but the old B-tree.
+fn new_chunks(cursor: &mut Cursor<'_>, sizes: Sizes, filtered: bool, version: u8) -> Result<Layout, Error> {
+    let flags = cursor.u8()?;
+    if flags & !(PLAIN_EDGE_CHUNKS | SINGLE_FILTERED) != 0 {
+        return Err(Error::unsupported(format!("chunked layout with flags {flags:#x}")));
+    }
+    let ndim = usize::from(cursor.u8()?);
+    let width = usize::from(cursor.u8()?);
+    let (chunk_shape, element_nbytes) = chunk_lengths(cursor, ndim, width)?;
+    let kind = index_kind(cursor, sizes, flags)?;
+    let plain_edge_chunks = flags & PLAIN_EDGE_CHUNKS != 0;
+    Ok(Layout::Chunked(ChunkedLayout {
+        version,
+        chunk_shape,
+        element_nbytes,
+        filtered,
+        plain_edge_chunks,
+        kind,
+    }))
+}
+
+/// The index's own parameters, then its address.
+fn index_kind(cursor: &mut Cursor<'_>, sizes: Sizes, flags: u8) -> Result<IndexKind, Error> {
+    let number = cursor.u8()?;
+    let mut single = None;
+    let mut parameters = [0_u8; 5];
+    match number {
+        1 if flags & SINGLE_FILTERED != 0 => single = Some((sizes.length(cursor)?, cursor.u32()?)),
+        1 | 2 => {}
+        3 => parameters.iter_mut().zip(cursor.take(1)?).for_each(|(to, from)| *to = *from),
+        4 => parameters.iter_mut().zip(cursor.take(5)?).for_each(|(to, from)| *to = *from),
+        5 => cursor.skip(6)?, // node size, split and merge percents: its header says them again
+        _ => return Err(Error::unsupported(format!("chunk index type {number}"))),
+    }
+    let Some(address) = sizes.address(cursor)? else { return Ok(IndexKind::Unallocated) };
+    let [first, second, third, fourth, fifth] = parameters;
+    Ok(match number {
+        1 => IndexKind::Single { address, filtered: single },
+        2 => IndexKind::Implicit { address },
+        3 => IndexKind::FixedArray { address, page_nbits: first },
+        4 => IndexKind::ExtensibleArray {
+            address,
+            parameters: ExtensibleArrayParameters {
+                max_nbits: first,
+                index_elements: second,
+                min_pointers: third,
+                min_elements: fourth,
+                page_nbits: fifth,
+            },
+        },
+        _ => IndexKind::BTree2 { address },
+    })
+}

@@ -1,0 +1,108 @@
+//! Bob Jenkins' lookup3 hash ("hashlittle", start value 0): the checksum of HDF5's structures since 1.8.
+
+use crate::error::Error;
+
+/// Bytes that the checksum takes at a structure's end.
+pub(crate) const CHECKSUM_NBYTES: usize = 4;
+
+/// The bytes of a structure before its checksum, which are its last four; fails unless they match.
+pub(crate) fn checked<'a>(what: &'static str, offset: u64, bytes: &'a [u8]) -> Result<&'a [u8], Error> {
+    let place = bytes.len().checked_sub(CHECKSUM_NBYTES);
+    let Some((content, stored)) = place.and_then(|place| bytes.split_at_checked(place)) else {
+        return Err(Error::invalid(what, offset, "it is too short for a checksum"));
+    };
+    let found = word(stored);
+    let computed = lookup3(content);
+    if is_right(found, computed) {
+        Ok(content)
+    } else {
+        Err(Error::Checksum { what, offset, found, computed })
+    }
+}
+
+/// Whether a checksum is right. Under a fuzzer every one is: damage must reach what stands behind them.
+pub(crate) fn is_right(found: u32, computed: u32) -> bool {
+    found == computed || cfg!(fuzzing)
+}
+
+/// The hash of some bytes.
+pub(crate) fn lookup3(bytes: &[u8]) -> u32 {
+    // The hash mixes in the length modulo 2^32.
+    #[allow(clippy::cast_possible_truncation)]
+    let start = 0xdead_beef_u32.wrapping_add(bytes.len() as u32);
+    let mut state = [start; 3];
+    let mut rest = bytes;
+    while rest.len() > 12 {
+        let (block, after) = rest.split_at(12);
+        add(&mut state, block);
+        mix(&mut state);
+        rest = after;
+    }
+    if !rest.is_empty() {
+        add(&mut state, rest);
+        finish(&mut state);
+    }
+    state[2]
+}
+
+/// Up to four bytes as a little-endian number.
+fn word(bytes: &[u8]) -> u32 {
+    match bytes {
+        [a, b, c, d] => u32::from_le_bytes([*a, *b, *c, *d]),
+        shorter => shorter.iter().rev().fold(0, |value, &byte| value << 8 | u32::from(byte)),
+    }
+}
+
+fn add(state: &mut [u32; 3], block: &[u8]) {
+    for (part, four) in state.iter_mut().zip(block.chunks(4)) {
+        *part = part.wrapping_add(word(four));
+    }
+}
+
+fn mix([a, b, c]: &mut [u32; 3]) {
+    let step = |x: &mut u32, y: u32, bits: u32| *x = x.wrapping_sub(y) ^ y.rotate_left(bits);
+    step(a, *c, 4);
+    *c = c.wrapping_add(*b);
+    step(b, *a, 6);
+    *a = a.wrapping_add(*c);
+    step(c, *b, 8);
+    *b = b.wrapping_add(*a);
+    step(a, *c, 16);
+    *c = c.wrapping_add(*b);
+    step(b, *a, 19);
+    *a = a.wrapping_add(*c);
+    step(c, *b, 4);
+    *b = b.wrapping_add(*a);
+}
+
+fn finish([a, b, c]: &mut [u32; 3]) {
+    let step = |x: &mut u32, y: u32, bits: u32| *x = (*x ^ y).wrapping_sub(y.rotate_left(bits));
+    step(c, *b, 14);
+    step(a, *c, 11);
+    step(b, *a, 25);
+    step(c, *b, 16);
+    step(a, *c, 4);
+    step(b, *a, 14);
+    step(c, *b, 24);
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn published_values() {
+        assert_eq!(lookup3(b""), 0xdead_beef);
+        assert_eq!(lookup3(b"Four score and seven years ago"), 0x1777_0551);
+    }
+
+    #[test]
+    fn content_before_the_checksum() {
+        let mut bytes = b"Four score and seven years ago".to_vec();
+        bytes.extend(0x1777_0551_u32.to_le_bytes());
+        assert_eq!(checked("a test", 7, &bytes).map(<[u8]>::len), Ok(30));
+        bytes[3] ^= 1;
+        assert!(matches!(checked("a test", 7, &bytes), Err(Error::Checksum { offset: 7, .. })));
+        assert!(checked("a test", 7, b"abc").is_err());
+    }
+}

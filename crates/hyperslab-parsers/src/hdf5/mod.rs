@@ -1,0 +1,80 @@
+//! HDF5 and NetCDF-4 files, from the HDF5 File Format Specification 3.0.
+//!
+//! ```text
+//! superblock ─► walk: object headers ─► groups ─► links ─► object headers …
+//!                                    ├─► attributes ─► global heap
+//!                                    └─► arrays ─► chunk index ─► chunks
+//!            ─► tree: numbers, segments, names of dimensions
+//! ```
+//!
+//! Steps are small and can be made again: [`crate::Error::NotHeld`] puts a step off to the next round, any
+//! other error marks its object, array or attribute, and the rest of the file is read on. Every structure is
+//! read once, every object has one place in the tree, and a budget bounds what structures that overlap
+//! could multiply.
+
+mod attribute;
+mod btree2;
+mod budget;
+mod chunk_index;
+mod dataspace;
+mod datatype;
+mod dense;
+mod external;
+mod file;
+mod fill;
+mod filters;
+mod fractal_heap;
+mod global_heap;
+mod header;
+mod layout;
+mod links;
+mod local_heap;
+mod lookup3;
+mod netcdf4;
+mod object;
+mod sizes;
+mod storage;
+mod superblock;
+mod symbol_table;
+mod text;
+mod tree;
+mod virtual_layout;
+mod visited;
+mod vlen;
+mod walk;
+
+#[cfg(test)]
+mod tests;
+
+use hyperslab_core::Tree;
+
+pub use self::global_heap::resolve_pointers;
+pub use self::netcdf4::{DIMENSION_ONLY, HIDDEN, NON_COORDINATE_PREFIX};
+
+use self::file::File;
+use self::superblock::Superblock;
+use self::walk::Walk;
+use crate::error::Error;
+use crate::pages::Pages;
+use crate::rounds::settle;
+
+/// Whether the file has HDF5's signature, at offset 0, 512, 1024, 2048 …
+pub fn is_hdf5(pages: &mut Pages<'_>) -> Result<bool, Error> {
+    match settle(pages, superblock::locate) {
+        Ok(_) => Ok(true),
+        Err(Error::UnknownFormat { .. }) => Ok(false),
+        Err(error) => Err(error),
+    }
+}
+
+/// All metadata of an HDF5 file.
+///
+/// Damage to one object is that object's: a link that is [`hyperslab_core::Link::Unsupported`], an array
+/// whose segments are an error, an attribute whose value is one. An attribute without a name stands for
+/// attributes that cannot be listed.
+pub fn parse(pages: &mut Pages<'_>) -> Result<Tree, Error> {
+    let superblock = settle(pages, Superblock::read)?;
+    let file = settle(pages, |pages| File::read(pages, &superblock))?;
+    let walk = Walk::run(pages, file, superblock.root)?;
+    tree::tree(walk, pages.file_length())
+}

@@ -1,0 +1,116 @@
+//! NetCDF-4's conventions on top of HDF5: dimension scales name dimensions ("NetCDF-4 file format", appendix
+//! of the netCDF user's guide; "HDF5 Dimension Scale Specification").
+
+use std::collections::HashMap;
+
+use hyperslab_core::{Array, ByteOrder, Element, Value};
+
+use super::sizes::Sizes;
+use super::text;
+use crate::cursor::Cursor;
+
+/// Attributes that carry dimensions and bookkeeping; readers of NetCDF-4 do not show them.
+pub const HIDDEN: &[&str] = &[
+    "CLASS",
+    "NAME",
+    "REFERENCE_LIST",
+    "DIMENSION_LIST",
+    "_Netcdf4Dimid",
+    "_Netcdf4Coordinates",
+    "_NCProperties",
+    "_nc3_strict",
+];
+
+/// What `NAME` of a dimension scale starts with when it is a dimension and nothing else: not a variable.
+pub const DIMENSION_ONLY: &str = "This is a netCDF dimension but not a netCDF variable.";
+
+/// What the name of an array starts with that is named as a dimension but is not its coordinate.
+pub const NON_COORDINATE_PREFIX: &str = "_nc4_non_coord_";
+
+/// Where an array's header is, and the first name that leads to it.
+#[derive(Clone, Debug)]
+pub(crate) struct ArrayNames {
+    /// The header.
+    pub address: u64,
+    /// The name.
+    pub name: String,
+}
+
+/// Fill in the names of dimensions, array by array, where all of an array's axes have one.
+pub(crate) fn name_dimensions(arrays: &mut [Array], names: &[ArrayNames], sizes: Sizes) {
+    let scales = Scales::new(arrays, names, sizes);
+    let dimensions: Vec<_> = arrays.iter().zip(names).map(|(array, names)| scales.of(array, names)).collect();
+    for (array, dimensions) in arrays.iter_mut().zip(dimensions) {
+        array.dimensions = dimensions;
+    }
+}
+
+/// The dimension scales of a file, by what leads to them.
+struct Scales<'n> {
+    sizes: Sizes,
+    by_address: HashMap<u64, &'n str>,
+    by_number: HashMap<i64, &'n str>,
+}
+
+impl<'n> Scales<'n> {
+    fn new(arrays: &[Array], names: &'n [ArrayNames], sizes: Sizes) -> Self {
+        let by_address = names.iter().map(|names| (names.address, names.name.as_str())).collect();
+        let numbered = arrays.iter().zip(names).filter(|(array, _)| is_scale(array));
+        let by_number = numbered.filter_map(|(array, names)| {
+            let numbers = integers(value(array, "_Netcdf4Dimid")?)?;
+            Some((*numbers.first()?, names.name.as_str()))
+        });
+        Self { sizes, by_address, by_number: by_number.collect() }
+    }
+
+    fn of(&self, array: &Array, names: &ArrayNames) -> Option<Vec<String>> {
+        let ndim = array.shape.as_ref()?.len();
+        if let Some(list) = value(array, "DIMENSION_LIST") {
+            return self.listed(list, ndim);
+        }
+        if let Some(numbers) = value(array, "_Netcdf4Coordinates").and_then(integers) {
+            let named = numbers.iter().map(|number| self.by_number.get(number).map(ToString::to_string));
+            return named.collect::<Option<Vec<_>>>().filter(|named| named.len() == ndim);
+        }
+        (ndim == 1 && is_scale(array)).then(|| vec![names.name.clone()])
+    }
+
+    /// A list of references an axis; the first one counts.
+    fn listed(&self, list: &Value, ndim: usize) -> Option<Vec<String>> {
+        let scale = |references: &Vec<u8>| {
+            let mut cursor = Cursor::new("DIMENSION_LIST", 0, references);
+            let address = self.sizes.address(&mut cursor).ok()??;
+            self.by_address.get(&address).map(ToString::to_string)
+        };
+        list.heap.iter().map(scale).collect::<Option<Vec<_>>>().filter(|named| named.len() == ndim)
+    }
+}
+
+fn value<'a>(array: &'a Array, name: &str) -> Option<&'a Value> {
+    let attribute = array.attributes.iter().find(|attribute| attribute.name == name)?;
+    attribute.value.as_ref().ok()
+}
+
+/// Whether an array is a dimension scale.
+fn is_scale(array: &Array) -> bool {
+    value(array, "CLASS").and_then(string).is_some_and(|class| class == "DIMENSION_SCALE")
+}
+
+fn string(value: &Value) -> Option<String> {
+    match value.element {
+        Element::FixedString { .. } => Some(text::until_zero(&value.bytes)),
+        Element::VlenString { .. } => value.heap.first().map(|bytes| text::until_zero(bytes)),
+        _ => None,
+    }
+}
+
+/// Ordinary integers of up to eight bytes.
+fn integers(value: &Value) -> Option<Vec<i64>> {
+    let Element::Integer { nbytes: nbytes @ 1..=8, order, .. } = value.element else { return None };
+    let width = usize::try_from(nbytes).ok()?;
+    let number = |bytes: &[u8]| {
+        let fold = |number: i64, byte: &u8| number << 8 | i64::from(*byte);
+        if order == ByteOrder::Big { bytes.iter().fold(0, fold) } else { bytes.iter().rev().fold(0, fold) }
+    };
+    Some(value.bytes.chunks_exact(width).map(number).collect())
+}

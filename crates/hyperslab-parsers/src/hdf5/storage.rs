@@ -1,0 +1,78 @@
+//! From an array's layout to its segments.
+
+use hyperslab_core::{ByteRange, Codec, Element, Fill, Manifest, Segment, StoredChunk};
+
+use super::layout::{ChunkedLayout, Layout};
+use crate::segment;
+
+/// What an array's segments need, beside the chunks themselves.
+#[derive(Clone, Debug)]
+pub(crate) struct Storage {
+    /// Its shape.
+    pub shape: Vec<u64>,
+    /// Its elements.
+    pub element: Element,
+    /// Its filters.
+    pub codecs: Vec<Codec>,
+    /// Its fill value.
+    pub fill: Fill,
+}
+
+impl Storage {
+    /// The segment of a layout that needs no index.
+    pub fn plain(&self, layout: &Layout, file_length: u64) -> Result<Vec<Segment>, String> {
+        let nbytes =
+            segment::array_nbytes(&self.shape, &self.element).ok_or("an array of more than 2^64 bytes")?;
+        let manifest = match layout {
+            Layout::Compact(bytes) => compact(bytes, nbytes)?,
+            Layout::Contiguous { address, length } => contiguous(*address, *length, nbytes, file_length)?,
+            Layout::Chunked(_) | Layout::Virtual { .. } => Manifest::empty(),
+        };
+        self.segment(segment::one_chunk(&self.shape), Vec::new(), manifest).map(|segment| vec![segment])
+    }
+
+    /// The segment of chunks.
+    pub fn chunks(&self, layout: &ChunkedLayout, found: Vec<StoredChunk>) -> Result<Vec<Segment>, String> {
+        let (width, expected) = (layout.element_nbytes, self.element.nbytes());
+        if width != expected {
+            return Err(format!("chunks of elements of {width} bytes in an array of {expected}"));
+        }
+        let manifest = Manifest::of_chunks(found);
+        let mut segment = self.segment(layout.chunk_shape.clone(), self.codecs.clone(), manifest)?;
+        segment.plain_edge_chunks = layout.plain_edge_chunks;
+        Ok(vec![segment])
+    }
+
+    fn segment(
+        &self,
+        chunk_shape: Vec<u64>,
+        codecs: Vec<Codec>,
+        manifest: Manifest,
+    ) -> Result<Segment, String> {
+        segment::gridded(&self.shape, chunk_shape, &self.element, &self.fill, codecs, manifest)
+    }
+}
+
+fn compact(bytes: &[u8], nbytes: u64) -> Result<Manifest, String> {
+    let needed = usize::try_from(nbytes).ok().and_then(|nbytes| bytes.get(..nbytes));
+    let needed =
+        needed.ok_or_else(|| format!("{} bytes are stored where {nbytes} are needed", bytes.len()))?;
+    Ok(Manifest::of_inline(needed.to_vec()))
+}
+
+fn contiguous(
+    address: Option<u64>,
+    stored: Option<u64>,
+    nbytes: u64,
+    file_length: u64,
+) -> Result<Manifest, String> {
+    let Some(offset) = address.filter(|_| nbytes > 0) else { return Ok(Manifest::empty()) };
+    if let Some(stored) = stored.filter(|&stored| stored < nbytes) {
+        return Err(format!("{stored} bytes are stored where {nbytes} are needed"));
+    }
+    if offset.checked_add(nbytes).is_none_or(|end| end > file_length) {
+        return Err(format!("its {nbytes} bytes at offset {offset} reach past the end of the file"));
+    }
+    let range = ByteRange { offset, length: nbytes };
+    Ok(Manifest::of_chunks(vec![segment::stored(0, 0, range)]))
+}

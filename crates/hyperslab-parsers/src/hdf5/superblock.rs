@@ -1,0 +1,90 @@
+//! The superblock: where an HDF5 file starts, its widths, its root (HDF5 File Format Specification 3.0,
+//! II.A).
+
+use super::lookup3;
+use super::sizes::Sizes;
+use crate::cursor::Cursor;
+use crate::error::Error;
+use crate::pages::Pages;
+
+const WHAT: &str = "HDF5 superblock";
+const SIGNATURE: &[u8] = b"\x89HDF\r\n\x1a\n";
+/// Longest superblock: version 1 with addresses of 8 bytes.
+const MAX_NBYTES: u64 = 100;
+
+/// What the superblock says.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(crate) struct Superblock {
+    /// Widths, and where addresses count from.
+    pub sizes: Sizes,
+    /// The root group's object header.
+    pub root: u64,
+    /// The superblock extension's object header.
+    pub extension: Option<u64>,
+}
+
+impl Superblock {
+    /// Find the superblock and read it.
+    pub fn read(pages: &Pages<'_>) -> Result<Self, Error> {
+        let place = locate(pages)?;
+        let available = pages.file_length().saturating_sub(place);
+        let bytes = pages.bytes(WHAT, place, available.min(MAX_NBYTES))?;
+        let mut cursor = Cursor::new(WHAT, place, &bytes);
+        cursor.signature(SIGNATURE)?;
+        match cursor.u8()? {
+            version @ (0 | 1) => old(&mut cursor, version, place),
+            2 | 3 => new(&mut cursor, place, &bytes),
+            version => Err(Error::unsupported(format!("HDF5 superblock version {version}"))),
+        }
+    }
+}
+
+/// Offset of the signature: 0, or 512, 1024, 2048 … behind a user block.
+pub(crate) fn locate(pages: &Pages<'_>) -> Result<u64, Error> {
+    let length = SIGNATURE.len() as u64;
+    let mut missed = None;
+    let mut place = 0_u64;
+    while place.saturating_add(length) <= pages.file_length() {
+        match pages.bytes(WHAT, place, length) {
+            // A signature behind bytes that are not held yet counts only once those are known.
+            Ok(bytes) if missed.is_none() && *bytes == *SIGNATURE => return Ok(place),
+            Err(error) if error.is_not_held() => missed = missed.or(Some(error)),
+            Ok(_) | Err(_) => {}
+        }
+        place = if place == 0 { 512 } else { place.saturating_mul(2) };
+    }
+    let reason = "no HDF5 signature at offset 0, 512, 1024, 2048 …".to_string();
+    Err(missed.unwrap_or(Error::UnknownFormat { reason }))
+}
+
+fn width(cursor: &mut Cursor<'_>) -> Result<usize, Error> {
+    match cursor.u8()? {
+        width @ (2 | 4 | 8) => Ok(usize::from(width)),
+        width => Err(cursor.invalid(format!("addresses or lengths of {width} bytes"))),
+    }
+}
+
+/// Versions 0 and 1. The base address is where the superblock is, whatever it says: files get user blocks
+/// later.
+fn old(cursor: &mut Cursor<'_>, version: u8, base: u64) -> Result<Superblock, Error> {
+    cursor.skip(4)?;
+    let (offset, length) = (width(cursor)?, width(cursor)?);
+    let sizes = Sizes { offset, length, base };
+    // Reserved, two B-tree ranks, consistency flags; version 1 adds a rank and padding.
+    cursor.skip(if version == 0 { 9 } else { 13 })?;
+    cursor.skip(4 * offset)?; // base, free space, end of file, driver information
+    cursor.skip(length)?; // name of the root's symbol table entry, as wide as a length in practice
+    Ok(Superblock { sizes, root: sizes.defined_address(cursor)?, extension: None })
+}
+
+fn new(cursor: &mut Cursor<'_>, base: u64, bytes: &[u8]) -> Result<Superblock, Error> {
+    let (offset, length) = (width(cursor)?, width(cursor)?);
+    let sizes = Sizes { offset, length, base };
+    cursor.skip(1 + offset)?; // consistency flags, base address
+    let extension = sizes.address(cursor)?;
+    cursor.skip(offset)?; // end of file
+    let root = sizes.defined_address(cursor)?;
+    let stop = cursor.place().saturating_add(lookup3::CHECKSUM_NBYTES);
+    lookup3::checked(WHAT, base, bytes.get(..stop).unwrap_or_default())?;
+    Ok(Superblock { sizes, root, extension })
+}

@@ -1,0 +1,203 @@
+//! Small files made by hand: what no library writes, and a parser must survive.
+
+use hyperslab_core::{Link, Tree};
+
+use super::{is_hdf5, lookup3, parse, resolve_pointers};
+use crate::error::Error;
+use crate::pages::{Memory, Pages, Policy};
+
+/// Version 2 superblock with addresses and lengths of eight bytes; the root's header is behind it.
+fn superblock(user_block: usize) -> Vec<u8> {
+    let mut bytes = vec![0_u8; user_block];
+    bytes.extend(b"\x89HDF\r\n\x1a\n\x02\x08\x08\x00");
+    for address in [0, u64::MAX, 4096, 48] {
+        bytes.extend(u64::to_le_bytes(address));
+    }
+    bytes.extend(lookup3::lookup3(&bytes[user_block..]).to_le_bytes());
+    bytes
+}
+
+/// A version 1 message of an object header.
+fn message(kind: u16, body: &[u8]) -> Vec<u8> {
+    let length = u16::try_from(body.len()).unwrap_or(u16::MAX);
+    let mut bytes = [kind.to_le_bytes(), length.to_le_bytes(), [0; 2], [0; 2]].concat();
+    bytes.extend(body);
+    bytes
+}
+
+/// A version 1 object header that says it is `length` bytes long.
+fn header(messages: &[Vec<u8>], length: Option<u32>) -> Vec<u8> {
+    let content = messages.concat();
+    let length = length.unwrap_or_else(|| u32::try_from(content.len()).unwrap_or(u32::MAX));
+    let mut bytes = vec![1, 0, 1, 0, 1, 0, 0, 0];
+    bytes.extend(length.to_le_bytes());
+    bytes.extend([0; 4]);
+    bytes.extend(content);
+    bytes
+}
+
+fn file(messages: &[Vec<u8>]) -> Vec<u8> {
+    [superblock(0), header(messages, None)].concat()
+}
+
+fn read(bytes: &[u8]) -> Result<Tree, Error> {
+    let source = Memory(bytes);
+    parse(&mut Pages::new(&source, Policy { page_nbytes: 16, first_nbytes: 16, gap_pages: 0 }))
+}
+
+/// A link message: version 1, no flags, a name of three bytes.
+fn link(name: [u8; 3], address: u64) -> Vec<u8> {
+    let mut body = vec![1, 0, 3];
+    body.extend(name);
+    body.extend(address.to_le_bytes());
+    message(0x06, &body)
+}
+
+const SCALAR: &[u8] = &[2, 0, 0, 0];
+const I4: &[u8] = &[0x10, 8, 0, 0, 4, 0, 0, 0, 0, 0, 32, 0];
+
+/// A dataspace of one axis.
+fn line(length: u64) -> Vec<u8> {
+    let mut body = vec![2, 1, 0, 1];
+    body.extend(length.to_le_bytes());
+    message(0x01, &body)
+}
+
+/// A root group with one link, to the array that these messages make.
+fn one_array(messages: &[Vec<u8>]) -> Vec<u8> {
+    let root = header(&[link(*b"one", 256)], None);
+    let mut bytes = [superblock(0), root].concat();
+    bytes.resize(256, 0);
+    bytes.extend(header(messages, None));
+    bytes.resize(bytes.len() + 64, 7);
+    bytes
+}
+
+#[test]
+fn the_signature_is_found_behind_user_blocks() {
+    for user_block in [0, 512, 1024, 2048] {
+        let source = Memory(&superblock(user_block));
+        assert_eq!(is_hdf5(&mut Pages::new(&source, Policy::LOCAL)), Ok(true));
+    }
+    for bytes in [superblock(256), Vec::new(), vec![0; 5000]] {
+        let source = Memory(&bytes);
+        assert_eq!(is_hdf5(&mut Pages::new(&source, Policy::LOCAL)), Ok(false));
+    }
+}
+
+#[test]
+fn addresses_count_from_the_superblock() {
+    let bytes = [superblock(512), header(&[link(*b"one", 48)], None)].concat();
+    assert_eq!(read(&bytes).map(|tree| tree.groups[0].links[0].clone()), Ok(("one".into(), Link::Group(0))));
+}
+
+#[test]
+fn a_superblock_with_a_wrong_checksum_is_refused() {
+    let mut bytes = file(&[link(*b"one", 48)]);
+    bytes[12] ^= 1;
+    assert!(cfg!(fuzzing) || matches!(read(&bytes), Err(Error::Checksum { .. })));
+}
+
+#[test]
+fn every_truncation_is_an_error_or_less() {
+    let bytes = one_array(&[
+        line(4),
+        message(0x03, I4),
+        message(0x08, &[3, 0, 16, 0, 1, 2, 3, 4, 5, 6, 7, 8, 9, 10, 11, 12, 13, 14, 15, 16]),
+    ]);
+    assert_eq!(read(&bytes).map(|tree| tree.arrays.len()), Ok(1));
+    for length in 0..bytes.len() {
+        if let Ok(tree) = read(&bytes[..length]) {
+            assert!(tree.arrays.len() == 1 || matches!(tree.groups[0].links[0].1, Link::Unsupported(_)));
+        }
+    }
+}
+
+#[test]
+fn a_group_may_hold_itself() {
+    let tree = read(&file(&[link(*b"me_", 48)])).unwrap_or_default();
+    assert_eq!((tree.groups.len(), &tree.groups[0].links[0].1), (1, &Link::Group(0)));
+}
+
+#[test]
+fn continuations_that_lead_back_are_refused() {
+    let continuation = [64_u64.to_le_bytes(), 24_u64.to_le_bytes()].concat();
+    let found = read(&file(&[message(0x10, &continuation)]));
+    assert!(found.is_err_and(|error| error.to_string().contains("leads back to itself")));
+}
+
+#[test]
+fn a_header_longer_than_the_file_is_an_error() {
+    let bytes = [superblock(0), header(&[link(*b"one", 48)], Some(1 << 20))].concat();
+    assert!(read(&bytes).is_err_and(|error| error.to_string().contains("truncated")));
+}
+
+#[test]
+fn a_damaged_object_is_only_its_own_damage() {
+    let mut bytes = [superblock(0), header(&[link(*b"bad", 8), link(*b"own", 48)], None)].concat();
+    bytes.resize(200, 0);
+    let links = read(&bytes).map(|tree| tree.groups[0].links.clone()).unwrap_or_default();
+    assert!(matches!(&links[..], [(_, Link::Unsupported(_)), (_, Link::Group(0))]));
+}
+
+fn array_problem(messages: &[Vec<u8>]) -> String {
+    let tree = read(&one_array(messages)).unwrap_or_default();
+    match &tree.groups[0].links[0].1 {
+        Link::Array(number) => tree.arrays[*number].segments.clone().err().unwrap_or_default(),
+        other => format!("{other:?}"),
+    }
+}
+
+#[test]
+fn sizes_that_lie_are_refused_by_name() {
+    let contiguous = |address: u64, length: u64| {
+        let body = [vec![3, 1], address.to_le_bytes().into(), length.to_le_bytes().into()].concat();
+        message(0x08, &body)
+    };
+    let element = message(0x03, I4);
+    let problem = |shape: u64, layout: Vec<u8>| array_problem(&[line(shape), element.clone(), layout]);
+    assert_eq!(problem(4, contiguous(16, 16)), "");
+    assert!(problem(4, contiguous(16, 15)).contains("15 bytes are stored where 16 are needed"));
+    assert!(problem(1 << 40, contiguous(16, 1 << 42)).contains("past the end"));
+    assert!(problem(1 << 62, contiguous(16, u64::MAX)).contains("2^64"));
+    assert!(problem(4, message(0x08, &[3, 0, 200, 0])).contains("too soon"));
+    assert!(problem(4, message(0x08, &[9, 0])).contains("version 9 is not supported"));
+}
+
+#[test]
+fn datatypes_nested_without_end_are_refused() {
+    let sequence = [0x19, 0, 0, 0, 16, 0, 0, 0].repeat(4000);
+    let layout = message(0x08, &[3, 0, 0, 0]);
+    let found = array_problem(&[message(0x01, SCALAR), message(0x03, &sequence), layout]);
+    assert!(found.contains("datatypes within datatypes"), "{found}");
+}
+
+#[test]
+fn pointers_into_a_collection_are_followed() {
+    let mut bytes = superblock(0);
+    let (start, text) = (bytes.len() as u64, b"some text");
+    bytes.extend(b"GCOL\x01\0\0\0");
+    bytes.extend(64_u64.to_le_bytes());
+    bytes.extend([7, 0, 1, 0, 0, 0, 0, 0]);
+    bytes.extend((text.len() as u64).to_le_bytes());
+    bytes.extend(text);
+    bytes.resize(bytes.len() + 64, 0);
+    let pointer = |length: u32, address: u64, index: u32| {
+        [length.to_le_bytes().to_vec(), address.to_le_bytes().into(), index.to_le_bytes().into()].concat()
+    };
+    let source = Memory(&bytes);
+    let mut pages = Pages::new(&source, Policy { page_nbytes: 16, first_nbytes: 16, gap_pages: 0 });
+    let raw = [pointer(9, start, 7), pointer(0, 0, 0), pointer(9, start, 7)].concat();
+    assert_eq!(resolve_pointers(&mut pages, &raw, 16), Ok(vec![text.to_vec(), Vec::new(), text.to_vec()]));
+    assert!(resolve_pointers(&mut pages, &pointer(9, start, 8), 16).is_err());
+    assert!(resolve_pointers(&mut pages, &pointer(9, start + 8, 7), 16).is_err());
+    assert!(resolve_pointers(&mut pages, &raw[1..], 16).is_err());
+    assert!(resolve_pointers(&mut pages, &raw, 12).is_err());
+}
+
+#[test]
+fn a_root_that_is_no_group_is_refused() {
+    let layout = message(0x08, &[3, 0, 4, 0, 1, 2, 3, 4]);
+    let found = read(&file(&[message(0x01, SCALAR), message(0x03, I4), layout]));
+    assert!(found.is_err_and(|error| error.to_string().contains("no group")));
+}

@@ -1,0 +1,179 @@
+//! From a finished walk to the tree: groups and arrays numbered from the root on, links by number.
+
+use std::collections::VecDeque;
+
+use hyperslab_core::{Array, Attribute, Fill, Group, Link, Segment, Tree};
+
+use super::attribute::RawAttribute;
+use super::external;
+use super::layout::Layout;
+use super::links::{NamedLink, Target};
+use super::netcdf4::{self, ArrayNames};
+use super::object::StorageDescription;
+use super::storage::Storage;
+use super::walk::{ArrayState, GroupState, Object, State, Walk};
+use crate::error::Error;
+
+/// The tree of a walk. A root that cannot be read is the file's error.
+pub(crate) fn tree(walk: Walk, file_length: u64) -> Result<Tree, Error> {
+    let sizes = walk.file.sizes;
+    match walk.objects.first() {
+        Some(Object { state: State::Group(_), .. }) => {}
+        Some(Object { state: State::Failed(problem), .. }) => return Err(problem.clone()),
+        other => {
+            let address = other.map_or(0, |object| object.address);
+            return Err(Error::invalid("root group", address, "it is no group"));
+        }
+    }
+    let numbering = Numbering::new(&walk);
+    let mut building = Building { tree: Tree::default(), file_length };
+    let mut arrays: Vec<Option<Array>> = numbering.array_names.iter().map(|_| None).collect();
+    let mut groups: Vec<Option<Group>> = (0..numbering.group_count).map(|_| None).collect();
+    let by_address = walk.by_address;
+    for (object, kind) in walk.objects.into_iter().zip(&numbering.kinds) {
+        match (object.state, kind) {
+            (State::Group(state), Link::Group(number)) => {
+                let target =
+                    |address| by_address.get(&address).and_then(|&object| numbering.kinds.get(object));
+                let links = named(&state, |address| target(address).cloned());
+                let group = Group { attributes: attributes(object.attributes), links };
+                groups.get_mut(*number).map(|place| place.replace(group));
+            }
+            (State::Array(state), Link::Array(number)) => {
+                let array = building.array(*state, attributes(object.attributes));
+                arrays.get_mut(*number).map(|place| place.replace(array));
+            }
+            _ => {}
+        }
+    }
+    building.tree.groups = groups.into_iter().flatten().collect();
+    building.tree.arrays = arrays.into_iter().flatten().collect();
+    netcdf4::name_dimensions(&mut building.tree.arrays, &numbering.array_names, sizes);
+    Ok(building.tree)
+}
+
+/// What each object is in the tree, numbered in breadth-first order of sorted links: no round changes it.
+struct Numbering {
+    /// By object.
+    kinds: Vec<Link>,
+    group_count: usize,
+    array_names: Vec<ArrayNames>,
+}
+
+impl Numbering {
+    fn new(walk: &Walk) -> Self {
+        let unreachable = || Link::Unsupported("no link leads there".into());
+        let kinds = walk.objects.iter().map(|_| unreachable()).collect();
+        let mut numbering = Self { kinds, group_count: 0, array_names: Vec::new() };
+        let mut seen = vec![false; walk.objects.len()];
+        let mut queue = VecDeque::from([(0, String::new())]);
+        while let Some((number, name)) = queue.pop_front() {
+            let (Some(object), Some(seen)) = (walk.objects.get(number), seen.get_mut(number)) else {
+                continue;
+            };
+            if std::mem::replace(seen, true) {
+                continue;
+            }
+            let kind = numbering.kind(object, name);
+            if let Some(place) = numbering.kinds.get_mut(number) {
+                *place = kind;
+            }
+            if let State::Group(group) = &object.state {
+                queue.extend(sorted(group).into_iter().filter_map(|link| match link.target {
+                    Target::Object(address) => Some((*walk.by_address.get(&address)?, link.name.clone())),
+                    _ => None,
+                }));
+            }
+        }
+        numbering
+    }
+
+    fn kind(&mut self, object: &Object, name: String) -> Link {
+        match &object.state {
+            State::Group(_) => {
+                self.group_count += 1;
+                Link::Group(self.group_count - 1)
+            }
+            State::Array(_) => {
+                self.array_names.push(ArrayNames { address: object.address, name });
+                Link::Array(self.array_names.len() - 1)
+            }
+            State::Datatype => Link::Unsupported("a committed datatype holds no elements".into()),
+            State::Failed(problem) => Link::Unsupported(problem.to_string()),
+            State::Waiting => Link::Unsupported("it was never read".into()),
+        }
+    }
+}
+
+/// A group's links in the file's order: of creation where that is tracked, else of names.
+fn sorted(group: &GroupState) -> Vec<&NamedLink> {
+    let mut links: Vec<&NamedLink> = group.links.iter().collect();
+    if group.ordered {
+        links.sort_by_key(|link| link.order);
+    } else {
+        links.sort_by(|one, other| one.name.cmp(&other.name));
+    }
+    links
+}
+
+fn named(group: &GroupState, kind: impl Fn(u64) -> Option<Link>) -> Vec<(String, Link)> {
+    let link = |link: &NamedLink| {
+        let target = match &link.target {
+            Target::Object(address) => {
+                kind(*address).unwrap_or_else(|| Link::Unsupported("no object is there".into()))
+            }
+            Target::Soft(path) => Link::Soft(path.clone()),
+            Target::External { file, path } => Link::External { file: file.clone(), path: path.clone() },
+            Target::Unsupported(problem) => Link::Unsupported(problem.clone()),
+        };
+        (link.name.clone(), target)
+    };
+    sorted(group).into_iter().map(link).collect()
+}
+
+/// Attributes in order of creation where that is tracked, else as the header has them; a heap's by name.
+fn attributes(mut raw: Vec<RawAttribute>) -> Vec<Attribute> {
+    if raw.iter().all(|raw| raw.order.is_some()) {
+        raw.sort_by_key(|raw| raw.order);
+    }
+    raw.into_iter().map(|raw| raw.attribute).collect()
+}
+
+struct Building {
+    tree: Tree,
+    file_length: u64,
+}
+
+impl Building {
+    fn array(&mut self, mut state: ArrayState, attributes: Vec<Attribute>) -> Array {
+        let segments = self.segments(&mut state);
+        let description = state.description;
+        let fill = description.storage.map_or(Fill::Zero, |storage| storage.fill);
+        Array {
+            shape: description.dataspace.shape,
+            max_shape: description.dataspace.max_shape,
+            element: description.element,
+            fill,
+            segments,
+            virtual_mappings: state.mappings,
+            dimensions: None,
+            attributes,
+        }
+    }
+
+    fn segments(&mut self, state: &mut ArrayState) -> Result<Vec<Segment>, String> {
+        let StorageDescription { layout, codecs, fill, external } = state.description.storage.as_ref()?;
+        let Some(shape) = &state.description.dataspace.shape else { return Ok(Vec::new()) };
+        let element = &state.description.element;
+        if external.is_some() {
+            return external::segments(&state.external, shape, element, fill, &mut self.tree.other_files);
+        }
+        let (shape, codecs) = (shape.clone(), codecs.clone());
+        let storage = Storage { shape, element: element.clone(), codecs, fill: fill.clone() };
+        match layout {
+            Layout::Chunked(layout) => storage.chunks(layout, std::mem::take(&mut state.chunks)),
+            Layout::Virtual { .. } => Ok(Vec::new()),
+            Layout::Compact(_) | Layout::Contiguous { .. } => storage.plain(layout, self.file_length),
+        }
+    }
+}

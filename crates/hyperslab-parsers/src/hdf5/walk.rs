@@ -1,0 +1,392 @@
+//! The breadth-first walk through a file's objects: small steps, made again after each round until none is
+//! left.
+
+use std::collections::{HashMap, HashSet, VecDeque};
+
+use hyperslab_core::{StoredChunk, VirtualMapping};
+
+use super::attribute::RawAttribute;
+use super::chunk_index::{ChunkIndex, IndexTask};
+use super::dense::{Dense, DenseWalk};
+use super::external::{ExternalFiles, NamedPart};
+use super::file::File;
+use super::layout::Layout;
+use super::links::{self, NamedLink, Target};
+use super::object::{self, ArrayDescription, Description, GroupDescription, Kind};
+use super::symbol_table::{Node, SymbolTable};
+use super::virtual_layout;
+use crate::error::Error;
+use crate::pages::Pages;
+
+/// Most objects of a file.
+const MAX_OBJECTS: usize = 10_000_000;
+/// Bytes that a link takes at least, in memory; counted so that groups cannot share their tables without end.
+const LINK_NBYTES: usize = 16;
+
+/// One object of the file.
+#[derive(Debug)]
+pub(crate) struct Object {
+    /// Where its header is.
+    pub address: u64,
+    /// What is known of it.
+    pub state: State,
+    /// Its attributes.
+    pub attributes: Vec<RawAttribute>,
+}
+
+/// What is known of an object.
+#[derive(Debug)]
+pub(crate) enum State {
+    /// Nothing yet.
+    Waiting,
+    /// It cannot be read.
+    Failed(Error),
+    /// A group.
+    Group(GroupState),
+    /// An array.
+    Array(Box<ArrayState>),
+    /// A datatype with a name.
+    Datatype,
+}
+
+/// A group, with the links found so far.
+#[derive(Debug, Default)]
+pub(crate) struct GroupState {
+    /// Its links.
+    pub links: Vec<NamedLink>,
+    /// Whether they have an order beside their names'.
+    pub ordered: bool,
+    /// Nodes of its table that were read.
+    nodes: HashSet<u64>,
+}
+
+/// An array, with the chunks found so far.
+#[derive(Debug)]
+pub(crate) struct ArrayState {
+    /// What its header says; storage fails with the first step that does.
+    pub description: ArrayDescription,
+    /// Chunks found.
+    pub chunks: Vec<StoredChunk>,
+    /// Parts in other files.
+    pub external: Vec<NamedPart>,
+    /// Parts of other arrays.
+    pub mappings: Vec<VirtualMapping>,
+    index: Option<ChunkIndex>,
+}
+
+/// A step to make, and the object that it is for.
+#[derive(Debug)]
+struct Task {
+    object: usize,
+    step: Step,
+}
+
+#[derive(Debug)]
+enum Step {
+    /// Read its header.
+    Header,
+    /// Read a node of its symbol table.
+    TableNode(SymbolTable, u64),
+    /// Read links or attributes from a heap.
+    Dense(Dense, Box<DenseWalk>),
+    /// Follow the pointers of an attribute.
+    Values(usize),
+    /// Read a part of its chunk index.
+    Chunks(IndexTask),
+    /// Read the names of its external files.
+    External(ExternalFiles),
+    /// Read what a virtual array is made of.
+    Mappings(u64, u32),
+}
+
+/// The walk, and when it is done all that it found. Object 0 is the root.
+#[derive(Debug)]
+pub(crate) struct Walk {
+    /// What the steps share.
+    pub file: File,
+    /// Every object, by number.
+    pub objects: Vec<Object>,
+    /// The numbers, by address.
+    pub by_address: HashMap<u64, usize>,
+    tasks: VecDeque<Task>,
+}
+
+impl Walk {
+    /// From the root on, until no step is left.
+    pub fn run(pages: &mut Pages<'_>, file: File, root: u64) -> Result<Self, Error> {
+        let (by_address, tasks) = (HashMap::new(), VecDeque::new());
+        let mut walk = Self { file, objects: Vec::new(), by_address, tasks };
+        walk.meet(root)?;
+        while let Some(missed) = walk.round(pages)? {
+            if !pages.fetch()? {
+                return Err(missed);
+            }
+        }
+        Ok(walk)
+    }
+
+    /// All steps that the pages allow; gives what the others miss.
+    fn round(&mut self, pages: &Pages<'_>) -> Result<Option<Error>, Error> {
+        let (mut waiting, mut missed) = (VecDeque::new(), None);
+        while let Some(mut task) = self.tasks.pop_front() {
+            match self.step(pages, &mut task) {
+                Ok(()) => {}
+                Err(error) if error.is_not_held() => {
+                    waiting.push_back(task);
+                    missed = Some(error);
+                }
+                Err(error) if self.file.budget.is_exceeded() => return Err(error),
+                Err(error) => self.fail(&task, &error),
+            }
+        }
+        self.tasks = waiting;
+        Ok(missed)
+    }
+
+    fn push(&mut self, object: usize, step: Step) {
+        self.tasks.push_back(Task { object, step });
+    }
+
+    /// An object that a link leads to: new ones get a number and are read next.
+    fn meet(&mut self, address: u64) -> Result<(), Error> {
+        if self.by_address.contains_key(&address) {
+            return Ok(());
+        }
+        let object = self.objects.len();
+        if object >= MAX_OBJECTS {
+            return Err(Error::TooMany { what: "objects", limit: MAX_OBJECTS as u64 });
+        }
+        self.by_address.insert(address, object);
+        self.objects.push(Object { address, state: State::Waiting, attributes: Vec::new() });
+        self.push(object, Step::Header);
+        Ok(())
+    }
+
+    fn step(&mut self, pages: &Pages<'_>, task: &mut Task) -> Result<(), Error> {
+        let number = task.object;
+        match &mut task.step {
+            Step::Header => self.header(pages, number),
+            Step::TableNode(table, address) => self.table_node(pages, number, *table, *address),
+            Step::Dense(Dense::Links, walk) => {
+                let messages = walk.messages(&mut self.file, pages)?;
+                let sizes = self.file.sizes;
+                let link = |message: &super::header::Message| links::link(&mut message.cursor("link"), sizes);
+                let links = messages.iter().map(link).collect::<Result<_, _>>()?;
+                self.links(number, links)
+            }
+            Step::Dense(Dense::Attributes, walk) => {
+                let messages = walk.messages(&mut self.file, pages)?;
+                self.dense_attributes(pages, number, &messages)
+            }
+            Step::Values(attribute) => self.values(pages, number, *attribute),
+            Step::Chunks(part) => self.chunks(pages, number, part),
+            Step::External(files) => {
+                let named = files.named(pages, self.file.sizes)?;
+                self.with_array(number, |array| array.external = named);
+                Ok(())
+            }
+            Step::Mappings(address, index) => self.mappings(pages, number, *address, *index),
+        }
+    }
+
+    /// What a step's failure means for its object.
+    fn fail(&mut self, task: &Task, error: &Error) {
+        let Some(object) = self.objects.get_mut(task.object) else { return };
+        match &task.step {
+            Step::Header | Step::TableNode(..) | Step::Dense(Dense::Links, _) => {
+                object.state = State::Failed(error.clone());
+            }
+            Step::Dense(Dense::Attributes, _) => {
+                object.attributes.push(RawAttribute::failed(String::new(), error));
+            }
+            Step::Values(attribute) => {
+                if let Some(raw) = object.attributes.get_mut(*attribute) {
+                    raw.attribute.value = Err(error.to_string());
+                }
+            }
+            Step::Chunks(_) | Step::External(_) | Step::Mappings(..) => {
+                self.with_array(task.object, |array| array.description.storage = Err(error.to_string()));
+            }
+        }
+    }
+
+    fn with_array(&mut self, number: usize, change: impl FnOnce(&mut ArrayState)) {
+        if let Some(Object { state: State::Array(array), .. }) = self.objects.get_mut(number) {
+            change(array);
+        }
+    }
+
+    fn header(&mut self, pages: &Pages<'_>, number: usize) -> Result<(), Error> {
+        let Some(address) = self.objects.get(number).map(|object| object.address) else { return Ok(()) };
+        let Description { kind, attributes, dense_attributes } =
+            object::describe(&mut self.file, pages, address)?;
+        if let Some(storage) = dense_attributes {
+            let walk = DenseWalk::new(Dense::Attributes, storage, self.file.sizes);
+            self.push(number, Step::Dense(Dense::Attributes, Box::new(walk)));
+        }
+        self.attributes(number, attributes)?;
+        match kind {
+            Kind::Group(description) => self.group(number, description),
+            Kind::Array(description) => {
+                self.array(pages, number, *description);
+                Ok(())
+            }
+            Kind::Datatype => {
+                self.state(number, State::Datatype);
+                Ok(())
+            }
+        }
+    }
+
+    fn state(&mut self, number: usize, state: State) {
+        if let Some(object) = self.objects.get_mut(number) {
+            object.state = state;
+        }
+    }
+
+    fn attributes(&mut self, number: usize, more: Vec<RawAttribute>) -> Result<(), Error> {
+        let Some(object) = self.objects.get_mut(number) else { return Ok(()) };
+        for raw in more {
+            if !raw.pointers.is_empty() {
+                let step = Step::Values(object.attributes.len());
+                self.tasks.push_back(Task { object: number, step });
+            }
+            let nbytes = raw.attribute.value.as_ref().map_or(0, |value| value.bytes.len());
+            self.file.budget.spend(nbytes)?;
+            object.attributes.push(raw);
+        }
+        Ok(())
+    }
+
+    fn dense_attributes(
+        &mut self,
+        pages: &Pages<'_>,
+        number: usize,
+        messages: &[super::header::Message],
+    ) -> Result<(), Error> {
+        let read = messages.iter().map(|message| RawAttribute::read(&mut self.file, pages, message));
+        let read: Vec<_> = read.collect();
+        let mut attributes = read.into_iter().collect::<Result<Vec<_>, _>>()?;
+        attributes.sort_by(|one, other| one.attribute.name.cmp(&other.attribute.name));
+        self.attributes(number, attributes)
+    }
+
+    fn values(&mut self, pages: &Pages<'_>, number: usize, attribute: usize) -> Result<(), Error> {
+        let raw = self.objects.get_mut(number).and_then(|object| object.attributes.get_mut(attribute));
+        let Some(raw) = raw else { return Ok(()) };
+        let heap = self.file.collections.resolve(pages, self.file.sizes, &raw.pointers)?;
+        self.file.budget.spend(heap.iter().map(|bytes| bytes.len() + LINK_NBYTES).sum())?;
+        if let Ok(value) = &mut raw.attribute.value {
+            value.heap = heap;
+        }
+        raw.pointers = Vec::new();
+        Ok(())
+    }
+
+    fn group(&mut self, number: usize, description: GroupDescription) -> Result<(), Error> {
+        let GroupDescription { links, ordered, dense, table } = description;
+        self.state(number, State::Group(GroupState { ordered, ..GroupState::default() }));
+        if let Some(table) = table {
+            self.push(number, Step::TableNode(table, table.tree));
+        }
+        if let Some(storage) = dense {
+            let walk = DenseWalk::new(Dense::Links, storage, self.file.sizes);
+            self.push(number, Step::Dense(Dense::Links, Box::new(walk)));
+        }
+        self.links(number, links)
+    }
+
+    fn links(&mut self, number: usize, links: Vec<NamedLink>) -> Result<(), Error> {
+        let nbytes = links.iter().map(|link| link.name.len() + LINK_NBYTES).sum();
+        self.file.budget.spend(nbytes)?;
+        for link in &links {
+            if let Target::Object(address) = link.target {
+                self.meet(address)?;
+            }
+        }
+        if let Some(Object { state: State::Group(group), .. }) = self.objects.get_mut(number) {
+            group.links.extend(links);
+        }
+        Ok(())
+    }
+
+    fn table_node(
+        &mut self,
+        pages: &Pages<'_>,
+        number: usize,
+        table: SymbolTable,
+        address: u64,
+    ) -> Result<(), Error> {
+        let node = table.node(pages, self.file.sizes, address)?;
+        if let Some(Object { state: State::Group(group), .. }) = self.objects.get_mut(number) {
+            if !group.nodes.insert(address) {
+                return Err(Error::Cycle { what: "B-tree of a group", offset: address });
+            }
+        }
+        match node {
+            Node::Links(links) => self.links(number, links),
+            Node::Children(children) => {
+                self.file.budget.spend(children.len() * LINK_NBYTES)?;
+                for child in children {
+                    self.push(number, Step::TableNode(table, child));
+                }
+                Ok(())
+            }
+        }
+    }
+
+    fn array(&mut self, pages: &Pages<'_>, number: usize, mut description: ArrayDescription) {
+        let mut index = None;
+        let storage = description.storage.as_ref().ok();
+        let external = storage.and_then(|storage| storage.external.clone());
+        if let (Some(storage), Some(shape)) = (storage, &description.dataspace.shape) {
+            match &storage.layout {
+                Layout::Chunked(layout) => {
+                    let max_shape = &description.dataspace.max_shape;
+                    index = Some(ChunkIndex::new(layout, shape, max_shape, self.file.sizes));
+                }
+                Layout::Virtual { address: Some(address), index } => {
+                    self.push(number, Step::Mappings(*address, *index));
+                }
+                _ => {}
+            }
+        }
+        if let Some(files) = external {
+            self.push(number, Step::External(files));
+        }
+        let index = index.transpose().unwrap_or_else(|error| {
+            description.storage = Err(error.to_string());
+            None
+        });
+        if let Some(index) = &index {
+            index.want(pages);
+            for part in index.start() {
+                self.push(number, Step::Chunks(part));
+            }
+        }
+        let (chunks, external, mappings) = (Vec::new(), Vec::new(), Vec::new());
+        let array = ArrayState { description, chunks, external, mappings, index };
+        self.state(number, State::Array(Box::new(array)));
+    }
+
+    fn chunks(&mut self, pages: &Pages<'_>, number: usize, part: &IndexTask) -> Result<(), Error> {
+        let Some(Object { state: State::Array(array), .. }) = self.objects.get_mut(number) else {
+            return Ok(());
+        };
+        let (Some(index), Ok(_)) = (&array.index, &array.description.storage) else { return Ok(()) };
+        let more = index.step(part, pages, &mut array.chunks)?;
+        for part in more {
+            self.push(number, Step::Chunks(part));
+        }
+        Ok(())
+    }
+
+    fn mappings(&mut self, pages: &Pages<'_>, number: usize, address: u64, index: u32) -> Result<(), Error> {
+        let sizes = self.file.sizes;
+        let bytes = self.file.collections.object(pages, sizes, address, index)?;
+        let mappings = virtual_layout::read_mappings(&bytes, address, sizes)?;
+        self.file.budget.spend(bytes.len())?;
+        self.with_array(number, |array| array.mappings = mappings);
+        Ok(())
+    }
+}

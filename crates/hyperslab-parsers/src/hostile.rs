@@ -1,0 +1,42 @@
+//! Damaging files for tests: cut everywhere, each byte changed; runs of one value at their edges only.
+//! Parsers may say anything but must say it soon.
+
+use hyperslab_core::Tree;
+
+use crate::error::Error;
+use crate::pages::{Memory, Pages, Policy};
+
+const POLICY: Policy = Policy { page_nbytes: 64, first_nbytes: 64, gap_pages: 0 };
+
+/// A parser of files.
+pub(crate) type Parser = fn(&mut Pages<'_>) -> Result<Tree, Error>;
+
+/// Parse bytes, in small pages so that there are many rounds.
+pub(crate) fn parsed(parser: Parser, bytes: &[u8]) -> Result<Tree, Error> {
+    let source = Memory(bytes);
+    parser(&mut Pages::new(&source, POLICY))
+}
+
+/// Damage a file in every place; the file itself must be good, and what is left of it small.
+pub(crate) fn damage(parser: Parser, bytes: &[u8]) {
+    assert!(parsed(parser, bytes).is_ok(), "the file is good before it is damaged");
+    let is_edge =
+        |place: usize| bytes.get(place.saturating_sub(1)) != bytes.get(place) || place.is_multiple_of(64);
+    for place in (0..bytes.len()).filter(|&place| is_edge(place)) {
+        bounded(parser, bytes.get(..place).unwrap_or_default());
+        for value in [0x00, 0x01, 0x7f, 0x80, 0xff] {
+            let mut changed = bytes.to_vec();
+            changed.iter_mut().skip(place).take(1).for_each(|byte| *byte = value);
+            bounded(parser, &changed);
+            changed.iter_mut().skip(place).take(8).for_each(|byte| *byte = value);
+            bounded(parser, &changed);
+        }
+    }
+}
+
+fn bounded(parser: Parser, bytes: &[u8]) {
+    let Ok(tree) = parsed(parser, bytes) else { return };
+    let segments = tree.arrays.iter().filter_map(|array| array.segments.as_ref().ok()).flatten();
+    let chunk_count: u64 = segments.map(|segment| segment.manifest.chunk_count()).sum();
+    assert!(chunk_count <= 16 * (bytes.len() as u64 + 1), "{chunk_count} chunks of {} bytes", bytes.len());
+}

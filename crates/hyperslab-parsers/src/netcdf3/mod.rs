@@ -1,0 +1,62 @@
+//! The classic NetCDF formats: CDF-1, CDF-2 (64-bit offsets) and CDF-5 (64-bit data).
+//!
+//! After "The NetCDF Classic Format Specification" (NetCDF User's Guide, appendix B). All numbers are
+//! big-endian. A variable without the record dimension lies in one piece; of one with it, every record lies
+//! apart, between the records of the other variables. The field `vsize` is ignored, for it overflows: sizes
+//! follow from the shapes.
+
+mod header;
+mod place;
+#[cfg(test)]
+#[allow(clippy::unwrap_used, clippy::panic, clippy::cast_possible_truncation)]
+mod tests;
+
+use hyperslab_core::{Array, Attribute, Fill, Group, Link, Tree};
+
+use crate::error::Error;
+use crate::pages::Pages;
+use crate::rounds::settle;
+use header::{Header, Variable};
+
+/// The tree of a classic NetCDF file: one group, its variables, their chunks.
+pub fn parse(pages: &mut Pages<'_>) -> Result<Tree, Error> {
+    let header = settle(pages, header::read)?;
+    let records = place::Records::of(&header, pages.file_length());
+    let arrays = header.variables.iter().map(|variable| array(&header, &records, variable)).collect();
+    let links = header.variables.iter().enumerate();
+    let links = links.map(|(number, variable)| (variable.name.clone(), Link::Array(number))).collect();
+    let root = Group { attributes: header.attributes.clone(), links };
+    Ok(Tree { groups: vec![root], arrays, other_files: Vec::new() })
+}
+
+fn array(header: &Header, records: &place::Records, variable: &Variable) -> Array {
+    let fill = fill(variable);
+    let shape = records.shape(header, variable);
+    let is_record = variable.is_record(header);
+    let max_shape = shape.iter().enumerate();
+    let max_shape = max_shape.map(|(axis, &length)| (axis > 0 || !is_record).then_some(length)).collect();
+    let names = variable.dimensions.iter().filter_map(|&number| header.dimensions.get(number));
+    Array {
+        segments: records.segments(header, variable, &shape, &fill),
+        virtual_mappings: Vec::new(),
+        shape: Some(shape),
+        max_shape,
+        element: variable.kind.element(),
+        fill,
+        dimensions: Some(names.map(|dimension| dimension.name.clone()).collect()),
+        attributes: variable.attributes.clone(),
+    }
+}
+
+/// `_FillValue` where it is one element of the variable's type, else the library's default of the type.
+fn fill(variable: &Variable) -> Fill {
+    let element = variable.kind.element();
+    let is_fill = |attribute: &&Attribute| attribute.name == "_FillValue";
+    let value = variable.attributes.iter().find(is_fill).and_then(|attribute| attribute.value.as_ref().ok());
+    match value {
+        Some(value) if value.element == element && value.bytes.len() as u64 == element.nbytes() => {
+            Fill::Value(value.bytes.clone())
+        }
+        _ => Fill::Value(variable.kind.default_fill()),
+    }
+}

@@ -1,0 +1,45 @@
+//! Making steps again, round after round, until all the bytes they need have come.
+
+use crate::error::Error;
+use crate::pages::Pages;
+
+/// One step, made again after each fetch until it needs nothing more.
+pub(crate) fn settle<T>(
+    pages: &mut Pages<'_>,
+    mut step: impl FnMut(&Pages<'_>) -> Result<T, Error>,
+) -> Result<T, Error> {
+    loop {
+        match step(pages) {
+            Err(error) if error.is_not_held() => {
+                if !pages.fetch()? {
+                    return Err(error);
+                }
+            }
+            settled => return settled,
+        }
+    }
+}
+
+/// Independent steps, one a key: what a round of them misses is fetched together.
+pub(crate) fn settle_each<K, T>(
+    pages: &mut Pages<'_>,
+    keys: &[K],
+    step: impl Fn(&Pages<'_>, &K) -> Result<T, Error>,
+) -> Result<Vec<Result<T, Error>>, Error> {
+    let mut settled: Vec<Result<T, Error>> = keys.iter().map(|key| step(pages, key)).collect();
+    while settled.iter().any(is_open) {
+        if !pages.fetch()? {
+            break;
+        }
+        for (key, result) in keys.iter().zip(&mut settled) {
+            if is_open(result) {
+                *result = step(pages, key);
+            }
+        }
+    }
+    Ok(settled)
+}
+
+fn is_open<T>(result: &Result<T, Error>) -> bool {
+    result.as_ref().is_err_and(Error::is_not_held)
+}

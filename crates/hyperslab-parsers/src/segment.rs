@@ -1,0 +1,42 @@
+//! The segment that is all of an array: what every format but virtual datasets has.
+
+use hyperslab_core::{ByteRange, ChunkGrid, Codec, Element, Fill, Manifest, Segment, StoredChunk};
+
+/// An array's chunks, as one segment; the error says why there cannot be such a grid.
+pub(crate) fn gridded(
+    shape: &[u64],
+    chunk_shape: Vec<u64>,
+    element: &Element,
+    fill: &Fill,
+    codecs: Vec<Codec>,
+    manifest: Manifest,
+) -> Result<Segment, String> {
+    let grid = ChunkGrid::new(shape.to_vec(), chunk_shape).map_err(|error| error.to_string())?;
+    let origin = vec![0; shape.len()];
+    Ok(Segment {
+        source_origin: origin.clone(),
+        origin,
+        shape: shape.to_vec(),
+        grid,
+        codecs,
+        element: element.clone(),
+        plain_edge_chunks: false,
+        manifest,
+        fill: fill.clone(),
+    })
+}
+
+/// The chunk shape of an array that is one chunk.
+pub(crate) fn one_chunk(shape: &[u64]) -> Vec<u64> {
+    shape.iter().map(|&length| length.max(1)).collect()
+}
+
+/// Bytes of a whole array, unless no file can hold them.
+pub(crate) fn array_nbytes(shape: &[u64], element: &Element) -> Option<u64> {
+    shape.iter().try_fold(element.nbytes(), |product, &length| product.checked_mul(length))
+}
+
+/// A chunk with all its codecs.
+pub(crate) fn stored(index: u64, file: u32, range: ByteRange) -> StoredChunk {
+    StoredChunk { index, file, range, filter_mask: 0 }
+}

@@ -1,0 +1,131 @@
+//! Codecs by their names: numcodecs' identifiers (version 2, and `numcodecs.…` in version 3), version 3's
+//! own.
+
+use hyperslab_core::{ByteOrder, Codec};
+use serde_json::Value;
+
+use super::shards::Shards;
+use super::{document, element};
+
+/// A version 3 chain: what happens to a chunk, or in shards to a subchunk.
+pub(super) struct Chain {
+    pub codecs: Vec<Codec>,
+    pub order: ByteOrder,
+    pub shards: Option<Shards>,
+}
+
+/// A version 3 list of codecs, for arrays of `ndim` axes.
+pub(super) fn chain(list: Option<&Value>, ndim: usize) -> Result<Chain, String> {
+    let list = list.and_then(Value::as_array).ok_or("codecs is missing")?;
+    let mut chain = Chain { codecs: Vec::new(), order: ByteOrder::Little, shards: None };
+    let mut is_serialised = false;
+    for item in list {
+        let (name, configuration) = document::extension(item).ok_or("a codec without a name")?;
+        let configuration = Value::Object(configuration);
+        match name {
+            "bytes" | "endian" => {
+                chain.order = order(&configuration)?;
+                is_serialised = true;
+            }
+            "sharding_indexed" => {
+                let shards = Shards::of(&configuration, ndim)?;
+                if list.len() > 1 {
+                    return Err("codecs around sharding_indexed are not supported".into());
+                }
+                return Ok(shards);
+            }
+            "vlen-utf8" | "vlen-bytes" | "vlen_utf8" | "vlen_bytes" => {
+                return Err(format!("elements of variable length ({name}) are not supported"));
+            }
+            _ => chain.codecs.push(codec(name, &configuration, ndim)?),
+        }
+    }
+    if !is_serialised {
+        chain.codecs.push(unknown("no codec from array to bytes that is known"));
+    }
+    Ok(chain)
+}
+
+fn order(configuration: &Value) -> Result<ByteOrder, String> {
+    match document::string(configuration, "endian") {
+        Some("little") | None => Ok(ByteOrder::Little),
+        Some("big") => Ok(ByteOrder::Big),
+        Some(other) => Err(format!("endian {other:?} is unknown")),
+    }
+}
+
+fn codec(name: &str, configuration: &Value, ndim: usize) -> Result<Codec, String> {
+    Ok(match name {
+        "transpose" => Codec::Transpose { order: permutation(configuration, ndim)? },
+        "gzip" => Codec::Gzip,
+        "zstd" => Codec::Zstd,
+        "blosc" => Codec::Blosc,
+        "crc32c" => Codec::Crc32c,
+        _ => match name.strip_prefix("numcodecs.") {
+            Some(name) => numcodec(name, configuration)?,
+            None => unknown(name),
+        },
+    })
+}
+
+fn permutation(configuration: &Value, ndim: usize) -> Result<Vec<usize>, String> {
+    let order = configuration.get("order");
+    if let Some(word) = order.and_then(Value::as_str) {
+        let forward = 0..ndim;
+        return Ok(if word == "F" { forward.rev().collect() } else { forward.collect() });
+    }
+    let axis = |axis: &Value| axis.as_u64().and_then(|axis| usize::try_from(axis).ok());
+    let order: Option<Vec<usize>> = order.and_then(|order| order.as_array()?.iter().map(axis).collect());
+    let order = order.ok_or("transpose without an order")?;
+    let mut sorted = order.clone();
+    sorted.sort_unstable();
+    if sorted.iter().copied().eq(0..ndim) {
+        Ok(order)
+    } else {
+        Err("transpose: no permutation of the axes".into())
+    }
+}
+
+/// A codec of numcodecs, by its identifier.
+pub(super) fn numcodec(name: &str, configuration: &Value) -> Result<Codec, String> {
+    let number = |key: &str| configuration.get(key).and_then(Value::as_f64);
+    Ok(match name {
+        "zlib" => Codec::Zlib,
+        "gzip" => Codec::Gzip,
+        "bz2" => Codec::Bzip2,
+        "zstd" => Codec::Zstd,
+        "blosc" => Codec::Blosc,
+        "lz4" => Codec::Lz4Numcodecs,
+        "shuffle" => {
+            let width = configuration.get("elementsize").and_then(Value::as_u64).unwrap_or(4);
+            Codec::Shuffle { element_nbytes: width }
+        }
+        "delta" => {
+            let (decoded, stored) = pair(configuration)?;
+            Codec::Delta { stored, decoded }
+        }
+        "fixedscaleoffset" => {
+            let (decoded, stored) = pair(configuration)?;
+            let (scale, offset) =
+                number("scale").zip(number("offset")).ok_or("fixedscaleoffset without numbers")?;
+            Codec::FixedScaleOffset { scale, offset, stored, decoded }
+        }
+        "crc32c" if matches!(document::string(configuration, "location"), None | Some("end")) => {
+            Codec::Crc32c
+        }
+        _ => unknown(name),
+    })
+}
+
+/// `dtype` and `astype`, the latter the former where it is not there.
+fn pair(configuration: &Value) -> Result<(hyperslab_core::Element, hyperslab_core::Element), String> {
+    let dtype = document::string(configuration, "dtype").ok_or("a codec without a dtype")?;
+    let (decoded, _) = element::of_string(dtype)?;
+    let stored = document::string(configuration, "astype").map(element::of_string).transpose()?;
+    let stored = stored.map_or_else(|| decoded.clone(), |(stored, _)| stored);
+    Ok((decoded, stored))
+}
+
+fn unknown(name: &str) -> Codec {
+    Codec::Unknown { number: None, name: name.into() }
+}

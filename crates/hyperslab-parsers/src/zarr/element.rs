@@ -1,0 +1,178 @@
+//! Elements by their names: NumPy's dtype strings (version 2) and data types (version 3).
+//!
+//! What has no element of its own (UTF-32 text, dates) is opaque, with NumPy's dtype string as its tag.
+
+use hyperslab_core::{ByteOrder, Charset, Element, Field, FloatLayout, StringPadding};
+use serde_json::Value;
+
+use super::document;
+use crate::attribute::boolean_element;
+
+const MAX_DEPTH: usize = 16;
+
+/// An element, and why its arrays cannot be read if so.
+pub(super) type Named = (Element, Option<String>);
+
+/// The element of a version 2 dtype: a string, or a list of fields.
+pub(super) fn of_dtype(dtype: &Value) -> Result<Named, String> {
+    dtype_at(dtype, 0)
+}
+
+fn dtype_at(dtype: &Value, depth: usize) -> Result<Named, String> {
+    match dtype {
+        Value::String(text) => of_string(text),
+        Value::Array(fields) if depth < MAX_DEPTH => compound(fields, |field| dtype_at(field, depth + 1)),
+        _ => Err(format!("dtype {dtype} is unknown")),
+    }
+}
+
+/// Fields `[name, type]` or `[name, type, shape]`, one right behind the other.
+fn compound(fields: &[Value], element: impl Fn(&Value) -> Result<Named, String>) -> Result<Named, String> {
+    let (mut nbytes, mut made, mut trouble) = (0_u64, Vec::new(), None);
+    for field in fields {
+        let name = field.get(0).or_else(|| field.get("name")).and_then(Value::as_str);
+        let inner = field.get(1).or_else(|| field.get("data_type"));
+        let (name, inner) = name.zip(inner).ok_or("a field without a name or a type")?;
+        let (mut inner, problem) = element(inner)?;
+        trouble = trouble.or(problem);
+        if let Some(shape) = field.get(2) {
+            let shape = shape.as_array().map_or_else(|| vec![shape.clone()], Clone::clone);
+            let shape = shape.iter().map(Value::as_u64).collect::<Option<Vec<u64>>>();
+            inner = Element::Array {
+                shape: shape.ok_or("a field's shape is senseless")?,
+                element: Box::new(inner),
+            };
+        }
+        let offset = nbytes;
+        nbytes = offset.checked_add(inner.nbytes()).ok_or("an element too wide")?;
+        if !name.is_empty() {
+            made.push(Field { name: name.into(), offset, element: inner }); // NumPy's gaps have no name
+        }
+    }
+    if nbytes == 0 {
+        return Err("an element 0 bytes wide".into());
+    }
+    Ok((Element::Compound { nbytes, fields: made }, trouble))
+}
+
+/// A dtype string such as `<f4`, `|S5`, `<M8[ns]`.
+pub(super) fn of_string(dtype: &str) -> Result<Named, String> {
+    let unknown = || format!("dtype {dtype:?} is unknown");
+    let mut letters = dtype.chars();
+    let order = match letters.next() {
+        Some('<' | '|') => ByteOrder::Little,
+        Some('>') => ByteOrder::Big,
+        _ => return Err(unknown()),
+    };
+    let kind = letters.next().ok_or_else(unknown)?;
+    let rest = letters.as_str();
+    let width = rest.split('[').next().unwrap_or_default();
+    let width: u64 = if kind == 'O' { 0 } else { width.parse().map_err(|_| unknown())? };
+    if kind == 'O' {
+        return Ok((vlen_string(), Some("elements of variable length (dtype O) are not supported".into())));
+    }
+    let element = match (kind, width) {
+        ('b', 1) => Some(boolean_element(0, 1)),
+        ('i' | 'u', 1 | 2 | 4 | 8) => Some(Element::integer(width, kind == 'i', order)),
+        ('f', _) => Element::float(width, order),
+        ('c', 8 | 16) => {
+            Element::float(width / 2, order).map(|part| Element::Complex { part: Box::new(part) })
+        }
+        ('S', 1..) => Some(bytes_element(width)),
+        ('U', 1..) => width.checked_mul(4).map(|nbytes| Element::Opaque { nbytes, tag: dtype.into() }),
+        ('V', 1..) => Some(Element::Opaque { nbytes: width, tag: dtype.into() }),
+        ('M' | 'm', 8) => Some(Element::Opaque { nbytes: 8, tag: dtype.into() }),
+        _ => None,
+    };
+    element.map(|element| (element, None)).ok_or_else(unknown)
+}
+
+/// The element of a version 3 data type; multi-byte numbers in the order that the `bytes` codec says.
+pub(super) fn of_data_type(data_type: &Value, order: ByteOrder) -> Result<Named, String> {
+    data_type_at(data_type, order, 0)
+}
+
+fn data_type_at(data_type: &Value, order: ByteOrder, depth: usize) -> Result<Named, String> {
+    let unknown = || format!("data type {data_type} is unknown");
+    let (name, configuration) = document::extension(data_type).ok_or_else(unknown)?;
+    if matches!(name, "struct" | "structured") && depth < MAX_DEPTH {
+        let fields = configuration.get("fields").and_then(Value::as_array).ok_or_else(unknown)?;
+        return compound(fields, |field| data_type_at(field, order, depth + 1));
+    }
+    if matches!(name, "string" | "bytes" | "variable_length_bytes" | "variable_length_utf8") {
+        return Ok((vlen_string(), Some(format!("elements of variable length ({name}) are not supported"))));
+    }
+    let width = configuration.get("length_bytes").and_then(Value::as_u64);
+    let element = number(name, order).or_else(|| extended(name, width, &configuration, order));
+    element.map(|element| (element, None)).ok_or_else(unknown)
+}
+
+fn number(name: &str, order: ByteOrder) -> Option<Element> {
+    let bits = |prefix: &str| name.strip_prefix(prefix)?.parse::<u64>().ok();
+    let complex = |nbits: u64| {
+        let part = Element::float(nbits / 16, order).filter(|_| matches!(nbits, 64 | 128))?;
+        Some(Element::Complex { part: Box::new(part) })
+    };
+    match name {
+        "bool" => Some(boolean_element(0, 1)),
+        "bfloat16" => Some(bfloat16(order)),
+        _ => match (bits("int"), bits("uint"), bits("float"), bits("complex"), bits("r")) {
+            (Some(nbits @ (8 | 16 | 32 | 64)), ..) => Some(Element::integer(nbits / 8, true, order)),
+            (_, Some(nbits @ (8 | 16 | 32 | 64)), ..) => Some(Element::integer(nbits / 8, false, order)),
+            (_, _, Some(nbits @ (16 | 32 | 64)), ..) => Element::float(nbits / 8, order),
+            (_, _, _, Some(nbits), _) => complex(nbits),
+            (_, _, _, _, Some(nbits)) if nbits > 0 && nbits % 8 == 0 => {
+                Some(Element::Opaque { nbytes: nbits / 8, tag: format!("|V{}", nbits / 8) })
+            }
+            _ => None,
+        },
+    }
+}
+
+fn extended(
+    name: &str,
+    width: Option<u64>,
+    configuration: &serde_json::Map<String, Value>,
+    order: ByteOrder,
+) -> Option<Element> {
+    let sign = if order == ByteOrder::Big { '>' } else { '<' };
+    let width = width.filter(|&width| width > 0);
+    let opaque = |nbytes: u64, tag: String| Element::Opaque { nbytes, tag };
+    match name {
+        "fixed_length_utf32" => width.map(|nbytes| opaque(nbytes, format!("{sign}U{}", nbytes / 4))),
+        "null_terminated_bytes" | "fixed_length_ascii" => width.map(bytes_element),
+        "raw_bytes" => width.map(|nbytes| opaque(nbytes, format!("|V{nbytes}"))),
+        "numpy.datetime64" | "numpy.timedelta64" => {
+            let unit = configuration.get("unit").and_then(Value::as_str)?;
+            let factor = configuration.get("scale_factor").and_then(Value::as_u64).unwrap_or(1);
+            let kind = if name.ends_with("datetime64") { 'M' } else { 'm' };
+            let unit = if factor == 1 { unit.to_owned() } else { format!("{factor}{unit}") };
+            let unit = if unit == "generic" { String::new() } else { format!("[{unit}]") };
+            Some(opaque(8, format!("{sign}{kind}8{unit}")))
+        }
+        _ => None,
+    }
+}
+
+fn bfloat16(order: ByteOrder) -> Element {
+    let layout = FloatLayout {
+        bit_offset: 0,
+        precision: 16,
+        sign_bit: 15,
+        exponent_start: 7,
+        exponent_nbits: 8,
+        mantissa_start: 0,
+        mantissa_nbits: 7,
+        exponent_bias: 127,
+        implied_one: true,
+    };
+    Element::Float { nbytes: 2, order, layout }
+}
+
+fn bytes_element(nbytes: u64) -> Element {
+    Element::FixedString { nbytes, padding: StringPadding::NullPadded, charset: Charset::Ascii }
+}
+
+fn vlen_string() -> Element {
+    Element::VlenString { nbytes: 16, padding: StringPadding::NullTerminated, charset: Charset::Utf8 }
+}

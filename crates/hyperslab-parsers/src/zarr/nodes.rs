@@ -1,0 +1,149 @@
+//! The groups and arrays of a directory, and the tree that they make.
+
+use std::collections::{BTreeMap, HashMap};
+
+use hyperslab_core::{Group, Link, Tree};
+use serde_json::Value;
+
+use super::listing::Listing;
+use super::{Description, array, document, v2, v3};
+use crate::error::Error;
+
+const MAX_NODE_COUNT: usize = 1 << 24;
+
+/// A node's documents, by their file names.
+type Documents = HashMap<&'static str, Result<Value, Error>>;
+
+const NAMES: [&str; 4] = ["zarr.json", ".zarray", ".zgroup", ".zattrs"];
+
+/// The tree of all nodes below a root.
+pub(super) fn tree(listing: &Listing) -> Result<Tree, Error> {
+    let mut nodes = listed(listing)?;
+    consolidated(listing, &mut nodes);
+    nodes.retain(|_, documents| NAMES.iter().take(3).any(|name| documents.contains_key(name)));
+    if nodes.is_empty() {
+        let reason = "the directory has no zarr.json, .zgroup or .zarray";
+        return Err(Error::UnknownFormat { reason: reason.into() });
+    }
+    let mut tree = Tree { groups: vec![Group::default()], ..Tree::default() };
+    let mut groups = HashMap::from([(String::new(), 0)]);
+    for (path, documents) in &nodes {
+        add(&mut tree, &mut groups, listing, path, documents);
+    }
+    Ok(tree)
+}
+
+fn listed(listing: &Listing) -> Result<BTreeMap<String, Documents>, Error> {
+    let mut nodes: BTreeMap<String, Documents> = BTreeMap::new();
+    for file in listing.paths() {
+        let (path, name) = file.rsplit_once('/').unwrap_or(("", file));
+        let Some(name) = NAMES.into_iter().find(|known| *known == name) else { continue };
+        let value = listing.document(file).and_then(|bytes| document::read(&bytes));
+        nodes.entry(path.to_owned()).or_default().insert(name, value);
+        if nodes.len() > MAX_NODE_COUNT {
+            return Err(Error::TooMany { what: "nodes of a Zarr directory", limit: MAX_NODE_COUNT as u64 });
+        }
+    }
+    Ok(nodes)
+}
+
+/// `.zmetadata` (version 2) and `consolidated_metadata` of the root's document (version 3).
+fn consolidated(listing: &Listing, nodes: &mut BTreeMap<String, Documents>) {
+    let mut more: Vec<(String, &'static str, Value)> = Vec::new();
+    let old = listing.document(".zmetadata").and_then(|bytes| document::read(&bytes)).ok();
+    for (key, value) in old.iter().filter_map(|it| it.get("metadata")?.as_object()).flatten() {
+        let (path, name) = key.rsplit_once('/').unwrap_or(("", key));
+        let name = NAMES.into_iter().find(|known| *known == name);
+        more.extend(name.map(|name| (path.to_owned(), name, value.clone())));
+    }
+    let new = nodes.get("").and_then(|root| root.get("zarr.json")?.as_ref().ok());
+    let new = new.and_then(|root| root.get("consolidated_metadata")?.get("metadata")?.as_object());
+    for (path, value) in new.into_iter().flatten() {
+        more.push((path.trim_matches('/').to_owned(), "zarr.json", value.clone()));
+    }
+    for (path, name, value) in more {
+        nodes.entry(path).or_default().entry(name).or_insert(Ok(value));
+    }
+}
+
+fn add(
+    tree: &mut Tree,
+    groups: &mut HashMap<String, usize>,
+    listing: &Listing,
+    path: &str,
+    documents: &Documents,
+) {
+    match node(documents) {
+        Ok(Some(description)) => {
+            let number = tree.arrays.len();
+            let array = array(listing, path, description, &mut tree.other_files);
+            tree.arrays.push(array);
+            link(tree, groups, path, Link::Array(number));
+        }
+        Ok(None) => {
+            let number = group(tree, groups, path);
+            if let Some(group) = tree.groups.get_mut(number) {
+                group.attributes = group_attributes(documents);
+            }
+        }
+        Err(reason) => link(tree, groups, path, Link::Unsupported(reason)),
+    }
+}
+
+/// An array, or `None` for a group.
+fn node(documents: &Documents) -> Result<Option<Description>, String> {
+    let get = |name| match documents.get(name) {
+        None => Ok(None),
+        Some(Ok(value)) => Ok(Some(value)),
+        Some(Err(error)) => Err(format!("{name}: {error}")),
+    };
+    if let Some(document) = get("zarr.json")? {
+        return match document::string(document, "node_type") {
+            Some("array") => v3::describe(document).map(Some),
+            Some("group") => Ok(None),
+            other => Err(format!("zarr.json: node_type {other:?} is unknown")),
+        };
+    }
+    let Some(document) = get(".zarray")? else { return Ok(None) };
+    v2::describe(document, get(".zattrs")?).map(Some)
+}
+
+fn group_attributes(documents: &Documents) -> Vec<hyperslab_core::Attribute> {
+    let of = |name| documents.get(name).and_then(|document| document.as_ref().ok());
+    let attributes = match of("zarr.json") {
+        Some(document) => document.get("attributes"),
+        None => of(".zattrs"),
+    };
+    document::attributes(attributes)
+}
+
+/// The number of a group, made with its parents where it is not there yet.
+fn group(tree: &mut Tree, groups: &mut HashMap<String, usize>, path: &str) -> usize {
+    let mut number = 0;
+    for (stop, _) in path.match_indices('/').chain([(path.len(), "")]) {
+        let part = path.get(..stop).unwrap_or_default();
+        if part.is_empty() {
+            continue;
+        }
+        number = groups.get(part).copied().unwrap_or_else(|| {
+            let made = tree.groups.len();
+            tree.groups.push(Group::default());
+            let name = part.rsplit('/').next().unwrap_or(part);
+            if let Some(parent) = tree.groups.get_mut(number) {
+                parent.links.push((name.to_owned(), Link::Group(made)));
+            }
+            groups.insert(part.to_owned(), made);
+            made
+        });
+    }
+    number
+}
+
+/// An array at the root itself gets the empty name.
+fn link(tree: &mut Tree, groups: &mut HashMap<String, usize>, path: &str, link: Link) {
+    let (parent, name) = path.rsplit_once('/').unwrap_or(("", path));
+    let parent = group(tree, groups, parent);
+    if let Some(parent) = tree.groups.get_mut(parent) {
+        parent.links.push((name.to_owned(), link));
+    }
+}

@@ -1,0 +1,155 @@
+//! Shards: files that hold many subchunks and an index of them (Zarr's `sharding_indexed` codec, version
+//! 1.0).
+
+use hyperslab_core::{ByteOrder, ByteRange, ChunkGrid, StoredChunk};
+use serde_json::Value;
+
+use super::chunks::ChunkFile;
+use super::codecs::{Chain, chain};
+use super::document;
+use super::listing::Listing;
+use crate::error::Error;
+use crate::segment::stored;
+
+/// How shards are built.
+pub(super) struct Shards {
+    pub subchunk_shape: Vec<u64>,
+    order: ByteOrder,
+    has_checksum: bool,
+    index_at_start: bool,
+}
+
+impl Shards {
+    /// The chain of the subchunks, with the shards in it.
+    pub fn of(configuration: &Value, ndim: usize) -> Result<Chain, String> {
+        let mut inner = chain(configuration.get("codecs"), ndim)?;
+        if inner.shards.is_some() {
+            return Err("shards within shards are not supported".into());
+        }
+        let index_at_start = match document::string(configuration, "index_location") {
+            None | Some("end") => false,
+            Some("start") => true,
+            Some(other) => return Err(format!("index_location {other:?} is unknown")),
+        };
+        let subchunk_shape = document::lengths(configuration, "chunk_shape")?;
+        if subchunk_shape.len() != ndim || subchunk_shape.contains(&0) {
+            return Err("the chunk_shape of sharding_indexed does not fit the array".into());
+        }
+        let (order, has_checksum) = index_codecs(configuration.get("index_codecs"), ndim)?;
+        inner.shards = Some(Self { subchunk_shape, order, has_checksum, index_at_start });
+        Ok(inner)
+    }
+
+    /// How many subchunks a shard has along each axis.
+    fn counts(&self, shard_shape: &[u64]) -> Result<Vec<u64>, String> {
+        let pairs = shard_shape.iter().zip(&self.subchunk_shape);
+        let counts =
+            pairs.map(|(&shard, &subchunk)| shard.is_multiple_of(subchunk).then(|| shard / subchunk));
+        counts.collect::<Option<_>>().ok_or_else(|| "subchunks do not divide their shard".into())
+    }
+}
+
+/// The index itself: 16 bytes a subchunk, and at most a checksum behind.
+fn index_codecs(list: Option<&Value>, ndim: usize) -> Result<(ByteOrder, bool), String> {
+    let Some(list) = list else { return Ok((ByteOrder::Little, true)) };
+    let index = chain(Some(list), ndim.saturating_add(1))?;
+    match index.codecs.as_slice() {
+        [] => Ok((index.order, false)),
+        [hyperslab_core::Codec::Crc32c] => Ok((index.order, true)),
+        _ => Err("a compressed shard index is not supported".into()),
+    }
+}
+
+/// The stored subchunks of all shards.
+pub(super) fn subchunks(
+    listing: &Listing,
+    shards: &Shards,
+    shard_shape: &[u64],
+    grid: &ChunkGrid,
+    files: &[ChunkFile<'_>],
+) -> Result<Vec<StoredChunk>, String> {
+    let counts = shards.counts(shard_shape)?;
+    let mut chunks = Vec::new();
+    for file in files {
+        let entries =
+            index(listing, shards, &counts, file).map_err(|error| format!("{}: {error}", file.path))?;
+        for (place, range) in (0_u64..).zip(entries) {
+            let Some(range) = range else { continue };
+            let Some(chunk_index) = chunk_index(&counts, &file.chunk_index, place) else { continue };
+            // Subchunks wholly past the array's end are written by some, and mean nothing.
+            if let Ok(index) = grid.linear_index(&chunk_index) {
+                chunks.push(stored(index, file.number, range));
+            }
+        }
+    }
+    Ok(chunks)
+}
+
+/// Where in the whole array's grid of subchunks a shard's subchunk is.
+fn chunk_index(counts: &[u64], shard_index: &[u64], place: u64) -> Option<Vec<u64>> {
+    let mut rest = place;
+    let mut index = Vec::with_capacity(counts.len());
+    for (&count, &shard) in counts.iter().zip(shard_index).rev() {
+        index.push(shard.checked_mul(count)?.checked_add(rest.checked_rem(count)?)?);
+        rest = rest.checked_div(count)?;
+    }
+    index.reverse();
+    Some(index)
+}
+
+fn index(
+    listing: &Listing,
+    shards: &Shards,
+    counts: &[u64],
+    file: &ChunkFile<'_>,
+) -> Result<Vec<Option<ByteRange>>, Error> {
+    const WHAT: &str = "a shard's index";
+    let count = counts.iter().try_fold(1_u64, |product, &count| product.checked_mul(count));
+    let checksum = if shards.has_checksum { 4 } else { 0 };
+    let length = count.and_then(|count| count.checked_mul(16)?.checked_add(checksum)).unwrap_or(u64::MAX);
+    let offset = if shards.index_at_start { Some(0) } else { file.length.checked_sub(length) };
+    let Some(offset) = offset.filter(|_| length <= file.length) else {
+        return Err(Error::Truncated { what: WHAT, offset: 0, length, file_length: file.length });
+    };
+    let bytes = listing.bytes(file.path, offset, length)?;
+    let (entries, stored) =
+        bytes.split_at(bytes.len().saturating_sub(if shards.has_checksum { 4 } else { 0 }));
+    let found = stored.iter().rev().fold(0, |value, &byte| value << 8 | u32::from(byte));
+    let computed = crc32c(entries);
+    if shards.has_checksum && found != computed {
+        return Err(Error::Checksum { what: WHAT, offset, found, computed });
+    }
+    entries.chunks_exact(16).map(|entry| range(shards.order, entry, file.length)).collect()
+}
+
+/// Offset and length, both all ones for a subchunk that is not there.
+fn range(order: ByteOrder, entry: &[u8], file_length: u64) -> Result<Option<ByteRange>, Error> {
+    let (offset, length) = entry.split_at(8);
+    let (offset, length) = (number(order, offset), number(order, length));
+    if offset == u64::MAX && length == u64::MAX {
+        return Ok(None);
+    }
+    match offset.checked_add(length) {
+        Some(end) if end <= file_length => Ok(Some(ByteRange { offset, length })),
+        _ => Err(Error::Truncated { what: "a subchunk", offset, length, file_length }),
+    }
+}
+
+fn number(order: ByteOrder, bytes: &[u8]) -> u64 {
+    let join = |value, &byte: &u8| value << 8 | u64::from(byte);
+    if order == ByteOrder::Big { bytes.iter().fold(0, join) } else { bytes.iter().rev().fold(0, join) }
+}
+
+/// CRC-32C (Castagnoli), as RFC 3720, appendix B.4, has it.
+pub(super) fn crc32c(bytes: &[u8]) -> u32 {
+    let mut table = [0_u32; 256];
+    for (byte, entry) in (0_u32..).zip(&mut table) {
+        *entry =
+            (0..8).fold(byte, |value, _| if value & 1 == 1 { value >> 1 ^ 0x82f6_3b78 } else { value >> 1 });
+    }
+    let step = |value: u32, &byte: &u8| {
+        let place = usize::from((value & 0xff) as u8 ^ byte);
+        value >> 8 ^ table.get(place).copied().unwrap_or_default()
+    };
+    !bytes.iter().fold(u32::MAX, step)
+}

@@ -1,0 +1,50 @@
+//! `.zarray`: Zarr storage specification 2.
+
+use serde_json::Value;
+
+use super::chunks::Keys;
+use super::{Description, codecs, document, element, fill};
+use hyperslab_core::Codec;
+
+/// What a `.zarray` and its `.zattrs` say.
+pub(super) fn describe(document: &Value, attributes: Option<&Value>) -> Result<Description, String> {
+    if document.get("zarr_format").and_then(Value::as_u64) != Some(2) {
+        return Err(".zarray: zarr_format is not 2".into());
+    }
+    let shape = document::lengths(document, "shape")?;
+    let dtype = document.get("dtype").ok_or("dtype is missing")?;
+    let (element, trouble) = element::of_dtype(dtype)?;
+    let fill = fill::of(&element, document.get("fill_value"));
+    let codecs = trouble.map_or_else(|| codecs_of(document, shape.len()), Err);
+    let separator = document::string(document, "dimension_separator").unwrap_or(".");
+    let names = attributes.and_then(|attributes| attributes.get("_ARRAY_DIMENSIONS")?.as_array());
+    let names = names.and_then(|names| names.iter().map(|name| name.as_str().map(Into::into)).collect());
+    Ok(Description {
+        chunk_shape: document::lengths(document, "chunks")?,
+        element,
+        codecs: fill.as_ref().map_err(Clone::clone).and(codecs),
+        fill: fill.unwrap_or(hyperslab_core::Fill::Undefined),
+        shards: None,
+        keys: Keys { start: String::new(), separator: separator.into(), scalar: "0".into() },
+        dimensions: names.filter(|names: &Vec<String>| names.len() == shape.len()),
+        attributes: document::attributes(attributes),
+        shape,
+    })
+}
+
+/// Filters, first to last, work on the chunk in its own order of elements; the compressor is last.
+fn codecs_of(document: &Value, ndim: usize) -> Result<Vec<Codec>, String> {
+    let mut chain = Vec::new();
+    match document::string(document, "order") {
+        Some("F") if ndim > 1 => chain.push(Codec::Transpose { order: (0..ndim).rev().collect() }),
+        Some("C" | "F") | None => (),
+        Some(other) => return Err(format!("order {other:?} is unknown")),
+    }
+    let filters = document.get("filters").and_then(Value::as_array).into_iter().flatten();
+    let compressor = document.get("compressor").filter(|compressor| !compressor.is_null());
+    for configuration in filters.chain(compressor) {
+        let name = document::string(configuration, "id").ok_or("a codec without an id")?;
+        chain.push(codecs::numcodec(name, configuration)?);
+    }
+    Ok(chain)
+}

@@ -1,0 +1,181 @@
+//! `ArchiveFile`: an open file of any format, its tree, and what reading its arrays shares.
+
+use std::path::{Path, PathBuf};
+use std::sync::Arc;
+
+use hyperslab_core::{Attribute, Link, Tree};
+use hyperslab_engine::{ChunkCache, FileStore, ReadError, Store, Stores};
+use hyperslab_parsers::{self as parsers, FetchError, Pages, Policy, Source};
+use pyo3::exceptions::PyIndexError;
+use pyo3::prelude::*;
+use pyo3::types::PyList;
+
+use crate::errors;
+use crate::format::Format;
+use crate::stored_array::StoredArray;
+use crate::values;
+
+/// An open file or folder.
+pub(crate) struct Opened {
+    pub(crate) name: String,
+    pub(crate) format: Format,
+    pub(crate) tree: Tree,
+    pub(crate) store: Option<Arc<FileStore>>,
+    pub(crate) stores: Stores,
+    pub(crate) cache: ChunkCache,
+}
+
+/// An open file: groups and arrays by their numbers; group 0 is the root.
+#[pyclass(frozen, module = "hyperslab._core")]
+pub(crate) struct ArchiveFile(Arc<Opened>);
+
+#[pymethods]
+#[allow(clippy::needless_pass_by_value)] // PyO3 hands arguments over by value
+impl ArchiveFile {
+    #[new]
+    fn new(py: Python<'_>, path: PathBuf, chunk_cache_nbytes: usize) -> PyResult<Self> {
+        let opened = py.detach(|| Opened::open(&path, chunk_cache_nbytes));
+        opened.map(|opened| Self(Arc::new(opened))).map_err(|failure| failure.into_python(&path))
+    }
+
+    /// What kind of file it is.
+    #[getter]
+    fn format(&self) -> &'static str {
+        self.0.format.name()
+    }
+
+    /// How many arrays the file has.
+    #[getter]
+    fn array_count(&self) -> usize {
+        self.0.tree.arrays.len()
+    }
+
+    /// The attributes of a group.
+    fn attributes<'py>(&self, py: Python<'py>, group: usize) -> PyResult<Bound<'py, PyList>> {
+        attributes(py, &self.group(group)?.attributes)
+    }
+
+    /// What a group holds: `(name, kind, target)`.
+    fn links<'py>(
+        &self,
+        py: Python<'py>,
+        group: usize,
+    ) -> PyResult<Vec<(String, &'static str, Bound<'py, PyAny>)>> {
+        let links = &self.group(group)?.links;
+        links.iter().map(|(name, link)| Ok((name.clone(), kind(link), target(py, link)?))).collect()
+    }
+
+    /// An array, under the path by which it was found.
+    fn array(&self, number: usize, path: String) -> PyResult<StoredArray> {
+        if number >= self.0.tree.arrays.len() {
+            return Err(PyIndexError::new_err(format!("there is no array number {number}")));
+        }
+        Ok(StoredArray::new(Arc::clone(&self.0), number, path))
+    }
+}
+
+impl ArchiveFile {
+    fn group(&self, number: usize) -> PyResult<&hyperslab_core::Group> {
+        let missing = || PyIndexError::new_err(format!("there is no group number {number}"));
+        self.0.tree.groups.get(number).ok_or_else(missing)
+    }
+}
+
+/// `(name, value)` of each attribute; a value that cannot be had is the exception that says why.
+pub(crate) fn attributes<'py>(py: Python<'py>, attributes: &[Attribute]) -> PyResult<Bound<'py, PyList>> {
+    let list = PyList::empty(py);
+    for attribute in attributes {
+        let value = match &attribute.value {
+            Ok(value) => values::attribute(py, value),
+            Err(reason) => Err(errors::unsupported(format!("attribute {:?}: {reason}", attribute.name))),
+        };
+        let value = value.unwrap_or_else(|error| error.into_value(py).into_bound(py).into_any());
+        list.append((&attribute.name, value))?;
+    }
+    Ok(list)
+}
+
+fn kind(link: &Link) -> &'static str {
+    match link {
+        Link::Group(_) => "group",
+        Link::Array(_) => "array",
+        Link::Soft(_) => "soft",
+        Link::External { .. } => "external",
+        Link::Unsupported(_) => "unsupported",
+    }
+}
+
+fn target<'py>(py: Python<'py>, link: &Link) -> PyResult<Bound<'py, PyAny>> {
+    Ok(match link {
+        Link::Group(number) | Link::Array(number) => number.into_pyobject(py)?.into_any(),
+        Link::Soft(path) | Link::Unsupported(path) => path.into_pyobject(py)?.into_any(),
+        Link::External { file, path } => (file, path).into_pyobject(py)?.into_any(),
+    })
+}
+
+/// Why a file could not be opened.
+enum Failure {
+    Parse(parsers::Error),
+    Read(ReadError),
+}
+
+impl From<parsers::Error> for Failure {
+    fn from(error: parsers::Error) -> Self {
+        Self::Parse(error)
+    }
+}
+
+impl From<ReadError> for Failure {
+    fn from(error: ReadError) -> Self {
+        Self::Read(error)
+    }
+}
+
+impl Failure {
+    fn into_python(self, path: &Path) -> PyErr {
+        match self {
+            Self::Parse(error) => errors::of_parser(&path.display().to_string(), error),
+            Self::Read(error) => errors::of_read(error),
+        }
+    }
+}
+
+impl Opened {
+    fn open(path: &Path, chunk_cache_nbytes: usize) -> Result<Self, Failure> {
+        let cache = ChunkCache::new(chunk_cache_nbytes);
+        let name = path.display().to_string();
+        if path.is_dir() {
+            let tree = parsers::zarr::parse_directory(path)?;
+            let stores = Stores::new(None, path.to_owned(), tree.other_files.clone());
+            return Ok(Self { name, format: Format::Zarr, tree, store: None, stores, cache });
+        }
+        let store = Arc::new(FileStore::open(path)?);
+        let source = LocalSource(&store);
+        let format = Format::of(&source)?;
+        let parsed = format.parse(&mut Pages::new(&source, Policy::LOCAL));
+        store.check_unchanged()?; // a file that changed explains whatever went wrong
+        let tree = parsed?;
+        let folder = path.parent().map(Path::to_owned).unwrap_or_default();
+        let opened: Arc<dyn Store> = Arc::clone(&store) as Arc<dyn Store>;
+        let stores = Stores::new(Some(opened), folder, tree.other_files.clone());
+        Ok(Self { name, format, tree, store: Some(store), stores, cache })
+    }
+}
+
+/// A local file as parsers want it.
+pub(crate) struct LocalSource<'a>(pub(crate) &'a FileStore);
+
+impl Source for LocalSource<'_> {
+    fn length(&self) -> u64 {
+        self.0.nbytes()
+    }
+
+    fn read_ranges(&self, ranges: &[hyperslab_core::ByteRange]) -> Result<Vec<Vec<u8>>, FetchError> {
+        let read = |range: &hyperslab_core::ByteRange| {
+            let mut bytes = vec![0; usize::try_from(range.length).unwrap_or(usize::MAX)];
+            self.0.read_into(range.offset, &mut bytes).map_err(|error| FetchError(error.to_string()))?;
+            Ok(bytes)
+        };
+        ranges.iter().map(read).collect()
+    }
+}

@@ -1,0 +1,176 @@
+//! What an element is, as a NumPy dtype; byte order stays the file's, so nothing is converted.
+//!
+//! Metadata of dtypes are those of h5py: `enum` for the names of values, `vlen` for elements of any length.
+
+use hyperslab_core::{ByteOrder, Element, Field, FloatLayout, Member};
+use pyo3::prelude::*;
+use pyo3::types::{PyDict, PyString};
+
+use crate::errors::unsupported;
+
+type Dtype<'py> = Bound<'py, PyAny>;
+
+/// The dtype of an element; elements of any length are objects.
+pub(crate) fn dtype<'py>(py: Python<'py>, element: &Element) -> PyResult<Dtype<'py>> {
+    match element {
+        Element::Integer { nbytes, signed, order, .. } => {
+            number(py, if *signed { 'i' } else { 'u' }, *nbytes, *order)
+        }
+        Element::Bitfield { nbytes, order } => number(py, 'u', *nbytes, *order),
+        Element::Float { nbytes, order, layout } => float(py, *nbytes, *order, layout),
+        Element::Complex { part } => complex(py, part),
+        Element::FixedString { nbytes: 0, .. } | Element::Opaque { nbytes: 0, .. } => {
+            Err(unsupported("an element of 0 bytes is not supported".to_owned()))
+        }
+        Element::FixedString { nbytes, .. } => named(py, &format!("S{nbytes}")),
+        Element::Opaque { nbytes, tag } => opaque(py, *nbytes, tag),
+        Element::ObjectReference { nbytes } | Element::RegionReference { nbytes } => {
+            named(py, &format!("V{nbytes}"))
+        }
+        Element::Enumeration { base, members } => enumeration(py, base, members),
+        Element::Compound { nbytes, fields } => compound(py, *nbytes, fields),
+        Element::Array { shape, element } => {
+            py.import("numpy")?.call_method1("dtype", ((dtype(py, element)?, shape.clone()),))
+        }
+        Element::VlenString { .. } => object(py, py.get_type::<PyString>().into_any()),
+        Element::Vlen { element, .. } => object(py, dtype(py, element)?),
+    }
+}
+
+/// Whether an element's bytes hold pointers to values elsewhere in the file.
+pub(crate) fn has_pointers(element: &Element) -> bool {
+    match element {
+        Element::VlenString { .. } | Element::Vlen { .. } => true,
+        Element::Compound { fields, .. } => fields.iter().any(|field| has_pointers(&field.element)),
+        Element::Array { element, .. } => has_pointers(element),
+        _ => false,
+    }
+}
+
+fn named<'py>(py: Python<'py>, name: &str) -> PyResult<Dtype<'py>> {
+    py.import("numpy")?.call_method1("dtype", (name,))
+}
+
+fn number(py: Python<'_>, kind: char, nbytes: u64, order: ByteOrder) -> PyResult<Dtype<'_>> {
+    let order = match (order, nbytes) {
+        (ByteOrder::Vax, _) => return Err(unsupported("VAX byte order is not supported".to_owned())),
+        (_, 1) => '|',
+        (ByteOrder::Little, _) => '<',
+        (ByteOrder::Big, _) => '>',
+    };
+    let widths: &[u64] = if kind == 'c' { &[8, 16] } else { &[1, 2, 4, 8] };
+    if !widths.contains(&nbytes) {
+        return Err(unsupported(format!("a number of {nbytes} bytes is not supported")));
+    }
+    named(py, &format!("{order}{kind}{nbytes}"))
+}
+
+fn float<'py>(py: Python<'py>, nbytes: u64, order: ByteOrder, layout: &FloatLayout) -> PyResult<Dtype<'py>> {
+    if FloatLayout::ieee(nbytes).as_ref() == Some(layout) {
+        return number(py, 'f', nbytes, order);
+    }
+    if order == ByteOrder::Little && is_x87(layout) {
+        let long_double = named(py, "longdouble")?;
+        let mantissa: u64 =
+            py.import("numpy")?.call_method1("finfo", (&long_double,))?.getattr("nmant")?.extract()?;
+        if mantissa == 63 && long_double.getattr("itemsize")?.extract::<u64>()? == nbytes {
+            return Ok(long_double);
+        }
+    }
+    let (precision, exponent) = (layout.precision, layout.exponent_nbits);
+    Err(unsupported(format!(
+        "a float of {nbytes} bytes, {precision} bits, of which {exponent} exponent, is not supported"
+    )))
+}
+
+/// The 80 bits of an x87, in however many bytes.
+fn is_x87(layout: &FloatLayout) -> bool {
+    (layout.sign_bit, layout.exponent_start, layout.exponent_nbits) == (79, 64, 15)
+        && (layout.mantissa_start, layout.mantissa_nbits, layout.exponent_bias) == (0, 64, 16383)
+        && (layout.bit_offset, layout.implied_one) == (0, false)
+}
+
+fn complex<'py>(py: Python<'py>, part: &Element) -> PyResult<Dtype<'py>> {
+    match part {
+        Element::Float { nbytes, order, layout } if FloatLayout::ieee(*nbytes).as_ref() == Some(layout) => {
+            number(py, 'c', nbytes.saturating_mul(2), *order)
+        }
+        _ => Err(unsupported("a complex number of other than IEEE floats is not supported".to_owned())),
+    }
+}
+
+/// h5py marks NumPy's dates with a tag.
+fn opaque<'py>(py: Python<'py>, nbytes: u64, tag: &str) -> PyResult<Dtype<'py>> {
+    if let Some(name) = tag.strip_prefix("NUMPY:") {
+        if let Ok(tagged) = named(py, name) {
+            if tagged.getattr("itemsize")?.extract::<u64>()? == nbytes {
+                return Ok(tagged);
+            }
+        }
+    }
+    named(py, &format!("V{nbytes}"))
+}
+
+fn enumeration<'py>(py: Python<'py>, base: &Element, members: &[Member]) -> PyResult<Dtype<'py>> {
+    let is = |member: &Member, name: &str, value: u8| member.name == name && *member.value == [value];
+    if let [one, other] = members {
+        let (first, second) = if one.name == "TRUE" { (other, one) } else { (one, other) };
+        if base.nbytes() == 1 && is(first, "FALSE", 0) && is(second, "TRUE", 1) {
+            return named(py, "bool");
+        }
+    }
+    let base = dtype(py, base)?;
+    let numpy = py.import("numpy")?;
+    let names = PyDict::new(py);
+    for member in members {
+        let value = numpy.call_method1("frombuffer", (member.value.as_slice(), &base))?;
+        names.set_item(&member.name, value.call_method1("item", (0,))?)?;
+    }
+    with_metadata(py, base, "enum", names.into_any())
+}
+
+fn object<'py>(py: Python<'py>, value: Bound<'py, PyAny>) -> PyResult<Dtype<'py>> {
+    with_metadata(py, named(py, "O")?, "vlen", value)
+}
+
+fn with_metadata<'py>(
+    py: Python<'py>,
+    dtype: Dtype<'py>,
+    key: &str,
+    value: Bound<'py, PyAny>,
+) -> PyResult<Dtype<'py>> {
+    let (metadata, keywords) = (PyDict::new(py), PyDict::new(py));
+    metadata.set_item(key, value)?;
+    keywords.set_item("metadata", metadata)?;
+    py.import("numpy")?.getattr("dtype")?.call((dtype,), Some(&keywords))
+}
+
+fn compound<'py>(py: Python<'py>, nbytes: u64, fields: &[Field]) -> PyResult<Dtype<'py>> {
+    if let Some(part) = complex_part(nbytes, fields) {
+        return complex(py, part);
+    }
+    let formats = fields.iter().map(|field| dtype(py, &field.element)).collect::<PyResult<Vec<_>>>()?;
+    let names: Vec<&str> = fields.iter().map(|field| field.name.as_str()).collect();
+    let description = PyDict::new(py);
+    description.set_item("names", names)?;
+    description.set_item("formats", formats)?;
+    if !fields.iter().any(|field| has_pointers(&field.element)) {
+        let offsets: Vec<u64> = fields.iter().map(|field| field.offset).collect();
+        description.set_item("offsets", offsets)?;
+        description.set_item("itemsize", nbytes)?;
+    } // objects are wider than the pointers in the file: NumPy finds their places
+    let made = py.import("numpy")?.call_method1("dtype", (description,));
+    made.map_err(|error| unsupported(format!("a compound element that NumPy cannot have ({error})")))
+}
+
+/// A compound of two equal floats, r and i, is how h5py writes a complex number.
+pub(crate) fn complex_part(nbytes: u64, fields: &[Field]) -> Option<&Element> {
+    let [real, imaginary] = fields else { return None };
+    let width = real.element.nbytes();
+    let is_complex = (real.name.as_str(), imaginary.name.as_str()) == ("r", "i")
+        && real.element == imaginary.element
+        && matches!(width, 4 | 8)
+        && matches!(real.element, Element::Float { .. })
+        && (real.offset, imaginary.offset, nbytes) == (0, width, width * 2);
+    is_complex.then_some(&real.element)
+}

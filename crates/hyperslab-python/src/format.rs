@@ -1,0 +1,74 @@
+//! The formats that can be opened: how each is known, and its parser.
+
+use hyperslab_core::{ByteRange, Tree};
+use hyperslab_parsers::{self as parsers, Error, Pages, Source};
+
+/// A closed set: the formats of files, and Zarr's folders.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(crate) enum Format {
+    Hdf5,
+    NetCdf3,
+    Fits,
+    Hdf4,
+    Zarr,
+}
+
+/// HDF5 File Format Specification 3.0, II.A: the superblock is at 0, 512, 1024, 2048 and so on.
+const HDF5_SIGNATURE: &[u8] = b"\x89HDF\r\n\x1a\n";
+
+impl Format {
+    /// The format of a file, by its signature.
+    pub(crate) fn of(source: &dyn Source) -> Result<Self, Error> {
+        match head(source, 0)? {
+            head if head.starts_with(b"CDF\x01")
+                || head.starts_with(b"CDF\x02")
+                || head.starts_with(b"CDF\x05") =>
+            {
+                Ok(Self::NetCdf3)
+            }
+            head if head.starts_with(b"SIMPLE  ") => Ok(Self::Fits),
+            head if head.starts_with(b"\x0e\x03\x13\x01") => Ok(Self::Hdf4),
+            head if head == HDF5_SIGNATURE => Ok(Self::Hdf5),
+            _ => Self::behind_user_block(source),
+        }
+    }
+
+    fn behind_user_block(source: &dyn Source) -> Result<Self, Error> {
+        let places = std::iter::successors(Some(512_u64), |place| place.checked_mul(2));
+        for place in places.take_while(|&place| place < source.length()) {
+            if head(source, place)? == HDF5_SIGNATURE {
+                return Ok(Self::Hdf5);
+            }
+        }
+        let reason = "signatures of HDF5, NetCDF, FITS and HDF4 were looked for; a Zarr archive is a folder";
+        Err(Error::UnknownFormat { reason: reason.to_owned() })
+    }
+
+    /// What people call it.
+    pub(crate) fn name(self) -> &'static str {
+        match self {
+            Self::Hdf5 => "hdf5",
+            Self::NetCdf3 => "netcdf3",
+            Self::Fits => "fits",
+            Self::Hdf4 => "hdf4",
+            Self::Zarr => "zarr",
+        }
+    }
+
+    /// The tree of a file.
+    pub(crate) fn parse(self, pages: &mut Pages<'_>) -> Result<Tree, Error> {
+        match self {
+            Self::NetCdf3 => parsers::netcdf3::parse(pages),
+            Self::Fits => parsers::fits::parse(pages),
+            Self::Hdf5 => parsers::hdf5::parse(pages),
+            Self::Hdf4 => parsers::hdf4::parse(pages),
+            Self::Zarr => Err(Error::UnknownFormat { reason: "a Zarr archive is a folder".to_owned() }),
+        }
+    }
+}
+
+fn head(source: &dyn Source, offset: u64) -> Result<Vec<u8>, Error> {
+    let length = source.length().saturating_sub(offset).min(HDF5_SIGNATURE.len() as u64);
+    let read = source.read_ranges(&[ByteRange { offset, length }])?;
+    Ok(read.into_iter().next().unwrap_or_default())
+}

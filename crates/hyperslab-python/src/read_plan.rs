@@ -1,0 +1,115 @@
+//! `ReadPlan`: what reading a selection takes, before anything is read.
+
+use std::sync::Arc;
+
+use hyperslab_core::{CoalescePolicy, PlanTotals, Request};
+use numpy::PyArray1;
+use pyo3::prelude::*;
+use pyo3::types::PyTuple;
+
+use crate::archive_file::Opened;
+use crate::integers;
+
+/// The chunks, requests and bytes of one read.
+#[pyclass(frozen, module = "hyperslab._core")]
+pub(crate) struct ReadPlan {
+    file: Arc<Opened>,
+    array: usize,
+    plan: hyperslab_core::ReadPlan,
+    totals: PlanTotals,
+}
+
+impl ReadPlan {
+    pub(crate) fn new(file: Arc<Opened>, array: usize, plan: hyperslab_core::ReadPlan) -> Self {
+        let totals = plan.totals(&file.tree.arrays[array]);
+        Self { file, array, plan, totals }
+    }
+
+    fn merged(&self) -> Vec<Request> {
+        self.plan.requests(&self.file.tree.arrays[self.array], CoalescePolicy::LOCAL)
+    }
+}
+
+type Columns<'py> = (Bound<'py, PyArray1<u32>>, Bound<'py, PyArray1<u64>>, Bound<'py, PyArray1<u64>>);
+
+#[pymethods]
+impl ReadPlan {
+    /// The shape of the output.
+    #[getter]
+    fn shape<'py>(&self, py: Python<'py>) -> PyResult<Bound<'py, PyTuple>> {
+        integers::tuple(py, self.plan.shape())
+    }
+
+    /// Elements of the output.
+    #[getter]
+    fn element_count(&self) -> u64 {
+        self.plan.element_count()
+    }
+
+    /// Chunks touched.
+    #[getter]
+    fn chunk_count(&self) -> u64 {
+        self.totals.chunk_count
+    }
+
+    /// Of these, never written.
+    #[getter]
+    fn missing_chunk_count(&self) -> u64 {
+        self.totals.missing_chunk_count
+    }
+
+    /// Requests after neighbours are merged.
+    #[getter]
+    fn request_count(&self, py: Python<'_>) -> usize {
+        py.detach(|| self.merged().len())
+    }
+
+    /// Bytes to fetch.
+    #[getter]
+    fn fetched_nbytes(&self) -> u64 {
+        self.totals.fetched_nbytes
+    }
+
+    /// Bytes that come out of the codecs, or are read plain.
+    #[getter]
+    fn decoded_nbytes(&self) -> u64 {
+        self.totals.decoded_nbytes
+    }
+
+    /// Bytes of the output.
+    #[getter]
+    fn output_nbytes(&self) -> u64 {
+        self.totals.output_nbytes
+    }
+
+    /// Bytes decoded per byte of the output; None if nothing is selected.
+    #[getter]
+    fn read_amplification(&self) -> Option<f64> {
+        self.totals.read_amplification()
+    }
+
+    /// The requests: file numbers, offsets, lengths.
+    fn requests<'py>(&self, py: Python<'py>) -> Columns<'py> {
+        let merged = py.detach(|| self.merged());
+        let column = |value: fn(&Request) -> u64| PyArray1::from_iter(py, merged.iter().map(value));
+        let files = PyArray1::from_iter(py, merged.iter().map(|request| request.file));
+        (files, column(|request| request.range.offset), column(|request| request.range.length))
+    }
+
+    fn __repr__(&self, py: Python<'_>) -> String {
+        let totals = &self.totals;
+        let amplification =
+            totals.read_amplification().map_or("None".to_owned(), |ratio| format!("{ratio:.3}"));
+        format!(
+            "ReadPlan(shape={}, chunk_count={}, missing_chunk_count={}, request_count={}, fetched_nbytes={}, \
+             decoded_nbytes={}, output_nbytes={}, read_amplification={amplification})",
+            integers::repr(self.plan.shape()),
+            totals.chunk_count,
+            totals.missing_chunk_count,
+            self.request_count(py),
+            totals.fetched_nbytes,
+            totals.decoded_nbytes,
+            totals.output_nbytes,
+        )
+    }
+}

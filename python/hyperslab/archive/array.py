@@ -1,0 +1,225 @@
+"""`Array`: an array of an archive, read by indexing."""
+
+from __future__ import annotations
+
+import operator
+from collections.abc import Iterator
+from functools import cached_property, reduce
+from typing import TYPE_CHECKING, Any, Literal
+
+import numpy as np
+
+from hyperslab._core import ReadPlan, StoredArray
+from hyperslab.archive import display, fallback
+from hyperslab.archive.attributes import Attributes, filled
+from hyperslab.archive.indexing import Index, Key, definite
+from hyperslab.errors import Unsupported
+
+if TYPE_CHECKING:
+    from hyperslab.archive.tree import OpenFile
+
+
+class Array:
+    """An array of an archive. Nothing is read before it is indexed; threads and processes may share it.
+
+    `array[0, ::4, 10:20]` reads with as many threads as there are cores. Ints drop their axis, steps are positive,
+    lists and masks pick indices axis by axis. `read` does the same with an output array and a number of threads of
+    your choice, `plan` says what a read takes without making it.
+    """
+
+    def __init__(self, file: OpenFile, number: int, name: str) -> None:
+        self._file = file
+        self._number = number
+        self.name = name
+
+    @cached_property
+    def _stored(self) -> StoredArray:
+        return self._file.core.array(self._number, self.name)
+
+    @property
+    def filename(self) -> str:
+        """The path of the file that the array is in."""
+        return self._file.path
+
+    @cached_property
+    def shape(self) -> tuple[int, ...]:
+        """The length of each axis. An array without any element (HDF5's null dataspace) cannot be read: `(0,)`."""
+        shape = self._stored.shape
+        return (0,) if shape is None else shape
+
+    @property
+    def max_shape(self) -> tuple[int | None, ...]:
+        """The largest shape that the array's writer allowed; None on an axis without bound."""
+        return tuple(self._stored.max_shape)
+
+    @property
+    def ndim(self) -> int:
+        """The number of axes."""
+        return len(self.shape)
+
+    @property
+    def size(self) -> int:
+        """The number of elements."""
+        return reduce(operator.mul, self.shape, 1)
+
+    @cached_property
+    def dtype(self) -> np.dtype[Any]:
+        """The elements' dtype, in the file's byte order."""
+        if self.via == "h5py":
+            return fallback.dtype_of(self._file.path, self.name)
+        return self._stored.dtype
+
+    @property
+    def nbytes(self) -> int:
+        """Bytes of the whole array in memory."""
+        return self.size * self.dtype.itemsize
+
+    @property
+    def stored_nbytes(self) -> int:
+        """Bytes that the array's chunks take in the file."""
+        return self._stored.stored_nbytes
+
+    @property
+    def chunks(self) -> tuple[int, ...] | None:
+        """The shape of a chunk; None if the array is in one piece, or its parts are cut differently."""
+        return self._stored.chunks
+
+    @property
+    def codecs(self) -> tuple[str, ...]:
+        """The names of the codecs, in the order of encoding."""
+        return tuple(self._stored.codecs)
+
+    @property
+    def dims(self) -> tuple[str, ...] | None:
+        """The names of the dimensions, where the file names them."""
+        dimensions = self._stored.dimensions
+        return None if dimensions is None else tuple(dimensions)
+
+    @cached_property
+    def attrs(self) -> Attributes:
+        """The attributes, in the file's order."""
+        return Attributes(self._stored.attributes())
+
+    @cached_property
+    def fill_value(self) -> Any:
+        """What elements are that nobody wrote; None if the writer said that there is no such value."""
+        fill = self._stored.fill
+        if fill is None or self.dtype.hasobject or self._stored.unsupported:
+            return None
+        element = np.ndarray((), self.dtype, buffer=fill)
+        return element[()] if element.ndim == 0 else element.copy()
+
+    @cached_property
+    def unsupported(self) -> str | None:
+        """What of the array hyperslab cannot read itself; None if it can."""
+        return self._stored.unsupported
+
+    @cached_property
+    def via(self) -> Literal["hyperslab", "h5py"]:
+        """What reads the array: hyperslab, or h5py where hyperslab cannot and h5py is installed."""
+        return "h5py" if self.unsupported and self._can_fall_back else "hyperslab"
+
+    @property
+    def _can_fall_back(self) -> bool:
+        return self._file.core.format == "hdf5" and fallback.is_possible()
+
+    def plan(self, selection: Key = ...) -> ReadPlan:
+        """What reading a selection takes: chunks, requests, bytes, read amplification. Nothing is read.
+
+        Raises:
+            Unsupported: hyperslab cannot read the array.
+        """
+        return self._stored.plan(list(definite(selection, self.shape).axes))
+
+    def read(self, selection: Key = ..., *, out: np.ndarray[Any, Any] | None = None, threads: int | None = None) -> Any:
+        """Read a selection.
+
+        Args:
+            selection: What would stand between brackets, or a `Hyperslab`.
+            out: Where the elements go; read into directly if it is in C order and of the array's dtype, else cast
+                into if that is safe.
+            threads: How many threads read and decode; by default one per core.
+
+        Raises:
+            Unsupported: The array uses something that we cannot read, and h5py is not there to do it.
+            DamagedFile: What was stored is not what its format says; the message has file, array, chunk, offset.
+            FileChanged: The file is not the one that was opened any more.
+        """
+        if self._stored.shape is None:
+            raise Unsupported(f"array {self.name} of {self._file.path} has no elements (a null dataspace)")
+        index = definite(selection, self.shape)
+        if threads is not None and threads < 1:
+            raise ValueError(f"{threads} threads: use at least 1")
+        if self.via == "hyperslab":
+            try:
+                return self._finish(index, self._read(index, out, threads), out)
+            except Unsupported:
+                if not self._can_fall_back:
+                    raise
+                self.__dict__["via"] = "h5py"  # known only now: a rare variety of a codec
+        read = fallback.read(self._file.path, self.name, index)
+        return self._finish(index, read, out)
+
+    def _read(self, index: Index, out: np.ndarray[Any, Any] | None, threads: int | None) -> np.ndarray[Any, Any]:
+        """The selection with all axes, in `out`'s memory if that can take it."""
+        if self._stored.has_pointers:
+            return self._read_pointed(index, threads)
+        full_shape = (*index.full_shape, *self.dtype.shape)
+        if out is not None and self._takes(out, index):
+            array = out.reshape(full_shape)
+        else:
+            array = np.empty(index.full_shape, self.dtype)
+        self._stored.read_into(list(index.axes), array.reshape(-1).view(np.uint8), threads)
+        return array
+
+    def _takes(self, out: np.ndarray[Any, Any], index: Index) -> bool:
+        return (
+            out.dtype == self.dtype.base
+            and out.shape == (*index.shape, *self.dtype.shape)
+            and out.flags.c_contiguous
+            and out.flags.writeable
+        )
+
+    def _read_pointed(self, index: Index, threads: int | None) -> np.ndarray[Any, Any]:
+        """Elements of any length: first their pointers, then what they lead to."""
+        pointers = np.empty(index.full_shape, f"V{self._stored.element_nbytes}")
+        flat = pointers.reshape(-1).view(np.uint8)
+        self._stored.read_into(list(index.axes), flat, threads)
+        return filled(index.full_shape, self.dtype, self._stored.resolve(flat))
+
+    def _finish(self, index: Index, read: np.ndarray[Any, Any], out: np.ndarray[Any, Any] | None) -> Any:
+        shaped = read.reshape((*index.shape, *read.shape[len(index.full_shape) :]))
+        if out is None:
+            return shaped[()] if index.is_element else shaped
+        if not np.may_share_memory(out, shaped):
+            if out.shape != shaped.shape:
+                raise ValueError(f"out has the shape {out.shape}, the selection {shaped.shape}")
+            np.copyto(out, shaped, casting="safe")
+        return out
+
+    def __getitem__(self, key: Key) -> Any:
+        if isinstance(key, str):
+            return self.read(...)[key]
+        return self.read(key)
+
+    def __array__(self, dtype: Any = None, copy: bool | None = None) -> np.ndarray[Any, Any]:
+        if copy is False:
+            raise ValueError("an array of a file cannot be had without reading it: a copy is always made")
+        array = np.asarray(self.read(...))
+        return array if dtype is None else array.astype(dtype, copy=False)
+
+    def __len__(self) -> int:
+        if not self.shape:
+            raise TypeError("an array without axes has no length")
+        return self.shape[0]
+
+    def __iter__(self) -> Iterator[Any]:
+        if not self.shape:
+            raise TypeError("an array without axes cannot be iterated over")
+        return (self[place] for place in range(self.shape[0]))
+
+    def __repr__(self) -> str:
+        return display.array(self)
+
+    def __reduce__(self) -> tuple[Any, ...]:
+        return self._file.reopening(self.name)

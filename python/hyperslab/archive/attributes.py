@@ -1,0 +1,63 @@
+"""Attributes of groups and arrays, as Python values: text is `str`, numbers are NumPy's."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Mapping, Sequence
+from typing import Any
+
+import numpy as np
+
+
+class Attributes(Mapping[str, Any]):
+    """Read-only, in the file's order. A value that cannot be had raises `Unsupported` when it is asked for."""
+
+    def __init__(self, stored: Sequence[tuple[str, Any]]) -> None:
+        self._stored = dict(stored)
+
+    def __getitem__(self, name: str) -> Any:
+        stored = self._stored[name]
+        if isinstance(stored, Exception):
+            raise stored
+        return value(*stored)
+
+    def __iter__(self) -> Iterator[str]:
+        return iter(self._stored)
+
+    def __len__(self) -> int:
+        return len(self._stored)
+
+    def __repr__(self) -> str:
+        return f"<hyperslab.Attributes {dict(self._readable())!r}>"
+
+    def _readable(self) -> Iterator[tuple[str, Any]]:
+        for name, stored in self._stored.items():
+            yield name, str(stored) if isinstance(stored, Exception) else value(*stored)
+
+
+def value(shape: tuple[int, ...] | None, dtype: np.dtype[Any], elements: bytes | list[Any]) -> Any:
+    """One value from its elements; `None` where there is none (an HDF5 null dataspace)."""
+    if shape is None:
+        return None
+    if isinstance(elements, list):
+        return filled(shape, dtype, elements) if shape else elements[0]
+    array = np.ndarray(shape, dtype, buffer=elements).copy() if elements else np.empty(shape, dtype)
+    if array.ndim == 0 and dtype.kind == "S":
+        return text(bytes(array[()]))
+    return array[()] if array.ndim == 0 else array
+
+
+def text(stored: bytes) -> str | bytes:
+    """Text if it is any; else the bytes."""
+    try:
+        return stored.decode()
+    except UnicodeDecodeError:
+        return stored
+
+
+def filled(shape: tuple[int, ...], dtype: np.dtype[Any], objects: Sequence[Any]) -> np.ndarray[Any, Any]:
+    """An array of these objects, in C order."""
+    array = np.empty(shape, dtype)
+    flat = array.reshape(len(objects), *array.shape[len(shape) :])
+    for place, one in enumerate(objects):
+        flat[place] = one
+    return array

@@ -1,0 +1,98 @@
+"""What people see of groups and arrays: one line an array, a tree for a group."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from typing import TYPE_CHECKING, Any
+
+if TYPE_CHECKING:
+    from hyperslab.archive.array import Array
+    from hyperslab.archive.tree import Group
+
+MOST_LINES = 60
+
+
+def array(shown: Array) -> str:
+    """One line: what it is, how it is cut and stored."""
+    return f"<hyperslab.Array {shown.name!r} {facts(shown)}>"
+
+
+def facts(shown: Array) -> str:
+    """An array's element, shape, chunks, codecs and size."""
+    try:
+        parts = [f"{element(shown)} {shape(shown)}"]
+        parts += [f"chunks {shown.chunks}"] if shown.chunks else []
+        parts += ["+".join(shown.codecs)] if shown.codecs else []
+        parts.append(size(shown))
+    except Exception as error:  # a repr never raises
+        return f"cannot be described: {error}"
+    parts += [f"via {shown.via}"] if shown.via != "hyperslab" else []
+    parts += [f"unsupported: {shown.unsupported}"] if shown.unsupported and shown.via == "hyperslab" else []
+    return ", ".join(parts)
+
+
+def element(shown: Array) -> str:
+    """The dtype, shortly."""
+    if shown.unsupported and shown.via == "hyperslab":
+        return "?"
+    metadata: Mapping[str, Any] = shown.dtype.metadata or {}
+    vlen = metadata.get("vlen")
+    if vlen is not None:
+        return "str" if vlen is str else f"vlen {vlen}"
+    return f"compound of {len(shown.dtype.names)} fields" if shown.dtype.names else str(shown.dtype)
+
+
+def shape(shown: Array) -> str:
+    """The shape, with names where there are some."""
+    if not shown.dims or len(shown.dims) != shown.ndim:
+        return str(shown.shape)
+    return "(" + ", ".join(f"{name}: {length}" for name, length in zip(shown.dims, shown.shape, strict=True)) + ")"
+
+
+def size(shown: Array) -> str:
+    """Bytes in memory, and in the file where they differ."""
+    if shown.unsupported and shown.via == "hyperslab":
+        return f"{nbytes(shown.stored_nbytes)} stored"
+    whole, stored = shown.nbytes, shown.stored_nbytes
+    return nbytes(whole) if stored == whole or not shown.codecs else f"{nbytes(whole)} stored in {nbytes(stored)}"
+
+
+def nbytes(count: float) -> str:
+    """Bytes for people, in decimal units."""
+    for unit in ("B", "kB", "MB", "GB"):
+        if count < 1000:
+            return f"{count:.4g} {unit}"
+        count /= 1000
+    return f"{count:.4g} TB"
+
+
+def group(shown: Group) -> str:
+    """A tree of everything below, cut at `MOST_LINES`."""
+    lines = [f"<hyperslab.Group {shown.name!r} of {shown.filename}>"]
+    _branches(shown, "", lines, {shown.key})
+    if len(lines) > MOST_LINES:
+        lines = [*lines[:MOST_LINES], "…"]
+    return "\n".join(lines)
+
+
+def _branches(shown: Group, margin: str, lines: list[str], above: set[object]) -> None:
+    from hyperslab.archive.tree import Group
+
+    names = list(shown)
+    for place, name in enumerate(names):
+        if len(lines) > MOST_LINES:
+            return
+        is_last = place == len(names) - 1
+        start, inner = ("└── ", "    ") if is_last else ("├── ", "│   ")
+        try:
+            child = shown[name]
+        except Exception as error:  # a repr never raises
+            lines.append(f"{margin}{start}{name}: {error.args[0] if error.args else error!r}")
+            continue
+        if not isinstance(child, Group):
+            lines.append(f"{margin}{start}{name}: {facts(child)}")
+        elif child.key in above:
+            lines.append(f"{margin}{start}{name}/ (again)")
+        else:
+            lines.append(f"{margin}{start}{name}/")
+            _branches(child, margin + inner, lines, above | {child.key})

@@ -1,0 +1,116 @@
+"""What stands between the brackets of `array[...]`: NumPy's rules, with lists taken axis by axis.
+
+Ints drop their axis; slices need a positive step; a list or a boolean mask picks indices of one axis, and several
+lists pick the product of their indices (NumPy's `ix_`, xarray's and Zarr's `oindex`), in the order given.
+"""
+
+from __future__ import annotations
+
+import operator
+from collections.abc import Sequence
+from dataclasses import dataclass
+from types import EllipsisType
+from typing import Any, TypeAlias
+
+import numpy as np
+import numpy.typing as npt
+
+from hyperslab._core import Hyperslab
+
+AxisIndices: TypeAlias = "tuple[int, int, int, int] | npt.NDArray[np.int64]"
+Key: TypeAlias = Any  # int, slice, ellipsis, list, mask, Hyperslab, or a tuple of the first five
+
+
+@dataclass(frozen=True)
+class Index:
+    """A key, made definite for an array of one shape."""
+
+    axes: tuple[AxisIndices, ...]
+    full_shape: tuple[int, ...]
+    shape: tuple[int, ...]
+    is_element: bool
+
+    @property
+    def is_empty(self) -> bool:
+        """Whether nothing is selected."""
+        return 0 in self.full_shape
+
+
+def definite(key: Key, shape: Sequence[int]) -> Index:
+    """The index that a key means in an array of `shape`.
+
+    Raises:
+        IndexError: An index is outside the array, or there are more indices than axes.
+        ValueError: A slice has a step below 1, or a mask another length than its axis.
+        TypeError: Something else stands between the brackets.
+    """
+    if isinstance(key, Hyperslab):
+        key.check_within(shape)
+        axes = tuple(zip(key.start, key.stride, key.count, key.block, strict=True))
+        return Index(axes, key.shape, key.shape, is_element=False)
+    items, has_ellipsis = _per_axis(key, len(shape))
+    chosen = [_axis(axis, item, length) for axis, (item, length) in enumerate(zip(items, shape, strict=True))]
+    lengths = tuple(length for _, length, _ in chosen)
+    kept = tuple(length for _, length, is_kept in chosen if is_kept)
+    return Index(tuple(axis for axis, _, _ in chosen), lengths, kept, is_element=not kept and not has_ellipsis)
+
+
+def _per_axis(key: Key, ndim: int) -> tuple[list[Any], bool]:
+    items = list(key) if isinstance(key, tuple) else [key]
+    places = [place for place, item in enumerate(items) if isinstance(item, EllipsisType)]
+    if len(places) > 1:
+        raise IndexError("two ellipses in one index: use at most one '...'")
+    given = len(items) - len(places)
+    if given > ndim:
+        raise IndexError(f"{given} indices for {ndim} axes: give at most one per axis")
+    rest: list[Any] = [slice(None)] * (ndim - given)
+    place = places[0] if places else len(items)
+    return items[:place] + rest + items[place + len(places) :], bool(places)
+
+
+def _axis(axis: int, item: Any, length: int) -> tuple[AxisIndices, int, bool]:
+    """The indices, how many they are, and whether the axis stays."""
+    if isinstance(item, slice):
+        return _slice(axis, item, length)
+    if item is None:
+        raise TypeError(f"axis {axis}: new axes (None) cannot be read; add them to the result")
+    if isinstance(item, bool | np.bool_):
+        raise TypeError(f"axis {axis}: {item} is no index; give a mask of the axis's length")
+    if isinstance(item, list | tuple | range | np.ndarray) and np.ndim(item) > 0:
+        return _listed(axis, np.asarray(item), length)
+    try:
+        index = operator.index(item)
+    except TypeError:
+        message = f"axis {axis}: {item!r} is neither a whole number, a slice, an ellipsis nor a list of indices"
+        raise TypeError(message) from None
+    if not -length <= index < length:
+        raise IndexError(f"axis {axis}: index {index} is outside an array of length {length}")
+    return (index % length, 1, 1, 1), 1, False
+
+
+def _slice(axis: int, item: slice, length: int) -> tuple[AxisIndices, int, bool]:
+    if item.step is not None and operator.index(item.step) < 1:
+        raise ValueError(f"axis {axis}: step {item.step}; use a positive step and flip the result")
+    start, stop, step = item.indices(length)
+    count = len(range(start, stop, step))
+    return (start if count else 0, step, count, 1), count, True
+
+
+def _listed(axis: int, items: npt.NDArray[Any], length: int) -> tuple[AxisIndices, int, bool]:
+    if items.ndim != 1:
+        raise TypeError(f"axis {axis}: a list of indices has one axis, not {items.ndim}")
+    if items.dtype == bool:
+        if len(items) != length:
+            raise ValueError(f"axis {axis}: a mask of {len(items)} for an axis of {length}")
+        indices = np.flatnonzero(items).astype(np.int64)
+    elif items.size == 0:
+        indices = np.empty(0, np.int64)
+    elif items.dtype.kind in "iu":
+        outside = items[(items < -length) | (items >= length)] if length else items
+        if outside.size:
+            raise IndexError(f"axis {axis}: index {outside[0]} is outside an array of length {length}")
+        indices = items.astype(np.int64)
+        indices[indices < 0] += length
+    else:
+        raise TypeError(f"axis {axis}: a list of {items.dtype} is neither whole numbers nor a mask")
+    return np.ascontiguousarray(indices), len(indices), True

@@ -1,0 +1,227 @@
+"""`open` and `Group`: the tree of an archive, with its links followed when they are asked for."""
+
+from __future__ import annotations
+
+import os
+from collections.abc import Iterator, Mapping
+from functools import cached_property
+from pathlib import Path
+from typing import Any
+
+from hyperslab._core import ArchiveFile
+from hyperslab.archive import display
+from hyperslab.archive.array import Array
+from hyperslab.archive.attributes import Attributes
+from hyperslab.errors import Unsupported
+
+CHUNK_CACHE_NBYTES = 32 << 20
+MOST_HOPS = 32
+
+
+def open(path: str | os.PathLike[str], *, chunk_cache_nbytes: int = CHUNK_CACHE_NBYTES) -> Group:
+    """Open an HDF5, NetCDF, FITS or HDF4 file, or a Zarr folder, for reading.
+
+    Args:
+        path: The file or folder.
+        chunk_cache_nbytes: Memory for decoded chunks of which only a part was read, so that reading another part
+            need not decode them again; for all arrays of the file together.
+
+    Returns:
+        The root group: `file["group/array"][0, ::4, 10:20]` reads. It can be used in a `with` statement.
+
+    Raises:
+        FileNotFoundError: There is no such file.
+        DamagedFile: The file contradicts its format.
+        Unsupported: The file is of no format that we know.
+    """
+    if chunk_cache_nbytes < 0:
+        raise ValueError(f"chunk_cache_nbytes is {chunk_cache_nbytes}: use 0 for no cache")
+    return OpenFile(os.path.abspath(path), chunk_cache_nbytes).root  # noqa: PTH100 -- resolve() would follow links
+
+
+class OpenFile:
+    """An open file, shared by all of its groups and arrays."""
+
+    def __init__(self, path: str, chunk_cache_nbytes: int) -> None:
+        os.stat(path)  # noqa: PTH116 -- raises what Python raises for a file that is not there
+        self.path = path
+        self.chunk_cache_nbytes = chunk_cache_nbytes
+        self._core: ArchiveFile | None = ArchiveFile(path, chunk_cache_nbytes)
+        self._links: dict[int, dict[str, tuple[str, Any]]] = {}
+        self._others: dict[str, OpenFile] = {}
+
+    @property
+    def core(self) -> ArchiveFile:
+        """The compiled part."""
+        if self._core is None:
+            raise ValueError(f"{self.path} was closed: open it again")
+        return self._core
+
+    @property
+    def root(self) -> Group:
+        """The group that everything is in."""
+        return Group(self, 0, "/")
+
+    def close(self) -> None:
+        """Let go of the file; arrays that were read from it before keep it until they are gone."""
+        self._core = None
+        for other in self._others.values():
+            other.close()
+
+    def links(self, group: int) -> dict[str, tuple[str, Any]]:
+        """Kind and target of every name in a group."""
+        core = self.core  # a closed file has no links
+        if group not in self._links:
+            self._links[group] = {name: (kind, target) for name, kind, target in core.links(group)}
+        return self._links[group]
+
+    def other(self, file: str) -> OpenFile:
+        """A file that a link of this one leads to, by its name relative to this one."""
+        if file not in self._others:
+            path = os.path.abspath(Path(self.path).parent / file)  # noqa: PTH100
+            self._others[file] = OpenFile(path, self.chunk_cache_nbytes)
+        return self._others[file]
+
+    def reopening(self, name: str) -> tuple[Any, ...]:
+        """How to pickle a group or array: as the recipe to find it again."""
+        return (_reopened, (self.path, self.chunk_cache_nbytes, name))
+
+
+def _reopened(path: str, chunk_cache_nbytes: int, name: str) -> Group | Array:
+    root = OpenFile(path, chunk_cache_nbytes).root
+    return root if name == "/" else root[name]
+
+
+class Group(Mapping[str, "Group | Array"]):
+    """A group of an archive: a mapping of names to groups and arrays, as in h5py and Zarr."""
+
+    def __init__(self, file: OpenFile, number: int, name: str) -> None:
+        self._file = file
+        self._number = number
+        self.name = name
+
+    @property
+    def filename(self) -> str:
+        """The path of the file that the group is in."""
+        return self._file.path
+
+    @property
+    def format(self) -> str:
+        """What kind of file it is: hdf5, netcdf3, fits, hdf4 or zarr."""
+        return self._file.core.format
+
+    @property
+    def key(self) -> tuple[int, int]:
+        """Tells groups apart while their file is open, under whichever name they were found."""
+        return (id(self._file), self._number)
+
+    @cached_property
+    def attrs(self) -> Attributes:
+        """The attributes, in the file's order."""
+        return Attributes(self._file.core.attributes(self._number))
+
+    @property
+    def groups(self) -> dict[str, Group]:
+        """The groups in this one, by name; links that lead nowhere are left out."""
+        return {name: child for name, child in self._children() if isinstance(child, Group)}
+
+    @property
+    def arrays(self) -> dict[str, Array]:
+        """The arrays in this group, by name; links that lead nowhere are left out."""
+        return {name: child for name, child in self._children() if isinstance(child, Array)}
+
+    def _children(self) -> Iterator[tuple[str, Group | Array]]:
+        for name in self:
+            try:
+                yield name, self[name]
+            except (KeyError, Unsupported, FileNotFoundError):
+                continue
+
+    def walk(self) -> Iterator[Array]:
+        """Every array below this group, each group once, however many links lead to it."""
+        seen, waiting = {self.key}, [self]
+        while waiting:
+            group = waiting.pop()
+            found = dict(group._children())
+            yield from (child for child in found.values() if isinstance(child, Array))
+            for child in reversed(found.values()):
+                if isinstance(child, Group) and child.key not in seen:
+                    seen.add(child.key)
+                    waiting.append(child)
+
+    def __getitem__(self, path: str) -> Group | Array:
+        """What a path leads to; a path from the root starts with "/".
+
+        Raises:
+            KeyError: There is nothing, or links lead in a circle.
+            FileNotFoundError: A link leads to another file that is not there.
+            Unsupported: What is there cannot be read.
+        """
+        if not isinstance(path, str):
+            raise TypeError(f"{path!r} is no name of a group or array")
+        return self._found(path, 0)
+
+    def _found(self, path: str, hops: int) -> Group | Array:
+        here: Group | Array = self._file.root if path.startswith("/") else self
+        for name in path.split("/"):
+            if name in ("", "."):
+                continue
+            if not isinstance(here, Group):
+                raise KeyError(f"{path!r}: {here.name!r} is an array, not a group")
+            here = here._child(name, hops)
+        return here
+
+    def _child(self, name: str, hops: int) -> Group | Array:
+        links = self._file.links(self._number)
+        path = f"{self.name.rstrip('/')}/{name}"
+        if name not in links:
+            raise KeyError(f"there is no {path!r} in {self._file.path}")
+        if hops > MOST_HOPS:
+            raise KeyError(f"{path!r} in {self._file.path}: links lead in a circle")
+        kind, target = links[name]
+        if kind == "group":
+            return Group(self._file, target, path)
+        if kind == "array":
+            return Array(self._file, target, path)
+        if kind == "soft":
+            return self._found(target, hops + 1)
+        if kind == "external":
+            file, inner = target
+            return self._file.other(file).root._found(inner, hops + 1)
+        raise Unsupported(f"{path!r} in {self._file.path}: {target}")
+
+    def __iter__(self) -> Iterator[str]:
+        return iter(self._file.links(self._number))
+
+    def __len__(self) -> int:
+        return len(self._file.links(self._number))
+
+    def __contains__(self, path: object) -> bool:
+        try:
+            return isinstance(path, str) and self[path] is not None
+        except (KeyError, FileNotFoundError):
+            return False
+        except Unsupported:
+            return True
+
+    def __eq__(self, other: object) -> bool:
+        return isinstance(other, Group) and self.key == other.key
+
+    def __hash__(self) -> int:
+        return hash(self.key)
+
+    def __repr__(self) -> str:
+        return display.group(self)
+
+    def __reduce__(self) -> tuple[Any, ...]:
+        return self._file.reopening(self.name)
+
+    def close(self) -> None:
+        """Let go of the whole file."""
+        self._file.close()
+
+    def __enter__(self) -> Group:
+        return self
+
+    def __exit__(self, *exception: object) -> None:
+        self.close()

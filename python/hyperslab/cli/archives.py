@@ -1,0 +1,126 @@
+"""What `info`, `read` and `verify` share: an archive opened with messages for people, and all that is in it."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from dataclasses import dataclass
+from pathlib import Path
+from typing import TYPE_CHECKING, TypeAlias
+
+from hyperslab.errors import DamagedFile, ReadError, Unsupported, UsageError
+
+if TYPE_CHECKING:
+    from hyperslab.archive import Array, Group
+
+Found: TypeAlias = "Array | Group | Exception"
+MOST_NAMES = 20
+
+
+@dataclass(frozen=True)
+class Entry:
+    """A name in an archive: where its line stands in the tree, and what it leads to."""
+
+    path: str
+    branch: str
+    margin: str
+    found: Found
+    is_again: bool = False
+
+
+def open_archive(path: Path) -> Group:
+    """The root of an archive; a file that is not there or may not be read is the user's mistake."""
+    import hyperslab
+
+    try:
+        return hyperslab.open(path)
+    except FileNotFoundError as error:
+        raise UsageError(f"there is no file {path}") from error
+    except OSError as error:
+        raise UsageError(f"{path} cannot be opened: {error.strerror or error}") from error
+
+
+def array_of(root: Group, name: str) -> Array:
+    """An array by its path.
+
+    Raises:
+        UsageError: There is no such array; the message lists those that there are.
+    """
+    from hyperslab.archive import Group
+
+    try:
+        found = root[name]
+    except KeyError as error:
+        reason = "" if f"no {name!r}" in str(error.args[0]) else f" ({error.args[0]})"
+        raise UsageError(f"{root.filename} has no array {name!r}{reason}; {_names(root)}") from error
+    except FileNotFoundError as error:
+        raise UsageError(f"{name!r} of {root.filename} is in {error.filename}, which is not there") from error
+    if isinstance(found, Group):
+        raise UsageError(f"{name!r} of {root.filename} is a group, not an array; {_names(found)}")
+    return found
+
+
+def _names(group: Group) -> str:
+    names = [array.name for _, array in zip(range(MOST_NAMES + 1), arrays_of(group), strict=False)]
+    more = ", …" if len(names) > MOST_NAMES else ""
+    return f"it has {', '.join(names[:MOST_NAMES])}{more}" if names else "it has no arrays"
+
+
+def arrays_of(root: Group) -> Iterator[Array]:
+    """Every array, each once."""
+    from hyperslab.archive import Array
+
+    seen = set()
+    for entry in entries(root):
+        if isinstance(entry.found, Array) and (entry.found.filename, entry.found.name) not in seen:
+            seen.add((entry.found.filename, entry.found.name))
+            yield entry.found
+
+
+def entries(root: Group) -> Iterator[Entry]:
+    """Everything below a group in the order of a tree; what is in a group comes once, however many links lead to it."""
+    from hyperslab.archive import Group
+
+    seen = {root.key}
+    waiting = [_inside(root, root.name.rstrip("/"), "")]  # a stack of our own: archives may be nested deeply
+    while waiting:
+        entry = next(waiting[-1], None)
+        if entry is None:
+            waiting.pop()
+        elif not isinstance(entry.found, Group):
+            yield entry
+        elif entry.found.key in seen:
+            yield Entry(entry.path, entry.branch, entry.margin, entry.found, is_again=True)
+        else:
+            seen.add(entry.found.key)
+            yield entry
+            waiting.append(_inside(entry.found, entry.path, entry.margin))
+
+
+def _inside(group: Group, path: str, margin: str) -> Iterator[Entry]:
+    try:
+        names = list(group)
+    except ReadError as error:
+        yield Entry(path, margin + "└── ", margin + "    ", error)
+        return
+    for place, name in enumerate(names):
+        branch, inner = ("└── ", "    ") if place == len(names) - 1 else ("├── ", "│   ")
+        yield Entry(f"{path}/{name}", margin + branch, margin + inner, _found(group, name))
+
+
+def _found(group: Group, name: str) -> Found:
+    try:
+        return group[name]
+    except (KeyError, OSError, ReadError) as error:
+        return error
+
+
+def status_of(error: Exception) -> str:
+    """What an error says about what a name leads to: damaged, unsupported, or a link that leads nowhere."""
+    if isinstance(error, DamagedFile):
+        return "damaged"
+    return "unsupported" if isinstance(error, Unsupported) else "dangling"
+
+
+def message_of(error: Exception) -> str:
+    """An error's message, without the quotes that `KeyError` puts around its own."""
+    return str(error.args[0]) if isinstance(error, KeyError) and error.args else str(error)

@@ -1,0 +1,176 @@
+"""`hyperslab info`: what is in an archive, how it is cut and stored, and whether that suits reading from a cloud."""
+
+from __future__ import annotations
+
+import json
+from collections.abc import Iterator
+from pathlib import Path
+from typing import TYPE_CHECKING, Annotated, Any
+
+import typer
+from rich.console import Console
+from rich.table import Table
+from rich.text import Text
+
+from hyperslab.cli.archives import Entry, entries, message_of, open_archive, status_of
+from hyperslab.cli.output import console
+from hyperslab.errors import HyperslabError
+
+if TYPE_CHECKING:
+    from hyperslab.archive import Array, Group
+
+# Below, a request's latency costs more than its bytes; above, one worker waits long and holds much. In stored bytes.
+LEAST_CHUNK_NBYTES, MOST_CHUNK_NBYTES = 1 << 20, 100 << 20
+COLUMNS = ("shape", "element", "chunks", "codecs", "in memory", "stored", "ratio", "chunks stored", "mean chunk")
+
+
+def info(
+    file: Annotated[Path, typer.Argument(help="An HDF5, NetCDF, FITS or HDF4 file, or a Zarr folder.")],
+    as_json: Annotated[bool, typer.Option("--json", help="As JSON.")] = False,
+) -> None:
+    """Show what is in a file: groups, arrays, chunks, codecs, sizes, and advice for reading it from a cloud.
+
+    Example: hyperslab info ocean.nc
+    """
+    with open_archive(file) as root:
+        rows = [describe(entry) for entry in entries(root)]
+        if as_json:
+            typer.echo(json.dumps(_as_json(file, root, rows), indent=1))
+        else:
+            _print(file, root, rows, console())
+
+
+def describe(entry: Entry) -> dict[str, Any]:
+    """One name of the archive: group, array with its facts, or what is wrong with it."""
+    from hyperslab.archive import Array
+
+    row: dict[str, Any] = {"name": entry.path, "branch": entry.branch}
+    try:
+        if isinstance(entry.found, Array):
+            return {**row, "kind": "array", **facts(entry.found)}
+    except (HyperslabError, OSError) as error:
+        return {**row, "kind": status_of(error), "problem": message_of(error)}
+    if isinstance(entry.found, Exception):
+        return {**row, "kind": status_of(entry.found), "problem": message_of(entry.found)}
+    return {**row, "kind": "group", "again": entry.is_again}
+
+
+def facts(array: Array) -> dict[str, Any]:
+    """Shape, element, chunks, codecs, sizes and advice of an array."""
+    stored = array._stored
+    count, stored_count, stored_nbytes = stored.chunk_count, stored.stored_chunk_count, stored.stored_nbytes
+    element, nbytes = _element(array)
+    found = {
+        "shape": None if stored.shape is None else list(array.shape),
+        "dims": None if array.dims is None else list(array.dims),
+        "element": element,
+        "chunks": None if array.chunks is None else list(array.chunks),
+        "codecs": list(array.codecs),
+        "nbytes": nbytes,
+        "stored_nbytes": stored_nbytes,
+        "ratio": nbytes / stored_nbytes if nbytes and stored_nbytes else None,
+        "chunk_count": count,
+        "stored_chunk_count": stored_count,
+        "missing_chunk_count": count - stored_count,
+        "mean_stored_chunk_nbytes": stored_nbytes / stored_count if stored_count else None,
+        "via": array.via,
+        "unsupported": array.unsupported,
+    }
+    return {**found, "advice": list(advice(found))}
+
+
+def _element(array: Array) -> tuple[str | None, int | None]:
+    """The element in words and the bytes in memory; not known of an array that nobody here can read."""
+    from hyperslab.archive import display
+
+    if array.unsupported and array.via == "hyperslab":
+        return None, None
+    try:
+        return display.element(array), array.nbytes
+    except OSError:  # h5py cannot open the file that it should read instead of us
+        return None, None
+
+
+def advice(found: dict[str, Any]) -> Iterator[str]:
+    """What a person should know before reading the array, above all from a cloud."""
+    if found["unsupported"]:
+        how = "h5py reads it instead, with one thread" if found["via"] == "h5py" else "it cannot be read here"
+        yield f"unsupported: {found['unsupported']}; {how}"
+    mean, count = found["mean_stored_chunk_nbytes"], found["stored_chunk_count"]
+    if found["chunks"] is None or mean is None:
+        return
+    if mean < LEAST_CHUNK_NBYTES and count > 1:
+        yield f"{count} stored chunks of {_size(mean)} on average are too small for reading from a cloud: {_larger(found)}"
+    if mean > MOST_CHUNK_NBYTES:
+        yield (
+            f"stored chunks of {_size(mean)} on average are too large for reading from a cloud: a worker fetches and "
+            f"decodes one whole to read any part of it; make them about {mean / MOST_CHUNK_NBYTES * 10:.0f} times smaller"
+        )
+
+
+def _larger(found: dict[str, Any]) -> str:
+    if found["stored_nbytes"] < LEAST_CHUNK_NBYTES:
+        return "one chunk would hold them all"
+    times = LEAST_CHUNK_NBYTES * 10 / found["mean_stored_chunk_nbytes"]
+    return f"make them about {min(times, found['stored_chunk_count']):.0f} times larger (1 to 100 MiB stored)"
+
+
+def _size(count: float | None) -> str:
+    from hyperslab.archive import display
+
+    return "–" if count is None else display.nbytes(count)
+
+
+def _as_json(file: Path, root: Group, rows: list[dict[str, Any]]) -> dict[str, Any]:
+    plain = [{key: value for key, value in row.items() if key not in ("branch", "again")} for row in rows]
+    said = {"array": "arrays", "group": "groups"}
+    found: dict[str, Any] = {"file": str(file), "format": root.format, "arrays": [], "groups": [], "problems": []}
+    for row, again in zip(plain, (row.get("again") for row in rows), strict=True):
+        if not again:
+            found[said.get(row["kind"], "problems")].append(row)
+    return found
+
+
+def _print(file: Path, root: Group, rows: list[dict[str, Any]], out: Console) -> None:
+    arrays = [row for row in rows if row["kind"] == "array"]
+    stored = _size(sum(row["stored_nbytes"] for row in arrays))
+    out.print(Text(f"{file}: {root.format}, {len(arrays)} arrays, {stored} in chunks"), soft_wrap=True)
+    table = Table("name", box=None)
+    for column in COLUMNS:
+        table.add_column(column, overflow="fold")
+    for row in rows:
+        table.add_row(*(Text(cell) for cell in _line(row)))
+    if rows:
+        out.print(table)
+    for row in arrays:
+        for said in row["advice"]:
+            out.print(Text(f"{row['name']}: {said}"), soft_wrap=True)
+
+
+def _line(row: dict[str, Any]) -> list[str]:
+    name = row["branch"] + row["name"].rsplit("/", 1)[-1]
+    if row["kind"] == "group":
+        return [name + "/" + (" (again)" if row["again"] else "")]
+    if row["kind"] != "array":
+        return [f"{name}: {row['kind']}: {row['problem']}"]
+    missing = f" of {row['chunk_count']}" if row["missing_chunk_count"] else ""
+    return [
+        name,
+        _shape(row),
+        row["element"] or "?",
+        "×".join(map(str, row["chunks"])) if row["chunks"] else "–",
+        "+".join(row["codecs"]) or "–",
+        _size(row["nbytes"]),
+        _size(row["stored_nbytes"]),
+        f"{row['ratio']:.3g}" if row["ratio"] else "–",
+        f"{row['stored_chunk_count']}{missing}",
+        _size(row["mean_stored_chunk_nbytes"]),
+    ]
+
+
+def _shape(row: dict[str, Any]) -> str:
+    if row["shape"] is None:
+        return "empty"
+    if row["dims"] and len(row["dims"]) == len(row["shape"]):
+        return "(" + ", ".join(f"{name}: {n}" for name, n in zip(row["dims"], row["shape"], strict=True)) + ")"
+    return str(tuple(row["shape"]))

@@ -1,0 +1,208 @@
+"""`hyperslab read`: print or save a selection of an array, or say what reading it takes."""
+
+from __future__ import annotations
+
+import ast
+import json
+import math
+import warnings
+from pathlib import Path
+from typing import TYPE_CHECKING, Annotated, Any
+
+import typer
+
+from hyperslab.cli.archives import array_of, open_archive
+from hyperslab.errors import ReadError, UsageError
+
+if TYPE_CHECKING:
+    import numpy as np
+
+    from hyperslab.archive import Array
+
+MOST_PRINTED_NBYTES = 1 << 30  # NumPy prints the edges alone of what is large
+MOST_JSON_ELEMENTS = 100_000
+PLAN = ("element_count", "chunk_count", "missing_chunk_count", "request_count", "fetched_nbytes", "decoded_nbytes",
+        "output_nbytes", "read_amplification")  # fmt: skip
+
+
+def read(
+    file: Annotated[Path, typer.Argument(help="An HDF5, NetCDF, FITS or HDF4 file, or a Zarr folder.")],
+    array: Annotated[str, typer.Argument(help="Path of the array in it, with '/' between groups.")],
+    selection: Annotated[str, typer.Argument(help="As between NumPy's brackets: '0, ::4, 10:20'.")] = "...",
+    output: Annotated[Path | None, typer.Option("-o", "--output", help="Save as .npy instead of printing.")] = None,
+    as_json: Annotated[bool, typer.Option("--json", help="As JSON; for small selections.")] = False,
+    plan: Annotated[bool, typer.Option("--plan", help="Print what reading takes, and read nothing.")] = False,
+) -> None:
+    """Read a selection of an array.
+
+    Example: hyperslab read ocean.nc sst '0, ::4, 10:20'
+    """
+    if output is not None and (as_json or plan):
+        raise UsageError("-o saves the elements: use it without --json and --plan")
+    key = parse_selection(selection)
+    with open_archive(file) as root:
+        found = array_of(root, array)
+        try:
+            _do(found, key, output, as_json, plan)
+        except (IndexError, ValueError, TypeError) as error:
+            raise UsageError(f"selection {selection!r} of {found.name}, shape {found.shape}: {error}") from error
+        except MemoryError as error:
+            raise UsageError(f"{found.name}: not enough memory for the selection; select less: {error}") from error
+        except OSError as error:  # h5py's, where it reads instead of us, or of the output
+            raise ReadError(f"array {found.name} of {file}: {error}") from error
+
+
+def _do(found: Array, key: Any, output: Path | None, as_json: bool, plan: bool) -> None:
+    if plan:
+        _print_plan(found, key, as_json)
+    elif output is not None:
+        _save(found, key, output)
+    elif as_json:
+        _print_json(found, key)
+    else:
+        _check_printable(found, key)
+        typer.echo(str(found.read(key)))
+
+
+def parse_selection(text: str) -> Any:
+    """What stands between brackets: whole numbers, slices, lists of whole numbers, and an ellipsis."""
+    if not text.strip():
+        return ...
+    try:
+        tree = ast.parse(f"_[{text}]", mode="eval").body
+        if isinstance(tree, ast.Subscript) and isinstance(tree.value, ast.Name):
+            return _item(tree.slice)
+    except (SyntaxError, ValueError, RecursionError, MemoryError):
+        pass
+    raise UsageError(
+        f"selection {text!r} is not understood: give an index or a slice for each axis, as in '0, ::4, 10:20'"
+    )
+
+
+def _item(node: ast.expr) -> Any:
+    if isinstance(node, ast.Tuple):
+        return tuple(_item(part) for part in node.elts)
+    if isinstance(node, ast.Slice):
+        return slice(*(None if part is None else _number(part) for part in (node.lower, node.upper, node.step)))
+    if isinstance(node, ast.List):
+        return [_number(part) for part in node.elts]
+    if isinstance(node, ast.Constant) and node.value is ...:
+        return ...
+    return _number(node)
+
+
+def _number(node: ast.expr) -> int:
+    sign = 1
+    if isinstance(node, ast.UnaryOp) and isinstance(node.op, ast.USub):
+        sign, node = -1, node.operand
+    if isinstance(node, ast.Constant) and type(node.value) is int:
+        return sign * node.value
+    raise ValueError("not a whole number")
+
+
+def _element_count(found: Array, key: Any) -> int:
+    from hyperslab.archive.indexing import definite
+
+    return math.prod(definite(key, found.shape).full_shape)
+
+
+def _check_printable(found: Array, key: Any) -> None:
+    nbytes = _element_count(found, key) * found.dtype.itemsize
+    if nbytes > MOST_PRINTED_NBYTES:
+        raise UsageError(
+            f"{found.name}: the selection has {nbytes / 1e9:.1f} GB, of which only the edges would be printed; "
+            "give a smaller SELECTION, or save it with -o FILE.npy"
+        )
+
+
+def _print_plan(found: Array, key: Any, as_json: bool) -> None:
+    made = found.plan(key)
+    facts = {"shape": list(made.shape), **{name: getattr(made, name) for name in PLAN}}
+    if as_json:
+        typer.echo(json.dumps({"array": found.name, **facts}, indent=1))
+        return
+    typer.echo(_plan_in_words(found.name, made))
+
+
+def _plan_in_words(name: str, made: Any) -> str:
+    from hyperslab.archive.display import nbytes
+
+    amplification = "–" if made.read_amplification is None else f"{made.read_amplification:.3g}"
+    lines = {
+        "output": f"shape {tuple(made.shape)}, {nbytes(made.output_nbytes)}",
+        "chunks": f"{made.chunk_count}, of which {made.missing_chunk_count} were never written",
+        "requests": f"{made.request_count}",
+        "bytes to fetch": nbytes(made.fetched_nbytes),
+        "bytes to decode": nbytes(made.decoded_nbytes),
+        "read amplification": amplification,
+    }
+    return "\n".join([name, *(f"  {what:<19} {said}" for what, said in lines.items())])
+
+
+def _print_json(found: Array, key: Any) -> None:
+    import numpy as np
+
+    count = _element_count(found, key)
+    if count > MOST_JSON_ELEMENTS:
+        raise UsageError(f"{found.name}: {count} elements are too many for JSON; save them with -o FILE.npy")
+    values = np.asarray(found.read(key))
+    shown = {"array": found.name, "shape": list(values.shape), "dtype": str(found.dtype), "values": _plain(values)}
+    typer.echo(json.dumps(shown))
+
+
+def _plain(value: Any) -> Any:
+    """JSON has neither NaN and infinities (here their names), nor bytes, nor complex numbers (here pairs)."""
+    if hasattr(value, "tolist"):
+        return _plain(value.tolist())
+    if isinstance(value, list | tuple):
+        return [_plain(one) for one in value]
+    if isinstance(value, float) and not math.isfinite(value):
+        return str(value)
+    if isinstance(value, complex):
+        return [_plain(value.real), _plain(value.imag)]
+    if isinstance(value, bytes):
+        return value.decode("utf-8", "backslashreplace")
+    return value if isinstance(value, str | int | float | bool) or value is None else str(value)
+
+
+def _save(found: Array, key: Any, output: Path) -> None:
+    if output.is_dir() or not output.parent.is_dir():
+        raise UsageError(f"{output} cannot be written: it is a folder, or its folder does not exist")
+    started = output.with_name(output.name + ".new")  # a file of the final name is always complete
+    try:
+        with warnings.catch_warnings():
+            warnings.simplefilter("ignore", UserWarning)  # NumPy: a dtype's metadata is not saved
+            _write_npy(found, key, started)
+        started.replace(output)
+    finally:
+        started.unlink(missing_ok=True)
+
+
+def _write_npy(found: Array, key: Any, path: Path) -> None:
+    """Straight into the file where elements have a fixed size, so that it may be larger than memory."""
+    import numpy as np
+
+    from hyperslab.archive.indexing import definite
+
+    shape = definite(key, found.shape).shape
+    if not found.dtype.hasobject and math.prod(shape):
+        out: np.ndarray[Any, Any] = np.lib.format.open_memmap(
+            path, mode="w+", dtype=found.dtype.base, shape=(*shape, *found.dtype.shape)
+        )
+        found.read(key, out=out)
+        return
+    values = np.asarray(found.read(key))
+    if values.dtype.hasobject:
+        values = _fixed_text(found, values)
+    with path.open("wb") as file:
+        np.save(file, values, allow_pickle=False)
+
+
+def _fixed_text(found: Array, values: np.ndarray[Any, Any]) -> np.ndarray[Any, Any]:
+    """Text of any length as NumPy's text of one length, which .npy can hold."""
+    if not all(isinstance(one, str) for one in values.flat):
+        raise UsageError(f"{found.name}: elements of varying length ({found.dtype}) cannot be kept in .npy")
+    fixed = values.astype(str)
+    if (fixed != values).any():  # NumPy drops zeros at the end of text
+        raise UsageError(f"{found.name}: its text ends in zeros, which .npy cannot keep")
+    return fixed

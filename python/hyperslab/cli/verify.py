@@ -1,0 +1,195 @@
+"""`hyperslab verify`: decode every stored chunk of every array, and say which are damaged."""
+
+from __future__ import annotations
+
+import json
+import math
+from collections.abc import Callable, Iterator
+from dataclasses import asdict, dataclass, field
+from pathlib import Path
+from typing import TYPE_CHECKING, Annotated, Any, TypeAlias
+
+import typer
+from rich.table import Table
+from rich.text import Text
+
+from hyperslab.cli.archives import entries, message_of, open_archive, status_of
+from hyperslab.cli.output import console
+from hyperslab.cli.progress import live
+from hyperslab.errors import DamagedFile, FileChanged, HyperslabError, ReadError, RunError, Unsupported
+
+if TYPE_CHECKING:
+    from hyperslab.archive import Array, Group
+
+Box: TypeAlias = tuple[tuple[int, int], ...]  # start and stop of each axis
+SLAB_NBYTES = 64 << 20
+POINTED_NBYTES = 256  # what an element of any length is thought to take in memory
+MOST_MESSAGES = 10
+FAILED = ("damaged", "unreadable")
+
+
+@dataclass
+class Verified:
+    """What became of one array, or of a name that leads to none."""
+
+    name: str
+    status: str = "ok"  # or damaged, unreadable, unsupported, dangling
+    messages: list[str] = field(default_factory=list)
+    chunk_count: int = 0  # decoded without an error
+    damaged_count: int = 0  # chunks, or slabs where an array's parts are cut differently
+    missing_chunk_count: int = 0
+    decoded_nbytes: int = 0
+
+    def fails(self, error: BaseException, status: str, damaged_count: int = 0) -> None:
+        """Keep an error; a lesser one does not hide a worse one."""
+        self.status = status if self.status not in FAILED else self.status
+        self.damaged_count += damaged_count
+        if len(self.messages) < MOST_MESSAGES:
+            self.messages.append(message_of(error) if isinstance(error, Exception) else str(error))
+
+
+def verify(
+    file: Annotated[Path, typer.Argument(help="An HDF5, NetCDF, FITS or HDF4 file, or a Zarr folder.")],
+    as_json: Annotated[bool, typer.Option("--json", help="As JSON.")] = False,
+) -> None:
+    """Decode every chunk of every array, checksums included. The exit status is 1 if anything is damaged.
+
+    Example: hyperslab verify ocean.nc
+    """
+    with open_archive(file) as root, live(console(stderr=True), unit="MiB") as progress:
+        found = verified(root, progress)
+    if as_json:
+        typer.echo(json.dumps({"file": str(file), "arrays": [asdict(one) for one in found]}, indent=1))
+    else:
+        _print(found)
+    bad = [one for one in found if one.status in FAILED]
+    if bad:
+        raise RunError(f"{file}: {len(bad)} of {len(found)} arrays are damaged or unreadable, the first is {bad[0].name}")
+
+
+def verified(root: Group, progress: Callable[[str, int, int], None]) -> list[Verified]:
+    """Every array of an archive, decoded in bounded memory."""
+    arrays, found = _arrays(root)
+    expected = sum(_nbytes_of(array) for array in arrays)
+    before = 0
+    for array in arrays:
+        one = Verified(array.name)
+        found.append(one)
+        for done in _decode(array, one):
+            progress(array.name, (before + done) >> 20, max(expected >> 20, 1))
+        before += _nbytes_of(array)
+    return found
+
+
+def _arrays(root: Group) -> tuple[list[Array], list[Verified]]:
+    """The arrays, each once, and the names that lead to none."""
+    from hyperslab.archive import Array
+
+    arrays: dict[tuple[str, str], Array] = {}
+    problems = []
+    for entry in entries(root):
+        if isinstance(entry.found, Array):
+            arrays.setdefault((entry.found.filename, entry.found.name), entry.found)
+        elif isinstance(entry.found, Exception):
+            problems.append(Verified(entry.path, status_of(entry.found), [message_of(entry.found)]))
+    return list(arrays.values()), problems
+
+
+def _nbytes_of(array: Array) -> int:
+    try:
+        return 0 if array.unsupported or not array._stored.stored_chunk_count else array.size * _element_nbytes(array)
+    except HyperslabError:
+        return 0
+
+
+def _element_nbytes(array: Array) -> int:
+    return POINTED_NBYTES if array.dtype.hasobject else array.dtype.itemsize
+
+
+def _decode(array: Array, found: Verified) -> Iterator[int]:
+    """Decode an array, and keep what was found; yields the bytes that are done now and then."""
+    try:
+        if array.unsupported:
+            raise Unsupported(array.unsupported)
+        if array._stored.shape is not None:
+            found.missing_chunk_count = array._stored.chunk_count - array._stored.stored_chunk_count
+            yield from _decode_boxes(array, found)
+    except FileChanged:
+        raise
+    except DamagedFile as error:
+        found.fails(error, "damaged", damaged_count=1)
+    except Unsupported as error:
+        found.fails(error, "unsupported")
+    except (ReadError, MemoryError, OSError) as error:
+        found.fails(error, "unreadable")
+
+
+def _decode_boxes(array: Array, found: Verified) -> Iterator[int]:
+    """Halve the array until a box fits the memory allowed, or was never written; halve on where one is damaged."""
+    cut = array.chunks or (1,) * array.ndim
+    left, done = array._stored.stored_chunk_count, 0
+    waiting: list[Box] = [tuple((0, length) for length in array.shape)] if array.size else []
+    while waiting and left > 0:
+        box = waiting.pop()
+        key = tuple(slice(*bounds) for bounds in box)
+        nbytes = math.prod(stop - start for start, stop in box) * _element_nbytes(array)
+        halves = _halves(box, cut)
+        if nbytes > SLAB_NBYTES and halves:
+            waiting += _if_written(array, key, halves)
+            continue
+        try:
+            found.decoded_nbytes += _read(array, key)
+        except DamagedFile as error:
+            if halves and array.chunks:
+                waiting += halves  # which chunk is it?
+                continue
+            found.fails(error, "damaged", damaged_count=1)
+        else:
+            found.chunk_count += _stored_count(array, key)
+        done += nbytes
+        if array.chunks:
+            left = array._stored.stored_chunk_count - found.chunk_count - found.damaged_count
+        yield done
+
+
+def _halves(box: Box, cut: tuple[int, ...]) -> list[Box]:
+    """Two halves along the first axis that holds more than one chunk, the first one last; none in a single chunk."""
+    for axis, ((start, stop), length) in enumerate(zip(box, cut, strict=True)):
+        count = -(-(stop - start) // length)
+        if count > 1:
+            middle = start + count // 2 * length
+            return [(*box[:axis], bounds, *box[axis + 1 :]) for bounds in ((middle, stop), (start, middle))]
+    return []
+
+
+def _if_written(array: Array, key: Any, halves: list[Box]) -> list[Box]:
+    """The halves of a box, unless nothing in it was ever written."""
+    return halves if _stored_count(array, key) else []
+
+
+def _stored_count(array: Array, key: Any) -> int:
+    plan = array.plan(key)
+    return plan.chunk_count - plan.missing_chunk_count
+
+
+def _read(array: Array, key: Any) -> int:
+    """Decode a box without keeping it; bytes decoded. What h5py had to read was not verified by us."""
+    import numpy as np
+
+    nbytes = np.asarray(array.read(key)).nbytes
+    if array.via != "hyperslab":
+        raise Unsupported("it uses a variety of a codec that only h5py reads")
+    return nbytes
+
+
+def _print(found: list[Verified]) -> None:
+    from hyperslab.archive.display import nbytes
+
+    table = Table("array", "status", "chunks", "decoded", "what is wrong", box=None)
+    for one in found:
+        more = "; …" if one.damaged_count > len(one.messages) else ""
+        damaged = f", {one.damaged_count} damaged" if one.damaged_count else ""
+        missing = f", {one.missing_chunk_count} never written" if one.missing_chunk_count else ""
+        cells = [one.name, one.status, f"{one.chunk_count}{damaged}{missing}", nbytes(one.decoded_nbytes)]
+        table.add_row(*(Text(cell, overflow="fold") for cell in [*cells, "; ".join(one.messages) + more]))
+    console().print(table)

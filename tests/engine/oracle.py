@@ -1,0 +1,136 @@
+"""Compares every array of one HDF5 file, read by hyperslab, with what h5py reads. Run as a process of its own.
+
+    python oracle.py FILE
+
+Prints one JSON object: `equal`, `via_h5py`, `skipped` (counts), `unsupported` and `wrong` (array -> reason). A file
+that h5py cannot open has no oracle; then hyperslab must give an error or open it, and never crash.
+"""
+
+from __future__ import annotations
+
+import json
+import sys
+from collections import Counter
+from contextlib import suppress
+from typing import Any
+
+import h5py
+import numpy as np
+
+import hyperslab
+from hyperslab.errors import DamagedFile, ReadError, Unsupported
+
+with suppress(ImportError):
+    import hdf5plugin  # noqa: F401 - registers filters with h5py
+
+
+def arrays_of(file: h5py.File) -> dict[str, h5py.Dataset]:
+    """Every array, once, by its first name."""
+    found: dict[str, h5py.Dataset] = {}
+
+    def visit(name: str, item: Any) -> None:
+        if isinstance(item, h5py.Dataset):
+            found[name] = item
+
+    file.visititems(visit)
+    return found
+
+
+def has_undefined_values(array: h5py.Dataset) -> bool:
+    """Fill time never: what was not written is whatever was there before."""
+    plist = array.id.get_create_plist()
+    return bool(plist.get_fill_time() == h5py.h5d.FILL_TIME_NEVER)
+
+
+def plain(value: Any) -> Any:
+    """A value as nested lists of numbers, text and bytes, whatever library gave it."""
+    if isinstance(value, bytes | np.bytes_):
+        return bytes(value).rstrip(b"\0").decode("utf-8", "surrogateescape")
+    if isinstance(value, str):
+        return value.rstrip("\0")
+    if isinstance(value, np.void) and value.dtype.names:
+        return [plain(value[name]) for name in value.dtype.names]
+    if isinstance(value, np.ndarray):
+        if value.dtype.names:
+            return [plain(value[name]) for name in value.dtype.names]
+        if value.dtype.kind in "OSU":
+            return [plain(item) for item in value.reshape(-1)]
+        if value.dtype.kind == "V":
+            return value.tobytes()
+        return np.ascontiguousarray(value, value.dtype.newbyteorder("=")).tobytes()
+    if isinstance(value, np.generic):
+        return np.asarray(value, value.dtype.newbyteorder("=")).tobytes()
+    return value
+
+
+def holds_references(dtype: np.dtype[Any]) -> bool:
+    """References are handles in h5py and stored bytes here: nothing to compare."""
+    if h5py.check_ref_dtype(dtype) is not None:
+        return True
+    if dtype.names:
+        return any(holds_references(dtype[name]) for name in dtype.names)
+    inner = h5py.check_vlen_dtype(dtype)
+    return isinstance(inner, np.dtype) and holds_references(inner)
+
+
+MOST_NBYTES = 64 << 20
+
+
+def part_to_compare(array: h5py.Dataset) -> Any:
+    """Everything; of an array too large for a test, its first and last few indices along every axis."""
+    if array.shape is None or array.size * array.dtype.itemsize <= MOST_NBYTES:
+        return ...
+    return tuple(slice(max(0, length - 100), length) if axis == 0 else slice(0, 100) for axis, length in enumerate(array.shape))
+
+
+def compare(path: str) -> dict[str, Any]:
+    """The outcome of every array."""
+    counts: Counter[str] = Counter()
+    unsupported: dict[str, str] = {}
+    wrong: dict[str, str] = {}
+    with h5py.File(path, "r") as oracle:
+        opened = hyperslab.open(path)
+        for name, theirs in arrays_of(oracle).items():
+            try:
+                part = part_to_compare(theirs)
+                expected = None if theirs.shape is None else theirs[part]
+            except Exception:  # h5py itself cannot read it: there is nothing to compare with
+                counts["skipped"] += 1
+                continue
+            if expected is None or has_undefined_values(theirs) or holds_references(theirs.dtype):
+                counts["skipped"] += 1
+                continue
+            try:
+                ours = opened[name]
+                via = ours.via
+                got = ours[part]
+            except (Unsupported, DamagedFile) as reason:
+                unsupported[name] = str(reason)
+                continue
+            except (ReadError, KeyError) as reason:
+                wrong[name] = f"{type(reason).__name__}: {reason}"
+                continue
+            if np.shape(got) != np.shape(expected):
+                wrong[name] = f"shape {np.shape(got)} for {np.shape(expected)}"
+            elif plain(np.asarray(got)[()]) != plain(np.asarray(expected)[()]):
+                wrong[name] = f"values differ ({theirs.dtype}, {ours.dtype}, chunks {theirs.chunks})"
+            else:
+                counts["equal" if via == "hyperslab" else "via_h5py"] += 1
+                if via != "hyperslab":
+                    unsupported[name] = str(ours.unsupported)
+    return {**counts, "unsupported": unsupported, "wrong": wrong}
+
+
+def main() -> None:
+    """Compare one file."""
+    try:
+        found = compare(sys.argv[1])
+    except OSError:  # not readable by h5py: it only must not crash or hang us
+        with suppress(ReadError, OSError, ValueError):
+            hyperslab.open(sys.argv[1])
+        found = {"no_oracle": 1, "unsupported": {}, "wrong": {}}
+    print(json.dumps(found, default=str))
+
+
+if __name__ == "__main__":
+    main()
