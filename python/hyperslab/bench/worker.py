@@ -19,9 +19,9 @@ from typing import Any, TypeVar
 
 import numpy as np
 
+from hyperslab.bench.patterns import Operation
 from hyperslab.bench.published import PublishedArrays, make_replay
 from hyperslab.bench.records import Phases
-from hyperslab.bench.study import Operation
 from hyperslab.bench.trial import Job, Measured, Workbench
 from hyperslab.errors import HyperslabError, NoSpace, TrialFailed
 
