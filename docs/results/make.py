@@ -27,8 +27,8 @@ def page(run: Run) -> str:
         "reverses where every one contradicts it, and is undecided where intervals overlap or groups disagree.\n"
         "Another machine can say otherwise; `hyperslab bench 'seed0-*' 'seed2-*' --method both` asks yours.\n\n"
         f"{_environment(run)}\n"
-        f"Scale {run.description.scale}; {statuses['ok']} trials accepted, {statuses['rejected']} rejected because their "
-        f"cache state was not proved, {statuses['failed']} failed. Made by `docs/results/make.py`.\n\n"
+        f"Scale {run.description.scale}; {statuses['ok']} trials accepted, {statuses['rejected']} rejected because "
+        f"their cache state was not proved, {statuses['failed']} failed. Made by `docs/results/make.py`.\n\n"
         "| id | conclusion | published | by the published method | by the fair method | verdict |\n"
         "|---|---|---|---|---|---|\n" + "".join(map(_row, run.verdicts))
     )

@@ -16,7 +16,10 @@ def scaled(case: Case, scale: Scale) -> Case:
     """A case at a scale: what its study says for it, else the automatic rule."""
     said = case.scales.get(scale)
     if said is not None:
-        return case.model_copy(update={key: value for key, value in said if value is not None})
+        update = {key: value for key, value in said if value is not None}
+        if case.data_file:  # the user's own arrays are as large as they are
+            update = {key: value for key, value in update.items() if key not in ("shapes", "counts")}
+        return case.model_copy(update=update)
     return case if scale == "paper" or case.data_file else shrink(case, scale)
 
 
