@@ -64,7 +64,11 @@ def _answer(bench: Workbench, request: Request) -> Any:
 def _replay(request: PublishedJob) -> Phases:
     replay = make_replay(request.replay)
     verb = replay.write if request.verb == "write" else replay.read
-    with open(request.printed, "w") as stream, contextlib.redirect_stdout(stream):
+    with (
+        open(request.printed, "w") as stream,
+        contextlib.redirect_stdout(stream),
+        contextlib.redirect_stderr(stream),  # warnings that a published program provoked are its own
+    ):
         return verb(request.format, request.path, request.arrays, request.operation)
 
 
