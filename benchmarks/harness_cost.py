@@ -25,7 +25,7 @@ import numpy as np
 from hyperslab.bench import cache
 from hyperslab.bench.environment import observe
 from hyperslab.bench.fields import Field
-from hyperslab.bench.study import Operation
+from hyperslab.bench.patterns import Operation
 from hyperslab.bench.trial import Job, Workbench, array_name
 from hyperslab.formats.contract import ArraySpec, Layout
 

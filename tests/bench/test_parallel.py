@@ -10,6 +10,13 @@ from hyperslab.bench.worker import combine
 from hyperslab.errors import UsageError
 
 
+def accepted(run) -> list:
+    """The trials that count. A busy machine may read code pages in a warm trial, which is then rejected, not failed."""
+    trials = [trial for trial in run.trials if trial.trial >= 0]
+    assert {trial.status for trial in trials} <= {"ok", "rejected"}
+    return [trial for trial in trials if trial.status == "ok"]
+
+
 def test_processes_share_the_work_and_read_what_was_written(tmp_path, study) -> None:
     path = study(
         formats=["raw", "hdf5", "zarr3"],
@@ -17,8 +24,7 @@ def test_processes_share_the_work_and_read_what_was_written(tmp_path, study) -> 
         processes=[1, 2, 3],
     )
     run = run_bench(Request(studies=(str(path),), output=tmp_path / "run", scale="paper", trials=2))
-    trials = [trial for trial in run.trials if trial.trial >= 0]
-    assert {trial.status for trial in trials} == {"ok"}
+    trials = accepted(run)
     assert {trial.processes for trial in trials} == {1, 2, 3}
     assert all(trial.verified for trial in trials)
     whole = 64 * 32 * 32 * 4
@@ -43,8 +49,7 @@ def test_dask_workers_run_the_parts(tmp_path, study) -> None:
                 workers.run([None, None, None])  # type: ignore[list-item]  # refused before any is looked at
         finally:
             workers.close()
-    assert {trial.status for trial in run.trials} == {"ok"}
-    assert {trial.processes for trial in run.trials} == {2}
+    assert {trial.processes for trial in accepted(run)} == {2}
 
 
 def test_no_scheduler_is_said_plainly(tmp_path, study, hyperslab) -> None:
@@ -59,9 +64,10 @@ def test_mpi_ranks_write_and_read_one_file(tmp_path, study) -> None:
         pytest.skip(reason)
     path = study(formats=["hdf5"], processes=[1, 2], launcher="mpi")
     run = run_bench(Request(studies=(str(path),), output=tmp_path / "run", scale="paper", trials=2))
-    assert {trial.status for trial in run.trials} == {"ok"}
-    assert {trial.file_count for trial in run.trials} == {1}
-    assert all(trial.verified for trial in run.trials if trial.operation == "read-all")
+    trials = accepted(run)
+    assert {trial.processes for trial in trials} == {1, 2}
+    assert {trial.file_count for trial in trials} == {1}
+    assert all(trial.verified for trial in trials if trial.operation == "read-all")
 
 
 def test_mpi_refuses_what_ranks_cannot_do() -> None:

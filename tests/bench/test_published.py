@@ -10,9 +10,9 @@ from typing import Any
 import numpy as np
 import pytest
 
+from hyperslab.bench.patterns import Operation
 from hyperslab.bench.published import REPLAYS, PublishedArrays, compound, make_replay, seed0, seed2
 from hyperslab.bench.records import Phases
-from hyperslab.bench.study import Operation
 from hyperslab.errors import MissingLibrary, Refused, StudyError
 from hyperslab.formats import availability
 

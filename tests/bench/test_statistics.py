@@ -7,9 +7,9 @@ from dataclasses import replace
 import numpy as np
 import pytest
 
+from hyperslab.bench.patterns import Operation
 from hyperslab.bench.records import METRICS, Phases, blank_trial
 from hyperslab.bench.statistics import interval_of_median, rank, summarise
-from hyperslab.bench.study import Operation
 
 
 def trial(format_name: str, number: int, seconds: float, status: str = "ok"):

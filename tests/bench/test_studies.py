@@ -13,7 +13,7 @@ import yaml
 from hyperslab.bench import study
 from hyperslab.bench.cells import array_dtype, groups, refusal
 from hyperslab.bench.published import REPLAYS
-from hyperslab.bench.scaling import LIMITS
+from hyperslab.bench.scaling import LIMITS, scaled
 from hyperslab.bench.study import Case
 from hyperslab.errors import StudyError
 
@@ -107,7 +107,7 @@ def test_the_2002_sizes_are_those_of_the_slides() -> None:
 @pytest.mark.parametrize("scale", ["quick", "small"])
 @pytest.mark.parametrize("name", CASES)
 def test_a_scale_keeps_to_its_limits(name: str, scale: str) -> None:
-    case = CASES[name].scaled(scale)
+    case = scaled(CASES[name], scale)
     limit, most = LIMITS[scale]
     largest = max(math.prod(shape) for shape in case.shapes) * array_dtype(case).itemsize
     assert largest * max(case.counts) <= limit
@@ -116,7 +116,7 @@ def test_a_scale_keeps_to_its_limits(name: str, scale: str) -> None:
 
 def test_cases_that_differ_in_their_number_of_arrays_alone_still_do_when_scaled() -> None:
     for scale in ("quick", "small"):
-        counts = [CASES[f"seed0-{identity}"].scaled(scale).counts[0] for identity in (4, 5, 6)]
+        counts = [scaled(CASES[f"seed0-{identity}"], scale).counts[0] for identity in (4, 5, 6)]
         assert counts == [counts[0], 2 * counts[0], 4 * counts[0]]
 
 
@@ -128,9 +128,9 @@ def test_every_format_of_a_published_study_takes_part_in_what_it_did(name: str) 
         return
     assert case.replay in REPLAYS
     for scale in ("quick", "paper"):
-        scaled = case.scaled(scale)
-        cells = [cell for group in groups(scaled, "fair") for cell in group.cells]
-        reasons = {(cell.format, cell.operation.name): why for cell in cells if (why := refusal(scaled, cell))}
+        smaller = scaled(case, scale)
+        cells = [cell for group in groups(smaller, "fair") for cell in group.cells]
+        reasons = {(cell.format, cell.operation.name): why for cell in cells if (why := refusal(smaller, cell))}
         missing = {key: why for key, why in reasons.items() if "not installed" not in why}
         assert set(missing) <= {("csv", "write-fields")}
 
@@ -213,7 +213,7 @@ def test_a_mistake_is_named_with_its_remedy(tmp_path: Path, text: str, said: lis
 
 def test_scaling_keeps_what_a_scale_does_not_say() -> None:
     case = CASES["seed1-neuroscience"]
-    quick = case.scaled("quick")
+    quick = scaled(case, "quick")
     assert quick.formats == case.formats
     assert set(quick.conditions) < set(case.conditions)
     assert np.prod(quick.shapes[0]) < np.prod(case.shapes[0])

@@ -8,17 +8,49 @@ from __future__ import annotations
 
 from collections.abc import Callable
 from dataclasses import dataclass
-from typing import TYPE_CHECKING, Literal
+from typing import Literal
 
 import numpy as np
+from pydantic import BaseModel, ConfigDict, Field, PositiveInt, field_validator
 
 from hyperslab._core import Hyperslab
 
-if TYPE_CHECKING:
-    from hyperslab.bench.study import Operation
-
 Shape = tuple[int, ...]
-Pattern = Callable[[Shape, "Operation", np.random.Generator], list[Hyperslab]]
+
+
+class Operation(BaseModel):
+    """One thing to time: `write`, `read-all`, `read-random-boxes`, … with the numbers it takes."""
+
+    model_config = ConfigDict(extra="forbid", frozen=True)
+    name: str
+    count: PositiveInt | None = Field(default=None, description="how many selections, or how many arrays are read")
+    shape: list[PositiveInt | None] | None = Field(default=None, description="of a box or hyperslab; null: whole axis")
+    within: list[PositiveInt | None] | None = Field(default=None, description="boxes start within these first elements")
+    step: PositiveInt | None = Field(default=None, description="every step-th element, for strided reads")
+    fraction: float | None = Field(
+        default=None, gt=0, le=1, description="of the array, for hyperslab, overwrite, append"
+    )
+
+    @field_validator("name")
+    @classmethod
+    def _known(cls, name: str) -> str:
+        if name not in OPERATIONS:
+            raise ValueError(f"unknown operation {name!r}; the known ones are {', '.join(OPERATIONS)}")
+        return name
+
+    @property
+    def label(self) -> str:
+        """The name, with what differs from the operation's defaults."""
+        given = self.model_dump(exclude_none=True, exclude={"name"})
+        words = [f"{key}={'×'.join(map(_axis, v)) if isinstance(v, list) else v}" for key, v in given.items()]
+        return f"{self.name}({', '.join(words)})" if words else self.name
+
+
+def _axis(length: int | None) -> str:
+    return "all" if length is None else str(length)
+
+
+Pattern = Callable[[Shape, Operation, np.random.Generator], list[Hyperslab]]
 
 
 def everything(shape: Shape, _: Operation, __: np.random.Generator) -> list[Hyperslab]:

@@ -5,22 +5,20 @@ from __future__ import annotations
 import shutil
 from dataclasses import fields
 from pathlib import Path
-from typing import TYPE_CHECKING, Any
+from typing import Any
 
 from hyperslab.bench import cells
 from hyperslab.bench.cells import Group
+from hyperslab.bench.ledger import Ledger
 from hyperslab.bench.patterns import OPERATIONS
 from hyperslab.bench.published import PublishedArrays, make_replay
 from hyperslab.bench.records import Cell, Phases, Trial, blank_trial
 from hyperslab.bench.trial import disk_usage
-from hyperslab.bench.worker import PublishedJob
+from hyperslab.bench.worker import LocalWorkers, PublishedJob
 from hyperslab.errors import HyperslabError, NoSpace, Refused
 
-if TYPE_CHECKING:
-    from hyperslab.bench.runner import Runner
 
-
-def run_published(runner: Runner, group: Group, usable: list[Cell], directory: Path) -> None:
+def run_published(ledger: Ledger, workers: LocalWorkers, group: Group, usable: list[Cell], directory: Path) -> None:
     """Every trial of a group by its study's replay; a trial that the journal holds in full is not repeated."""
     replay = make_replay(group.case.replay or "")
     writes = [cell for cell in usable if OPERATIONS[cell.operation.name].verb == "write"]
@@ -28,18 +26,18 @@ def run_published(runner: Runner, group: Group, usable: list[Cell], directory: P
     for number in range(replay.trials):
         # The first trials, which the study lost, count as its warm-up.
         trial = number - replay.dropped if number >= replay.dropped else -1 - number
-        if all(runner.has(cell, trial) for cell in writes + reads):
+        if all(ledger.has(cell, trial) for cell in writes + reads):
             continue
         here = directory / f"trial-{number}"
         here.mkdir()
         for cell in writes + reads:
-            if not runner.has(cell, trial) or OPERATIONS[cell.operation.name].verb == "write":
-                _trial(runner, group, cell, here, trial)
+            if not ledger.has(cell, trial) or OPERATIONS[cell.operation.name].verb == "write":
+                _trial(ledger, workers, group, cell, here, trial)
         shutil.rmtree(here, ignore_errors=True)
 
 
-def _trial(runner: Runner, group: Group, cell: Cell, here: Path, number: int) -> None:
-    runner.announce(group, cell)
+def _trial(ledger: Ledger, workers: LocalWorkers, group: Group, cell: Cell, here: Path, number: int) -> None:
+    ledger.announce(group, cell)
     dtype = cells.spec_of(group.case, cell).dtype
     compressed = cells.is_compressed(group.case, cell.conditions)
     verb = OPERATIONS[cell.operation.name].verb
@@ -54,19 +52,19 @@ def _trial(runner: Runner, group: Group, cell: Cell, here: Path, number: int) ->
         printed=here / f"{cell.format}.out",
     )
     try:
-        phases: Phases = runner.local.worker(cell.format).ask(job)
+        phases: Phases = workers.worker(cell.format).ask(job)
     except NoSpace:
         raise
     except HyperslabError as error:
         status: Any = "refused" if isinstance(error, Refused) else "failed"
         trial = blank_trial(cell, str(dtype), number, status, str(error))
     else:
-        trial = _measured(runner, group, cell, number, phases, path)
-    if not runner.has(cell, number):
-        runner.record(trial)
+        trial = _measured(ledger, group, cell, number, phases, path)
+    if not ledger.has(cell, number):
+        ledger.record(trial)
 
 
-def _measured(runner: Runner, group: Group, cell: Cell, number: int, phases: Phases, path: Path) -> Trial:
+def _measured(ledger: Ledger, group: Group, cell: Cell, number: int, phases: Phases, path: Path) -> Trial:
     found = {f"{field.name}_seconds": getattr(phases, field.name) for field in fields(Phases)}
     blank = blank_trial(cell, str(cells.array_dtype(group.case)), number, "failed", "")
     stored, files = disk_usage(path) if path.exists() else (None, None)
@@ -76,7 +74,7 @@ def _measured(runner: Runner, group: Group, cell: Cell, number: int, phases: Pha
             **found,
             "status": "ok",
             "reason": None,
-            "position": runner.position,
+            "position": ledger.position,
             "layout": "the study's own",
             "decoded_nbytes": cells.asked_nbytes(group.case, cell),
             "stored_nbytes": stored,

@@ -1,16 +1,26 @@
-"""The automatic rule that makes an experiment smaller without changing its shape."""
+"""An experiment at another scale: as its study says, or by a rule that keeps its shape."""
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING, Literal
+from typing import Literal
 
 import numpy as np
 
-if TYPE_CHECKING:
-    from hyperslab.bench.study import Case
+from hyperslab.bench.study import Case, Scale
 
 # scale -> bytes of all arrays of one file, and how many arrays at most
 LIMITS: dict[str, tuple[int, int]] = {"quick": (4 << 20, 32), "small": (128 << 20, 256)}
+
+
+def scaled(case: Case, scale: Scale) -> Case:
+    """A case at a scale: what its study says for it, else the automatic rule."""
+    said = case.scales.get(scale)
+    if said is not None:
+        update = {key: value for key, value in said if value is not None}
+        if case.data_file:  # the user's own arrays are as large as they are
+            update = {key: value for key, value in update.items() if key not in ("shapes", "counts")}
+        return case.model_copy(update=update)
+    return case if scale == "paper" or case.data_file else shrink(case, scale)
 
 
 def shrink(case: Case, scale: Literal["quick", "small"]) -> Case:

@@ -15,6 +15,8 @@ from pathlib import Path
 import hyperslab
 from hyperslab.bench.cells import Group
 from hyperslab.bench.environment import Environment, observe
+from hyperslab.bench.execution import Executor
+from hyperslab.bench.ledger import Ledger, Progress
 from hyperslab.bench.results import (
     Journal,
     Run,
@@ -25,7 +27,8 @@ from hyperslab.bench.results import (
     start_run,
     write_tables,
 )
-from hyperslab.bench.runner import POLICIES, Executor, Policy, Progress, Runner, check_room, expand
+from hyperslab.bench.runner import POLICIES, Policy, Runner, check_room, expand
+from hyperslab.bench.scaling import scaled
 from hyperslab.bench.scratch import scratch_below
 from hyperslab.bench.study import Case, Scale, load, shipped
 from hyperslab.bench.user_data import load_user_array
@@ -103,15 +106,13 @@ def _run_groups(
 ) -> None:
     journal = Journal(request.output)
     runner = Runner(
-        journal,
-        load_trials(request.output),
+        Ledger(journal, load_trials(request.output), progress),
         scratch,
         _policy(request, description.scale),
         seed=description.seed,
         timeout_seconds=request.timeout_seconds,
         executor=request.executor,
         data_files=_save_data_files(description.cases, scratch),
-        progress=progress,
     )
     try:
         runner.run(groups)
@@ -176,7 +177,7 @@ def _adapted(case: Case, request: Request) -> Case:
     if request.caches is not None:
         update["caches"] = list(request.caches)
     changed = case.model_copy(update=update).model_dump()
-    return Case.model_validate(changed).scaled(request.scale)
+    return scaled(Case.model_validate(changed), request.scale)
 
 
 def _kept(case: str, what: str, known: list[str], asked: list[str]) -> list[str]:

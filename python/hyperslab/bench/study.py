@@ -22,7 +22,7 @@ from pydantic import (
     model_validator,
 )
 
-from hyperslab.bench.patterns import OPERATIONS
+from hyperslab.bench.patterns import OPERATIONS, Operation
 from hyperslab.errors import StudyError
 from hyperslab.formats import FORMATS
 
@@ -43,38 +43,6 @@ class Conditions(BaseModel):
 
 
 MATCHED = Conditions.model_validate({})  # contiguous, uncompressed
-
-
-class Operation(BaseModel):
-    """One thing to time: `write`, `read-all`, `read-random-boxes`, … with the numbers it takes."""
-
-    model_config = ConfigDict(extra="forbid", frozen=True)
-    name: str
-    count: PositiveInt | None = Field(default=None, description="how many selections, or how many arrays are read")
-    shape: list[PositiveInt | None] | None = Field(default=None, description="of a box or hyperslab; null: whole axis")
-    within: list[PositiveInt | None] | None = Field(default=None, description="boxes start within these first elements")
-    step: PositiveInt | None = Field(default=None, description="every step-th element, for strided reads")
-    fraction: float | None = Field(
-        default=None, gt=0, le=1, description="of the array, for hyperslab, overwrite, append"
-    )
-
-    @field_validator("name")
-    @classmethod
-    def _known(cls, name: str) -> str:
-        if name not in OPERATIONS:
-            raise ValueError(f"unknown operation {name!r}; the known ones are {', '.join(OPERATIONS)}")
-        return name
-
-    @property
-    def label(self) -> str:
-        """The name, with what differs from the operation's defaults."""
-        given = self.model_dump(exclude_none=True, exclude={"name"})
-        words = [f"{key}={'×'.join(map(_axis, v)) if isinstance(v, list) else v}" for key, v in given.items()]
-        return f"{self.name}({', '.join(words)})" if words else self.name
-
-
-def _axis(length: int | None) -> str:
-    return "all" if length is None else str(length)
 
 
 class Overrides(BaseModel):
@@ -146,15 +114,6 @@ class Case(BaseModel):
         if kind not in "iuf":
             raise ValueError(f"dtype {name!r} is not a number; for example float32 or uint16")
         return name
-
-    def scaled(self, scale: Scale) -> Case:
-        """This case at a scale: what the study says for it, else the automatic rule of `scaling`."""
-        from hyperslab.bench.scaling import shrink
-
-        said = self.scales.get(scale)
-        if said is not None:
-            return self.model_copy(update={k: v for k, v in said if v is not None})
-        return self if scale == "paper" or self.data_file else shrink(self, scale)
 
 
 def _expand_short_forms(given: Any) -> Any:

@@ -16,8 +16,7 @@ import numpy as np
 from hyperslab._core import ChunkGrid, Hyperslab
 from hyperslab.bench import cache
 from hyperslab.bench.fields import Field
-from hyperslab.bench.patterns import OPERATIONS, selections
-from hyperslab.bench.study import Operation
+from hyperslab.bench.patterns import OPERATIONS, Operation, selections
 from hyperslab.errors import Refused, TrialFailed
 from hyperslab.formats import make_format
 from hyperslab.formats.contract import ArrayFile, ArrayHandle, ArraySpec, Format

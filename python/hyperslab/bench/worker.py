@@ -19,9 +19,9 @@ from typing import Any, TypeVar
 
 import numpy as np
 
+from hyperslab.bench.patterns import Operation
 from hyperslab.bench.published import PublishedArrays, make_replay
 from hyperslab.bench.records import Phases
-from hyperslab.bench.study import Operation
 from hyperslab.bench.trial import Job, Measured, Workbench
 from hyperslab.errors import HyperslabError, NoSpace, TrialFailed
 
@@ -64,7 +64,11 @@ def _answer(bench: Workbench, request: Request) -> Any:
 def _replay(request: PublishedJob) -> Phases:
     replay = make_replay(request.replay)
     verb = replay.write if request.verb == "write" else replay.read
-    with open(request.printed, "w") as stream, contextlib.redirect_stdout(stream):
+    with (
+        open(request.printed, "w") as stream,
+        contextlib.redirect_stdout(stream),
+        contextlib.redirect_stderr(stream),  # warnings that a published program provoked are its own
+    ):
         return verb(request.format, request.path, request.arrays, request.operation)
 
 
@@ -72,15 +76,14 @@ def _serve(connection: Connection) -> None:
     """Answer requests until the other end closes. Ctrl-C is the parent's business."""
     signal.signal(signal.SIGINT, signal.SIG_IGN)
     bench = Workbench()
-    while True:
-        try:
+    with contextlib.suppress(EOFError, ConnectionError):  # the parent left, whether we were idle or busy
+        while True:
             request = connection.recv()
-        except EOFError:
-            return
-        try:
-            connection.send(_answer(bench, request))
-        except Exception as error:
-            connection.send(_told(error))
+            try:
+                answer = _answer(bench, request)
+            except Exception as error:
+                answer = _told(error)
+            connection.send(answer)
 
 
 def _told(error: Exception) -> HyperslabError:
@@ -92,6 +95,18 @@ def _told(error: Exception) -> HyperslabError:
     if isinstance(error, MemoryError):
         return TrialFailed(f"out of memory: {error}; a smaller --scale needs less")
     return TrialFailed(f"{type(error).__name__}: {' '.join(str(error).split())}")
+
+
+def _start_deaf_to_ctrl_c(process: multiprocessing.process.BaseProcess) -> None:
+    """Ctrl-C reaches every process of the terminal; a worker must not meet it even while it starts.
+
+    The new process inherits the blocked signal; here it is delivered as soon as it is unblocked.
+    """
+    signal.pthread_sigmask(signal.SIG_BLOCK, [signal.SIGINT])
+    try:
+        process.start()
+    finally:
+        signal.pthread_sigmask(signal.SIG_UNBLOCK, [signal.SIGINT])
 
 
 class Worker:
@@ -114,7 +129,7 @@ class Worker:
             context = multiprocessing.get_context("spawn")
             self._connection, theirs = context.Pipe()
             self._process = context.Process(target=_serve, args=(theirs,), name=f"hyperslab {self._what}", daemon=True)
-            self._process.start()
+            _start_deaf_to_ctrl_c(self._process)
             theirs.close()
         assert self._connection is not None
         self._connection.send(request)

@@ -15,8 +15,8 @@ from typing import Any, ClassVar, Literal
 
 import numpy as np
 
+from hyperslab.bench.patterns import Operation
 from hyperslab.bench.records import Phases
-from hyperslab.bench.study import Operation
 from hyperslab.errors import StudyError
 
 

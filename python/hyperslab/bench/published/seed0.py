@@ -19,9 +19,9 @@ from typing import Any, ClassVar, Literal
 
 import numpy as np
 
+from hyperslab.bench.patterns import Operation
 from hyperslab.bench.published import PublishedArrays, Replay
 from hyperslab.bench.records import Phases
-from hyperslab.bench.study import Operation
 from hyperslab.errors import Refused
 
 BLOSC_ZSTD_LEVEL = 9

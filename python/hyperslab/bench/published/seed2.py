@@ -17,10 +17,9 @@ from typing import ClassVar, Literal
 import numpy as np
 
 from hyperslab._core import Hyperslab
-from hyperslab.bench.patterns import OPERATIONS, selections
+from hyperslab.bench.patterns import OPERATIONS, Operation, selections
 from hyperslab.bench.published import PublishedArrays, Replay
 from hyperslab.bench.records import Phases
-from hyperslab.bench.study import Operation
 from hyperslab.errors import Refused
 from hyperslab.formats import make_format
 from hyperslab.formats.contract import ArrayHandle, ArraySpec, Format, Layout, Need

@@ -1,0 +1,175 @@
+"""The fair trials of one group: its files, their cache states, and the proof of each trial."""
+
+from __future__ import annotations
+
+import os
+import shutil
+from collections.abc import Iterator
+from dataclasses import replace
+from datetime import UTC, datetime
+from pathlib import Path
+from typing import Any
+
+from hyperslab.bench import cache, cells
+from hyperslab.bench.cells import Group
+from hyperslab.bench.environment import pressure
+from hyperslab.bench.execution import Execution
+from hyperslab.bench.fields import Field
+from hyperslab.bench.ledger import WARM_UP, Ledger
+from hyperslab.bench.patterns import OPERATIONS
+from hyperslab.bench.records import Cell, Trial, blank_trial
+from hyperslab.bench.trial import Job, Measured, disk_usage
+from hyperslab.bench.worker import Prepare
+from hyperslab.errors import NoSpace, TrialFailed
+from hyperslab.formats import make_format
+
+
+class FairTrials:
+    """The files of one group, and its trials one by one."""
+
+    def __init__(self, ledger: Ledger, execution: Execution, group: Group, directory: Path, field: Field) -> None:
+        self._ledger = ledger
+        self._execution = execution
+        self._group = group
+        self._directory = directory
+        self._field = field
+        self._prepared: dict[tuple[str, str], tuple[Path, str]] = {}
+
+    def make(self, cell: Cell, number: int) -> None:
+        """Make one trial of a cell and record what came of it."""
+        self._ledger.announce(self._group, cell)
+        dtype = str(cells.spec_of(self._group.case, cell).dtype)
+        verb = {"write": self._write, "read": self._read, "modify": self._modify}
+        busy = pressure()
+        started_at = datetime.now(UTC).isoformat(timespec="milliseconds")
+        try:
+            trial = verb[OPERATIONS[cell.operation.name].verb](cell, number)
+        except TrialFailed as failure:
+            trial = blank_trial(cell, dtype, number, "failed", str(failure))
+        except NoSpace as full:
+            free = shutil.disk_usage(self._directory).free
+            raise NoSpace(
+                f"the disk below {self._directory.parent} is full ({free / 1e6:.0f} MB left) in {cell.key}: {full}; "
+                "free some space or give another --scratch, then --resume; finished trials are kept"
+            ) from full
+        self._ledger.record(
+            replace(
+                trial,
+                position=self._ledger.position,
+                started_at=started_at,
+                io_pressure=busy.io_full_avg10,
+                load=busy.load,
+            )
+        )
+
+    def _job(self, cell: Cell, path: Path) -> Job:
+        options = self._group.case.options.get(cell.format, {})
+        spec = cells.spec_of(self._group.case, cell)
+        return Job(cell.format, tuple(options.items()), cell.operation, spec, self._field, cell.count, path)
+
+    def _path(self, cell: Cell, what: str) -> Path:
+        extension = type(make_format(cell.format)).extension
+        return self._directory / f"{what}-{cell.format}-{cell.conditions}{extension}"
+
+    def _write(self, cell: Cell, number: int) -> Trial:
+        """Into a file that does not exist, removed afterwards; dirty pages of others are synced before."""
+        path = self._path(cell, "write")
+        os.sync()
+        try:
+            measured = self._execution.run(self._group.case, cell, list(self._parts_of_write(cell, path)))
+            layout = self._prepare(cell)[1] if number == WARM_UP else self._known_layout(cell)
+            return self._trial(cell, number, measured, path, layout)
+        finally:
+            _remove(path)
+
+    def _parts_of_write(self, cell: Cell, path: Path) -> Iterator[Job]:
+        """One job; or, for several processes, one file each with its share of axis 0."""
+        job = self._job(cell, path)
+        if cell.processes == 1 or self._group.case.launcher == "mpi":
+            yield job
+            return
+        path.mkdir()
+        length = cell.shape[0]
+        for part in range(cell.processes):
+            rows = length * (part + 1) // cell.processes - length * part // cell.processes
+            shape = (rows, *cell.shape[1:])
+            share = replace(cell, shape=shape)
+            yield replace(
+                job,
+                spec=cells.spec_of(self._group.case, share),
+                field=replace(self._field, shape=shape),
+                path=path / f"part-{part}{path.suffix}",
+                part=part,
+                parts=cell.processes,
+            )
+
+    def _read(self, cell: Cell, number: int) -> Trial:
+        """From the file that was prepared once for all reads, in the cache state that the cell names."""
+        path, layout = self._prepare(cell)
+        job = self._job(cell, path)
+        jobs = [replace(job, part=k, parts=cell.processes) for k in range(cell.processes)]
+        resident = cache.bring_about(cell.cache, cache.files_below(path))
+        measured = self._execution.run(self._group.case, cell, jobs)
+        trial = self._trial(cell, number, measured, path, layout)
+        return self._proved(cell, replace(trial, resident_before=resident))
+
+    def _modify(self, cell: Cell, number: int) -> Trial:
+        """A file made for this trial alone, then changed."""
+        path = self._path(cell, "modify")
+        try:
+            layout = self._write_untimed(cell, path)
+            resident = cache.bring_about(cell.cache, cache.files_below(path))
+            measured = self._execution.run(self._group.case, cell, [self._job(cell, path)])
+            return replace(self._trial(cell, number, measured, path, layout), resident_before=resident)
+        finally:
+            _remove(path)
+
+    def _prepare(self, cell: Cell) -> tuple[Path, str]:
+        """The file that reads of this cell's format and conditions share, and the layout it really has."""
+        key = (cell.format, cell.conditions)
+        if key not in self._prepared:
+            path = self._path(cell, "read")
+            try:
+                self._prepared[key] = (path, self._write_untimed(cell, path))
+            except BaseException:
+                _remove(path)
+                raise
+        return self._prepared[key]
+
+    def _write_untimed(self, cell: Cell, path: Path) -> str:
+        job = self._job(cell, path)
+        layout: str = self._execution.local.worker(cell.format).ask(Prepare(job))
+        return layout
+
+    def _known_layout(self, cell: Cell) -> str | None:
+        known = self._prepared.get((cell.format, cell.conditions))
+        return known[1] if known else self._prepare(cell)[1]
+
+    def _trial(self, cell: Cell, number: int, measured: Measured, path: Path, layout: str | None) -> Trial:
+        stored, files = disk_usage(path)
+        found: dict[str, Any] = {f"{phase}_seconds": seconds for phase, seconds in measured.seconds.items()}
+        names = (
+            "cpu_seconds peak_rss_nbytes device_read_nbytes device_write_nbytes decoded_nbytes selection_count "
+            "chunk_count read_amplification returned_dtype verified max_abs_error"
+        )
+        found |= {name: getattr(measured, name) for name in names.split()}
+        blank = blank_trial(cell, str(cells.spec_of(self._group.case, cell).dtype), number, "failed", "")
+        return replace(blank, status="ok", reason=None, layout=layout, stored_nbytes=stored, file_count=files, **found)
+
+    def _proved(self, cell: Cell, trial: Trial) -> Trial:
+        """The trial as it is, or rejected with the reason why its cache state is not proved."""
+        if cell.format == "null" or not trial.stored_nbytes:
+            return trial
+        if cell.cache != "unknown" and not self._execution.controls_cache(cell):
+            return replace(trial, status="rejected", reason="it ran on another machine, whose page cache is unknown")
+        least = int(0.9 * trial.stored_nbytes) if cell.operation.name == "read-all" else 1
+        reason = cache.why_not(cell.cache, trial.resident_before, trial.device_read_nbytes, least)
+        return replace(trial, status="rejected", reason=reason) if reason else trial
+
+
+def _remove(path: Path) -> None:
+    """Remove a file or tree that this run made."""
+    if path.is_dir():
+        shutil.rmtree(path, ignore_errors=True)
+    else:
+        path.unlink(missing_ok=True)
