@@ -34,8 +34,11 @@ demo: setup
 
 test: setup system test-rust test-python
 
-test-rust:
-	cargo test --workspace --locked --quiet
+# The damage tests need files to damage: small ones are made, and the foreign ones are taken where they are.
+test-rust: setup
+	$(BIN)/python tests/engine/make_samples.py target/samples
+	HYPERSLAB_CORPUS="$(CURDIR)/target/samples:$(CURDIR)/../shared/corpus" HYPERSLAB_DAMAGES=20 \
+	  cargo test --workspace --locked --quiet
 
 test-python:
 	$(BIN)/python -m pytest

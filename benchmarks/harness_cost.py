@@ -28,6 +28,7 @@ from hyperslab.bench.fields import Field
 from hyperslab.bench.patterns import Operation
 from hyperslab.bench.trial import Job, Workbench, array_name
 from hyperslab.formats.contract import ArraySpec, Layout
+from hyperslab.memory import aligned_empty
 
 SHAPE = (64, 512, 512)  # float32: 64 MiB
 RESULTS = Path(__file__).parent / "results" / "harness_cost.json"
@@ -36,7 +37,7 @@ RESULTS = Path(__file__).parent / "results" / "harness_cost.json"
 def raw_by_hand(path: Path) -> float:
     """Seconds of open, read and close with the calls of the operating system."""
     start = time.perf_counter()
-    out = np.empty(SHAPE, np.float32)
+    out = aligned_empty(SHAPE, np.dtype("float32"))  # as the format does
     view = memoryview(out).cast("B")
     descriptor = os.open(path / f"{array_name(0)}.bin", os.O_RDONLY)
     done = 0

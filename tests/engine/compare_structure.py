@@ -21,8 +21,21 @@ from typing import Any
 
 SECONDS = 30
 KIND_VLEN = 9
-FILTERS = {1: "deflate", 2: "shuffle", 3: "fletcher32", 4: "szip", 5: "nbit", 6: "scaleoffset", 307: "bzip2",
-           32000: "lzf", 32001: "blosc", 32004: "lz4", 32008: "bitshuffle", 32015: "zstd", 32026: "blosc2"}
+FILTERS = {
+    1: "deflate",
+    2: "shuffle",
+    3: "fletcher32",
+    4: "szip",
+    5: "nbit",
+    6: "scaleoffset",
+    307: "bzip2",
+    32000: "lzf",
+    32001: "blosc",
+    32004: "lz4",
+    32008: "bitshuffle",
+    32015: "zstd",
+    32026: "blosc2",
+}
 
 
 def dumped(binary: str, path: Path) -> list[dict[str, Any]]:
@@ -46,7 +59,7 @@ def objects(file: Any) -> Iterator[tuple[str, Any]]:
         if isinstance(item, h5py.Group):
             names = [name for name in item if isinstance(item.get(name, getlink=True), h5py.HardLink)]
             for name in names:
-                with contextlib.suppress(KeyError): # libhdf5 cannot open it itself
+                with contextlib.suppress(KeyError):  # libhdf5 cannot open it itself
                     queue.append((f"{path.rstrip('/')}/{name}", item[name]))
 
 
@@ -113,7 +126,7 @@ def attribute_value(item: Any, name: str) -> list[Any] | None:
     if kind.get_class() == h5py.h5t.STRING and kind.is_variable_str():
         try:
             strings = np.asarray(item.attrs[name], dtype=object).ravel()
-        except OSError: # libhdf5 cannot read it itself
+        except OSError:  # libhdf5 cannot read it itself
             return None
         return [None, [text.encode("utf-8", "surrogateescape") for text in strings]]
     if holds_vlen(kind) or kind.get_class() in (h5py.h5t.REFERENCE, h5py.h5t.VLEN):
@@ -121,7 +134,7 @@ def attribute_value(item: Any, name: str) -> list[Any] | None:
     raw = np.zeros((*attribute.shape, kind.get_size()), dtype="u1")
     try:
         attribute.read(raw, mtype=kind)
-    except OSError: # libhdf5 cannot read it itself
+    except OSError:  # libhdf5 cannot read it itself
         return None
     return [raw.tobytes().hex(), []]
 

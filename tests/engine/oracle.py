@@ -80,7 +80,9 @@ def part_to_compare(array: h5py.Dataset) -> Any:
     """Everything; of an array too large for a test, its first and last few indices along every axis."""
     if array.shape is None or array.size * array.dtype.itemsize <= MOST_NBYTES:
         return ...
-    return tuple(slice(max(0, length - 100), length) if axis == 0 else slice(0, 100) for axis, length in enumerate(array.shape))
+    return tuple(
+        slice(max(0, length - 100), length) if axis == 0 else slice(0, 100) for axis, length in enumerate(array.shape)
+    )
 
 
 def compare(path: str) -> dict[str, Any]:

@@ -51,7 +51,9 @@ def test_every_array_of_the_corpus_is_right_or_refused_by_name(record_property) 
     for path, found in outcomes.items():
         totals.update({k: v for k, v in found.items() if isinstance(v, int)})
         wrong += [f"{path.relative_to(CORPUS)}: {name}: {why}" for name, why in found["wrong"].items()]
-        unsupported.update(str(why).partition(":")[2][:80] or str(why)[:80] for why in found.get("unsupported", {}).values())
+        unsupported.update(
+            str(why).partition(":")[2][:80] or str(why)[:80] for why in found.get("unsupported", {}).values()
+        )
     print(f"\n{len(files)} files: {dict(totals)}; unsupported: {sum(unsupported.values())}")
     for why, count in unsupported.most_common(30):
         print(f"  {count:5d} {why}")

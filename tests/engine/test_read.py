@@ -322,3 +322,24 @@ def test_what_is_no_archive_is_refused(tmp_path: Path) -> None:
     (tmp_path / "text").write_text("hello")
     with pytest.raises(Unsupported, match="no known format"):
         hs.open(tmp_path / "text")
+
+
+def test_a_virtual_array_is_read_through_h5py_and_says_so(tmp_path) -> None:
+    """Nothing of ours resolves virtual arrays yet: they must be right, or refused, never filled."""
+    for k in range(3):
+        with h5py.File(tmp_path / f"part{k}.h5", "w") as part:
+            part["x"] = np.full(10, k, "i4")
+    layout = h5py.VirtualLayout((3, 10), "i4")
+    for k in range(3):
+        layout[k] = h5py.VirtualSource(tmp_path / f"part{k}.h5", "x", (10,))
+    with h5py.File(tmp_path / "whole.h5", "w") as whole:
+        whole.create_virtual_dataset("x", layout, fillvalue=-1)
+    array = hs.open(tmp_path / "whole.h5")["x"]
+    assert array.unsupported
+    assert array.via == "h5py"
+    assert np.array_equal(array[...], np.repeat(np.arange(3), 10).reshape(3, 10))
+
+
+def test_a_folder_that_is_no_zarr_hierarchy_is_refused(tmp_path) -> None:
+    with pytest.raises(Unsupported, match="without Zarr metadata"):
+        hs.open(tmp_path)

@@ -55,6 +55,15 @@ def test_every_command_of_the_pages_runs(tmp_path) -> None:
     assert ran >= 6
 
 
+def test_every_python_example_runs(tmp_path, monkeypatch) -> None:
+    make_files_that_readers_have(tmp_path)
+    monkeypatch.chdir(tmp_path)
+    examples = [code for page in PAGES for code in blocks(page, "python")]
+    assert examples
+    for code in examples:
+        exec(compile(code, "example", "exec"), {})
+
+
 def test_generated_pages_are_what_the_code_says() -> None:
     made = runpy.run_path(str(ROOT / "docs" / "generate.py"))["pages"]()
     for path, content in made.items():

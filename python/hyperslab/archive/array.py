@@ -14,6 +14,7 @@ from hyperslab.archive import display, fallback
 from hyperslab.archive.attributes import Attributes, filled
 from hyperslab.archive.indexing import Index, Key, definite
 from hyperslab.errors import Unsupported
+from hyperslab.memory import aligned_empty
 
 if TYPE_CHECKING:
     from hyperslab.archive.tree import OpenFile
@@ -168,7 +169,7 @@ class Array:
         if out is not None and self._takes(out, index):
             array = out.reshape(full_shape)
         else:
-            array = np.empty(index.full_shape, self.dtype)
+            array = aligned_empty(index.full_shape, self.dtype)
         self._stored.read_into(list(index.axes), array.reshape(-1).view(np.uint8), threads)
         return array
 

@@ -9,6 +9,7 @@ from typing import Any
 import numpy as np
 
 from hyperslab.archive.indexing import Index
+from hyperslab.errors import DamagedFile
 
 
 def is_possible() -> bool:
@@ -30,16 +31,27 @@ def dtype_of(path: str, name: str) -> np.dtype[Any]:
 
 
 def read(path: str, name: str, index: Index) -> np.ndarray[Any, Any]:
-    """The elements that an index selects, with every axis of the array."""
+    """The elements that an index selects, with every axis of the array.
+
+    Raises:
+        DamagedFile: h5py cannot read it either.
+    """
+    try:
+        array = _read(path, name, index)
+    except (OSError, RuntimeError) as error:  # what h5py raises for whatever HDF5 meets
+        raise DamagedFile(f"array {name} of {path}: h5py cannot read it either: {error}") from error
+    for axis, asked in enumerate(index.axes):
+        array = array.take(_within(asked), axis=axis)
+    return array
+
+
+def _read(path: str, name: str, index: Index) -> np.ndarray[Any, Any]:
     h5py = _h5py()
     with h5py.File(path, "r") as file:
         stored = file[name]
         text = h5py.check_string_dtype(stored.dtype)
         source = stored.asstr() if text is not None and text.length is None else stored
-        array = np.asarray(source[tuple(_around(axis) for axis in index.axes)])
-    for axis, asked in enumerate(index.axes):
-        array = array.take(_within(asked), axis=axis)
-    return array
+        return np.asarray(source[tuple(_around(axis) for axis in index.axes)])
 
 
 def _around(asked: Any) -> slice:

@@ -12,10 +12,12 @@ from hyperslab._core import ArchiveFile
 from hyperslab.archive import display
 from hyperslab.archive.array import Array
 from hyperslab.archive.attributes import Attributes
-from hyperslab.errors import Unsupported
+from hyperslab.errors import DamagedFile, Unsupported
 
 CHUNK_CACHE_NBYTES = 32 << 20
 MOST_HOPS = 32
+# One of these lies in the root of every Zarr hierarchy.
+ZARR_METADATA = ("zarr.json", ".zgroup", ".zarray", ".zmetadata")
 
 
 def open(path: str | os.PathLike[str], *, chunk_cache_nbytes: int = CHUNK_CACHE_NBYTES) -> Group:
@@ -43,6 +45,8 @@ class OpenFile:
     """An open file, shared by all of its groups and arrays."""
 
     def __init__(self, path: str, chunk_cache_nbytes: int) -> None:
+        if os.path.isdir(path) and not any((Path(path) / name).exists() for name in ZARR_METADATA):  # noqa: PTH112
+            raise Unsupported(f"{path} is a folder without Zarr metadata ({', '.join(ZARR_METADATA)})")
         os.stat(path)  # noqa: PTH116 -- raises what Python raises for a file that is not there
         self.path = path
         self.chunk_cache_nbytes = chunk_cache_nbytes
@@ -134,7 +138,7 @@ class Group(Mapping[str, "Group | Array"]):
         for name in self:
             try:
                 yield name, self[name]
-            except (KeyError, Unsupported, FileNotFoundError):
+            except (KeyError, Unsupported, DamagedFile, FileNotFoundError):
                 continue
 
     def walk(self) -> Iterator[Array]:

@@ -21,6 +21,7 @@ if TYPE_CHECKING:
 
 # Below, a request's latency costs more than its bytes; above, one worker waits long and holds much. In stored bytes.
 LEAST_CHUNK_NBYTES, MOST_CHUNK_NBYTES = 1 << 20, 100 << 20
+WIDTH_OF_FILES = 1000  # names and shapes are not folded in logs and pipes: people search there
 COLUMNS = ("shape", "element", "chunks", "codecs", "in memory", "stored", "ratio", "chunks stored", "mean chunk")
 
 
@@ -100,12 +101,12 @@ def advice(found: dict[str, Any]) -> Iterator[str]:
     if found["chunks"] is None or mean is None:
         return
     if mean < LEAST_CHUNK_NBYTES and count > 1:
-        yield f"{count} stored chunks of {_size(mean)} on average are too small for reading from a cloud: {_larger(found)}"
+        said = f"{count} stored chunks of {_size(mean)} on average are too small for reading from a cloud"
+        yield f"{said}: {_larger(found)}"
     if mean > MOST_CHUNK_NBYTES:
-        yield (
-            f"stored chunks of {_size(mean)} on average are too large for reading from a cloud: a worker fetches and "
-            f"decodes one whole to read any part of it; make them about {mean / MOST_CHUNK_NBYTES * 10:.0f} times smaller"
-        )
+        said = f"stored chunks of {_size(mean)} on average are too large for reading from a cloud"
+        times = f"{mean / MOST_CHUNK_NBYTES * 10:.0f}"
+        yield f"{said}: a worker may need a whole one for any part of it; make them about {times} times smaller"
 
 
 def _larger(found: dict[str, Any]) -> str:
@@ -137,13 +138,15 @@ def _print(file: Path, root: Group, rows: list[dict[str, Any]], out: Console) ->
     out.print(Text(f"{file}: {root.format}, {len(arrays)} arrays, {stored} in chunks"), soft_wrap=True)
     table = Table("name", box=None)
     for column in COLUMNS:
-        table.add_column(column, overflow="fold")
+        table.add_column(column, overflow="fold", no_wrap=column in ("chunks", "codecs"))
     for row in rows:
         table.add_row(*(Text(cell) for cell in _line(row)))
+    if not out.is_terminal:
+        out.width = WIDTH_OF_FILES
     if rows:
         out.print(table)
-    for row in arrays:
-        for said in row["advice"]:
+    for row in rows:
+        for said in row.get("advice", [row["problem"]] if "problem" in row else []):
             out.print(Text(f"{row['name']}: {said}"), soft_wrap=True)
 
 
@@ -152,7 +155,7 @@ def _line(row: dict[str, Any]) -> list[str]:
     if row["kind"] == "group":
         return [name + "/" + (" (again)" if row["again"] else "")]
     if row["kind"] != "array":
-        return [f"{name}: {row['kind']}: {row['problem']}"]
+        return [f"{name}: {row['kind']}"]
     missing = f" of {row['chunk_count']}" if row["missing_chunk_count"] else ""
     return [
         name,

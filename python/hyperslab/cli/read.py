@@ -116,20 +116,22 @@ def _check_printable(found: Array, key: Any) -> None:
 
 
 def _print_plan(found: Array, key: Any, as_json: bool) -> None:
-    made = found.plan(key)
-    facts = {"shape": list(made.shape), **{name: getattr(made, name) for name in PLAN}}
+    from hyperslab.archive.indexing import definite
+
+    made, shape = found.plan(key), definite(key, found.shape).shape
+    facts = {"shape": list(shape), **{name: getattr(made, name) for name in PLAN}}
     if as_json:
         typer.echo(json.dumps({"array": found.name, **facts}, indent=1))
         return
-    typer.echo(_plan_in_words(found.name, made))
+    typer.echo(_plan_in_words(found.name, shape, made))
 
 
-def _plan_in_words(name: str, made: Any) -> str:
+def _plan_in_words(name: str, shape: tuple[int, ...], made: Any) -> str:
     from hyperslab.archive.display import nbytes
 
     amplification = "–" if made.read_amplification is None else f"{made.read_amplification:.3g}"
     lines = {
-        "output": f"shape {tuple(made.shape)}, {nbytes(made.output_nbytes)}",
+        "output": f"shape {shape}, {nbytes(made.output_nbytes)}",
         "chunks": f"{made.chunk_count}, of which {made.missing_chunk_count} were never written",
         "requests": f"{made.request_count}",
         "bytes to fetch": nbytes(made.fetched_nbytes),
@@ -185,7 +187,7 @@ def _write_npy(found: Array, key: Any, path: Path) -> None:
     from hyperslab.archive.indexing import definite
 
     shape = definite(key, found.shape).shape
-    if not found.dtype.hasobject and math.prod(shape):
+    if not found.dtype.hasobject and 0 not in shape:
         out: np.ndarray[Any, Any] = np.lib.format.open_memmap(
             path, mode="w+", dtype=found.dtype.base, shape=(*shape, *found.dtype.shape)
         )

@@ -24,6 +24,7 @@ if TYPE_CHECKING:
 Box: TypeAlias = tuple[tuple[int, int], ...]  # start and stop of each axis
 SLAB_NBYTES = 64 << 20
 POINTED_NBYTES = 256  # what an element of any length is thought to take in memory
+MOST_PLANNED_CHUNKS = 1 << 20
 MOST_MESSAGES = 10
 FAILED = ("damaged", "unreadable")
 
@@ -41,8 +42,8 @@ class Verified:
     decoded_nbytes: int = 0
 
     def fails(self, error: BaseException, status: str, damaged_count: int = 0) -> None:
-        """Keep an error; a lesser one does not hide a worse one."""
-        self.status = status if self.status not in FAILED else self.status
+        """Keep an error; damage that was found stays found."""
+        self.status = self.status if self.status in FAILED else status
         self.damaged_count += damaged_count
         if len(self.messages) < MOST_MESSAGES:
             self.messages.append(message_of(error) if isinstance(error, Exception) else str(error))
@@ -64,7 +65,8 @@ def verify(
         _print(found)
     bad = [one for one in found if one.status in FAILED]
     if bad:
-        raise RunError(f"{file}: {len(bad)} of {len(found)} arrays are damaged or unreadable, the first is {bad[0].name}")
+        damaged = f"{len(bad)} of {len(found)} arrays are damaged or unreadable"
+        raise RunError(f"{file}: {damaged}, the first is {bad[0].name}")
 
 
 def verified(root: Group, progress: Callable[[str, int, int], None]) -> list[Verified]:
@@ -110,7 +112,7 @@ def _decode(array: Array, found: Verified) -> Iterator[int]:
     """Decode an array, and keep what was found; yields the bytes that are done now and then."""
     try:
         if array.unsupported:
-            raise Unsupported(array.unsupported)
+            raise _why_not(array)(array.unsupported)
         if array._stored.shape is not None:
             found.missing_chunk_count = array._stored.chunk_count - array._stored.stored_chunk_count
             yield from _decode_boxes(array, found)
@@ -124,6 +126,11 @@ def _decode(array: Array, found: Verified) -> Iterator[int]:
         found.fails(error, "unreadable")
 
 
+def _why_not(array: Array) -> type[ReadError]:
+    """A codec that we lack is unsupported. Where not even chunks were found, the file may be damaged: no pass."""
+    return Unsupported if array._stored.segment_count else ReadError
+
+
 def _decode_boxes(array: Array, found: Verified) -> Iterator[int]:
     """Halve the array until a box fits the memory allowed, or was never written; halve on where one is damaged."""
     cut = array.chunks or (1,) * array.ndim
@@ -135,17 +142,19 @@ def _decode_boxes(array: Array, found: Verified) -> Iterator[int]:
         nbytes = math.prod(stop - start for start, stop in box) * _element_nbytes(array)
         halves = _halves(box, cut)
         if nbytes > SLAB_NBYTES and halves:
-            waiting += _if_written(array, key, halves)
+            waiting += halves if _may_be_written(array, box, cut) else []
             continue
         try:
-            found.decoded_nbytes += _read(array, key)
+            _read(array, key)
         except DamagedFile as error:
             if halves and array.chunks:
                 waiting += halves  # which chunk is it?
                 continue
             found.fails(error, "damaged", damaged_count=1)
         else:
-            found.chunk_count += _stored_count(array, key)
+            plan = array.plan(key)
+            found.chunk_count += plan.chunk_count - plan.missing_chunk_count
+            found.decoded_nbytes += plan.decoded_nbytes
         done += nbytes
         if array.chunks:
             left = array._stored.stored_chunk_count - found.chunk_count - found.damaged_count
@@ -162,24 +171,20 @@ def _halves(box: Box, cut: tuple[int, ...]) -> list[Box]:
     return []
 
 
-def _if_written(array: Array, key: Any, halves: list[Box]) -> list[Box]:
-    """The halves of a box, unless nothing in it was ever written."""
-    return halves if _stored_count(array, key) else []
+def _may_be_written(array: Array, box: Box, cut: tuple[int, ...]) -> bool:
+    """Whether a box holds a stored chunk; assumed of a box with so many that looking would take long."""
+    counts = (-(-(stop - start) // length) for (start, stop), length in zip(box, cut, strict=True))
+    if array.chunks is None or math.prod(counts) > MOST_PLANNED_CHUNKS:
+        return True
+    plan = array.plan(tuple(slice(*bounds) for bounds in box))
+    return plan.chunk_count > plan.missing_chunk_count
 
 
-def _stored_count(array: Array, key: Any) -> int:
-    plan = array.plan(key)
-    return plan.chunk_count - plan.missing_chunk_count
-
-
-def _read(array: Array, key: Any) -> int:
-    """Decode a box without keeping it; bytes decoded. What h5py had to read was not verified by us."""
-    import numpy as np
-
-    nbytes = np.asarray(array.read(key)).nbytes
+def _read(array: Array, key: Any) -> None:
+    """Decode a box without keeping it. What h5py had to read was not verified by us."""
+    array.read(key)
     if array.via != "hyperslab":
         raise Unsupported("it uses a variety of a codec that only h5py reads")
-    return nbytes
 
 
 def _print(found: list[Verified]) -> None:

