@@ -21,6 +21,7 @@ from pathlib import Path
 
 import h5py
 import numpy as np
+from paired import paired_ratio
 
 from hyperslab.bench import cache
 from hyperslab.bench.environment import observe
@@ -85,23 +86,18 @@ def compare(name: str, directory: Path, pairs: int) -> dict[str, object]:
             if pair >= 0:  # the first three pairs are warm-up
                 (harness if side == "harness" else hand).append(seconds)
     resident = cache.resident_fraction(files)
-    return {"format": name, "pairs": pairs, "resident": resident, **ratio(harness, hand)}
-
-
-def ratio(harness: list[float], hand: list[float]) -> dict[str, object]:
-    """Medians, their ratio, and its 95 % interval by resampling the pairs."""
-    a, b = np.array(harness), np.array(hand)
-    drawn = np.random.default_rng(3).integers(0, len(a), (4000, len(a)))
-    ratios = np.median(a[drawn], axis=1) / np.median(b[drawn], axis=1)
-    low, high = np.percentile(ratios, [2.5, 97.5])
+    found = paired_ratio(harness, hand)
     return {
-        "harness_median_seconds": float(np.median(a)),
-        "by_hand_median_seconds": float(np.median(b)),
-        "ratio": float(np.median(a) / np.median(b)),
-        "ratio_low": float(low),
-        "ratio_high": float(high),
-        "harness_min_seconds": float(a.min()),
-        "by_hand_min_seconds": float(b.min()),
+        "format": name,
+        "pairs": pairs,
+        "resident": resident,
+        "harness_median_seconds": found.ours_seconds,
+        "by_hand_median_seconds": found.peer_seconds,
+        "ratio": found.ratio,
+        "ratio_low": found.low,
+        "ratio_high": found.high,
+        "harness_min_seconds": min(harness),
+        "by_hand_min_seconds": min(hand),
     }
 
 

@@ -22,6 +22,7 @@ from typing import Any
 
 import h5py
 import numpy as np
+from paired import paired_ratio
 
 import hyperslab
 from hyperslab.bench import cache
@@ -60,23 +61,20 @@ def interleaved(sides: dict[str, Work], repeats: int) -> dict[str, list[float]]:
 def row(work: str, peer: str, sides: dict[str, Work], repeats: int) -> dict[str, Any]:
     """One comparison: ours against a peer's, with a bootstrap interval of the ratio over the turns."""
     found = interleaved(sides, repeats)
-    ours, theirs = np.array(found["hyperslab"]), np.array(found["peer"])
-    drawn = np.random.default_rng(1).integers(0, len(ours), (2000, len(ours)))
-    ratios = np.median(ours[drawn], axis=1) / np.median(theirs[drawn], axis=1)
-    low, high = np.percentile(ratios, [2.5, 97.5])
+    measured = paired_ratio(found["hyperslab"], found["peer"])
     made = {
         "work": work,
         "peer": peer,
-        "hyperslab_seconds": float(np.median(ours)),
-        "peer_seconds": float(np.median(theirs)),
-        "ratio": float(np.median(ours) / np.median(theirs)),
-        "low": float(low),
-        "high": float(high),
+        "hyperslab_seconds": measured.ours_seconds,
+        "peer_seconds": measured.peer_seconds,
+        "ratio": measured.ratio,
+        "low": measured.low,
+        "high": measured.high,
         "turns": repeats,
     }
     print(
         f"{work}: {made['hyperslab_seconds']:.4f} s, {peer} {made['peer_seconds']:.4f} s, "
-        f"ratio {made['ratio']:.3f} [{low:.3f}, {high:.3f}]",
+        f"ratio {made['ratio']:.3f} [{measured.low:.3f}, {measured.high:.3f}]",
         flush=True,
     )
     return made

@@ -10,8 +10,9 @@ import pytest
 from rich.console import Console
 from synthetic import make_run
 
-from hyperslab.bench.compare import compare, interval_of_ratio
+from hyperslab.bench.compare import compare
 from hyperslab.bench.results import Run
+from hyperslab.bench.statistics import interval_of_ratio
 from hyperslab.errors import UsageError
 from hyperslab.report.terminal import print_comparison
 

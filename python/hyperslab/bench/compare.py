@@ -10,7 +10,7 @@ import numpy as np
 
 from hyperslab.bench.records import Trial
 from hyperslab.bench.results import Run
-from hyperslab.bench.statistics import LEAST_FOR_INTERVAL, RESAMPLES, UNRANKED, headline_metric
+from hyperslab.bench.statistics import UNRANKED, headline_metric, interval_of_ratio
 from hyperslab.bench.study import Case
 from hyperslab.errors import UsageError
 
@@ -123,21 +123,6 @@ def _row(a: list[Trial], b: list[Trial]) -> ComparisonRow | None:
 
 def _seconds(trials: list[Trial], metric: str) -> list[float]:
     return [value for trial in trials if (value := trial.phases.metric(metric)) is not None]
-
-
-def interval_of_ratio(a: list[float], b: list[float]) -> tuple[float, float] | None:
-    """The 95 % bootstrap interval of median(b) / median(a); None where either has too few values."""
-    if min(len(a), len(b)) < LEAST_FOR_INTERVAL:
-        return None
-    random = np.random.default_rng(95)
-    medians_a, medians_b = (
-        np.median(np.asarray(values)[random.integers(0, len(values), (RESAMPLES, len(values)))], axis=1)
-        for values in (a, b)
-    )
-    if not medians_a.all():
-        return None
-    low, high = np.percentile(medians_b / medians_a, [2.5, 97.5])
-    return float(low), float(high)
 
 
 def _outcome(low: float | None, high: float | None) -> Outcome:
