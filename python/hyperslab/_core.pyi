@@ -346,7 +346,7 @@ class ArchiveFile:
         """What a group holds: `(name, kind, target)`.
 
         The target is a number for `group` and `array`, a path for `soft`, `(file, path)` for `external`, and the
-        reason for `unsupported`.
+        reason for `unsupported` and `damaged`.
         """
 
     def array(self, number: int, path: str) -> StoredArray:
@@ -410,7 +410,11 @@ class StoredArray:
 
     @property
     def unsupported(self) -> str | None:
-        """Why the array cannot be read here; None if it can."""
+        """The feature for which the array cannot be read here; None if there is none."""
+
+    @property
+    def damaged(self) -> str | None:
+        """Why none of the array can be read, if its description is damaged."""
 
     @property
     def fill(self) -> bytes | None:
@@ -428,6 +432,7 @@ class StoredArray:
         Raises:
             IndexError: The selection reaches outside the array.
             Unsupported: The array cannot be read here.
+            DamagedFile: The array's description, or the table of its chunks, is damaged.
         """
 
     def read_into(self, asked: list[AxisIndices], out: npt.NDArray[np.uint8], threads: int | None) -> None:

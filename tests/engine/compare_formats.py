@@ -87,7 +87,7 @@ def decode_bytes(data: bytes, name: str, arguments: list[Any]) -> bytes:
         return bytes(numcodecs.Shuffle(arguments[0]).decode(data))
     known = {"zstd": "zstd", "blosc": "blosc", "bzip2": "bz2", "lz4_numcodecs": "lz4"}
     if name not in known:
-        raise NotImplementedError(f"codec {name} {arguments}")
+        raise NotImplementedError(f"unsupported: codec {name} {arguments}")
     return bytes(numcodecs.get_codec({"id": known[name]}).decode(data))
 
 
@@ -102,7 +102,7 @@ def read(line: dict[str, Any], root: Path, files: list[str]) -> np.ndarray:
 
     out = np.full(shape, filled(line["fill"]), raw)
     if isinstance(line["segments"], dict):
-        raise NotImplementedError(line["segments"]["unsupported"])
+        raise NotImplementedError(line["segments"]["unreadable"])
     with contextlib.ExitStack() as stack:
         opened: dict[int, Any] = {}
         for segment in line["segments"]:
@@ -125,7 +125,7 @@ def stored(segment, root, files, opened, stack):
         opened[file].seek(offset)
         data = opened[file].read(length)
         if len(data) != length:
-            raise NotImplementedError("the file ends inside a chunk: a named error when it is read")
+            raise NotImplementedError("damaged: the file ends inside a chunk: a named error when it is read")
         yield index, data
     for index, data in segment["inline"]:
         yield index, bytes.fromhex(data)
@@ -273,12 +273,12 @@ def verdict(name: str, line: dict[str, Any] | None, path: Path, files: list[str]
     """What became of one array."""
     if line is None:
         return "missing"
-    if "unsupported" in line:
-        return "unsupported: " + line["unsupported"]
+    if "unreadable" in line:
+        return str(line["unreadable"])
     try:
         found = read(line, path, files)
     except NotImplementedError as reason:
-        return f"unsupported: {reason}"
+        return str(reason)
     try:
         values = expected()
     except Exception as error:

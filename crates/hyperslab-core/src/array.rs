@@ -4,6 +4,7 @@ use crate::codec::Codec;
 use crate::element::Element;
 use crate::grid::ChunkGrid;
 use crate::manifest::Manifest;
+use crate::unreadable::Unreadable;
 use crate::virtual_array::VirtualMapping;
 
 /// What elements are where nothing was ever written.
@@ -62,7 +63,7 @@ pub struct Attribute {
     /// Its name.
     pub name: String,
     /// Its value, or why it cannot be had.
-    pub value: Result<Value, String>,
+    pub value: Result<Value, Unreadable>,
 }
 
 /// An array as its file describes it.
@@ -76,8 +77,8 @@ pub struct Array {
     pub element: Element,
     /// What unwritten elements are, where no segment lies.
     pub fill: Fill,
-    /// Where its chunks are, or the feature that we cannot read.
-    pub segments: Result<Vec<Segment>, String>,
+    /// Where its chunks are, or why that cannot be said.
+    pub segments: Result<Vec<Segment>, Unreadable>,
     /// What a virtual array shows of other arrays, to be resolved into segments once those are open.
     pub virtual_mappings: Vec<VirtualMapping>,
     /// Names of its dimensions, where the format or a convention names them.
@@ -111,8 +112,8 @@ pub enum Link {
         /// The path in it.
         path: String,
     },
-    /// Something that cannot be read, with the reason (a committed type, a user-defined link, a damaged object).
-    Unsupported(String),
+    /// Something that cannot be read: a committed type, a user-defined link, a damaged object.
+    Unreadable(Unreadable),
 }
 
 /// All of a file's metadata. Group 0 is the root.

@@ -23,6 +23,7 @@
 //! | [`Run`] | elements that are consecutive in the chunk's buffer and in the output: one copy |
 //! | [`SelectionTotals`] | chunks, runs and elements over the whole selection, in closed form |
 //! | [`ReadPlan`] | what an [`Orthogonal`] selection of an [`Array`] reads, chunk by chunk: a [`ChunkRead`] each |
+//! | [`Unreadable`] | why a part of a file cannot be read: beyond us, or damaged |
 //! | [`VirtualMapping`] | a part of a virtual array, and the part of another array that it shows |
 //! | [`Placement`] | where the elements of one chunk read go in the output, as [`Row`]s |
 
@@ -45,6 +46,7 @@ mod runs;
 mod segment_reads;
 mod selection;
 mod totals;
+mod unreadable;
 mod virtual_array;
 
 pub use array::{Array, Attribute, Fill, Group, Link, Segment, Tree, Value};
@@ -64,4 +66,5 @@ pub use points::Points;
 pub use runs::{Run, Runs};
 pub use selection::Selection;
 pub use totals::SelectionTotals;
+pub use unreadable::Unreadable;
 pub use virtual_array::{VirtualAxis, VirtualBox, VirtualMapping, VirtualSelection};

@@ -12,6 +12,7 @@ use crate::hyperslab::Hyperslab;
 use crate::manifest::{ChunkState, FileIndex};
 use crate::placement::{AxisIndices, Placement};
 use crate::segment_reads::{SegmentReads, c_strides, check_fill, check_segment, overlap};
+use crate::unreadable::Unreadable;
 
 /// Why there is no plan.
 #[derive(Clone, Debug, Error, PartialEq, Eq)]
@@ -19,18 +20,9 @@ pub enum PlanError {
     /// The selection does not fit the array.
     #[error(transparent)]
     Selection(#[from] Error),
-    /// The array's file uses something that we cannot read.
-    #[error("{feature} is not supported")]
-    Unsupported {
-        /// What it is.
-        feature: String,
-    },
-    /// The array's description contradicts itself.
-    #[error("{problem}: the file is damaged")]
-    Damaged {
-        /// How.
-        problem: String,
-    },
+    /// The array cannot be read, or not this way.
+    #[error(transparent)]
+    Unreadable(#[from] Unreadable),
 }
 
 /// A selection axis by axis: the product of what is asked of each.
@@ -144,13 +136,14 @@ pub struct Request {
 impl ReadPlan {
     /// The plan of a selection of an array.
     pub fn new(array: &Array, selection: &Orthogonal) -> Result<Self, PlanError> {
-        let unsupported = |feature: &str| PlanError::Unsupported { feature: feature.to_owned() };
-        let array_shape =
-            array.shape.as_ref().ok_or_else(|| unsupported("reading an array without elements"))?;
+        let array_shape = array
+            .shape
+            .as_ref()
+            .ok_or_else(|| Unreadable::unsupported("reading an array without elements"))?;
         selection.check_within(array_shape)?;
-        let segments = array.segments.as_ref().map_err(|feature| unsupported(feature))?;
+        let segments = array.segments.as_ref().map_err(Unreadable::clone)?;
         if !array.virtual_mappings.is_empty() {
-            return Err(unsupported("a virtual array whose sources are not open"));
+            return Err(Unreadable::unsupported("a virtual array whose sources are not open").into());
         }
         let shape = selection.shape();
         let element_nbytes = array.element.nbytes();

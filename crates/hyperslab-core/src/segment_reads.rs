@@ -6,6 +6,7 @@ use crate::element::Element;
 use crate::error::checked_product;
 use crate::placement::{AxisCut, Placement, SegmentAxis};
 use crate::plan::{ChunkRead, Orthogonal, PlanError};
+use crate::unreadable::Unreadable;
 
 /// Uncompressed chunks are read in parts of about so many bytes, so that threads can share a large one.
 const PART_NBYTES: u64 = 4 << 20;
@@ -128,7 +129,7 @@ fn chunk_strides(segment: &Segment) -> Result<Vec<u64>, PlanError> {
             let mut sorted = order.clone();
             sorted.sort_unstable();
             if !sorted.iter().copied().eq(0..chunk_shape.len()) {
-                return Err(PlanError::Damaged { problem: format!("{order:?} does not permute the axes") });
+                return Err(Unreadable::damaged(format!("{order:?} does not permute the axes")).into());
             }
             permuted = order.iter().map(|&axis| permuted[axis]).collect();
         }
@@ -156,7 +157,7 @@ pub(crate) fn check_segment(array: &Array, array_shape: &[u64], segment: &Segmen
     let lengths =
         [segment.origin.len(), segment.shape.len(), segment.source_origin.len(), segment.grid.shape().len()];
     if lengths.iter().any(|&length| length != ndim) {
-        return Err(PlanError::Damaged { problem: "a segment has another number of axes".to_owned() });
+        return Err(Unreadable::damaged("a segment has another number of axes").into());
     }
     let fits = |origins: &[u64], bounds: &[u64]| {
         (origins.iter().zip(&segment.shape).zip(bounds)).all(|((&origin, &length), &bound)| {
@@ -164,19 +165,18 @@ pub(crate) fn check_segment(array: &Array, array_shape: &[u64], segment: &Segmen
         })
     };
     if !fits(&segment.origin, array_shape) || !fits(&segment.source_origin, segment.grid.shape()) {
-        return Err(PlanError::Damaged { problem: "a segment reaches outside its array".to_owned() });
+        return Err(Unreadable::damaged("a segment reaches outside its array").into());
     }
     if !same_bytes(&segment.element, &array.element) {
-        return Err(PlanError::Unsupported {
-            feature: "a source whose elements must be converted".to_owned(),
-        });
+        return Err(Unreadable::unsupported("a source whose elements must be converted").into());
     }
     if let Some(feature) = segment.codecs.iter().find_map(unknown) {
-        return Err(PlanError::Unsupported { feature });
+        return Err(Unreadable::unsupported(feature).into());
     }
     check_fill(&segment.fill, segment.element.nbytes())?;
     let elements = segment.grid.chunk_shape().iter().copied().chain([segment.element.nbytes()]);
-    Ok(checked_product("a chunk in bytes", elements).map(|_| ())?)
+    checked_product("a chunk in bytes", elements).map_err(Unreadable::from)?;
+    Ok(())
 }
 
 /// The name of a codec that nobody here can decode.
@@ -191,9 +191,10 @@ fn unknown(codec: &Codec) -> Option<String> {
 /// Fails unless a fill value is one element.
 pub(crate) fn check_fill(fill: &Fill, element_nbytes: u64) -> Result<(), PlanError> {
     match fill {
-        Fill::Value(value) if value.len() as u64 != element_nbytes => Err(PlanError::Damaged {
-            problem: format!("a fill value of {} bytes for {element_nbytes}", value.len()),
-        }),
+        Fill::Value(value) if value.len() as u64 != element_nbytes => {
+            Err(Unreadable::damaged(format!("a fill value of {} bytes for {element_nbytes}", value.len()))
+                .into())
+        }
         _ => Ok(()),
     }
 }

@@ -7,7 +7,9 @@ use std::fs::File;
 use std::io::{Read, Seek, SeekFrom, Write as _};
 use std::path::Path;
 
-use hyperslab_core::{Array, ByteOrder, ByteRange, ChunkState, Codec, Element, Fill, Link, Segment, Tree};
+use hyperslab_core::{
+    Array, ByteOrder, ByteRange, ChunkState, Codec, Element, Fill, Link, Segment, Tree, Unreadable,
+};
 use hyperslab_parsers::{Error, FetchError, Pages, Policy, Source};
 use serde_json::{Value, json};
 
@@ -81,7 +83,7 @@ fn print(out: &mut impl std::io::Write, tree: &Tree, group: usize, prefix: &str,
                 continue;
             }
             Link::Array(number) => tree.arrays.get(*number).map(|array| of_array(&path, array)),
-            Link::Unsupported(reason) => Some(json!({"path": path, "unsupported": reason})),
+            Link::Unreadable(reason) => Some(json!({"path": path, "unreadable": of_reason(reason)})),
             other => Some(json!({"path": path, "link": format!("{other:?}")})),
         };
         let _ = writeln!(out, "{}", line.unwrap_or_default());
@@ -91,7 +93,7 @@ fn print(out: &mut impl std::io::Write, tree: &Tree, group: usize, prefix: &str,
 fn of_array(path: &str, array: &Array) -> Value {
     let segments = match &array.segments {
         Ok(segments) => json!(segments.iter().map(of_segment).collect::<Vec<_>>()),
-        Err(reason) => json!({ "unsupported": reason }),
+        Err(reason) => json!({ "unreadable": of_reason(reason) }),
     };
     json!({
         "path": path,
@@ -102,6 +104,13 @@ fn of_array(path: &str, array: &Array) -> Value {
         "attributes": array.attributes.iter().map(|attribute| &attribute.name).collect::<Vec<_>>(),
         "segments": segments,
     })
+}
+
+fn of_reason(reason: &Unreadable) -> String {
+    match reason {
+        Unreadable::Unsupported { feature } => format!("unsupported: {feature}"),
+        Unreadable::Damaged { problem } => format!("damaged: {problem}"),
+    }
 }
 
 fn of_segment(segment: &Segment) -> Value {

@@ -46,7 +46,7 @@ fn quoted(text: &str) -> String {
 fn names(attributes: &[Attribute]) -> String {
     let name = |attribute: &Attribute| match &attribute.value {
         Ok(_) => quoted(&attribute.name),
-        Err(problem) => format!("[{}, {}]", quoted(&attribute.name), quoted(problem)),
+        Err(problem) => format!("[{}, {}]", quoted(&attribute.name), quoted(&problem.to_string())),
     };
     let names: Vec<String> = attributes.iter().map(name).collect();
     format!("[{}]", names.join(", "))
@@ -67,7 +67,7 @@ fn values(attributes: &[Attribute]) -> String {
 
 fn array_line(path: &str, array: &Array) -> String {
     let (error, chunks, nbytes, codecs) = match &array.segments {
-        Err(problem) => (quoted(problem), 0, 0, Vec::new()),
+        Err(problem) => (quoted(&problem.to_string()), 0, 0, Vec::new()),
         Ok(segments) => {
             let chunks = segments.iter().map(|segment| segment.manifest.chunk_count()).sum();
             let nbytes = segments.iter().map(|segment| segment.manifest.stored_nbytes()).sum();

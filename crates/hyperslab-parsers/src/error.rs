@@ -1,5 +1,6 @@
 //! Why a file, or a part of it, could not be read.
 
+use hyperslab_core::Unreadable;
 use thiserror::Error;
 
 /// What is wrong with a file, and where.
@@ -96,5 +97,16 @@ impl Error {
     /// Whether the step should simply be made again after the next round.
     pub fn is_not_held(&self) -> bool {
         matches!(self, Self::NotHeld { .. })
+    }
+}
+
+/// What an error means for the part of the file that it is about. An unknown format is one that we cannot read.
+impl From<Error> for Unreadable {
+    fn from(error: Error) -> Self {
+        match error {
+            Error::Unsupported { feature } => Self::Unsupported { feature },
+            Error::UnknownFormat { reason } => Self::Unsupported { feature: reason },
+            other => Self::damaged(other.to_string()),
+        }
     }
 }

@@ -1,6 +1,8 @@
 //! The segment that is all of an array: what every format but virtual datasets has.
 
-use hyperslab_core::{ByteRange, ChunkGrid, Codec, Element, Fill, Manifest, Segment, StoredChunk};
+use hyperslab_core::{
+    ByteRange, ChunkGrid, Codec, Element, Fill, Manifest, Segment, StoredChunk, Unreadable,
+};
 
 /// An array's chunks, as one segment; the error says why there cannot be such a grid.
 pub(crate) fn gridded(
@@ -10,8 +12,8 @@ pub(crate) fn gridded(
     fill: &Fill,
     codecs: Vec<Codec>,
     manifest: Manifest,
-) -> Result<Segment, String> {
-    let grid = ChunkGrid::new(shape.to_vec(), chunk_shape).map_err(|error| error.to_string())?;
+) -> Result<Segment, Unreadable> {
+    let grid = ChunkGrid::new(shape.to_vec(), chunk_shape)?;
     let origin = vec![0; shape.len()];
     Ok(Segment {
         source_origin: origin.clone(),
@@ -39,4 +41,9 @@ pub(crate) fn array_nbytes(shape: &[u64], element: &Element) -> Option<u64> {
 /// A chunk with all its codecs.
 pub(crate) fn stored(index: u64, file: u32, range: ByteRange) -> StoredChunk {
     StoredChunk { index, file, range, filter_mask: 0 }
+}
+
+/// An array that has no place in any file.
+pub(crate) fn too_large() -> Unreadable {
+    Unreadable::damaged("an array of more than 2^64 bytes")
 }

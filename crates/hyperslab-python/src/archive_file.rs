@@ -3,7 +3,7 @@
 use std::path::{Path, PathBuf};
 use std::sync::Arc;
 
-use hyperslab_core::{Attribute, Link, Tree};
+use hyperslab_core::{Attribute, Link, Tree, Unreadable};
 use hyperslab_engine::{ChunkCache, FileStore, ReadError, Store, Stores};
 use hyperslab_parsers::{self as parsers, FetchError, Pages, Policy, Source};
 use pyo3::exceptions::PyIndexError;
@@ -87,7 +87,9 @@ pub(crate) fn attributes<'py>(py: Python<'py>, attributes: &[Attribute]) -> PyRe
     for attribute in attributes {
         let value = match &attribute.value {
             Ok(value) => values::attribute(py, value),
-            Err(reason) => Err(errors::unsupported(format!("attribute {:?}: {reason}", attribute.name))),
+            Err(reason) => {
+                Err(errors::unreadable(reason, format!("attribute {:?}: {reason}", attribute.name)))
+            }
         };
         let value = value.unwrap_or_else(|error| error.into_value(py).into_bound(py).into_any());
         list.append((&attribute.name, value))?;
@@ -101,14 +103,16 @@ fn kind(link: &Link) -> &'static str {
         Link::Array(_) => "array",
         Link::Soft(_) => "soft",
         Link::External { .. } => "external",
-        Link::Unsupported(_) => "unsupported",
+        Link::Unreadable(Unreadable::Unsupported { .. }) => "unsupported",
+        Link::Unreadable(Unreadable::Damaged { .. }) => "damaged",
     }
 }
 
 fn target<'py>(py: Python<'py>, link: &Link) -> PyResult<Bound<'py, PyAny>> {
     Ok(match link {
         Link::Group(number) | Link::Array(number) => number.into_pyobject(py)?.into_any(),
-        Link::Soft(path) | Link::Unsupported(path) => path.into_pyobject(py)?.into_any(),
+        Link::Soft(path) => path.into_pyobject(py)?.into_any(),
+        Link::Unreadable(reason) => reason.to_string().into_pyobject(py)?.into_any(),
         Link::External { file, path } => (file, path).into_pyobject(py)?.into_any(),
     })
 }

@@ -1,6 +1,6 @@
 //! Errors of the crates below as Python's: an element or chunk that is not there is an `IndexError`.
 
-use hyperslab_core::{Error, PlanError};
+use hyperslab_core::{Error, PlanError, Unreadable};
 use hyperslab_engine as engine;
 use hyperslab_parsers as parsers;
 use pyo3::PyErr;
@@ -59,8 +59,7 @@ pub(crate) fn of_read(error: engine::ReadError) -> PyErr {
 fn of_plan(problem: PlanError, message: String) -> PyErr {
     match problem {
         PlanError::Selection(error) => to_python(error),
-        PlanError::Unsupported { .. } => unsupported(message),
-        PlanError::Damaged { .. } => python::DamagedFile::new_err(message),
+        PlanError::Unreadable(reason) => unreadable(&reason, message),
     }
 }
 
@@ -69,6 +68,14 @@ fn of_chunk(problem: &engine::Error, message: String) -> PyErr {
         engine::Error::UnknownCodec { .. } | engine::Error::Unsupported { .. } => unsupported(message),
         engine::Error::OutOfMemory { .. } => PyMemoryError::new_err(message),
         _ => python::DamagedFile::new_err(message),
+    }
+}
+
+/// A part of a file that cannot be read.
+pub(crate) fn unreadable(reason: &Unreadable, message: String) -> PyErr {
+    match reason {
+        Unreadable::Unsupported { .. } => unsupported(message),
+        Unreadable::Damaged { .. } => python::DamagedFile::new_err(message),
     }
 }
 

@@ -2,7 +2,7 @@
 
 use std::sync::Arc;
 
-use hyperslab_core::{Array, Codec, Element, Fill, Orthogonal, PlanError, Segment};
+use hyperslab_core::{Array, Codec, Element, Fill, Orthogonal, PlanError, Segment, Unreadable};
 use hyperslab_engine::{Execution, ReadError, default_thread_count, execute, tidy};
 use hyperslab_parsers::{self as parsers, Pages, Policy};
 use numpy::{PyArray1, PyArrayMethods};
@@ -160,21 +160,25 @@ impl StoredArray {
         self.segments().iter().map(|segment| segment.manifest.stored_nbytes()).sum()
     }
 
-    /// Why the array cannot be read here; None if it can.
+    /// The feature for which the array cannot be read here; None if there is none.
     #[getter]
     fn unsupported(&self, py: Python<'_>) -> Option<String> {
-        let array = self.described();
-        if let Err(feature) = &array.segments {
-            return Some(feature.clone());
+        match self.unreadable() {
+            Some(Unreadable::Unsupported { feature }) => Some(feature),
+            Some(Unreadable::Damaged { .. }) => None,
+            None => {
+                dtypes::dtype(py, &self.described().element).err().map(|error| error.value(py).to_string())
+            }
         }
-        let nothing = vec![0_u64; array.shape.as_ref()?.len()];
-        let plan = hyperslab_core::Orthogonal::all(&nothing)
-            .map_err(PlanError::from)
-            .and_then(|nothing| hyperslab_core::ReadPlan::new(array, &nothing));
-        if let Err(PlanError::Unsupported { feature }) = plan {
-            return Some(feature);
+    }
+
+    /// Why none of the array can be read, if its description is damaged.
+    #[getter]
+    fn damaged(&self) -> Option<String> {
+        match self.unreadable()? {
+            Unreadable::Damaged { problem } => Some(problem),
+            Unreadable::Unsupported { .. } => None,
         }
-        dtypes::dtype(py, &array.element).err().map(|error| error.value(py).to_string())
     }
 
     /// One element with the fill value, as bytes; None if the writer said that there is none.
@@ -229,6 +233,23 @@ impl StoredArray {
 }
 
 impl StoredArray {
+    /// Why there is no plan of any selection.
+    fn unreadable(&self) -> Option<Unreadable> {
+        let array = self.described();
+        if let Err(reason) = &array.segments {
+            return Some(reason.clone());
+        }
+        let nothing = vec![0_u64; array.shape.as_ref()?.len()];
+        let plan = Orthogonal::all(&nothing)
+            .map_err(PlanError::from)
+            .and_then(|nothing| hyperslab_core::ReadPlan::new(array, &nothing));
+        match plan {
+            Err(PlanError::Unreadable(reason)) => Some(reason),
+            Err(PlanError::Selection(error)) => Some(error.into()),
+            Ok(_) => None,
+        }
+    }
+
     fn heap(&self, element: &Element, bytes: &[u8]) -> Result<Vec<Vec<u8>>, parsers::Error> {
         let unsupported = |feature: &str| parsers::Error::Unsupported { feature: feature.to_owned() };
         let (Some(store), Format::Hdf5) = (&self.file.store, self.file.format) else {

@@ -105,7 +105,7 @@ class Array:
     def fill_value(self) -> Any:
         """What elements are that nobody wrote; None if the writer said that there is no such value."""
         fill = self._stored.fill
-        if fill is None or self.dtype.hasobject or self._stored.unsupported:
+        if fill is None or self.dtype.hasobject or self.unsupported or self.damaged:
             return None
         element = np.ndarray((), self.dtype, buffer=fill)
         return element[()] if element.ndim == 0 else element.copy()
@@ -114,6 +114,11 @@ class Array:
     def unsupported(self) -> str | None:
         """What of the array hyperslab cannot read itself; None if it can."""
         return self._stored.unsupported
+
+    @cached_property
+    def damaged(self) -> str | None:
+        """Why nothing of the array can be read; None where its description and the table of its chunks are whole."""
+        return self._stored.damaged
 
     @cached_property
     def via(self) -> Literal["hyperslab", "h5py"]:
@@ -129,6 +134,7 @@ class Array:
 
         Raises:
             Unsupported: hyperslab cannot read the array.
+            DamagedFile: The array's description, or the table of its chunks, is damaged.
         """
         return self._stored.plan(list(definite(selection, self.shape).axes))
 

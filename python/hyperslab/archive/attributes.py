@@ -9,7 +9,7 @@ import numpy as np
 
 
 class Attributes(Mapping[str, Any]):
-    """Read-only, in the file's order. A value that cannot be had raises `Unsupported` when it is asked for."""
+    """Read-only, in the file's order. Asking for a value that cannot be had raises `Unsupported` or `DamagedFile`."""
 
     def __init__(self, stored: Sequence[tuple[str, Any]]) -> None:
         self._stored = dict(stored)

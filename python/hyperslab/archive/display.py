@@ -28,6 +28,7 @@ def facts(shown: Array) -> str:
         return f"cannot be described: {error}"
     parts += [f"via {shown.via}"] if shown.via != "hyperslab" else []
     parts += [f"unsupported: {shown.unsupported}"] if shown.unsupported and shown.via == "hyperslab" else []
+    parts += [f"damaged: {shown.damaged}"] if shown.damaged else []
     return ", ".join(parts)
 
 

@@ -160,6 +160,7 @@ class Group(Mapping[str, "Group | Array"]):
             KeyError: There is nothing, or links lead in a circle.
             FileNotFoundError: A link leads to another file that is not there.
             Unsupported: What is there cannot be read.
+            DamagedFile: What is there is damaged.
         """
         if not isinstance(path, str):
             raise TypeError(f"{path!r} is no name of a group or array")
@@ -192,7 +193,8 @@ class Group(Mapping[str, "Group | Array"]):
         if kind == "external":
             file, inner = target
             return self._file.other(file).root._found(inner, hops + 1)
-        raise Unsupported(f"{path!r} in {self._file.path}: {target}")
+        reason = DamagedFile if kind == "damaged" else Unsupported
+        raise reason(f"{path!r} in {self._file.path}: {target}")
 
     def __iter__(self) -> Iterator[str]:
         return iter(self._file.links(self._number))
@@ -205,7 +207,7 @@ class Group(Mapping[str, "Group | Array"]):
             return isinstance(path, str) and self[path] is not None
         except (KeyError, FileNotFoundError):
             return False
-        except Unsupported:
+        except (Unsupported, DamagedFile):
             return True
 
     def __eq__(self, other: object) -> bool:

@@ -14,8 +14,6 @@ if TYPE_CHECKING:
 
 Found: TypeAlias = "Array | Group | Exception"
 MOST_NAMES = 20
-# A link to a damaged object comes as `Unsupported`, as one to what we cannot read does; the parsers' words differ.
-PARSERS_SAY_DAMAGED = ("the file is damaged", "truncated or damaged")
 
 
 @dataclass(frozen=True)
@@ -118,7 +116,7 @@ def _found(group: Group, name: str) -> Found:
 
 def status_of(error: Exception) -> str:
     """What an error says about what a name leads to: damaged, unsupported, or a link that leads nowhere."""
-    if isinstance(error, DamagedFile) or any(said in str(error) for said in PARSERS_SAY_DAMAGED):
+    if isinstance(error, DamagedFile):
         return "damaged"
     return "unsupported" if isinstance(error, Unsupported) else "dangling"
 

@@ -76,6 +76,7 @@ def facts(array: Array) -> dict[str, Any]:
         "mean_stored_chunk_nbytes": stored_nbytes / stored_count if stored_count else None,
         "via": array.via,
         "unsupported": array.unsupported,
+        "damaged": array.damaged,
     }
     return {**found, "advice": list(advice(found))}
 
@@ -94,6 +95,8 @@ def _element(array: Array) -> tuple[str | None, int | None]:
 
 def advice(found: dict[str, Any]) -> Iterator[str]:
     """What a person should know before reading the array, above all from a cloud."""
+    if found["damaged"]:
+        yield f"damaged: {found['damaged']}"
     if found["unsupported"]:
         how = "h5py reads it instead, with one thread" if found["via"] == "h5py" else "it cannot be read here"
         yield f"unsupported: {found['unsupported']}; {how}"

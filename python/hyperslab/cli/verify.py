@@ -111,8 +111,10 @@ def _element_nbytes(array: Array) -> int:
 def _decode(array: Array, found: Verified) -> Iterator[int]:
     """Decode an array, and keep what was found; yields the bytes that are done now and then."""
     try:
+        if array.damaged:
+            raise DamagedFile(array.damaged)
         if array.unsupported:
-            raise _why_not(array)(array.unsupported)
+            raise Unsupported(array.unsupported)
         if array._stored.shape is not None:
             found.missing_chunk_count = array._stored.chunk_count - array._stored.stored_chunk_count
             yield from _decode_boxes(array, found)
@@ -124,11 +126,6 @@ def _decode(array: Array, found: Verified) -> Iterator[int]:
         found.fails(error, "unsupported")
     except (ReadError, MemoryError, OSError) as error:
         found.fails(error, "unreadable")
-
-
-def _why_not(array: Array) -> type[ReadError]:
-    """A codec that we lack is unsupported. Where not even chunks were found, the file may be damaged: no pass."""
-    return Unsupported if array._stored.segment_count else ReadError
 
 
 def _decode_boxes(array: Array, found: Verified) -> Iterator[int]:

@@ -1,12 +1,12 @@
 //! Images: arrays of one number type, in one piece; and tile-compressed ones, which are known by shape only.
 
-use hyperslab_core::{Array, ByteOrder, ByteRange, Element, Fill, Manifest, Segment};
+use hyperslab_core::{Array, ByteOrder, ByteRange, Element, Fill, Manifest, Segment, Unreadable};
 
 use super::Hdu;
-use crate::segment::{array_nbytes, gridded, one_chunk, stored};
+use crate::segment::{array_nbytes, gridded, one_chunk, stored, too_large};
 
 /// The image of a primary or IMAGE HDU.
-pub(super) fn plain(hdu: &Hdu) -> Result<Array, String> {
+pub(super) fn plain(hdu: &Hdu) -> Result<Array, Unreadable> {
     let element = number_element(hdu.cards.integer("BITPIX"))?;
     if hdu.cards.naxis(0).is_none() {
         return Ok(Array { shape: None, ..array(hdu, Vec::new(), element, Ok(Vec::new())) });
@@ -17,26 +17,31 @@ pub(super) fn plain(hdu: &Hdu) -> Result<Array, String> {
 }
 
 /// A tile-compressed image (section 10): what it is, but not where its tiles are.
-pub(super) fn tiled(hdu: &Hdu) -> Result<Array, String> {
+pub(super) fn tiled(hdu: &Hdu) -> Result<Array, Unreadable> {
     let element = number_element(hdu.cards.integer("ZBITPIX"))?;
-    let mut shape = hdu.cards.axes("ZNAXIS", hdu.data_offset).map_err(|error| error.to_string())?;
+    let mut shape = hdu.cards.axes("ZNAXIS", hdu.data_offset)?;
     shape.reverse();
     let method = hdu.cards.text("ZCMPTYPE").unwrap_or("of unnamed method");
-    Ok(array(hdu, shape, element, Err(format!("tile-compressed image ({method}) is not supported"))))
+    Ok(array(
+        hdu,
+        shape,
+        element,
+        Err(Unreadable::unsupported(format!("a tile-compressed image ({method})"))),
+    ))
 }
 
 /// All of an HDU's data as one chunk.
-pub(super) fn segments(hdu: &Hdu, shape: &[u64], element: &Element) -> Result<Vec<Segment>, String> {
-    let nbytes = array_nbytes(shape, element).ok_or("more bytes than any file holds")?;
+pub(super) fn segments(hdu: &Hdu, shape: &[u64], element: &Element) -> Result<Vec<Segment>, Unreadable> {
+    let nbytes = array_nbytes(shape, element).ok_or_else(too_large)?;
     if nbytes == 0 {
         return Ok(Vec::new());
     }
-    let range = ByteRange::new(hdu.data_offset, nbytes).map_err(|error| error.to_string())?;
+    let range = ByteRange::new(hdu.data_offset, nbytes)?;
     let manifest = Manifest::of_chunks(vec![stored(0, 0, range)]);
     Ok(vec![gridded(shape, one_chunk(shape), element, &Fill::Zero, Vec::new(), manifest)?])
 }
 
-fn array(hdu: &Hdu, shape: Vec<u64>, element: Element, segments: Result<Vec<Segment>, String>) -> Array {
+fn array(hdu: &Hdu, shape: Vec<u64>, element: Element, segments: Result<Vec<Segment>, Unreadable>) -> Array {
     Array {
         max_shape: shape.iter().map(|&length| Some(length)).collect(),
         shape: Some(shape),
@@ -50,7 +55,7 @@ fn array(hdu: &Hdu, shape: Vec<u64>, element: Element, segments: Result<Vec<Segm
 }
 
 /// Section 4.4.1.1: 8 bits are unsigned, more are signed, negative ones are floats.
-fn number_element(bitpix: Option<i64>) -> Result<Element, String> {
+fn number_element(bitpix: Option<i64>) -> Result<Element, Unreadable> {
     let element = match bitpix {
         Some(8) => Some(Element::integer(1, false, ByteOrder::Big)),
         Some(16) => Some(Element::integer(2, true, ByteOrder::Big)),
@@ -60,5 +65,5 @@ fn number_element(bitpix: Option<i64>) -> Result<Element, String> {
         Some(-64) => Element::float(8, ByteOrder::Big),
         _ => None,
     };
-    element.ok_or_else(|| format!("BITPIX {bitpix:?} is none of the standard's six"))
+    element.ok_or_else(|| Unreadable::damaged(format!("BITPIX {bitpix:?} is none of the standard's six")))
 }

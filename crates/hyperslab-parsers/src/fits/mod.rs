@@ -15,7 +15,7 @@ mod tests;
 
 use std::collections::HashSet;
 
-use hyperslab_core::{Array, Group, Link, Tree};
+use hyperslab_core::{Array, Group, Link, Tree, Unreadable};
 
 use crate::error::Error;
 use crate::pages::Pages;
@@ -34,8 +34,8 @@ struct Hdu {
 
 /// What an HDU gives: an array, or nothing, or the reason why none; and the columns that are left out.
 struct Content {
-    array: Option<Result<Array, String>>,
-    left_out: Vec<(String, String)>,
+    array: Option<Result<Array, Unreadable>>,
+    left_out: Vec<(String, Unreadable)>,
 }
 
 /// The tree of a FITS file: one group, an array for each HDU with data.
@@ -50,7 +50,7 @@ pub fn parse(pages: &mut Pages<'_>) -> Result<Tree, Error> {
             Ok(None) => break, // special records, or fill after the last HDU (sections 3.5, 3.6)
             Err(error) if number == 0 || matches!(error, Error::Fetch(_)) => return Err(error),
             Err(error) => {
-                let link = (format!("hdu{number}"), Link::Unsupported(error.to_string()));
+                let link = (format!("hdu{number}"), Link::Unreadable(error.into()));
                 tree.groups.iter_mut().for_each(|root| root.links.push(link.clone()));
                 break;
             }
@@ -83,28 +83,28 @@ fn add(tree: &mut Tree, names: &mut Names, hdu: &Hdu) {
             root.links.push((name.clone(), Link::Array(tree.arrays.len())));
             tree.arrays.push(array);
         }
-        Some(Err(reason)) => root.links.push((name.clone(), Link::Unsupported(reason))),
+        Some(Err(reason)) => root.links.push((name.clone(), Link::Unreadable(reason))),
     }
     for (column, reason) in content.left_out {
-        root.links.push((format!("{name}.{column}"), Link::Unsupported(reason)));
+        root.links.push((format!("{name}.{column}"), Link::Unreadable(reason)));
     }
 }
 
 fn content(hdu: &Hdu) -> Content {
     let only = |array| Content { array: Some(array), left_out: Vec::new() };
     if hdu.cards.is_random_groups() {
-        return only(Err("random groups (FITS Standard 4.0, section 6) are not supported".into()));
+        return only(Err(Unreadable::unsupported("an HDU of random groups (FITS Standard 4.0, section 6)")));
     }
     match hdu.cards.extension() {
         None if hdu.cards.naxis(0).is_none() => Content { array: None, left_out: Vec::new() },
         None | Some("IMAGE" | "IUEIMAGE") => only(image::plain(hdu)),
         Some("BINTABLE" | "A3DTABLE") if hdu.cards.is_true("ZIMAGE") => only(image::tiled(hdu)),
         Some("BINTABLE" | "A3DTABLE") if hdu.cards.is_true("ZTABLE") => {
-            only(Err("a compressed table (ZTABLE) is not supported".into()))
+            only(Err(Unreadable::unsupported("a compressed table (ZTABLE)")))
         }
         Some("BINTABLE" | "A3DTABLE") => table::binary(hdu),
         Some("TABLE") => only(table::text(hdu)),
-        Some(other) => only(Err(format!("extension {other} is not supported"))),
+        Some(other) => only(Err(Unreadable::unsupported(format!("extension {other}")))),
     }
 }
 

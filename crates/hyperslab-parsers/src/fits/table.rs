@@ -1,6 +1,6 @@
 //! Tables: one array of compound elements, a field a column. FITS Standard 4.0, sections 7.2 and 7.3.
 
-use hyperslab_core::{Array, ByteOrder, Charset, Element, Field, Fill, StringPadding};
+use hyperslab_core::{Array, ByteOrder, Charset, Element, Field, Fill, StringPadding, Unreadable};
 
 use super::{Content, Hdu, image};
 use crate::attribute::boolean_element;
@@ -16,30 +16,30 @@ pub(super) fn binary(hdu: &Hdu) -> Content {
 }
 
 /// An ASCII TABLE: its columns as the text that they are.
-pub(super) fn text(hdu: &Hdu) -> Result<Array, String> {
+pub(super) fn text(hdu: &Hdu) -> Result<Array, Unreadable> {
     let field = |number| {
         let form = hdu.cards.text(&format!("TFORM{number}")).unwrap_or_default().trim();
         let width = form.get(1..).and_then(|rest| rest.split('.').next()?.parse::<u64>().ok()).unwrap_or(1);
         let start = hdu.cards.integer(&format!("TBCOL{number}")).and_then(|start| u64::try_from(start).ok());
         let offset = start.and_then(|start| start.checked_sub(1));
-        let offset = offset.ok_or_else(|| format!("TBCOL{number} is missing or senseless"))?;
+        let offset = offset.ok_or_else(|| damaged(format!("TBCOL{number} is missing or senseless")))?;
         Ok(Field {
             name: column_name(hdu, number),
             offset,
             element: string(width, StringPadding::SpacePadded),
         })
     };
-    let fields: Result<Vec<Field>, String> = (1..=column_count(hdu)?).map(field).collect();
+    let fields: Result<Vec<Field>, Unreadable> = (1..=column_count(hdu)?).map(field).collect();
     table(hdu, fields?)
 }
 
-fn table(hdu: &Hdu, fields: Vec<Field>) -> Result<Array, String> {
+fn table(hdu: &Hdu, fields: Vec<Field>) -> Result<Array, Unreadable> {
     let (Some(row_nbytes), Some(row_count)) = (hdu.cards.naxis(0), hdu.cards.naxis(1)) else {
-        return Err("a table that has no two axes".into());
+        return Err(damaged("a table that has no two axes".into()));
     };
     let end = |field: &Field| field.offset.saturating_add(field.element.nbytes());
     if let Some(field) = fields.iter().find(|field| end(field) > row_nbytes) {
-        return Err(format!("column {} reaches past its row's {row_nbytes} bytes", field.name));
+        return Err(damaged(format!("column {} reaches past its row's {row_nbytes} bytes", field.name)));
     }
     let element = Element::Compound { nbytes: row_nbytes, fields };
     let shape = vec![row_count];
@@ -55,30 +55,33 @@ fn table(hdu: &Hdu, fields: Vec<Field>) -> Result<Array, String> {
     })
 }
 
-fn binary_fields(hdu: &Hdu, left_out: &mut Vec<(String, String)>) -> Result<Vec<Field>, String> {
+fn binary_fields(hdu: &Hdu, left_out: &mut Vec<(String, Unreadable)>) -> Result<Vec<Field>, Unreadable> {
     let mut fields = Vec::new();
     let mut offset = 0_u64;
     for number in 1..=column_count(hdu)? {
         let name = column_name(hdu, number);
         let form = hdu.cards.text(&format!("TFORM{number}")).unwrap_or_default().trim();
-        let (repeat, code) =
-            form_parts(form).ok_or_else(|| format!("TFORM{number} = {form:?} is senseless"))?;
-        let width =
-            column_nbytes(repeat, code).ok_or_else(|| format!("TFORM{number} = {form:?} is senseless"))?;
+        let senseless = || damaged(format!("TFORM{number} = {form:?} is senseless"));
+        let (repeat, code) = form_parts(form).ok_or_else(senseless)?;
+        let width = column_nbytes(repeat, code).ok_or_else(senseless)?;
         if matches!(code, 'P' | 'Q') {
-            left_out.push((name, "a variable-length column is not supported".into()));
+            left_out.push((name, Unreadable::unsupported("a variable-length column")));
         } else if width > 0 {
             let shape = hdu.cards.text(&format!("TDIM{number}")).and_then(dimensions);
             fields.push(Field { name, offset, element: column_element(repeat, code, shape) });
         }
-        offset = offset.checked_add(width).ok_or("a row too wide")?;
+        offset = offset.checked_add(width).ok_or_else(|| damaged("a row too wide".into()))?;
     }
     Ok(fields)
 }
 
-fn column_count(hdu: &Hdu) -> Result<i64, String> {
+fn column_count(hdu: &Hdu) -> Result<i64, Unreadable> {
     let count = hdu.cards.integer("TFIELDS").filter(|count| (0..=MAX_COLUMN_COUNT).contains(count));
-    count.ok_or_else(|| "TFIELDS is missing or senseless".into())
+    count.ok_or_else(|| damaged("TFIELDS is missing or senseless".into()))
+}
+
+fn damaged(problem: String) -> Unreadable {
+    Unreadable::Damaged { problem }
 }
 
 fn column_name(hdu: &Hdu, number: i64) -> String {

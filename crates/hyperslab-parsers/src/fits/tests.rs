@@ -1,6 +1,6 @@
 //! Hand-made headers, good and damaged.
 
-use hyperslab_core::{ByteRange, Element};
+use hyperslab_core::{ByteRange, Element, Link, Unreadable};
 
 use super::*;
 use crate::hostile::{damage, parsed};
@@ -81,7 +81,9 @@ fn a_table_without_its_variable_column() {
     let offsets: Vec<_> = fields.iter().map(|field| (field.name.as_str(), field.offset)).collect();
     assert_eq!((*nbytes, offsets), (38, vec![("a", 0), ("s", 24), ("x", 36)]));
     assert!(matches!(&fields[0].element, Element::Array { shape, .. } if *shape == [2, 3]));
-    assert!(matches!(&tree.groups[0].links[2], (name, Link::Unsupported(_)) if name == "EVENTS.v"));
+    assert!(
+        matches!(&tree.groups[0].links[2], (name, Link::Unreadable(Unreadable::Unsupported { .. })) if name == "EVENTS.v")
+    );
 }
 
 #[test]

@@ -1,6 +1,6 @@
 //! Chunked elements: the table of chunks, and the chunks that it lists (`hchunks.h`).
 
-use hyperslab_core::{Element, Fill, Manifest, Segment, StoredChunk};
+use hyperslab_core::{Element, Fill, Manifest, Segment, StoredChunk, Unreadable};
 
 use super::descriptors::small;
 use super::layout::Segments;
@@ -31,10 +31,11 @@ pub(super) fn segments(
     let chunk_shape: Vec<u64> = chunked.axes.iter().map(|&(_, chunk)| chunk).collect();
     let (chunk_shape, element_nbytes) = match (chunk_shape.len().checked_sub(shape.len()), chunk_shape) {
         (Some(0), chunk_shape) => (chunk_shape, chunked.element_nbytes),
-        _ => return Ok(Err("the chunks have other axes than the array".into())),
+        _ => return Ok(Err(Unreadable::damaged("the chunks have other axes than the array"))),
     };
     if element_nbytes != element.nbytes() {
-        return Ok(Err(format!("chunks of elements {element_nbytes} bytes wide do not fit the array")));
+        let problem = format!("chunks of elements {element_nbytes} bytes wide do not fit the array");
+        return Ok(Err(Unreadable::damaged(problem)));
     }
     let own_fill =
         if chunked.fill.len() as u64 == element.nbytes() { &Fill::Value(chunked.fill.clone()) } else { fill };
@@ -55,16 +56,15 @@ fn manifest(
     empty: &Segment,
     entries: &[Entry],
     found: Vec<Option<Pieces>>,
-) -> Result<Result<Manifest, String>, Error> {
+) -> Result<Result<Manifest, Unreadable>, Error> {
     let mut chunks: Vec<StoredChunk> = Vec::new();
     let mut scattered = Vec::new();
     for (entry, pieces) in entries.iter().zip(found) {
         let Some(pieces) = pieces else { continue };
         let Ok(index) = empty.grid.linear_index(&entry.chunk_index) else {
-            return Ok(Err(format!(
-                "the table lists chunk {:?}, which the array does not have",
-                entry.chunk_index
-            )));
+            let problem =
+                format!("the table lists chunk {:?}, which the array does not have", entry.chunk_index);
+            return Ok(Err(Unreadable::damaged(problem)));
         };
         match pieces.range() {
             Some(range) => chunks.push(stored(index, pieces.file, range)),

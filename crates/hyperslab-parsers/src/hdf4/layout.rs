@@ -1,18 +1,18 @@
 //! From the pieces of an object to the chunks of an array.
 
-use hyperslab_core::{ByteRange, Element, Fill, Manifest, Segment};
+use hyperslab_core::{ByteRange, Element, Fill, Manifest, Segment, Unreadable};
 
 use super::pieces::{self, Located, Pieces};
 use super::{File, chunked};
 use crate::error::Error;
-use crate::segment::{array_nbytes, gridded, one_chunk, stored};
+use crate::segment::{array_nbytes, gridded, one_chunk, stored, too_large};
 
 const WHAT: &str = "the data of an HDF4 array";
 /// Most chunks that linked blocks are cut into.
 const MAX_CHUNK_COUNT: u64 = 1 << 22;
 
 /// An array's chunks; the outer error is of bytes that are not held, the inner one of the array.
-pub(super) type Segments = Result<Vec<Segment>, String>;
+pub(super) type Segments = Result<Vec<Segment>, Unreadable>;
 
 /// The chunks of an array whose data were located.
 pub(super) fn segments(
@@ -25,8 +25,7 @@ pub(super) fn segments(
     let made = made(file, located, shape, element, fill);
     match made {
         Err(error) if error.is_not_held() => Err(error),
-        Err(Error::Unsupported { feature }) => Ok(Err(format!("{feature} is not supported"))),
-        Err(error) => Ok(Err(error.to_string())),
+        Err(error) => Ok(Err(error.into())),
         Ok(segments) => Ok(segments),
     }
 }
@@ -39,7 +38,7 @@ fn made(
     fill: &Fill,
 ) -> Result<Segments, Error> {
     let Some(nbytes) = array_nbytes(shape, element) else {
-        return Ok(Err("more bytes than any file holds".into()));
+        return Ok(Err(too_large()));
     };
     if nbytes == 0 {
         return Ok(Ok(Vec::new()));
@@ -47,7 +46,8 @@ fn made(
     match located {
         Located::Nothing => Ok(Ok(Vec::new())), // the array's fill value
         Located::Plain(pieces) if pieces.nbytes() < nbytes => {
-            Ok(Err(format!("{} bytes are stored of the {nbytes} that the array has", pieces.nbytes())))
+            let problem = format!("{} bytes are stored of the {nbytes} that the array has", pieces.nbytes());
+            Ok(Err(Unreadable::damaged(problem)))
         }
         Located::Plain(pieces) => {
             let pieces = pieces.truncated(nbytes);

@@ -24,7 +24,7 @@ mod vdata;
 use std::cell::{Cell, RefCell};
 use std::collections::{HashMap, HashSet};
 
-use hyperslab_core::{Array, Attribute, Group, Link, Tree};
+use hyperslab_core::{Array, Attribute, Group, Link, Tree, Unreadable};
 
 use crate::error::Error;
 use crate::pages::Pages;
@@ -80,11 +80,11 @@ struct Contents {
     sources: Vec<Source>,
     attributes: Vec<Attribute>,
     /// What we can name only.
-    others: Vec<(String, String)>,
+    others: Vec<(String, Unreadable)>,
 }
 
 /// An array, or why there is none, and its name.
-type Named = (String, Result<Array, String>);
+type Named = (String, Result<Array, Unreadable>);
 
 /// The tree of an HDF4 file.
 pub fn parse(pages: &mut Pages<'_>) -> Result<Tree, Error> {
@@ -136,7 +136,7 @@ fn tolerant<T>(result: Result<T, Error>) -> Result<Option<T>, Error> {
 }
 
 /// Tables of the user's, and raster images.
-fn others(file: &File<'_>) -> Result<Vec<(String, String)>, Error> {
+fn others(file: &File<'_>) -> Result<Vec<(String, Unreadable)>, Error> {
     let tables = groups::gather(file.descriptors.with_tag(tag::VDATA), |descriptor| {
         let table = tolerant(vdata::read(file, descriptor.reference))?;
         let table = table.filter(|table| !INTERNAL.iter().any(|class| table.class.starts_with(class)));
@@ -146,7 +146,7 @@ fn others(file: &File<'_>) -> Result<Vec<(String, String)>, Error> {
     let images =
         images.map(|descriptor| (format!("raster image {}", descriptor.reference), "a raster image"));
     let all = tables.into_iter().flatten().chain(images);
-    Ok(all.map(|(name, kind)| (name.replace('/', "_"), format!("{kind} is not supported"))).collect())
+    Ok(all.map(|(name, kind)| (name.replace('/', "_"), Unreadable::unsupported(kind))).collect())
 }
 
 /// Classes of Vdata that serve other objects.
@@ -159,13 +159,13 @@ fn tree(contents: Contents, arrays: Vec<Result<Vec<Named>, Error>>) -> Tree {
     let mut names = HashMap::new();
     let mut unnamed_count = 0;
     for (source, result) in contents.sources.iter().zip(arrays) {
-        let mut arrays = result.unwrap_or_else(|error| vec![(name(source), Err(error.to_string()))]);
+        let mut arrays = result.unwrap_or_else(|error| vec![(name(source), Err(error.into()))]);
         if matches!(source, Source::Group(..)) {
             scientific::number(&mut arrays, &mut unnamed_count);
         }
         for (name, array) in arrays {
             let link = match array {
-                Err(reason) => Link::Unsupported(reason),
+                Err(reason) => Link::Unreadable(reason),
                 Ok(array) => {
                     tree.arrays.push(array);
                     Link::Array(tree.arrays.len() - 1)
@@ -175,7 +175,7 @@ fn tree(contents: Contents, arrays: Vec<Result<Vec<Named>, Error>>) -> Tree {
         }
     }
     for (name, reason) in contents.others {
-        root.links.push((free(&mut names, &name), Link::Unsupported(reason)));
+        root.links.push((free(&mut names, &name), Link::Unreadable(reason)));
     }
     tree.groups.push(root);
     tree

@@ -2,13 +2,17 @@
 
 use hyperslab_core::{ByteOrder, Charset, Element, StringPadding};
 
+use crate::error::Error;
+
 /// Bits of a type number that say how the writer's machine had it.
 const NATIVE: u16 = 0x1000;
 const LITTLE: u16 = 0x4000;
 
 /// The element of a number type object's four bytes: version, type, bits, class.
-pub(super) fn of_object(bytes: &[u8]) -> Result<Element, String> {
-    let &[_, number, _, class] = bytes else { return Err("a number type that is not four bytes".into()) };
+pub(super) fn of_object(bytes: &[u8]) -> Result<Element, Error> {
+    let &[_, number, _, class] = bytes else {
+        return Err(Error::invalid("an HDF4 number type", 0, "it is not four bytes"));
+    };
     let order = match class {
         0 | 1 => Some(ByteOrder::Big),
         4 => Some(ByteOrder::Little),
@@ -16,22 +20,22 @@ pub(super) fn of_object(bytes: &[u8]) -> Result<Element, String> {
     };
     let element = element(u16::from(number), order.unwrap_or(ByteOrder::Big))?;
     if order.is_none() && element.nbytes() > 1 {
-        return Err(format!("numbers as machine class {class} has them are not supported"));
+        return Err(Error::unsupported(format!("the number format of machine class {class}")));
     }
     Ok(element)
 }
 
 /// The element of a Vdata's field, whose flags stand in the type number itself.
-pub(super) fn of_field(number: u16) -> Result<Element, String> {
+pub(super) fn of_field(number: u16) -> Result<Element, Error> {
     let order = if number & LITTLE == 0 { ByteOrder::Big } else { ByteOrder::Little };
     let element = element(number & 0x0fff, order)?;
     if number & NATIVE != 0 && element.nbytes() > 1 {
-        return Err("numbers as an unnamed machine has them are not supported".into());
+        return Err(Error::unsupported("the number format of an unnamed machine"));
     }
     Ok(element)
 }
 
-fn element(number: u16, order: ByteOrder) -> Result<Element, String> {
+fn element(number: u16, order: ByteOrder) -> Result<Element, Error> {
     let element = match number {
         4 => Some(text(1)),
         5 => Element::float(4, order),
@@ -41,7 +45,7 @@ fn element(number: u16, order: ByteOrder) -> Result<Element, String> {
         21 | 23 | 25 | 27 => Some(Element::integer(1 << ((number - 21) / 2), false, order)),
         _ => None,
     };
-    element.ok_or_else(|| format!("number type {number} is not supported"))
+    element.ok_or_else(|| Error::unsupported(format!("number type {number}")))
 }
 
 /// Characters.

@@ -12,7 +12,7 @@ use super::{File, Named, Source, layout, number_type};
 use crate::cursor::Cursor;
 use crate::error::Error;
 use crate::segment::{gridded, one_chunk, stored};
-use hyperslab_core::{ByteRange, Manifest, Segment};
+use hyperslab_core::{ByteRange, Manifest, Segment, Unreadable};
 
 /// All groups, each array once: old groups that are linked to a new one say the same.
 pub(super) fn sources(file: &File<'_>) -> Result<Vec<Source>, Error> {
@@ -104,7 +104,7 @@ fn element(file: &File<'_>, reference: Option<&u16>) -> Result<Element, Error> {
     const WHAT: &str = "an HDF4 number type";
     let reference = reference.ok_or_else(|| Error::invalid(WHAT, 0, "an array has none"))?;
     let (_, bytes) = pieces::element(file, WHAT, tag::NUMBER_TYPE, *reference)?;
-    number_type::of_object(&bytes).map_err(|feature| Error::Unsupported { feature })
+    number_type::of_object(&bytes)
 }
 
 /// One byte an axis, whether it has a scale; then the scales' values, one behind the other.
@@ -138,11 +138,11 @@ fn scales(
     Ok(arrays)
 }
 
-fn scale(range: ByteRange, length: u64, element: &Element, fill: &Fill) -> Result<Vec<Segment>, String> {
+fn scale(range: ByteRange, length: u64, element: &Element, fill: &Fill) -> Result<Vec<Segment>, Unreadable> {
     if length == 0 {
         return Ok(Vec::new());
     }
-    let range = ByteRange::new(range.offset, range.length).map_err(|error| error.to_string())?;
+    let range = ByteRange::new(range.offset, range.length)?;
     let manifest = Manifest::of_chunks(vec![stored(0, 0, range)]);
     Ok(vec![gridded(&[length], one_chunk(&[length]), element, fill, Vec::new(), manifest)?])
 }
@@ -151,7 +151,7 @@ fn made(
     shape: Vec<u64>,
     element: Element,
     fill: Vec<u8>,
-    segments: Result<Vec<Segment>, String>,
+    segments: Result<Vec<Segment>, Unreadable>,
     names: Vec<String>,
     attributes: Vec<Attribute>,
 ) -> Array {

@@ -1,6 +1,6 @@
 //! Arrays as the SD interface writes them: a Vgroup a variable, with its dimensions, attributes and data.
 
-use hyperslab_core::{Array, Attribute, Element, Fill};
+use hyperslab_core::{Array, Attribute, Element, Fill, Unreadable};
 
 use super::descriptors::tag;
 use super::groups::{self, Vgroup, gather};
@@ -20,7 +20,7 @@ pub(super) fn named(file: &File<'_>, reference: u16) -> Result<Named, Error> {
     let vgroup = groups::read(file, reference)?;
     match array(file, &vgroup) {
         Err(error) if error.is_not_held() => Err(error),
-        array => Ok((vgroup.name, array.map_err(|error| error.to_string()))),
+        array => Ok((vgroup.name, array.map_err(Unreadable::from))),
     }
 }
 
@@ -31,7 +31,7 @@ fn array(file: &File<'_>, vgroup: &Vgroup) -> Result<Array, Error> {
     let (located, trouble) = match located(file, vgroup) {
         Ok(located) => (located, None),
         Err(error) if error.is_not_held() => return Err(error),
-        Err(error) => (Located::Nothing, Some(error.to_string())),
+        Err(error) => (Located::Nothing, Some(Unreadable::from(error))),
     };
     let (element, dimensions, attributes) = (element?, dimensions?, attributes?);
     let is_unlimited = dimensions.first().is_some_and(|dimension| dimension.length.is_none());
@@ -64,7 +64,7 @@ fn element(file: &File<'_>, vgroup: &Vgroup) -> Result<Element, Error> {
         Error::invalid("an HDF4 variable", 0, format!("{} has no number type", vgroup.name))
     })?;
     let (_, bytes) = pieces::element(file, "an HDF4 number type", tag::NUMBER_TYPE, reference)?;
-    number_type::of_object(&bytes).map_err(|feature| Error::Unsupported { feature })
+    number_type::of_object(&bytes)
 }
 
 /// Before the SD interface, data were in Vdata of class `Data0.0`.
@@ -131,7 +131,7 @@ pub(super) fn attributes(file: &File<'_>, vgroup: &Vgroup) -> Result<Vec<Attribu
         }
         match table.attribute(file) {
             Err(error) if !error.is_not_held() => {
-                Ok(Some(Attribute { name: table.name.clone(), value: Err(error.to_string()) }))
+                Ok(Some(Attribute { name: table.name.clone(), value: Err(error.into()) }))
             }
             attribute => attribute.map(Some),
         }

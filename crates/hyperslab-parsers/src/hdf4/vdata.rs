@@ -81,12 +81,11 @@ impl Vdata {
 
     /// The attribute that a Vdata of class `Attr0.0` is.
     pub fn attribute(&self, file: &File<'_>) -> Result<Attribute, Error> {
-        let value = match self.fields.first().ok_or("it has no field".to_owned()) {
-            Ok(field) => match number_type::of_field(field.number) {
-                Ok(element) => Ok(self.value(field, element, self.records(file)?)),
-                Err(reason) => Err(reason),
-            },
-            Err(reason) => Err(reason),
+        let no_field = || Error::invalid(WHAT, 0, format!("attribute {:?} has no field", self.name));
+        let field = self.fields.first().ok_or_else(no_field);
+        let value = match field.and_then(|field| Ok((field, number_type::of_field(field.number)?))) {
+            Ok((field, element)) => Ok(self.value(field, element, self.records(file)?)),
+            Err(error) => Err(error.into()),
         };
         Ok(Attribute { name: self.name.clone(), value })
     }

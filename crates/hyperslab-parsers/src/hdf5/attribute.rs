@@ -29,7 +29,7 @@ pub(crate) struct RawAttribute {
 impl RawAttribute {
     /// An attribute that cannot be had. Without a name it stands for all that cannot even be listed.
     pub fn failed(name: String, error: &Error) -> Self {
-        let attribute = Attribute { name, value: Err(error.to_string()) };
+        let attribute = Attribute { name, value: Err(error.clone().into()) };
         Self { attribute, order: None, pointers: Vec::new() }
     }
 

@@ -1,7 +1,7 @@
 //! External files: an array's bytes in other files, one after another (HDF5 File Format Specification 3.0,
 //! IV.A.2.h).
 
-use hyperslab_core::{ByteRange, ChunkGrid, Element, Fill, Manifest, Segment};
+use hyperslab_core::{ByteRange, ChunkGrid, Element, Fill, Manifest, Segment, Unreadable};
 
 use super::local_heap::LocalHeap;
 use super::sizes::{Sizes, all_ones};
@@ -68,20 +68,20 @@ pub(crate) fn segments(
     element: &Element,
     fill: &Fill,
     other_files: &mut Vec<String>,
-) -> Result<Vec<Segment>, String> {
+) -> Result<Vec<Segment>, Unreadable> {
     let width = element.nbytes().max(1);
-    let total = segment::array_nbytes(shape, element).ok_or("an array of more than 2^64 bytes")?;
+    let total = segment::array_nbytes(shape, element).ok_or_else(segment::too_large)?;
     let (mut segments, mut done) = (Vec::new(), 0_u64);
     for NamedPart { file, part } in parts {
         let length = part.length.unwrap_or(u64::MAX).min(total - done);
         if length % width != 0 {
-            return Err("elements that lie in two external files are not supported".into());
+            return Err(Unreadable::unsupported("an element that lies in two external files"));
         }
         let file = file_number(file, other_files)?;
         let mut offset = part.offset;
         for (origin, shape) in boxes(shape, done / width, (done + length) / width) {
             let nbytes = shape.iter().product::<u64>() * width;
-            let range = ByteRange::new(offset, nbytes).map_err(|error| error.to_string())?;
+            let range = ByteRange::new(offset, nbytes)?;
             segments.push(in_box(origin, shape, element, fill, file, range)?);
             offset = range.end();
         }
@@ -90,13 +90,13 @@ pub(crate) fn segments(
     Ok(segments)
 }
 
-fn file_number(name: &str, other_files: &mut Vec<String>) -> Result<u32, String> {
+fn file_number(name: &str, other_files: &mut Vec<String>) -> Result<u32, Unreadable> {
     let known = other_files.iter().position(|known| known == name);
     let place = known.unwrap_or_else(|| {
         other_files.push(name.to_string());
         other_files.len() - 1
     });
-    u32::try_from(place + 1).map_err(|_| "too many external files".into())
+    u32::try_from(place + 1).map_err(|_| Unreadable::damaged("too many external files"))
 }
 
 fn in_box(
@@ -106,9 +106,8 @@ fn in_box(
     fill: &Fill,
     file: u32,
     range: ByteRange,
-) -> Result<Segment, String> {
-    let grid =
-        ChunkGrid::new(shape.clone(), segment::one_chunk(&shape)).map_err(|error| error.to_string())?;
+) -> Result<Segment, Unreadable> {
+    let grid = ChunkGrid::new(shape.clone(), segment::one_chunk(&shape))?;
     Ok(Segment {
         source_origin: vec![0; shape.len()],
         origin,

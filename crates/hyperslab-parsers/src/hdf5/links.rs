@@ -30,8 +30,8 @@ pub(crate) enum Target {
         /// The path.
         path: String,
     },
-    /// Somewhere that only its writer knows.
-    Unsupported(String),
+    /// Somewhere that only its writer knows: the link's type.
+    UserDefined(u8),
 }
 
 /// A link message, in an object header or in a heap.
@@ -58,7 +58,7 @@ fn target(cursor: &mut Cursor<'_>, sizes: Sizes, kind: u8) -> Result<Target, Err
     Ok(match kind {
         1 => Target::Soft(text::until_zero(value)),
         64 => external(value),
-        _ => Target::Unsupported(format!("user-defined link of type {kind} is not supported")),
+        _ => Target::UserDefined(kind),
     })
 }
 

@@ -1,6 +1,6 @@
 //! What an object header's messages make: a group, an array, or a committed datatype.
 
-use hyperslab_core::{Codec, Element, Fill};
+use hyperslab_core::{Codec, Element, Fill, Unreadable};
 
 use super::attribute::RawAttribute;
 use super::dataspace::Dataspace;
@@ -59,7 +59,7 @@ pub(crate) struct ArrayDescription {
     /// Its elements.
     pub element: Element,
     /// How it is stored, or why that cannot be read.
-    pub storage: Result<StorageDescription, String>,
+    pub storage: Result<StorageDescription, Unreadable>,
 }
 
 /// How an array is stored.
@@ -155,7 +155,7 @@ impl Messages {
         let dataspace = Dataspace::read(&mut dataspace.cursor("dataspace message"), file.sizes)?;
         let storage = match self.array_storage(file, pages, address, &element) {
             Err(error) if error.is_not_held() => return Err(error),
-            outcome => outcome.map_err(|error| error.to_string()),
+            outcome => outcome.map_err(Unreadable::from),
         };
         Ok(ArrayDescription { dataspace, element, storage })
     }

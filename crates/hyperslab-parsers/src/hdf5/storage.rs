@@ -1,6 +1,6 @@
 //! From an array's layout to its segments.
 
-use hyperslab_core::{ByteRange, Codec, Element, Fill, Manifest, Segment, StoredChunk};
+use hyperslab_core::{ByteRange, Codec, Element, Fill, Manifest, Segment, StoredChunk, Unreadable};
 
 use super::layout::{ChunkedLayout, Layout};
 use crate::segment;
@@ -20,9 +20,8 @@ pub(crate) struct Storage {
 
 impl Storage {
     /// The segment of a layout that needs no index.
-    pub fn plain(&self, layout: &Layout, file_length: u64) -> Result<Vec<Segment>, String> {
-        let nbytes =
-            segment::array_nbytes(&self.shape, &self.element).ok_or("an array of more than 2^64 bytes")?;
+    pub fn plain(&self, layout: &Layout, file_length: u64) -> Result<Vec<Segment>, Unreadable> {
+        let nbytes = segment::array_nbytes(&self.shape, &self.element).ok_or_else(segment::too_large)?;
         let manifest = match layout {
             Layout::Compact(bytes) => compact(bytes, nbytes)?,
             Layout::Contiguous { address, length } => contiguous(*address, *length, nbytes, file_length)?,
@@ -32,10 +31,15 @@ impl Storage {
     }
 
     /// The segment of chunks.
-    pub fn chunks(&self, layout: &ChunkedLayout, found: Vec<StoredChunk>) -> Result<Vec<Segment>, String> {
+    pub fn chunks(
+        &self,
+        layout: &ChunkedLayout,
+        found: Vec<StoredChunk>,
+    ) -> Result<Vec<Segment>, Unreadable> {
         let (width, expected) = (layout.element_nbytes, self.element.nbytes());
         if width != expected {
-            return Err(format!("chunks of elements of {width} bytes in an array of {expected}"));
+            let problem = format!("chunks of elements of {width} bytes in an array of {expected}");
+            return Err(Unreadable::damaged(problem));
         }
         let manifest = Manifest::of_chunks(found);
         let mut segment = self.segment(layout.chunk_shape.clone(), self.codecs.clone(), manifest)?;
@@ -48,16 +52,19 @@ impl Storage {
         chunk_shape: Vec<u64>,
         codecs: Vec<Codec>,
         manifest: Manifest,
-    ) -> Result<Segment, String> {
+    ) -> Result<Segment, Unreadable> {
         segment::gridded(&self.shape, chunk_shape, &self.element, &self.fill, codecs, manifest)
     }
 }
 
-fn compact(bytes: &[u8], nbytes: u64) -> Result<Manifest, String> {
+fn compact(bytes: &[u8], nbytes: u64) -> Result<Manifest, Unreadable> {
     let needed = usize::try_from(nbytes).ok().and_then(|nbytes| bytes.get(..nbytes));
-    let needed =
-        needed.ok_or_else(|| format!("{} bytes are stored where {nbytes} are needed", bytes.len()))?;
+    let needed = needed.ok_or_else(|| too_few(bytes.len() as u64, nbytes))?;
     Ok(Manifest::of_inline(needed.to_vec()))
+}
+
+fn too_few(stored: u64, nbytes: u64) -> Unreadable {
+    Unreadable::damaged(format!("{stored} bytes are stored where {nbytes} are needed"))
 }
 
 fn contiguous(
@@ -65,13 +72,15 @@ fn contiguous(
     stored: Option<u64>,
     nbytes: u64,
     file_length: u64,
-) -> Result<Manifest, String> {
+) -> Result<Manifest, Unreadable> {
     let Some(offset) = address.filter(|_| nbytes > 0) else { return Ok(Manifest::empty()) };
     if let Some(stored) = stored.filter(|&stored| stored < nbytes) {
-        return Err(format!("{stored} bytes are stored where {nbytes} are needed"));
+        return Err(too_few(stored, nbytes));
     }
     if offset.checked_add(nbytes).is_none_or(|end| end > file_length) {
-        return Err(format!("its {nbytes} bytes at offset {offset} reach past the end of the file"));
+        let problem =
+            format!("its {nbytes} bytes at offset {offset} reach past the end of the file, {file_length}");
+        return Err(Unreadable::damaged(problem));
     }
     let range = ByteRange { offset, length: nbytes };
     Ok(Manifest::of_chunks(vec![segment::stored(0, 0, range)]))

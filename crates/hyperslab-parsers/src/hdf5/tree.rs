@@ -2,7 +2,7 @@
 
 use std::collections::VecDeque;
 
-use hyperslab_core::{Array, Attribute, Fill, Group, Link, Segment, Tree};
+use hyperslab_core::{Array, Attribute, Fill, Group, Link, Segment, Tree, Unreadable};
 
 use super::attribute::RawAttribute;
 use super::external;
@@ -62,7 +62,7 @@ struct Numbering {
 
 impl Numbering {
     fn new(walk: &Walk) -> Self {
-        let unreachable = || Link::Unsupported("no link leads there".into());
+        let unreachable = || Link::Unreadable(Unreadable::damaged("no link leads there"));
         let kinds = walk.objects.iter().map(|_| unreachable()).collect();
         let mut numbering = Self { kinds, group_count: 0, array_names: Vec::new() };
         let mut seen = vec![false; walk.objects.len()];
@@ -98,9 +98,11 @@ impl Numbering {
                 self.array_names.push(ArrayNames { address: object.address, name });
                 Link::Array(self.array_names.len() - 1)
             }
-            State::Datatype => Link::Unsupported("a committed datatype holds no elements".into()),
-            State::Failed(problem) => Link::Unsupported(problem.to_string()),
-            State::Waiting => Link::Unsupported("it was never read".into()),
+            State::Datatype => {
+                Link::Unreadable(Unreadable::unsupported("a committed datatype, which holds no elements,"))
+            }
+            State::Failed(problem) => Link::Unreadable(problem.clone().into()),
+            State::Waiting => Link::Unreadable(Unreadable::damaged("it was never read")),
         }
     }
 }
@@ -120,11 +122,13 @@ fn named(group: &GroupState, kind: impl Fn(u64) -> Option<Link>) -> Vec<(String,
     let link = |link: &NamedLink| {
         let target = match &link.target {
             Target::Object(address) => {
-                kind(*address).unwrap_or_else(|| Link::Unsupported("no object is there".into()))
+                kind(*address).unwrap_or_else(|| Link::Unreadable(Unreadable::damaged("no object is there")))
             }
             Target::Soft(path) => Link::Soft(path.clone()),
             Target::External { file, path } => Link::External { file: file.clone(), path: path.clone() },
-            Target::Unsupported(problem) => Link::Unsupported(problem.clone()),
+            Target::UserDefined(kind) => {
+                Link::Unreadable(Unreadable::unsupported(format!("a user-defined link of type {kind}")))
+            }
         };
         (link.name.clone(), target)
     };
@@ -161,8 +165,9 @@ impl Building {
         }
     }
 
-    fn segments(&mut self, state: &mut ArrayState) -> Result<Vec<Segment>, String> {
-        let StorageDescription { layout, codecs, fill, external } = state.description.storage.as_ref()?;
+    fn segments(&mut self, state: &mut ArrayState) -> Result<Vec<Segment>, Unreadable> {
+        let StorageDescription { layout, codecs, fill, external } =
+            state.description.storage.as_ref().map_err(Unreadable::clone)?;
         let Some(shape) = &state.description.dataspace.shape else { return Ok(Vec::new()) };
         let element = &state.description.element;
         if external.is_some() {

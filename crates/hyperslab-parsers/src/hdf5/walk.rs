@@ -201,11 +201,11 @@ impl Walk {
             }
             Step::Values(attribute) => {
                 if let Some(raw) = object.attributes.get_mut(*attribute) {
-                    raw.attribute.value = Err(error.to_string());
+                    raw.attribute.value = Err(error.clone().into());
                 }
             }
             Step::Chunks(_) | Step::External(_) | Step::Mappings(..) => {
-                self.with_array(task.object, |array| array.description.storage = Err(error.to_string()));
+                self.with_array(task.object, |array| array.description.storage = Err(error.clone().into()));
             }
         }
     }
@@ -355,7 +355,7 @@ impl Walk {
             self.push(number, Step::External(files));
         }
         let index = index.transpose().unwrap_or_else(|error| {
-            description.storage = Err(error.to_string());
+            description.storage = Err(error.into());
             None
         });
         if let Some(index) = &index {

@@ -1,9 +1,9 @@
 //! Where the values of classic NetCDF variables lie: in one piece, or a piece a record.
 
-use hyperslab_core::{ByteRange, Fill, Manifest, Segment};
+use hyperslab_core::{ByteRange, Fill, Manifest, Segment, Unreadable};
 
 use super::header::{Header, Variable};
-use crate::segment::{array_nbytes, gridded, one_chunk, stored};
+use crate::segment::{array_nbytes, gridded, one_chunk, stored, too_large};
 
 /// Most pieces of one variable that we are willing to keep.
 const MAX_RECORD_COUNT: u64 = 1 << 26;
@@ -46,14 +46,15 @@ impl Records {
         variable: &Variable,
         shape: &[u64],
         fill: &Fill,
-    ) -> Result<Vec<Segment>, String> {
+    ) -> Result<Vec<Segment>, Unreadable> {
         let element = variable.kind.element();
-        let nbytes = array_nbytes(shape, &element).ok_or("more bytes than any file holds")?;
+        let nbytes = array_nbytes(shape, &element).ok_or_else(too_large)?;
         if nbytes == 0 {
             return Ok(Vec::new());
         }
         if variable.begin < header.nbytes {
-            return Err(format!("its values start at offset {}, inside the header: damaged", variable.begin));
+            let problem = format!("its values start at offset {}, inside the header", variable.begin);
+            return Err(Unreadable::damaged(problem));
         }
         let row_nbytes = record_nbytes(header, variable);
         let in_one_piece = !variable.is_record(header) || row_nbytes == self.nbytes;
@@ -67,32 +68,33 @@ impl Records {
     }
 
     /// A piece that reaches past the file's end stays as it is: reading there is an error that says so.
-    fn piece(offset: u64, nbytes: u64) -> Result<Manifest, String> {
-        let range = ByteRange::new(offset, nbytes).map_err(|error| error.to_string())?;
+    fn piece(offset: u64, nbytes: u64) -> Result<Manifest, Unreadable> {
+        let range = ByteRange::new(offset, nbytes)?;
         Ok(Manifest::of_chunks(vec![stored(0, 0, range)]))
     }
 
-    fn pieces(&self, begin: u64, row_nbytes: u64) -> Result<Manifest, String> {
+    fn pieces(&self, begin: u64, row_nbytes: u64) -> Result<Manifest, Unreadable> {
         self.check_count(begin)?;
         let piece = |record: u64| {
             let offset = record.checked_mul(self.nbytes).and_then(|distance| distance.checked_add(begin))?;
             Some(stored(record, 0, ByteRange::new(offset, row_nbytes).ok()?))
         };
         let chunks: Option<Vec<_>> = (0..self.count).map(piece).collect();
-        Ok(Manifest::of_chunks(chunks.ok_or("records past the end of any file")?))
+        let past_any_end = || Unreadable::damaged("records past the end of any file");
+        Ok(Manifest::of_chunks(chunks.ok_or_else(past_any_end)?))
     }
 
     /// The last record may be cut; where whole records are missing, the count is a lie or the file is a part.
-    fn check_count(&self, begin: u64) -> Result<(), String> {
+    fn check_count(&self, begin: u64) -> Result<(), Unreadable> {
         let held = self.file_length.saturating_sub(begin).div_ceil(self.nbytes.max(1));
         if self.count > held.saturating_add(1) {
             let count = self.count;
-            return Err(format!(
-                "the header counts {count} records, the file ends in record {held}: truncated"
-            ));
+            let problem = format!("the header counts {count} records, the file ends in record {held}");
+            return Err(Unreadable::damaged(problem));
         }
         if self.count > MAX_RECORD_COUNT {
-            return Err(format!("{} records: more than {MAX_RECORD_COUNT} pieces", self.count));
+            let feature = format!("a variable of {} records, more than {MAX_RECORD_COUNT},", self.count);
+            return Err(Unreadable::unsupported(feature));
         }
         Ok(())
     }

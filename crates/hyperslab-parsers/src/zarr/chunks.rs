@@ -1,6 +1,6 @@
 //! From the names of chunk files to manifests.
 
-use hyperslab_core::{ByteRange, Codec, Manifest, Segment};
+use hyperslab_core::{ByteRange, Codec, Manifest, Segment, Unreadable};
 
 use super::listing::Listing;
 use super::{Description, shards};
@@ -50,7 +50,7 @@ pub(super) fn segments(
     description: &Description,
     codecs: &[Codec],
     files: &mut Vec<String>,
-) -> Result<Vec<Segment>, String> {
+) -> Result<Vec<Segment>, Unreadable> {
     let Description { shape, chunk_shape, element, fill, .. } = description;
     if shape.contains(&0) {
         return Ok(Vec::new());
@@ -63,10 +63,10 @@ pub(super) fn segments(
     let chunk_files = chunk_files(listing, &prefix, description, &outer.grid.grid_shape(), files)?;
     let Some(shards) = &description.shards else {
         let chunk = |file: &ChunkFile<'_>| {
-            let index = outer.grid.linear_index(&file.chunk_index).map_err(|error| error.to_string())?;
+            let index = outer.grid.linear_index(&file.chunk_index)?;
             Ok(stored(index, file.number, ByteRange { offset: 0, length: file.length }))
         };
-        let chunks: Result<Vec<_>, String> = chunk_files.iter().map(chunk).collect();
+        let chunks: Result<Vec<_>, Unreadable> = chunk_files.iter().map(chunk).collect();
         return Ok(vec![make(chunk_shape, Manifest::of_chunks(chunks?))?]);
     };
     let inner = make(&shards.subchunk_shape, Manifest::empty())?;
@@ -80,7 +80,7 @@ fn chunk_files<'l>(
     description: &Description,
     grid_shape: &[u64],
     files: &mut Vec<String>,
-) -> Result<Vec<ChunkFile<'l>>, String> {
+) -> Result<Vec<ChunkFile<'l>>, Unreadable> {
     let mut found = Vec::new();
     for (path, length) in listing.below(prefix) {
         let key = path.get(prefix.len()..).unwrap_or_default();
@@ -89,7 +89,8 @@ fn chunk_files<'l>(
             continue; // left over from a larger shape
         }
         files.push(path.to_owned());
-        let number = u32::try_from(files.len()).map_err(|_| "more files than we can number".to_owned())?;
+        let number =
+            u32::try_from(files.len()).map_err(|_| Unreadable::damaged("more files than we can number"))?;
         found.push(ChunkFile { path, length, chunk_index, number });
     }
     Ok(found)

@@ -1,7 +1,7 @@
 //! Codecs by their names: numcodecs' identifiers (version 2, and `numcodecs.…` in version 3), version 3's
 //! own.
 
-use hyperslab_core::{ByteOrder, Codec};
+use hyperslab_core::{ByteOrder, Codec, Unreadable};
 use serde_json::Value;
 
 use super::shards::Shards;
@@ -15,12 +15,13 @@ pub(super) struct Chain {
 }
 
 /// A version 3 list of codecs, for arrays of `ndim` axes.
-pub(super) fn chain(list: Option<&Value>, ndim: usize) -> Result<Chain, String> {
-    let list = list.and_then(Value::as_array).ok_or("codecs is missing")?;
+pub(super) fn chain(list: Option<&Value>, ndim: usize) -> Result<Chain, Unreadable> {
+    let list = list.and_then(Value::as_array).ok_or_else(|| Unreadable::damaged("codecs is missing"))?;
     let mut chain = Chain { codecs: Vec::new(), order: ByteOrder::Little, shards: None };
     let mut is_serialised = false;
     for item in list {
-        let (name, configuration) = document::extension(item).ok_or("a codec without a name")?;
+        let (name, configuration) =
+            document::extension(item).ok_or_else(|| Unreadable::damaged("a codec without a name"))?;
         let configuration = Value::Object(configuration);
         match name {
             "bytes" | "endian" => {
@@ -30,12 +31,12 @@ pub(super) fn chain(list: Option<&Value>, ndim: usize) -> Result<Chain, String> 
             "sharding_indexed" => {
                 let shards = Shards::of(&configuration, ndim)?;
                 if list.len() > 1 {
-                    return Err("codecs around sharding_indexed are not supported".into());
+                    return Err(Unreadable::unsupported("a codec around sharding_indexed"));
                 }
                 return Ok(shards);
             }
             "vlen-utf8" | "vlen-bytes" | "vlen_utf8" | "vlen_bytes" => {
-                return Err(format!("elements of variable length ({name}) are not supported"));
+                return Err(Unreadable::unsupported(format!("codec {name} (elements of variable length)")));
             }
             _ => chain.codecs.push(codec(name, &configuration, ndim)?),
         }
@@ -46,15 +47,15 @@ pub(super) fn chain(list: Option<&Value>, ndim: usize) -> Result<Chain, String> 
     Ok(chain)
 }
 
-fn order(configuration: &Value) -> Result<ByteOrder, String> {
+fn order(configuration: &Value) -> Result<ByteOrder, Unreadable> {
     match document::string(configuration, "endian") {
         Some("little") | None => Ok(ByteOrder::Little),
         Some("big") => Ok(ByteOrder::Big),
-        Some(other) => Err(format!("endian {other:?} is unknown")),
+        Some(other) => Err(Unreadable::unsupported(format!("endian {other:?}"))),
     }
 }
 
-fn codec(name: &str, configuration: &Value, ndim: usize) -> Result<Codec, String> {
+fn codec(name: &str, configuration: &Value, ndim: usize) -> Result<Codec, Unreadable> {
     Ok(match name {
         "transpose" => Codec::Transpose { order: permutation(configuration, ndim)? },
         "gzip" => Codec::Gzip,
@@ -68,7 +69,7 @@ fn codec(name: &str, configuration: &Value, ndim: usize) -> Result<Codec, String
     })
 }
 
-fn permutation(configuration: &Value, ndim: usize) -> Result<Vec<usize>, String> {
+fn permutation(configuration: &Value, ndim: usize) -> Result<Vec<usize>, Unreadable> {
     let order = configuration.get("order");
     if let Some(word) = order.and_then(Value::as_str) {
         let forward = 0..ndim;
@@ -76,18 +77,18 @@ fn permutation(configuration: &Value, ndim: usize) -> Result<Vec<usize>, String>
     }
     let axis = |axis: &Value| axis.as_u64().and_then(|axis| usize::try_from(axis).ok());
     let order: Option<Vec<usize>> = order.and_then(|order| order.as_array()?.iter().map(axis).collect());
-    let order = order.ok_or("transpose without an order")?;
+    let order = order.ok_or_else(|| Unreadable::damaged("transpose without an order"))?;
     let mut sorted = order.clone();
     sorted.sort_unstable();
     if sorted.iter().copied().eq(0..ndim) {
         Ok(order)
     } else {
-        Err("transpose: no permutation of the axes".into())
+        Err(Unreadable::damaged("transpose: no permutation of the axes"))
     }
 }
 
 /// A codec of numcodecs, by its identifier.
-pub(super) fn numcodec(name: &str, configuration: &Value) -> Result<Codec, String> {
+pub(super) fn numcodec(name: &str, configuration: &Value) -> Result<Codec, Unreadable> {
     let number = |key: &str| configuration.get(key).and_then(Value::as_f64);
     Ok(match name {
         "zlib" => Codec::Zlib,
@@ -106,8 +107,9 @@ pub(super) fn numcodec(name: &str, configuration: &Value) -> Result<Codec, Strin
         }
         "fixedscaleoffset" => {
             let (decoded, stored) = pair(configuration)?;
-            let (scale, offset) =
-                number("scale").zip(number("offset")).ok_or("fixedscaleoffset without numbers")?;
+            let (scale, offset) = number("scale")
+                .zip(number("offset"))
+                .ok_or_else(|| Unreadable::damaged("fixedscaleoffset without numbers"))?;
             Codec::FixedScaleOffset { scale, offset, stored, decoded }
         }
         "crc32c" if matches!(document::string(configuration, "location"), None | Some("end")) => {
@@ -118,8 +120,9 @@ pub(super) fn numcodec(name: &str, configuration: &Value) -> Result<Codec, Strin
 }
 
 /// `dtype` and `astype`, the latter the former where it is not there.
-fn pair(configuration: &Value) -> Result<(hyperslab_core::Element, hyperslab_core::Element), String> {
-    let dtype = document::string(configuration, "dtype").ok_or("a codec without a dtype")?;
+fn pair(configuration: &Value) -> Result<(hyperslab_core::Element, hyperslab_core::Element), Unreadable> {
+    let dtype = document::string(configuration, "dtype")
+        .ok_or_else(|| Unreadable::damaged("a codec without a dtype"))?;
     let (decoded, _) = element::of_string(dtype)?;
     let stored = document::string(configuration, "astype").map(element::of_string).transpose()?;
     let stored = stored.map_or_else(|| decoded.clone(), |(stored, _)| stored);

@@ -1,6 +1,6 @@
 //! JSON documents: reading them, Python's NaN included, and making attributes of their values.
 
-use hyperslab_core::{Attribute, ByteOrder, Element, Value as Stored};
+use hyperslab_core::{Attribute, ByteOrder, Element, Unreadable, Value as Stored};
 use serde_json::{Map, Value};
 
 use crate::attribute;
@@ -97,10 +97,10 @@ fn bare_float(text: &str) -> Option<f64> {
 }
 
 /// A list of lengths.
-pub(super) fn lengths(document: &Value, key: &str) -> Result<Vec<u64>, String> {
+pub(super) fn lengths(document: &Value, key: &str) -> Result<Vec<u64>, Unreadable> {
     let lengths = document.get(key).and_then(Value::as_array);
     let lengths = lengths.and_then(|lengths| lengths.iter().map(Value::as_u64).collect::<Option<Vec<u64>>>());
-    lengths.ok_or_else(|| format!("{key} is missing, or no list of lengths"))
+    lengths.ok_or_else(|| Unreadable::damaged(format!("{key} is missing, or no list of lengths")))
 }
 
 /// A string member.

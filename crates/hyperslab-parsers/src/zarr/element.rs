@@ -2,7 +2,7 @@
 //!
 //! What has no element of its own (UTF-32 text, dates) is opaque, with NumPy's dtype string as its tag.
 
-use hyperslab_core::{ByteOrder, Charset, Element, Field, FloatLayout, StringPadding};
+use hyperslab_core::{ByteOrder, Charset, Element, Field, FloatLayout, StringPadding, Unreadable};
 use serde_json::Value;
 
 use super::document;
@@ -11,53 +11,58 @@ use crate::attribute::boolean_element;
 const MAX_DEPTH: usize = 16;
 
 /// An element, and why its arrays cannot be read if so.
-pub(super) type Named = (Element, Option<String>);
+pub(super) type Named = (Element, Option<Unreadable>);
 
 /// The element of a version 2 dtype: a string, or a list of fields.
-pub(super) fn of_dtype(dtype: &Value) -> Result<Named, String> {
+pub(super) fn of_dtype(dtype: &Value) -> Result<Named, Unreadable> {
     dtype_at(dtype, 0)
 }
 
-fn dtype_at(dtype: &Value, depth: usize) -> Result<Named, String> {
+fn dtype_at(dtype: &Value, depth: usize) -> Result<Named, Unreadable> {
     match dtype {
         Value::String(text) => of_string(text),
         Value::Array(fields) if depth < MAX_DEPTH => compound(fields, |field| dtype_at(field, depth + 1)),
-        _ => Err(format!("dtype {dtype} is unknown")),
+        _ => Err(Unreadable::unsupported(format!("dtype {dtype}"))),
     }
 }
 
 /// Fields `[name, type]` or `[name, type, shape]`, one right behind the other.
-fn compound(fields: &[Value], element: impl Fn(&Value) -> Result<Named, String>) -> Result<Named, String> {
+fn compound(
+    fields: &[Value],
+    element: impl Fn(&Value) -> Result<Named, Unreadable>,
+) -> Result<Named, Unreadable> {
     let (mut nbytes, mut made, mut trouble) = (0_u64, Vec::new(), None);
     for field in fields {
         let name = field.get(0).or_else(|| field.get("name")).and_then(Value::as_str);
         let inner = field.get(1).or_else(|| field.get("data_type"));
-        let (name, inner) = name.zip(inner).ok_or("a field without a name or a type")?;
+        let (name, inner) =
+            name.zip(inner).ok_or_else(|| Unreadable::damaged("a field without a name or a type"))?;
         let (mut inner, problem) = element(inner)?;
         trouble = trouble.or(problem);
         if let Some(shape) = field.get(2) {
             let shape = shape.as_array().map_or_else(|| vec![shape.clone()], Clone::clone);
             let shape = shape.iter().map(Value::as_u64).collect::<Option<Vec<u64>>>();
             inner = Element::Array {
-                shape: shape.ok_or("a field's shape is senseless")?,
+                shape: shape.ok_or_else(|| Unreadable::damaged("a field's shape is senseless"))?,
                 element: Box::new(inner),
             };
         }
         let offset = nbytes;
-        nbytes = offset.checked_add(inner.nbytes()).ok_or("an element too wide")?;
+        nbytes =
+            offset.checked_add(inner.nbytes()).ok_or_else(|| Unreadable::damaged("an element too wide"))?;
         if !name.is_empty() {
             made.push(Field { name: name.into(), offset, element: inner }); // NumPy's gaps have no name
         }
     }
     if nbytes == 0 {
-        return Err("an element 0 bytes wide".into());
+        return Err(Unreadable::damaged("an element 0 bytes wide"));
     }
     Ok((Element::Compound { nbytes, fields: made }, trouble))
 }
 
 /// A dtype string such as `<f4`, `|S5`, `<M8[ns]`.
-pub(super) fn of_string(dtype: &str) -> Result<Named, String> {
-    let unknown = || format!("dtype {dtype:?} is unknown");
+pub(super) fn of_string(dtype: &str) -> Result<Named, Unreadable> {
+    let unknown = || Unreadable::unsupported(format!("dtype {dtype:?}"));
     let mut letters = dtype.chars();
     let order = match letters.next() {
         Some('<' | '|') => ByteOrder::Little,
@@ -69,7 +74,7 @@ pub(super) fn of_string(dtype: &str) -> Result<Named, String> {
     let width = rest.split('[').next().unwrap_or_default();
     let width: u64 = if kind == 'O' { 0 } else { width.parse().map_err(|_| unknown())? };
     if kind == 'O' {
-        return Ok((vlen_string(), Some("elements of variable length (dtype O) are not supported".into())));
+        return Ok((vlen_string(), Some(Unreadable::unsupported("a dtype of variable length (O)"))));
     }
     let element = match (kind, width) {
         ('b', 1) => Some(boolean_element(0, 1)),
@@ -88,19 +93,22 @@ pub(super) fn of_string(dtype: &str) -> Result<Named, String> {
 }
 
 /// The element of a version 3 data type; multi-byte numbers in the order that the `bytes` codec says.
-pub(super) fn of_data_type(data_type: &Value, order: ByteOrder) -> Result<Named, String> {
+pub(super) fn of_data_type(data_type: &Value, order: ByteOrder) -> Result<Named, Unreadable> {
     data_type_at(data_type, order, 0)
 }
 
-fn data_type_at(data_type: &Value, order: ByteOrder, depth: usize) -> Result<Named, String> {
-    let unknown = || format!("data type {data_type} is unknown");
+fn data_type_at(data_type: &Value, order: ByteOrder, depth: usize) -> Result<Named, Unreadable> {
+    let unknown = || Unreadable::unsupported(format!("data type {data_type}"));
     let (name, configuration) = document::extension(data_type).ok_or_else(unknown)?;
     if matches!(name, "struct" | "structured") && depth < MAX_DEPTH {
         let fields = configuration.get("fields").and_then(Value::as_array).ok_or_else(unknown)?;
         return compound(fields, |field| data_type_at(field, order, depth + 1));
     }
     if matches!(name, "string" | "bytes" | "variable_length_bytes" | "variable_length_utf8") {
-        return Ok((vlen_string(), Some(format!("elements of variable length ({name}) are not supported"))));
+        return Ok((
+            vlen_string(),
+            Some(Unreadable::unsupported(format!("a data type of variable length ({name})"))),
+        ));
     }
     let width = configuration.get("length_bytes").and_then(Value::as_u64);
     let element = number(name, order).or_else(|| extended(name, width, &configuration, order));

@@ -1,17 +1,17 @@
 //! Fill values as JSON says them, as bytes of one element.
 
-use hyperslab_core::{ByteOrder, Element, Fill};
+use hyperslab_core::{ByteOrder, Element, Fill, Unreadable};
 use serde_json::Value;
 
 use super::document::BARE;
 
 /// The fill value of an array; the error says that it is not understood.
-pub(super) fn of(element: &Element, value: Option<&Value>) -> Result<Fill, String> {
+pub(super) fn of(element: &Element, value: Option<&Value>) -> Result<Fill, Unreadable> {
     match value {
         None | Some(Value::Null) => Ok(Fill::Undefined),
         Some(value) => {
             let bytes = encode(element, value).filter(|bytes| bytes.len() as u64 == element.nbytes());
-            bytes.map(Fill::Value).ok_or_else(|| format!("fill value {value} is not understood"))
+            bytes.map(Fill::Value).ok_or_else(|| Unreadable::unsupported(format!("fill value {value}")))
         }
     }
 }

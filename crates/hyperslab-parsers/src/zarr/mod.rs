@@ -21,7 +21,7 @@ mod v3;
 
 use std::path::Path;
 
-use hyperslab_core::{Array, Attribute, Codec, Element, Fill, Tree};
+use hyperslab_core::{Array, Attribute, Codec, Element, Fill, Tree, Unreadable};
 
 use crate::error::Error;
 use listing::Listing;
@@ -34,7 +34,7 @@ struct Description {
     element: Element,
     fill: Fill,
     /// The chain of a chunk, or of a subchunk where there are shards; or why there is none.
-    codecs: Result<Vec<Codec>, String>,
+    codecs: Result<Vec<Codec>, Unreadable>,
     shards: Option<shards::Shards>,
     keys: chunks::Keys,
     dimensions: Option<Vec<String>>,

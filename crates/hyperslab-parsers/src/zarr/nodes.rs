@@ -2,7 +2,7 @@
 
 use std::collections::{BTreeMap, HashMap};
 
-use hyperslab_core::{Group, Link, Tree};
+use hyperslab_core::{Group, Link, Tree, Unreadable};
 use serde_json::Value;
 
 use super::listing::Listing;
@@ -86,22 +86,22 @@ fn add(
                 group.attributes = group_attributes(documents);
             }
         }
-        Err(reason) => link(tree, groups, path, Link::Unsupported(reason)),
+        Err(reason) => link(tree, groups, path, Link::Unreadable(reason)),
     }
 }
 
 /// An array, or `None` for a group.
-fn node(documents: &Documents) -> Result<Option<Description>, String> {
+fn node(documents: &Documents) -> Result<Option<Description>, Unreadable> {
     let get = |name| match documents.get(name) {
         None => Ok(None),
         Some(Ok(value)) => Ok(Some(value)),
-        Some(Err(error)) => Err(format!("{name}: {error}")),
+        Some(Err(error)) => Err(Unreadable::damaged(format!("{name}: {error}"))),
     };
     if let Some(document) = get("zarr.json")? {
         return match document::string(document, "node_type") {
             Some("array") => v3::describe(document).map(Some),
             Some("group") => Ok(None),
-            other => Err(format!("zarr.json: node_type {other:?} is unknown")),
+            other => Err(Unreadable::unsupported(format!("zarr.json: node_type {other:?}"))),
         };
     }
     let Some(document) = get(".zarray")? else { return Ok(None) };

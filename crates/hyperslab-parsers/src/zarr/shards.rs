@@ -1,7 +1,7 @@
 //! Shards: files that hold many subchunks and an index of them (Zarr's `sharding_indexed` codec, version
 //! 1.0).
 
-use hyperslab_core::{ByteOrder, ByteRange, ChunkGrid, StoredChunk};
+use hyperslab_core::{ByteOrder, ByteRange, ChunkGrid, StoredChunk, Unreadable};
 use serde_json::Value;
 
 use super::chunks::ChunkFile;
@@ -21,19 +21,19 @@ pub(super) struct Shards {
 
 impl Shards {
     /// The chain of the subchunks, with the shards in it.
-    pub fn of(configuration: &Value, ndim: usize) -> Result<Chain, String> {
+    pub fn of(configuration: &Value, ndim: usize) -> Result<Chain, Unreadable> {
         let mut inner = chain(configuration.get("codecs"), ndim)?;
         if inner.shards.is_some() {
-            return Err("shards within shards are not supported".into());
+            return Err(Unreadable::unsupported("a shard within a shard"));
         }
         let index_at_start = match document::string(configuration, "index_location") {
             None | Some("end") => false,
             Some("start") => true,
-            Some(other) => return Err(format!("index_location {other:?} is unknown")),
+            Some(other) => return Err(Unreadable::unsupported(format!("index_location {other:?}"))),
         };
         let subchunk_shape = document::lengths(configuration, "chunk_shape")?;
         if subchunk_shape.len() != ndim || subchunk_shape.contains(&0) {
-            return Err("the chunk_shape of sharding_indexed does not fit the array".into());
+            return Err(Unreadable::damaged("the chunk_shape of sharding_indexed does not fit the array"));
         }
         let (order, has_checksum) = index_codecs(configuration.get("index_codecs"), ndim)?;
         inner.shards = Some(Self { subchunk_shape, order, has_checksum, index_at_start });
@@ -41,22 +41,24 @@ impl Shards {
     }
 
     /// How many subchunks a shard has along each axis.
-    fn counts(&self, shard_shape: &[u64]) -> Result<Vec<u64>, String> {
+    fn counts(&self, shard_shape: &[u64]) -> Result<Vec<u64>, Unreadable> {
         let pairs = shard_shape.iter().zip(&self.subchunk_shape);
         let counts =
             pairs.map(|(&shard, &subchunk)| shard.is_multiple_of(subchunk).then(|| shard / subchunk));
-        counts.collect::<Option<_>>().ok_or_else(|| "subchunks do not divide their shard".into())
+        counts
+            .collect::<Option<_>>()
+            .ok_or_else(|| Unreadable::damaged("subchunks do not divide their shard"))
     }
 }
 
 /// The index itself: 16 bytes a subchunk, and at most a checksum behind.
-fn index_codecs(list: Option<&Value>, ndim: usize) -> Result<(ByteOrder, bool), String> {
+fn index_codecs(list: Option<&Value>, ndim: usize) -> Result<(ByteOrder, bool), Unreadable> {
     let Some(list) = list else { return Ok((ByteOrder::Little, true)) };
     let index = chain(Some(list), ndim.saturating_add(1))?;
     match index.codecs.as_slice() {
         [] => Ok((index.order, false)),
         [hyperslab_core::Codec::Crc32c] => Ok((index.order, true)),
-        _ => Err("a compressed shard index is not supported".into()),
+        _ => Err(Unreadable::unsupported("a compressed shard index")),
     }
 }
 
@@ -67,12 +69,12 @@ pub(super) fn subchunks(
     shard_shape: &[u64],
     grid: &ChunkGrid,
     files: &[ChunkFile<'_>],
-) -> Result<Vec<StoredChunk>, String> {
+) -> Result<Vec<StoredChunk>, Unreadable> {
     let counts = shards.counts(shard_shape)?;
     let mut chunks = Vec::new();
     for file in files {
-        let entries =
-            index(listing, shards, &counts, file).map_err(|error| format!("{}: {error}", file.path))?;
+        let entries = index(listing, shards, &counts, file)
+            .map_err(|error| Unreadable::damaged(format!("{}: {error}", file.path)))?;
         for (place, range) in (0_u64..).zip(entries) {
             let Some(range) = range else { continue };
             let Some(chunk_index) = chunk_index(&counts, &file.chunk_index, place) else { continue };

@@ -2,7 +2,7 @@
 
 use std::path::PathBuf;
 
-use hyperslab_core::{ByteRange, Link};
+use hyperslab_core::{ByteRange, Link, Unreadable};
 
 use super::*;
 
@@ -98,7 +98,7 @@ fn damaged_shards_are_named() {
         let folder = Folder::new(&name, &[("zarr.json", document.as_bytes()), ("c/0", bytes)]);
         let tree = parse_directory(&folder.0).unwrap();
         let reason = tree.arrays[0].segments.as_ref().unwrap_err();
-        assert!(reason.contains(word), "{reason}");
+        assert!(reason.to_string().contains(word), "{reason}");
     }
 }
 
@@ -116,8 +116,8 @@ fn what_is_unknown_is_named() {
     let tree = parse_directory(&folder.0).unwrap();
     let codecs = &tree.arrays[0].segments.as_ref().unwrap()[0].codecs;
     assert_eq!(codecs, &[Codec::Unknown { number: None, name: "mystery".into() }]);
-    assert!(tree.arrays[1].segments.as_ref().unwrap_err().contains("around"));
-    assert!(matches!(tree.groups[0].links[2].1, Link::Unsupported(_)));
+    assert!(tree.arrays[1].segments.as_ref().unwrap_err().to_string().contains("around"));
+    assert!(matches!(tree.groups[0].links[2].1, Link::Unreadable(Unreadable::Damaged { .. })));
 }
 
 #[test]

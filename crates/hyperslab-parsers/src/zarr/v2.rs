@@ -4,15 +4,15 @@ use serde_json::Value;
 
 use super::chunks::Keys;
 use super::{Description, codecs, document, element, fill};
-use hyperslab_core::Codec;
+use hyperslab_core::{Codec, Unreadable};
 
 /// What a `.zarray` and its `.zattrs` say.
-pub(super) fn describe(document: &Value, attributes: Option<&Value>) -> Result<Description, String> {
+pub(super) fn describe(document: &Value, attributes: Option<&Value>) -> Result<Description, Unreadable> {
     if document.get("zarr_format").and_then(Value::as_u64) != Some(2) {
-        return Err(".zarray: zarr_format is not 2".into());
+        return Err(Unreadable::damaged(".zarray: zarr_format is not 2"));
     }
     let shape = document::lengths(document, "shape")?;
-    let dtype = document.get("dtype").ok_or("dtype is missing")?;
+    let dtype = document.get("dtype").ok_or_else(|| Unreadable::damaged("dtype is missing"))?;
     let (element, trouble) = element::of_dtype(dtype)?;
     let fill = fill::of(&element, document.get("fill_value"));
     let codecs = trouble.map_or_else(|| codecs_of(document, shape.len()), Err);
@@ -33,17 +33,18 @@ pub(super) fn describe(document: &Value, attributes: Option<&Value>) -> Result<D
 }
 
 /// Filters, first to last, work on the chunk in its own order of elements; the compressor is last.
-fn codecs_of(document: &Value, ndim: usize) -> Result<Vec<Codec>, String> {
+fn codecs_of(document: &Value, ndim: usize) -> Result<Vec<Codec>, Unreadable> {
     let mut chain = Vec::new();
     match document::string(document, "order") {
         Some("F") if ndim > 1 => chain.push(Codec::Transpose { order: (0..ndim).rev().collect() }),
         Some("C" | "F") | None => (),
-        Some(other) => return Err(format!("order {other:?} is unknown")),
+        Some(other) => return Err(Unreadable::unsupported(format!("order {other:?}"))),
     }
     let filters = document.get("filters").and_then(Value::as_array).into_iter().flatten();
     let compressor = document.get("compressor").filter(|compressor| !compressor.is_null());
     for configuration in filters.chain(compressor) {
-        let name = document::string(configuration, "id").ok_or("a codec without an id")?;
+        let name = document::string(configuration, "id")
+            .ok_or_else(|| Unreadable::damaged("a codec without an id"))?;
         chain.push(codecs::numcodec(name, configuration)?);
     }
     Ok(chain)

@@ -4,7 +4,7 @@ use serde_json::Value;
 
 use super::chunks::Keys;
 use super::{Description, codecs, document, element, fill};
-use hyperslab_core::{ByteOrder, Fill};
+use hyperslab_core::{ByteOrder, Fill, Unreadable};
 
 const KNOWN_KEYS: [&str; 13] = [
     "zarr_format",
@@ -23,13 +23,13 @@ const KNOWN_KEYS: [&str; 13] = [
 ];
 
 /// What a `zarr.json` says.
-pub(super) fn describe(document: &Value) -> Result<Description, String> {
+pub(super) fn describe(document: &Value) -> Result<Description, Unreadable> {
     if document.get("zarr_format").and_then(Value::as_u64) != Some(3) {
-        return Err("zarr.json: zarr_format is not 3".into());
+        return Err(Unreadable::damaged("zarr.json: zarr_format is not 3"));
     }
     let shape = document::lengths(document, "shape")?;
     let grid = chunk_shape(document);
-    let data_type = document.get("data_type").ok_or("data_type is missing")?;
+    let data_type = document.get("data_type").ok_or_else(|| Unreadable::damaged("data_type is missing"))?;
     let chain = codecs::chain(document.get("codecs"), shape.len());
     let order = chain.as_ref().map_or(ByteOrder::Little, |chain| chain.order);
     let (element, trouble) = element::of_data_type(data_type, order)?;
@@ -54,18 +54,21 @@ pub(super) fn describe(document: &Value) -> Result<Description, String> {
     })
 }
 
-fn chunk_shape(document: &Value) -> Result<Vec<u64>, String> {
-    let (name, configuration) =
-        document.get("chunk_grid").and_then(document::extension).ok_or("chunk_grid is missing")?;
+fn chunk_shape(document: &Value) -> Result<Vec<u64>, Unreadable> {
+    let (name, configuration) = document
+        .get("chunk_grid")
+        .and_then(document::extension)
+        .ok_or_else(|| Unreadable::damaged("chunk_grid is missing"))?;
     if name != "regular" {
-        return Err(format!("chunk grid {name:?} is not supported"));
+        return Err(Unreadable::unsupported(format!("chunk grid {name:?}")));
     }
     document::lengths(&Value::Object(configuration), "chunk_shape")
 }
 
-fn keys(document: &Value) -> Result<Keys, String> {
+fn keys(document: &Value) -> Result<Keys, Unreadable> {
     let encoding = document.get("chunk_key_encoding").and_then(document::extension);
-    let (name, configuration) = encoding.ok_or("chunk_key_encoding is missing")?;
+    let (name, configuration) =
+        encoding.ok_or_else(|| Unreadable::damaged("chunk_key_encoding is missing"))?;
     let separator = configuration.get("separator").and_then(Value::as_str);
     match name {
         "default" => {
@@ -75,7 +78,7 @@ fn keys(document: &Value) -> Result<Keys, String> {
         "v2" => {
             Ok(Keys { start: String::new(), separator: separator.unwrap_or(".").into(), scalar: "0".into() })
         }
-        _ => Err(format!("chunk key encoding {name:?} is not supported")),
+        _ => Err(Unreadable::unsupported(format!("chunk key encoding {name:?}"))),
     }
 }
 
@@ -87,14 +90,14 @@ fn dimensions(document: &Value, ndim: usize) -> Option<Vec<String>> {
 }
 
 /// A member that we do not know, and that may not be ignored.
-fn misunderstood(document: &Value) -> Option<String> {
+fn misunderstood(document: &Value) -> Option<Unreadable> {
     let transforms = document.get("storage_transformers").and_then(Value::as_array);
     if transforms.is_some_and(|transforms| !transforms.is_empty()) {
-        return Some("storage transformers are not supported".into());
+        return Some(Unreadable::unsupported("a storage transformer"));
     }
     let mut members = document.as_object()?.iter();
     let ignorable = |value: &Value| value.get("must_understand") == Some(&Value::Bool(false));
     let (name, _) =
         members.find(|(name, value)| !KNOWN_KEYS.contains(&name.as_str()) && !ignorable(value))?;
-    Some(format!("zarr.json: {name:?} is unknown and must be understood"))
+    Some(Unreadable::unsupported(format!("{name:?} of zarr.json, which must be understood,")))
 }
