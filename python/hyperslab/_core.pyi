@@ -336,11 +336,18 @@ class ArchiveFile:
         """What kind of file it is: hdf5, netcdf3, fits, hdf4 or zarr."""
 
     @property
+    def lost_nbytes(self) -> int:
+        """Bytes by which the file is shorter than it says that it is: it was cut off, or never closed."""
+
+    @property
     def array_count(self) -> int:
         """How many arrays the file has."""
 
     def attributes(self, group: int) -> list[tuple[str, Any]]:
-        """Name and `(shape, dtype, elements)` of each attribute; an exception for one that cannot be had."""
+        """Name and `(shape, dtype, elements)` of each attribute; an exception for one that cannot be had.
+
+        What NetCDF-4 keeps for itself is left out of its files, as netCDF's own libraries do.
+        """
 
     def links(self, group: int) -> list[tuple[str, str, Any]]:
         """What a group holds: `(name, kind, target)`.
@@ -443,6 +450,15 @@ class StoredArray:
             DamagedFile: Stored bytes are not what their format says.
             FileChanged: The file is not the one that was opened any more.
             ReadError: The operating system could not read.
+        """
+
+    def plan_points(self, points: Points) -> ReadPlan:
+        """What reading points takes; errors as of `plan`."""
+
+    def read_points_into(self, points: Points, out: npt.NDArray[np.uint8], threads: int | None) -> None:
+        """Read points into the bytes of their output, one element a point; errors as of `read_into`.
+
+        Points that share a chunk are read together, so that each chunk is fetched and decoded once.
         """
 
     def resolve(self, elements: npt.NDArray[np.uint8]) -> list[Any]:

@@ -77,6 +77,8 @@ pub struct Array {
     pub element: Element,
     /// What unwritten elements are, where no segment lies.
     pub fill: Fill,
+    /// Whether the file keeps it in chunks, be it only one; else it is in one piece, or in several.
+    pub is_chunked: bool,
     /// Where its chunks are, or why that cannot be said.
     pub segments: Result<Vec<Segment>, Unreadable>,
     /// What a virtual array shows of other arrays, to be resolved into segments once those are open.
@@ -123,6 +125,8 @@ pub struct Tree {
     pub groups: Vec<Group>,
     /// Every array, each once, however many links lead to it.
     pub arrays: Vec<Array>,
+    /// How long the file says that it is; `None` where its format does not say.
+    pub declared_nbytes: Option<u64>,
     /// Files other than the opened one that chunks lie in, relative to it; file number `i + 1` of a manifest.
     pub other_files: Vec<String>,
 }

@@ -23,6 +23,7 @@
 //! | [`Run`] | elements that are consecutive in the chunk's buffer and in the output: one copy |
 //! | [`SelectionTotals`] | chunks, runs and elements over the whole selection, in closed form |
 //! | [`ReadPlan`] | what an [`Orthogonal`] selection of an [`Array`] reads, chunk by chunk: a [`ChunkRead`] each |
+//! | [`PointGroup`] | points that share a chunk: read together, by a plan of their own |
 //! | [`Unreadable`] | why a part of a file cannot be read: beyond us, or damaged |
 //! | [`VirtualMapping`] | a part of a virtual array, and the part of another array that it shows |
 //! | [`Placement`] | where the elements of one chunk read go in the output, as [`Row`]s |
@@ -40,6 +41,7 @@ mod manifest;
 mod overlap;
 mod placement;
 mod plan;
+mod point_groups;
 mod points;
 mod row_major;
 mod runs;
@@ -61,7 +63,8 @@ pub use hyperslab::Hyperslab;
 pub use manifest::{ChunkState, FileIndex, Manifest, StoredChunk};
 pub use overlap::{Overlap, Overlaps};
 pub use placement::{AxisIndices, AxisPart, Piece, Placement, Row};
-pub use plan::{ChunkRead, Orthogonal, PlanError, PlanTotals, ReadPlan, Request};
+pub use plan::{ChunkRead, Orthogonal, PlanError, PlanTotals, ReadPlan, Request, merged};
+pub use point_groups::PointGroup;
 pub use points::Points;
 pub use runs::{Run, Runs};
 pub use selection::Selection;

@@ -117,6 +117,21 @@ pub struct PlanTotals {
 }
 
 impl PlanTotals {
+    /// What the plans of groups of points cost together; a chunk that two of them touch counts once.
+    pub fn of_points(plans: &[ReadPlan], array: &Array, point_count: u64) -> Self {
+        let (mut sum, mut seen) = (Self::default(), std::collections::HashSet::new());
+        for plan in plans {
+            let totals = plan.totals(array);
+            sum.fetched_nbytes = sum.fetched_nbytes.saturating_add(totals.fetched_nbytes);
+            sum.decoded_nbytes = sum.decoded_nbytes.saturating_add(totals.decoded_nbytes);
+            for read in plan.reads().filter(|read| seen.insert((read.segment, read.chunk))) {
+                sum.missing_chunk_count += u64::from(state(array, &read) == ChunkState::Missing);
+            }
+        }
+        let output_nbytes = point_count.saturating_mul(array.element.nbytes());
+        Self { chunk_count: seen.len() as u64, output_nbytes, ..sum }
+    }
+
     /// Bytes decoded per byte of the output; `None` if nothing is selected.
     #[allow(clippy::cast_precision_loss)] // a ratio is for people and models: 53 bits do
     pub fn read_amplification(&self) -> Option<f64> {
@@ -273,13 +288,7 @@ impl ReadPlan {
                 ranges.push(Request { file, range });
             }
         }
-        ranges.sort_unstable();
-        let merge = |of_file: &[Request]| {
-            let sorted: Vec<ByteRange> = of_file.iter().map(|request| request.range).collect();
-            let file = of_file.first().map_or(0, |request| request.file);
-            coalesce(&sorted, policy).into_iter().map(move |merged| Request { file, range: merged.range })
-        };
-        ranges.chunk_by(|one, other| one.file == other.file).flat_map(merge).collect()
+        merged(ranges, policy)
     }
 
     fn plain_ranges(
@@ -331,6 +340,17 @@ impl ReadPlan {
         }
         true
     }
+}
+
+/// Requests merged by a store's policy, in the order of files and offsets.
+pub fn merged(mut requests: Vec<Request>, policy: CoalescePolicy) -> Vec<Request> {
+    requests.sort_unstable();
+    let merge = |of_file: &[Request]| {
+        let sorted: Vec<ByteRange> = of_file.iter().map(|request| request.range).collect();
+        let file = of_file.first().map_or(0, |request| request.file);
+        coalesce(&sorted, policy).into_iter().map(move |merged| Request { file, range: merged.range })
+    };
+    requests.chunk_by(|one, other| one.file == other.file).flat_map(merge).collect()
 }
 
 /// What is known of the chunk of a read.

@@ -126,6 +126,7 @@ fn array(shape: &[u64], segments: Vec<Segment>) -> Array {
         element: Element::integer(2, false, ByteOrder::Little),
         fill: Fill::Value(FILL.to_le_bytes().to_vec()),
         segments: Ok(segments),
+        is_chunked: true,
         virtual_mappings: Vec::new(),
         dimensions: None,
         attributes: Vec::new(),

@@ -23,6 +23,8 @@ pub(crate) struct Opened {
     pub(crate) store: Option<Arc<FileStore>>,
     pub(crate) stores: Stores,
     pub(crate) cache: ChunkCache,
+    /// Attributes that the format's own libraries do not show.
+    pub(crate) hidden: &'static [&'static str],
 }
 
 /// An open file: groups and arrays by their numbers; group 0 is the root.
@@ -44,6 +46,13 @@ impl ArchiveFile {
         self.0.format.name()
     }
 
+    /// Bytes by which the file is shorter than it says that it is: it was cut off, or never closed.
+    #[getter]
+    fn lost_nbytes(&self) -> u64 {
+        let held = self.0.store.as_ref().map_or(0, |store| store.nbytes());
+        self.0.tree.declared_nbytes.map_or(0, |declared| declared.saturating_sub(held))
+    }
+
     /// How many arrays the file has.
     #[getter]
     fn array_count(&self) -> usize {
@@ -52,7 +61,7 @@ impl ArchiveFile {
 
     /// The attributes of a group.
     fn attributes<'py>(&self, py: Python<'py>, group: usize) -> PyResult<Bound<'py, PyList>> {
-        attributes(py, &self.group(group)?.attributes)
+        attributes(py, &self.group(group)?.attributes, self.0.hidden)
     }
 
     /// What a group holds: `(name, kind, target)`.
@@ -82,9 +91,13 @@ impl ArchiveFile {
 }
 
 /// `(name, value)` of each attribute; a value that cannot be had is the exception that says why.
-pub(crate) fn attributes<'py>(py: Python<'py>, attributes: &[Attribute]) -> PyResult<Bound<'py, PyList>> {
+pub(crate) fn attributes<'py>(
+    py: Python<'py>,
+    attributes: &[Attribute],
+    hidden: &[&str],
+) -> PyResult<Bound<'py, PyList>> {
     let list = PyList::empty(py);
-    for attribute in attributes {
+    for attribute in attributes.iter().filter(|attribute| !hidden.contains(&attribute.name.as_str())) {
         let value = match &attribute.value {
             Ok(value) => values::attribute(py, value),
             Err(reason) => {
@@ -151,7 +164,7 @@ impl Opened {
         if path.is_dir() {
             let tree = parsers::zarr::parse_directory(path)?;
             let stores = Stores::new(None, path.to_owned(), tree.other_files.clone());
-            return Ok(Self { name, format: Format::Zarr, tree, store: None, stores, cache });
+            return Ok(Self { name, format: Format::Zarr, tree, store: None, stores, cache, hidden: &[] });
         }
         let store = Arc::new(FileStore::open(path)?);
         let source = LocalSource(&store);
@@ -162,7 +175,10 @@ impl Opened {
         let folder = path.parent().map(Path::to_owned).unwrap_or_default();
         let opened: Arc<dyn Store> = Arc::clone(&store) as Arc<dyn Store>;
         let stores = Stores::new(Some(opened), folder, tree.other_files.clone());
-        Ok(Self { name, format, tree, store: Some(store), stores, cache })
+        let stores = if format == Format::Hdf5 { stores.with_padded_others() } else { stores };
+        let is_netcdf4 = format == Format::Hdf5 && parsers::hdf5::is_netcdf4(&tree);
+        let hidden = if is_netcdf4 { parsers::hdf5::HIDDEN } else { &[] };
+        Ok(Self { name, format, tree, store: Some(store), stores, cache, hidden })
     }
 }
 

@@ -2,7 +2,7 @@
 
 use std::sync::Arc;
 
-use hyperslab_core::{CoalescePolicy, PlanTotals, Request};
+use hyperslab_core::{CoalescePolicy, PlanTotals, Request, merged};
 use numpy::PyArray1;
 use pyo3::prelude::*;
 use pyo3::types::PyTuple;
@@ -15,18 +15,34 @@ use crate::integers;
 pub(crate) struct ReadPlan {
     file: Arc<Opened>,
     array: usize,
-    plan: hyperslab_core::ReadPlan,
+    /// One, or one for each group of points.
+    plans: Vec<hyperslab_core::ReadPlan>,
+    shape: Vec<u64>,
     totals: PlanTotals,
 }
 
 impl ReadPlan {
     pub(crate) fn new(file: Arc<Opened>, array: usize, plan: hyperslab_core::ReadPlan) -> Self {
         let totals = plan.totals(&file.tree.arrays[array]);
-        Self { file, array, plan, totals }
+        Self { file, array, shape: plan.shape().to_vec(), plans: vec![plan], totals }
+    }
+
+    pub(crate) fn of_points(
+        file: Arc<Opened>,
+        array: usize,
+        plans: Vec<hyperslab_core::ReadPlan>,
+        point_count: u64,
+    ) -> Self {
+        let totals = PlanTotals::of_points(&plans, &file.tree.arrays[array], point_count);
+        Self { file, array, shape: vec![point_count], plans, totals }
     }
 
     fn merged(&self) -> Vec<Request> {
-        self.plan.requests(&self.file.tree.arrays[self.array], CoalescePolicy::LOCAL)
+        let (array, policy) = (&self.file.tree.arrays[self.array], CoalescePolicy::LOCAL);
+        match self.plans.as_slice() {
+            [plan] => plan.requests(array, policy),
+            plans => merged(plans.iter().flat_map(|plan| plan.requests(array, policy)).collect(), policy),
+        }
     }
 }
 
@@ -37,13 +53,13 @@ impl ReadPlan {
     /// The shape of the output.
     #[getter]
     fn shape<'py>(&self, py: Python<'py>) -> PyResult<Bound<'py, PyTuple>> {
-        integers::tuple(py, self.plan.shape())
+        integers::tuple(py, &self.shape)
     }
 
     /// Elements of the output.
     #[getter]
     fn element_count(&self) -> u64 {
-        self.plan.element_count()
+        self.shape.iter().product()
     }
 
     /// Chunks touched.
@@ -103,7 +119,7 @@ impl ReadPlan {
         format!(
             "ReadPlan(shape={}, chunk_count={}, missing_chunk_count={}, request_count={}, fetched_nbytes={}, \
              decoded_nbytes={}, output_nbytes={}, read_amplification={amplification})",
-            integers::repr(self.plan.shape()),
+            integers::repr(&self.shape),
             totals.chunk_count,
             totals.missing_chunk_count,
             self.request_count(py),

@@ -2,8 +2,8 @@
 
 use std::sync::Arc;
 
-use hyperslab_core::{Array, Codec, Element, Fill, Orthogonal, PlanError, Segment, Unreadable};
-use hyperslab_engine::{Execution, ReadError, default_thread_count, execute, tidy};
+use hyperslab_core::{Array, Codec, Element, Fill, Orthogonal, PlanError, PointGroup, Segment, Unreadable};
+use hyperslab_engine::{Execution, ReadError, default_thread_count, execute, read_points, tidy};
 use hyperslab_parsers::{self as parsers, Pages, Policy};
 use numpy::{PyArray1, PyArrayMethods};
 use pyo3::prelude::*;
@@ -11,6 +11,7 @@ use pyo3::types::{PyBytes, PyList, PyTuple};
 
 use crate::archive_file::{LocalSource, Opened, attributes};
 use crate::format::Format;
+use crate::points::Points;
 use crate::read_plan::ReadPlan;
 use crate::{axes, dtypes, errors, integers, values};
 
@@ -51,6 +52,7 @@ impl StoredArray {
         plan: &hyperslab_core::ReadPlan,
         out: &mut [u8],
         threads: Option<usize>,
+        groups: Option<&[PointGroup]>,
     ) -> PyResult<()> {
         let mut raised = None;
         let done = py.detach(|| {
@@ -69,7 +71,11 @@ impl StoredArray {
                 cache: &self.file.cache,
                 thread_count: threads.unwrap_or_else(default_thread_count),
             };
-            execute(&execution, out, &mut poll).map(|()| tidy(&self.described().element, out))
+            let read = match groups {
+                None => execute(&execution, out, &mut poll),
+                Some(groups) => read_points(&execution, groups, out, &mut poll),
+            };
+            read.map(|()| tidy(&self.described().element, out))
         });
         raised.map_or_else(|| done.map_err(errors::of_read), Err)
     }
@@ -128,7 +134,8 @@ impl StoredArray {
         let differ = others.iter().any(|segment| segment.grid.chunk_shape() != grid.chunk_shape());
         let is_one_piece =
             (grid.shape().iter().zip(grid.chunk_shape())).all(|(&length, &chunk)| chunk == length.max(1));
-        if differ || (others.is_empty() && first.codecs.is_empty() && is_one_piece) {
+        let is_plain_piece = others.is_empty() && first.codecs.is_empty() && is_one_piece;
+        if differ || (is_plain_piece && !self.described().is_chunked) {
             return Ok(None);
         }
         integers::tuple(py, grid.chunk_shape()).map(Some)
@@ -200,7 +207,7 @@ impl StoredArray {
 
     /// The array's attributes.
     fn attributes<'py>(&self, py: Python<'py>) -> PyResult<Bound<'py, PyList>> {
-        attributes(py, &self.described().attributes)
+        attributes(py, &self.described().attributes, self.file.hidden)
     }
 
     /// What reading a selection takes.
@@ -218,7 +225,28 @@ impl StoredArray {
     ) -> PyResult<()> {
         let plan = self.planned(&axes::parse(&asked)?)?;
         let mut bytes = out.try_readwrite()?;
-        self.execute(out.py(), &plan, bytes.as_slice_mut()?, threads)
+        self.execute(out.py(), &plan, bytes.as_slice_mut()?, threads, None)
+    }
+
+    /// What reading points takes.
+    fn plan_points(&self, points: &Points) -> PyResult<ReadPlan> {
+        let groups = self.grouped(points)?;
+        let plans: PyResult<Vec<_>> = groups.iter().map(|group| self.planned(&group.around)).collect();
+        Ok(ReadPlan::of_points(Arc::clone(&self.file), self.number, plans?, points.0.len()))
+    }
+
+    /// Read points into the bytes of their output, one element a point.
+    fn read_points_into(
+        &self,
+        points: &Points,
+        out: &Bound<'_, PyArray1<u8>>,
+        threads: Option<usize>,
+    ) -> PyResult<()> {
+        let groups = self.grouped(points)?;
+        let nothing = vec![0; points.0.ndim()];
+        let plan = self.planned(&Orthogonal::all(&nothing).map_err(errors::to_python)?)?;
+        let mut bytes = out.try_readwrite()?;
+        self.execute(out.py(), &plan, bytes.as_slice_mut()?, threads, Some(&groups))
     }
 
     /// The values that elements, as they were read, point to: one object each.
@@ -233,6 +261,10 @@ impl StoredArray {
 }
 
 impl StoredArray {
+    fn grouped(&self, points: &Points) -> PyResult<Vec<PointGroup>> {
+        PointGroup::of(&points.0, self.described()).map_err(|problem| self.plan_error(problem))
+    }
+
     /// Why there is no plan of any selection.
     fn unreadable(&self) -> Option<Unreadable> {
         let array = self.described();

@@ -9,10 +9,10 @@ from typing import TYPE_CHECKING, Any, Literal
 
 import numpy as np
 
-from hyperslab._core import ReadPlan, StoredArray
+from hyperslab._core import Points, ReadPlan, StoredArray
 from hyperslab.archive import display, fallback
 from hyperslab.archive.attributes import Attributes, filled
-from hyperslab.archive.indexing import Index, Key, definite
+from hyperslab.archive.indexing import Index, Key, definite, of_points
 from hyperslab.errors import Unsupported
 from hyperslab.memory import aligned_empty
 
@@ -81,6 +81,21 @@ class Array:
         return self._stored.stored_nbytes
 
     @property
+    def chunk_count(self) -> int:
+        """Chunks that there are room for in the array's shape, written or not."""
+        return self._stored.chunk_count
+
+    @property
+    def stored_chunk_count(self) -> int:
+        """Chunks that are in the file; the others were never written."""
+        return self._stored.stored_chunk_count
+
+    @property
+    def is_null(self) -> bool:
+        """Whether there is no element to read, not even none of a shape: HDF5's null dataspace."""
+        return self._stored.shape is None
+
+    @property
     def chunks(self) -> tuple[int, ...] | None:
         """The shape of a chunk; None if the array is in one piece, or its parts are cut differently."""
         return self._stored.chunks
@@ -136,13 +151,15 @@ class Array:
             Unsupported: hyperslab cannot read the array.
             DamagedFile: The array's description, or the table of its chunks, is damaged.
         """
+        if isinstance(selection, Points):
+            return self._stored.plan_points(selection)
         return self._stored.plan(list(definite(selection, self.shape).axes))
 
     def read(self, selection: Key = ..., *, out: np.ndarray[Any, Any] | None = None, threads: int | None = None) -> Any:
         """Read a selection.
 
         Args:
-            selection: What would stand between brackets, or a `Hyperslab`.
+            selection: What would stand between brackets, a `Hyperslab`, or `Points`, which give one axis.
             out: Where the elements go; read into directly if it is in C order and of the array's dtype, else cast
                 into if that is safe.
             threads: How many threads read and decode; by default one per core.
@@ -152,11 +169,11 @@ class Array:
             DamagedFile: What was stored is not what its format says; the message has file, array, chunk, offset.
             FileChanged: The file is not the one that was opened any more.
         """
-        if self._stored.shape is None:
+        if self.is_null:
             raise Unsupported(f"array {self.name} of {self._file.path} has no elements (a null dataspace)")
-        index = definite(selection, self.shape)
         if threads is not None and threads < 1:
             raise ValueError(f"{threads} threads: use at least 1")
+        index = of_points(selection, self.shape) if isinstance(selection, Points) else definite(selection, self.shape)
         if self.via == "hyperslab":
             try:
                 return self._finish(index, self._read(index, out, threads), out)
@@ -176,8 +193,14 @@ class Array:
             array = out.reshape(full_shape)
         else:
             array = aligned_empty(index.full_shape, self.dtype)
-        self._stored.read_into(list(index.axes), array.reshape(-1).view(np.uint8), threads)
+        self._read_bytes(index, array.reshape(-1).view(np.uint8), threads)
         return array
+
+    def _read_bytes(self, index: Index, out: np.ndarray[Any, Any], threads: int | None) -> None:
+        if index.points is None:
+            self._stored.read_into(list(index.axes), out, threads)
+        else:
+            self._stored.read_points_into(index.points, out, threads)
 
     def _takes(self, out: np.ndarray[Any, Any], index: Index) -> bool:
         return (
@@ -191,7 +214,7 @@ class Array:
         """Elements of any length: first their pointers, then what they lead to."""
         pointers = np.empty(index.full_shape, f"V{self._stored.element_nbytes}")
         flat = pointers.reshape(-1).view(np.uint8)
-        self._stored.read_into(list(index.axes), flat, threads)
+        self._read_bytes(index, flat, threads)
         return filled(index.full_shape, self.dtype, self._stored.resolve(flat))
 
     def _finish(self, index: Index, read: np.ndarray[Any, Any], out: np.ndarray[Any, Any] | None) -> Any:
@@ -208,6 +231,9 @@ class Array:
         if isinstance(key, str):
             return self.read(...)[key]
         return self.read(key)
+
+    def __setitem__(self, key: Key, value: object) -> None:
+        raise TypeError(f"{self.name} of {self._file.path} is open for reading: hyperslab writes no archives")
 
     def __array__(self, dtype: Any = None, copy: bool | None = None) -> np.ndarray[Any, Any]:
         if copy is False:

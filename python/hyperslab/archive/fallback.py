@@ -31,7 +31,7 @@ def dtype_of(path: str, name: str) -> np.dtype[Any]:
 
 
 def read(path: str, name: str, index: Index) -> np.ndarray[Any, Any]:
-    """The elements that an index selects, with every axis of the array.
+    """The elements that an index selects, with every axis of the array; of points, as many as there are.
 
     Raises:
         DamagedFile: h5py cannot read it either.
@@ -40,6 +40,10 @@ def read(path: str, name: str, index: Index) -> np.ndarray[Any, Any]:
         array = _read(path, name, index)
     except (OSError, RuntimeError) as error:  # what h5py raises for whatever HDF5 meets
         raise DamagedFile(f"array {name} of {path}: h5py cannot read it either: {error}") from error
+    if index.points is not None:
+        start = [axis[0] for axis in index.axes if not isinstance(axis, np.ndarray)]
+        picked: np.ndarray[Any, Any] = array[tuple((index.points.coordinates - start).T)]
+        return picked
     for axis, asked in enumerate(index.axes):
         array = array.take(_within(asked), axis=axis)
     return array

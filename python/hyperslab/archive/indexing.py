@@ -15,7 +15,7 @@ from typing import Any, TypeAlias
 import numpy as np
 import numpy.typing as npt
 
-from hyperslab._core import Hyperslab
+from hyperslab._core import Hyperslab, Points
 
 AxisIndices: TypeAlias = "tuple[int, int, int, int] | npt.NDArray[np.int64]"
 Key: TypeAlias = Any  # int, slice, ellipsis, list, mask, Hyperslab, or a tuple of the first five
@@ -29,6 +29,7 @@ class Index:
     full_shape: tuple[int, ...]
     shape: tuple[int, ...]
     is_element: bool
+    points: Points | None = None  # then `axes` is a box around them
 
     @property
     def is_empty(self) -> bool:
@@ -53,6 +54,21 @@ def definite(key: Key, shape: Sequence[int]) -> Index:
     lengths = tuple(length for _, length, _ in chosen)
     kept = tuple(length for _, length, is_kept in chosen if is_kept)
     return Index(tuple(axis for axis, _, _ in chosen), lengths, kept, is_element=not kept and not has_ellipsis)
+
+
+def of_points(points: Points, shape: Sequence[int]) -> Index:
+    """The index that points mean in an array of `shape`: one axis, with the points in their order.
+
+    Raises:
+        IndexError: A point is outside the array.
+        ValueError: Points have another number of axes than the array.
+    """
+    points.check_within(shape)
+    coordinates = points.coordinates
+    starts = coordinates.min(axis=0) if len(coordinates) else np.zeros(len(shape), np.int64)
+    counts = coordinates.max(axis=0) + 1 - starts if len(coordinates) else starts
+    axes = tuple((int(start), 1, int(count), 1) for start, count in zip(starts, counts, strict=True))
+    return Index(axes, points.shape, points.shape, is_element=False, points=points)
 
 
 def _per_axis(key: Key, ndim: int) -> tuple[list[Any], bool]:

@@ -3,7 +3,8 @@
 from __future__ import annotations
 
 import os
-from collections.abc import Iterator, Mapping
+from collections.abc import Callable, Iterable, Iterator, Mapping
+from difflib import get_close_matches
 from functools import cached_property
 from pathlib import Path
 from typing import Any
@@ -16,6 +17,7 @@ from hyperslab.errors import DamagedFile, Unsupported
 
 CHUNK_CACHE_NBYTES = 32 << 20
 MOST_HOPS = 32
+MOST_NAMES = 8  # in a message
 # One of these lies in the root of every Zarr hierarchy.
 ZARR_METADATA = ("zarr.json", ".zgroup", ".zarray", ".zmetadata")
 
@@ -96,6 +98,16 @@ def _reopened(path: str, chunk_cache_nbytes: int, name: str) -> Group | Array:
     return root if name == "/" else root[name]
 
 
+def _instead(name: str, names: Iterable[str]) -> str:
+    """What a person may have meant, or else what there is."""
+    known = list(names)
+    meant = get_close_matches(name, known, n=1)
+    if meant:
+        return f": is {meant[0]!r} meant?"
+    shown = ", ".join(map(repr, known[:MOST_NAMES])) + (", …" if len(known) > MOST_NAMES else "")
+    return f"; there are {shown}" if shown else "; the group is empty"
+
+
 class Group(Mapping[str, "Group | Array"]):
     """A group of an archive: a mapping of names to groups and arrays, as in h5py and Zarr."""
 
@@ -113,6 +125,11 @@ class Group(Mapping[str, "Group | Array"]):
     def format(self) -> str:
         """What kind of file it is: hdf5, netcdf3, fits, hdf4 or zarr."""
         return self._file.core.format
+
+    @property
+    def lost_nbytes(self) -> int:
+        """Bytes by which the file is shorter than it says: it was cut off, or never closed. 0 where it does not say."""
+        return self._file.core.lost_nbytes
 
     @property
     def key(self) -> tuple[int, int]:
@@ -180,7 +197,7 @@ class Group(Mapping[str, "Group | Array"]):
         links = self._file.links(self._number)
         path = f"{self.name.rstrip('/')}/{name}"
         if name not in links:
-            raise KeyError(f"there is no {path!r} in {self._file.path}")
+            raise KeyError(f"there is no {path!r} in {self._file.path}{_instead(name, links)}")
         if hops > MOST_HOPS:
             raise KeyError(f"{path!r} in {self._file.path}: links lead in a circle")
         kind, target = links[name]
@@ -196,6 +213,34 @@ class Group(Mapping[str, "Group | Array"]):
         reason = DamagedFile if kind == "damaged" else Unsupported
         raise reason(f"{path!r} in {self._file.path}: {target}")
 
+    def visititems(self, visit: Callable[[str, Group | Array], Any]) -> Any:
+        """Call `visit(path, found)` for everything below this group, as h5py does: until it returns something.
+
+        What cannot be had is left out: links that lead nowhere, and what is damaged or unsupported.
+        """
+        seen = {self.key}
+        waiting = [("", self._children())]  # a stack of our own: archives may be nested deeply
+        while waiting:
+            prefix, children = waiting[-1]
+            name, child = next(children, ("", None))
+            if child is None:
+                waiting.pop()
+                continue
+            if isinstance(child, Group) and child.key in seen:
+                continue
+            returned = visit(prefix + name, child)
+            if returned is not None:
+                return returned
+            if isinstance(child, Group):
+                seen.add(child.key)
+                waiting.append((f"{prefix}{name}/", child._children()))
+        return None
+
+    def __setitem__(self, path: str, value: object) -> None:
+        raise TypeError(
+            f"{self._file.path} is open for reading: hyperslab writes no archives, use h5py or Zarr for that"
+        )
+
     def __iter__(self) -> Iterator[str]:
         return iter(self._file.links(self._number))
 
@@ -203,12 +248,16 @@ class Group(Mapping[str, "Group | Array"]):
         return len(self._file.links(self._number))
 
     def __contains__(self, path: object) -> bool:
-        try:
-            return isinstance(path, str) and self[path] is not None
-        except (KeyError, FileNotFoundError):
+        """Whether the name is there, as in h5py, even if what it leads to is not."""
+        if not isinstance(path, str):
             return False
-        except (Unsupported, DamagedFile):
-            return True
+        start = self._file.root if path.startswith("/") else self
+        parent, _, name = path.strip("/").rpartition("/")
+        try:
+            group = start[parent]
+        except (KeyError, FileNotFoundError, Unsupported, DamagedFile):
+            return False
+        return isinstance(group, Group) and (not name or name in group._file.links(group._number))
 
     def __eq__(self, other: object) -> bool:
         return isinstance(other, Group) and self.key == other.key

@@ -50,8 +50,7 @@ def array_of(root: Group, name: str) -> Array:
     try:
         found = root[name]
     except KeyError as error:
-        reason = "" if f"no {name!r}" in str(error.args[0]) else f" ({error.args[0]})"
-        raise UsageError(f"{root.filename} has no array {name!r}{reason}; {_names(root)}") from error
+        raise UsageError(f"{root.filename} has no array {name!r} ({message_of(error)}); {_names(root)}") from error
     except FileNotFoundError as error:
         raise UsageError(f"{name!r} of {root.filename} is in {error.filename}, which is not there") from error
     if isinstance(found, Group):
@@ -112,6 +111,12 @@ def _found(group: Group, name: str) -> Found:
         return group[name]
     except (KeyError, OSError, ReadError) as error:
         return error
+
+
+def lost(root: Group) -> str:
+    """That the file is shorter than it says, in words."""
+    said = f"the file is {root.lost_nbytes} bytes shorter than it says"
+    return f"{said}: it was cut off, in a download perhaps, or its writer never closed it"
 
 
 def status_of(error: Exception) -> str:

@@ -12,7 +12,7 @@ from rich.console import Console
 from rich.table import Table
 from rich.text import Text
 
-from hyperslab.cli.archives import Entry, entries, message_of, open_archive, status_of
+from hyperslab.cli.archives import Entry, entries, lost, message_of, open_archive, status_of
 from hyperslab.cli.output import console
 from hyperslab.errors import HyperslabError
 
@@ -58,11 +58,10 @@ def describe(entry: Entry) -> dict[str, Any]:
 
 def facts(array: Array) -> dict[str, Any]:
     """Shape, element, chunks, codecs, sizes and advice of an array."""
-    stored = array._stored
-    count, stored_count, stored_nbytes = stored.chunk_count, stored.stored_chunk_count, stored.stored_nbytes
+    count, stored_count, stored_nbytes = array.chunk_count, array.stored_chunk_count, array.stored_nbytes
     element, nbytes = _element(array)
     found = {
-        "shape": None if stored.shape is None else list(array.shape),
+        "shape": None if array.is_null else list(array.shape),
         "dims": None if array.dims is None else list(array.dims),
         "element": element,
         "chunks": None if array.chunks is None else list(array.chunks),
@@ -128,7 +127,14 @@ def _size(count: float | None) -> str:
 def _as_json(file: Path, root: Group, rows: list[dict[str, Any]]) -> dict[str, Any]:
     plain = [{key: value for key, value in row.items() if key not in ("branch", "again")} for row in rows]
     said = {"array": "arrays", "group": "groups"}
-    found: dict[str, Any] = {"file": str(file), "format": root.format, "arrays": [], "groups": [], "problems": []}
+    found: dict[str, Any] = {
+        "file": str(file),
+        "format": root.format,
+        "lost_nbytes": root.lost_nbytes,
+        "arrays": [],
+        "groups": [],
+        "problems": [],
+    }
     for row, again in zip(plain, (row.get("again") for row in rows), strict=True):
         if not again:
             found[said.get(row["kind"], "problems")].append(row)
@@ -139,6 +145,8 @@ def _print(file: Path, root: Group, rows: list[dict[str, Any]], out: Console) ->
     arrays = [row for row in rows if row["kind"] == "array"]
     stored = _size(sum(row["stored_nbytes"] for row in arrays))
     out.print(Text(f"{file}: {root.format}, {len(arrays)} arrays, {stored} in chunks"), soft_wrap=True)
+    if root.lost_nbytes:
+        out.print(Text(lost(root)), soft_wrap=True)
     table = Table("name", box=None)
     for column in COLUMNS:
         table.add_column(column, overflow="fold", no_wrap=column in ("chunks", "codecs"))

@@ -13,7 +13,7 @@ import typer
 from rich.table import Table
 from rich.text import Text
 
-from hyperslab.cli.archives import entries, message_of, open_archive, status_of
+from hyperslab.cli.archives import entries, lost, message_of, open_archive, status_of
 from hyperslab.cli.output import console
 from hyperslab.cli.progress import live
 from hyperslab.errors import DamagedFile, FileChanged, HyperslabError, ReadError, RunError, Unsupported
@@ -31,7 +31,7 @@ FAILED = ("damaged", "unreadable")
 
 @dataclass
 class Verified:
-    """What became of one array, or of a name that leads to none."""
+    """What became of one array, of a group's attributes, of a name that leads nowhere, or of the file itself."""
 
     name: str
     status: str = "ok"  # or damaged, unreadable, unsupported, dangling
@@ -53,7 +53,7 @@ def verify(
     file: Annotated[Path, typer.Argument(help="An HDF5, NetCDF, FITS or HDF4 file, or a Zarr folder.")],
     as_json: Annotated[bool, typer.Option("--json", help="As JSON.")] = False,
 ) -> None:
-    """Decode every chunk of every array, checksums included. The exit status is 1 if anything is damaged.
+    """Decode every chunk and attribute, checksums included. The exit status is 1 if anything is damaged.
 
     Example: hyperslab verify ocean.nc
     """
@@ -72,11 +72,14 @@ def verify(
 def verified(root: Group, progress: Callable[[str, int, int], None]) -> list[Verified]:
     """Every array of an archive, decoded in bounded memory."""
     arrays, found = _arrays(root)
+    if root.lost_nbytes:
+        found.insert(0, Verified("(the file)", "damaged", [lost(root)]))
     expected = sum(_nbytes_of(array) for array in arrays)
     before = 0
     for array in arrays:
         one = Verified(array.name)
         found.append(one)
+        _read_attributes(array, one)
         for done in _decode(array, one):
             progress(array.name, (before + done) >> 20, max(expected >> 20, 1))
         before += _nbytes_of(array)
@@ -88,7 +91,7 @@ def _arrays(root: Group) -> tuple[list[Array], list[Verified]]:
     from hyperslab.archive import Array
 
     arrays: dict[tuple[str, str], Array] = {}
-    problems = []
+    problems = _groups(root)
     for entry in entries(root):
         if isinstance(entry.found, Array):
             arrays.setdefault((entry.found.filename, entry.found.name), entry.found)
@@ -97,9 +100,32 @@ def _arrays(root: Group) -> tuple[list[Array], list[Verified]]:
     return list(arrays.values()), problems
 
 
+def _groups(root: Group) -> list[Verified]:
+    """The groups of which an attribute cannot be had."""
+    from hyperslab.archive import Group
+
+    found = []
+    inner = (entry.found for entry in entries(root) if isinstance(entry.found, Group) and not entry.is_again)
+    for group in (root, *inner):
+        one = Verified(group.name)
+        _read_attributes(group, one)
+        found += [one] if one.messages else []
+    return found
+
+
+def _read_attributes(holder: Array | Group, found: Verified) -> None:
+    for name in holder.attrs:
+        try:
+            holder.attrs[name]
+        except DamagedFile as error:
+            found.fails(error, "damaged")
+        except Unsupported as error:
+            found.fails(error, "unsupported")
+
+
 def _nbytes_of(array: Array) -> int:
     try:
-        return 0 if array.unsupported or not array._stored.stored_chunk_count else array.size * _element_nbytes(array)
+        return 0 if array.unsupported or not array.stored_chunk_count else array.size * _element_nbytes(array)
     except HyperslabError:
         return 0
 
@@ -115,8 +141,8 @@ def _decode(array: Array, found: Verified) -> Iterator[int]:
             raise DamagedFile(array.damaged)
         if array.unsupported:
             raise Unsupported(array.unsupported)
-        if array._stored.shape is not None:
-            found.missing_chunk_count = array._stored.chunk_count - array._stored.stored_chunk_count
+        if not array.is_null:
+            found.missing_chunk_count = array.chunk_count - array.stored_chunk_count
             yield from _decode_boxes(array, found)
     except FileChanged:
         raise
@@ -131,7 +157,7 @@ def _decode(array: Array, found: Verified) -> Iterator[int]:
 def _decode_boxes(array: Array, found: Verified) -> Iterator[int]:
     """Halve the array until a box fits the memory allowed, or was never written; halve on where one is damaged."""
     cut = array.chunks or (1,) * array.ndim
-    left, done = array._stored.stored_chunk_count, 0
+    left, done = array.stored_chunk_count, 0
     waiting: list[Box] = [tuple((0, length) for length in array.shape)] if array.size else []
     while waiting and left > 0:
         box = waiting.pop()
@@ -154,7 +180,7 @@ def _decode_boxes(array: Array, found: Verified) -> Iterator[int]:
             found.decoded_nbytes += plan.decoded_nbytes
         done += nbytes
         if array.chunks:
-            left = array._stored.stored_chunk_count - found.chunk_count - found.damaged_count
+            left = array.stored_chunk_count - found.chunk_count - found.damaged_count
         yield done
 
 

@@ -1,6 +1,7 @@
 //! Stores: where the bytes of files are. One file each, behind one contract.
 
 mod file;
+mod padded;
 mod table;
 
 use std::io::IoSliceMut;

@@ -6,6 +6,7 @@ use std::sync::{Arc, Mutex};
 
 use hyperslab_core::FileIndex;
 
+use super::padded::PaddedStore;
 use super::{FileStore, Store};
 use crate::brief_lock::lock_briefly;
 use crate::read_error::ReadError;
@@ -18,13 +19,20 @@ pub struct Stores {
     opened: Option<Arc<dyn Store>>,
     folder: PathBuf,
     others: Vec<String>,
+    others_are_padded: bool,
     held: Mutex<HashMap<FileIndex, Arc<dyn Store>>>,
 }
 
 impl Stores {
     /// `others` are relative to `folder`; an archive that is a folder has no file number 0.
     pub fn new(opened: Option<Arc<dyn Store>>, folder: PathBuf, others: Vec<String>) -> Self {
-        Self { opened, folder, others, held: Mutex::default() }
+        Self { opened, folder, others, others_are_padded: false, held: Mutex::default() }
+    }
+
+    /// The other files go on with zeros behind their ends, as HDF5's external raw files do.
+    #[must_use]
+    pub fn with_padded_others(self) -> Self {
+        Self { others_are_padded: true, ..self }
     }
 
     /// The file with this number.
@@ -35,7 +43,9 @@ impl Stores {
         if let Some(held) = lock_briefly(&self.held).and_then(|held| held.get(&index).cloned()) {
             return Ok(held);
         }
-        let store: Arc<dyn Store> = Arc::new(FileStore::open(&self.path(index)?)?);
+        let file = FileStore::open(&self.path(index)?)?;
+        let store: Arc<dyn Store> =
+            if self.others_are_padded { Arc::new(PaddedStore(file)) } else { Arc::new(file) };
         if let Some(mut held) = lock_briefly(&self.held) {
             if held.len() >= MOST_HELD {
                 held.clear();

@@ -47,6 +47,7 @@ fn array(hdu: &Hdu, shape: Vec<u64>, element: Element, segments: Result<Vec<Segm
         shape: Some(shape),
         element,
         fill: Fill::Zero,
+        is_chunked: false,
         virtual_mappings: Vec::new(),
         segments,
         dimensions: None,

@@ -49,6 +49,7 @@ fn table(hdu: &Hdu, fields: Vec<Field>) -> Result<Array, Unreadable> {
         shape: Some(shape),
         element,
         fill: Fill::Zero,
+        is_chunked: false,
         virtual_mappings: Vec::new(),
         dimensions: None,
         attributes: hdu.cards.attributes(&STRUCTURE),

@@ -55,7 +55,9 @@ pub(super) fn arrays(file: &File<'_>, tag: u16, reference: u16) -> Result<Vec<Na
         member(tag::DATA).map_or(Ok(Located::Nothing), |reference| locate(file, tag::DATA, reference))?;
     let segments = layout::segments(file, &located, &dimensions.shape, &element, &Fill::Value(fill.clone()))?;
     let names = (0..dimensions.shape.len()).map(fake_name).collect();
+    let is_chunked = matches!(located, Located::Chunked(_));
     let array = made(dimensions.shape.clone(), element, fill, segments, names, annotations.of_data());
+    let array = Array { is_chunked, ..array };
     let mut arrays = vec![(format!("Data-Set-{reference}"), Ok(array))];
     arrays.extend(scales(file, &dimensions, &annotations, member(tag::SCALES))?);
     Ok(arrays)
@@ -162,6 +164,7 @@ fn made(
         element,
         fill: Fill::Value(fill),
         segments,
+        is_chunked: false,
         virtual_mappings: Vec::new(),
         dimensions: Some(names),
         attributes,

@@ -49,6 +49,7 @@ fn array(file: &File<'_>, vgroup: &Vgroup) -> Result<Array, Error> {
         element,
         fill,
         segments,
+        is_chunked: matches!(located, Located::Chunked(_)),
         virtual_mappings: Vec::new(),
         dimensions: Some(names),
         attributes,

@@ -49,7 +49,7 @@ mod tests;
 use hyperslab_core::Tree;
 
 pub use self::global_heap::resolve_pointers;
-pub use self::netcdf4::{DIMENSION_ONLY, HIDDEN, NON_COORDINATE_PREFIX};
+pub use self::netcdf4::{DIMENSION_ONLY, HIDDEN, NON_COORDINATE_PREFIX, is_netcdf4};
 
 use self::file::File;
 use self::superblock::Superblock;
@@ -76,5 +76,6 @@ pub fn parse(pages: &mut Pages<'_>) -> Result<Tree, Error> {
     let superblock = settle(pages, Superblock::read)?;
     let file = settle(pages, |pages| File::read(pages, &superblock))?;
     let walk = Walk::run(pages, file, superblock.root)?;
-    tree::tree(walk, pages.file_length())
+    let tree = tree::tree(walk, pages.file_length())?;
+    Ok(Tree { declared_nbytes: superblock.end, ..tree })
 }

@@ -3,7 +3,7 @@
 
 use std::collections::HashMap;
 
-use hyperslab_core::{Array, ByteOrder, Element, Value};
+use hyperslab_core::{Array, Attribute, ByteOrder, Element, Tree, Value};
 
 use super::sizes::Sizes;
 use super::text;
@@ -19,6 +19,7 @@ pub const HIDDEN: &[&str] = &[
     "_Netcdf4Coordinates",
     "_NCProperties",
     "_nc3_strict",
+    "_Codecs",
 ];
 
 /// What `NAME` of a dimension scale starts with when it is a dimension and nothing else: not a variable.
@@ -26,6 +27,18 @@ pub const DIMENSION_ONLY: &str = "This is a netCDF dimension but not a netCDF va
 
 /// What the name of an array starts with that is named as a dimension but is not its coordinate.
 pub const NON_COORDINATE_PREFIX: &str = "_nc4_non_coord_";
+
+/// Attributes that only NetCDF-4's libraries write: of the root group since netCDF 4.4.1, of dimensions before.
+const MARKS: &[&str] = &["_NCProperties", "_nc3_strict", "_Netcdf4Dimid", "_Netcdf4Coordinates"];
+
+/// Whether NetCDF-4's conventions hold in a file, rather than HDF5's alone.
+pub fn is_netcdf4(tree: &Tree) -> bool {
+    let is_marked = |attributes: &[Attribute]| {
+        attributes.iter().any(|attribute| MARKS.contains(&attribute.name.as_str()))
+    };
+    tree.groups.first().is_some_and(|root| is_marked(&root.attributes))
+        || tree.arrays.iter().any(|array| is_marked(&array.attributes))
+}
 
 /// Where an array's header is, and the first name that leads to it.
 #[derive(Clone, Debug)]

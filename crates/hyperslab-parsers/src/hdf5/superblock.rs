@@ -2,7 +2,7 @@
 //! II.A).
 
 use super::lookup3;
-use super::sizes::Sizes;
+use super::sizes::{Sizes, all_ones};
 use crate::cursor::Cursor;
 use crate::error::Error;
 use crate::pages::Pages;
@@ -21,6 +21,8 @@ pub(crate) struct Superblock {
     pub root: u64,
     /// The superblock extension's object header.
     pub extension: Option<u64>,
+    /// Where the file ends, if nothing was cut off; `None` where it does not say.
+    pub end: Option<u64>,
 }
 
 impl Superblock {
@@ -72,19 +74,31 @@ fn old(cursor: &mut Cursor<'_>, version: u8, base: u64) -> Result<Superblock, Er
     let sizes = Sizes { offset, length, base };
     // Reserved, two B-tree ranks, consistency flags; version 1 adds a rank and padding.
     cursor.skip(if version == 0 { 9 } else { 13 })?;
-    cursor.skip(4 * offset)?; // base, free space, end of file, driver information
+    let written_base = cursor.uint(offset)?;
+    cursor.skip(offset)?; // free space
+    let end = end(cursor, offset, written_base, base)?;
+    cursor.skip(offset)?; // driver information
     cursor.skip(length)?; // name of the root's symbol table entry, as wide as a length in practice
-    Ok(Superblock { sizes, root: sizes.defined_address(cursor)?, extension: None })
+    Ok(Superblock { sizes, root: sizes.defined_address(cursor)?, extension: None, end })
 }
 
 fn new(cursor: &mut Cursor<'_>, base: u64, bytes: &[u8]) -> Result<Superblock, Error> {
     let (offset, length) = (width(cursor)?, width(cursor)?);
     let sizes = Sizes { offset, length, base };
-    cursor.skip(1 + offset)?; // consistency flags, base address
+    cursor.skip(1)?; // consistency flags
+    let written_base = cursor.uint(offset)?;
     let extension = sizes.address(cursor)?;
-    cursor.skip(offset)?; // end of file
+    let end = end(cursor, offset, written_base, base)?;
     let root = sizes.defined_address(cursor)?;
     let stop = cursor.place().saturating_add(lookup3::CHECKSUM_NBYTES);
     lookup3::checked(WHAT, base, bytes.get(..stop).unwrap_or_default())?;
-    Ok(Superblock { sizes, root, extension })
+    Ok(Superblock { sizes, root, extension, end })
+}
+
+/// The end of file address counts from the file's start, not from the base address; like that one it is off
+/// by as much as the superblock was moved since, by a user block that came later.
+fn end(cursor: &mut Cursor<'_>, width: usize, written_base: u64, base: u64) -> Result<Option<u64>, Error> {
+    let end = cursor.uint(width)?;
+    let is_defined = end != all_ones(width);
+    Ok(end.checked_sub(written_base).filter(|_| is_defined).and_then(|nbytes| nbytes.checked_add(base)))
 }

@@ -152,12 +152,15 @@ impl Building {
     fn array(&mut self, mut state: ArrayState, attributes: Vec<Attribute>) -> Array {
         let segments = self.segments(&mut state);
         let description = state.description;
+        let is_chunked = |storage: &StorageDescription| matches!(storage.layout, Layout::Chunked(_));
+        let is_chunked = description.storage.as_ref().is_ok_and(is_chunked);
         let fill = description.storage.map_or(Fill::Zero, |storage| storage.fill);
         Array {
             shape: description.dataspace.shape,
             max_shape: description.dataspace.max_shape,
             element: description.element,
             fill,
+            is_chunked,
             segments,
             virtual_mappings: state.mappings,
             dimensions: None,

@@ -26,7 +26,7 @@ pub fn parse(pages: &mut Pages<'_>) -> Result<Tree, Error> {
     let links = header.variables.iter().enumerate();
     let links = links.map(|(number, variable)| (variable.name.clone(), Link::Array(number))).collect();
     let root = Group { attributes: header.attributes.clone(), links };
-    Ok(Tree { groups: vec![root], arrays, other_files: Vec::new() })
+    Ok(Tree { groups: vec![root], arrays, ..Tree::default() })
 }
 
 fn array(header: &Header, records: &place::Records, variable: &Variable) -> Array {
@@ -38,6 +38,7 @@ fn array(header: &Header, records: &place::Records, variable: &Variable) -> Arra
     let names = variable.dimensions.iter().filter_map(|&number| header.dimensions.get(number));
     Array {
         segments: records.segments(header, variable, &shape, &fill),
+        is_chunked: false,
         virtual_mappings: Vec::new(),
         shape: Some(shape),
         max_shape,

@@ -57,6 +57,7 @@ fn array(listing: &Listing, path: &str, description: Description, files: &mut Ve
         shape: Some(description.shape),
         element: description.element,
         fill: description.fill,
+        is_chunked: true,
         virtual_mappings: Vec::new(),
         segments,
         dimensions: description.dimensions,
