@@ -1,8 +1,7 @@
-"""Virtual arrays of HDF5, read by resolving them: h5py, or NumPy where h5py is known to be wrong, says what is right."""
+"""Virtual arrays of HDF5, read by resolving them: h5py is the judge, or NumPy where h5py is known to be wrong."""
 
 from __future__ import annotations
 
-import os
 import pickle
 import time
 from pathlib import Path
@@ -218,7 +217,7 @@ def test_what_a_smaller_source_does_not_have_is_the_fill_value(tmp_path: Path) -
 def test_virtual_arrays_of_virtual_arrays_keep_each_fill_value(tmp_path: Path) -> None:
     source(tmp_path / "s.h5", (6, 4), chunks=(2, 3))
     (tmp_path / "inner").mkdir()
-    os.rename(tmp_path / "s.h5", tmp_path / "inner" / "s.h5")
+    (tmp_path / "s.h5").rename(tmp_path / "inner" / "s.h5")
     inner = h5py.VirtualLayout((9, 4), ">i2")
     inner[0:9:3] = h5py.VirtualSource("s.h5", "x", (6, 4))[0:6:2]
     with h5py.File(tmp_path / "inner" / "v.h5", "w", libver="latest") as file:
@@ -316,7 +315,7 @@ def test_many_sources_are_not_held_open(tmp_path: Path) -> None:
     with h5py.File(tmp_path / "v.h5", "w", libver="latest") as file:
         file.create_virtual_dataset("v", layout, fillvalue=-1)
     array = check(tmp_path / "v.h5")
-    assert len(os.listdir("/proc/self/fd")) < 200
+    assert len(list(Path("/proc/self/fd").iterdir())) < 200
     files, _, _ = array.plan().requests()
     assert len(set(files.tolist())) == 300
 
