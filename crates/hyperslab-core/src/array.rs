@@ -1,9 +1,7 @@
 //! An array of a file that somebody else wrote: its shape and elements, and the segments that hold its chunks.
 
-use crate::codec::Codec;
 use crate::element::Element;
-use crate::grid::ChunkGrid;
-use crate::manifest::Manifest;
+use crate::segment::Segment;
 use crate::unreadable::Unreadable;
 use crate::virtual_array::VirtualMapping;
 
@@ -16,32 +14,6 @@ pub enum Fill {
     Value(Vec<u8>),
     /// The writer said that there is none: unwritten elements are undefined; we give zeros.
     Undefined,
-}
-
-/// A box of an array, held by one grid of chunks with one codec chain.
-///
-/// Element `origin + i` of the array is element `source_origin + i` of the grid's array, for `i` below `shape`.
-/// A grid can be larger than what the segment takes of it, so a chunk may decode to more than it contributes.
-#[derive(Clone, Debug, PartialEq)]
-pub struct Segment {
-    /// Where the box starts in the array.
-    pub origin: Vec<u64>,
-    /// The box's shape.
-    pub shape: Vec<u64>,
-    /// Where the box starts in the grid's array.
-    pub source_origin: Vec<u64>,
-    /// How the source is cut.
-    pub grid: ChunkGrid,
-    /// The steps of encoding, first to last.
-    pub codecs: Vec<Codec>,
-    /// What is stored; the array's element unless it must be converted.
-    pub element: Element,
-    /// Edge chunks are stored without their codecs (HDF5's partial-edge-chunk flag).
-    pub plain_edge_chunks: bool,
-    /// Where the chunks are.
-    pub manifest: Manifest,
-    /// What the source's unwritten chunks hold.
-    pub fill: Fill,
 }
 
 /// A value of an attribute, or any small array read with the metadata.

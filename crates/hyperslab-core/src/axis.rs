@@ -12,6 +12,9 @@ pub struct AxisSelection {
 }
 
 impl AxisSelection {
+    /// The first index alone.
+    pub(crate) const FIRST: Self = Self { start: 0, stride: 1, count: 1, block: 1 };
+
     /// A validated axis; `axis` is its number, for the message of an error.
     pub fn new(axis: usize, start: u64, stride: u64, count: u64, block: u64) -> Result<Self, Error> {
         if block == 0 {
@@ -76,6 +79,67 @@ impl AxisSelection {
         self.start + position / self.block * self.stride + position % self.block
     }
 
+    /// The `count` indices from `start` on.
+    pub fn interval(axis: usize, start: u64, count: u64) -> Result<Self, Error> {
+        Self::new(axis, start, count.max(1), u64::from(count > 0), count.max(1))
+    }
+
+    /// The position in the selection of an index, if it is selected.
+    pub(crate) fn position_at(&self, index: u64) -> Option<u64> {
+        let position = self.position_of(index);
+        (position < self.len() && self.nth(position) == index).then_some(position)
+    }
+
+    /// The most positions from the first on, not more than `count`, that are blocks at a regular distance too.
+    pub(crate) fn even(&self, count: u64) -> u64 {
+        if count > self.block { count - count % self.block } else { count }
+    }
+
+    /// The first `count` positions, which must be even, and the rest: blocks at a regular distance each.
+    pub(crate) fn split(self, count: u64) -> (Self, [Self; 2]) {
+        let none = Self { count: 0, ..self };
+        if count >= self.block {
+            let blocks = count / self.block;
+            let rest = Self { start: self.start + blocks * self.stride, count: self.count - blocks, ..self };
+            return (Self { count: blocks, ..self }, [if rest.is_empty() { none } else { rest }, none]);
+        }
+        let part = |start: u64, block: u64| Self { start, stride: block.max(1), count: 1, block };
+        let others = Self { start: self.start.saturating_add(self.stride), count: self.count - 1, ..self };
+        (part(self.start, count), [part(self.start + count, self.block - count), others])
+    }
+
+    /// The same indices, counted from `to` instead of `from`, which is not above any of them.
+    pub(crate) fn moved(self, from: u64, to: u64) -> Result<Self, Error> {
+        Self::new(0, self.start - from + to, self.stride, self.count, self.block)
+    }
+
+    /// Whether no index is in both: certain if so, but not the other way round.
+    pub(crate) fn is_apart_from(&self, other: &Self) -> bool {
+        if self.stop() <= other.start || other.stop() <= self.start || self.is_empty() || other.is_empty() {
+            return true;
+        }
+        // Blocks repeat with the strides' greatest common divisor: apart there is apart everywhere.
+        let period = if self.count == 1 || other.count == 1 {
+            match (self.count, other.count) {
+                (1, 1) => return false,
+                (1, _) => return self.is_in_gap_of(other),
+                _ => return other.is_in_gap_of(self),
+            }
+        } else {
+            divisor(self.stride, other.stride)
+        };
+        let ahead = |one: &Self, two: &Self| {
+            let distance = (two.start % period + period - one.start % period) % period;
+            one.block <= distance && distance + two.block <= period
+        };
+        ahead(self, other) || ahead(other, self)
+    }
+
+    /// Whether the one block of this selection meets no block of another.
+    fn is_in_gap_of(&self, other: &Self) -> bool {
+        other.position_of(self.start) == other.position_of(self.stop())
+    }
+
     /// How many indices below `bound` are selected; also the position of the first one not below it.
     pub(crate) fn position_of(&self, bound: u64) -> u64 {
         let distance = bound.saturating_sub(self.start);
@@ -92,5 +156,59 @@ impl AxisSelection {
             return self;
         }
         Self { stride: self.len(), count: 1, block: self.len(), ..self }
+    }
+}
+
+/// The greatest common divisor.
+fn divisor(mut one: u64, mut other: u64) -> u64 {
+    while other != 0 {
+        (one, other) = (other, one % other);
+    }
+    one
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn all(selected: AxisSelection) -> Vec<u64> {
+        (0..selected.len()).map(|position| selected.nth(position)).collect()
+    }
+
+    #[test]
+    fn splits_keep_every_index() {
+        for (stride, count, block) in [(5, 4, 3), (1, 9, 1), (4, 3, 4), (9, 1, 7), (3, 5, 1)] {
+            let whole = AxisSelection::new(0, 2, stride, count, block).unwrap();
+            for wanted in 1..=whole.len() {
+                let even = whole.even(wanted);
+                assert!(0 < even && even <= wanted);
+                let (head, rest) = whole.split(even);
+                assert_eq!(head.len(), even);
+                let parts = [head, rest[0], rest[1]];
+                let joined: Vec<u64> = parts.into_iter().flat_map(all).collect();
+                assert_eq!(joined, all(whole), "{whole:?} at {even}");
+            }
+        }
+    }
+
+    #[test]
+    fn selections_said_to_be_apart_share_no_index() {
+        let mut selections = Vec::new();
+        for (start, stride, count) in
+            (0..5).flat_map(|a| (1..6).flat_map(move |b| (1..4).map(move |c| (a, b, c))))
+        {
+            selections.extend(
+                (1..=stride).filter_map(|block| AxisSelection::new(0, start, stride, count, block).ok()),
+            );
+        }
+        for (one, other) in selections.iter().flat_map(|one| selections.iter().map(move |other| (one, other)))
+        {
+            let shared = all(*one).iter().any(|&index| other.position_at(index).is_some());
+            assert!(!(one.is_apart_from(other) && shared), "{one:?} {other:?}");
+            if one.count() == 1 || other.count() == 1 || one.stride() == other.stride() && one.count() > 2 {
+                let reach = one.stop().min(other.stop()) > one.start().max(other.start()) + one.stride();
+                assert!(shared || one.is_apart_from(other) || !reach, "{one:?} {other:?}");
+            }
+        }
     }
 }

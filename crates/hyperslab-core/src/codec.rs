@@ -83,6 +83,14 @@ pub enum Codec {
         /// What it decodes to.
         decoded: crate::element::Element,
     },
+    /// Numbers of another kind, width or byte order than the array's: no codec of a file, but what a virtual array
+    /// does to a source's elements.
+    Convert {
+        /// What is stored.
+        stored: crate::element::Element,
+        /// What it decodes to.
+        decoded: crate::element::Element,
+    },
     /// A codec that we cannot decode. Arrays with it open; reading them is a named error.
     Unknown {
         /// HDF5's filter number, where it has one.
@@ -125,6 +133,7 @@ impl Codec {
             Self::Transpose { .. } => "transpose",
             Self::Delta { .. } => "delta",
             Self::FixedScaleOffset { .. } => "fixedscaleoffset",
+            Self::Convert { .. } => "convert",
             Self::Unknown { name, .. } => name,
         }
     }

@@ -105,6 +105,13 @@ impl PerChunk {
         }
     }
 
+    fn map(&self, change: impl Fn(u32) -> u32) -> Self {
+        match self {
+            Self::Same(value) => Self::Same(change(*value)),
+            Self::Each(values) => Self::Each(values.iter().copied().map(change).collect()),
+        }
+    }
+
     fn nbytes(&self) -> usize {
         match self {
             Self::Same(_) => 0,
@@ -170,6 +177,12 @@ impl Manifest {
                 filter_mask: self.masks.get(entry),
             },
         }
+    }
+
+    /// The same chunks in files of other numbers, with `codec_count` more codecs, which none skips, before the others.
+    pub fn moved(&self, number: impl Fn(FileIndex) -> FileIndex, codec_count: u32) -> Self {
+        let mask = |mask: u32| mask.checked_shl(codec_count).unwrap_or(0);
+        Self { files: self.files.map(number), masks: self.masks.map(mask), ..self.clone() }
     }
 
     /// How many chunks are stored or inline.

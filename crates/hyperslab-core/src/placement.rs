@@ -4,6 +4,7 @@
 use std::borrow::Cow;
 
 use crate::axis::AxisSelection;
+use crate::segment::SegmentAxis;
 
 /// What is asked of one axis; the output has its indices in this order.
 #[derive(Clone, Debug, PartialEq, Eq, Hash)]
@@ -63,9 +64,9 @@ impl Piece {
     }
 }
 
-/// How a segment lies on one axis.
+/// How a segment that is an unbroken interval of one axis lies there.
 #[derive(Clone, Copy, Debug)]
-pub(crate) struct SegmentAxis {
+pub(crate) struct AxisInterval {
     /// Where its box starts in the array.
     pub origin: u64,
     /// The box's length.
@@ -76,7 +77,18 @@ pub(crate) struct SegmentAxis {
     pub chunk_length: u64,
 }
 
-impl SegmentAxis {
+impl AxisInterval {
+    /// Where a segment's axis lies, if that is one interval of both its array and its source.
+    fn of(axis: &SegmentAxis, chunk_length: u64) -> Option<Self> {
+        let (shown, source) = (axis.shown, axis.source);
+        (shown.is_contiguous() && source.is_contiguous()).then(|| Self {
+            origin: shown.start(),
+            length: shown.len(),
+            source_origin: source.start(),
+            chunk_length,
+        })
+    }
+
     fn stop(&self) -> u64 {
         self.origin.saturating_add(self.length)
     }
@@ -113,21 +125,34 @@ impl AxisPart<'_> {
 #[derive(Clone, Debug)]
 pub(crate) enum AxisCut {
     /// An unbroken interval: chunk by chunk computed, nothing kept.
-    Interval { axis: SegmentAxis, start: u64, stop: u64, output_start: u64 },
+    Interval { axis: AxisInterval, start: u64, stop: u64, output_start: u64 },
     /// Anything else. `chunks` has a coordinate and the number of its first piece.
     Listed { chunks: Vec<(u64, usize)>, pieces: Vec<Piece> },
 }
 
 impl AxisCut {
     /// The part of `indices` that lies in a segment.
-    pub fn new(indices: &AxisIndices, axis: SegmentAxis) -> Self {
-        match indices {
-            AxisIndices::Regular(selected) => Self::regular(selected.merged(), axis),
-            AxisIndices::Listed(indices) => Self::listed(indices, axis),
+    pub fn new(indices: &AxisIndices, axis: &SegmentAxis, chunk_length: u64) -> Self {
+        match (indices, AxisInterval::of(axis, chunk_length)) {
+            (AxisIndices::Regular(selected), Some(axis)) => Self::regular(selected.merged(), axis),
+            (AxisIndices::Regular(selected), None) => {
+                Self::listed(shared(*selected, axis.shown), axis, chunk_length)
+            }
+            (AxisIndices::Listed(indices), _) => {
+                let positions = (0..)
+                    .zip(indices)
+                    .filter_map(|(position, &index)| Some((position, axis.shown.position_at(index)?)));
+                Self::listed(positions, axis, chunk_length)
+            }
         }
     }
 
-    fn regular(selected: AxisSelection, axis: SegmentAxis) -> Self {
+    /// The only part of an axis that the array does not have.
+    pub fn fixed(axis: &SegmentAxis, chunk_length: u64) -> Self {
+        Self::listed(std::iter::once((0, 0)), axis, chunk_length)
+    }
+
+    fn regular(selected: AxisSelection, axis: AxisInterval) -> Self {
         let (first, stop) = (selected.position_of(axis.origin), selected.position_of(axis.stop()));
         if selected.count() == 1 && first < stop {
             let start = selected.nth(first);
@@ -144,13 +169,12 @@ impl AxisCut {
         Self::Listed { chunks, pieces }
     }
 
-    fn listed(indices: &[u64], axis: SegmentAxis) -> Self {
-        let inside = |index: &u64| (axis.origin..axis.stop()).contains(index);
-        let mut located: Vec<(u64, u64, u64)> = (indices.iter().zip(0..))
-            .filter(|(index, _)| inside(index))
-            .map(|(&index, position)| {
-                let (coordinate, place) = axis.locate(index);
-                (coordinate, position, place)
+    /// From positions in the output and in the segment's axis.
+    fn listed(positions: impl Iterator<Item = (u64, u64)>, axis: &SegmentAxis, chunk_length: u64) -> Self {
+        let mut located: Vec<(u64, u64, u64)> = positions
+            .map(|(output, position)| {
+                let index = axis.source.nth(position);
+                (index / chunk_length, output, index % chunk_length)
             })
             .collect();
         located.sort_unstable();
@@ -241,11 +265,25 @@ impl AxisCut {
     }
 }
 
+/// The positions, in both of two selections, of the indices that they share: by trying those of the one that has fewer.
+fn shared(one: AxisSelection, other: AxisSelection) -> impl Iterator<Item = (u64, u64)> {
+    let within = |tried: AxisSelection, bounds: AxisSelection| {
+        tried.position_of(bounds.start())..tried.position_of(bounds.stop())
+    };
+    let (in_one, in_other) = (within(one, other), within(other, one));
+    let is_fewer = in_one.end - in_one.start <= in_other.end - in_other.start;
+    let (tried, positions, bounds) = if is_fewer { (one, in_one, other) } else { (other, in_other, one) };
+    positions.filter_map(move |position| {
+        let found = bounds.position_at(tried.nth(position))?;
+        Some(if is_fewer { (position, found) } else { (found, position) })
+    })
+}
+
 /// The pieces of the selection's `positions`, all in one chunk.
 fn push_blocks(
     pieces: &mut Vec<Piece>,
     selected: AxisSelection,
-    axis: SegmentAxis,
+    axis: AxisInterval,
     positions: std::ops::Range<u64>,
 ) {
     let mut position = positions.start;

@@ -1,9 +1,11 @@
 //! What a selection of an array reads: a plan is pure, small, and says everything before the first byte is
 //! fetched.
 
+use std::collections::HashSet;
+
 use thiserror::Error;
 
-use crate::array::{Array, Segment};
+use crate::array::Array;
 use crate::axis::AxisSelection;
 use crate::byte_range::ByteRange;
 use crate::coalesce::{CoalescePolicy, coalesce};
@@ -11,8 +13,12 @@ use crate::error::{Error, checked_product, same_ndim};
 use crate::hyperslab::Hyperslab;
 use crate::manifest::{ChunkState, FileIndex};
 use crate::placement::{AxisIndices, Placement};
-use crate::segment_reads::{SegmentReads, c_strides, check_fill, check_segment, overlap};
+use crate::segment::Segment;
+use crate::segment_reads::{SegmentReads, check_fill, check_segment, misses};
 use crate::unreadable::Unreadable;
+
+/// Most pairs of segments that are looked at for an element that both hold.
+const MOST_COMPARED: usize = 1 << 23;
 
 /// Why there is no plan.
 #[derive(Clone, Debug, Error, PartialEq, Eq)]
@@ -79,7 +85,6 @@ impl From<&Hyperslab> for Orthogonal {
 #[derive(Clone, Debug)]
 pub struct ReadPlan {
     shape: Vec<u64>,
-    output_strides: Vec<u64>,
     element_nbytes: u64,
     segments: Vec<SegmentReads>,
     read_count: u64,
@@ -156,28 +161,27 @@ impl ReadPlan {
             .as_ref()
             .ok_or_else(|| Unreadable::unsupported("reading an array without elements"))?;
         selection.check_within(array_shape)?;
-        let segments = array.segments.as_ref().map_err(Unreadable::clone)?;
-        if !array.virtual_mappings.is_empty() {
-            return Err(Unreadable::unsupported("a virtual array whose sources are not open").into());
-        }
+        let segments = segments(array)?;
         let shape = selection.shape();
         let element_nbytes = array.element.nbytes();
         check_fill(&array.fill, element_nbytes)?;
         checked_product("the output in bytes", shape.iter().copied().chain([element_nbytes]))?;
-        let mut plan = Self {
-            output_strides: c_strides(&shape),
-            shape,
-            element_nbytes,
-            segments: Vec::new(),
-            read_count: 0,
-            is_disjoint: true,
-        };
+        let mut plan = Self { shape, element_nbytes, segments: Vec::new(), read_count: 0, is_disjoint: true };
         for (number, segment) in segments.iter().enumerate() {
-            check_segment(array, array_shape, segment)?;
-            plan.add(number, segment, selection)?;
+            if !misses(segment, selection) {
+                check_segment(array, array_shape, segment)?;
+                plan.add(number, segment, selection)?;
+            }
         }
         plan.is_disjoint = plan.segments_are_disjoint(segments);
         Ok(plan)
+    }
+
+    /// Fails unless every selection of an array has a plan.
+    pub fn check(array: &Array) -> Result<(), PlanError> {
+        check_fill(&array.fill, array.element.nbytes())?;
+        let Some(array_shape) = &array.shape else { return Ok(()) };
+        segments(array)?.iter().try_for_each(|segment| check_segment(array, array_shape, segment))
     }
 
     fn add(&mut self, number: usize, segment: &Segment, selection: &Orthogonal) -> Result<(), PlanError> {
@@ -225,14 +229,24 @@ impl ReadPlan {
         self.segments.iter().map(|reads| reads.first_read..reads.first_read + reads.read_count)
     }
 
-    /// Read number `number`; `None` beyond the last one.
-    pub fn read(&self, number: u64) -> Option<ChunkRead<'_>> {
+    /// Whether reads are of one segment, so that they never write the same element.
+    pub fn are_of_one_segment(&self, reads: &std::ops::Range<u64>) -> bool {
+        let Some(last) = reads.end.checked_sub(1).filter(|_| !reads.is_empty()) else { return true };
+        self.segment_of(last).is_some_and(|own| own.first_read <= reads.start)
+    }
+
+    fn segment_of(&self, number: u64) -> Option<&SegmentReads> {
         if number >= self.read_count {
             return None;
         }
         let after = self.segments.partition_point(|reads| reads.first_read <= number);
-        let reads = self.segments.get(after.checked_sub(1)?)?;
-        Some(reads.read(number - reads.first_read, &self.output_strides))
+        self.segments.get(after.checked_sub(1)?)
+    }
+
+    /// Read number `number`; `None` beyond the last one.
+    pub fn read(&self, number: u64) -> Option<ChunkRead<'_>> {
+        let reads = self.segment_of(number)?;
+        Some(reads.read(number - reads.first_read))
     }
 
     /// Every read.
@@ -314,26 +328,26 @@ impl ReadPlan {
         ranges.into_iter()
     }
 
-    /// Whether the boxes of the segments that take part are pairwise apart: a sweep along the first axis on
-    /// which
-    /// they start at most places.
+    /// Whether the segments that take part are pairwise apart: a sweep along the axis on which they start at most
+    /// places. Where that takes too long they are taken to overlap, which is slower to read, but as right.
     fn segments_are_disjoint(&self, segments: &[Segment]) -> bool {
-        let mut boxes: Vec<&Segment> =
+        let mut taking_part: Vec<&Segment> =
             self.segments.iter().filter_map(|reads| segments.get(reads.segment)).collect();
-        if boxes.len() < 2 {
-            return true;
-        }
+        let shown = |segment: &Segment, axis: usize| segment.shown().nth(axis).copied();
+        let start = |segment: &Segment, axis: usize| shown(segment, axis).map(|shown| shown.start());
         let distinct = |axis: usize| {
-            let starts: std::collections::HashSet<u64> =
-                boxes.iter().filter_map(|segment| segment.origin.get(axis).copied()).collect();
+            let starts: HashSet<_> = taking_part.iter().map(|segment| start(segment, axis)).collect();
             starts.len()
         };
-        let Some(axis) = (0..self.shape.len()).max_by_key(|&axis| distinct(axis)) else { return false };
-        boxes.sort_by_key(|segment| segment.origin[axis]);
-        let mut active: Vec<&Segment> = Vec::new();
-        for segment in boxes {
-            active.retain(|held| held.origin[axis] + held.shape[axis] > segment.origin[axis]);
-            if active.iter().any(|held| overlap(held, segment)) {
+        let Some(axis) = (0..self.shape.len()).max_by_key(|&axis| distinct(axis)) else {
+            return taking_part.len() < 2;
+        };
+        taking_part.sort_by_key(|segment| start(segment, axis));
+        let (mut active, mut compared): (Vec<&Segment>, usize) = (Vec::new(), 0);
+        for segment in taking_part {
+            active.retain(|held| shown(held, axis).map(|shown| shown.stop()) > start(segment, axis));
+            compared += active.len();
+            if compared > MOST_COMPARED || active.iter().any(|held| !held.is_apart_from(segment)) {
                 return false;
             }
             active.push(segment);
@@ -351,6 +365,15 @@ pub fn merged(mut requests: Vec<Request>, policy: CoalescePolicy) -> Vec<Request
         coalesce(&sorted, policy).into_iter().map(move |merged| Request { file, range: merged.range })
     };
     requests.chunk_by(|one, other| one.file == other.file).flat_map(merge).collect()
+}
+
+/// The segments of an array; of a virtual one only once it is resolved.
+fn segments(array: &Array) -> Result<&[Segment], Unreadable> {
+    let segments = array.segments.as_deref().map_err(Unreadable::clone)?;
+    if !array.virtual_mappings.is_empty() {
+        return Err(Unreadable::unsupported("a virtual array whose sources are not open"));
+    }
+    Ok(segments)
 }
 
 /// What is known of the chunk of a read.

@@ -2,10 +2,11 @@
 
 use std::collections::BTreeSet;
 
-use crate::array::{Array, Segment};
+use crate::array::Array;
 use crate::placement::AxisIndices;
 use crate::plan::{Orthogonal, PlanError};
 use crate::points::Points;
+use crate::segment::Segment;
 
 /// Elements of an uncompressed array that are fetched together for the points among them.
 const PLAIN_ELEMENT_COUNT: u64 = 512;
@@ -56,7 +57,8 @@ fn group(members: &[(Vec<u64>, u64, &[u64])]) -> Result<PointGroup, PlanError> {
 
 /// What is read for the sake of one point: its chunk where chunks are decoded whole, else a short row.
 fn tile_shape(array: &Array, shape: &[u64]) -> Vec<u64> {
-    let encoded = |segment: &&Segment| !segment.codecs.is_empty();
+    let encoded =
+        |segment: &&Segment| !segment.codecs.is_empty() && segment.grid.shape().len() == shape.len();
     let segments = array.segments.as_deref().unwrap_or_default();
     if let Some(segment) = segments.iter().find(encoded) {
         return segment.grid.chunk_shape().to_vec();

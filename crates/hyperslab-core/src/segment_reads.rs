@@ -1,11 +1,12 @@
 //! What a plan reads of one segment, and what a segment must be for that.
 
-use crate::array::{Array, Fill, Segment};
+use crate::array::{Array, Fill};
 use crate::codec::Codec;
 use crate::element::Element;
 use crate::error::checked_product;
-use crate::placement::{AxisCut, Placement, SegmentAxis};
+use crate::placement::{AxisCut, AxisIndices, Placement};
 use crate::plan::{ChunkRead, Orthogonal, PlanError};
+use crate::segment::{Segment, SegmentAxis};
 use crate::unreadable::Unreadable;
 
 /// Uncompressed chunks are read in parts of about so many bytes, so that threads can share a large one.
@@ -22,6 +23,7 @@ pub(crate) struct SegmentReads {
     pub chunk_count: u64,
     chunk_shape: Vec<u64>,
     chunk_strides: Vec<u64>,
+    output_strides: Vec<u64>,
     grid_shape: Vec<u64>,
     /// Chunks of which the last one on each axis reaches beyond the grid's array.
     cut_at_edge: Vec<bool>,
@@ -38,9 +40,8 @@ impl SegmentReads {
         selection: &Orthogonal,
         first_read: u64,
     ) -> Result<Option<Self>, PlanError> {
-        let cuts: Vec<AxisCut> = (selection.axes().iter().enumerate())
-            .map(|(axis, indices)| AxisCut::new(indices, segment_axis(segment, axis)))
-            .collect();
+        let places = segment.axes.iter().zip(segment.grid.chunk_shape());
+        let cuts: Vec<AxisCut> = places.map(|(axis, &length)| cut(selection, axis, length)).collect();
         let element_count: u64 = cuts.iter().map(AxisCut::element_count).product();
         if element_count == 0 {
             return Ok(None);
@@ -62,6 +63,7 @@ impl SegmentReads {
             read_count,
             chunk_count,
             chunk_strides: chunk_strides(segment)?,
+            output_strides: output_strides(segment, selection),
             cut_at_edge: cut_at_edge.collect(),
             plain_edge_chunks: segment.plain_edge_chunks,
             chunk_shape,
@@ -72,7 +74,7 @@ impl SegmentReads {
     }
 
     /// Read number `number` of this segment.
-    pub fn read<'a>(&'a self, mut number: u64, output_strides: &'a [u64]) -> ChunkRead<'a> {
+    pub fn read(&self, mut number: u64) -> ChunkRead<'_> {
         let mut parts = Vec::with_capacity(self.cuts.len());
         for (cut, &count) in self.cuts.iter().zip(&self.counts).rev() {
             parts.push(cut.part(number % count));
@@ -91,7 +93,7 @@ impl SegmentReads {
             placement: Placement {
                 parts,
                 chunk_strides: &self.chunk_strides,
-                output_strides,
+                output_strides: &self.output_strides,
                 chunk_shape: &self.chunk_shape,
             },
         }
@@ -142,31 +144,41 @@ fn chunk_strides(segment: &Segment) -> Result<Vec<u64>, PlanError> {
     Ok(strides)
 }
 
-fn segment_axis(segment: &Segment, axis: usize) -> SegmentAxis {
-    SegmentAxis {
-        origin: segment.origin[axis],
-        length: segment.shape[axis],
-        source_origin: segment.source_origin[axis],
-        chunk_length: segment.grid.chunk_shape()[axis],
+/// Whether a selection ends before a segment on some axis, or starts behind it: most segments of many, at little cost.
+pub(crate) fn misses(segment: &Segment, selection: &Orthogonal) -> bool {
+    segment.shown().zip(selection.axes()).any(|(shown, asked)| match asked {
+        AxisIndices::Regular(asked) => asked.stop() <= shown.start() || shown.stop() <= asked.start(),
+        AxisIndices::Listed(_) => false,
+    })
+}
+
+fn cut(selection: &Orthogonal, axis: &SegmentAxis, chunk_length: u64) -> AxisCut {
+    match axis.array_axis.and_then(|axis| selection.axes().get(axis)) {
+        Some(asked) => AxisCut::new(asked, axis, chunk_length),
+        None => AxisCut::fixed(axis, chunk_length),
     }
+}
+
+/// The distance, in the output, of neighbours on each axis of the grid.
+///
+/// An axis that the array does not have has no neighbours: its distance is that of a whole line, so that rows join.
+fn output_strides(segment: &Segment, selection: &Orthogonal) -> Vec<u64> {
+    let of_array = c_strides(&selection.shape());
+    let mut line = 1;
+    let mut strides: Vec<u64> = (segment.axes.iter().rev())
+        .map(|axis| {
+            let Some(array_axis) = axis.array_axis else { return line };
+            line = of_array[array_axis] * selection.axes()[array_axis].len();
+            of_array[array_axis]
+        })
+        .collect();
+    strides.reverse();
+    strides
 }
 
 /// Fails unless a segment is one of this array, as far as its description goes.
 pub(crate) fn check_segment(array: &Array, array_shape: &[u64], segment: &Segment) -> Result<(), PlanError> {
-    let ndim = array_shape.len();
-    let lengths =
-        [segment.origin.len(), segment.shape.len(), segment.source_origin.len(), segment.grid.shape().len()];
-    if lengths.iter().any(|&length| length != ndim) {
-        return Err(Unreadable::damaged("a segment has another number of axes").into());
-    }
-    let fits = |origins: &[u64], bounds: &[u64]| {
-        (origins.iter().zip(&segment.shape).zip(bounds)).all(|((&origin, &length), &bound)| {
-            origin.checked_add(length).is_some_and(|stop| stop <= bound) || length == 0
-        })
-    };
-    if !fits(&segment.origin, array_shape) || !fits(&segment.source_origin, segment.grid.shape()) {
-        return Err(Unreadable::damaged("a segment reaches outside its array").into());
-    }
+    check_axes(array_shape, segment)?;
     if !same_bytes(&segment.element, &array.element) {
         return Err(Unreadable::unsupported("a source whose elements must be converted").into());
     }
@@ -176,6 +188,26 @@ pub(crate) fn check_segment(array: &Array, array_shape: &[u64], segment: &Segmen
     check_fill(&segment.fill, segment.element.nbytes())?;
     let elements = segment.grid.chunk_shape().iter().copied().chain([segment.element.nbytes()]);
     checked_product("a chunk in bytes", elements).map_err(Unreadable::from)?;
+    Ok(())
+}
+
+/// Fails unless each axis of the array has its indices, and the grid as many.
+fn check_axes(array_shape: &[u64], segment: &Segment) -> Result<(), PlanError> {
+    let damaged = |problem: &str| Err(Unreadable::damaged(problem).into());
+    let array_axes = segment.axes.iter().filter_map(|axis| axis.array_axis);
+    if !array_axes.eq(0..array_shape.len()) || segment.axes.len() != segment.grid.shape().len() {
+        return damaged("a segment has another number of axes");
+    }
+    for (axis, &source_length) in segment.axes.iter().zip(segment.grid.shape()) {
+        let length = axis.array_axis.map_or(1, |axis| array_shape[axis]);
+        let reaches = |stop: u64, length: u64| stop > length && !axis.shown.is_empty();
+        if reaches(axis.shown.stop(), length) || reaches(axis.source.stop(), source_length) {
+            return damaged("a segment reaches outside its array");
+        }
+        if axis.shown.len() != axis.source.len() || axis.array_axis.is_none() && axis.shown.len() != 1 {
+            return damaged("a segment shows more or less than its source has");
+        }
+    }
     Ok(())
 }
 
@@ -200,18 +232,10 @@ pub(crate) fn check_fill(fill: &Fill, element_nbytes: u64) -> Result<(), PlanErr
 }
 
 /// Whether stored elements are the array's as they are; names of an enumeration's values make no difference.
-fn same_bytes(stored: &Element, wanted: &Element) -> bool {
+pub(crate) fn same_bytes(stored: &Element, wanted: &Element) -> bool {
     let plain = |element: &Element| match element {
         Element::Enumeration { base, .. } => (**base).clone(),
         other => other.clone(),
     };
     stored == wanted || plain(stored) == plain(wanted)
-}
-
-/// Whether two segments hold an element both.
-pub(crate) fn overlap(one: &Segment, other: &Segment) -> bool {
-    (0..one.shape.len()).all(|axis| {
-        one.origin[axis] < other.origin[axis] + other.shape[axis]
-            && other.origin[axis] < one.origin[axis] + one.shape[axis]
-    })
 }

@@ -1,8 +1,8 @@
 //! Carries out a plan: fetch, decode, scatter; the only place where the bytes of chunks are read.
 
 use std::ops::Range;
-use std::sync::Mutex;
 use std::sync::atomic::{AtomicBool, AtomicU64, Ordering};
+use std::sync::{Arc, Mutex};
 use std::time::{Duration, Instant};
 
 use hyperslab_core::{Array, ByteRange, ChunkRead, ChunkState, FileIndex, ReadPlan, Segment, coalesce};
@@ -305,14 +305,16 @@ impl<'a> Job<'a> {
     }
 
     fn key(&self, read: &ChunkRead<'_>) -> ChunkKey {
-        (self.execution.array_number, read.segment, read.chunk)
+        // Segments of one array that share a manifest show the same chunks, decoded alike.
+        let manifest = self.segment(read).map(|segment| Arc::as_ptr(&segment.manifest));
+        (self.execution.array_number, manifest.map_or(0, |manifest| manifest as usize), read.chunk)
     }
 
     fn is_partial(&self, read: &ChunkRead<'_>) -> bool {
         self.use_cache && !read.is_plain && read.placement.element_count() < read.chunk_element_count
     }
 
-    fn kept(&self, read: &ChunkRead<'_>) -> Option<std::sync::Arc<crate::chunk_cache::KeptChunk>> {
+    fn kept(&self, read: &ChunkRead<'_>) -> Option<Arc<crate::chunk_cache::KeptChunk>> {
         if self.is_partial(read) { self.execution.cache.get(self.key(read)) } else { None }
     }
 

@@ -38,9 +38,7 @@ unsafe impl Send for Destination<'_> {}
 impl<'a> Destination<'a> {
     /// The output of reads number `reads`. All of them, if the plan is disjoint; else of one segment.
     pub fn new(out: &'a mut [u8], plan: &'a ReadPlan, reads: Range<u64>) -> Self {
-        let is_one_segment =
-            || plan.reads_by_segment().any(|own| own.start <= reads.start && reads.end <= own.end);
-        assert!(plan.is_disjoint() || reads.is_empty() || is_one_segment(), "reads that overlap");
+        assert!(plan.is_disjoint() || plan.are_of_one_segment(&reads), "reads that overlap");
         let words = usize::try_from((reads.end - reads.start).div_ceil(64)).unwrap_or(usize::MAX);
         let claims = std::iter::repeat_with(AtomicU64::default).take(words).collect();
         Self { start: out.as_mut_ptr(), nbytes: out.len(), plan, reads, claims, out: PhantomData }

@@ -7,7 +7,7 @@ use std::sync::Arc;
 
 use hyperslab_core::{
     Array, AxisIndices, AxisSelection, ByteOrder, ByteRange, ChunkGrid, CoalescePolicy, Codec, Element, Fill,
-    Manifest, Orthogonal, ReadPlan, Segment, StoredChunk,
+    Manifest, Orthogonal, ReadPlan, Segment, SegmentAxis, StoredChunk,
 };
 use hyperslab_engine::{ChunkCache, Execution, FileStore, Store, Stores, execute};
 use proptest::prelude::*;
@@ -91,14 +91,12 @@ impl Made {
             chunks.push(StoredChunk { index, file: 0, range, filter_mask });
         }
         Segment {
-            origin: self.origin.clone(),
-            shape: self.shape.clone(),
-            source_origin: self.before.clone(),
+            axes: SegmentAxis::of_box(&self.origin, &self.shape, &self.before).unwrap(),
             grid,
             codecs: codecs(self),
             element: Element::integer(2, false, ByteOrder::Little),
             plain_edge_chunks: false,
-            manifest: Manifest::of_chunks(chunks),
+            manifest: Manifest::of_chunks(chunks).into(),
             fill: Fill::Value(UNWRITTEN.to_le_bytes().to_vec()),
         }
     }
@@ -248,14 +246,12 @@ proptest! {
 fn ten_million_chunks_make_a_small_plan() {
     let grid = ChunkGrid::new(vec![10_000, 10_000], vec![2, 5]).unwrap();
     let segment = Segment {
-        origin: vec![0, 0],
-        shape: vec![10_000, 10_000],
-        source_origin: vec![0, 0],
+        axes: SegmentAxis::of_box(&[0, 0], &[10_000, 10_000], &[0, 0]).unwrap(),
         grid,
         codecs: vec![Codec::Zlib],
         element: Element::integer(2, false, ByteOrder::Little),
         plain_edge_chunks: false,
-        manifest: Manifest::empty(),
+        manifest: Manifest::empty().into(),
         fill: Fill::Zero,
     };
     let array = array(&[10_000, 10_000], vec![segment]);

@@ -1,7 +1,7 @@
 //! The segment that is all of an array: what every format but virtual datasets has.
 
 use hyperslab_core::{
-    ByteRange, ChunkGrid, Codec, Element, Fill, Manifest, Segment, StoredChunk, Unreadable,
+    ByteRange, ChunkGrid, Codec, Element, Fill, Manifest, Segment, SegmentAxis, StoredChunk, Unreadable,
 };
 
 /// An array's chunks, as one segment; the error says why there cannot be such a grid.
@@ -15,15 +15,14 @@ pub(crate) fn gridded(
 ) -> Result<Segment, Unreadable> {
     let grid = ChunkGrid::new(shape.to_vec(), chunk_shape)?;
     let origin = vec![0; shape.len()];
+    let axes = SegmentAxis::of_box(&origin, shape, &origin)?;
     Ok(Segment {
-        source_origin: origin.clone(),
-        origin,
-        shape: shape.to_vec(),
+        axes,
         grid,
         codecs,
         element: element.clone(),
         plain_edge_chunks: false,
-        manifest,
+        manifest: manifest.into(),
         fill: fill.clone(),
     })
 }

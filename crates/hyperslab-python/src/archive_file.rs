@@ -1,10 +1,11 @@
 //! `ArchiveFile`: an open file of any format, its tree, and what reading its arrays shares.
 
+use std::collections::HashMap;
 use std::path::{Path, PathBuf};
-use std::sync::Arc;
+use std::sync::{Arc, Mutex};
 
 use hyperslab_core::{Attribute, Link, Tree, Unreadable};
-use hyperslab_engine::{ChunkCache, FileStore, ReadError, Store, Stores};
+use hyperslab_engine::{ChunkCache, FileStore, FileVersion, ReadError, Store, Stores};
 use hyperslab_parsers::{self as parsers, FetchError, Pages, Policy, Source};
 use pyo3::exceptions::PyIndexError;
 use pyo3::prelude::*;
@@ -14,10 +15,12 @@ use crate::errors;
 use crate::format::Format;
 use crate::stored_array::StoredArray;
 use crate::values;
+use crate::virtual_sources::{self, Problem, Resolved};
 
 /// An open file or folder.
 pub(crate) struct Opened {
     pub(crate) name: String,
+    pub(crate) path: PathBuf,
     pub(crate) format: Format,
     pub(crate) tree: Tree,
     pub(crate) store: Option<Arc<FileStore>>,
@@ -25,6 +28,16 @@ pub(crate) struct Opened {
     pub(crate) cache: ChunkCache,
     /// Attributes that the format's own libraries do not show.
     pub(crate) hidden: &'static [&'static str],
+    /// Virtual arrays, by their numbers, once they were used.
+    resolved: Mutex<HashMap<usize, Arc<Resolved>>>,
+    /// Files that their sources are in.
+    sources: Mutex<HashMap<PathBuf, Arc<SourceFile>>>,
+}
+
+/// A file that arrays of another one show parts of, as it was when it was parsed. It is not held open.
+pub(crate) struct SourceFile {
+    pub(crate) tree: Tree,
+    pub(crate) version: FileVersion,
 }
 
 /// An open file: groups and arrays by their numbers; group 0 is the root.
@@ -131,7 +144,7 @@ fn target<'py>(py: Python<'py>, link: &Link) -> PyResult<Bound<'py, PyAny>> {
 }
 
 /// Why a file could not be opened.
-enum Failure {
+pub(crate) enum Failure {
     Parse(parsers::Error),
     Read(ReadError),
 }
@@ -149,7 +162,7 @@ impl From<ReadError> for Failure {
 }
 
 impl Failure {
-    fn into_python(self, path: &Path) -> PyErr {
+    pub(crate) fn into_python(self, path: &Path) -> PyErr {
         match self {
             Self::Parse(error) => errors::of_parser(&path.display().to_string(), error),
             Self::Read(error) => errors::of_read(error),
@@ -164,22 +177,59 @@ impl Opened {
         if path.is_dir() {
             let tree = parsers::zarr::parse_directory(path)?;
             let stores = Stores::new(None, path.to_owned(), tree.other_files.clone());
-            return Ok(Self { name, format: Format::Zarr, tree, store: None, stores, cache, hidden: &[] });
+            let (resolved, sources) = (Mutex::default(), Mutex::default());
+            let (path, format, store, hidden) = (path.to_owned(), Format::Zarr, None, &[][..]);
+            return Ok(Self { name, path, format, tree, store, stores, cache, hidden, resolved, sources });
         }
-        let store = Arc::new(FileStore::open(path)?);
-        let source = LocalSource(&store);
-        let format = Format::of(&source)?;
-        let parsed = format.parse(&mut Pages::new(&source, Policy::LOCAL));
-        store.check_unchanged()?; // a file that changed explains whatever went wrong
-        let tree = parsed?;
+        let (store, format, tree) = parsed(path)?;
         let folder = path.parent().map(Path::to_owned).unwrap_or_default();
         let opened: Arc<dyn Store> = Arc::clone(&store) as Arc<dyn Store>;
         let stores = Stores::new(Some(opened), folder, tree.other_files.clone());
         let stores = if format == Format::Hdf5 { stores.with_padded_others() } else { stores };
         let is_netcdf4 = format == Format::Hdf5 && parsers::hdf5::is_netcdf4(&tree);
         let hidden = if is_netcdf4 { parsers::hdf5::HIDDEN } else { &[] };
-        Ok(Self { name, format, tree, store: Some(store), stores, cache, hidden })
+        let (path, store) = (path.to_owned(), Some(store));
+        let (resolved, sources) = (Mutex::default(), Mutex::default());
+        Ok(Self { name, path, format, tree, store, stores, cache, hidden, resolved, sources })
     }
+
+    /// A virtual array as one with segments. It is resolved once, or, by threads at the same time, more than once:
+    /// nobody waits for a lock that a thread may have held when the process was forked.
+    pub(crate) fn resolved(&self, number: usize) -> Result<Arc<Resolved>, Problem> {
+        let known = self.resolved.try_lock().ok().and_then(|known| known.get(&number).cloned());
+        if let Some(known) = known {
+            return Ok(known);
+        }
+        let found = Arc::new(virtual_sources::resolved(self, number)?);
+        Ok(match self.resolved.try_lock() {
+            Ok(mut known) => Arc::clone(known.entry(number).or_insert(found)),
+            Err(_) => found,
+        })
+    }
+
+    /// A source's file, parsed, unless it was before.
+    pub(crate) fn source(&self, path: &Path) -> Result<Arc<SourceFile>, Failure> {
+        let known = self.sources.try_lock().ok().and_then(|known| known.get(path).cloned());
+        if let Some(known) = known {
+            return Ok(known);
+        }
+        let (store, _, tree) = parsed(path)?;
+        let found = Arc::new(SourceFile { tree, version: store.version() });
+        if let Ok(mut known) = self.sources.try_lock() {
+            known.insert(path.to_owned(), Arc::clone(&found));
+        }
+        Ok(found)
+    }
+}
+
+/// A file's tree.
+fn parsed(path: &Path) -> Result<(Arc<FileStore>, Format, Tree), Failure> {
+    let store = Arc::new(FileStore::open(path)?);
+    let source = LocalSource(&store);
+    let format = Format::of(&source)?;
+    let parsed = format.parse(&mut Pages::new(&source, Policy::LOCAL));
+    store.check_unchanged()?; // a file that changed explains whatever went wrong
+    Ok((store, format, parsed?))
 }
 
 /// A local file as parsers want it.

@@ -17,6 +17,7 @@ mod slices;
 mod stored_array;
 mod totals;
 mod values;
+mod virtual_sources;
 
 /// The compiled nouns of hyperslab; `_core.pyi` has the full documentation.
 #[pyo3::pymodule]

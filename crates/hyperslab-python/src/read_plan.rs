@@ -1,20 +1,17 @@
 //! `ReadPlan`: what reading a selection takes, before anything is read.
 
-use std::sync::Arc;
-
 use hyperslab_core::{CoalescePolicy, PlanTotals, Request, merged};
 use numpy::PyArray1;
 use pyo3::prelude::*;
 use pyo3::types::PyTuple;
 
-use crate::archive_file::Opened;
 use crate::integers;
+use crate::virtual_sources::WholeArray;
 
 /// The chunks, requests and bytes of one read.
 #[pyclass(frozen, module = "hyperslab._core")]
 pub(crate) struct ReadPlan {
-    file: Arc<Opened>,
-    array: usize,
+    whole: WholeArray,
     /// One, or one for each group of points.
     plans: Vec<hyperslab_core::ReadPlan>,
     shape: Vec<u64>,
@@ -22,23 +19,22 @@ pub(crate) struct ReadPlan {
 }
 
 impl ReadPlan {
-    pub(crate) fn new(file: Arc<Opened>, array: usize, plan: hyperslab_core::ReadPlan) -> Self {
-        let totals = plan.totals(&file.tree.arrays[array]);
-        Self { file, array, shape: plan.shape().to_vec(), plans: vec![plan], totals }
+    pub(crate) fn new(whole: WholeArray, plan: hyperslab_core::ReadPlan) -> Self {
+        let totals = plan.totals(whole.array());
+        Self { whole, shape: plan.shape().to_vec(), plans: vec![plan], totals }
     }
 
     pub(crate) fn of_points(
-        file: Arc<Opened>,
-        array: usize,
+        whole: WholeArray,
         plans: Vec<hyperslab_core::ReadPlan>,
         point_count: u64,
     ) -> Self {
-        let totals = PlanTotals::of_points(&plans, &file.tree.arrays[array], point_count);
-        Self { file, array, shape: vec![point_count], plans, totals }
+        let totals = PlanTotals::of_points(&plans, whole.array(), point_count);
+        Self { whole, shape: vec![point_count], plans, totals }
     }
 
     fn merged(&self) -> Vec<Request> {
-        let (array, policy) = (&self.file.tree.arrays[self.array], CoalescePolicy::LOCAL);
+        let (array, policy) = (self.whole.array(), CoalescePolicy::LOCAL);
         match self.plans.as_slice() {
             [plan] => plan.requests(array, policy),
             plans => merged(plans.iter().flat_map(|plan| plan.requests(array, policy)).collect(), policy),

@@ -2,7 +2,9 @@
 
 use std::sync::Arc;
 
-use hyperslab_core::{Array, Codec, Element, Fill, Orthogonal, PlanError, PointGroup, Segment, Unreadable};
+use hyperslab_core::{
+    Array, ChunkGrid, Codec, Element, Fill, Manifest, Orthogonal, PlanError, PointGroup, Unreadable,
+};
 use hyperslab_engine::{Execution, ReadError, default_thread_count, execute, read_points, tidy};
 use hyperslab_parsers::{self as parsers, Pages, Policy};
 use numpy::{PyArray1, PyArrayMethods};
@@ -13,6 +15,7 @@ use crate::archive_file::{LocalSource, Opened, attributes};
 use crate::format::Format;
 use crate::points::Points;
 use crate::read_plan::ReadPlan;
+use crate::virtual_sources::{Problem, WholeArray};
 use crate::{axes, dtypes, errors, integers, values};
 
 /// An array of an open file.
@@ -32,12 +35,28 @@ impl StoredArray {
         &self.file.tree.arrays[self.number] // checked where it was made
     }
 
-    fn segments(&self) -> &[Segment] {
-        self.described().segments.as_deref().unwrap_or_default()
+    /// The array with its segments; a virtual one's sources are opened for that.
+    fn whole(&self, py: Python<'_>) -> PyResult<WholeArray> {
+        py.detach(|| WholeArray::of(&self.file, self.number)).map_err(|problem| self.source_error(problem))
     }
 
-    fn planned(&self, selection: &Orthogonal) -> PyResult<hyperslab_core::ReadPlan> {
-        hyperslab_core::ReadPlan::new(self.described(), selection).map_err(|problem| self.plan_error(problem))
+    /// The same, if only for its chunks: `None` if we cannot read it.
+    fn chunked(&self, py: Python<'_>) -> PyResult<Option<WholeArray>> {
+        match py.detach(|| WholeArray::of(&self.file, self.number)) {
+            Err(Problem::Plan(PlanError::Unreadable(Unreadable::Unsupported { .. }))) => Ok(None),
+            whole => whole.map(Some).map_err(|problem| self.source_error(problem)),
+        }
+    }
+
+    fn planned(&self, whole: &WholeArray, selection: &Orthogonal) -> PyResult<hyperslab_core::ReadPlan> {
+        hyperslab_core::ReadPlan::new(whole.array(), selection).map_err(|problem| self.plan_error(problem))
+    }
+
+    fn source_error(&self, problem: Problem) -> PyErr {
+        match problem {
+            Problem::Plan(problem) => self.plan_error(problem),
+            Problem::File(path, failure) => failure.into_python(&path),
+        }
     }
 
     fn plan_error(&self, problem: PlanError) -> PyErr {
@@ -49,6 +68,7 @@ impl StoredArray {
     fn execute(
         &self,
         py: Python<'_>,
+        whole: &WholeArray,
         plan: &hyperslab_core::ReadPlan,
         out: &mut [u8],
         threads: Option<usize>,
@@ -64,10 +84,10 @@ impl StoredArray {
             };
             let execution = Execution {
                 plan,
-                array: self.described(),
+                array: whole.array(),
                 array_name: &self.path,
-                array_number: self.number as u64,
-                stores: &self.file.stores,
+                array_number: whole.number(),
+                stores: whole.stores(),
                 cache: &self.file.cache,
                 thread_count: threads.unwrap_or_else(default_thread_count),
             };
@@ -87,7 +107,10 @@ impl StoredArray {
     /// The array's shape; None if it has no elements at all.
     #[getter]
     fn shape<'py>(&self, py: Python<'py>) -> PyResult<Option<Bound<'py, PyTuple>>> {
-        self.described().shape.as_ref().map(|shape| integers::tuple(py, shape)).transpose()
+        let grows = self.described().virtual_mappings.iter().any(|one| one.target.unlimited_axis().is_some());
+        let whole = if grows { Some(self.whole(py)?) } else { None };
+        let array = whole.as_ref().map_or(self.described(), WholeArray::array);
+        array.shape.as_ref().map(|shape| integers::tuple(py, shape)).transpose()
     }
 
     /// The largest shape that it may grow to; None on an axis without bound.
@@ -122,14 +145,16 @@ impl StoredArray {
 
     /// How many parts, each with chunks of its own, the array is made of.
     #[getter]
-    fn segment_count(&self) -> usize {
-        self.segments().len()
+    fn segment_count(&self, py: Python<'_>) -> PyResult<usize> {
+        let whole = self.chunked(py)?;
+        Ok(whole.map_or(0, |whole| whole.array().segments.as_ref().map_or(0, Vec::len)))
     }
 
-    /// The shape of a chunk; None if the array is not chunked, or its parts differ.
+    /// The shape of a chunk; None if the array is not chunked, is virtual, or its parts differ.
     #[getter]
     fn chunks<'py>(&self, py: Python<'py>) -> PyResult<Option<Bound<'py, PyTuple>>> {
-        let Some((first, others)) = self.segments().split_first() else { return Ok(None) };
+        let segments = self.described().segments.as_deref().unwrap_or_default();
+        let Some((first, others)) = segments.split_first() else { return Ok(None) };
         let grid = &first.grid;
         let differ = others.iter().any(|segment| segment.grid.chunk_shape() != grid.chunk_shape());
         let is_one_piece =
@@ -143,49 +168,51 @@ impl StoredArray {
 
     /// The names of the codecs, in the order of encoding; of the first segment where there are several.
     #[getter]
-    fn codecs(&self) -> Vec<&str> {
-        self.segments()
-            .first()
-            .map_or_else(Vec::new, |segment| segment.codecs.iter().map(Codec::name).collect())
+    fn codecs(&self, py: Python<'_>) -> PyResult<Vec<String>> {
+        let whole = self.chunked(py)?;
+        let first = whole.as_ref().and_then(|whole| whole.array().segments.as_ref().ok()?.first());
+        let names =
+            first.map(|segment| segment.codecs.iter().map(|codec: &Codec| codec.name().to_owned()).collect());
+        Ok(names.unwrap_or_default())
     }
 
     /// Chunks that are stored.
     #[getter]
-    fn stored_chunk_count(&self) -> u64 {
-        self.segments().iter().map(|segment| segment.manifest.chunk_count()).sum()
+    fn stored_chunk_count(&self, py: Python<'_>) -> PyResult<u64> {
+        self.sum(py, |manifest, _| manifest.chunk_count())
     }
 
     /// Chunks that there could be.
     #[getter]
-    fn chunk_count(&self) -> u64 {
-        self.segments().iter().map(|segment| segment.grid.chunk_count()).sum()
+    fn chunk_count(&self, py: Python<'_>) -> PyResult<u64> {
+        self.sum(py, |_, grid| grid.chunk_count())
     }
 
     /// Bytes of the stored chunks.
     #[getter]
-    fn stored_nbytes(&self) -> u64 {
-        self.segments().iter().map(|segment| segment.manifest.stored_nbytes()).sum()
+    fn stored_nbytes(&self, py: Python<'_>) -> PyResult<u64> {
+        self.sum(py, |manifest, _| manifest.stored_nbytes())
     }
 
     /// The feature for which the array cannot be read here; None if there is none.
     #[getter]
-    fn unsupported(&self, py: Python<'_>) -> Option<String> {
-        match self.unreadable() {
+    fn unsupported(&self, py: Python<'_>) -> PyResult<Option<String>> {
+        Ok(match self.unreadable(py)? {
             Some(Unreadable::Unsupported { feature }) => Some(feature),
             Some(Unreadable::Damaged { .. }) => None,
             None => {
                 dtypes::dtype(py, &self.described().element).err().map(|error| error.value(py).to_string())
             }
-        }
+        })
     }
 
     /// Why none of the array can be read, if its description is damaged.
     #[getter]
-    fn damaged(&self) -> Option<String> {
-        match self.unreadable()? {
-            Unreadable::Damaged { problem } => Some(problem),
-            Unreadable::Unsupported { .. } => None,
-        }
+    fn damaged(&self, py: Python<'_>) -> PyResult<Option<String>> {
+        Ok(match self.unreadable(py)? {
+            Some(Unreadable::Damaged { problem }) => Some(problem),
+            Some(Unreadable::Unsupported { .. }) | None => None,
+        })
     }
 
     /// One element with the fill value, as bytes; None if the writer said that there is none.
@@ -211,9 +238,10 @@ impl StoredArray {
     }
 
     /// What reading a selection takes.
-    fn plan(&self, asked: Vec<Bound<'_, PyAny>>) -> PyResult<ReadPlan> {
-        let plan = self.planned(&axes::parse(&asked)?)?;
-        Ok(ReadPlan::new(Arc::clone(&self.file), self.number, plan))
+    fn plan(&self, py: Python<'_>, asked: Vec<Bound<'_, PyAny>>) -> PyResult<ReadPlan> {
+        let whole = self.whole(py)?;
+        let plan = self.planned(&whole, &axes::parse(&asked)?)?;
+        Ok(ReadPlan::new(whole, plan))
     }
 
     /// Read a selection into the bytes of its output.
@@ -223,16 +251,19 @@ impl StoredArray {
         out: &Bound<'_, PyArray1<u8>>,
         threads: Option<usize>,
     ) -> PyResult<()> {
-        let plan = self.planned(&axes::parse(&asked)?)?;
+        let whole = self.whole(out.py())?;
+        let plan = self.planned(&whole, &axes::parse(&asked)?)?;
         let mut bytes = out.try_readwrite()?;
-        self.execute(out.py(), &plan, bytes.as_slice_mut()?, threads, None)
+        self.execute(out.py(), &whole, &plan, bytes.as_slice_mut()?, threads, None)
     }
 
     /// What reading points takes.
-    fn plan_points(&self, points: &Points) -> PyResult<ReadPlan> {
-        let groups = self.grouped(points)?;
-        let plans: PyResult<Vec<_>> = groups.iter().map(|group| self.planned(&group.around)).collect();
-        Ok(ReadPlan::of_points(Arc::clone(&self.file), self.number, plans?, points.0.len()))
+    fn plan_points(&self, py: Python<'_>, points: &Points) -> PyResult<ReadPlan> {
+        let whole = self.whole(py)?;
+        let groups = self.grouped(&whole, points)?;
+        let plans: PyResult<Vec<_>> =
+            groups.iter().map(|group| self.planned(&whole, &group.around)).collect();
+        Ok(ReadPlan::of_points(whole, plans?, points.0.len()))
     }
 
     /// Read points into the bytes of their output, one element a point.
@@ -242,11 +273,12 @@ impl StoredArray {
         out: &Bound<'_, PyArray1<u8>>,
         threads: Option<usize>,
     ) -> PyResult<()> {
-        let groups = self.grouped(points)?;
+        let whole = self.whole(out.py())?;
+        let groups = self.grouped(&whole, points)?;
         let nothing = vec![0; points.0.ndim()];
-        let plan = self.planned(&Orthogonal::all(&nothing).map_err(errors::to_python)?)?;
+        let plan = self.planned(&whole, &Orthogonal::all(&nothing).map_err(errors::to_python)?)?;
         let mut bytes = out.try_readwrite()?;
-        self.execute(out.py(), &plan, bytes.as_slice_mut()?, threads, Some(&groups))
+        self.execute(out.py(), &whole, &plan, bytes.as_slice_mut()?, threads, Some(&groups))
     }
 
     /// The values that elements, as they were read, point to: one object each.
@@ -261,25 +293,28 @@ impl StoredArray {
 }
 
 impl StoredArray {
-    fn grouped(&self, points: &Points) -> PyResult<Vec<PointGroup>> {
-        PointGroup::of(&points.0, self.described()).map_err(|problem| self.plan_error(problem))
+    fn grouped(&self, whole: &WholeArray, points: &Points) -> PyResult<Vec<PointGroup>> {
+        PointGroup::of(&points.0, whole.array()).map_err(|problem| self.plan_error(problem))
     }
 
     /// Why there is no plan of any selection.
-    fn unreadable(&self) -> Option<Unreadable> {
-        let array = self.described();
-        if let Err(reason) = &array.segments {
-            return Some(reason.clone());
+    fn unreadable(&self, py: Python<'_>) -> PyResult<Option<Unreadable>> {
+        let checked = py.detach(|| {
+            let whole = WholeArray::of(&self.file, self.number)?;
+            Ok::<_, Problem>(hyperslab_core::ReadPlan::check(whole.array())?)
+        });
+        match checked {
+            Ok(()) => Ok(None),
+            Err(Problem::Plan(PlanError::Unreadable(reason))) => Ok(Some(reason)),
+            Err(Problem::Plan(PlanError::Selection(error))) => Ok(Some(error.into())),
+            Err(problem) => Err(self.source_error(problem)),
         }
-        let nothing = vec![0_u64; array.shape.as_ref()?.len()];
-        let plan = Orthogonal::all(&nothing)
-            .map_err(PlanError::from)
-            .and_then(|nothing| hyperslab_core::ReadPlan::new(array, &nothing));
-        match plan {
-            Err(PlanError::Unreadable(reason)) => Some(reason),
-            Err(PlanError::Selection(error)) => Some(error.into()),
-            Ok(_) => None,
-        }
+    }
+
+    /// A sum over all manifests, each once.
+    fn sum(&self, py: Python<'_>, each: impl Fn(&Manifest, &ChunkGrid) -> u64) -> PyResult<u64> {
+        let Some(whole) = self.chunked(py)? else { return Ok(0) };
+        Ok(whole.manifests().into_iter().map(|(manifest, grid)| each(manifest, grid)).sum())
     }
 
     fn heap(&self, element: &Element, bytes: &[u8]) -> Result<Vec<Vec<u8>>, parsers::Error> {

@@ -53,6 +53,18 @@ impl Size {
         }
     }
 
+    /// The same number of elements of another width.
+    pub(crate) fn scaled(self, nbytes: u64, per: u64) -> Self {
+        let scale = |size: usize| {
+            let count = size as u64 / per.max(1);
+            usize::try_from(count.saturating_mul(nbytes)).unwrap_or(usize::MAX)
+        };
+        match self {
+            Self::Exact(before) => Self::Exact(scale(before)),
+            Self::AtMost(before) => Self::AtMost(scale(before)),
+        }
+    }
+
     /// A size that the bytes claim, or that came out, if it may be.
     pub(crate) fn admit(self, codec: &'static str, found: usize) -> Result<usize, Error> {
         match self {

@@ -119,6 +119,7 @@ impl<'c> Chain<'c> {
         {
             Codec::Shuffle { .. } | Codec::Transpose { .. } => size,
             Codec::Fletcher32 | Codec::Crc32c => size.plus(4),
+            Codec::Convert { stored, decoded } => size.scaled(stored.nbytes(), decoded.nbytes()),
             _ => Size::AtMost(limit.max(size.limit())),
         })
     }
@@ -145,6 +146,7 @@ fn static_name(codec: &Codec) -> &'static str {
         Codec::Transpose { .. } => "transpose",
         Codec::Delta { .. } => "delta",
         Codec::FixedScaleOffset { .. } => "fixedscaleoffset",
+        Codec::Convert { .. } => "convert",
         Codec::Unknown { .. } => "unknown codec",
     }
 }

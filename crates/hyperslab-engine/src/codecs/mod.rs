@@ -11,6 +11,7 @@ mod blosclz;
 mod buffer;
 mod bzip2;
 mod chain;
+mod convert;
 mod crc32c;
 mod delta;
 mod fixedscaleoffset;
@@ -108,6 +109,7 @@ fn step(codec: &Codec, input: &[u8], size: Size, out: &mut Buffer, tools: &mut T
         Codec::FixedScaleOffset { scale, offset, stored, decoded } => {
             fixedscaleoffset::decode(*scale, *offset, stored, decoded, input, size, out)
         }
+        Codec::Convert { stored, decoded } => convert::decode(stored, decoded, input, size, out),
         Codec::Unknown { number, name } => Err(Error::UnknownCodec { number: *number, name: name.clone() }),
     };
     made.map(Step::Made)

@@ -10,13 +10,19 @@ use hyperslab_core::CoalescePolicy;
 use super::Store;
 use crate::read_error::ReadError;
 
+/// What tells a file from a later one of the same name: its size and time of change.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct FileVersion {
+    nbytes: u64,
+    modified: Option<SystemTime>,
+}
+
 /// An open file, with its size and time of change at that moment. Threads and forked processes can share it.
 #[derive(Debug)]
 pub struct FileStore {
     name: String,
     file: File,
-    nbytes: u64,
-    modified: Option<SystemTime>,
+    version: FileVersion,
 }
 
 impl FileStore {
@@ -25,15 +31,25 @@ impl FileStore {
         let name = path.display().to_string();
         let opened = File::open(path).and_then(|file| Ok((file.metadata()?, file)));
         let (metadata, file) = opened.map_err(|error| system(&name, &error))?;
-        Ok(Self { name, file, nbytes: metadata.len(), modified: modified(&metadata) })
+        Ok(Self { name, file, version: version(&metadata) })
+    }
+
+    /// Which version of the file it is.
+    pub fn version(&self) -> FileVersion {
+        self.version
     }
 
     fn check_within(&self, offset: u64, nbytes: usize) -> Result<(), ReadError> {
         let nbytes = nbytes as u64;
-        if offset.checked_add(nbytes).is_some_and(|end| end <= self.nbytes) {
+        if offset.checked_add(nbytes).is_some_and(|end| end <= self.version.nbytes) {
             return Ok(());
         }
-        Err(ReadError::Truncated { file: self.name.clone(), offset, nbytes, file_nbytes: self.nbytes })
+        Err(ReadError::Truncated {
+            file: self.name.clone(),
+            offset,
+            nbytes,
+            file_nbytes: self.version.nbytes,
+        })
     }
 
     /// A short read of bytes that were there at first: the file shrank.
@@ -51,7 +67,7 @@ impl Store for FileStore {
     }
 
     fn nbytes(&self) -> u64 {
-        self.nbytes
+        self.version.nbytes
     }
 
     fn policy(&self) -> CoalescePolicy {
@@ -71,7 +87,7 @@ impl Store for FileStore {
 
     fn check_unchanged(&self) -> Result<(), ReadError> {
         let metadata = self.file.metadata().map_err(|error| system(&self.name, &error))?;
-        if metadata.len() == self.nbytes && modified(&metadata) == self.modified {
+        if version(&metadata) == self.version {
             return Ok(());
         }
         Err(ReadError::FileChanged { file: self.name.clone() })
@@ -82,8 +98,8 @@ fn system(name: &str, error: &io::Error) -> ReadError {
     ReadError::System { file: name.to_owned(), problem: error.to_string() }
 }
 
-fn modified(metadata: &Metadata) -> Option<SystemTime> {
-    metadata.modified().ok()
+fn version(metadata: &Metadata) -> FileVersion {
+    FileVersion { nbytes: metadata.len(), modified: metadata.modified().ok() }
 }
 
 #[cfg(unix)]

@@ -9,8 +9,8 @@ use std::io::IoSliceMut;
 use hyperslab_core::CoalescePolicy;
 
 use crate::read_error::ReadError;
-pub use file::FileStore;
-pub use table::Stores;
+pub use file::{FileStore, FileVersion};
+pub use table::{OtherFile, Stores};
 
 /// The bytes of one file, as they were when it was opened.
 pub trait Store: Send + Sync {

@@ -2,6 +2,7 @@
 //! (`H5D__efl_read` of the library: whatever the fill value is).
 
 use std::io::IoSliceMut;
+use std::sync::Arc;
 
 use hyperslab_core::CoalescePolicy;
 
@@ -10,7 +11,7 @@ use crate::read_error::ReadError;
 
 /// A file followed by zeros without end.
 #[derive(Debug)]
-pub(super) struct PaddedStore(pub FileStore);
+pub(super) struct PaddedStore(pub Arc<FileStore>);
 
 impl Store for PaddedStore {
     fn name(&self) -> &str {

@@ -7,26 +7,37 @@ use std::sync::{Arc, Mutex};
 use hyperslab_core::FileIndex;
 
 use super::padded::PaddedStore;
-use super::{FileStore, Store};
+use super::{FileStore, FileVersion, Store};
 use crate::brief_lock::lock_briefly;
 use crate::read_error::ReadError;
 
 /// Files held open at a time beside the opened one; one more closes them all.
 const MOST_HELD: usize = 64;
 
+/// A file beside the opened one, which chunks lie in.
+#[derive(Clone, Debug)]
+pub struct OtherFile {
+    /// Where it is.
+    pub path: PathBuf,
+    /// Which version of it the chunks were found in; `None` for whichever there is.
+    pub version: Option<FileVersion>,
+}
+
 /// The opened file, number 0, and the others that its chunks lie in.
 pub struct Stores {
     opened: Option<Arc<dyn Store>>,
     folder: PathBuf,
-    others: Vec<String>,
+    others: Vec<OtherFile>,
     others_are_padded: bool,
-    held: Mutex<HashMap<FileIndex, Arc<dyn Store>>>,
+    held: Arc<Mutex<HashMap<PathBuf, Arc<FileStore>>>>,
 }
 
 impl Stores {
     /// `others` are relative to `folder`; an archive that is a folder has no file number 0.
     pub fn new(opened: Option<Arc<dyn Store>>, folder: PathBuf, others: Vec<String>) -> Self {
-        Self { opened, folder, others, others_are_padded: false, held: Mutex::default() }
+        let other = |name: String| OtherFile { path: folder.join(name), version: None };
+        let others = others.into_iter().map(other).collect();
+        Self { opened, folder, others, others_are_padded: false, held: Arc::default() }
     }
 
     /// The other files go on with zeros behind their ends, as HDF5's external raw files do.
@@ -35,22 +46,47 @@ impl Stores {
         Self { others_are_padded: true, ..self }
     }
 
+    /// The same files under the same numbers, then more; they are held open together. Files of a known version are
+    /// not padded.
+    #[must_use]
+    pub fn with(&self, more: Vec<OtherFile>) -> Self {
+        let others = self.others.iter().cloned().chain(more).collect();
+        let (opened, folder, held) = (self.opened.clone(), self.folder.clone(), Arc::clone(&self.held));
+        Self { opened, folder, others, others_are_padded: self.others_are_padded, held }
+    }
+
+    /// The number that the first file more would have.
+    pub fn next_number(&self) -> usize {
+        self.others.len() + 1
+    }
+
     /// The file with this number.
     pub fn get(&self, index: FileIndex) -> Result<Arc<dyn Store>, ReadError> {
         if let (0, Some(opened)) = (index, &self.opened) {
             return Ok(Arc::clone(opened));
         }
-        if let Some(held) = lock_briefly(&self.held).and_then(|held| held.get(&index).cloned()) {
+        let other = self.other(index)?;
+        let store = self.open(&other.path)?;
+        if other.version.is_some_and(|version| version != store.version()) {
+            return Err(ReadError::FileChanged { file: store.name().to_owned() });
+        }
+        Ok(if self.others_are_padded && other.version.is_none() {
+            Arc::new(PaddedStore(store))
+        } else {
+            store
+        })
+    }
+
+    fn open(&self, path: &PathBuf) -> Result<Arc<FileStore>, ReadError> {
+        if let Some(held) = lock_briefly(&self.held).and_then(|held| held.get(path).cloned()) {
             return Ok(held);
         }
-        let file = FileStore::open(&self.path(index)?)?;
-        let store: Arc<dyn Store> =
-            if self.others_are_padded { Arc::new(PaddedStore(file)) } else { Arc::new(file) };
+        let store = Arc::new(FileStore::open(path)?);
         if let Some(mut held) = lock_briefly(&self.held) {
             if held.len() >= MOST_HELD {
                 held.clear();
             }
-            held.insert(index, Arc::clone(&store));
+            held.insert(path.clone(), Arc::clone(&store));
         }
         Ok(store)
     }
@@ -67,12 +103,11 @@ impl Stores {
         self.opened.as_ref().map_or(Ok(()), |opened| opened.check_unchanged())
     }
 
-    fn path(&self, index: FileIndex) -> Result<PathBuf, ReadError> {
+    fn other(&self, index: FileIndex) -> Result<&OtherFile, ReadError> {
         let place = usize::try_from(index).ok().and_then(|number| number.checked_sub(1));
-        let name = place.and_then(|place| self.others.get(place)).ok_or_else(|| ReadError::System {
+        place.and_then(|place| self.others.get(place)).ok_or_else(|| ReadError::System {
             file: self.name(),
             problem: format!("file number {index} of its chunks has no name; the file is damaged"),
-        })?;
-        Ok(self.folder.join(name))
+        })
     }
 }

@@ -1,7 +1,7 @@
 //! External files: an array's bytes in other files, one after another (HDF5 File Format Specification 3.0,
 //! IV.A.2.h).
 
-use hyperslab_core::{ByteRange, ChunkGrid, Element, Fill, Manifest, Segment, Unreadable};
+use hyperslab_core::{ByteRange, ChunkGrid, Element, Fill, Manifest, Segment, SegmentAxis, Unreadable};
 
 use super::local_heap::LocalHeap;
 use super::sizes::{Sizes, all_ones};
@@ -108,15 +108,14 @@ fn in_box(
     range: ByteRange,
 ) -> Result<Segment, Unreadable> {
     let grid = ChunkGrid::new(shape.clone(), segment::one_chunk(&shape))?;
+    let axes = SegmentAxis::of_box(&origin, &shape, &vec![0; shape.len()])?;
     Ok(Segment {
-        source_origin: vec![0; shape.len()],
-        origin,
-        shape,
+        axes,
         grid,
         codecs: Vec::new(),
         element: element.clone(),
         plain_edge_chunks: false,
-        manifest: Manifest::of_chunks(vec![segment::stored(0, file, range)]),
+        manifest: Manifest::of_chunks(vec![segment::stored(0, file, range)]).into(),
         fill: fill.clone(),
     })
 }
