@@ -1,6 +1,6 @@
 """Makes the golden vectors of the codecs: chunks that other libraries encoded, with what they decode to.
 
-Run with h5py, hdf5plugin and numcodecs installed; it writes `vectors.txt` and `encoded.bin` into
+Run with h5py, hdf5plugin, numcodecs and astropy installed; it writes `vectors.txt` and `encoded.bin` into
 `crates/hyperslab-engine/tests/golden/`. A line of the index has, between tabs: a name; the codec chain in the order
 of encoding, as `name:parameters` between semicolons; the filter mask; the decoded size and its CRC-32; and where the
 encoded chunk lies in `encoded.bin`. The same random numbers every time, so that a change shows.
@@ -449,6 +449,39 @@ def zarrs() -> None:
     add("delta_shuffle_zstd", "delta:<i2,<i4;shuffle:2;zstd", bytes(packed), one.decode(deltas).tobytes())
 
 
+# FITS: astropy's codecs and cfitsio's, as astropy has them; whole chunks of compressed images.
+
+
+def fits() -> None:
+    from astropy.io.fits.hdu.compressed import _codecs
+    from astropy.io.fits.hdu.compressed._quantization import Quantize
+
+    for dtype, block in itertools.product(["u1", "i2", "i4"], [32, 16, 7]):
+        width = np.dtype(dtype).itemsize
+        for what, values in [("smooth", smooth(300, dtype)), ("noise", noise(100, dtype)), ("same", np.full(99, 5, dtype))]:
+            one = _codecs.Rice1(blocksize=block, bytepix=width, tilesize=values.size)
+            add(f"rice_{dtype}_{block}_{what}", f"rice:{width},{block}", bytes(one.encode(values)), big(values))
+    masks = {"steps": np.repeat([0, 3, 0, 900, 5000], 40), "points": (np.arange(200) % 7 == 0) * 9, "none": np.zeros(50)}
+    for name, mask in masks.items():
+        values = mask.astype("i4")
+        words = np.frombuffer(bytes(_codecs.PLIO1(tilesize=values.size).encode(values)), "<i2")  # swapped on writing
+        add(f"plio_{name}", "plio", big(words), big(values))
+    for dtype, (number, method) in itertools.product(["f4", "f8"], enumerate([-1, 1, 2])):
+        values = smooth(25_000, dtype)
+        values[::5] = 0
+        one = Quantize(row=7777, dither_method=method, quantize_level=16, bitpix=-8 * values.itemsize)
+        integers, scale, zero = one.encode_quantized(values)
+        decoded = one.decode_quantized(integers, scale, zero)
+        chain = f"quantize:{scale!r},{zero!r},none,7776,{number},>{dtype};zlib"
+        packed = zlib.compress(big(np.asarray(integers, "i4")))
+        add(f"quantize_{dtype}_{method}", chain, packed, big(np.asarray(decoded, dtype)))
+
+
+def big(values: np.ndarray) -> bytes:
+    """Big-endian."""
+    return values.astype(values.dtype.newbyteorder(">")).tobytes()
+
+
 def calculated(name: str, chain: str, one: numcodecs.abc.Codec, values: np.ndarray) -> None:
     """A codec that takes numbers."""
     encoded = one.encode(values)
@@ -456,7 +489,7 @@ def calculated(name: str, chain: str, one: numcodecs.abc.Codec, values: np.ndarr
 
 
 def main() -> None:
-    for make in [chains, bytes_of_all_codecs, bitshuffles, bloscs, blosc2s, szips, nbits, scaleoffsets, zarrs]:
+    for make in [chains, bytes_of_all_codecs, bitshuffles, bloscs, blosc2s, szips, nbits, scaleoffsets, zarrs, fits]:
         before = len(encoded_chunks), len(index)
         make()
         print(f"{make.__name__}: {len(index) - before[1]} vectors, {len(encoded_chunks) - before[0]} bytes")

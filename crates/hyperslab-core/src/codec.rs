@@ -83,6 +83,24 @@ pub enum Codec {
         /// What it decodes to.
         decoded: crate::element::Element,
     },
+    /// Differences between integers in Rice's code: FITS's `RICE_1`. Decodes to big-endian integers.
+    Rice {
+        /// Width of an integer in bytes: 1, 2 or 4.
+        element_nbytes: u64,
+        /// Integers of a block.
+        block_elements: u64,
+    },
+    /// Runs of a few non-negative integers: FITS's `PLIO_1`. Decodes to big-endian integers of 4 bytes.
+    Plio,
+    /// Floats as big-endian integers of 4 bytes, `decoded = stored * scale + zero`: FITS's quantization.
+    Quantize {
+        /// Scale and zero of each chunk, by its linear index.
+        chunks: Vec<Quantum>,
+        /// What was added before rounding.
+        dither: Dither,
+        /// What it decodes to: floats.
+        decoded: crate::element::Element,
+    },
     /// A codec that we cannot decode. Arrays with it open; reading them is a named error.
     Unknown {
         /// HDF5's filter number, where it has one.
@@ -90,6 +108,31 @@ pub enum Codec {
         /// Its name, as the file or our own table of registered filters has it.
         name: String,
     },
+}
+
+/// What the integers of one chunk of quantized floats stand for.
+#[derive(Clone, Copy, Debug, PartialEq)]
+pub struct Quantum {
+    /// What one step is.
+    pub scale: f64,
+    /// What 0 is.
+    pub zero: f64,
+    /// The integer that stands for not-a-number.
+    pub null: Option<i32>,
+    /// Where in the sequence of random numbers the chunk starts, for dithering.
+    pub dither_start: u32,
+}
+
+/// What was added to quantized floats before they were rounded, and is subtracted again (FITS Standard 4.0,
+/// section 10.2.1 and appendix I).
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
+pub enum Dither {
+    /// Nothing.
+    None,
+    /// A random number between -0.5 and 0.5: `SUBTRACTIVE_DITHER_1`.
+    Subtractive,
+    /// The same, but zeros stay zeros: `SUBTRACTIVE_DITHER_2`.
+    KeepingZeros,
 }
 
 /// What bitshuffled blocks are compressed with.
@@ -125,6 +168,9 @@ impl Codec {
             Self::Transpose { .. } => "transpose",
             Self::Delta { .. } => "delta",
             Self::FixedScaleOffset { .. } => "fixedscaleoffset",
+            Self::Rice { .. } => "rice",
+            Self::Plio => "plio",
+            Self::Quantize { .. } => "quantize",
             Self::Unknown { name, .. } => name,
         }
     }

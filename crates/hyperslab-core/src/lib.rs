@@ -55,7 +55,7 @@ pub use array::{Array, Attribute, Fill, Group, Link, Segment, Tree, Value};
 pub use axis::AxisSelection;
 pub use byte_range::ByteRange;
 pub use coalesce::{CoalescePolicy, Merged, coalesce};
-pub use codec::{BitshuffleInner, Codec};
+pub use codec::{BitshuffleInner, Codec, Dither, Quantum};
 pub use element::{ByteOrder, Charset, Element, Field, FloatLayout, Member, StringPadding};
 pub use error::{Error, MAX_ELEMENT_COUNT};
 pub use grid::{ChunkBox, ChunkGrid};

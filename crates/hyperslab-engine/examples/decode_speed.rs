@@ -48,7 +48,7 @@ fn print(name: &str, mut round: impl FnMut()) {
 fn report(name: &str, chain: &[Codec], encoded: &[u8]) {
     let mut scratch = Scratch::default();
     let mut out = vec![0; NBYTES];
-    print(name, || match decode(chain, 0, black_box(encoded), NBYTES, &mut scratch).unwrap() {
+    print(name, || match decode(chain, 0, 0, black_box(encoded), NBYTES, &mut scratch).unwrap() {
         Decoded::Plain(bytes) => {
             black_box(bytes);
         }

@@ -20,7 +20,10 @@ mod lz4;
 mod lzf;
 mod nbit;
 mod numbers;
+mod plio;
+mod quantize;
 mod reader;
+mod rice;
 mod scaleoffset;
 mod shuffle;
 #[cfg(target_arch = "x86_64")]
@@ -75,8 +78,15 @@ pub(crate) enum Step {
     Made(usize),
 }
 
-/// The table: decodes one codec's `input` into `out`, whose size must be `size`.
-fn step(codec: &Codec, input: &[u8], size: Size, out: &mut Buffer, tools: &mut Tools) -> Result<Step, Error> {
+/// The table: decodes one codec's `input` into `out`, whose size must be `size`; `chunk` is the chunk's linear index.
+fn step(
+    codec: &Codec,
+    chunk: u64,
+    input: &[u8],
+    size: Size,
+    out: &mut Buffer,
+    tools: &mut Tools,
+) -> Result<Step, Error> {
     let made = match codec {
         Codec::Fletcher32 => return fletcher32::verify(input).map(Step::Kept),
         Codec::Crc32c => return crc32c::verify(input).map(Step::Kept),
@@ -107,6 +117,13 @@ fn step(codec: &Codec, input: &[u8], size: Size, out: &mut Buffer, tools: &mut T
         Codec::Delta { stored, decoded } => delta::decode(stored, decoded, input, size, out),
         Codec::FixedScaleOffset { scale, offset, stored, decoded } => {
             fixedscaleoffset::decode(*scale, *offset, stored, decoded, input, size, out)
+        }
+        Codec::Rice { element_nbytes, block_elements } => {
+            rice::decode(*element_nbytes, *block_elements, input, size, out)
+        }
+        Codec::Plio => plio::decode(input, size, out),
+        Codec::Quantize { chunks, dither, decoded } => {
+            quantize::decode(chunks, chunk, *dither, decoded, input, size, out)
         }
         Codec::Unknown { number, name } => Err(Error::UnknownCodec { number: *number, name: name.clone() }),
     };
