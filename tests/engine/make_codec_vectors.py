@@ -458,10 +458,18 @@ def fits() -> None:
 
     for dtype, block in itertools.product(["u1", "i2", "i4"], [32, 16, 7]):
         width = np.dtype(dtype).itemsize
-        for what, values in [("smooth", smooth(300, dtype)), ("noise", noise(100, dtype)), ("same", np.full(99, 5, dtype))]:
+        for what, values in [
+            ("smooth", smooth(300, dtype)),
+            ("noise", noise(100, dtype)),
+            ("same", np.full(99, 5, dtype)),
+        ]:
             one = _codecs.Rice1(blocksize=block, bytepix=width, tilesize=values.size)
             add(f"rice_{dtype}_{block}_{what}", f"rice:{width},{block}", bytes(one.encode(values)), big(values))
-    masks = {"steps": np.repeat([0, 3, 0, 900, 5000], 40), "points": (np.arange(200) % 7 == 0) * 9, "none": np.zeros(50)}
+    masks = {
+        "steps": np.repeat([0, 3, 0, 900, 5000], 40),
+        "points": (np.arange(200) % 7 == 0) * 9,
+        "none": np.zeros(50),
+    }
     for name, mask in masks.items():
         values = mask.astype("i4")
         words = np.frombuffer(bytes(_codecs.PLIO1(tilesize=values.size).encode(values)), "<i2")  # swapped on writing

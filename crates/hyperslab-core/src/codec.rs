@@ -101,6 +101,39 @@ pub enum Codec {
         /// What it decodes to: floats.
         decoded: crate::element::Element,
     },
+    /// Runs of one byte, and bytes as they are: HDF4's run-length coding.
+    RunLength,
+    /// A tree that adapts to each byte of an element: HDF4's skipping Huffman coding.
+    SkippingHuffman {
+        /// Trees that take turns: one for each byte of an element.
+        element_nbytes: u64,
+    },
+    /// Some bits of each big-endian element: HDF4's n-bit coding.
+    NbitHdf4 {
+        /// Width of an element in bytes.
+        element_nbytes: u64,
+        /// The highest bit that is stored, counted from the least significant one.
+        first_bit: u32,
+        /// How many bits are stored.
+        nbits: u32,
+        /// Whether the highest stored bit is repeated above; otherwise the bits there are as those below.
+        sign_extended: bool,
+        /// Whether bits that are not stored are 1.
+        filled_with_ones: bool,
+    },
+    /// The coding of [`Codec::Szip`] behind HDF4's own header, or none.
+    SzipHdf4 {
+        /// libsz's option mask.
+        options: u32,
+        /// Bits of a pixel.
+        pixel_nbits: u32,
+        /// Pixels of a block.
+        pixels_per_block: u32,
+        /// Pixels of a scan line.
+        pixels_per_scanline: u32,
+        /// Five bytes come first: whether anything was encoded, and how many bytes follow.
+        has_header: bool,
+    },
     /// A codec that we cannot decode. Arrays with it open; reading them is a named error.
     Unknown {
         /// HDF5's filter number, where it has one.
@@ -154,8 +187,10 @@ impl Codec {
             Self::Zlib => "deflate",
             Self::Gzip => "gzip",
             Self::Fletcher32 => "fletcher32",
-            Self::Szip { .. } => "szip",
-            Self::Nbit { .. } => "nbit",
+            Self::Szip { .. } | Self::SzipHdf4 { .. } => "szip",
+            Self::Nbit { .. } | Self::NbitHdf4 { .. } => "nbit",
+            Self::RunLength => "run-length",
+            Self::SkippingHuffman { .. } => "skipping-huffman",
             Self::ScaleOffset { .. } => "scaleoffset",
             Self::Lzf => "lzf",
             Self::Zstd => "zstd",

@@ -59,6 +59,27 @@ fn any_codec() -> impl Strategy<Value = Codec> {
         (prop_oneof![Just(1_u64), Just(2), Just(4), Just(3)], prop_oneof![0..70_u64, any::<u64>()])
             .prop_map(|(element_nbytes, block_elements)| Codec::Rice { element_nbytes, block_elements }),
         Just(Codec::Plio),
+        Just(Codec::RunLength),
+        prop_oneof![0..20_u64, any::<u64>()]
+            .prop_map(|element_nbytes| Codec::SkippingHuffman { element_nbytes }),
+        (0..10_u64, 0..70_u32, 0..70_u32, any::<bool>(), any::<bool>()).prop_map(
+            |(element_nbytes, first_bit, nbits, sign_extended, filled_with_ones)| Codec::NbitHdf4 {
+                element_nbytes,
+                first_bit,
+                nbits,
+                sign_extended,
+                filled_with_ones,
+            }
+        ),
+        (0..70_u32, 0..70_u32, 0..70_u32, any::<bool>()).prop_map(|(options, bits, block, has_header)| {
+            Codec::SzipHdf4 {
+                options,
+                pixel_nbits: bits,
+                pixels_per_block: block,
+                pixels_per_scanline: 2 * block,
+                has_header,
+            }
+        }),
         (number, any::<u32>(), any::<f64>(), 0..3_usize, 0..2_usize).prop_map(
             |(decoded, dither_start, scale, dither, count)| Codec::Quantize {
                 chunks: vec![Quantum { scale, zero: 1.0, null: Some(-7), dither_start }; count],
