@@ -90,7 +90,7 @@ fn summed(bytes: &[u8]) -> Vec<u8> {
     let mut summed = bytes.to_vec();
     summed.extend([0; 4]);
     let mut scratch = Scratch::default();
-    let result = decode(&[Codec::Fletcher32], 0, &summed, NBYTES, &mut scratch);
+    let result = decode(&[Codec::Fletcher32], 0, 0, &summed, NBYTES, &mut scratch);
     if let Err(hyperslab_engine::Error::Checksum { computed, .. }) = result {
         summed[NBYTES..].copy_from_slice(&computed.to_le_bytes());
     }

@@ -30,12 +30,11 @@ pub(super) fn decode(input: &[u8], size: Size, out: &mut Buffer) -> Result<usize
 fn instructions(words: &[u16]) -> Option<&[u16]> {
     let is_positive = |word: u16| (1..0x8000).contains(&word);
     let old = words.get(OLD_HEADER_WORDS - 1).copied().filter(|&word| is_positive(word));
-    let (start, stop) = match old {
-        Some(length) => (OLD_HEADER_WORDS, usize::from(length)),
-        None => {
-            let [_, start, _, low, high, ..] = *words else { return None };
-            (usize::from(start).max(NEW_HEADER_WORDS), (usize::from(high) << 15) + usize::from(low))
-        }
+    let (start, stop) = if let Some(length) = old {
+        (OLD_HEADER_WORDS, usize::from(length))
+    } else {
+        let [_, start, _, low, high, ..] = *words else { return None };
+        (usize::from(start).max(NEW_HEADER_WORDS), (usize::from(high) << 15) + usize::from(low))
     };
     if stop == 0 { Some(&[]) } else { words.get(start..stop) }
 }
@@ -46,28 +45,25 @@ fn paint(instructions: &[u16], out: &mut [u8]) -> Option<()> {
     let mut words = instructions.iter();
     while let Some(word) = words.next() {
         let number = u32::from(word & 0x0fff);
-        let (painted, from) = match word >> 12 {
-            0 => (number, number), // zeros
-            1 => {
-                value = (u32::from(*words.next()?) << 12).checked_add(number)?;
-                continue;
-            }
-            2 | 6 => {
-                value = value.wrapping_add(number);
-                if word >> 12 == 2 { continue } else { (1, 0) } // 6: and paint one
-            }
-            3 | 7 => {
-                value = value.wrapping_sub(number);
-                if word >> 12 == 3 { continue } else { (1, 0) }
-            }
-            4 => (number, 0),                        // the value
-            5 => (number, number.saturating_sub(1)), // zeros, and the value at their end
+        match word >> 12 {
+            1 => value = (u32::from(*words.next()?) << 12).checked_add(number)?,
+            2 | 6 => value = value.wrapping_add(number),
+            3 | 7 => value = value.wrapping_sub(number),
+            _ => (),
+        }
+        // How many elements are passed, and how many of the last of them have the value.
+        let (passed, painted) = match word >> 12 {
+            0 => (number, 0),
+            1..=3 => continue,
+            4 => (number, number),
+            5 => (number, number.min(1)),
+            6 | 7 => (1, 1),
             _ => return None,
         };
-        let (painted, from) = (usize::try_from(painted).ok()?, usize::try_from(from).ok()?);
-        let end = next.checked_add(painted)?;
+        let end = next.checked_add(usize::try_from(passed).ok()?)?;
+        let start = end.checked_sub(usize::try_from(painted).ok()?)?;
         let place = |element: usize| element.checked_mul(ELEMENT_NBYTES);
-        for element in out.get_mut(place(next + from)?..place(end)?)?.chunks_exact_mut(ELEMENT_NBYTES) {
+        for element in out.get_mut(place(start)?..place(end)?)?.chunks_exact_mut(ELEMENT_NBYTES) {
             element.copy_from_slice(&value.to_be_bytes());
         }
         next = end;

@@ -21,9 +21,9 @@ pub(super) fn decode(input: &[u8], size: Size, out: &mut Buffer) -> Result<usize
         let count = usize::from(control & !RUN) + if control & RUN == 0 { 1 } else { LEAST_RUN };
         let (now, later) = rest.split_at_mut_checked(count).ok_or(size.exceeded(CODEC))?;
         if control & RUN == 0 {
-            now.copy_from_slice(input.take(count)?)
+            now.copy_from_slice(input.take(count)?);
         } else {
-            now.fill(input.byte()?)
+            now.fill(input.byte()?);
         }
         rest = later;
     }

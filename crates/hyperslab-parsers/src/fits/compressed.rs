@@ -113,8 +113,9 @@ impl<'p> Rows<'p> {
     /// What a column's descriptor leads to: nothing where it is empty, or there is no such column.
     fn range(&self, row: usize, name: &str) -> Result<Option<ByteRange>, Unreadable> {
         let Some(column) = self.column(name) else { return Ok(None) };
-        let problem = || format!("row {row} of column {name} is no descriptor of the heap's bytes");
-        let damaged = || Unreadable::damaged(problem());
+        let damaged = || {
+            Unreadable::damaged(format!("row {row} of column {name} is no descriptor of the heap's bytes"))
+        };
         let field = self.field(row, column).ok_or_else(damaged)?;
         let (count, offset) = match (column.code, field.len()) {
             ('P', 8) | ('Q', 16) => field.split_at(field.len() / 2),
