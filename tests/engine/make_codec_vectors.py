@@ -12,6 +12,7 @@ import zlib
 from collections.abc import Callable
 from pathlib import Path
 
+import fits_vectors
 import h5py
 import hdf5plugin
 import numcodecs
@@ -449,45 +450,9 @@ def zarrs() -> None:
     add("delta_shuffle_zstd", "delta:<i2,<i4;shuffle:2;zstd", bytes(packed), one.decode(deltas).tobytes())
 
 
-# FITS: astropy's codecs and cfitsio's, as astropy has them; whole chunks of compressed images.
-
-
 def fits() -> None:
-    from astropy.io.fits.hdu.compressed import _codecs
-    from astropy.io.fits.hdu.compressed._quantization import Quantize
-
-    for dtype, block in itertools.product(["u1", "i2", "i4"], [32, 16, 7]):
-        width = np.dtype(dtype).itemsize
-        for what, values in [
-            ("smooth", smooth(300, dtype)),
-            ("noise", noise(100, dtype)),
-            ("same", np.full(99, 5, dtype)),
-        ]:
-            one = _codecs.Rice1(blocksize=block, bytepix=width, tilesize=values.size)
-            add(f"rice_{dtype}_{block}_{what}", f"rice:{width},{block}", bytes(one.encode(values)), big(values))
-    masks = {
-        "steps": np.repeat([0, 3, 0, 900, 5000], 40),
-        "points": (np.arange(200) % 7 == 0) * 9,
-        "none": np.zeros(50),
-    }
-    for name, mask in masks.items():
-        values = mask.astype("i4")
-        words = np.frombuffer(bytes(_codecs.PLIO1(tilesize=values.size).encode(values)), "<i2")  # swapped on writing
-        add(f"plio_{name}", "plio", big(words), big(values))
-    for dtype, (number, method) in itertools.product(["f4", "f8"], enumerate([-1, 1, 2])):
-        values = smooth(25_000, dtype)
-        values[::5] = 0
-        one = Quantize(row=7777, dither_method=method, quantize_level=16, bitpix=-8 * values.itemsize)
-        integers, scale, zero = one.encode_quantized(values)
-        decoded = one.decode_quantized(integers, scale, zero)
-        chain = f"quantize:{scale!r},{zero!r},none,7776,{number},>{dtype};zlib"
-        packed = zlib.compress(big(np.asarray(integers, "i4")))
-        add(f"quantize_{dtype}_{method}", chain, packed, big(np.asarray(decoded, dtype)))
-
-
-def big(values: np.ndarray) -> bytes:
-    """Big-endian."""
-    return values.astype(values.dtype.newbyteorder(">")).tobytes()
+    for vector in fits_vectors.vectors(smooth, noise):
+        add(*vector)
 
 
 def calculated(name: str, chain: str, one: numcodecs.abc.Codec, values: np.ndarray) -> None:
