@@ -1,6 +1,6 @@
 """Makes the golden vectors of the codecs: chunks that other libraries encoded, with what they decode to.
 
-Run with h5py, hdf5plugin and numcodecs installed; it writes `vectors.txt` and `encoded.bin` into
+Run with h5py, hdf5plugin, numcodecs and astropy installed; it writes `vectors.txt` and `encoded.bin` into
 `crates/hyperslab-engine/tests/golden/`. A line of the index has, between tabs: a name; the codec chain in the order
 of encoding, as `name:parameters` between semicolons; the filter mask; the decoded size and its CRC-32; and where the
 encoded chunk lies in `encoded.bin`. The same random numbers every time, so that a change shows.
@@ -12,6 +12,7 @@ import zlib
 from collections.abc import Callable
 from pathlib import Path
 
+import fits_vectors
 import h5py
 import hdf5plugin
 import numcodecs
@@ -449,6 +450,11 @@ def zarrs() -> None:
     add("delta_shuffle_zstd", "delta:<i2,<i4;shuffle:2;zstd", bytes(packed), one.decode(deltas).tobytes())
 
 
+def fits() -> None:
+    for vector in fits_vectors.vectors(smooth, noise):
+        add(*vector)
+
+
 def calculated(name: str, chain: str, one: numcodecs.abc.Codec, values: np.ndarray) -> None:
     """A codec that takes numbers."""
     encoded = one.encode(values)
@@ -456,7 +462,7 @@ def calculated(name: str, chain: str, one: numcodecs.abc.Codec, values: np.ndarr
 
 
 def main() -> None:
-    for make in [chains, bytes_of_all_codecs, bitshuffles, bloscs, blosc2s, szips, nbits, scaleoffsets, zarrs]:
+    for make in [chains, bytes_of_all_codecs, bitshuffles, bloscs, blosc2s, szips, nbits, scaleoffsets, zarrs, fits]:
         before = len(encoded_chunks), len(index)
         make()
         print(f"{make.__name__}: {len(index) - before[1]} vectors, {len(encoded_chunks) - before[0]} bytes")

@@ -168,6 +168,7 @@ fn divisor(mut one: u64, mut other: u64) -> u64 {
 }
 
 #[cfg(test)]
+#[allow(clippy::unwrap_used)]
 mod tests {
     use super::*;
 

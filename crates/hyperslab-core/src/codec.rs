@@ -91,6 +91,57 @@ pub enum Codec {
         /// What it decodes to.
         decoded: crate::element::Element,
     },
+    /// Differences between integers in Rice's code: FITS's `RICE_1`. Decodes to big-endian integers.
+    Rice {
+        /// Width of an integer in bytes: 1, 2 or 4.
+        element_nbytes: u64,
+        /// Integers of a block.
+        block_elements: u64,
+    },
+    /// Runs of a few non-negative integers: FITS's `PLIO_1`. Decodes to big-endian integers of 4 bytes.
+    Plio,
+    /// Floats as big-endian integers of 4 bytes, `decoded = stored * scale + zero`: FITS's quantization.
+    Quantize {
+        /// Scale and zero of each chunk, by its linear index.
+        chunks: Vec<Quantum>,
+        /// What was added before rounding.
+        dither: Dither,
+        /// What it decodes to: floats.
+        decoded: crate::element::Element,
+    },
+    /// Runs of one byte, and bytes as they are: HDF4's run-length coding.
+    RunLength,
+    /// A tree that adapts to each byte of an element: HDF4's skipping Huffman coding.
+    SkippingHuffman {
+        /// Trees that take turns: one for each byte of an element.
+        element_nbytes: u64,
+    },
+    /// Some bits of each big-endian element: HDF4's n-bit coding.
+    NbitHdf4 {
+        /// Width of an element in bytes.
+        element_nbytes: u64,
+        /// The highest bit that is stored, counted from the least significant one.
+        first_bit: u32,
+        /// How many bits are stored.
+        nbits: u32,
+        /// Whether the highest stored bit is repeated above; otherwise the bits there are as those below.
+        sign_extended: bool,
+        /// Whether bits that are not stored are 1.
+        filled_with_ones: bool,
+    },
+    /// The coding of [`Codec::Szip`] behind HDF4's own header, or none.
+    SzipHdf4 {
+        /// libsz's option mask.
+        options: u32,
+        /// Bits of a pixel.
+        pixel_nbits: u32,
+        /// Pixels of a block.
+        pixels_per_block: u32,
+        /// Pixels of a scan line.
+        pixels_per_scanline: u32,
+        /// Five bytes come first: whether anything was encoded, and how many bytes follow.
+        has_header: bool,
+    },
     /// A codec that we cannot decode. Arrays with it open; reading them is a named error.
     Unknown {
         /// HDF5's filter number, where it has one.
@@ -98,6 +149,31 @@ pub enum Codec {
         /// Its name, as the file or our own table of registered filters has it.
         name: String,
     },
+}
+
+/// What the integers of one chunk of quantized floats stand for.
+#[derive(Clone, Copy, Debug, PartialEq)]
+pub struct Quantum {
+    /// What one step is.
+    pub scale: f64,
+    /// What 0 is.
+    pub zero: f64,
+    /// The integer that stands for not-a-number.
+    pub null: Option<i32>,
+    /// Where in the sequence of random numbers the chunk starts, for dithering.
+    pub dither_start: u32,
+}
+
+/// What was added to quantized floats before they were rounded, and is subtracted again (FITS Standard 4.0,
+/// section 10.2.1 and appendix I).
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
+pub enum Dither {
+    /// Nothing.
+    None,
+    /// A random number between -0.5 and 0.5: `SUBTRACTIVE_DITHER_1`.
+    Subtractive,
+    /// The same, but zeros stay zeros: `SUBTRACTIVE_DITHER_2`.
+    KeepingZeros,
 }
 
 /// What bitshuffled blocks are compressed with.
@@ -119,8 +195,10 @@ impl Codec {
             Self::Zlib => "deflate",
             Self::Gzip => "gzip",
             Self::Fletcher32 => "fletcher32",
-            Self::Szip { .. } => "szip",
-            Self::Nbit { .. } => "nbit",
+            Self::Szip { .. } | Self::SzipHdf4 { .. } => "szip",
+            Self::Nbit { .. } | Self::NbitHdf4 { .. } => "nbit",
+            Self::RunLength => "run-length",
+            Self::SkippingHuffman { .. } => "skipping-huffman",
             Self::ScaleOffset { .. } => "scaleoffset",
             Self::Lzf => "lzf",
             Self::Zstd => "zstd",
@@ -134,6 +212,9 @@ impl Codec {
             Self::Delta { .. } => "delta",
             Self::FixedScaleOffset { .. } => "fixedscaleoffset",
             Self::Convert { .. } => "convert",
+            Self::Rice { .. } => "rice",
+            Self::Plio => "plio",
+            Self::Quantize { .. } => "quantize",
             Self::Unknown { name, .. } => name,
         }
     }

@@ -117,6 +117,7 @@ fn progressions(pairs: impl Iterator<Item = (u64, u64)>) -> Result<Vec<Correspon
 }
 
 #[cfg(test)]
+#[allow(clippy::unwrap_used)]
 mod tests {
     use super::*;
 

@@ -180,6 +180,7 @@ impl Manifest {
     }
 
     /// The same chunks in files of other numbers, with `codec_count` more codecs, which none skips, before the others.
+    #[must_use]
     pub fn moved(&self, number: impl Fn(FileIndex) -> FileIndex, codec_count: u32) -> Self {
         let mask = |mask: u32| mask.checked_shl(codec_count).unwrap_or(0);
         Self { files: self.files.map(number), masks: self.masks.map(mask), ..self.clone() }

@@ -81,7 +81,7 @@ fn axes(selection: &VirtualSelection, shape: &[u64]) -> Result<Option<Axes>, Pla
 fn regular(axis: &VirtualAxis) -> Result<AxisSelection, PlanError> {
     let sides = axis.count.zip(axis.block).ok_or_else(|| damaged("a limited mapping without end"))?;
     let selected = match sides {
-        (count, 0) => AxisSelection::interval(0, axis.start, count.min(0)),
+        (_, 0) => AxisSelection::interval(0, axis.start, 0),
         (count, block) => AxisSelection::new(0, axis.start, axis.stride.max(1), count, block),
     };
     Ok(selected?.merged())

@@ -77,7 +77,7 @@ fn add_parts<E: From<PlanError>>(
         (Some(axis), Some(source_axis)) => {
             growing.reach(axis, 0);
             if let Some(source) = find(&mapping.file, &mapping.path)? {
-                parts.extend(Part::unlimited(mapping, source, axis, source_axis, growing)?);
+                parts.extend(Part::unlimited(mapping, &source, axis, source_axis, growing)?);
             }
         }
         (Some(axis), None) if mapping.is_numbered() => {
@@ -187,7 +187,7 @@ fn segment(pairing: &[AxisPair], inner: &Segment, chosen: Vec<SegmentAxis>) -> R
             continue;
         }
         // The segment's axes up to the source's, with those that the source does not have itself.
-        while let Some(((place, axis), (length, chunk_length))) = places.next() {
+        for ((place, axis), (length, chunk_length)) in places.by_ref() {
             axes.push(axis);
             grid_shape.push(length);
             chunk_shape.push(chunk_length);

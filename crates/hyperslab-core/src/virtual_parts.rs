@@ -30,7 +30,7 @@ impl Part {
     /// Of a mapping that goes on as long as its source does.
     pub fn unlimited(
         mapping: &VirtualMapping,
-        source: Arc<Array>,
+        source: &Arc<Array>,
         axis: usize,
         source_axis: usize,
         growing: &mut Growing,
@@ -49,7 +49,7 @@ impl Part {
         growing.reach(axis, stop);
         let (from, to) = (cut(from, count)?, cut(to, count)?);
         let part = |(from, to): (VirtualAxis, VirtualAxis)| Self {
-            source: Arc::clone(&source),
+            source: Arc::clone(source),
             selection: with_axis(&mapping.source, source_axis, from),
             shown: with_axis(&mapping.target, axis, to),
         };

@@ -48,7 +48,7 @@ fn print(name: &str, mut round: impl FnMut()) {
 fn report(name: &str, chain: &[Codec], encoded: &[u8]) {
     let mut scratch = Scratch::default();
     let mut out = vec![0; NBYTES];
-    print(name, || match decode(chain, 0, black_box(encoded), NBYTES, &mut scratch).unwrap() {
+    print(name, || match decode(chain, 0, 0, black_box(encoded), NBYTES, &mut scratch).unwrap() {
         Decoded::Plain(bytes) => {
             black_box(bytes);
         }
@@ -90,7 +90,7 @@ fn summed(bytes: &[u8]) -> Vec<u8> {
     let mut summed = bytes.to_vec();
     summed.extend([0; 4]);
     let mut scratch = Scratch::default();
-    let result = decode(&[Codec::Fletcher32], 0, &summed, NBYTES, &mut scratch);
+    let result = decode(&[Codec::Fletcher32], 0, 0, &summed, NBYTES, &mut scratch);
     if let Err(hyperslab_engine::Error::Checksum { computed, .. }) = result {
         summed[NBYTES..].copy_from_slice(&computed.to_le_bytes());
     }

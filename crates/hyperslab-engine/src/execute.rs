@@ -287,7 +287,9 @@ impl<'a> Job<'a> {
             Err(Error::OutOfMemory { nbytes: index(decoded_nbytes) })
         };
         let decoded = fits
-            .and_then(|()| decode(codecs, filter_mask, bytes, index(decoded_nbytes), &mut memory.scratch))
+            .and_then(|()| {
+                decode(codecs, read.chunk, filter_mask, bytes, index(decoded_nbytes), &mut memory.scratch)
+            })
             .map_err(|problem| {
                 self.chunk_error(segment, read, &self.file_name(segment, read), offset, problem)
             })?;

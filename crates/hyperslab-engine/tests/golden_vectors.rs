@@ -27,7 +27,7 @@ fn plain(decoded: Decoded<'_>) -> Vec<u8> {
 }
 
 fn decode_vector(vector: &Vector, scratch: &mut Scratch) -> Result<Vec<u8>, Error> {
-    decode(&vector.chain, vector.mask, &vector.encoded, vector.decoded_nbytes, scratch).map(plain)
+    decode(&vector.chain, 0, vector.mask, &vector.encoded, vector.decoded_nbytes, scratch).map(plain)
 }
 
 #[test]
@@ -47,7 +47,9 @@ fn all_vectors() {
 #[test]
 fn other_sizes_are_errors() {
     let mut scratch = Scratch::default();
-    for mut vector in vectors() {
+    // Rice's code and line lists do not say where they end: metadata alone tell.
+    let says_its_size = |vector: &Vector| !vector.chain.iter().any(|it| matches!(it.name(), "rice" | "plio"));
+    for mut vector in vectors().into_iter().filter(says_its_size) {
         let right = vector.decoded_nbytes;
         for other in [right + 1, right.saturating_sub(1), 0, right * 2 + 7] {
             vector.decoded_nbytes = other;

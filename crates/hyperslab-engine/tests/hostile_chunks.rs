@@ -6,14 +6,14 @@
 mod golden;
 
 use golden::{Vector, vectors};
-use hyperslab_core::{BitshuffleInner, ByteOrder, Codec, Element};
+use hyperslab_core::{BitshuffleInner, ByteOrder, Codec, Dither, Element, Quantum};
 use hyperslab_engine::Error;
 use hyperslab_engine::codecs::{Decoded, Scratch, decode};
 use proptest::prelude::*;
 
 /// Decodes: what comes out has the right size, or is an error.
 fn survives(chain: &[Codec], mask: u32, encoded: &[u8], decoded_nbytes: usize) -> Result<(), Error> {
-    match decode(chain, mask, encoded, decoded_nbytes, &mut Scratch::default())? {
+    match decode(chain, 0, mask, encoded, decoded_nbytes, &mut Scratch::default())? {
         Decoded::Plain(bytes) | Decoded::Shuffled { planes: bytes, .. } => {
             assert_eq!(bytes.len(), decoded_nbytes);
         }
@@ -53,9 +53,40 @@ fn any_codec() -> impl Strategy<Value = Codec> {
         Just(Codec::Crc32c),
         Just(Codec::Transpose { order: vec![1, 0] }),
         (number.clone(), number.clone()).prop_map(|(stored, decoded)| Codec::Delta { stored, decoded }),
-        (number.clone(), number).prop_map(|(stored, decoded)| {
+        (number.clone(), number.clone()).prop_map(|(stored, decoded)| {
             Codec::FixedScaleOffset { scale: 10.0, offset: 3.5, stored, decoded }
         }),
+        (prop_oneof![Just(1_u64), Just(2), Just(4), Just(3)], prop_oneof![0..70_u64, any::<u64>()])
+            .prop_map(|(element_nbytes, block_elements)| Codec::Rice { element_nbytes, block_elements }),
+        Just(Codec::Plio),
+        Just(Codec::RunLength),
+        prop_oneof![0..20_u64, any::<u64>()]
+            .prop_map(|element_nbytes| Codec::SkippingHuffman { element_nbytes }),
+        (0..10_u64, 0..70_u32, 0..70_u32, any::<bool>(), any::<bool>()).prop_map(
+            |(element_nbytes, first_bit, nbits, sign_extended, filled_with_ones)| Codec::NbitHdf4 {
+                element_nbytes,
+                first_bit,
+                nbits,
+                sign_extended,
+                filled_with_ones,
+            }
+        ),
+        (0..70_u32, 0..70_u32, 0..70_u32, any::<bool>()).prop_map(|(options, bits, block, has_header)| {
+            Codec::SzipHdf4 {
+                options,
+                pixel_nbits: bits,
+                pixels_per_block: block,
+                pixels_per_scanline: 2 * block,
+                has_header,
+            }
+        }),
+        (number, any::<u32>(), any::<f64>(), 0..3_usize, 0..2_usize).prop_map(
+            |(decoded, dither_start, scale, dither, count)| Codec::Quantize {
+                chunks: vec![Quantum { scale, zero: 1.0, null: Some(-7), dither_start }; count],
+                dither: [Dither::None, Dither::Subtractive, Dither::KeepingZeros][dither],
+                decoded,
+            }
+        ),
     ]
 }
 
@@ -178,7 +209,7 @@ fn transpositions_are_left_to_the_caller() {
     let transpose = || Codec::Transpose { order: vec![1, 0] };
     let shuffle = Codec::Shuffle { element_nbytes: 2 };
     let mut scratch = Scratch::default();
-    let decoded = decode(&[transpose(), shuffle], 0, &[1, 3, 2, 4], 4, &mut scratch);
+    let decoded = decode(&[transpose(), shuffle], 0, 0, &[1, 3, 2, 4], 4, &mut scratch);
     assert_eq!(decoded, Ok(Decoded::Shuffled { planes: &[1, 3, 2, 4], element_nbytes: 2 }));
     let byte = Element::integer(1, false, ByteOrder::Little);
     let delta = Codec::Delta { stored: byte.clone(), decoded: byte };

@@ -78,7 +78,7 @@ pub(crate) enum Problem {
     /// It is of a kind that we cannot read, or contradicts itself.
     Plan(PlanError),
     /// A source's file cannot be read.
-    File(PathBuf, Failure),
+    File(PathBuf, Box<Failure>),
 }
 
 impl From<Unreadable> for Problem {
@@ -254,7 +254,8 @@ impl Sources<'_> {
         if let Some(&place) = self.places.get(&canonical) {
             return Ok(place);
         }
-        let source = self.opened.source(&path).map_err(|failure| Problem::File(path.clone(), failure))?;
+        let fault = |failure| Problem::File(path.clone(), Box::new(failure));
+        let source = self.opened.source(&path).map_err(fault)?;
         let folder = path.parent().map(Path::to_owned).unwrap_or_default();
         let others = source.tree.other_files.iter();
         let others = others.map(|name| OtherFile { path: folder.join(name), version: None });

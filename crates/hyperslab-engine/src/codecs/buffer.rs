@@ -53,15 +53,23 @@ impl Size {
         }
     }
 
-    /// The same number of elements of another width.
-    pub(crate) fn scaled(self, nbytes: u64, per: u64) -> Self {
-        let scale = |size: usize| {
-            let count = size as u64 / per.max(1);
-            usize::try_from(count.saturating_mul(nbytes)).unwrap_or(usize::MAX)
+    /// The same number of elements of another width; nothing is known of what makes no whole elements.
+    pub(crate) fn of_elements(self, nbytes: u64, other_nbytes: u64) -> Self {
+        let of = |whole: usize| {
+            let count = (whole as u64).checked_div(nbytes).unwrap_or(0);
+            usize::try_from(count.saturating_mul(other_nbytes)).unwrap_or(usize::MAX)
         };
         match self {
-            Self::Exact(before) => Self::Exact(scale(before)),
-            Self::AtMost(before) => Self::AtMost(scale(before)),
+            Self::Exact(before) => Self::Exact(of(before)),
+            Self::AtMost(before) => Self::AtMost(of(before)),
+        }
+    }
+
+    /// The size, of a codec that cannot tell where its output ends.
+    pub(crate) fn known(self, codec: &'static str) -> Result<usize, Error> {
+        match self {
+            Self::Exact(nbytes) => Ok(nbytes),
+            Self::AtMost(_) => Err(Error::Unsupported { codec, feature: "a size that nothing tells" }),
         }
     }
 

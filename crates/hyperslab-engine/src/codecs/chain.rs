@@ -27,7 +27,8 @@ struct Held {
 
 /// Decodes one chunk.
 ///
-/// `codecs` stand in the order of encoding; a set bit `i` of `filter_mask` says that codec `i` was skipped
+/// `codecs` stand in the order of encoding; `chunk` is the chunk's linear index, by which a codec keeps what
+/// differs from chunk to chunk; a set bit `i` of `filter_mask` says that codec `i` was skipped
 /// for this chunk. If the chunk's first applied codec is shuffle, it is left to the caller. Transpositions
 /// are left to the caller too: the elements come in the order in which the transposed array has them.
 ///
@@ -37,6 +38,7 @@ struct Held {
 /// cannot compress, so that a decompression bomb ends in [`Error::DecodedBeyond`].
 pub fn decode<'s>(
     codecs: &[Codec],
+    chunk: u64,
     filter_mask: u32,
     encoded: &'s [u8],
     decoded_nbytes: usize,
@@ -53,7 +55,7 @@ pub fn decode<'s>(
         }
         let Scratch { front, back, tools } = &mut *scratch;
         let input = if held.in_front { front.filled(held.nbytes) } else { prefix(encoded, held.nbytes) };
-        match step(codec, input, chain.size_before(index), back, tools)? {
+        match step(codec, chunk, input, chain.size_before(index), back, tools)? {
             Step::Kept(nbytes) => held.nbytes = nbytes,
             Step::Made(nbytes) => {
                 std::mem::swap(front, back);
@@ -119,7 +121,10 @@ impl<'c> Chain<'c> {
         {
             Codec::Shuffle { .. } | Codec::Transpose { .. } => size,
             Codec::Fletcher32 | Codec::Crc32c => size.plus(4),
-            Codec::Convert { stored, decoded } => size.scaled(stored.nbytes(), decoded.nbytes()),
+            Codec::Quantize { decoded, .. } => size.of_elements(decoded.nbytes(), 4),
+            Codec::FixedScaleOffset { stored, decoded, .. }
+            | Codec::Delta { stored, decoded }
+            | Codec::Convert { stored, decoded } => size.of_elements(decoded.nbytes(), stored.nbytes()),
             _ => Size::AtMost(limit.max(size.limit())),
         })
     }
@@ -132,8 +137,10 @@ fn static_name(codec: &Codec) -> &'static str {
         Codec::Zlib => "deflate",
         Codec::Gzip => "gzip",
         Codec::Fletcher32 => "fletcher32",
-        Codec::Szip { .. } => "szip",
-        Codec::Nbit { .. } => "nbit",
+        Codec::Szip { .. } | Codec::SzipHdf4 { .. } => "szip",
+        Codec::Nbit { .. } | Codec::NbitHdf4 { .. } => "nbit",
+        Codec::RunLength => "run-length",
+        Codec::SkippingHuffman { .. } => "skipping-huffman",
         Codec::ScaleOffset { .. } => "scaleoffset",
         Codec::Lzf => "lzf",
         Codec::Zstd => "zstd",
@@ -147,6 +154,9 @@ fn static_name(codec: &Codec) -> &'static str {
         Codec::Delta { .. } => "delta",
         Codec::FixedScaleOffset { .. } => "fixedscaleoffset",
         Codec::Convert { .. } => "convert",
+        Codec::Rice { .. } => "rice",
+        Codec::Plio => "plio",
+        Codec::Quantize { .. } => "quantize",
         Codec::Unknown { .. } => "unknown codec",
     }
 }

@@ -20,12 +20,18 @@ mod gzip;
 mod lz4;
 mod lzf;
 mod nbit;
+mod nbit_hdf4;
 mod numbers;
+mod plio;
+mod quantize;
 mod reader;
+mod rice;
+mod run_length;
 mod scaleoffset;
 mod shuffle;
 #[cfg(target_arch = "x86_64")]
 mod shuffle_x86;
+mod skipping_huffman;
 mod szip;
 mod zlib;
 mod zstd;
@@ -76,8 +82,15 @@ pub(crate) enum Step {
     Made(usize),
 }
 
-/// The table: decodes one codec's `input` into `out`, whose size must be `size`.
-fn step(codec: &Codec, input: &[u8], size: Size, out: &mut Buffer, tools: &mut Tools) -> Result<Step, Error> {
+/// The table: decodes one codec's `input` into `out`, whose size must be `size`; `chunk` is the chunk's linear index.
+fn step(
+    codec: &Codec,
+    chunk: u64,
+    input: &[u8],
+    size: Size,
+    out: &mut Buffer,
+    tools: &mut Tools,
+) -> Result<Step, Error> {
     let made = match codec {
         Codec::Fletcher32 => return fletcher32::verify(input).map(Step::Kept),
         Codec::Crc32c => return crc32c::verify(input).map(Step::Kept),
@@ -91,7 +104,7 @@ fn step(codec: &Codec, input: &[u8], size: Size, out: &mut Buffer, tools: &mut T
         Codec::Gzip => gzip::decode(input, size, out, &mut tools.inflate),
         Codec::Szip { options, pixel_nbits, pixels_per_block, pixels_per_scanline } => {
             let layout = [*options, *pixel_nbits, *pixels_per_block, *pixels_per_scanline];
-            szip::decode(layout, input, size, out, &mut tools.work, &mut tools.samples)
+            szip::decode(layout, input, size, out, tools)
         }
         Codec::Nbit { parameters } => nbit::decode(parameters, input, size, out),
         Codec::ScaleOffset { parameters } => scaleoffset::decode(parameters, input, size, out),
@@ -110,6 +123,25 @@ fn step(codec: &Codec, input: &[u8], size: Size, out: &mut Buffer, tools: &mut T
             fixedscaleoffset::decode(*scale, *offset, stored, decoded, input, size, out)
         }
         Codec::Convert { stored, decoded } => convert::decode(stored, decoded, input, size, out),
+        Codec::Rice { element_nbytes, block_elements } => {
+            rice::decode(*element_nbytes, *block_elements, input, size, out)
+        }
+        Codec::RunLength => run_length::decode(input, size, out),
+        Codec::SkippingHuffman { element_nbytes } => {
+            skipping_huffman::decode(*element_nbytes, input, size, out)
+        }
+        Codec::NbitHdf4 { element_nbytes, first_bit, nbits, sign_extended, filled_with_ones } => {
+            let fill = nbit_hdf4::Fill { sign_extended: *sign_extended, ones: *filled_with_ones };
+            nbit_hdf4::decode(*element_nbytes, *first_bit, *nbits, fill, input, size, out)
+        }
+        Codec::SzipHdf4 { options, pixel_nbits, pixels_per_block, pixels_per_scanline, has_header } => {
+            let layout = [*options, *pixel_nbits, *pixels_per_block, *pixels_per_scanline];
+            szip::decode_hdf4(layout, *has_header, input, size, out, tools)
+        }
+        Codec::Plio => plio::decode(input, size, out),
+        Codec::Quantize { chunks, dither, decoded } => {
+            quantize::decode(chunks, chunk, *dither, decoded, input, size, out)
+        }
         Codec::Unknown { number, name } => Err(Error::UnknownCodec { number: *number, name: name.clone() }),
     };
     made.map(Step::Made)

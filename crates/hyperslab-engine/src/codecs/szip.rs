@@ -1,12 +1,12 @@
-//! HDF5's filter 4: extended-Rice coding by CCSDS 121.0-B, in libsz's dress.
+//! HDF5's filter 4 and HDF4's coder 5: extended-Rice coding by CCSDS 121.0-B, in libsz's dress.
 //!
-//! Four bytes of the decoded size, little-endian, and a stream of bits. Samples come in scan lines, each
+//! HDF5 writes four bytes of the decoded size, little-endian, and a stream of bits. Samples come in scan lines, each
 //! coded by itself (a "reference sample interval" of the standard) and padded to whole blocks. With
 //! preprocessing, a sample is the mapped difference to the one before, and a line's first block begins with a
 //! sample as it is. Pixels of 32 and 64 bits are coded as planes of bytes.
 
 use super::reader::{Bits, Bytes};
-use super::{Buffer, Size, shuffle};
+use super::{Buffer, Size, Tools, shuffle};
 use crate::Error;
 
 const CODEC: &str = "szip";
@@ -23,27 +23,62 @@ fn damaged(problem: &'static str) -> Error {
     Error::Damaged { codec: CODEC, problem }
 }
 
-/// Decodes a chunk. `layout` is libsz's options, bits of a pixel, pixels of a block and of a scan line.
+/// Decodes a chunk of HDF5's. `layout` is libsz's options, bits of a pixel, pixels of a block and of a scan line.
 pub(super) fn decode(
     layout: [u32; 4],
     input: &[u8],
     size: Size,
     out: &mut Buffer,
-    work: &mut Buffer,
-    samples: &mut Vec<u32>,
+    tools: &mut Tools,
 ) -> Result<usize, Error> {
-    let [options, pixel_nbits, block_samples, line_samples] = layout;
     let mut input = Bytes::new(CODEC, input);
     let nbytes = size.admit_claim(CODEC, u64::from(input.u32_le()?))?;
+    decode_pixels(layout, input.rest(), nbytes, out, tools)
+}
+
+/// Decodes a chunk of HDF4's: with a header since 4.2r1, a byte that says whether anything was encoded, and how
+/// many bytes follow.
+pub(super) fn decode_hdf4(
+    layout: [u32; 4],
+    has_header: bool,
+    input: &[u8],
+    size: Size,
+    out: &mut Buffer,
+    tools: &mut Tools,
+) -> Result<usize, Error> {
+    let nbytes = size.known(CODEC)?;
+    let mut input = Bytes::new(CODEC, input);
+    if !has_header {
+        return decode_pixels(layout, input.rest(), nbytes, out, tools);
+    }
+    let is_plain = input.byte()? == 1;
+    let encoded_nbytes = usize::try_from(input.u32_be()?).unwrap_or(usize::MAX);
+    let encoded = input.take(encoded_nbytes)?;
+    if is_plain {
+        size.admit(CODEC, encoded_nbytes)?;
+        out.space(nbytes)?.copy_from_slice(encoded);
+        return Ok(nbytes);
+    }
+    decode_pixels(layout, encoded, nbytes, out, tools)
+}
+
+fn decode_pixels(
+    layout: [u32; 4],
+    input: &[u8],
+    nbytes: usize,
+    out: &mut Buffer,
+    tools: &mut Tools,
+) -> Result<usize, Error> {
+    let [options, pixel_nbits, block_samples, line_samples] = layout;
     let planes = matches!(pixel_nbits, 32 | 64);
     let coding = Coding::of(options, if planes { 8 } else { pixel_nbits }, block_samples, line_samples)?;
     let space = out.space(nbytes)?;
     if !planes {
-        coding.decode(input.rest(), space, samples)?;
+        coding.decode(input, space, &mut tools.samples)?;
         return Ok(nbytes);
     }
-    let bytes = work.space(nbytes)?;
-    coding.decode(input.rest(), bytes, samples)?;
+    let bytes = tools.work.space(nbytes)?;
+    coding.decode(input, bytes, &mut tools.samples)?;
     shuffle::unshuffle_whole(bytes, pixel_nbits as usize / 8, space);
     Ok(nbytes)
 }

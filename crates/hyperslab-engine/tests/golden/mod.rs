@@ -1,6 +1,6 @@
 //! Reads the golden vectors: `vectors.txt` says what is in `encoded.bin`.
 
-use hyperslab_core::{BitshuffleInner, ByteOrder, Codec, Element};
+use hyperslab_core::{BitshuffleInner, ByteOrder, Codec, Dither, Element, Quantum};
 
 /// A chunk that another library encoded.
 #[derive(Clone, Debug)]
@@ -70,6 +70,18 @@ fn codec(spec: &str) -> Codec {
             offset: words[1].parse().unwrap(),
             stored: element(words[2]),
             decoded: element(words[3]),
+        },
+        "rice" => Codec::Rice { element_nbytes: u64::from(number(0)), block_elements: u64::from(number(1)) },
+        "plio" => Codec::Plio,
+        "quantize" => Codec::Quantize {
+            chunks: vec![Quantum {
+                scale: words[0].parse().unwrap(),
+                zero: words[1].parse().unwrap(),
+                null: words[2].parse().ok(),
+                dither_start: number(3),
+            }],
+            dither: [Dither::None, Dither::Subtractive, Dither::KeepingZeros][number(4) as usize],
+            decoded: element(words[5]),
         },
         other => unreachable!("no codec {other}"),
     }

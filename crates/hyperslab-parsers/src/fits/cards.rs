@@ -84,6 +84,16 @@ impl Cards {
         if let Some(Word::Integer(value)) = self.word(keyword) { Some(*value) } else { None }
     }
 
+    /// A number, whole or not.
+    pub fn number(&self, keyword: &str) -> Option<f64> {
+        match self.word(keyword) {
+            #[allow(clippy::cast_precision_loss)] // what a header says of a scale is a float
+            Some(Word::Integer(value)) => Some(*value as f64),
+            Some(Word::Float(value)) => Some(*value),
+            _ => None,
+        }
+    }
+
     /// Text.
     pub fn text(&self, keyword: &str) -> Option<&str> {
         if let Some(Word::Text(value)) = self.word(keyword) { Some(value) } else { None }

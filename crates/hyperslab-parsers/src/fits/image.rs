@@ -1,4 +1,4 @@
-//! Images: arrays of one number type, in one piece; and tile-compressed ones, which are known by shape only.
+//! Images: arrays of one number type, in one piece.
 
 use hyperslab_core::{Array, ByteOrder, ByteRange, Element, Fill, Manifest, Segment, Unreadable};
 
@@ -9,25 +9,11 @@ use crate::segment::{array_nbytes, gridded, one_chunk, stored, too_large};
 pub(super) fn plain(hdu: &Hdu) -> Result<Array, Unreadable> {
     let element = number_element(hdu.cards.integer("BITPIX"))?;
     if hdu.cards.naxis(0).is_none() {
-        return Ok(Array { shape: None, ..array(hdu, Vec::new(), element, Ok(Vec::new())) });
+        return Ok(Array { shape: None, ..array(hdu, Vec::new(), element, Ok(Vec::new()), &[]) });
     }
     let shape = hdu.cards.shape();
     let segments = segments(hdu, &shape, &element);
-    Ok(array(hdu, shape, element, segments))
-}
-
-/// A tile-compressed image (section 10): what it is, but not where its tiles are.
-pub(super) fn tiled(hdu: &Hdu) -> Result<Array, Unreadable> {
-    let element = number_element(hdu.cards.integer("ZBITPIX"))?;
-    let mut shape = hdu.cards.axes("ZNAXIS", hdu.data_offset)?;
-    shape.reverse();
-    let method = hdu.cards.text("ZCMPTYPE").unwrap_or("of unnamed method");
-    Ok(array(
-        hdu,
-        shape,
-        element,
-        Err(Unreadable::unsupported(format!("a tile-compressed image ({method})"))),
-    ))
+    Ok(array(hdu, shape, element, segments, &[]))
 }
 
 /// All of an HDU's data as one chunk.
@@ -41,7 +27,14 @@ pub(super) fn segments(hdu: &Hdu, shape: &[u64], element: &Element) -> Result<Ve
     Ok(vec![gridded(shape, one_chunk(shape), element, &Fill::Zero, Vec::new(), manifest)?])
 }
 
-fn array(hdu: &Hdu, shape: Vec<u64>, element: Element, segments: Result<Vec<Segment>, Unreadable>) -> Array {
+/// An array with its HDU's cards as attributes, but those that start with one of `prefixes` and a number.
+pub(super) fn array(
+    hdu: &Hdu,
+    shape: Vec<u64>,
+    element: Element,
+    segments: Result<Vec<Segment>, Unreadable>,
+    prefixes: &[&str],
+) -> Array {
     Array {
         max_shape: shape.iter().map(|&length| Some(length)).collect(),
         shape: Some(shape),
@@ -51,12 +44,12 @@ fn array(hdu: &Hdu, shape: Vec<u64>, element: Element, segments: Result<Vec<Segm
         virtual_mappings: Vec::new(),
         segments,
         dimensions: None,
-        attributes: hdu.cards.attributes(&[]),
+        attributes: hdu.cards.attributes(prefixes),
     }
 }
 
 /// Section 4.4.1.1: 8 bits are unsigned, more are signed, negative ones are floats.
-fn number_element(bitpix: Option<i64>) -> Result<Element, Unreadable> {
+pub(super) fn number_element(bitpix: Option<i64>) -> Result<Element, Unreadable> {
     let element = match bitpix {
         Some(8) => Some(Element::integer(1, false, ByteOrder::Big)),
         Some(16) => Some(Element::integer(2, true, ByteOrder::Big)),

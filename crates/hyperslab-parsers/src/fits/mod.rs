@@ -7,6 +7,7 @@
 //! path.
 
 mod cards;
+mod compressed;
 mod image;
 mod table;
 #[cfg(test)]
@@ -58,7 +59,8 @@ pub fn parse(pages: &mut Pages<'_>) -> Result<Tree, Error> {
         let data_offset = offset.saturating_add(cards.header_nbytes);
         let data_nbytes = cards.data_nbytes();
         let hdu = Hdu { number, cards, data_offset };
-        add(&mut tree, &mut names, &hdu);
+        let content = content(pages, &hdu)?;
+        add(&mut tree, &mut names, &hdu, content);
         let Some(next) = data_nbytes.and_then(|nbytes| next_header(data_offset, nbytes)) else { break };
         (offset, number) = (next, number + 1);
     }
@@ -69,8 +71,7 @@ fn next_header(data_offset: u64, data_nbytes: u64) -> Option<u64> {
     data_offset.checked_add(data_nbytes.checked_next_multiple_of(BLOCK)?)
 }
 
-fn add(tree: &mut Tree, names: &mut Names, hdu: &Hdu) {
-    let content = content(hdu);
+fn add(tree: &mut Tree, names: &mut Names, hdu: &Hdu, content: Content) {
     let Some(root) = tree.groups.first_mut() else { return };
     let name = names.give(hdu);
     match content.array {
@@ -90,22 +91,26 @@ fn add(tree: &mut Tree, names: &mut Names, hdu: &Hdu) {
     }
 }
 
-fn content(hdu: &Hdu) -> Content {
+fn content(pages: &mut Pages<'_>, hdu: &Hdu) -> Result<Content, Error> {
     let only = |array| Content { array: Some(array), left_out: Vec::new() };
     if hdu.cards.is_random_groups() {
-        return only(Err(Unreadable::unsupported("an HDU of random groups (FITS Standard 4.0, section 6)")));
+        return Ok(only(Err(Unreadable::unsupported(
+            "an HDU of random groups (FITS Standard 4.0, section 6)",
+        ))));
     }
-    match hdu.cards.extension() {
+    Ok(match hdu.cards.extension() {
         None if hdu.cards.naxis(0).is_none() => Content { array: None, left_out: Vec::new() },
         None | Some("IMAGE" | "IUEIMAGE") => only(image::plain(hdu)),
-        Some("BINTABLE" | "A3DTABLE") if hdu.cards.is_true("ZIMAGE") => only(image::tiled(hdu)),
+        Some("BINTABLE" | "A3DTABLE") if hdu.cards.is_true("ZIMAGE") => {
+            only(settle(pages, |pages| compressed::image(pages, hdu))?)
+        }
         Some("BINTABLE" | "A3DTABLE") if hdu.cards.is_true("ZTABLE") => {
             only(Err(Unreadable::unsupported("a compressed table (ZTABLE)")))
         }
         Some("BINTABLE" | "A3DTABLE") => table::binary(hdu),
         Some("TABLE") => only(table::text(hdu)),
         Some(other) => only(Err(Unreadable::unsupported(format!("extension {other}")))),
-    }
+    })
 }
 
 /// Names given so far.

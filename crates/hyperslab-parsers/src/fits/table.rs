@@ -56,22 +56,53 @@ fn table(hdu: &Hdu, fields: Vec<Field>) -> Result<Array, Unreadable> {
     })
 }
 
-fn binary_fields(hdu: &Hdu, left_out: &mut Vec<(String, Unreadable)>) -> Result<Vec<Field>, Unreadable> {
-    let mut fields = Vec::new();
+/// A column of a binary table.
+pub(super) struct Column {
+    number: i64,
+    pub name: String,
+    repeat: u64,
+    /// The letter of its type; `P` and `Q` are descriptors of what the heap holds.
+    pub code: char,
+    /// The letter of what the heap holds.
+    pub heap_code: Option<char>,
+    /// Where it starts in a row, in bytes.
+    pub offset: u64,
+    /// Width in bytes.
+    pub nbytes: u64,
+}
+
+/// All columns, in the order of their bytes.
+pub(super) fn columns(hdu: &Hdu) -> Result<Vec<Column>, Unreadable> {
+    let mut columns = Vec::new();
     let mut offset = 0_u64;
     for number in 1..=column_count(hdu)? {
-        let name = column_name(hdu, number);
         let form = hdu.cards.text(&format!("TFORM{number}")).unwrap_or_default().trim();
         let senseless = || damaged(format!("TFORM{number} = {form:?} is senseless"));
-        let (repeat, code) = form_parts(form).ok_or_else(senseless)?;
-        let width = column_nbytes(repeat, code).ok_or_else(senseless)?;
+        let (repeat, code, heap_code) = form_parts(form).ok_or_else(senseless)?;
+        let nbytes = column_nbytes(repeat, code).ok_or_else(senseless)?;
+        columns.push(Column {
+            number,
+            name: column_name(hdu, number),
+            repeat,
+            code,
+            heap_code,
+            offset,
+            nbytes,
+        });
+        offset = offset.checked_add(nbytes).ok_or_else(|| damaged("a row too wide".into()))?;
+    }
+    Ok(columns)
+}
+
+fn binary_fields(hdu: &Hdu, left_out: &mut Vec<(String, Unreadable)>) -> Result<Vec<Field>, Unreadable> {
+    let mut fields = Vec::new();
+    for Column { number, name, repeat, code, offset, nbytes, .. } in columns(hdu)? {
         if matches!(code, 'P' | 'Q') {
             left_out.push((name, Unreadable::unsupported("a variable-length column")));
-        } else if width > 0 {
+        } else if nbytes > 0 {
             let shape = hdu.cards.text(&format!("TDIM{number}")).and_then(dimensions);
             fields.push(Field { name, offset, element: column_element(repeat, code, shape) });
         }
-        offset = offset.checked_add(width).ok_or_else(|| damaged("a row too wide".into()))?;
     }
     Ok(fields)
 }
@@ -90,16 +121,17 @@ fn column_name(hdu: &Hdu, number: i64) -> String {
     name.map_or_else(|| format!("column{number}"), Into::into)
 }
 
-/// `rTa`: the repeat count, 1 where it is not there, and the type's letter.
-fn form_parts(form: &str) -> Option<(u64, char)> {
+/// `rTa`: the repeat count, 1 where it is not there, the type's letter, and the one behind it.
+fn form_parts(form: &str) -> Option<(u64, char, Option<char>)> {
     let digits = form.find(|character: char| !character.is_ascii_digit())?;
     let (repeat, rest) = form.split_at_checked(digits)?;
     let repeat = if repeat.is_empty() { 1 } else { repeat.parse().ok()? };
-    Some((repeat, rest.chars().next()?))
+    let mut letters = rest.chars();
+    Some((repeat, letters.next()?, letters.next()))
 }
 
 /// Table 18 of the standard.
-fn column_nbytes(repeat: u64, code: char) -> Option<u64> {
+pub(super) fn column_nbytes(repeat: u64, code: char) -> Option<u64> {
     let width = match code {
         'X' => return Some(repeat.div_ceil(8)),
         'L' | 'B' | 'A' => 1,

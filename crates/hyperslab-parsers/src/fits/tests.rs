@@ -1,6 +1,6 @@
 //! Hand-made headers, good and damaged.
 
-use hyperslab_core::{ByteRange, Element, Link, Unreadable};
+use hyperslab_core::{AxisSelection, ByteRange, Codec, Dither, Element, Link, Segment, Unreadable};
 
 use super::*;
 use crate::hostile::{damage, parsed};
@@ -97,4 +97,68 @@ fn two_of_one_name() {
 fn damage_is_survived() {
     let bytes = [image(), table()].concat();
     damage(parse, bytes.get(..9000).unwrap());
+}
+
+/// An image of 3 by 5 in rows of 2 elements, so that axes are cut: six rows of a descriptor and a scale each.
+fn compressed() -> Vec<u8> {
+    let mut bytes = header(&[
+        "XTENSION= 'BINTABLE'",
+        "BITPIX  =                    8",
+        "NAXIS   =                    2",
+        "NAXIS1  =                   24",
+        "NAXIS2  =                    9",
+        "PCOUNT  =                   90",
+        "GCOUNT  =                    1",
+        "TFIELDS =                    3",
+        "TTYPE1  = 'COMPRESSED_DATA'",
+        "TFORM1  = '1PB(9)  '",
+        "TTYPE2  = 'ZSCALE  '",
+        "TFORM2  = '1D      '",
+        "TTYPE3  = 'ZZERO   '",
+        "TFORM3  = '1D      '",
+        "ZIMAGE  =                    T",
+        "ZBITPIX =                  -32",
+        "ZNAXIS  =                    2",
+        "ZNAXIS1 =                    5",
+        "ZNAXIS2 =                    3",
+        "ZTILE1  =                    2",
+        "ZTILE2  =                    1",
+        "ZCMPTYPE= 'RICE_1  '",
+        "ZNAME1  = 'BLOCKSIZE'",
+        "ZVAL1   =                   16",
+        "ZQUANTIZ= 'SUBTRACTIVE_DITHER_1'",
+        "ZDITHER0=                    7",
+        "OBJECT  = 'it      '",
+    ]);
+    for row in 0..9_u32 {
+        bytes.extend([10_u32, row * 10].map(u32::to_be_bytes).concat());
+        bytes.extend([f64::from(row), 0.5].map(f64::to_be_bytes).concat());
+    }
+    bytes.resize(3 * 2880, 0);
+    bytes
+}
+
+#[test]
+fn a_compressed_image_and_the_chunks_that_its_end_cuts() {
+    let tree = parsed(parse, &[image(), compressed()].concat()).unwrap();
+    let array = &tree.arrays[1];
+    assert_eq!(array.shape, Some(vec![3, 5]));
+    let names: Vec<_> = array.attributes.iter().map(|it| it.name.as_str()).collect();
+    assert_eq!(names, ["ZQUANTIZ", "ZDITHER0", "OBJECT"]);
+    let segments = array.segments.as_ref().unwrap();
+    let origin = |it: &Segment| it.shown().map(AxisSelection::start).collect::<Vec<_>>();
+    let shapes: Vec<_> = segments.iter().map(|it| (origin(it), it.grid.chunk_shape().to_vec())).collect();
+    assert_eq!(shapes, [(vec![0, 0], vec![1, 2]), (vec![0, 4], vec![1, 1])]);
+    let first = 3 * 2880 + 9 * 24;
+    let offsets: Vec<_> = segments[1].manifest.stored().map(|chunk| chunk.range.offset - first).collect();
+    assert_eq!(offsets, [20, 50, 80], "the last chunk of each row of three");
+    let Codec::Quantize { chunks, dither, .. } = &segments[1].codecs[0] else { panic!("not quantized") };
+    let scales: Vec<_> = chunks.iter().map(|it| (it.scale, it.dither_start)).collect();
+    assert_eq!((scales, *dither), (vec![(2.0, 8), (5.0, 11), (8.0, 14)], Dither::Subtractive));
+    assert_eq!(segments[0].codecs[1], Codec::Rice { element_nbytes: 4, block_elements: 16 });
+}
+
+#[test]
+fn damage_of_a_compressed_image_is_survived() {
+    damage(parse, &[image(), compressed()].concat());
 }

@@ -39,8 +39,8 @@ pub(super) fn segments(
     }
     let own_fill =
         if chunked.fill.len() as u64 == element.nbytes() { &Fill::Value(chunked.fill.clone()) } else { fill };
-    let make =
-        |manifest| gridded(shape, chunk_shape.clone(), element, own_fill, chunked.coder.codecs(), manifest);
+    let codecs = || chunked.coder.codecs(element_nbytes);
+    let make = |manifest| gridded(shape, chunk_shape.clone(), element, own_fill, codecs(), manifest);
     let empty = match make(Manifest::empty()) {
         Ok(segment) => segment,
         Err(reason) => return Ok(Err(reason)),
@@ -106,7 +106,7 @@ fn chunk(
     match locate(file, entry.tag, entry.reference)? {
         Located::Nothing => Ok(None),
         Located::Compressed(pieces, coder) if coder == chunked.coder => Ok(Some(pieces)),
-        Located::Plain(pieces) if chunked.coder == Coder::NONE && pieces.nbytes() >= chunk_nbytes => {
+        Located::Plain(pieces) if chunked.coder == Coder::None && pieces.nbytes() >= chunk_nbytes => {
             Ok(Some(pieces.truncated(chunk_nbytes)))
         }
         _ => Err(Error::invalid("an HDF4 chunk", 0, "it is not stored as its array says")),

@@ -62,7 +62,8 @@ fn made(
                 Some(range) => Manifest::of_chunks(vec![stored(0, pieces.file, range)]),
                 None => Manifest::of_inline(pieces.bytes(file, WHAT)?),
             };
-            let segment = gridded(shape, one_chunk(shape), element, fill, coder.codecs(), manifest);
+            let segment =
+                gridded(shape, one_chunk(shape), element, fill, coder.codecs(element.nbytes()), manifest);
             Ok(segment.map(|segment| vec![segment]))
         }
         Located::Chunked(chunked) => chunked::segments(file, chunked, shape, element, fill),

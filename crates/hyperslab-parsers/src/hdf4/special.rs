@@ -34,27 +34,46 @@ pub(super) struct Chunked {
     pub coder: Coder,
 }
 
-/// How bytes are encoded.
+/// How bytes are encoded: codes as in `hcomp.h`, with what the header says besides.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub(super) struct Coder(u64);
+pub(super) enum Coder {
+    None,
+    RunLength,
+    Nbit { sign_extended: bool, filled_with_ones: bool, first_bit: u32, nbits: u32 },
+    SkippingHuffman { element_nbytes: u32 },
+    Deflate,
+    Szip { line_pixels: u32, options: u32, pixel_nbits: u8, block_pixels: u8 },
+    Other(u64),
+}
+
+/// Set by HDF 4.2r1 and later in libsz's option mask: the data have a header.
+const SZIP_HAS_HEADER: u32 = 0x1_0000;
 
 impl Coder {
-    pub const NONE: Self = Self(0);
-
-    /// The chain that decodes it; codes as in `hcomp.h`.
-    pub fn codecs(self) -> Vec<Codec> {
-        let unknown = |name: String| vec![Codec::Unknown { number: None, name }];
-        match self.0 {
-            0 => Vec::new(),
-            1 => unknown("HDF4 run-length encoding".into()),
-            2 => unknown("HDF4 n-bit".into()),
-            3 => unknown("HDF4 skipping Huffman".into()),
-            4 => vec![Codec::Zlib],
-            5 => unknown("HDF4 szip".into()),
-            7 => unknown("JPEG".into()),
-            12 => unknown("HDF4 IMCOMP".into()),
-            other => unknown(format!("HDF4 coder {other}")),
-        }
+    /// The chain that decodes elements of so many bytes.
+    pub fn codecs(self, element_nbytes: u64) -> Vec<Codec> {
+        let unknown = |name: String| Codec::Unknown { number: None, name };
+        vec![match self {
+            Self::None => return Vec::new(),
+            Self::RunLength => Codec::RunLength,
+            Self::Nbit { sign_extended, filled_with_ones, first_bit, nbits } => {
+                Codec::NbitHdf4 { element_nbytes, first_bit, nbits, sign_extended, filled_with_ones }
+            }
+            Self::SkippingHuffman { element_nbytes } => {
+                Codec::SkippingHuffman { element_nbytes: element_nbytes.into() }
+            }
+            Self::Deflate => Codec::Zlib,
+            Self::Szip { line_pixels, options, pixel_nbits, block_pixels } => Codec::SzipHdf4 {
+                options: options & !SZIP_HAS_HEADER,
+                pixel_nbits: pixel_nbits.into(),
+                pixels_per_block: block_pixels.into(),
+                pixels_per_scanline: line_pixels,
+                has_header: options & SZIP_HAS_HEADER != 0,
+            },
+            Self::Other(7) => unknown("JPEG".into()),
+            Self::Other(12) => unknown("HDF4 IMCOMP".into()),
+            Self::Other(other) => unknown(format!("HDF4 coder {other}")),
+        }]
     }
 }
 
@@ -87,11 +106,35 @@ fn external(cursor: &mut Cursor<'_>) -> Result<Special, Error> {
     Ok(Special::External { range: ByteRange { offset, length }, file })
 }
 
-/// The model comes first; the standard one has no parameters of its own. The coder's do not matter for
-/// decoding.
+/// The model comes first; the standard one has no parameters of its own.
 fn coder(cursor: &mut Cursor<'_>) -> Result<Coder, Error> {
     cursor.skip(2)?;
-    Ok(Coder(cursor.uint_be(2)?))
+    Ok(match cursor.uint_be(2)? {
+        0 => Coder::None,
+        1 => Coder::RunLength,
+        2 => {
+            cursor.skip(4)?; // the number type, which is the array's
+            let (sign_extended, filled_with_ones) = (cursor.uint_be(2)? != 0, cursor.uint_be(2)? != 0);
+            Coder::Nbit {
+                sign_extended,
+                filled_with_ones,
+                first_bit: u32_be(cursor)?,
+                nbits: u32_be(cursor)?,
+            }
+        }
+        3 => Coder::SkippingHuffman { element_nbytes: u32_be(cursor)? },
+        4 => Coder::Deflate,
+        5 => {
+            cursor.skip(4)?; // pixels of the whole
+            let (line_pixels, options) = (u32_be(cursor)?, u32_be(cursor)?);
+            Coder::Szip { line_pixels, options, pixel_nbits: cursor.u8()?, block_pixels: cursor.u8()? }
+        }
+        other => Coder::Other(other),
+    })
+}
+
+fn u32_be(cursor: &mut Cursor<'_>) -> Result<u32, Error> {
+    cursor.uint_be(4).map(|value| u32::try_from(value).unwrap_or(u32::MAX)) // four bytes fit
 }
 
 fn chunked(cursor: &mut Cursor<'_>) -> Result<Chunked, Error> {
@@ -117,7 +160,7 @@ fn chunked(cursor: &mut Cursor<'_>) -> Result<Chunked, Error> {
     }
     let fill_nbytes = usize::try_from(cursor.uint_be(4)?).unwrap_or(usize::MAX);
     let fill = cursor.take(fill_nbytes)?.to_vec();
-    let mut chunks_coder = Coder::NONE;
+    let mut chunks_coder = Coder::None;
     if flag & 0xff == 3 {
         cursor.skip(2 + 4)?;
         chunks_coder = coder(cursor)?;

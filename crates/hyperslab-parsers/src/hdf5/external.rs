@@ -1,7 +1,7 @@
 //! External files: an array's bytes in other files, one after another (HDF5 File Format Specification 3.0,
 //! IV.A.2.h).
 
-use hyperslab_core::{ByteRange, ChunkGrid, Element, Fill, Manifest, Segment, SegmentAxis, Unreadable};
+use hyperslab_core::{ByteRange, Element, Fill, Manifest, Segment, SegmentAxis, Unreadable};
 
 use super::local_heap::LocalHeap;
 use super::sizes::{Sizes, all_ones};
@@ -82,7 +82,7 @@ pub(crate) fn segments(
         for (origin, shape) in boxes(shape, done / width, (done + length) / width) {
             let nbytes = shape.iter().product::<u64>() * width;
             let range = ByteRange::new(offset, nbytes)?;
-            segments.push(in_box(origin, shape, element, fill, file, range)?);
+            segments.push(in_box(&origin, &shape, element, fill, file, range)?);
             offset = range.end();
         }
         done += length;
@@ -100,24 +100,16 @@ fn file_number(name: &str, other_files: &mut Vec<String>) -> Result<u32, Unreada
 }
 
 fn in_box(
-    origin: Vec<u64>,
-    shape: Vec<u64>,
+    origin: &[u64],
+    shape: &[u64],
     element: &Element,
     fill: &Fill,
     file: u32,
     range: ByteRange,
 ) -> Result<Segment, Unreadable> {
-    let grid = ChunkGrid::new(shape.clone(), segment::one_chunk(&shape))?;
-    let axes = SegmentAxis::of_box(&origin, &shape, &vec![0; shape.len()])?;
-    Ok(Segment {
-        axes,
-        grid,
-        codecs: Vec::new(),
-        element: element.clone(),
-        plain_edge_chunks: false,
-        manifest: Manifest::of_chunks(vec![segment::stored(0, file, range)]).into(),
-        fill: fill.clone(),
-    })
+    let manifest = Manifest::of_chunks(vec![segment::stored(0, file, range)]);
+    let whole = segment::gridded(shape, segment::one_chunk(shape), element, fill, Vec::new(), manifest)?;
+    Ok(Segment { axes: SegmentAxis::of_box(origin, shape, &vec![0; shape.len()])?, ..whole })
 }
 
 /// The boxes, in row-major order, of elements `start .. stop` of an array: at most two an axis, and one.

@@ -1,0 +1,55 @@
+//! HDF4's n-bit coding: some consecutive bits of each element, the most significant first.
+
+use super::reader::Bits;
+use super::{Buffer, Size};
+use crate::Error;
+
+const CODEC: &str = "nbit";
+
+/// What the bits are that are not stored.
+#[derive(Clone, Copy)]
+pub(super) struct Fill {
+    /// Above the stored ones as the highest of them.
+    pub sign_extended: bool,
+    /// Otherwise 1.
+    pub ones: bool,
+}
+
+/// Decodes to big-endian elements, as many as `size` says.
+pub(super) fn decode(
+    element_nbytes: u64,
+    first_bit: u32,
+    nbits: u32,
+    fill: Fill,
+    input: &[u8],
+    size: Size,
+    out: &mut Buffer,
+) -> Result<usize, Error> {
+    let nbytes = size.known(CODEC)?;
+    let low_bit = first_bit.checked_add(1).and_then(|end| end.checked_sub(nbits));
+    let width = usize::try_from(element_nbytes).unwrap_or(usize::MAX);
+    let is_possible = matches!(element_nbytes, 1 | 2 | 4 | 8)
+        && nbytes.is_multiple_of(width)
+        && nbits > 0
+        && u64::from(first_bit) < 8 * element_nbytes;
+    let (Some(low_bit), true) = (low_bit, is_possible) else {
+        return Err(Error::Parameters { codec: CODEC, problem: "bits that its elements do not have" });
+    };
+    let below = (1_u64 << low_bit) - 1;
+    let above = u64::MAX.checked_shl(first_bit + 1).unwrap_or(0);
+    let filled = if fill.ones { above | below } else { 0 };
+    let mut bits = Bits::new(input);
+    for element in out.space(nbytes)?.chunks_exact_mut(width) {
+        let stored = bits.take_wide(nbits);
+        let stored =
+            stored.ok_or(Error::Damaged { codec: CODEC, problem: "fewer bits than its elements need" })?;
+        let mut value = filled | stored << low_bit;
+        if fill.sign_extended {
+            let is_negative = value >> first_bit & 1 == 1;
+            value = if is_negative { value | above } else { value & !above };
+        }
+        let bytes = value.to_be_bytes();
+        element.iter_mut().rev().zip(bytes.iter().rev()).for_each(|(out, byte)| *out = *byte);
+    }
+    Ok(nbytes)
+}

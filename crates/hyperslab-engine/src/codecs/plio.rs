@@ -1,0 +1,72 @@
+//! FITS's `PLIO_1` (FITS Standard 4.0, section 10.4.3): IRAF's line lists, instructions that paint runs of one
+//! value. Decodes to big-endian integers of 4 bytes.
+
+use super::{Buffer, Size};
+use crate::Error;
+
+const CODEC: &str = "plio";
+const ELEMENT_NBYTES: usize = 4;
+
+/// Words of the header: of an old list, and the least of a new one.
+const OLD_HEADER_WORDS: usize = 3;
+const NEW_HEADER_WORDS: usize = 5;
+
+/// Decodes to as many integers as `size` says; what the list does not paint is zero.
+pub(super) fn decode(input: &[u8], size: Size, out: &mut Buffer) -> Result<usize, Error> {
+    let nbytes = size.known(CODEC)?;
+    let words: Vec<u16> = input
+        .chunks_exact(2)
+        .map(|word| word.iter().fold(0, |word, &byte| word << 8 | u16::from(byte)))
+        .collect();
+    let space = out.space(nbytes)?;
+    space.fill(0);
+    let problem = "not a whole line list";
+    let instructions = instructions(&words).ok_or(Error::Damaged { codec: CODEC, problem })?;
+    paint(instructions, space).ok_or(Error::Damaged { codec: CODEC, problem })?;
+    Ok(nbytes)
+}
+
+/// What stands behind the header, which says how long the list is; old ones have a shorter header.
+fn instructions(words: &[u16]) -> Option<&[u16]> {
+    let is_positive = |word: u16| (1..0x8000).contains(&word);
+    let old = words.get(OLD_HEADER_WORDS - 1).copied().filter(|&word| is_positive(word));
+    let (start, stop) = if let Some(length) = old {
+        (OLD_HEADER_WORDS, usize::from(length))
+    } else {
+        let [_, start, _, low, high, ..] = *words else { return None };
+        (usize::from(start).max(NEW_HEADER_WORDS), (usize::from(high) << 15) + usize::from(low))
+    };
+    if stop == 0 { Some(&[]) } else { words.get(start..stop) }
+}
+
+/// Follow instructions: 4 bits say what to do, 12 are a number.
+fn paint(instructions: &[u16], out: &mut [u8]) -> Option<()> {
+    let (mut next, mut value) = (0_usize, 1_u32);
+    let mut words = instructions.iter();
+    while let Some(word) = words.next() {
+        let number = u32::from(word & 0x0fff);
+        match word >> 12 {
+            1 => value = (u32::from(*words.next()?) << 12).checked_add(number)?,
+            2 | 6 => value = value.wrapping_add(number),
+            3 | 7 => value = value.wrapping_sub(number),
+            _ => (),
+        }
+        // How many elements are passed, and how many of the last of them have the value.
+        let (passed, painted) = match word >> 12 {
+            0 => (number, 0),
+            1..=3 => continue,
+            4 => (number, number),
+            5 => (number, number.min(1)),
+            6 | 7 => (1, 1),
+            _ => return None,
+        };
+        let end = next.checked_add(usize::try_from(passed).ok()?)?;
+        let start = end.checked_sub(usize::try_from(painted).ok()?)?;
+        let place = |element: usize| element.checked_mul(ELEMENT_NBYTES);
+        for element in out.get_mut(place(start)?..place(end)?)?.chunks_exact_mut(ELEMENT_NBYTES) {
+            element.copy_from_slice(&value.to_be_bytes());
+        }
+        next = end;
+    }
+    Some(())
+}

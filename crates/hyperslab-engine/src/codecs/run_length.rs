@@ -1,0 +1,31 @@
+//! HDF4's run-length coding (HDF Specification, "run-length encoding" of compressed elements).
+//!
+//! A byte says what follows: with its high bit, one byte to repeat, otherwise bytes as they are.
+
+use super::reader::Bytes;
+use super::{Buffer, Size};
+use crate::Error;
+
+const CODEC: &str = "run-length";
+const RUN: u8 = 0x80;
+/// Shorter runs are not worth a code.
+const LEAST_RUN: usize = 3;
+
+/// Decodes until there are as many bytes as `size` says: nothing marks the end.
+pub(super) fn decode(input: &[u8], size: Size, out: &mut Buffer) -> Result<usize, Error> {
+    let nbytes = size.known(CODEC)?;
+    let mut input = Bytes::new(CODEC, input);
+    let mut rest = out.space(nbytes)?;
+    while !rest.is_empty() {
+        let control = input.byte()?;
+        let count = usize::from(control & !RUN) + if control & RUN == 0 { 1 } else { LEAST_RUN };
+        let (now, later) = rest.split_at_mut_checked(count).ok_or(size.exceeded(CODEC))?;
+        if control & RUN == 0 {
+            now.copy_from_slice(input.take(count)?);
+        } else {
+            now.fill(input.byte()?);
+        }
+        rest = later;
+    }
+    Ok(nbytes)
+}
