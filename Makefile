@@ -1,5 +1,6 @@
 # The one task runner: README.md and .ci/run call these, and nothing else builds or tests.
 #   make demo    set up, build, and answer "which format is fastest?" on real data
+#   make bench   measure the speed table anew, against every peer (minutes, and the machine to itself)
 #   make test    set up what tests need, system packages included where apt and root allow it, and run all tests
 PYTHON ?= python3
 BIN := .venv/bin
@@ -15,7 +16,7 @@ setup: .stamps/built
 	  { echo "hyperslab needs Python 3.11 or newer: make PYTHON=/path/to/python3.11 ..."; exit 1; }
 	@$(PYTHON) -m venv .venv || \
 	  { echo "no venv module in $(PYTHON): installing python3-venv"; apt-get install -y python3-venv && $(PYTHON) -m venv .venv; }
-	$(BIN)/pip install --quiet --disable-pip-version-check --no-deps -r requirements.lock
+	$(BIN)/python -m pip install --quiet --disable-pip-version-check --no-deps -r requirements.lock
 	@touch $@
 
 .stamps/built: .stamps/venv $(RUST_SOURCES) pyproject.toml
@@ -55,9 +56,13 @@ format:
 	$(BIN)/ruff format .
 	$(BIN)/ruff check --fix .
 
-# Ratios against the same work done by hand, interleaved; results are kept in benchmarks/results/.
+# Ratios against the same work done by hand and by the peers, interleaved; results are kept in benchmarks/results/,
+# and docs/reading.md's table is made from them.
 bench: setup
+	cargo build --release --locked --quiet --package hyperslab-engine --example inflate_floor
 	$(BIN)/python benchmarks/harness_cost.py
+	$(BIN)/python benchmarks/read_speed.py
+	$(BIN)/python docs/generate.py
 
 # Generated reference: the study schema and the formats' manual pages.
 docs: setup

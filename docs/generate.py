@@ -1,4 +1,5 @@
-"""Write the reference pages that follow from the code: docs/formats.md and the JSON schema of studies.
+"""Write what follows from the code and from results: docs/formats.md, docs/boundaries.md, the JSON schema of studies,
+and the speed table in docs/reading.md.
 
 A test fails when they are not what this writes; `make docs` writes them.
 """
@@ -6,6 +7,8 @@ A test fails when they are not what this writes; `make docs` writes them.
 from __future__ import annotations
 
 import inspect
+import json
+import runpy
 import sys
 from pathlib import Path
 
@@ -15,6 +18,7 @@ from hyperslab.formats import FORMATS, format_class
 from hyperslab.formats.contract import Format
 
 DOCS = Path(__file__).parent
+BENCHMARKS = DOCS.parent / "benchmarks"
 ABILITIES = ("contiguous", "chunks", "shards", "slices", "strided", "overwrite", "append", "compound", "many_arrays")
 
 
@@ -56,11 +60,24 @@ def boundaries_page() -> str:
     )
 
 
+def reading_page() -> str:
+    """docs/reading.md with the speed table made anew between its two marks."""
+    begins, ends = "<!-- The table is made by `make docs` from read_speed.json. -->\n", "<!-- The table ends. -->"
+    before, _, rest = (DOCS / "reading.md").read_text().partition(begins)
+    _, found, after = rest.partition(ends)
+    if not found:
+        raise ValueError(f"docs/reading.md lacks {begins.strip()} or {ends}")
+    markdown = runpy.run_path(str(BENCHMARKS / "speed_table.py"))["markdown"]
+    results = json.loads((BENCHMARKS / "results" / "read_speed.json").read_text())
+    return before + begins + markdown(results) + ends + after
+
+
 def pages() -> dict[Path, str]:
     """Every generated file with its content."""
     return {
         DOCS / "formats.md": formats_page(),
         DOCS / "boundaries.md": boundaries_page(),
+        DOCS / "reading.md": reading_page(),
         STUDIES_DIRECTORY / "study.schema.json": json_schema(),
     }
 

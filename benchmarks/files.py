@@ -1,0 +1,113 @@
+"""The files that are read, made when first asked for: one field in every layout, very many chunks, very many arrays.
+
+The field is the one of the peers' study: float32 waves with noise, kept to two decimals, in chunks of (1, 512, 512),
+1 MiB. Deflate with shuffle halves it.
+"""
+
+from __future__ import annotations
+
+import os
+from collections.abc import Callable
+from functools import cached_property
+from pathlib import Path
+from typing import Any
+
+import h5py
+import numpy as np
+
+from hyperslab.formats import make_format
+from hyperslab.formats.contract import ArraySpec, Codec, Layout
+
+CHUNK = (1, 512, 512)
+PLANE = (1024, 1024)
+LAYOUTS: dict[str, dict[str, Any]] = {
+    "deflate": {"chunks": CHUNK, "compression": "gzip", "compression_opts": 4, "shuffle": True},
+    "chunked": {"chunks": CHUNK},
+    "contiguous": {},
+}
+
+
+def field(megabytes: int) -> np.ndarray:
+    """Smooth waves and noise, to two decimals: (megabytes / 4, 1024, 1024) float32."""
+    shape = (max(1, megabytes // 4), *PLANE)
+    random = np.random.default_rng(7)
+    t, y, x = np.ogrid[: shape[0], : shape[1], : shape[2]]
+    out = (np.sin(x / 37.0) * 20 + np.cos(y / 53.0) * 15).astype(np.float32) + np.sin(t / 5.0).astype(np.float32) * 5
+    for plane in out:
+        plane += random.standard_normal(PLANE, np.float32) * np.float32(0.3)
+        np.round(plane, 2, out=plane)
+    return out
+
+
+class Files:
+    """A directory of files; those that are there already are used as they are."""
+
+    def __init__(self, directory: Path, megabytes: int) -> None:
+        self._directory = directory
+        self._megabytes = megabytes
+
+    @cached_property
+    def data(self) -> np.ndarray:
+        """The field."""
+        shape = (max(1, self._megabytes // 4), *PLANE)
+        return np.fromfile(self.plain, np.float32).reshape(shape)
+
+    @cached_property
+    def plain(self) -> Path:
+        """The field's elements and nothing else."""
+        return self._once("plain.bin", lambda path: field(self._megabytes).tofile(path))
+
+    def hdf5(self, layout: str) -> Path:
+        """The field as array `x` of an HDF5 file."""
+
+        def write(path: Path) -> None:
+            with h5py.File(path, "w") as file:
+                file.create_dataset("x", data=self.data, **LAYOUTS[layout])
+
+        return self._once(f"{layout}.h5", write)
+
+    def zarr(self, codec: str | None) -> Path:
+        """The field as array `x` of a Zarr 3 folder."""
+
+        def write(path: Path) -> None:
+            codecs = () if codec is None else (Codec.parse(codec),)
+            store = make_format("zarr3").create(path)
+            spec = ArraySpec(self.data.shape, self.data.dtype, Layout(CHUNK, None, codecs))
+            store.create_array("x", spec).write(self.data)
+            store.close()
+
+        return self._once(f"{(codec or 'uncompressed').replace(':', '-')}.zarr", write)
+
+    def many_chunks(self, count: int, elements: int) -> Path:
+        """Array `x` of `count` uncompressed chunks of (1, elements) float32."""
+
+        def write(path: Path) -> None:
+            with h5py.File(path, "w") as file:
+                array = file.create_dataset("x", (count, elements), "f4", chunks=(1, elements))
+                array[...] = self.small_rows(count, elements)
+
+        return self._once(f"{count}-chunks.h5", write)
+
+    def small_rows(self, count: int, elements: int) -> np.ndarray:
+        """What `many_chunks` holds."""
+        return np.arange(count * elements, dtype=np.float32).reshape(count, elements)
+
+    def many_arrays(self, groups: int) -> tuple[Path, list[str]]:
+        """A hundred arrays in each group, of four uncompressed chunks; and the arrays' names."""
+        names = [f"g{group:02d}/a{number:03d}" for group in range(groups) for number in range(100)]
+
+        def write(path: Path) -> None:
+            with h5py.File(path, "w") as file:
+                for number, name in enumerate(names):
+                    file.create_dataset(name, data=np.full((4, 16), number, "f4"), chunks=(1, 16))
+
+        return self._once(f"{len(names)}-arrays.h5", write), names
+
+    def _once(self, name: str, write: Callable[[Path], None]) -> Path:
+        path = self._directory / f"{self._megabytes}-{name}"
+        if not path.exists():
+            unfinished = path.with_name(f"{os.getpid()}-{path.name}")
+            print(f"making {path.name} ...", flush=True)
+            write(unfinished)
+            unfinished.rename(path)
+        return path

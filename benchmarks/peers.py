@@ -1,0 +1,171 @@
+"""The peers: how each is asked for the same bytes. Each raises ImportError or so if it is not installed.
+
+All of them run on two processors (`read_speed.py` takes the others away) and with two threads where they can be told:
+hidefix and zarrs by RAYON_NUM_THREADS, TensorStore and we by an argument. h5py decodes on the calling thread.
+"""
+
+from __future__ import annotations
+
+import math
+import os
+import subprocess
+import zlib
+from collections.abc import Callable
+from concurrent.futures import ThreadPoolExecutor
+from importlib.metadata import PackageNotFoundError, version
+from pathlib import Path
+from typing import Any
+
+import h5py
+import numpy as np
+from comparison import ROOT
+
+import hyperslab
+from hyperslab.formats import make_format
+from hyperslab.memory import aligned_empty
+
+THREADS = 2
+EVERYTHING = (slice(None),) * 3
+Read = Callable[[Any], Any]
+PACKAGES = ("h5py", "hidefix", "kerchunk", "virtualizarr", "zarr", "zarrs", "tensorstore", "numpy", "xarray")
+
+
+def versions() -> dict[str, str]:
+    """The version of every peer; a missing one says so."""
+    found = {"hyperslab": hyperslab.__version__, "HDF5 of h5py": h5py.version.hdf5_version}
+    for name in PACKAGES:
+        try:
+            found[name] = version(name)
+        except PackageNotFoundError:
+            found[name] = "not installed"
+    return found
+
+
+def by_hyperslab(path: Path, chunk_cache_nbytes: int = 0) -> Read:
+    """`array[key]`, as a new array."""
+    array = hyperslab.open(path, chunk_cache_nbytes=chunk_cache_nbytes)["x"]
+    return lambda key: array.read(key, threads=THREADS)
+
+
+def by_hyperslab_into(path: Path, out: np.ndarray) -> Read:
+    """Everything into `out`."""
+    array = hyperslab.open(path)["x"]
+    return lambda key: array.read(key, out=out, threads=THREADS)
+
+
+def by_h5py(path: Path, chunk_cache_nbytes: int = 0) -> Read:
+    """`array[key]`; slots for all chunks, so that no two of them displace each other."""
+    slots = 1_000_003 if chunk_cache_nbytes else 521
+    array = h5py.File(path, rdcc_nbytes=chunk_cache_nbytes, rdcc_nslots=slots)["x"]
+    return lambda key: array[key]
+
+
+def by_h5py_into(path: Path, out: np.ndarray) -> Read:
+    """Everything into `out`."""
+    array = h5py.File(path)["x"]
+
+    def read(_: Any) -> np.ndarray:
+        array.read_direct(out)
+        return out
+
+    return read
+
+
+def by_hidefix(path: Path) -> Read:
+    """`array[key]` of an index that is ready; hidefix keeps no decoded chunks."""
+    import hidefix
+
+    array = hidefix.Index(path)["x"]
+    return lambda key: array[EVERYTHING[: len(array.shape())] if key is ... else key]
+
+
+def by_zarr(name: str, path: Path) -> Read:
+    """Everything of a Zarr 3 array, by zarrs or TensorStore."""
+    array = make_format(name, {"threads": THREADS}).open(path).open_array("x")
+    return lambda _: array.read()
+
+
+def by_preadv(plain: Path, shape: tuple[int, ...], dtype: np.dtype[Any], out: np.ndarray | None) -> Read:
+    """The floor of reading what is not compressed: two threads, 4 MiB a call, into the same kind of array as ours."""
+    step = 4 << 20
+
+    def read(_: Any) -> np.ndarray:
+        array = aligned_empty(shape, dtype) if out is None else out
+        view = array.reshape(-1).view(np.uint8).data
+        descriptor = os.open(plain, os.O_RDONLY)
+
+        def part(first: int) -> None:
+            for start in range(first, len(view), THREADS * step):
+                stop = min(start + step, len(view))
+                while start < stop:
+                    start += os.preadv(descriptor, [view[start:stop]], start)
+
+        with ThreadPoolExecutor(THREADS) as pool:
+            list(pool.map(part, range(0, THREADS * step, step)))
+        os.close(descriptor)
+        return array
+
+    return read
+
+
+class InflateFloor:
+    """The floor of reading deflated, shuffled chunks: the engine's example `inflate_floor`, kept running."""
+
+    PROGRAM = ROOT / "target" / "release" / "examples" / "inflate_floor"
+    BUILD = "cargo build --release --locked -p hyperslab-engine --example inflate_floor"
+
+    def __init__(self, path: Path, decoder: str) -> None:
+        if not self.PROGRAM.exists():
+            raise FileNotFoundError(self.BUILD)
+        with h5py.File(path) as file:
+            array, table = file["x"], {}
+            array.id.chunk_iter(lambda chunk: table.update({chunk.chunk_offset: (chunk.byte_offset, chunk.size)}))
+            rows, row_nbytes = math.prod(array.chunks[:-1]), array.chunks[-1] * array.dtype.itemsize
+            across = array.shape[-1] // array.chunks[-1]
+            numbers = (THREADS, array.dtype.itemsize, rows, row_nbytes, across)
+        # NumPy asks for huge pages for its large arrays; this makes malloc do the same.
+        environment = {**os.environ, "GLIBC_TUNABLES": "glibc.malloc.hugetlb=1"}
+        self._process = subprocess.Popen(
+            [self.PROGRAM, path, decoder, *map(str, numbers)],
+            stdin=subprocess.PIPE,
+            stdout=subprocess.PIPE,
+            text=True,
+            env=environment,
+        )
+        for place in sorted(table):
+            print(*table[place], file=self._process.stdin)
+        print(file=self._process.stdin)
+
+    def read(self) -> FloorOutput:
+        """Everything, into new memory of the floor's process."""
+        self.order("read")
+        return FloorOutput(self)
+
+    def order(self, word: str) -> int:
+        """Give an order and wait for the answer."""
+        assert self._process.stdin
+        assert self._process.stdout
+        print(word, file=self._process.stdin, flush=True)
+        answer = self._process.stdout.readline().strip()
+        if not answer:
+            raise RuntimeError(f"inflate_floor ended with {self._process.wait()}")
+        return int(answer)
+
+
+class FloorOutput:
+    """What the floor read, in its memory until this is let go: outside the clock, as for an array of ours."""
+
+    def __init__(self, floor: InflateFloor) -> None:
+        self._floor = floor
+
+    def checksum(self) -> int:
+        """As of an array."""
+        return self._floor.order("sum")
+
+    def __del__(self) -> None:
+        self._floor.order("drop")
+
+
+def checksum(array: Any) -> int:
+    """What is compared of an array that is read as a whole; the floor gives it of its own output."""
+    return zlib.crc32(np.ascontiguousarray(array).reshape(-1).view(np.uint8))

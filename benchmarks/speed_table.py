@@ -1,0 +1,83 @@
+"""The speed table in words: lines for a terminal, and the table of docs/reading.md. It knows nothing but the results.
+
+python benchmarks/speed_table.py
+"""
+
+from __future__ import annotations
+
+import json
+from pathlib import Path
+from typing import Any
+
+RESULTS = Path(__file__).parent / "results" / "read_speed.json"
+MIB = 1 << 20
+
+
+def lines(row: dict[str, Any]) -> str:
+    """One row for a terminal: a line for each peer, and one for each absolute target."""
+    ours = row.get("seconds", {}).get("hyperslab")
+    head = row["work"] if ours is None else f"{row['work']}: {duration(ours)}"
+    said = [f"  {head}"]
+    wide = "    {:24} {:>10}  {:24} {:12} {}"
+    said += [wide.format(*cells).rstrip() for cells in _cells(row)]
+    unproved = row.get("cache", {}).get("not_proved")
+    if unproved:
+        said.append(f"    {unproved}")
+    return "\n".join(said)
+
+
+def markdown(results: dict[str, Any]) -> str:
+    """The whole table for the documentation, with what it was made on."""
+    environment = results["environment"]
+    libraries = ", ".join(f"{name} {version}" for name, version in environment["libraries"].items())
+    head = (
+        f"{results['megabytes']} MiB of float32 in chunks of 1 MiB, warm, two threads, {environment['cpu']} with "
+        f"{environment['cpu_count']} processors, Python {environment['python']}; {libraries}.\n\n"
+        "| work | hyperslab | peer | peer's | hyperslab / peer's [95 %] | target | |\n|---|---|---|---|---|---|---|\n"
+    )
+    body = ""
+    for row in results["rows"].values():
+        ours = row.get("seconds", {}).get("hyperslab")
+        first = [row["work"], "" if ours is None else duration(ours)]
+        for cells in _cells(row):
+            body += "| " + " | ".join([*first, *cells]) + " |\n"
+            first = ["", ""]
+        unproved = row.get("cache", {}).get("not_proved")
+        if unproved:
+            body += f"| | | {unproved} | | | | |\n"
+    return head + body
+
+
+def duration(seconds: float) -> str:
+    """With three digits, in the unit that suits it."""
+    for unit, size in (("s", 1.0), ("ms", 1e-3), ("µs", 1e-6)):
+        if seconds >= size:
+            return f"{seconds / size:#.3g}".rstrip(".") + f" {unit}"
+    return f"{seconds * 1e6:.2g} µs"
+
+
+def _cells(row: dict[str, Any]) -> list[list[str]]:
+    """Peer, the peer's figure, ratio with its interval, target, verdict: for each comparison and absolute target."""
+    made = [_compared(row, found) for found in row["comparisons"]]
+    limit = row.get("limit")
+    if limit and "nbytes" in limit:
+        text = f"{limit['nbytes'] / MIB:.1f} MiB"
+        made.insert(0, ["–", "", text, f"≤ {limit['target'] / MIB:.0f} MiB", limit["verdict"]])
+    elif limit:
+        text = f"{limit['seconds'] * 1e3:.1f} ms [{limit['low'] * 1e3:.1f}, {limit['high'] * 1e3:.1f}]"
+        made.insert(0, ["–", "", text, f"≤ {limit['target'] * 1e3:.0f} ms", limit["verdict"]])
+    return made
+
+
+def _compared(row: dict[str, Any], found: dict[str, Any]) -> list[str]:
+    target = "" if found["target"] is None else f"≤ {found['target']}"
+    if found["status"] != "measured":
+        return [found["peer"], "", found["status"], target, ""]
+    if "nbytes" in found:
+        return [found["peer"], f"{found['nbytes'] / MIB:.1f} MiB", "", target, ""]
+    ratio = f"{found['ratio']:.3f} [{found['low']:.3f}, {found['high']:.3f}]"
+    return [found["peer"], duration(row["seconds"][found["peer"]]), ratio, target, found["verdict"] or ""]
+
+
+if __name__ == "__main__":
+    print(markdown(json.loads(RESULTS.read_text())))
