@@ -3,7 +3,7 @@
 use crate::array::{Array, Fill, Segment};
 use crate::codec::Codec;
 use crate::element::Element;
-use crate::error::checked_product;
+use crate::error::{Error, checked_product};
 use crate::placement::{AxisCut, Placement, SegmentAxis};
 use crate::plan::{ChunkRead, Orthogonal, PlanError};
 use crate::unreadable::Unreadable;
@@ -40,7 +40,7 @@ impl SegmentReads {
     ) -> Result<Option<Self>, PlanError> {
         let cuts: Vec<AxisCut> = (selection.axes().iter().enumerate())
             .map(|(axis, indices)| AxisCut::new(indices, segment_axis(segment, axis)))
-            .collect();
+            .collect::<Result<_, _>>()?;
         let element_count: u64 = cuts.iter().map(AxisCut::element_count).product();
         if element_count == 0 {
             return Ok(None);
@@ -49,7 +49,7 @@ impl SegmentReads {
         let grid_shape = segment.grid.grid_shape();
         let chunk_count = cuts.iter().map(AxisCut::len).product();
         let is_plain = segment.codecs.is_empty();
-        let cuts = if is_plain { split(cuts, segment.element.nbytes()) } else { cuts };
+        let cuts = if is_plain { split(cuts, segment.element.nbytes())? } else { cuts };
         let counts: Vec<u64> = cuts.iter().map(AxisCut::len).collect();
         let read_count = checked_product("the number of chunks to read", counts.iter().copied())?;
         let cut_at_edge =
@@ -99,13 +99,13 @@ impl SegmentReads {
 }
 
 /// Parts of about `PART_NBYTES`, cut on the slowest axes.
-fn split(cuts: Vec<AxisCut>, element_nbytes: u64) -> Vec<AxisCut> {
+fn split(cuts: Vec<AxisCut>, element_nbytes: u64) -> Result<Vec<AxisCut>, Error> {
     let most: Vec<u64> = cuts.iter().map(AxisCut::most_elements).collect();
     let room = (PART_NBYTES / element_nbytes.max(1)).max(1);
     let inner = |axis: usize| most[axis + 1..].iter().product::<u64>().max(1);
     let is_cut = |axis: usize| axis == 0 || inner(axis - 1) > room;
     let cut = |(axis, cut): (usize, AxisCut)| {
-        if is_cut(axis) { cut.split((room / inner(axis)).max(1)) } else { cut }
+        if is_cut(axis) { cut.split((room / inner(axis)).max(1)) } else { Ok(cut) }
     };
     cuts.into_iter().enumerate().map(cut).collect()
 }
