@@ -92,7 +92,7 @@ impl<'a> Worker<'a> {
             self.libdeflate.zlib_decompress(encoded, &mut self.planes).expect("a zlib stream");
             &self.planes
         } else {
-            match decode(&[Codec::Zlib], 0, encoded, field.chunk_nbytes(), &mut self.scratch)
+            match decode(&[Codec::Zlib], 0, 0, encoded, field.chunk_nbytes(), &mut self.scratch)
                 .expect("a zlib stream")
             {
                 Decoded::Plain(planes) => planes,

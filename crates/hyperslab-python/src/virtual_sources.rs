@@ -309,7 +309,7 @@ impl Sources<'_> {
     }
 }
 
-/// Where the HDF5 library looks for a source's file (H5F_prefix_open_file in its H5Fint.c), in its order.
+/// Where the HDF5 library looks for a source's file (`H5F_prefix_open_file` in its H5Fint.c), in its order.
 fn candidates(from: &Path, name: &str) -> impl Iterator<Item = PathBuf> {
     let folder = from.parent().map(Path::to_owned).unwrap_or_default();
     let asked = PathBuf::from(name);
