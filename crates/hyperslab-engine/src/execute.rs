@@ -140,7 +140,8 @@ impl<'a> Job<'a> {
     }
 
     fn run(self, poll: &mut dyn FnMut() -> bool) -> Result<(), ReadError> {
-        if self.use_cache && self.take_kept() {
+        let are_few = self.reads.end - self.reads.start <= MOST_BATCHED;
+        if self.use_cache && are_few && self.take_kept() {
             return Ok(());
         }
         let helpers = Helpers::grant(self.thread_count - 1);
@@ -162,7 +163,8 @@ impl<'a> Job<'a> {
         self.failure.into_inner().unwrap_or_else(std::sync::PoisonError::into_inner).map_or(Ok(()), Err)
     }
 
-    /// Copy what the cache has, without helpers: they would take longer to start. Says whether that was all.
+    /// Copy what the cache has of a few chunks, without helpers: they would take longer to start. Says whether that
+    /// was all.
     fn take_kept(&self) -> bool {
         let mut is_all = true;
         for number in self.reads.clone() {
@@ -215,12 +217,17 @@ impl<'a> Job<'a> {
             match segment.manifest.state(target.read.chunk) {
                 ChunkState::Missing => target.rows(|_, out| fill(out, &segment.fill)),
                 ChunkState::Inline(bytes) => self.put(segment, 0, bytes, 0, target, memory)?,
-                ChunkState::Stored { file, range, .. } if target.read.is_plain => {
+                ChunkState::Stored { file, range, .. }
+                    if !target.read.is_fetched_whole(self.element_nbytes()) =>
+                {
                     self.read_plain(segment, file, range, &mut target, &mut memory.fetched)?;
                 }
                 ChunkState::Stored { file, range, filter_mask } => match self.kept(&target.read) {
                     Some(kept) => target.scatter(kept.decoded()),
-                    None => encoded.push(Encoded { file, range, filter_mask, target }),
+                    None => {
+                        let range = target.read.whole_range(range, self.element_nbytes());
+                        encoded.push(Encoded { file, range, filter_mask, target });
+                    }
                 },
             }
         }
@@ -328,8 +335,12 @@ impl<'a> Job<'a> {
         self.execution.array.segments.as_ref().ok()?.get(read.segment)
     }
 
+    fn element_nbytes(&self) -> u64 {
+        self.execution.plan.element_nbytes()
+    }
+
     fn chunk_nbytes(&self, read: &ChunkRead<'_>) -> u64 {
-        read.chunk_element_count.saturating_mul(self.execution.plan.element_nbytes())
+        read.chunk_element_count.saturating_mul(self.element_nbytes())
     }
 
     fn key(&self, read: &ChunkRead<'_>) -> ChunkKey {
