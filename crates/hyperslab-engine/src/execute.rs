@@ -100,7 +100,12 @@ impl Share {
     fn of(reads: &Range<u64>, count: usize) -> Vec<Self> {
         let each = (reads.end - reads.start).div_ceil(count as u64).max(1);
         let starts = reads.clone().step_by(index(each));
-        starts.map(|start| Self { next: AtomicU64::new(start), stop: reads.end.min(start + each) }).collect()
+        starts
+            .map(|start| Self {
+                next: AtomicU64::new(start),
+                stop: reads.end.min(start.saturating_add(each)),
+            })
+            .collect()
     }
 
     /// The next few, if any are left.
@@ -222,13 +227,14 @@ impl<'a> Job<'a> {
                 {
                     self.read_plain(segment, file, range, &mut target, &mut memory.fetched)?;
                 }
-                ChunkState::Stored { file, range, filter_mask } => match self.kept(&target.read) {
-                    Some(kept) => target.scatter(kept.decoded()),
-                    None => {
+                ChunkState::Stored { file, range, filter_mask } => {
+                    if let Some(kept) = self.kept(&target.read) {
+                        target.scatter(kept.decoded());
+                    } else {
                         let range = target.read.whole_range(range, self.element_nbytes());
                         encoded.push(Encoded { file, range, filter_mask, target });
                     }
-                },
+                }
             }
         }
         self.read_encoded(encoded, memory)
@@ -426,5 +432,20 @@ impl Estimate {
                 (stored.saturating_add(fetched), decoded.saturating_add(made), count + 1);
         }
         Self { stored_nbytes: stored / count.max(1), decoded_nbytes: decoded / count.max(1) }
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn shares_hold_every_read_once() {
+        for (reads, count) in [(0..0, 2), (5..6, 1), (3..10, 2), (0..4, 4), (0..9, 4), (7..1000, 3)] {
+            let shares = Share::of(&reads, count);
+            assert!(shares.len() <= count);
+            let taken = shares.iter().flat_map(|share| std::iter::from_fn(|| share.take(4)));
+            assert_eq!(taken.flatten().collect::<Vec<u64>>(), reads.collect::<Vec<u64>>());
+        }
     }
 }
