@@ -76,6 +76,18 @@ def test_of_plain_arrays_only_what_is_asked_is_fetched(files: Path, key: tuple[s
     assert plan.read_amplification in (1, None)
 
 
+def test_small_uncompressed_chunks_come_with_their_neighbours(tmp_path: Path) -> None:
+    written = np.random.default_rng(1).random((3000, 9), "f4")
+    with h5py.File(tmp_path / "a.h5", "w", libver="latest") as file:
+        file.create_dataset("a", data=written, chunks=(1, 5), maxshape=(3000, None))
+    array = hs.open(tmp_path / "a.h5")["a"]
+    assert array.plan().chunk_count == 6000
+    assert array.plan().request_count < 60
+    assert array.plan(np.s_[7, 2:4]).request_count == 1
+    for key in (np.s_[...], np.s_[1::3, 4:], np.s_[5, 3], np.s_[[2000, 3, 4], ::2]):
+        np.testing.assert_array_equal(array[key], written[key])
+
+
 def test_what_was_never_written_costs_nothing(files: Path) -> None:
     plan = hs.open(files)["sparse"].plan()
     assert (plan.chunk_count, plan.missing_chunk_count, plan.request_count) == (25, 24, 1)

@@ -70,7 +70,7 @@ pub use grid::{ChunkBox, ChunkGrid};
 pub use hyperslab::Hyperslab;
 pub use manifest::{ChunkState, FileIndex, Manifest, StoredChunk};
 pub use overlap::{Overlap, Overlaps};
-pub use placement::{AxisIndices, AxisPart, Piece, Placement, Row};
+pub use placement::{AxisIndices, AxisPart, Piece, Pieces, Placement, Row};
 pub use plan::{ChunkRead, Orthogonal, PlanError, PlanTotals, ReadPlan, Request, merged};
 pub use point_groups::PointGroup;
 pub use points::Points;

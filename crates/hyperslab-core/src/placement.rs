@@ -1,7 +1,7 @@
 //! Which elements of a chunk go where in the output: per axis once, so that millions of chunks cost a few
 //! lists.
 
-use std::borrow::Cow;
+use std::ops::Deref;
 
 use crate::axis::AxisSelection;
 use crate::error::Error;
@@ -128,7 +128,27 @@ pub struct AxisPart<'a> {
     /// The chunk's index on this axis.
     pub coordinate: u64,
     /// Its elements, in the output's order.
-    pub pieces: Cow<'a, [Piece]>,
+    pub pieces: Pieces<'a>,
+}
+
+/// One piece, as most parts have, or several.
+#[derive(Clone, Debug)]
+pub enum Pieces<'a> {
+    /// Computed.
+    One(Piece),
+    /// From a list.
+    Several(&'a [Piece]),
+}
+
+impl Deref for Pieces<'_> {
+    type Target = [Piece];
+
+    fn deref(&self) -> &[Piece] {
+        match self {
+            Self::One(piece) => std::slice::from_ref(piece),
+            Self::Several(pieces) => pieces,
+        }
+    }
 }
 
 impl AxisPart<'_> {
@@ -253,13 +273,13 @@ impl AxisCut {
                     output_start: output_start + (begin - start),
                     count: end - begin,
                 };
-                AxisPart { coordinate, pieces: Cow::Owned(vec![piece]) }
+                AxisPart { coordinate, pieces: Pieces::One(piece) }
             }
             Self::Listed { chunks, pieces } => {
                 let number = usize::try_from(number).unwrap_or(usize::MAX);
                 let (coordinate, first) = chunks[number];
                 let stop = chunks.get(number + 1).map_or(pieces.len(), |&(_, next)| next);
-                AxisPart { coordinate, pieces: Cow::Borrowed(&pieces[first..stop]) }
+                AxisPart { coordinate, pieces: Pieces::Several(&pieces[first..stop]) }
             }
         }
     }

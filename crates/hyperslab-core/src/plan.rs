@@ -106,6 +106,26 @@ pub struct ChunkRead<'a> {
     pub placement: Placement<'a>,
 }
 
+/// Uncompressed chunks up to this size are fetched whole, so that neighbours come with one request: to read so few
+/// bytes in vain costs less than a request.
+const SMALL_CHUNK_NBYTES: u64 = 4 << 10;
+
+impl ChunkRead<'_> {
+    /// Whether all of the chunk's stored bytes are fetched, whatever part of it is asked for.
+    pub fn is_fetched_whole(&self, element_nbytes: u64) -> bool {
+        !self.is_plain || self.chunk_element_count.saturating_mul(element_nbytes) <= SMALL_CHUNK_NBYTES
+    }
+
+    /// The stored bytes to fetch where that is so: of a plain chunk no more than its elements.
+    pub fn whole_range(&self, stored: ByteRange, element_nbytes: u64) -> ByteRange {
+        let elements = self.chunk_element_count.saturating_mul(element_nbytes);
+        ByteRange {
+            length: if self.is_plain { stored.length.min(elements) } else { stored.length },
+            ..stored
+        }
+    }
+}
+
 /// What a plan costs.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub struct PlanTotals {
@@ -113,7 +133,7 @@ pub struct PlanTotals {
     pub chunk_count: u64,
     /// Of these, never written: they cost nothing.
     pub missing_chunk_count: u64,
-    /// Bytes to fetch: of an uncompressed chunk only what is asked for.
+    /// Bytes to fetch: of an uncompressed chunk only what is asked for, without what comes along in a request.
     pub fetched_nbytes: u64,
     /// Bytes that come out of the codecs, or are read plain.
     pub decoded_nbytes: u64,
@@ -296,10 +316,10 @@ impl ReadPlan {
         let mut ranges: Vec<Request> = Vec::new();
         for read in self.reads() {
             let ChunkState::Stored { file, range, .. } = state(array, &read) else { continue };
-            if read.is_plain {
-                ranges.extend(self.plain_ranges(&read, range, policy).map(|range| Request { file, range }));
+            if read.is_fetched_whole(self.element_nbytes) {
+                ranges.push(Request { file, range: read.whole_range(range, self.element_nbytes) });
             } else {
-                ranges.push(Request { file, range });
+                ranges.extend(self.plain_ranges(&read, range, policy).map(|range| Request { file, range }));
             }
         }
         merged(ranges, policy)

@@ -4,7 +4,7 @@
 
 use hyperslab_core::{
     Array, AxisIndices, AxisSelection, ChunkGrid, Element, Error, Fill, Manifest, Orthogonal, PlanError,
-    ReadPlan, Segment,
+    ReadPlan, Segment, SegmentAxis,
 };
 
 /// Elements so wide that a part has four of them.
@@ -14,14 +14,12 @@ const WIDE: u64 = 1 << 20;
 fn array(nbytes: u64, length: u64, origin: u64, before: u64, chunk: u64) -> Array {
     let element = Element::Opaque { nbytes, tag: String::new() };
     let segment = Segment {
-        origin: vec![origin],
-        shape: vec![length],
-        source_origin: vec![before],
+        axes: SegmentAxis::of_box(&[origin], &[length], &[before]).unwrap(),
         grid: ChunkGrid::new(vec![before + length], vec![chunk]).unwrap(),
         codecs: Vec::new(),
         element: element.clone(),
         plain_edge_chunks: false,
-        manifest: Manifest::empty(),
+        manifest: Manifest::empty().into(),
         fill: Fill::Zero,
     };
     Array {

@@ -8,7 +8,7 @@ use std::hint::black_box;
 use std::time::Instant;
 
 use hyperslab_core::{BitshuffleInner, Codec};
-use hyperslab_engine::codecs::{Decoded, Scratch, decode, unshuffle_whole};
+use hyperslab_engine::codecs::{Decoded, Scratch, decode};
 
 const NBYTES: usize = 1 << 20;
 const ROUNDS: u32 = 60;
@@ -52,8 +52,8 @@ fn report(name: &str, chain: &[Codec], encoded: &[u8]) {
         Decoded::Plain(bytes) => {
             black_box(bytes);
         }
-        Decoded::Shuffled { planes, element_nbytes } => {
-            unshuffle_whole(planes, element_nbytes, &mut out);
+        Decoded::Shuffled(shuffled) => {
+            shuffled.unshuffle(&mut out);
             black_box(&out);
         }
     });

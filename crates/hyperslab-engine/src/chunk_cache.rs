@@ -4,7 +4,7 @@ use std::collections::{BTreeMap, HashMap};
 use std::sync::{Arc, Mutex};
 
 use crate::brief_lock::lock_briefly;
-use crate::codecs::Decoded;
+use crate::codecs::{Decoded, Shuffled};
 
 /// Array, the place in memory of its segment's manifest, chunk.
 pub type ChunkKey = (u64, usize, u64);
@@ -13,26 +13,31 @@ pub type ChunkKey = (u64, usize, u64);
 #[derive(Debug)]
 pub(crate) struct KeptChunk {
     bytes: Vec<u8>,
-    shuffled_element_nbytes: Option<usize>,
+    /// Width of an element and bytes of a block, if it is.
+    shuffle: Option<(usize, usize)>,
 }
 
 impl KeptChunk {
     /// A copy, in memory that an older chunk left: fresh memory costs as much as half of decoding.
     fn of(decoded: Decoded<'_>, mut memory: Vec<u8>) -> Self {
-        let (source, shuffled_element_nbytes) = match decoded {
+        let (source, shuffle) = match decoded {
             Decoded::Plain(bytes) => (bytes, None),
-            Decoded::Shuffled { planes, element_nbytes } => (planes, Some(element_nbytes)),
+            Decoded::Shuffled(Shuffled { planes, element_nbytes, block_nbytes }) => {
+                (planes, Some((element_nbytes, block_nbytes)))
+            }
         };
         memory.clear();
         memory.extend_from_slice(source);
-        Self { bytes: memory, shuffled_element_nbytes }
+        Self { bytes: memory, shuffle }
     }
 
     /// As decoding gave it.
     pub fn decoded(&self) -> Decoded<'_> {
-        match self.shuffled_element_nbytes {
+        match self.shuffle {
             None => Decoded::Plain(&self.bytes),
-            Some(element_nbytes) => Decoded::Shuffled { planes: &self.bytes, element_nbytes },
+            Some((element_nbytes, block_nbytes)) => {
+                Decoded::Shuffled(Shuffled { planes: &self.bytes, element_nbytes, block_nbytes })
+            }
         }
     }
 }
@@ -72,7 +77,7 @@ impl ChunkCache {
     }
 
     pub(crate) fn insert(&self, key: ChunkKey, decoded: Decoded<'_>) {
-        let (Decoded::Plain(bytes) | Decoded::Shuffled { planes: bytes, .. }) = decoded;
+        let (Decoded::Plain(bytes) | Decoded::Shuffled(Shuffled { planes: bytes, .. })) = decoded;
         if bytes.len() > self.most_nbytes {
             return;
         }

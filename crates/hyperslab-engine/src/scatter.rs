@@ -12,7 +12,7 @@ use std::sync::atomic::{AtomicU64, Ordering};
 
 use hyperslab_core::{ChunkRead, Placement, ReadPlan, Row};
 
-use crate::codecs::{Decoded, unshuffle_into, unshuffle_whole};
+use crate::codecs::Decoded;
 
 /// Most rows of one vectored request: what Linux takes.
 const MOST_ROWS: usize = 1024;
@@ -164,12 +164,12 @@ impl<'d> Target<'d> {
         let element_nbytes = self.element_nbytes();
         match decoded {
             Decoded::Plain(chunk) => self.rows(|row, out| gather(chunk, element_nbytes, row, out)),
-            Decoded::Shuffled { planes, element_nbytes: width } if width == element_nbytes => {
-                self.rows(|row, out| gather_shuffled(planes, width, row, out));
+            Decoded::Shuffled(shuffled) if shuffled.element_nbytes == element_nbytes => {
+                self.rows(|row, out| shuffled.gather(index(row.chunk_offset), index(row.step), out));
             }
-            Decoded::Shuffled { planes, element_nbytes: width } => {
-                let mut chunk = vec![0; planes.len()];
-                unshuffle_whole(planes, width, &mut chunk);
+            Decoded::Shuffled(shuffled) => {
+                let mut chunk = vec![0; shuffled.planes.len()];
+                shuffled.unshuffle(&mut chunk);
                 self.rows(|row, out| gather(&chunk, element_nbytes, row, out));
             }
         }
@@ -200,20 +200,6 @@ pub(crate) fn gather(chunk: &[u8], element_nbytes: usize, row: Row, out: &mut [u
     let sources = chunk[start..].chunks(element_nbytes * index(row.step));
     for (element, source) in out.chunks_exact_mut(element_nbytes).zip(sources) {
         element.copy_from_slice(&source[..element_nbytes]);
-    }
-}
-
-/// Copy a row out of a chunk whose elements' bytes lie in planes.
-fn gather_shuffled(planes: &[u8], element_nbytes: usize, row: Row, out: &mut [u8]) {
-    if row.step == 1 {
-        return unshuffle_into(planes, element_nbytes, index(row.chunk_offset), out);
-    }
-    let plane_nbytes = planes.len() / element_nbytes;
-    let places = (index(row.chunk_offset)..).step_by(index(row.step));
-    for (element, place) in out.chunks_exact_mut(element_nbytes).zip(places) {
-        for (number, byte) in element.iter_mut().enumerate() {
-            *byte = planes[number * plane_nbytes + place];
-        }
     }
 }
 

@@ -6,21 +6,22 @@ mod golden;
 
 use golden::{Vector, vectors};
 use hyperslab_engine::Error;
-use hyperslab_engine::codecs::{Decoded, Scratch, decode, unshuffle_into, unshuffle_whole};
+use hyperslab_engine::codecs::{Decoded, Scratch, decode};
 
 /// The whole chunk, unshuffled in pieces as scatter does it.
 fn plain(decoded: Decoded<'_>) -> Vec<u8> {
     match decoded {
         Decoded::Plain(bytes) => bytes.to_vec(),
-        Decoded::Shuffled { planes, element_nbytes } => {
-            let mut whole = vec![0; planes.len()];
-            unshuffle_whole(planes, element_nbytes, &mut whole);
-            let mut pieces = vec![0; planes.len()];
-            let middle = planes.len() / element_nbytes / 3;
-            let (first, second) = pieces.split_at_mut(middle * element_nbytes);
-            unshuffle_into(planes, element_nbytes, 0, first);
-            unshuffle_into(planes, element_nbytes, middle, second);
-            assert_eq!(whole, pieces);
+        Decoded::Shuffled(shuffled) => {
+            let (count, width) = (shuffled.planes.len() / shuffled.element_nbytes, shuffled.element_nbytes);
+            let mut whole = vec![0; shuffled.planes.len()];
+            shuffled.unshuffle(&mut whole);
+            let mut pieces = vec![0; count * width];
+            let middle = count / 3;
+            let (first, second) = pieces.split_at_mut(middle * width);
+            shuffled.gather(0, 1, first);
+            shuffled.gather(middle, 1, second);
+            assert_eq!(whole[..pieces.len()], pieces);
             whole
         }
     }

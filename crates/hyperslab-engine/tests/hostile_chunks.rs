@@ -8,13 +8,13 @@ mod golden;
 use golden::{Vector, vectors};
 use hyperslab_core::{BitshuffleInner, ByteOrder, Codec, Dither, Element, Quantum};
 use hyperslab_engine::Error;
-use hyperslab_engine::codecs::{Decoded, Scratch, decode};
+use hyperslab_engine::codecs::{Decoded, Scratch, Shuffled, decode};
 use proptest::prelude::*;
 
 /// Decodes: what comes out has the right size, or is an error.
 fn survives(chain: &[Codec], mask: u32, encoded: &[u8], decoded_nbytes: usize) -> Result<(), Error> {
     match decode(chain, 0, mask, encoded, decoded_nbytes, &mut Scratch::default())? {
-        Decoded::Plain(bytes) | Decoded::Shuffled { planes: bytes, .. } => {
+        Decoded::Plain(bytes) | Decoded::Shuffled(Shuffled { planes: bytes, .. }) => {
             assert_eq!(bytes.len(), decoded_nbytes);
         }
     }
@@ -265,7 +265,10 @@ fn transpositions_are_left_to_the_caller() {
     let shuffle = Codec::Shuffle { element_nbytes: 2 };
     let mut scratch = Scratch::default();
     let decoded = decode(&[transpose(), shuffle], 0, 0, &[1, 3, 2, 4], 4, &mut scratch);
-    assert_eq!(decoded, Ok(Decoded::Shuffled { planes: &[1, 3, 2, 4], element_nbytes: 2 }));
+    assert_eq!(
+        decoded,
+        Ok(Decoded::Shuffled(Shuffled { planes: &[1, 3, 2, 4], element_nbytes: 2, block_nbytes: 4 }))
+    );
     let byte = Element::integer(1, false, ByteOrder::Little);
     let delta = Codec::Delta { stored: byte.clone(), decoded: byte };
     let error = survives(&[delta, transpose()], 0, &[1, 2], 2).unwrap_err();

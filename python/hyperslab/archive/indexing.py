@@ -8,9 +8,8 @@ from __future__ import annotations
 
 import operator
 from collections.abc import Sequence
-from dataclasses import dataclass
 from types import EllipsisType
-from typing import Any, TypeAlias
+from typing import Any, NamedTuple, TypeAlias
 
 import numpy as np
 import numpy.typing as npt
@@ -21,8 +20,7 @@ AxisIndices: TypeAlias = "tuple[int, int, int, int] | npt.NDArray[np.int64]"
 Key: TypeAlias = Any  # int, slice, ellipsis, list, mask, Hyperslab, or a tuple of the first five
 
 
-@dataclass(frozen=True)
-class Index:
+class Index(NamedTuple):
     """A key, made definite for an array of one shape."""
 
     axes: tuple[AxisIndices, ...]
@@ -88,6 +86,8 @@ def _axis(axis: int, item: Any, length: int) -> tuple[AxisIndices, int, bool]:
     """The indices, how many they are, and whether the axis stays."""
     if isinstance(item, slice):
         return _slice(axis, item, length)
+    if type(item) is int:  # at once: what follows takes longer than reading an element
+        return _element(axis, item, length)
     if item is None:
         raise TypeError(f"axis {axis}: new axes (None) cannot be read; add them to the result")
     if isinstance(item, bool | np.bool_):
@@ -99,6 +99,10 @@ def _axis(axis: int, item: Any, length: int) -> tuple[AxisIndices, int, bool]:
     except TypeError:
         message = f"axis {axis}: {item!r} is neither a whole number, a slice, an ellipsis nor a list of indices"
         raise TypeError(message) from None
+    return _element(axis, index, length)
+
+
+def _element(axis: int, index: int, length: int) -> tuple[AxisIndices, int, bool]:
     if not -length <= index < length:
         raise IndexError(f"axis {axis}: index {index} is outside an array of length {length}")
     return (index % length, 1, 1, 1), 1, False

@@ -5,7 +5,7 @@
 //! Blosc 1 differs in when blocks are split and in which elements are bitshuffled.
 
 use super::reader::Bytes;
-use super::{Buffer, Size, Tools, bitshuffle, blosclz, lz4, shuffle, zlib, zstd};
+use super::{Buffer, Size, Step, Tools, bitshuffle, blosclz, lz4, shuffle, zlib, zstd};
 use crate::Error;
 
 pub(super) const CODEC: &str = "blosc";
@@ -22,18 +22,37 @@ fn unsupported(feature: &'static str) -> Error {
     Error::Unsupported { codec: CODEC, feature }
 }
 
-/// Decodes one chunk.
-pub(super) fn decode(input: &[u8], size: Size, out: &mut Buffer, tools: &mut Tools) -> Result<usize, Error> {
-    let header = Header::of(input)?;
+/// Decodes one chunk; its elements may stay shuffled.
+pub(super) fn decode(
+    input: &[u8],
+    size: Size,
+    may_stay_shuffled: bool,
+    out: &mut Buffer,
+    tools: &mut Tools,
+) -> Result<Step, Error> {
+    let mut header = Header::of(input)?;
     let nbytes = size.admit_claim(CODEC, header.nbytes as u64)?;
-    decode_chunk(input, out.space(nbytes)?, tools)?;
-    Ok(nbytes)
+    let stays_shuffled = may_stay_shuffled && header.can_stay_shuffled();
+    if stays_shuffled {
+        header.arrangement = Arrangement::Plain;
+    }
+    decode_blocks(&header, input, out.space(nbytes)?, tools)?;
+    let Header { element_nbytes, block_nbytes, .. } = header;
+    Ok(if stays_shuffled {
+        Step::MadeShuffled { nbytes, element_nbytes, block_nbytes }
+    } else {
+        Step::Made(nbytes)
+    })
 }
 
 /// Decodes one chunk, which must fill `out`.
 pub(super) fn decode_chunk(input: &[u8], out: &mut [u8], tools: &mut Tools) -> Result<(), Error> {
     let header = Header::of(input)?;
     Size::Exact(out.len()).admit(CODEC, header.nbytes)?;
+    decode_blocks(&header, input, out, tools)
+}
+
+fn decode_blocks(header: &Header, input: &[u8], out: &mut [u8], tools: &mut Tools) -> Result<(), Error> {
     let chunk = input.get(..header.encoded_nbytes).ok_or(damaged("the encoded bytes end too early"))?;
     let body = chunk.get(header.start..).ok_or(damaged("shorter than its header"))?;
     if let Some(special) = header.special {
@@ -48,10 +67,10 @@ pub(super) fn decode_chunk(input: &[u8], out: &mut [u8], tools: &mut Tools) -> R
     }
     let mut starts = Bytes::new(CODEC, body);
     let (first_block, mut rest) = out.split_at_mut(header.block_nbytes.min(out.len()));
-    decode_block(&header, chunk, starts.u32_le()?, first_block, None, tools)?;
+    decode_block(header, chunk, starts.u32_le()?, first_block, None, tools)?;
     while !rest.is_empty() {
         let (block, later) = rest.split_at_mut(header.block_nbytes.min(rest.len()));
-        decode_block(&header, chunk, starts.u32_le()?, block, Some(first_block), tools)?;
+        decode_block(header, chunk, starts.u32_le()?, block, Some(first_block), tools)?;
         rest = later;
     }
     Ok(())
@@ -170,6 +189,13 @@ impl Header {
         }
         self.arrangement = arrangement;
         Ok(())
+    }
+
+    /// Whether unshuffling can be left to the caller: it is the last thing to do, and each block has whole elements.
+    fn can_stay_shuffled(&self) -> bool {
+        let is_shuffled = self.arrangement == Arrangement::Shuffled && self.element_nbytes > 1;
+        let is_last = !self.delta && !self.copied && self.special.is_none();
+        is_shuffled && is_last && self.block_nbytes.is_multiple_of(self.element_nbytes)
     }
 
     /// Streams of a block of this size.

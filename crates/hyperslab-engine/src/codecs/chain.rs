@@ -2,7 +2,7 @@
 
 use hyperslab_core::Codec;
 
-use super::{Scratch, Size, Step, step};
+use super::{Scratch, Shuffled, Size, Step, step};
 use crate::Error;
 
 /// A decoded chunk, in the thread's scratch memory or in the encoded bytes themselves.
@@ -10,13 +10,8 @@ use crate::Error;
 pub enum Decoded<'a> {
     /// The elements, in the chunk's order.
     Plain(&'a [u8]),
-    /// The elements' bytes still shuffled: [`super::unshuffle_into`] puts them where they belong.
-    Shuffled {
-        /// All first bytes, all second bytes, …; then the bytes that make no whole element.
-        planes: &'a [u8],
-        /// Width of an element; at least 2.
-        element_nbytes: usize,
-    },
+    /// The elements' bytes still shuffled: to put them where they belong is to unshuffle them.
+    Shuffled(Shuffled<'a>),
 }
 
 /// Where the bytes of the step before are: in the front buffer, or still where they came from.
@@ -28,9 +23,9 @@ struct Held {
 /// Decodes one chunk.
 ///
 /// `codecs` stand in the order of encoding; `chunk` is the chunk's linear index, by which a codec keeps what
-/// differs from chunk to chunk; a set bit `i` of `filter_mask` says that codec `i` was skipped
-/// for this chunk. If the chunk's first applied codec is shuffle, it is left to the caller. Transpositions
-/// are left to the caller too: the elements come in the order in which the transposed array has them.
+/// differs from chunk to chunk; a set bit `i` of `filter_mask` says that codec `i` was skipped for this chunk. If the
+/// chunk's first applied codec is shuffle, or shuffles blocks before it compresses them, that is left to the caller.
+/// Transpositions are left to the caller too: the elements come in the order in which the transposed array has them.
 ///
 /// `decoded_nbytes` is the size of the whole chunk: any other is [`Error::DecodedSize`] or
 /// [`Error::DecodedBeyond`]. The caller bounds it, for memory of that size is asked for. The size between two
@@ -46,34 +41,53 @@ pub fn decode<'s>(
 ) -> Result<Decoded<'s>, Error> {
     let chain = Chain { codecs, filter_mask, decoded_nbytes };
     chain.check_transpositions()?;
-    let shuffle = chain.last_shuffle();
+    let outermost = chain.outermost();
+    let mut shuffle = outermost.and_then(|(_, codec)| shuffled_nbytes(codec));
+    let mut block_nbytes = usize::MAX;
     let mut held = Held { in_front: false, nbytes: encoded.len() };
     let mut name = "stored bytes";
     for (index, codec) in chain.applied().rev() {
-        if shuffle.is_some_and(|(deferred, _)| deferred == index) {
+        let is_outermost = outermost.is_some_and(|(first, _)| first == index);
+        if is_outermost && shuffle.is_some() {
             continue;
         }
+        name = static_name(codec);
         let Scratch { front, back, tools } = &mut *scratch;
         let input = if held.in_front { front.filled(held.nbytes) } else { prefix(encoded, held.nbytes) };
-        match step(codec, chunk, input, chain.size_before(index), back, tools)? {
-            Step::Kept(nbytes) => held.nbytes = nbytes,
-            Step::Made(nbytes) => {
-                std::mem::swap(front, back);
-                held = Held { in_front: true, nbytes };
+        let made = match step(codec, chunk, input, chain.size_before(index), is_outermost, back, tools)? {
+            Step::Kept(nbytes) => {
+                held.nbytes = nbytes;
+                continue;
             }
-        }
-        name = static_name(codec);
+            Step::Made(nbytes) => nbytes,
+            Step::MadeShuffled { nbytes, element_nbytes, block_nbytes: shuffled } => {
+                (shuffle, block_nbytes) = (Some(element_nbytes), shuffled);
+                nbytes
+            }
+        };
+        std::mem::swap(front, back);
+        held = Held { in_front: true, nbytes: made };
     }
     Size::Exact(decoded_nbytes).admit(name, held.nbytes)?;
     let bytes = if held.in_front { scratch.front.filled(held.nbytes) } else { prefix(encoded, held.nbytes) };
     Ok(match shuffle {
-        Some((_, element_nbytes)) => Decoded::Shuffled { planes: bytes, element_nbytes },
+        Some(element_nbytes) => {
+            let block_nbytes = block_nbytes.min(bytes.len());
+            Decoded::Shuffled(Shuffled { planes: bytes, element_nbytes, block_nbytes })
+        }
         None => Decoded::Plain(bytes),
     })
 }
 
 fn prefix(bytes: &[u8], nbytes: usize) -> &[u8] {
     bytes.get(..nbytes).unwrap_or(bytes)
+}
+
+/// The width of the elements that a codec does nothing but shuffle.
+fn shuffled_nbytes(codec: &Codec) -> Option<usize> {
+    let Codec::Shuffle { element_nbytes } = codec else { return None };
+    let element_nbytes = usize::try_from(*element_nbytes).unwrap_or(usize::MAX);
+    (element_nbytes > 1).then_some(element_nbytes)
 }
 
 /// The chain of one chunk.
@@ -93,12 +107,9 @@ impl<'c> Chain<'c> {
         self.codecs.iter().enumerate().filter(move |(index, _)| !skipped(*index))
     }
 
-    /// Shuffle, where it is the first codec that changes bytes: its index and its element's width.
-    fn last_shuffle(&self) -> Option<(usize, usize)> {
-        let (index, codec) = self.applied().find(|(_, codec)| !matches!(codec, Codec::Transpose { .. }))?;
-        let Codec::Shuffle { element_nbytes } = codec else { return None };
-        let element_nbytes = usize::try_from(*element_nbytes).unwrap_or(usize::MAX);
-        (element_nbytes > 1).then_some((index, element_nbytes))
+    /// The first codec that changes bytes, the last to be undone.
+    fn outermost(&self) -> Option<(usize, &'c Codec)> {
+        self.applied().find(|(_, codec)| !matches!(codec, Codec::Transpose { .. }))
     }
 
     /// A transposition can be left to the caller only if no codec before it looks at neighbours.

@@ -41,7 +41,7 @@ use hyperslab_core::Codec;
 use crate::Error;
 use buffer::{Buffer, Size};
 pub use chain::{Decoded, decode};
-pub use shuffle::{unshuffle_into, unshuffle_whole};
+pub use shuffle::{Shuffled, unshuffle_into, unshuffle_whole};
 
 /// What one thread keeps from chunk to chunk: memory and decompressors.
 #[derive(Default)]
@@ -80,14 +80,25 @@ pub(crate) enum Step {
     Kept(usize),
     /// Its output is so many bytes in the other buffer.
     Made(usize),
+    /// The same, but its blocks' elements are still shuffled: only where scatter comes next.
+    MadeShuffled {
+        /// Bytes in the other buffer.
+        nbytes: usize,
+        /// Width of an element; at least 2.
+        element_nbytes: usize,
+        /// Bytes of each block but the last: a multiple of an element's.
+        block_nbytes: usize,
+    },
 }
 
 /// The table: decodes one codec's `input` into `out`, whose size must be `size`; `chunk` is the chunk's linear index.
+/// Of the outermost one scatter takes shuffled elements.
 fn step(
     codec: &Codec,
     chunk: u64,
     input: &[u8],
     size: Size,
+    is_outermost: bool,
     out: &mut Buffer,
     tools: &mut Tools,
 ) -> Result<Step, Error> {
@@ -110,7 +121,7 @@ fn step(
         Codec::ScaleOffset { parameters } => scaleoffset::decode(parameters, input, size, out),
         Codec::Lzf => lzf::decode(input, size, out),
         Codec::Zstd => zstd::decode(input, size, out, tools),
-        Codec::Blosc => blosc::decode(input, size, out, tools),
+        Codec::Blosc => return blosc::decode(input, size, is_outermost, out, tools),
         Codec::Blosc2 => blosc2::decode(input, size, out, tools),
         Codec::Lz4Hdf5 => lz4::decode_hdf5(input, size, out),
         Codec::Lz4Numcodecs => lz4::decode_numcodecs(input, size, out),

@@ -57,6 +57,65 @@ pub fn unshuffle_into(planes: &[u8], element_nbytes: usize, first_element: usize
     }
 }
 
+/// The bytes of a chunk that was shuffled block by block; HDF5's filter has one block.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct Shuffled<'p> {
+    /// Of each block: all first bytes, all second bytes, …; then the bytes that make no whole element.
+    pub planes: &'p [u8],
+    /// Width of an element; at least 2.
+    pub element_nbytes: usize,
+    /// Bytes of each block but the last; where there are several, a multiple of an element's.
+    pub block_nbytes: usize,
+}
+
+impl Shuffled<'_> {
+    /// Puts all of it into `out`.
+    ///
+    /// # Panics
+    /// If `out` is not as long as `planes`.
+    pub fn unshuffle(&self, out: &mut [u8]) {
+        assert_eq!(self.planes.len(), out.len(), "an unshuffled chunk is as long as the shuffled one");
+        let block_nbytes = self.block_nbytes.max(1);
+        for (planes, out) in self.planes.chunks(block_nbytes).zip(out.chunks_mut(block_nbytes)) {
+            unshuffle_whole(planes, self.element_nbytes, out);
+        }
+    }
+
+    /// Puts every `step`-th element from `first` on into `out`: as many whole ones as it has room for.
+    ///
+    /// # Panics
+    /// If the chunk has not so many elements.
+    pub fn gather(&self, first: usize, step: usize, out: &mut [u8]) {
+        let width = self.element_nbytes;
+        let per_block = (self.block_nbytes / width).max(1);
+        let whole = out.len() / width * width;
+        let (mut place, mut rest) = (first, &mut out[..whole]);
+        while !rest.is_empty() {
+            let later = &self.planes[place / per_block * self.block_nbytes..];
+            let block = &later[..later.len().min(self.block_nbytes)];
+            let within = place % per_block;
+            let count = (per_block - within).div_ceil(step).min(rest.len() / width);
+            let (elements, next) = rest.split_at_mut(count * width);
+            if step == 1 {
+                unshuffle_into(block, width, within, elements);
+            } else {
+                pick(block, width, (within..).step_by(step), elements);
+            }
+            (place, rest) = (place + count * step, next);
+        }
+    }
+}
+
+/// Puts the elements at some places of a block into `out`.
+fn pick(block: &[u8], element_nbytes: usize, places: impl Iterator<Item = usize>, out: &mut [u8]) {
+    let count = block.len() / element_nbytes;
+    for (element, place) in out.chunks_exact_mut(element_nbytes).zip(places) {
+        for (index, byte) in element.iter_mut().enumerate() {
+            *byte = block[index * count + place];
+        }
+    }
+}
+
 /// The planes of a chunk, and the element to begin with.
 #[derive(Clone, Copy)]
 pub(super) struct Planes<'p> {
@@ -112,7 +171,7 @@ fn interleave_portably(planes: Planes<'_>, out: &mut [u8]) {
 
 #[cfg(test)]
 mod tests {
-    use super::{unshuffle_into, unshuffle_whole};
+    use super::{Shuffled, unshuffle_into, unshuffle_whole};
 
     fn shuffled(bytes: &[u8], element_nbytes: usize) -> Vec<u8> {
         let count = bytes.len() / element_nbytes;
@@ -150,6 +209,26 @@ mod tests {
                     unshuffle_into(&planes, element_nbytes, first, &mut out);
                     assert_eq!(out, bytes[first * element_nbytes..][..out.len()]);
                 }
+            }
+        }
+    }
+
+    #[test]
+    fn elements_of_several_blocks() {
+        let bytes: Vec<u8> = (0..1000_u32).map(|i| i.wrapping_mul(2_654_435_761).to_le_bytes()[3]).collect();
+        for (element_nbytes, block_nbytes) in [(2, 2), (2, 64), (4, 400), (4, 1000), (4, 2000), (8, 24)] {
+            let blocks = bytes.chunks(block_nbytes).flat_map(|block| shuffled(block, element_nbytes));
+            let planes: Vec<u8> = blocks.collect();
+            let chunk = Shuffled { planes: &planes, element_nbytes, block_nbytes };
+            let mut out = vec![0; bytes.len()];
+            chunk.unshuffle(&mut out);
+            assert_eq!(out, bytes);
+            for (first, step) in [(0, 1), (3, 1), (0, 2), (5, 7), (99, 100)] {
+                let wanted: Vec<u8> =
+                    bytes.chunks_exact(element_nbytes).skip(first).step_by(step).flatten().copied().collect();
+                let mut out = vec![0; wanted.len()];
+                chunk.gather(first, step, &mut out);
+                assert_eq!(out, wanted, "every {step} of {element_nbytes} bytes, blocks of {block_nbytes}");
             }
         }
     }
