@@ -4,7 +4,7 @@ use std::cell::RefCell;
 
 use hyperslab_core::Codec;
 use hyperslab_engine::Error;
-use hyperslab_engine::codecs::{self, Decoded, Scratch, unshuffle_into, unshuffle_whole};
+use hyperslab_engine::codecs::{self, Decoded, Scratch};
 use miniz_oxide::inflate::TINFLStatus;
 use miniz_oxide::inflate::core::{self, inflate_flags};
 
@@ -32,21 +32,22 @@ pub fn decode(data: &[u8]) {
 }
 
 fn decoded(case: &Case<'_>, scratch: &mut Scratch) -> Result<Vec<u8>, Error> {
-    codecs::decode(&case.chain, case.mask, case.encoded, case.decoded_nbytes, scratch).map(plain)
+    codecs::decode(&case.chain, 0, case.mask, case.encoded, case.decoded_nbytes, scratch).map(plain)
 }
 
 /// The whole chunk, unshuffled at once and in two pieces.
 fn plain(decoded: Decoded<'_>) -> Vec<u8> {
     match decoded {
         Decoded::Plain(bytes) => bytes.to_vec(),
-        Decoded::Shuffled { planes, element_nbytes } => {
-            let (mut whole, mut pieces) = (vec![0; planes.len()], vec![0; planes.len()]);
-            unshuffle_whole(planes, element_nbytes, &mut whole);
-            let middle = planes.len() / element_nbytes / 3;
-            let (first, second) = pieces.split_at_mut(middle * element_nbytes);
-            unshuffle_into(planes, element_nbytes, 0, first);
-            unshuffle_into(planes, element_nbytes, middle, second);
-            assert_eq!(whole, pieces, "unshuffled in pieces");
+        Decoded::Shuffled(shuffled) => {
+            let (count, width) = (shuffled.planes.len() / shuffled.element_nbytes, shuffled.element_nbytes);
+            let (mut whole, mut pieces) = (vec![0; shuffled.planes.len()], vec![0; count * width]);
+            shuffled.unshuffle(&mut whole);
+            let middle = count / 3;
+            let (first, second) = pieces.split_at_mut(middle * width);
+            shuffled.gather(0, 1, first);
+            shuffled.gather(middle, 1, second);
+            assert_eq!(whole[..pieces.len()], pieces, "unshuffled in pieces");
             whole
         }
     }
