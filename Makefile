@@ -5,7 +5,7 @@ PYTHON ?= python3
 BIN := .venv/bin
 RUST_SOURCES := $(shell find crates -name '*.rs' -o -name Cargo.toml) Cargo.toml Cargo.lock
 
-.PHONY: setup system demo test test-rust test-python lint format bench docs clean
+.PHONY: setup system demo test test-rust test-python fuzz lint format bench docs clean
 
 setup: .stamps/built
 
@@ -42,6 +42,11 @@ test-rust: setup
 
 test-python:
 	$(BIN)/python -m pytest
+
+# Coverage-guided, every parser and codec in turn: `make fuzz SECONDS=3600`. Findings stay in target/fuzz/findings.
+SECONDS := 60
+fuzz: .stamps/venv
+	HYPERSLAB_CORPUS="$(CURDIR)/../shared/corpus" $(BIN)/python fuzz/run.py --seconds $(SECONDS)
 
 lint: setup
 	cargo fmt --check

@@ -1,0 +1,62 @@
+//! A chunk through codecs: an error, or as many bytes as asked for, the same with memory that was used before.
+
+use std::cell::RefCell;
+
+use hyperslab_core::Codec;
+use hyperslab_engine::Error;
+use hyperslab_engine::codecs::{self, Decoded, Scratch, unshuffle_into, unshuffle_whole};
+
+use crate::chain_line::Case;
+use crate::memory;
+
+thread_local! {
+    static USED: RefCell<Scratch> = RefCell::default();
+}
+
+/// The target.
+pub fn decode(data: &[u8]) {
+    let Some(case) = Case::of(data) else { return };
+    memory::bounded((16 << 20) + 16 * case.decoded_nbytes, || {
+        let fresh = decoded(&case, &mut Scratch::default());
+        let again = USED.with_borrow_mut(|scratch| decoded(&case, scratch));
+        assert_eq!(fresh, again, "with memory that was used before");
+        if let Ok(bytes) = &fresh {
+            assert_eq!(bytes.len(), case.decoded_nbytes);
+        }
+        if case.chain == [Codec::Zlib] && case.mask & 1 == 0 {
+            compare_with_miniz(&case, &fresh);
+        }
+    });
+}
+
+fn decoded(case: &Case<'_>, scratch: &mut Scratch) -> Result<Vec<u8>, Error> {
+    codecs::decode(&case.chain, case.mask, case.encoded, case.decoded_nbytes, scratch).map(plain)
+}
+
+/// The whole chunk, unshuffled at once and in two pieces.
+fn plain(decoded: Decoded<'_>) -> Vec<u8> {
+    match decoded {
+        Decoded::Plain(bytes) => bytes.to_vec(),
+        Decoded::Shuffled { planes, element_nbytes } => {
+            let (mut whole, mut pieces) = (vec![0; planes.len()], vec![0; planes.len()]);
+            unshuffle_whole(planes, element_nbytes, &mut whole);
+            let middle = planes.len() / element_nbytes / 3;
+            let (first, second) = pieces.split_at_mut(middle * element_nbytes);
+            unshuffle_into(planes, element_nbytes, 0, first);
+            unshuffle_into(planes, element_nbytes, middle, second);
+            assert_eq!(whole, pieces, "unshuffled in pieces");
+            whole
+        }
+    }
+}
+
+/// What another implementation accepts, we decode to the same bytes. It leaves checksums to us while it is fuzzed.
+fn compare_with_miniz(case: &Case<'_>, found: &Result<Vec<u8>, Error>) {
+    let limit = case.decoded_nbytes + 1;
+    let theirs = miniz_oxide::inflate::decompress_to_vec_zlib_with_limit(case.encoded, limit).ok();
+    let checksum = theirs.as_ref().map(|bytes| adler2::adler32_slice(bytes).to_be_bytes());
+    let is_right = checksum.is_some_and(|checksum| case.encoded.ends_with(&checksum));
+    if found.is_ok() || is_right && theirs.as_ref().map(Vec::len) == Some(case.decoded_nbytes) {
+        assert_eq!(found.as_ref().ok(), theirs.as_ref(), "as miniz_oxide has it");
+    }
+}

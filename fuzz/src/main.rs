@@ -1,0 +1,36 @@
+//! Fuzz targets in one binary; `HYPERSLAB_FUZZ_TARGET` says which one runs. `make fuzz` runs each in turn.
+
+#![no_main]
+
+mod chain_line;
+mod decode;
+mod memory;
+mod parse;
+mod read;
+mod store;
+mod zarr;
+
+use std::sync::LazyLock;
+
+use hyperslab_parsers::{fits, hdf4, hdf5, netcdf3};
+use libfuzzer_sys::fuzz_target;
+
+type Target = fn(&[u8]);
+
+/// Every target that is not a family of codecs.
+const TARGETS: [(&str, Target); 6] = [
+    ("hdf5", |data| parse::parse(hdf5::parse, data)),
+    ("netcdf3", |data| parse::parse(netcdf3::parse, data)),
+    ("fits", |data| parse::parse(fits::parse, data)),
+    ("hdf4", |data| parse::parse(hdf4::parse, data)),
+    ("zarr", zarr::zarr),
+    ("read", read::read),
+];
+
+/// Families of codecs differ by their seeds only: the input says which codecs it goes through.
+static TARGET: LazyLock<Target> = LazyLock::new(|| {
+    let asked = std::env::var("HYPERSLAB_FUZZ_TARGET").unwrap_or_default();
+    TARGETS.iter().find(|(name, _)| *name == asked).map_or(decode::decode as Target, |(_, target)| *target)
+});
+
+fuzz_target!(init: memory::lift_on_panic(), |data: &[u8]| TARGET(data));

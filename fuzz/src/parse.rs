@@ -1,0 +1,57 @@
+//! A parser: whatever the bytes, a tree or an error, the same however the file is cut into pages.
+
+use hyperslab_core::{Link, Tree};
+use hyperslab_parsers::{Error, Memory, Pages, Policy};
+
+use crate::memory;
+
+/// A parser of files.
+pub type Parser = fn(&mut Pages<'_>) -> Result<Tree, Error>;
+
+/// Pages so small that every structure meets bytes that are not held.
+const SMALL_PAGES: Policy = Policy { page_nbytes: 64, first_nbytes: 64, gap_pages: 0 };
+
+/// Bytes that parsing a file of this length may hold.
+pub fn allowance(length: usize) -> usize {
+    (64 << 20) + 64 * length
+}
+
+/// The target.
+pub fn parse(parser: Parser, data: &[u8]) {
+    let source = Memory(data);
+    let parse = |policy| memory::bounded(allowance(data.len()), || parser(&mut Pages::new(&source, policy)));
+    let tree = parse(Policy::LOCAL);
+    if let Ok(tree) = &tree {
+        check(tree, data.len() as u64);
+    }
+    if data.len() < 4096 {
+        let again = parse(SMALL_PAGES);
+        assert!(tree.is_ok() == again.is_ok(), "{:?} but in small pages {:?}", tree.err(), again.err());
+        if let (Ok(tree), Ok(again)) = (tree, again) {
+            assert_eq!(without_reasons(tree), without_reasons(again), "in small pages");
+        }
+    }
+}
+
+/// A small file holds few chunks, and links lead somewhere.
+fn check(tree: &Tree, file_length: u64) {
+    let segments = tree.arrays.iter().filter_map(|array| array.segments.as_ref().ok()).flatten();
+    let chunk_count: u64 = segments.map(|segment| segment.manifest.chunk_count()).sum();
+    assert!(chunk_count <= 16 * (file_length + 1), "{chunk_count} chunks of {file_length} bytes");
+}
+
+/// Of several damages, the one that is met first depends on the pages.
+fn without_reasons(mut tree: Tree) -> String {
+    for array in &mut tree.arrays {
+        array.segments.as_mut().err().into_iter().for_each(String::clear);
+    }
+    let of_groups = tree.groups.iter_mut().map(|group| &mut group.attributes);
+    let attributes = tree.arrays.iter_mut().map(|array| &mut array.attributes).chain(of_groups).flatten();
+    attributes.filter_map(|attribute| attribute.value.as_mut().err()).for_each(String::clear);
+    for (_, link) in tree.groups.iter_mut().flat_map(|group| &mut group.links) {
+        if let Link::Unsupported(reason) = link {
+            reason.clear();
+        }
+    }
+    format!("{tree:?}")
+}

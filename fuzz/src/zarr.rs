@@ -1,0 +1,62 @@
+//! A Zarr folder: parsed and read.
+
+use std::path::{Path, PathBuf};
+use std::sync::LazyLock;
+
+use hyperslab_engine::Stores;
+use hyperslab_parsers::zarr::parse_directory;
+
+use crate::memory;
+use crate::parse::allowance;
+use crate::read::read_tree;
+
+/// Stands between the files of an input; each file is a line with its path, and then its bytes.
+const BETWEEN_FILES: &[u8] = b"\xff/\xff";
+const MOST_FILES: usize = 100;
+
+static FOLDER: LazyLock<PathBuf> =
+    LazyLock::new(|| std::env::temp_dir().join(format!("hyperslab-fuzz-{}", std::process::id())));
+
+/// The target.
+pub fn zarr(data: &[u8]) {
+    let _ = std::fs::remove_dir_all(&*FOLDER);
+    std::fs::create_dir_all(&*FOLDER).expect("a folder to fuzz in");
+    for file in split(data).into_iter().take(MOST_FILES) {
+        write(file);
+    }
+    memory::bounded(allowance(data.len()), || {
+        let Ok(tree) = parse_directory(&FOLDER) else { return };
+        if tree.other_files.iter().all(|name| is_inside(name)) {
+            let stores = Stores::new(None, FOLDER.clone(), tree.other_files.clone());
+            read_tree(&tree, &stores, data);
+        }
+    });
+}
+
+fn split(data: &[u8]) -> Vec<&[u8]> {
+    let mut files = Vec::new();
+    let mut rest = data;
+    while let Some(place) = rest.windows(BETWEEN_FILES.len()).position(|bytes| bytes == BETWEEN_FILES) {
+        files.push(&rest[..place]);
+        rest = &rest[place + BETWEEN_FILES.len()..];
+    }
+    files.push(rest);
+    files
+}
+
+fn write(file: &[u8]) {
+    let Some(end) = file.iter().position(|&byte| byte == b'\n') else { return };
+    let Ok(name) = std::str::from_utf8(&file[..end]) else { return };
+    if !is_inside(name) {
+        return;
+    }
+    let path = FOLDER.join(name);
+    let _ = path.parent().map(std::fs::create_dir_all);
+    let _ = std::fs::write(path, &file[end + 1..]); // a folder may have this name already
+}
+
+/// Whether a name stays in the folder.
+fn is_inside(name: &str) -> bool {
+    let normal = |part| matches!(part, std::path::Component::Normal(_));
+    !name.is_empty() && name.len() < 200 && !name.contains('\0') && Path::new(name).components().all(normal)
+}
