@@ -36,7 +36,9 @@ def build(toolchain: str | None, sanitizer: str | None) -> None:
         command += ["--config", f'build.rustflags=["-Zsanitizer={sanitizer}"]']
     subprocess.run(command, cwd=FUZZ, check=True)
     BINARY.parent.mkdir(parents=True, exist_ok=True)
-    shutil.copy(WORK / "build" / host[1] / "release" / "hyperslab-fuzz", BINARY)
+    new = BINARY.with_suffix(".new")
+    shutil.copy(WORK / "build" / host[1] / "release" / "hyperslab-fuzz", new)
+    new.replace(BINARY)  # another run may have the old one
 
 
 def make_seeds() -> list[str]:

@@ -12,17 +12,18 @@ mod zarr;
 
 use std::sync::LazyLock;
 
-use hyperslab_parsers::{fits, hdf4, hdf5, netcdf3};
+use hyperslab_parsers::{Policy, fits, hdf4, hdf5, netcdf3};
 use libfuzzer_sys::fuzz_target;
 
 type Target = fn(&[u8]);
 
 /// Every target that is not a family of codecs.
 const TARGETS: [(&str, Target); 6] = [
-    ("hdf5", |data| parse::parse(hdf5::parse, data)),
-    ("netcdf3", |data| parse::parse(netcdf3::parse, data)),
-    ("fits", |data| parse::parse(fits::parse, data)),
-    ("hdf4", |data| parse::parse(hdf4::parse, data)),
+    ("hdf5", |data| parse::parse_twice(hdf5::parse, data)),
+    ("netcdf3", |data| parse::parse_twice(netcdf3::parse, data)),
+    ("fits", |data| parse::parse_twice(fits::parse, data)),
+    // HDF4's budget counts what a round reads again, so that where it ends depends on the pages.
+    ("hdf4", |data| drop(parse::parse(hdf4::parse, data, Policy::LOCAL))),
     ("zarr", zarr::zarr),
     ("read", read::read),
 ];

@@ -1,4 +1,4 @@
-//! A parser: whatever the bytes, a tree or an error, the same however the file is cut into pages.
+//! A parser: whatever the bytes, a tree or an error, in bounded memory.
 
 use hyperslab_core::{Link, Tree};
 use hyperslab_parsers::{Error, Memory, Pages, Policy};
@@ -16,16 +16,18 @@ pub fn allowance(length: usize) -> usize {
     (64 << 20) + 64 * length
 }
 
-/// The target.
-pub fn parse(parser: Parser, data: &[u8]) {
+/// A parser gives a tree or an error.
+pub fn parse(parser: Parser, data: &[u8], policy: Policy) -> Result<Tree, Error> {
     let source = Memory(data);
-    let parse = |policy| memory::bounded(allowance(data.len()), || parser(&mut Pages::new(&source, policy)));
-    let tree = parse(Policy::LOCAL);
-    if let Ok(tree) = &tree {
-        check(tree, data.len() as u64);
-    }
+    let tree = memory::bounded(allowance(data.len()), || parser(&mut Pages::new(&source, policy)));
+    tree.inspect(|tree| check(tree, data.len() as u64))
+}
+
+/// The same, however the file is cut into pages.
+pub fn parse_twice(parser: Parser, data: &[u8]) {
+    let tree = parse(parser, data, Policy::LOCAL);
     if data.len() < 4096 {
-        let again = parse(SMALL_PAGES);
+        let again = parse(parser, data, SMALL_PAGES);
         assert!(tree.is_ok() == again.is_ok(), "{:?} but in small pages {:?}", tree.err(), again.err());
         if let (Ok(tree), Ok(again)) = (tree, again) {
             assert_eq!(without_reasons(tree), without_reasons(again), "in small pages");

@@ -46,6 +46,12 @@ pub enum Error {
         /// What overflows.
         what: &'static str,
     },
+    /// A selection whose pieces of chunks are too many to be listed.
+    #[error("more than {limit} pieces of chunks are selected on one axis: ask for fewer at a time")]
+    TooScattered {
+        /// The most that a plan lists on one axis.
+        limit: u64,
+    },
     /// A selection reaches outside its array.
     #[error("axis {axis}: index {index} is outside an array of length {length}; use one below {length}")]
     OutOfBounds {

@@ -4,6 +4,7 @@
 use std::borrow::Cow;
 
 use crate::axis::AxisSelection;
+use crate::error::Error;
 use crate::segment::SegmentAxis;
 
 /// What is asked of one axis; the output has its indices in this order.
@@ -99,9 +100,25 @@ impl AxisInterval {
         (source / self.chunk_length, source % self.chunk_length)
     }
 
+    /// The array's index of an index of the grid's array, or less than `origin` where that is before the box.
+    fn index_of(&self, source: u64) -> u64 {
+        source.saturating_add(self.origin).saturating_sub(self.source_origin)
+    }
+
     /// The array's index at which the chunk after `coordinate` starts.
     fn end_of(&self, coordinate: u64) -> u64 {
-        ((coordinate + 1) * self.chunk_length - self.source_origin).saturating_add(self.origin)
+        self.index_of((coordinate + 1) * self.chunk_length)
+    }
+
+    /// How many parts of `most` elements a chunk has.
+    fn parts_of_chunk(&self, most: u64) -> u64 {
+        self.chunk_length.div_ceil(most)
+    }
+
+    /// The number of the part that holds index `index` of the array, counted from the first chunk.
+    fn part_number(&self, index: u64, most: u64) -> u64 {
+        let (coordinate, place) = self.locate(index);
+        coordinate * self.parts_of_chunk(most) + place / most
     }
 }
 
@@ -124,25 +141,26 @@ impl AxisPart<'_> {
 /// The chunks of one axis of a segment that a selection touches.
 #[derive(Clone, Debug)]
 pub(crate) enum AxisCut {
-    /// An unbroken interval: chunk by chunk computed, nothing kept.
-    Interval { axis: AxisInterval, start: u64, stop: u64, output_start: u64 },
+    /// An unbroken interval: part by part computed, nothing kept. A part starts every `most` elements of a
+    /// chunk.
+    Interval { axis: AxisInterval, start: u64, stop: u64, output_start: u64, most: u64 },
     /// Anything else. `chunks` has a coordinate and the number of its first piece.
     Listed { chunks: Vec<(u64, usize)>, pieces: Vec<Piece> },
 }
 
 impl AxisCut {
     /// The part of `indices` that lies in a segment.
-    pub fn new(indices: &AxisIndices, axis: &SegmentAxis, chunk_length: u64) -> Self {
+    pub fn new(indices: &AxisIndices, axis: &SegmentAxis, chunk_length: u64) -> Result<Self, Error> {
         match (indices, AxisInterval::of(axis, chunk_length)) {
             (AxisIndices::Regular(selected), Some(axis)) => Self::regular(selected.merged(), axis),
             (AxisIndices::Regular(selected), None) => {
-                Self::listed(shared(*selected, axis.shown), axis, chunk_length)
+                Ok(Self::listed(shared(*selected, axis.shown)?, axis, chunk_length))
             }
             (AxisIndices::Listed(indices), _) => {
                 let positions = (0..)
                     .zip(indices)
                     .filter_map(|(position, &index)| Some((position, axis.shown.position_at(index)?)));
-                Self::listed(positions, axis, chunk_length)
+                Ok(Self::listed(positions, axis, chunk_length))
             }
         }
     }
@@ -152,12 +170,15 @@ impl AxisCut {
         Self::listed(std::iter::once((0, 0)), axis, chunk_length)
     }
 
-    fn regular(selected: AxisSelection, axis: AxisInterval) -> Self {
+    fn regular(selected: AxisSelection, axis: AxisInterval) -> Result<Self, Error> {
         let (first, stop) = (selected.position_of(axis.origin), selected.position_of(axis.stop()));
         if selected.count() == 1 && first < stop {
-            let start = selected.nth(first);
-            return Self::Interval { axis, start, stop: start + (stop - first), output_start: first };
+            let (start, most) = (selected.nth(first), axis.chunk_length);
+            let interval =
+                Self::Interval { axis, start, stop: start + (stop - first), output_start: first, most };
+            return Ok(interval);
         }
+        check_pieces(most_pieces(selected, axis, first..stop))?;
         let (mut chunks, mut pieces, mut position) = (Vec::new(), Vec::new(), first);
         while position < stop {
             let (coordinate, _) = axis.locate(selected.nth(position));
@@ -166,7 +187,7 @@ impl AxisCut {
             push_blocks(&mut pieces, selected, axis, position..chunk_stop);
             position = chunk_stop;
         }
-        Self::Listed { chunks, pieces }
+        Ok(Self::Listed { chunks, pieces })
     }
 
     /// From positions in the output and in the segment's axis.
@@ -193,7 +214,9 @@ impl AxisCut {
     pub fn len(&self) -> u64 {
         match self {
             Self::Listed { chunks, .. } => chunks.len() as u64,
-            Self::Interval { axis, start, stop, .. } => axis.locate(stop - 1).0 - axis.locate(*start).0 + 1,
+            Self::Interval { axis, start, stop, most, .. } => {
+                axis.part_number(stop - 1, *most) - axis.part_number(*start, *most) + 1
+            }
         }
     }
 
@@ -208,7 +231,7 @@ impl AxisCut {
     /// The greatest number of elements that a part has.
     pub fn most_elements(&self) -> u64 {
         match self {
-            Self::Interval { axis, start, stop, .. } => axis.chunk_length.min(stop - start),
+            Self::Interval { start, stop, most, .. } => (*most).min(stop - start),
             Self::Listed { .. } => {
                 (0..self.len()).map(|number| self.part(number).element_count()).max().unwrap_or(0)
             }
@@ -218,10 +241,13 @@ impl AxisCut {
     /// Part number `number`, which must be below `len()`.
     pub fn part(&self, number: u64) -> AxisPart<'_> {
         match self {
-            Self::Interval { axis, start, stop, output_start } => {
-                let coordinate = axis.locate(*start).0 + number;
-                let begin = axis.end_of(coordinate).saturating_sub(axis.chunk_length).max(*start);
-                let end = axis.end_of(coordinate).min(*stop);
+            Self::Interval { axis, start, stop, output_start, most } => {
+                let number = axis.part_number(*start, *most) + number;
+                let (coordinate, part) =
+                    (number / axis.parts_of_chunk(*most), number % axis.parts_of_chunk(*most));
+                let source = coordinate * axis.chunk_length + part * most;
+                let begin = axis.index_of(source).max(*start);
+                let end = axis.index_of(source + most).min(axis.end_of(coordinate)).min(*stop);
                 let piece = Piece {
                     chunk_start: axis.locate(begin).1,
                     step: 1,
@@ -240,13 +266,20 @@ impl AxisCut {
     }
 
     /// The same elements in parts of at most `most` elements: several parts may be of one chunk.
-    pub fn split(self, most: u64) -> Self {
+    pub fn split(self, most: u64) -> Result<Self, Error> {
         if self.most_elements() <= most {
-            return self;
+            return Ok(self);
         }
+        let (chunks, pieces) = match self {
+            Self::Interval { axis, start, stop, output_start, .. } => {
+                return Ok(Self::Interval { axis, start, stop, output_start, most });
+            }
+            Self::Listed { chunks, pieces } => (chunks, pieces),
+        };
+        check_pieces(pieces.iter().fold(0, |sum, piece| sum.saturating_add(piece.count.div_ceil(most) + 1)))?;
+        let whole = Self::Listed { chunks, pieces };
         let (mut chunks, mut pieces) = (Vec::new(), Vec::new());
-        for number in 0..self.len() {
-            let part = self.part(number);
+        for part in (0..whole.len()).map(|number| whole.part(number)) {
             let mut room = 0;
             for piece in part.pieces.iter() {
                 let mut done = 0;
@@ -261,22 +294,48 @@ impl AxisCut {
                 }
             }
         }
-        Self::Listed { chunks, pieces }
+        Ok(Self::Listed { chunks, pieces })
     }
 }
 
 /// The positions, in both of two selections, of the indices that they share: by trying those of the one that has fewer.
-fn shared(one: AxisSelection, other: AxisSelection) -> impl Iterator<Item = (u64, u64)> {
+fn shared(
+    one: AxisSelection,
+    other: AxisSelection,
+) -> Result<impl Iterator<Item = (u64, u64)>, Error> {
     let within = |tried: AxisSelection, bounds: AxisSelection| {
         tried.position_of(bounds.start())..tried.position_of(bounds.stop())
     };
     let (in_one, in_other) = (within(one, other), within(other, one));
     let is_fewer = in_one.end - in_one.start <= in_other.end - in_other.start;
     let (tried, positions, bounds) = if is_fewer { (one, in_one, other) } else { (other, in_other, one) };
-    positions.filter_map(move |position| {
+    check_pieces(positions.end - positions.start)?;
+    Ok(positions.filter_map(move |position| {
         let found = bounds.position_at(tried.nth(position))?;
         Some(if is_fewer { (position, found) } else { (found, position) })
-    })
+    }))
+}
+
+/// Pieces that one axis of a plan may keep: some gigabytes, where more would be a file's word only.
+const MOST_PIECES: u64 = 1 << 26;
+
+/// How many pieces a selection's `positions` make at most.
+fn most_pieces(selected: AxisSelection, axis: AxisInterval, positions: std::ops::Range<u64>) -> u64 {
+    if positions.is_empty() {
+        return 0;
+    }
+    let chunk = |position| axis.locate(selected.nth(position)).0;
+    let chunk_count = chunk(positions.end - 1) - chunk(positions.start) + 1;
+    match selected.block() {
+        1 => chunk_count.min(positions.end - positions.start),
+        block => {
+            (positions.end - positions.start) / block + 1 + chunk_count.min(positions.end - positions.start)
+        }
+    }
+}
+
+fn check_pieces(count: u64) -> Result<(), Error> {
+    if count <= MOST_PIECES { Ok(()) } else { Err(Error::TooScattered { limit: MOST_PIECES }) }
 }
 
 /// The pieces of the selection's `positions`, all in one chunk.

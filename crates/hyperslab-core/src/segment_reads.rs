@@ -3,7 +3,7 @@
 use crate::array::{Array, Fill};
 use crate::codec::Codec;
 use crate::element::Element;
-use crate::error::checked_product;
+use crate::error::{Error, checked_product};
 use crate::placement::{AxisCut, AxisIndices, Placement};
 use crate::plan::{ChunkRead, Orthogonal, PlanError};
 use crate::segment::{Segment, SegmentAxis};
@@ -41,7 +41,8 @@ impl SegmentReads {
         first_read: u64,
     ) -> Result<Option<Self>, PlanError> {
         let places = segment.axes.iter().zip(segment.grid.chunk_shape());
-        let cuts: Vec<AxisCut> = places.map(|(axis, &length)| cut(selection, axis, length)).collect();
+        let cuts = places.map(|(axis, &length)| cut(selection, axis, length));
+        let cuts: Vec<AxisCut> = cuts.collect::<Result<_, _>>()?;
         let element_count: u64 = cuts.iter().map(AxisCut::element_count).product();
         if element_count == 0 {
             return Ok(None);
@@ -50,7 +51,7 @@ impl SegmentReads {
         let grid_shape = segment.grid.grid_shape();
         let chunk_count = cuts.iter().map(AxisCut::len).product();
         let is_plain = segment.codecs.is_empty();
-        let cuts = if is_plain { split(cuts, segment.element.nbytes()) } else { cuts };
+        let cuts = if is_plain { split(cuts, segment.element.nbytes())? } else { cuts };
         let counts: Vec<u64> = cuts.iter().map(AxisCut::len).collect();
         let read_count = checked_product("the number of chunks to read", counts.iter().copied())?;
         let cut_at_edge =
@@ -101,13 +102,13 @@ impl SegmentReads {
 }
 
 /// Parts of about `PART_NBYTES`, cut on the slowest axes.
-fn split(cuts: Vec<AxisCut>, element_nbytes: u64) -> Vec<AxisCut> {
+fn split(cuts: Vec<AxisCut>, element_nbytes: u64) -> Result<Vec<AxisCut>, Error> {
     let most: Vec<u64> = cuts.iter().map(AxisCut::most_elements).collect();
     let room = (PART_NBYTES / element_nbytes.max(1)).max(1);
     let inner = |axis: usize| most[axis + 1..].iter().product::<u64>().max(1);
     let is_cut = |axis: usize| axis == 0 || inner(axis - 1) > room;
     let cut = |(axis, cut): (usize, AxisCut)| {
-        if is_cut(axis) { cut.split((room / inner(axis)).max(1)) } else { cut }
+        if is_cut(axis) { cut.split((room / inner(axis)).max(1)) } else { Ok(cut) }
     };
     cuts.into_iter().enumerate().map(cut).collect()
 }
@@ -152,10 +153,10 @@ pub(crate) fn misses(segment: &Segment, selection: &Orthogonal) -> bool {
     })
 }
 
-fn cut(selection: &Orthogonal, axis: &SegmentAxis, chunk_length: u64) -> AxisCut {
+fn cut(selection: &Orthogonal, axis: &SegmentAxis, chunk_length: u64) -> Result<AxisCut, Error> {
     match axis.array_axis.and_then(|axis| selection.axes().get(axis)) {
         Some(asked) => AxisCut::new(asked, axis, chunk_length),
-        None => AxisCut::fixed(axis, chunk_length),
+        None => Ok(AxisCut::fixed(axis, chunk_length)),
     }
 }
 

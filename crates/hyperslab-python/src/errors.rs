@@ -25,6 +25,7 @@ pub(crate) fn to_python(error: Error) -> PyErr {
         | Error::Zero { .. }
         | Error::OverlappingBlocks { .. }
         | Error::TooLarge { .. }
+        | Error::TooScattered { .. }
         | Error::PointsWithoutAxes
         | Error::RaggedPoints { .. } => PyValueError::new_err(message),
     }
