@@ -2,7 +2,7 @@
 
 use crate::error::Error;
 
-/// Half-open: `offset .. offset + length`, and the end fits a `u64`.
+/// Half-open: `offset .. offset + length`.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash, PartialOrd, Ord)]
 pub struct ByteRange {
     /// The first byte.
@@ -20,8 +20,8 @@ impl ByteRange {
         }
     }
 
-    /// One past the last byte.
+    /// One past the last byte; of a range that no file has, the largest number.
     pub fn end(&self) -> u64 {
-        self.offset + self.length
+        self.offset.saturating_add(self.length)
     }
 }

@@ -145,6 +145,61 @@ fn bombs_end_in_a_named_error() {
     assert_eq!(two, Err(Error::DecodedBeyond { codec: "deflate", limit: 2000 + 64 * 1024 }));
 }
 
+/// Zeros as every encoder writes them that makes them much smaller.
+fn bombs() -> Vec<(Codec, Vec<u8>)> {
+    use std::io::Write;
+    let zeros = vec![0_u8; 1 << 20];
+    let mut gzip = libdeflater::Compressor::new(libdeflater::CompressionLvl::default());
+    let mut gzipped = vec![0; gzip.gzip_compress_bound(zeros.len())];
+    let nbytes = gzip.gzip_compress(&zeros, &mut gzipped).unwrap();
+    gzipped.truncate(nbytes);
+    let mut bzip2 = bzip2::write::BzEncoder::new(Vec::new(), bzip2::Compression::best());
+    bzip2.write_all(&zeros).unwrap();
+    let mut zstd = vec![0; zstd_safe::compress_bound(zeros.len())];
+    let nbytes = zstd_safe::compress(&mut zstd[..], &zeros, 3).unwrap();
+    zstd.truncate(nbytes);
+    let lz4 = lz4_flex::block::compress(&zeros);
+    let numcodecs = [&(1_u32 << 20).to_le_bytes()[..], &lz4].concat();
+    let block_nbytes = (1_u32 << 20).to_be_bytes();
+    let lz4_nbytes = u32::try_from(lz4.len()).unwrap().to_be_bytes();
+    let hdf5 = [&(1_u64 << 20).to_be_bytes()[..], &block_nbytes, &lz4_nbytes, &lz4].concat();
+    // A literal zero, then copies of 264 bytes from one byte before.
+    let lzf = [[0, 0].to_vec(), [0xe0, 255, 0].repeat(4000)].concat();
+    // Blosc's header: version 2, memcpyed is off, one byte a value, sizes; a single split that repeats a byte.
+    let sizes = [1_u32 << 20, 1 << 20, 16 + 4 + 4 + u32::try_from(lz4.len()).unwrap()];
+    let sizes = sizes.iter().flat_map(|size| size.to_le_bytes());
+    let blosc = [2, 1, 0x30, 1].into_iter().chain(sizes).chain(20_u32.to_le_bytes());
+    let blosc = blosc.chain(u32::try_from(lz4.len()).unwrap().to_le_bytes()).chain(lz4).collect();
+    vec![
+        (Codec::Zlib, compressed(&zeros)),
+        (Codec::Gzip, gzipped),
+        (Codec::Bzip2, bzip2.finish().unwrap()),
+        (Codec::Zstd, zstd),
+        (Codec::Lz4Numcodecs, numcodecs),
+        (Codec::Lz4Hdf5, hdf5),
+        (Codec::Lzf, lzf),
+        (Codec::Blosc, blosc),
+    ]
+}
+
+#[test]
+fn every_codec_refuses_its_bomb() {
+    for (codec, encoded) in bombs() {
+        let name = codec.name().to_owned();
+        assert!(encoded.len() < 20_000, "{name}");
+        let whole = if codec == Codec::Lzf { 1 + 264 * 4000 } else { 1 << 20 };
+        assert_eq!(survives(std::slice::from_ref(&codec), 0, &encoded, whole), Ok(()), "{name}");
+        for asked in [0, 1, 1000, 100_000] {
+            let found = survives(std::slice::from_ref(&codec), 0, &encoded, asked);
+            let is_size = matches!(
+                found,
+                Err(Error::DecodedBeyond { .. } | Error::DecodedSize { .. } | Error::Damaged { .. })
+            );
+            assert!(is_size, "{name} as {asked} bytes: {found:?}");
+        }
+    }
+}
+
 #[test]
 fn sizes_that_differ_are_named() {
     let encoded = compressed(&[1; 100]);

@@ -26,9 +26,13 @@ pub struct FileStore {
 }
 
 impl FileStore {
-    /// Open a file for reading.
+    /// Open a file for reading. A pipe is refused before it is opened, which would wait for its other end: files
+    /// name further files, and may name anything.
     pub fn open(path: &Path) -> Result<Self, ReadError> {
         let name = path.display().to_string();
+        if std::fs::metadata(path).is_ok_and(|metadata| !metadata.is_file()) {
+            return Err(ReadError::System { file: name, problem: "it is not a regular file".to_owned() });
+        }
         let opened = File::open(path).and_then(|file| Ok((file.metadata()?, file)));
         let (metadata, file) = opened.map_err(|error| system(&name, &error))?;
         Ok(Self { name, file, version: version(&metadata) })
