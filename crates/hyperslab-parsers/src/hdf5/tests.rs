@@ -126,6 +126,35 @@ fn continuations_that_lead_back_are_refused() {
     assert!(found.is_err_and(|error| error.to_string().contains("leads back to itself")));
 }
 
+/// A root group of the old kind: its B-tree's node at 512 has these children.
+fn old_group(children: &[u64]) -> Vec<u8> {
+    let place = |bytes: &mut Vec<u8>, offset: usize, content: Vec<u8>| {
+        bytes.resize(offset, 0);
+        bytes.extend(content);
+    };
+    let words = |words: &[u64]| words.iter().flat_map(|word| word.to_le_bytes()).collect::<Vec<u8>>();
+    let mut bytes = file(&[message(0x11, &words(&[512, 256]))]);
+    place(&mut bytes, 256, [b"HEAP\0\0\0\0".to_vec(), words(&[16, u64::MAX, 288])].concat());
+    place(&mut bytes, 288, b"one\0\0\0\0\0two\0\0\0\0\0".to_vec());
+    let links = [words(&[0, 48, 0, 0, 0]), words(&[8, 48, 0, 0, 0])].concat();
+    place(&mut bytes, 320, [b"SNOD\x01\0\x02\0".to_vec(), links].concat());
+    let count = u16::try_from(children.len()).unwrap_or(u16::MAX).to_le_bytes();
+    let head = [&b"TREE\0\0"[..], &count[..], &[0xff; 16]].concat();
+    let entries = children.iter().flat_map(|child| words(&[0, *child])).collect();
+    place(&mut bytes, 512, [head, entries, words(&[0])].concat());
+    bytes
+}
+
+#[test]
+fn nodes_of_a_group_are_read_once() {
+    let links = read(&old_group(&[320])).map(|tree| tree.groups[0].links.clone()).unwrap_or_default();
+    assert_eq!(links, [("one".to_owned(), Link::Group(0)), ("two".to_owned(), Link::Group(0))]);
+    for children in [vec![512], vec![320, 320], vec![512; 3000]] {
+        let found = read(&old_group(&children));
+        assert!(found.is_err_and(|error| error.to_string().contains("leads back to itself")));
+    }
+}
+
 #[test]
 fn a_header_longer_than_the_file_is_an_error() {
     let bytes = [superblock(0), header(&[link(*b"one", 48)], Some(1 << 20))].concat();

@@ -317,12 +317,16 @@ impl Walk {
         table: SymbolTable,
         address: u64,
     ) -> Result<(), Error> {
-        let node = table.node(pages, self.file.sizes, address)?;
-        if let Some(Object { state: State::Group(group), .. }) = self.objects.get_mut(number) {
-            if !group.nodes.insert(address) {
-                return Err(Error::Cycle { what: "B-tree of a group", offset: address });
-            }
+        // A group that has failed already needs no more nodes: without this, a node that leads back to itself
+        // would be read until the budget ends.
+        let Some(Object { state: State::Group(group), .. }) = self.objects.get_mut(number) else {
+            return Ok(());
+        };
+        if group.nodes.contains(&address) {
+            return Err(Error::Cycle { what: "B-tree of a group", offset: address });
         }
+        let node = table.node(pages, self.file.sizes, address)?;
+        group.nodes.insert(address);
         match node {
             Node::Links(links) => self.links(number, links),
             Node::Children(children) => {
