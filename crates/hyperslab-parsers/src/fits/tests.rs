@@ -94,6 +94,28 @@ fn two_of_one_name() {
 }
 
 #[test]
+fn sizes_that_no_file_has_are_named() {
+    let huge = i64::MAX;
+    for axes in [vec![huge], vec![huge, huge], vec![1 << 32, 1 << 32], vec![huge; 9]] {
+        let mut cards =
+            vec!["SIMPLE  = T".to_owned(), "BITPIX  = -64".to_owned(), format!("NAXIS   = {}", axes.len())];
+        cards.extend(axes.iter().zip(1..).map(|(length, axis)| format!("NAXIS{axis}  = {length}")));
+        let bytes = header(&cards.iter().map(String::as_str).collect::<Vec<_>>());
+        let tree = parsed(parse, &bytes).unwrap();
+        let is_named = |link: &Link| match link {
+            Link::Array(number) => tree.arrays[*number].segments.is_err(),
+            other => matches!(other, Link::Unsupported(_)),
+        };
+        assert!(tree.groups[0].links.iter().all(|(_, link)| is_named(link)), "{axes:?} {tree:?}");
+    }
+    let rows = String::from_utf8(table())
+        .unwrap_or_default()
+        .replace("NAXIS2  =                    2", "NAXIS2  =  9223372036854775807");
+    let tree = parsed(parse, &[image(), rows.into_bytes()].concat()).unwrap();
+    assert!(tree.arrays.get(1).is_none_or(|array| array.segments.is_err()));
+}
+
+#[test]
 fn damage_is_survived() {
     let bytes = [image(), table()].concat();
     damage(parse, bytes.get(..9000).unwrap());

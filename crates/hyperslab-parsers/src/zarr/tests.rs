@@ -140,3 +140,37 @@ fn an_empty_folder_is_no_zarr() {
     let folder = Folder::new("empty", &[("file", b"")]);
     assert!(matches!(parse_directory(&folder.0), Err(Error::UnknownFormat { .. })));
 }
+
+#[test]
+fn sizes_that_no_folder_has_are_refused_or_small() {
+    for (number, (shape, chunks)) in [
+        ("[9223372036854775808]", "[1]"),
+        ("[18446744073709551615, 2]", "[1, 1]"),
+        ("[4611686018427387904]", "[1]"),
+        ("[9]", "[9223372036854775807]"),
+        ("[4294967296, 4294967296]", "[4294967295, 4294967295]"),
+        ("[9]", "[0]"),
+        ("[-1]", "[1]"),
+    ]
+    .into_iter()
+    .enumerate()
+    {
+        let document = OLD.replace("[5]", shape).replace("[2]", chunks);
+        let name = format!("sizes_{number}");
+        let folder = Folder::new(&name, &[(".zarray", document.as_bytes()), ("0", b"x")]);
+        let tree = parse_directory(&folder.0).unwrap();
+        let segments = tree.arrays.iter().filter_map(|array| array.segments.as_ref().ok()).flatten();
+        let chunk_count: u64 = segments.map(|segment| segment.manifest.chunk_count()).sum();
+        assert!(chunk_count <= 1, "{shape} {chunks}");
+    }
+}
+
+#[cfg(unix)]
+#[test]
+fn a_folder_may_hold_itself() {
+    let folder = Folder::new("cycle", &[("a/.zarray", OLD.as_bytes()), ("a/0", b"x")]);
+    std::os::unix::fs::symlink(&folder.0, folder.0.join("a/again")).unwrap();
+    std::os::unix::fs::symlink("b", folder.0.join("b")).unwrap();
+    let tree = parse_directory(&folder.0).unwrap();
+    assert!((1..=2).contains(&tree.arrays.len()), "{:?}", tree.groups);
+}
