@@ -98,6 +98,30 @@ fn damages_are_survived() {
     println!("{trees} of {tried} damaged files still gave a tree");
 }
 
+/// How every structure of a file starts that has a signature.
+const SIGNATURES: [&[u8; 4]; 20] = [
+    b"OHDR", b"OCHK", b"TREE", b"SNOD", b"HEAP", b"GCOL", b"FRHP", b"FHDB", b"FHIB", b"BTHD", b"BTIN",
+    b"BTLF", b"FAHD", b"FADB", b"EAHD", b"EAIB", b"EASB", b"EADB", b"SMTB", b"SMLI",
+];
+/// Structures of one file that are cut, evenly chosen.
+const MAX_STRUCTURES: usize = 50;
+
+#[test]
+fn a_cut_in_any_structure_is_survived() {
+    for (path, bytes) in corpus() {
+        let starts =
+            bytes.windows(4).enumerate().filter(|(_, found)| SIGNATURES.iter().any(|it| it == found));
+        let starts: Vec<usize> = starts.map(|(place, _)| place).collect();
+        for start in starts.iter().step_by(starts.len().div_ceil(MAX_STRUCTURES).max(1)) {
+            for length in [*start, start + 4, start + 7, start + 30] {
+                let Some(left) = bytes.get(..length) else { continue };
+                let (_, taken) = outcome(left, Policy::LOCAL);
+                assert!(taken < PATIENCE, "{} cut to {length} bytes took {taken:?}", path.display());
+            }
+        }
+    }
+}
+
 #[test]
 fn pages_do_not_change_the_tree() {
     for (path, bytes) in corpus().into_iter().filter(|(_, bytes)| bytes.len() < 1 << 17) {

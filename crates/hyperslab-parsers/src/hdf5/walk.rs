@@ -20,8 +20,9 @@ use crate::pages::Pages;
 
 /// Most objects of a file.
 const MAX_OBJECTS: usize = 10_000_000;
-/// Bytes that a link takes at least, in memory; counted so that groups cannot share their tables without end.
-const LINK_NBYTES: usize = 16;
+/// Bytes that a link takes in memory beside its name; counted so that groups cannot share their tables
+/// without end.
+const LINK_NBYTES: usize = size_of::<NamedLink>();
 
 /// One object of the file.
 #[derive(Debug)]
@@ -275,7 +276,7 @@ impl Walk {
         let raw = self.objects.get_mut(number).and_then(|object| object.attributes.get_mut(attribute));
         let Some(raw) = raw else { return Ok(()) };
         let heap = self.file.collections.resolve(pages, self.file.sizes, &raw.pointers)?;
-        self.file.budget.spend(heap.iter().map(|bytes| bytes.len() + LINK_NBYTES).sum())?;
+        self.file.budget.spend(heap.iter().map(|bytes| bytes.len() + size_of::<Vec<u8>>()).sum())?;
         if let Ok(value) = &mut raw.attribute.value {
             value.heap = heap;
         }
@@ -330,7 +331,7 @@ impl Walk {
         match node {
             Node::Links(links) => self.links(number, links),
             Node::Children(children) => {
-                self.file.budget.spend(children.len() * LINK_NBYTES)?;
+                self.file.budget.spend(children.len() * size_of::<Task>())?;
                 for child in children {
                     self.push(number, Step::TableNode(table, child));
                 }
