@@ -1,6 +1,6 @@
 //! A parser: whatever the bytes, a tree or an error, in bounded memory.
 
-use hyperslab_core::{Link, Tree};
+use hyperslab_core::{Attribute, Link, Tree, Unreadable};
 use hyperslab_parsers::{Error, Memory, Pages, Policy};
 
 use crate::memory;
@@ -44,16 +44,22 @@ fn check(tree: &Tree, file_length: u64) {
 
 /// Of several damages, the one that is met first depends on the pages.
 fn without_reasons(mut tree: Tree) -> String {
-    for array in &mut tree.arrays {
-        array.segments.as_mut().err().into_iter().for_each(String::clear);
+    let arrays = tree.arrays.iter_mut();
+    let mut reasons: Vec<&mut Unreadable> = Vec::new();
+    let mut attributes: Vec<&mut Attribute> = Vec::new();
+    for array in arrays {
+        reasons.extend(array.segments.as_mut().err());
+        attributes.extend(&mut array.attributes);
     }
-    let of_groups = tree.groups.iter_mut().map(|group| &mut group.attributes);
-    let attributes = tree.arrays.iter_mut().map(|array| &mut array.attributes).chain(of_groups).flatten();
-    attributes.filter_map(|attribute| attribute.value.as_mut().err()).for_each(String::clear);
-    for (_, link) in tree.groups.iter_mut().flat_map(|group| &mut group.links) {
-        if let Link::Unsupported(reason) = link {
-            reason.clear();
+    for group in &mut tree.groups {
+        attributes.extend(&mut group.attributes);
+        for (_, link) in &mut group.links {
+            if let Link::Unreadable(reason) = link {
+                reasons.push(reason);
+            }
         }
     }
+    reasons.extend(attributes.into_iter().filter_map(|attribute| attribute.value.as_mut().err()));
+    reasons.into_iter().for_each(|reason| *reason = Unreadable::damaged(""));
     format!("{tree:?}")
 }

@@ -30,6 +30,7 @@ fn array(nbytes: u64, length: u64, origin: u64, before: u64, chunk: u64) -> Arra
         element,
         fill: Fill::Zero,
         segments: Ok(vec![segment]),
+        is_chunked: true,
         virtual_mappings: Vec::new(),
         dimensions: None,
         attributes: Vec::new(),
@@ -55,7 +56,7 @@ fn sources(plan: &ReadPlan, chunk: u64) -> Vec<u64> {
             Ok::<(), ()>(())
         });
     }
-    found.into_iter().map(|source| source.expect("every element is read")).collect()
+    found.into_iter().map(|source| source.unwrap()).collect()
 }
 
 #[test]

@@ -34,6 +34,7 @@ fn array(length: u64, chunk: u64, offsets: &[u64], is_plain: bool) -> Array {
         element,
         fill: Fill::Zero,
         segments: Ok(vec![segment]),
+        is_chunked: true,
         virtual_mappings: Vec::new(),
         dimensions: None,
         attributes: Vec::new(),

@@ -79,9 +79,9 @@ fn wide(lengths: &[u64], record_count: u64) -> Vec<u8> {
     let text = [long(1), b"x\0\0\0".to_vec()].concat();
     let mut bytes = [b"CDF\x05".to_vec(), long(record_count)].concat();
     bytes.extend([words(&[0x0A]), long(lengths.len() as u64)].concat());
-    lengths.iter().for_each(|&length| bytes.extend([text.clone(), long(length)].concat()));
+    bytes.extend(lengths.iter().flat_map(|&length| [text.clone(), long(length)].concat()));
     bytes.extend([words(&[0]), long(0), words(&[0x0B]), long(1), text, long(lengths.len() as u64)].concat());
-    (0..lengths.len() as u64).for_each(|number| bytes.extend(long(number)));
+    bytes.extend((0..lengths.len() as u64).flat_map(long));
     bytes.extend([words(&[0]), long(0), words(&[6]), long(0), long(200)].concat());
     bytes.resize(400, 0);
     bytes
@@ -95,12 +95,11 @@ fn lengths_that_no_file_has_are_named() {
         [vec![1 << 63], vec![most], vec![1 << 32, 1 << 32], vec![most; 5], vec![1 << 62, 0, 1 << 62]]
     {
         let tree = parsed(parse, &wide(&lengths, 0));
-        let problem = tree.map(|tree| tree.arrays[0].segments.as_ref().err().cloned().unwrap_or_default());
-        assert!(problem.as_ref().map_or(true, |problem| !problem.is_empty()), "{lengths:?} {problem:?}");
+        assert!(tree.as_ref().map_or(true, |tree| tree.arrays[0].segments.is_err()), "{lengths:?} {tree:?}");
     }
     for record_count in [1 << 61, 1 << 63, most - 1] {
         let tree = parsed(parse, &wide(&[0, 3], record_count));
-        assert!(tree.is_err() || tree.is_ok_and(|tree| tree.arrays[0].segments.is_err()), "{record_count}");
+        assert!(tree.map_or(true, |tree| tree.arrays[0].segments.is_err()), "{record_count}");
     }
 }
 
