@@ -31,7 +31,7 @@ def build(toolchain: str | None, sanitizer: str | None) -> None:
     versions = subprocess.run([cargo[0].replace("cargo", "rustc"), *cargo[1:], "-vV"], capture_output=True, check=True)
     host = re.search(r"^host: (.+)$", versions.stdout.decode(), re.MULTILINE)
     assert host
-    command = [*cargo, "build", "--release", "--locked", "--target", host[1], "--target-dir", str(WORK / "build")]
+    command = [*cargo, "build", "--release", "--target", host[1], "--target-dir", str(WORK / "build")]
     if sanitizer:
         command += ["--config", f'build.rustflags=["-Zsanitizer={sanitizer}"]']
     subprocess.run(command, cwd=FUZZ, check=True)
