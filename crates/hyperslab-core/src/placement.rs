@@ -242,10 +242,9 @@ impl AxisCut {
     pub fn part(&self, number: u64) -> AxisPart<'_> {
         match self {
             Self::Interval { axis, start, stop, output_start, most } => {
-                let number = axis.part_number(*start, *most) + number;
-                let (coordinate, part) =
-                    (number / axis.parts_of_chunk(*most), number % axis.parts_of_chunk(*most));
-                let source = coordinate * axis.chunk_length + part * most;
+                let (parts, number) = (axis.parts_of_chunk(*most), axis.part_number(*start, *most) + number);
+                let coordinate = number / parts;
+                let source = coordinate * axis.chunk_length + number % parts * most;
                 let begin = axis.index_of(source).max(*start);
                 let end = axis.index_of(source + most).min(axis.end_of(coordinate)).min(*stop);
                 let piece = Piece {

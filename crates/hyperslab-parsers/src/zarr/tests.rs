@@ -174,3 +174,16 @@ fn a_folder_may_hold_itself() {
     let tree = parse_directory(&folder.0).unwrap();
     assert!((1..=2).contains(&tree.arrays.len()), "{:?}", tree.groups);
 }
+
+#[test]
+fn shards_that_claim_many_chunks_are_named() {
+    for length in ["4194304", "1099511627776", "4611686018427387904"] {
+        let document = sharded(&SHARDING.replace("[2]", "[1]")).replace("[4]", &format!("[{length}]"));
+        let name = format!("shards_of_{length}");
+        let folder =
+            Folder::new(&name, &[("zarr.json", document.as_bytes()), ("c/0", &shard(&[0, 2, 2, 2]))]);
+        let tree = parse_directory(&folder.0).unwrap();
+        let reason = tree.arrays[0].segments.as_ref().unwrap_err().to_string();
+        assert!(reason.contains("truncated") || reason.contains("more than"), "{reason}");
+    }
+}
