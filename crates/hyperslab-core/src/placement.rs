@@ -298,10 +298,7 @@ impl AxisCut {
 }
 
 /// The positions, in both of two selections, of the indices that they share: by trying those of the one that has fewer.
-fn shared(
-    one: AxisSelection,
-    other: AxisSelection,
-) -> Result<impl Iterator<Item = (u64, u64)>, Error> {
+fn shared(one: AxisSelection, other: AxisSelection) -> Result<impl Iterator<Item = (u64, u64)>, Error> {
     let within = |tried: AxisSelection, bounds: AxisSelection| {
         tried.position_of(bounds.start())..tried.position_of(bounds.stop())
     };

@@ -6,7 +6,7 @@ use std::sync::Arc;
 
 use hyperslab_core::{
     Array, ByteOrder, ByteRange, ChunkGrid, Codec, Element, Fill, Manifest, Orthogonal, ReadPlan, Segment,
-    StoredChunk,
+    SegmentAxis, StoredChunk,
 };
 use hyperslab_engine::{ChunkCache, Error, Execution, FileStore, ReadError, Stores, execute};
 
@@ -18,14 +18,12 @@ fn array(length: u64, chunk: u64, offsets: &[u64], is_plain: bool) -> Array {
     let chunks =
         chunks.map(|(index, &offset)| StoredChunk { index, file: 0, range: range(offset), filter_mask: 0 });
     let segment = Segment {
-        origin: vec![0],
-        shape: vec![length],
-        source_origin: vec![0],
+        axes: SegmentAxis::of_box(&[0], &[length], &[0]).unwrap(),
         grid: ChunkGrid::new(vec![length], vec![chunk]).unwrap(),
         codecs: if is_plain { vec![] } else { vec![Codec::Shuffle { element_nbytes: 1 }] },
         element: element.clone(),
         plain_edge_chunks: false,
-        manifest: Manifest::of_chunks(chunks.collect()),
+        manifest: Arc::new(Manifest::of_chunks(chunks.collect())),
         fill: Fill::Zero,
     };
     Array {
