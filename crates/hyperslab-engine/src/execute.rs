@@ -1,5 +1,7 @@
 //! Carries out a plan: fetch, decode, scatter; the only place where the bytes of chunks are read.
 
+mod far;
+
 use std::ops::Range;
 use std::sync::Mutex;
 use std::sync::atomic::{AtomicBool, AtomicU64, Ordering};
@@ -11,7 +13,7 @@ use crate::chunk_cache::{ChunkCache, ChunkKey};
 use crate::codecs::{Decoded, decode};
 use crate::error::Error;
 use crate::fill::fill;
-use crate::plain::{read_plain, room};
+use crate::plain::{read_plain, read_plain_far, room};
 use crate::read_error::ReadError;
 use crate::scatter::{Destination, Target, index};
 use crate::stores::{Store, Stores};
@@ -82,6 +84,8 @@ struct Job<'a> {
     batch: u64,
     thread_count: usize,
     use_cache: bool,
+    /// How a store far away is read; None where threads read for themselves.
+    pace: Option<far::Pace>,
     is_over: AtomicBool,
     failure: Mutex<Option<ReadError>>,
 }
@@ -102,6 +106,7 @@ impl<'a> Job<'a> {
         let most_threads =
             if estimate.decoded_nbytes.saturating_mul(count) < SHARED_NBYTES { 1 } else { usize::MAX };
         let thread_count = execution.thread_count.min(most_threads).min(index(count)).max(1);
+        let pace = far::Pace::new(execution, &estimate, count);
         Self {
             execution,
             destination,
@@ -110,6 +115,7 @@ impl<'a> Job<'a> {
             batch: batch.min(count.div_ceil(thread_count as u64 * 4)).max(1),
             thread_count,
             use_cache: execution.cache.has_room_for(estimate.decoded_nbytes.saturating_mul(count)),
+            pace,
             is_over: AtomicBool::new(false),
             failure: Mutex::new(None),
         }
@@ -118,6 +124,10 @@ impl<'a> Job<'a> {
     fn run(self, poll: &mut dyn FnMut() -> bool) -> Result<(), ReadError> {
         if self.use_cache && self.take_kept() {
             return Ok(());
+        }
+        if let Some(pace) = &self.pace {
+            self.run_far(pace, poll);
+            return self.outcome();
         }
         let helpers = Helpers::grant(self.thread_count - 1);
         std::thread::scope(|scope| {
@@ -133,6 +143,10 @@ impl<'a> Job<'a> {
                 }
             });
         });
+        self.outcome()
+    }
+
+    fn outcome(self) -> Result<(), ReadError> {
         self.failure.into_inner().unwrap_or_else(std::sync::PoisonError::into_inner).map_or(Ok(()), Err)
     }
 
@@ -154,11 +168,12 @@ impl<'a> Job<'a> {
         let mut memory = ThreadMemory::take();
         let mut largest = 0;
         while !self.is_over.load(Ordering::Relaxed) {
-            let first = self.next.fetch_add(self.batch, Ordering::Relaxed);
+            let batch = self.pace.as_ref().map_or(self.batch, |pace| pace.batch);
+            let first = self.next.fetch_add(batch, Ordering::Relaxed);
             if first >= self.stop {
                 break;
             }
-            let done = self.read_batch(first..(first + self.batch).min(self.stop), &mut memory, &mut largest);
+            let done = self.read_batch(first..(first + batch).min(self.stop), &mut memory, &mut largest);
             let done = done.and_then(|()| if is_cancelled() { Err(ReadError::Cancelled) } else { Ok(()) });
             if let Err(error) = done {
                 self.fail(error);
@@ -187,7 +202,9 @@ impl<'a> Job<'a> {
             match segment.manifest.state(target.read.chunk) {
                 ChunkState::Missing => target.rows(|_, out| fill(out, &segment.fill)),
                 ChunkState::Inline(bytes) => self.put(segment, 0, bytes, 0, target, memory)?,
-                ChunkState::Stored { file, range, .. } if target.read.is_plain => {
+                ChunkState::Stored { file, range, .. }
+                    if target.read.is_plain && !self.is_fetched_whole(range, &target) =>
+                {
                     self.read_plain(segment, file, range, &mut target, &mut memory.fetched)?;
                 }
                 ChunkState::Stored { file, range, filter_mask } => match self.kept(&target.read) {
@@ -217,7 +234,10 @@ impl<'a> Job<'a> {
             };
             return Err(self.chunk_error(segment, &target.read, store.name(), range.offset, problem));
         }
-        read_plain(&*store, range, target, memory)?;
+        match store.far() {
+            Some(far) => read_plain_far(far, range, target, &|| self.is_over.load(Ordering::Relaxed))?,
+            None => read_plain(&*store, range, target, memory)?,
+        }
         if file == 0 { Ok(()) } else { store.check_unchanged() }
     }
 
@@ -252,6 +272,9 @@ impl<'a> Job<'a> {
         memory: &mut ThreadMemory,
     ) -> Result<(), ReadError> {
         let ranges: Vec<ByteRange> = encoded.iter().map(|chunk| chunk.range).collect();
+        if let (Some(far), Some(pace)) = (store.far(), &self.pace) {
+            return self.read_far(far, pace, encoded, &ranges, memory);
+        }
         let mut encoded = encoded.into_iter();
         let mut fetched = std::mem::take(&mut memory.fetched);
         for merged in coalesce(&ranges, store.policy()) {

@@ -28,6 +28,9 @@ pub use chunk_cache::ChunkCache;
 pub use error::Error;
 pub use execute::{Execution, MAX_CHUNK_NBYTES, execute};
 pub use read_error::ReadError;
-pub use stores::{FileStore, Store, Stores};
+pub use stores::{
+    FarStore, FileStore, Location, Opener, RemoteOptions, RemoteStatistics, RemoteStore, Stop, Store, Stores,
+    remote_statistics,
+};
 pub use threads::default_thread_count;
 pub use tidy::tidy;

@@ -4,14 +4,18 @@ use std::path::{Path, PathBuf};
 use std::sync::Arc;
 
 use hyperslab_core::{Attribute, Link, Tree};
-use hyperslab_engine::{ChunkCache, FileStore, ReadError, Store, Stores};
-use hyperslab_parsers::{self as parsers, FetchError, Pages, Policy, Source};
+use hyperslab_engine::{
+    ChunkCache, FileStore, Location, ReadError, RemoteOptions, RemoteStore, Store, Stores,
+};
+use hyperslab_parsers::{self as parsers, Pages, Policy};
 use pyo3::exceptions::PyIndexError;
 use pyo3::prelude::*;
 use pyo3::types::PyList;
 
 use crate::errors;
 use crate::format::Format;
+use crate::remote::RemoteFile;
+use crate::sources::{Interrupts, LocalSource, RemoteSource};
 use crate::stored_array::StoredArray;
 use crate::values;
 
@@ -20,9 +24,16 @@ pub(crate) struct Opened {
     pub(crate) name: String,
     pub(crate) format: Format,
     pub(crate) tree: Tree,
-    pub(crate) store: Option<Arc<FileStore>>,
+    pub(crate) bytes: Bytes,
     pub(crate) stores: Stores,
     pub(crate) cache: ChunkCache,
+}
+
+/// Where parsers find more bytes of a file after it was opened.
+pub(crate) enum Bytes {
+    Folder,
+    Local(Arc<FileStore>),
+    Remote(Arc<RemoteStore>),
 }
 
 /// An open file: groups and arrays by their numbers; group 0 is the root.
@@ -36,6 +47,16 @@ impl ArchiveFile {
     fn new(py: Python<'_>, path: PathBuf, chunk_cache_nbytes: usize) -> PyResult<Self> {
         let opened = py.detach(|| Opened::open(&path, chunk_cache_nbytes));
         opened.map(|opened| Self(Arc::new(opened))).map_err(|failure| failure.into_python(&path))
+    }
+
+    /// Open a file far away.
+    #[staticmethod]
+    fn remote(py: Python<'_>, file: &Bound<'_, RemoteFile>, chunk_cache_nbytes: usize) -> PyResult<Self> {
+        let (file, interrupts) = (file.get(), Interrupts::default());
+        let opened = py.detach(|| Opened::open_remote(file, chunk_cache_nbytes, &interrupts));
+        let opened = opened.map(|opened| Self(Arc::new(opened)));
+        let name = Path::new(&file.location.name);
+        opened.map_err(|failure| interrupts.raised().unwrap_or_else(|| failure.into_python(name)))
     }
 
     /// What kind of file it is.
@@ -147,7 +168,7 @@ impl Opened {
         if path.is_dir() {
             let tree = parsers::zarr::parse_directory(path)?;
             let stores = Stores::new(None, path.to_owned(), tree.other_files.clone());
-            return Ok(Self { name, format: Format::Zarr, tree, store: None, stores, cache });
+            return Ok(Self { name, format: Format::Zarr, tree, bytes: Bytes::Folder, stores, cache });
         }
         let store = Arc::new(FileStore::open(path)?);
         let source = LocalSource(&store);
@@ -158,24 +179,46 @@ impl Opened {
         let folder = path.parent().map(Path::to_owned).unwrap_or_default();
         let opened: Arc<dyn Store> = Arc::clone(&store) as Arc<dyn Store>;
         let stores = Stores::new(Some(opened), folder, tree.other_files.clone());
-        Ok(Self { name, format, tree, store: Some(store), stores, cache })
+        Ok(Self { name, format, tree, bytes: Bytes::Local(store), stores, cache })
+    }
+
+    fn open_remote(
+        file: &RemoteFile,
+        chunk_cache_nbytes: usize,
+        interrupts: &Interrupts,
+    ) -> Result<Self, Failure> {
+        let (location, options) = (file.location.clone(), file.options.clone());
+        let head_nbytes = usize::try_from(Policy::REMOTE.first_nbytes).unwrap_or(usize::MAX);
+        let stop = || interrupts.are_pending();
+        let (store, head) = RemoteStore::open(location, options, head_nbytes, &stop)?;
+        let source = RemoteSource::new(&store, &head, interrupts);
+        let parsed = Format::of(&source).and_then(|format| {
+            let tree = format.parse(&mut Pages::new(&source, Policy::REMOTE))?;
+            Ok((format, tree))
+        });
+        let failure = source.failure();
+        let (format, tree) = parsed.map_err(|error| failure.map_or(Failure::Parse(error), Failure::Read))?;
+        let (store, name) = (Arc::new(store), file.location.name.clone());
+        let opened = Arc::clone(&store) as Arc<dyn Store>;
+        let (url, options) = (file.url.clone(), file.options.clone());
+        let open = Box::new(move |other: &str| open_beside(&url, other, &options));
+        let stores = Stores::with_opener(Some(opened), name.clone(), tree.other_files.clone(), open);
+        let (bytes, cache) = (Bytes::Remote(store), ChunkCache::new(chunk_cache_nbytes));
+        Ok(Self { name, format, tree, bytes, stores, cache })
     }
 }
 
-/// A local file as parsers want it.
-pub(crate) struct LocalSource<'a>(pub(crate) &'a FileStore);
-
-impl Source for LocalSource<'_> {
-    fn length(&self) -> u64 {
-        self.0.nbytes()
+/// A file that a remote one names: it must lie below the same folder, so that no file leads elsewhere.
+fn open_beside(url: &str, other: &str, options: &RemoteOptions) -> Result<Arc<dyn Store>, ReadError> {
+    let base = url.split(['?', '#']).next().unwrap_or_default();
+    let refused = |problem: String| ReadError::System { file: base.to_owned(), problem };
+    let folder = base.rsplit_once('/').map(|(folder, _)| folder).unwrap_or_default();
+    let leads_elsewhere =
+        other.starts_with('/') || other.contains("://") || other.split('/').any(|part| part == "..");
+    if leads_elsewhere {
+        return Err(refused(format!("it leads to {other:?}, outside its own folder: that is not followed")));
     }
-
-    fn read_ranges(&self, ranges: &[hyperslab_core::ByteRange]) -> Result<Vec<Vec<u8>>, FetchError> {
-        let read = |range: &hyperslab_core::ByteRange| {
-            let mut bytes = vec![0; usize::try_from(range.length).unwrap_or(usize::MAX)];
-            self.0.read_into(range.offset, &mut bytes).map_err(|error| FetchError(error.to_string()))?;
-            Ok(bytes)
-        };
-        ranges.iter().map(read).collect()
-    }
+    let location = Location::of_url(&format!("{folder}/{other}"), options).map_err(refused)?;
+    let (store, _) = RemoteStore::open(location, options.clone(), 1, &|| false)?;
+    Ok(Arc::new(store))
 }
