@@ -43,8 +43,24 @@ impl<'a> RemoteSource<'a> {
         self.failure.into_inner().unwrap_or_else(std::sync::PoisonError::into_inner)
     }
 
-    fn held(&self, range: &ByteRange) -> Option<&[u8]> {
-        self.head.get(usize::try_from(range.offset).ok()?..usize::try_from(range.end()).ok()?)
+    /// The part of a range that is here, and the rest, which is not.
+    fn split(&self, range: ByteRange) -> (&[u8], ByteRange) {
+        let start = usize::try_from(range.offset).unwrap_or(usize::MAX).min(self.head.len());
+        let stop = usize::try_from(range.end()).unwrap_or(usize::MAX).min(self.head.len());
+        let held = &self.head[start..stop];
+        let nbytes = held.len() as u64;
+        (held, ByteRange { offset: range.offset + nbytes, length: range.length - nbytes })
+    }
+
+    fn fetch(&self, ranges: &[ByteRange]) -> Result<Vec<Vec<u8>>, FetchError> {
+        if ranges.is_empty() {
+            return Ok(Vec::new());
+        }
+        self.store.read_round(ranges, &|| self.interrupts.are_pending()).map_err(|error| {
+            let said = FetchError(error.to_string());
+            *self.failure.lock().unwrap_or_else(std::sync::PoisonError::into_inner) = Some(error);
+            said
+        })
     }
 }
 
@@ -54,20 +70,18 @@ impl Source for RemoteSource<'_> {
     }
 
     fn read_ranges(&self, ranges: &[ByteRange]) -> Result<Vec<Vec<u8>>, FetchError> {
+        let parts: Vec<_> = ranges.iter().map(|&range| self.split(range)).collect();
         let missing: Vec<ByteRange> =
-            ranges.iter().filter(|range| self.held(range).is_none()).copied().collect();
-        let mut fetched = Vec::new().into_iter();
-        if !missing.is_empty() {
-            let read = self.store.read_round(&missing, &|| self.interrupts.are_pending()).map_err(|error| {
-                let said = FetchError(error.to_string());
-                *self.failure.lock().unwrap_or_else(std::sync::PoisonError::into_inner) = Some(error);
-                said
-            });
-            fetched = read?.into_iter();
-        }
-        let part =
-            |range| self.held(range).map_or_else(|| fetched.next().unwrap_or_default(), <[u8]>::to_vec);
-        Ok(ranges.iter().map(part).collect())
+            parts.iter().map(|(_, rest)| *rest).filter(|rest| rest.length > 0).collect();
+        let mut fetched = self.fetch(&missing)?.into_iter();
+        let whole = |(held, rest): (&[u8], ByteRange)| {
+            let mut bytes = held.to_vec();
+            if rest.length > 0 {
+                bytes.append(&mut fetched.next().unwrap_or_default());
+            }
+            bytes
+        };
+        Ok(parts.into_iter().map(whole).collect())
     }
 }
 

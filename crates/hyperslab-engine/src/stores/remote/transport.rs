@@ -43,13 +43,13 @@ impl fmt::Display for Refusal {
 
 impl Error for Refusal {}
 
-/// A request for credentials that nobody answered.
+/// A request for credentials that nobody granted. Nothing of the answer is kept: it may be secret.
 #[derive(Debug)]
 pub(super) struct NoCredentials;
 
 impl fmt::Display for NoCredentials {
     fn fmt(&self, out: &mut fmt::Formatter<'_>) -> fmt::Result {
-        out.write_str("no credentials were given, and none were found on this machine")
+        out.write_str("no credentials that are accepted were given, or found on this machine")
     }
 }
 
@@ -86,8 +86,8 @@ impl HttpService for Transport {
         process.host(&self.host).requested();
         if !request.headers().contains_key(RANGE) {
             let asked = tokio::time::timeout(CREDENTIALS_TIMEOUT, client.call(request)).await;
-            let none = || HttpError::new(HttpErrorKind::Unknown, NoCredentials);
-            return asked.map_err(|_| none())?.map_err(|_| none());
+            let given = asked.ok().and_then(Result::ok).filter(|answer| answer.status().is_success());
+            return given.ok_or_else(|| HttpError::new(HttpErrorKind::Unknown, NoCredentials));
         }
         for (name, value) in &self.headers {
             request.headers_mut().insert(name, value.clone());
