@@ -79,15 +79,12 @@ pub(crate) fn read_plain_far(
         if let (true, [slice]) = (range.length > WINDOW_NBYTES, &mut *slices) {
             return store.fill(vec![(range.offset, slice)], stop); // one long row: nothing to take out of it
         }
-        let bytes = match fetched.next() {
-            Some(bytes) => bytes,
-            None => {
-                let (now, later) = rest.split_at(window(rest));
-                rest = later;
-                fetched = store.read_ranges(now, stop)?.into_iter();
-                fetched.next().unwrap_or_default()
-            }
-        };
+        if fetched.len() == 0 {
+            let (now, later) = rest.split_at(window(rest));
+            rest = later;
+            fetched = store.read_ranges(now, stop)?.into_iter();
+        }
+        let bytes = fetched.next().unwrap_or_default();
         copy(&bytes, element_nbytes, rows, slices);
         Ok(())
     })

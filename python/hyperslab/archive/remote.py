@@ -76,15 +76,15 @@ class Remote:
         """
         given = {**_registered_for(self.url), **self.options}
         absent = [name for name in self.lacking if name not in given]
-        if absent and self._scheme in HTTP:
+        if absent and self._kind in HTTP:
             said = f"{_shown(self.url)} was opened with {', '.join(absent)} in another process"
             raise UsageError(f"{said}; say it here: hyperslab.credentials(URL prefix, {absent[0]}=...)")
         limits = {name: given.pop(name, default) for name, default in LIMITS.items()}
-        url, config, headers = _KINDS[self._scheme](self.url, given)
+        url, config, headers = _KINDS[self._kind](self.url, given)
         return RemoteFile(url, config=config, headers=headers, **limits)
 
     @property
-    def _scheme(self) -> str:
+    def _kind(self) -> str:
         return self.url.partition("://")[0].lower()
 
     def beside(self, other: str) -> Remote:
@@ -98,7 +98,7 @@ class Remote:
         kept = {name: value for name, value in self.options.items() if name in OPEN_OPTIONS}
         left = [name for name in self.options if name not in OPEN_OPTIONS]
         url = _shown(self.url)
-        if self._scheme in HTTP:
+        if self._kind in HTTP:
             left += ["query"] if "?" in self.url else []
             left += ["password"] if "@" in self.url.split("/")[2] else []
         return Remote, (url, kept, tuple(dict.fromkeys((*self.lacking, *left))))
@@ -106,11 +106,11 @@ class Remote:
 
 def _shown(url: str) -> str:
     """A URL without user, password and query, of which the last may be a signature."""
-    scheme, _, rest = url.partition("://")
-    if scheme.lower() not in HTTP:
+    kind, _, rest = url.partition("://")
+    if kind.lower() not in HTTP:
         return url
     server, slash, path = rest.partition("/")
-    return f"{scheme}://{server.rpartition('@')[2]}{slash}{path.partition('?')[0].partition('#')[0]}"
+    return f"{kind}://{server.rpartition('@')[2]}{slash}{path.partition('?')[0].partition('#')[0]}"
 
 
 def _registered_for(url: str) -> dict[str, Any]:
@@ -123,7 +123,7 @@ Reached = tuple[str, list[tuple[str, str]], list[tuple[str, str]]]  # URL, confi
 
 def _http(url: str, given: dict[str, Any]) -> Reached:
     """Options as fsspec's HTTP file system has them, and `username`, `password`, `token`, `query`."""
-    scheme, _, rest = url.partition("://")
+    kind, _, rest = url.partition("://")
     server, slash, path = rest.partition("/")
     user, at, server = server.rpartition("@")
     client = dict(given.pop("client_kwargs", None) or {})
@@ -137,7 +137,7 @@ def _http(url: str, given: dict[str, Any]) -> Reached:
     elif token is not None:
         headers["Authorization"] = f"Bearer {token}"
     asked = f"?{query}" if query and "?" not in path else ""
-    return f"{scheme}://{server}{slash}{path}{asked}", [], [(str(name), str(value)) for name, value in headers.items()]
+    return f"{kind}://{server}{slash}{path}{asked}", [], [(str(name), str(value)) for name, value in headers.items()]
 
 
 def _login(given: dict[str, Any], auth: Any, in_url: str | None) -> tuple[str, str] | None:

@@ -2,7 +2,7 @@
 
 use std::sync::atomic::{AtomicU64, Ordering};
 use std::sync::{Mutex, MutexGuard, PoisonError};
-use std::time::Instant;
+use std::time::{Duration, Instant};
 
 use tokio::sync::{Semaphore, SemaphorePermit};
 
@@ -12,6 +12,9 @@ const FIRST_ALLOWED: usize = 16;
 pub(super) const MOST_ALLOWED: usize = 64;
 /// More requests in flight are worth it while they bring this much more per second.
 const WORTHWHILE: f64 = 1.1;
+
+/// Refusals within this time are one: they answer requests that were in flight together.
+const BURST: Duration = Duration::from_secs(1);
 
 /// What hosts were asked, and what came.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
@@ -48,6 +51,8 @@ struct Pace {
     in_flight: usize,
     window: Window,
     best: f64,
+    /// When the host last said that it is asked too much: from then on one more at a time.
+    slowed: Option<Instant>,
 }
 
 /// As many requests as are allowed at a time.
@@ -79,6 +84,7 @@ impl Default for Host {
             in_flight: 0,
             window: Window::new(),
             best: 0.0,
+            slowed: None,
         };
         Self {
             request_count: AtomicU64::new(0),
@@ -139,7 +145,10 @@ impl Host {
     /// The host said that it is asked too much.
     pub fn slow_down(&self) {
         let mut pace = self.pace();
-        pace.best = f64::INFINITY; // it said where its limit is: no growing beyond
+        if pace.slowed.is_some_and(|last| last.elapsed() < BURST) {
+            return;
+        }
+        pace.slowed = Some(Instant::now());
         let allowed = pace.allowed.div_ceil(2);
         self.change(&mut pace, allowed);
     }
@@ -174,9 +183,13 @@ impl Turn<'_> {
             return;
         }
         let goodput = pace.window.nbytes as f64 / pace.window.started.elapsed().as_secs_f64().max(1e-6);
-        let grows = goodput > pace.best * WORTHWHILE && pace.allowed < pace.most;
+        let more = match pace.slowed {
+            Some(_) => 1,
+            None if goodput > pace.best * WORTHWHILE => pace.allowed / 2 + 1,
+            None => 0,
+        };
         pace.best = pace.best.max(goodput);
-        let allowed = if grows { (pace.allowed * 3 / 2 + 1).min(pace.most) } else { pace.allowed };
+        let allowed = (pace.allowed + more).min(pace.most);
         self.host.change(&mut pace, allowed);
     }
 }
@@ -204,10 +217,8 @@ mod tests {
         assert_eq!(host.permits.available_permits(), FIRST_ALLOWED);
         host.slow_down();
         assert_eq!(host.permits.available_permits(), FIRST_ALLOWED / 2);
-        for _ in 0..10 {
-            host.slow_down();
-        }
-        assert_eq!(host.permits.available_permits(), 1);
+        host.slow_down(); // of the same burst
+        assert_eq!(host.permits.available_permits(), FIRST_ALLOWED / 2);
     }
 
     #[test]
