@@ -6,13 +6,13 @@ from typing import TYPE_CHECKING, Any
 from hyperslab._core import ChunkGrid, Hyperslab, Points, __version__
 
 if TYPE_CHECKING:
-    from hyperslab.archive import Array, Group, open
+    from hyperslab.archive import Array, Group, credentials, open, stats
 
-__all__ = ["Array", "ChunkGrid", "Group", "Hyperslab", "Points", "__version__", "open"]
+__all__ = ["Array", "ChunkGrid", "Group", "Hyperslab", "Points", "__version__", "credentials", "open", "stats"]
 
 
 def __getattr__(name: str) -> Any:
     """What needs NumPy is imported when it is first asked for: the command line starts without it."""
-    if name in ("Array", "Group", "open"):
+    if name in ("Array", "Group", "credentials", "open", "stats"):
         return getattr(import_module("hyperslab.archive"), name)
     raise AttributeError(f"module 'hyperslab' has no attribute {name!r}")

@@ -331,6 +331,14 @@ class ArchiveFile:
     """
 
     def __new__(cls, path: str, chunk_cache_nbytes: int) -> ArchiveFile: ...
+    @staticmethod
+    def remote(file: RemoteFile, chunk_cache_nbytes: int) -> ArchiveFile:
+        """Open a file far away. Releases the GIL; Ctrl-C stops it.
+
+        Raises:
+            RemoteError: The server did not give what was asked for.
+        """
+
     @property
     def format(self) -> str:
         """What kind of file it is: hdf5, netcdf3, fits, hdf4 or zarr."""
@@ -358,6 +366,43 @@ class ArchiveFile:
 
     def array(self, number: int, path: str) -> StoredArray:
         """An array, under the path by which it was found."""
+
+@final
+class RemoteFile:
+    """Where a file far away is, and how to reach it: secrets included, so it cannot be shown or pickled.
+
+    Args:
+        url: Of HTTP, S3, Google Cloud Storage or Azure; for HTTP without user and password.
+        config: Keys and values as the Rust crate `object_store` knows them.
+        headers: Sent with every request for bytes.
+        connect_timeout: Seconds to wait for a connection.
+        timeout: Seconds to wait for any next byte.
+        attempts: How often a request is made before its failure is raised.
+        patience: Seconds after which a request is not made again.
+        concurrency: Requests to the host in flight at most; None leaves it as it is.
+
+    Raises:
+        UsageError: The URL or an option is not understood; values are not repeated.
+    """
+
+    def __new__(
+        cls,
+        url: str,
+        *,
+        config: list[tuple[str, str]],
+        headers: list[tuple[str, str]],
+        connect_timeout: float,
+        timeout: float,
+        attempts: int,
+        patience: float,
+        concurrency: int | None,
+    ) -> RemoteFile: ...
+    @property
+    def name(self) -> str:
+        """The URL without what may be secret."""
+
+def host_statistics() -> dict[str, dict[str, int]]:
+    """Counts of what each host was asked by this process."""
 
 @final
 class StoredArray:

@@ -11,6 +11,8 @@ HyperslabError                 a message for a person: what happened, where, wha
 └── ReadError                  bytes of an archive could not be read
     ├── DamagedFile            the file contradicts itself or its format; get a good copy
     ├── FileChanged            the file is not the one that was opened any more; open it again
+    ├── RemoteError            a server did not give what was asked for, however often it was asked
+    │   └── NoSuchRemoteFile   there is nothing at a URL; a FileNotFoundError too
     └── Unsupported            the file is good, but uses something that we cannot read
 """
 
@@ -57,6 +59,14 @@ class DamagedFile(ReadError):
 
 class FileChanged(ReadError):
     """The file is not the one that was opened any more; open it again."""
+
+
+class RemoteError(ReadError):
+    """A server did not give what was asked for, however often it was asked; the message has status and remedy."""
+
+
+class NoSuchRemoteFile(RemoteError, FileNotFoundError):
+    """There is nothing at a URL."""
 
 
 class Unsupported(ReadError):

@@ -1,5 +1,7 @@
 //! Carries out a plan: fetch, decode, scatter; the only place where the bytes of chunks are read.
 
+mod far;
+
 use std::ops::Range;
 use std::sync::atomic::{AtomicBool, AtomicU64, Ordering};
 use std::sync::{Arc, Mutex};
@@ -11,7 +13,7 @@ use crate::chunk_cache::{ChunkCache, ChunkKey};
 use crate::codecs::{Decoded, decode};
 use crate::error::Error;
 use crate::fill::fill;
-use crate::plain::{read_plain, room};
+use crate::plain::{read_plain, read_plain_far, room};
 use crate::read_error::ReadError;
 use crate::scatter::{Destination, Target, index};
 use crate::stores::{Store, Stores};
@@ -82,6 +84,8 @@ struct Job<'a> {
     batch: u64,
     thread_count: usize,
     use_cache: bool,
+    /// How a store far away is read; None where threads read for themselves.
+    pace: Option<far::Pace>,
     is_over: AtomicBool,
     failure: Mutex<Option<ReadError>>,
 }
@@ -131,14 +135,18 @@ impl<'a> Job<'a> {
         let most_threads =
             if estimate.decoded_nbytes.saturating_mul(count) < SHARED_NBYTES { 1 } else { usize::MAX };
         let thread_count = execution.thread_count.min(most_threads).min(index(count)).max(1);
+        let pace = far::Pace::new(execution, &estimate, count);
         Self {
             execution,
             destination,
             shares: Share::of(&reads, thread_count),
-            batch: batch.min(count.div_ceil(thread_count as u64 * 4)).max(1),
+            batch: pace
+                .as_ref()
+                .map_or(batch.min(count.div_ceil(thread_count as u64 * 4)).max(1), |pace| pace.batch),
             thread_count,
             reads,
             use_cache: execution.cache.has_room_for(estimate.decoded_nbytes.saturating_mul(count)),
+            pace,
             is_over: AtomicBool::new(false),
             failure: Mutex::new(None),
         }
@@ -148,6 +156,10 @@ impl<'a> Job<'a> {
         let are_few = self.reads.end - self.reads.start <= MOST_BATCHED;
         if self.use_cache && are_few && self.take_kept() {
             return Ok(());
+        }
+        if let Some(pace) = &self.pace {
+            self.run_far(pace, poll);
+            return self.outcome();
         }
         let helpers = Helpers::grant(self.thread_count - 1);
         let job = &self;
@@ -165,6 +177,10 @@ impl<'a> Job<'a> {
                 }
             });
         });
+        self.outcome()
+    }
+
+    fn outcome(self) -> Result<(), ReadError> {
         self.failure.into_inner().unwrap_or_else(std::sync::PoisonError::into_inner).map_or(Ok(()), Err)
     }
 
@@ -223,7 +239,8 @@ impl<'a> Job<'a> {
                 ChunkState::Missing => target.rows(|_, out| fill(out, &segment.fill)),
                 ChunkState::Inline(bytes) => self.put(segment, 0, bytes, 0, target, memory)?,
                 ChunkState::Stored { file, range, .. }
-                    if !target.read.is_fetched_whole(self.element_nbytes()) =>
+                    if !target.read.is_fetched_whole(self.element_nbytes())
+                        && !self.is_fetched_whole_from_far(range, &target) =>
                 {
                     self.read_plain(segment, file, range, &mut target, &mut memory.fetched)?;
                 }
@@ -258,7 +275,10 @@ impl<'a> Job<'a> {
             };
             return Err(self.chunk_error(segment, &target.read, store.name(), range.offset, problem));
         }
-        read_plain(&*store, range, target, memory)?;
+        match store.far() {
+            Some(far) => read_plain_far(far, range, target, &|| self.is_over.load(Ordering::Relaxed))?,
+            None => read_plain(&*store, range, target, memory)?,
+        }
         if file == 0 { Ok(()) } else { store.check_unchanged() }
     }
 
@@ -293,6 +313,9 @@ impl<'a> Job<'a> {
         memory: &mut ThreadMemory,
     ) -> Result<(), ReadError> {
         let ranges: Vec<ByteRange> = encoded.iter().map(|chunk| chunk.range).collect();
+        if let (Some(far), Some(pace)) = (store.far(), &self.pace) {
+            return self.read_far(far, pace, encoded, &ranges, memory);
+        }
         let mut encoded = encoded.into_iter();
         let mut fetched = std::mem::take(&mut memory.fetched);
         for merged in coalesce(&ranges, store.policy()) {

@@ -7,12 +7,15 @@ use hyperslab_core::{ByteRange, Row};
 
 use crate::read_error::ReadError;
 use crate::scatter::{BatchLimits, Target, gather, index, span};
-use crate::stores::Store;
+use crate::stores::{FarStore, Stop, Store};
 
 /// Rows at least this long are worth a request, or a part of a vectored one, of their own.
 const LONG_ROW_NBYTES: u64 = 512;
 /// Bytes of one request that goes through memory of ours.
 const SPAN_NBYTES: u64 = 1 << 20;
+/// Bytes and requests of a store far away that are waited for together.
+const WINDOW_NBYTES: u64 = 64 << 20;
+const MOST_SIDE_BY_SIDE: usize = 1024;
 
 /// Read what `target` takes of the plain chunk at `chunk`.
 pub(crate) fn read_plain(
@@ -46,6 +49,55 @@ pub(crate) fn read_plain(
         copy(bytes, element_nbytes, rows, slices);
         Ok(())
     })
+}
+
+/// As `read_plain`, with many requests side by side, each of which takes long whatever it brings.
+pub(crate) fn read_plain_far(
+    store: &dyn FarStore,
+    chunk: ByteRange,
+    target: &mut Target<'_>,
+    stop: Stop<'_>,
+) -> Result<(), ReadError> {
+    let element_nbytes = target.element_nbytes();
+    let width = (element_nbytes as u64).max(1);
+    let policy = store.policy();
+    let limits = BatchLimits { gap: policy.gap_nbytes / width, span: policy.most_nbytes.div_ceil(width) };
+    let range = |rows: &[Row]| {
+        let (first, last) = (rows.first()?, rows.last()?);
+        let length = (last.chunk_offset + span(last) - first.chunk_offset) * width;
+        Some(ByteRange { offset: chunk.offset.saturating_add(first.chunk_offset * width), length })
+    };
+    let mut ranges = Vec::new();
+    target.batches(limits, |rows, _| {
+        ranges.extend(range(rows).filter(|range| range.length <= WINDOW_NBYTES));
+        Ok::<(), ReadError>(())
+    })?;
+    let mut rest = ranges.as_slice();
+    let mut fetched = Vec::new().into_iter();
+    target.batches(limits, |rows, slices| {
+        let Some(range) = range(rows) else { return Ok(()) };
+        if let (true, [slice]) = (range.length > WINDOW_NBYTES, &mut *slices) {
+            return store.fill(vec![(range.offset, slice)], stop); // one long row: nothing to take out of it
+        }
+        if fetched.len() == 0 {
+            let (now, later) = rest.split_at(window(rest));
+            rest = later;
+            fetched = store.read_ranges(now, stop)?.into_iter();
+        }
+        let bytes = fetched.next().unwrap_or_default();
+        copy(&bytes, element_nbytes, rows, slices);
+        Ok(())
+    })
+}
+
+/// How many of the ranges are fetched at a time: at least one.
+fn window(ranges: &[ByteRange]) -> usize {
+    let mut nbytes = 0_u64;
+    let fits = ranges.iter().take(MOST_SIDE_BY_SIDE).take_while(|range| {
+        nbytes = nbytes.saturating_add(range.length);
+        nbytes <= WINDOW_NBYTES
+    });
+    fits.count().max(1).min(ranges.len())
 }
 
 fn are_consecutive(rows: &[Row]) -> bool {

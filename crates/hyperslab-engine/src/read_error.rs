@@ -52,6 +52,24 @@ pub enum ReadError {
         /// The file.
         file: String,
     },
+    /// There is nothing at a URL.
+    #[error("there is nothing at {url}: check the URL")]
+    NoSuchObject {
+        /// The URL, without query and credentials.
+        url: String,
+    },
+    /// A server did not give what was asked for.
+    #[error("{url} at offset {offset}: {problem}; {remedy}")]
+    Remote {
+        /// The URL, without query and credentials.
+        url: String,
+        /// The first byte that was asked for.
+        offset: u64,
+        /// What it did instead, status included.
+        problem: String,
+        /// What a person can do.
+        remedy: &'static str,
+    },
     /// The operating system could not read.
     #[error("{file}: {problem}")]
     System {

@@ -45,7 +45,7 @@ fn read(bytes: &[u8], array: &Array) -> Result<Vec<u8>, ReadError> {
     let path = folder.path().join("raw");
     std::fs::write(&path, bytes).unwrap();
     let plan = ReadPlan::new(array, &Orthogonal::all(array.shape.as_ref().unwrap()).unwrap()).unwrap();
-    let stores = Stores::new(Some(Arc::new(FileStore::open(&path)?)), Path::new("").to_owned(), Vec::new());
+    let stores = Stores::new(Some(Arc::new(FileStore::open(&path)?)), Path::new(""), Vec::new());
     let mut out = vec![0xaa; usize::try_from(plan.element_count()).unwrap()];
     let cache = &ChunkCache::new(0);
     let (array_name, array_number, thread_count) = ("made", 0, 2);
@@ -98,7 +98,7 @@ fn a_pipe_is_refused_rather_than_waited_for() {
     let folder = tempfile::tempdir().unwrap();
     let made = std::process::Command::new("mkfifo").arg(folder.path().join("pipe")).status();
     assert!(made.is_ok_and(|status| status.success()));
-    let stores = Stores::new(None, folder.path().to_owned(), vec!["pipe".to_owned(), "/dev/zero".to_owned()]);
+    let stores = Stores::new(None, folder.path(), vec!["pipe".to_owned(), "/dev/zero".to_owned()]);
     for number in [1, 2] {
         let error = stores.get(number).err().unwrap();
         assert!(error.to_string().contains("not a regular file"), "{error}");

@@ -133,7 +133,7 @@ fn array(shape: &[u64], segments: Vec<Segment>) -> Array {
 
 fn read(path: &Path, array: &Array, plan: &ReadPlan, thread_count: usize, cache: &ChunkCache) -> Vec<u16> {
     let opened: Arc<dyn Store> = Arc::new(FileStore::open(path).unwrap());
-    let stores = Stores::new(Some(opened), Path::new("").to_owned(), Vec::new());
+    let stores = Stores::new(Some(opened), Path::new(""), Vec::new());
     let mut out = vec![1; usize::try_from(plan.element_count() * 2).unwrap()];
     let (array_name, array_number) = ("made", 0);
     let execution = Execution { plan, array, array_name, array_number, stores: &stores, cache, thread_count };

@@ -49,7 +49,7 @@ impl Policy {
     /// For files on this machine: requests are cheap, so nothing is fetched in vain.
     pub const LOCAL: Self = Self { page_nbytes: 4 << 10, first_nbytes: 64 << 10, gap_pages: 0 };
     /// For files far away: a request costs as much as many kilobytes.
-    pub const REMOTE: Self = Self { page_nbytes: 32 << 10, first_nbytes: 512 << 10, gap_pages: 2 };
+    pub const REMOTE: Self = Self { page_nbytes: 32 << 10, first_nbytes: 512 << 10, gap_pages: 8 };
 }
 
 /// The pages held of one file.

@@ -5,14 +5,18 @@ use std::path::{Path, PathBuf};
 use std::sync::{Arc, Mutex};
 
 use hyperslab_core::{Attribute, Link, Tree, Unreadable};
-use hyperslab_engine::{ChunkCache, FileStore, FileVersion, ReadError, Store, Stores};
-use hyperslab_parsers::{self as parsers, FetchError, Pages, Policy, Source};
+use hyperslab_engine::{
+    ChunkCache, FileStore, FileVersion, Location, ReadError, RemoteOptions, RemoteStore, Store, Stores,
+};
+use hyperslab_parsers::{self as parsers, Pages, Policy};
 use pyo3::exceptions::PyIndexError;
 use pyo3::prelude::*;
 use pyo3::types::PyList;
 
 use crate::errors;
 use crate::format::Format;
+use crate::remote::RemoteFile;
+use crate::sources::{Interrupts, LocalSource, RemoteSource};
 use crate::stored_array::StoredArray;
 use crate::values;
 use crate::virtual_sources::{self, Problem, Resolved};
@@ -23,7 +27,7 @@ pub(crate) struct Opened {
     pub(crate) path: PathBuf,
     pub(crate) format: Format,
     pub(crate) tree: Tree,
-    pub(crate) store: Option<Arc<FileStore>>,
+    pub(crate) bytes: Bytes,
     pub(crate) stores: Stores,
     pub(crate) cache: ChunkCache,
     /// Attributes that the format's own libraries do not show.
@@ -40,6 +44,13 @@ pub(crate) struct SourceFile {
     pub(crate) version: FileVersion,
 }
 
+/// Where parsers find more bytes of a file after it was opened.
+pub(crate) enum Bytes {
+    Folder,
+    Local(Arc<FileStore>),
+    Remote(Arc<RemoteStore>),
+}
+
 /// An open file: groups and arrays by their numbers; group 0 is the root.
 #[pyclass(frozen, module = "hyperslab._core")]
 pub(crate) struct ArchiveFile(Arc<Opened>);
@@ -53,6 +64,16 @@ impl ArchiveFile {
         opened.map(|opened| Self(Arc::new(opened))).map_err(|failure| failure.into_python(&path))
     }
 
+    /// Open a file far away.
+    #[staticmethod]
+    fn remote(py: Python<'_>, file: &Bound<'_, RemoteFile>, chunk_cache_nbytes: usize) -> PyResult<Self> {
+        let (file, interrupts) = (file.get(), Interrupts::default());
+        let opened = py.detach(|| Opened::open_remote(file, chunk_cache_nbytes, &interrupts));
+        let opened = opened.map(|opened| Self(Arc::new(opened)));
+        let name = Path::new(&file.location.name);
+        opened.map_err(|failure| interrupts.raised().unwrap_or_else(|| failure.into_python(name)))
+    }
+
     /// What kind of file it is.
     #[getter]
     fn format(&self) -> &'static str {
@@ -62,7 +83,11 @@ impl ArchiveFile {
     /// Bytes by which the file is shorter than it says that it is: it was cut off, or never closed.
     #[getter]
     fn lost_nbytes(&self) -> u64 {
-        let held = self.0.store.as_ref().map_or(0, |store| store.nbytes());
+        let held = match &self.0.bytes {
+            Bytes::Folder => return 0,
+            Bytes::Local(store) => store.nbytes(),
+            Bytes::Remote(store) => store.nbytes(),
+        };
         self.0.tree.declared_nbytes.map_or(0, |declared| declared.saturating_sub(held))
     }
 
@@ -176,21 +201,56 @@ impl Opened {
         let name = path.display().to_string();
         if path.is_dir() {
             let tree = parsers::zarr::parse_directory(path)?;
-            let stores = Stores::new(None, path.to_owned(), tree.other_files.clone());
-            let (resolved, sources) = (Mutex::default(), Mutex::default());
-            let (path, format, store, hidden) = (path.to_owned(), Format::Zarr, None, &[][..]);
-            return Ok(Self { name, path, format, tree, store, stores, cache, hidden, resolved, sources });
+            let stores = Stores::new(None, path, tree.other_files.clone());
+            return Ok(Self::new(name, path, Format::Zarr, tree, Bytes::Folder, stores, cache));
         }
         let (store, format, tree) = parsed(path)?;
         let folder = path.parent().map(Path::to_owned).unwrap_or_default();
         let opened: Arc<dyn Store> = Arc::clone(&store) as Arc<dyn Store>;
-        let stores = Stores::new(Some(opened), folder, tree.other_files.clone());
+        let stores = Stores::new(Some(opened), &folder, tree.other_files.clone());
         let stores = if format == Format::Hdf5 { stores.with_padded_others() } else { stores };
+        Ok(Self::new(name, path, format, tree, Bytes::Local(store), stores, cache))
+    }
+
+    fn open_remote(
+        file: &RemoteFile,
+        chunk_cache_nbytes: usize,
+        interrupts: &Interrupts,
+    ) -> Result<Self, Failure> {
+        let (location, options) = (file.location.clone(), file.options.clone());
+        let head_nbytes = usize::try_from(Policy::REMOTE.first_nbytes).unwrap_or(usize::MAX);
+        let stop = || interrupts.are_pending();
+        let (store, head) = RemoteStore::open(location, options, head_nbytes, &stop)?;
+        let source = RemoteSource::new(&store, &head, interrupts);
+        let parsed = Format::of(&source).and_then(|format| {
+            let tree = format.parse(&mut Pages::new(&source, Policy::REMOTE))?;
+            Ok((format, tree))
+        });
+        let failure = source.failure();
+        let (format, tree) = parsed.map_err(|error| failure.map_or(Failure::Parse(error), Failure::Read))?;
+        let (store, name) = (Arc::new(store), file.location.name.clone());
+        let opened = Arc::clone(&store) as Arc<dyn Store>;
+        let (url, options) = (file.url.clone(), file.options.clone());
+        let open = Arc::new(move |other: &Path| open_beside(&url, &other.to_string_lossy(), &options));
+        let others = tree.other_files.iter().map(PathBuf::from).collect();
+        let stores = Stores::with_opener(Some(opened), name.clone(), others, open);
+        let (cache, path) = (ChunkCache::new(chunk_cache_nbytes), Path::new(&file.location.name));
+        Ok(Self::new(name, path, format, tree, Bytes::Remote(store), stores, cache))
+    }
+
+    fn new(
+        name: String,
+        path: &Path,
+        format: Format,
+        tree: Tree,
+        bytes: Bytes,
+        stores: Stores,
+        cache: ChunkCache,
+    ) -> Self {
         let is_netcdf4 = format == Format::Hdf5 && parsers::hdf5::is_netcdf4(&tree);
         let hidden = if is_netcdf4 { parsers::hdf5::HIDDEN } else { &[] };
-        let (path, store) = (path.to_owned(), Some(store));
-        let (resolved, sources) = (Mutex::default(), Mutex::default());
-        Ok(Self { name, path, format, tree, store, stores, cache, hidden, resolved, sources })
+        let (path, resolved, sources) = (path.to_owned(), Mutex::default(), Mutex::default());
+        Self { name, path, format, tree, bytes, stores, cache, hidden, resolved, sources }
     }
 
     /// A virtual array as one with segments. It is resolved once, or, by threads at the same time, more than once:
@@ -232,20 +292,17 @@ fn parsed(path: &Path) -> Result<(Arc<FileStore>, Format, Tree), Failure> {
     Ok((store, format, parsed?))
 }
 
-/// A local file as parsers want it.
-pub(crate) struct LocalSource<'a>(pub(crate) &'a FileStore);
-
-impl Source for LocalSource<'_> {
-    fn length(&self) -> u64 {
-        self.0.nbytes()
+/// A file that a remote one names: it must lie below the same folder, so that no file leads elsewhere.
+fn open_beside(url: &str, other: &str, options: &RemoteOptions) -> Result<Arc<dyn Store>, ReadError> {
+    let base = url.split(['?', '#']).next().unwrap_or_default();
+    let refused = |problem: String| ReadError::System { file: base.to_owned(), problem };
+    let folder = base.rsplit_once('/').map(|(folder, _)| folder).unwrap_or_default();
+    let leads_elsewhere =
+        other.starts_with('/') || other.contains("://") || other.split('/').any(|part| part == "..");
+    if leads_elsewhere {
+        return Err(refused(format!("it leads to {other:?}, outside its own folder: that is not followed")));
     }
-
-    fn read_ranges(&self, ranges: &[hyperslab_core::ByteRange]) -> Result<Vec<Vec<u8>>, FetchError> {
-        let read = |range: &hyperslab_core::ByteRange| {
-            let mut bytes = vec![0; usize::try_from(range.length).unwrap_or(usize::MAX)];
-            self.0.read_into(range.offset, &mut bytes).map_err(|error| FetchError(error.to_string()))?;
-            Ok(bytes)
-        };
-        ranges.iter().map(read).collect()
-    }
+    let location = Location::of_url(&format!("{folder}/{other}"), options).map_err(refused)?;
+    let (store, _) = RemoteStore::open(location, options.clone(), 1, &|| false)?;
+    Ok(Arc::new(store))
 }

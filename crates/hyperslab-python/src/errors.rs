@@ -10,8 +10,11 @@ use pyo3::exceptions::{PyIndexError, PyMemoryError, PyValueError};
 mod python {
     pyo3::import_exception!(hyperslab.errors, DamagedFile);
     pyo3::import_exception!(hyperslab.errors, FileChanged);
+    pyo3::import_exception!(hyperslab.errors, NoSuchRemoteFile);
     pyo3::import_exception!(hyperslab.errors, ReadError);
+    pyo3::import_exception!(hyperslab.errors, RemoteError);
     pyo3::import_exception!(hyperslab.errors, Unsupported);
+    pyo3::import_exception!(hyperslab.errors, UsageError);
 }
 
 #[allow(clippy::needless_pass_by_value)] // map_err hands the error over by value
@@ -50,6 +53,8 @@ pub(crate) fn of_read(error: engine::ReadError) -> PyErr {
         engine::ReadError::Chunk { problem, .. } => of_chunk(&problem, message),
         engine::ReadError::Truncated { .. } => python::DamagedFile::new_err(message),
         engine::ReadError::FileChanged { .. } => python::FileChanged::new_err(message),
+        engine::ReadError::NoSuchObject { .. } => python::NoSuchRemoteFile::new_err(message),
+        engine::ReadError::Remote { .. } => python::RemoteError::new_err(message),
         engine::ReadError::System { .. } | engine::ReadError::Cancelled => {
             python::ReadError::new_err(message)
         }
@@ -83,4 +88,9 @@ pub(crate) fn unreadable(reason: &Unreadable, message: String) -> PyErr {
 /// A feature that we cannot read.
 pub(crate) fn unsupported(message: String) -> PyErr {
     python::Unsupported::new_err(message)
+}
+
+/// A request that cannot be meant.
+pub(crate) fn usage(message: String) -> PyErr {
+    python::UsageError::new_err(message)
 }

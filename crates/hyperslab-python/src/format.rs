@@ -35,10 +35,10 @@ impl Format {
 
     fn behind_user_block(source: &dyn Source) -> Result<Self, Error> {
         let places = std::iter::successors(Some(512_u64), |place| place.checked_mul(2));
-        for place in places.take_while(|&place| place < source.length()) {
-            if head(source, place)? == HDF5_SIGNATURE {
-                return Ok(Self::Hdf5);
-            }
+        let places = places.take_while(|&place| place < source.length());
+        let heads: Vec<ByteRange> = places.map(|place| head_range(source, place)).collect();
+        if source.read_ranges(&heads)?.iter().any(|head| head == HDF5_SIGNATURE) {
+            return Ok(Self::Hdf5);
         }
         let reason = "signatures of HDF5, NetCDF, FITS and HDF4 were looked for; a Zarr archive is a folder";
         Err(Error::UnknownFormat { reason: reason.to_owned() })
@@ -68,7 +68,10 @@ impl Format {
 }
 
 fn head(source: &dyn Source, offset: u64) -> Result<Vec<u8>, Error> {
-    let length = source.length().saturating_sub(offset).min(HDF5_SIGNATURE.len() as u64);
-    let read = source.read_ranges(&[ByteRange { offset, length }])?;
+    let read = source.read_ranges(&[head_range(source, offset)])?;
     Ok(read.into_iter().next().unwrap_or_default())
+}
+
+fn head_range(source: &dyn Source, offset: u64) -> ByteRange {
+    ByteRange { offset, length: source.length().saturating_sub(offset).min(HDF5_SIGNATURE.len() as u64) }
 }

@@ -12,8 +12,10 @@ mod hyperslab;
 mod integers;
 mod points;
 mod read_plan;
+mod remote;
 mod selection;
 mod slices;
+mod sources;
 mod stored_array;
 mod totals;
 mod values;
@@ -32,6 +34,8 @@ mod _core {
     use crate::points::Points;
     #[pymodule_export]
     use crate::read_plan::ReadPlan;
+    #[pymodule_export]
+    use crate::remote::{RemoteFile, host_statistics};
     #[pymodule_export]
     use crate::stored_array::StoredArray;
     #[pymodule_export]

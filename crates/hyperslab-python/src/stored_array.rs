@@ -6,15 +6,16 @@ use hyperslab_core::{
     Array, ChunkGrid, Codec, Element, Fill, Manifest, Orthogonal, PlanError, PointGroup, Unreadable,
 };
 use hyperslab_engine::{Execution, ReadError, default_thread_count, execute, read_points, tidy};
-use hyperslab_parsers::{self as parsers, Pages, Policy};
+use hyperslab_parsers::{self as parsers, Pages, Policy, Source};
 use numpy::{PyArray1, PyArrayMethods};
 use pyo3::prelude::*;
 use pyo3::types::{PyBytes, PyList, PyTuple};
 
-use crate::archive_file::{LocalSource, Opened, attributes};
+use crate::archive_file::{Bytes, Opened, attributes};
 use crate::format::Format;
 use crate::points::Points;
 use crate::read_plan::ReadPlan;
+use crate::sources::{Interrupts, LocalSource, RemoteSource};
 use crate::virtual_sources::{Problem, WholeArray};
 use crate::{axes, dtypes, errors, integers, values};
 
@@ -286,8 +287,9 @@ impl StoredArray {
         let py = elements.py();
         let (element, bytes) = (&self.described().element, elements.try_readonly()?);
         let bytes = bytes.as_slice()?;
-        let heap = py.detach(|| self.heap(element, bytes));
-        let heap = heap.map_err(|error| errors::of_parser(&self.file.name, error))?;
+        let interrupts = Interrupts::default();
+        let heap = py.detach(|| self.heap(element, bytes, &interrupts));
+        let heap = heap.map_err(|error| interrupts.raised().unwrap_or(error))?;
         values::objects(py, element, bytes, &mut heap.iter().map(Vec::as_slice))
     }
 }
@@ -317,16 +319,41 @@ impl StoredArray {
         Ok(whole.manifests().into_iter().map(|(manifest, grid)| each(manifest, grid)).sum())
     }
 
-    fn heap(&self, element: &Element, bytes: &[u8]) -> Result<Vec<Vec<u8>>, parsers::Error> {
-        let unsupported = |feature: &str| parsers::Error::Unsupported { feature: feature.to_owned() };
-        let (Some(store), Format::Hdf5) = (&self.file.store, self.file.format) else {
-            return Err(unsupported("elements of any length outside HDF5"));
-        };
+    fn heap(&self, element: &Element, bytes: &[u8], interrupts: &Interrupts) -> PyResult<Vec<Vec<u8>>> {
+        let of_parser = |error| errors::of_parser(&self.file.name, error);
+        match &self.file.bytes {
+            Bytes::Local(store) => {
+                self.pointed(element, bytes, &LocalSource(store), Policy::LOCAL).map_err(of_parser)
+            }
+            Bytes::Remote(store) => {
+                let source = RemoteSource::new(store, &[], interrupts);
+                let policy = Policy { first_nbytes: 0, ..Policy::REMOTE };
+                let found = self.pointed(element, bytes, &source, policy);
+                let failure = source.failure();
+                found.map_err(|error| failure.map_or_else(|| of_parser(error), errors::of_read))
+            }
+            Bytes::Folder => Err(of_parser(no_pointers())),
+        }
+    }
+
+    fn pointed(
+        &self,
+        element: &Element,
+        bytes: &[u8],
+        source: &dyn Source,
+        policy: Policy,
+    ) -> Result<Vec<Vec<u8>>, parsers::Error> {
+        if self.file.format != Format::Hdf5 {
+            return Err(no_pointers());
+        }
         let width = values::pointer_nbytes(element).and_then(|nbytes| usize::try_from(nbytes).ok());
         let mut pointers = Vec::new();
         values::pointers(element, bytes, &mut pointers);
-        let source = LocalSource(store);
-        let mut pages = Pages::new(&source, Policy::LOCAL);
+        let mut pages = Pages::new(source, policy);
         parsers::hdf5::resolve_pointers(&mut pages, &pointers, width.unwrap_or_default())
     }
+}
+
+fn no_pointers() -> parsers::Error {
+    parsers::Error::Unsupported { feature: "elements of any length outside HDF5".to_owned() }
 }

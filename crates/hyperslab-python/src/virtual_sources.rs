@@ -8,7 +8,7 @@ use std::sync::atomic::{AtomicU64, Ordering};
 use hyperslab_core::{Array, ChunkGrid, FileIndex, Link, Manifest, PlanError, Tree, Unreadable, resolve};
 use hyperslab_engine::{OtherFile, Stores};
 
-use crate::archive_file::{Failure, Opened, SourceFile};
+use crate::archive_file::{Bytes, Failure, Opened, SourceFile};
 use crate::dtypes::has_pointers;
 
 /// Virtual arrays whose sources are virtual arrays, at most so many deep.
@@ -233,6 +233,16 @@ impl Sources<'_> {
     fn file(&mut self, from: usize, name: &str) -> Result<Option<usize>, Problem> {
         if name == "." {
             return Ok(Some(from));
+        }
+        if matches!(self.opened.bytes, Bytes::Remote(_)) {
+            // A source that is not looked for must not pass for one that is not there.
+            let feature = "a virtual array of a remote file with sources in other files";
+            let is_own = Path::new(name).file_name() == self.opened.path.file_name();
+            return if is_own {
+                Ok(Some(from))
+            } else {
+                Err(Problem::from(Unreadable::unsupported(feature)))
+            };
         }
         let key = (from, name.to_owned());
         if let Some(known) = self.names.get(&key) {

@@ -39,7 +39,7 @@ class Array:
 
     @property
     def filename(self) -> str:
-        """The path of the file that the array is in."""
+        """The path of the file that the array is in, or its URL without query and credentials."""
         return self._file.path
 
     @cached_property
@@ -142,7 +142,7 @@ class Array:
 
     @property
     def _can_fall_back(self) -> bool:
-        return self._file.core.format == "hdf5" and fallback.is_possible()
+        return self._file.core.format == "hdf5" and not self._file.is_remote and fallback.is_possible()
 
     def plan(self, selection: Key = ...) -> ReadPlan:
         """What reading a selection takes: chunks, requests, bytes, read amplification. Nothing is read.

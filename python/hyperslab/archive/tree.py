@@ -8,12 +8,14 @@ from difflib import get_close_matches
 from functools import cached_property
 from pathlib import Path
 from typing import Any
+from urllib.request import url2pathname
 
 from hyperslab._core import ArchiveFile
 from hyperslab.archive import display
 from hyperslab.archive.array import Array
 from hyperslab.archive.attributes import Attributes
-from hyperslab.errors import DamagedFile, Unsupported
+from hyperslab.archive.remote import Remote, is_url
+from hyperslab.errors import DamagedFile, Unsupported, UsageError
 
 CHUNK_CACHE_NBYTES = 32 << 20
 MOST_HOPS = 32
@@ -22,11 +24,18 @@ MOST_NAMES = 8  # in a message
 ZARR_METADATA = ("zarr.json", ".zgroup", ".zarray", ".zmetadata")
 
 
-def open(path: str | os.PathLike[str], *, chunk_cache_nbytes: int = CHUNK_CACHE_NBYTES) -> Group:
+def open(
+    path: str | os.PathLike[str],
+    *,
+    storage_options: Mapping[str, Any] | None = None,
+    chunk_cache_nbytes: int = CHUNK_CACHE_NBYTES,
+) -> Group:
     """Open an HDF5, NetCDF, FITS or HDF4 file, or a Zarr folder, for reading.
 
     Args:
-        path: The file or folder.
+        path: The file or folder, or the URL of a file: `https://`, `s3://`, `gs://`, `az://`, `abfs://`, `file://`.
+        storage_options: How to reach a URL: credentials, endpoint, headers, limits, named as fsspec's file systems
+            name them (docs/remote.md).
         chunk_cache_nbytes: Memory for decoded chunks of which only a part was read, so that reading another part
             need not decode them again; for all arrays of the file together.
 
@@ -35,26 +44,48 @@ def open(path: str | os.PathLike[str], *, chunk_cache_nbytes: int = CHUNK_CACHE_
 
     Raises:
         FileNotFoundError: There is no such file.
+        RemoteError: A server did not give what was asked for.
         DamagedFile: The file contradicts its format.
         Unsupported: The file is of no format that we know.
     """
     if chunk_cache_nbytes < 0:
         raise ValueError(f"chunk_cache_nbytes is {chunk_cache_nbytes}: use 0 for no cache")
-    return OpenFile(os.path.abspath(path), chunk_cache_nbytes).root  # noqa: PTH100 -- resolve() would follow links
+    return OpenFile(_place(path, storage_options), chunk_cache_nbytes).root
+
+
+def _place(path: str | os.PathLike[str], storage_options: Mapping[str, Any] | None) -> str | Remote:
+    """The absolute path of a local file, or a URL with its options."""
+    if isinstance(path, str) and path.startswith("file://"):
+        path = url2pathname(path.removeprefix("file://").removeprefix("localhost"))
+    if isinstance(path, str) and is_url(path):
+        return Remote(path, dict(storage_options or {}))
+    if storage_options:
+        raise UsageError(f"storage_options are for URLs, {os.fspath(path)} is a local path")
+    return os.path.abspath(path)  # noqa: PTH100 -- resolve() would follow links
 
 
 class OpenFile:
     """An open file, shared by all of its groups and arrays."""
 
-    def __init__(self, path: str, chunk_cache_nbytes: int) -> None:
-        if os.path.isdir(path) and not any((Path(path) / name).exists() for name in ZARR_METADATA):  # noqa: PTH112
-            raise Unsupported(f"{path} is a folder without Zarr metadata ({', '.join(ZARR_METADATA)})")
-        os.stat(path)  # noqa: PTH116 -- raises what Python raises for a file that is not there
-        self.path = path
+    def __init__(self, place: str | Remote, chunk_cache_nbytes: int) -> None:
+        self.place = place
         self.chunk_cache_nbytes = chunk_cache_nbytes
-        self._core: ArchiveFile | None = ArchiveFile(path, chunk_cache_nbytes)
+        self._core: ArchiveFile | None
+        if isinstance(place, Remote):
+            file = place.file()
+            self.path = file.name
+            self._core = ArchiveFile.remote(file, chunk_cache_nbytes)
+        else:
+            self.path = place
+            _check_local(place)
+            self._core = ArchiveFile(place, chunk_cache_nbytes)
         self._links: dict[int, dict[str, tuple[str, Any]]] = {}
         self._others: dict[str, OpenFile] = {}
+
+    @property
+    def is_remote(self) -> bool:
+        """Whether the file is far away."""
+        return isinstance(self.place, Remote)
 
     @property
     def core(self) -> ArchiveFile:
@@ -84,17 +115,27 @@ class OpenFile:
     def other(self, file: str) -> OpenFile:
         """A file that a link of this one leads to, by its name relative to this one."""
         if file not in self._others:
-            path = os.path.abspath(Path(self.path).parent / file)  # noqa: PTH100
-            self._others[file] = OpenFile(path, self.chunk_cache_nbytes)
+            place: str | Remote
+            if isinstance(self.place, Remote):
+                place = self.place.beside(file)
+            else:
+                place = os.path.abspath(Path(self.place).parent / file)  # noqa: PTH100
+            self._others[file] = OpenFile(place, self.chunk_cache_nbytes)
         return self._others[file]
 
     def reopening(self, name: str) -> tuple[Any, ...]:
         """How to pickle a group or array: as the recipe to find it again."""
-        return (_reopened, (self.path, self.chunk_cache_nbytes, name))
+        return (_reopened, (self.place, self.chunk_cache_nbytes, name))
 
 
-def _reopened(path: str, chunk_cache_nbytes: int, name: str) -> Group | Array:
-    root = OpenFile(path, chunk_cache_nbytes).root
+def _check_local(path: str) -> None:
+    if os.path.isdir(path) and not any((Path(path) / name).exists() for name in ZARR_METADATA):  # noqa: PTH112
+        raise Unsupported(f"{path} is a folder without Zarr metadata ({', '.join(ZARR_METADATA)})")
+    os.stat(path)  # noqa: PTH116 -- raises what Python raises for a file that is not there
+
+
+def _reopened(place: str | Remote, chunk_cache_nbytes: int, name: str) -> Group | Array:
+    root = OpenFile(place, chunk_cache_nbytes).root
     return root if name == "/" else root[name]
 
 
@@ -118,7 +159,7 @@ class Group(Mapping[str, "Group | Array"]):
 
     @property
     def filename(self) -> str:
-        """The path of the file that the group is in."""
+        """The path of the file that the group is in, or its URL without query and credentials."""
         return self._file.path
 
     @property

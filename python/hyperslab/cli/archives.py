@@ -4,14 +4,21 @@ from __future__ import annotations
 
 from collections.abc import Iterator
 from dataclasses import dataclass
-from pathlib import Path
-from typing import TYPE_CHECKING, TypeAlias
+from typing import TYPE_CHECKING, Annotated, Any, TypeAlias
+
+import typer
 
 from hyperslab.errors import DamagedFile, ReadError, Unsupported, UsageError
 
 if TYPE_CHECKING:
     from hyperslab.archive import Array, Group
 
+FileArgument: TypeAlias = Annotated[
+    str, typer.Argument(help="An HDF5, NetCDF, FITS or HDF4 file, its URL (https, s3, gs, az), or a Zarr folder.")
+]
+Options: TypeAlias = Annotated[
+    list[str], typer.Option("--option", help="How to reach a URL, as key=value: see docs/remote.md. Repeatable.")
+]
 Found: TypeAlias = "Array | Group | Exception"
 MOST_NAMES = 20
 
@@ -27,16 +34,37 @@ class Entry:
     is_again: bool = False
 
 
-def open_archive(path: Path) -> Group:
-    """The root of an archive; a file that is not there or may not be read is the user's mistake."""
+def open_archive(path: str, options: list[str]) -> Group:
+    """The root of an archive; a file that is not there or may not be read is the user's mistake.
+
+    `options` are `key=value`, as in `storage_options`.
+    """
     import hyperslab
 
     try:
-        return hyperslab.open(path)
+        return hyperslab.open(path, storage_options=_storage_options(options))
     except FileNotFoundError as error:
         raise UsageError(f"there is no file {path}") from error
     except OSError as error:
         raise UsageError(f"{path} cannot be opened: {error.strerror or error}") from error
+
+
+def _storage_options(options: list[str]) -> dict[str, Any]:
+    """Numbers and truth values as such, all else as text."""
+    pairs = [option.partition("=") for option in options]
+    if any(not name or not equals for name, equals, _ in pairs):
+        raise UsageError("give options as --option key=value")
+    known = {"true": True, "false": False}
+    return {name: known.get(value.lower(), _number(value)) for name, _, value in pairs}
+
+
+def _number(text: str) -> str | int | float:
+    for kind in (int, float):
+        try:
+            return kind(text)
+        except ValueError:
+            continue
+    return text
 
 
 def array_of(root: Group, name: str) -> Array:

@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import json
 from collections.abc import Iterator
-from pathlib import Path
 from typing import TYPE_CHECKING, Annotated, Any
 
 import typer
@@ -12,7 +11,7 @@ from rich.console import Console
 from rich.table import Table
 from rich.text import Text
 
-from hyperslab.cli.archives import Entry, entries, lost, message_of, open_archive, status_of
+from hyperslab.cli.archives import Entry, FileArgument, Options, entries, lost, message_of, open_archive, status_of
 from hyperslab.cli.output import console
 from hyperslab.errors import HyperslabError
 
@@ -26,14 +25,15 @@ COLUMNS = ("shape", "element", "chunks", "codecs", "in memory", "stored", "ratio
 
 
 def info(
-    file: Annotated[Path, typer.Argument(help="An HDF5, NetCDF, FITS or HDF4 file, or a Zarr folder.")],
+    file: FileArgument,
     as_json: Annotated[bool, typer.Option("--json", help="As JSON.")] = False,
+    option: Options | None = None,
 ) -> None:
     """Show what is in a file: groups, arrays, chunks, codecs, sizes, and advice for reading it from a cloud.
 
     Example: hyperslab info ocean.nc
     """
-    with open_archive(file) as root:
+    with open_archive(file, option or []) as root:
         rows = [describe(entry) for entry in entries(root)]
         if as_json:
             typer.echo(json.dumps(_as_json(file, root, rows), indent=1))
@@ -124,7 +124,7 @@ def _size(count: float | None) -> str:
     return "–" if count is None else display.nbytes(count)
 
 
-def _as_json(file: Path, root: Group, rows: list[dict[str, Any]]) -> dict[str, Any]:
+def _as_json(file: str, root: Group, rows: list[dict[str, Any]]) -> dict[str, Any]:
     plain = [{key: value for key, value in row.items() if key not in ("branch", "again")} for row in rows]
     said = {"array": "arrays", "group": "groups"}
     found: dict[str, Any] = {
@@ -141,7 +141,7 @@ def _as_json(file: Path, root: Group, rows: list[dict[str, Any]]) -> dict[str, A
     return found
 
 
-def _print(file: Path, root: Group, rows: list[dict[str, Any]], out: Console) -> None:
+def _print(file: str, root: Group, rows: list[dict[str, Any]], out: Console) -> None:
     arrays = [row for row in rows if row["kind"] == "array"]
     stored = _size(sum(row["stored_nbytes"] for row in arrays))
     out.print(Text(f"{file}: {root.format}, {len(arrays)} arrays, {stored} in chunks"), soft_wrap=True)

@@ -11,7 +11,7 @@ from typing import TYPE_CHECKING, Annotated, Any
 
 import typer
 
-from hyperslab.cli.archives import array_of, open_archive
+from hyperslab.cli.archives import FileArgument, Options, array_of, open_archive
 from hyperslab.errors import ReadError, UsageError
 
 if TYPE_CHECKING:
@@ -26,12 +26,13 @@ PLAN = ("element_count", "chunk_count", "missing_chunk_count", "request_count", 
 
 
 def read(
-    file: Annotated[Path, typer.Argument(help="An HDF5, NetCDF, FITS or HDF4 file, or a Zarr folder.")],
+    file: FileArgument,
     array: Annotated[str, typer.Argument(help="Path of the array in it, with '/' between groups.")],
     selection: Annotated[str, typer.Argument(help="As between NumPy's brackets: '0, ::4, 10:20'.")] = "...",
     output: Annotated[Path | None, typer.Option("-o", "--output", help="Save as .npy instead of printing.")] = None,
     as_json: Annotated[bool, typer.Option("--json", help="As JSON; for small selections.")] = False,
     plan: Annotated[bool, typer.Option("--plan", help="Print what reading takes, and read nothing.")] = False,
+    option: Options | None = None,
 ) -> None:
     """Read a selection of an array.
 
@@ -40,7 +41,7 @@ def read(
     if output is not None and (as_json or plan):
         raise UsageError("-o saves the elements: use it without --json and --plan")
     key = parse_selection(selection)
-    with open_archive(file) as root:
+    with open_archive(file, option or []) as root:
         found = array_of(root, array)
         try:
             _do(found, key, output, as_json, plan)

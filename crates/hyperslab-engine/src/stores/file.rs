@@ -66,6 +66,10 @@ impl FileStore {
 }
 
 impl Store for FileStore {
+    fn version(&self) -> Option<FileVersion> {
+        Some(self.version)
+    }
+
     fn name(&self) -> &str {
         &self.name
     }

@@ -6,12 +6,11 @@ use std::sync::Arc;
 
 use hyperslab_core::CoalescePolicy;
 
-use super::{FileStore, Store};
+use super::Store;
 use crate::read_error::ReadError;
 
 /// A file followed by zeros without end.
-#[derive(Debug)]
-pub(super) struct PaddedStore(pub Arc<FileStore>);
+pub(super) struct PaddedStore(pub Arc<dyn Store>);
 
 impl Store for PaddedStore {
     fn name(&self) -> &str {

@@ -1,13 +1,13 @@
 //! The files of one archive by their numbers, opened when they are needed.
 
 use std::collections::HashMap;
-use std::path::PathBuf;
+use std::path::{Path, PathBuf};
 use std::sync::{Arc, Mutex};
 
 use hyperslab_core::FileIndex;
 
 use super::padded::PaddedStore;
-use super::{FileStore, FileVersion, Store};
+use super::{FarStore, FileStore, FileVersion, Store};
 use crate::brief_lock::lock_briefly;
 use crate::read_error::ReadError;
 
@@ -17,27 +17,44 @@ const MOST_HELD: usize = 64;
 /// A file beside the opened one, which chunks lie in.
 #[derive(Clone, Debug)]
 pub struct OtherFile {
-    /// Where it is.
+    /// Where it is, as the opener understands it.
     pub path: PathBuf,
     /// Which version of it the chunks were found in; `None` for whichever there is.
     pub version: Option<FileVersion>,
 }
 
+/// Opens one of the other files.
+pub type Opener = Arc<dyn Fn(&Path) -> Result<Arc<dyn Store>, ReadError> + Send + Sync>;
+
 /// The opened file, number 0, and the others that its chunks lie in.
 pub struct Stores {
     opened: Option<Arc<dyn Store>>,
-    folder: PathBuf,
+    name: String,
     others: Vec<OtherFile>,
     others_are_padded: bool,
-    held: Arc<Mutex<HashMap<PathBuf, Arc<FileStore>>>>,
+    open: Opener,
+    held: Arc<Mutex<HashMap<PathBuf, Arc<dyn Store>>>>,
 }
 
 impl Stores {
     /// `others` are relative to `folder`; an archive that is a folder has no file number 0.
-    pub fn new(opened: Option<Arc<dyn Store>>, folder: PathBuf, others: Vec<String>) -> Self {
-        let other = |name: String| OtherFile { path: folder.join(name), version: None };
-        let others = others.into_iter().map(other).collect();
-        Self { opened, folder, others, others_are_padded: false, held: Arc::default() }
+    pub fn new(opened: Option<Arc<dyn Store>>, folder: &Path, others: Vec<String>) -> Self {
+        let name =
+            opened.as_ref().map_or_else(|| folder.display().to_string(), |opened| opened.name().to_owned());
+        let others = others.into_iter().map(|name| folder.join(name)).collect();
+        let open = |path: &Path| Ok(Arc::new(FileStore::open(path)?) as Arc<dyn Store>);
+        Self::with_opener(opened, name, others, Arc::new(open))
+    }
+
+    /// Of an archive called `name`, whose other files are elsewhere than in a folder.
+    pub fn with_opener(
+        opened: Option<Arc<dyn Store>>,
+        name: String,
+        others: Vec<PathBuf>,
+        open: Opener,
+    ) -> Self {
+        let others = others.into_iter().map(|path| OtherFile { path, version: None }).collect();
+        Self { opened, name, others, others_are_padded: false, open, held: Arc::default() }
     }
 
     /// The other files go on with zeros behind their ends, as HDF5's external raw files do.
@@ -50,9 +67,14 @@ impl Stores {
     /// not padded.
     #[must_use]
     pub fn with(&self, more: Vec<OtherFile>) -> Self {
-        let others = self.others.iter().cloned().chain(more).collect();
-        let (opened, folder, held) = (self.opened.clone(), self.folder.clone(), Arc::clone(&self.held));
-        Self { opened, folder, others, others_are_padded: self.others_are_padded, held }
+        Self {
+            opened: self.opened.clone(),
+            name: self.name.clone(),
+            others: self.others.iter().cloned().chain(more).collect(),
+            others_are_padded: self.others_are_padded,
+            open: Arc::clone(&self.open),
+            held: Arc::clone(&self.held),
+        }
     }
 
     /// The number that the first file more would have.
@@ -67,7 +89,7 @@ impl Stores {
         }
         let other = self.other(index)?;
         let store = self.open(&other.path)?;
-        if other.version.is_some_and(|version| version != store.version()) {
+        if other.version.is_some_and(|version| Some(version) != store.version()) {
             return Err(ReadError::FileChanged { file: store.name().to_owned() });
         }
         Ok(if self.others_are_padded && other.version.is_none() {
@@ -77,11 +99,11 @@ impl Stores {
         })
     }
 
-    fn open(&self, path: &PathBuf) -> Result<Arc<FileStore>, ReadError> {
+    fn open(&self, path: &PathBuf) -> Result<Arc<dyn Store>, ReadError> {
         if let Some(held) = lock_briefly(&self.held).and_then(|held| held.get(path).cloned()) {
             return Ok(held);
         }
-        let store = Arc::new(FileStore::open(path)?);
+        let store = (self.open)(path)?;
         if let Some(mut held) = lock_briefly(&self.held) {
             if held.len() >= MOST_HELD {
                 held.clear();
@@ -93,9 +115,12 @@ impl Stores {
 
     /// What people call the archive.
     pub fn name(&self) -> String {
-        self.opened
-            .as_ref()
-            .map_or_else(|| self.folder.display().to_string(), |opened| opened.name().to_owned())
+        self.name.clone()
+    }
+
+    /// How many requests are worth making at a time, where the archive is far away.
+    pub(crate) fn far_requests(&self) -> Option<usize> {
+        self.opened.as_ref()?.far().map(FarStore::most_in_flight)
     }
 
     /// Fails if the opened file is another one now.

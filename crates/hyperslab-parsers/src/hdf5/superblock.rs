@@ -50,6 +50,8 @@ pub(crate) fn locate(pages: &Pages<'_>) -> Result<u64, Error> {
         match pages.bytes(WHAT, place, length) {
             // A signature behind bytes that are not held yet counts only once those are known.
             Ok(bytes) if missed.is_none() && *bytes == *SIGNATURE => return Ok(place),
+            // Nearly always the signature is here: other places wait until it is known not to be.
+            Err(error) if error.is_not_held() && place == 0 => return Err(error),
             Err(error) if error.is_not_held() => missed = missed.or(Some(error)),
             Ok(_) | Err(_) => {}
         }

@@ -1,0 +1,141 @@
+//! Reads from stores far away: many threads that mostly sleep on the network, as many that decode as there are
+//! cores, and a calling thread that only looks whether to go on.
+
+use std::sync::atomic::Ordering;
+use std::sync::mpsc::{RecvTimeoutError, channel};
+use std::sync::{Condvar, Mutex, PoisonError};
+use std::time::Duration;
+
+use hyperslab_core::{ByteRange, coalesce};
+
+use super::{Encoded, Estimate, Execution, Job};
+use crate::read_error::ReadError;
+use crate::scatter::{Target, index};
+use crate::stores::FarStore;
+use crate::threads::ThreadMemory;
+
+/// Stored bytes that a thread asks for at a time; chunks larger than that come one by one, in parts.
+const BATCH_NBYTES: u64 = 2 << 20;
+/// Stored bytes in memory, over all threads.
+const WINDOW_NBYTES: u64 = 128 << 20;
+/// Chunks that a thread asks for at a time at most.
+const MOST_BATCHED: u64 = 256;
+/// Uncompressed chunks up to this size are fetched whole: a request costs more than their bytes.
+const WHOLE_NBYTES: u64 = 256 << 10;
+/// How often the caller is asked whether to go on.
+const POLL: Duration = Duration::from_millis(20);
+
+/// How a store far away is read.
+pub(super) struct Pace {
+    /// Chunks that a thread takes at a time.
+    pub batch: u64,
+    /// Threads, nearly all of them asleep.
+    thread_count: usize,
+    decoders: Decoders,
+}
+
+impl Pace {
+    /// None for stores of this machine.
+    pub fn new(execution: &Execution<'_>, estimate: &Estimate, count: u64) -> Option<Self> {
+        let in_flight = execution.stores.far_requests()? as u64;
+        let stored = estimate.stored_nbytes.max(1);
+        // Few chunks are spread over all requests that may be in flight; many are taken as many at a time as are
+        // one good request when they are neighbours.
+        let batch = (BATCH_NBYTES / stored).clamp(1, MOST_BATCHED).min(count.div_ceil(in_flight)).max(1);
+        let affordable = (WINDOW_NBYTES / stored.saturating_mul(batch)).max(1);
+        let thread_count = index(in_flight.min(affordable).min(count.div_ceil(batch)).max(1));
+        Some(Self { batch, thread_count, decoders: Decoders::new(execution.thread_count) })
+    }
+}
+
+/// Decoding at a time, however many threads wait for bytes.
+struct Decoders {
+    free: Mutex<usize>,
+    freed: Condvar,
+}
+
+impl Decoders {
+    fn new(count: usize) -> Self {
+        Self { free: Mutex::new(count.max(1)), freed: Condvar::new() }
+    }
+
+    fn decode<T>(&self, work: impl FnOnce() -> T) -> T {
+        let mut free = self.free.lock().unwrap_or_else(PoisonError::into_inner);
+        while *free == 0 {
+            free = self.freed.wait(free).unwrap_or_else(PoisonError::into_inner);
+        }
+        *free -= 1;
+        drop(free);
+        let _again = Freeing(self);
+        work()
+    }
+}
+
+/// Frees a decoder however its work ends.
+struct Freeing<'d>(&'d Decoders);
+
+impl Drop for Freeing<'_> {
+    fn drop(&mut self) {
+        *self.0.free.lock().unwrap_or_else(PoisonError::into_inner) += 1;
+        self.0.freed.notify_one();
+    }
+}
+
+impl Job<'_> {
+    /// Let threads work, and ask now and then whether to go on.
+    pub(super) fn run_far(&self, pace: &Pace, poll: &mut dyn FnMut() -> bool) {
+        std::thread::scope(|scope| {
+            let (at_work, all_done) = channel::<()>();
+            let mut is_alone = true;
+            for _ in 0..pace.thread_count {
+                let at_work = at_work.clone();
+                let spawned = std::thread::Builder::new().spawn_scoped(scope, move || {
+                    self.work(0, &mut || false);
+                    drop(at_work);
+                });
+                is_alone &= spawned.is_err();
+            }
+            drop(at_work);
+            if is_alone {
+                return self.work(0, poll);
+            }
+            while matches!(all_done.recv_timeout(POLL), Err(RecvTimeoutError::Timeout)) {
+                if !self.is_over.load(Ordering::Relaxed) && poll() {
+                    self.fail(ReadError::Cancelled);
+                }
+            }
+        });
+    }
+
+    /// Whether an uncompressed chunk is fetched like a compressed one, rather than the rows that are wanted of it.
+    pub(super) fn is_fetched_whole_from_far(&self, range: ByteRange, target: &Target<'_>) -> bool {
+        let expected = self.chunk_nbytes(&target.read);
+        self.pace.is_some() && expected <= WHOLE_NBYTES && range.length == expected
+    }
+
+    /// Fetch all that a batch needs side by side, then decode it.
+    pub(super) fn read_far(
+        &self,
+        store: &dyn FarStore,
+        pace: &Pace,
+        encoded: Vec<Encoded<'_>>,
+        ranges: &[ByteRange],
+        memory: &mut ThreadMemory,
+    ) -> Result<(), ReadError> {
+        let merged = coalesce(ranges, store.policy());
+        let requests: Vec<ByteRange> = merged.iter().map(|one| one.range).collect();
+        let fetched = store.read_ranges(&requests, &|| self.is_over.load(Ordering::Relaxed))?;
+        let mut encoded = encoded.into_iter();
+        pace.decoders.decode(|| {
+            for (one, bytes) in merged.iter().zip(&fetched) {
+                for chunk in encoded.by_ref().take(one.members.len()) {
+                    let start = index(chunk.range.offset - one.range.offset);
+                    let part = &bytes[start..start + index(chunk.range.length)];
+                    let Some(segment) = self.segment(&chunk.target.read) else { continue };
+                    self.put(segment, chunk.filter_mask, part, chunk.range.offset, chunk.target, memory)?;
+                }
+            }
+            Ok(())
+        })
+    }
+}

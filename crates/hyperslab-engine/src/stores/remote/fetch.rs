@@ -1,0 +1,235 @@
+//! One range of an object, asked for until it has come, or until it is clear that it will not.
+
+use std::time::{Duration, Instant};
+
+use futures_util::TryStreamExt;
+use http::StatusCode;
+use object_store::{Error, GetOptions, GetRange, ObjectMeta};
+use rand::RngExt as _;
+
+use super::host::Host;
+use super::location::Location;
+use super::options::RemoteOptions;
+use super::process::Process;
+use super::transport::{NoCredentials, Refusal};
+use crate::read_error::ReadError;
+
+/// Waits before the second attempt, and at most; each is twice the one before, and then drawn from its upper half.
+const FIRST_WAIT: Duration = Duration::from_millis(100);
+const LONGEST_WAIT: Duration = Duration::from_secs(10);
+/// A request that brings less per second is given up, however steadily it trickles.
+const LEAST_NBYTES_PER_SECOND: u64 = 16 << 10;
+
+/// What tells an object from what took its place.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub(super) struct Identity {
+    pub nbytes: u64,
+    pub etag: Option<String>,
+    /// Seconds since 1970; 0 if the server does not say.
+    pub modified: i64,
+}
+
+impl Identity {
+    fn of(meta: &ObjectMeta) -> Self {
+        Self { nbytes: meta.size, etag: meta.e_tag.clone(), modified: meta.last_modified.timestamp() }
+    }
+
+    /// Whether an answer is about the same object. What a server leaves out of an answer counts as unchanged.
+    fn agrees(&self, other: &Self) -> bool {
+        let etags = self.etag.as_ref().zip(other.etag.as_ref());
+        let tagged = etags.map_or_else(
+            || self.modified == other.modified || self.modified == 0 || other.modified == 0,
+            |(ours, theirs)| ours == theirs,
+        );
+        tagged && self.nbytes == other.nbytes
+    }
+
+    /// The tag, if servers may compare it: a weak one never matches (RFC 9110, 13.1.1).
+    fn strong_etag(&self) -> Option<String> {
+        self.etag.clone().filter(|etag| !etag.starts_with("W/"))
+    }
+}
+
+/// What an attempt came to, if not to the bytes.
+enum Failure {
+    /// Another attempt would come to the same.
+    Lasting(ReadError),
+    /// The next attempt may succeed.
+    Passing { problem: String, wait: Option<Duration>, is_overload: bool },
+}
+
+/// An object, what it was when it was opened, and how to ask for it.
+pub(super) struct Fetcher<'a> {
+    pub location: &'a Location,
+    pub options: &'a RemoteOptions,
+    /// None: it is being opened.
+    pub identity: Option<&'a Identity>,
+}
+
+impl Fetcher<'_> {
+    /// Fill `out` with the bytes from `offset` on; the first request of an object may bring fewer. Gives what the
+    /// object is.
+    pub async fn fetch(&self, offset: u64, out: &mut [u8]) -> Result<Identity, ReadError> {
+        let host = Process::current().host(&self.location.host);
+        let begun = Instant::now();
+        let mut attempt = 1;
+        loop {
+            let (problem, wait) = match self.attempt(&host, offset, out).await {
+                Ok(identity) => return Ok(identity),
+                Err(Failure::Lasting(error)) => return Err(error),
+                Err(Failure::Passing { problem, wait, is_overload }) => {
+                    if is_overload {
+                        host.slow_down();
+                    }
+                    (problem, wait.unwrap_or_default().max(backoff(attempt)))
+                }
+            };
+            let is_late = begun.elapsed() + wait >= self.options.patience;
+            if attempt >= self.options.most_attempts || is_late {
+                let problem = format!("{problem}; given up after {attempt} attempts");
+                return Err(self.failed(offset, problem, "try again later, or allow more attempts or time"));
+            }
+            tokio::time::sleep(wait).await;
+            host.retried();
+            attempt += 1;
+        }
+    }
+
+    async fn attempt(&self, host: &Host, offset: u64, out: &mut [u8]) -> Result<Identity, Failure> {
+        let turn = host.turn().await;
+        let fair = Duration::from_secs(out.len() as u64 / LEAST_NBYTES_PER_SECOND);
+        let limit = (self.options.connect_timeout + self.options.timeout + fair).min(self.options.patience);
+        let done = tokio::time::timeout(limit, self.receive(host, offset, out)).await;
+        let (identity, nbytes) = done.unwrap_or_else(|_| {
+            let problem = format!("less than {LEAST_NBYTES_PER_SECOND} bytes a second came");
+            Err(Failure::Passing { problem, wait: None, is_overload: false })
+        })?;
+        turn.came(nbytes);
+        Ok(identity)
+    }
+
+    async fn receive(&self, host: &Host, offset: u64, out: &mut [u8]) -> Result<(Identity, usize), Failure> {
+        let end = offset.saturating_add(out.len() as u64);
+        let options = GetOptions {
+            range: Some(GetRange::Bounded(offset..end)),
+            if_match: self.identity.and_then(Identity::strong_etag),
+            ..GetOptions::default()
+        };
+        let answer = self.location.store.get_opts(&self.location.path, options).await;
+        let answer = answer.map_err(|error| self.classified(offset, &error))?;
+        let identity = Identity::of(&answer.meta);
+        if self.identity.is_some_and(|opened| !opened.agrees(&identity)) {
+            return Err(Failure::Lasting(self.changed()));
+        }
+        let due = usize::try_from(answer.range.end - answer.range.start).unwrap_or(usize::MAX);
+        let mut stream = answer.into_stream();
+        let mut filled = 0;
+        loop {
+            let part = stream.try_next().await.map_err(|error| self.classified(offset, &error))?;
+            let Some(part) = part else { break };
+            host.received(part.len());
+            let room = out.get_mut(filled..filled + part.len());
+            let Some(room) = room else { return Err(wrong_length(filled + part.len(), due)) };
+            room.copy_from_slice(&part);
+            filled += part.len();
+        }
+        let expected =
+            out.len().min(usize::try_from(identity.nbytes.saturating_sub(offset)).unwrap_or(usize::MAX));
+        if filled == expected { Ok((identity, filled)) } else { Err(wrong_length(filled, expected)) }
+    }
+
+    fn classified(&self, offset: u64, error: &Error) -> Failure {
+        if let Some(refusal) = cause::<Refusal>(error) {
+            return self.refused(offset, refusal);
+        }
+        if cause::<NoCredentials>(error).is_some() {
+            return Failure::Lasting(self.failed(offset, NoCredentials.to_string(), CREDENTIALS));
+        }
+        let status = match error {
+            Error::NotFound { .. } => StatusCode::NOT_FOUND,
+            Error::Precondition { .. } => StatusCode::PRECONDITION_FAILED,
+            Error::PermissionDenied { .. } => StatusCode::FORBIDDEN,
+            Error::Unauthenticated { .. } => StatusCode::UNAUTHORIZED,
+            Error::NotSupported { .. } | Error::NotImplemented { .. } => StatusCode::NOT_IMPLEMENTED,
+            _ => return Failure::Passing { problem: root_cause(error), wait: None, is_overload: false },
+        };
+        self.refused(offset, &Refusal { status, code: None, retry_after: None, problem: None })
+    }
+
+    fn refused(&self, offset: u64, refusal: &Refusal) -> Failure {
+        let remedy = match refusal.status {
+            StatusCode::PRECONDITION_FAILED => return Failure::Lasting(self.changed()),
+            StatusCode::RANGE_NOT_SATISFIABLE if self.identity.is_some() => {
+                return Failure::Lasting(self.changed());
+            }
+            StatusCode::NOT_FOUND | StatusCode::GONE => {
+                return Failure::Lasting(ReadError::NoSuchObject { url: self.location.name.clone() });
+            }
+            StatusCode::UNAUTHORIZED | StatusCode::FORBIDDEN | StatusCode::BAD_REQUEST => CREDENTIALS,
+            StatusCode::OK => "its server ignores byte ranges: download the file, and open the copy",
+            StatusCode::PARTIAL_CONTENT | StatusCode::NOT_IMPLEMENTED => {
+                "its server cannot send parts of files: download the file, and open the copy"
+            }
+            StatusCode::RANGE_NOT_SATISFIABLE => "the file is empty",
+            status if status.is_redirection() => "give the URL that it leads to, or the right region",
+            status if is_passing(status) => {
+                let is_overload =
+                    matches!(status, StatusCode::TOO_MANY_REQUESTS | StatusCode::SERVICE_UNAVAILABLE);
+                let (problem, wait) = (refusal.to_string(), refusal.retry_after);
+                return Failure::Passing { problem, wait, is_overload };
+            }
+            _ => "the server does not accept the request",
+        };
+        Failure::Lasting(self.failed(offset, refusal.to_string(), remedy))
+    }
+
+    fn changed(&self) -> ReadError {
+        ReadError::FileChanged { file: self.location.name.clone() }
+    }
+
+    fn failed(&self, offset: u64, problem: String, remedy: &'static str) -> ReadError {
+        ReadError::Remote { url: self.location.name.clone(), offset, problem, remedy }
+    }
+}
+
+const CREDENTIALS: &str = "check the credentials: storage_options=..., hyperslab.credentials(URL, ...), or the \
+                           environment of this process";
+
+/// Whether the same request may be answered later.
+fn is_passing(status: StatusCode) -> bool {
+    let is_early =
+        matches!(status, StatusCode::REQUEST_TIMEOUT | StatusCode::TOO_EARLY | StatusCode::TOO_MANY_REQUESTS);
+    is_early || status.is_server_error()
+}
+
+fn wrong_length(nbytes: usize, due: usize) -> Failure {
+    let problem = format!("{nbytes} bytes came where {due} are due");
+    Failure::Passing { problem, wait: None, is_overload: false }
+}
+
+/// Twice as long as before the last attempt, drawn at random so that many readers do not come back together.
+fn backoff(attempt: u32) -> Duration {
+    let longest = FIRST_WAIT.saturating_mul(1 << attempt.min(16).saturating_sub(1)).min(LONGEST_WAIT);
+    longest.mul_f64(rand::rng().random_range(0.5..=1.0))
+}
+
+/// The first error of a kind in the chain of causes.
+fn cause<E: std::error::Error + 'static>(error: &Error) -> Option<&E> {
+    let mut next: Option<&(dyn std::error::Error + 'static)> = Some(error);
+    while let Some(error) = next {
+        if let Some(found) = error.downcast_ref() {
+            return Some(found);
+        }
+        next = error.source();
+    }
+    None
+}
+
+/// The last of the causes: those before repeat URLs, queries and all.
+fn root_cause(error: &Error) -> String {
+    let mut last: &(dyn std::error::Error + 'static) = error;
+    while let Some(next) = last.source() {
+        last = next;
+    }
+    last.to_string()
+}

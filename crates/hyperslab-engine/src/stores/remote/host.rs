@@ -1,0 +1,253 @@
+//! A host: how many requests it is sent at a time, and what it was asked so far.
+
+use std::sync::atomic::{AtomicU64, Ordering};
+use std::sync::{Mutex, MutexGuard, PoisonError};
+use std::time::{Duration, Instant};
+
+use tokio::sync::{Semaphore, SemaphorePermit};
+
+/// Requests in flight to begin with.
+const FIRST_ALLOWED: usize = 16;
+/// Requests in flight at most, unless told otherwise.
+pub(super) const MOST_ALLOWED: usize = 64;
+/// More requests in flight are worth it while they bring this much more per second.
+const WORTHWHILE: f64 = 1.1;
+
+/// Refusals within this time are one: they answer requests that were in flight together.
+const BURST: Duration = Duration::from_secs(1);
+
+/// What hosts were asked, and what came.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+pub struct RemoteStatistics {
+    /// Requests sent, repeated ones included.
+    pub request_count: u64,
+    /// Requests among them that repeated a failed one.
+    pub retry_count: u64,
+    /// Times that reading metadata waited for an answer: requests of one round go side by side.
+    pub round_count: u64,
+    /// Bytes of files that came, those of failed requests included.
+    pub fetched_nbytes: u64,
+}
+
+/// One host.
+#[derive(Debug)]
+pub(super) struct Host {
+    request_count: AtomicU64,
+    retry_count: AtomicU64,
+    round_count: AtomicU64,
+    fetched_nbytes: AtomicU64,
+    permits: Semaphore,
+    pace: Mutex<Pace>,
+}
+
+/// How many requests may be in flight: more while more bring more bytes a second, half as many when the host
+/// says that it is too much.
+#[derive(Debug)]
+struct Pace {
+    allowed: usize,
+    most: usize,
+    /// Permits to take back when they return.
+    owed: usize,
+    in_flight: usize,
+    window: Window,
+    best: f64,
+    /// When the host last said that it is asked too much: from then on one more at a time.
+    slowed: Option<Instant>,
+}
+
+/// As many requests as are allowed at a time.
+#[derive(Debug)]
+struct Window {
+    started: Instant,
+    request_count: usize,
+    nbytes: u64,
+}
+
+impl Window {
+    fn new() -> Self {
+        Self { started: Instant::now(), request_count: 0, nbytes: 0 }
+    }
+}
+
+/// The right to one request; give it back with `finish`.
+pub(super) struct Turn<'h> {
+    host: &'h Host,
+    permit: Option<SemaphorePermit<'h>>,
+}
+
+impl Default for Host {
+    fn default() -> Self {
+        let pace = Pace {
+            allowed: FIRST_ALLOWED,
+            most: MOST_ALLOWED,
+            owed: 0,
+            in_flight: 0,
+            window: Window::new(),
+            best: 0.0,
+            slowed: None,
+        };
+        Self {
+            request_count: AtomicU64::new(0),
+            retry_count: AtomicU64::new(0),
+            round_count: AtomicU64::new(0),
+            fetched_nbytes: AtomicU64::new(0),
+            permits: Semaphore::new(FIRST_ALLOWED),
+            pace: Mutex::new(pace),
+        }
+    }
+}
+
+impl Host {
+    pub fn requested(&self) {
+        self.request_count.fetch_add(1, Ordering::Relaxed);
+    }
+
+    pub fn retried(&self) {
+        self.retry_count.fetch_add(1, Ordering::Relaxed);
+    }
+
+    pub fn waited(&self) {
+        self.round_count.fetch_add(1, Ordering::Relaxed);
+    }
+
+    pub fn received(&self, nbytes: usize) {
+        self.fetched_nbytes.fetch_add(nbytes as u64, Ordering::Relaxed);
+    }
+
+    pub fn statistics(&self) -> RemoteStatistics {
+        RemoteStatistics {
+            request_count: self.request_count.load(Ordering::Relaxed),
+            retry_count: self.retry_count.load(Ordering::Relaxed),
+            round_count: self.round_count.load(Ordering::Relaxed),
+            fetched_nbytes: self.fetched_nbytes.load(Ordering::Relaxed),
+        }
+    }
+
+    /// At most so many requests in flight from now on.
+    pub fn allow_at_most(&self, most: usize) {
+        let mut pace = self.pace();
+        pace.most = most.max(1);
+        let allowed = pace.allowed.min(pace.most);
+        self.change(&mut pace, allowed);
+    }
+
+    /// Wait until one more request may be sent.
+    pub async fn turn(&self) -> Turn<'_> {
+        let permit = self.permits.acquire().await.ok(); // it is never closed
+        let mut pace = self.pace();
+        if pace.in_flight == 0 {
+            pace.window = Window::new(); // time without requests says nothing about the host
+        }
+        pace.in_flight += 1;
+        Turn { host: self, permit }
+    }
+
+    /// The host said that it is asked too much.
+    pub fn slow_down(&self) {
+        let mut pace = self.pace();
+        if pace.slowed.is_some_and(|last| last.elapsed() < BURST) {
+            return;
+        }
+        pace.slowed = Some(Instant::now());
+        let allowed = pace.allowed.div_ceil(2);
+        self.change(&mut pace, allowed);
+    }
+
+    fn pace(&self) -> MutexGuard<'_, Pace> {
+        self.pace.lock().unwrap_or_else(PoisonError::into_inner)
+    }
+
+    fn change(&self, pace: &mut Pace, allowed: usize) {
+        if allowed > pace.allowed {
+            let more = allowed - pace.allowed;
+            let forgiven = more.min(pace.owed);
+            pace.owed -= forgiven;
+            self.permits.add_permits(more - forgiven);
+        } else {
+            let fewer = pace.allowed - allowed;
+            pace.owed += fewer - self.permits.forget_permits(fewer);
+        }
+        pace.allowed = allowed;
+        pace.window = Window::new();
+    }
+}
+
+impl Turn<'_> {
+    /// So many bytes came.
+    #[allow(clippy::cast_precision_loss)] // an estimate
+    pub fn came(&self, nbytes: usize) {
+        let mut pace = self.host.pace();
+        pace.window.request_count += 1;
+        pace.window.nbytes += nbytes as u64;
+        if pace.window.request_count < pace.allowed {
+            return;
+        }
+        let goodput = pace.window.nbytes as f64 / pace.window.started.elapsed().as_secs_f64().max(1e-6);
+        let more = match pace.slowed {
+            Some(_) => 1,
+            None if goodput > pace.best * WORTHWHILE => pace.allowed / 2 + 1,
+            None => 0,
+        };
+        pace.best = pace.best.max(goodput);
+        let allowed = (pace.allowed + more).min(pace.most);
+        self.host.change(&mut pace, allowed);
+    }
+}
+
+impl Drop for Turn<'_> {
+    fn drop(&mut self) {
+        let mut pace = self.host.pace();
+        pace.in_flight -= 1;
+        if pace.owed > 0 {
+            if let Some(permit) = self.permit.take() {
+                permit.forget();
+                pace.owed -= 1;
+            }
+        }
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn a_host_that_is_asked_too_much_is_asked_half_as_much() {
+        let host = Host::default();
+        assert_eq!(host.permits.available_permits(), FIRST_ALLOWED);
+        host.slow_down();
+        assert_eq!(host.permits.available_permits(), FIRST_ALLOWED / 2);
+        host.slow_down(); // of the same burst
+        assert_eq!(host.permits.available_permits(), FIRST_ALLOWED / 2);
+    }
+
+    #[test]
+    fn permits_in_use_are_taken_back_when_they_return() {
+        let host = Host::default();
+        let runtime = tokio::runtime::Builder::new_current_thread().build();
+        let turns = runtime.map(|runtime| {
+            runtime.block_on(async {
+                let mut turns = Vec::new();
+                for _ in 0..FIRST_ALLOWED {
+                    turns.push(host.turn().await);
+                }
+                turns
+            })
+        });
+        host.allow_at_most(4);
+        drop(turns);
+        assert_eq!(host.permits.available_permits(), 4);
+    }
+
+    #[test]
+    fn more_goodput_allows_more() {
+        let host = Host::default();
+        let turn = Turn { host: &host, permit: None };
+        host.pace().in_flight = 1;
+        for _ in 0..FIRST_ALLOWED {
+            turn.came(1 << 20);
+        }
+        assert!(host.permits.available_permits() > FIRST_ALLOWED);
+        drop(turn);
+    }
+}

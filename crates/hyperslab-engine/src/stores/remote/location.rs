@@ -1,0 +1,150 @@
+//! From a URL and options to the object that they name.
+
+use std::sync::Arc;
+
+use http::{HeaderMap, HeaderName, HeaderValue};
+use object_store::aws::AmazonS3Builder;
+use object_store::azure::MicrosoftAzureBuilder;
+use object_store::gcp::GoogleCloudStorageBuilder;
+use object_store::http::HttpBuilder;
+use object_store::path::Path;
+use object_store::{ObjectStore, RetryConfig};
+use url::Url;
+
+use super::options::RemoteOptions;
+use super::process::Timeouts;
+use super::transport::Transport;
+
+/// One object of one store.
+#[derive(Clone)]
+pub struct Location {
+    /// What people may see of its URL: no credentials and no query.
+    pub name: String,
+    /// Whom its requests count for.
+    pub host: String,
+    /// Where to ask.
+    pub store: Arc<dyn ObjectStore>,
+    /// What to ask for.
+    pub path: Path,
+}
+
+impl Location {
+    /// The object that a URL names. Keys of object stores are taken as they are written, as fsspec does.
+    ///
+    /// Errors say what is wrong with the URL or an option, without any value.
+    pub fn of_url(text: &str, options: &RemoteOptions) -> Result<Self, String> {
+        let (scheme, rest) = text.split_once("://").ok_or("this is no URL")?;
+        let is_http = matches!(scheme, "http" | "https");
+        let (bucket, key) = rest.split_once('/').unwrap_or((rest, ""));
+        let parsed = if is_http { Url::parse(text) } else { Url::parse(&format!("{scheme}://{bucket}/")) };
+        let url = parsed.map_err(|error| format!("this is no URL: {error}"))?;
+        let host = host(&url, options);
+        let transport = transport(&host, options)?;
+        let store = match scheme {
+            "http" | "https" => http(&url, transport)?,
+            "s3" | "s3a" => s3(&url, transport, options)?,
+            "gs" | "gcs" => gcs(&url, transport, options)?,
+            "az" | "azure" | "abfs" | "abfss" | "adl" => azure(&url, transport, options)?,
+            other => return Err(format!("URLs that start with {other}: are not known")),
+        };
+        if is_http {
+            return Ok(Self { name: shown(&url), host, store, path: Path::default() });
+        }
+        let path = Path::parse(key).map_err(|_| format!("{key:?} is no name that the store can hold"))?;
+        Ok(Self { name: format!("{}{key}", shown(&url)), host, store, path })
+    }
+}
+
+/// A URL without what may be secret: user, password, query.
+fn shown(url: &Url) -> String {
+    let mut shown = url.clone();
+    shown.set_query(None);
+    shown.set_fragment(None);
+    if !matches!(url.scheme(), "abfs" | "abfss" | "az") {
+        let _ = shown.set_username(""); // there it is the container's name
+    }
+    let _ = shown.set_password(None);
+    shown.to_string()
+}
+
+/// The endpoint, the server, or the bucket.
+fn host(url: &Url, options: &RemoteOptions) -> String {
+    let given = options.config.iter().find(|(key, _)| key == "aws_endpoint" || key == "azure_endpoint");
+    let endpoint = given.and_then(|(_, endpoint)| Url::parse(endpoint).ok());
+    let server = endpoint.as_ref().unwrap_or(url);
+    let name = server.host_str().unwrap_or_default();
+    match (server.scheme(), server.port()) {
+        ("http" | "https", Some(port)) => format!("{name}:{port}"),
+        ("http" | "https", None) => name.to_owned(),
+        (scheme, _) => format!("{scheme}://{name}"),
+    }
+}
+
+fn transport(host: &str, options: &RemoteOptions) -> Result<Transport, String> {
+    let mut headers = HeaderMap::new();
+    for (name, value) in &options.headers {
+        let known =
+            HeaderName::try_from(name).map_err(|_| format!("{name:?} is no name of an HTTP header"))?;
+        let mut value = HeaderValue::try_from(value)
+            .map_err(|_| format!("the value of the HTTP header {name:?} is malformed"))?;
+        value.set_sensitive(true);
+        headers.insert(known, value);
+    }
+    let timeouts = Timeouts { connect: options.connect_timeout, read: options.timeout };
+    Ok(Transport { host: host.to_owned(), headers, timeouts })
+}
+
+/// Requests are repeated by us alone, who count them and honour `Retry-After`.
+fn no_retries() -> RetryConfig {
+    RetryConfig { max_retries: 0, ..RetryConfig::default() }
+}
+
+fn http(url: &Url, transport: Transport) -> Result<Arc<dyn ObjectStore>, String> {
+    let mut url = url.clone();
+    url.set_fragment(None);
+    let builder = HttpBuilder::new().with_url(url).with_http_connector(transport).with_retry(no_retries());
+    Ok(Arc::new(builder.build().map_err(|error| safe(&error))?))
+}
+
+fn s3(url: &Url, transport: Transport, options: &RemoteOptions) -> Result<Arc<dyn ObjectStore>, String> {
+    let mut builder = AmazonS3Builder::from_env().with_url(plain(url));
+    for (key, value) in &options.config {
+        builder = builder.with_config(key.parse().map_err(|_| unknown(key))?, value);
+    }
+    let builder = builder.with_http_connector(transport).with_retry(no_retries());
+    Ok(Arc::new(builder.build().map_err(|error| safe(&error))?))
+}
+
+fn gcs(url: &Url, transport: Transport, options: &RemoteOptions) -> Result<Arc<dyn ObjectStore>, String> {
+    let bucket = url.host_str().unwrap_or_default();
+    let mut builder = GoogleCloudStorageBuilder::from_env().with_bucket_name(bucket);
+    for (key, value) in &options.config {
+        builder = builder.with_config(key.parse().map_err(|_| unknown(key))?, value);
+    }
+    let builder = builder.with_http_connector(transport).with_retry(no_retries());
+    Ok(Arc::new(builder.build().map_err(|error| safe(&error))?))
+}
+
+fn azure(url: &Url, transport: Transport, options: &RemoteOptions) -> Result<Arc<dyn ObjectStore>, String> {
+    let mut builder = MicrosoftAzureBuilder::from_env().with_url(url.as_str());
+    for (key, value) in &options.config {
+        builder = builder.with_config(key.parse().map_err(|_| unknown(key))?, value);
+    }
+    let builder = builder.with_http_connector(transport).with_retry(no_retries());
+    Ok(Arc::new(builder.build().map_err(|error| safe(&error))?))
+}
+
+/// `s3://bucket` alone: what is behind it is ours to ask for.
+fn plain(url: &Url) -> String {
+    format!("s3://{}/", url.host_str().unwrap_or_default())
+}
+
+fn unknown(key: &str) -> String {
+    format!("the option {key:?} is not known for this kind of URL")
+}
+
+/// Builders name keys and repeat URLs in their errors, never secrets' values; a query would be one.
+fn safe(error: &object_store::Error) -> String {
+    let text = error.to_string();
+    text.split_once('?').map_or_else(|| text.clone(), |(before, _)| before.to_owned())
+}

@@ -1,0 +1,75 @@
+//! Files far away: how Python says where they are, and what reading them took.
+
+use std::time::Duration;
+
+use hyperslab_engine::{Location, RemoteOptions, remote_statistics};
+use pyo3::exceptions::PyValueError;
+use pyo3::prelude::*;
+use pyo3::types::PyDict;
+
+use crate::errors;
+
+/// Where a file is, and how to reach it: secrets included, so it cannot be shown or pickled.
+#[pyclass(frozen, module = "hyperslab._core")]
+pub(crate) struct RemoteFile {
+    pub(crate) url: String,
+    pub(crate) location: Location,
+    pub(crate) options: RemoteOptions,
+}
+
+#[pymethods]
+impl RemoteFile {
+    #[new]
+    #[pyo3(signature = (url, *, config, headers, connect_timeout, timeout, attempts, patience, concurrency))]
+    #[allow(clippy::too_many_arguments)] // one a keyword
+    fn new(
+        url: String,
+        config: Vec<(String, String)>,
+        headers: Vec<(String, String)>,
+        connect_timeout: f64,
+        timeout: f64,
+        attempts: u32,
+        patience: f64,
+        concurrency: Option<usize>,
+    ) -> PyResult<Self> {
+        let options = RemoteOptions {
+            config,
+            headers,
+            connect_timeout: seconds("connect_timeout", connect_timeout)?,
+            timeout: seconds("timeout", timeout)?,
+            most_attempts: attempts.max(1),
+            patience: seconds("patience", patience)?,
+            most_in_flight: concurrency,
+        };
+        let location = Location::of_url(&url, &options).map_err(errors::usage)?;
+        Ok(Self { url, location, options })
+    }
+
+    /// The URL without what may be secret.
+    #[getter]
+    fn name(&self) -> &str {
+        &self.location.name
+    }
+}
+
+fn seconds(name: &str, value: f64) -> PyResult<Duration> {
+    Duration::try_from_secs_f64(value)
+        .ok()
+        .filter(|duration| !duration.is_zero())
+        .ok_or_else(|| PyValueError::new_err(format!("{name} is {value}: give seconds above 0")))
+}
+
+/// What hosts were asked by this process: a dict of counts for each.
+#[pyfunction]
+pub(crate) fn host_statistics(py: Python<'_>) -> PyResult<Bound<'_, PyDict>> {
+    let hosts = PyDict::new(py);
+    for (name, statistics) in remote_statistics() {
+        let counts = PyDict::new(py);
+        counts.set_item("request_count", statistics.request_count)?;
+        counts.set_item("retry_count", statistics.retry_count)?;
+        counts.set_item("round_count", statistics.round_count)?;
+        counts.set_item("fetched_nbytes", statistics.fetched_nbytes)?;
+        hosts.set_item(name, counts)?;
+    }
+    Ok(hosts)
+}

@@ -1,0 +1,79 @@
+"""Files as archives have them, whose metadata lie spread among their data: made by h5py and netCDF4."""
+
+from __future__ import annotations
+
+from pathlib import Path
+
+import numpy as np
+
+
+def goes_like(path: Path) -> None:
+    """NetCDF-4 as satellites send it: 163 objects, most of them scalars with many attributes; about 1,600 chunks."""
+    import netCDF4
+
+    random = np.random.default_rng(1)
+    with netCDF4.Dataset(path, "w") as made:
+        for name, length in (("y", 1500), ("x", 2500), ("band", 1), ("bounds", 2)):
+            made.createDimension(name, length)
+        for number in range(20):
+            made.setncattr(f"title_{number}", f"attribute number {number} of the file " * 3)
+        for number in range(16):
+            image = made.createVariable(f"CMI_C{number:02d}", "i2", ("y", "x"), zlib=True, complevel=1,
+                                        chunksizes=(226, 226), fill_value=-1)  # fmt: skip
+            image.setncatts({f"attribute_{k}": f"text {k} of variable {number}" for k in range(12)})
+            image.set_auto_maskandscale(False)
+            image[:] = random.integers(0, 500, (1500, 2500), dtype="i2")
+        for number in range(140):
+            scalar = made.createVariable(f"scalar_{number}", "f4", ())
+            scalar.setncatts({f"attribute_{k}": f"text {k} of scalar {number}" for k in range(9)})
+            scalar[...] = number
+
+
+def cmip_like(path: Path) -> None:
+    """NetCDF-4 as models write it: an unlimited time, one chunk a step, chunk indices interleaved with the data."""
+    import netCDF4
+
+    random = np.random.default_rng(2)
+    with netCDF4.Dataset(path, "w") as made:
+        made.createDimension("time", None)
+        for name, length in (("lat", 72), ("lon", 96), ("bounds", 2)):
+            made.createDimension(name, length)
+        time = made.createVariable("time", "f8", ("time",), chunksizes=(1,))
+        bounds = made.createVariable("time_bnds", "f8", ("time", "bounds"), chunksizes=(1, 2))
+        field = made.createVariable("tas", "f4", ("time", "lat", "lon"), zlib=True, complevel=1, shuffle=True,
+                                    chunksizes=(1, 72, 96))  # fmt: skip
+        field.setncatts({f"attribute_{k}": f"text {k}" for k in range(20)})
+        values = random.normal(size=(72, 96)).astype("f4")
+        for step in range(2436):
+            time[step], bounds[step], field[step] = step, (step, step + 1), values + step
+
+
+def era_like(path: Path) -> None:
+    """NetCDF-4 with four variables of 496 chunks each, written side by side."""
+    import netCDF4
+
+    random = np.random.default_rng(3)
+    with netCDF4.Dataset(path, "w") as made:
+        for name, length in (("time", 248), ("lat", 180), ("lon", 360)):
+            made.createDimension(name, length)
+        fields = [
+            made.createVariable(
+                f"field_{number}",
+                "i2",
+                ("time", "lat", "lon"),
+                zlib=True,
+                complevel=1,
+                shuffle=True,
+                chunksizes=(1, 90, 360),
+                fill_value=-32767,
+            )
+            for number in range(4)
+        ]
+        values = random.integers(0, 4000, (180, 360), dtype="i2")
+        for step in range(248):
+            for field in fields:
+                field.set_auto_maskandscale(False)
+                field[step] = values
+
+
+MAKERS = {"goes": goes_like, "cmip": cmip_like, "era": era_like}

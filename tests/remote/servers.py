@@ -1,0 +1,252 @@
+"""Servers for the tests: a real nginx, a real S3-compatible server, and a proxy that is slow or fails as it is told."""
+
+from __future__ import annotations
+
+import base64
+import contextlib
+import http.client
+import re
+import shutil
+import socket
+import subprocess
+import sys
+import time
+from collections.abc import Iterator
+from dataclasses import dataclass, field
+from http.server import BaseHTTPRequestHandler, ThreadingHTTPServer
+from pathlib import Path
+from threading import Lock, Thread
+from typing import Any
+
+import pytest
+
+NGINX = shutil.which("nginx") or shutil.which("nginx", path="/usr/sbin")
+USER, PASSWORD = "reader", "open sesame"
+
+
+def free_port() -> int:
+    with socket.socket() as bound:
+        bound.bind(("127.0.0.1", 0))
+        return bound.getsockname()[1]
+
+
+def wait_for(port: int, process: subprocess.Popen[bytes]) -> None:
+    for _ in range(300):
+        assert process.poll() is None, "the server ended"
+        with contextlib.suppress(OSError), socket.create_connection(("127.0.0.1", port), 1):
+            return
+        time.sleep(0.05)
+    raise AssertionError("the server does not answer")
+
+
+@dataclass
+class Nginx:
+    """A web server with ranges; everything under `/private/` wants a user and a password."""
+
+    root: Path
+    port: int
+    log: Path
+
+    @property
+    def url(self) -> str:
+        return f"http://127.0.0.1:{self.port}"
+
+    def requests(self) -> list[tuple[int, int]]:
+        """Status and body bytes of every request so far."""
+        time.sleep(0.2)  # the log is written after the answer
+        return [(int(status), int(sent)) for status, sent in re.findall(r"^(\d+) (\d+)$", self.log.read_text(), re.M)]
+
+
+CONFIGURATION = """
+daemon off; master_process off; pid {folder}/nginx.pid; error_log {folder}/error.log;
+events {{ worker_connections 512; }}
+http {{
+  log_format counts '$status $body_bytes_sent';
+  access_log {folder}/access.log counts;
+  client_body_temp_path {folder}/t1; proxy_temp_path {folder}/t2; fastcgi_temp_path {folder}/t3;
+  uwsgi_temp_path {folder}/t4; scgi_temp_path {folder}/t5;
+  sendfile on; tcp_nodelay on;
+  server {{
+    listen 127.0.0.1:{port};
+    root {root};
+    location /private/ {{ alias {root}/; auth_basic x; auth_basic_user_file {folder}/users; }}
+  }}
+}}
+"""
+
+
+@contextlib.contextmanager
+def nginx(folder: Path, root: Path) -> Iterator[Nginx]:
+    if NGINX is None:
+        pytest.skip("nginx is not installed: apt-get install nginx-light")
+    folder.mkdir()
+    port = free_port()
+    (folder / "users").write_text(f"{USER}:{{PLAIN}}{PASSWORD}\n")
+    (folder / "nginx.conf").write_text(CONFIGURATION.format(folder=folder, root=root, port=port))
+    process = subprocess.Popen([NGINX, "-c", str(folder / "nginx.conf")], stderr=subprocess.DEVNULL)
+    try:
+        wait_for(port, process)
+        yield Nginx(root, port, folder / "access.log")
+    finally:
+        process.terminate()
+        process.wait(10)
+
+
+@contextlib.contextmanager
+def moto() -> Iterator[str]:
+    """An S3-compatible server; gives its URL."""
+    pytest.importorskip("moto.server", reason="not installed: pip install 'hyperslab[dev]'")
+    port = free_port()
+    process = subprocess.Popen(
+        [sys.executable, "-m", "moto.server", "-H", "127.0.0.1", "-p", str(port)],
+        stdout=subprocess.DEVNULL,
+        stderr=subprocess.DEVNULL,
+    )
+    try:
+        wait_for(port, process)
+        yield f"http://127.0.0.1:{port}"
+    finally:
+        process.terminate()
+        process.wait(10)
+
+
+@dataclass
+class Behaviour:
+    """What the proxy does to the next requests."""
+
+    latency_seconds: float = 0.0
+    faults: list[str] = field(default_factory=list)  # one a request, then none; "ok" passes one on
+    always: str | None = None  # to every request
+    retry_after: int | None = None
+    after: int = 0  # requests that pass before `always`
+
+
+class Proxy:
+    """Between reader and server: waits, fails and counts."""
+
+    def __init__(self, upstream_port: int) -> None:
+        self.behaviour = Behaviour()
+        self.upstream_port = upstream_port
+        self.seen: list[dict[str, str]] = []
+        self.sent_nbytes = 0
+        self.lock = Lock()
+        proxy = self
+
+        class Handler(BaseHTTPRequestHandler):
+            protocol_version = "HTTP/1.1"
+
+            def do_GET(self) -> None:
+                with contextlib.suppress(ConnectionError):
+                    proxy.answer(self)
+
+            def log_message(self, *arguments: object) -> None:
+                pass
+
+        class Server(ThreadingHTTPServer):
+            daemon_threads = True
+            request_queue_size = 256
+
+        self.server = Server(("127.0.0.1", 0), Handler)
+        self.port = self.server.server_address[1]
+        Thread(target=self.server.serve_forever, args=(0.05,), daemon=True).start()
+
+    @property
+    def url(self) -> str:
+        return f"http://127.0.0.1:{self.port}"
+
+    def close(self) -> None:
+        self.server.shutdown()
+        self.server.server_close()
+
+    def fault(self, headers: dict[str, str]) -> str:
+        with self.lock:
+            self.seen.append(headers)
+            if len(self.seen) <= self.behaviour.after:
+                return "ok"
+            if self.behaviour.faults:
+                return self.behaviour.faults.pop(0)
+            return self.behaviour.always or "ok"
+
+    def answer(self, request: BaseHTTPRequestHandler) -> None:
+        fault = self.fault(dict(request.headers))
+        time.sleep(self.behaviour.latency_seconds)
+        if fault.isdigit():
+            self.refuse(request, int(fault))
+            return
+        headers = {name: value for name, value in request.headers.items() if name != "Host"}
+        if fault == "whole":
+            headers = {name: value for name, value in headers.items() if name.lower() != "range"}
+        upstream = http.client.HTTPConnection("127.0.0.1", self.upstream_port, timeout=30)
+        upstream.request("GET", request.path, headers=headers)
+        answer = upstream.getresponse()
+        body = answer.read()
+        upstream.close()
+        self.send(request, answer, body, fault)
+
+    def refuse(self, request: BaseHTTPRequestHandler, status: int) -> None:
+        request.send_response(status)
+        request.send_header("Content-Length", "0")
+        if self.behaviour.retry_after is not None:
+            request.send_header("Retry-After", str(self.behaviour.retry_after))
+        request.end_headers()
+
+    def send(self, request: BaseHTTPRequestHandler, answer: Any, body: bytes, fault: str) -> None:
+        if fault == "close":
+            request.close_connection = True
+            request.connection.close()
+            return
+        request.send_response(answer.status)
+        for name, value in changed(dict(answer.getheaders()), fault).items():
+            request.send_header(name, value)
+        if fault == "chunked":
+            request.send_header("Transfer-Encoding", "chunked")
+        request.end_headers()
+        self.send_body(request, body, fault)
+        with self.lock:
+            self.sent_nbytes += len(body)
+
+    def send_body(self, request: BaseHTTPRequestHandler, body: bytes, fault: str) -> None:
+        if fault == "short":  # as long as was said, but for a part of it, and then the connection ends
+            request.wfile.write(body[: len(body) // 2])
+            request.close_connection = True
+        elif fault == "reset":
+            request.wfile.write(body[: len(body) // 2])
+            request.wfile.flush()
+            request.connection.setsockopt(socket.SOL_SOCKET, socket.SO_LINGER, b"\1\0\0\0\0\0\0\0")
+            request.connection.close()
+            request.close_connection = True
+        elif fault == "stall":
+            request.wfile.write(body[: len(body) // 2])
+            request.wfile.flush()
+            time.sleep(20)
+        elif fault == "trickle":
+            for place in range(len(body)):
+                request.wfile.write(body[place : place + 1])
+                request.wfile.flush()
+                time.sleep(0.2)
+        elif fault == "chunked":
+            half = body[: len(body) // 2]  # ends in order, but too soon
+            request.wfile.write(b"%x\r\n%s\r\n0\r\n\r\n" % (len(half), half))
+        else:
+            request.wfile.write(body)
+
+
+def changed(headers: dict[str, str], fault: str) -> dict[str, str]:
+    """The headers of an answer, made wrong."""
+    if fault == "etag":
+        headers["ETag"] = '"another"'
+    elif fault == "range":
+        first = re.sub(r"bytes (\d+)-(\d+)", lambda found: f"bytes {int(found[1]) + 1}-{int(found[2]) + 1}",
+                       headers.get("Content-Range", ""))  # fmt: skip
+        headers["Content-Range"] = first
+    elif fault == "sizeless":
+        headers["Content-Range"] = re.sub(r"/\d+", "/*", headers.get("Content-Range", ""))
+    elif fault == "gzip":
+        headers["Content-Encoding"] = "gzip"
+    elif fault == "chunked":
+        headers.pop("Content-Length", None)
+    return headers
+
+
+def basic(user: str, password: str) -> str:
+    return "Basic " + base64.b64encode(f"{user}:{password}".encode()).decode()

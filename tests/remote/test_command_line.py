@@ -1,0 +1,29 @@
+"""The commands take URLs."""
+
+from __future__ import annotations
+
+import json
+import subprocess
+import sys
+
+import servers
+
+
+def run(*words: str) -> subprocess.CompletedProcess[str]:
+    return subprocess.run([sys.executable, "-m", "hyperslab", *words], capture_output=True, text=True, timeout=120)
+
+
+def test_info_read_and_verify(server: servers.Nginx) -> None:
+    url = f"{server.url}/private/ocean.h5"
+    options = ["--option", f"username={servers.USER}", "--option", f"password={servers.PASSWORD}"]
+    said = json.loads(run("info", url, "--json", *options).stdout)
+    assert {array["name"] for array in said["arrays"]} >= {"/deflated", "/whole"}
+    assert "5." in run("read", url, "group/deep", "1, 1", *options).stdout
+    assert run("verify", url, *options).returncode == 0
+
+
+def test_mistakes_are_named(server: servers.Nginx) -> None:
+    refused = run("info", f"{server.url}/private/ocean.h5")
+    assert (refused.returncode, "HTTP 401" in refused.stderr) == (1, True), refused.stderr
+    assert run("info", f"{server.url}/nothing.h5").returncode == 2
+    assert run("info", f"{server.url}/ocean.h5", "--option", "passwort").returncode == 2

@@ -1,0 +1,113 @@
+"""Servers that fail: the right data or a named error, never wrong data, never a hang."""
+
+from __future__ import annotations
+
+import time
+from pathlib import Path
+
+import h5py
+import numpy as np
+import pytest
+import servers
+
+import hyperslab as hs
+from hyperslab.errors import FileChanged, RemoteError
+
+PASSING = ["500", "503", "429", "408", "close", "short", "reset", "stall", "range", "chunked"]
+LASTING = {
+    "403": "HTTP 403.*credentials",
+    "418": "HTTP 418",
+    "whole": "HTTP 200 OK.*ignores byte ranges",
+    "sizeless": "does not say which bytes",
+    "gzip": "compresses what it sends",
+}
+QUICK = {"timeout": 1.0, "patience": 30.0}
+
+
+@pytest.mark.parametrize("fault", PASSING)
+def test_what_passes_is_tried_again(proxy: servers.Proxy, root: Path, fault: str) -> None:
+    proxy.behaviour.faults = [fault]
+    before = hs.stats()
+    array = hs.open(f"{proxy.url}/ocean.h5", storage_options=QUICK)["deflated"]
+    assert hs.stats()["retry_count"] - before["retry_count"] == 1
+    proxy.behaviour.faults = [fault, "ok", fault]
+    with h5py.File(root / "ocean.h5") as local:
+        np.testing.assert_array_equal(array[...], local["deflated"][...])
+    assert hs.stats()["retry_count"] - before["retry_count"] == 3
+    assert hs.stats()["request_count"] - before["request_count"] == len(proxy.seen)
+
+
+@pytest.mark.parametrize("fault", PASSING)
+def test_what_does_not_pass_is_named(proxy: servers.Proxy, fault: str) -> None:
+    array = hs.open(f"{proxy.url}/ocean.h5", storage_options={**QUICK, "attempts": 2, "timeout": 0.5})["deflated"]
+    proxy.behaviour.always = fault
+    with pytest.raises(RemoteError, match=r"/ocean\.h5 at offset \d+: .*given up after 2 attempts"):
+        array[...]
+
+
+@pytest.mark.parametrize("fault", LASTING)
+def test_what_will_not_pass_is_named_at_once(proxy: servers.Proxy, fault: str) -> None:
+    proxy.behaviour.always = fault
+    with pytest.raises(RemoteError, match=LASTING[fault]):
+        hs.open(f"{proxy.url}/ocean.h5", storage_options=QUICK)
+    assert len(proxy.seen) == 1
+
+
+def test_a_body_that_trickles_is_given_up(proxy: servers.Proxy) -> None:
+    proxy.behaviour.always = "trickle"
+    with pytest.raises(RemoteError, match="bytes a second"):
+        hs.open(f"{proxy.url}/ocean.h5", storage_options={"timeout": 1.0, "patience": 3.0, "attempts": 2})
+
+
+def test_the_server_says_when_to_come_back(proxy: servers.Proxy) -> None:
+    proxy.behaviour.faults, proxy.behaviour.retry_after = ["429"], 2
+    begun = time.monotonic()
+    hs.open(f"{proxy.url}/ocean.h5")
+    assert time.monotonic() - begun >= 2
+
+
+def test_nobody_there_is_named(proxy: servers.Proxy) -> None:
+    with pytest.raises(RemoteError, match="given up after 2 attempts"):
+        hs.open(f"http://127.0.0.1:{servers.free_port()}/x.h5", storage_options={"attempts": 2})
+
+
+@pytest.mark.parametrize("name", ["deflated", "plain", "whole"])
+def test_another_etag_is_a_changed_file(proxy: servers.Proxy, name: str) -> None:
+    array = hs.open(f"{proxy.url}/ocean.h5")[name]
+    proxy.behaviour.faults = ["ok", "etag"]
+    with pytest.raises(FileChanged, match="open it again"):
+        array[...]
+
+
+def test_a_file_that_is_replaced_is_a_changed_file(server: servers.Nginx, root: Path) -> None:
+    (root / "changing.h5").write_bytes((root / "ocean.h5").read_bytes())
+    array = hs.open(f"{server.url}/changing.h5")["deflated"]
+    time.sleep(1.1)  # nginx's tags have seconds
+    (root / "changing.h5").write_bytes((root / "ocean.h5").read_bytes()[::-1])
+    with pytest.raises(FileChanged):
+        array[...]
+    (root / "changing.h5").write_bytes(b"short")
+    with pytest.raises(FileChanged):
+        array[...]
+
+
+def test_every_request_carries_the_tag(proxy: servers.Proxy) -> None:
+    array = hs.open(f"{proxy.url}/ocean.h5")["deflated"]
+    array[...]
+    first, *others = proxy.seen
+    names = [{name.lower() for name in headers} for headers in others]
+    assert "If-Match".lower() not in {name.lower() for name in first}
+    assert others
+    assert all("if-match" in seen for seen in names)
+
+
+@pytest.mark.parametrize("seed", range(5))
+def test_any_mixture_of_failures_gives_the_right_data(proxy: servers.Proxy, root: Path, seed: int) -> None:
+    random = np.random.default_rng(seed)
+    options = {"timeout": 1.0, "patience": 60.0, "attempts": 20}
+    kinds = ["ok", "ok", "ok", "ok", "ok", "500", "503", "close", "short", "reset", "chunked", "range"]
+    proxy.behaviour.faults = [str(fault) for fault in random.choice(kinds, 16)]
+    array = hs.open(f"{proxy.url}/ocean.h5", storage_options=options)
+    with h5py.File(root / "ocean.h5") as local:
+        for name in ("deflated", "plain", "whole"):
+            np.testing.assert_array_equal(array[name][3:60:2], local[name][3:60:2])
