@@ -344,6 +344,10 @@ class ArchiveFile:
         """What kind of file it is: hdf5, netcdf3, fits, hdf4 or zarr."""
 
     @property
+    def version(self) -> str | None:
+        """Which version of the file was opened: its ETag, or its size and time of change; None for a folder."""
+
+    @property
     def lost_nbytes(self) -> int:
         """Bytes by which the file is shorter than it says that it is: it was cut off, or never closed."""
 
@@ -459,6 +463,10 @@ class StoredArray:
     @property
     def stored_nbytes(self) -> int:
         """Bytes of the stored chunks."""
+
+    @property
+    def is_dimension_only(self) -> bool:
+        """Whether it only stands for a dimension of NetCDF-4 that has no variable."""
 
     @property
     def unsupported(self) -> str | None:

@@ -80,6 +80,16 @@ impl ArchiveFile {
         self.0.format.name()
     }
 
+    /// Which version of the file was opened: its ETag, or its size and time of change; None for a folder.
+    #[getter]
+    fn version(&self) -> Option<String> {
+        match &self.0.bytes {
+            Bytes::Folder => None,
+            Bytes::Local(store) => Some(store.version().to_string()),
+            Bytes::Remote(store) => Some(store.version()),
+        }
+    }
+
     /// Bytes by which the file is shorter than it says that it is: it was cut off, or never closed.
     #[getter]
     fn lost_nbytes(&self) -> u64 {

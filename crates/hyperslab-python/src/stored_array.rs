@@ -233,6 +233,14 @@ impl StoredArray {
         }
     }
 
+    /// Whether it only stands for a dimension of NetCDF-4 that has no variable.
+    #[getter]
+    fn is_dimension_only(&self) -> bool {
+        let mark = parsers::hdf5::DIMENSION_ONLY.as_bytes();
+        let named = self.described().attributes.iter().find(|attribute| attribute.name == "NAME");
+        named.is_some_and(|name| name.value.as_ref().is_ok_and(|value| value.bytes.starts_with(mark)))
+    }
+
     /// The array's attributes.
     fn attributes<'py>(&self, py: Python<'py>) -> PyResult<Bound<'py, PyList>> {
         attributes(py, &self.described().attributes, self.file.hidden)

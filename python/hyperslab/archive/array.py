@@ -42,6 +42,21 @@ class Array:
         """The path of the file that the array is in, or its URL without query and credentials."""
         return self._file.path
 
+    @property
+    def format(self) -> str:
+        """What kind of file the array is in: hdf5, netcdf3, fits, hdf4 or zarr."""
+        return self._file.core.format
+
+    @property
+    def zarr_format(self) -> int | None:
+        """The version of Zarr that the array is in; None if it is in none."""
+        return self._file.zarr_format
+
+    @property
+    def is_variable(self) -> bool:
+        """Whether there is anything in it: not where it only stands for a dimension of NetCDF-4, or has no elements."""
+        return not self.is_null and not self._stored.is_dimension_only
+
     @cached_property
     def shape(self) -> tuple[int, ...]:
         """The length of each axis. An array without any element (HDF5's null dataspace) cannot be read: `(0,)`."""
@@ -69,6 +84,12 @@ class Array:
         if self.via == "h5py":
             return fallback.dtype_of(self._file.path, self.name)
         return self._stored.dtype
+
+    @property
+    def is_text(self) -> bool:
+        """Whether the elements are text of any length (`dtype` is object, as in h5py)."""
+        metadata = self.dtype.metadata
+        return metadata is not None and metadata.get("vlen") is str
 
     @property
     def nbytes(self) -> int:
@@ -256,3 +277,6 @@ class Array:
 
     def __reduce__(self) -> tuple[Any, ...]:
         return self._file.reopening(self.name)
+
+    def __dask_tokenize__(self) -> tuple[Any, ...]:
+        return self._file.token(self.name)

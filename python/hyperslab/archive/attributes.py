@@ -27,11 +27,17 @@ class Attributes(Mapping[str, Any]):
         return len(self._stored)
 
     def __repr__(self) -> str:
-        return f"<hyperslab.Attributes {dict(self._readable())!r}>"
+        shown = {
+            name: str(stored) if isinstance(stored, Exception) else value(*stored) for name, stored in self._pairs()
+        }
+        return f"<hyperslab.Attributes {shown!r}>"
 
-    def _readable(self) -> Iterator[tuple[str, Any]]:
-        for name, stored in self._stored.items():
-            yield name, str(stored) if isinstance(stored, Exception) else value(*stored)
+    def _pairs(self) -> Iterator[tuple[str, Any]]:
+        return iter(self._stored.items())
+
+    def readable(self) -> Iterator[tuple[str, Any]]:
+        """Names and values of those that can be had."""
+        return ((name, value(*stored)) for name, stored in self._pairs() if not isinstance(stored, Exception))
 
 
 def value(shape: tuple[int, ...] | None, dtype: np.dtype[Any], elements: bytes | list[Any]) -> Any:

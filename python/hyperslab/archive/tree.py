@@ -94,6 +94,13 @@ class OpenFile:
             raise ValueError(f"{self.path} was closed: open it again")
         return self._core
 
+    @cached_property
+    def zarr_format(self) -> int | None:
+        """The version of Zarr, by the file that its root's metadata are in; None for other formats."""
+        if self.core.format != "zarr":
+            return None
+        return 3 if (Path(self.path) / "zarr.json").exists() else 2
+
     @property
     def root(self) -> Group:
         """The group that everything is in."""
@@ -122,6 +129,15 @@ class OpenFile:
                 place = os.path.abspath(Path(self.place).parent / file)  # noqa: PTH100
             self._others[file] = OpenFile(place, self.chunk_cache_nbytes)
         return self._others[file]
+
+    def token(self, name: str) -> tuple[Any, ...]:
+        """What Dask tells a group or array apart by: the same in every process until the file changes."""
+        return ("hyperslab", self.path, self._version, name)
+
+    @cached_property
+    def _version(self) -> str:
+        """Which version of the file was opened; of a folder, only when something was last put directly into it."""
+        return self.core.version or str(os.stat(self.path).st_mtime_ns)  # noqa: PTH116
 
     def reopening(self, name: str) -> tuple[Any, ...]:
         """How to pickle a group or array: as the recipe to find it again."""
@@ -201,13 +217,17 @@ class Group(Mapping[str, "Group | Array"]):
 
     def walk(self) -> Iterator[Array]:
         """Every array below this group, each group once, however many links lead to it."""
+        for group in self.walk_groups():
+            yield from group.arrays.values()
+
+    def walk_groups(self) -> Iterator[Group]:
+        """This group and every one below it, each once, however many links lead to it."""
         seen, waiting = {self.key}, [self]
         while waiting:
             group = waiting.pop()
-            found = dict(group._children())
-            yield from (child for child in found.values() if isinstance(child, Array))
-            for child in reversed(found.values()):
-                if isinstance(child, Group) and child.key not in seen:
+            yield group
+            for child in reversed(group.groups.values()):
+                if child.key not in seen:
                     seen.add(child.key)
                     waiting.append(child)
 
@@ -311,6 +331,9 @@ class Group(Mapping[str, "Group | Array"]):
 
     def __reduce__(self) -> tuple[Any, ...]:
         return self._file.reopening(self.name)
+
+    def __dask_tokenize__(self) -> tuple[Any, ...]:
+        return self._file.token(self.name)
 
     def close(self) -> None:
         """Let go of the whole file."""

@@ -17,6 +17,14 @@ pub struct FileVersion {
     modified: Option<SystemTime>,
 }
 
+impl std::fmt::Display for FileVersion {
+    /// The size, and nanoseconds since 1970.
+    fn fmt(&self, formatter: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
+        let since = self.modified.and_then(|modified| modified.duration_since(SystemTime::UNIX_EPOCH).ok());
+        write!(formatter, "{} bytes of {}", self.nbytes, since.map_or(0, |since| since.as_nanos()))
+    }
+}
+
 /// An open file, with its size and time of change at that moment. Threads and forked processes can share it.
 #[derive(Debug)]
 pub struct FileStore {

@@ -63,6 +63,12 @@ impl RemoteStore {
         Ok((Self { location, options, identity }, head))
     }
 
+    /// What tells the object from what takes its place later: its ETag where the server gives one.
+    pub fn version(&self) -> String {
+        let Identity { nbytes, etag, modified } = &self.identity;
+        etag.clone().unwrap_or_else(|| format!("{nbytes} bytes of {modified}"))
+    }
+
     /// The bytes of all ranges, side by side, as one round of reading metadata.
     pub fn read_round(&self, ranges: &[ByteRange], stop: Stop<'_>) -> Result<Vec<Vec<u8>>, ReadError> {
         Process::current().host(&self.location.host).waited();

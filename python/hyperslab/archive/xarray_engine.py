@@ -1,0 +1,223 @@
+"""xarray's engine "hyperslab": `xr.open_dataset(path, engine="hyperslab", chunks={})`.
+
+Variables stay in the file until they are indexed; reads hold no lock, so Dask's threads really run side by side.
+Masks, scales, times and text are decoded by xarray itself, exactly as for its other engines.
+Interface: "How to add a new backend" in xarray's documentation.
+"""
+
+from __future__ import annotations
+
+import asyncio
+import base64
+import os
+import struct
+from collections.abc import Iterable
+from typing import TYPE_CHECKING, Any, ClassVar
+
+import numpy as np
+from xarray import Dataset, Variable
+from xarray.backends import AbstractDataStore, BackendArray, BackendEntrypoint, StoreBackendEntrypoint
+from xarray.core import indexing
+
+from hyperslab.archive.array import Array
+from hyperslab.archive.dimensions import dimension_names
+from hyperslab.archive.tree import Group, open
+from hyperslab.errors import UsageError
+
+if TYPE_CHECKING:
+    from xarray import DataTree
+
+SUFFIXES = (".nc", ".nc4", ".cdf", ".h5", ".hdf5", ".he5", ".hdf", ".h4", ".fits", ".fit", ".fts", ".zarr")
+# What HDF5's dimension scales and netCDF keep for themselves, also in files that netCDF did not write.
+BOOKKEEPING = frozenset(
+    ("CLASS", "NAME", "REFERENCE_LIST", "DIMENSION_LIST", "DIMENSION_LABELS", "_Netcdf4Dimid", "_Netcdf4Coordinates",
+     "_NCProperties", "_nc3_strict")
+)  # fmt: skip
+# What NetCDF-4 puts before the name of a variable that is called like a dimension, but is not its coordinate.
+NON_COORDINATE = "_nc4_non_coord_"
+
+
+class LazyArray(BackendArray):
+    """An array of an archive as xarray indexes it: ints, slices and lists, axis by axis."""
+
+    def __init__(self, array: Array) -> None:
+        self.array = array
+        self.shape = array.shape
+        self.dtype = array.dtype
+
+    def __getitem__(self, key: indexing.ExplicitIndexer) -> Any:
+        return indexing.explicit_indexing_adapter(key, self.shape, indexing.IndexingSupport.OUTER, self._read)
+
+    async def async_getitem(self, key: indexing.ExplicitIndexer) -> Any:
+        """The same without blocking an event loop: the read runs in a thread, and without the interpreter."""
+        return await asyncio.to_thread(self.__getitem__, key)
+
+    def _read(self, key: tuple[Any, ...]) -> Any:
+        if not any(isinstance(item, slice) and item.step is not None and item.step < 0 for item in key):
+            return self.array.read(key)
+        turned = [_forward(item, length) for item, length in zip(key, self.shape, strict=True)]
+        read = self.array.read(tuple(item for item, _ in turned))
+        kept = (flip for item, flip in turned if not isinstance(item, int | np.integer))
+        return read[tuple(slice(None, None, -1 if flip else 1) for flip in kept)]
+
+    def __dask_tokenize__(self) -> Any:
+        return self.array.__dask_tokenize__()
+
+
+def _forward(item: Any, length: int) -> tuple[Any, bool]:
+    """The same elements by a positive step, and whether they come the wrong way round then."""
+    if not isinstance(item, slice) or item.step is None or item.step > 0:
+        return item, False
+    places = range(*item.indices(length))
+    return (slice(places[-1], places[0] + 1, -places.step) if places else slice(0, 0)), True
+
+
+class ArchiveDataStore(AbstractDataStore):
+    """A group of an archive as a flat set of variables."""
+
+    def __init__(self, group: Group, drop_variables: Iterable[str] = ()) -> None:
+        self._group = group
+        dropped = set(drop_variables)
+        named = ((name.removeprefix(NON_COORDINATE), array) for name, array in group.arrays.items())
+        self._arrays = {name: array for name, array in named if name not in dropped}
+        self._dimensions = dimension_names(self._arrays)
+
+    def get_variables(self) -> dict[str, Variable]:
+        """Every variable; arrays that only stand for a dimension, or hold no elements, are none."""
+        return {name: self._variable(name, array) for name, array in self._arrays.items() if array.is_variable}
+
+    def _variable(self, name: str, array: Array) -> Variable:
+        lazy = indexing.LazilyIndexedArray(LazyArray(array))
+        return Variable(self._dimensions[name], lazy, _attributes(array), self._encoding(name, array))
+
+    def _encoding(self, name: str, array: Array) -> dict[str, Any]:
+        chunks = array.chunks
+        encoding: dict[str, Any] = {
+            "dtype": str if array.is_text else array.dtype,
+            "source": array.filename,
+            "original_shape": array.shape,
+            "chunksizes": chunks,
+            "contiguous": chunks is None,
+        }
+        if chunks is not None:
+            encoding["preferred_chunks"] = dict(zip(self._dimensions[name], chunks, strict=True))
+        codecs = array.codecs
+        encoding.update(zlib="deflate" in codecs, shuffle="shuffle" in codecs, fletcher32="fletcher32" in codecs)
+        return encoding
+
+    def get_attrs(self) -> dict[str, Any]:
+        """The group's attributes."""
+        return _attributes(self._group)
+
+    def get_dimensions(self) -> dict[str, int]:
+        """The length of every dimension."""
+        pairs = ((self._dimensions[name], array.shape) for name, array in self._arrays.items())
+        return {name: length for names, shape in pairs for name, length in zip(names, shape, strict=True)}
+
+    def get_encoding(self) -> dict[str, Any]:
+        """The dimensions that may grow."""
+        pairs = ((self._dimensions[name], array.max_shape) for name, array in self._arrays.items())
+        unlimited = {name for names, most in pairs for name, length in zip(names, most, strict=False) if length is None}
+        return {"unlimited_dims": unlimited}
+
+    def close(self) -> None:
+        """Let go of the file."""
+        self._group.close()
+
+
+def _attributes(node: Group | Array) -> dict[str, Any]:
+    """Attributes as netCDF's readers give them: one element is a scalar; what cannot be read is left out."""
+    found = {name: _single(value) for name, value in node.attrs.readable() if name not in BOOKKEEPING}
+    if isinstance(node, Array) and node.format == "zarr":
+        fill = _zarr_fill(node, found.get("_FillValue"))
+        found.update({} if fill is None else {"_FillValue": fill})
+    return found
+
+
+def _single(value: Any) -> Any:
+    if value is None:
+        return ""  # an attribute without a value: netCDF's libraries show empty text
+    if isinstance(value, np.ndarray) and value.shape == (1,):
+        return value[0]
+    return value.tolist() if isinstance(value, np.ndarray) and value.dtype == object else value
+
+
+def _zarr_fill(array: Array, stored: Any) -> Any:
+    """Zarr 2's fill value is CF's `_FillValue`; Zarr 3 has the attribute, of floats in base64, as xarray writes it."""
+    if stored is None and array.zarr_format == 2:
+        return array.fill_value
+    if isinstance(stored, str) and array.dtype.kind == "f":
+        return array.dtype.type(struct.unpack("<d", base64.standard_b64decode(stored))[0])
+    return stored
+
+
+class Engine(BackendEntrypoint):
+    """What xarray calls."""
+
+    description = "HDF5, NetCDF, FITS, HDF4 and Zarr, read in parallel without their libraries"
+    supports_groups = True
+    open_dataset_parameters: ClassVar[tuple[str, ...]] = (
+        *("filename_or_obj", "mask_and_scale", "decode_times", "concat_characters", "decode_coords"),
+        *("drop_variables", "use_cftime", "decode_timedelta", "group", "open_options"),
+    )
+
+    def open_dataset(
+        self,
+        filename_or_obj: Any,
+        *,
+        drop_variables: str | Iterable[str] | None = None,
+        group: str | None = None,
+        open_options: dict[str, Any] | None = None,
+        **decoders: Any,
+    ) -> Dataset:
+        """One group as a dataset.
+
+        Args:
+            filename_or_obj: A path or URL, or a `hyperslab.Group` that is open.
+            drop_variables: Names to leave out.
+            group: The path of the group; the root by default.
+            open_options: What `hyperslab.open` takes beside the path.
+            decoders: What xarray decodes by: `mask_and_scale`, `decode_times`, ...
+        """
+        opened = _group(filename_or_obj, group, open_options)
+        return self._dataset(opened, drop_variables, decoders)
+
+    def _dataset(self, group: Group, drop_variables: str | Iterable[str] | None, decoders: dict[str, Any]) -> Dataset:
+        dropped = [drop_variables] if isinstance(drop_variables, str) else list(drop_variables or ())
+        store = ArchiveDataStore(group, dropped)
+        return StoreBackendEntrypoint().open_dataset(store, drop_variables=dropped, **decoders)
+
+    def open_groups_as_dict(
+        self,
+        filename_or_obj: Any,
+        *,
+        drop_variables: str | Iterable[str] | None = None,
+        group: str | None = None,
+        open_options: dict[str, Any] | None = None,
+        **decoders: Any,
+    ) -> dict[str, Dataset]:
+        """Every group below one, by its path relative to it."""
+        top = _group(filename_or_obj, group, open_options)
+        strip = len(top.name.rstrip("/"))
+        groups = ((found.name[strip:] or "/", found) for found in top.walk_groups())
+        return {path: self._dataset(found, drop_variables, decoders) for path, found in groups}
+
+    def open_datatree(self, filename_or_obj: Any, **options: Any) -> DataTree:
+        """Every group, as a tree."""
+        from xarray import DataTree
+
+        return DataTree.from_dict(self.open_groups_as_dict(filename_or_obj, **options))
+
+    def guess_can_open(self, filename_or_obj: Any) -> bool:
+        """Whether the name looks like a file that we read; xarray asks its own engines first."""
+        if isinstance(filename_or_obj, Group):
+            return True
+        return isinstance(filename_or_obj, str | os.PathLike) and str(filename_or_obj).endswith(SUFFIXES)
+
+
+def _group(source: Any, path: str | None, open_options: dict[str, Any] | None) -> Group:
+    root = source if isinstance(source, Group) else open(source, **(open_options or {}))
+    found = root if path is None else root[path]
+    if not isinstance(found, Group):
+        raise UsageError(f"{path!r} of {root.filename} is an array: give the group that it is in")
+    return found

@@ -1,0 +1,323 @@
+"""`ZarrStore`: an archive of any format as a read-only Zarr 3 hierarchy, for zarr-python and all that stands on it.
+
+Chunks are served decoded, so that every codec, filter mask and edge that hyperslab reads can be had through Zarr, also
+those that Zarr has no word for. With `hyperslab.archive.zarr_pipeline` they are not even served: a whole selection is
+read at once. Specification: https://zarr-specs.readthedocs.io/en/latest/v3/core/
+"""
+
+from __future__ import annotations
+
+import asyncio
+import base64
+import json
+import math
+import struct
+from collections.abc import AsyncIterator, Iterable, Iterator
+from functools import cached_property
+from typing import Any
+
+import numpy as np
+from zarr.abc.store import (
+    ByteRequest,
+    OffsetByteRequest,
+    RangeByteRequest,
+    Store,
+    SuffixByteRequest,
+)
+from zarr.core.buffer import Buffer, BufferPrototype, default_buffer_prototype
+from zarr.dtype import parse_dtype
+
+from hyperslab.archive.array import Array
+from hyperslab.archive.dimensions import dimension_names
+from hyperslab.archive.tree import Group
+from hyperslab.errors import Unsupported
+
+METADATA = "zarr.json"
+# An array in one piece is shown in chunks of about this size, so that readers of a part need not have the whole.
+MADE_UP_CHUNK_NBYTES = 4 << 20
+
+
+class ZarrStore(Store):
+    """The keys and values of a Zarr 3 hierarchy that is made of an open group.
+
+    `zarr.open(ZarrStore(hs.open("ocean.nc")))`, `xr.open_zarr(ZarrStore(...))`. Arrays that hyperslab cannot read, or
+    whose elements Zarr cannot say, are left out; `ZarrStore.left_out` names them with the reason.
+    """
+
+    def __init__(self, group: Group) -> None:
+        super().__init__(read_only=True)
+        self.group = group
+        self._is_open = True
+
+    @cached_property
+    def _nodes(self) -> dict[str, Group | Array]:
+        """Everything by its path in the hierarchy; the root is ""."""
+        strip = len(self.group.name.rstrip("/")) + 1
+        found: dict[str, Group | Array] = {}
+        for group in self.group.walk_groups():
+            found[group.name[strip:]] = group
+            found |= {f"{group.name.rstrip('/')}/{name}"[strip:]: array for name, array in group.arrays.items()}
+        return found
+
+    @cached_property
+    def _described(self) -> tuple[dict[str, dict[str, Any]], dict[str, str]]:
+        metadata, left_out = {}, {}
+        for path, node in self._nodes.items():
+            try:
+                metadata[path] = self._node_metadata(path, node)
+            except Unsupported as error:
+                left_out[path] = str(error)
+        return metadata, left_out
+
+    @property
+    def left_out(self) -> dict[str, str]:
+        """Why the arrays that are not there are not there, by their paths."""
+        return self._described[1]
+
+    def array(self, path: str) -> Array:
+        """The array that a path in the hierarchy stands for."""
+        node = self._nodes[path]
+        if not isinstance(node, Array):
+            raise KeyError(f"{path!r} is a group")
+        return node
+
+    def chunk_shape(self, path: str) -> tuple[int, ...]:
+        """The shape in which an array's chunks are shown."""
+        return tuple(self._described[0][path]["chunk_grid"]["configuration"]["chunk_shape"])
+
+    def _node_metadata(self, path: str, node: Group | Array) -> dict[str, Any]:
+        if isinstance(node, Array):
+            return array_metadata(node, self._dimensions[path])
+        return {"zarr_format": 3, "node_type": "group", "attributes": _json_attributes(node)}
+
+    @cached_property
+    def _dimensions(self) -> dict[str, tuple[str, ...]]:
+        groups = {path: node for path, node in self._nodes.items() if isinstance(node, Group)}
+        named = {}
+        for path, group in groups.items():
+            names = dimension_names(group.arrays)
+            named.update({f"{path}/{name}".lstrip("/"): dims for name, dims in names.items()})
+        return named
+
+    def _value(self, key: str) -> bytes | None:
+        if key == METADATA or key.endswith("/" + METADATA):
+            return self._document(key[: -len(METADATA)].rstrip("/"))
+        place = self._chunk_place(key)
+        return None if place is None else self._chunk(*place)
+
+    def _document(self, path: str) -> bytes | None:
+        metadata = self._described[0]
+        if path not in metadata:
+            return None
+        document = dict(metadata[path])
+        if path == "":
+            inner = {name: described for name, described in metadata.items() if name}
+            document["consolidated_metadata"] = {"kind": "inline", "must_understand": False, "metadata": inner}
+        return json.dumps(document).encode()
+
+    def _chunk_place(self, key: str) -> tuple[str, tuple[int, ...]] | None:
+        """The array and the chunk that a key names; None if it names no chunk."""
+        path, found, coordinates = f"/{key}/".rpartition("/c/")
+        path, coordinates = path.strip("/"), coordinates.strip("/")
+        if not found or "chunk_grid" not in self._described[0].get(path, {}):
+            return None
+        numbers = coordinates.split("/") if coordinates else []
+        grid = grid_shape(self.array(path).shape, self.chunk_shape(path))
+        if len(numbers) != len(grid) or not all(number.isdecimal() for number in numbers):
+            return None
+        index = tuple(int(number) for number in numbers)
+        return (path, index) if all(i < length for i, length in zip(index, grid, strict=True)) else None
+
+    def _chunk(self, path: str, index: tuple[int, ...]) -> bytes:
+        """A whole chunk, decoded; what reaches beyond the array is the fill value."""
+        array, shape = self.array(path), self.chunk_shape(path)
+        start = [i * length for i, length in zip(index, shape, strict=True)]
+        part = np.asarray(array.read(tuple(slice(a, a + n) for a, n in zip(start, shape, strict=True))))
+        if part.shape != shape:
+            whole = np.full(shape, _fill(array), part.dtype)
+            whole[tuple(slice(n) for n in part.shape)] = part
+            part = whole
+        return _vlen(part) if part.dtype == object else _little(part).tobytes()
+
+    async def get(
+        self, key: str, prototype: BufferPrototype | None = None, byte_range: ByteRequest | None = None
+    ) -> Buffer | None:
+        """The value of a key; None if there is none."""
+        value = await asyncio.to_thread(self._value, key)
+        if value is None:
+            return None
+        part = value if byte_range is None else value[_slice(byte_range, len(value))]
+        return (prototype or default_buffer_prototype()).buffer.from_bytes(part)
+
+    async def get_partial_values(
+        self, prototype: BufferPrototype, key_ranges: Iterable[tuple[str, ByteRequest | None]]
+    ) -> list[Buffer | None]:
+        """Parts of values, side by side."""
+        return list(await asyncio.gather(*(self.get(key, prototype, asked) for key, asked in key_ranges)))
+
+    async def exists(self, key: str) -> bool:
+        """Whether there is such a key."""
+        path = key[: -len(METADATA)].rstrip("/")
+        is_document = key.endswith(METADATA) and path in self._described[0]
+        return is_document or self._chunk_place(key) is not None
+
+    @property
+    def supports_writes(self) -> bool:
+        """Never."""
+        return False
+
+    @property
+    def supports_deletes(self) -> bool:
+        """Never."""
+        return False
+
+    @property
+    def supports_listing(self) -> bool:
+        """Always."""
+        return True
+
+    async def set(self, key: str, value: Buffer) -> None:  # noqa: ARG002
+        """Never: archives are not written to."""
+        self._check_writable()
+
+    async def delete(self, key: str) -> None:  # noqa: ARG002
+        """Never: archives are not written to."""
+        self._check_writable()
+
+    async def list(self) -> AsyncIterator[str]:
+        """Every key."""
+        for key in self._keys():
+            yield key
+
+    async def list_prefix(self, prefix: str) -> AsyncIterator[str]:
+        """Every key that starts so."""
+        for key in self._keys():
+            if key.startswith(prefix):
+                yield key
+
+    async def list_dir(self, prefix: str) -> AsyncIterator[str]:
+        """What is directly below a path."""
+        inside = prefix.strip("/") + "/" if prefix.strip("/") else ""
+        seen = {key[len(inside) :].split("/")[0] for key in self._keys() if key.startswith(inside)}
+        for name in sorted(seen):
+            yield name
+
+    def _keys(self) -> Iterator[str]:
+        for path, metadata in self._described[0].items():
+            yield f"{path}/{METADATA}".lstrip("/")
+            if metadata["node_type"] == "array":
+                shape = metadata["shape"]
+                grid = grid_shape(shape, metadata["chunk_grid"]["configuration"]["chunk_shape"])
+                indices = np.ndindex(*grid)
+                yield from ("/".join([*([path] if path else []), "c", *map(str, index)]) for index in indices)
+
+    def __eq__(self, other: object) -> bool:
+        return isinstance(other, ZarrStore) and self.group.__dask_tokenize__() == other.group.__dask_tokenize__()
+
+    def __hash__(self) -> int:
+        return hash(self.group.__dask_tokenize__())
+
+    def __reduce__(self) -> tuple[Any, ...]:
+        return ZarrStore, (self.group,)
+
+    def __repr__(self) -> str:
+        return f"<hyperslab.ZarrStore of {self.group.filename}>"
+
+
+def array_metadata(array: Array, dimensions: tuple[str, ...]) -> dict[str, Any]:
+    """The `zarr.json` of an array.
+
+    Raises:
+        Unsupported: We cannot read the array, or Zarr has no data type for its elements.
+    """
+    if array.via == "hyperslab" and array.unsupported:
+        raise Unsupported(array.unsupported)
+    if not array.is_variable:
+        raise Unsupported("it has no elements")
+    is_text = array.is_text
+    if array.dtype.hasobject and not is_text:
+        raise Unsupported("Zarr has no data type for elements of any length that are not text")
+    element = array.dtype if is_text else array.dtype.newbyteorder("<")
+    try:
+        data_type = parse_dtype("string" if is_text else element, zarr_format=3)
+        fill = data_type.to_json_scalar("" if is_text else _fill(array), zarr_format=3)
+    except (ValueError, TypeError) as error:
+        raise Unsupported(f"Zarr has no data type for {array.dtype}: {error}") from error
+    return {
+        "zarr_format": 3,
+        "node_type": "array",
+        "shape": list(array.shape),
+        "data_type": data_type.to_json(zarr_format=3),
+        "chunk_grid": {"name": "regular", "configuration": {"chunk_shape": list(_chunk_shape(array))}},
+        "chunk_key_encoding": {"name": "default", "configuration": {"separator": "/"}},
+        "fill_value": fill,
+        "codecs": [{"name": "vlen-utf8"} if is_text else {"name": "bytes", "configuration": {"endian": "little"}}],
+        "attributes": _json_attributes(array),
+        "dimension_names": list(dimensions),
+    }
+
+
+def grid_shape(shape: Iterable[int], chunk_shape: Iterable[int]) -> tuple[int, ...]:
+    """Chunks along each axis."""
+    return tuple(-(-length // chunk) for length, chunk in zip(shape, chunk_shape, strict=True))
+
+
+def _chunk_shape(array: Array) -> tuple[int, ...]:
+    if array.chunks is not None:
+        return array.chunks
+    shape, room = [max(1, length) for length in array.shape], max(1, MADE_UP_CHUNK_NBYTES // array.dtype.itemsize)
+    for axis, length in enumerate(shape):
+        inner = math.prod(shape[axis + 1 :])
+        shape[axis] = min(length, max(1, room // inner))
+    return tuple(shape)
+
+
+def _fill(array: Array) -> Any:
+    return array.fill_value if array.fill_value is not None else np.zeros((), array.dtype)[()]
+
+
+def _little(part: np.ndarray[Any, Any]) -> np.ndarray[Any, Any]:
+    return part.astype(part.dtype.newbyteorder("<"), copy=False)
+
+
+def _vlen(part: np.ndarray[Any, Any]) -> bytes:
+    """Text in numcodecs' framing of `vlen-utf8`: the count, then each length and its bytes, 4 bytes a number."""
+    texts = [text.encode() if isinstance(text, str) else bytes(text or b"") for text in part.reshape(-1)]
+    return struct.pack("<I", len(texts)) + b"".join(struct.pack("<I", len(text)) + text for text in texts)
+
+
+def _slice(asked: ByteRequest, length: int) -> slice:
+    if isinstance(asked, RangeByteRequest):
+        return slice(asked.start, asked.end)
+    if isinstance(asked, OffsetByteRequest):
+        return slice(asked.offset, None)
+    if isinstance(asked, SuffixByteRequest):
+        return slice(max(0, length - asked.suffix), None)
+    raise TypeError(f"{asked!r} is no byte range of Zarr")
+
+
+def _json_attributes(node: Group | Array) -> dict[str, Any]:
+    attributes = {name: _json(value) for name, value in node.attrs.readable()}
+    if isinstance(node, Array) and "_FillValue" in attributes:
+        attributes["_FillValue"] = _json_fill(node.attrs["_FillValue"])
+    return attributes
+
+
+def _json(value: Any) -> Any:
+    if isinstance(value, np.ndarray):
+        return _json(value[0]) if value.shape == (1,) else [_json(item) for item in value]
+    if isinstance(value, np.generic):
+        return _json(value.item())
+    if isinstance(value, bytes):
+        return value.decode("latin-1")
+    if isinstance(value, complex):
+        return [value.real, value.imag]
+    return [_json(item) for item in value] if isinstance(value, list | tuple) else value
+
+
+def _json_fill(value: Any) -> Any:
+    """`_FillValue` as xarray writes it to Zarr 3: floats as base64 of a little-endian double."""
+    scalar = np.asarray(value).reshape(-1)[0]
+    if np.asarray(scalar).dtype.kind == "f":
+        return base64.standard_b64encode(struct.pack("<d", float(scalar))).decode()
+    return _json(scalar)
