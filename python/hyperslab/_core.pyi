@@ -539,11 +539,11 @@ class ReadPlan:
 
     @property
     def request_count(self) -> int:
-        """Requests after neighbouring bytes are merged."""
+        """Requests that a read makes, with any number of threads, if no chunk is in memory yet."""
 
     @property
     def fetched_nbytes(self) -> int:
-        """Bytes to fetch: of an uncompressed chunk only what is asked for."""
+        """Bytes of these requests: what lies between neighbours that come together is among them."""
 
     @property
     def decoded_nbytes(self) -> int:
@@ -558,4 +558,4 @@ class ReadPlan:
         """Bytes decoded per byte of the output; None if nothing is selected."""
 
     def requests(self) -> tuple[npt.NDArray[np.uint32], npt.NDArray[np.uint64], npt.NDArray[np.uint64]]:
-        """The merged requests: file numbers (0 is the opened file), offsets, lengths."""
+        """The requests: file numbers (0 is the opened file), offsets, lengths; in the order of files and offsets."""

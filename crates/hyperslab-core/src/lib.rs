@@ -30,6 +30,8 @@
 
 mod array;
 mod axis;
+mod axis_cut;
+mod batches;
 mod byte_range;
 mod coalesce;
 mod codec;
@@ -46,7 +48,9 @@ mod placement;
 mod plan;
 mod point_groups;
 mod points;
+mod requests;
 mod resolve;
+mod row_groups;
 mod row_major;
 mod runs;
 mod segment;
@@ -60,6 +64,7 @@ mod virtual_parts;
 
 pub use array::{Array, Attribute, Fill, Group, Link, Tree, Value};
 pub use axis::AxisSelection;
+pub use batches::Batches;
 pub use byte_range::ByteRange;
 pub use coalesce::{CoalescePolicy, Merged, coalesce};
 pub use codec::{BitshuffleInner, Codec, Dither, Quantum};
@@ -71,9 +76,10 @@ pub use hyperslab::Hyperslab;
 pub use manifest::{ChunkState, FileIndex, Manifest, StoredChunk};
 pub use overlap::{Overlap, Overlaps};
 pub use placement::{AxisIndices, AxisPart, Piece, Pieces, Placement, Row};
-pub use plan::{ChunkRead, Orthogonal, PlanError, PlanTotals, ReadPlan, Request, merged};
+pub use plan::{ChunkRead, Orthogonal, PlanError, ReadPlan};
 pub use point_groups::PointGroup;
 pub use points::Points;
+pub use requests::{PlanTotals, Request};
 pub use resolve::{Find, resolve};
 pub use runs::{Run, Runs};
 pub use segment::{Segment, SegmentAxis};

@@ -212,6 +212,15 @@ impl Manifest {
         })
     }
 
+    /// Linear indices of the chunks that are stored or inline, in no order, some maybe twice.
+    pub fn indices(&self) -> impl Iterator<Item = u64> + '_ {
+        let stored = |entry: usize| match &self.indices {
+            None => Some(entry as u64),
+            Some(indices) => indices.get(entry).copied(),
+        };
+        (0..self.offsets.len()).filter_map(stored).chain(self.inline.keys().copied())
+    }
+
     /// Memory that the columns take.
     pub fn memory_nbytes(&self) -> usize {
         let lengths = match &self.lengths {

@@ -8,10 +8,9 @@ use thiserror::Error;
 use crate::array::Array;
 use crate::axis::AxisSelection;
 use crate::byte_range::ByteRange;
-use crate::coalesce::{CoalescePolicy, coalesce};
 use crate::error::{Error, checked_product, same_ndim};
 use crate::hyperslab::Hyperslab;
-use crate::manifest::{ChunkState, FileIndex};
+use crate::manifest::ChunkState;
 use crate::placement::{AxisIndices, Placement};
 use crate::segment::Segment;
 use crate::segment_reads::{SegmentReads, check_fill, check_segment, misses};
@@ -126,53 +125,6 @@ impl ChunkRead<'_> {
     }
 }
 
-/// What a plan costs.
-#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
-pub struct PlanTotals {
-    /// Chunks touched.
-    pub chunk_count: u64,
-    /// Of these, never written: they cost nothing.
-    pub missing_chunk_count: u64,
-    /// Bytes to fetch: of an uncompressed chunk only what is asked for, without what comes along in a request.
-    pub fetched_nbytes: u64,
-    /// Bytes that come out of the codecs, or are read plain.
-    pub decoded_nbytes: u64,
-    /// Bytes of the output.
-    pub output_nbytes: u64,
-}
-
-impl PlanTotals {
-    /// What the plans of groups of points cost together; a chunk that two of them touch counts once.
-    pub fn of_points(plans: &[ReadPlan], array: &Array, point_count: u64) -> Self {
-        let (mut sum, mut seen) = (Self::default(), std::collections::HashSet::new());
-        for plan in plans {
-            let totals = plan.totals(array);
-            sum.fetched_nbytes = sum.fetched_nbytes.saturating_add(totals.fetched_nbytes);
-            sum.decoded_nbytes = sum.decoded_nbytes.saturating_add(totals.decoded_nbytes);
-            for read in plan.reads().filter(|read| seen.insert((read.segment, read.chunk))) {
-                sum.missing_chunk_count += u64::from(state(array, &read) == ChunkState::Missing);
-            }
-        }
-        let output_nbytes = point_count.saturating_mul(array.element.nbytes());
-        Self { chunk_count: seen.len() as u64, output_nbytes, ..sum }
-    }
-
-    /// Bytes decoded per byte of the output; `None` if nothing is selected.
-    #[allow(clippy::cast_precision_loss)] // a ratio is for people and models: 53 bits do
-    pub fn read_amplification(&self) -> Option<f64> {
-        (self.output_nbytes > 0).then(|| self.decoded_nbytes as f64 / self.output_nbytes as f64)
-    }
-}
-
-/// Bytes to fetch from one file.
-#[derive(Clone, Copy, Debug, PartialEq, Eq, Hash, PartialOrd, Ord)]
-pub struct Request {
-    /// Which file of the tree's table; 0 is the opened one.
-    pub file: FileIndex,
-    /// Where in it.
-    pub range: ByteRange,
-}
-
 impl ReadPlan {
     /// The plan of a selection of an array.
     pub fn new(array: &Array, selection: &Orthogonal) -> Result<Self, PlanError> {
@@ -233,6 +185,37 @@ impl ReadPlan {
         self.read_count
     }
 
+    /// How many chunks are touched.
+    pub fn chunk_count(&self) -> u64 {
+        self.segments.iter().map(|reads| reads.chunk_count).sum()
+    }
+
+    /// Whether a read is the first one of its chunk.
+    pub(crate) fn begins_chunk(&self, number: u64) -> bool {
+        self.segment_of(number).is_some_and(|reads| reads.begins_chunk(number - reads.first_read))
+    }
+
+    /// The numbers, in increasing order, of the reads whose chunks are stored or inline; `None` unless these chunks are
+    /// less than one in `sparseness`, and what they leave out is the array's fill value.
+    pub(crate) fn stored_reads(&self, array: &Array, sparseness: u64) -> Option<Vec<u64>> {
+        let segments = array.segments.as_ref().ok()?;
+        let of_plan = || self.segments.iter().filter_map(|reads| Some((reads, segments.get(reads.segment)?)));
+        let stored: u64 = of_plan().map(|(_, segment)| segment.manifest.chunk_count()).sum();
+        let is_sparse = stored < self.chunk_count() / sparseness;
+        if !is_sparse || of_plan().any(|(_, segment)| segment.fill != array.fill) {
+            return None;
+        }
+        let mut numbers = Vec::new();
+        for (reads, segment) in of_plan() {
+            for chunk in segment.manifest.indices() {
+                reads.push_reads_of(chunk, &mut numbers);
+            }
+        }
+        numbers.sort_unstable();
+        numbers.dedup();
+        Some(numbers)
+    }
+
     /// Whether no two segments hold the same element: then reads can be carried out in any order.
     pub fn is_disjoint(&self) -> bool {
         self.is_disjoint
@@ -274,80 +257,6 @@ impl ReadPlan {
         (0..self.read_count).filter_map(|number| self.read(number))
     }
 
-    /// What the plan costs; the work is proportional to the chunks touched.
-    pub fn totals(&self, array: &Array) -> PlanTotals {
-        let mut totals = PlanTotals {
-            chunk_count: self.segments.iter().map(|reads| reads.chunk_count).sum(),
-            output_nbytes: self.element_count() * self.element_nbytes,
-            ..PlanTotals::default()
-        };
-        let mut last = None;
-        for read in self.reads() {
-            let is_new = last.replace((read.segment, read.chunk)) != Some((read.segment, read.chunk));
-            self.count(&read, array, is_new, &mut totals);
-        }
-        totals
-    }
-
-    fn count(&self, read: &ChunkRead<'_>, array: &Array, is_new: bool, totals: &mut PlanTotals) {
-        let stored_nbytes = match state(array, read) {
-            ChunkState::Missing => {
-                totals.missing_chunk_count += u64::from(is_new);
-                return;
-            }
-            ChunkState::Inline(_) => 0,
-            ChunkState::Stored { range, .. } => range.length,
-        };
-        let asked = read.placement.element_count() * self.element_nbytes;
-        let whole = read.chunk_element_count.saturating_mul(self.element_nbytes);
-        let (fetched, decoded) = if read.is_plain {
-            (asked.min(stored_nbytes), asked)
-        } else if is_new {
-            (stored_nbytes, whole)
-        } else {
-            (0, 0) // another part of a chunk that was counted
-        };
-        totals.fetched_nbytes = totals.fetched_nbytes.saturating_add(fetched);
-        totals.decoded_nbytes = totals.decoded_nbytes.saturating_add(decoded);
-    }
-
-    /// The requests that fetch everything, merged by a store's policy, in the order of files and offsets.
-    pub fn requests(&self, array: &Array, policy: CoalescePolicy) -> Vec<Request> {
-        let mut ranges: Vec<Request> = Vec::new();
-        for read in self.reads() {
-            let ChunkState::Stored { file, range, .. } = state(array, &read) else { continue };
-            if read.is_fetched_whole(self.element_nbytes) {
-                ranges.push(Request { file, range: read.whole_range(range, self.element_nbytes) });
-            } else {
-                ranges.extend(self.plain_ranges(&read, range, policy).map(|range| Request { file, range }));
-            }
-        }
-        merged(ranges, policy)
-    }
-
-    fn plain_ranges(
-        &self,
-        read: &ChunkRead<'_>,
-        chunk: ByteRange,
-        policy: CoalescePolicy,
-    ) -> impl Iterator<Item = ByteRange> + use<> {
-        let mut ranges: Vec<ByteRange> = Vec::new();
-        let element_nbytes = self.element_nbytes;
-        let _ = read.placement.rows(|row| {
-            let span = (row.count - 1) * row.step + 1;
-            let offset = chunk.offset.saturating_add(row.chunk_offset * element_nbytes);
-            let range = ByteRange { offset, length: span * element_nbytes };
-            match ranges.last_mut() {
-                Some(last) if last.offset <= offset && policy.joins(*last, range) => {
-                    last.length = last.end().max(range.end()) - last.offset;
-                }
-                _ => ranges.push(range),
-            }
-            Ok::<(), ()>(())
-        });
-        ranges.into_iter()
-    }
-
     /// Whether the segments that take part are pairwise apart: a sweep along the axis on which they start at most
     /// places. Where that takes too long they are taken to overlap, which is slower to read, but as right.
     fn segments_are_disjoint(&self, segments: &[Segment]) -> bool {
@@ -376,17 +285,6 @@ impl ReadPlan {
     }
 }
 
-/// Requests merged by a store's policy, in the order of files and offsets.
-pub fn merged(mut requests: Vec<Request>, policy: CoalescePolicy) -> Vec<Request> {
-    requests.sort_unstable();
-    let merge = |of_file: &[Request]| {
-        let sorted: Vec<ByteRange> = of_file.iter().map(|request| request.range).collect();
-        let file = of_file.first().map_or(0, |request| request.file);
-        coalesce(&sorted, policy).into_iter().map(move |merged| Request { file, range: merged.range })
-    };
-    requests.chunk_by(|one, other| one.file == other.file).flat_map(merge).collect()
-}
-
 /// The segments of an array; of a virtual one only once it is resolved.
 fn segments(array: &Array) -> Result<&[Segment], Unreadable> {
     let segments = array.segments.as_deref().map_err(Unreadable::clone)?;
@@ -397,7 +295,7 @@ fn segments(array: &Array) -> Result<&[Segment], Unreadable> {
 }
 
 /// What is known of the chunk of a read.
-fn state<'a>(array: &'a Array, read: &ChunkRead<'_>) -> ChunkState<'a> {
+pub(crate) fn state<'a>(array: &'a Array, read: &ChunkRead<'_>) -> ChunkState<'a> {
     let segment = array.segments.as_ref().ok().and_then(|segments| segments.get(read.segment));
     segment.map_or(ChunkState::Missing, |segment| segment.manifest.state(read.chunk))
 }

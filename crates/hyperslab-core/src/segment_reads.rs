@@ -1,11 +1,15 @@
 //! What a plan reads of one segment, and what a segment must be for that.
 
+use std::ops::Range;
+
 use crate::array::{Array, Fill};
+use crate::axis_cut::AxisCut;
 use crate::codec::Codec;
 use crate::element::Element;
 use crate::error::{Error, checked_product};
-use crate::placement::{AxisCut, AxisIndices, Placement};
+use crate::placement::{AxisIndices, Placement};
 use crate::plan::{ChunkRead, Orthogonal, PlanError};
+use crate::row_major::{Odometer, ravel, unravel};
 use crate::segment::{Segment, SegmentAxis};
 use crate::unreadable::Unreadable;
 
@@ -97,6 +101,37 @@ impl SegmentReads {
                 output_strides: &self.output_strides,
                 chunk_shape: &self.chunk_shape,
             },
+        }
+    }
+}
+
+impl SegmentReads {
+    /// Whether read number `number` of this segment is the first one of its chunk.
+    pub fn begins_chunk(&self, mut number: u64) -> bool {
+        self.read_count == self.chunk_count
+            || self.cuts.iter().zip(&self.counts).rev().all(|(cut, &count)| {
+                let part = number % count;
+                number /= count;
+                cut.begins_chunk(part)
+            })
+    }
+
+    /// Add the numbers, in the plan, of the reads of a chunk.
+    pub fn push_reads_of(&self, chunk: u64, numbers: &mut Vec<u64>) {
+        let coordinates = unravel(chunk, &self.grid_shape);
+        if ravel(&coordinates, &self.grid_shape) != chunk {
+            return; // an entry that the grid does not have
+        }
+        let ranges: Vec<Range<u64>> =
+            self.cuts.iter().zip(coordinates).map(|(cut, coordinate)| cut.parts_of(coordinate)).collect();
+        let lengths =
+            ranges.iter().map(|parts| usize::try_from(parts.end - parts.start).unwrap_or(usize::MAX));
+        let mut odometer = Odometer::new(lengths.collect());
+        while let Some(places) = odometer.read() {
+            let parts = ranges.iter().zip(places).map(|(parts, &place)| parts.start + place as u64);
+            let number = parts.zip(&self.counts).fold(0, |number, (part, count)| number * count + part);
+            numbers.push(self.first_read + number);
+            odometer.turn();
         }
     }
 }

@@ -2,12 +2,13 @@
 
 mod far;
 
-use std::ops::Range;
 use std::sync::atomic::{AtomicBool, AtomicU64, Ordering};
 use std::sync::{Arc, Mutex};
 use std::time::{Duration, Instant};
 
-use hyperslab_core::{Array, ByteRange, ChunkRead, ChunkState, FileIndex, ReadPlan, Segment, coalesce};
+use hyperslab_core::{
+    Array, Batches, ByteRange, ChunkRead, ChunkState, FileIndex, ReadPlan, Segment, coalesce,
+};
 
 use crate::chunk_cache::{ChunkCache, ChunkKey};
 use crate::codecs::{Decoded, decode};
@@ -21,10 +22,8 @@ use crate::threads::{Helpers, ThreadMemory};
 
 /// Larger chunks are refused: no format's writer makes them, and damaged metadata must not exhaust memory.
 pub const MAX_CHUNK_NBYTES: u64 = 16 << 30;
-/// Stored bytes of the chunks that a thread takes at a time.
-const BATCH_NBYTES: u64 = 256 << 10;
-/// Chunks that a thread takes at a time at most.
-const MOST_BATCHED: u64 = 256;
+/// Reads that the calling thread tries to find in the cache before it asks for helpers.
+const FEW_READS: u64 = 256;
 /// Less than this is read by the calling thread alone.
 const SHARED_NBYTES: u64 = 512 << 10;
 /// How often the caller is asked whether to go on.
@@ -60,17 +59,18 @@ pub fn execute(
     if out.len() as u64 != expected {
         return Err(ReadError::OutputSize { expected, found: out.len() as u64 });
     }
-    if plan.has_gaps() {
+    let all = Batches::of(plan, execution.array);
+    if plan.has_gaps() || all.iter().any(Batches::leaves_out_missing) {
         fill(out, &execution.array.fill);
     }
-    let done = if plan.is_disjoint() {
-        Job::new(execution, Destination::new(out, plan, 0..plan.read_count()), 0..plan.read_count()).run(poll)
-    } else {
-        // Where segments overlap, the later one counts, so they are read one after the other.
-        plan.reads_by_segment().try_for_each(|reads| {
-            Job::new(execution, Destination::new(&mut *out, plan, reads.clone()), reads).run(poll)
-        })
-    };
+    let done = all.into_iter().try_for_each(|batches| {
+        let pace = far::Pace::new(execution, &batches);
+        let batches = match &pace {
+            Some(pace) => batches.resized(pace.batch),
+            None => batches,
+        };
+        Job::new(execution, Destination::new(&mut *out, plan, &batches), &batches, pace).run(poll)
+    });
     // A file that changed explains whatever went wrong.
     execution.stores.check_unchanged().and(done)
 }
@@ -79,9 +79,8 @@ pub fn execute(
 struct Job<'a> {
     execution: &'a Execution<'a>,
     destination: Destination<'a>,
-    reads: Range<u64>,
+    batches: &'a Batches,
     shares: Vec<Share>,
-    batch: u64,
     thread_count: usize,
     use_cache: bool,
     /// How a store far away is read; None where threads read for themselves.
@@ -90,7 +89,7 @@ struct Job<'a> {
     failure: Mutex<Option<ReadError>>,
 }
 
-/// Consecutive reads, a thread's own until it has none left and takes from others'.
+/// Consecutive batches, a thread's own until it has none left and takes from others'.
 ///
 /// Neighbouring chunks often write to one page of a new output. Two threads that touch it at once both clear a page
 /// for it, and one of them in vain: with pages of 2 MiB that is a tenth of the time of a fast codec.
@@ -100,22 +99,18 @@ struct Share {
 }
 
 impl Share {
-    /// Nearly equal shares of `reads`.
-    fn of(reads: &Range<u64>, count: usize) -> Vec<Self> {
-        let each = (reads.end - reads.start).div_ceil(count as u64).max(1);
-        let starts = reads.clone().step_by(index(each));
-        starts
-            .map(|start| Self {
-                next: AtomicU64::new(start),
-                stop: reads.end.min(start.saturating_add(each)),
-            })
-            .collect()
+    /// Nearly equal shares of so many batches.
+    fn of(batch_count: u64, count: usize) -> Vec<Self> {
+        let each = batch_count.div_ceil(count as u64).max(1);
+        let share =
+            |start| Self { next: AtomicU64::new(start), stop: batch_count.min(start.saturating_add(each)) };
+        (0..batch_count).step_by(index(each)).map(share).collect()
     }
 
-    /// The next few, if any are left.
-    fn take(&self, count: u64) -> Option<Range<u64>> {
-        let first = self.next.fetch_add(count, Ordering::Relaxed);
-        (first < self.stop).then(|| first..self.stop.min(first + count))
+    /// The next batch, if one is left.
+    fn take(&self) -> Option<u64> {
+        let next = self.next.fetch_add(1, Ordering::Relaxed);
+        (next < self.stop).then_some(next)
     }
 }
 
@@ -128,24 +123,21 @@ struct Encoded<'j> {
 }
 
 impl<'a> Job<'a> {
-    fn new(execution: &'a Execution<'a>, destination: Destination<'a>, reads: Range<u64>) -> Self {
-        let estimate = Estimate::new(execution, &reads);
-        let count = reads.end - reads.start;
-        let batch = (BATCH_NBYTES / estimate.stored_nbytes.max(1)).clamp(1, MOST_BATCHED);
-        let most_threads =
-            if estimate.decoded_nbytes.saturating_mul(count) < SHARED_NBYTES { 1 } else { usize::MAX };
-        let thread_count = execution.thread_count.min(most_threads).min(index(count)).max(1);
-        let pace = far::Pace::new(execution, &estimate, count);
+    fn new(
+        execution: &'a Execution<'a>,
+        destination: Destination<'a>,
+        batches: &'a Batches,
+        pace: Option<far::Pace>,
+    ) -> Self {
+        let most_threads = if batches.decoded_nbytes() < SHARED_NBYTES { 1 } else { batches.count() };
+        let thread_count = execution.thread_count.min(index(most_threads)).max(1);
         Self {
             execution,
             destination,
-            shares: Share::of(&reads, thread_count),
-            batch: pace
-                .as_ref()
-                .map_or(batch.min(count.div_ceil(thread_count as u64 * 4)).max(1), |pace| pace.batch),
+            batches,
+            shares: Share::of(batches.count(), thread_count),
             thread_count,
-            reads,
-            use_cache: execution.cache.has_room_for(estimate.decoded_nbytes.saturating_mul(count)),
+            use_cache: execution.cache.has_room_for(batches.decoded_nbytes()),
             pace,
             is_over: AtomicBool::new(false),
             failure: Mutex::new(None),
@@ -153,7 +145,7 @@ impl<'a> Job<'a> {
     }
 
     fn run(self, poll: &mut dyn FnMut() -> bool) -> Result<(), ReadError> {
-        let are_few = self.reads.end - self.reads.start <= MOST_BATCHED;
+        let are_few = self.batches.read_count() <= FEW_READS;
         if self.use_cache && are_few && self.take_kept() {
             return Ok(());
         }
@@ -188,9 +180,10 @@ impl<'a> Job<'a> {
     /// was all.
     fn take_kept(&self) -> bool {
         let mut is_all = true;
-        for number in self.reads.clone() {
-            let kept = self.execution.plan.read(number).and_then(|read| self.kept(&read));
-            match kept.and_then(|kept| Some((kept, self.destination.claim(number)?))) {
+        for place in 0..self.batches.read_count() {
+            let read = self.batches.number(place).and_then(|number| self.execution.plan.read(number));
+            let kept = read.and_then(|read| self.kept(&read));
+            match kept.and_then(|kept| Some((kept, self.destination.claim(place)?))) {
                 Some((kept, mut target)) => target.scatter(kept.decoded()),
                 None => is_all = false,
             }
@@ -205,11 +198,11 @@ impl<'a> Job<'a> {
         let (before, own) = self.shares.split_at(thread.min(self.shares.len()));
         let mut shares = own.iter().chain(before).peekable();
         while let Some(share) = shares.peek().filter(|_| !self.is_over.load(Ordering::Relaxed)) {
-            let Some(numbers) = share.take(self.batch) else {
+            let Some(batch) = share.take() else {
                 shares.next();
                 continue;
             };
-            let done = self.read_batch(numbers, &mut memory, &mut largest);
+            let done = self.read_batch(batch, &mut memory, &mut largest);
             let done = done.and_then(|()| if is_cancelled() { Err(ReadError::Cancelled) } else { Ok(()) });
             if let Err(error) = done {
                 self.fail(error);
@@ -226,13 +219,13 @@ impl<'a> Job<'a> {
 
     fn read_batch(
         &self,
-        numbers: Range<u64>,
+        batch: u64,
         memory: &mut ThreadMemory,
         largest: &mut usize,
     ) -> Result<(), ReadError> {
         let mut encoded = Vec::new();
-        for number in numbers {
-            let Some(mut target) = self.destination.claim(number) else { continue };
+        for place in self.batches.places(batch) {
+            let Some(mut target) = self.destination.claim(place) else { continue };
             let Some(segment) = self.segment(&target.read) else { continue };
             *largest = (*largest).max(index(self.chunk_nbytes(&target.read)));
             match segment.manifest.state(target.read.chunk) {
@@ -436,43 +429,17 @@ impl Merge {
     }
 }
 
-/// What a read takes, from the first few.
-struct Estimate {
-    stored_nbytes: u64,
-    decoded_nbytes: u64,
-}
-
-impl Estimate {
-    fn new(execution: &Execution<'_>, reads: &Range<u64>) -> Self {
-        let width = execution.plan.element_nbytes();
-        let (mut stored, mut decoded, mut count) = (0_u64, 0_u64, 0_u64);
-        for read in reads.clone().take(16).filter_map(|number| execution.plan.read(number)) {
-            let segment =
-                execution.array.segments.as_ref().ok().and_then(|segments| segments.get(read.segment));
-            let asked = read.placement.element_count() * width;
-            let whole = read.chunk_element_count.saturating_mul(width);
-            let (fetched, made) = match segment.map(|segment| segment.manifest.state(read.chunk)) {
-                Some(ChunkState::Stored { range, .. }) if !read.is_plain => (range.length, whole),
-                _ => (asked, asked),
-            };
-            (stored, decoded, count) =
-                (stored.saturating_add(fetched), decoded.saturating_add(made), count + 1);
-        }
-        Self { stored_nbytes: stored / count.max(1), decoded_nbytes: decoded / count.max(1) }
-    }
-}
-
 #[cfg(test)]
 mod tests {
     use super::*;
 
     #[test]
-    fn shares_hold_every_read_once() {
-        for (reads, count) in [(0..0, 2), (5..6, 1), (3..10, 2), (0..4, 4), (0..9, 4), (7..1000, 3)] {
-            let shares = Share::of(&reads, count);
+    fn shares_hold_every_batch_once() {
+        for (batches, count) in [(0, 2), (1, 1), (7, 2), (4, 4), (9, 4), (1000, 3)] {
+            let shares = Share::of(batches, count);
             assert!(shares.len() <= count);
-            let taken = shares.iter().flat_map(|share| std::iter::from_fn(|| share.take(4)));
-            assert_eq!(taken.flatten().collect::<Vec<u64>>(), reads.collect::<Vec<u64>>());
+            let taken = shares.iter().flat_map(|share| std::iter::from_fn(|| share.take()));
+            assert_eq!(taken.collect::<Vec<u64>>(), (0..batches).collect::<Vec<u64>>());
         }
     }
 }

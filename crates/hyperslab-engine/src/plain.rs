@@ -6,13 +6,9 @@ use std::io::IoSliceMut;
 use hyperslab_core::{ByteRange, Row};
 
 use crate::read_error::ReadError;
-use crate::scatter::{BatchLimits, Target, gather, index, span};
+use crate::scatter::{Target, gather, index};
 use crate::stores::{FarStore, Stop, Store};
 
-/// Rows at least this long are worth a request, or a part of a vectored one, of their own.
-const LONG_ROW_NBYTES: u64 = 512;
-/// Bytes of one request that goes through memory of ours.
-const SPAN_NBYTES: u64 = 1 << 20;
 /// Bytes and requests of a store far away that are waited for together.
 const WINDOW_NBYTES: u64 = 64 << 20;
 const MOST_SIDE_BY_SIDE: usize = 1024;
@@ -25,27 +21,18 @@ pub(crate) fn read_plain(
     memory: &mut Vec<u8>,
 ) -> Result<(), ReadError> {
     let element_nbytes = target.element_nbytes();
-    let width = (element_nbytes as u64).max(1);
-    let row_nbytes = target.placement().row_element_count() * width;
-    let is_long = row_nbytes >= LONG_ROW_NBYTES;
-    let limits = BatchLimits {
-        gap: store.policy().gap_nbytes / width,
-        span: if is_long { store.policy().most_nbytes } else { SPAN_NBYTES }.div_ceil(width),
-    };
-    target.batches(limits, |rows, slices| {
-        let (Some(first), Some(last)) = (rows.first(), rows.last()) else { return Ok(()) };
-        let offset = chunk.offset.saturating_add(first.chunk_offset * width);
+    let is_long = target.placement().has_long_rows(element_nbytes as u64);
+    target.row_groups(chunk, store.policy(), |rows, range, slices| {
         if is_long && are_consecutive(rows) {
-            return store.read_vectored(offset, slices);
+            return store.read_vectored(range.offset, slices);
         }
         if let ([row], [slice]) = (rows, &mut *slices) {
             if row.step == 1 {
-                return store.read_into(offset, slice);
+                return store.read_into(range.offset, slice);
             }
         }
-        let nbytes = index((last.chunk_offset + span(last) - first.chunk_offset) * width);
-        let bytes = room(memory, nbytes);
-        store.read_into(offset, bytes)?;
+        let bytes = room(memory, index(range.length));
+        store.read_into(range.offset, bytes)?;
         copy(bytes, element_nbytes, rows, slices);
         Ok(())
     })
@@ -59,23 +46,14 @@ pub(crate) fn read_plain_far(
     stop: Stop<'_>,
 ) -> Result<(), ReadError> {
     let element_nbytes = target.element_nbytes();
-    let width = (element_nbytes as u64).max(1);
-    let policy = store.policy();
-    let limits = BatchLimits { gap: policy.gap_nbytes / width, span: policy.most_nbytes.div_ceil(width) };
-    let range = |rows: &[Row]| {
-        let (first, last) = (rows.first()?, rows.last()?);
-        let length = (last.chunk_offset + span(last) - first.chunk_offset) * width;
-        Some(ByteRange { offset: chunk.offset.saturating_add(first.chunk_offset * width), length })
-    };
     let mut ranges = Vec::new();
-    target.batches(limits, |rows, _| {
-        ranges.extend(range(rows).filter(|range| range.length <= WINDOW_NBYTES));
+    target.row_groups(chunk, store.policy(), |_, range, _| {
+        ranges.extend(Some(range).filter(|range| range.length <= WINDOW_NBYTES));
         Ok::<(), ReadError>(())
     })?;
     let mut rest = ranges.as_slice();
     let mut fetched = Vec::new().into_iter();
-    target.batches(limits, |rows, slices| {
-        let Some(range) = range(rows) else { return Ok(()) };
+    target.row_groups(chunk, store.policy(), |rows, range, slices| {
         if let (true, [slice]) = (range.length > WINDOW_NBYTES, &mut *slices) {
             return store.fill(vec![(range.offset, slice)], stop); // one long row: nothing to take out of it
         }

@@ -7,52 +7,47 @@
 
 use std::io::IoSliceMut;
 use std::marker::PhantomData;
-use std::ops::Range;
 use std::sync::atomic::{AtomicU64, Ordering};
 
-use hyperslab_core::{ChunkRead, Placement, ReadPlan, Row};
+use hyperslab_core::{Batches, ByteRange, ChunkRead, CoalescePolicy, Placement, ReadPlan, Row};
 
 use crate::codecs::Decoded;
-
-/// Most rows of one vectored request: what Linux takes.
-const MOST_ROWS: usize = 1024;
 
 /// The output of some of a plan's reads, which must not write the same elements.
 pub(crate) struct Destination<'a> {
     start: *mut u8,
     nbytes: usize,
     plan: &'a ReadPlan,
-    reads: Range<u64>,
+    batches: &'a Batches,
     claims: Vec<AtomicU64>,
     out: PhantomData<&'a mut [u8]>,
 }
 
-// SAFETY: the buffer is borrowed exclusively for 'a, and it is reached only through targets. `claim` gives
-// each
-// read's target once, and the reads of one destination write different elements, so no byte has two owners.
+// SAFETY: the buffer is borrowed exclusively for 'a, and it is reached only through targets. `claim` gives the target at
+// each place once, places are of different reads, and the reads of one destination write different elements, so no byte
+// has two owners.
 unsafe impl Sync for Destination<'_> {}
 
 // SAFETY: as for Sync; nothing in it belongs to the thread that made it.
 unsafe impl Send for Destination<'_> {}
 
 impl<'a> Destination<'a> {
-    /// The output of reads number `reads`. All of them, if the plan is disjoint; else of one segment.
-    pub fn new(out: &'a mut [u8], plan: &'a ReadPlan, reads: Range<u64>) -> Self {
-        assert!(plan.is_disjoint() || plan.are_of_one_segment(&reads), "reads that overlap");
-        let words = usize::try_from((reads.end - reads.start).div_ceil(64)).unwrap_or(usize::MAX);
+    /// The output of the reads of `batches`. Any, if the plan is disjoint; else of one segment.
+    pub fn new(out: &'a mut [u8], plan: &'a ReadPlan, batches: &'a Batches) -> Self {
+        assert!(plan.is_disjoint() || plan.are_of_one_segment(&batches.span()), "reads that overlap");
+        let words = index(batches.read_count().div_ceil(64));
         let claims = std::iter::repeat_with(AtomicU64::default).take(words).collect();
-        Self { start: out.as_mut_ptr(), nbytes: out.len(), plan, reads, claims, out: PhantomData }
+        Self { start: out.as_mut_ptr(), nbytes: out.len(), plan, batches, claims, out: PhantomData }
     }
 
-    /// The elements that a read writes: to the first who asks, then to nobody.
-    pub fn claim(&self, number: u64) -> Option<Target<'_>> {
-        let place = number.checked_sub(self.reads.start).filter(|_| number < self.reads.end)?;
+    /// The elements that the read at a place writes: to the first who asks, then to nobody.
+    pub fn claim(&self, place: u64) -> Option<Target<'_>> {
         let word = self.claims.get(usize::try_from(place / 64).ok()?)?;
         let bit = 1 << (place % 64);
         if word.fetch_or(bit, Ordering::Relaxed) & bit != 0 {
             return None;
         }
-        Some(Target { destination: self, read: self.plan.read(number)? })
+        Some(Target { destination: self, read: self.plan.read(self.batches.number(place)?)? })
     }
 }
 
@@ -61,47 +56,6 @@ pub(crate) struct Target<'d> {
     destination: &'d Destination<'d>,
     /// The read.
     pub read: ChunkRead<'d>,
-}
-
-/// Which rows of a plain chunk are fetched together.
-#[derive(Clone, Copy, Debug)]
-pub(crate) struct BatchLimits {
-    /// Elements between two rows that may be fetched in vain.
-    pub gap: u64,
-    /// Elements from the first row's start to the last one's end.
-    pub span: u64,
-}
-
-impl BatchLimits {
-    fn joins(self, first: &Row, last: &Row, next: &Row) -> bool {
-        let end = last.chunk_offset + span(last);
-        next.chunk_offset >= end
-            && next.chunk_offset - end <= self.gap
-            && next.chunk_offset + span(next) - first.chunk_offset <= self.span
-    }
-
-    /// A row whose elements lie apart, in rows of a bounded span.
-    fn pieces(self, row: Row) -> impl Iterator<Item = Row> {
-        let most = if row.step == 1 {
-            row.count
-        } else if row.step - 1 > self.gap {
-            1
-        } else {
-            (self.span / row.step).max(1)
-        };
-        let starts = (0..row.count).step_by(usize::try_from(most).unwrap_or(usize::MAX).max(1));
-        starts.map(move |first| Row {
-            chunk_offset: row.chunk_offset + first * row.step,
-            output_offset: row.output_offset + first,
-            count: most.min(row.count - first),
-            step: if most == 1 { 1 } else { row.step },
-        })
-    }
-}
-
-/// Elements from a row's first to its last in the chunk's buffer.
-pub(crate) fn span(row: &Row) -> u64 {
-    (row.count - 1) * row.step + 1
 }
 
 impl<'d> Target<'d> {
@@ -125,38 +79,22 @@ impl<'d> Target<'d> {
         let Ok(()) = done;
     }
 
-    /// Groups of rows that are fetched together, in the order of the chunk's bytes, with their parts of the
+    /// Every request of the plain chunk at `chunk`: the rows that it fetches, its bytes, and the rows' parts of the
     /// output.
-    pub fn batches<E>(
+    pub fn row_groups<E>(
         &mut self,
-        limits: BatchLimits,
-        mut each: impl FnMut(&[Row], &mut [IoSliceMut<'_>]) -> Result<(), E>,
+        chunk: ByteRange,
+        policy: CoalescePolicy,
+        mut each: impl FnMut(&[Row], ByteRange, &mut [IoSliceMut<'_>]) -> Result<(), E>,
     ) -> Result<(), E> {
-        let mut rows: Vec<Row> = Vec::new();
-        let mut flush = |rows: &mut Vec<Row>| {
-            // SAFETY: the rows are different ones of this target's, so their slices do not meet, and the
-            // slices
-            // end with this call.
+        let width = self.destination.plan.element_nbytes();
+        self.read.placement.row_groups(chunk, width, policy, |rows, range| {
+            // SAFETY: the rows are different ones of this target's, so their slices do not meet, and the slices end
+            // with this call.
             let mut slices: Vec<IoSliceMut<'_>> =
                 rows.iter().map(|row| IoSliceMut::new(unsafe { self.slice(row) })).collect();
-            let done = if rows.is_empty() { Ok(()) } else { each(rows, &mut slices) };
-            rows.clear();
-            done
-        };
-        self.read.placement.rows(|row| {
-            for row in limits.pieces(row) {
-                let ends = match (rows.first(), rows.last()) {
-                    (Some(first), Some(last)) => rows.len() == MOST_ROWS || !limits.joins(first, last, &row),
-                    _ => false,
-                };
-                if ends {
-                    flush(&mut rows)?;
-                }
-                rows.push(row);
-            }
-            Ok(())
-        })?;
-        flush(&mut rows)
+            each(rows, range, &mut slices)
+        })
     }
 
     /// Copy this read's elements out of its decoded chunk.

@@ -2,14 +2,15 @@
 //! themselves.
 #![allow(missing_docs, clippy::unwrap_used)] // a test says what it does by its name, and fails by panicking
 
+use std::io::IoSliceMut;
 use std::path::Path;
-use std::sync::Arc;
+use std::sync::{Arc, Mutex};
 
 use hyperslab_core::{
     Array, AxisIndices, AxisSelection, ByteOrder, ByteRange, ChunkGrid, CoalescePolicy, Codec, Element, Fill,
     Manifest, Orthogonal, ReadPlan, Segment, SegmentAxis, StoredChunk,
 };
-use hyperslab_engine::{ChunkCache, Execution, FileStore, Store, Stores, execute};
+use hyperslab_engine::{ChunkCache, Execution, FileStore, ReadError, Store, Stores, execute};
 use proptest::prelude::*;
 
 const FILL: u16 = 0xfefe;
@@ -131,8 +132,66 @@ fn array(shape: &[u64], segments: Vec<Segment>) -> Array {
     }
 }
 
-fn read(path: &Path, array: &Array, plan: &ReadPlan, thread_count: usize, cache: &ChunkCache) -> Vec<u16> {
-    let opened: Arc<dyn Store> = Arc::new(FileStore::open(path).unwrap());
+/// A file that notes what is asked of it, and wants small requests.
+struct NotingStore {
+    file: FileStore,
+    noted: Mutex<Vec<ByteRange>>,
+}
+
+const POLICY: CoalescePolicy = CoalescePolicy { gap_nbytes: 7, most_nbytes: 60 };
+
+impl NotingStore {
+    fn open(path: &Path) -> Self {
+        Self { file: FileStore::open(path).unwrap(), noted: Mutex::default() }
+    }
+
+    fn note(&self, offset: u64, nbytes: usize) {
+        self.noted.lock().unwrap().push(ByteRange { offset, length: nbytes as u64 });
+    }
+
+    fn noted(&self) -> Vec<ByteRange> {
+        let mut noted = std::mem::take(&mut *self.noted.lock().unwrap());
+        noted.sort_unstable();
+        noted
+    }
+}
+
+impl Store for NotingStore {
+    fn name(&self) -> &str {
+        self.file.name()
+    }
+
+    fn nbytes(&self) -> u64 {
+        self.file.nbytes()
+    }
+
+    fn policy(&self) -> CoalescePolicy {
+        POLICY
+    }
+
+    fn read_into(&self, offset: u64, out: &mut [u8]) -> Result<(), ReadError> {
+        self.note(offset, out.len());
+        self.file.read_into(offset, out)
+    }
+
+    fn read_vectored(&self, offset: u64, parts: &mut [IoSliceMut<'_>]) -> Result<(), ReadError> {
+        self.note(offset, parts.iter().map(|part| part.len()).sum());
+        self.file.read_vectored(offset, parts)
+    }
+
+    fn check_unchanged(&self) -> Result<(), ReadError> {
+        self.file.check_unchanged()
+    }
+}
+
+fn read(
+    store: &Arc<NotingStore>,
+    array: &Array,
+    plan: &ReadPlan,
+    thread_count: usize,
+    cache: &ChunkCache,
+) -> Vec<u16> {
+    let opened: Arc<dyn Store> = Arc::<NotingStore>::clone(store);
     let stores = Stores::new(Some(opened), Path::new(""), Vec::new());
     let mut out = vec![1; usize::try_from(plan.element_count() * 2).unwrap()];
     let (array_name, array_number) = ("made", 0);
@@ -230,15 +289,18 @@ proptest! {
         let array = array(&shape, segments);
         let plan = ReadPlan::new(&array, &Orthogonal::new(axes.clone()).unwrap()).unwrap();
         let wanted = expected(&made, &axes);
-        let cache = ChunkCache::new(1000);
-        prop_assert_eq!(&read(&path, &array, &plan, thread_count, &cache), &wanted);
-        prop_assert_eq!(&read(&path, &array, &plan, thread_count, &cache), &wanted);
+        let (store, cache) = (Arc::new(NotingStore::open(&path)), ChunkCache::new(1000));
+        prop_assert_eq!(&read(&store, &array, &plan, thread_count, &cache), &wanted);
+        let noted = store.noted();
+        prop_assert_eq!(&read(&store, &array, &plan, thread_count, &cache), &wanted);
 
-        let totals = plan.totals(&array);
+        let requests: Vec<ByteRange> =
+            plan.requests(&array, POLICY).iter().map(|request| request.range).collect();
+        prop_assert_eq!(&requests, &noted);
+        let totals = plan.totals(&array, POLICY);
         prop_assert_eq!(totals.output_nbytes, wanted.len() as u64 * 2);
-        let fetched: u64 = plan.requests(&array, CoalescePolicy { gap_nbytes: 0, most_nbytes: u64::MAX })
-            .iter().map(|request| request.range.length).sum();
-        prop_assert!(fetched <= file.len() as u64);
+        prop_assert_eq!(totals.request_count, requests.len() as u64);
+        prop_assert_eq!(totals.fetched_nbytes, requests.iter().map(|range| range.length).sum::<u64>());
     }
 }
 
@@ -260,4 +322,43 @@ fn ten_million_chunks_make_a_small_plan() {
     let last = plan.read(9_999_999).unwrap();
     assert_eq!((last.chunk, last.placement.element_count()), (9_999_999, 10));
     assert!(plan.read(10_000_000).is_none());
+}
+
+#[test]
+fn of_a_grid_of_mostly_missing_chunks_only_those_stored_are_visited() {
+    let length = 1_u64 << 40;
+    let stored = [3, 1 << 20, (1 << 30) - 1];
+    let chunk = |(place, &index): (usize, &u64)| StoredChunk {
+        index,
+        file: 0,
+        range: ByteRange { offset: 2048 * place as u64, length: 2048 },
+        filter_mask: 0,
+    };
+    let segment = Segment {
+        axes: SegmentAxis::of_box(&[0], &[length], &[0]).unwrap(),
+        grid: ChunkGrid::new(vec![length], vec![1024]).unwrap(),
+        codecs: Vec::new(),
+        element: Element::integer(2, false, ByteOrder::Little),
+        plain_edge_chunks: false,
+        manifest: Manifest::of_chunks(stored.iter().enumerate().map(chunk).collect()).into(),
+        fill: Fill::Value(FILL.to_le_bytes().to_vec()),
+    };
+    let array = array(&[length], vec![segment]);
+    let everything = ReadPlan::new(&array, &Orthogonal::all(&[length]).unwrap()).unwrap();
+    let totals = everything.totals(&array, CoalescePolicy::LOCAL);
+    assert_eq!((totals.chunk_count, totals.missing_chunk_count), (1 << 30, (1 << 30) - 3));
+    assert_eq!((totals.request_count, totals.fetched_nbytes), (1, 3 * 2048));
+
+    // One element of each of 2^20 chunks, one of which is stored.
+    let strided = AxisSelection::new(0, 5, 1024, 1 << 20, 1).unwrap();
+    let plan = ReadPlan::new(&array, &Orthogonal::new(vec![AxisIndices::Regular(strided)]).unwrap()).unwrap();
+    let folder = tempfile::tempdir().unwrap();
+    let path = folder.path().join("raw");
+    let elements: Vec<u8> = (0..3 * 1024_u16).flat_map(u16::to_le_bytes).collect();
+    std::fs::write(&path, elements).unwrap();
+    let store = Arc::new(NotingStore::open(&path));
+    let mut wanted = vec![FILL; 1 << 20];
+    wanted[3] = 5;
+    assert_eq!(read(&store, &array, &plan, 2, &ChunkCache::new(0)), wanted);
+    assert_eq!(store.noted(), [ByteRange { offset: 0, length: 2048 }]);
 }

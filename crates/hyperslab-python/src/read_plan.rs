@@ -1,6 +1,8 @@
 //! `ReadPlan`: what reading a selection takes, before anything is read.
 
-use hyperslab_core::{CoalescePolicy, PlanTotals, Request, merged};
+use std::sync::OnceLock;
+
+use hyperslab_core::{CoalescePolicy, PlanTotals, Request};
 use numpy::PyArray1;
 use pyo3::prelude::*;
 use pyo3::types::PyTuple;
@@ -15,13 +17,16 @@ pub(crate) struct ReadPlan {
     /// One, or one for each group of points.
     plans: Vec<hyperslab_core::ReadPlan>,
     shape: Vec<u64>,
-    totals: PlanTotals,
+    /// How many points, if points are read.
+    point_count: Option<u64>,
+    /// Made when first asked for: that takes as long as all requests.
+    totals: OnceLock<PlanTotals>,
 }
 
 impl ReadPlan {
     pub(crate) fn new(whole: WholeArray, plan: hyperslab_core::ReadPlan) -> Self {
-        let totals = plan.totals(whole.array());
-        Self { whole, shape: plan.shape().to_vec(), plans: vec![plan], totals }
+        let (shape, point_count) = (plan.shape().to_vec(), None);
+        Self { whole, shape, point_count, plans: vec![plan], totals: OnceLock::new() }
     }
 
     pub(crate) fn of_points(
@@ -29,16 +34,25 @@ impl ReadPlan {
         plans: Vec<hyperslab_core::ReadPlan>,
         point_count: u64,
     ) -> Self {
-        let totals = PlanTotals::of_points(&plans, whole.array(), point_count);
-        Self { whole, shape: vec![point_count], plans, totals }
+        let shape = vec![point_count];
+        Self { whole, shape, point_count: Some(point_count), plans, totals: OnceLock::new() }
     }
 
-    fn merged(&self) -> Vec<Request> {
+    fn totals(&self, py: Python<'_>) -> &PlanTotals {
         let (array, policy) = (self.whole.array(), CoalescePolicy::LOCAL);
-        match self.plans.as_slice() {
-            [plan] => plan.requests(array, policy),
-            plans => merged(plans.iter().flat_map(|plan| plan.requests(array, policy)).collect(), policy),
-        }
+        let made = || match (self.point_count, self.plans.as_slice()) {
+            (None, [plan]) => plan.totals(array, policy),
+            (count, plans) => PlanTotals::of_points(plans, array, count.unwrap_or(0), policy),
+        };
+        py.detach(|| self.totals.get_or_init(made))
+    }
+
+    fn all_requests(&self) -> Vec<Request> {
+        let (array, policy) = (self.whole.array(), CoalescePolicy::LOCAL);
+        let mut requests: Vec<Request> =
+            self.plans.iter().flat_map(|plan| plan.requests(array, policy)).collect();
+        requests.sort_unstable();
+        requests
     }
 }
 
@@ -60,56 +74,56 @@ impl ReadPlan {
 
     /// Chunks touched.
     #[getter]
-    fn chunk_count(&self) -> u64 {
-        self.totals.chunk_count
+    fn chunk_count(&self, py: Python<'_>) -> u64 {
+        self.totals(py).chunk_count
     }
 
     /// Of these, never written.
     #[getter]
-    fn missing_chunk_count(&self) -> u64 {
-        self.totals.missing_chunk_count
+    fn missing_chunk_count(&self, py: Python<'_>) -> u64 {
+        self.totals(py).missing_chunk_count
     }
 
     /// Requests after neighbours are merged.
     #[getter]
-    fn request_count(&self, py: Python<'_>) -> usize {
-        py.detach(|| self.merged().len())
+    fn request_count(&self, py: Python<'_>) -> u64 {
+        self.totals(py).request_count
     }
 
     /// Bytes to fetch.
     #[getter]
-    fn fetched_nbytes(&self) -> u64 {
-        self.totals.fetched_nbytes
+    fn fetched_nbytes(&self, py: Python<'_>) -> u64 {
+        self.totals(py).fetched_nbytes
     }
 
     /// Bytes that come out of the codecs, or are read plain.
     #[getter]
-    fn decoded_nbytes(&self) -> u64 {
-        self.totals.decoded_nbytes
+    fn decoded_nbytes(&self, py: Python<'_>) -> u64 {
+        self.totals(py).decoded_nbytes
     }
 
     /// Bytes of the output.
     #[getter]
-    fn output_nbytes(&self) -> u64 {
-        self.totals.output_nbytes
+    fn output_nbytes(&self, py: Python<'_>) -> u64 {
+        self.totals(py).output_nbytes
     }
 
     /// Bytes decoded per byte of the output; None if nothing is selected.
     #[getter]
-    fn read_amplification(&self) -> Option<f64> {
-        self.totals.read_amplification()
+    fn read_amplification(&self, py: Python<'_>) -> Option<f64> {
+        self.totals(py).read_amplification()
     }
 
     /// The requests: file numbers, offsets, lengths.
     fn requests<'py>(&self, py: Python<'py>) -> Columns<'py> {
-        let merged = py.detach(|| self.merged());
-        let column = |value: fn(&Request) -> u64| PyArray1::from_iter(py, merged.iter().map(value));
-        let files = PyArray1::from_iter(py, merged.iter().map(|request| request.file));
+        let requests = py.detach(|| self.all_requests());
+        let column = |value: fn(&Request) -> u64| PyArray1::from_iter(py, requests.iter().map(value));
+        let files = PyArray1::from_iter(py, requests.iter().map(|request| request.file));
         (files, column(|request| request.range.offset), column(|request| request.range.length))
     }
 
     fn __repr__(&self, py: Python<'_>) -> String {
-        let totals = &self.totals;
+        let totals = self.totals(py);
         let amplification =
             totals.read_amplification().map_or("None".to_owned(), |ratio| format!("{ratio:.3}"));
         format!(
@@ -118,7 +132,7 @@ impl ReadPlan {
             integers::repr(&self.shape),
             totals.chunk_count,
             totals.missing_chunk_count,
-            self.request_count(py),
+            totals.request_count,
             totals.fetched_nbytes,
             totals.decoded_nbytes,
             totals.output_nbytes,

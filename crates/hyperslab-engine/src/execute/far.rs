@@ -6,9 +6,9 @@ use std::sync::mpsc::{RecvTimeoutError, channel};
 use std::sync::{Condvar, Mutex, PoisonError};
 use std::time::Duration;
 
-use hyperslab_core::{ByteRange, coalesce};
+use hyperslab_core::{Batches, ByteRange, coalesce};
 
-use super::{Encoded, Estimate, Execution, Job};
+use super::{Encoded, Execution, Job};
 use crate::read_error::ReadError;
 use crate::scatter::{Target, index};
 use crate::stores::FarStore;
@@ -36,9 +36,9 @@ pub(super) struct Pace {
 
 impl Pace {
     /// None for stores of this machine.
-    pub fn new(execution: &Execution<'_>, estimate: &Estimate, count: u64) -> Option<Self> {
+    pub fn new(execution: &Execution<'_>, batches: &Batches) -> Option<Self> {
         let in_flight = execution.stores.far_requests()? as u64;
-        let stored = estimate.stored_nbytes.max(1);
+        let (count, stored) = (batches.read_count(), batches.stored_nbytes_per_read().max(1));
         // Few chunks are spread over all requests that may be in flight; many are taken as many at a time as are
         // one good request when they are neighbours.
         let batch = (BATCH_NBYTES / stored).clamp(1, MOST_BATCHED).min(count.div_ceil(in_flight)).max(1);

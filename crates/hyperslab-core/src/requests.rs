@@ -1,0 +1,142 @@
+//! What a plan asks of its stores and what it costs, told by the same steps as those of reading.
+
+use std::collections::HashSet;
+
+use crate::array::Array;
+use crate::batches::Batches;
+use crate::byte_range::ByteRange;
+use crate::coalesce::{CoalescePolicy, coalesce};
+use crate::manifest::{ChunkState, FileIndex};
+use crate::plan::{ReadPlan, state};
+
+/// Bytes to fetch from one file.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Hash, PartialOrd, Ord)]
+pub struct Request {
+    /// Which file of the tree's table; 0 is the opened one.
+    pub file: FileIndex,
+    /// Where in it.
+    pub range: ByteRange,
+}
+
+/// What a plan costs where no chunk is in memory yet.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+pub struct PlanTotals {
+    /// Chunks touched.
+    pub chunk_count: u64,
+    /// Of these, never written: they cost nothing.
+    pub missing_chunk_count: u64,
+    /// Requests made.
+    pub request_count: u64,
+    /// Bytes of these requests.
+    pub fetched_nbytes: u64,
+    /// Bytes that come out of the codecs, or are asked for of uncompressed chunks.
+    pub decoded_nbytes: u64,
+    /// Bytes of the output.
+    pub output_nbytes: u64,
+}
+
+impl PlanTotals {
+    /// What the plans of groups of points cost together; a chunk that two of them touch counts once, but its requests
+    /// and its decoding as often as they are made.
+    pub fn of_points(plans: &[ReadPlan], array: &Array, point_count: u64, policy: CoalescePolicy) -> Self {
+        let (mut sum, mut seen) = (Self::default(), HashSet::new());
+        for plan in plans {
+            let totals = plan.totals(array, policy);
+            sum.request_count = sum.request_count.saturating_add(totals.request_count);
+            sum.fetched_nbytes = sum.fetched_nbytes.saturating_add(totals.fetched_nbytes);
+            sum.decoded_nbytes = sum.decoded_nbytes.saturating_add(totals.decoded_nbytes);
+            for read in plan.reads().filter(|read| seen.insert((read.segment, read.chunk))) {
+                sum.missing_chunk_count += u64::from(state(array, &read) == ChunkState::Missing);
+            }
+        }
+        let output_nbytes = point_count.saturating_mul(array.element.nbytes());
+        Self { chunk_count: seen.len() as u64, output_nbytes, ..sum }
+    }
+
+    /// Bytes decoded per byte of the output; `None` if nothing is selected.
+    #[allow(clippy::cast_precision_loss)] // a ratio is for people and models: 53 bits do
+    pub fn read_amplification(&self) -> Option<f64> {
+        (self.output_nbytes > 0).then(|| self.decoded_nbytes as f64 / self.output_nbytes as f64)
+    }
+}
+
+impl ReadPlan {
+    /// What the plan costs; the work is that of its requests, and of the chunks touched unless few of many are stored.
+    pub fn totals(&self, array: &Array, policy: CoalescePolicy) -> PlanTotals {
+        let mut totals = PlanTotals {
+            chunk_count: self.chunk_count(),
+            output_nbytes: self.element_count() * self.element_nbytes(),
+            ..PlanTotals::default()
+        };
+        let mut stored_chunk_count = 0;
+        for batches in Batches::of(self, array) {
+            for number in (0..batches.read_count()).filter_map(|place| batches.number(place)) {
+                let Some(read) = self.read(number) else { continue };
+                if state(array, &read) == ChunkState::Missing {
+                    continue;
+                }
+                stored_chunk_count += u64::from(self.begins_chunk(number));
+                let elements =
+                    if read.is_plain { read.placement.element_count() } else { read.chunk_element_count };
+                let decoded = elements.saturating_mul(self.element_nbytes());
+                totals.decoded_nbytes = totals.decoded_nbytes.saturating_add(decoded);
+            }
+            self.requests_of(&batches, array, policy, &mut |request| {
+                totals.request_count += 1;
+                totals.fetched_nbytes = totals.fetched_nbytes.saturating_add(request.range.length);
+            });
+        }
+        totals.missing_chunk_count = totals.chunk_count.saturating_sub(stored_chunk_count);
+        totals
+    }
+
+    /// The requests that a read makes of stores with this policy, however many threads it has, if no chunk is in
+    /// memory: in the order of files and offsets.
+    pub fn requests(&self, array: &Array, policy: CoalescePolicy) -> Vec<Request> {
+        let mut requests = Vec::new();
+        for batches in Batches::of(self, array) {
+            self.requests_of(&batches, array, policy, &mut |request| requests.push(request));
+        }
+        requests.sort_unstable();
+        requests
+    }
+
+    fn requests_of(
+        &self,
+        batches: &Batches,
+        array: &Array,
+        policy: CoalescePolicy,
+        each: &mut impl FnMut(Request),
+    ) {
+        let width = self.element_nbytes();
+        // Nothing is asked for what has no bytes.
+        let mut each = |file, range: ByteRange| {
+            if range.length > 0 {
+                each(Request { file, range })
+            }
+        };
+        let mut whole: Vec<Request> = Vec::new();
+        for batch in 0..batches.count() {
+            for number in batches.places(batch).filter_map(|place| batches.number(place)) {
+                let Some(read) = self.read(number) else { continue };
+                let ChunkState::Stored { file, range, .. } = state(array, &read) else { continue };
+                if read.is_fetched_whole(width) {
+                    whole.push(Request { file, range: read.whole_range(range, width) });
+                    continue;
+                }
+                let Ok(()) = read.placement.row_groups(range, width, policy, |_, range| {
+                    each(file, range);
+                    Ok::<(), std::convert::Infallible>(())
+                });
+            }
+            whole.sort_unstable();
+            for of_file in whole.chunk_by(|one, other| one.file == other.file) {
+                let sorted: Vec<ByteRange> = of_file.iter().map(|request| request.range).collect();
+                for merged in coalesce(&sorted, policy) {
+                    each(of_file[0].file, merged.range);
+                }
+            }
+            whole.clear();
+        }
+    }
+}
