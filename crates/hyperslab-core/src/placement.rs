@@ -27,6 +27,14 @@ impl AxisIndices {
         self.len() == 0
     }
 
+    /// The least index asked for; 0 if there is none.
+    pub fn start(&self) -> u64 {
+        match self {
+            Self::Regular(selected) => selected.start(),
+            Self::Listed(indices) => indices.iter().min().copied().unwrap_or(0),
+        }
+    }
+
     /// One more than the greatest index asked for; 0 if there is none.
     pub fn stop(&self) -> u64 {
         match self {

@@ -13,6 +13,7 @@ use crate::hyperslab::Hyperslab;
 use crate::manifest::ChunkState;
 use crate::placement::{AxisIndices, Placement};
 use crate::segment::Segment;
+use crate::segment_index::SegmentIndex;
 use crate::segment_reads::{SegmentReads, check_fill, check_segment, misses};
 use crate::unreadable::Unreadable;
 
@@ -128,6 +129,20 @@ impl ChunkRead<'_> {
 impl ReadPlan {
     /// The plan of a selection of an array.
     pub fn new(array: &Array, selection: &Orthogonal) -> Result<Self, PlanError> {
+        let segment_count = array.segments.as_ref().map_or(0, Vec::len);
+        Self::of_segments(array, selection, 0..segment_count)
+    }
+
+    /// The same of an array of many segments, by an index of these.
+    pub fn indexed(array: &Array, index: &SegmentIndex, selection: &Orthogonal) -> Result<Self, PlanError> {
+        Self::of_segments(array, selection, index.near(selection))
+    }
+
+    fn of_segments(
+        array: &Array,
+        selection: &Orthogonal,
+        numbers: impl IntoIterator<Item = usize>,
+    ) -> Result<Self, PlanError> {
         let array_shape = array
             .shape
             .as_ref()
@@ -139,7 +154,8 @@ impl ReadPlan {
         check_fill(&array.fill, element_nbytes)?;
         checked_product("the output in bytes", shape.iter().copied().chain([element_nbytes]))?;
         let mut plan = Self { shape, element_nbytes, segments: Vec::new(), read_count: 0, is_disjoint: true };
-        for (number, segment) in segments.iter().enumerate() {
+        for number in numbers {
+            let Some(segment) = segments.get(number) else { continue };
             if !misses(segment, selection) {
                 check_segment(array, array_shape, segment)?;
                 plan.add(number, segment, selection)?;

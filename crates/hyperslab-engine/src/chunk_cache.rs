@@ -9,36 +9,30 @@ use crate::codecs::{Decoded, Shuffled};
 /// Array, the place in memory of its segment's manifest, chunk.
 pub type ChunkKey = (u64, usize, u64);
 
-/// A decoded chunk, possibly still shuffled: taking a few elements does not pay for unshuffling all.
+/// A decoded chunk.
 #[derive(Debug)]
-pub(crate) struct KeptChunk {
-    bytes: Vec<u8>,
-    /// Width of an element and bytes of a block, if it is.
-    shuffle: Option<(usize, usize)>,
-}
+pub(crate) struct KeptChunk(Vec<u8>);
 
 impl KeptChunk {
-    /// A copy, in memory that an older chunk left: fresh memory costs as much as half of decoding.
+    /// A copy, in memory that an older chunk left: fresh memory costs as much as half of decoding. It is unshuffled,
+    /// which takes no longer than copying, so that what is read of it later is a plain copy.
     fn of(decoded: Decoded<'_>, mut memory: Vec<u8>) -> Self {
-        let (source, shuffle) = match decoded {
-            Decoded::Plain(bytes) => (bytes, None),
-            Decoded::Shuffled(Shuffled { planes, element_nbytes, block_nbytes }) => {
-                (planes, Some((element_nbytes, block_nbytes)))
+        match decoded {
+            Decoded::Plain(bytes) => {
+                memory.clear();
+                memory.extend_from_slice(bytes);
             }
-        };
-        memory.clear();
-        memory.extend_from_slice(source);
-        Self { bytes: memory, shuffle }
+            Decoded::Shuffled(shuffled) => {
+                memory.resize(shuffled.planes.len(), 0);
+                shuffled.unshuffle(&mut memory);
+            }
+        }
+        Self(memory)
     }
 
     /// As decoding gave it.
     pub fn decoded(&self) -> Decoded<'_> {
-        match self.shuffle {
-            None => Decoded::Plain(&self.bytes),
-            Some((element_nbytes, block_nbytes)) => {
-                Decoded::Shuffled(Shuffled { planes: &self.bytes, element_nbytes, block_nbytes })
-            }
-        }
+        Decoded::Plain(&self.0)
     }
 }
 
@@ -103,11 +97,11 @@ impl Kept {
 
     fn insert(&mut self, key: ChunkKey, chunk: Arc<KeptChunk>) {
         self.clock += 1;
-        self.nbytes += chunk.bytes.len();
+        self.nbytes += chunk.0.len();
         self.by_use.insert(self.clock, key);
         if let Some((replaced, used)) = self.chunks.insert(key, (chunk, self.clock)) {
             self.by_use.remove(&used);
-            self.nbytes -= replaced.bytes.len();
+            self.nbytes -= replaced.0.len();
         }
     }
 
@@ -117,8 +111,8 @@ impl Kept {
         while self.nbytes > nbytes {
             let Some((_, key)) = self.by_use.pop_first() else { break };
             if let Some((chunk, _)) = self.chunks.remove(&key) {
-                self.nbytes -= chunk.bytes.len();
-                memory = Arc::try_unwrap(chunk).map(|chunk| chunk.bytes).unwrap_or_default();
+                self.nbytes -= chunk.0.len();
+                memory = Arc::try_unwrap(chunk).map(|chunk| chunk.0).unwrap_or_default();
             }
         }
         memory

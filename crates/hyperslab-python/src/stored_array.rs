@@ -50,7 +50,7 @@ impl StoredArray {
     }
 
     fn planned(&self, whole: &WholeArray, selection: &Orthogonal) -> PyResult<hyperslab_core::ReadPlan> {
-        hyperslab_core::ReadPlan::new(whole.array(), selection).map_err(|problem| self.plan_error(problem))
+        whole.plan(selection).map_err(|problem| self.plan_error(problem))
     }
 
     fn source_error(&self, problem: Problem) -> PyErr {

@@ -5,7 +5,10 @@ use std::path::{Path, PathBuf};
 use std::sync::Arc;
 use std::sync::atomic::{AtomicU64, Ordering};
 
-use hyperslab_core::{Array, ChunkGrid, FileIndex, Link, Manifest, PlanError, Tree, Unreadable, resolve};
+use hyperslab_core::{
+    Array, ChunkGrid, FileIndex, Link, Manifest, Orthogonal, PlanError, ReadPlan, SegmentIndex, Tree,
+    Unreadable, resolve,
+};
 use hyperslab_engine::{OtherFile, Stores};
 
 use crate::archive_file::{Bytes, Failure, Opened, SourceFile};
@@ -20,6 +23,8 @@ const MOST_HOPS: usize = 32;
 pub(crate) struct Resolved {
     pub(crate) array: Array,
     pub(crate) stores: Stores,
+    /// Finds the segments of a selection, unless there are none.
+    index: Option<SegmentIndex>,
     /// Tells it, in the cache of chunks, from arrays of files and from one that another thread resolved.
     pub(crate) number: u64,
 }
@@ -46,6 +51,18 @@ impl WholeArray {
         match self {
             Self::Stored(file, number) => &file.tree.arrays[*number],
             Self::Virtual(resolved) => &resolved.array,
+        }
+    }
+
+    /// The plan of a selection.
+    pub(crate) fn plan(&self, selection: &Orthogonal) -> Result<ReadPlan, PlanError> {
+        let index = match self {
+            Self::Stored(..) => None,
+            Self::Virtual(resolved) => resolved.index.as_ref(),
+        };
+        match index {
+            None => ReadPlan::new(self.array(), selection),
+            Some(index) => ReadPlan::indexed(self.array(), index, selection),
         }
     }
 
@@ -108,7 +125,9 @@ pub(crate) fn resolved(opened: &Opened, number: usize) -> Result<Resolved, Probl
     let array = sources.array((0, number))?;
     sources.arrays.clear(); // so that the array need not be copied
     let (stores, number) = (opened.stores.with(sources.table), NEXT_NUMBER.fetch_add(1, Ordering::Relaxed));
-    Ok(Resolved { array: Arc::unwrap_or_clone(array), stores, number })
+    let array = Arc::unwrap_or_clone(array);
+    let index = array.segments.as_deref().ok().and_then(SegmentIndex::new);
+    Ok(Resolved { array, stores, index, number })
 }
 
 /// A file's place in `Sources::files`, and an array's number in it.

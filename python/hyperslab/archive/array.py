@@ -37,6 +37,10 @@ class Array:
     def _stored(self) -> StoredArray:
         return self._file.core.array(self._number, self.name)
 
+    @cached_property
+    def _has_pointers(self) -> bool:
+        return self._stored.has_pointers
+
     @property
     def filename(self) -> str:
         """The path of the file that the array is in, or its URL without query and credentials."""
@@ -111,7 +115,7 @@ class Array:
         """Chunks that are in the file; the others were never written."""
         return self._stored.stored_chunk_count
 
-    @property
+    @cached_property
     def is_null(self) -> bool:
         """Whether there is no element to read, not even none of a shape: HDF5's null dataspace."""
         return self._stored.shape is None
@@ -207,7 +211,7 @@ class Array:
 
     def _read(self, index: Index, out: np.ndarray[Any, Any] | None, threads: int | None) -> np.ndarray[Any, Any]:
         """The selection with all axes, in `out`'s memory if that can take it."""
-        if self._stored.has_pointers:
+        if self._has_pointers:
             return self._read_pointed(index, threads)
         full_shape = (*index.full_shape, *self.dtype.shape)
         if out is not None and self._takes(out, index):

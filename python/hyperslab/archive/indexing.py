@@ -8,7 +8,6 @@ from __future__ import annotations
 
 import operator
 from collections.abc import Sequence
-from types import EllipsisType
 from typing import Any, NamedTuple, TypeAlias
 
 import numpy as np
@@ -48,10 +47,14 @@ def definite(key: Key, shape: Sequence[int]) -> Index:
         axes = tuple(zip(key.start, key.stride, key.count, key.block, strict=True))
         return Index(axes, key.shape, key.shape, is_element=False)
     items, has_ellipsis = _per_axis(key, len(shape))
-    chosen = [_axis(axis, item, length) for axis, (item, length) in enumerate(zip(items, shape, strict=True))]
-    lengths = tuple(length for _, length, _ in chosen)
-    kept = tuple(length for _, length, is_kept in chosen if is_kept)
-    return Index(tuple(axis for axis, _, _ in chosen), lengths, kept, is_element=not kept and not has_ellipsis)
+    axes, lengths, kept = [], [], []  # filled in one pass: this takes longer than reading an element that is at hand
+    for axis, (item, length) in enumerate(zip(items, shape, strict=True)):
+        indices, count, is_kept = _axis(axis, item, length)
+        axes.append(indices)
+        lengths.append(count)
+        if is_kept:
+            kept.append(count)
+    return Index(tuple(axes), tuple(lengths), tuple(kept), not kept and not has_ellipsis)
 
 
 def of_points(points: Points, shape: Sequence[int]) -> Index:
@@ -69,9 +72,11 @@ def of_points(points: Points, shape: Sequence[int]) -> Index:
     return Index(axes, points.shape, points.shape, is_element=False, points=points)
 
 
-def _per_axis(key: Key, ndim: int) -> tuple[list[Any], bool]:
+def _per_axis(key: Key, ndim: int) -> tuple[Sequence[Any], bool]:
     items = list(key) if isinstance(key, tuple) else [key]
-    places = [place for place, item in enumerate(items) if isinstance(item, EllipsisType)]
+    places = [place for place, item in enumerate(items) if item is ...]
+    if not places and len(items) == ndim:
+        return items, False
     if len(places) > 1:
         raise IndexError("two ellipses in one index: use at most one '...'")
     given = len(items) - len(places)
