@@ -112,7 +112,7 @@ impl ReadPlan {
         // Nothing is asked for what has no bytes.
         let mut each = |file, range: ByteRange| {
             if range.length > 0 {
-                each(Request { file, range })
+                each(Request { file, range });
             }
         };
         let mut whole: Vec<Request> = Vec::new();

@@ -2,6 +2,7 @@
 
 use std::collections::HashSet;
 
+use crate::axis::AxisSelection;
 use crate::plan::Orthogonal;
 use crate::segment::Segment;
 
@@ -19,7 +20,7 @@ impl SegmentIndex {
     /// The index of these segments; `None` where they have no axis.
     pub fn new(segments: &[Segment]) -> Option<Self> {
         let ndim = segments.first()?.shown().count();
-        let start = |segment: &Segment, axis: usize| segment.shown().nth(axis).map(|shown| shown.start());
+        let start = |segment: &Segment, axis: usize| segment.shown().nth(axis).map(AxisSelection::start);
         let distinct =
             |axis: usize| segments.iter().map(|segment| start(segment, axis)).collect::<HashSet<_>>().len();
         let axis = (0..ndim).max_by_key(|&axis| distinct(axis))?;
@@ -27,7 +28,7 @@ impl SegmentIndex {
         let mut starts: Vec<(u64, usize)> =
             numbered.map(|(segment, number)| (start(segment, axis).unwrap_or(0), number)).collect();
         starts.sort_unstable();
-        let stop = |number: usize| segments[number].shown().nth(axis).map_or(u64::MAX, |shown| shown.stop());
+        let stop = |number: usize| segments[number].shown().nth(axis).map_or(u64::MAX, AxisSelection::stop);
         let stops = starts.iter().scan(0, |most, &(_, number)| {
             *most = stop(number).max(*most);
             Some(*most)
