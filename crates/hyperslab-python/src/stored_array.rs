@@ -138,10 +138,10 @@ impl StoredArray {
         self.described().element.nbytes()
     }
 
-    /// Whether elements are pointers to values elsewhere in the file: `resolve` follows them.
+    /// Whether elements say where values are, in the file or as references: `resolve` follows them.
     #[getter]
     fn has_pointers(&self) -> bool {
-        dtypes::has_pointers(&self.described().element)
+        self.described().element.has_pointers()
     }
 
     /// How many parts, each with chunks of its own, the array is made of.
@@ -243,7 +243,7 @@ impl StoredArray {
 
     /// The array's attributes.
     fn attributes<'py>(&self, py: Python<'py>) -> PyResult<Bound<'py, PyList>> {
-        attributes(py, &self.described().attributes, self.file.hidden)
+        attributes(py, &self.described().attributes, &self.file)
     }
 
     /// What reading a selection takes.
@@ -298,7 +298,7 @@ impl StoredArray {
         let interrupts = Interrupts::default();
         let heap = py.detach(|| self.heap(element, bytes, &interrupts));
         let heap = heap.map_err(|error| interrupts.raised().unwrap_or(error))?;
-        values::objects(py, element, bytes, &mut heap.iter().map(Vec::as_slice))
+        values::Pointed::new(&heap, &self.file.tree.names).objects(py, element, bytes)
     }
 }
 
@@ -354,11 +354,8 @@ impl StoredArray {
         if self.file.format != Format::Hdf5 {
             return Err(no_pointers());
         }
-        let width = values::pointer_nbytes(element).and_then(|nbytes| usize::try_from(nbytes).ok());
-        let mut pointers = Vec::new();
-        values::pointers(element, bytes, &mut pointers);
         let mut pages = Pages::new(source, policy);
-        parsers::hdf5::resolve_pointers(&mut pages, &pointers, width.unwrap_or_default())
+        parsers::hdf5::resolve(&mut pages, element, bytes)
     }
 }
 

@@ -9,7 +9,6 @@ use hyperslab_core::{Array, ChunkGrid, FileIndex, Link, Manifest, PlanError, Tre
 use hyperslab_engine::{OtherFile, Stores};
 
 use crate::archive_file::{Bytes, Failure, Opened, SourceFile};
-use crate::dtypes::has_pointers;
 
 /// Virtual arrays whose sources are virtual arrays, at most so many deep.
 const MOST_DEPTH: usize = 16;
@@ -214,7 +213,7 @@ impl Sources<'_> {
         if file == 0 {
             return Ok(array);
         }
-        if has_pointers(&array.element) {
+        if array.element.has_pointers() {
             let feature = "a source in another file, with elements of any length,".to_owned();
             return Err(Problem::from(Unreadable::unsupported(feature)));
         }

@@ -48,8 +48,8 @@ mod tests;
 
 use hyperslab_core::Tree;
 
-pub use self::global_heap::resolve_pointers;
 pub use self::netcdf4::{DIMENSION_ONLY, HIDDEN, NON_COORDINATE_PREFIX, is_netcdf4};
+pub use self::vlen::resolve;
 
 use self::file::File;
 use self::superblock::Superblock;
