@@ -166,6 +166,7 @@ fn kind(link: &Link) -> &'static str {
         Link::External { .. } => "external",
         Link::Unreadable(Unreadable::Unsupported { .. }) => "unsupported",
         Link::Unreadable(Unreadable::Damaged { .. }) => "damaged",
+        Link::Unreadable(Unreadable::Unfetched { .. }) => "unfetched",
     }
 }
 

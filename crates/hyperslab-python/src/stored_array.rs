@@ -45,7 +45,13 @@ impl StoredArray {
     fn chunked(&self, py: Python<'_>) -> PyResult<Option<WholeArray>> {
         match py.detach(|| WholeArray::of(&self.file, self.number)) {
             Err(Problem::Plan(PlanError::Unreadable(Unreadable::Unsupported { .. }))) => Ok(None),
-            whole => whole.map(Some).map_err(|problem| self.source_error(problem)),
+            whole => match whole.map_err(|problem| self.source_error(problem))? {
+                whole if is_unfetched(whole.array()) => {
+                    let problem = hyperslab_core::ReadPlan::check(whole.array());
+                    problem.map(|()| None).map_err(|problem| self.plan_error(problem))
+                }
+                whole => Ok(Some(whole)),
+            },
         }
     }
 
@@ -200,7 +206,7 @@ impl StoredArray {
     fn unsupported(&self, py: Python<'_>) -> PyResult<Option<String>> {
         Ok(match self.unreadable(py)? {
             Some(Unreadable::Unsupported { feature }) => Some(feature),
-            Some(Unreadable::Damaged { .. }) => None,
+            Some(Unreadable::Damaged { .. } | Unreadable::Unfetched { .. }) => None,
             None => {
                 dtypes::dtype(py, &self.described().element).err().map(|error| error.value(py).to_string())
             }
@@ -212,7 +218,7 @@ impl StoredArray {
     fn damaged(&self, py: Python<'_>) -> PyResult<Option<String>> {
         Ok(match self.unreadable(py)? {
             Some(Unreadable::Damaged { problem }) => Some(problem),
-            Some(Unreadable::Unsupported { .. }) | None => None,
+            Some(Unreadable::Unsupported { .. } | Unreadable::Unfetched { .. }) | None => None,
         })
     }
 
@@ -361,4 +367,9 @@ impl StoredArray {
 
 fn no_pointers() -> parsers::Error {
     parsers::Error::Unsupported { feature: "elements of any length outside HDF5".to_owned() }
+}
+
+/// Whether nothing is known of its chunks, for their description could not be fetched.
+fn is_unfetched(array: &Array) -> bool {
+    matches!(array.segments, Err(Unreadable::Unfetched { .. }))
 }

@@ -308,6 +308,7 @@ impl Sources<'_> {
                     return Err(Problem::from(match reason {
                         Unreadable::Unsupported { feature } => Unreadable::unsupported(told(feature)),
                         Unreadable::Damaged { problem } => Unreadable::damaged(told(problem)),
+                        Unreadable::Unfetched { problem } => Unreadable::Unfetched { problem: told(problem) },
                     }));
                 }
             };
