@@ -5,7 +5,6 @@ use hyperslab_core::Element;
 
 use super::global_heap::Collections;
 use super::sizes::Sizes;
-use super::superblock::Superblock;
 use crate::cursor::Cursor;
 use crate::error::Error;
 use crate::pages::Pages;
@@ -22,7 +21,7 @@ const MIN_LIMIT: u64 = 64 << 20;
 /// The pointers in a sequence come right behind it. A sequence's bytes are its elements, as stored; those of a region
 /// reference are the array's address and the region.
 pub fn resolve(pages: &mut Pages<'_>, element: &Element, bytes: &[u8]) -> Result<Vec<Vec<u8>>, Error> {
-    let sizes = settle(pages, Superblock::read)?.sizes;
+    let sizes = super::start(pages)?.sizes;
     let mut collections = Collections::default();
     settle(pages, |pages| values(&mut collections, pages, sizes, element, bytes))
 }
