@@ -1,6 +1,7 @@
 //! An array of a file that somebody else wrote: its shape and elements, and the segments that hold its chunks.
 
 use crate::element::Element;
+use crate::object_names::ObjectNames;
 use crate::segment::Segment;
 use crate::unreadable::Unreadable;
 use crate::virtual_array::VirtualMapping;
@@ -25,7 +26,7 @@ pub struct Value {
     pub shape: Option<Vec<u64>>,
     /// Its elements, in C order, as stored.
     pub bytes: Vec<u8>,
-    /// What the pointers of variable-length elements lead to, in the order of the pointers; empty for others.
+    /// What pointers to values elsewhere in the file lead to: first the sequence, then what its own pointers lead to.
     pub heap: Vec<Vec<u8>>,
 }
 
@@ -101,4 +102,6 @@ pub struct Tree {
     pub declared_nbytes: Option<u64>,
     /// Files other than the opened one that chunks lie in, relative to it; file number `i + 1` of a manifest.
     pub other_files: Vec<String>,
+    /// What references to objects are shown as.
+    pub names: ObjectNames,
 }

@@ -211,6 +211,19 @@ impl Element {
         Some(Self::Float { nbytes, order, layout: FloatLayout::ieee(nbytes)? })
     }
 
+    /// Whether its bytes say where a value is, or hold elements that do: text and sequences of any length, references.
+    pub fn has_pointers(&self) -> bool {
+        match self {
+            Self::VlenString { .. }
+            | Self::Vlen { .. }
+            | Self::ObjectReference { .. }
+            | Self::RegionReference { .. } => true,
+            Self::Compound { fields, .. } => fields.iter().any(|field| field.element.has_pointers()),
+            Self::Array { element, .. } => element.has_pointers(),
+            _ => false,
+        }
+    }
+
     /// Width in bytes, as stored in a decoded chunk; saturates for a width that no file can hold.
     pub fn nbytes(&self) -> u64 {
         match self {

@@ -1,10 +1,11 @@
-//! Why a part of a file cannot be read: beyond us, or damaged. Parsers, plans and Python share it.
+//! Why a part of a file cannot be read: beyond us, damaged, or not to be fetched. Parsers, plans and Python share it.
 
 use thiserror::Error;
 
 /// Why an array's chunks, an attribute's value or a link's target cannot be had.
 ///
-/// The two are never to be mixed: another program reads what is unsupported, none what is damaged.
+/// These are never to be mixed: another program reads what is unsupported, none what is damaged, and nobody knows
+/// before the bytes come.
 #[derive(Clone, Debug, Error, PartialEq, Eq)]
 pub enum Unreadable {
     /// The file is good, but uses something that we cannot read.
@@ -17,6 +18,12 @@ pub enum Unreadable {
     #[error("{problem}")]
     Damaged {
         /// What is wrong, and where: a sentence.
+        problem: String,
+    },
+    /// Its bytes could not be fetched; the file may be whole.
+    #[error("{problem}")]
+    Unfetched {
+        /// What the system says, and of what.
         problem: String,
     },
 }

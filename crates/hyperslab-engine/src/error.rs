@@ -35,6 +35,16 @@ pub enum Error {
         /// What came out.
         found: usize,
     },
+    /// A chunk that its file is too short for.
+    #[error(
+        "its {nbytes} bytes reach past the end of the file, {file_nbytes}; the file is truncated or damaged"
+    )]
+    PastEnd {
+        /// What the chunk takes.
+        nbytes: u64,
+        /// Where the file ends.
+        file_nbytes: u64,
+    },
     /// A codec's output goes on beyond what is due, or beyond what any encoder would have been given.
     #[error("{codec} decodes to more than {limit} bytes; the chunk is damaged, or made to exhaust memory")]
     DecodedBeyond {

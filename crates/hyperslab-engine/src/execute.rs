@@ -214,7 +214,12 @@ impl<'a> Job<'a> {
     fn fail(&self, error: ReadError) {
         self.is_over.store(true, Ordering::Relaxed);
         let mut failure = self.failure.lock().unwrap_or_else(std::sync::PoisonError::into_inner);
-        failure.get_or_insert(error);
+        failure.get_or_insert_with(|| match error {
+            ReadError::System { file, problem } => {
+                ReadError::Unfetched { array: self.execution.array_name.to_owned(), file, problem }
+            }
+            other => other,
+        });
     }
 
     fn read_batch(
@@ -268,10 +273,17 @@ impl<'a> Job<'a> {
             };
             return Err(self.chunk_error(segment, &target.read, store.name(), range.offset, problem));
         }
-        match store.far() {
-            Some(far) => read_plain_far(far, range, target, &|| self.is_over.load(Ordering::Relaxed))?,
-            None => read_plain(&*store, range, target, memory)?,
-        }
+        let read = match store.far() {
+            Some(far) => read_plain_far(far, range, target, &|| self.is_over.load(Ordering::Relaxed)),
+            None => read_plain(&*store, range, target, memory),
+        };
+        read.map_err(|error| match error {
+            ReadError::Truncated { file, file_nbytes, .. } => {
+                let problem = Error::PastEnd { nbytes: range.length, file_nbytes };
+                self.chunk_error(segment, &target.read, &file, range.offset, problem)
+            }
+            other => other,
+        })?;
         if file == 0 { Ok(()) } else { store.check_unchanged() }
     }
 
@@ -305,6 +317,7 @@ impl<'a> Job<'a> {
         encoded: Vec<Encoded<'_>>,
         memory: &mut ThreadMemory,
     ) -> Result<(), ReadError> {
+        self.check_within(store, &encoded)?; // before memory is asked for
         let ranges: Vec<ByteRange> = encoded.iter().map(|chunk| chunk.range).collect();
         if let (Some(far), Some(pace)) = (store.far(), &self.pace) {
             return self.read_far(far, pace, encoded, &ranges, memory);
@@ -312,8 +325,8 @@ impl<'a> Job<'a> {
         let mut encoded = encoded.into_iter();
         let mut fetched = std::mem::take(&mut memory.fetched);
         for merged in coalesce(&ranges, store.policy()) {
-            let Merge { offset, nbytes } = Merge::within(store, merged.range)?;
-            store.read_into(offset, room(&mut fetched, nbytes))?;
+            let ByteRange { offset, length } = merged.range;
+            store.read_into(offset, room(&mut fetched, index(length)))?;
             for chunk in encoded.by_ref().take(merged.members.len()) {
                 let start = index(chunk.range.offset - offset);
                 let bytes = &fetched[start..start + index(chunk.range.length)];
@@ -323,6 +336,17 @@ impl<'a> Job<'a> {
         }
         memory.fetched = fetched;
         Ok(())
+    }
+
+    /// One chunk past the end of its file is that chunk's damage.
+    fn check_within(&self, store: &dyn Store, encoded: &[Encoded<'_>]) -> Result<(), ReadError> {
+        let file_nbytes = store.nbytes();
+        let past = encoded.iter().find(|chunk| chunk.range.end() > file_nbytes);
+        let segment = past.and_then(|past| Some((past, self.segment(&past.target.read)?)));
+        segment.map_or(Ok(()), |(Encoded { range, target, .. }, segment)| {
+            let problem = Error::PastEnd { nbytes: range.length, file_nbytes };
+            Err(self.chunk_error(segment, &target.read, store.name(), range.offset, problem))
+        })
     }
 
     /// Decode a chunk and put its elements where they belong.
@@ -410,22 +434,6 @@ impl<'a> Job<'a> {
             offset,
             problem,
         }
-    }
-}
-
-/// A request that was checked before memory is asked for.
-struct Merge {
-    offset: u64,
-    nbytes: usize,
-}
-
-impl Merge {
-    fn within(store: &dyn Store, range: ByteRange) -> Result<Self, ReadError> {
-        if range.end() <= store.nbytes() {
-            return Ok(Self { offset: range.offset, nbytes: index(range.length) });
-        }
-        let (offset, nbytes, file_nbytes) = (range.offset, range.length, store.nbytes());
-        Err(ReadError::Truncated { file: store.name().to_owned(), offset, nbytes, file_nbytes })
     }
 }
 

@@ -78,6 +78,16 @@ pub enum ReadError {
         /// What it says.
         problem: String,
     },
+    /// The operating system could not read what an array needs.
+    #[error("array {array}: {file}: {problem}")]
+    Unfetched {
+        /// The array's path.
+        array: String,
+        /// The file that holds its bytes.
+        file: String,
+        /// What the system says.
+        problem: String,
+    },
     /// The caller asked to stop.
     #[error("the read was cancelled")]
     Cancelled,

@@ -110,6 +110,7 @@ fn of_reason(reason: &Unreadable) -> String {
     match reason {
         Unreadable::Unsupported { feature } => format!("unsupported: {feature}"),
         Unreadable::Damaged { problem } => format!("damaged: {problem}"),
+        Unreadable::Unfetched { problem } => format!("unfetched: {problem}"),
     }
 }
 

@@ -106,6 +106,7 @@ impl From<Error> for Unreadable {
         match error {
             Error::Unsupported { feature } => Self::Unsupported { feature },
             Error::UnknownFormat { reason } => Self::Unsupported { feature: reason },
+            Error::Fetch(error) => Self::Unfetched { problem: error.0 },
             other => Self::damaged(other.to_string()),
         }
     }

@@ -58,6 +58,8 @@ pub struct Pages<'a> {
     policy: Policy,
     held: HashMap<u64, Box<[u8]>>,
     wanted: RefCell<BTreeSet<u64>>,
+    /// Bytes to be put over those of a page, with their places in it.
+    laid_over: HashMap<u64, Vec<(usize, Vec<u8>)>>,
     statistics: Statistics,
 }
 
@@ -69,6 +71,7 @@ impl<'a> Pages<'a> {
             policy,
             held: HashMap::new(),
             wanted: RefCell::default(),
+            laid_over: HashMap::new(),
             statistics: Statistics::default(),
         };
         let first = policy.first_nbytes.min(source.length());
@@ -140,11 +143,34 @@ impl<'a> Pages<'a> {
         Ok(true)
     }
 
+    /// From now on these bytes stand at an offset, whatever the file has there.
+    pub fn lay_over(&mut self, what: &'static str, offset: u64, bytes: &[u8]) -> Result<(), Error> {
+        let (length, file_length) = (bytes.len() as u64, self.file_length());
+        if offset.checked_add(length).is_none_or(|end| end > file_length) {
+            return Err(Error::Truncated { what, offset, length, file_length });
+        }
+        let (mut offset, mut rest) = (offset, bytes);
+        while !rest.is_empty() {
+            let (page, start) = (offset / self.policy.page_nbytes, offset % self.policy.page_nbytes);
+            let room = usize::try_from(self.policy.page_nbytes - start).unwrap_or(usize::MAX);
+            let (part, after) = rest.split_at(room.min(rest.len()));
+            let place = (usize::try_from(start).unwrap_or(usize::MAX), part.to_vec());
+            if let Some(content) = self.held.get_mut(&page) {
+                put(content, &place);
+            }
+            self.laid_over.entry(page).or_default().push(place);
+            (offset, rest) = (offset + part.len() as u64, after);
+        }
+        Ok(())
+    }
+
     fn hold(&mut self, offset: u64, bytes: &[u8]) {
         let first = offset / self.policy.page_nbytes;
         let page_nbytes = usize::try_from(self.policy.page_nbytes).unwrap_or(usize::MAX);
         for (page, content) in (first..).zip(bytes.chunks(page_nbytes)) {
-            self.held.insert(page, content.into());
+            let mut content: Box<[u8]> = content.into();
+            self.laid_over.get(&page).into_iter().flatten().for_each(|place| put(&mut content, place));
+            self.held.insert(page, content);
         }
     }
 
@@ -187,6 +213,10 @@ impl<'a> Pages<'a> {
         }
         Cow::Owned(out)
     }
+}
+
+fn put(page: &mut [u8], (start, bytes): &(usize, Vec<u8>)) {
+    page.iter_mut().skip(*start).zip(bytes).for_each(|(byte, over)| *byte = *over);
 }
 
 /// A file in memory, for tests and fuzzing.

@@ -109,7 +109,7 @@ impl ArchiveFile {
 
     /// The attributes of a group.
     fn attributes<'py>(&self, py: Python<'py>, group: usize) -> PyResult<Bound<'py, PyList>> {
-        attributes(py, &self.group(group)?.attributes, self.0.hidden)
+        attributes(py, &self.group(group)?.attributes, &self.0)
     }
 
     /// What a group holds: `(name, kind, target)`.
@@ -142,12 +142,12 @@ impl ArchiveFile {
 pub(crate) fn attributes<'py>(
     py: Python<'py>,
     attributes: &[Attribute],
-    hidden: &[&str],
+    file: &Opened,
 ) -> PyResult<Bound<'py, PyList>> {
     let list = PyList::empty(py);
-    for attribute in attributes.iter().filter(|attribute| !hidden.contains(&attribute.name.as_str())) {
+    for attribute in attributes.iter().filter(|attribute| !file.hidden.contains(&attribute.name.as_str())) {
         let value = match &attribute.value {
-            Ok(value) => values::attribute(py, value),
+            Ok(value) => values::attribute(py, value, &file.tree.names),
             Err(reason) => {
                 Err(errors::unreadable(reason, format!("attribute {:?}: {reason}", attribute.name)))
             }
@@ -166,6 +166,7 @@ fn kind(link: &Link) -> &'static str {
         Link::External { .. } => "external",
         Link::Unreadable(Unreadable::Unsupported { .. }) => "unsupported",
         Link::Unreadable(Unreadable::Damaged { .. }) => "damaged",
+        Link::Unreadable(Unreadable::Unfetched { .. }) => "unfetched",
     }
 }
 

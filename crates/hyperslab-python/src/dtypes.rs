@@ -24,9 +24,7 @@ pub(crate) fn dtype<'py>(py: Python<'py>, element: &Element) -> PyResult<Dtype<'
         }
         Element::FixedString { nbytes, .. } => named(py, &format!("S{nbytes}")),
         Element::Opaque { nbytes, tag } => opaque(py, *nbytes, tag),
-        Element::ObjectReference { nbytes } | Element::RegionReference { nbytes } => {
-            named(py, &format!("V{nbytes}"))
-        }
+        Element::ObjectReference { .. } | Element::RegionReference { .. } => named(py, "O"),
         Element::Enumeration { base, members } => enumeration(py, base, members),
         Element::Compound { nbytes, fields } => compound(py, *nbytes, fields),
         Element::Array { shape, element } => {
@@ -34,16 +32,6 @@ pub(crate) fn dtype<'py>(py: Python<'py>, element: &Element) -> PyResult<Dtype<'
         }
         Element::VlenString { .. } => object(py, py.get_type::<PyString>().into_any()),
         Element::Vlen { element, .. } => object(py, dtype(py, element)?),
-    }
-}
-
-/// Whether an element's bytes hold pointers to values elsewhere in the file.
-pub(crate) fn has_pointers(element: &Element) -> bool {
-    match element {
-        Element::VlenString { .. } | Element::Vlen { .. } => true,
-        Element::Compound { fields, .. } => fields.iter().any(|field| has_pointers(&field.element)),
-        Element::Array { element, .. } => has_pointers(element),
-        _ => false,
     }
 }
 
@@ -154,7 +142,7 @@ fn compound<'py>(py: Python<'py>, nbytes: u64, fields: &[Field]) -> PyResult<Dty
     let description = PyDict::new(py);
     description.set_item("names", names)?;
     description.set_item("formats", formats)?;
-    if !fields.iter().any(|field| has_pointers(&field.element)) {
+    if !fields.iter().any(|field| field.element.has_pointers()) {
         let offsets: Vec<u64> = fields.iter().map(|field| field.offset).collect();
         description.set_item("offsets", offsets)?;
         description.set_item("itemsize", nbytes)?;

@@ -55,9 +55,9 @@ pub(crate) fn of_read(error: engine::ReadError) -> PyErr {
         engine::ReadError::FileChanged { .. } => python::FileChanged::new_err(message),
         engine::ReadError::NoSuchObject { .. } => python::NoSuchRemoteFile::new_err(message),
         engine::ReadError::Remote { .. } => python::RemoteError::new_err(message),
-        engine::ReadError::System { .. } | engine::ReadError::Cancelled => {
-            python::ReadError::new_err(message)
-        }
+        engine::ReadError::System { .. }
+        | engine::ReadError::Unfetched { .. }
+        | engine::ReadError::Cancelled => python::ReadError::new_err(message),
         engine::ReadError::OutputSize { .. } => PyValueError::new_err(message),
     }
 }
@@ -82,6 +82,7 @@ pub(crate) fn unreadable(reason: &Unreadable, message: String) -> PyErr {
     match reason {
         Unreadable::Unsupported { .. } => unsupported(message),
         Unreadable::Damaged { .. } => python::DamagedFile::new_err(message),
+        Unreadable::Unfetched { .. } => python::ReadError::new_err(message),
     }
 }
 

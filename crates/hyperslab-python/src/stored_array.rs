@@ -45,7 +45,13 @@ impl StoredArray {
     fn chunked(&self, py: Python<'_>) -> PyResult<Option<WholeArray>> {
         match py.detach(|| WholeArray::of(&self.file, self.number)) {
             Err(Problem::Plan(PlanError::Unreadable(Unreadable::Unsupported { .. }))) => Ok(None),
-            whole => whole.map(Some).map_err(|problem| self.source_error(problem)),
+            whole => match whole.map_err(|problem| self.source_error(problem))? {
+                whole if is_unfetched(whole.array()) => {
+                    let problem = hyperslab_core::ReadPlan::check(whole.array());
+                    problem.map(|()| None).map_err(|problem| self.plan_error(problem))
+                }
+                whole => Ok(Some(whole)),
+            },
         }
     }
 
@@ -138,10 +144,10 @@ impl StoredArray {
         self.described().element.nbytes()
     }
 
-    /// Whether elements are pointers to values elsewhere in the file: `resolve` follows them.
+    /// Whether elements say where values are, in the file or as references: `resolve` follows them.
     #[getter]
     fn has_pointers(&self) -> bool {
-        dtypes::has_pointers(&self.described().element)
+        self.described().element.has_pointers()
     }
 
     /// How many parts, each with chunks of its own, the array is made of.
@@ -200,7 +206,7 @@ impl StoredArray {
     fn unsupported(&self, py: Python<'_>) -> PyResult<Option<String>> {
         Ok(match self.unreadable(py)? {
             Some(Unreadable::Unsupported { feature }) => Some(feature),
-            Some(Unreadable::Damaged { .. }) => None,
+            Some(Unreadable::Damaged { .. } | Unreadable::Unfetched { .. }) => None,
             None => {
                 dtypes::dtype(py, &self.described().element).err().map(|error| error.value(py).to_string())
             }
@@ -212,7 +218,7 @@ impl StoredArray {
     fn damaged(&self, py: Python<'_>) -> PyResult<Option<String>> {
         Ok(match self.unreadable(py)? {
             Some(Unreadable::Damaged { problem }) => Some(problem),
-            Some(Unreadable::Unsupported { .. }) | None => None,
+            Some(Unreadable::Unsupported { .. } | Unreadable::Unfetched { .. }) | None => None,
         })
     }
 
@@ -243,7 +249,7 @@ impl StoredArray {
 
     /// The array's attributes.
     fn attributes<'py>(&self, py: Python<'py>) -> PyResult<Bound<'py, PyList>> {
-        attributes(py, &self.described().attributes, self.file.hidden)
+        attributes(py, &self.described().attributes, &self.file)
     }
 
     /// What reading a selection takes.
@@ -298,7 +304,7 @@ impl StoredArray {
         let interrupts = Interrupts::default();
         let heap = py.detach(|| self.heap(element, bytes, &interrupts));
         let heap = heap.map_err(|error| interrupts.raised().unwrap_or(error))?;
-        values::objects(py, element, bytes, &mut heap.iter().map(Vec::as_slice))
+        values::Pointed::new(&heap, &self.file.tree.names).objects(py, element, bytes)
     }
 }
 
@@ -354,14 +360,16 @@ impl StoredArray {
         if self.file.format != Format::Hdf5 {
             return Err(no_pointers());
         }
-        let width = values::pointer_nbytes(element).and_then(|nbytes| usize::try_from(nbytes).ok());
-        let mut pointers = Vec::new();
-        values::pointers(element, bytes, &mut pointers);
         let mut pages = Pages::new(source, policy);
-        parsers::hdf5::resolve_pointers(&mut pages, &pointers, width.unwrap_or_default())
+        parsers::hdf5::resolve(&mut pages, element, bytes)
     }
 }
 
 fn no_pointers() -> parsers::Error {
     parsers::Error::Unsupported { feature: "elements of any length outside HDF5".to_owned() }
+}
+
+/// Whether nothing is known of its chunks, for their description could not be fetched.
+fn is_unfetched(array: &Array) -> bool {
+    matches!(array.segments, Err(Unreadable::Unfetched { .. }))
 }

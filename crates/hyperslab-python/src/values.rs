@@ -1,21 +1,27 @@
-//! Elements as Python values: attributes, and elements whose bytes lie elsewhere in the file.
+//! Elements as Python values: attributes, elements whose bytes lie elsewhere in the file, references as paths.
 
-use hyperslab_core::{Element, StringPadding, Value};
+use hyperslab_core::{Element, ObjectNames, StringPadding, Value};
 use hyperslab_engine::tidy;
 use pyo3::exceptions::PyValueError;
 use pyo3::prelude::*;
 use pyo3::types::{PyBytes, PyList, PyTuple};
 
-use crate::dtypes::{dtype, has_pointers};
-use crate::errors::unsupported;
+use crate::dtypes::dtype;
+
+/// Bytes of a region reference behind the address: a number in a heap.
+const REGION_EXTRA_NBYTES: usize = 4;
 
 /// `(shape, dtype, elements)`: a shape of None for no value, elements as bytes, or as a list where they are
 /// objects.
-pub(crate) fn attribute<'py>(py: Python<'py>, value: &Value) -> PyResult<Bound<'py, PyAny>> {
+pub(crate) fn attribute<'py>(
+    py: Python<'py>,
+    value: &Value,
+    names: &ObjectNames,
+) -> PyResult<Bound<'py, PyAny>> {
     let shape = value.shape.as_ref().map(|shape| PyTuple::new(py, shape)).transpose()?;
     let dtype = dtype(py, &value.element)?;
-    let elements = if has_pointers(&value.element) {
-        objects(py, &value.element, &value.bytes, &mut value.heap.iter().map(Vec::as_slice))?.into_any()
+    let elements = if value.element.has_pointers() {
+        Pointed::new(&value.heap, names).objects(py, &value.element, &value.bytes)?.into_any()
     } else {
         let mut bytes = value.bytes.clone();
         tidy(&value.element, &mut bytes);
@@ -24,47 +30,82 @@ pub(crate) fn attribute<'py>(py: Python<'py>, value: &Value) -> PyResult<Bound<'
     Ok((shape, dtype, elements).into_pyobject(py)?.into_any())
 }
 
-type Heap<'h> = dyn Iterator<Item = &'h [u8]> + 'h;
-
-/// Elements one after another, as Python objects; `heap` has what their pointers lead to, in order.
-pub(crate) fn objects<'py>(
-    py: Python<'py>,
-    element: &Element,
-    bytes: &[u8],
-    heap: &mut Heap<'_>,
-) -> PyResult<Bound<'py, PyList>> {
-    let width = usize::try_from(element.nbytes()).unwrap_or(usize::MAX).max(1);
-    let list = PyList::empty(py);
-    for one in bytes.chunks_exact(width) {
-        list.append(object(py, element, one, heap)?)?;
-    }
-    Ok(list)
+/// What pointers lead to: values in their order, and objects by their paths.
+pub(crate) struct Pointed<'v> {
+    values: std::slice::Iter<'v, Vec<u8>>,
+    names: &'v ObjectNames,
 }
 
-fn object<'py>(
-    py: Python<'py>,
-    element: &Element,
-    bytes: &[u8],
-    heap: &mut Heap<'_>,
-) -> PyResult<Bound<'py, PyAny>> {
-    match element {
-        Element::VlenString { padding, .. } => text(py, next(heap)?, *padding),
-        Element::Vlen { element, .. } if has_pointers(element) => {
-            Err(unsupported("variable-length values within variable-length values".to_owned()))
+impl<'v> Pointed<'v> {
+    pub(crate) fn new(values: &'v [Vec<u8>], names: &'v ObjectNames) -> Self {
+        Self { values: values.iter(), names }
+    }
+
+    /// Elements one after another, as Python objects.
+    pub(crate) fn objects<'py>(
+        &mut self,
+        py: Python<'py>,
+        element: &Element,
+        bytes: &[u8],
+    ) -> PyResult<Bound<'py, PyList>> {
+        let width = usize::try_from(element.nbytes()).unwrap_or(usize::MAX).max(1);
+        let list = PyList::empty(py);
+        for one in bytes.chunks_exact(width) {
+            list.append(self.object(py, element, one)?)?;
         }
-        Element::Vlen { element, .. } => numbers(py, element, next(heap)?),
-        Element::Compound { fields, .. } if has_pointers(element) => {
-            let mut values = Vec::new();
-            for field in fields {
-                let part = part(bytes, field.offset, field.element.nbytes())?;
-                values.push(object(py, &field.element, part, heap)?);
+        Ok(list)
+    }
+
+    fn object<'py>(
+        &mut self,
+        py: Python<'py>,
+        element: &Element,
+        bytes: &[u8],
+    ) -> PyResult<Bound<'py, PyAny>> {
+        match element {
+            Element::VlenString { padding, .. } => text(py, self.value()?, *padding),
+            Element::Vlen { element, .. } => self.sequence(py, element),
+            Element::ObjectReference { .. } => self.path(py, bytes),
+            Element::RegionReference { .. } => {
+                let width = bytes.len().saturating_sub(REGION_EXTRA_NBYTES);
+                let region = self.value()?;
+                self.path(py, region.get(..width).unwrap_or_default())
             }
-            Ok(PyTuple::new(py, values)?.into_any())
+            Element::Compound { fields, .. } if element.has_pointers() => {
+                let mut values = Vec::new();
+                for field in fields {
+                    let part = part(bytes, field.offset, field.element.nbytes())?;
+                    values.push(self.object(py, &field.element, part)?);
+                }
+                Ok(PyTuple::new(py, values)?.into_any())
+            }
+            Element::Array { element: inner, .. } if inner.has_pointers() => {
+                Ok(self.objects(py, inner, bytes)?.into_any())
+            }
+            _ => numbers(py, element, bytes)?.call_method1("__getitem__", (0,)),
         }
-        Element::Array { element: inner, .. } if has_pointers(inner) => {
-            Ok(objects(py, inner, bytes, heap)?.into_any())
+    }
+
+    /// One axis of elements, which may be objects themselves.
+    fn sequence<'py>(&mut self, py: Python<'py>, element: &Element) -> PyResult<Bound<'py, PyAny>> {
+        let bytes = self.value()?;
+        if !element.has_pointers() {
+            return numbers(py, element, bytes);
         }
-        _ => numbers(py, element, bytes)?.call_method1("__getitem__", (0,)),
+        let objects = self.objects(py, element, bytes)?;
+        let filled = py.import("hyperslab.archive.attributes")?.getattr("filled")?;
+        filled.call1(((objects.len(),), dtype(py, element)?, objects))
+    }
+
+    /// The path of an object by its address; None where that is null, or no link leads there any more.
+    fn path<'py>(&self, py: Python<'py>, address: &[u8]) -> PyResult<Bound<'py, PyAny>> {
+        let address = address.iter().rev().fold(0, |address, &byte| address << 8 | u64::from(byte));
+        Ok(self.names.path(address).into_pyobject(py)?)
+    }
+
+    fn value(&mut self) -> PyResult<&'v [u8]> {
+        let missing = || PyValueError::new_err("fewer values than pointers to them");
+        self.values.next().map(Vec::as_slice).ok_or_else(missing)
     }
 }
 
@@ -90,41 +131,9 @@ fn text<'py>(py: Python<'py>, bytes: &[u8], padding: StringPadding) -> PyResult<
     bytes.call_method1("decode", ("utf-8", "surrogateescape"))
 }
 
-fn next<'h>(heap: &mut Heap<'h>) -> PyResult<&'h [u8]> {
-    heap.next().ok_or_else(|| PyValueError::new_err("fewer variable-length values than pointers to them"))
-}
-
 fn part(bytes: &[u8], offset: u64, nbytes: u64) -> PyResult<&[u8]> {
     let start = usize::try_from(offset).ok();
     let stop = offset.checked_add(nbytes).and_then(|stop| usize::try_from(stop).ok());
     let part = start.zip(stop).and_then(|(start, stop)| bytes.get(start..stop));
     part.ok_or_else(|| PyValueError::new_err("a field outside its element"))
-}
-
-/// The pointers in elements, one after another, in the order in which [`objects`] follows them.
-pub(crate) fn pointers(element: &Element, bytes: &[u8], out: &mut Vec<u8>) {
-    let width = usize::try_from(element.nbytes()).unwrap_or(usize::MAX).max(1);
-    for one in bytes.chunks_exact(width) {
-        match element {
-            Element::VlenString { .. } | Element::Vlen { .. } => out.extend_from_slice(one),
-            Element::Compound { fields, .. } => {
-                for field in fields.iter().filter(|field| has_pointers(&field.element)) {
-                    let inner = part(one, field.offset, field.element.nbytes());
-                    pointers(&field.element, inner.unwrap_or_default(), out);
-                }
-            }
-            Element::Array { element, .. } => pointers(element, one, out),
-            _ => {}
-        }
-    }
-}
-
-/// Width of the pointers in an element.
-pub(crate) fn pointer_nbytes(element: &Element) -> Option<u64> {
-    match element {
-        Element::VlenString { nbytes, .. } | Element::Vlen { nbytes, .. } => Some(*nbytes),
-        Element::Compound { fields, .. } => fields.iter().find_map(|field| pointer_nbytes(&field.element)),
-        Element::Array { element, .. } => pointer_nbytes(element),
-        _ => None,
-    }
 }

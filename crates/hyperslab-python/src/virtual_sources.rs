@@ -12,7 +12,6 @@ use hyperslab_core::{
 use hyperslab_engine::{OtherFile, Stores};
 
 use crate::archive_file::{Bytes, Failure, Opened, SourceFile};
-use crate::dtypes::has_pointers;
 
 /// Virtual arrays whose sources are virtual arrays, at most so many deep.
 const MOST_DEPTH: usize = 16;
@@ -233,7 +232,7 @@ impl Sources<'_> {
         if file == 0 {
             return Ok(array);
         }
-        if has_pointers(&array.element) {
+        if array.element.has_pointers() {
             let feature = "a source in another file, with elements of any length,".to_owned();
             return Err(Problem::from(Unreadable::unsupported(feature)));
         }
@@ -328,6 +327,7 @@ impl Sources<'_> {
                     return Err(Problem::from(match reason {
                         Unreadable::Unsupported { feature } => Unreadable::unsupported(told(feature)),
                         Unreadable::Damaged { problem } => Unreadable::damaged(told(problem)),
+                        Unreadable::Unfetched { problem } => Unreadable::Unfetched { problem: told(problem) },
                     }));
                 }
             };

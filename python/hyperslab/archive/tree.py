@@ -15,7 +15,7 @@ from hyperslab.archive import display
 from hyperslab.archive.array import Array
 from hyperslab.archive.attributes import Attributes
 from hyperslab.archive.remote import Remote, is_url
-from hyperslab.errors import DamagedFile, Unsupported, UsageError
+from hyperslab.errors import DamagedFile, ReadError, Unsupported, UsageError
 
 CHUNK_CACHE_NBYTES = 32 << 20
 MOST_HOPS = 32
@@ -212,7 +212,7 @@ class Group(Mapping[str, "Group | Array"]):
         for name in self:
             try:
                 yield name, self[name]
-            except (KeyError, Unsupported, DamagedFile, FileNotFoundError):
+            except (KeyError, ReadError, FileNotFoundError):
                 continue
 
     def walk(self) -> Iterator[Array]:
@@ -239,6 +239,7 @@ class Group(Mapping[str, "Group | Array"]):
             FileNotFoundError: A link leads to another file that is not there.
             Unsupported: What is there cannot be read.
             DamagedFile: What is there is damaged.
+            ReadError: What describes it could not be fetched.
         """
         if not isinstance(path, str):
             raise TypeError(f"{path!r} is no name of a group or array")
@@ -271,8 +272,8 @@ class Group(Mapping[str, "Group | Array"]):
         if kind == "external":
             file, inner = target
             return self._file.other(file).root._found(inner, hops + 1)
-        reason = DamagedFile if kind == "damaged" else Unsupported
-        raise reason(f"{path!r} in {self._file.path}: {target}")
+        reasons = {"damaged": DamagedFile, "unfetched": ReadError, "unsupported": Unsupported}
+        raise reasons[kind](f"{path!r} in {self._file.path}: {target}")
 
     def visititems(self, visit: Callable[[str, Group | Array], Any]) -> Any:
         """Call `visit(path, found)` for everything below this group, as h5py does: until it returns something.
@@ -316,7 +317,7 @@ class Group(Mapping[str, "Group | Array"]):
         parent, _, name = path.strip("/").rpartition("/")
         try:
             group = start[parent]
-        except (KeyError, FileNotFoundError, Unsupported, DamagedFile):
+        except (KeyError, FileNotFoundError, ReadError):
             return False
         return isinstance(group, Group) and (not name or name in group._file.links(group._number))
 

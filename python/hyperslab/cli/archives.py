@@ -148,10 +148,12 @@ def lost(root: Group) -> str:
 
 
 def status_of(error: Exception) -> str:
-    """What an error says about what a name leads to: damaged, unsupported, or a link that leads nowhere."""
+    """What an error says about what a name leads to: damaged, unsupported, unreadable, or a link that leads nowhere."""
     if isinstance(error, DamagedFile):
         return "damaged"
-    return "unsupported" if isinstance(error, Unsupported) else "dangling"
+    if isinstance(error, Unsupported):
+        return "unsupported"
+    return "unreadable" if isinstance(error, ReadError) else "dangling"
 
 
 def message_of(error: Exception) -> str:

@@ -5,10 +5,8 @@ use hyperslab_core::{Attribute, Element, Value};
 use super::dataspace::Dataspace;
 use super::datatype;
 use super::file::File;
-use super::global_heap::Pointer;
 use super::header::{Message, kind};
 use super::text;
-use super::vlen;
 use crate::cursor::Cursor;
 use crate::error::Error;
 use crate::pages::Pages;
@@ -22,15 +20,13 @@ pub(crate) struct RawAttribute {
     pub attribute: Attribute,
     /// When it was made, among the object's, where the object keeps track.
     pub order: Option<u32>,
-    /// Pointers that are to be followed.
-    pub pointers: Vec<Pointer>,
 }
 
 impl RawAttribute {
     /// An attribute that cannot be had. Without a name it stands for all that cannot even be listed.
     pub fn failed(name: String, error: &Error) -> Self {
         let attribute = Attribute { name, value: Err(error.clone().into()) };
-        Self { attribute, order: None, pointers: Vec::new() }
+        Self { attribute, order: None }
     }
 
     /// From a message; only bytes that are not held yet are an error.
@@ -41,9 +37,9 @@ impl RawAttribute {
             Err(error) => Err(error),
         };
         match outcome {
-            Ok((value, pointers)) => {
+            Ok(value) => {
                 let attribute = Attribute { name, value: Ok(value) };
-                Ok(Self { attribute, order: message.order.map(u32::from), pointers })
+                Ok(Self { attribute, order: message.order.map(u32::from) })
             }
             Err(error) if error.is_not_held() => Err(error),
             Err(error) => Ok(Self::failed(name, &error)),
@@ -103,7 +99,7 @@ fn parts(
     pages: &Pages<'_>,
     cursor: &mut Cursor<'_>,
     name: &mut String,
-) -> Result<(Value, Vec<Pointer>), Error> {
+) -> Result<Value, Error> {
     let head = Head::read(cursor)?;
     *name = text::until_zero(head.part(cursor, head.name_nbytes)?);
     let datatype = head.message(cursor, kind::DATATYPE, head.type_nbytes, head.type_shared)?;
@@ -112,20 +108,14 @@ fn parts(
     let element = datatype::element(&mut datatype.cursor("datatype of an attribute"), file.sizes)?;
     let dataspace = file.resolved(pages, &dataspace)?;
     let dataspace = Dataspace::read(&mut dataspace.cursor("dataspace of an attribute"), file.sizes)?;
-    value(file, cursor, element, &dataspace)
+    value(cursor, element, &dataspace)
 }
 
-fn value(
-    file: &File,
-    cursor: &mut Cursor<'_>,
-    element: Element,
-    dataspace: &Dataspace,
-) -> Result<(Value, Vec<Pointer>), Error> {
+fn value(cursor: &mut Cursor<'_>, element: Element, dataspace: &Dataspace) -> Result<Value, Error> {
     let nbytes = dataspace.element_count().and_then(|count| count.checked_mul(element.nbytes()));
     let nbytes = nbytes.and_then(|nbytes| usize::try_from(nbytes).ok());
     let nbytes = nbytes.ok_or_else(|| cursor.invalid("a value of more than 2^64 bytes"))?;
     let bytes = cursor.take(nbytes)?.to_vec();
-    let pointers = vlen::pointers(&element, &bytes, file.sizes)?;
     let shape = dataspace.shape.clone();
-    Ok((Value { element, shape, bytes, heap: Vec::new() }, pointers))
+    Ok(Value { element, shape, bytes, heap: Vec::new() })
 }

@@ -11,6 +11,8 @@ use crate::error::Error;
 const MAX_DEPTH: u64 = 64;
 /// What a time element is called; nothing but the name says that it is a time.
 const TIME_TAG: &str = "HDF5 time";
+/// What references as HDF5 1.12 has them are called: they are given as stored.
+const REVISED_REFERENCE_TAG: &str = "HDF5 revised reference";
 
 /// Bytes of a pointer to the global heap beside the address: a length, and a number in the collection.
 pub(crate) const POINTER_EXTRA_NBYTES: usize = 8;
@@ -70,7 +72,7 @@ fn nested(cursor: &mut Cursor<'_>, sizes: Sizes, depth: u64) -> Result<Element, 
         4 => bitfield(cursor, head),
         5 => opaque(cursor, head),
         6 => compound(cursor, head, sizes, depth),
-        7 => reference(head),
+        7 => reference(head, sizes),
         8 => enumeration(cursor, head, sizes, depth),
         9 => vlen(cursor, head, sizes, depth),
         10 => array(cursor, head, sizes, depth),
@@ -170,12 +172,13 @@ fn opaque(cursor: &mut Cursor<'_>, head: Head) -> Result<Element, Error> {
     Ok(Element::Opaque { nbytes: head.nbytes, tag: text::until_zero(tag) })
 }
 
-fn reference(head: Head) -> Result<Element, Error> {
+fn reference(head: Head, sizes: Sizes) -> Result<Element, Error> {
     match head.bits(0, 15) {
-        0 | 2 => Ok(Element::ObjectReference { nbytes: head.nbytes }),
-        1 | 3 => Ok(Element::RegionReference { nbytes: head.nbytes }),
-        4 => Ok(Element::Opaque { nbytes: head.nbytes, tag: "HDF5 attribute reference".into() }),
-        kind => Err(Error::unsupported(format!("reference type {kind}"))),
+        0 if head.nbytes == sizes.offset as u64 => Ok(Element::ObjectReference { nbytes: head.nbytes }),
+        1 if head.nbytes == (sizes.offset + 4) as u64 => Ok(Element::RegionReference { nbytes: head.nbytes }),
+        // HDF5 1.12's own encoding of references, of one kind for all.
+        2..=4 => Ok(Element::Opaque { nbytes: head.nbytes, tag: REVISED_REFERENCE_TAG.into() }),
+        kind => Err(Error::unsupported(format!("references of type {kind} in {} bytes", head.nbytes))),
     }
 }
 

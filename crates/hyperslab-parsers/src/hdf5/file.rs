@@ -43,10 +43,8 @@ impl File {
         let mut shared = Vec::new();
         if let Some(extension) = superblock.extension {
             for message in header::messages(pages, sizes, extension)? {
-                match message.kind {
-                    kind::SHARED_TABLE => shared = shared_table(pages, sizes, &message)?,
-                    kind::CACHE_IMAGE => refuse_cache_image(&message, sizes)?,
-                    _ => {}
+                if message.kind == kind::SHARED_TABLE {
+                    shared = shared_table(pages, sizes, &message)?;
                 }
             }
         }
@@ -151,18 +149,4 @@ fn shared_table(pages: &Pages<'_>, sizes: Sizes, message: &Message) -> Result<Ve
         }
     }
     Ok(indexes)
-}
-
-/// A cache image holds metadata that need not be at their own addresses yet.
-fn refuse_cache_image(message: &Message, sizes: Sizes) -> Result<(), Error> {
-    let mut cursor = message.cursor("metadata cache image");
-    cursor.skip(1)?;
-    let address = sizes.address(&mut cursor)?;
-    let length = sizes.length(&mut cursor)?;
-    if address.is_some() && length > 0 {
-        return Err(Error::unsupported(
-            "a metadata cache image (open and close the file with HDF5 to write it back)",
-        ));
-    }
-    Ok(())
 }

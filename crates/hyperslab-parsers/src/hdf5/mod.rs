@@ -15,6 +15,7 @@
 mod attribute;
 mod btree2;
 mod budget;
+mod cache_image;
 mod chunk_index;
 mod dataspace;
 mod datatype;
@@ -48,8 +49,8 @@ mod tests;
 
 use hyperslab_core::Tree;
 
-pub use self::global_heap::resolve_pointers;
 pub use self::netcdf4::{DIMENSION_ONLY, HIDDEN, NON_COORDINATE_PREFIX, is_netcdf4};
+pub use self::vlen::resolve;
 
 use self::file::File;
 use self::superblock::Superblock;
@@ -73,9 +74,16 @@ pub fn is_hdf5(pages: &mut Pages<'_>) -> Result<bool, Error> {
 /// whose segments are an error, an attribute whose value is one. An attribute without a name stands for
 /// attributes that cannot be listed.
 pub fn parse(pages: &mut Pages<'_>) -> Result<Tree, Error> {
-    let superblock = settle(pages, Superblock::read)?;
+    let superblock = start(pages)?;
     let file = settle(pages, |pages| File::read(pages, &superblock))?;
     let walk = Walk::run(pages, file, superblock.root)?;
     let tree = tree::tree(walk, pages.file_length())?;
     Ok(Tree { declared_nbytes: superblock.end, ..tree })
+}
+
+/// The superblock, with the metadata that an image holds laid over the file.
+fn start(pages: &mut Pages<'_>) -> Result<Superblock, Error> {
+    let superblock = settle(pages, Superblock::read)?;
+    cache_image::lay_over(pages, &superblock)?;
+    Ok(superblock)
 }

@@ -1,8 +1,8 @@
 //! Small files made by hand: what no library writes, and a parser must survive.
 
-use hyperslab_core::{Link, Tree, Unreadable};
+use hyperslab_core::{ByteOrder, Element, Link, Tree, Unreadable};
 
-use super::{is_hdf5, lookup3, parse, resolve_pointers};
+use super::{is_hdf5, lookup3, parse, resolve};
 use crate::error::Error;
 use crate::pages::{Memory, Pages, Policy};
 
@@ -219,11 +219,16 @@ fn pointers_into_a_collection_are_followed() {
     let source = Memory(&bytes);
     let mut pages = Pages::new(&source, Policy { page_nbytes: 16, first_nbytes: 16, gap_pages: 0 });
     let raw = [pointer(9, start, 7), pointer(0, 0, 0), pointer(9, start, 7)].concat();
-    assert_eq!(resolve_pointers(&mut pages, &raw, 16), Ok(vec![text.to_vec(), Vec::new(), text.to_vec()]));
-    assert!(resolve_pointers(&mut pages, &pointer(9, start, 8), 16).is_err());
-    assert!(resolve_pointers(&mut pages, &pointer(9, start + 8, 7), 16).is_err());
-    assert!(resolve_pointers(&mut pages, &raw[1..], 16).is_err());
-    assert!(resolve_pointers(&mut pages, &raw, 12).is_err());
+    let order = ByteOrder::Little;
+    let sequences = Element::Vlen { nbytes: 16, element: Box::new(Element::integer(1, false, order)) };
+    let mut followed = |raw: &[u8]| resolve(&mut pages, &sequences, raw);
+    assert_eq!(followed(&raw), Ok(vec![text.to_vec(), Vec::new(), text.to_vec()]));
+    assert!(followed(&pointer(9, start, 8)).is_err());
+    assert!(followed(&pointer(9, start + 8, 7)).is_err());
+    // Nine bytes of a sequence of pointers are no whole one.
+    let nested = Element::Vlen { nbytes: 16, element: Box::new(sequences.clone()) };
+    let own = resolve(&mut pages, &nested, &pointer(9, start, 7));
+    assert_eq!(own, Ok(vec![text.to_vec()]));
 }
 
 #[test]

@@ -2,7 +2,7 @@
 
 use std::collections::VecDeque;
 
-use hyperslab_core::{Array, Attribute, Fill, Group, Link, Segment, Tree, Unreadable};
+use hyperslab_core::{Array, Attribute, Fill, Group, Link, ObjectNames, Segment, Tree, Unreadable};
 
 use super::attribute::RawAttribute;
 use super::external;
@@ -49,6 +49,7 @@ pub(crate) fn tree(walk: Walk, file_length: u64) -> Result<Tree, Error> {
     building.tree.groups = groups.into_iter().flatten().collect();
     building.tree.arrays = arrays.into_iter().flatten().collect();
     netcdf4::name_dimensions(&mut building.tree.arrays, &numbering.array_names, sizes);
+    building.tree.names = numbering.names;
     Ok(building.tree)
 }
 
@@ -58,13 +59,20 @@ struct Numbering {
     kinds: Vec<Link>,
     group_count: usize,
     array_names: Vec<ArrayNames>,
+    names: ObjectNames,
 }
 
 impl Numbering {
     fn new(walk: &Walk) -> Self {
         let unreachable = || Link::Unreadable(Unreadable::damaged("no link leads there"));
         let kinds = walk.objects.iter().map(|_| unreachable()).collect();
-        let mut numbering = Self { kinds, group_count: 0, array_names: Vec::new() };
+        let mut numbering =
+            Self { kinds, group_count: 0, array_names: Vec::new(), names: ObjectNames::default() };
+        // References count from the base address, as all addresses do.
+        let base = walk.file.sizes.base;
+        if let Some(root) = walk.objects.first() {
+            numbering.names.insert_root(root.address.wrapping_sub(base));
+        }
         let mut seen = vec![false; walk.objects.len()];
         let mut queue = VecDeque::from([(0, String::new())]);
         while let Some((number, name)) = queue.pop_front() {
@@ -79,10 +87,14 @@ impl Numbering {
                 *place = kind;
             }
             if let State::Group(group) = &object.state {
-                queue.extend(sorted(group).into_iter().filter_map(|link| match link.target {
-                    Target::Object(address) => Some((*walk.by_address.get(&address)?, link.name.clone())),
-                    _ => None,
-                }));
+                for link in sorted(group) {
+                    let Target::Object(address) = link.target else { continue };
+                    let Some(&child) = walk.by_address.get(&address) else { continue };
+                    let (child_place, group_place) =
+                        (address.wrapping_sub(base), object.address.wrapping_sub(base));
+                    numbering.names.insert(child_place, group_place, &link.name);
+                    queue.push_back((child, link.name.clone()));
+                }
             }
         }
         numbering

@@ -1,71 +1,149 @@
-//! Where in an element its pointers to variable-length values are.
+//! Following the pointers in elements: to text and sequences of any length, and to what references hold beside an
+//! object (HDF5 File Format Specification 3.0, IV.A.2.d and III.E).
 
 use hyperslab_core::Element;
 
-use super::global_heap::Pointer;
+use super::global_heap::Collections;
 use super::sizes::Sizes;
+use crate::cursor::Cursor;
 use crate::error::Error;
+use crate::pages::Pages;
+use crate::rounds::settle;
 
+const WHAT: &str = "variable-length value";
 /// Most pointers in one element.
 const MAX_POINTERS: usize = 1 << 20;
+/// Bytes of values that are always allowed, however small the file.
+const MIN_LIMIT: u64 = 64 << 20;
 
-/// All pointers of some elements, in order; none for elements of fixed length.
-pub(crate) fn pointers(element: &Element, bytes: &[u8], sizes: Sizes) -> Result<Vec<Pointer>, Error> {
-    let mut places = Vec::new();
-    collect(element, 0, &mut places)?;
-    let width = usize::try_from(element.nbytes()).unwrap_or(usize::MAX);
-    if places.is_empty() || width == 0 {
-        return Ok(Vec::new());
-    }
-    let mut found = Vec::new();
-    for element in bytes.chunks_exact(width) {
-        for &(start, length) in &places {
-            let raw = start.checked_add(length).and_then(|stop| element.get(start..stop));
-            found.extend(Pointer::read_all(raw.unwrap_or_default(), sizes)?);
-        }
-    }
-    Ok(found)
+/// What the pointers in elements, as chunks decode to, lead to: one entry each in their order, empty for null.
+///
+/// The pointers in a sequence come right behind it. A sequence's bytes are its elements, as stored; those of a region
+/// reference are the array's address and the region.
+pub fn resolve(pages: &mut Pages<'_>, element: &Element, bytes: &[u8]) -> Result<Vec<Vec<u8>>, Error> {
+    let sizes = super::start(pages)?.sizes;
+    let mut collections = Collections::default();
+    settle(pages, |pages| values(&mut collections, pages, sizes, element, bytes))
 }
 
-/// Starts and lengths of the pointers in one element that starts at `start`.
-fn collect(element: &Element, start: u64, places: &mut Vec<(usize, usize)>) -> Result<(), Error> {
-    match element {
-        Element::VlenString { nbytes, .. } => push(start, *nbytes, places),
-        Element::Vlen { nbytes, element } if !has_pointers(element) => push(start, *nbytes, places),
-        Element::Vlen { .. } => {
-            Err(Error::unsupported("variable-length values within variable-length values"))
+/// The same, in one step of a walk. All that is missing is noted before giving up.
+pub(crate) fn values(
+    collections: &mut Collections,
+    pages: &Pages<'_>,
+    sizes: Sizes,
+    element: &Element,
+    bytes: &[u8],
+) -> Result<Vec<Vec<u8>>, Error> {
+    let limit = pages.file_length().saturating_mul(4).max(MIN_LIMIT);
+    let mut following =
+        Following { collections, pages, sizes, limit, nbytes: 0, missed: None, found: Vec::new() };
+    following.all(element, bytes)?;
+    following.missed.map_or(Ok(following.found), Err)
+}
+
+/// What was found so far.
+struct Following<'f, 'p> {
+    collections: &'f mut Collections,
+    pages: &'f Pages<'p>,
+    sizes: Sizes,
+    /// Most bytes of values: pointers may share them.
+    limit: u64,
+    nbytes: u64,
+    missed: Option<Error>,
+    found: Vec<Vec<u8>>,
+}
+
+impl Following<'_, '_> {
+    fn all(&mut self, element: &Element, bytes: &[u8]) -> Result<(), Error> {
+        let mut places = Vec::new();
+        collect(element, 0, &mut places)?;
+        let width = usize::try_from(element.nbytes()).unwrap_or(usize::MAX);
+        if places.is_empty() || width == 0 {
+            return Ok(());
         }
+        for one in bytes.chunks_exact(width) {
+            for place in &places {
+                self.follow(place, one.get(place.start..).unwrap_or_default())?;
+            }
+        }
+        Ok(())
+    }
+
+    fn follow(&mut self, place: &Place<'_>, pointer: &[u8]) -> Result<(), Error> {
+        let value = match place.read(pointer, self.sizes)? {
+            None => Ok(Vec::new()),
+            Some((address, index)) => {
+                let object = self.collections.object(self.pages, self.sizes, address, index);
+                object.map(std::borrow::Cow::into_owned)
+            }
+        };
+        let value = match value {
+            Err(error) if error.is_not_held() => {
+                self.missed = Some(error);
+                return Ok(());
+            }
+            value => value?,
+        };
+        self.nbytes = self.nbytes.saturating_add(value.len() as u64);
+        if self.nbytes > self.limit {
+            return Err(Error::TooMany { what: "bytes of variable-length values", limit: self.limit });
+        }
+        match place.sequence.filter(|inner| inner.has_pointers()) {
+            None => self.found.push(value),
+            Some(inner) => {
+                self.found.push(value.clone());
+                self.all(inner, &value)?;
+            }
+        }
+        Ok(())
+    }
+}
+
+/// Where in an element a pointer is.
+struct Place<'e> {
+    start: usize,
+    /// Whether it starts with a length; a region reference does not.
+    has_length: bool,
+    /// What a sequence holds.
+    sequence: Option<&'e Element>,
+}
+
+impl Place<'_> {
+    /// The collection and the object in it. A pointer of length 0, or without address, leads nowhere.
+    fn read(&self, bytes: &[u8], sizes: Sizes) -> Result<Option<(u64, u32)>, Error> {
+        let mut cursor = Cursor::new(WHAT, 0, bytes);
+        let length = if self.has_length { cursor.u32()? } else { 1 };
+        let address = sizes.address(&mut cursor)?;
+        let index = cursor.u32()?;
+        // Address 0 of the file's own counting is the superblock: no collection is there.
+        let address = address.filter(|&address| address != sizes.base && length > 0);
+        Ok(address.map(|address| (address, index)))
+    }
+}
+
+/// The pointers in one element that starts at `start`.
+fn collect<'e>(element: &'e Element, start: u64, places: &mut Vec<Place<'e>>) -> Result<(), Error> {
+    let (has_length, sequence) = match element {
+        Element::VlenString { .. } => (true, None),
+        Element::Vlen { element, .. } => (true, Some(&**element)),
+        Element::RegionReference { .. } => (false, None),
         Element::Compound { fields, .. } => {
-            let pointing = fields.iter().filter(|field| has_pointers(&field.element));
+            let pointing = fields.iter().filter(|field| field.element.has_pointers());
             let mut each = pointing.map(|field| (start.saturating_add(field.offset), &field.element));
-            each.try_for_each(|(start, element)| collect(element, start, places))
+            return each.try_for_each(|(start, element)| collect(element, start, places));
         }
-        Element::Array { shape, element } if has_pointers(element) => {
+        Element::Array { shape, element } if element.has_pointers() => {
             let count = shape.iter().fold(1_u64, |count, &length| count.saturating_mul(length));
-            (0..count).try_for_each(|number| {
+            return (0..count).try_for_each(|number| {
                 let within = number.saturating_mul(element.nbytes());
                 collect(element, start.saturating_add(within), places)
-            })
+            });
         }
-        _ => Ok(()),
-    }
-}
-
-fn push(start: u64, nbytes: u64, places: &mut Vec<(usize, usize)>) -> Result<(), Error> {
+        _ => return Ok(()),
+    };
     if places.len() >= MAX_POINTERS {
         return Err(Error::TooMany { what: "pointers in one element", limit: MAX_POINTERS as u64 });
     }
-    let number = |value: u64| usize::try_from(value).unwrap_or(usize::MAX);
-    places.push((number(start), number(nbytes)));
+    places.push(Place { start: usize::try_from(start).unwrap_or(usize::MAX), has_length, sequence });
     Ok(())
-}
-
-/// Whether an element holds pointers to variable-length values.
-pub(crate) fn has_pointers(element: &Element) -> bool {
-    match element {
-        Element::VlenString { .. } | Element::Vlen { .. } => true,
-        Element::Compound { fields, .. } => fields.iter().any(|field| has_pointers(&field.element)),
-        Element::Array { element, .. } => has_pointers(element),
-        _ => false,
-    }
 }

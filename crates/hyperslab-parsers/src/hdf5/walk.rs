@@ -15,6 +15,7 @@ use super::links::{self, NamedLink, Target};
 use super::object::{self, ArrayDescription, Description, GroupDescription, Kind};
 use super::symbol_table::{Node, SymbolTable};
 use super::virtual_layout;
+use super::vlen;
 use crate::error::Error;
 use crate::pages::Pages;
 
@@ -248,7 +249,7 @@ impl Walk {
     fn attributes(&mut self, number: usize, more: Vec<RawAttribute>) -> Result<(), Error> {
         let Some(object) = self.objects.get_mut(number) else { return Ok(()) };
         for raw in more {
-            if !raw.pointers.is_empty() {
+            if raw.attribute.value.as_ref().is_ok_and(|value| value.element.has_pointers()) {
                 let step = Step::Values(object.attributes.len());
                 self.tasks.push_back(Task { object: number, step });
             }
@@ -274,13 +275,11 @@ impl Walk {
 
     fn values(&mut self, pages: &Pages<'_>, number: usize, attribute: usize) -> Result<(), Error> {
         let raw = self.objects.get_mut(number).and_then(|object| object.attributes.get_mut(attribute));
-        let Some(raw) = raw else { return Ok(()) };
-        let heap = self.file.collections.resolve(pages, self.file.sizes, &raw.pointers)?;
+        let Some(Ok(value)) = raw.map(|raw| &mut raw.attribute.value) else { return Ok(()) };
+        let File { collections, sizes, .. } = &mut self.file;
+        let heap = vlen::values(collections, pages, *sizes, &value.element, &value.bytes)?;
         self.file.budget.spend(heap.iter().map(|bytes| bytes.len() + size_of::<Vec<u8>>()).sum())?;
-        if let Ok(value) = &mut raw.attribute.value {
-            value.heap = heap;
-        }
-        raw.pointers = Vec::new();
+        value.heap = heap;
         Ok(())
     }
 

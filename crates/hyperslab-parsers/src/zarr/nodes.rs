@@ -95,7 +95,10 @@ fn node(documents: &Documents) -> Result<Option<Description>, Unreadable> {
     let get = |name| match documents.get(name) {
         None => Ok(None),
         Some(Ok(value)) => Ok(Some(value)),
-        Some(Err(error)) => Err(Unreadable::damaged(format!("{name}: {error}"))),
+        Some(Err(error)) => Err(match error.clone().into() {
+            Unreadable::Damaged { problem } => Unreadable::damaged(format!("{name}: {problem}")),
+            other => other,
+        }),
     };
     if let Some(document) = get("zarr.json")? {
         return match document::string(document, "node_type") {

@@ -73,8 +73,7 @@ pub(super) fn subchunks(
     let counts = shards.counts(shard_shape)?;
     let mut chunks = Vec::new();
     for file in files {
-        let entries = index(listing, shards, &counts, file)
-            .map_err(|error| Unreadable::damaged(format!("{}: {error}", file.path)))?;
+        let entries = index(listing, shards, &counts, file).map_err(|error| in_file(file.path, error))?;
         for (place, range) in (0_u64..).zip(entries) {
             let Some(range) = range else { continue };
             let Some(chunk_index) = chunk_index(&counts, &file.chunk_index, place) else { continue };
@@ -85,6 +84,14 @@ pub(super) fn subchunks(
         }
     }
     Ok(chunks)
+}
+
+/// What is wrong with one file is told with its name; bytes that cannot be fetched name it themselves.
+fn in_file(path: &str, error: Error) -> Unreadable {
+    match error.into() {
+        Unreadable::Damaged { problem } => Unreadable::damaged(format!("{path}: {problem}")),
+        other => other,
+    }
 }
 
 /// Where in the whole array's grid of subchunks a shard's subchunk is.
@@ -121,20 +128,17 @@ fn index(
     if shards.has_checksum && found != computed {
         return Err(Error::Checksum { what: WHAT, offset, found, computed });
     }
-    entries.chunks_exact(16).map(|entry| range(shards.order, entry, file.length)).collect()
+    Ok(entries.chunks_exact(16).map(|entry| range(shards.order, entry)).collect())
 }
 
-/// Offset and length, both all ones for a subchunk that is not there.
-fn range(order: ByteOrder, entry: &[u8], file_length: u64) -> Result<Option<ByteRange>, Error> {
+/// Offset and length, both all ones for a subchunk that is not there. Reading one past the end of its file says so.
+fn range(order: ByteOrder, entry: &[u8]) -> Option<ByteRange> {
     let (offset, length) = entry.split_at(8);
     let (offset, length) = (number(order, offset), number(order, length));
     if offset == u64::MAX && length == u64::MAX {
-        return Ok(None);
+        return None;
     }
-    match offset.checked_add(length) {
-        Some(end) if end <= file_length => Ok(Some(ByteRange { offset, length })),
-        _ => Err(Error::Truncated { what: "a subchunk", offset, length, file_length }),
-    }
+    Some(ByteRange { offset, length })
 }
 
 fn number(order: ByteOrder, bytes: &[u8]) -> u64 {

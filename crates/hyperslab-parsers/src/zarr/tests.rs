@@ -88,11 +88,7 @@ fn shards() {
 fn damaged_shards_are_named() {
     let mut flipped = shard(&[0, 2, 2, 2]);
     flipped[5] ^= 1;
-    for (number, (bytes, word)) in
-        [(flipped, "checksum"), (shard(&[0, 2, 2, 1 << 40]), "truncated"), (vec![0; 9], "truncated")]
-            .iter()
-            .enumerate()
-    {
+    for (number, (bytes, word)) in [(flipped, "checksum"), (vec![0; 9], "truncated")].iter().enumerate() {
         let document = sharded(SHARDING);
         let name = format!("damaged_{number}");
         let folder = Folder::new(&name, &[("zarr.json", document.as_bytes()), ("c/0", bytes)]);

@@ -52,8 +52,8 @@ pub(super) fn step(
     }
     found.reserve(usize::from(entry_count));
     match index.sizes.offset {
-        8 => chunks(index, place, &entries, pages, found, |bytes| word(bytes, 0)),
-        width => chunks(index, place, &entries, pages, found, |bytes| narrow(bytes, width)),
+        8 => chunks(index, place, &entries, found, |bytes| word(bytes, 0)),
+        width => chunks(index, place, &entries, found, |bytes| narrow(bytes, width)),
     }?;
     Ok(Vec::new())
 }
@@ -105,7 +105,6 @@ fn chunks(
     index: &ChunkIndex,
     place: u64,
     entries: &[u8],
-    pages: &Pages<'_>,
     found: &mut Vec<StoredChunk>,
     address_of: impl Fn(&[u8]) -> u64,
 ) -> Result<(), Error> {
@@ -133,7 +132,7 @@ fn chunks(
         }
         let address =
             address.checked_add(index.sizes.base).ok_or_else(|| invalid("a chunk beyond 2^64".into()))?;
-        push(linear, (ByteRange { offset: address, length }, filter_mask), pages, found)?;
+        push(linear, (ByteRange { offset: address, length }, filter_mask), found);
     }
     Ok(())
 }

@@ -38,7 +38,7 @@ pub(super) fn step(
     found: &mut Vec<StoredChunk>,
 ) -> Result<Vec<IndexTask>, Error> {
     let Some(format) = format(index, header) else { return Ok(Vec::new()) };
-    let mut each = |record: &[u8]| push_record(index, format, record, pages, found);
+    let mut each = |record: &[u8]| push_record(index, format, record, found);
     let children = header.read_node(node, pages, &index.visited, &mut each)?;
     let task = |child| IndexTask(Task::BTree2Node(Arc::clone(header), child));
     Ok(children.into_iter().map(task).collect())
@@ -59,7 +59,6 @@ fn push_record(
     index: &ChunkIndex,
     format: ElementFormat,
     record: &[u8],
-    pages: &Pages<'_>,
     found: &mut Vec<StoredChunk>,
 ) -> Result<(), Error> {
     let mut cursor = Cursor::new(RECORD, 0, record);
@@ -68,10 +67,10 @@ fn push_record(
         let eight: Option<&[u8; 8]> = bytes.first_chunk();
         eight.map_or(u64::MAX, |&eight| u64::from_le_bytes(eight))
     });
-    match (index.numbering.of_chunk(axes), stored) {
-        (Some(linear), Some(stored)) => push(linear, stored, pages, found),
-        _ => Ok(()),
+    if let (Some(linear), Some(stored)) = (index.numbering.of_chunk(axes), stored) {
+        push(linear, stored, found);
     }
+    Ok(())
 }
 
 #[cfg(test)]

@@ -7,14 +7,10 @@ use crate::error::Error;
 use crate::pages::Pages;
 
 /// The only chunk of an array.
-pub(super) fn single(
-    index: &ChunkIndex,
-    range: ByteRange,
-    filter_mask: u32,
-    pages: &Pages<'_>,
-    found: &mut Vec<StoredChunk>,
-) -> Result<(), Error> {
-    if index.numbering.chunk_count() == 0 { Ok(()) } else { push(0, (range, filter_mask), pages, found) }
+pub(super) fn single(index: &ChunkIndex, range: ByteRange, filter_mask: u32, found: &mut Vec<StoredChunk>) {
+    if index.numbering.chunk_count() > 0 {
+        push(0, (range, filter_mask), found);
+    }
 }
 
 /// Chunks in a row, numbered over the maximum shape; none of them is missing.
@@ -32,7 +28,10 @@ pub(super) fn implicit(
     while left > 0 {
         let range = ByteRange { offset, length: index.chunk_nbytes };
         if let Some(place) = counter.next() {
-            push(place, (range, 0), pages, found)?;
+            if range.end() > pages.file_length() {
+                return Err(past_the_end(range, pages)); // the file bounds what a grid without end may list
+            }
+            push(place, (range, 0), found);
             left -= 1;
         }
         let next = offset.checked_add(index.chunk_nbytes).filter(|&next| next <= pages.file_length());

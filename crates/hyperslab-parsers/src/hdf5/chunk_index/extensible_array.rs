@@ -215,13 +215,7 @@ impl Array {
         self.read_start(index, b"EAIB", &mut cursor)?;
         let elements_nbytes = usize::try_from(self.index_elements).unwrap_or(usize::MAX) * self.format.nbytes;
         let elements = Cursor::new(INDEX_BLOCK, cursor.offset(), cursor.take(elements_nbytes)?);
-        index.push_elements(
-            (&index.numbering.unlimited_first()?, 0),
-            &self.format,
-            elements,
-            pages,
-            found,
-        )?;
+        index.push_elements((&index.numbering.unlimited_first()?, 0), &self.format, elements, found)?;
         let mut parts = Vec::new();
         for number in 0..self.direct_count {
             self.data_blocks(index, number, &mut cursor, pages, &mut parts)?;
@@ -324,13 +318,7 @@ impl Array {
         self.read_start(index, b"EADB", &mut cursor)?;
         cursor.skip(self.place_width)?;
         // Of a paged block nothing is left here.
-        index.push_elements(
-            (&index.numbering.unlimited_first()?, first),
-            &self.format,
-            cursor,
-            pages,
-            found,
-        )?;
+        index.push_elements((&index.numbering.unlimited_first()?, first), &self.format, cursor, found)?;
         Ok(Vec::new())
     }
 }

@@ -158,7 +158,7 @@ impl Array {
         index.visited.enter(BLOCK, self.block, nbytes, pages.file_length())?;
         let mut cursor = Cursor::new(BLOCK, self.block, checked(BLOCK, self.block, &bytes)?);
         self.read_start(index, &mut cursor)?;
-        index.push_elements((&index.numbering.row_major()?, 0), &self.format, cursor, pages, found)
+        index.push_elements((&index.numbering.row_major()?, 0), &self.format, cursor, found)
     }
 }
 

@@ -119,7 +119,7 @@ impl ChunkIndex {
         let tasks = match &task.0 {
             Task::BTree1(node) => wrapped(btree1::step(self, *node, pages, found)?, Task::BTree1),
             Task::Single { range, filter_mask } => {
-                direct::single(self, *range, *filter_mask, pages, found)?;
+                direct::single(self, *range, *filter_mask, found);
                 Vec::new()
             }
             Task::Implicit { address } => {
@@ -142,7 +142,6 @@ impl ChunkIndex {
         (order, first): (&Order<'_>, u64),
         format: &ElementFormat,
         mut cursor: Cursor<'_>,
-        pages: &Pages<'_>,
         found: &mut Vec<StoredChunk>,
     ) -> Result<(), Error> {
         let count = cursor.remaining().checked_div(format.nbytes).unwrap_or_default();
@@ -152,27 +151,16 @@ impl ChunkIndex {
         for _ in 0..count {
             let stored = format.read(&mut cursor)?;
             if let (Some(index), Some(stored)) = (counter.next(), stored) {
-                push(index, stored, pages, found)?;
+                push(index, stored, found);
             }
         }
         Ok(())
     }
 }
 
-/// Add a chunk, which must lie in the file.
-fn push(
-    index: u64,
-    (range, filter_mask): (ByteRange, u32),
-    pages: &Pages<'_>,
-    found: &mut Vec<StoredChunk>,
-) -> Result<(), Error> {
-    let file_length = pages.file_length();
-    let ByteRange { offset, length } = range;
-    if offset.checked_add(length).is_none_or(|end| end > file_length) {
-        return Err(Error::Truncated { what: "a chunk", offset, length, file_length });
-    }
+/// Add a chunk. One that lies past the end of the file is damaged by itself: reading it says so, the others are whole.
+fn push(index: u64, (range, filter_mask): (ByteRange, u32), found: &mut Vec<StoredChunk>) {
     found.push(StoredChunk { index, file: 0, range, filter_mask });
-    Ok(())
 }
 
 fn wrapped<T>(parts: Vec<T>, wrap: fn(T) -> Task) -> Vec<IndexTask> {

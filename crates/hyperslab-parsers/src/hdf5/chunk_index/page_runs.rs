@@ -104,7 +104,7 @@ impl PageRun {
         let mut number = self.block.first.saturating_add(self.start.saturating_mul(self.block.page_elements));
         for page in bytes.chunks(page_nbytes) {
             let cursor = Cursor::new(PAGE, offset, checked(PAGE, offset, page)?);
-            index.push_elements((order, number), &self.block.format, cursor, pages, found)?;
+            index.push_elements((order, number), &self.block.format, cursor, found)?;
             number = number.saturating_add(self.block.page_elements);
             offset = offset.saturating_add(page.len() as u64);
         }
