@@ -321,6 +321,9 @@ class SelectionTotals:
 
 AxisIndices: TypeAlias = tuple[int, int, int, int] | npt.NDArray[np.int64]  # for annotations only
 
+_Files: TypeAlias = npt.NDArray[np.uint32]
+_Offsets: TypeAlias = npt.NDArray[np.uint64]
+
 @final
 class ArchiveFile:
     """An open file of any format: its groups and arrays by their numbers; group 0 is the root.
@@ -339,9 +342,35 @@ class ArchiveFile:
             RemoteError: The server did not give what was asked for.
         """
 
+    @staticmethod
+    def of_references(
+        documents: dict[str, bytes],
+        tables: dict[str, tuple[_Files, _Offsets, _Offsets, dict[int, bytes]]],
+        files: list[str],
+        folder: str,
+        chunk_cache_nbytes: int,
+    ) -> ArchiveFile:
+        """An archive of Zarr metadata, whose chunks lie in other files.
+
+        Args:
+            documents: Metadata documents (`zarr.json`, or `.zarray`, `.zattrs`, `.zgroup`, or `.zmetadata`) by their
+                keys; small chunks may stand among them.
+            tables: By the path of an array, of each of its chunks in C order: file, offset and length, and by their
+                linear indices the encoded bytes of those that are in no file. File 2**32 - 1 stands for a missing
+                chunk; offset and length 0 for all of a file, as in Kerchunk's Parquet. Entries beyond the array's
+                chunks are left out.
+            files: Names of the files, which the tables count from 0.
+            folder: What relative names are relative to.
+            chunk_cache_nbytes: As in `__new__`.
+
+        Raises:
+            DamagedFile: Columns of different lengths, a file that is not among `files`, or damaged metadata.
+            Unsupported: No metadata document is there.
+        """
+
     @property
     def format(self) -> str:
-        """What kind of file it is: hdf5, netcdf3, fits, hdf4 or zarr."""
+        """What kind of file it is: hdf5, netcdf3, fits, hdf4, zarr or references."""
 
     @property
     def version(self) -> str | None:

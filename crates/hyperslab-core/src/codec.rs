@@ -60,6 +60,13 @@ pub enum Codec {
     },
     /// CRC-32C, four bytes, little-endian, after the data: Zarr's crc32c.
     Crc32c,
+    /// A checksum of four bytes, little-endian, before or after the data: numcodecs' crc32 and adler32.
+    Checksum {
+        /// Which sum.
+        sum: Checksum,
+        /// Whether it stands before the data.
+        at_start: bool,
+    },
     /// Axes permuted before the bytes: Zarr's transpose. `order[i]` is the axis that axis `i` was.
     Transpose {
         /// A permutation of the axes.
@@ -176,6 +183,28 @@ pub enum Dither {
     KeepingZeros,
 }
 
+/// A sum over bytes.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
+pub enum Checksum {
+    /// CRC-32 as zlib and IEEE 802.3 have it.
+    Crc32,
+    /// Adler-32 (RFC 1950).
+    Adler32,
+    /// CRC-32C (RFC 3720).
+    Crc32c,
+}
+
+impl Checksum {
+    /// What people call it.
+    pub fn name(self) -> &'static str {
+        match self {
+            Self::Crc32 => "crc32",
+            Self::Adler32 => "adler32",
+            Self::Crc32c => "crc32c",
+        }
+    }
+}
+
 /// What bitshuffled blocks are compressed with.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
 pub enum BitshuffleInner {
@@ -208,6 +237,7 @@ impl Codec {
             Self::Bzip2 => "bzip2",
             Self::Bitshuffle { .. } => "bitshuffle",
             Self::Crc32c => "crc32c",
+            Self::Checksum { sum, .. } => sum.name(),
             Self::Transpose { .. } => "transpose",
             Self::Delta { .. } => "delta",
             Self::FixedScaleOffset { .. } => "fixedscaleoffset",

@@ -69,7 +69,7 @@ pub use axis::AxisSelection;
 pub use batches::Batches;
 pub use byte_range::ByteRange;
 pub use coalesce::{CoalescePolicy, Merged, coalesce};
-pub use codec::{BitshuffleInner, Codec, Dither, Quantum};
+pub use codec::{BitshuffleInner, Checksum, Codec, Dither, Quantum};
 pub use convert::{convert, is_convertible};
 pub use element::{ByteOrder, Charset, Element, Field, FloatLayout, Member, StringPadding};
 pub use error::{Error, MAX_ELEMENT_COUNT};

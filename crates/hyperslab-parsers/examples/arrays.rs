@@ -175,7 +175,7 @@ fn of_element(element: &Element) -> Value {
         },
         Element::FixedString { nbytes, .. } => json!(format!("|S{nbytes}")),
         Element::Opaque { nbytes, tag } if tag.is_empty() => json!(format!("|V{nbytes}")),
-        Element::Opaque { tag, .. } => json!(tag),
+        Element::Opaque { tag, .. } => json!(tag.strip_prefix("NUMPY:").unwrap_or(tag)),
         Element::Bitfield { nbytes, order } => json!(format!("{}u{nbytes}", sign(order))),
         Element::Enumeration { base, .. } => of_element(base),
         Element::Array { shape, element } => json!({"of": of_element(element), "shape": shape}),

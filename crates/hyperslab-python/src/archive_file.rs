@@ -1,6 +1,6 @@
 //! `ArchiveFile`: an open file of any format, its tree, and what reading its arrays shares.
 
-use std::collections::HashMap;
+use std::collections::{BTreeMap, HashMap};
 use std::path::{Path, PathBuf};
 use std::sync::{Arc, Mutex};
 
@@ -8,7 +8,9 @@ use hyperslab_core::{Attribute, Link, Tree, Unreadable};
 use hyperslab_engine::{
     ChunkCache, FileStore, FileVersion, Location, ReadError, RemoteOptions, RemoteStore, Store, Stores,
 };
-use hyperslab_parsers::{self as parsers, Pages, Policy};
+use hyperslab_parsers::zarr::Table;
+use hyperslab_parsers::{self as parsers, Policy};
+use numpy::PyReadonlyArray1;
 use pyo3::exceptions::PyIndexError;
 use pyo3::prelude::*;
 use pyo3::types::PyList;
@@ -51,6 +53,14 @@ pub(crate) enum Bytes {
     Remote(Arc<RemoteStore>),
 }
 
+/// Of each chunk of an array, by its linear index: file, offset, length; and the bytes of those at hand.
+type Columns<'py> = (
+    PyReadonlyArray1<'py, u32>,
+    PyReadonlyArray1<'py, u64>,
+    PyReadonlyArray1<'py, u64>,
+    BTreeMap<u64, Vec<u8>>,
+);
+
 /// An open file: groups and arrays by their numbers; group 0 is the root.
 #[pyclass(frozen, module = "hyperslab._core")]
 pub(crate) struct ArchiveFile(Arc<Opened>);
@@ -72,6 +82,28 @@ impl ArchiveFile {
         let opened = opened.map(|opened| Self(Arc::new(opened)));
         let name = Path::new(&file.location.name);
         opened.map_err(|failure| interrupts.raised().unwrap_or_else(|| failure.into_python(name)))
+    }
+
+    /// Metadata documents of Zarr, by their keys, and the chunks of arrays, by the arrays' paths, as one archive.
+    #[staticmethod]
+    fn of_references(
+        py: Python<'_>,
+        documents: HashMap<String, Vec<u8>>,
+        tables: HashMap<String, Columns<'_>>,
+        files: Vec<String>,
+        folder: PathBuf,
+        chunk_cache_nbytes: usize,
+    ) -> PyResult<Self> {
+        let fault = |error| errors::of_parser(&folder.display().to_string(), error);
+        let mut parsed = HashMap::new();
+        for (array, (numbers, offsets, lengths, inline)) in tables {
+            let (numbers, offsets, lengths) = (numbers.as_slice()?, offsets.as_slice()?, lengths.as_slice()?);
+            let table = Table::new(numbers, offsets, lengths, inline, files.len()).map_err(fault)?;
+            parsed.insert(array, table);
+        }
+        let tree = py.detach(|| parsers::zarr::parse_tables(documents, parsed, &files, &folder));
+        let opened = Opened::of_folder(&folder, Format::References, tree.map_err(fault)?, chunk_cache_nbytes);
+        Ok(Self(Arc::new(opened)))
     }
 
     /// What kind of file it is.
@@ -212,8 +244,7 @@ impl Opened {
         let name = path.display().to_string();
         if path.is_dir() {
             let tree = parsers::zarr::parse_directory(path)?;
-            let stores = Stores::new(None, path, tree.other_files.clone());
-            return Ok(Self::new(name, path, Format::Zarr, tree, Bytes::Folder, stores, cache));
+            return Ok(Self::of_folder(path, Format::Zarr, tree, chunk_cache_nbytes));
         }
         let (store, format, tree) = parsed(path)?;
         let folder = path.parent().map(Path::to_owned).unwrap_or_default();
@@ -234,7 +265,7 @@ impl Opened {
         let (store, head) = RemoteStore::open(location, options, head_nbytes, &stop)?;
         let source = RemoteSource::new(&store, &head, interrupts);
         let parsed = Format::of(&source).and_then(|format| {
-            let tree = format.parse(&mut Pages::new(&source, Policy::REMOTE))?;
+            let tree = format.parse(&source, Policy::REMOTE, None)?;
             Ok((format, tree))
         });
         let failure = source.failure();
@@ -262,6 +293,13 @@ impl Opened {
         let hidden = if is_netcdf4 { parsers::hdf5::HIDDEN } else { &[] };
         let (path, resolved, sources) = (path.to_owned(), Mutex::default(), Mutex::default());
         Self { name, path, format, tree, bytes, stores, cache, hidden, resolved, sources }
+    }
+
+    /// All of whose files are in a folder, or elsewhere; there is no file number 0.
+    fn of_folder(path: &Path, format: Format, tree: Tree, chunk_cache_nbytes: usize) -> Self {
+        let stores = Stores::new(None, path, tree.other_files.clone());
+        let (name, cache) = (path.display().to_string(), ChunkCache::new(chunk_cache_nbytes));
+        Self::new(name, path, format, tree, Bytes::Folder, stores, cache)
     }
 
     /// A virtual array as one with segments. It is resolved once, or, by threads at the same time, more than once:
@@ -298,7 +336,7 @@ fn parsed(path: &Path) -> Result<(Arc<FileStore>, Format, Tree), Failure> {
     let store = Arc::new(FileStore::open(path)?);
     let source = LocalSource(&store);
     let format = Format::of(&source)?;
-    let parsed = format.parse(&mut Pages::new(&source, Policy::LOCAL));
+    let parsed = format.parse(&source, Policy::LOCAL, Some(path.parent().unwrap_or(Path::new(""))));
     store.check_unchanged()?; // a file that changed explains whatever went wrong
     Ok((store, format, parsed?))
 }

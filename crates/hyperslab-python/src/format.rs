@@ -1,9 +1,11 @@
 //! The formats that can be opened: how each is known, and its parser.
 
-use hyperslab_core::{ByteRange, Tree};
-use hyperslab_parsers::{self as parsers, Error, Pages, Source};
+use std::path::Path;
 
-/// A closed set: the formats of files, and Zarr's folders.
+use hyperslab_core::{ByteRange, Tree};
+use hyperslab_parsers::{self as parsers, Error, Pages, Policy, Source};
+
+/// A closed set: the formats of files, Zarr's folders, and references (JSON), which show other files as Zarr.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(crate) enum Format {
     Hdf5,
@@ -11,6 +13,7 @@ pub(crate) enum Format {
     Fits,
     Hdf4,
     Zarr,
+    References,
 }
 
 /// HDF5 File Format Specification 3.0, II.A: the superblock is at 0, 512, 1024, 2048 and so on.
@@ -29,7 +32,10 @@ impl Format {
             head if head.starts_with(b"SIMPLE  ") => Ok(Self::Fits),
             head if head.starts_with(b"\x0e\x03\x13\x01") => Ok(Self::Hdf4),
             head if head == HDF5_SIGNATURE => Ok(Self::Hdf5),
-            _ => Self::behind_user_block(source),
+            head => Self::behind_user_block(source).or_else(|error| {
+                let is_object = head.trim_ascii_start().starts_with(b"{");
+                if is_object { Ok(Self::References) } else { Err(error) }
+            }),
         }
     }
 
@@ -40,7 +46,7 @@ impl Format {
         if source.read_ranges(&heads)?.iter().any(|head| head == HDF5_SIGNATURE) {
             return Ok(Self::Hdf5);
         }
-        let reason = "signatures of HDF5, NetCDF, FITS and HDF4 were looked for; a Zarr archive is a folder";
+        let reason = "signatures of HDF5, NetCDF, FITS and HDF4, and JSON's references were looked for; a Zarr archive is a folder";
         Err(Error::UnknownFormat { reason: reason.to_owned() })
     }
 
@@ -52,16 +58,27 @@ impl Format {
             Self::Fits => "fits",
             Self::Hdf4 => "hdf4",
             Self::Zarr => "zarr",
+            Self::References => "references",
         }
     }
 
-    /// The tree of a file.
-    pub(crate) fn parse(self, pages: &mut Pages<'_>) -> Result<Tree, Error> {
+    /// The tree of a file. Files that references name are relative to `folder`; `None` if the file is far away.
+    pub(crate) fn parse(
+        self,
+        source: &dyn Source,
+        policy: Policy,
+        folder: Option<&Path>,
+    ) -> Result<Tree, Error> {
+        let pages = &mut Pages::new(source, policy);
         match self {
             Self::NetCdf3 => parsers::netcdf3::parse(pages),
             Self::Fits => parsers::fits::parse(pages),
             Self::Hdf5 => parsers::hdf5::parse(pages),
             Self::Hdf4 => parsers::hdf4::parse(pages),
+            Self::References => match folder {
+                Some(folder) => parsers::zarr::parse_references(source, folder),
+                None => Err(Error::Unsupported { feature: "a far file of references".to_owned() }),
+            },
             Self::Zarr => Err(Error::UnknownFormat { reason: "a Zarr archive is a folder".to_owned() }),
         }
     }

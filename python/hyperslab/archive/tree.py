@@ -30,10 +30,11 @@ def open(
     storage_options: Mapping[str, Any] | None = None,
     chunk_cache_nbytes: int = CHUNK_CACHE_NBYTES,
 ) -> Group:
-    """Open an HDF5, NetCDF, FITS or HDF4 file, or a Zarr folder, for reading.
+    """Open an HDF5, NetCDF, FITS or HDF4 file, a Zarr folder, or references, for reading.
 
     Args:
         path: The file or folder, or the URL of a file: `https://`, `s3://`, `gs://`, `az://`, `abfs://`, `file://`.
+            Of references, Kerchunk's JSON or a `.zmetadata` with `.zchunkstore`s; files are relative to its folder.
         storage_options: How to reach a URL: credentials, endpoint, headers, limits, named as fsspec's file systems
             name them (docs/remote.md).
         chunk_cache_nbytes: Memory for decoded chunks of which only a part was read, so that reading another part
@@ -180,7 +181,7 @@ class Group(Mapping[str, "Group | Array"]):
 
     @property
     def format(self) -> str:
-        """What kind of file it is: hdf5, netcdf3, fits, hdf4 or zarr."""
+        """What kind of file it is: hdf5, netcdf3, fits, hdf4, zarr or references."""
         return self._file.core.format
 
     @property

@@ -131,7 +131,7 @@ impl<'c> Chain<'c> {
         self.applied().take_while(|(earlier, _)| *earlier < index).fold(whole, |size, (_, codec)| match codec
         {
             Codec::Shuffle { .. } | Codec::Transpose { .. } => size,
-            Codec::Fletcher32 | Codec::Crc32c => size.plus(4),
+            Codec::Fletcher32 | Codec::Crc32c | Codec::Checksum { .. } => size.plus(4),
             Codec::Quantize { decoded, .. } => size.of_elements(decoded.nbytes(), 4),
             Codec::FixedScaleOffset { stored, decoded, .. }
             | Codec::Delta { stored, decoded }
@@ -161,6 +161,7 @@ fn static_name(codec: &Codec) -> &'static str {
         Codec::Bzip2 => "bzip2",
         Codec::Bitshuffle { .. } => "bitshuffle",
         Codec::Crc32c => "crc32c",
+        Codec::Checksum { sum, .. } => sum.name(),
         Codec::Transpose { .. } => "transpose",
         Codec::Delta { .. } => "delta",
         Codec::FixedScaleOffset { .. } => "fixedscaleoffset",

@@ -11,6 +11,7 @@ mod blosclz;
 mod buffer;
 mod bzip2;
 mod chain;
+mod checksum;
 mod convert;
 mod crc32c;
 mod delta;
@@ -105,6 +106,7 @@ fn step(
     let made = match codec {
         Codec::Fletcher32 => return fletcher32::verify(input).map(Step::Kept),
         Codec::Crc32c => return crc32c::verify(input).map(Step::Kept),
+        Codec::Checksum { sum, at_start } => return checksum::decode(*sum, *at_start, input, size, out),
         Codec::Transpose { .. } => return Ok(Step::Kept(input.len())), // scatter's: see chain.rs
         Codec::Nbit { parameters } if nbit::is_identity(parameters) => return Ok(Step::Kept(input.len())),
         Codec::ScaleOffset { parameters } if scaleoffset::is_identity(parameters) => {

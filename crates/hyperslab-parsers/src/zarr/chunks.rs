@@ -1,8 +1,8 @@
-//! From the names of chunk files to manifests.
+//! From the keys of chunks to manifests.
 
-use hyperslab_core::{ByteRange, Codec, Manifest, Segment, Unreadable};
+use hyperslab_core::{Codec, Manifest, Segment, Unreadable};
 
-use super::listing::Listing;
+use super::hierarchy::{Chunk, ChunkBytes, Hierarchy};
 use super::{Description, shards};
 use crate::segment::{gridded, stored};
 
@@ -18,9 +18,10 @@ pub(super) struct Keys {
 
 impl Keys {
     /// The chunk that a key names, if it does name one.
-    fn chunk_index(&self, key: &str, ndim: usize) -> Option<Vec<u64>> {
+    pub fn chunk_index(&self, key: &str, ndim: usize) -> Option<Vec<u64>> {
         if ndim == 0 {
-            return (key == self.scalar).then(Vec::new);
+            // VirtualiZarr 2.5 writes references to scalars without a key.
+            return (key == self.scalar || key.is_empty()).then(Vec::new);
         }
         let numbers = key.strip_prefix(self.start.as_str())?.split(self.separator.as_str());
         let index: Vec<u64> = numbers.map(plain_number).collect::<Option<_>>()?;
@@ -34,22 +35,12 @@ fn plain_number(text: &str) -> Option<u64> {
     text.parse().ok().filter(|_| is_plain && text.bytes().all(|digit| digit.is_ascii_digit()))
 }
 
-/// One file that holds a chunk or a shard.
-pub(super) struct ChunkFile<'l> {
-    pub path: &'l str,
-    pub length: u64,
-    pub chunk_index: Vec<u64>,
-    /// Its number in the manifest.
-    pub number: u32,
-}
-
 /// All of an array's chunks.
 pub(super) fn segments(
-    listing: &Listing,
+    hierarchy: &Hierarchy,
     path: &str,
     description: &Description,
     codecs: &[Codec],
-    files: &mut Vec<String>,
 ) -> Result<Vec<Segment>, Unreadable> {
     let Description { shape, chunk_shape, element, fill, .. } = description;
     if shape.contains(&0) {
@@ -58,40 +49,32 @@ pub(super) fn segments(
     let make = |chunk_shape: &[u64], manifest| {
         gridded(shape, chunk_shape.to_vec(), element, fill, codecs.to_vec(), manifest)
     };
-    let outer = make(chunk_shape, Manifest::empty())?; // before its files: they are checked against its grid
-    let prefix = if path.is_empty() { String::new() } else { format!("{path}/") };
-    let chunk_files = chunk_files(listing, &prefix, description, &outer.grid.grid_shape(), files)?;
-    let Some(shards) = &description.shards else {
-        let chunk = |file: &ChunkFile<'_>| {
-            let index = outer.grid.linear_index(&file.chunk_index)?;
-            Ok(stored(index, file.number, ByteRange { offset: 0, length: file.length }))
-        };
-        let chunks: Result<Vec<_>, Unreadable> = chunk_files.iter().map(chunk).collect();
-        return Ok(vec![make(chunk_shape, Manifest::of_chunks(chunks?))?]);
-    };
-    let inner = make(&shards.subchunk_shape, Manifest::empty())?;
-    let chunks = shards::subchunks(listing, shards, chunk_shape, &inner.grid, &chunk_files)?;
-    Ok(vec![make(&shards.subchunk_shape, Manifest::of_chunks(chunks))?])
+    let mut unit = chunk_shape.as_slice();
+    let mut grid = make(unit, Manifest::empty())?.grid; // before its chunks: they are checked against it
+    let mut chunks = hierarchy.chunks(path, &description.keys, &grid)?;
+    // Indices of shards, one within the other, are together no longer than the outermost shards.
+    let mut entries_left = chunks.iter().map(|shard| shard.bytes.length() / 16).fold(0, u64::saturating_add);
+    let mut shards = description.shards.as_ref();
+    while let Some(level) = shards {
+        unit = &level.subchunk_shape;
+        let inner = make(unit, Manifest::empty())?.grid;
+        chunks = shards::subchunks(hierarchy, level, &grid, &inner, &chunks, &mut entries_left)?;
+        (grid, shards) = (inner, level.within.as_deref());
+    }
+    Ok(vec![make(unit, manifest(chunks))?])
 }
 
-fn chunk_files<'l>(
-    listing: &'l Listing,
-    prefix: &'l str,
-    description: &Description,
-    grid_shape: &[u64],
-    files: &mut Vec<String>,
-) -> Result<Vec<ChunkFile<'l>>, Unreadable> {
-    let mut found = Vec::new();
-    for (path, length) in listing.below(prefix) {
-        let key = path.get(prefix.len()..).unwrap_or_default();
-        let Some(chunk_index) = description.keys.chunk_index(key, grid_shape.len()) else { continue };
-        if chunk_index.iter().zip(grid_shape).any(|(index, count)| index >= count) {
-            continue; // left over from a larger shape
+fn manifest(chunks: Vec<Chunk<'_>>) -> Manifest {
+    let (mut in_files, mut inline) = (Vec::new(), Vec::new());
+    for Chunk { index, bytes } in chunks {
+        match bytes {
+            ChunkBytes::Stored { file, range } => in_files.push(stored(index, file, range)),
+            ChunkBytes::Inline(bytes) => inline.push((index, bytes.to_vec())),
         }
-        files.push(path.to_owned());
-        let number =
-            u32::try_from(files.len()).map_err(|_| Unreadable::damaged("more files than we can number"))?;
-        found.push(ChunkFile { path, length, chunk_index, number });
     }
-    Ok(found)
+    let mut manifest = Manifest::of_chunks(in_files);
+    for (index, bytes) in inline {
+        manifest.insert_inline(index, bytes);
+    }
+    manifest
 }

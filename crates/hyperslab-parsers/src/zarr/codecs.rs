@@ -1,7 +1,7 @@
 //! Codecs by their names: numcodecs' identifiers (version 2, and `numcodecs.…` in version 3), version 3's
 //! own.
 
-use hyperslab_core::{ByteOrder, Codec, Unreadable};
+use hyperslab_core::{ByteOrder, Checksum, Codec, Unreadable};
 use serde_json::Value;
 
 use super::shards::Shards;
@@ -112,11 +112,22 @@ pub(super) fn numcodec(name: &str, configuration: &Value) -> Result<Codec, Unrea
                 .ok_or_else(|| Unreadable::damaged("fixedscaleoffset without numbers"))?;
             Codec::FixedScaleOffset { scale, offset, stored, decoded }
         }
-        "crc32c" if matches!(document::string(configuration, "location"), None | Some("end")) => {
-            Codec::Crc32c
-        }
+        "fletcher32" => Codec::Fletcher32,
+        "crc32" => checksum(Checksum::Crc32, configuration, "start")?,
+        "adler32" => checksum(Checksum::Adler32, configuration, "start")?,
+        "crc32c" => checksum(Checksum::Crc32c, configuration, "end")?,
         _ => unknown(name),
     })
+}
+
+/// A checksum of numcodecs, at one end of the data.
+fn checksum(sum: Checksum, configuration: &Value, default: &str) -> Result<Codec, Unreadable> {
+    match document::string(configuration, "location").unwrap_or(default) {
+        "end" if sum == Checksum::Crc32c => Ok(Codec::Crc32c),
+        "end" => Ok(Codec::Checksum { sum, at_start: false }),
+        "start" => Ok(Codec::Checksum { sum, at_start: true }),
+        other => Err(Unreadable::unsupported(format!("{} at location {other:?}", sum.name()))),
+    }
 }
 
 /// `dtype` and `astype`, the latter the former where it is not there.

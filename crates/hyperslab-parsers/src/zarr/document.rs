@@ -19,7 +19,7 @@ pub(super) fn read(bytes: &[u8]) -> Result<Value, Error> {
     value.map_err(|error| Error::invalid("a Zarr metadata document", 0, error.to_string()))
 }
 
-fn with_quoted_words(text: &str) -> String {
+pub(super) fn with_quoted_words(text: &str) -> String {
     let mut quoted = String::with_capacity(text.len());
     let mut rest = text;
     let (mut in_string, mut escaped) = (false, false);
@@ -73,19 +73,24 @@ fn list(items: &[Value]) -> Option<Stored> {
     } else if let Some(floats) = items.iter().map(float).collect::<Option<Vec<f64>>>() {
         (attribute::float_element(), floats.iter().flat_map(|value| value.to_le_bytes()).collect())
     } else {
-        strings(items.iter().map(Value::as_str).collect::<Option<Vec<&str>>>()?)
+        strings(items.iter().map(Value::as_str).collect::<Option<Vec<&str>>>()?)?
     };
     Some(Stored { element, shape: Some(vec![items.len() as u64]), bytes, heap: Vec::new() })
 }
 
-fn strings(texts: Vec<&str>) -> (Element, Vec<u8>) {
+/// Texts of one width; `None` where padding would take far more than they do.
+fn strings(texts: Vec<&str>) -> Option<(Element, Vec<u8>)> {
     let width = texts.iter().map(|text| text.len()).max().unwrap_or(0).max(1);
+    let nbytes: usize = texts.iter().map(|text| text.len() + 1).sum();
+    if width.saturating_mul(texts.len()) > nbytes.saturating_mul(64).saturating_add(1 << 16) {
+        return None;
+    }
     let padded = |text: &str| {
         let mut bytes = text.as_bytes().to_vec();
         bytes.resize(width, 0);
         bytes
     };
-    (attribute::text_element(width as u64), texts.into_iter().flat_map(padded).collect())
+    Some((attribute::text_element(width as u64), texts.into_iter().flat_map(padded).collect()))
 }
 
 fn float(value: &Value) -> Option<f64> {

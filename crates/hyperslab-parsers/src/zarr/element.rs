@@ -1,6 +1,6 @@
 //! Elements by their names: NumPy's dtype strings (version 2) and data types (version 3).
 //!
-//! What has no element of its own (UTF-32 text, dates) is opaque, with NumPy's dtype string as its tag.
+//! What has no element of its own (UTF-32 text, dates) is opaque, with h5py's tag for NumPy's dtypes.
 
 use hyperslab_core::{ByteOrder, Charset, Element, Field, FloatLayout, StringPadding, Unreadable};
 use serde_json::Value;
@@ -9,6 +9,8 @@ use super::document;
 use crate::attribute::boolean_element;
 
 const MAX_DEPTH: usize = 16;
+/// Stands before a dtype string, as h5py writes it in HDF5's tags.
+pub(super) const NUMPY_TAG: &str = "NUMPY:";
 
 /// An element, and why its arrays cannot be read if so.
 pub(super) type Named = (Element, Option<Unreadable>);
@@ -84,9 +86,9 @@ pub(super) fn of_string(dtype: &str) -> Result<Named, Unreadable> {
             Element::float(width / 2, order).map(|part| Element::Complex { part: Box::new(part) })
         }
         ('S', 1..) => Some(bytes_element(width)),
-        ('U', 1..) => width.checked_mul(4).map(|nbytes| Element::Opaque { nbytes, tag: dtype.into() }),
+        ('U', 1..) => width.checked_mul(4).map(|nbytes| tagged(nbytes, dtype)),
         ('V', 1..) => Some(Element::Opaque { nbytes: width, tag: dtype.into() }),
-        ('M' | 'm', 8) => Some(Element::Opaque { nbytes: 8, tag: dtype.into() }),
+        ('M' | 'm', 8) => Some(tagged(8, dtype)),
         _ => None,
     };
     element.map(|element| (element, None)).ok_or_else(unknown)
@@ -145,18 +147,17 @@ fn extended(
 ) -> Option<Element> {
     let sign = if order == ByteOrder::Big { '>' } else { '<' };
     let width = width.filter(|&width| width > 0);
-    let opaque = |nbytes: u64, tag: String| Element::Opaque { nbytes, tag };
     match name {
-        "fixed_length_utf32" => width.map(|nbytes| opaque(nbytes, format!("{sign}U{}", nbytes / 4))),
+        "fixed_length_utf32" => width.map(|nbytes| tagged(nbytes, &format!("{sign}U{}", nbytes / 4))),
         "null_terminated_bytes" | "fixed_length_ascii" => width.map(bytes_element),
-        "raw_bytes" => width.map(|nbytes| opaque(nbytes, format!("|V{nbytes}"))),
+        "raw_bytes" => width.map(|nbytes| Element::Opaque { nbytes, tag: format!("|V{nbytes}") }),
         "numpy.datetime64" | "numpy.timedelta64" => {
             let unit = configuration.get("unit").and_then(Value::as_str)?;
             let factor = configuration.get("scale_factor").and_then(Value::as_u64).unwrap_or(1);
             let kind = if name.ends_with("datetime64") { 'M' } else { 'm' };
             let unit = if factor == 1 { unit.to_owned() } else { format!("{factor}{unit}") };
             let unit = if unit == "generic" { String::new() } else { format!("[{unit}]") };
-            Some(opaque(8, format!("{sign}{kind}8{unit}")))
+            Some(tagged(8, &format!("{sign}{kind}8{unit}")))
         }
         _ => None,
     }
@@ -175,6 +176,11 @@ fn bfloat16(order: ByteOrder) -> Element {
         implied_one: true,
     };
     Element::Float { nbytes: 2, order, layout }
+}
+
+/// An element that only NumPy's dtype string describes.
+fn tagged(nbytes: u64, dtype: &str) -> Element {
+    Element::Opaque { nbytes, tag: format!("{NUMPY_TAG}{dtype}") }
 }
 
 fn bytes_element(nbytes: u64) -> Element {

@@ -3,7 +3,9 @@
 use hyperslab_core::{ByteOrder, Element, Fill, Unreadable};
 use serde_json::Value;
 
+use super::base64::decoded;
 use super::document::BARE;
+use super::element::NUMPY_TAG;
 
 /// The fill value of an array; the error says that it is not understood.
 pub(super) fn of(element: &Element, value: Option<&Value>) -> Result<Fill, Unreadable> {
@@ -49,6 +51,7 @@ fn encode(element: &Element, value: &Value) -> Option<Vec<u8>> {
 }
 
 fn opaque(nbytes: u64, tag: &str, value: &Value) -> Option<Vec<u8>> {
+    let tag = tag.strip_prefix(NUMPY_TAG).unwrap_or(tag);
     let order = if tag.starts_with('>') { ByteOrder::Big } else { ByteOrder::Little };
     match tag.chars().nth(1) {
         Some('M' | 'm') if value.as_str() == Some("NaT") => Some(ordered(1 << 63, 8, order)),
@@ -65,7 +68,7 @@ fn opaque(nbytes: u64, tag: &str, value: &Value) -> Option<Vec<u8>> {
 /// Base64, a list of bytes, or a zero that stands for as many as needed.
 fn raw(nbytes: u64, value: &Value) -> Option<Vec<u8>> {
     let bytes = match value {
-        Value::String(text) => base64(text)?,
+        Value::String(text) => decoded(text)?,
         Value::Array(items) => items
             .iter()
             .map(|item| item.as_u64().and_then(|byte| u8::try_from(byte).ok()))
@@ -161,26 +164,6 @@ fn half_bits(value: f64) -> u64 {
     sign | ((exponent << 10) + mantissa) // a mantissa of 1024 carries into the exponent, rightly
 }
 
-/// RFC 4648, section 4.
-fn base64(text: &str) -> Option<Vec<u8>> {
-    let digits = text.trim_end_matches('=').bytes().map(|byte| match byte {
-        b'A'..=b'Z' => Some(byte - b'A'),
-        b'a'..=b'z' => Some(byte - b'a' + 26),
-        b'0'..=b'9' => Some(byte - b'0' + 52),
-        b'+' => Some(62),
-        b'/' => Some(63),
-        _ => None,
-    });
-    let digits = digits.collect::<Option<Vec<u8>>>()?;
-    let mut bytes = Vec::with_capacity(digits.len());
-    for group in digits.chunks(4) {
-        let bits = group.iter().fold(0_u32, |bits, &digit| bits << 6 | u32::from(digit));
-        let bits = bits << (6 * (4 - group.len()));
-        bytes.extend(bits.to_be_bytes().into_iter().skip(1).take(group.len() - 1));
-    }
-    Some(bytes)
-}
-
 #[cfg(test)]
 mod tests {
     use super::*;
@@ -197,14 +180,5 @@ mod tests {
         ] {
             assert_eq!(half_bits(value), bits, "{value}");
         }
-    }
-
-    #[test]
-    fn base64_of_rfc_4648() {
-        for (text, bytes) in [("", ""), ("Zg==", "f"), ("Zm8=", "fo"), ("Zm9v", "foo"), ("Zm9vYg==", "foob")]
-        {
-            assert_eq!(base64(text).as_deref(), Some(bytes.as_bytes()));
-        }
-        assert_eq!(base64("!"), None);
     }
 }

@@ -1,18 +1,30 @@
-//! Zarr version 2 and 3 in a directory: every chunk, or every shard, is a file.
+//! Zarr version 2 and 3: in a directory, where every chunk, or every shard, is a file, or in references, which say
+//! where in other files chunks are.
 //!
-//! After the Zarr specifications 2 and 3.1. The directory is listed once; what the listing does not hold is
+//! After the Zarr specifications 2 and 3.1. A directory is listed once; what the listing does not hold is
 //! not there. Consolidated metadata serve for the nodes whose own documents are missing. A node that is
 //! damaged becomes an unsupported link; an array whose codecs cannot be addressed by chunks says so in its
 //! segments.
 
+mod base64;
 mod chunks;
+mod chunkstore;
 mod codecs;
 mod document;
 mod element;
 mod fill;
+mod generated;
+mod hierarchy;
+mod kerchunk;
 mod listing;
 mod nodes;
+#[cfg(test)]
+#[allow(clippy::unwrap_used, clippy::panic)]
+mod reference_tests;
+mod references;
 mod shards;
+mod tables;
+mod templates;
 #[cfg(test)]
 #[allow(clippy::unwrap_used, clippy::panic, clippy::cast_possible_truncation)]
 mod tests;
@@ -21,10 +33,12 @@ mod v3;
 
 use std::path::Path;
 
-use hyperslab_core::{Array, Attribute, Codec, Element, Fill, Tree, Unreadable};
+use hyperslab_core::{Array, Attribute, ByteRange, Codec, Element, Fill, Tree, Unreadable};
 
 use crate::error::Error;
-use listing::Listing;
+use crate::pages::{FetchError, Source};
+use hierarchy::{Hierarchy, Location};
+pub use tables::Table;
 
 /// What an array's metadata say, in whichever version.
 struct Description {
@@ -41,16 +55,43 @@ struct Description {
     attributes: Vec<Attribute>,
 }
 
+/// A reference file is read as a whole; no sensible one is longer.
+const MAX_REFERENCES_NBYTES: u64 = 2 << 30;
+
 /// The tree of a Zarr directory.
 pub fn parse_directory(root: &Path) -> Result<Tree, Error> {
-    let listing = Listing::of(root)?;
-    nodes::tree(&listing)
+    nodes::tree(chunkstore::resolved(listing::hierarchy(root)?)?)
 }
 
-fn array(listing: &Listing, path: &str, description: Description, files: &mut Vec<String>) -> Array {
+/// The tree of a JSON file of references: Kerchunk's, or consolidated metadata with `.zchunkstore`s. The files that
+/// it names are relative to `folder`.
+pub fn parse_references(source: &dyn Source, folder: &Path) -> Result<Tree, Error> {
+    let length = source.length();
+    if length > MAX_REFERENCES_NBYTES {
+        return Err(Error::TooMany { what: "bytes of a reference file", limit: MAX_REFERENCES_NBYTES });
+    }
+    let bytes = source.read_ranges(&[ByteRange { offset: 0, length }])?.pop();
+    let bytes = bytes.ok_or_else(|| FetchError("no bytes of a reference file came".to_owned()))?;
+    nodes::tree(references::read(&bytes, folder)?)
+}
+
+/// The tree that metadata documents, by their keys, and tables of chunks, by the paths of arrays, make together.
+pub fn parse_tables(
+    documents: impl IntoIterator<Item = (String, Vec<u8>)>,
+    tables: impl IntoIterator<Item = (String, Table)>,
+    files: &[String],
+    folder: &Path,
+) -> Result<Tree, Error> {
+    let inline = |(key, bytes): (String, Vec<u8>)| (key.into_boxed_str(), Location::Inline(bytes.into()));
+    let entries = documents.into_iter().map(inline).collect();
+    let files = files.iter().map(|name| references::local(name).to_owned()).collect();
+    nodes::tree(Hierarchy::new(entries, files, folder).with_tables(tables.into_iter().collect()))
+}
+
+fn array(hierarchy: &Hierarchy, path: &str, description: Description) -> Array {
     let segments = match &description.codecs {
         Err(reason) => Err(reason.clone()),
-        Ok(codecs) => chunks::segments(listing, path, &description, codecs, files),
+        Ok(codecs) => chunks::segments(hierarchy, path, &description, codecs),
     };
     Array {
         max_shape: vec![None; description.shape.len()],

@@ -1,11 +1,11 @@
-//! The groups and arrays of a directory, and the tree that they make.
+//! The groups and arrays of a hierarchy, and the tree that they make.
 
 use std::collections::{BTreeMap, HashMap};
 
 use hyperslab_core::{Group, Link, Tree, Unreadable};
 use serde_json::Value;
 
-use super::listing::Listing;
+use super::hierarchy::Hierarchy;
 use super::{Description, array, document, v2, v3};
 use crate::error::Error;
 
@@ -17,40 +17,41 @@ type Documents = HashMap<&'static str, Result<Value, Error>>;
 const NAMES: [&str; 4] = ["zarr.json", ".zarray", ".zgroup", ".zattrs"];
 
 /// The tree of all nodes below a root.
-pub(super) fn tree(listing: &Listing) -> Result<Tree, Error> {
-    let mut nodes = listed(listing)?;
-    consolidated(listing, &mut nodes);
+pub(super) fn tree(hierarchy: Hierarchy) -> Result<Tree, Error> {
+    let mut nodes = listed(&hierarchy)?;
+    consolidated(&hierarchy, &mut nodes);
     nodes.retain(|_, documents| NAMES.iter().take(3).any(|name| documents.contains_key(name)));
     if nodes.is_empty() {
-        let reason = "the directory has no zarr.json, .zgroup or .zarray";
+        let reason = "there is no zarr.json, .zgroup or .zarray";
         return Err(Error::UnknownFormat { reason: reason.into() });
     }
     let mut tree = Tree { groups: vec![Group::default()], ..Tree::default() };
     let mut groups = HashMap::from([(String::new(), 0)]);
     for (path, documents) in &nodes {
-        add(&mut tree, &mut groups, listing, path, documents);
+        add(&mut tree, &mut groups, &hierarchy, path, documents);
     }
+    tree.other_files = hierarchy.into_files();
     Ok(tree)
 }
 
-fn listed(listing: &Listing) -> Result<BTreeMap<String, Documents>, Error> {
+fn listed(hierarchy: &Hierarchy) -> Result<BTreeMap<String, Documents>, Error> {
     let mut nodes: BTreeMap<String, Documents> = BTreeMap::new();
-    for file in listing.paths() {
-        let (path, name) = file.rsplit_once('/').unwrap_or(("", file));
+    for key in hierarchy.keys() {
+        let (path, name) = key.rsplit_once('/').unwrap_or(("", key));
         let Some(name) = NAMES.into_iter().find(|known| *known == name) else { continue };
-        let value = listing.document(file).and_then(|bytes| document::read(&bytes));
+        let value = hierarchy.document(key).and_then(|bytes| document::read(&bytes));
         nodes.entry(path.to_owned()).or_default().insert(name, value);
         if nodes.len() > MAX_NODE_COUNT {
-            return Err(Error::TooMany { what: "nodes of a Zarr directory", limit: MAX_NODE_COUNT as u64 });
+            return Err(Error::TooMany { what: "nodes of a Zarr hierarchy", limit: MAX_NODE_COUNT as u64 });
         }
     }
     Ok(nodes)
 }
 
 /// `.zmetadata` (version 2) and `consolidated_metadata` of the root's document (version 3).
-fn consolidated(listing: &Listing, nodes: &mut BTreeMap<String, Documents>) {
+fn consolidated(hierarchy: &Hierarchy, nodes: &mut BTreeMap<String, Documents>) {
     let mut more: Vec<(String, &'static str, Value)> = Vec::new();
-    let old = listing.document(".zmetadata").and_then(|bytes| document::read(&bytes)).ok();
+    let old = hierarchy.document(".zmetadata").and_then(|bytes| document::read(&bytes)).ok();
     for (key, value) in old.iter().filter_map(|it| it.get("metadata")?.as_object()).flatten() {
         let (path, name) = key.rsplit_once('/').unwrap_or(("", key));
         let name = NAMES.into_iter().find(|known| *known == name);
@@ -69,14 +70,14 @@ fn consolidated(listing: &Listing, nodes: &mut BTreeMap<String, Documents>) {
 fn add(
     tree: &mut Tree,
     groups: &mut HashMap<String, usize>,
-    listing: &Listing,
+    hierarchy: &Hierarchy,
     path: &str,
     documents: &Documents,
 ) {
     match node(documents) {
         Ok(Some(description)) => {
             let number = tree.arrays.len();
-            let array = array(listing, path, description, &mut tree.other_files);
+            let array = array(hierarchy, path, description);
             tree.arrays.push(array);
             link(tree, groups, path, Link::Array(number));
         }

@@ -1,15 +1,13 @@
 //! Shards: files that hold many subchunks and an index of them (Zarr's `sharding_indexed` codec, version
 //! 1.0).
 
-use hyperslab_core::{ByteOrder, ByteRange, ChunkGrid, StoredChunk, Unreadable};
+use hyperslab_core::{ByteOrder, ByteRange, ChunkGrid, Unreadable};
 use serde_json::Value;
 
-use super::chunks::ChunkFile;
 use super::codecs::{Chain, chain};
 use super::document;
-use super::listing::Listing;
+use super::hierarchy::{Chunk, ChunkBytes, Hierarchy};
 use crate::error::Error;
-use crate::segment::stored;
 
 /// How shards are built.
 pub(super) struct Shards {
@@ -17,15 +15,14 @@ pub(super) struct Shards {
     order: ByteOrder,
     has_checksum: bool,
     index_at_start: bool,
+    /// How subchunks that are shards themselves are built.
+    pub within: Option<Box<Shards>>,
 }
 
 impl Shards {
     /// The chain of the subchunks, with the shards in it.
     pub fn of(configuration: &Value, ndim: usize) -> Result<Chain, Unreadable> {
         let mut inner = chain(configuration.get("codecs"), ndim)?;
-        if inner.shards.is_some() {
-            return Err(Unreadable::unsupported("a shard within a shard"));
-        }
         let index_at_start = match document::string(configuration, "index_location") {
             None | Some("end") => false,
             Some("start") => true,
@@ -36,7 +33,8 @@ impl Shards {
             return Err(Unreadable::damaged("the chunk_shape of sharding_indexed does not fit the array"));
         }
         let (order, has_checksum) = index_codecs(configuration.get("index_codecs"), ndim)?;
-        inner.shards = Some(Self { subchunk_shape, order, has_checksum, index_at_start });
+        let within = inner.shards.take().map(Box::new);
+        inner.shards = Some(Self { subchunk_shape, order, has_checksum, index_at_start, within });
         Ok(inner)
     }
 
@@ -62,34 +60,40 @@ fn index_codecs(list: Option<&Value>, ndim: usize) -> Result<(ByteOrder, bool), 
     }
 }
 
-/// The stored subchunks of all shards.
-pub(super) fn subchunks(
-    listing: &Listing,
+/// The stored subchunks of all shards. Each index takes its entries from `entries_left`: shards that share theirs, so
+/// that few bytes would give many subchunks, are damaged.
+pub(super) fn subchunks<'h>(
+    hierarchy: &Hierarchy,
     shards: &Shards,
-    shard_shape: &[u64],
-    grid: &ChunkGrid,
-    files: &[ChunkFile<'_>],
-) -> Result<Vec<StoredChunk>, Unreadable> {
-    let counts = shards.counts(shard_shape)?;
-    let mut chunks = Vec::new();
-    for file in files {
-        let entries = index(listing, shards, &counts, file).map_err(|error| in_file(file.path, error))?;
+    outer: &ChunkGrid,
+    inner: &ChunkGrid,
+    chunks: &[Chunk<'h>],
+    entries_left: &mut u64,
+) -> Result<Vec<Chunk<'h>>, Unreadable> {
+    let counts = shards.counts(outer.chunk_shape())?;
+    let mut subchunks = Vec::new();
+    for shard in chunks {
+        let shard_index = outer.chunk_index(shard.index)?;
+        let entries =
+            index(hierarchy, shards, &counts, &shard.bytes).map_err(|error| in_shard(&shard_index, error))?;
+        let left = entries_left.checked_sub(entries.len() as u64);
+        *entries_left = left.ok_or_else(|| Unreadable::damaged("shards that overlap"))?;
         for (place, range) in (0_u64..).zip(entries) {
-            let Some(range) = range else { continue };
-            let Some(chunk_index) = chunk_index(&counts, &file.chunk_index, place) else { continue };
+            let Some(bytes) = range.and_then(|range| shard.bytes.part(range)) else { continue };
+            let Some(chunk_index) = chunk_index(&counts, &shard_index, place) else { continue };
             // Subchunks wholly past the array's end are written by some, and mean nothing.
-            if let Ok(index) = grid.linear_index(&chunk_index) {
-                chunks.push(stored(index, file.number, range));
+            if let Ok(index) = inner.linear_index(&chunk_index) {
+                subchunks.push(Chunk { index, bytes });
             }
         }
     }
-    Ok(chunks)
+    Ok(subchunks)
 }
 
-/// What is wrong with one file is told with its name; bytes that cannot be fetched name it themselves.
-fn in_file(path: &str, error: Error) -> Unreadable {
+/// What is wrong with one shard is told with its index; bytes that cannot be fetched name their file themselves.
+fn in_shard(shard_index: &[u64], error: Error) -> Unreadable {
     match error.into() {
-        Unreadable::Damaged { problem } => Unreadable::damaged(format!("{path}: {problem}")),
+        Unreadable::Damaged { problem } => Unreadable::damaged(format!("shard {shard_index:?}: {problem}")),
         other => other,
     }
 }
@@ -107,20 +111,22 @@ fn chunk_index(counts: &[u64], shard_index: &[u64], place: u64) -> Option<Vec<u6
 }
 
 fn index(
-    listing: &Listing,
+    hierarchy: &Hierarchy,
     shards: &Shards,
     counts: &[u64],
-    file: &ChunkFile<'_>,
+    shard: &ChunkBytes<'_>,
 ) -> Result<Vec<Option<ByteRange>>, Error> {
     const WHAT: &str = "a shard's index";
     let count = counts.iter().try_fold(1_u64, |product, &count| product.checked_mul(count));
     let checksum = if shards.has_checksum { 4 } else { 0 };
     let length = count.and_then(|count| count.checked_mul(16)?.checked_add(checksum)).unwrap_or(u64::MAX);
-    let offset = if shards.index_at_start { Some(0) } else { file.length.checked_sub(length) };
-    let Some(offset) = offset.filter(|_| length <= file.length) else {
-        return Err(Error::Truncated { what: WHAT, offset: 0, length, file_length: file.length });
+    let file_length = shard.length();
+    let offset = if shards.index_at_start { Some(0) } else { file_length.checked_sub(length) };
+    let part = offset.and_then(|offset| Some((offset, shard.part(ByteRange { offset, length })?)));
+    let Some((offset, part)) = part else {
+        return Err(Error::Truncated { what: WHAT, offset: 0, length, file_length });
     };
-    let bytes = listing.bytes(file.path, offset, length)?;
+    let bytes = hierarchy.read(&part)?;
     let (entries, stored) =
         bytes.split_at(bytes.len().saturating_sub(if shards.has_checksum { 4 } else { 0 }));
     let found = stored.iter().rev().fold(0, |value, &byte| value << 8 | u32::from(byte));

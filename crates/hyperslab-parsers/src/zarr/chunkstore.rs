@@ -1,0 +1,72 @@
+//! `.zchunkstore`: where in another file the chunks of an array are, beside its `.zarray` or in `.zmetadata`.
+//!
+//! As zarr-python's issue 556 and its `FileChunkStore` have it: `{"PATH/0.1": {"offset": …, "size": …}, …, "source":
+//! {"array_name": "/PATH", "uri": "…"}}`; some have chunk keys without the path.
+
+use hyperslab_core::{ByteRange, Unreadable};
+use serde_json::Value;
+
+use super::document;
+use super::hierarchy::{Hierarchy, Location};
+use super::references::{Files, local};
+use crate::error::Error;
+
+const NAME: &str = ".zchunkstore";
+
+/// The same hierarchy, with the keys that its `.zchunkstore`s hold.
+pub(super) fn resolved(hierarchy: Hierarchy) -> Result<Hierarchy, Error> {
+    let mut stores = consolidated(&hierarchy);
+    let own = hierarchy.keys().filter_map(|key| Some((key, array_of(key)?)));
+    for (key, array) in own {
+        stores.push((array.to_owned(), document::read(&hierarchy.document(key)?)?));
+    }
+    if stores.is_empty() {
+        return Ok(hierarchy);
+    }
+    let mut files = Files::of(hierarchy.files());
+    let mut entries = Vec::new();
+    for (array, store) in &stores {
+        add(array, store, &mut files, &mut entries)?;
+    }
+    Ok(hierarchy.with(entries, files.names))
+}
+
+fn consolidated(hierarchy: &Hierarchy) -> Vec<(String, Value)> {
+    let metadata = hierarchy.document(".zmetadata").and_then(|bytes| document::read(&bytes));
+    let Ok(Value::Object(mut metadata)) = metadata else { return Vec::new() };
+    let Some(Value::Object(members)) = metadata.remove("metadata") else { return Vec::new() };
+    members.into_iter().filter_map(|(key, value)| Some((array_of(&key)?.to_owned(), value))).collect()
+}
+
+/// The array whose `.zchunkstore` a key is.
+fn array_of(key: &str) -> Option<&str> {
+    let array = key.strip_suffix(NAME)?;
+    if array.is_empty() { Some(array) } else { array.strip_suffix('/') }
+}
+
+fn add(
+    array: &str,
+    store: &Value,
+    files: &mut Files,
+    entries: &mut Vec<(Box<str>, Location)>,
+) -> Result<(), Error> {
+    let wrong = |problem: &str| Error::invalid("a .zchunkstore", 0, format!("of array {array:?}: {problem}"));
+    let members = store.as_object().ok_or_else(|| wrong("it is no object"))?;
+    let uri = store.get("source").and_then(|source| document::string(source, "uri"));
+    let uri = uri.ok_or_else(|| {
+        Error::unsupported(format!("the .zchunkstore of array {array:?}, which says no source,"))
+    })?;
+    let file = files.number(local(uri));
+    let prefix = if array.is_empty() { String::new() } else { format!("{array}/") };
+    for (key, value) in members.iter().filter(|(key, _)| *key != "source") {
+        let number = |name| value.get(name).and_then(Value::as_u64);
+        let numbers = number("offset").zip(number("size"));
+        let (offset, length) =
+            numbers.ok_or_else(|| wrong(&format!("chunk {key:?} has no offset or size")))?;
+        let range = ByteRange::new(offset, length).map_err(|error| Unreadable::from(error).to_string());
+        let range = range.map_err(|problem| wrong(&format!("chunk {key:?}: {problem}")))?;
+        let key = if key.starts_with(&prefix) { key.clone() } else { format!("{prefix}{key}") };
+        entries.push((key.into_boxed_str(), Location::Stored { file, range: Some(range) }));
+    }
+    Ok(())
+}

@@ -1,0 +1,216 @@
+//! A Zarr hierarchy: its keys, and where each of them leads: to a file, to bytes of one, or to bytes at hand.
+
+use std::collections::HashMap;
+use std::fs::File;
+use std::io::{Read, Seek, SeekFrom};
+use std::path::{Path, PathBuf};
+
+use hyperslab_core::{ByteRange, ChunkGrid, FileIndex, Unreadable};
+
+use super::chunks::Keys;
+use super::tables::Table;
+use crate::error::Error;
+use crate::pages::FetchError;
+
+/// No sensible metadata document is longer.
+const MAX_DOCUMENT_NBYTES: u64 = 512 << 20;
+
+/// Where a key leads.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub(super) enum Location {
+    /// To a file, by its number from 1 on: to all of it, or to a range of it.
+    Stored { file: FileIndex, range: Option<ByteRange> },
+    /// To these bytes.
+    Inline(Box<[u8]>),
+}
+
+/// One chunk, or one shard: its linear index in the grid, and its bytes.
+pub(super) struct Chunk<'h> {
+    pub index: u64,
+    pub bytes: ChunkBytes<'h>,
+}
+
+/// Where the bytes of a chunk are.
+#[derive(Clone, Copy)]
+pub(super) enum ChunkBytes<'h> {
+    Stored { file: FileIndex, range: ByteRange },
+    Inline(&'h [u8]),
+}
+
+impl<'h> ChunkBytes<'h> {
+    pub fn length(&self) -> u64 {
+        match self {
+            Self::Stored { range, .. } => range.length,
+            Self::Inline(bytes) => bytes.len() as u64,
+        }
+    }
+
+    /// A part of them; `None` if they do not reach so far.
+    pub fn part(&self, part: ByteRange) -> Option<Self> {
+        if part.offset.checked_add(part.length)? > self.length() {
+            return None;
+        }
+        Some(match self {
+            Self::Stored { file, range } => {
+                let range = ByteRange::new(range.offset.checked_add(part.offset)?, part.length).ok()?;
+                Self::Stored { file: *file, range }
+            }
+            Self::Inline(bytes) => {
+                let (start, stop) = (usize::try_from(part.offset).ok()?, usize::try_from(part.end()).ok()?);
+                let bytes: &'h [u8] = bytes.get(start..stop)?;
+                Self::Inline(bytes)
+            }
+        })
+    }
+}
+
+/// Keys, sorted, and where they lead; arrays may have their chunks in a table instead.
+pub(super) struct Hierarchy {
+    entries: Vec<(Box<str>, Location)>,
+    tables: HashMap<String, Table>,
+    files: Vec<String>,
+    folder: PathBuf,
+}
+
+impl Hierarchy {
+    /// Of keys in any order; of two that are alike the later one counts. Files are relative to `folder`.
+    pub fn new(mut entries: Vec<(Box<str>, Location)>, files: Vec<String>, folder: &Path) -> Self {
+        entries.sort_by(|(one, _), (other, _)| one.cmp(other)); // stable: the later of two stays behind
+        entries.reverse();
+        entries.dedup_by(|(one, _), (other, _)| one == other);
+        entries.reverse();
+        Self { entries, tables: HashMap::new(), files, folder: folder.to_owned() }
+    }
+
+    /// With the chunks of some arrays, by their paths, in tables.
+    #[must_use]
+    pub fn with_tables(self, tables: HashMap<String, Table>) -> Self {
+        Self { tables, ..self }
+    }
+
+    /// The same keys and more.
+    pub fn with(self, more: Vec<(Box<str>, Location)>, files: Vec<String>) -> Self {
+        let entries = self.entries.into_iter().chain(more).collect();
+        let hierarchy = Self::new(entries, files, &self.folder);
+        Self { tables: self.tables, ..hierarchy }
+    }
+
+    /// All keys, sorted.
+    pub fn keys(&self) -> impl Iterator<Item = &str> {
+        self.entries.iter().map(|(key, _)| &**key)
+    }
+
+    /// The names of its files, by their numbers less one.
+    pub fn files(&self) -> &[String] {
+        &self.files
+    }
+
+    /// The same, when nothing else is needed any more.
+    pub fn into_files(self) -> Vec<String> {
+        self.files
+    }
+
+    /// All that a key leads to; nothing if there is no such key.
+    pub fn document(&self, key: &str) -> Result<Vec<u8>, Error> {
+        let place = self.entries.binary_search_by(|(known, _)| (**known).cmp(key)).ok();
+        let Some((_, location)) = place.and_then(|place| self.entries.get(place)) else {
+            return Ok(Vec::new());
+        };
+        let bytes = self.chunk_bytes(location)?;
+        if bytes.length() > MAX_DOCUMENT_NBYTES {
+            return Err(Error::TooMany {
+                what: "bytes of a Zarr metadata document",
+                limit: MAX_DOCUMENT_NBYTES,
+            });
+        }
+        self.read(&bytes)
+    }
+
+    /// The chunks, or shards, of an array. Keys that name none of its grid are left over from a larger shape.
+    pub fn chunks(&self, array: &str, keys: &Keys, grid: &ChunkGrid) -> Result<Vec<Chunk<'_>>, Unreadable> {
+        if let Some(table) = self.tables.get(array) {
+            return self.tabled(table, grid);
+        }
+        let prefix = if array.is_empty() { String::new() } else { format!("{array}/") };
+        let from = self.entries.partition_point(|(key, _)| **key < *prefix);
+        let below = self.entries.get(from..).unwrap_or_default().iter();
+        let mut found = Vec::new();
+        for (key, location) in below.take_while(|(key, _)| key.starts_with(&prefix)) {
+            let key = key.get(prefix.len()..).unwrap_or_default();
+            let index = keys.chunk_index(key, grid.shape().len());
+            let Some(index) = index.and_then(|index| grid.linear_index(&index).ok()) else { continue };
+            found.push(Chunk { index, bytes: self.chunk_bytes(location)? });
+        }
+        Ok(found)
+    }
+
+    fn tabled<'h>(&'h self, table: &'h Table, grid: &ChunkGrid) -> Result<Vec<Chunk<'h>>, Unreadable> {
+        let mut found = Vec::new();
+        for (index, file, range) in table.stored() {
+            let bytes = match range {
+                Some(range) => ChunkBytes::Stored { file, range },
+                None => self.whole(file)?,
+            };
+            found.push(Chunk { index, bytes });
+        }
+        found.extend(table.inline().map(|(index, bytes)| Chunk { index, bytes: ChunkBytes::Inline(bytes) }));
+        found.retain(|chunk| chunk.index < grid.chunk_count()); // tables are padded to whole files of them
+        Ok(found)
+    }
+
+    fn chunk_bytes<'h>(&self, location: &'h Location) -> Result<ChunkBytes<'h>, Error> {
+        match location {
+            Location::Inline(bytes) => Ok(ChunkBytes::Inline(bytes)),
+            Location::Stored { file, range: Some(range) } => {
+                Ok(ChunkBytes::Stored { file: *file, range: *range })
+            }
+            Location::Stored { file, range: None } => self.whole(*file),
+        }
+    }
+
+    /// All of a file. One that is not there has no bytes here: whoever reads them is told that it is not there.
+    fn whole(&self, file: FileIndex) -> Result<ChunkBytes<'static>, Error> {
+        let path = self.path(file)?;
+        let length = std::fs::metadata(path).map_or(0, |metadata| metadata.len());
+        Ok(ChunkBytes::Stored { file, range: ByteRange { offset: 0, length } })
+    }
+
+    fn path(&self, file: FileIndex) -> Result<PathBuf, Error> {
+        let place = usize::try_from(file).ok().and_then(|number| number.checked_sub(1));
+        let name = place.and_then(|place| self.files.get(place));
+        let name =
+            name.ok_or_else(|| Error::invalid("a chunk's file", 0, format!("number {file} has no name")))?;
+        if name.contains("://") {
+            return Err(Error::unsupported(format!("a key that leads to all of {name}, which is far away,")));
+        }
+        Ok(self.folder.join(name))
+    }
+
+    /// Bytes, read now.
+    pub fn read(&self, bytes: &ChunkBytes<'_>) -> Result<Vec<u8>, Error> {
+        match bytes {
+            ChunkBytes::Inline(bytes) => Ok(bytes.to_vec()),
+            ChunkBytes::Stored { file, range } => read_range(&self.path(*file)?, *range),
+        }
+    }
+}
+
+/// A pipe is not opened, which would wait for its other end: references may name anything.
+fn read_range(path: &Path, range: ByteRange) -> Result<Vec<u8>, Error> {
+    let fault = |problem: String| Error::Fetch(FetchError(format!("{}: {problem}", path.display())));
+    let read = || {
+        if !std::fs::metadata(path)?.is_file() {
+            return Err(std::io::Error::other("it is not a regular file"));
+        }
+        let mut file = File::open(path)?;
+        file.seek(SeekFrom::Start(range.offset))?;
+        let mut bytes = Vec::new();
+        file.take(range.length).read_to_end(&mut bytes)?;
+        Ok(bytes)
+    };
+    let bytes = read().map_err(|error: std::io::Error| fault(error.to_string()))?;
+    if bytes.len() as u64 == range.length {
+        return Ok(bytes);
+    }
+    Err(fault(format!("it ends before byte {} that it should hold", range.end())))
+}
