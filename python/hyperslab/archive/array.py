@@ -214,9 +214,9 @@ class Array:
         if self._has_pointers:
             return self._read_pointed(index, threads)
         full_shape = (*index.full_shape, *self.dtype.shape)
-        is_reused = out is not None and self._takes(out, index)
-        array = out.reshape(full_shape) if is_reused else aligned_empty(index.full_shape, self.dtype)
-        self._read_bytes(index, array.reshape(-1).view(np.uint8), threads, is_reused)
+        reused = out if out is not None and self._takes(out, index) else None
+        array = aligned_empty(index.full_shape, self.dtype) if reused is None else reused.reshape(full_shape)
+        self._read_bytes(index, array.reshape(-1).view(np.uint8), threads, is_reused=reused is not None)
         return array
 
     def _read_bytes(self, index: Index, out: np.ndarray[Any, Any], threads: int | None, is_reused: bool) -> None:
