@@ -212,6 +212,13 @@ impl Manifest {
         })
     }
 
+    /// Linear indices of the chunks whose encoded bytes are here, ascending.
+    pub fn inline_indices(&self) -> Vec<u64> {
+        let mut indices: Vec<u64> = self.inline.keys().copied().collect();
+        indices.sort_unstable();
+        indices
+    }
+
     /// Memory that the columns take.
     pub fn memory_nbytes(&self) -> usize {
         let lengths = match &self.lengths {

@@ -13,6 +13,7 @@ mod integers;
 mod points;
 mod read_plan;
 mod remote;
+mod segment;
 mod selection;
 mod slices;
 mod sources;
@@ -36,6 +37,8 @@ mod _core {
     use crate::read_plan::ReadPlan;
     #[pymodule_export]
     use crate::remote::{RemoteFile, host_statistics};
+    #[pymodule_export]
+    use crate::segment::Segment;
     #[pymodule_export]
     use crate::stored_array::StoredArray;
     #[pymodule_export]

@@ -1,5 +1,6 @@
 //! `StoredArray`: an array of an open file; plans and reads selections of it.
 
+use std::path::PathBuf;
 use std::sync::Arc;
 
 use hyperslab_core::{
@@ -149,6 +150,20 @@ impl StoredArray {
     fn segment_count(&self, py: Python<'_>) -> PyResult<usize> {
         let whole = self.chunked(py)?;
         Ok(whole.map_or(0, |whole| whole.array().segments.as_ref().map_or(0, Vec::len)))
+    }
+
+    /// The parts that the array is made of, each with chunks of its own; none if we cannot read it.
+    #[pyo3(name = "segments")]
+    fn parts(&self, py: Python<'_>) -> PyResult<Vec<crate::segment::Segment>> {
+        Ok(self.chunked(py)?.map_or_else(Vec::new, |whole| crate::segment::Segment::all(&whole)))
+    }
+
+    /// Paths of the files that chunks lie in, by their numbers; an archive that is a folder has no number 0.
+    fn file_paths(&self, py: Python<'_>) -> PyResult<Vec<Option<PathBuf>>> {
+        let Some(whole) = self.chunked(py)? else { return Ok(Vec::new()) };
+        let opened = self.file.store.as_ref().map(|_| self.file.path.clone());
+        let others = whole.stores().others().iter().map(|other| Some(other.path.clone()));
+        Ok(std::iter::once(opened).chain(others).collect())
     }
 
     /// The shape of a chunk; None if the array is not chunked, is virtual, or its parts differ.

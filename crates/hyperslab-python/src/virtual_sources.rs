@@ -28,6 +28,7 @@ pub(crate) struct Resolved {
 static NEXT_NUMBER: AtomicU64 = AtomicU64::new(1 << 32);
 
 /// An array whose segments are known: as its file has it, or resolved.
+#[derive(Clone)]
 pub(crate) enum WholeArray {
     Stored(Arc<Opened>, usize),
     Virtual(Arc<Resolved>),

@@ -82,6 +82,11 @@ impl Stores {
         self.others.len() + 1
     }
 
+    /// The files beside the opened one; the first one's number is 1.
+    pub fn others(&self) -> &[OtherFile] {
+        &self.others
+    }
+
     /// The file with this number.
     pub fn get(&self, index: FileIndex) -> Result<Arc<dyn Store>, ReadError> {
         if let (0, Some(opened)) = (index, &self.opened) {
