@@ -355,6 +355,14 @@ class ArchiveFile:
     def array_count(self) -> int:
         """How many arrays the file has."""
 
+    def check_sources(self) -> None:
+        """Check that files that references were made of are still the same; other archives have none.
+
+        Raises:
+            FileChanged: One is another one now.
+            ReadError: One cannot be opened.
+        """
+
     def attributes(self, group: int) -> list[tuple[str, Any]]:
         """Name and `(shape, dtype, elements)` of each attribute; an exception for one that cannot be had.
 
@@ -370,6 +378,19 @@ class ArchiveFile:
 
     def array(self, number: int, path: str) -> StoredArray:
         """An array, under the path by which it was found."""
+
+def save_references(path: str, folder: str, archives: list[tuple[str, ArchiveFile]]) -> tuple[int, int]:
+    """Write the references of archives to a file; gives how many arrays and stored chunks there are.
+
+    Args:
+        path: The file.
+        folder: Where it will stand: paths of files below it are kept relative to it.
+        archives: Each with the name of the group that it will be; "" for one that is the root itself.
+
+    Raises:
+        DamagedFile: A file that a virtual array shows is damaged.
+        OSError: The file could not be written.
+    """
 
 @final
 class RemoteFile:

@@ -15,6 +15,7 @@ use pyo3::types::PyList;
 
 use crate::errors;
 use crate::format::Format;
+use crate::references::{self, OpenReferences};
 use crate::remote::RemoteFile;
 use crate::sources::{Interrupts, LocalSource, RemoteSource};
 use crate::stored_array::StoredArray;
@@ -49,6 +50,7 @@ pub(crate) enum Bytes {
     Folder,
     Local(Arc<FileStore>),
     Remote(Arc<RemoteStore>),
+    References(Box<OpenReferences>),
 }
 
 /// An open file: groups and arrays by their numbers; group 0 is the root.
@@ -107,6 +109,14 @@ impl ArchiveFile {
         self.0.tree.arrays.len()
     }
 
+    /// Fails if a file that references were made of is another one now; other archives have none.
+    fn check_sources(&self, py: Python<'_>) -> PyResult<()> {
+        if self.0.references().is_none() {
+            return Ok(());
+        }
+        py.detach(|| references::check_sources(&self.0)).map_err(errors::of_read)
+    }
+
     /// The attributes of a group.
     fn attributes<'py>(&self, py: Python<'py>, group: usize) -> PyResult<Bound<'py, PyList>> {
         attributes(py, &self.group(group)?.attributes, self.0.hidden)
@@ -132,6 +142,10 @@ impl ArchiveFile {
 }
 
 impl ArchiveFile {
+    pub(crate) fn opened(&self) -> Arc<Opened> {
+        Arc::clone(&self.0)
+    }
+
     fn group(&self, number: usize) -> PyResult<&hyperslab_core::Group> {
         let missing = || PyIndexError::new_err(format!("there is no group number {number}"));
         self.0.tree.groups.get(number).ok_or_else(missing)
@@ -214,8 +228,16 @@ impl Opened {
             let stores = Stores::new(None, path, tree.other_files.clone());
             return Ok(Self::new(name, path, Format::Zarr, tree, Bytes::Folder, stores, cache));
         }
-        let (store, format, tree) = parsed(path)?;
         let folder = path.parent().map(Path::to_owned).unwrap_or_default();
+        let opened = Arc::new(FileStore::open(path)?);
+        if Format::of(&LocalSource(&*opened))? == Format::References {
+            let mut open = OpenReferences::open(path, &opened)?;
+            let tree = std::mem::take(&mut open.found.tree);
+            let stores = Stores::of_references(name.clone(), open.files(&folder), references::opener());
+            let bytes = Bytes::References(Box::new(open));
+            return Ok(Self::new(name, path, Format::References, tree, bytes, stores, cache));
+        }
+        let (store, format, tree) = parsed(opened)?;
         let opened: Arc<dyn Store> = Arc::clone(&store) as Arc<dyn Store>;
         let stores = Stores::new(Some(opened), &folder, tree.other_files.clone());
         let stores = if format == Format::Hdf5 { stores.with_padded_others() } else { stores };
@@ -263,6 +285,14 @@ impl Opened {
         Self { name, path, format, tree, bytes, stores, cache, hidden, resolved, sources }
     }
 
+    /// What the file is, if it is no archive itself but knows where the chunks of some are.
+    pub(crate) fn references(&self) -> Option<&OpenReferences> {
+        match &self.bytes {
+            Bytes::References(references) => Some(references),
+            Bytes::Folder | Bytes::Local(_) | Bytes::Remote(_) => None,
+        }
+    }
+
     /// A virtual array as one with segments. It is resolved once, or, by threads at the same time, more than once:
     /// nobody waits for a lock that a thread may have held when the process was forked.
     pub(crate) fn resolved(&self, number: usize) -> Result<Arc<Resolved>, Problem> {
@@ -270,7 +300,10 @@ impl Opened {
         if let Some(known) = known {
             return Ok(known);
         }
-        let found = Arc::new(virtual_sources::resolved(self, number)?);
+        let found = Arc::new(match self.references() {
+            Some(references) => references.array(self, number)?,
+            None => virtual_sources::resolved(self, number)?,
+        });
         Ok(match self.resolved.try_lock() {
             Ok(mut known) => Arc::clone(known.entry(number).or_insert(found)),
             Err(_) => found,
@@ -283,7 +316,7 @@ impl Opened {
         if let Some(known) = known {
             return Ok(known);
         }
-        let (store, _, tree) = parsed(path)?;
+        let (store, _, tree) = parsed(Arc::new(FileStore::open(path)?))?;
         let found = Arc::new(SourceFile { tree, version: store.version() });
         if let Ok(mut known) = self.sources.try_lock() {
             known.insert(path.to_owned(), Arc::clone(&found));
@@ -293,9 +326,8 @@ impl Opened {
 }
 
 /// A file's tree.
-fn parsed(path: &Path) -> Result<(Arc<FileStore>, Format, Tree), Failure> {
-    let store = Arc::new(FileStore::open(path)?);
-    let source = LocalSource(&store);
+fn parsed(store: Arc<FileStore>) -> Result<(Arc<FileStore>, Format, Tree), Failure> {
+    let source = LocalSource(&*store);
     let format = Format::of(&source)?;
     let parsed = format.parse(&mut Pages::new(&source, Policy::LOCAL));
     store.check_unchanged()?; // a file that changed explains whatever went wrong

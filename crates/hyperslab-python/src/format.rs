@@ -11,6 +11,7 @@ pub(crate) enum Format {
     Fits,
     Hdf4,
     Zarr,
+    References,
 }
 
 /// HDF5 File Format Specification 3.0, II.A: the superblock is at 0, 512, 1024, 2048 and so on.
@@ -29,6 +30,7 @@ impl Format {
             head if head.starts_with(b"SIMPLE  ") => Ok(Self::Fits),
             head if head.starts_with(b"\x0e\x03\x13\x01") => Ok(Self::Hdf4),
             head if head == HDF5_SIGNATURE => Ok(Self::Hdf5),
+            head if head == parsers::references::SIGNATURE => Ok(Self::References),
             _ => Self::behind_user_block(source),
         }
     }
@@ -52,6 +54,7 @@ impl Format {
             Self::Fits => "fits",
             Self::Hdf4 => "hdf4",
             Self::Zarr => "zarr",
+            Self::References => "references",
         }
     }
 
@@ -63,6 +66,9 @@ impl Format {
             Self::Hdf5 => parsers::hdf5::parse(pages),
             Self::Hdf4 => parsers::hdf4::parse(pages),
             Self::Zarr => Err(Error::UnknownFormat { reason: "a Zarr archive is a folder".to_owned() }),
+            Self::References => {
+                Err(Error::UnknownFormat { reason: "references are no source of an array".to_owned() })
+            }
         }
     }
 }

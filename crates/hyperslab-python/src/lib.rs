@@ -13,6 +13,7 @@ mod integers;
 mod points;
 mod read_plan;
 mod remote;
+mod references;
 mod segment;
 mod selection;
 mod slices;
@@ -37,6 +38,8 @@ mod _core {
     use crate::read_plan::ReadPlan;
     #[pymodule_export]
     use crate::remote::{RemoteFile, host_statistics};
+    #[pymodule_export]
+    use crate::references::save_references;
     #[pymodule_export]
     use crate::segment::Segment;
     #[pymodule_export]

@@ -346,7 +346,7 @@ impl StoredArray {
         let of_parser = |error| errors::of_parser(&self.file.name, error);
         match &self.file.bytes {
             Bytes::Local(store) => {
-                self.pointed(element, bytes, &LocalSource(store), Policy::LOCAL).map_err(of_parser)
+                self.pointed(element, bytes, &LocalSource(&**store), Policy::LOCAL).map_err(of_parser)
             }
             Bytes::Remote(store) => {
                 let source = RemoteSource::new(store, &[], interrupts);
@@ -354,6 +354,11 @@ impl StoredArray {
                 let found = self.pointed(element, bytes, &source, policy);
                 let failure = source.failure();
                 found.map_err(|error| failure.map_or_else(|| of_parser(error), errors::of_read))
+            }
+            Bytes::References(references) => {
+                let file = references.found.heap_file(self.number).ok_or_else(|| of_parser(no_pointers()))?;
+                let store = self.file.stores.get(file).map_err(errors::of_read)?;
+                self.pointed(element, bytes, &LocalSource(&*store), Policy::LOCAL).map_err(of_parser)
             }
             Bytes::Folder => Err(of_parser(no_pointers())),
         }
@@ -366,7 +371,7 @@ impl StoredArray {
         source: &dyn Source,
         policy: Policy,
     ) -> Result<Vec<Vec<u8>>, parsers::Error> {
-        if self.file.format != Format::Hdf5 {
+        if !matches!(self.file.format, Format::Hdf5 | Format::References) {
             return Err(no_pointers());
         }
         let width = values::pointer_nbytes(element).and_then(|nbytes| usize::try_from(nbytes).ok());
