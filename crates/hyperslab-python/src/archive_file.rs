@@ -6,7 +6,8 @@ use std::sync::{Arc, Mutex};
 
 use hyperslab_core::{Attribute, Link, Tree, Unreadable};
 use hyperslab_engine::{
-    ChunkCache, FileStore, FileVersion, Location, ReadError, RemoteOptions, RemoteStore, Store, Stores,
+    ChunkCache, FileStore, FileVersion, Location, OtherFile, ReadError, RemoteOptions, RemoteStore, Store,
+    Stores,
 };
 use hyperslab_parsers::{self as parsers, Pages, Policy};
 use pyo3::exceptions::PyIndexError;
@@ -87,6 +88,7 @@ impl ArchiveFile {
     fn version(&self) -> Option<String> {
         match &self.0.bytes {
             Bytes::Folder => None,
+            Bytes::References(references) => Some(references.version.to_string()),
             Bytes::Local(store) => Some(store.version().to_string()),
             Bytes::Remote(store) => Some(store.version()),
         }
@@ -96,7 +98,7 @@ impl ArchiveFile {
     #[getter]
     fn lost_nbytes(&self) -> u64 {
         let held = match &self.0.bytes {
-            Bytes::Folder => return 0,
+            Bytes::Folder | Bytes::References(_) => return 0,
             Bytes::Local(store) => store.nbytes(),
             Bytes::Remote(store) => store.nbytes(),
         };
@@ -233,7 +235,7 @@ impl Opened {
         if Format::of(&LocalSource(&*opened))? == Format::References {
             let mut open = OpenReferences::open(path, &opened)?;
             let tree = std::mem::take(&mut open.found.tree);
-            let stores = Stores::of_references(name.clone(), open.files(&folder), references::opener());
+            let stores = Stores::of_references(name.clone(), open.files(&folder), open.opener(&name));
             let bytes = Bytes::References(Box::new(open));
             return Ok(Self::new(name, path, Format::References, tree, bytes, stores, cache));
         }
@@ -291,6 +293,16 @@ impl Opened {
             Bytes::References(references) => Some(references),
             Bytes::Folder | Bytes::Local(_) | Bytes::Remote(_) => None,
         }
+    }
+
+    /// The opened file as one that chunks lie in; folders and references have none.
+    pub(crate) fn own_file(&self) -> Option<OtherFile> {
+        let version = match &self.bytes {
+            Bytes::Local(store) => Some(store.version()),
+            Bytes::Remote(_) => None,
+            Bytes::Folder | Bytes::References(_) => return None,
+        };
+        Some(OtherFile { path: self.path.clone(), version, is_padded: false })
     }
 
     /// A virtual array as one with segments. It is resolved once, or, by threads at the same time, more than once:

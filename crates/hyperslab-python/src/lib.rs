@@ -12,8 +12,8 @@ mod hyperslab;
 mod integers;
 mod points;
 mod read_plan;
-mod remote;
 mod references;
+mod remote;
 mod segment;
 mod selection;
 mod slices;
@@ -37,9 +37,9 @@ mod _core {
     #[pymodule_export]
     use crate::read_plan::ReadPlan;
     #[pymodule_export]
-    use crate::remote::{RemoteFile, host_statistics};
-    #[pymodule_export]
     use crate::references::save_references;
+    #[pymodule_export]
+    use crate::remote::{RemoteFile, host_statistics};
     #[pymodule_export]
     use crate::segment::Segment;
     #[pymodule_export]

@@ -8,26 +8,40 @@ use std::sync::Arc;
 use std::time::{Duration, SystemTime, UNIX_EPOCH};
 
 use hyperslab_core::{Array, FileIndex, Group, Link, PlanError, Unreadable};
-use hyperslab_engine::{FileStore, FileVersion, OtherFile, ReadError, Store};
+use hyperslab_engine::{
+    FileStore, FileVersion, Location, Opener, OtherFile, ReadError, RemoteOptions, RemoteStore, Store,
+};
 use hyperslab_parsers::references::{self, References, SourceFile};
 use pyo3::exceptions::{PyOSError, PyValueError};
 use pyo3::prelude::*;
 
-use crate::archive_file::{ArchiveFile, Failure, LocalSource, Opened};
+use crate::archive_file::{ArchiveFile, Bytes, Failure, Opened};
 use crate::dtypes::has_pointers;
+use crate::sources::LocalSource;
 use crate::virtual_sources::{Problem, Resolved, WholeArray, next_number};
 
-/// A file of references that is open.
+/// A file of references as it was when it was opened. It is not held open: thousands may be in use at a time.
 pub(crate) struct OpenReferences {
-    pub(crate) store: Arc<FileStore>,
+    path: PathBuf,
+    pub(crate) version: FileVersion,
     pub(crate) found: References,
 }
 
 impl OpenReferences {
-    pub(crate) fn open(store: Arc<FileStore>) -> Result<Self, Failure> {
-        let found = References::read(&LocalSource(&*store))?;
+    pub(crate) fn open(path: &Path, store: &FileStore) -> Result<Self, Failure> {
+        let found = References::read(&LocalSource(store));
         store.check_unchanged()?;
-        Ok(Self { store, found })
+        Ok(Self { path: path.to_owned(), version: store.version(), found: found? })
+    }
+
+    fn read_array(&self, number: usize) -> Result<Array, Failure> {
+        let store = FileStore::open(&self.path)?;
+        let array = self.found.array(&LocalSource(&store), number);
+        store.check_unchanged()?;
+        if store.version() != self.version {
+            return Err(ReadError::FileChanged { file: store.name().to_owned() }.into());
+        }
+        Ok(array?)
     }
 
     /// The files that its chunks lie in, as they were.
@@ -39,17 +53,38 @@ impl OpenReferences {
                     .checked_add(Duration::from_nanos(nanoseconds.into()))
             });
             let version = file.nbytes.map(|nbytes| FileVersion::new(nbytes, modified));
-            OtherFile { path: folder.join(&file.path), version, is_padded: file.is_padded }
+            let path = if is_url(&file.path) { PathBuf::from(&file.path) } else { folder.join(&file.path) };
+            OtherFile { path, version, is_padded: file.is_padded }
         };
         self.found.files.iter().map(file).collect()
     }
 
+    /// How to open those files: of this machine, or far away as anybody may with what the environment says.
+    pub(crate) fn opener(&self, name: &str) -> Opener {
+        let etag = |file: &SourceFile| Some((file.path.clone(), file.etag.clone()?));
+        let etags: HashMap<String, String> = self.found.files.iter().filter_map(etag).collect();
+        let references = name.to_owned();
+        Arc::new(move |path: &Path| {
+            let url = path.to_string_lossy();
+            if !is_url(&url) {
+                return Ok(Arc::new(FileStore::open(path)?) as Arc<dyn Store>);
+            }
+            let options = RemoteOptions::default();
+            let refused = |problem: String| ReadError::System { file: url.to_string(), problem };
+            let location = Location::of_url(&url, &options).map_err(refused)?;
+            let (store, _) = RemoteStore::open(location, options, 1, &|| false)?;
+            if etags.get(&*url).is_some_and(|etag| *etag != store.version()) {
+                let (file, references) = (url.to_string(), references.clone());
+                return Err(ReadError::StaleReferences { file, references });
+            }
+            Ok(Arc::new(store) as Arc<dyn Store>)
+        })
+    }
+
     /// An array with its chunks.
     pub(crate) fn array(&self, opened: &Opened, number: usize) -> Result<Resolved, Problem> {
-        let fault = |failure: Failure| Problem::File(opened.path.clone(), Box::new(failure));
-        let array = self.found.array(&LocalSource(&*self.store), number);
-        self.store.check_unchanged().map_err(|error| fault(error.into()))?;
-        let array = array.map_err(|error| fault(error.into()))?;
+        let array = self.read_array(number);
+        let array = array.map_err(|failure| Problem::File(opened.path.clone(), Box::new(failure)))?;
         Ok(Resolved { array, stores: opened.stores.with(Vec::new()), number: next_number() })
     }
 }
@@ -83,7 +118,7 @@ pub(crate) fn save_references(
 
 enum SaveError {
     System(std::io::Error),
-    Source(PathBuf, Failure),
+    Source(PathBuf, Box<Failure>),
     Path(PathBuf),
 }
 
@@ -156,7 +191,7 @@ impl Saving<'_> {
             Err(Problem::Plan(PlanError::Selection(error))) => {
                 return self.unreadable(described, attributes, error.into());
             }
-            Err(Problem::File(path, failure)) => return Err(SaveError::Source(path, *failure)),
+            Err(Problem::File(path, failure)) => return Err(SaveError::Source(path, failure)),
         };
         let array = Array { attributes, dimensions, max_shape, ..whole.array().clone() };
         let used = used_files(&array);
@@ -164,7 +199,7 @@ impl Saving<'_> {
         for file in used {
             moved.insert(file, self.file(archive, &whole, file, numbers)?);
         }
-        let heap_file = match (&archive.references, has_pointers(&array.element)) {
+        let heap_file = match (archive.references(), has_pointers(&array.element)) {
             (_, false) => None,
             (Some(open), true) => open.found.heap_file(number),
             (None, true) => Some(0),
@@ -173,6 +208,13 @@ impl Saving<'_> {
         self.chunk_count += whole.manifests().iter().map(|(manifest, _)| manifest.chunk_count()).sum::<u64>();
         self.out.array(&array, heap_file, |file| moved.get(&file).copied().unwrap_or(FileIndex::MAX))?;
         Ok(())
+    }
+
+    /// A path relative to the references' folder if it lies below it, else absolute.
+    fn relative(&self, path: &Path) -> Result<String, SaveError> {
+        let absolute = std::path::absolute(path)?;
+        let relative = absolute.strip_prefix(self.folder).unwrap_or(&absolute);
+        relative.to_str().map(str::to_owned).ok_or_else(|| SaveError::Path(path.to_owned()))
     }
 
     fn unreadable(
@@ -194,36 +236,48 @@ impl Saving<'_> {
         numbers: &mut HashMap<PathBuf, FileIndex>,
     ) -> Result<FileIndex, SaveError> {
         let place = usize::try_from(number).unwrap_or(usize::MAX);
-        let known = match (&archive.store, place.checked_sub(1)) {
-            (Some(store), None) => Some(OtherFile {
-                path: archive.path.clone(),
-                version: Some(store.version()),
-                is_padded: false,
-            }),
-            (None, None) => None,
-            (_, Some(place)) => whole.stores().others().get(place).cloned(),
+        let known = match place.checked_sub(1) {
+            None => archive.own_file(),
+            Some(place) => whole.stores().others().get(place).cloned(),
         };
         let Some(file) = known else { return Ok(FileIndex::MAX) };
         if let Some(&number) = numbers.get(&file.path) {
             return Ok(number);
         }
         let version = file.version.or_else(|| FileVersion::of(&file.path));
-        let absolute = std::path::absolute(&file.path)?;
-        let path = absolute.strip_prefix(self.folder).unwrap_or(&absolute);
-        let path = path.to_str().ok_or_else(|| SaveError::Path(file.path.clone()))?.to_owned();
+        let text = file.path.to_str().ok_or_else(|| SaveError::Path(file.path.clone()))?;
+        let path = match archive.path.to_str().filter(|own| is_url(own)).and_then(|own| own.rsplit_once('/'))
+        {
+            Some((folder, _)) if !is_url(text) => format!("{folder}/{text}"), // a file beside one far away
+            _ if is_url(text) => text.to_owned(),
+            _ => self.relative(&file.path)?,
+        };
         let modified =
             version.and_then(|version| version.modified()?.duration_since(SystemTime::UNIX_EPOCH).ok());
         let stored = SourceFile {
             path,
             nbytes: version.map(|version| version.nbytes()),
             modified: modified.map(|since| (since.as_secs(), since.subsec_nanos())),
-            etag: None,
+            etag: etag(archive, place),
             is_padded: file.is_padded,
         };
         let number = self.out.file(stored);
         numbers.insert(file.path, number);
         Ok(number)
     }
+}
+
+/// What a server calls the version of a file of an archive that chunks were found in.
+fn etag(archive: &Opened, number: usize) -> Option<String> {
+    match (&archive.bytes, number.checked_sub(1)) {
+        (Bytes::Remote(store), None) => Some(store.version()),
+        (Bytes::References(open), Some(place)) => open.found.files.get(place)?.etag.clone(),
+        _ => None,
+    }
+}
+
+fn is_url(path: &str) -> bool {
+    path.contains("://")
 }
 
 /// Numbers of the files that chunks of an array lie in.

@@ -161,7 +161,7 @@ impl StoredArray {
     /// Paths of the files that chunks lie in, by their numbers; an archive that is a folder has no number 0.
     fn file_paths(&self, py: Python<'_>) -> PyResult<Vec<Option<PathBuf>>> {
         let Some(whole) = self.chunked(py)? else { return Ok(Vec::new()) };
-        let opened = self.file.store.as_ref().map(|_| self.file.path.clone());
+        let opened = self.file.own_file().map(|file| file.path);
         let others = whole.stores().others().iter().map(|other| Some(other.path.clone()));
         Ok(std::iter::once(opened).chain(others).collect())
     }

@@ -167,7 +167,7 @@ class Array:
 
     @property
     def fill_bytes(self) -> bytes:
-        """One element that nobody wrote, as it is in memory: zeros where the writer said that there is no such value."""
+        """One element that nobody wrote, as it is in memory: zeros where the writer said that there is none."""
         return self._stored.fill or bytes(self._stored.element_nbytes)
 
     def segments(self) -> list[Segment]:

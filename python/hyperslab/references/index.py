@@ -7,6 +7,7 @@ import os
 from collections.abc import Callable, Iterable, Mapping
 from dataclasses import dataclass
 from pathlib import Path
+from tempfile import TemporaryDirectory
 from types import MappingProxyType
 
 from hyperslab._core import save_references
@@ -15,6 +16,7 @@ from hyperslab.errors import HyperslabError, UsageError
 from hyperslab.references import kerchunk
 from hyperslab.references.replacing import replacing
 
+MOST_OPEN = 100  # files
 SUFFIXES = (".json", ".parquet", ".parq", ".hs")
 Source = str | os.PathLike[str] | Group
 
@@ -42,6 +44,7 @@ class Index:
             if root.name != "/":
                 raise UsageError(f"{root.name} of {root.filename} is no whole archive: index its root")
         self.roots = MappingProxyType(dict(roots))
+        self.lasting: TemporaryDirectory[str] | None = None  # what the roots were opened from, removed with this
 
     def save(
         self,
@@ -98,7 +101,7 @@ def index(
     sources: Source | Iterable[Source],
     *,
     resume: str | os.PathLike[str] | None = None,
-    progress: Callable[[str, int, int], None] = lambda what, done, expected: None,
+    progress: Callable[[str, int, int], None] | None = None,
 ) -> Index:
     """Read where all chunks of archives are.
 
@@ -117,17 +120,21 @@ def index(
     given = [sources] if isinstance(sources, str | os.PathLike | Group) else list(sources)
     if not given:
         raise UsageError("nothing to index: no file was given")
-    folder = Path(resume) if resume is not None else None
+    lasting = None
+    if resume is None and len(given) > MOST_OPEN:
+        lasting = TemporaryDirectory(prefix="hyperslab-index-")  # references hold no file open: there may be too many
+    folder = Path(lasting.name) if lasting else Path(resume) if resume is not None else None
     if folder is not None:
         folder.mkdir(exist_ok=True)
     paths = [source.filename if isinstance(source, Group) else os.fspath(source) for source in given]
     roots = []
     for done, (path, source) in enumerate(zip(paths, given, strict=True)):
-        progress(path, done, len(given))
+        if progress is not None:
+            progress(path, done, len(given))
         roots.append(source if isinstance(source, Group) else _indexed(source, folder))
-    if len(roots) == 1:
-        return Index({"": roots[0]})
-    return Index(dict(zip(_names(paths), roots, strict=True)))
+    found = Index({"": roots[0]} if len(roots) == 1 else dict(zip(_names(paths), roots, strict=True)))
+    found.lasting = lasting
+    return found
 
 
 def _indexed(source: str | os.PathLike[str], folder: Path | None) -> Group:
@@ -142,7 +149,8 @@ def _indexed(source: str | os.PathLike[str], folder: Path | None) -> Group:
     except (FileNotFoundError, HyperslabError):
         root = open(source)
         Index({"": root}).save(known)
-        return root
+        root.close()
+        return open(known)
     return root
 
 

@@ -5,7 +5,7 @@ from __future__ import annotations
 import os
 import shutil
 from collections.abc import Iterator
-from contextlib import contextmanager, suppress
+from contextlib import contextmanager
 from pathlib import Path
 
 from hyperslab.errors import UsageError
@@ -57,8 +57,10 @@ def _sync(path: Path) -> None:
 def _sync_one(path: Path) -> None:
     number = os.open(path, os.O_RDONLY)
     try:
-        with suppress(OSError) if path.is_dir() else suppress():  # some file systems sync no folders
-            os.fsync(number)
+        os.fsync(number)
+    except OSError:
+        if not path.is_dir():  # some file systems sync no folders
+            raise
     finally:
         os.close(number)
 

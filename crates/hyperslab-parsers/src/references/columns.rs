@@ -204,7 +204,7 @@ fn per_chunk(input: &mut Input<'_>, count: usize) -> Result<PerChunk, Error> {
 }
 
 #[cfg(test)]
-#[allow(clippy::unwrap_used)]
+#[allow(clippy::unwrap_used, clippy::cast_possible_truncation)]
 mod tests {
     use super::*;
     use hyperslab_core::ByteRange;

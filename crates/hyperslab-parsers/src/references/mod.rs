@@ -228,19 +228,19 @@ impl<W: Write> Writer<W> {
     ) -> io::Result<Result<Vec<StoredSegment>, Unreadable>> {
         let (mut known, mut stored) = (HashMap::new(), Vec::new());
         for segment in segments {
-            let place = match known.get(&Arc::as_ptr(&segment.manifest)) {
-                Some(&place) => place,
-                None => {
-                    let Some(mut bytes) = columns::encode(&segment.manifest.moved(&number, 0)) else {
-                        let feature = format!("an array of more than {MOST_CHUNKS} chunks in references");
-                        return Ok(Err(Unreadable::unsupported(feature)));
-                    };
-                    let place = self.section(&mut bytes)?;
-                    self.tables.manifests.push(place);
-                    known.insert(Arc::as_ptr(&segment.manifest), self.tables.manifests.len() - 1);
-                    self.tables.manifests.len() - 1
-                }
+            let key = Arc::as_ptr(&segment.manifest);
+            if let Some(&place) = known.get(&key) {
+                stored.push(StoredSegment::of(segment, place));
+                continue;
+            }
+            let Some(mut bytes) = columns::encode(&segment.manifest.moved(&number, 0)) else {
+                let feature = format!("an array of more than {MOST_CHUNKS} chunks in references");
+                return Ok(Err(Unreadable::unsupported(feature)));
             };
+            let place = self.tables.manifests.len();
+            let section = self.section(&mut bytes)?;
+            self.tables.manifests.push(section);
+            known.insert(key, place);
             stored.push(StoredSegment::of(segment, place));
         }
         Ok(Ok(stored))

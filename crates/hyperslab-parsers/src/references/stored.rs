@@ -78,9 +78,10 @@ impl Stored for u64 {
 
 macro_rules! narrow {
     ($($kind:ty),*) => { $(
+        #[allow(clippy::unnecessary_fallible_conversions)] // usize has no other
         impl Stored for $kind {
             fn write(&self, out: &mut Vec<u8>) {
-                (*self as u64).write(out);
+                u64::try_from(*self).unwrap_or(u64::MAX).write(out);
             }
 
             fn read(input: &mut Input<'_>) -> Result<Self, Error> {
@@ -153,7 +154,9 @@ impl Stored for String {
 impl<T: Stored> Stored for Vec<T> {
     fn write(&self, out: &mut Vec<u8>) {
         self.len().write(out);
-        self.iter().for_each(|item| item.write(out));
+        for item in self {
+            item.write(out);
+        }
     }
 
     fn read(input: &mut Input<'_>) -> Result<Self, Error> {
@@ -164,7 +167,9 @@ impl<T: Stored> Stored for Vec<T> {
 impl<T: Stored> Stored for Option<T> {
     fn write(&self, out: &mut Vec<u8>) {
         self.is_some().write(out);
-        self.iter().for_each(|value| value.write(out));
+        if let Some(value) = self {
+            value.write(out);
+        }
     }
 
     fn read(input: &mut Input<'_>) -> Result<Self, Error> {
@@ -209,7 +214,9 @@ impl<A: Stored, B: Stored> Stored for (A, B) {
 
 impl Stored for AxisSelection {
     fn write(&self, out: &mut Vec<u8>) {
-        [self.start(), self.stride(), self.count(), self.block()].iter().for_each(|number| number.write(out));
+        for number in [self.start(), self.stride(), self.count(), self.block()] {
+            number.write(out);
+        }
     }
 
     fn read(input: &mut Input<'_>) -> Result<Self, Error> {
