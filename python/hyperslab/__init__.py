@@ -10,7 +10,8 @@ if TYPE_CHECKING:
     from hyperslab.references import Index, index
 
 __all__ = [
-    "Array", "ChunkGrid", "Group", "Hyperslab", "Index", "Points", "__version__", "credentials", "index", "open", "stats",
+    "Array", "ChunkGrid", "Group", "Hyperslab", "Index", "Points", "__version__", "credentials", "index", "open",
+    "stats",
 ]  # fmt: skip
 
 

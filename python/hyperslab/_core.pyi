@@ -486,6 +486,7 @@ class Segment:
     def inline(self) -> dict[int, bytes]:
         """The encoded bytes of the chunks that the metadata hold, by linear index."""
 
+@final
 class StoredArray:
     """An array of an open file; plans and reads selections of it. Made by `ArchiveFile.array`."""
 

@@ -115,7 +115,7 @@ def table(array: Array, segments: list[Segment], chunk_shape: tuple[int, ...]) -
     places, numbers, offsets, lengths = (column[order] for column in columns)
     if len(places) > 1 and (places[1:] == places[:-1]).any():
         raise Refused("its parts overlap")
-    paths = [_absolute(path) for path in array.file_paths()] if len(numbers) else []
+    paths = [_absolute(path, array.filename) for path in array.file_paths()] if len(numbers) else []
     _check_ends(paths, numbers, offsets + lengths)
     return ChunkTable(grid_shape, places, paths, numbers, offsets, lengths, inline)
 
@@ -150,8 +150,13 @@ def _moved(segment: Segment, indices: npt.NDArray[np.int64], grid_shape: tuple[i
     return np.ravel_multi_index(tuple(axes), grid_shape, mode="clip"), is_shown
 
 
-def _absolute(path: str | None) -> str:
-    return os.path.abspath(path) if path and "://" not in path else path or ""  # noqa: PTH100 -- links stay as they are
+def _absolute(path: str | None, beside: str) -> str:
+    """A file's URL, or its absolute path; a path that a file far away names is relative to it."""
+    if path is None or "://" in path:
+        return path or ""
+    if "://" in beside:
+        return f"{beside.rpartition('/')[0]}/{path}"
+    return os.path.abspath(path)  # noqa: PTH100 -- links stay as they are
 
 
 def _check_ends(paths: list[str], numbers: npt.NDArray[np.int64], ends: npt.NDArray[np.int64]) -> None:

@@ -9,6 +9,7 @@ from dataclasses import dataclass
 from pathlib import Path
 from tempfile import TemporaryDirectory
 from types import MappingProxyType
+from typing import Any
 
 from hyperslab._core import save_references
 from hyperslab.archive import Group, open
@@ -100,13 +101,16 @@ class Index:
 def index(
     sources: Source | Iterable[Source],
     *,
+    storage_options: Mapping[str, Any] | None = None,
     resume: str | os.PathLike[str] | None = None,
     progress: Callable[[str, int, int], None] | None = None,
 ) -> Index:
     """Read where all chunks of archives are.
 
     Args:
-        sources: Files, or what `hyperslab.open` gave; several become groups, named after their files.
+        sources: Files, URLs, or what `hyperslab.open` gave; several become groups, named after their files.
+        storage_options: How to reach URLs, as for `open`. References never hold them: `.hs` files are read with what
+            the environment says.
         resume: A folder for the references of each file as soon as they are known. Files that are in it already
             and have not changed since are not indexed again.
         progress: Called with a file's name, how many were done before it, and how many there are.
@@ -131,23 +135,23 @@ def index(
     for done, (path, source) in enumerate(zip(paths, given, strict=True)):
         if progress is not None:
             progress(path, done, len(given))
-        roots.append(source if isinstance(source, Group) else _indexed(source, folder))
+        roots.append(source if isinstance(source, Group) else _indexed(source, folder, storage_options))
     found = Index({"": roots[0]} if len(roots) == 1 else dict(zip(_names(paths), roots, strict=True)))
     found.lasting = lasting
     return found
 
 
-def _indexed(source: str | os.PathLike[str], folder: Path | None) -> Group:
+def _indexed(source: str | os.PathLike[str], folder: Path | None, storage_options: Mapping[str, Any] | None) -> Group:
     """An archive; from its references in a folder if they are there and true."""
     if folder is None:
-        return open(source)
+        return open(source, storage_options=storage_options)
     name = hashlib.sha256(os.path.abspath(source).encode()).hexdigest()[:32]  # noqa: PTH100 -- links stay links
     known = folder / f"{name}.hs"
     try:
         root = open(known)
         root.file.check_sources()
     except (FileNotFoundError, HyperslabError):
-        root = open(source)
+        root = open(source, storage_options=storage_options)
         Index({"": root}).save(known)
         root.close()
         return open(known)

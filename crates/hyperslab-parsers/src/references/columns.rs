@@ -8,7 +8,7 @@ use crate::cursor::Cursor;
 use crate::error::Error;
 
 /// Chunks of one manifest. A few bytes may stand for any number of chunks, so that the file's size is no bound.
-pub const MOST_CHUNKS: u64 = 1 << 26;
+pub const MOST_CHUNKS: u64 = if cfg!(fuzzing) { 1 << 12 } else { 1 << 26 };
 /// Equal differences that are worth a run of their own.
 const LEAST_RUN: usize = 4;
 /// Differences that are held before they are written.

@@ -63,7 +63,7 @@ impl RemoteStore {
         Ok((Self { location, options, identity }, head))
     }
 
-    /// What tells the object from what takes its place later: its ETag where the server gives one.
+    /// What tells the object from what takes its place later: its `ETag` where the server gives one.
     pub fn version(&self) -> String {
         let Identity { nbytes, etag, modified } = &self.identity;
         etag.clone().unwrap_or_else(|| format!("{nbytes} bytes of {modified}"))
