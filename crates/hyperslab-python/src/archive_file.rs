@@ -83,7 +83,7 @@ impl ArchiveFile {
         self.0.format.name()
     }
 
-    /// Which version of the file was opened: its ETag, or its size and time of change; None for a folder.
+    /// Which version of the file was opened: its `ETag`, or its size and time of change; None for a folder.
     #[getter]
     fn version(&self) -> Option<String> {
         match &self.0.bytes {
