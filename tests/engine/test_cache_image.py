@@ -30,7 +30,9 @@ def library() -> ctypes.CDLL:
         lines = Path("/proc/self/maps").read_text().splitlines()
     except OSError:
         pytest.skip("no list of loaded libraries")
-    return ctypes.CDLL(next(line.split()[-1] for line in lines if "libhdf5" in line and "_hl" not in line))
+    return ctypes.CDLL(
+        next(line.split()[-1] for line in lines if "h5py" in line and "libhdf5" in line and "_hl" not in line)
+    )
 
 
 def test_metadata_of_an_image_count(tmp_path: Path) -> None:

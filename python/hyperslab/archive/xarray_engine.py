@@ -180,9 +180,9 @@ class Engine(BackendEntrypoint):
             decoders: What xarray decodes by: `mask_and_scale`, `decode_times`, ...
         """
         opened = _group(filename_or_obj, group, open_options)
-        return self._dataset(opened, drop_variables, decoders)
+        return self._decoded(opened, drop_variables, decoders)
 
-    def _dataset(self, group: Group, drop_variables: str | Iterable[str] | None, decoders: dict[str, Any]) -> Dataset:
+    def _decoded(self, group: Group, drop_variables: str | Iterable[str] | None, decoders: dict[str, Any]) -> Dataset:
         dropped = [drop_variables] if isinstance(drop_variables, str) else list(drop_variables or ())
         store = ArchiveDataStore(group, dropped)
         return StoreBackendEntrypoint().open_dataset(store, drop_variables=dropped, **decoders)
@@ -200,7 +200,7 @@ class Engine(BackendEntrypoint):
         top = _group(filename_or_obj, group, open_options)
         strip = len(top.name.rstrip("/"))
         groups = ((found.name[strip:] or "/", found) for found in top.walk_groups())
-        return {path: self._dataset(found, drop_variables, decoders) for path, found in groups}
+        return {path: self._decoded(found, drop_variables, decoders) for path, found in groups}
 
     def open_datatree(self, filename_or_obj: Any, **options: Any) -> DataTree:
         """Every group, as a tree."""

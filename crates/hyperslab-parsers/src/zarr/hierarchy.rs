@@ -45,6 +45,16 @@ impl<'h> ChunkBytes<'h> {
         }
     }
 
+    /// A part that they do not reach to, of a whole file: reading it says that the file ends before.
+    pub fn beyond(&self, part: ByteRange) -> Option<Self> {
+        match self {
+            Self::Stored { file, range } if range.offset == 0 => {
+                Some(Self::Stored { file: *file, range: part })
+            }
+            _ => None,
+        }
+    }
+
     /// A part of them; `None` if they do not reach so far.
     pub fn part(&self, part: ByteRange) -> Option<Self> {
         if part.offset.checked_add(part.length)? > self.length() {

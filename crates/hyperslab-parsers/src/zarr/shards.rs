@@ -79,7 +79,9 @@ pub(super) fn subchunks<'h>(
         let left = entries_left.checked_sub(entries.len() as u64);
         *entries_left = left.ok_or_else(|| Unreadable::damaged("shards that overlap"))?;
         for (place, range) in (0_u64..).zip(entries) {
-            let Some(bytes) = range.and_then(|range| shard.bytes.part(range)) else { continue };
+            let Some(range) = range else { continue };
+            let beyond = || Unreadable::damaged(format!("shard {shard_index:?}: a subchunk past its end"));
+            let bytes = shard.bytes.part(range).or_else(|| shard.bytes.beyond(range)).ok_or_else(beyond)?;
             let Some(chunk_index) = chunk_index(&counts, &shard_index, place) else { continue };
             // Subchunks wholly past the array's end are written by some, and mean nothing.
             if let Ok(index) = inner.linear_index(&chunk_index) {
