@@ -121,8 +121,8 @@ def forbidden_words() -> set[str]:
     return {word.strip() for row in rows for word in row.rstrip("|").split("|")[-1].split(",") if word.strip()}
 
 
-# What xarray calls an engine's method.
-NAMES_OF_OTHERS = {"open_dataset"}
+# What xarray calls the parts of an engine.
+NAMES_OF_OTHERS = {"open_dataset", "open_dataset_parameters"}
 
 
 @pytest.mark.parametrize("path", [p for p in OURS if "formats" not in p.parts], ids=relative)

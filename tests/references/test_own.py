@@ -44,8 +44,8 @@ def is_nameless(get: Any) -> bool:
     """Whether it is a reference to an object: only the file itself knows the names of its objects."""
     try:
         get()
-    except Unsupported as error:
-        return "reference to an object" in str(error)
+    except (HyperslabError, OSError) as error:
+        return isinstance(error, Unsupported) and "reference to an object" in str(error)
     return False
 
 
@@ -100,7 +100,7 @@ def test_every_format(tmp_path: Path) -> None:
 def test_the_corpus(tmp_path: Path) -> None:
     checked = 0
     for path in sorted(CORPUS.rglob("*")):
-        if path.suffix not in (".h5", ".hdf5", ".nc", ".nc4", ".he5") or path.stat().st_size > 20 << 20:
+        if not path.is_file() or path.stat().st_size > 20 << 20:
             continue
         try:
             hs.open(path)
@@ -108,7 +108,7 @@ def test_the_corpus(tmp_path: Path) -> None:
             continue
         check(path, tmp_path / "refs.hs", 1 << 20)
         checked += 1
-    assert checked
+    assert checked > 100
 
 
 def test_several_files_are_groups_and_links_stay_inside(tmp_path: Path) -> None:

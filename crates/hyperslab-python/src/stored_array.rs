@@ -377,7 +377,7 @@ impl StoredArray {
         source: &dyn Source,
         policy: Policy,
     ) -> Result<Vec<Vec<u8>>, parsers::Error> {
-        if !matches!(self.file.format, Format::Hdf5 | Format::References) {
+        if !matches!(self.file.format, Format::Hdf5 | Format::OwnReferences) {
             return Err(no_pointers());
         }
         let mut pages = Pages::new(source, policy);

@@ -48,7 +48,7 @@ class Array:
 
     @property
     def format(self) -> str:
-        """What kind of file the array is in: hdf5, netcdf3, fits, hdf4 or zarr."""
+        """What kind of file the array is in: hdf5, netcdf3, fits, hdf4, zarr or references."""
         return self._file.core.format
 
     @property

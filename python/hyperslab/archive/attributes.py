@@ -27,17 +27,13 @@ class Attributes(Mapping[str, Any]):
         return len(self._stored)
 
     def __repr__(self) -> str:
-        shown = {
-            name: str(stored) if isinstance(stored, Exception) else value(*stored) for name, stored in self._pairs()
-        }
+        reasons = {name: str(stored) for name, stored in self._stored.items() if isinstance(stored, Exception)}
+        shown = dict.fromkeys(self._stored) | dict(self.readable()) | reasons
         return f"<hyperslab.Attributes {shown!r}>"
-
-    def _pairs(self) -> Iterator[tuple[str, Any]]:
-        return iter(self._stored.items())
 
     def readable(self) -> Iterator[tuple[str, Any]]:
         """Names and values of those that can be had."""
-        return ((name, value(*stored)) for name, stored in self._pairs() if not isinstance(stored, Exception))
+        return ((name, value(*stored)) for name, stored in self._stored.items() if not isinstance(stored, Exception))
 
 
 def value(shape: tuple[int, ...] | None, dtype: np.dtype[Any], elements: bytes | list[Any]) -> Any:

@@ -44,10 +44,12 @@ def definite(key: Key, shape: Sequence[int]) -> Index:
     """
     if isinstance(key, Hyperslab):
         key.check_within(shape)
-        axes = tuple(zip(key.start, key.stride, key.count, key.block, strict=True))
-        return Index(axes, key.shape, key.shape, is_element=False)
+        blocks = tuple(zip(key.start, key.stride, key.count, key.block, strict=True))
+        return Index(blocks, key.shape, key.shape, is_element=False)
     items, has_ellipsis = _per_axis(key, len(shape))
-    axes, lengths, kept = [], [], []  # filled in one pass: this takes longer than reading an element that is at hand
+    axes: list[AxisIndices] = []
+    lengths: list[int] = []
+    kept: list[int] = []  # filled in one pass: this takes longer than reading an element that is at hand
     for axis, (item, length) in enumerate(zip(items, shape, strict=True)):
         indices, count, is_kept = _axis(axis, item, length)
         axes.append(indices)
