@@ -26,6 +26,11 @@ impl ObjectNames {
         self.0.entry(object).or_insert_with(|| Some(Name { group, name: name.to_owned() }));
     }
 
+    /// Whether no object has a name here: not of a file with references, only of what was made of one.
+    pub fn is_empty(&self) -> bool {
+        self.0.is_empty()
+    }
+
     /// From the root, with a slash before every name; `None` for an object that no link leads to.
     pub fn path(&self, object: u64) -> Option<String> {
         let (mut names, mut nbytes, mut object) = (Vec::new(), 0, object);

@@ -36,4 +36,4 @@ pub use stores::{
     RemoteStore, Stop, Store, Stores, remote_statistics,
 };
 pub use threads::default_thread_count;
-pub use tidy::tidy;
+pub use tidy::{is_tidy, tidy};

@@ -3,12 +3,12 @@
 use std::sync::Mutex;
 
 use hyperslab_core::ByteRange;
-use hyperslab_engine::{FileStore, ReadError, RemoteStore, Store};
+use hyperslab_engine::{ReadError, RemoteStore, Store};
 use hyperslab_parsers::{FetchError, Source};
 use pyo3::prelude::*;
 
 /// A local file.
-pub(crate) struct LocalSource<'a>(pub(crate) &'a FileStore);
+pub(crate) struct LocalSource<'a>(pub(crate) &'a dyn Store);
 
 impl Source for LocalSource<'_> {
     fn length(&self) -> u64 {

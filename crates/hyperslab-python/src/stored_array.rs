@@ -1,5 +1,6 @@
 //! `StoredArray`: an array of an open file; plans and reads selections of it.
 
+use std::path::PathBuf;
 use std::sync::Arc;
 
 use hyperslab_core::{
@@ -162,6 +163,20 @@ impl StoredArray {
     fn segment_count(&self, py: Python<'_>) -> PyResult<usize> {
         let whole = self.chunked(py)?;
         Ok(whole.map_or(0, |whole| whole.array().segments.as_ref().map_or(0, Vec::len)))
+    }
+
+    /// The parts that the array is made of, each with chunks of its own; none if we cannot read it.
+    #[pyo3(name = "segments")]
+    fn parts(&self, py: Python<'_>) -> PyResult<Vec<crate::segment::Segment>> {
+        Ok(self.chunked(py)?.map_or_else(Vec::new, |whole| crate::segment::Segment::all(&whole)))
+    }
+
+    /// Paths of the files that chunks lie in, by their numbers; an archive that is a folder has no number 0.
+    fn file_paths(&self, py: Python<'_>) -> PyResult<Vec<Option<PathBuf>>> {
+        let Some(whole) = self.chunked(py)? else { return Ok(Vec::new()) };
+        let opened = self.file.own_file().map(|file| file.path);
+        let others = whole.stores().others().iter().map(|other| Some(other.path.clone()));
+        Ok(std::iter::once(opened).chain(others).collect())
     }
 
     /// The shape of a chunk; None if the array is not chunked, is virtual, or its parts differ.
@@ -347,7 +362,7 @@ impl StoredArray {
         let of_parser = |error| errors::of_parser(&self.file.name, error);
         match &self.file.bytes {
             Bytes::Local(store) => {
-                self.pointed(element, bytes, &LocalSource(store), Policy::LOCAL).map_err(of_parser)
+                self.pointed(element, bytes, &LocalSource(&**store), Policy::LOCAL).map_err(of_parser)
             }
             Bytes::Remote(store) => {
                 let source = RemoteSource::new(store, &[], interrupts);
@@ -355,6 +370,11 @@ impl StoredArray {
                 let found = self.pointed(element, bytes, &source, policy);
                 let failure = source.failure();
                 found.map_err(|error| failure.map_or_else(|| of_parser(error), errors::of_read))
+            }
+            Bytes::References(references) => {
+                let file = references.found.heap_file(self.number).ok_or_else(|| of_parser(no_pointers()))?;
+                let store = self.file.stores.get(file).map_err(errors::of_read)?;
+                self.pointed(element, bytes, &LocalSource(&*store), Policy::LOCAL).map_err(of_parser)
             }
             Bytes::Folder => Err(of_parser(no_pointers())),
         }
@@ -367,7 +387,7 @@ impl StoredArray {
         source: &dyn Source,
         policy: Policy,
     ) -> Result<Vec<Vec<u8>>, parsers::Error> {
-        if self.file.format != Format::Hdf5 {
+        if !matches!(self.file.format, Format::Hdf5 | Format::OwnReferences) {
             return Err(no_pointers());
         }
         let mut pages = Pages::new(source, policy);

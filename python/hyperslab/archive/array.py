@@ -9,7 +9,7 @@ from typing import TYPE_CHECKING, Any, Literal
 
 import numpy as np
 
-from hyperslab._core import Points, ReadPlan, StoredArray
+from hyperslab._core import Points, ReadPlan, Segment, StoredArray
 from hyperslab.archive import display, fallback
 from hyperslab.archive.attributes import Attributes, filled
 from hyperslab.archive.indexing import Index, Key, definite, of_points
@@ -168,6 +168,19 @@ class Array:
     @property
     def _can_fall_back(self) -> bool:
         return self._file.core.format == "hdf5" and not self._file.is_remote and fallback.is_possible()
+
+    @property
+    def fill_bytes(self) -> bytes:
+        """One element that nobody wrote, as it is in memory: zeros where the writer said that there is none."""
+        return self._stored.fill or bytes(self._stored.element_nbytes)
+
+    def segments(self) -> list[Segment]:
+        """The parts that the array is made of, with the places of their chunks, to write references from."""
+        return self._stored.segments()
+
+    def file_paths(self) -> list[str | None]:
+        """Paths of the files that chunks lie in, by the numbers that segments have for them."""
+        return [None if path is None else str(path) for path in self._stored.file_paths()]
 
     def plan(self, selection: Key = ...) -> ReadPlan:
         """What reading a selection takes: chunks, requests, bytes, read amplification. Nothing is read.

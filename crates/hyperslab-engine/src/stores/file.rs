@@ -17,6 +17,28 @@ pub struct FileVersion {
     modified: Option<SystemTime>,
 }
 
+impl FileVersion {
+    /// Of a file whose size and time of change are known.
+    pub fn new(nbytes: u64, modified: Option<SystemTime>) -> Self {
+        Self { nbytes, modified }
+    }
+
+    /// That which a path leads to now; `None` if there is no file.
+    pub fn of(path: &Path) -> Option<Self> {
+        std::fs::metadata(path).ok().filter(Metadata::is_file).map(|metadata| version(&metadata))
+    }
+
+    /// The file's size.
+    pub fn nbytes(&self) -> u64 {
+        self.nbytes
+    }
+
+    /// When the file was changed last.
+    pub fn modified(&self) -> Option<SystemTime> {
+        self.modified
+    }
+}
+
 impl std::fmt::Display for FileVersion {
     /// The size, and nanoseconds since 1970.
     fn fmt(&self, formatter: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
