@@ -17,7 +17,7 @@ from made import SHAPE, by_hyperslab, by_xarray, check, write
 
 import hyperslab as hs
 from hyperslab.archive.combining import Combination
-from hyperslab.errors import FileChanged, NotCombinable
+from hyperslab.errors import FileChanged, NotCombinable, Refused
 
 
 def test_months_and_leap_years(tmp_path):
@@ -366,3 +366,28 @@ def test_order(tmp_path):
     np.testing.assert_array_equal(hs.open(paths, concat="time", order="any")["time"][:3], [6, 7, 8])
     falling = [write(tmp_path / f"f{n}.nc", np.arange(n * 3 + 2, n * 3 - 1, -1)) for n in (2, 1, 0)]
     np.testing.assert_array_equal(hs.open(falling, concat="time")["time"][:], np.arange(8, -1, -1))
+
+
+def test_collections_are_saved_as_references(tmp_path):
+    paths = packed(tmp_path, ["short", "other scale", "float"])
+    for path in paths:
+        with netCDF4.Dataset(path, "a") as file:
+            file.createVariable("station", str, ("lat",))[:] = np.array(list("abcde"), object)
+    group = hs.open(paths, concat="time")
+    hs.index(group).save(tmp_path / "whole.hs")
+    again = hs.open(tmp_path / "whole.hs")
+    for name in ("x", "time", "lat", "station"):
+        np.testing.assert_array_equal(again[name][:], group[name][:])
+    assert dict(again["x"].attrs) == dict(group["x"].attrs)
+    with pytest.raises(Refused, match=r"/x"):
+        hs.index(group).save(tmp_path / "whole.json")
+    pytest.importorskip("fsspec")
+    alike = [
+        write(
+            tmp_path / f"alike{n}.nc", np.arange(n * 3, n * 3 + 3), encoding={"zlib": True, "chunksizes": (1, *SHAPE)}
+        )
+        for n in range(3)
+    ]
+    hs.index(hs.open(alike, concat="time")).save(tmp_path / "alike.json")
+    theirs = hs.open(tmp_path / "alike.json")
+    np.testing.assert_array_equal(theirs["x"][:], hs.open(alike, concat="time")["x"][:])

@@ -97,7 +97,10 @@ class Row:
 
     def refuse(self, kind: int, what: str, remedy: str = "") -> NoReturn:
         """Say that this kind of array does not go with the first."""
-        one, other = self.samples[0].filename, self.samples[kind].filename
+        one, other = (
+            self.samples[0].filename,
+            (self.samples[kind].filename if kind else self._open[self.files[-1]].path),
+        )
         remedy = remedy or f'leave_out=["{self.path.lstrip("/")}"] opens the files without it'
         raise NotCombinable(f"{self.path} of {one} and {other} cannot be combined: {what}; {remedy}")
 
@@ -199,7 +202,7 @@ class Combination:
         stored = core.array(0, path)
         shape = stored.shape or ()
         out = np.empty(shape, stored.dtype)
-        stored.read_into([(0, 1, length, 1) for length in shape], out.reshape(-1).view(np.uint8), None)
+        stored.read_into([(0, 1, length, 1) for length in shape], out.reshape(-1).view(np.uint8), None, is_reused=False)
         return out
 
     def combined(
