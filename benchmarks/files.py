@@ -13,6 +13,7 @@ from pathlib import Path
 from typing import Any
 
 import h5py
+import netCDF4
 import numpy as np
 
 from hyperslab.formats import make_format
@@ -37,6 +38,21 @@ def field(megabytes: int) -> np.ndarray:
         plane += random.standard_normal(PLANE, np.float32) * np.float32(0.3)
         np.round(plane, 2, out=plane)
     return out
+
+
+def _write_part(file: netCDF4.Dataset, number: int) -> None:
+    """Part `number` of a collection."""
+    shape = {"time": 10, "lat": 16, "lon": 16}
+    file.title = "a part of a collection"
+    for name, length in shape.items():
+        file.createDimension(name, None if name == "time" else length)
+        own = file.createVariable(name, "f8", (name,), chunksizes=(length,))
+        own.standard_name = name
+        own[:] = np.arange(length) + (number * length if name == "time" else 0)
+    file["time"].setncatts({"units": "days since 2000-01-01", "calendar": "standard"})
+    x = file.createVariable("x", "f4", tuple(shape), chunksizes=(1, 16, 16))
+    x.setncatts({"units": "m", "long_name": "height of the sea"})
+    x[:] = np.full(tuple(shape.values()), number, "f4")
 
 
 class Files:
@@ -102,6 +118,18 @@ class Files:
                     file.create_dataset(name, data=np.full((4, 16), number, "f4"), chunks=(1, 16))
 
         return self._once(f"{len(names)}-arrays.h5", write), names
+
+    def many_files(self, count: int) -> list[Path]:
+        """NetCDF files of ten times each, one after another: array `x` in chunks of one time, with its coordinates."""
+
+        def write(folder: Path) -> None:
+            folder.mkdir()
+            for number in range(count):
+                with netCDF4.Dataset(folder / f"{number:05d}.nc", "w") as file:
+                    _write_part(file, number)
+
+        folder = self._once(f"{count}-files", write)
+        return [folder / f"{number:05d}.nc" for number in range(count)]
 
     def _once(self, name: str, write: Callable[[Path], None]) -> Path:
         path = self._directory / f"{self._megabytes}-{name}"

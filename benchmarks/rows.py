@@ -6,6 +6,7 @@ from collections.abc import Callable, Iterator
 from pathlib import Path
 from typing import Any
 
+import combiners
 import indexers
 import numpy as np
 import peers
@@ -205,4 +206,23 @@ def tiny(files: Files, shrink: int = 1) -> Iterator[Row]:
             "hidefix": whole(lambda: peers.by_hidefix(path)),
             "h5py": whole(lambda: peers.by_h5py(path)),
         },
+    )
+
+
+def collection(files: Files, shrink: int = 1) -> Iterator[Row]:
+    """Files of one month each, indexed and concatenated along time."""
+    count = 1000 // shrink
+    paths = files.many_files(count)
+    yield Row(
+        key="collection",
+        work=f"index of {count:,} NetCDF files and concatenation",
+        files=paths,
+        expected=count * 10 * 16 * 16 * 4,
+        sides={
+            OURS: lambda: combiners.by_hyperslab(paths),
+            "VirtualiZarr": lambda: combiners.by_virtualizarr(paths),
+            "kerchunk": lambda: combiners.by_kerchunk(paths),
+        },
+        targets={"VirtualiZarr": 0.1, "kerchunk": 0.1},
+        turns=3,
     )

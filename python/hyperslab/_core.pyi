@@ -368,9 +368,13 @@ class ArchiveFile:
             Unsupported: No metadata document is there.
         """
 
+    @staticmethod
+    def closed(path: str) -> ArchiveFile:
+        """A local file that is not held open: each read opens it again, and fails if it is another one then."""
+
     @property
     def format(self) -> str:
-        """What kind of file it is: hdf5, netcdf3, fits, hdf4, zarr or references."""
+        """What kind of file it is: hdf5, netcdf3, fits, hdf4, zarr, references or collection."""
 
     @property
     def version(self) -> str | None:
@@ -419,6 +423,47 @@ def save_references(path: str, folder: str, archives: list[tuple[str, ArchiveFil
     Raises:
         DamagedFile: A file that a virtual array shows is damaged.
         OSError: The file could not be written.
+    """
+
+def counterparts(
+    files: list[ArchiveFile], dimension: str | None, axis: int | None, ignored: list[str]
+) -> tuple[
+    list[tuple[str, int, int]],
+    list[tuple[str, list[int], list[int], list[int], list[int | None], list[int | None]]],
+]:
+    """The groups of several files, as path, file and number in the first that has each; and their arrays by path.
+
+    Args:
+        files: The files.
+        dimension: The name of the dimension along which arrays are to be concatenated.
+        axis: Or the number of the axis.
+        ignored: Attributes in which arrays may differ.
+
+    Returns:
+        With each array's path the columns files, arrays (numbers in these), kinds, axes and lengths: one entry for each
+        file that has it. Kinds are equal where all but the length along the axis, and where chunks are, is equal.
+    """
+
+def combine(
+    name: str,
+    version: str,
+    files: list[ArchiveFile],
+    groups: list[tuple[int, int, list[tuple[str, str, int]]]],
+    arrays: list[tuple[str, Any]],
+    chunk_cache_nbytes: int,
+) -> ArchiveFile:
+    """An archive of arrays that are made of several files'. The files themselves are not held open.
+
+    Args:
+        name: What people call it.
+        version: Tells it from what the same files were before.
+        files: The files.
+        groups: Of each group the file and number whose attributes it has, and its links as name, kind and number.
+        arrays: Of each array the path, for messages, and an `archive.combining.Recipe`.
+        chunk_cache_nbytes: As of `ArchiveFile`.
+
+    Raises:
+        Unsupported: Elements are of different kinds, which nothing converts.
     """
 
 @final

@@ -4,10 +4,10 @@ use std::collections::{BTreeMap, HashMap};
 use std::path::{Path, PathBuf};
 use std::sync::{Arc, Mutex};
 
-use hyperslab_core::{Attribute, Link, Tree, Unreadable};
+use hyperslab_core::{Attribute, FileIndex, Link, Tree, Unreadable};
 use hyperslab_engine::{
-    ChunkCache, FileStore, FileVersion, Location, OtherFile, ReadError, RemoteOptions, RemoteStore, Store,
-    Stores,
+    ChunkCache, FileStore, FileVersion, Location, Opener, OtherFile, ReadError, RemoteOptions, RemoteStore,
+    Store, Stores,
 };
 use hyperslab_parsers::zarr::Table;
 use hyperslab_parsers::{self as parsers, Policy};
@@ -52,8 +52,28 @@ pub(crate) struct SourceFile {
 pub(crate) enum Bytes {
     Folder,
     Local(Arc<FileStore>),
+    /// A local file that is not held open.
+    Closed(FileVersion),
     Remote(Arc<RemoteStore>),
     References(Box<OpenReferences>),
+    Collection(Box<OpenCollection>),
+}
+
+/// Files that are shown as one.
+pub(crate) struct OpenCollection {
+    /// Tells its files' versions from others.
+    pub(crate) version: String,
+    /// By an array's number, the file that its elements point into.
+    pub(crate) heaps: HashMap<usize, Heap>,
+    /// What servers call the versions of files far away.
+    pub(crate) etags: HashMap<PathBuf, String>,
+}
+
+/// A file of a collection that elements point into.
+pub(crate) struct Heap {
+    pub(crate) file: Arc<Opened>,
+    /// Its number in the collection.
+    pub(crate) number: FileIndex,
 }
 
 /// Of each chunk of an array, by its linear index: file, offset, length; and the bytes of those at hand.
@@ -75,6 +95,13 @@ impl ArchiveFile {
     fn new(py: Python<'_>, path: PathBuf, chunk_cache_nbytes: usize) -> PyResult<Self> {
         let opened = py.detach(|| Opened::open(&path, chunk_cache_nbytes));
         opened.map(|opened| Self(Arc::new(opened))).map_err(|failure| failure.into_python(&path))
+    }
+
+    /// A local file or folder that is not held open: what it holds is known, and can be combined.
+    #[staticmethod]
+    fn closed(py: Python<'_>, path: PathBuf) -> PyResult<Self> {
+        let opened = py.detach(|| Opened::open(&path, 0).map(Opened::closed));
+        opened.map(Self::of).map_err(|failure| failure.into_python(&path))
     }
 
     /// Open a file far away.
@@ -122,7 +149,9 @@ impl ArchiveFile {
             Bytes::Folder => None,
             Bytes::References(references) => Some(references.version.to_string()),
             Bytes::Local(store) => Some(store.version().to_string()),
+            Bytes::Closed(version) => Some(version.to_string()),
             Bytes::Remote(store) => Some(store.version()),
+            Bytes::Collection(collection) => Some(collection.version.clone()),
         }
     }
 
@@ -130,8 +159,9 @@ impl ArchiveFile {
     #[getter]
     fn lost_nbytes(&self) -> u64 {
         let held = match &self.0.bytes {
-            Bytes::Folder | Bytes::References(_) => return 0,
+            Bytes::Folder | Bytes::References(_) | Bytes::Collection(_) => return 0,
             Bytes::Local(store) => store.nbytes(),
+            Bytes::Closed(version) => version.nbytes(),
             Bytes::Remote(store) => store.nbytes(),
         };
         self.0.tree.declared_nbytes.map_or(0, |declared| declared.saturating_sub(held))
@@ -176,6 +206,10 @@ impl ArchiveFile {
 }
 
 impl ArchiveFile {
+    pub(crate) fn of(opened: Opened) -> Self {
+        Self(Arc::new(opened))
+    }
+
     pub(crate) fn opened(&self) -> Arc<Opened> {
         Arc::clone(&self.0)
     }
@@ -304,7 +338,7 @@ impl Opened {
         Ok(Self::new(name, path, format, tree, Bytes::Remote(store), stores, cache))
     }
 
-    fn new(
+    pub(crate) fn new(
         name: String,
         path: &Path,
         format: Format,
@@ -330,18 +364,34 @@ impl Opened {
     pub(crate) fn references(&self) -> Option<&OpenReferences> {
         match &self.bytes {
             Bytes::References(references) => Some(references),
-            Bytes::Folder | Bytes::Local(_) | Bytes::Remote(_) => None,
+            _ => None,
         }
     }
 
-    /// The opened file as one that chunks lie in; folders and references have none.
+    /// The same, but for the open file.
+    fn closed(self) -> Self {
+        let Bytes::Local(store) = &self.bytes else { return self };
+        let version = store.version();
+        let own = OtherFile { path: self.path.clone(), version: Some(version), is_padded: false };
+        Self { stores: self.stores.closed(own), bytes: Bytes::Closed(version), ..self }
+    }
+
+    /// The opened file as one that chunks lie in; folders, references and collections have none.
     pub(crate) fn own_file(&self) -> Option<OtherFile> {
         let version = match &self.bytes {
             Bytes::Local(store) => Some(store.version()),
+            Bytes::Closed(version) => Some(*version),
             Bytes::Remote(_) => None,
-            Bytes::Folder | Bytes::References(_) => return None,
+            Bytes::Folder | Bytes::References(_) | Bytes::Collection(_) => return None,
         };
         Some(OtherFile { path: self.path.clone(), version, is_padded: false })
+    }
+
+    /// What opens it, where that is no matter of its path.
+    pub(crate) fn own_opener(&self) -> Option<Opener> {
+        let Bytes::Remote(store) = &self.bytes else { return None };
+        let store = Arc::clone(store);
+        Some(Arc::new(move |_| Ok(Arc::clone(&store) as Arc<dyn Store>)))
     }
 
     /// A virtual array as one with segments. It is resolved once, or, by threads at the same time, more than once:

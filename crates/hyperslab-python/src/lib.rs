@@ -4,6 +4,7 @@
 
 mod archive_file;
 mod axes;
+mod collection;
 mod dtypes;
 mod errors;
 mod format;
@@ -28,6 +29,8 @@ mod virtual_sources;
 mod _core {
     #[pymodule_export]
     use crate::archive_file::ArchiveFile;
+    #[pymodule_export]
+    use crate::collection::{combine, find_counterparts};
     #[pymodule_export]
     use crate::grid::ChunkGrid;
     #[pymodule_export]

@@ -198,10 +198,11 @@ impl Saving<'_> {
         for file in used {
             moved.insert(file, self.file(archive, &whole, file, numbers)?);
         }
-        let heap_file = match (archive.references(), array.element.has_pointers()) {
-            (_, false) => None,
-            (Some(open), true) => open.found.heap_file(number),
-            (None, true) => Some(0),
+        let heap_file = match &archive.bytes {
+            _ if !array.element.has_pointers() => None,
+            Bytes::References(open) => open.found.heap_file(number),
+            Bytes::Collection(open) => open.heaps.get(&number).map(|heap| heap.number),
+            _ => Some(0),
         };
         let heap_file = heap_file.map(|file| self.file(archive, &whole, file, numbers)).transpose()?;
         self.chunk_count += whole.manifests().iter().map(|(manifest, _)| manifest.chunk_count()).sum::<u64>();
@@ -257,7 +258,7 @@ impl Saving<'_> {
             path,
             nbytes: version.map(|version| version.nbytes()),
             modified: modified.map(|since| (since.as_secs(), since.subsec_nanos())),
-            etag: etag(archive, place),
+            etag: etag(archive, place, &file.path),
             is_padded: file.is_padded,
         };
         let number = self.out.file(stored);
@@ -267,9 +268,10 @@ impl Saving<'_> {
 }
 
 /// What a server calls the version of a file of an archive that chunks were found in.
-fn etag(archive: &Opened, number: usize) -> Option<String> {
+fn etag(archive: &Opened, number: usize, path: &Path) -> Option<String> {
     match (&archive.bytes, number.checked_sub(1)) {
         (Bytes::Remote(store), None) => Some(store.version()),
+        (Bytes::Collection(open), Some(_)) => open.etags.get(path).cloned(),
         (Bytes::References(open), Some(place)) => open.found.files.get(place)?.etag.clone(),
         _ => None,
     }

@@ -6,7 +6,7 @@ use std::sync::Arc;
 use hyperslab_core::{
     Array, ChunkGrid, Codec, Element, Fill, Manifest, Orthogonal, PlanError, PointGroup, Unreadable,
 };
-use hyperslab_engine::{Execution, ReadError, default_thread_count, execute, read_points, tidy};
+use hyperslab_engine::{Execution, FileStore, ReadError, default_thread_count, execute, read_points, tidy};
 use hyperslab_parsers::{self as parsers, Pages, Policy, Source};
 use numpy::{PyArray1, PyArrayMethods};
 use pyo3::prelude::*;
@@ -329,7 +329,7 @@ impl StoredArray {
         let interrupts = Interrupts::default();
         let heap = py.detach(|| self.heap(element, bytes, &interrupts));
         let heap = heap.map_err(|error| interrupts.raised().unwrap_or(error))?;
-        values::Pointed::new(&heap, &self.file.tree.names).objects(py, element, bytes)
+        values::Pointed::new(&heap, &self.heap_file().tree.names).objects(py, element, bytes)
     }
 }
 
@@ -358,41 +358,59 @@ impl StoredArray {
         Ok(whole.manifests().into_iter().map(|(manifest, grid)| each(manifest, grid)).sum())
     }
 
-    fn heap(&self, element: &Element, bytes: &[u8], interrupts: &Interrupts) -> PyResult<Vec<Vec<u8>>> {
-        let of_parser = |error| errors::of_parser(&self.file.name, error);
+    /// The file that elements point into.
+    fn heap_file(&self) -> &Opened {
         match &self.file.bytes {
-            Bytes::Local(store) => {
-                self.pointed(element, bytes, &LocalSource(&**store), Policy::LOCAL).map_err(of_parser)
+            Bytes::Collection(open) => open.heaps.get(&self.number).map_or(&*self.file, |heap| &heap.file),
+            _ => &self.file,
+        }
+    }
+
+    fn heap(&self, element: &Element, bytes: &[u8], interrupts: &Interrupts) -> PyResult<Vec<Vec<u8>>> {
+        let file = self.heap_file();
+        let of_parser = |error| errors::of_parser(&file.name, error);
+        let local = |store: &FileStore| {
+            pointed(file.format, element, bytes, &LocalSource(store), Policy::LOCAL).map_err(of_parser)
+        };
+        match &file.bytes {
+            Bytes::Local(store) => local(store),
+            Bytes::Closed(version) => {
+                let store = FileStore::open(&file.path).map_err(errors::of_read)?;
+                if store.version() != *version {
+                    return Err(errors::of_read(ReadError::FileChanged { file: file.name.clone() }));
+                }
+                local(&store)
             }
             Bytes::Remote(store) => {
                 let source = RemoteSource::new(store, &[], interrupts);
                 let policy = Policy { first_nbytes: 0, ..Policy::REMOTE };
-                let found = self.pointed(element, bytes, &source, policy);
+                let found = pointed(file.format, element, bytes, &source, policy);
                 let failure = source.failure();
                 found.map_err(|error| failure.map_or_else(|| of_parser(error), errors::of_read))
             }
             Bytes::References(references) => {
-                let file = references.found.heap_file(self.number).ok_or_else(|| of_parser(no_pointers()))?;
-                let store = self.file.stores.get(file).map_err(errors::of_read)?;
-                self.pointed(element, bytes, &LocalSource(&*store), Policy::LOCAL).map_err(of_parser)
+                let number =
+                    references.found.heap_file(self.number).ok_or_else(|| of_parser(no_pointers()))?;
+                let store = file.stores.get(number).map_err(errors::of_read)?;
+                pointed(file.format, element, bytes, &LocalSource(&*store), Policy::LOCAL).map_err(of_parser)
             }
-            Bytes::Folder => Err(of_parser(no_pointers())),
+            Bytes::Folder | Bytes::Collection(_) => Err(of_parser(no_pointers())),
         }
     }
+}
 
-    fn pointed(
-        &self,
-        element: &Element,
-        bytes: &[u8],
-        source: &dyn Source,
-        policy: Policy,
-    ) -> Result<Vec<Vec<u8>>, parsers::Error> {
-        if !matches!(self.file.format, Format::Hdf5 | Format::OwnReferences) {
-            return Err(no_pointers());
-        }
-        let mut pages = Pages::new(source, policy);
-        parsers::hdf5::resolve(&mut pages, element, bytes)
+fn pointed(
+    format: Format,
+    element: &Element,
+    bytes: &[u8],
+    source: &dyn Source,
+    policy: Policy,
+) -> Result<Vec<Vec<u8>>, parsers::Error> {
+    if !matches!(format, Format::Hdf5 | Format::OwnReferences) {
+        return Err(no_pointers());
     }
+    let mut pages = Pages::new(source, policy);
+    parsers::hdf5::resolve(&mut pages, element, bytes)
 }
 
 fn no_pointers() -> parsers::Error {

@@ -7,7 +7,7 @@ from collections.abc import Callable, Iterable, Iterator, Mapping
 from difflib import get_close_matches
 from functools import cached_property
 from pathlib import Path
-from typing import Any
+from typing import TYPE_CHECKING, Any, Literal, TypedDict, Unpack
 from urllib.request import url2pathname
 
 from hyperslab._core import ArchiveFile
@@ -17,6 +17,9 @@ from hyperslab.archive.attributes import Attributes
 from hyperslab.archive.remote import Remote, is_url
 from hyperslab.errors import DamagedFile, ReadError, Unsupported, UsageError
 
+if TYPE_CHECKING:
+    from hyperslab.archive.source_files import Paths
+
 CHUNK_CACHE_NBYTES = 32 << 20
 MOST_HOPS = 32
 MOST_NAMES = 8  # in a message
@@ -25,20 +28,28 @@ ZARR_METADATA = ("zarr.json", ".zgroup", ".zarray", ".zmetadata")
 
 
 def open(
-    path: str | os.PathLike[str],
+    path: Paths,
     *,
     storage_options: Mapping[str, Any] | None = None,
     chunk_cache_nbytes: int = CHUNK_CACHE_NBYTES,
+    **combining: Unpack[Combining],
 ) -> Group:
-    """Open an HDF5, NetCDF, FITS or HDF4 file, a Zarr folder, or references, for reading.
+    """Open an HDF5, NetCDF, FITS or HDF4 file, a Zarr folder, or references, for reading; or several of them as one.
 
     Args:
         path: The file or folder, or the URL of a file: `https://`, `s3://`, `gs://`, `az://`, `abfs://`, `file://`.
             Of references, Kerchunk's JSON or a `.zmetadata` with `.zchunkstore`s; files are relative to its folder.
+            Several: a list of these and of open root groups, or a pattern (`"2019-*.nc"`): docs/collections.md.
         storage_options: How to reach a URL: credentials, endpoint, headers, limits, named as fsspec's file systems
             name them (docs/remote.md).
         chunk_cache_nbytes: Memory for decoded chunks of which only a part was read, so that reading another part
             need not decode them again; for all arrays of the file together.
+        combining: How several files are combined. `concat`: the name of the dimension, or the number of the axis,
+            along which arrays are concatenated; without it each array is in one file, or equal in all.
+            `differing="first"`: arrays without that dimension need not be equal, the first file's are taken.
+            `missing="drop"`: arrays that are not in all files are left out. `order="sort"`: files are put in order by
+            their coordinates along the dimension; `order="any"`: these may overlap or go back. `leave_out`: paths of
+            arrays to leave out.
 
     Returns:
         The root group: `file["group/array"][0, ::4, 10:20]` reads. It can be used in a `with` statement.
@@ -48,13 +59,29 @@ def open(
         RemoteError: A server did not give what was asked for.
         DamagedFile: The file contradicts its format.
         Unsupported: The file is of no format that we know.
+        NotCombinable: Two of the files cannot be combined safely; the message names them and what differs.
     """
+    from hyperslab.archive import collection
+
     if chunk_cache_nbytes < 0:
         raise ValueError(f"chunk_cache_nbytes is {chunk_cache_nbytes}: use 0 for no cache")
-    return OpenFile(_place(path, storage_options), chunk_cache_nbytes).root
+    if collection.are_many(path) or combining:
+        return collection.opened(path, storage_options, chunk_cache_nbytes, combining)
+    assert isinstance(path, str | os.PathLike)
+    return OpenFile(place_of(path, storage_options), chunk_cache_nbytes).root
 
 
-def _place(path: str | os.PathLike[str], storage_options: Mapping[str, Any] | None) -> str | Remote:
+class Combining(TypedDict, total=False):
+    """How several files are combined, as `open` is told."""
+
+    concat: str | int | None
+    differing: Literal["refuse", "first"]
+    missing: Literal["refuse", "drop"]
+    order: Literal["check", "sort", "any"]
+    leave_out: Iterable[str]
+
+
+def place_of(path: str | os.PathLike[str], storage_options: Mapping[str, Any] | None) -> str | Remote:
     """The absolute path of a local file, or a URL with its options."""
     if isinstance(path, str) and path.startswith("file://"):
         path = url2pathname(path.removeprefix("file://").removeprefix("localhost"))
@@ -66,9 +93,9 @@ def _place(path: str | os.PathLike[str], storage_options: Mapping[str, Any] | No
 
 
 class OpenFile:
-    """An open file, shared by all of its groups and arrays."""
+    """An open file, shared by all of its groups and arrays; one that is not held is opened again by each read."""
 
-    def __init__(self, place: str | Remote, chunk_cache_nbytes: int) -> None:
+    def __init__(self, place: str | Remote, chunk_cache_nbytes: int, *, is_held: bool = True) -> None:
         self.place = place
         self.chunk_cache_nbytes = chunk_cache_nbytes
         self._core: ArchiveFile | None
@@ -79,7 +106,7 @@ class OpenFile:
         else:
             self.path = place
             _check_local(place)
-            self._core = ArchiveFile(place, chunk_cache_nbytes)
+            self._core = ArchiveFile(place, chunk_cache_nbytes) if is_held else ArchiveFile.closed(place)
         self._links: dict[int, dict[str, tuple[str, Any]]] = {}
         self._others: dict[str, OpenFile] = {}
 
@@ -173,6 +200,11 @@ class Group(Mapping[str, "Group | Array"]):
         self._file = file
         self._number = number
         self.name = name
+
+    @property
+    def opened(self) -> OpenFile:
+        """The open file, which all of its groups and arrays share."""
+        return self._file
 
     @property
     def filename(self) -> str:

@@ -5,7 +5,8 @@ use std::sync::Arc;
 
 use hyperslab_core::{
     Array, Attribute, BitshuffleInner, ByteOrder, Charset, Checksum, Codec, Dither, Element, Field, Fill,
-    FloatLayout, Group, Link, Member, Quantum, Segment, SegmentAxis, StringPadding, Unreadable, Value,
+    FloatLayout, Group, Link, Member, Packing, Quantum, Segment, SegmentAxis, StringPadding, Unreadable,
+    Value,
 };
 
 use super::stored::{Input, Stored};
@@ -71,6 +72,7 @@ records! {
         exponent_bias, implied_one
     }
     Quantum { scale, zero, null, dither_start }
+    Packing { masked, scale, offset, is_single }
 }
 
 kinds! {
@@ -128,6 +130,7 @@ kinds! {
         26 SzipHdf4 { options, pixel_nbits, pixels_per_block, pixels_per_scanline, has_header },
         27 Unknown { number, name },
         28 Checksum { sum, at_start },
+        29 Unpack { packing, stored, decoded },
     }
 }
 
