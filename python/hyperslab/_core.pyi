@@ -4,7 +4,7 @@ Lengths, offsets and counts are in elements, never bytes. Order is C (row-major)
 immutable, hashable, comparable and safe to share between threads; all but `SelectionTotals` can be pickled.
 """
 
-from collections.abc import Iterable
+from collections.abc import Iterable, Sequence
 from types import EllipsisType
 from typing import Any, SupportsIndex, TypeAlias, final
 
@@ -333,7 +333,16 @@ class ArchiveFile:
         Unsupported: The file is of no format that we know.
     """
 
-    def __new__(cls, path: str, chunk_cache_nbytes: int) -> ArchiveFile: ...
+    def __new__(cls, path: str, chunk_cache_nbytes: int, patterns: list[str] = ...) -> ArchiveFile:
+        """Open a file.
+
+        Args:
+            path: Where it is.
+            chunk_cache_nbytes: Memory for decoded chunks.
+            patterns: Of an HDF5 file, which objects are read, by their names from the root on: `*` is any one name,
+                `**` any number of them, at the end all below; a name that a pattern spells out is no other's
+                wildcard. All without any. Others may then append to the file while it is read.
+        """
     @staticmethod
     def remote(file: RemoteFile, chunk_cache_nbytes: int) -> ArchiveFile:
         """Open a file far away. Releases the GIL; Ctrl-C stops it.
@@ -682,6 +691,12 @@ class StoredArray:
 
     def resolve(self, elements: npt.NDArray[np.uint8]) -> list[Any]:
         """What elements, as they were read, point to: one object each."""
+
+def chunk_places_of(array: StoredArray, chunk_shape: Sequence[int]) -> npt.NDArray[np.int64] | None:
+    """Of each chunk of a version's array, in C order, its place in the stack of all chunks; -1 of those not stored.
+
+    None if the array is not virtual in this way: one mapping a chunk, in order, of chunks stacked along axis 0.
+    """
 
 @final
 class ReadPlan:

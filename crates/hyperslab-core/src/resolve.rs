@@ -14,6 +14,7 @@ use crate::codec::Codec;
 use crate::correspondence::Correspondence;
 use crate::grid::ChunkGrid;
 use crate::manifest::Manifest;
+use crate::one_grid::{one_grid, one_source};
 use crate::pairing::{AxisPair, pairings};
 use crate::plan::PlanError;
 use crate::recode::with_element;
@@ -38,6 +39,10 @@ pub type Find<'a, E> = dyn FnMut(&str, &str) -> Result<Option<Arc<Array>>, E> + 
 pub fn resolve<E: From<PlanError>>(array: &Array, find: &mut Find<'_, E>) -> Result<Array, E> {
     let mut resolved = Array { virtual_mappings: Vec::new(), ..array.clone() };
     let Some(stored_shape) = &array.shape else { return Ok(resolved) };
+    if let Some(segment) = in_one_grid(array, stored_shape, find)? {
+        (resolved.segments, resolved.is_chunked) = (Ok(vec![segment]), true);
+        return Ok(resolved);
+    }
     let mut growing = Growing::new(stored_shape);
     let mut parts = Vec::new();
     for mapping in &array.virtual_mappings {
@@ -57,6 +62,13 @@ pub fn resolve<E: From<PlanError>>(array: &Array, find: &mut Find<'_, E>) -> Res
     resolved.shape = Some(shape);
     resolved.segments = Ok(segments);
     Ok(resolved)
+}
+
+/// The segment of a virtual array whose parts are the chunks of one grid, if it is one.
+fn in_one_grid<E>(array: &Array, shape: &[u64], find: &mut Find<'_, E>) -> Result<Option<Segment>, E> {
+    let Some(mapping) = one_source(&array.virtual_mappings) else { return Ok(None) };
+    let Some(source) = find(&mapping.file, &mapping.path)? else { return Ok(None) };
+    Ok(one_grid(array, shape, &source))
 }
 
 /// The sources of a mapping, with what each shows.

@@ -92,8 +92,14 @@ pub(crate) struct ArchiveFile(Arc<Opened>);
 #[allow(clippy::needless_pass_by_value)] // PyO3 hands arguments over by value
 impl ArchiveFile {
     #[new]
-    fn new(py: Python<'_>, path: PathBuf, chunk_cache_nbytes: usize) -> PyResult<Self> {
-        let opened = py.detach(|| Opened::open(&path, chunk_cache_nbytes));
+    #[pyo3(signature = (path, chunk_cache_nbytes, patterns=Vec::new()))]
+    fn new(
+        py: Python<'_>,
+        path: PathBuf,
+        chunk_cache_nbytes: usize,
+        patterns: Vec<String>,
+    ) -> PyResult<Self> {
+        let opened = py.detach(|| Opened::open(&path, chunk_cache_nbytes, &patterns));
         opened.map(|opened| Self(Arc::new(opened))).map_err(|failure| failure.into_python(&path))
     }
 
@@ -289,7 +295,7 @@ impl Failure {
 }
 
 impl Opened {
-    fn open(path: &Path, chunk_cache_nbytes: usize) -> Result<Self, Failure> {
+    fn open(path: &Path, chunk_cache_nbytes: usize, patterns: &[String]) -> Result<Self, Failure> {
         let cache = ChunkCache::new(chunk_cache_nbytes);
         let name = path.display().to_string();
         if path.is_dir() {
@@ -305,7 +311,7 @@ impl Opened {
             let bytes = Bytes::References(Box::new(open));
             return Ok(Self::new(name, path, Format::OwnReferences, tree, bytes, stores, cache));
         }
-        let (store, format, tree) = parsed(path, opened)?;
+        let (store, format, tree) = parsed(path, opened, patterns)?;
         let opened: Arc<dyn Store> = Arc::clone(&store) as Arc<dyn Store>;
         let stores = Stores::new(Some(opened), &folder, tree.other_files.clone());
         let stores = if format == Format::Hdf5 { stores.with_padded_others() } else { stores };
@@ -323,7 +329,7 @@ impl Opened {
         let (store, head) = RemoteStore::open(location, options, head_nbytes, &stop)?;
         let source = RemoteSource::new(&store, &head, interrupts);
         let parsed = Format::of(&source).and_then(|format| {
-            let tree = format.parse(&source, Policy::REMOTE, None)?;
+            let tree = format.parse(&source, Policy::REMOTE, None, &[])?;
             Ok((format, tree))
         });
         let failure = source.failure();
@@ -417,7 +423,7 @@ impl Opened {
         if let Some(known) = known {
             return Ok(known);
         }
-        let (store, _, tree) = parsed(path, Arc::new(FileStore::open(path)?))?;
+        let (store, _, tree) = parsed(path, Arc::new(FileStore::open(path)?), &[])?;
         let found = Arc::new(SourceFile { tree, version: store.version() });
         if let Ok(mut known) = self.sources.try_lock() {
             known.insert(path.to_owned(), Arc::clone(&found));
@@ -426,12 +432,22 @@ impl Opened {
     }
 }
 
-/// A file's tree.
-fn parsed(path: &Path, store: Arc<FileStore>) -> Result<(Arc<FileStore>, Format, Tree), Failure> {
+/// A file's tree. A file of which only a part is wanted is one that others append to.
+fn parsed(
+    path: &Path,
+    store: Arc<FileStore>,
+    patterns: &[String],
+) -> Result<(Arc<FileStore>, Format, Tree), Failure> {
     let source = LocalSource(&*store);
     let format = Format::of(&source)?;
-    let parsed = format.parse(&source, Policy::LOCAL, Some(path.parent().unwrap_or(Path::new(""))));
+    let folder = path.parent().unwrap_or(Path::new(""));
+    let parsed = format.parse(&source, Policy::LOCAL, Some(folder), patterns);
     store.check_unchanged()?; // a file that changed explains whatever went wrong
+    let store = match Arc::try_unwrap(store) {
+        Ok(store) if !patterns.is_empty() => Arc::new(store.growing()),
+        Ok(store) => Arc::new(store),
+        Err(shared) => shared,
+    };
     Ok((store, format, parsed?))
 }
 

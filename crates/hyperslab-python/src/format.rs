@@ -69,18 +69,20 @@ impl Format {
         }
     }
 
-    /// The tree of a file. Files that references name are relative to `folder`; `None` if the file is far away.
+    /// The tree of a file. Files that references name are relative to `folder`; `None` if the file is far away. Of
+    /// HDF5 as much as `patterns` of names lead to, if there are any.
     pub(crate) fn parse(
         self,
         source: &dyn Source,
         policy: Policy,
         folder: Option<&Path>,
+        patterns: &[String],
     ) -> Result<Tree, Error> {
         let pages = &mut Pages::new(source, policy);
         match self {
             Self::NetCdf3 => parsers::netcdf3::parse(pages),
             Self::Fits => parsers::fits::parse(pages),
-            Self::Hdf5 => parsers::hdf5::parse(pages),
+            Self::Hdf5 => parsers::hdf5::parse_part(pages, patterns),
             Self::Hdf4 => parsers::hdf4::parse(pages),
             Self::References => match folder {
                 Some(folder) => parsers::zarr::parse_references(source, folder),

@@ -22,6 +22,7 @@ mod sources;
 mod stored_array;
 mod totals;
 mod values;
+mod versions;
 mod virtual_sources;
 
 /// The compiled nouns of hyperslab; `_core.pyi` has the full documentation.
@@ -49,6 +50,8 @@ mod _core {
     use crate::stored_array::StoredArray;
     #[pymodule_export]
     use crate::totals::SelectionTotals;
+    #[pymodule_export]
+    use crate::versions::chunk_places_of;
 
     #[pymodule_export]
     #[allow(non_upper_case_globals)] // the name is Python's

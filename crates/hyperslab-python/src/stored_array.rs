@@ -39,7 +39,7 @@ impl StoredArray {
         Self { file, number, path }
     }
 
-    fn described(&self) -> &Array {
+    pub(crate) fn described(&self) -> &Array {
         &self.file.tree.arrays[self.number] // checked where it was made
     }
 

@@ -53,6 +53,7 @@ pub struct FileStore {
     name: String,
     file: File,
     version: FileVersion,
+    grows: bool,
 }
 
 impl FileStore {
@@ -65,7 +66,13 @@ impl FileStore {
         }
         let opened = File::open(path).and_then(|file| Ok((file.metadata()?, file)));
         let (metadata, file) = opened.map_err(|error| system(&name, &error))?;
-        Ok(Self { name, file, version: version(&metadata) })
+        Ok(Self { name, file, version: version(&metadata), grows: false })
+    }
+
+    /// The same file, to which somebody may append: only that it shrinks is a change. For what is never overwritten.
+    #[must_use]
+    pub fn growing(self) -> Self {
+        Self { grows: true, ..self }
     }
 
     /// Which version of the file it is.
@@ -125,7 +132,8 @@ impl Store for FileStore {
 
     fn check_unchanged(&self) -> Result<(), ReadError> {
         let metadata = self.file.metadata().map_err(|error| system(&self.name, &error))?;
-        if version(&metadata) == self.version {
+        let now = version(&metadata);
+        if now == self.version || (self.grows && now.nbytes >= self.version.nbytes) {
             return Ok(());
         }
         Err(ReadError::FileChanged { file: self.name.clone() })

@@ -33,6 +33,7 @@ mod local_heap;
 pub(crate) mod lookup3;
 mod netcdf4;
 mod object;
+mod scope;
 mod sizes;
 mod storage;
 mod superblock;
@@ -53,6 +54,7 @@ pub use self::netcdf4::{DIMENSION_ONLY, HIDDEN, NON_COORDINATE_PREFIX, is_netcdf
 pub use self::vlen::resolve;
 
 use self::file::File;
+use self::scope::Scope;
 use self::superblock::Superblock;
 use self::walk::Walk;
 use crate::error::Error;
@@ -74,9 +76,16 @@ pub fn is_hdf5(pages: &mut Pages<'_>) -> Result<bool, Error> {
 /// whose segments are an error, an attribute whose value is one. An attribute without a name stands for
 /// attributes that cannot be listed.
 pub fn parse(pages: &mut Pages<'_>) -> Result<Tree, Error> {
+    parse_part(pages, &[])
+}
+
+/// The part of the metadata that patterns of names lead to, from the root on; all without any. `*` stands for one
+/// name, `**` for any number of them, at the end for all below. The tree is as if nothing else were in the file.
+pub fn parse_part(pages: &mut Pages<'_>, patterns: &[String]) -> Result<Tree, Error> {
+    scope::check(patterns)?;
     let superblock = start(pages)?;
     let file = settle(pages, |pages| File::read(pages, &superblock))?;
-    let walk = Walk::run(pages, file, superblock.root)?;
+    let walk = Walk::run(pages, file, superblock.root, Scope::new(patterns))?;
     let tree = tree::tree(walk, pages.file_length())?;
     Ok(Tree { declared_nbytes: superblock.end, ..tree })
 }

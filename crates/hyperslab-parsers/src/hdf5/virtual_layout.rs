@@ -57,11 +57,11 @@ fn read_names(
     let file = match flags {
         flags if flags & SAME_FILE != 0 => ".".into(),
         flags if flags & SHARED_FILE != 0 => Arc::clone(&read_shared(cursor, sizes, earlier)?.file),
-        _ => read_name(cursor)?,
+        _ => read_name(cursor, earlier.last().map(|last| &last.file))?,
     };
     let path = match flags {
         flags if flags & SHARED_PATH != 0 => Arc::clone(&read_shared(cursor, sizes, earlier)?.path),
-        _ => read_name(cursor)?,
+        _ => read_name(cursor, earlier.last().map(|last| &last.path))?,
     };
     Ok((file, path))
 }
@@ -79,13 +79,16 @@ fn read_shared<'a>(
     })
 }
 
-/// Text that a zero byte ends.
-fn read_name(cursor: &mut Cursor<'_>) -> Result<Arc<str>, Error> {
+/// Text that a zero byte ends; mostly that of the entry before, which is then shared.
+fn read_name(cursor: &mut Cursor<'_>, before: Option<&Arc<str>>) -> Result<Arc<str>, Error> {
     let Some(length) = cursor.rest().iter().position(|&byte| byte == 0) else {
         return Err(cursor.invalid("a name without an end"));
     };
     let bytes = cursor.take(length)?;
     cursor.skip(1)?;
+    if let Some(before) = before.filter(|before| before.as_bytes() == bytes) {
+        return Ok(Arc::clone(before));
+    }
     let name = std::str::from_utf8(bytes);
     name.map(Arc::from).map_err(|_| Error::unsupported("a virtual array whose source's name is not UTF-8"))
 }
@@ -164,6 +167,9 @@ fn read_axis(cursor: &mut Cursor<'_>, width: usize) -> Result<VirtualAxis, Error
 /// Boxes, each by its first and its last element.
 fn read_boxes(cursor: &mut Cursor<'_>, ndim: usize, width: usize) -> Result<VirtualSelection, Error> {
     let count = cursor.uint(width)?;
+    if count == 1 {
+        return read_box(cursor, ndim, width);
+    }
     let mut boxes = Vec::new();
     for _ in 0..count {
         let start = read_numbers(cursor, ndim, width)?;
@@ -176,6 +182,23 @@ fn read_boxes(cursor: &mut Cursor<'_>, ndim: usize, width: usize) -> Result<Virt
         boxes.push(VirtualBox { start, stop });
     }
     Ok(VirtualSelection::Boxes(boxes))
+}
+
+/// One box, which is regular.
+fn read_box(cursor: &mut Cursor<'_>, ndim: usize, width: usize) -> Result<VirtualSelection, Error> {
+    let mut axes = Vec::with_capacity(ndim);
+    for _ in 0..ndim {
+        axes.push(VirtualAxis { start: cursor.uint(width)?, stride: 1, count: Some(1), block: Some(1) });
+    }
+    for axis in &mut axes {
+        let last = cursor.uint(width)?;
+        let length = last.checked_sub(axis.start).and_then(|length| length.checked_add(1));
+        let length = length.filter(|_| last < i64::MAX as u64);
+        let wrong = || cursor.invalid(format!("a box from {} to {last}", axis.start));
+        let length = length.ok_or_else(wrong)?;
+        (axis.stride, axis.block) = (length, Some(length));
+    }
+    Ok(VirtualSelection::Regular(axes))
 }
 
 fn read_numbers(cursor: &mut Cursor<'_>, count: usize, width: usize) -> Result<Vec<u64>, Error> {

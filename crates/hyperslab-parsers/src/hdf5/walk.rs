@@ -13,6 +13,7 @@ use super::file::File;
 use super::layout::Layout;
 use super::links::{self, NamedLink, Target};
 use super::object::{self, ArrayDescription, Description, GroupDescription, Kind};
+use super::scope::{Followed, Scope};
 use super::symbol_table::{Node, SymbolTable};
 use super::virtual_layout;
 use super::vlen;
@@ -34,6 +35,8 @@ pub(crate) struct Object {
     pub state: State,
     /// Its attributes.
     pub attributes: Vec<RawAttribute>,
+    /// What of it is read, if it is a group.
+    followed: Followed,
 }
 
 /// What is known of an object.
@@ -110,15 +113,16 @@ pub(crate) struct Walk {
     pub objects: Vec<Object>,
     /// The numbers, by address.
     pub by_address: HashMap<u64, usize>,
+    scope: Scope,
     tasks: VecDeque<Task>,
 }
 
 impl Walk {
     /// From the root on, until no step is left.
-    pub fn run(pages: &mut Pages<'_>, file: File, root: u64) -> Result<Self, Error> {
-        let (by_address, tasks) = (HashMap::new(), VecDeque::new());
-        let mut walk = Self { file, objects: Vec::new(), by_address, tasks };
-        walk.meet(root)?;
+    pub fn run(pages: &mut Pages<'_>, file: File, root: u64, scope: Scope) -> Result<Self, Error> {
+        let (by_address, tasks, all) = (HashMap::new(), VecDeque::new(), scope.root());
+        let mut walk = Self { file, objects: Vec::new(), by_address, scope, tasks };
+        walk.meet(root, all)?;
         while let Some(missed) = walk.round(pages)? {
             if !pages.fetch()? {
                 return Err(missed);
@@ -149,8 +153,9 @@ impl Walk {
         self.tasks.push_back(Task { object, step });
     }
 
-    /// An object that a link leads to: new ones get a number and are read next.
-    fn meet(&mut self, address: u64) -> Result<(), Error> {
+    /// An object that a link leads to: new ones get a number and are read next. Of an object that several links lead
+    /// to, as much is read as the first of them says.
+    fn meet(&mut self, address: u64, followed: Followed) -> Result<(), Error> {
         if self.by_address.contains_key(&address) {
             return Ok(());
         }
@@ -159,7 +164,7 @@ impl Walk {
             return Err(Error::TooMany { what: "objects", limit: MAX_OBJECTS as u64 });
         }
         self.by_address.insert(address, object);
-        self.objects.push(Object { address, state: State::Waiting, attributes: Vec::new() });
+        self.objects.push(Object { address, state: State::Waiting, attributes: Vec::new(), followed });
         self.push(object, Step::Header);
         Ok(())
     }
@@ -286,6 +291,9 @@ impl Walk {
     fn group(&mut self, number: usize, description: GroupDescription) -> Result<(), Error> {
         let GroupDescription { links, ordered, dense, table } = description;
         self.state(number, State::Group(GroupState { ordered, ..GroupState::default() }));
+        if self.objects.get(number).is_some_and(|object| object.followed.is_end()) {
+            return Ok(());
+        }
         if let Some(table) = table {
             self.push(number, Step::TableNode(table, table.tree));
         }
@@ -296,12 +304,18 @@ impl Walk {
         self.links(number, links)
     }
 
-    fn links(&mut self, number: usize, links: Vec<NamedLink>) -> Result<(), Error> {
+    fn links(&mut self, number: usize, mut links: Vec<NamedLink>) -> Result<(), Error> {
+        let Some(group) = self.objects.get(number).map(|object| object.followed.clone()) else {
+            return Ok(());
+        };
+        links.retain(|link| self.scope.below(&group, &link.name).is_some());
         let nbytes = links.iter().map(|link| link.name.len() + LINK_NBYTES).sum();
         self.file.budget.spend(nbytes)?;
         for link in &links {
-            if let Target::Object(address) = link.target {
-                self.meet(address)?;
+            if let (Target::Object(address), Some(followed)) =
+                (&link.target, self.scope.below(&group, &link.name))
+            {
+                self.meet(*address, followed)?;
             }
         }
         if let Some(Object { state: State::Group(group), .. }) = self.objects.get_mut(number) {

@@ -1,0 +1,129 @@
+//! Which objects of a file are read: all of them, or those that patterns of names lead to.
+
+use crate::error::Error;
+
+/// Patterns that start at the root, of names between slashes. `*` stands for any one name; `**` for any names, none
+/// included, and at the end for all below. A name that some pattern spells out is not one of another's `*` or `**`.
+#[derive(Debug, Default)]
+pub(crate) struct Scope(Vec<Vec<String>>);
+
+/// What of a scope is below an object: everything, or the patterns that led there, each with how far.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub(crate) enum Followed {
+    /// Whatever it holds.
+    All,
+    /// The rest of these patterns.
+    Rest(Vec<(usize, usize)>),
+}
+
+impl Followed {
+    /// Whether nothing below is read.
+    pub fn is_end(&self) -> bool {
+        matches!(self, Self::Rest(rest) if rest.is_empty())
+    }
+}
+
+const ANY: &str = "*";
+const ANY_DEPTH: &str = "**";
+
+impl Scope {
+    /// Everything, unless there are patterns.
+    pub fn new(patterns: &[String]) -> Self {
+        let names = |pattern: &String| {
+            pattern.split('/').filter(|name| !name.is_empty()).map(str::to_owned).collect()
+        };
+        Self(patterns.iter().map(names).collect())
+    }
+
+    /// What is below the root.
+    pub fn root(&self) -> Followed {
+        if self.0.is_empty() {
+            return Followed::All;
+        }
+        Followed::Rest((0..self.0.len()).map(|pattern| (pattern, 0)).collect())
+    }
+
+    /// What is below the object that a group calls `name`; `None` if it is not read at all.
+    pub fn below(&self, group: &Followed, name: &str) -> Option<Followed> {
+        let Followed::Rest(rest) = group else { return Some(Followed::All) };
+        let spelled: Vec<_> = rest.iter().filter_map(|&at| self.spelled(at, name)).collect();
+        if !spelled.is_empty() {
+            return Some(self.pruned(spelled));
+        }
+        let mut found = Vec::new();
+        for &(pattern, place) in rest {
+            match self.name(pattern, place) {
+                Some(ANY) => found.push((pattern, place.saturating_add(1))),
+                Some(ANY_DEPTH) if self.name(pattern, place.saturating_add(1)).is_none() => {
+                    return Some(Followed::All);
+                }
+                Some(ANY_DEPTH) => found.push((pattern, place)),
+                _ => {}
+            }
+        }
+        (!found.is_empty()).then(|| self.pruned(found))
+    }
+
+    fn name(&self, pattern: usize, place: usize) -> Option<&str> {
+        self.0.get(pattern)?.get(place).map(String::as_str)
+    }
+
+    /// Where a pattern goes on behind `name`, if it says so.
+    fn spelled(&self, (pattern, place): (usize, usize), name: &str) -> Option<(usize, usize)> {
+        let place = match self.name(pattern, place)? {
+            ANY_DEPTH => place.checked_add(1)?,
+            _ => place,
+        };
+        (self.name(pattern, place)? == name).then_some((pattern, place.checked_add(1)?))
+    }
+
+    /// Without patterns that are at their end.
+    fn pruned(&self, mut rest: Vec<(usize, usize)>) -> Followed {
+        rest.retain(|&(pattern, place)| self.name(pattern, place).is_some());
+        Followed::Rest(rest)
+    }
+}
+
+/// Refuses what no file has: patterns so many that matching them would take long.
+pub(crate) fn check(patterns: &[String]) -> Result<(), Error> {
+    const MOST: usize = 1 << 12;
+    if patterns.len() <= MOST {
+        return Ok(());
+    }
+    Err(Error::TooMany { what: "patterns of names", limit: MOST as u64 })
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn leads(patterns: &[&str], path: &str) -> Option<Followed> {
+        let scope = Scope::new(&patterns.iter().map(|&pattern| pattern.to_owned()).collect::<Vec<_>>());
+        let mut names = path.split('/').filter(|name| !name.is_empty());
+        names.try_fold(scope.root(), |at, name| scope.below(&at, name))
+    }
+
+    #[test]
+    fn no_pattern_is_everything() {
+        assert_eq!(leads(&[], "a/b"), Some(Followed::All));
+    }
+
+    #[test]
+    fn patterns_end_where_they_say() {
+        let table = ["data/versions/*"];
+        assert!(leads(&table, "data/versions/v1").is_some_and(|followed| followed.is_end()));
+        assert_eq!(leads(&table, "data/versions/v1/x"), None);
+        assert_eq!(leads(&table, "data/x"), None);
+        assert_eq!(leads(&["a/**"], "a/b/c"), Some(Followed::All));
+    }
+
+    #[test]
+    fn what_is_spelled_out_is_no_wildcard() {
+        let version = ["data/versions/v1/**", "data/**/raw"];
+        assert_eq!(leads(&version, "data/versions/v1/x"), Some(Followed::All));
+        assert_eq!(leads(&version, "data/versions/v2"), None);
+        assert!(leads(&version, "data/x/raw").is_some_and(|followed| followed.is_end()));
+        assert!(leads(&version, "data/g/x/raw").is_some_and(|followed| followed.is_end()));
+        assert_eq!(leads(&version, "other"), None);
+    }
+}
