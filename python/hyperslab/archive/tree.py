@@ -19,6 +19,7 @@ from hyperslab.errors import DamagedFile, ReadError, Unsupported, UsageError
 
 if TYPE_CHECKING:
     from hyperslab.archive.source_files import Paths
+    from hyperslab.versions.table import VersionKey
 
 CHUNK_CACHE_NBYTES = 32 << 20
 MOST_HOPS = 32
@@ -32,6 +33,7 @@ def open(
     *,
     storage_options: Mapping[str, Any] | None = None,
     chunk_cache_nbytes: int = CHUNK_CACHE_NBYTES,
+    version: VersionKey = None,
     **combining: Unpack[Combining],
 ) -> Group:
     """Open an HDF5, NetCDF, FITS or HDF4 file, a Zarr folder, or references, for reading; or several of them as one.
@@ -44,6 +46,8 @@ def open(
             name them (docs/remote.md).
         chunk_cache_nbytes: Memory for decoded chunks of which only a part was read, so that reading another part
             need not decode them again; for all arrays of the file together.
+        version: Of a file of versioned-hdf5 or `VersionedFile`, the version to open: its name, a time in UTC (the
+            last version then or before), or -1 for the parent of the current version, 0 for that itself, and so on.
         combining: How several files are combined. `concat`: the name of the dimension, or the number of the axis,
             along which arrays are concatenated; without it each array is in one file, or equal in all.
             `differing="first"`: arrays without that dimension need not be equal, the first file's are taken.
@@ -52,13 +56,15 @@ def open(
             arrays to leave out.
 
     Returns:
-        The root group: `file["group/array"][0, ::4, 10:20]` reads. It can be used in a `with` statement.
+        The root group, or that of the version: `file["group/array"][0, ::4, 10:20]` reads. It can be used in a `with`
+        statement.
 
     Raises:
         FileNotFoundError: There is no such file.
         RemoteError: A server did not give what was asked for.
         DamagedFile: The file contradicts its format.
-        Unsupported: The file is of no format that we know.
+        Unsupported: The file is of no format that we know, or has no versions.
+        KeyError: There is no such version.
         NotCombinable: Two of the files cannot be combined safely; the message names them and what differs.
     """
     from hyperslab.archive import collection
@@ -66,9 +72,18 @@ def open(
     if chunk_cache_nbytes < 0:
         raise ValueError(f"chunk_cache_nbytes is {chunk_cache_nbytes}: use 0 for no cache")
     if collection.are_many(path) or combining:
+        if version is not None:
+            raise UsageError("one file at a time is opened at a version")
         return collection.opened(path, storage_options, chunk_cache_nbytes, combining)
     assert isinstance(path, str | os.PathLike)
-    return OpenFile(place_of(path, storage_options), chunk_cache_nbytes).root
+    place = place_of(path, storage_options)
+    if version is None:
+        return OpenFile(place, chunk_cache_nbytes).root
+    if isinstance(place, Remote):
+        raise UsageError("versions are read from local files only, so far: copy the file, or open it without version=")
+    from hyperslab.versions.reading import opened_version
+
+    return opened_version(place, version, chunk_cache_nbytes)
 
 
 class Combining(TypedDict, total=False):
@@ -93,11 +108,17 @@ def place_of(path: str | os.PathLike[str], storage_options: Mapping[str, Any] | 
 
 
 class OpenFile:
-    """An open file, shared by all of its groups and arrays; one that is not held is opened again by each read."""
+    """An open file, shared by all of its groups and arrays; one that is not held is opened again by each read.
 
-    def __init__(self, place: str | Remote, chunk_cache_nbytes: int, *, is_held: bool = True) -> None:
+    Of HDF5 maybe only what patterns of names lead to.
+    """
+
+    def __init__(
+        self, place: str | Remote, chunk_cache_nbytes: int, patterns: tuple[str, ...] = (), *, is_held: bool = True
+    ) -> None:
         self.place = place
         self.chunk_cache_nbytes = chunk_cache_nbytes
+        self.patterns = patterns
         self._core: ArchiveFile | None
         if isinstance(place, Remote):
             file = place.file()
@@ -106,7 +127,8 @@ class OpenFile:
         else:
             self.path = place
             _check_local(place)
-            self._core = ArchiveFile(place, chunk_cache_nbytes) if is_held else ArchiveFile.closed(place)
+            held = (place, chunk_cache_nbytes, list(patterns))
+            self._core = ArchiveFile(*held) if is_held else ArchiveFile.closed(place)
         self._links: dict[int, dict[str, tuple[str, Any]]] = {}
         self._others: dict[str, OpenFile] = {}
 
@@ -169,7 +191,7 @@ class OpenFile:
 
     def reopening(self, name: str) -> tuple[Any, ...]:
         """How to pickle a group or array: as the recipe to find it again."""
-        return (_reopened, (self.place, self.chunk_cache_nbytes, name))
+        return (_reopened, (self.place, self.chunk_cache_nbytes, name, self.patterns))
 
 
 def _check_local(path: str) -> None:
@@ -178,8 +200,8 @@ def _check_local(path: str) -> None:
     os.stat(path)  # noqa: PTH116 -- raises what Python raises for a file that is not there
 
 
-def _reopened(place: str | Remote, chunk_cache_nbytes: int, name: str) -> Group | Array:
-    root = OpenFile(place, chunk_cache_nbytes).root
+def _reopened(place: str | Remote, chunk_cache_nbytes: int, name: str, patterns: tuple[str, ...]) -> Group | Array:
+    root = OpenFile(place, chunk_cache_nbytes, patterns).root
     return root if name == "/" else root[name]
 
 

@@ -1,0 +1,274 @@
+"""`VersionedFile`: arrays with all their versions in one HDF5 file, in the layout of versioned-hdf5."""
+
+from __future__ import annotations
+
+import os
+import uuid
+from collections.abc import Iterator
+from contextlib import contextmanager, suppress
+from typing import TYPE_CHECKING, Any, Literal
+
+import numpy as np
+
+from hyperslab.archive.array import Array as ArchiveArray
+from hyperslab.archive.tree import CHUNK_CACHE_NBYTES, Group
+from hyperslab.errors import DamagedFile, UsageError
+from hyperslab.versions import layout
+from hyperslab.versions.layout import DATA, FIRST_VERSION, VERSIONS, Time
+from hyperslab.versions.reading import version_group, version_table
+from hyperslab.versions.staged_array import StagedArray
+from hyperslab.versions.staged_group import StagedGroup
+from hyperslab.versions.table import Version, VersionKey, VersionTable
+
+if TYPE_CHECKING:
+    import h5py
+
+    from hyperslab.versions.chunk_store import ChunkStore
+
+Mode = Literal["r", "r+", "a", "w"]
+
+
+class VersionedFile:
+    """A file of versions: `file["v1"]["x"][...]` reads, `with file.stage_version("v2") as version:` makes a new one.
+
+    Args:
+        file: Its path, or an `h5py.File` (or group in one) that is open; then `mode` is that file's, and closing it is
+            its owner's.
+        mode: `r` to read; `r+` to add versions; `a` to make the file if there is none; `w` to make a new one.
+        chunk_cache_nbytes: Memory for decoded chunks of each version that is read.
+
+    Raises:
+        FileNotFoundError: There is no such file.
+        Unsupported: The file has no versions, or those of a later layout.
+        UsageError: It cannot be written to.
+    """
+
+    def __init__(
+        self, file: str | os.PathLike[str] | h5py.File, mode: Mode = "r", chunk_cache_nbytes: int = CHUNK_CACHE_NBYTES
+    ) -> None:
+        self._chunk_cache_nbytes = chunk_cache_nbytes
+        self._groups: dict[str, Group] = {}
+        self._stores: dict[str, ChunkStore] = {}
+        self._staging: str | None = None
+        self._file: Any = None
+        self._owned: Any = None
+        self._closed = False
+        if isinstance(file, str | os.PathLike):
+            self.path = os.path.abspath(file)  # noqa: PTH100 -- resolve() would follow links
+            if mode not in ("r", "r+", "a", "w"):
+                raise ValueError(f"{mode!r} is no mode: use r, r+, a or w")
+            if mode != "r":
+                self._own(mode)
+        else:
+            self.path = file.file.filename
+            self._borrow(file)
+        self._table = self._scanned()
+
+    def _own(self, mode: Mode) -> None:
+        from hyperslab.versions.writing import open_to_write
+
+        self._file = self._owned = open_to_write(self.path, mode)
+
+    def _borrow(self, file: Any) -> None:
+        from hyperslab.versions.writing import check_borrowed, prepare
+
+        check_borrowed(file)
+        if file.file.mode != "r":
+            self._file = file
+            prepare(file)
+            file.file.flush()
+
+    def _scanned(self) -> VersionTable:
+        table = version_table(self.path)
+        layout.check_data_version(table.data_version, self.path, to_write=self._file is not None)
+        return table
+
+    @property
+    def versions(self) -> list[str]:
+        """The names of all versions, oldest first."""
+        return list(self._table)
+
+    @property
+    def table(self) -> VersionTable:
+        """All versions with their parents and times."""
+        return self._table
+
+    @property
+    def current_version(self) -> str | None:
+        """The name of the current version; None while there is none. Can be set."""
+        return self._table.current
+
+    @current_version.setter
+    def current_version(self, name: str) -> None:
+        self._writable()
+        self._table[name]  # so that it is one
+        self._file[VERSIONS].attrs["current_version"] = name
+        self._flush()
+        self._table = self._table.changed(None, name)
+
+    @property
+    def closed(self) -> bool:
+        """Whether the file was closed."""
+        return self._closed
+
+    def __getitem__(self, key: VersionKey) -> Group:
+        """The group of a version: by name, by time in UTC (the last one then or before), 0 or None for the current
+        one, -n for its ancestors.
+
+        Raises:
+            KeyError: There is no such version.
+            IndexError: There are not so many ancestors.
+        """
+        self._check_not_closed()
+        name = self._table.find(key)
+        if name not in self._groups:
+            self._groups[name] = version_group(self.path, name, self._chunk_cache_nbytes)
+        return self._groups[name]
+
+    def __iter__(self) -> Iterator[str]:
+        return iter(self._table)
+
+    def __len__(self) -> int:
+        return len(self._table)
+
+    def __contains__(self, name: object) -> bool:
+        return name in self._table
+
+    def refresh(self) -> None:
+        """See versions that others committed since. Groups and arrays that are in use stay as they are."""
+        self._check_not_closed()
+        self._table = self._scanned()
+        self._groups.clear()
+
+    @contextmanager
+    def stage_version(
+        self,
+        name: str | None = None,
+        prev_version: str | None = None,
+        make_current: bool = True,
+        timestamp: Time | None = None,
+    ) -> Iterator[StagedGroup]:
+        """Make a new version: what the `with` statement gives can be changed; at its end that is committed.
+
+        An exception inside leaves the file as it was.
+
+        Args:
+            name: The version's name; made up if there is none.
+            prev_version: The version to start from, by default the current one; "" to start from nothing.
+            make_current: Whether it becomes the current version.
+            timestamp: When it was committed, in UTC, if not now.
+
+        Raises:
+            ValueError: There is such a version already, or no such parent; the time is not in UTC.
+            UsageError: The file is open for reading, or another version is being made.
+        """
+        self._writable()
+        chosen = layout.check_name(str(uuid.uuid4()) if name is None else name)
+        if timestamp is not None:
+            layout.as_datetime(timestamp)
+        if chosen in self._table:
+            raise ValueError(f"there is a version {chosen!r} in {self.path} already")
+        parent = self._parent(prev_version)
+        if self._staging is not None:
+            raise UsageError(f"version {self._staging!r} is being made: finish it before another")
+        root = StagedGroup("", None if parent is None else self[parent], self)
+        self._staging = chosen
+        try:
+            yield root
+            self._commit(chosen, parent, root, make_current, timestamp)
+        finally:
+            self._staging = None
+            root.close()
+
+    def _parent(self, asked: str | None) -> str | None:
+        if asked is None:
+            return self._table.current
+        if asked in ("", FIRST_VERSION):
+            return None
+        if asked not in self._table:
+            raise ValueError(f"there is no version {asked!r} in {self.path} to start from")
+        return asked
+
+    def _commit(
+        self, name: str, parent: str | None, root: StagedGroup, make_current: bool, timestamp: Time | None
+    ) -> None:
+        from hyperslab.versions.commit import write_version
+
+        stamp = layout.stored_time(timestamp)
+        bookkeeping = {"prev_version": parent or FIRST_VERSION, "timestamp": stamp, "committed": np.True_}
+        versions = self._file[VERSIONS]
+        try:
+            group = write_version(self._file, root, parent, bookkeeping, self._store_of)
+            versions[name] = group
+            if make_current:
+                versions.attrs["current_version"] = name
+            self._flush()
+        except BaseException:
+            self._stores.clear()  # what they say may not be so
+            with suppress(Exception):
+                if name in versions:
+                    del versions[name]
+            raise
+        time = layout.parsed_time(stamp)
+        self._table = self._table.changed(Version(name, parent, time), name if make_current else self._table.current)
+
+    def _store_of(self, array: StagedArray) -> ChunkStore:
+        """The chunks of an array's path; made where there are none."""
+        from hyperslab.versions.chunk_store import ChunkStore
+
+        path = array.name
+        store = self._stores.get(path)
+        if store is None or not store.is_current:
+            if f"{DATA}/{path}/raw_data" in self._file:
+                store = ChunkStore(self._file, path)
+            else:
+                options = dict(array.options)
+                fill = options.pop("fillvalue", None)
+                store = ChunkStore.create(self._file, path, array.dtype, array.chunks, fill, options)
+            self._stores[path] = store
+        return store
+
+    def array_of(self, path: str, base: ArchiveArray) -> StagedArray:
+        """An array of the version that is being made, as the one before has it."""
+        raw = Group(base._file, 0, "/")[f"{DATA}/{path}/raw_data"]
+        if not isinstance(raw, ArchiveArray):
+            raise DamagedFile(f"{self.path}: the chunks of {path!r} are no array")
+        return StagedArray.of_version(path, base, raw)
+
+    def new_array(self, path: str, asked: dict[str, Any]) -> StagedArray:
+        """A new array of the version that is being made."""
+        from hyperslab.versions.writing import new_array
+
+        return new_array(self._file, path, asked)
+
+    def close(self) -> None:
+        """Close the file, if it was opened here."""
+        if not self._closed:
+            self._closed = True
+            self._groups.clear()
+            self._stores.clear()
+            if self._owned is not None:
+                self._owned.close()
+            self._file = self._owned = None
+
+    def __enter__(self) -> VersionedFile:
+        return self
+
+    def __exit__(self, *exception: object) -> None:
+        self.close()
+
+    def __repr__(self) -> str:
+        state = "closed" if self._closed else f"{len(self._table)} versions, current {self._table.current!r}"
+        return f"<hyperslab.VersionedFile {self.path!r}: {state}>"
+
+    def _flush(self) -> None:
+        self._file.file.flush()
+
+    def _check_not_closed(self) -> None:
+        if self._closed:
+            raise ValueError(f"{self.path} was closed: open it again")
+
+    def _writable(self) -> None:
+        self._check_not_closed()
+        if self._file is None:
+            raise UsageError(f"{self.path} is open for reading: open it with mode='r+' to add versions")

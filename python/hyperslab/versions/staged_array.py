@@ -1,0 +1,219 @@
+"""`StagedArray`: an array of a version that is being made. It costs what is touched of it."""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Iterator, Sequence
+from typing import Any
+
+import numpy as np
+
+from hyperslab._core import chunk_places_of
+from hyperslab.archive.array import Array as ArchiveArray
+from hyperslab.archive.indexing import Key
+from hyperslab.versions.layout import Array
+from hyperslab.versions.selection import selected, spread
+from hyperslab.versions.staged_chunks import MISSING, Places, StagedChunks
+
+BOOKKEEPING = ("raw_data", "chunks")  # attributes of every version's arrays
+
+
+class StagedArray:
+    """An array of a version that is being made: read it, write to it, resize it; as NumPy and h5py do it.
+
+    `array[...] = new` puts a new array in place of the old one, without reading that.
+    """
+
+    def __init__(
+        self,
+        path: str,
+        chunk_shape: tuple[int, ...],
+        dtype: np.dtype[Any],
+        fill: Any,
+        *,
+        chunks: StagedChunks | None = None,
+        whole: Array | None = None,
+        options: dict[str, Any] | None = None,
+    ) -> None:
+        self.name = path
+        self.chunks = chunk_shape
+        self.dtype = dtype
+        self.fillvalue = fill
+        self.attrs: dict[str, Any] = {}
+        self.options = options or {}
+        self.base: ArchiveArray | None = None
+        self._chunks = chunks
+        self._whole = whole
+        self._open = True
+
+    @classmethod
+    def of_version(cls, path: str, base: ArchiveArray, raw: ArchiveArray) -> StagedArray:
+        """An array as the version before has it."""
+        chunk_shape = tuple(int(length) for length in base.attrs["chunks"])
+        fill = fill_element(raw.dtype, raw.fill_value)
+        places = chunk_places_of(base._stored, chunk_shape)
+        if places is None or (base.stored_chunk_count and not (places != MISSING).any()):
+            array = cls(path, chunk_shape, raw.dtype, fill, whole=np.array(base[...], raw.dtype))
+        else:
+            load = _Loader(raw, chunk_shape)
+            chunks = StagedChunks(base.shape, chunk_shape, raw.dtype, fill, places, load)
+            array = cls(path, chunk_shape, raw.dtype, fill, chunks=chunks)
+        array.base = base
+        array.attrs = {name: value for name, value in base.attrs.items() if name not in BOOKKEEPING}
+        return array
+
+    @property
+    def shape(self) -> tuple[int, ...]:
+        """The length of each axis."""
+        if self._whole is not None:
+            return tuple(self._whole.shape)
+        assert self._chunks is not None
+        return self._chunks.shape
+
+    @property
+    def ndim(self) -> int:
+        """The number of axes."""
+        return len(self.chunks)
+
+    @property
+    def size(self) -> int:
+        """The number of elements."""
+        return math.prod(self.shape)
+
+    @property
+    def whole(self) -> Array | None:
+        """All elements, if they are in memory together."""
+        return self._whole
+
+    @property
+    def staged(self) -> StagedChunks:
+        """The grid of chunks, of an array whose elements are not all in memory."""
+        assert self._chunks is not None
+        return self._chunks
+
+    @property
+    def is_changed(self) -> bool:
+        """Whether anything but attributes may differ from the version before."""
+        if self.base is None or self._chunks is None:
+            return True
+        return self._chunks.staged_count > 0 or self.shape != self.base.shape
+
+    def close(self) -> None:
+        """Refuse further changes."""
+        self._open = False
+
+    def __getitem__(self, key: Key) -> Any:
+        if isinstance(key, str):
+            return self[...][key]
+        if self.base is not None and not self.is_changed and not self.dtype.hasobject:
+            return self.base[key]
+        asked = selected(key, self.shape)
+        if self._whole is not None:
+            read = np.array(self._whole[asked.numpy_key])
+        elif asked.is_empty:
+            read = np.empty(asked.full_shape, self.dtype)
+        else:
+            read = self.staged.read(asked)
+        shaped = read.reshape(asked.shape)
+        return shaped[()] if asked.is_element else shaped
+
+    def __setitem__(self, key: Key, value: Any) -> None:
+        self._check_open()
+        asked = selected(key, self.shape)
+        elements = spread(as_elements(value, self.dtype), asked, self.dtype)
+        if asked.is_empty:
+            return
+        if asked.full_shape == self.shape and asked.boxes is not None:
+            self._whole, self._chunks = np.array(elements, self.dtype, order="C"), None
+        elif self._whole is not None:
+            self._whole[asked.numpy_key] = elements.reshape(asked.full_shape)
+        else:
+            self.staged.write(asked, elements)
+
+    def resize(self, size: int | Sequence[int], axis: int | None = None) -> None:
+        """Give the array another shape, or one axis another length. New elements are the fill value.
+
+        Raises:
+            ValueError: The shape has another number of axes, or a negative length.
+        """
+        self._check_open()
+        if axis is not None:
+            shape = (*self.shape[:axis], int(size), *self.shape[axis + 1 :])  # type: ignore[arg-type]
+        else:
+            shape = (size,) if isinstance(size, int) else tuple(int(length) for length in size)
+        if len(shape) != self.ndim or min(shape, default=0) < 0:
+            raise ValueError(f"{self.name} cannot get the shape {shape}: it has {self.ndim} axes")
+        if self._whole is None:
+            self.staged.resize(shape)
+            return
+        grown: Array = np.full(shape, self.fillvalue, self.dtype)
+        kept = tuple(slice(0, min(old, new)) for old, new in zip(self._whole.shape, shape, strict=True))
+        grown[kept] = self._whole[kept]
+        self._whole = grown
+
+    def astype(self, dtype: Any) -> Array:
+        """All elements, converted."""
+        converted: Array = np.asarray(self[...]).astype(dtype)
+        return converted
+
+    def __array__(self, dtype: Any = None, copy: bool | None = None) -> Array:
+        if copy is False:
+            raise ValueError("a staged array cannot be had without a copy")
+        array = np.asarray(self[...])
+        return array if dtype is None else array.astype(dtype, copy=False)
+
+    def __len__(self) -> int:
+        return self.shape[0]
+
+    def __iter__(self) -> Iterator[Any]:
+        return (self[place] for place in range(len(self)))
+
+    def __repr__(self) -> str:
+        return f"<hyperslab.StagedArray {self.name!r} {self.shape} {self.dtype}>"
+
+    def _check_open(self) -> None:
+        if not self._open:
+            raise ValueError(f"{self.name}: its version was committed, or given up; stage a new one")
+
+
+class _Loader:
+    """Reads stored chunks by their places."""
+
+    def __init__(self, raw: ArchiveArray, chunk_shape: tuple[int, ...]) -> None:
+        self._raw = raw
+        self._chunk_shape = chunk_shape
+
+    def __call__(self, places: Places) -> Array:
+        length = self._chunk_shape[0]
+        rows = (places[:, None] * length + np.arange(length)).reshape(-1)
+        read = np.asarray(self._raw[rows])
+        chunks: Array = as_elements(read, self._raw.dtype).reshape(len(places), *self._chunk_shape)
+        return chunks
+
+
+def fill_element(dtype: np.dtype[Any], stored: Any) -> Any:
+    """What elements are that nobody wrote."""
+    if dtype.hasobject:
+        return ""
+    return np.zeros((), dtype)[()] if stored is None else stored
+
+
+def as_elements(value: Any, dtype: np.dtype[Any]) -> Any:
+    """A value as it is kept in memory: text of any length is `str`, or bytes where it is not UTF-8."""
+    if not dtype.hasobject:
+        return value
+    array = np.asarray(value, None if np.asarray(value).dtype.kind in "OTUS" else object).astype(object)
+    flat = array.reshape(-1)
+    for place, one in enumerate(flat):
+        if not isinstance(one, str):
+            flat[place] = _text(one)
+    return flat.reshape(array.shape)
+
+
+def _text(one: Any) -> str | bytes:
+    if not isinstance(one, bytes):
+        raise TypeError(f"{one!r} is no text")
+    try:
+        return one.decode()
+    except UnicodeDecodeError:
+        return one

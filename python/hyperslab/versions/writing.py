@@ -1,0 +1,164 @@
+"""Files to add versions to: opened, begun, and cleaned of what was never committed."""
+
+from __future__ import annotations
+
+import math
+from pathlib import Path
+from typing import Any
+
+import h5py
+import numpy as np
+from h5py._hl.filters import guess_chunk
+
+from hyperslab.errors import UsageError
+from hyperslab.versions import layout
+from hyperslab.versions.chunk_store import ChunkStore, is_text
+from hyperslab.versions.layout import DATA, DATA_VERSION, DEFAULT_CHUNK_LENGTH, FIRST_VERSION, VERSIONS, Array
+from hyperslab.versions.staged_array import StagedArray, as_elements, fill_element
+from hyperslab.versions.staged_chunks import MISSING, StagedChunks
+
+READABLE_DRIVERS = ("sec2", "stdio")
+
+
+def open_to_write(path: str, mode: str) -> h5py.File:
+    """An HDF5 file with a place for versions."""
+    is_new = mode == "w" or (mode == "a" and not Path(path).exists())
+    file = h5py.File(path, mode)
+    try:
+        if is_new or DATA in file or mode == "a":
+            prepare(file)
+        else:
+            raise UsageError(f"{path} holds no versions: open it with mode='a' to begin")
+        file.flush()
+    except BaseException:
+        file.close()
+        raise
+    return file
+
+
+def check_borrowed(file: h5py.Group) -> None:
+    """Refuse an h5py file that only h5py can read.
+
+    Raises:
+        UsageError: It is no file of this machine, or versions are not in its root.
+    """
+    if file.file.driver not in READABLE_DRIVERS or not Path(file.file.filename).is_file():
+        raise UsageError(f"{file.file.filename}: versions need a file on disk; open it with h5py's usual driver")
+    if file.name != "/":
+        raise UsageError(f"{file.name} of {file.file.filename}: versions are kept in a file's root, so far")
+
+
+def prepare(file: h5py.Group) -> None:
+    """Make the place for versions if there is none, and remove what was never committed.
+
+    Raises:
+        Unsupported: A later library wrote it.
+        UsageError: It is of an earlier layout.
+    """
+    if DATA not in file:
+        versions = file.create_group(VERSIONS)
+        first = versions.create_group(FIRST_VERSION)
+        versions.attrs["current_version"] = FIRST_VERSION
+        first.attrs["timestamp"] = layout.stored_time(None)
+        versions.attrs["data_version"] = DATA_VERSION
+        return
+    versions = file[VERSIONS]
+    layout.check_data_version(int(versions.attrs.get("data_version", 1)), file.file.filename, to_write=True)
+    current = versions.attrs["current_version"]
+    parents = {}
+    for name in [name for name in versions if name != FIRST_VERSION]:
+        attributes = versions[name].attrs
+        if not attributes.get("committed", False):
+            parents[name] = attributes.get("prev_version", FIRST_VERSION)
+            del versions[name]
+    for _ in range(len(parents) + 1):  # its parent may be another that was not committed
+        current = parents.get(current, current)
+    if current not in versions:
+        current = FIRST_VERSION
+    if current != versions.attrs["current_version"]:
+        versions.attrs["current_version"] = current
+
+
+def new_array(file: h5py.Group, path: str, asked: dict[str, Any]) -> StagedArray:
+    """An array as `create_dataset` asks for it.
+
+    Raises:
+        ValueError: What is asked contradicts itself, or earlier versions of the array.
+        TypeError: Neither shape nor elements are given, or an option is not known.
+        NotImplementedError: It has no axes.
+    """
+    shape, dtype, data = (asked.pop(name) for name in ("shape", "dtype", "data"))
+    chunks, fill = asked.pop("chunks", None), asked.pop("fillvalue", None)
+    asked.pop("maxshape", None)  # every array can be resized
+    options = {name: value for name, value in asked.items() if value is not None and value is not False}
+    unknown = options.keys() - {"compression", "compression_opts", "shuffle", "fletcher32", "scaleoffset"}
+    if unknown:
+        raise TypeError(f"{', '.join(sorted(unknown))}: there is no such option")
+    elements, dtype = _elements(data, dtype)
+    if shape is None:
+        if elements is None:
+            raise TypeError(f"{path}: give shape or data")
+        shape = elements.shape
+    shape = (shape,) if isinstance(shape, int) else tuple(int(length) for length in shape)
+    if not shape:
+        raise NotImplementedError(f"{path} has no axes: the layout has no place for it; use the shape (1,)")
+    if elements is not None and elements.size != math.prod(shape):
+        raise ValueError(f"{path}: {elements.size} elements for the shape {shape}")
+    store = ChunkStore(file, path) if f"{DATA}/{path}/raw_data" in file else None
+    chunk_shape = _chunk_shape(chunks, shape, dtype, path, store)
+    if store is not None:
+        store.check_same(dtype if asked_for(data, dtype) else None, chunk_shape, fill)
+        dtype = store.raw.dtype
+    fill = fill_element(dtype, (fill if fill is not None else None) if store is None else store.fill[()])
+    if dtype.kind != "O":
+        fill = np.asarray(fill, dtype)[()]
+        options["fillvalue"] = fill
+    if elements is None:
+        grid_count = math.prod(-(-length // chunk) for length, chunk in zip(shape, chunk_shape, strict=True))
+        stored = np.full(grid_count, MISSING, np.int64)
+        staged = StagedChunks(shape, chunk_shape, dtype, fill, stored, _nothing_stored)
+        return StagedArray(path, chunk_shape, dtype, fill, chunks=staged, options=options)
+    whole = np.array(as_elements(elements, dtype), dtype, order="C").reshape(shape)
+    return StagedArray(path, chunk_shape, dtype, fill, whole=whole, options=options)
+
+
+def asked_for(data: Any, dtype: Any) -> bool:
+    """Whether a dtype was said, by itself or by the elements."""
+    return data is not None or dtype is not None
+
+
+def _elements(data: Any, dtype: Any) -> tuple[Array | None, np.dtype[Any]]:
+    """The elements if there are any, and the dtype that they are stored with."""
+    wanted = None if dtype is None else np.dtype(dtype)
+    if wanted is not None and wanted.kind == "T":
+        wanted = h5py.string_dtype()
+    if data is None:
+        return None, np.dtype("f4") if wanted is None else wanted
+    if wanted is None:
+        elements = np.asarray(data)
+        is_words = elements.dtype.kind == "T" or (elements.dtype.kind == "O" and not is_text(elements.dtype))
+        return elements, h5py.string_dtype() if is_words else elements.dtype
+    elements = np.asarray(data)
+    return (elements if wanted.kind == "O" else elements.astype(wanted)), wanted
+
+
+def _chunk_shape(
+    chunks: Any, shape: tuple[int, ...], dtype: np.dtype[Any], path: str, store: ChunkStore | None
+) -> tuple[int, ...]:
+    if isinstance(chunks, int) and not isinstance(chunks, bool):
+        chunks = (chunks,)
+    if chunks is not None and not isinstance(chunks, bool):
+        found = tuple(int(length) for length in chunks)
+        if len(found) != len(shape) or min(found) < 1:
+            raise ValueError(f"{path}: chunks of {found} for an array of the shape {shape}")
+        return found
+    if store is not None:
+        return store.chunk_shape
+    if chunks is None and len(shape) == 1:
+        return (DEFAULT_CHUNK_LENGTH,)
+    guessed: tuple[int, ...] = guess_chunk(shape, None, dtype.itemsize)
+    return guessed
+
+
+def _nothing_stored(places: Any) -> Array:
+    raise AssertionError(f"chunks {places} of an array that has none")

@@ -1,0 +1,242 @@
+"""hyperslab and versioned-hdf5 take turns on one file, and a dictionary of NumPy arrays judges both."""
+
+from __future__ import annotations
+
+import tempfile
+from pathlib import Path
+from typing import Any
+
+import h5py
+import hypothesis.strategies as st
+import numpy as np
+import versioned_hdf5
+from hypothesis import HealthCheck, Phase, settings
+from hypothesis.stateful import RuleBasedStateMachine, initialize, invariant, precondition, rule
+from versioned_hdf5 import VersionedHDF5File
+
+import hyperslab as hs
+
+TEXT = h5py.string_dtype()
+DTYPES: dict[str, Any] = {
+    "f8": np.dtype("<f8"),
+    "i2": np.dtype(">i2"),
+    "bool": np.dtype(bool),
+    "S3": np.dtype("S3"),
+    "pair": np.dtype([("a", "<i4"), ("b", "<f4")]),
+    "enum": h5py.enum_dtype({"no": 0, "yes": 1, "maybe": 2}, basetype="u1"),
+    "text": TEXT,
+}
+CODECS: list[dict[str, Any]] = [
+    {},
+    {"compression": "gzip", "compression_opts": 1, "shuffle": True},
+    {"compression": "lzf"},
+    {"fletcher32": True},
+]
+CHUNKS = {1: [(3,), (10,)], 2: [(2, 3), (5, 4)], 3: [(2, 2, 2)]}
+
+
+def elements(dtype: str, shape: tuple[int, ...], seed: int) -> np.ndarray[Any, Any]:
+    """Few different values, so that chunks repeat; some are the fill value."""
+    numbers = np.asarray(np.random.default_rng(seed).integers(0, 3, shape))
+    if dtype == "text":
+        return np.asarray(np.array(["", "é", "longer text"], object)[numbers], TEXT)
+    if dtype == "pair":
+        made = np.zeros(shape, DTYPES[dtype])
+        made["a"], made["b"] = numbers, numbers / 4
+        return made
+    if dtype == "S3":
+        return np.asarray(np.array([b"", b"a", b"abc"])[numbers], "S3")
+    return numbers.astype(DTYPES[dtype])
+
+
+def fill_of(dtype: str, fill: int) -> Any:
+    return {"text": "", "pair": np.zeros((), DTYPES["pair"])[()], "S3": b""}.get(dtype, DTYPES[dtype].type(fill))
+
+
+def plain(read: Any) -> np.ndarray[Any, Any]:
+    """What both libraries give, text as `str`."""
+    array = np.asarray(read)
+    if array.dtype.kind != "O":
+        return array
+    as_text = [one.decode() if isinstance(one, bytes) else one for one in array.reshape(-1)]
+    return np.array(as_text, object).reshape(array.shape)
+
+
+class Model:
+    """One array, and what it was made with."""
+
+    def __init__(self, data: np.ndarray[Any, Any], dtype: str, fill: Any) -> None:
+        self.data, self.dtype, self.fill = data, dtype, fill
+
+    def copy(self) -> Model:
+        return Model(self.data.copy(), self.dtype, self.fill)
+
+    def resized(self, shape: tuple[int, ...]) -> Model:
+        grown = np.full(shape, self.fill, self.data.dtype)
+        kept = tuple(slice(0, min(old, new)) for old, new in zip(self.data.shape, shape, strict=True))
+        grown[kept] = self.data[kept]
+        return Model(grown, self.dtype, self.fill)
+
+
+lengths = st.integers(0, 13)
+seeds = st.integers(0, 1000)
+
+
+class Versions(RuleBasedStateMachine):
+    """Versions of a few arrays, each committed by one of the libraries."""
+
+    @initialize(borrowed=st.booleans())
+    def begin(self, borrowed: bool) -> None:
+        self.folder = tempfile.TemporaryDirectory(
+            prefix="versions-", dir="/dev/shm" if Path("/dev/shm").exists() else None
+        )
+        self.path = Path(self.folder.name) / "v.h5"
+        self.versions: dict[str, dict[str, Model]] = {}
+        self.made: dict[str, dict[str, Any]] = {}  # how each path was first made: that stays so
+        self.borrowed = borrowed
+        self.count = 0
+        hs.VersionedFile(self.path, "w").close()
+
+    def teardown(self) -> None:
+        if hasattr(self, "folder"):
+            self.folder.cleanup()
+
+    def create(self, version: Any, state: dict[str, Model], draw: Any) -> None:
+        path = draw(st.sampled_from(["x", "y", "g/x", "g/h/z"]))
+        if path in state:
+            return
+        if path not in self.made:
+            ndim = draw(st.sampled_from([1, 1, 2, 3]))
+            dtype = draw(st.sampled_from(list(DTYPES)))
+            codecs = draw(st.sampled_from(CODECS)) if dtype != "text" else {}
+            fill = fill_of(dtype, draw(st.sampled_from([0, 1])))
+            self.made[path] = {"chunks": draw(st.sampled_from(CHUNKS[ndim])), "dtype": dtype, "fill": fill, **codecs}
+        made = dict(self.made[path])
+        dtype, fill = made.pop("dtype"), made.pop("fill")
+        shape = tuple(draw(lengths) for _ in made["chunks"])
+        fill_option = {} if dtype in ("text", "pair", "S3") else {"fillvalue": fill}
+        if draw(st.booleans()):
+            data = elements(dtype, shape, draw(seeds))
+            version.create_dataset(path, data=data, dtype=DTYPES[dtype], **made, **fill_option)
+        else:
+            data = np.full(shape, fill, DTYPES[dtype])
+            version.create_dataset(path, shape=shape, dtype=DTYPES[dtype], data=None, **made, **fill_option)
+        state[path] = Model(data, dtype, fill)
+
+    def put(self, version: Any, state: dict[str, Model], path: str, draw: Any) -> None:
+        model = state[path]
+        key: list[Any] = []
+        for length in model.data.shape:
+            start, stop = sorted((draw(st.integers(0, length)), draw(st.integers(0, length))))
+            key.append(slice(start, stop, draw(st.sampled_from([1, 1, 2]))))
+        if draw(st.booleans()) and model.data.shape[0]:
+            key[0] = draw(st.integers(0, model.data.shape[0] - 1))
+        elif draw(st.booleans()) and model.data.shape[-1]:
+            places = st.integers(0, model.data.shape[-1] - 1)
+            key[-1] = sorted(draw(st.sets(places, min_size=1, max_size=4)))
+        new = elements(model.dtype, np.shape(model.data[tuple(key)]), draw(seeds))
+        model.data[tuple(key)] = new
+        version[path][tuple(key)] = new
+
+    def change(self, version: Any, state: dict[str, Model], draw: Any) -> None:
+        for _ in range(draw(st.integers(0, 5))):
+            what = draw(st.sampled_from(["create", "create", "put", "put", "put", "resize", "replace", "delete"]))
+            if what == "create" or not state:
+                self.create(version, state, draw)
+                continue
+            path = draw(st.sampled_from(sorted(state)))
+            if what == "put":
+                self.put(version, state, path, draw)
+            elif what == "resize":
+                shape = tuple(draw(lengths) for _ in state[path].data.shape)
+                version[path].resize(shape)
+                state[path] = state[path].resized(shape)
+            elif what == "replace":
+                state[path].data[...] = elements(state[path].dtype, state[path].data.shape, draw(seeds))
+                version[path][...] = state[path].data
+            else:
+                del version[path]
+                del state[path]
+
+    def commit(self, file: Any, data: st.DataObject, parent: str | None) -> None:
+        self.count += 1
+        name = f"v{self.count}"
+        chosen = parent if parent is not None else file.current_version
+        state = {path: model.copy() for path, model in self.versions.get(chosen or "", {}).items()}
+        with file.stage_version(name, parent) as version:
+            self.change(version, state, data.draw)
+            for path, model in state.items():
+                np.testing.assert_array_equal(plain(version[path][...]), plain(model.data))
+        self.versions[name] = state
+
+    def parent(self, data: st.DataObject) -> str | None:
+        return data.draw(st.sampled_from([None, None, "", *self.versions]))
+
+    @rule(data=st.data(), count=st.integers(1, 2))
+    def ours(self, data: st.DataObject, count: int) -> None:
+        if self.borrowed:
+            with h5py.File(self.path, "r+") as file:
+                for _ in range(count):
+                    self.commit(hs.VersionedFile(file), data, self.parent(data))
+            return
+        with hs.VersionedFile(self.path, "r+") as file:
+            for _ in range(count):
+                self.commit(file, data, self.parent(data))
+
+    @precondition(lambda self: self.versions)
+    @rule(data=st.data())
+    def theirs(self, data: st.DataObject) -> None:
+        with h5py.File(self.path, "r+") as file:
+            self.commit(VersionedHDF5File(file), data, self.parent(data))
+
+    @precondition(lambda self: len(self.versions) > 2)
+    @rule(data=st.data())
+    def theirs_deletes(self, data: st.DataObject) -> None:
+        name = data.draw(st.sampled_from(list(self.versions)))
+        with h5py.File(self.path, "r+") as file:
+            versioned_hdf5.delete_versions(file, [name])
+        del self.versions[name]
+
+    @precondition(lambda self: not self.borrowed)
+    @rule(data=st.data())
+    def ours_fails(self, data: st.DataObject) -> None:
+        state = {}
+        try:
+            with hs.VersionedFile(self.path, "r+") as file, file.stage_version("failed") as version:
+                state = {
+                    path: model.copy() for path, model in self.versions.get(file.current_version or "", {}).items()
+                }
+                self.change(version, state, data.draw)
+                raise KeyboardInterrupt
+        except KeyboardInterrupt:
+            pass
+
+    @invariant()
+    def both_read_the_same(self) -> None:
+        if not getattr(self, "versions", None):
+            return
+        names = set(self.versions)
+        with hs.VersionedFile(self.path) as ours, h5py.File(self.path, "r") as file:
+            theirs = VersionedHDF5File(file)
+            assert set(ours.versions) == set(theirs.versions) == names
+            assert ours.current_version in {None, *names}
+            for name in names:
+                state = self.versions[name]
+                found = {array.name.split(f"/{name}/", 1)[1] for array in ours[name].walk()}
+                assert found == set(state)
+                for path, model in state.items():
+                    np.testing.assert_array_equal(
+                        plain(ours[name][path][...]), plain(model.data), f"ours: {name} {path}"
+                    )
+                    np.testing.assert_array_equal(plain(theirs[name][path][()]), plain(model.data), f"theirs: {name}")
+
+
+Versions.TestCase.settings = settings(
+    max_examples=60,
+    stateful_step_count=8,
+    deadline=None,
+    suppress_health_check=list(HealthCheck),
+    phases=[Phase.explicit, Phase.reuse, Phase.generate],  # shrinking would take minutes
+    report_multiple_bugs=False,
+)
+TestVersions = Versions.TestCase
