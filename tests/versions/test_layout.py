@@ -1,0 +1,158 @@
+"""The same versions, made by hyperslab and by versioned-hdf5, are the same objects in the file."""
+
+from __future__ import annotations
+
+import datetime as dt
+from pathlib import Path
+from typing import Any
+
+import h5py
+import numpy as np
+import pytest
+from versioned_hdf5 import VersionedHDF5File
+
+import hyperslab as hs
+
+START = dt.datetime(2024, 1, 1, tzinfo=dt.UTC)
+
+
+def make(file: Any) -> None:
+    """Versions with a bit of everything."""
+    rng = np.random.default_rng(0)
+    with file.stage_version("first", timestamp=START) as version:
+        version.create_dataset("x", data=np.arange(100.0), chunks=(8,))
+        version["x"].attrs["units"], version["x"].attrs["scale"] = "K", np.float32(2)
+        version.create_dataset("default", data=np.arange(5000, dtype="i4"))
+        version["assigned"] = np.arange(30, dtype="i8")
+        version.create_dataset("g/h/y", data=rng.integers(0, 2, (9, 7)), chunks=(2, 3), compression="gzip", shuffle=True)
+        version.create_dataset("g/fill", data=np.full((5, 5), 7, "u1"), chunks=(2, 2), fillvalue=7)
+        version.create_dataset("sparse", shape=(1000, 4), dtype="f4", chunks=(10, 2), fillvalue=np.nan, data=None)
+        version.create_dataset("empty", shape=(0, 4), dtype="f4", chunks=(10, 2), data=None)
+        words = np.array(["a", "", "äöü", "a", ""], object)
+        version.create_dataset("text", data=words, dtype=h5py.string_dtype(), chunks=(2,))
+        version.create_dataset("fixed", data=np.array([b"abc", b"", b"x"]), chunks=(2,))
+        version.create_dataset("flags", data=np.array([True, False, True]), chunks=(2,))
+        pair = np.array([(1, 0.5), (2, 1.5), (0, 0)], [("a", "i2"), ("b", "f8")])
+        version.create_dataset("pair", data=pair, chunks=(2,))
+        version.create_group("nothing")
+        version["g"].attrs["note"] = "kept"
+    with file.stage_version("second", timestamp=START + dt.timedelta(days=1)) as version:
+        version["x"][3] = -1
+        version["x"][64:72] = np.arange(8.0)  # as the first chunk was
+        version["g/h/y"].resize((10, 6))
+        version["sparse"][995, 3] = 1
+        version["text"].resize((7,))
+        version["text"][6] = "new"
+        del version["fixed"]
+        version["x"].attrs["units"] = "C"
+    with file.stage_version("third", "first", timestamp=START + dt.timedelta(days=2), make_current=False) as version:
+        version["g/fill"][0, 0] = 1
+        version["x"][...] = np.arange(100.0)[::-1]
+        version["empty"].resize((3, 4))
+        version["text"][1:3] = ["é", "z"]
+
+
+def properties(found: Any) -> dict[str, Any]:
+    """What is known of an object without its elements."""
+    attributes = {
+        name: (found.attrs.get_id(name).get_type().equal(h5py.h5t.py_create(np.dtype("i8"))), np.asarray(value).tolist())
+        for name, value in found.attrs.items()
+    }
+    if isinstance(found, h5py.Group):
+        return {"attributes": attributes, "names": sorted(found)}
+    plist = found.id.get_create_plist()
+    mappings = None
+    if found.is_virtual:
+        spaces = [(one.vspace.get_select_bounds(), one.src_space.get_select_bounds()) for one in found.virtual_sources()]
+        mappings = [(target, source[1][0] - source[0][0]) for target, source in spaces]
+    return {
+        "attributes": attributes,
+        "dtype": found.dtype.descr if found.dtype.kind == "V" else str(found.dtype),
+        "text": h5py.check_string_dtype(found.dtype),
+        "shape": found.shape,
+        "maxshape": found.maxshape,
+        "chunks": found.chunks,
+        "filters": [plist.get_filter(number)[:3] for number in range(plist.get_nfilters())],
+        "fill": repr(found.fillvalue),
+        "layout": plist.get_layout(),
+        "mappings": mappings,
+    }
+
+
+@pytest.fixture
+def both(tmp_path: Path) -> tuple[Path, Path]:
+    ours, theirs = tmp_path / "ours.h5", tmp_path / "theirs.h5"
+    with hs.VersionedFile(ours, "w") as file:
+        make(file)
+    with h5py.File(theirs, "w") as file:
+        make(VersionedHDF5File(file))
+    return ours, theirs
+
+
+def test_objects_are_the_same(both: tuple[Path, Path]) -> None:
+    with h5py.File(both[0]) as ours, h5py.File(both[1]) as theirs:
+        names: dict[str, list[str]] = {}
+        for file in (ours, theirs):
+            paths = names.setdefault(file.filename, [])
+            _walk(file, "", paths)
+        assert sorted(names[ours.filename]) == sorted(names[theirs.filename])
+        for path in names[ours.filename]:
+            mine, other = properties(ours[path]), properties(theirs[path])
+            if path.endswith("__first_version__"):
+                mine["attributes"], other["attributes"] = [*mine["attributes"]], [*other["attributes"]]
+            assert mine == other, path
+        for path in (path for path in names[ours.filename] if path.endswith("hash_table")):
+            mine, other = ours[path][:], theirs[path][:]
+            assert {one.tobytes() for one in mine["hash"]} == {one.tobytes() for one in other["hash"]}, path
+            assert sorted(np.diff(mine["shape"])[:, 0]) == sorted(np.diff(other["shape"])[:, 0]), path
+
+
+def _walk(group: Any, prefix: str, paths: list[str]) -> None:
+    """Every path, also those of one object."""
+    for name, child in group.items():
+        paths.append(f"{prefix}/{name}")
+        if isinstance(child, h5py.Group):
+            _walk(child, f"{prefix}/{name}", paths)
+
+
+def test_each_goes_on_with_the_other_without_storing_anything_twice(both: tuple[Path, Path]) -> None:
+    counts = []
+    for path in both:
+        with h5py.File(path, "r+") as file:
+            before = _counts(file)
+            with VersionedHDF5File(file).stage_version("theirs", "second") as version:
+                version["x"][...] = np.arange(100.0)
+                version["text"][...] = np.array(["a", "", "äöü", "a", "", "", "new"], object)
+            assert _counts(file) == before, "a chunk that was there was stored again"
+        with hs.VersionedFile(path, "r+") as file, file.stage_version("ours", "second") as version:
+            version["x"][...] = np.arange(100.0)
+            version["g/h/y"][...] = version["g/h/y"][...]
+        with h5py.File(path) as file:
+            assert _counts(file) == before, "a chunk that was there was stored again"
+        counts.append(before)
+    assert counts[0] == counts[1]
+
+
+def _counts(file: Any) -> dict[str, int]:
+    found: dict[str, int] = {}
+    file["_version_data"].visititems(
+        lambda name, one: found.update({name: int(one.attrs["largest_index"])}) if name.endswith("hash_table") else None
+    )
+    return found
+
+
+def test_what_did_not_change_takes_no_room(tmp_path: Path) -> None:
+    with hs.VersionedFile(tmp_path / "v.h5", "w") as file:
+        with file.stage_version("a") as version:
+            for number in range(50):
+                version.create_dataset(f"g/{number}", data=np.arange(2000.0) + number, chunks=(10,))
+        sizes = []
+        for name in "bc":
+            with file.stage_version(name) as version:
+                version["g/7"][5] = 1
+            sizes.append((tmp_path / "v.h5").stat().st_size)
+    assert sizes[1] - sizes[0] < 60_000  # one list of 200 mappings, not fifty
+    with h5py.File(tmp_path / "v.h5") as file:
+        versions = VersionedHDF5File(file)
+        assert versions["a"]["g/3"] == versions["c"]["g/3"]
+        assert versions["a"]["g/7"] != versions["c"]["g/7"]
