@@ -698,6 +698,42 @@ def chunk_places_of(array: StoredArray, chunk_shape: Sequence[int]) -> npt.NDArr
     None if the array is not virtual in this way: one mapping a chunk, in order, of chunks stacked along axis 0.
     """
 
+def hash_chunks(data: npt.NDArray[np.uint8], shape: Sequence[int], chunk_shape: Sequence[int], width: int) -> bytes:
+    """SHA-256, 32 bytes each, of the valid part of every chunk of an array, in C order, followed by `str(its shape)`.
+
+    Args:
+        data: The array's bytes, in C order.
+        shape: Its shape; at least one axis.
+        chunk_shape: The chunks'.
+        width: Bytes of an element.
+
+    Raises:
+        ValueError: The bytes are not of that shape.
+    """
+
+def add_mappings(
+    functions: tuple[int, int],
+    ids: tuple[int, int, int],
+    path: str,
+    shape: Sequence[int],
+    chunk_shape: Sequence[int],
+    places: npt.NDArray[np.int64],
+) -> None:
+    """Add a mapping for each stored chunk to a property list, through the libhdf5 that h5py loaded.
+
+    Args:
+        functions: Addresses of `H5Sselect_hyperslab` and `H5Pset_virtual` in that library, HDF5 1.10 or later; h5py's
+            lock is held.
+        ids: Property list, dataspace of the virtual array, dataspace of the source.
+        path: The source's.
+        shape: The virtual array's.
+        chunk_shape: The chunks'.
+        places: As `chunk_places_of` gives them.
+
+    Raises:
+        RuntimeError: libhdf5 refused.
+    """
+
 @final
 class ReadPlan:
     """What reading a selection takes: chunks, requests and bytes. Made by `Array.plan`."""

@@ -24,7 +24,9 @@ def make(file: Any) -> None:
         version["x"].attrs["units"], version["x"].attrs["scale"] = "K", np.float32(2)
         version.create_dataset("default", data=np.arange(5000, dtype="i4"))
         version["assigned"] = np.arange(30, dtype="i8")
-        version.create_dataset("g/h/y", data=rng.integers(0, 2, (9, 7)), chunks=(2, 3), compression="gzip", shuffle=True)
+        version.create_dataset(
+            "g/h/y", data=rng.integers(0, 2, (9, 7)), chunks=(2, 3), compression="gzip", shuffle=True
+        )
         version.create_dataset("g/fill", data=np.full((5, 5), 7, "u1"), chunks=(2, 2), fillvalue=7)
         version.create_dataset("sparse", shape=(1000, 4), dtype="f4", chunks=(10, 2), fillvalue=np.nan, data=None)
         version.create_dataset("empty", shape=(0, 4), dtype="f4", chunks=(10, 2), data=None)
@@ -55,7 +57,10 @@ def make(file: Any) -> None:
 def properties(found: Any) -> dict[str, Any]:
     """What is known of an object without its elements."""
     attributes = {
-        name: (found.attrs.get_id(name).get_type().equal(h5py.h5t.py_create(np.dtype("i8"))), np.asarray(value).tolist())
+        name: (
+            found.attrs.get_id(name).get_type().equal(h5py.h5t.py_create(np.dtype("i8"))),
+            np.asarray(value).tolist(),
+        )
         for name, value in found.attrs.items()
     }
     if isinstance(found, h5py.Group):
@@ -63,7 +68,9 @@ def properties(found: Any) -> dict[str, Any]:
     plist = found.id.get_create_plist()
     mappings = None
     if found.is_virtual:
-        spaces = [(one.vspace.get_select_bounds(), one.src_space.get_select_bounds()) for one in found.virtual_sources()]
+        spaces = [
+            (one.vspace.get_select_bounds(), one.src_space.get_select_bounds()) for one in found.virtual_sources()
+        ]
         mappings = [(target, source[1][0] - source[0][0]) for target, source in spaces]
     return {
         "attributes": attributes,

@@ -11,6 +11,7 @@ mod format;
 mod grid;
 mod hyperslab;
 mod integers;
+mod libhdf5;
 mod points;
 mod read_plan;
 mod references;
@@ -37,6 +38,8 @@ mod _core {
     #[pymodule_export]
     use crate::hyperslab::Hyperslab;
     #[pymodule_export]
+    use crate::libhdf5::add_mappings;
+    #[pymodule_export]
     use crate::points::Points;
     #[pymodule_export]
     use crate::read_plan::ReadPlan;
@@ -51,7 +54,7 @@ mod _core {
     #[pymodule_export]
     use crate::totals::SelectionTotals;
     #[pymodule_export]
-    use crate::versions::chunk_places_of;
+    use crate::versions::{chunk_places_of, hash_chunks};
 
     #[pymodule_export]
     #[allow(non_upper_case_globals)] // the name is Python's

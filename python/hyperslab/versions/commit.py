@@ -4,12 +4,14 @@ current one. Until its group is linked, which is one step, no version is there: 
 
 from __future__ import annotations
 
+import math
 from collections.abc import Callable
-from typing import Any, TypeAlias
+from typing import Any, NamedTuple, TypeAlias
 
 import h5py
 import numpy as np
 
+from hyperslab._core import hash_chunks
 from hyperslab.archive.array import Array as ArchiveArray
 from hyperslab.archive.tree import Group
 from hyperslab.versions.chunk_store import ChunkStore, fill_hash
@@ -95,48 +97,61 @@ def _same(one: Any, other: Any) -> bool:
 
 def store_chunks(array: StagedArray, store: ChunkStore) -> Places:
     """Store the chunks of an array that are new, and give the place of every one; -1 of those that need none."""
-    chunks = whole_chunks(array) if array.whole is not None else staged_chunks(array)
-    places, numbers, valid, gather = chunks
+    hashed = whole_chunks(array) if array.whole is not None else staged_chunks(array)
     nothing = fill_hash(store.chunk_shape, array.fillvalue, array.dtype)
+    places = hashed.places
     new: dict[bytes, int] = {}
     sources: list[int] = []
-    lengths: list[int] = []
-    for number, part in zip(numbers, valid, strict=True):
-        digest = chunk_hash(part)
+    for number, digest in zip(hashed.numbers, hashed.digests, strict=True):
         place = MISSING if digest == nothing else store.place(digest)
         if place is None:
             place = new.setdefault(digest, store.count + len(new))
             if place == store.count + len(sources):
                 sources.append(number)
-                lengths.append(len(part))
         places[number] = place
     if sources:
-        store.append(list(new), gather(sources), np.asarray(lengths, np.int64))
+        inner = math.prod(hashed.grid_shape[1:])
+        length, chunk = array.shape[0], store.chunk_shape[0]
+        lengths = np.minimum(chunk, length - np.asarray(sources, np.int64) // inner * chunk)
+        store.append(list(new), hashed.gather(sources), lengths)
     return places
 
 
-def staged_chunks(array: StagedArray) -> tuple[Places, list[int], list[Array], Callable[[list[int]], Array]]:
-    """Places so far; and the chunks that are staged: their numbers, their valid parts, and all of some of them."""
+class Hashed(NamedTuple):
+    """Chunks of an array that may be new: their linear indices and hashes, and the places of all its chunks so far."""
+
+    grid_shape: tuple[int, ...]
+    places: Places
+    numbers: list[int]
+    digests: list[bytes]
+    gather: Callable[[list[int]], Array]  # some of them, whole, by their linear indices
+
+
+def staged_chunks(array: StagedArray) -> Hashed:
+    """The chunks that are staged."""
     staged = array.staged
     slots = staged.slots.reshape(-1)
     numbers = np.flatnonzero(slots != MISSING)
     indices = np.stack(np.unravel_index(numbers, staged.grid_shape), axis=1).tolist()
-    valid = [
-        staged.slab[slot][staged.valid(index)] for slot, index in zip(slots[numbers].tolist(), indices, strict=True)
+    digests = [
+        chunk_hash(staged.slab[slot][staged.valid(index)])
+        for slot, index in zip(slots[numbers].tolist(), indices, strict=True)
     ]
-    return staged.stored.reshape(-1).copy(), numbers.tolist(), valid, lambda wanted: staged.slab[slots[wanted]]
+    gather = lambda wanted: staged.slab[slots[wanted]]  # noqa: E731
+    return Hashed(staged.grid_shape, staged.stored.reshape(-1).copy(), numbers.tolist(), digests, gather)
 
 
-def whole_chunks(array: StagedArray) -> tuple[Places, list[int], list[Array], Callable[[list[int]], Array]]:
-    """The same of an array that is in memory in one piece."""
+def whole_chunks(array: StagedArray) -> Hashed:
+    """All chunks of an array that is in memory in one piece."""
     whole, chunk_shape = array.whole, array.chunks
     assert whole is not None
     grid_shape = tuple(-(-length // chunk) for length, chunk in zip(whole.shape, chunk_shape, strict=True))
-    count = int(np.prod(grid_shape))
-    boxes = [
-        tuple(slice(place * chunk, (place + 1) * chunk) for place, chunk in zip(index, chunk_shape, strict=True))
-        for index in np.ndindex(grid_shape)
-    ]
+
+    def box(number: int) -> tuple[slice, ...]:
+        index = np.unravel_index(number, grid_shape)
+        return tuple(
+            slice(int(place) * chunk, (int(place) + 1) * chunk) for place, chunk in zip(index, chunk_shape, strict=True)
+        )
 
     def gather(wanted: list[int]) -> Array:
         first, last = wanted[0], wanted[-1] + 1
@@ -144,8 +159,14 @@ def whole_chunks(array: StagedArray) -> tuple[Places, list[int], list[Array], Ca
             return whole[first * chunk_shape[0] : last * chunk_shape[0]].reshape(-1, *chunk_shape)
         out: Array = np.full((len(wanted), *chunk_shape), array.fillvalue, array.dtype)
         for slot, number in enumerate(wanted):
-            part = whole[boxes[number]]
+            part = whole[box(number)]
             out[slot][tuple(slice(length) for length in part.shape)] = part
         return out
 
-    return np.full(count, MISSING, np.int64), list(range(count)), [whole[box] for box in boxes], gather
+    count = math.prod(grid_shape)
+    if whole.dtype.hasobject:
+        digests = [chunk_hash(whole[box(number)]) for number in range(count)]
+    else:
+        hashes = hash_chunks(whole.reshape(-1).view(np.uint8), whole.shape, chunk_shape, whole.itemsize)
+        digests = [hashes[place : place + 32] for place in range(0, len(hashes), 32)]
+    return Hashed(grid_shape, np.full(count, MISSING, np.int64), list(range(count)), digests, gather)

@@ -65,9 +65,10 @@ class VersionedFile:
         self._table = self._scanned()
 
     def _own(self, mode: Mode) -> None:
-        from hyperslab.versions.writing import open_to_write
+        from hyperslab.versions import writing
 
-        self._file = self._owned = open_to_write(self.path, mode)
+        self._owned = writing.WritableFile(self.path, mode, writing.SYSTEM)
+        self._file = self._owned.file
 
     def _borrow(self, file: Any) -> None:
         from hyperslab.versions.writing import check_borrowed, prepare
@@ -197,6 +198,7 @@ class VersionedFile:
         stamp = layout.stored_time(timestamp)
         bookkeeping = {"prev_version": parent or FIRST_VERSION, "timestamp": stamp, "committed": np.True_}
         versions = self._file[VERSIONS]
+        current = versions.attrs["current_version"]
         try:
             group = write_version(self._file, root, parent, bookkeeping, self._store_of)
             versions[name] = group
@@ -205,9 +207,15 @@ class VersionedFile:
             self._flush()
         except BaseException:
             self._stores.clear()  # what they say may not be so
-            with suppress(Exception):
-                if name in versions:
-                    del versions[name]
+            if self._owned is not None:
+                self._owned.roll_back()
+                self._file = self._owned.file
+            else:
+                with suppress(Exception):
+                    if name in versions:
+                        del versions[name]
+                    if versions.attrs["current_version"] != current:
+                        versions.attrs["current_version"] = current
             raise
         time = layout.parsed_time(stamp)
         self._table = self._table.changed(Version(name, parent, time), name if make_current else self._table.current)
@@ -262,7 +270,10 @@ class VersionedFile:
         return f"<hyperslab.VersionedFile {self.path!r}: {state}>"
 
     def _flush(self) -> None:
-        self._file.file.flush()
+        if self._owned is not None:
+            self._owned.commit()
+        else:
+            self._file.file.flush()
 
     def _check_not_closed(self) -> None:
         if self._closed:

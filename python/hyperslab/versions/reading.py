@@ -5,10 +5,17 @@ Only what a version needs is parsed. What is parsed stays good while others comm
 
 from __future__ import annotations
 
+import time
+from pathlib import Path
+
 from hyperslab.archive.tree import CHUNK_CACHE_NBYTES, Group, OpenFile
-from hyperslab.errors import DamagedFile
+from hyperslab.errors import DamagedFile, FileChanged, ReadError, UsageError
+from hyperslab.versions.journal import JournaledFile, journal_path, shared
 from hyperslab.versions.layout import DATA, VERSIONS
 from hyperslab.versions.table import VersionKey, VersionTable
+
+MOST_ATTEMPTS = 1000
+PAUSE_SECONDS = 0.01
 
 
 def version_table(path: str) -> VersionTable:
@@ -17,7 +24,7 @@ def version_table(path: str) -> VersionTable:
     Raises:
         Unsupported: It has none.
     """
-    return VersionTable.of(OpenFile(path, 0, (f"{VERSIONS}/*",)).root)
+    return VersionTable.of(_parsed(path, 0, (f"{VERSIONS}/*",)).root)
 
 
 def version_group(path: str, name: str, chunk_cache_nbytes: int = CHUNK_CACHE_NBYTES) -> Group:
@@ -27,7 +34,7 @@ def version_group(path: str, name: str, chunk_cache_nbytes: int = CHUNK_CACHE_NB
         DamagedFile: It is not there.
     """
     patterns = (f"{VERSIONS}/{name}/**", f"{DATA}/**/raw_data")
-    group = OpenFile(path, chunk_cache_nbytes, patterns).root[f"{VERSIONS}/{name}"]
+    group = _parsed(path, chunk_cache_nbytes, patterns).root[f"{VERSIONS}/{name}"]
     if not isinstance(group, Group):
         raise DamagedFile(f"{path}: version {name!r} is no group")
     return group
@@ -36,3 +43,33 @@ def version_group(path: str, name: str, chunk_cache_nbytes: int = CHUNK_CACHE_NB
 def opened_version(path: str, version: VersionKey, chunk_cache_nbytes: int) -> Group:
     """What `hyperslab.open` gives when it is asked for a version."""
     return version_group(path, version_table(path).find(version), chunk_cache_nbytes)
+
+
+def _parsed(path: str, chunk_cache_nbytes: int, patterns: tuple[str, ...]) -> OpenFile:
+    """A part of a file, between commits: one that is going on is waited for, one that was cut short is finished.
+
+    Raises:
+        ReadError: A commit was cut short, and the file may not be written to.
+    """
+    for _ in range(MOST_ATTEMPTS):
+        with shared(path):
+            if not Path(journal_path(path)).exists():
+                try:
+                    return OpenFile(path, chunk_cache_nbytes, patterns)
+                except FileChanged:
+                    time.sleep(PAUSE_SECONDS)  # somebody appended, or writes without our journal
+                    continue
+        _finish(path)
+    raise FileChanged(f"{path} changes all the time: try again later")
+
+
+def _finish(path: str) -> None:
+    """Finish the commit that a journal is of, unless its writer lives, who will."""
+    try:
+        JournaledFile(path).close()
+    except UsageError:
+        time.sleep(PAUSE_SECONDS)
+    except PermissionError:
+        raise ReadError(
+            f"a commit to {path} was cut short; the next who opens it for writing finishes it, which you may not"
+        ) from None

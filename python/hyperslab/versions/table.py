@@ -50,18 +50,22 @@ class VersionTable(Mapping[str, Version]):
         versions = root[f"{DATA}/versions"]
         if not isinstance(versions, Group):
             raise DamagedFile(f"{root.filename}: {DATA}/versions is no group")
-        found = []
+        found, given_up = [], {}
         for name, group in versions.groups.items():
             attributes = group.attrs
             # Files of data_version 1 may not say who is committed: all that are there are.
             if name == FIRST_VERSION or not attributes.get("committed", "prev_version" in attributes):
+                given_up[name] = attributes.get("prev_version")
                 continue
             parent = str(attributes["prev_version"])
             time = _time(attributes.get("timestamp"), name, root.filename)
             found.append(Version(name, None if parent == FIRST_VERSION else parent, time))
         attributes = versions.attrs
         number = int(attributes.get("data_version", 1))
-        return cls(found, attributes.get("current_version"), number, root.filename)
+        current = attributes.get("current_version")
+        for _ in given_up:  # versioned-hdf5 says so before it commits: what it was before then is the parent
+            current = given_up.get(current, current)
+        return cls(found, current, number, root.filename)
 
     def __getitem__(self, name: str) -> Version:
         try:

@@ -3,6 +3,8 @@
 from __future__ import annotations
 
 import math
+import os
+from contextlib import suppress
 from pathlib import Path
 from typing import Any
 
@@ -13,27 +15,63 @@ from h5py._hl.filters import guess_chunk
 from hyperslab.errors import UsageError
 from hyperslab.versions import layout
 from hyperslab.versions.chunk_store import ChunkStore, is_text
+from hyperslab.versions.journal import JournaledFile, System
 from hyperslab.versions.layout import DATA, DATA_VERSION, DEFAULT_CHUNK_LENGTH, FIRST_VERSION, VERSIONS, Array
 from hyperslab.versions.staged_array import StagedArray, as_elements, fill_element
 from hyperslab.versions.staged_chunks import MISSING, StagedChunks
 
 READABLE_DRIVERS = ("sec2", "stdio")
+SYSTEM: System = os
 
 
-def open_to_write(path: str, mode: str) -> h5py.File:
-    """An HDF5 file with a place for versions."""
-    is_new = mode == "w" or (mode == "a" and not Path(path).exists())
-    file = h5py.File(path, mode)
-    try:
-        if is_new or DATA in file or mode == "a":
-            prepare(file)
-        else:
-            raise UsageError(f"{path} holds no versions: open it with mode='a' to begin")
-        file.flush()
-    except BaseException:
-        file.close()
-        raise
-    return file
+class WritableFile:
+    """An HDF5 file that is written to through a journal.
+
+    Args:
+        path: Where it is.
+        mode: `r+`, `a` or `w`.
+        system: The calls that reach the disk.
+
+    Raises:
+        FileNotFoundError: There is none, in mode `r+`.
+        UsageError: Somebody else has it open, or it has no place for versions.
+    """
+
+    def __init__(self, path: str, mode: str, system: System) -> None:
+        if mode == "r+":
+            Path(path).stat()  # raises what Python raises for a file that is not there
+        self._journaled = JournaledFile(path, truncate=mode == "w", system=system)
+        try:
+            is_new = self._journaled.committed_nbytes == 0
+            self.file = h5py.File(self._journaled, "w" if is_new else "r+")
+            if not is_new and mode == "r+" and DATA not in self.file:
+                raise UsageError(f"{path} holds no versions: open it with mode='a' to begin")
+            prepare(self.file)
+            self.commit()
+        except BaseException:
+            self.roll_back(reopen=False)
+            self._journaled.close()
+            raise
+
+    def commit(self) -> None:
+        """Make all changes last, together."""
+        self.file.flush()
+        self._journaled.commit()
+
+    def roll_back(self, *, reopen: bool = True) -> None:
+        """Forget all changes since the last commit."""
+        with suppress(Exception):
+            self.file.close()
+        self._journaled.roll_back()
+        if reopen:
+            self.file = h5py.File(self._journaled, "r+")
+
+    def close(self) -> None:
+        """Close the file; changes that were not committed are forgotten."""
+        try:
+            self.file.close()
+        finally:
+            self._journaled.close()
 
 
 def check_borrowed(file: h5py.Group) -> None:
