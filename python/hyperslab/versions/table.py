@@ -7,7 +7,7 @@ from bisect import bisect_right
 from collections.abc import Iterator, Mapping
 from dataclasses import dataclass
 from functools import cached_property
-from typing import TypeAlias
+from typing import Any, TypeAlias
 
 import numpy as np
 
@@ -50,7 +50,8 @@ class VersionTable(Mapping[str, Version]):
         versions = root[f"{DATA}/versions"]
         if not isinstance(versions, Group):
             raise DamagedFile(f"{root.filename}: {DATA}/versions is no group")
-        found, given_up = [], {}
+        found: list[Version] = []
+        given_up: dict[Any, Any] = {}
         for name, group in versions.groups.items():
             attributes = group.attrs
             # Files of data_version 1 may not say who is committed: all that are there are.
