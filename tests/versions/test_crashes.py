@@ -173,7 +173,7 @@ def test_power_cuts(begun: Path, disk: Any) -> None:
         remembering.mark(str(done))
     disk(os)
     start = {str(path): begun.read_bytes()}
-    points = [*range(len(remembering.calls) + 1)] * (8 if ALL else 1)
+    points = [*range(len(remembering.calls) + 1)] * (12 if ALL else 1)
     for point in points if ALL else rng.sample(points, min(100, len(points))):
         files = after_power_cut(remembering.calls[:point], start, rng)
         for name in (path, Path(f"{path}.journal")):

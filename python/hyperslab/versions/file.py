@@ -210,6 +210,7 @@ class VersionedFile:
             if self._owned is not None:
                 self._owned.roll_back()
                 self._file = self._owned.file
+                self._table = self._scanned()  # a commit that could not be undone was finished
             else:
                 with suppress(Exception):
                     if name in versions:

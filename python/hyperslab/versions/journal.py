@@ -77,6 +77,7 @@ class JournaledFile:
         self._position = 0
         self._is_open = True
         self._failure: OSError | None = None
+        self._is_applying = False
 
     def __repr__(self) -> str:
         return self.path
@@ -187,15 +188,22 @@ class JournaledFile:
         entries = [(offset, bytes(page[: min(PAGE_NBYTES, end - offset)])) for offset, page in pages]
         write_journal(self.path, entries, end, nbytes, self._system)
         with exclusive(self._descriptor):
+            self._is_applying = True
             apply(self._descriptor, entries, nbytes, self._system)
+            self._is_applying = False
+            self._pages.clear()
+            self.committed_nbytes = self._nbytes = nbytes
             remove_journal(self.path, self._system)
-        self._pages.clear()
-        self.committed_nbytes = self._nbytes = nbytes
 
     def roll_back(self) -> None:
-        """Forget all that was written since the last commit, or finish it if its journal is whole."""
-        if recover(self.path, self._descriptor, self._system):
+        """Forget all that was written since the last commit; finish one that had begun to overwrite."""
+        if self._is_applying:
+            with exclusive(self._descriptor):
+                recover(self.path, self._descriptor, self._system)
+            self._is_applying = False
             self.committed_nbytes = os.fstat(self._descriptor).st_size
+        elif Path(journal_path(self.path)).exists():
+            remove_journal(self.path, self._system)
         self._pages.clear()
         self._failure = None
         self._nbytes = self.committed_nbytes
