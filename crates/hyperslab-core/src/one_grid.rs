@@ -4,7 +4,7 @@
 
 use std::sync::Arc;
 
-use crate::array::Array;
+use crate::array::{Array, Fill};
 use crate::codec::Codec;
 use crate::grid::ChunkGrid;
 use crate::manifest::{ChunkState, Manifest, StoredChunk};
@@ -19,8 +19,8 @@ pub(crate) fn one_grid(array: &Array, shape: &[u64], source: &Array) -> Option<S
     let [stored] = source.segments.as_deref().ok()? else { return None };
     let plain = same_bytes(&source.element, &array.element)
         && stored.element == source.element
-        && source.fill == array.fill
-        && stored.fill == source.fill
+        && same_fill(&source.fill, &array.fill)
+        && same_fill(&stored.fill, &source.fill)
         && !stored.plain_edge_chunks
         && !stored.codecs.iter().any(|codec| matches!(codec, Codec::Transpose { .. }));
     let whole = SegmentAxis::of_box(&vec![0; source_shape.len()], source_shape, &vec![0; source_shape.len()]);
@@ -47,6 +47,15 @@ pub(crate) fn one_grid(array: &Array, shape: &[u64], source: &Array) -> Option<S
         manifest: Arc::new(Manifest::of_chunks(chunks)),
         fill: stored.fill.clone(),
     })
+}
+
+/// Whether elements that nobody wrote are the same.
+fn same_fill(one: &Fill, other: &Fill) -> bool {
+    let nonzero = |fill: &Fill| match fill {
+        Fill::Value(bytes) if bytes.iter().any(|&byte| byte != 0) => bytes.clone(),
+        _ => Vec::new(),
+    };
+    nonzero(one) == nonzero(other)
 }
 
 /// Whether all mappings are of one array.

@@ -37,7 +37,17 @@ pub type Find<'a, E> = dyn FnMut(&str, &str) -> Result<Option<Arc<Array>>, E> + 
 /// segment, and so the array's fill value. As HDF5 does by default (`H5D_VDS_LAST_AVAILABLE`), an unlimited axis
 /// reaches as far as the longest mapping, and a row of numbered sources ends before the first that is not there.
 pub fn resolve<E: From<PlanError>>(array: &Array, find: &mut Find<'_, E>) -> Result<Array, E> {
-    let mut resolved = Array { virtual_mappings: Vec::new(), ..array.clone() };
+    let mut resolved = Array {
+        shape: array.shape.clone(),
+        max_shape: array.max_shape.clone(),
+        element: array.element.clone(),
+        fill: array.fill.clone(),
+        is_chunked: array.is_chunked,
+        segments: array.segments.clone(),
+        virtual_mappings: Vec::new(), // millions maybe, not to be copied
+        dimensions: array.dimensions.clone(),
+        attributes: array.attributes.clone(),
+    };
     let Some(stored_shape) = &array.shape else { return Ok(resolved) };
     if let Some(segment) = in_one_grid(array, stored_shape, find)? {
         (resolved.segments, resolved.is_chunked) = (Ok(vec![segment]), true);

@@ -26,6 +26,7 @@ from typing import Any, Protocol
 from hyperslab.errors import DamagedFile, UsageError
 
 PAGE_NBYTES = 4096
+TAIL_NBYTES = 1 << 20
 MAGIC = b"HSLABJ01"
 HEADER = struct.Struct("<8sQQQI")  # magic, length of the body, length of the file before and after, crc of both
 ENTRY = struct.Struct("<QI")
@@ -74,6 +75,8 @@ class JournaledFile:
         self.committed_nbytes = os.fstat(self._descriptor).st_size
         self._nbytes = self.committed_nbytes
         self._pages: dict[int, bytearray] = {}
+        self._tail = bytearray()  # appended, not yet written
+        self._tail_start = 0
         self._position = 0
         self._is_open = True
         self._failure: OSError | None = None
@@ -116,6 +119,7 @@ class JournaledFile:
 
     def readinto(self, out: Any) -> int:
         """As files do; what lies behind the end is zeros."""
+        self._append_tail()
         view, start = memoryview(out).cast("B"), self._position
         done = 0
         while done < len(view):
@@ -138,14 +142,31 @@ class JournaledFile:
 
     def write(self, data: Any) -> int:
         """As files do; what overwrites committed bytes is kept in memory."""
-        view, start = memoryview(data).cast("B"), self._position
+        start, count = self._position, len(data)
+        if start == self._tail_start + len(self._tail) and start >= self.committed_nbytes:
+            self._tail += data
+            self._position = start + count
+            self._nbytes = max(self._nbytes, self._position)
+            if len(self._tail) >= TAIL_NBYTES:
+                self._append_tail()
+            return count
+        self._append_tail()
+        view = memoryview(data).cast("B")
         kept = min(max(self.committed_nbytes - start, 0), len(view))
         if kept:
             self._overlay(start, view[:kept])
-        self._append(start + kept, view[kept:])
-        self._position = start + len(view)
+        self._tail_start = start + kept
+        self._tail += view[kept:]
+        self._position = start + count
         self._nbytes = max(self._nbytes, self._position)
-        return len(view)
+        return count
+
+    def _append_tail(self) -> None:
+        """Write what was appended piece by piece in one piece."""
+        if self._tail:
+            tail, self._tail = self._tail, bytearray()
+            start, self._tail_start = self._tail_start, self._tail_start + len(tail)
+            self._append(start, memoryview(tail))
 
     def _overlay(self, start: int, view: memoryview) -> None:
         done = 0
@@ -175,6 +196,7 @@ class JournaledFile:
         Raises:
             OSError: The disk is full or broken. What was committed before is whole; nothing more can be written here.
         """
+        self._append_tail()
         if self._failure is not None:
             raise self._failure
         nbytes = max(self._nbytes, self.committed_nbytes)
@@ -205,6 +227,7 @@ class JournaledFile:
         elif Path(journal_path(self.path)).exists():
             remove_journal(self.path, self._system)
         self._pages.clear()
+        self._tail.clear()
         self._failure = None
         self._nbytes = self.committed_nbytes
         self._system.ftruncate(self._descriptor, self.committed_nbytes)

@@ -52,7 +52,7 @@ class StagedArray:
         chunk_shape = tuple(int(length) for length in base.attrs["chunks"])
         fill = fill_element(raw.dtype, raw.fill_value)
         places = chunk_places_of(base._stored, chunk_shape)
-        if places is None or (base.stored_chunk_count and not (places != MISSING).any()):
+        if places is None or (not (places != MISSING).any() and base.stored_chunk_count):
             array = cls(path, chunk_shape, raw.dtype, fill, whole=np.array(base[...], raw.dtype))
         else:
             load = _Loader(raw, chunk_shape)
