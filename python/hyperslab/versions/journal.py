@@ -26,7 +26,8 @@ from typing import Any, Protocol
 from hyperslab.errors import DamagedFile, UsageError
 
 PAGE_NBYTES = 4096
-TAIL_NBYTES = 1 << 20
+TAIL_NBYTES = 1 << 20  # smaller pieces are gathered up to so many bytes
+LARGE_NBYTES = 1 << 15
 MAGIC = b"HSLABJ01"
 HEADER = struct.Struct("<8sQQQI")  # magic, length of the body, length of the file before and after, crc of both
 ENTRY = struct.Struct("<QI")
@@ -143,7 +144,8 @@ class JournaledFile:
     def write(self, data: Any) -> int:
         """As files do; what overwrites committed bytes is kept in memory."""
         start, count = self._position, len(data)
-        if start == self._tail_start + len(self._tail) and start >= self.committed_nbytes:
+        is_next = start == self._tail_start + len(self._tail) and start >= self.committed_nbytes
+        if is_next and count < LARGE_NBYTES:
             self._tail += data
             self._position = start + count
             self._nbytes = max(self._nbytes, self._position)
@@ -156,7 +158,11 @@ class JournaledFile:
         if kept:
             self._overlay(start, view[:kept])
         self._tail_start = start + kept
-        self._tail += view[kept:]
+        if count - kept < LARGE_NBYTES:
+            self._tail += view[kept:]
+        else:
+            self._append(start + kept, view[kept:])
+            self._tail_start = start + count
         self._position = start + count
         self._nbytes = max(self._nbytes, self._position)
         return count

@@ -11,6 +11,7 @@ import numpy as np
 from hyperslab._core import chunk_places_of
 from hyperslab.archive.array import Array as ArchiveArray
 from hyperslab.archive.indexing import Key
+from hyperslab.errors import Unsupported
 from hyperslab.versions.layout import Array
 from hyperslab.versions.selection import selected, spread
 from hyperslab.versions.staged_chunks import MISSING, Places, StagedChunks
@@ -49,6 +50,8 @@ class StagedArray:
     @classmethod
     def of_version(cls, path: str, base: ArchiveArray, raw: ArchiveArray) -> StagedArray:
         """An array as the version before has it."""
+        if raw.dtype.hasobject and not base.is_text:
+            raise Unsupported(f"{path}: of elements of any length only text can be changed, not {raw.dtype}")
         chunk_shape = tuple(int(length) for length in base.attrs["chunks"])
         fill = fill_element(raw.dtype, raw.fill_value)
         places = chunk_places_of(base._stored, chunk_shape)
@@ -105,9 +108,9 @@ class StagedArray:
     def __getitem__(self, key: Key) -> Any:
         if isinstance(key, str):
             return self[...][key]
-        if self.base is not None and not self.is_changed and not self.dtype.hasobject:
-            return self.base[key]
         asked = selected(key, self.shape)
+        if self.base is not None and not self.is_changed and asked.is_product and not self.dtype.hasobject:
+            return self.base[key]
         if self._whole is not None:
             read = np.array(self._whole[asked.numpy_key])
         elif asked.is_empty:

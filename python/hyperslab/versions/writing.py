@@ -122,7 +122,7 @@ def new_array(file: h5py.Group, path: str, asked: dict[str, Any]) -> StagedArray
 
     Raises:
         ValueError: What is asked contradicts itself, or earlier versions of the array.
-        TypeError: Neither shape nor elements are given, or an option is not known.
+        TypeError: Neither shape nor elements are given, or an option is not known, or elements of this kind.
         NotImplementedError: It has no axes.
     """
     shape, dtype, data = (asked.pop(name) for name in ("shape", "dtype", "data"))
@@ -133,6 +133,8 @@ def new_array(file: h5py.Group, path: str, asked: dict[str, Any]) -> StagedArray
     if unknown:
         raise TypeError(f"{', '.join(sorted(unknown))}: there is no such option")
     elements, dtype = _elements(data, dtype)
+    if dtype.hasobject and not is_text(dtype):
+        raise TypeError(f"{path}: of elements of any length only text can have versions, not {dtype}")
     if shape is None:
         if elements is None:
             raise TypeError(f"{path}: give shape or data")
