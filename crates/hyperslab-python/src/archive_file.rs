@@ -106,7 +106,7 @@ impl ArchiveFile {
     /// A local file or folder that is not held open: what it holds is known, and can be combined.
     #[staticmethod]
     fn closed(py: Python<'_>, path: PathBuf) -> PyResult<Self> {
-        let opened = py.detach(|| Opened::open(&path, 0).map(Opened::closed));
+        let opened = py.detach(|| Opened::open(&path, 0, &[]).map(Opened::closed));
         opened.map(Self::of).map_err(|failure| failure.into_python(&path))
     }
 
