@@ -12,6 +12,7 @@ mod hyperslab;
 mod integers;
 mod points;
 mod read_plan;
+mod referenced;
 mod references;
 mod remote;
 mod segment;

@@ -1,6 +1,6 @@
 //! `StoredArray`: an array of an open file; plans and reads selections of it.
 
-use std::path::PathBuf;
+use std::ffi::OsString;
 use std::sync::Arc;
 
 use hyperslab_core::{
@@ -164,11 +164,11 @@ impl StoredArray {
         Ok(self.chunked(py)?.map_or_else(Vec::new, |whole| crate::segment::Segment::all(&whole)))
     }
 
-    /// Paths of the files that chunks lie in, by their numbers; an archive that is a folder has no number 0.
-    fn file_paths(&self, py: Python<'_>) -> PyResult<Vec<Option<PathBuf>>> {
+    /// Paths or URLs of the files that chunks lie in, by their numbers; an archive that is a folder has no number 0.
+    fn file_paths(&self, py: Python<'_>) -> PyResult<Vec<Option<OsString>>> {
         let Some(whole) = self.chunked(py)? else { return Ok(Vec::new()) };
-        let opened = self.file.own_file().map(|file| file.path);
-        let others = whole.stores().others().iter().map(|other| Some(other.path.clone()));
+        let opened = self.file.own_file().map(|file| file.path.into_os_string());
+        let others = whole.stores().others().iter().map(|other| Some(other.path.clone().into_os_string()));
         Ok(std::iter::once(opened).chain(others).collect())
     }
 
@@ -364,7 +364,9 @@ impl StoredArray {
             Bytes::References(references) => {
                 let file = references.found.heap_file(self.number).ok_or_else(|| of_parser(no_pointers()))?;
                 let store = self.file.stores.get(file).map_err(errors::of_read)?;
-                self.pointed(element, bytes, &LocalSource(&*store), Policy::LOCAL).map_err(of_parser)
+                let far = Policy { first_nbytes: 0, ..Policy::REMOTE };
+                let policy = if store.far().is_some() { far } else { Policy::LOCAL };
+                self.pointed(element, bytes, &LocalSource(&*store), policy).map_err(of_parser)
             }
             Bytes::Folder => Err(of_parser(no_pointers())),
         }

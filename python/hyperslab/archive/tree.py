@@ -14,7 +14,7 @@ from hyperslab._core import ArchiveFile
 from hyperslab.archive import display
 from hyperslab.archive.array import Array
 from hyperslab.archive.attributes import Attributes
-from hyperslab.archive.remote import Remote, is_url
+from hyperslab.archive.remote import Remote, Sources, is_url
 from hyperslab.errors import DamagedFile, ReadError, Unsupported, UsageError
 
 CHUNK_CACHE_NBYTES = 32 << 20
@@ -34,9 +34,10 @@ def open(
 
     Args:
         path: The file or folder, or the URL of a file: `https://`, `s3://`, `gs://`, `az://`, `abfs://`, `file://`.
-            Of references, Kerchunk's JSON or a `.zmetadata` with `.zchunkstore`s; files are relative to its folder.
+            Of references, our own (`.hs`), Kerchunk's JSON, or a `.zmetadata` with `.zchunkstore`s; files that they
+            name are URLs, or relative to their folder.
         storage_options: How to reach a URL: credentials, endpoint, headers, limits, named as fsspec's file systems
-            name them (docs/remote.md).
+            name them (docs/remote.md). Of references also how to reach the URLs that they name.
         chunk_cache_nbytes: Memory for decoded chunks of which only a part was read, so that reading another part
             need not decode them again; for all arrays of the file together.
 
@@ -51,35 +52,42 @@ def open(
     """
     if chunk_cache_nbytes < 0:
         raise ValueError(f"chunk_cache_nbytes is {chunk_cache_nbytes}: use 0 for no cache")
-    return OpenFile(_place(path, storage_options), chunk_cache_nbytes).root
+    options = dict(storage_options or {})
+    place = _place(path, options)
+    sources = Sources(options, near=place.url if isinstance(place, Remote) else None)
+    opened = OpenFile(place, chunk_cache_nbytes, sources)
+    if options and not opened.is_remote and opened.core.format != "references":
+        raise UsageError(f"storage_options are for URLs, {opened.path} is a local path")
+    return opened.root
 
 
-def _place(path: str | os.PathLike[str], storage_options: Mapping[str, Any] | None) -> str | Remote:
+def _place(path: str | os.PathLike[str], options: Mapping[str, Any]) -> str | Remote:
     """The absolute path of a local file, or a URL with its options."""
     if isinstance(path, str) and path.startswith("file://"):
         path = url2pathname(path.removeprefix("file://").removeprefix("localhost"))
     if isinstance(path, str) and is_url(path):
-        return Remote(path, dict(storage_options or {}))
-    if storage_options:
-        raise UsageError(f"storage_options are for URLs, {os.fspath(path)} is a local path")
+        return Remote(path, options)
     return os.path.abspath(path)  # noqa: PTH100 -- resolve() would follow links
 
 
 class OpenFile:
     """An open file, shared by all of its groups and arrays."""
 
-    def __init__(self, place: str | Remote, chunk_cache_nbytes: int) -> None:
+    def __init__(self, place: str | Remote, chunk_cache_nbytes: int, sources: Sources) -> None:
         self.place = place
+        self.sources = sources
         self.chunk_cache_nbytes = chunk_cache_nbytes
         self._core: ArchiveFile | None
         if isinstance(place, Remote):
             file = place.file()
             self.path = file.name
-            self._core = ArchiveFile.remote(file, chunk_cache_nbytes)
+            self._core = ArchiveFile.remote(file, chunk_cache_nbytes, sources.file)
         else:
             self.path = place
             _check_local(place)
-            self._core = ArchiveFile(place, chunk_cache_nbytes)
+            self._core = ArchiveFile(place, chunk_cache_nbytes, sources.file)
+        if self._core.format == "references":
+            sources.check(self._core.urls)
         self._links: dict[int, dict[str, tuple[str, Any]]] = {}
         self._others: dict[str, OpenFile] = {}
 
@@ -128,7 +136,7 @@ class OpenFile:
                 place = self.place.beside(file)
             else:
                 place = os.path.abspath(Path(self.place).parent / file)  # noqa: PTH100
-            self._others[file] = OpenFile(place, self.chunk_cache_nbytes)
+            self._others[file] = OpenFile(place, self.chunk_cache_nbytes, self.sources)
         return self._others[file]
 
     def token(self, name: str) -> tuple[Any, ...]:
@@ -142,7 +150,7 @@ class OpenFile:
 
     def reopening(self, name: str) -> tuple[Any, ...]:
         """How to pickle a group or array: as the recipe to find it again."""
-        return (_reopened, (self.place, self.chunk_cache_nbytes, name))
+        return (_reopened, (self.place, self.chunk_cache_nbytes, self.sources, name))
 
 
 def _check_local(path: str) -> None:
@@ -151,8 +159,8 @@ def _check_local(path: str) -> None:
     os.stat(path)  # noqa: PTH116 -- raises what Python raises for a file that is not there
 
 
-def _reopened(place: str | Remote, chunk_cache_nbytes: int, name: str) -> Group | Array:
-    root = OpenFile(place, chunk_cache_nbytes).root
+def _reopened(place: str | Remote, chunk_cache_nbytes: int, sources: Sources, name: str) -> Group | Array:
+    root = OpenFile(place, chunk_cache_nbytes, sources).root
     return root if name == "/" else root[name]
 
 
@@ -178,6 +186,12 @@ class Group(Mapping[str, "Group | Array"]):
     def filename(self) -> str:
         """The path of the file that the group is in, or its URL without query and credentials."""
         return self._file.path
+
+    @property
+    def url(self) -> str | None:
+        """The URL that was opened, with whatever it holds; None of a local file."""
+        place = self._file.place
+        return place.url if isinstance(place, Remote) else None
 
     @property
     def file(self) -> ArchiveFile:

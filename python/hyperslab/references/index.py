@@ -13,7 +13,8 @@ from typing import Any
 
 from hyperslab._core import save_references
 from hyperslab.archive import Group, open
-from hyperslab.errors import HyperslabError, UsageError
+from hyperslab.archive.remote import shown
+from hyperslab.errors import HyperslabError, Refused, UsageError
 from hyperslab.references import kerchunk
 from hyperslab.references.replacing import replacing
 
@@ -71,6 +72,7 @@ class Index:
             UsageError: The target has another ending, or cannot be written to.
         """
         path = Path(target)
+        self._check_queries(path)
         if path.suffix not in SUFFIXES:
             raise UsageError(f"{path} has none of the endings {', '.join(SUFFIXES)}, which choose the format")
         if record_size < 1 or inline_threshold < 0:
@@ -83,6 +85,16 @@ class Index:
         else:
             kerchunk.save_parquet(self.roots, path, export, record_size)
         return self._saved(path, export.array_count, export.chunk_count, export.left_out)
+
+    def _check_queries(self, path: Path) -> None:
+        """A URL's query may be a secret, or say which file is meant: it can neither be kept nor left out."""
+        remedy = "open it without, as storage_options={'query': ...}, and save a .hs"
+        for root in self.roots.values():
+            own = root.url
+            asked = [own] if own is not None and path.suffix != ".hs" else []
+            for url in (*asked, *root.file.urls):
+                if "?" in url and url.startswith("http"):
+                    raise Refused(f"{shown(url)} is asked for with a query, which references never hold: {remedy}")
 
     def _save_own(self, path: Path) -> Saved:
         folder = str(path.absolute().parent)

@@ -35,6 +35,8 @@ pub struct Stores {
     others: Vec<OtherFile>,
     /// What knows the others is a file of references; there is no opened file then.
     are_referenced: bool,
+    /// Requests that are worth making at a time, where the others are far away.
+    far_others: Option<usize>,
     open: Opener,
     held: Arc<Mutex<HashMap<PathBuf, Arc<dyn Store>>>>,
 }
@@ -58,12 +60,18 @@ impl Stores {
     ) -> Self {
         let other = |path| OtherFile { path, version: None, is_padded: false };
         let others = others.into_iter().map(other).collect();
-        Self { opened, name, others, are_referenced: false, open, held: Arc::default() }
+        Self { opened, name, others, are_referenced: false, far_others: None, open, held: Arc::default() }
     }
 
-    /// Of a file of references, which is called `name`; its own number 0 is no file.
-    pub fn of_references(name: String, others: Vec<OtherFile>, open: Opener) -> Self {
-        Self { opened: None, name, others, are_referenced: true, open, held: Arc::default() }
+    /// Of references, which are called `name`; their own number 0 is no file. `far_others` are the requests that are
+    /// worth making at a time, where some of the others are far away.
+    pub fn of_references(
+        name: String,
+        others: Vec<OtherFile>,
+        far_others: Option<usize>,
+        open: Opener,
+    ) -> Self {
+        Self { opened: None, name, others, are_referenced: true, far_others, open, held: Arc::default() }
     }
 
     /// The other files go on with zeros behind their ends, as HDF5's external raw files do.
@@ -81,6 +89,7 @@ impl Stores {
             name: self.name.clone(),
             others: self.others.iter().cloned().chain(more).collect(),
             are_referenced: self.are_referenced,
+            far_others: self.far_others,
             open: Arc::clone(&self.open),
             held: Arc::clone(&self.held),
         }
@@ -135,7 +144,8 @@ impl Stores {
 
     /// How many requests are worth making at a time, where the archive is far away.
     pub(crate) fn far_requests(&self) -> Option<usize> {
-        self.opened.as_ref()?.far().map(FarStore::most_in_flight)
+        let opened = self.opened.as_ref().and_then(|opened| opened.far());
+        opened.map(FarStore::most_in_flight).or(self.far_others)
     }
 
     /// Fails if the opened file is another one now.

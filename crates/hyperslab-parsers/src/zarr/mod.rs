@@ -64,7 +64,7 @@ pub fn parse_directory(root: &Path) -> Result<Tree, Error> {
 }
 
 /// The tree of a JSON file of references: Kerchunk's, or consolidated metadata with `.zchunkstore`s. The files that
-/// it names are relative to `folder`.
+/// it names are relative to `folder`, which may be a URL.
 pub fn parse_references(source: &dyn Source, folder: &Path) -> Result<Tree, Error> {
     let length = source.length();
     if length > MAX_REFERENCES_NBYTES {
