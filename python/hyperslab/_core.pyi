@@ -623,8 +623,16 @@ class StoredArray:
             DamagedFile: The array's description, or the table of its chunks, is damaged.
         """
 
-    def read_into(self, asked: list[AxisIndices], out: npt.NDArray[np.uint8], threads: int | None) -> None:
+    def read_into(
+        self, asked: list[AxisIndices], out: npt.NDArray[np.uint8], threads: int | None, is_reused: bool
+    ) -> None:
         """Read a selection into the bytes of its output. Releases the GIL; Ctrl-C stops it.
+
+        Args:
+            asked: As of `plan`.
+            out: uint8, the selection's elements in C order.
+            threads: Most to use, the calling one included.
+            is_reused: Whether `out` was written to before: bears on speed alone.
 
         Raises:
             ValueError: `out` is not contiguous, or has another size than the selection.

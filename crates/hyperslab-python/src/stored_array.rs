@@ -20,6 +20,12 @@ use crate::sources::{Interrupts, LocalSource, RemoteSource};
 use crate::virtual_sources::{Problem, WholeArray};
 use crate::{axes, dtypes, errors, integers, values};
 
+/// The bytes that a read fills, and whether they were written to before.
+struct Output<'a> {
+    bytes: &'a mut [u8],
+    is_reused: bool,
+}
+
 /// An array of an open file.
 #[pyclass(frozen, module = "hyperslab._core")]
 pub(crate) struct StoredArray {
@@ -78,7 +84,7 @@ impl StoredArray {
         py: Python<'_>,
         whole: &WholeArray,
         plan: &hyperslab_core::ReadPlan,
-        out: &mut [u8],
+        out: &mut Output<'_>,
         threads: Option<usize>,
         groups: Option<&[PointGroup]>,
     ) -> PyResult<()> {
@@ -98,12 +104,13 @@ impl StoredArray {
                 stores: whole.stores(),
                 cache: &self.file.cache,
                 thread_count: threads.unwrap_or_else(default_thread_count),
+                is_reused: out.is_reused,
             };
             let read = match groups {
-                None => execute(&execution, out, &mut poll),
-                Some(groups) => read_points(&execution, groups, out, &mut poll),
+                None => execute(&execution, out.bytes, &mut poll),
+                Some(groups) => read_points(&execution, groups, out.bytes, &mut poll),
             };
-            read.map(|()| tidy(&self.described().element, out))
+            read.map(|()| tidy(&self.described().element, out.bytes))
         });
         raised.map_or_else(|| done.map_err(errors::of_read), Err)
     }
@@ -280,11 +287,13 @@ impl StoredArray {
         asked: Vec<Bound<'_, PyAny>>,
         out: &Bound<'_, PyArray1<u8>>,
         threads: Option<usize>,
+        is_reused: bool,
     ) -> PyResult<()> {
         let whole = self.whole(out.py())?;
         let plan = self.planned(&whole, &axes::parse(&asked)?)?;
         let mut bytes = out.try_readwrite()?;
-        self.execute(out.py(), &whole, &plan, bytes.as_slice_mut()?, threads, None)
+        let mut output = Output { bytes: bytes.as_slice_mut()?, is_reused };
+        self.execute(out.py(), &whole, &plan, &mut output, threads, None)
     }
 
     /// What reading points takes.
@@ -308,7 +317,8 @@ impl StoredArray {
         let nothing = vec![0; points.0.ndim()];
         let plan = self.planned(&whole, &Orthogonal::all(&nothing).map_err(errors::to_python)?)?;
         let mut bytes = out.try_readwrite()?;
-        self.execute(out.py(), &whole, &plan, bytes.as_slice_mut()?, threads, Some(&groups))
+        let mut output = Output { bytes: bytes.as_slice_mut()?, is_reused: false };
+        self.execute(out.py(), &whole, &plan, &mut output, threads, Some(&groups))
     }
 
     /// The values that elements, as they were read, point to: one object each.

@@ -227,16 +227,14 @@ class Array:
         if self._has_pointers:
             return self._read_pointed(index, threads)
         full_shape = (*index.full_shape, *self.dtype.shape)
-        if out is not None and self._takes(out, index):
-            array = out.reshape(full_shape)
-        else:
-            array = aligned_empty(index.full_shape, self.dtype)
-        self._read_bytes(index, array.reshape(-1).view(np.uint8), threads)
+        reused = out if out is not None and self._takes(out, index) else None
+        array = aligned_empty(index.full_shape, self.dtype) if reused is None else reused.reshape(full_shape)
+        self._read_bytes(index, array.reshape(-1).view(np.uint8), threads, is_reused=reused is not None)
         return array
 
-    def _read_bytes(self, index: Index, out: np.ndarray[Any, Any], threads: int | None) -> None:
+    def _read_bytes(self, index: Index, out: np.ndarray[Any, Any], threads: int | None, is_reused: bool) -> None:
         if index.points is None:
-            self._stored.read_into(list(index.axes), out, threads)
+            self._stored.read_into(list(index.axes), out, threads, is_reused)
         else:
             self._stored.read_points_into(index.points, out, threads)
 
@@ -252,7 +250,7 @@ class Array:
         """Elements of any length: first their pointers, then what they lead to."""
         pointers = np.empty(index.full_shape, f"V{self._stored.element_nbytes}")
         flat = pointers.reshape(-1).view(np.uint8)
-        self._read_bytes(index, flat, threads)
+        self._read_bytes(index, flat, threads, is_reused=False)
         return filled(index.full_shape, self.dtype, self._stored.resolve(flat))
 
     def _finish(self, index: Index, read: np.ndarray[Any, Any], out: np.ndarray[Any, Any] | None) -> Any:
