@@ -53,21 +53,23 @@ def open(
     if chunk_cache_nbytes < 0:
         raise ValueError(f"chunk_cache_nbytes is {chunk_cache_nbytes}: use 0 for no cache")
     options = dict(storage_options or {})
-    place = _place(path, options)
-    sources = Sources(options, near=place.url if isinstance(place, Remote) else None)
+    place, sources = recipe(path, options)
     opened = OpenFile(place, chunk_cache_nbytes, sources)
     if options and not opened.is_remote and opened.core.format != "references":
         raise UsageError(f"storage_options are for URLs, {opened.path} is a local path")
     return opened.root
 
 
-def _place(path: str | os.PathLike[str], options: Mapping[str, Any]) -> str | Remote:
-    """The absolute path of a local file, or a URL with its options."""
+def recipe(path: str | os.PathLike[str], options: Mapping[str, Any]) -> tuple[str | Remote, Sources]:
+    """The absolute path of a local file, or a URL with its options, and how to reach what it leads to.
+
+    Both pickle without what may be secret: `OpenFile` opens them in any process.
+    """
     if isinstance(path, str) and path.startswith("file://"):
         path = url2pathname(path.removeprefix("file://").removeprefix("localhost"))
     if isinstance(path, str) and is_url(path):
-        return Remote(path, options)
-    return os.path.abspath(path)  # noqa: PTH100 -- resolve() would follow links
+        return Remote(path, options), Sources(options, near=path)
+    return os.path.abspath(path), Sources(options)  # noqa: PTH100 -- resolve() would follow links
 
 
 class OpenFile:
