@@ -379,6 +379,16 @@ class ArchiveFile:
             Unsupported: No metadata document is there.
         """
 
+    @staticmethod
+    def of_tables(
+        documents: dict[str, bytes],
+        table: Callable[[str], tuple[tuple[_Files, _Offsets, _Offsets, dict[int, bytes]], list[str]]],
+        folder: str,
+        chunk_cache_nbytes: int,
+        reach: Callable[[str], RemoteFile] | None = None,
+    ) -> ArchiveFile:
+        """The same, where `table` gives the columns of an array and the names of their files when it is first used."""
+
     @property
     def format(self) -> str:
         """What kind of file it is: hdf5, netcdf3, fits, hdf4, zarr or references."""

@@ -1,6 +1,6 @@
 //! `ArchiveFile`: an open file of any format, its tree, and what reading its arrays shares.
 
-use std::collections::{BTreeMap, HashMap};
+use std::collections::HashMap;
 use std::path::{Path, PathBuf};
 use std::sync::{Arc, Mutex};
 
@@ -10,15 +10,14 @@ use hyperslab_engine::{
     Stores,
 };
 use hyperslab_parsers::references::References;
-use hyperslab_parsers::zarr::Table;
 use hyperslab_parsers::{self as parsers, Policy};
-use numpy::PyReadonlyArray1;
 use pyo3::exceptions::PyIndexError;
 use pyo3::prelude::*;
 use pyo3::types::PyList;
 
 use crate::errors;
 use crate::format::Format;
+use crate::lazy_tables::{self, Columns, LazyTables};
 use crate::referenced::{Reach, Referenced, folder_of, is_url};
 use crate::references::{self, OpenReferences};
 use crate::remote::RemoteFile;
@@ -56,15 +55,8 @@ pub(crate) enum Bytes {
     Local(Arc<FileStore>),
     Remote(Arc<RemoteStore>),
     References(Box<OpenReferences>),
+    Tables(Box<LazyTables>),
 }
-
-/// Of each chunk of an array, by its linear index: file, offset, length; and the bytes of those at hand.
-type Columns<'py> = (
-    PyReadonlyArray1<'py, u32>,
-    PyReadonlyArray1<'py, u64>,
-    PyReadonlyArray1<'py, u64>,
-    BTreeMap<u64, Vec<u8>>,
-);
 
 /// An open file: groups and arrays by their numbers; group 0 is the root.
 #[pyclass(frozen, module = "hyperslab._core")]
@@ -117,10 +109,8 @@ impl ArchiveFile {
     ) -> PyResult<Self> {
         let fault = |error| errors::of_parser(&folder.display().to_string(), error);
         let mut parsed = HashMap::new();
-        for (array, (numbers, offsets, lengths, inline)) in tables {
-            let (numbers, offsets, lengths) = (numbers.as_slice()?, offsets.as_slice()?, lengths.as_slice()?);
-            let table = Table::new(numbers, offsets, lengths, inline, files.len()).map_err(fault)?;
-            parsed.insert(array, table);
+        for (array, columns) in tables {
+            parsed.insert(array, lazy_tables::table(columns, files.len()).map_err(fault)?);
         }
         let tree = py.detach(|| parsers::zarr::parse_tables(documents, parsed, &files, &folder));
         let (tree, name) = (tree.map_err(fault)?, folder.display().to_string());
@@ -128,6 +118,24 @@ impl ArchiveFile {
         let (stores, cache) = (named.stores(Reach::new(reach)), ChunkCache::new(chunk_cache_nbytes));
         let opened = Opened::new(name, &folder, Format::References, tree, Bytes::Folder, stores, cache);
         Ok(Self(Arc::new(opened)))
+    }
+
+    /// The same, where `table` gives the chunks of an array and the names of their files when it is first used.
+    #[staticmethod]
+    #[pyo3(signature = (documents, table, folder, chunk_cache_nbytes, reach=None))]
+    fn of_tables(
+        documents: HashMap<String, Vec<u8>>,
+        table: Py<PyAny>,
+        folder: PathBuf,
+        chunk_cache_nbytes: usize,
+        reach: Option<Py<PyAny>>,
+    ) -> PyResult<Self> {
+        let name = folder.display().to_string();
+        let tables = LazyTables::new(documents, table, folder.clone(), Reach::new(reach));
+        let (tables, tree) = tables.map_err(|error| errors::of_parser(&name, error))?;
+        let (stores, cache) = (Stores::new(None, &folder, Vec::new()), ChunkCache::new(chunk_cache_nbytes));
+        let bytes = Bytes::Tables(Box::new(tables));
+        Ok(Self(Arc::new(Opened::new(name, &folder, Format::References, tree, bytes, stores, cache))))
     }
 
     /// What kind of file it is.
@@ -140,7 +148,7 @@ impl ArchiveFile {
     #[getter]
     fn version(&self) -> Option<String> {
         match &self.0.bytes {
-            Bytes::Folder => None,
+            Bytes::Folder | Bytes::Tables(_) => None,
             Bytes::References(references) => references.version(),
             Bytes::Local(store) => Some(store.version().to_string()),
             Bytes::Remote(store) => store.version(),
@@ -151,7 +159,7 @@ impl ArchiveFile {
     #[getter]
     fn lost_nbytes(&self) -> u64 {
         let held = match &self.0.bytes {
-            Bytes::Folder | Bytes::References(_) => return 0,
+            Bytes::Folder | Bytes::References(_) | Bytes::Tables(_) => return 0,
             Bytes::Local(store) => store.nbytes(),
             Bytes::Remote(store) => store.nbytes(),
         };
@@ -383,8 +391,13 @@ impl Opened {
     pub(crate) fn references(&self) -> Option<&OpenReferences> {
         match &self.bytes {
             Bytes::References(references) => Some(references),
-            Bytes::Folder | Bytes::Local(_) | Bytes::Remote(_) => None,
+            Bytes::Folder | Bytes::Local(_) | Bytes::Remote(_) | Bytes::Tables(_) => None,
         }
+    }
+
+    /// Whether its arrays have no chunks as they are in its tree, but get them when they are first used.
+    pub(crate) fn is_lazy(&self) -> bool {
+        matches!(self.bytes, Bytes::References(_) | Bytes::Tables(_))
     }
 
     /// The opened file as one that chunks lie in; folders and references have none.
@@ -393,7 +406,7 @@ impl Opened {
             _ if self.format == Format::References => return None,
             Bytes::Local(store) => Some(store.version()),
             Bytes::Remote(_) => None,
-            Bytes::Folder | Bytes::References(_) => return None,
+            Bytes::Folder | Bytes::References(_) | Bytes::Tables(_) => return None,
         };
         Some(OtherFile { path: self.path.clone(), version, is_padded: false })
     }
@@ -405,9 +418,10 @@ impl Opened {
         if let Some(known) = known {
             return Ok(known);
         }
-        let found = Arc::new(match self.references() {
-            Some(references) => references.array(self, number)?,
-            None => virtual_sources::resolved(self, number)?,
+        let found = Arc::new(match &self.bytes {
+            Bytes::References(references) => references.array(self, number)?,
+            Bytes::Tables(tables) => tables.array(number)?,
+            Bytes::Folder | Bytes::Local(_) | Bytes::Remote(_) => virtual_sources::resolved(self, number)?,
         });
         Ok(match self.resolved.try_lock() {
             Ok(mut known) => Arc::clone(known.entry(number).or_insert(found)),

@@ -10,6 +10,7 @@ mod format;
 mod grid;
 mod hyperslab;
 mod integers;
+mod lazy_tables;
 mod points;
 mod read_plan;
 mod referenced;

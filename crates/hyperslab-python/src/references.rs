@@ -9,7 +9,7 @@ use std::time::{Duration, SystemTime, UNIX_EPOCH};
 
 use hyperslab_core::{Array, ByteRange, FileIndex, Group, Link, PlanError, Unreadable};
 use hyperslab_engine::{
-    FarStore as _, FileStore, FileVersion, Identity, OtherFile, ReadError, RemoteStore, Store,
+    FarStore as _, FileStore, FileVersion, Identity, OtherFile, ReadError, RemoteStore, Store, Stores,
 };
 use hyperslab_parsers::references::{self, References, SourceFile};
 use pyo3::exceptions::{PyOSError, PyValueError};
@@ -275,7 +275,7 @@ impl Saving<'_> {
             _ if is_url(text) => shown(text),
             _ => self.relative(&file.path)?,
         };
-        let identity = identity(archive, place);
+        let identity = identity(archive, whole.stores(), place);
         let version = file.version.or_else(|| FileVersion::of(&file.path));
         let modified =
             version.and_then(|version| version.modified()?.duration_since(SystemTime::UNIX_EPOCH).ok());
@@ -302,12 +302,12 @@ impl Saving<'_> {
 }
 
 /// What is known of a file far away that chunks of an archive were found in.
-fn identity(archive: &Opened, place: Option<usize>) -> Option<Identity> {
+fn identity(archive: &Opened, stores: &Stores, place: Option<usize>) -> Option<Identity> {
     match (&archive.bytes, place) {
         (Bytes::Remote(store), None) => store.identity(),
-        (_, Some(place)) if archive.stores.others().get(place)?.path.to_str().is_some_and(is_url) => {
+        (_, Some(place)) if stores.others().get(place)?.path.to_str().is_some_and(is_url) => {
             let number = FileIndex::try_from(place + 1).ok()?;
-            archive.stores.get(number).ok()?.far()?.identity()
+            stores.get(number).ok()?.far()?.identity()
         }
         _ => None,
     }

@@ -378,7 +378,7 @@ impl StoredArray {
                 let policy = if store.far().is_some() { far } else { Policy::LOCAL };
                 self.pointed(element, bytes, &LocalSource(&*store), policy).map_err(of_parser)
             }
-            Bytes::Folder => Err(of_parser(no_pointers())),
+            Bytes::Folder | Bytes::Tables(_) => Err(of_parser(no_pointers())),
         }
     }
 

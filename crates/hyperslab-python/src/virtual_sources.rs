@@ -53,7 +53,7 @@ pub(crate) enum WholeArray {
 impl WholeArray {
     /// An array of an open file, whose number was checked.
     pub(crate) fn of(file: &Arc<Opened>, number: usize) -> Result<Self, Problem> {
-        if file.tree.arrays[number].virtual_mappings.is_empty() && file.references().is_none() {
+        if file.tree.arrays[number].virtual_mappings.is_empty() && !file.is_lazy() {
             return Ok(Self::Stored(Arc::clone(file), number));
         }
         file.resolved(number).map(Self::Virtual)

@@ -14,6 +14,7 @@ from hyperslab._core import ArchiveFile
 from hyperslab.archive import display
 from hyperslab.archive.array import Array
 from hyperslab.archive.attributes import Attributes
+from hyperslab.archive.parquet_references import ParquetReferences
 from hyperslab.archive.remote import Remote, Sources, is_url
 from hyperslab.errors import DamagedFile, ReadError, Unsupported, UsageError
 
@@ -34,8 +35,8 @@ def open(
 
     Args:
         path: The file or folder, or the URL of a file: `https://`, `s3://`, `gs://`, `az://`, `abfs://`, `file://`.
-            Of references, our own (`.hs`), Kerchunk's JSON, or a `.zmetadata` with `.zchunkstore`s; files that they
-            name are URLs, or relative to their folder.
+            Of references, our own (`.hs`), Kerchunk's JSON or folder of Parquet, or a `.zmetadata` with
+            `.zchunkstore`s; files that they name are URLs, or relative to their folder.
         storage_options: How to reach a URL: credentials, endpoint, headers, limits, named as fsspec's file systems
             name them (docs/remote.md). Of references also how to reach the URLs that they name.
         chunk_cache_nbytes: Memory for decoded chunks of which only a part was read, so that reading another part
@@ -87,7 +88,11 @@ class OpenFile:
         else:
             self.path = place
             _check_local(place)
-            self._core = ArchiveFile(place, chunk_cache_nbytes, sources.file)
+            tables = ParquetReferences.found(place, sources)
+            if tables is None:
+                self._core = ArchiveFile(place, chunk_cache_nbytes, sources.file)
+            else:
+                self._core = tables.opened(chunk_cache_nbytes)
         if self._core.format == "references":
             sources.check(self._core.urls)
         self._links: dict[int, dict[str, tuple[str, Any]]] = {}
