@@ -603,6 +603,10 @@ class StoredArray:
         """Bytes of the stored chunks."""
 
     @property
+    def fill_is_missing(self) -> bool:
+        """Whether elements with the fill value are missing ones, as in Zarr 2."""
+
+    @property
     def is_dimension_only(self) -> bool:
         """Whether it only stands for a dimension of NetCDF-4 that has no variable."""
 

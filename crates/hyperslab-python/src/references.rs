@@ -18,6 +18,7 @@ use pyo3::prelude::*;
 use crate::archive_file::{ArchiveFile, Bytes, Failure, Opened};
 use crate::referenced::{Referenced, is_url, place, shown};
 use crate::sources::{Interrupts, LocalSource, RemoteSource};
+use crate::stored_array::role;
 use crate::virtual_sources::{Problem, Resolved, WholeArray};
 
 /// A file of references as it was when it was opened. A local one is not held open: thousands may be in use at a time.
@@ -207,6 +208,7 @@ impl Saving<'_> {
         let mut attributes = described.attributes.clone();
         attributes.retain(|attribute| !archive.hidden.contains(&attribute.name.as_str()));
         let (dimensions, max_shape) = (described.dimensions.clone(), described.max_shape.clone());
+        let role = role(described);
         let whole = match WholeArray::of(archive, number) {
             Ok(whole) => whole,
             Err(Problem::Plan(PlanError::Unreadable(reason))) => {
@@ -217,7 +219,7 @@ impl Saving<'_> {
             }
             Err(Problem::File(path, failure)) => return Err(SaveError::Source(path, failure)),
         };
-        let array = Array { attributes, dimensions, max_shape, ..whole.array().clone() };
+        let array = Array { attributes, dimensions, max_shape, role, ..whole.array().clone() };
         let used = used_files(&array);
         let mut moved = HashMap::new();
         for file in used {
@@ -247,7 +249,7 @@ impl Saving<'_> {
         attributes: Vec<hyperslab_core::Attribute>,
         reason: Unreadable,
     ) -> Result<(), SaveError> {
-        let array = Array { attributes, segments: Err(reason), ..described.clone() };
+        let array = Array { attributes, segments: Err(reason), role: role(described), ..described.clone() };
         Ok(self.out.array(&array, None, |file| file)?)
     }
 

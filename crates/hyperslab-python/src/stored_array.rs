@@ -4,7 +4,7 @@ use std::ffi::OsString;
 use std::sync::Arc;
 
 use hyperslab_core::{
-    Array, ChunkGrid, Codec, Element, Fill, Manifest, Orthogonal, PlanError, PointGroup, Unreadable,
+    Array, ChunkGrid, Codec, Element, Fill, Manifest, Orthogonal, PlanError, PointGroup, Role, Unreadable,
 };
 use hyperslab_engine::{Execution, ReadError, default_thread_count, execute, read_points, tidy};
 use hyperslab_parsers::{self as parsers, Pages, Policy, Source};
@@ -264,9 +264,13 @@ impl StoredArray {
     /// Whether it only stands for a dimension of NetCDF-4 that has no variable.
     #[getter]
     fn is_dimension_only(&self) -> bool {
-        let mark = parsers::hdf5::DIMENSION_ONLY.as_bytes();
-        let named = self.described().attributes.iter().find(|attribute| attribute.name == "NAME");
-        named.is_some_and(|name| name.value.as_ref().is_ok_and(|value| value.bytes.starts_with(mark)))
+        role(self.described()) == Role::DimensionOnly
+    }
+
+    /// Whether elements with the fill value are missing ones, as in Zarr 2.
+    #[getter]
+    fn fill_is_missing(&self) -> bool {
+        self.described().role == Role::FillIsMissing
     }
 
     /// The array's attributes.
@@ -395,6 +399,15 @@ impl StoredArray {
         let mut pages = Pages::new(source, policy);
         parsers::hdf5::resolve(&mut pages, element, bytes)
     }
+}
+
+/// What readers of netCDF must know of an array; HDF5 says in an attribute that there is only a dimension.
+pub(crate) fn role(array: &Array) -> Role {
+    let mark = parsers::hdf5::DIMENSION_ONLY.as_bytes();
+    let named = array.attributes.iter().find(|attribute| attribute.name == "NAME");
+    let is_marked =
+        named.is_some_and(|name| name.value.as_ref().is_ok_and(|value| value.bytes.starts_with(mark)));
+    if is_marked { Role::DimensionOnly } else { array.role }
 }
 
 fn no_pointers() -> parsers::Error {

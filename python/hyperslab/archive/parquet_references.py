@@ -110,7 +110,7 @@ class ParquetReferences:
         except ImportError as error:
             raise MissingLibrary("references in Parquet need pyarrow: pip install 'hyperslab[report]'") from error
         try:
-            table = parquet.read_table(file, columns=["path", "offset", "size", "raw"], partitioning=None)
+            table = parquet.ParquetFile(file).read(["path", "offset", "size", "raw"])
             columns = {name: table[name].combine_chunks() for name in ("path", "offset", "size", "raw")}
         except (OSError, KeyError, pyarrow.ArrowException) as error:
             raise DamagedFile(f"{file} is no table of references: {error}") from error

@@ -110,13 +110,6 @@ class OpenFile:
             raise ValueError(f"{self.path} was closed: open it again")
         return self._core
 
-    @cached_property
-    def zarr_format(self) -> int | None:
-        """The version of Zarr, by the file that its root's metadata are in; None for other formats."""
-        if self.core.format != "zarr":
-            return None
-        return 3 if (Path(self.path) / "zarr.json").exists() else 2
-
     @property
     def root(self) -> Group:
         """The group that everything is in."""

@@ -33,7 +33,7 @@ mod v3;
 
 use std::path::Path;
 
-use hyperslab_core::{Array, Attribute, ByteRange, Codec, Element, Fill, Tree, Unreadable};
+use hyperslab_core::{Array, Attribute, ByteRange, Codec, Element, Fill, Role, Tree, Unreadable};
 
 use crate::error::Error;
 use crate::pages::{FetchError, Source};
@@ -53,6 +53,7 @@ struct Description {
     keys: chunks::Keys,
     dimensions: Option<Vec<String>>,
     attributes: Vec<Attribute>,
+    role: Role,
 }
 
 /// A reference file is read as a whole; no sensible one is longer.
@@ -99,6 +100,7 @@ fn array(hierarchy: &Hierarchy, path: &str, description: Description) -> Array {
         element: description.element,
         fill: description.fill,
         is_chunked: true,
+        role: description.role,
         virtual_mappings: Vec::new(),
         segments,
         dimensions: description.dimensions,
