@@ -4,7 +4,7 @@ Lengths, offsets and counts are in elements, never bytes. Order is C (row-major)
 immutable, hashable, comparable and safe to share between threads; all but `SelectionTotals` can be pickled.
 """
 
-from collections.abc import Iterable
+from collections.abc import Callable, Iterable
 from types import EllipsisType
 from typing import Any, SupportsIndex, TypeAlias, final
 
@@ -333,10 +333,20 @@ class ArchiveFile:
         Unsupported: The file is of no format that we know.
     """
 
-    def __new__(cls, path: str, chunk_cache_nbytes: int) -> ArchiveFile: ...
+    def __new__(
+        cls, path: str, chunk_cache_nbytes: int, reach: Callable[[str], RemoteFile] | None = None
+    ) -> ArchiveFile: ...
     @staticmethod
-    def remote(file: RemoteFile, chunk_cache_nbytes: int) -> ArchiveFile:
+    def remote(
+        file: RemoteFile, chunk_cache_nbytes: int, reach: Callable[[str], RemoteFile] | None = None
+    ) -> ArchiveFile:
         """Open a file far away. Releases the GIL; Ctrl-C stops it.
+
+        Args:
+            file: The file.
+            chunk_cache_nbytes: Memory for decoded chunks.
+            reach: Says how to open the URLs that references name; called by any thread. Without it the environment
+                does.
 
         Raises:
             RemoteError: The server did not give what was asked for.
@@ -349,6 +359,7 @@ class ArchiveFile:
         files: list[str],
         folder: str,
         chunk_cache_nbytes: int,
+        reach: Callable[[str], RemoteFile] | None = None,
     ) -> ArchiveFile:
         """An archive of Zarr metadata, whose chunks lie in other files.
 
@@ -361,7 +372,7 @@ class ArchiveFile:
                 chunks are left out.
             files: Names of the files, which the tables count from 0.
             folder: What relative names are relative to.
-            chunk_cache_nbytes: As in `__new__`.
+            chunk_cache_nbytes: As in `remote`, like `reach`.
 
         Raises:
             DamagedFile: Columns of different lengths, a file that is not among `files`, or damaged metadata.
@@ -369,7 +380,17 @@ class ArchiveFile:
         """
 
     @staticmethod
-    def closed(path: str) -> ArchiveFile:
+    def of_tables(
+        documents: dict[str, bytes],
+        table: Callable[[str], tuple[tuple[_Files, _Offsets, _Offsets, dict[int, bytes]], list[str]]],
+        folder: str,
+        chunk_cache_nbytes: int,
+        reach: Callable[[str], RemoteFile] | None = None,
+    ) -> ArchiveFile:
+        """The same, where `table` gives the columns of an array and the names of their files when it is first used."""
+
+    @staticmethod
+    def closed(path: str, reach: Callable[[str], RemoteFile] | None = None) -> ArchiveFile:
         """A local file that is not held open: each read opens it again, and fails if it is another one then."""
 
     @property
@@ -383,6 +404,10 @@ class ArchiveFile:
     @property
     def lost_nbytes(self) -> int:
         """Bytes by which the file is shorter than it says that it is: it was cut off, or never closed."""
+
+    @property
+    def urls(self) -> list[str]:
+        """URLs of the files far away that chunks lie in beside this one; they may hold secrets."""
 
     @property
     def array_count(self) -> int:
@@ -621,6 +646,10 @@ class StoredArray:
     @property
     def stored_nbytes(self) -> int:
         """Bytes of the stored chunks."""
+
+    @property
+    def fill_is_missing(self) -> bool:
+        """Whether elements with the fill value are missing ones, as in Zarr 2."""
 
     @property
     def is_dimension_only(self) -> bool:

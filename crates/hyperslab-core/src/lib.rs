@@ -68,7 +68,7 @@ mod unreadable;
 mod virtual_array;
 mod virtual_parts;
 
-pub use array::{Array, Attribute, Fill, Group, Link, Tree, Value};
+pub use array::{Array, Attribute, Fill, Group, Link, Role, Tree, Value};
 pub use axis::AxisSelection;
 pub use batches::Batches;
 pub use byte_range::ByteRange;

@@ -69,23 +69,15 @@ impl Format {
         }
     }
 
-    /// The tree of a file. Files that references name are relative to `folder`; `None` if the file is far away.
-    pub(crate) fn parse(
-        self,
-        source: &dyn Source,
-        policy: Policy,
-        folder: Option<&Path>,
-    ) -> Result<Tree, Error> {
+    /// The tree of a file. Files that references name are relative to `folder`, which may be a URL.
+    pub(crate) fn parse(self, source: &dyn Source, policy: Policy, folder: &Path) -> Result<Tree, Error> {
         let pages = &mut Pages::new(source, policy);
         match self {
             Self::NetCdf3 => parsers::netcdf3::parse(pages),
             Self::Fits => parsers::fits::parse(pages),
             Self::Hdf5 => parsers::hdf5::parse(pages),
             Self::Hdf4 => parsers::hdf4::parse(pages),
-            Self::References => match folder {
-                Some(folder) => parsers::zarr::parse_references(source, folder),
-                None => Err(Error::Unsupported { feature: "a far file of references".to_owned() }),
-            },
+            Self::References => parsers::zarr::parse_references(source, folder),
             Self::Zarr | Self::Collection => {
                 Err(Error::UnknownFormat { reason: "a Zarr archive is a folder".to_owned() })
             }

@@ -11,7 +11,8 @@ use hyperslab_core::{
 };
 use hyperslab_engine::{OtherFile, Stores};
 
-use crate::archive_file::{Bytes, Failure, Opened, SourceFile};
+use crate::archive_file::{Bytes, Opened, SourceFile};
+use crate::failure::Failure;
 
 /// Virtual arrays whose sources are virtual arrays, at most so many deep.
 const MOST_DEPTH: usize = 16;
@@ -53,7 +54,7 @@ pub(crate) enum WholeArray {
 impl WholeArray {
     /// An array of an open file, whose number was checked.
     pub(crate) fn of(file: &Arc<Opened>, number: usize) -> Result<Self, Problem> {
-        if file.tree.arrays[number].virtual_mappings.is_empty() && file.references().is_none() {
+        if file.tree.arrays[number].virtual_mappings.is_empty() && !file.is_lazy() {
             return Ok(Self::Stored(Arc::clone(file), number));
         }
         file.resolved(number).map(Self::Virtual)

@@ -42,14 +42,14 @@ def open_archive(path: str, options: list[str]) -> Group:
     import hyperslab
 
     try:
-        return hyperslab.open(path, storage_options=_storage_options(options))
+        return hyperslab.open(path, storage_options=storage_options(options))
     except FileNotFoundError as error:
         raise UsageError(f"there is no file {path}") from error
     except OSError as error:
         raise UsageError(f"{path} cannot be opened: {error.strerror or error}") from error
 
 
-def _storage_options(options: list[str]) -> dict[str, Any]:
+def storage_options(options: list[str]) -> dict[str, Any]:
     """Numbers and truth values as such, all else as text."""
     pairs = [option.partition("=") for option in options]
     if any(not name or not equals for name, equals, _ in pairs):

@@ -65,9 +65,15 @@ impl Stores {
         Self { opened, ..Self::of_files(name, others, open, None) }
     }
 
-    /// Of a file of references, which is called `name`; its own number 0 is no file.
-    pub fn of_references(name: String, others: Vec<OtherFile>, open: Opener) -> Self {
-        Self { are_referenced: true, ..Self::of_files(name, others, open, None) }
+    /// Of references, which are called `name`; their own number 0 is no file. `far_requests` are worth making at a time,
+    /// where some of the others are far away.
+    pub fn of_references(
+        name: String,
+        others: Vec<OtherFile>,
+        far_requests: Option<usize>,
+        open: Opener,
+    ) -> Self {
+        Self { are_referenced: true, ..Self::of_files(name, others, open, far_requests) }
     }
 
     /// Of an archive that is a list of files, the first of which has the number 1; `far_requests` are worth making at a
