@@ -10,6 +10,7 @@ from typing import TYPE_CHECKING, Annotated
 import typer
 from rich.text import Text
 
+from hyperslab.cli.archives import Concat, open_archive
 from hyperslab.cli.output import console
 from hyperslab.cli.progress import live
 from hyperslab.errors import UsageError
@@ -29,20 +30,23 @@ def index(
     skip_unsupported: Annotated[
         bool, typer.Option("--skip-unsupported", help="kerchunk: leave out arrays that it cannot express.")
     ] = False,
+    concat: Concat = None,
     as_json: Annotated[bool, typer.Option("--json", help="As JSON.")] = False,
 ) -> None:
-    """Save where the chunks of files are; several files become groups. Stopped, it goes on where it was.
+    """Save where the chunks of files are; several files become groups, or one by --concat.
 
+    Stopped, it goes on where it was, but for --concat.
     Example: hyperslab index 2019.nc 2020.nc -o ocean.hs
     """
     from hyperslab.references import SUFFIXES, index
 
     if output.suffix not in SUFFIXES:
         raise UsageError(f"{output} has none of the endings {', '.join(SUFFIXES)}, which choose the format")
-    partial = output.with_name(f"{output.name}.partial") if len(files) > 1 else None
+    partial = output.with_name(f"{output.name}.partial") if len(files) > 1 and concat is None else None
     try:
         with live(console(stderr=True), "files") as progress:
-            found = index(files, resume=partial, progress=progress)
+            sources = files if concat is None else open_archive(files, [], concat)
+            found = index(sources, resume=partial, progress=progress)
             saved = found.save(output, inline_threshold=inline_threshold, skip_unsupported=skip_unsupported)
     except FileNotFoundError as error:
         raise UsageError(f"there is no file {error.filename}") from error
