@@ -405,3 +405,16 @@ def test_dask_cuts_where_files_and_chunks_end(tmp_path):
     xr.testing.assert_identical(lazy.load(), by_xarray(paths))
     even = [write(tmp_path / f"e{n}.nc", np.arange(4) + n * 4, encoding={"chunksizes": (2, *SHAPE)}) for n in range(3)]
     assert hs.open(even, concat="time")["x"].chunk_lengths == (2, *SHAPE)
+
+
+def test_large_pieces_are_unpacked_in_parts(tmp_path):
+    whole = np.random.default_rng(5).integers(0, 999, (3, 370, 1010)).astype("i2")
+    for n, part in enumerate(np.split(whole, [1])):
+        with h5py.File(tmp_path / f"{n}.h5", "w") as file:
+            file["x"] = part
+            file["x"].attrs["scale_factor"] = (1 + n) * 0.5
+    array = hs.open(str(tmp_path / "*.h5"), concat=0)["x"]
+    expected = np.concatenate([whole[:1] * 0.5, whole[1:] * 1.0])
+    np.testing.assert_array_equal(array[...], expected)
+    np.testing.assert_array_equal(array[1:, 100:300:7, 5], expected[1:, 100:300:7, 5])
+    assert array.plan((2, 5)).fetched_nbytes <= 1 << 20
