@@ -631,6 +631,12 @@ class StoredArray:
     def chunks(self) -> tuple[int, ...] | None:
         """The shape of a chunk; None if the array is not chunked, or its parts differ."""
 
+    def chunk_lengths(self) -> list[list[int]] | None:
+        """On each axis the lengths of the chunks that follow one another; a single one for chunks of one length.
+
+        None where parts are no boxes, or the array cannot be read.
+        """
+
     @property
     def codecs(self) -> list[str]:
         """The names of the codecs, in the order of encoding; of the first part where there are several."""

@@ -74,7 +74,7 @@ pub use batches::Batches;
 pub use byte_range::ByteRange;
 pub use coalesce::{CoalescePolicy, Merged, coalesce};
 pub use codec::{BitshuffleInner, Checksum, Codec, Dither, Quantum};
-pub use concatenate::{concatenate, with_new_axis};
+pub use concatenate::{ChunkLengths, chunk_lengths, concatenate, with_new_axis};
 pub use convert::{convert, is_convertible};
 pub use counterparts::{Along, Counterparts, counterparts};
 pub use element::{ByteOrder, Charset, Element, Field, FloatLayout, Member, StringPadding};

@@ -434,8 +434,8 @@ impl Opened {
         Some(Arc::new(move |_| Ok(Arc::clone(&store) as Arc<dyn Store>)))
     }
 
-    /// A virtual array as one with segments. It is resolved once, or, by threads at the same time, more than once:
-    /// nobody waits for a lock that a thread may have held when the process was forked.
+    /// A virtual array, or one of references or a collection, as one with segments. It is resolved once, or, by threads
+    /// at the same time, more than once: nobody waits for a lock that a thread may have held when the process was forked.
     pub(crate) fn resolved(&self, number: usize) -> Result<Arc<Resolved>, Problem> {
         let known = self.resolved.try_lock().ok().and_then(|known| known.get(&number).cloned());
         if let Some(known) = known {
@@ -444,9 +444,10 @@ impl Opened {
         let found = Arc::new(match &self.bytes {
             Bytes::References(references) => references.array(self, number)?,
             Bytes::Tables(tables) => tables.array(number)?,
-            Bytes::Folder | Bytes::Local(_) | Bytes::Closed(_) | Bytes::Remote(_) | Bytes::Collection(_) => {
-                virtual_sources::resolved(self, number)?
+            Bytes::Collection(_) => {
+                Resolved::new(self.tree.arrays[number].clone(), self.stores.with(Vec::new()))
             }
+            _ => virtual_sources::resolved(self, number)?,
         });
         Ok(match self.resolved.try_lock() {
             Ok(mut known) => Arc::clone(known.entry(number).or_insert(found)),

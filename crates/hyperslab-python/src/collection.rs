@@ -276,7 +276,9 @@ impl Combining<'_> {
         let file = self.files.get(place).filter(|file| number < file.tree.arrays.len());
         let file = file.ok_or_else(|| Unreadable::damaged("an array of no file"))?;
         let whole = WholeArray::of(file, number)?;
-        let numbers = self.table.numbers(place, file, whole.stores());
+        let share = matches!(file.bytes, Bytes::Collection(_)); // its arrays share one numbering
+        let stores = if share { &file.stores } else { whole.stores() };
+        let numbers = self.table.numbers(place, file, stores);
         let mut array = renumbered(whole.array(), &numbers);
         if let Err(reason) = &mut array.segments {
             *reason = told(reason, &file.name);

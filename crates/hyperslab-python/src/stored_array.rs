@@ -4,7 +4,8 @@ use std::ffi::OsString;
 use std::sync::Arc;
 
 use hyperslab_core::{
-    Array, ChunkGrid, Codec, Element, Fill, Manifest, Orthogonal, PlanError, PointGroup, Role, Unreadable,
+    Array, ChunkGrid, ChunkLengths, Codec, Element, Fill, Manifest, Orthogonal, PlanError, PointGroup, Role,
+    Unreadable, chunk_lengths,
 };
 use hyperslab_engine::{Execution, FileStore, ReadError, default_thread_count, execute, read_points, tidy};
 use hyperslab_parsers::{self as parsers, Pages, Policy, Source};
@@ -193,6 +194,16 @@ impl StoredArray {
             return Ok(None);
         }
         integers::tuple(py, grid.chunk_shape()).map(Some)
+    }
+
+    /// On each axis the lengths of the chunks that follow one another; a single one for chunks of one length.
+    fn chunk_lengths(&self, py: Python<'_>) -> PyResult<Option<Vec<Vec<u64>>>> {
+        let Some(whole) = self.chunked(py)? else { return Ok(None) };
+        let lengths = |along| match along {
+            ChunkLengths::Same(length) => vec![length],
+            ChunkLengths::Each(lengths) => lengths,
+        };
+        Ok(chunk_lengths(whole.array()).map(|axes| axes.into_iter().map(lengths).collect()))
     }
 
     /// The names of the codecs, in the order of encoding; of the first segment where there are several.

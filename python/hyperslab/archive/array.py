@@ -131,6 +131,16 @@ class Array:
         return self._stored.chunks
 
     @property
+    def chunk_lengths(self) -> tuple[int | tuple[int, ...], ...] | None:
+        """On each axis the length of the chunks, or the lengths of all where a collection's files differ.
+
+        Along which Dask and others may cut the array without having to read a chunk twice. None where `chunks` is for
+        an array in one piece, and of arrays that show others with steps.
+        """
+        found = self._stored.chunk_lengths() if self.chunks is not None or self.format == "collection" else None
+        return None if found is None else tuple(each[0] if len(each) == 1 else tuple(each) for each in found)
+
+    @property
     def codecs(self) -> tuple[str, ...]:
         """The names of the codecs, in the order of encoding."""
         return tuple(self._stored.codecs)

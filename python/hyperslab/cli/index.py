@@ -10,7 +10,7 @@ from typing import TYPE_CHECKING, Annotated
 import typer
 from rich.text import Text
 
-from hyperslab.cli.archives import Options, storage_options
+from hyperslab.cli.archives import Concat, Options, open_archive, storage_options
 from hyperslab.cli.output import console
 from hyperslab.cli.progress import live
 from hyperslab.errors import HyperslabError, UsageError
@@ -37,10 +37,12 @@ def index(
         str | None, typer.Option(help="Index on the workers of the Dask scheduler with this address.")
     ] = None,
     option: Options | None = None,
+    concat: Concat = None,
     as_json: Annotated[bool, typer.Option("--json", help="As JSON.")] = False,
 ) -> None:
-    """Save where the chunks of files are; several files become groups. Stopped, it goes on where it was.
+    """Save where the chunks of files are; several files become groups, or one by --concat.
 
+    Stopped, it goes on where it was, but for --concat.
     Example: hyperslab index 2019.nc 2020.nc -o ocean.hs
     """
     from hyperslab.references import SUFFIXES, expanded, index
@@ -51,12 +53,13 @@ def index(
         raise UsageError(f"there is no folder {output.absolute().parent} to write {output.name} to")
     partial = None
     try:
-        sources = list(expanded(files))
-        partial = output.with_name(f"{output.name}.partial") if len(sources) > 1 else None
+        sources = list(expanded(files)) if concat is None else open_archive(files, option or [], concat)
+        are_many = concat is None and len(sources) > 1
+        partial = output.with_name(f"{output.name}.partial") if are_many else None
         with live(console(stderr=True), "files") as progress:
             found = index(
                 sources,
-                storage_options=storage_options(option or []),
+                storage_options=None if concat else storage_options(option or []),
                 resume=partial,
                 progress=progress,
                 threads=threads,
