@@ -138,7 +138,7 @@ struct NotingStore {
     noted: Mutex<Vec<ByteRange>>,
 }
 
-const POLICY: CoalescePolicy = CoalescePolicy { gap_nbytes: 7, most_nbytes: 60 };
+const POLICY: CoalescePolicy = CoalescePolicy { gap_nbytes: 7, most_nbytes: 60, ..CoalescePolicy::LOCAL };
 
 impl NotingStore {
     fn open(path: &Path) -> Self {

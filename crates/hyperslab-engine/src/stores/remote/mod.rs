@@ -26,13 +26,12 @@ use hyperslab_core::{ByteRange, CoalescePolicy};
 use super::{FarStore, Stop, Store};
 use crate::read_error::ReadError;
 use fetch::{Fetcher, Identity};
+pub(super) use host::MOST_ALLOWED as MOST_IN_FLIGHT;
 pub use host::RemoteStatistics;
 pub use location::Location;
 pub use options::RemoteOptions;
 use process::Process;
 
-/// Larger ranges are fetched in parts of this size, side by side.
-const PART_NBYTES: usize = 2 << 20;
 /// How often a wait for the network looks whether it should stop.
 const POLL: Duration = Duration::from_millis(20);
 
@@ -117,15 +116,16 @@ impl Store for RemoteStore {
 
 impl FarStore for RemoteStore {
     fn most_in_flight(&self) -> usize {
-        self.options.most_in_flight.unwrap_or(host::MOST_ALLOWED)
+        self.options.most_in_flight.unwrap_or(MOST_IN_FLIGHT)
     }
 
     fn fill(&self, wanted: Vec<(u64, &mut [u8])>, stop: Stop<'_>) -> Result<(), ReadError> {
+        let part_nbytes = usize::try_from(CoalescePolicy::REMOTE.part_nbytes).unwrap_or(usize::MAX);
         let (location, options, identity) = (&self.location, &self.options, Some(&self.identity));
         let fetcher = &Fetcher { location, options, identity };
         let fetches: FuturesUnordered<_> = wanted
             .into_iter()
-            .flat_map(|(offset, out)| (offset..).step_by(PART_NBYTES).zip(out.chunks_mut(PART_NBYTES)))
+            .flat_map(|(offset, out)| (offset..).step_by(part_nbytes).zip(out.chunks_mut(part_nbytes)))
             .map(|(offset, part)| async move { fetcher.fetch(offset, part).await.map(drop) })
             .collect();
         wait(location, fetches.try_collect::<()>(), stop)
