@@ -47,10 +47,10 @@ impl CoalescePolicy {
         most_nbytes: 16 << 20,
         part_nbytes: 2 << 20,
         batch: BatchLimits {
-            stored_nbytes: 2 << 20,
+            stored_nbytes: 1 << 20,
             decoded_nbytes: u64::MAX,
             reads: 4096,
-            side_by_side: 16,
+            side_by_side: 32,
         },
     };
 
