@@ -20,7 +20,12 @@ from hyperslab.bench import serving
 NEAR, FARTHER = 0.020, 0.025  # seconds each way
 W8_PLANES = 16  # 64 MiB in 64 chunks
 SMALL_CHUNKS = 10_000
-MOST_RUNS = 16  # of one side in a row: its check, a turn to warm up, the turns, and one to count
+TURNS, SMALL_TURNS = 9, 3
+
+
+def most_runs(turns: int) -> int:
+    """Of one side in a row: its check, a turn to warm up, the turns, as many that are made again, and one to count."""
+    return 2 * turns + 3
 
 
 @dataclass
@@ -50,7 +55,7 @@ def hyperslab_of_64_mb(files: Files, network: Network, quick: bool) -> Iterator[
         return lambda: far_peers.from_nothing(file, make(), key, peers.checksum)
 
     def ready(make: Callable[[], Callable[[str], Any]]) -> Callable[[], Side]:
-        return lambda: far_peers.from_ready(file, make(), key, peers.checksum, MOST_RUNS)
+        return lambda: far_peers.from_ready(file, make(), key, peers.checksum, most_runs(TURNS))
 
     yield Row(
         key="w8-nothing",
@@ -91,7 +96,7 @@ def indices(makers: dict[str, Callable[[Path], None]], files: Files, network: Ne
             expected=far_peers.indexers.by_hyperslab(lambda path=path: path).run(),
             sides=far_peers.indexers_of(network.file(path, NEAR)),
             targets={"VirtualiZarr": 0.25, "kerchunk": 0.25, "h5py + fsspec": 0.25},
-            turns=1 if quick else 5,
+            turns=1 if quick else 4,
         )
 
 
@@ -100,10 +105,10 @@ def small_chunks(files: Files, network: Network, quick: bool) -> Iterator[Row]:
     count = SMALL_CHUNKS // (10 if quick else 1)
     path = files.small_deflated(count)
     file = network.file(path, FARTHER)
-    turns = 1 if quick else 3
+    turns = 1 if quick else SMALL_TURNS
 
     def side(make: Callable[[], Callable[[str], Any]]) -> Callable[[], Side]:
-        return lambda: far_peers.from_ready(file, make(), np.s_[:], peers.checksum, turns + 3)
+        return lambda: far_peers.from_ready(file, make(), np.s_[:], peers.checksum, most_runs(turns))
 
     yield Row(
         key="small-chunks",
