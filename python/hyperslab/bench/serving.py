@@ -93,9 +93,7 @@ http {{
 @contextlib.contextmanager
 def nginx(folder: Path, root: Path) -> Iterator[Nginx]:
     """nginx with its log and its own files in `folder`, which is made; raises MissingLibrary if it is not installed."""
-    program = shutil.which("nginx") or shutil.which("nginx", path="/usr/sbin")
-    if program is None:
-        raise MissingLibrary("nginx is not installed: apt-get install nginx-light")
+    program = _program("nginx")
     folder.mkdir(exist_ok=True)
     users = folder / USERS_FILE
     users.touch()
@@ -108,10 +106,7 @@ def nginx(folder: Path, root: Path) -> Iterator[Nginx]:
 @contextlib.contextmanager
 def moto() -> Iterator[str]:
     """moto's S3, for tests rather than for measuring: gives its URL."""
-    try:
-        import moto.server  # noqa: F401 - that it is there
-    except ImportError as error:
-        raise MissingLibrary(f"moto is not installed ({error}): pip install 'hyperslab[s3]'") from error
+    _import_moto()
     port = free_port()
     with running([sys.executable, "-m", "moto.server", "-H", "127.0.0.1", "-p", str(port)], port):
         yield f"http://127.0.0.1:{port}"
@@ -120,17 +115,46 @@ def moto() -> Iterator[str]:
 @contextlib.contextmanager
 def versitygw(folder: Path) -> Iterator[str]:
     """Versity's gateway, which serves folders below `folder` as buckets of S3: gives its URL."""
-    program = shutil.which("versitygw") or shutil.which("versitygw", path=str(Path.home() / "go" / "bin"))
-    if program is None:
-        raise MissingLibrary(
-            "versitygw is not installed: go install github.com/versity/versitygw/cmd/versitygw@v1.8.0 "
-            "(and $HOME/go/bin in PATH)"
-        )
+    program = _program("versitygw")
     folder.mkdir(exist_ok=True)
     port = free_port()
     said = ["--access", ACCESS, "--secret", SECRET, "--port", f"127.0.0.1:{port}", "--quiet"]
     with running([program, *said, "posix", folder], port):
         yield f"http://127.0.0.1:{port}"
+
+
+def absent(server: str) -> str | None:
+    """Why a server cannot be started here; None if it can."""
+    try:
+        if server == "moto":
+            _import_moto()
+        else:
+            _program(server)
+    except MissingLibrary as missing:
+        return str(missing)
+    return None
+
+
+_PROGRAMS = {
+    "nginx": ("/usr/sbin", "apt-get install nginx-light"),
+    "versitygw": (str(Path.home() / "go" / "bin"), "go install github.com/versity/versitygw/cmd/versitygw@v1.8.0"),
+}
+
+
+def _program(name: str) -> str:
+    """Where a server's program is; beside PATH, where its installer puts it."""
+    beside, advice = _PROGRAMS[name]
+    found = shutil.which(name) or shutil.which(name, path=beside)
+    if found is None:
+        raise MissingLibrary(f"{name} is not installed: {advice}")
+    return found
+
+
+def _import_moto() -> None:
+    try:
+        import moto.server  # noqa: F401 - that it is there
+    except ImportError as error:
+        raise MissingLibrary(f"moto is not installed ({error}): pip install 'hyperslab[dev]'") from error
 
 
 class Far:
