@@ -11,7 +11,6 @@ use hyperslab_core::{ByteRange, CoalescePolicy};
 
 use crate::read_error::ReadError;
 pub use file::{FileStore, FileVersion};
-use remote::MOST_IN_FLIGHT;
 pub use remote::{Location, RemoteOptions, RemoteStatistics, RemoteStore, remote_statistics};
 pub use table::{Opener, OtherFile, Stores};
 

@@ -9,7 +9,7 @@ use tokio::sync::{Semaphore, SemaphorePermit};
 /// Requests in flight to begin with.
 const FIRST_ALLOWED: usize = 32;
 /// Requests in flight at most, unless told otherwise.
-pub(in crate::stores) const MOST_ALLOWED: usize = 64;
+pub(super) const MOST_ALLOWED: usize = 64;
 /// More requests in flight are worth it while they bring this much more per second.
 const WORTHWHILE: f64 = 1.1;
 

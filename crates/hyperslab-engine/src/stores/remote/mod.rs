@@ -26,7 +26,6 @@ use hyperslab_core::{ByteRange, CoalescePolicy};
 use super::{FarStore, Stop, Store};
 use crate::read_error::ReadError;
 use fetch::{Fetcher, Identity};
-pub(super) use host::MOST_ALLOWED as MOST_IN_FLIGHT;
 pub use host::RemoteStatistics;
 pub use location::Location;
 pub use options::RemoteOptions;
@@ -116,7 +115,7 @@ impl Store for RemoteStore {
 
 impl FarStore for RemoteStore {
     fn most_in_flight(&self) -> usize {
-        self.options.most_in_flight.unwrap_or(MOST_IN_FLIGHT)
+        self.options.most_in_flight.unwrap_or(host::MOST_ALLOWED)
     }
 
     fn fill(&self, wanted: Vec<(u64, &mut [u8])>, stop: Stop<'_>) -> Result<(), ReadError> {
