@@ -9,6 +9,7 @@ import pytest
 from hyperslab.bench import serving
 from hyperslab.bench.results import Run
 from hyperslab.bench.session import Request, run_bench
+from hyperslab.formats import FORMATS, format_class
 
 STUDY = """
 name: served
@@ -43,6 +44,11 @@ def test_contenders_read_from_a_server(tmp_path: Path, server: str) -> None:
     assert len(read) == 4 * 2 * 2 * 2  # formats, operations, processes, a trial and its warm-up
     assert all(trial.verified for trial in read)
     assert min(trial.open_file_seconds or 0 for trial in read) >= 0.004
+
+
+def test_every_format_that_reads_urls_is_among_them() -> None:
+    reading = {name for name in FORMATS if format_class(name).capabilities.urls}
+    assert reading == {"zarr2", "hdf5-zarr", "hyperslab", "hdf5"}
 
 
 def test_a_server_that_is_absent_is_named(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
