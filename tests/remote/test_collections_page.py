@@ -51,6 +51,10 @@ def test_every_block_of_the_page_runs(s3: str, written: np.ndarray, tmp_path: Pa
     pytest.importorskip("xarray", reason="not installed: pip install 'hyperslab[xarray]'")
     pytest.importorskip("dask.distributed", reason="not installed: pip install 'hyperslab[dask]'")
     monkeypatch.chdir(tmp_path)
+    # As the page says for workers; until references honour hs.credentials, for its own process too.
+    environment = {"ACCESS_KEY_ID": KEY, "SECRET_ACCESS_KEY": SECRET, "ENDPOINT": s3, "ALLOW_HTTP": "true"}
+    for name, value in environment.items():
+        monkeypatch.setenv(f"AWS_{name}", value)
     text = PAGE.read_text().replace("s3://ocean/", "s3://ocean-months/")
     blocks = re.findall(r"```py\n(.*?)```", text, flags=re.DOTALL)
     assert len(blocks) >= 7
