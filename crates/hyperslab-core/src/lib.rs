@@ -72,7 +72,7 @@ pub use array::{Array, Attribute, Fill, Group, Link, Role, Tree, Value};
 pub use axis::AxisSelection;
 pub use batches::Batches;
 pub use byte_range::ByteRange;
-pub use coalesce::{CoalescePolicy, Merged, coalesce};
+pub use coalesce::{BatchLimits, CoalescePolicy, Merged, coalesce, parts};
 pub use codec::{BitshuffleInner, Checksum, Codec, Dither, Quantum};
 pub use concatenate::{ChunkLengths, chunk_lengths, concatenate, with_new_axis};
 pub use convert::{convert, is_convertible};

@@ -4,7 +4,7 @@ use std::collections::HashMap;
 use std::path::{Path, PathBuf};
 use std::sync::{Arc, Mutex};
 
-use hyperslab_core::FileIndex;
+use hyperslab_core::{CoalescePolicy, FileIndex};
 
 use super::padded::PaddedStore;
 use super::{FarStore, FileStore, FileVersion, Store};
@@ -175,6 +175,15 @@ impl Stores {
     /// How many requests are worth making at a time, where the archive is far away.
     pub fn far_requests(&self) -> Option<usize> {
         self.far_requests.or_else(|| self.opened.as_ref()?.far().map(FarStore::most_in_flight))
+    }
+
+    /// Which requests the archive's files like, told without opening any.
+    pub fn policy(&self) -> CoalescePolicy {
+        match &self.opened {
+            Some(opened) => opened.policy(),
+            None if self.far_requests().is_some() => CoalescePolicy::REMOTE,
+            None => CoalescePolicy::LOCAL,
+        }
     }
 
     /// Fails if the opened file is another one now.

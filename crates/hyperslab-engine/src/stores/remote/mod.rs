@@ -33,8 +33,6 @@ pub use location::Location;
 pub use options::RemoteOptions;
 use process::Process;
 
-/// Larger ranges are fetched in parts of this size, side by side.
-const PART_NBYTES: usize = 2 << 20;
 /// How often a wait for the network looks whether it should stop.
 const POLL: Duration = Duration::from_millis(20);
 
@@ -164,9 +162,10 @@ impl FarStore for RemoteStore {
     }
 
     fn fill(&self, wanted: Vec<(u64, &mut [u8])>, stop: Stop<'_>) -> Result<(), ReadError> {
+        let part_nbytes = usize::try_from(CoalescePolicy::REMOTE.part_nbytes).unwrap_or(usize::MAX);
         let fetches: FuturesUnordered<_> = wanted
             .into_iter()
-            .flat_map(|(offset, out)| (offset..).step_by(PART_NBYTES).zip(out.chunks_mut(PART_NBYTES)))
+            .flat_map(|(offset, out)| (offset..).step_by(part_nbytes).zip(out.chunks_mut(part_nbytes)))
             .map(|(offset, part)| self.fetch(offset, part))
             .collect();
         wait(&self.location, fetches.try_collect::<()>(), stop)
