@@ -2,7 +2,7 @@
 
 use hyperslab_core::ByteRange;
 
-use crate::lru::Lru;
+use crate::lru::{Lru, UNBOUNDED};
 use crate::variables::Variables;
 
 /// Bytes of a page.
@@ -36,11 +36,12 @@ pub(crate) struct Device {
 }
 
 impl Device {
-    /// Keys of chunks are below `chunk_count`.
-    pub fn new(size: PageCacheSize, unit: Unit, chunk_count: u64) -> Self {
+    /// Keys of chunks are below `chunk_count`; all that can be read is at most `most_nbytes`.
+    pub fn new(size: PageCacheSize, unit: Unit, chunk_count: u64, most_nbytes: u64) -> Self {
         let key_stop = (unit == Unit::Chunk).then_some(chunk_count);
+        let capacity = if most_nbytes <= size.nbytes { UNBOUNDED } else { size.nbytes };
         Self {
-            cache: Lru::new(size.nbytes, key_stop),
+            cache: Lru::new(capacity, key_stop),
             unit,
             read_ahead_nbytes: size.read_ahead_nbytes,
             read_end: None,

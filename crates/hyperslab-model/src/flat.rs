@@ -25,7 +25,7 @@ impl OpenFlat {
         Ok(Self {
             grid: ChunkGrid::new(shape, whole)?,
             element_nbytes: stored.element_nbytes,
-            device: Device::new(pages, Unit::Page, 1),
+            device: Device::new(pages, Unit::Page, 1, u64::MAX),
             is_open: false,
         })
     }

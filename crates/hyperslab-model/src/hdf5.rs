@@ -73,7 +73,7 @@ impl OpenHdf5 {
             cache,
             index: index_of(&stored, hdf5)?,
             places: Places::new(&stored, hdf5.index),
-            device: Device::new(pages, unit, stored.grid.chunk_count()),
+            device: Device::new(pages, unit, stored.grid.chunk_count(), stored.most_nbytes(unit)),
             mpi_writing: hdf5.mpi_writing,
             last: None,
             stored,

@@ -3,6 +3,8 @@
 use std::collections::HashMap;
 
 const NONE: u32 = u32::MAX;
+/// Room for everything.
+pub(crate) const UNBOUNDED: u64 = u64::MAX;
 /// Keys below this are places of a table; what may be larger goes by hashing.
 const MOST_DENSE: u64 = 1 << 24;
 
@@ -44,6 +46,12 @@ impl Lru {
     /// Use a key: whether it was there. If not, it is now, unless it is larger than everything.
     pub fn uses(&mut self, key: u64, nbytes: u64) -> bool {
         let place = self.place(key);
+        if self.capacity == UNBOUNDED {
+            if place == NONE {
+                self.set_place(key, 0); // nothing ever goes, so the order of use is nobody's concern
+            }
+            return place != NONE;
+        }
         if place != NONE {
             self.unlink(place);
             self.link(place);

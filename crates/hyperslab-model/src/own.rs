@@ -58,7 +58,7 @@ impl OpenOwn {
             dimensions: None,
             attributes: Vec::new(),
         };
-        Ok(Self { device: Device::new(pages, Unit::Page, 0), array, stored })
+        Ok(Self { device: Device::new(pages, Unit::Page, 0, u64::MAX), array, stored })
     }
 
     pub fn access(

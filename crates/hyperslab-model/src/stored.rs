@@ -7,6 +7,7 @@ use std::sync::Arc;
 use hyperslab_core::{ByteRange, ChunkGrid, ChunkState, Manifest};
 
 use crate::btree::{Btree, row_major_node_count, same_node_count};
+use crate::device::Unit;
 use crate::error::ModelError;
 use crate::hdf5::Hdf5;
 use crate::index::{Index, IndexKind};
@@ -68,6 +69,12 @@ impl Stored {
     pub fn stored_nbytes(&self) -> u64 {
         let nbytes = self.chunk_nbytes();
         self.ratio.map_or(nbytes, |ratio| ((nbytes as f64 / ratio).ceil() as u64).max(1))
+    }
+
+    /// Bytes of all chunks, if their sizes are known before; else more than any.
+    pub(crate) fn most_nbytes(&self, unit: Unit) -> u64 {
+        let is_known = unit == Unit::Chunk && !matches!(self.chunks, Chunks::Listed(_));
+        if is_known { self.grid.chunk_count().saturating_mul(self.stored_nbytes()) } else { u64::MAX }
     }
 
     /// Whether chunks pass through codecs.

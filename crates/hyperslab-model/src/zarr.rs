@@ -67,7 +67,9 @@ impl OpenZarr {
         };
         // A shard's parts are cached by the number of their chunk, whole shards behind those.
         let shard_count = shards.as_ref().map_or(0, |shards| shards.grid.chunk_count());
-        let device = Device::new(pages, Unit::Chunk, stored.grid.chunk_count() + 2 * shard_count);
+        let most_nbytes = if shards.is_some() { u64::MAX } else { stored.most_nbytes(Unit::Chunk) };
+        let device =
+            Device::new(pages, Unit::Chunk, stored.grid.chunk_count() + 2 * shard_count, most_nbytes);
         Ok(Self { stored, shards, exists, device })
     }
 
