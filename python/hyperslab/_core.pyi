@@ -319,6 +319,73 @@ class SelectionTotals:
     def __eq__(self, other: object, /) -> bool: ...
     def __hash__(self) -> int: ...
 
+_Request: TypeAlias = tuple[str, int, int, int]
+
+@final
+class CacheState:
+    """An array that a library has open, and what its caches hold: gives the variables of the cost model.
+
+    Nothing is read or written: libraries, the page cache and the device are simulated. `hyperslab.model` is the
+    comfortable way here.
+
+    Args:
+        grid: The array's shape and its chunks'.
+        element_nbytes: Width of an element in bytes.
+        library: `hdf5`, `zarr`, `flat` (netCDF-3, FITS, npy), `hyperslab`, or the paper's algorithm as it is printed:
+            `paper_hdf5`, `paper_zarr`.
+        chunks: Which chunks exist at first: `row_major` (all, written in this order), `missing`, or `listed`.
+        manifest: Of listed chunks the linear indices, offsets and stored lengths, uint64.
+        ratio: Decoded bytes per stored byte; None without codecs.
+        page_cache_nbytes: Bytes that the page cache may hold.
+        read_ahead_nbytes: Bytes that a read may skip forward and still be in sequence.
+        options: What the library takes. hdf5: `chunk_cache_nbytes`, `chunk_cache_slots`, `w0` (by default those of
+            HDF5 2.0), `index` (`btree_v1`, `fixed_array`, `extensible_array`, `none`), `growing_axis`,
+            `wide_lengths`, `mpi_writing`; zarr: `shard_shape`; paper_hdf5: `library_cache_nbytes`,
+            `index_block_chunk_count`.
+
+    Raises:
+        ValueError: A number or a name has no meaning; the message says what to give.
+        TypeError: The library has no such option.
+    """
+
+    def __new__(
+        cls,
+        grid: ChunkGrid,
+        element_nbytes: int,
+        library: str,
+        *,
+        chunks: str = "row_major",
+        manifest: list[npt.NDArray[np.uint64]] | None = None,
+        ratio: float | None = None,
+        page_cache_nbytes: int = 2**64 - 1,
+        read_ahead_nbytes: int = 0,
+        options: dict[str, Any] | None = None,
+    ) -> CacheState: ...
+    def access(self, operation: str, selections: list[Hyperslab | Points]) -> npt.NDArray[np.uint64]:
+        """The variables of each access in turn: uint64, shape `(accesses, variables)`; `operation` is read or write.
+
+        Raises:
+            IndexError: A selection reaches outside the array.
+            ValueError: A selection has another number of axes, or the library cannot do the operation.
+        """
+
+    def requests(self, operation: str, selection: Hyperslab | Points) -> tuple[npt.NDArray[np.uint64], list[_Request]]:
+        """The variables of one access, and its requests in order: purpose, chunk, offset, length in bytes."""
+
+    def close(self) -> tuple[npt.NDArray[np.uint64], list[_Request]]:
+        """The same of closing the array: what was not written yet."""
+
+    @staticmethod
+    def variable_names() -> list[str]:
+        """The names of the variables, in the order of all rows: those of the paper first."""
+
+def contention(processes: int, servers: int) -> float:
+    """Formula 8 of the paper, `cf`: how many processes use a data server at a time.
+
+    Raises:
+        ValueError: There is no process or no server.
+    """
+
 AxisIndices: TypeAlias = tuple[int, int, int, int] | npt.NDArray[np.int64]  # for annotations only
 
 _Files: TypeAlias = npt.NDArray[np.uint32]

@@ -21,6 +21,7 @@
 //! | [`ChunkGrid`] | the array's shape and its chunks'; a [`ChunkBox`] is where one chunk lies |
 //! | [`Overlap`] | what a selection shares with one chunk |
 //! | [`Run`] | elements that are consecutive in the chunk's buffer and in the output: one copy |
+//! | [`Touch`] | one chunk that a selection touches, in numbers: what a cost model visits |
 //! | [`SelectionTotals`] | chunks, runs and elements over the whole selection, in closed form |
 //! | [`ReadPlan`] | what an [`Orthogonal`] selection of an [`Array`] reads, chunk by chunk: a [`ChunkRead`] each |
 //! | [`PointGroup`] | points that share a chunk: read together, by a plan of their own |
@@ -64,6 +65,7 @@ mod segment_reads;
 mod selection;
 mod selection_rows;
 mod totals;
+mod touches;
 mod unreadable;
 mod virtual_array;
 mod virtual_parts;
@@ -98,5 +100,6 @@ pub use segment_index::SegmentIndex;
 pub use segment_reads::same_bytes;
 pub use selection::Selection;
 pub use totals::SelectionTotals;
+pub use touches::Touch;
 pub use unreadable::Unreadable;
 pub use virtual_array::{VirtualAxis, VirtualBox, VirtualMapping, VirtualSelection};

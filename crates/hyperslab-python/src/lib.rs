@@ -4,6 +4,7 @@
 
 mod archive_file;
 mod axes;
+mod cache_state;
 mod collection;
 mod dtypes;
 mod errors;
@@ -32,6 +33,8 @@ mod virtual_sources;
 mod _core {
     #[pymodule_export]
     use crate::archive_file::ArchiveFile;
+    #[pymodule_export]
+    use crate::cache_state::{CacheState, contention};
     #[pymodule_export]
     use crate::collection::{combine, find_counterparts};
     #[pymodule_export]
