@@ -3,7 +3,7 @@
 use std::sync::Arc;
 
 use hyperslab_core::{
-    Array, CoalescePolicy, Codec, Element, Fill, Manifest, Orthogonal, ReadPlan, Segment, SegmentAxis,
+    Array, CoalescePolicy, Codec, Element, Fill, Manifest, Orthogonal, ReadPlan, Role, Segment, SegmentAxis,
     Selection, StoredChunk,
 };
 
@@ -57,6 +57,7 @@ impl OpenOwn {
             virtual_mappings: Vec::new(),
             dimensions: None,
             attributes: Vec::new(),
+            role: Role::Plain,
         };
         Ok(Self { device: Device::new(pages, Unit::Page, 0, u64::MAX), array, stored })
     }
