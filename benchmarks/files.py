@@ -21,6 +21,7 @@ from hyperslab.formats.contract import ArraySpec, Codec, Layout
 
 CHUNK = (1, 512, 512)
 PLANE = (1024, 1024)
+SMALL_PLANE = (64, 128)
 LAYOUTS: dict[str, dict[str, Any]] = {
     "deflate": {"chunks": CHUNK, "compression": "gzip", "compression_opts": 4, "shuffle": True},
     "chunked": {"chunks": CHUNK},
@@ -107,6 +108,26 @@ class Files:
     def small_rows(self, count: int, elements: int) -> np.ndarray:
         """What `many_chunks` holds."""
         return np.arange(count * elements, dtype=np.float32).reshape(count, elements)
+
+    def small_deflated(self, count: int) -> Path:
+        """Array `x` of `count` deflated, shuffled chunks of 32 KiB, one a plane."""
+
+        def write(path: Path) -> None:
+            with h5py.File(path, "w") as file:
+                said = LAYOUTS["deflate"] | {"chunks": (1, *SMALL_PLANE), "compression_opts": 1}
+                file.create_dataset("x", data=self.small_planes(count), **said)
+
+        return self._once(f"{count}-small.h5", write)
+
+    def small_planes(self, count: int) -> np.ndarray:
+        """What `small_deflated` holds."""
+        waves = np.sin(np.arange(count * SMALL_PLANE[0] * SMALL_PLANE[1], dtype=np.float32) / np.float32(37)) * 20
+        noise = np.random.default_rng(5).standard_normal(waves.size, np.float32) * np.float32(0.3)
+        return np.round(waves + noise, 2).reshape(count, *SMALL_PLANE)
+
+    def made(self, name: str, write: Callable[[Path], None]) -> Path:
+        """A file that somebody else knows how to write."""
+        return self._once(name, write)
 
     def many_arrays(self, groups: int) -> tuple[Path, list[str]]:
         """A hundred arrays in each group, of four uncompressed chunks; and the arrays' names."""

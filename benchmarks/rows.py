@@ -169,11 +169,11 @@ def _index_row(key: str, work: str, path: Path, names: list[str], stored_nbytes:
         files=[path],
         expected=stored_nbytes,
         sides={
-            OURS: lambda: indexers.by_hyperslab(path),
+            OURS: lambda: indexers.by_hyperslab(lambda: path),
             "hidefix": lambda: indexers.by_hidefix(path, names),
-            "kerchunk": lambda: indexers.by_kerchunk(path),
-            "VirtualiZarr": lambda: indexers.by_virtualizarr(path),
-            "h5py chunk_iter": lambda: indexers.by_h5py(path),
+            "kerchunk": lambda: indexers.by_kerchunk(lambda: path),
+            "VirtualiZarr": lambda: indexers.by_virtualizarr(lambda: f"file://{path}", indexers.local_registry),
+            "h5py chunk_iter": lambda: indexers.by_h5py(lambda: path),
         },
         targets={"hidefix": 0.65},
         turns=7,
@@ -190,9 +190,9 @@ def tiny(files: Files, shrink: int = 1) -> Iterator[Row]:
         files=[path],
         expected=count * 64,
         sides={
-            OURS: lambda: indexers.by_hyperslab(path),
+            OURS: lambda: indexers.by_hyperslab(lambda: path),
             "hidefix": lambda: indexers.by_hidefix(path, ["x"]),
-            "h5py chunk_iter": lambda: indexers.by_h5py(path),
+            "h5py chunk_iter": lambda: indexers.by_h5py(lambda: path),
         },
         most_seconds=0.050,
     )

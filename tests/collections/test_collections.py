@@ -260,10 +260,10 @@ def test_zarr(tmp_path, zarr_format):
 
 
 def test_files_without_names_of_dimensions_are_concatenated_by_axis(tmp_path):
-    fits = pytest.importorskip("astropy.io.fits")
+    fitsio = pytest.importorskip("fitsio")
     images = [np.arange(n, n + 12.0, dtype="f4").reshape(-1, 4) for n in range(3)]
     for n, image in enumerate(images):
-        fits.PrimaryHDU(image[: n + 1]).writeto(tmp_path / f"{n}.fits")
+        fitsio.write(tmp_path / f"{n}.fits", image[: n + 1])
     group = hs.open(str(tmp_path / "*.fits"), concat=0)
     (name,) = group.arrays
     np.testing.assert_array_equal(group[name][:], np.concatenate([image[: n + 1] for n, image in enumerate(images)]))
@@ -391,3 +391,30 @@ def test_collections_are_saved_as_references(tmp_path):
     hs.index(hs.open(alike, concat="time")).save(tmp_path / "alike.json")
     theirs = hs.open(tmp_path / "alike.json")
     np.testing.assert_array_equal(theirs["x"][:], hs.open(alike, concat="time")["x"][:])
+
+
+def test_dask_cuts_where_files_and_chunks_end(tmp_path):
+    lengths, chunks = (5, 7, 4), ((2, 5, 3), (3, 5, 7), (4, 5, 3))
+    paths, start = [], 0
+    for n, (length, chunk) in enumerate(zip(lengths, chunks, strict=True)):
+        days = np.arange(start, start + length)
+        paths.append(write(tmp_path / f"{n}.nc", days, encoding={"zlib": True, "chunksizes": chunk}))
+        start += length
+    lazy = xr.open_dataset(hs.open(paths, concat="time"), engine="hyperslab", chunks={})
+    assert lazy.x.chunks == ((2, 2, 1, 3, 3, 1, 4), (5,), (7,))
+    xr.testing.assert_identical(lazy.load(), by_xarray(paths))
+    even = [write(tmp_path / f"e{n}.nc", np.arange(4) + n * 4, encoding={"chunksizes": (2, *SHAPE)}) for n in range(3)]
+    assert hs.open(even, concat="time")["x"].chunk_lengths == (2, *SHAPE)
+
+
+def test_large_pieces_are_unpacked_in_parts(tmp_path):
+    whole = np.random.default_rng(5).integers(0, 999, (3, 370, 1010)).astype("i2")
+    for n, part in enumerate(np.split(whole, [1])):
+        with h5py.File(tmp_path / f"{n}.h5", "w") as file:
+            file["x"] = part
+            file["x"].attrs["scale_factor"] = (1 + n) * 0.5
+    array = hs.open(str(tmp_path / "*.h5"), concat=0)["x"]
+    expected = np.concatenate([whole[:1] * 0.5, whole[1:] * 1.0])
+    np.testing.assert_array_equal(array[...], expected)
+    np.testing.assert_array_equal(array[1:, 100:300:7, 5], expected[1:, 100:300:7, 5])
+    assert array.plan((2, 5)).fetched_nbytes <= 1 << 20

@@ -44,6 +44,62 @@ pub fn concatenate(parts: &[Array], axis: usize) -> Result<Array, PlanError> {
     Ok(whole)
 }
 
+/// On each axis, where chunks of an array begin and end, as lengths: `Same` wherever one length says it all. On an axis
+/// along which no segments follow one another, they are the longest chunk's. `None` of segments that are no boxes.
+pub fn chunk_lengths(array: &Array) -> Option<Vec<ChunkLengths>> {
+    let (shape, segments) = (array.shape.as_ref()?, array.segments.as_ref().ok()?);
+    shape.iter().enumerate().map(|(axis, &length)| along(segments, axis, length)).collect()
+}
+
+/// The lengths of chunks along an axis.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub enum ChunkLengths {
+    /// All are as long, but for the last one, which may be shorter.
+    Same(u64),
+    /// Each of them.
+    Each(Vec<u64>),
+}
+
+fn along(segments: &[Segment], axis: usize, length: u64) -> Option<ChunkLengths> {
+    let mut places = Vec::new(); // start, stop, start of the source, chunk length
+    for segment in segments {
+        let own = segment.axes.iter().zip(segment.grid.chunk_shape());
+        let (own, &chunk) = own.into_iter().find(|(own, _)| own.array_axis == Some(axis))?;
+        if !own.shown.is_contiguous() || !own.source.is_contiguous() {
+            return None;
+        }
+        if !own.shown.is_empty() {
+            places.push((own.shown.start(), own.shown.stop(), own.source.start(), chunk));
+        }
+    }
+    places.sort_unstable();
+    places.dedup();
+    let longest = places.iter().map(|&(start, stop, _, chunk)| chunk.min(stop - start)).max()?;
+    if places.windows(2).any(|pair| pair[0].1 > pair[1].0) {
+        return Some(ChunkLengths::Same(longest));
+    }
+    let is_regular = |&(start, stop, source, chunk): &(u64, u64, u64, u64)| {
+        let starts_well = (start % longest, source % longest) == (0, 0);
+        starts_well
+            && (chunk == longest || stop - start <= longest)
+            && (stop % longest == 0 || stop == length)
+    };
+    if places.iter().all(is_regular) {
+        return Some(ChunkLengths::Same(longest));
+    }
+    let mut cuts: Vec<u64> = vec![0, length];
+    for (start, stop, source, chunk) in places {
+        let first = start.saturating_add(chunk - source % chunk);
+        cuts.push(start);
+        cuts.extend(
+            (0..).map(|k: u64| first.saturating_add(k.saturating_mul(chunk))).take_while(|&cut| cut < stop),
+        );
+    }
+    cuts.sort_unstable();
+    cuts.dedup();
+    Some(ChunkLengths::Each(cuts.windows(2).map(|pair| pair[1] - pair[0]).collect()))
+}
+
 /// A segment further along an axis of its array.
 fn moved(segment: &Segment, axis: usize, by: u64) -> Result<Segment, PlanError> {
     let mut segment = segment.clone();

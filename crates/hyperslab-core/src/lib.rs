@@ -21,6 +21,7 @@
 //! | [`ChunkGrid`] | the array's shape and its chunks'; a [`ChunkBox`] is where one chunk lies |
 //! | [`Overlap`] | what a selection shares with one chunk |
 //! | [`Run`] | elements that are consecutive in the chunk's buffer and in the output: one copy |
+//! | [`Touch`] | one chunk that a selection touches, in numbers: what a cost model visits |
 //! | [`SelectionTotals`] | chunks, runs and elements over the whole selection, in closed form |
 //! | [`ReadPlan`] | what an [`Orthogonal`] selection of an [`Array`] reads, chunk by chunk: a [`ChunkRead`] each |
 //! | [`PointGroup`] | points that share a chunk: read together, by a plan of their own |
@@ -65,17 +66,18 @@ mod segment_reads;
 mod selection;
 mod selection_rows;
 mod totals;
+mod touches;
 mod unreadable;
 mod virtual_array;
 mod virtual_parts;
 
-pub use array::{Array, Attribute, Fill, Group, Link, Tree, Value};
+pub use array::{Array, Attribute, Fill, Group, Link, Role, Tree, Value};
 pub use axis::AxisSelection;
 pub use batches::Batches;
 pub use byte_range::ByteRange;
-pub use coalesce::{CoalescePolicy, Merged, coalesce};
+pub use coalesce::{BatchLimits, CoalescePolicy, Merged, coalesce, parts};
 pub use codec::{BitshuffleInner, Checksum, Codec, Dither, Quantum};
-pub use concatenate::{concatenate, with_new_axis};
+pub use concatenate::{ChunkLengths, chunk_lengths, concatenate, with_new_axis};
 pub use convert::{convert, is_convertible};
 pub use counterparts::{Along, Counterparts, counterparts};
 pub use element::{ByteOrder, Charset, Element, Field, FloatLayout, Member, StringPadding};
@@ -100,5 +102,6 @@ pub use segment_index::SegmentIndex;
 pub use segment_reads::same_bytes;
 pub use selection::Selection;
 pub use totals::SelectionTotals;
+pub use touches::Touch;
 pub use unreadable::Unreadable;
 pub use virtual_array::{VirtualAxis, VirtualBox, VirtualMapping, VirtualSelection};

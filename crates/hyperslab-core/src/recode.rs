@@ -3,15 +3,21 @@
 use std::sync::Arc;
 
 use crate::array::{Array, Fill};
+use crate::byte_range::ByteRange;
 use crate::codec::Codec;
 use crate::convert::{converted, is_convertible};
 use crate::element::Element;
+use crate::grid::ChunkGrid;
+use crate::manifest::{ChunkState, Manifest, StoredChunk};
 use crate::packing::{Packing, unpack};
 use crate::plan::PlanError;
 use crate::resolve::unsupported;
 use crate::segment::Segment;
 use crate::segment_reads::same_bytes;
 
+const PIECE_NBYTES: u64 = 1 << 20;
+const LEAST_PIECE_NBYTES: u64 = 16 << 10;
+const MOST_PIECES: u64 = 1 << 20;
 const OTHER_KIND: &str = "a source whose elements are of another kind";
 
 /// An array with these elements; numbers are converted.
@@ -50,12 +56,13 @@ pub fn recoded(source: &Array, packing: Option<&Packing>, element: &Element) -> 
         if segment.plain_edge_chunks || segment.element != source.element {
             return Err(unsupported(OTHER_KIND));
         }
+        let segment = cut(segment)?;
         Ok(Segment {
             codecs: std::iter::once(codec.clone()).chain(segment.codecs.iter().cloned()).collect(),
             element: element.clone(),
             fill: fill(&segment.fill),
             manifest: Arc::new(segment.manifest.moved(|file| file, 1)),
-            ..segment.clone()
+            ..segment
         })
     };
     let segments = match &source.segments {
@@ -63,4 +70,40 @@ pub fn recoded(source: &Array, packing: Option<&Packing>, element: &Element) -> 
         Err(reason) => Err(reason.clone()),
     };
     Ok(Array { element: element.clone(), fill: fill(&source.fill), segments, ..source.clone() })
+}
+
+/// The same segment; if it is one large uncompressed piece, as chunks of about `PIECE_NBYTES`: what is converted is read
+/// chunk by chunk, and a part should not need the whole.
+fn cut(segment: &Segment) -> Result<Segment, PlanError> {
+    let (shape, width) = (segment.grid.shape(), segment.element.nbytes());
+    let nbytes = shape.iter().fold(width, |product, &length| product.saturating_mul(length));
+    let is_one = segment.codecs.is_empty() && segment.grid.chunk_shape() == shape && nbytes > PIECE_NBYTES;
+    let ChunkState::Stored { file, range, filter_mask: 0 } = segment.manifest.state(0) else {
+        return Ok(segment.clone());
+    };
+    if !is_one || range.length != nbytes {
+        return Ok(segment.clone());
+    }
+    let (mut chunk_shape, mut piece) = (shape.to_vec(), nbytes);
+    for length in &mut chunk_shape {
+        let row = piece / (*length).max(1);
+        // Pieces are equal: the last one may not be shorter than the others.
+        let most = (PIECE_NBYTES / row.max(1)).clamp(1, *length);
+        let count = (1..=most).rev().find(|count| *length % count == 0).unwrap_or(1);
+        (*length, piece) = (count, row * count);
+        if piece <= PIECE_NBYTES {
+            break;
+        }
+    }
+    let count = nbytes / piece.max(1);
+    if piece < LEAST_PIECE_NBYTES || count > MOST_PIECES {
+        return Ok(segment.clone()); // a length without divisors, or one that no file has
+    }
+    let chunk = |index: u64| {
+        let range = ByteRange { offset: range.offset.saturating_add(index * piece), length: piece };
+        StoredChunk { index, file, range, filter_mask: 0 }
+    };
+    let chunks = (0..count).map(chunk).collect();
+    let grid = ChunkGrid::new(shape.to_vec(), chunk_shape)?;
+    Ok(Segment { grid, manifest: Arc::new(Manifest::of_chunks(chunks)), ..segment.clone() })
 }

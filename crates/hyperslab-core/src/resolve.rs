@@ -47,6 +47,7 @@ pub fn resolve<E: From<PlanError>>(array: &Array, find: &mut Find<'_, E>) -> Res
         virtual_mappings: Vec::new(), // millions maybe, not to be copied
         dimensions: array.dimensions.clone(),
         attributes: array.attributes.clone(),
+        role: array.role,
     };
     let Some(stored_shape) = &array.shape else { return Ok(resolved) };
     if let Some(segment) = in_one_grid(array, stored_shape, find)? {

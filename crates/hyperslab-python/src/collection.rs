@@ -6,15 +6,18 @@ use std::sync::Arc;
 
 use hyperslab_core::{
     Along, Array, Attribute, ByteOrder, Charset, ChunkGrid, Counterparts, Element, FileIndex, Fill, Group,
-    Link, Manifest, Packing, PlanError, Segment, SegmentAxis, StringPadding, Tree, Unreadable, Value,
+    Link, Manifest, Packing, PlanError, Role, Segment, SegmentAxis, StringPadding, Tree, Unreadable, Value,
     concatenate, counterparts, recoded, same_bytes, with_new_axis,
 };
-use hyperslab_engine::{ChunkCache, FileStore, Opener, OtherFile, ReadError, Store, Stores};
+use hyperslab_engine::{
+    ChunkCache, FarStore, FileStore, Identity, Opener, OtherFile, ReadError, Store, Stores,
+};
 use pyo3::prelude::*;
 
 use crate::archive_file::{ArchiveFile, Bytes, Heap, OpenCollection, Opened};
 use crate::errors;
 use crate::format::Format;
+use crate::stored_array::role;
 use crate::virtual_sources::{Problem, WholeArray};
 
 /// Paths, files, arrays, kinds, axes and lengths of one row of counterparts.
@@ -109,11 +112,11 @@ pub(crate) fn combine(
         Problem::File(path, failure) => failure.into_python(&path),
     })?;
     let heaps = heaps(&files, &tree, &arrays, &table);
-    let etags = etags(&files);
+    let identities = identities(&files);
     let far_requests = files.iter().filter_map(|file| file.stores.far_requests()).max();
     let stores = Stores::of_files(name.clone(), table.files, opener(table.openers), far_requests);
     let (path, cache) = (Path::new(&name).to_owned(), ChunkCache::new(chunk_cache_nbytes));
-    let bytes = Bytes::Collection(Box::new(OpenCollection { version, heaps, etags }));
+    let bytes = Bytes::Collection(Box::new(OpenCollection { version, heaps, identities }));
     let hidden = files.first().map_or(&[][..], |file| file.hidden);
     let mut opened = Opened::new(name, &path, Format::Collection, tree, bytes, stores, cache);
     opened.hidden = hidden;
@@ -143,16 +146,16 @@ fn heaps(
     pointed.filter_map(|(number, (_, (_, recipe)))| Some((number, heap(recipe)?))).collect()
 }
 
-fn etags(files: &[Arc<Opened>]) -> HashMap<PathBuf, String> {
-    let mut etags = HashMap::new();
+fn identities(files: &[Arc<Opened>]) -> HashMap<PathBuf, Identity> {
+    let mut found = HashMap::new();
     for file in files {
         match &file.bytes {
-            Bytes::Remote(store) => drop(etags.insert(file.path.clone(), store.version())),
-            Bytes::Collection(open) => etags.extend(open.etags.clone()),
+            Bytes::Remote(store) => found.extend(store.identity().map(|known| (file.path.clone(), known))),
+            Bytes::Collection(open) => found.extend(open.identities.clone()),
             _ => {}
         }
     }
-    etags
+    found
 }
 
 /// Opens the files of a collection, each as the archive would that it comes from.
@@ -273,7 +276,9 @@ impl Combining<'_> {
         let file = self.files.get(place).filter(|file| number < file.tree.arrays.len());
         let file = file.ok_or_else(|| Unreadable::damaged("an array of no file"))?;
         let whole = WholeArray::of(file, number)?;
-        let numbers = self.table.numbers(place, file, whole.stores());
+        let share = matches!(file.bytes, Bytes::Collection(_)); // its arrays share one numbering
+        let stores = if share { &file.stores } else { whole.stores() };
+        let numbers = self.table.numbers(place, file, stores);
         let mut array = renumbered(whole.array(), &numbers);
         if let Err(reason) = &mut array.segments {
             *reason = told(reason, &file.name);
@@ -320,6 +325,7 @@ fn renumbered(array: &Array, numbers: &[FileIndex]) -> Array {
         virtual_mappings: Vec::new(),
         dimensions: array.dimensions.clone(),
         attributes: Vec::new(),
+        role: role(array),
     }
 }
 
@@ -358,6 +364,7 @@ fn inline(like: &Array, (dtype, shape, bytes): &(String, Vec<u64>, Vec<u8>)) -> 
         attributes: Vec::new(),
         max_shape: like.max_shape.clone(),
         dimensions: like.dimensions.clone(),
+        role: if role(like) == Role::DimensionOnly { Role::DimensionOnly } else { Role::Plain },
     })
 }
 

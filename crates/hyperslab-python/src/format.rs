@@ -69,13 +69,13 @@ impl Format {
         }
     }
 
-    /// The tree of a file. Files that references name are relative to `folder`; `None` if the file is far away. Of
-    /// HDF5 as much as `patterns` of names lead to, if there are any.
+    /// The tree of a file. Files that references name are relative to `folder`, which may be a URL. Of HDF5 as much as
+    /// `patterns` of names lead to, if there are any.
     pub(crate) fn parse(
         self,
         source: &dyn Source,
         policy: Policy,
-        folder: Option<&Path>,
+        folder: &Path,
         patterns: &[String],
     ) -> Result<Tree, Error> {
         let pages = &mut Pages::new(source, policy);
@@ -84,10 +84,7 @@ impl Format {
             Self::Fits => parsers::fits::parse(pages),
             Self::Hdf5 => parsers::hdf5::parse_part(pages, patterns),
             Self::Hdf4 => parsers::hdf4::parse(pages),
-            Self::References => match folder {
-                Some(folder) => parsers::zarr::parse_references(source, folder),
-                None => Err(Error::Unsupported { feature: "a far file of references".to_owned() }),
-            },
+            Self::References => parsers::zarr::parse_references(source, folder),
             Self::Zarr | Self::Collection => {
                 Err(Error::UnknownFormat { reason: "a Zarr archive is a folder".to_owned() })
             }

@@ -1,8 +1,9 @@
 //! Files far away: how Python says where they are, and what reading them took.
 
+use std::sync::Arc;
 use std::time::Duration;
 
-use hyperslab_engine::{Location, RemoteOptions, remote_statistics};
+use hyperslab_engine::{Location, ReadError, RemoteOptions, RemoteStore, Store, remote_statistics};
 use pyo3::exceptions::PyValueError;
 use pyo3::prelude::*;
 use pyo3::types::PyDict;
@@ -72,4 +73,23 @@ pub(crate) fn host_statistics(py: Python<'_>) -> PyResult<Bound<'_, PyDict>> {
         hosts.set_item(name, counts)?;
     }
     Ok(hosts)
+}
+
+/// A file that a remote one names: it must lie below the same folder, so that no file leads elsewhere.
+pub(crate) fn open_beside(
+    url: &str,
+    other: &str,
+    options: &RemoteOptions,
+) -> Result<Arc<dyn Store>, ReadError> {
+    let base = url.split(['?', '#']).next().unwrap_or_default();
+    let refused = |problem: String| ReadError::System { file: base.to_owned(), problem };
+    let folder = base.rsplit_once('/').map(|(folder, _)| folder).unwrap_or_default();
+    let leads_elsewhere =
+        other.starts_with('/') || other.contains("://") || other.split('/').any(|part| part == "..");
+    if leads_elsewhere {
+        return Err(refused(format!("it leads to {other:?}, outside its own folder: that is not followed")));
+    }
+    let location = Location::of_url(&format!("{folder}/{other}"), options).map_err(refused)?;
+    let (store, _) = RemoteStore::open(location, options.clone(), 1, &|| false)?;
+    Ok(Arc::new(store))
 }

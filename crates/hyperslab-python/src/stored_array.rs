@@ -1,10 +1,11 @@
 //! `StoredArray`: an array of an open file; plans and reads selections of it.
 
-use std::path::PathBuf;
+use std::ffi::OsString;
 use std::sync::Arc;
 
 use hyperslab_core::{
-    Array, ChunkGrid, Codec, Element, Fill, Manifest, Orthogonal, PlanError, PointGroup, Unreadable,
+    Array, ChunkGrid, ChunkLengths, Codec, Element, Fill, Manifest, Orthogonal, PlanError, PointGroup, Role,
+    Unreadable, chunk_lengths,
 };
 use hyperslab_engine::{Execution, FileStore, ReadError, default_thread_count, execute, read_points, tidy};
 use hyperslab_parsers::{self as parsers, Pages, Policy, Source};
@@ -171,11 +172,11 @@ impl StoredArray {
         Ok(self.chunked(py)?.map_or_else(Vec::new, |whole| crate::segment::Segment::all(&whole)))
     }
 
-    /// Paths of the files that chunks lie in, by their numbers; an archive that is a folder has no number 0.
-    fn file_paths(&self, py: Python<'_>) -> PyResult<Vec<Option<PathBuf>>> {
+    /// Paths or URLs of the files that chunks lie in, by their numbers; an archive that is a folder has no number 0.
+    fn file_paths(&self, py: Python<'_>) -> PyResult<Vec<Option<OsString>>> {
         let Some(whole) = self.chunked(py)? else { return Ok(Vec::new()) };
-        let opened = self.file.own_file().map(|file| file.path);
-        let others = whole.stores().others().iter().map(|other| Some(other.path.clone()));
+        let opened = self.file.own_file().map(|file| file.path.into_os_string());
+        let others = whole.stores().others().iter().map(|other| Some(other.path.clone().into_os_string()));
         Ok(std::iter::once(opened).chain(others).collect())
     }
 
@@ -193,6 +194,16 @@ impl StoredArray {
             return Ok(None);
         }
         integers::tuple(py, grid.chunk_shape()).map(Some)
+    }
+
+    /// On each axis the lengths of the chunks that follow one another; a single one for chunks of one length.
+    fn chunk_lengths(&self, py: Python<'_>) -> PyResult<Option<Vec<Vec<u64>>>> {
+        let Some(whole) = self.chunked(py)? else { return Ok(None) };
+        let lengths = |along| match along {
+            ChunkLengths::Same(length) => vec![length],
+            ChunkLengths::Each(lengths) => lengths,
+        };
+        Ok(chunk_lengths(whole.array()).map(|axes| axes.into_iter().map(lengths).collect()))
     }
 
     /// The names of the codecs, in the order of encoding; of the first segment where there are several.
@@ -264,9 +275,13 @@ impl StoredArray {
     /// Whether it only stands for a dimension of NetCDF-4 that has no variable.
     #[getter]
     fn is_dimension_only(&self) -> bool {
-        let mark = parsers::hdf5::DIMENSION_ONLY.as_bytes();
-        let named = self.described().attributes.iter().find(|attribute| attribute.name == "NAME");
-        named.is_some_and(|name| name.value.as_ref().is_ok_and(|value| value.bytes.starts_with(mark)))
+        role(self.described()) == Role::DimensionOnly
+    }
+
+    /// Whether elements with the fill value are missing ones, as in Zarr 2.
+    #[getter]
+    fn fill_is_missing(&self) -> bool {
+        self.described().role == Role::FillIsMissing
     }
 
     /// The array's attributes.
@@ -392,9 +407,11 @@ impl StoredArray {
                 let number =
                     references.found.heap_file(self.number).ok_or_else(|| of_parser(no_pointers()))?;
                 let store = file.stores.get(number).map_err(errors::of_read)?;
-                pointed(file.format, element, bytes, &LocalSource(&*store), Policy::LOCAL).map_err(of_parser)
+                let far = Policy { first_nbytes: 0, ..Policy::REMOTE };
+                let policy = if store.far().is_some() { far } else { Policy::LOCAL };
+                pointed(file.format, element, bytes, &LocalSource(&*store), policy).map_err(of_parser)
             }
-            Bytes::Folder | Bytes::Collection(_) => Err(of_parser(no_pointers())),
+            Bytes::Folder | Bytes::Tables(_) | Bytes::Collection(_) => Err(of_parser(no_pointers())),
         }
     }
 }
@@ -411,6 +428,15 @@ fn pointed(
     }
     let mut pages = Pages::new(source, policy);
     parsers::hdf5::resolve(&mut pages, element, bytes)
+}
+
+/// What readers of netCDF must know of an array; HDF5 says in an attribute that there is only a dimension.
+pub(crate) fn role(array: &Array) -> Role {
+    let mark = parsers::hdf5::DIMENSION_ONLY.as_bytes();
+    let named = array.attributes.iter().find(|attribute| attribute.name == "NAME");
+    let is_marked =
+        named.is_some_and(|name| name.value.as_ref().is_ok_and(|value| value.bytes.starts_with(mark)));
+    if is_marked { Role::DimensionOnly } else { array.role }
 }
 
 fn no_pointers() -> parsers::Error {

@@ -32,7 +32,7 @@ OF_PACKED = ("valid_min", "valid_max", "valid_range")
 def attributes(node: Group | Array) -> dict[str, Any]:
     """Attributes as netCDF's readers give them: one element is a scalar; what cannot be read is left out."""
     found = {name: _single(value) for name, value in node.attrs.readable() if name not in BOOKKEEPING}
-    if isinstance(node, Array) and node.zarr_format is not None:
+    if isinstance(node, Array) and (node.fill_is_missing or node.format in ("zarr", "references")):
         fill = _zarr_fill(node, found.get("_FillValue"))
         found.update({} if fill is None else {"_FillValue": fill})
     return found
@@ -48,7 +48,7 @@ def _single(value: Any) -> Any:
 
 def _zarr_fill(array: Array, stored: Any) -> Any:
     """Zarr 2's fill value is CF's `_FillValue`; Zarr 3 has the attribute, of floats in base64, as xarray writes it."""
-    if stored is None and array.zarr_format == 2:
+    if stored is None and array.fill_is_missing:
         return array.fill_value
     if isinstance(stored, str) and array.dtype.kind == "f":
         return array.dtype.type(struct.unpack("<d", base64.standard_b64decode(stored))[0])

@@ -8,7 +8,7 @@ from __future__ import annotations
 
 import hashlib
 from collections.abc import Mapping, Sequence
-from functools import cached_property, lru_cache
+from functools import lru_cache
 from itertools import pairwise
 from typing import Any
 
@@ -25,9 +25,7 @@ CHOICES = {"differing": ("refuse", "first"), "missing": ("refuse", "drop"), "ord
 MOST_REOPENED = 8
 
 
-def opened(
-    paths: Any, storage_options: Mapping[str, Any] | None, chunk_cache_nbytes: int, combining: Combining
-) -> Group:
+def opened(paths: Any, storage_options: Mapping[str, Any], chunk_cache_nbytes: int, combining: Combining) -> Group:
     """The root group of a collection; arguments are those of `hyperslab.open`.
 
     Raises:
@@ -80,13 +78,12 @@ class OpenCollection(OpenFile):
     @property
     def is_remote(self) -> bool:
         """Whether any of the files is far away."""
-        return any(isinstance(place, Remote) for place in self.places)
+        return any(not isinstance(place, Group) and isinstance(place[0], Remote) for place in self.places)
 
-    @cached_property
-    def zarr_format(self) -> int | None:
-        """The version of Zarr that all files are in; None if there is none."""
-        found = {file.zarr_format for file in self._files}
-        return found.pop() if len(found) == 1 else None
+    @property
+    def url(self) -> str | None:
+        """None: a collection has no URL of its own."""
+        return None
 
     def token(self, name: str) -> tuple[Any, ...]:
         """What Dask tells a group or array apart by: the same in every process until one of the files changes."""

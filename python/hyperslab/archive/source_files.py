@@ -9,11 +9,11 @@ from collections.abc import Iterable, Mapping
 from concurrent.futures import ThreadPoolExecutor
 from typing import Any, TypeAlias
 
-from hyperslab.archive.remote import Remote, is_url
-from hyperslab.archive.tree import Group, OpenFile, place_of
+from hyperslab.archive.remote import Remote, Sources, is_url
+from hyperslab.archive.tree import Group, OpenFile, recipe
 from hyperslab.errors import UsageError
 
-Place: TypeAlias = str | Remote | Group
+Place: TypeAlias = tuple[str | Remote, Sources] | Group
 Paths: TypeAlias = str | os.PathLike[str] | Group | Iterable[str | os.PathLike[str] | Group]
 # Files opened at a time: parsing is bound by processors, fetching by waiting.
 LOCAL_THREADS, REMOTE_THREADS = os.cpu_count() or 1, 32
@@ -26,7 +26,7 @@ def are_many(paths: Paths) -> bool:
     return not isinstance(paths, os.PathLike | Group)
 
 
-def places(paths: Paths, storage_options: Mapping[str, Any] | None) -> list[Place]:
+def places(paths: Paths, options: Mapping[str, Any]) -> list[Place]:
     """Where the files are, in the order given; those of one pattern by their names, numbers in these by value.
 
     Raises:
@@ -34,13 +34,13 @@ def places(paths: Paths, storage_options: Mapping[str, Any] | None) -> list[Plac
         UsageError: There is no file at all, or a group is not the root of its file.
     """
     listed = [paths] if isinstance(paths, str | os.PathLike | Group) else list(paths)
-    found = [place for one in listed for place in _places(one, storage_options)]
+    found = [place for one in listed for place in _places(one, options)]
     if not found:
         raise UsageError("no file is given: give a list of paths and URLs, or a pattern")
     return found
 
 
-def _places(one: str | os.PathLike[str] | Group, storage_options: Mapping[str, Any] | None) -> list[Place]:
+def _places(one: str | os.PathLike[str] | Group, options: Mapping[str, Any]) -> list[Place]:
     if isinstance(one, Group):
         if one.name != "/":
             raise UsageError(f"{one.name} of {one.filename} is not the root of its file: only whole files are combined")
@@ -50,8 +50,8 @@ def _places(one: str | os.PathLike[str] | Group, storage_options: Mapping[str, A
         matching = glob.glob(path, recursive=True)  # noqa: PTH207
         if not matching:
             raise FileNotFoundError(f"no file matches {path}")
-        return [place_of(name, None) for name in sorted(matching, key=natural)]
-    return [place_of(path, storage_options if is_url(path) else None)]
+        return [recipe(name, options) for name in sorted(matching, key=natural)]
+    return [recipe(path, options)]
 
 
 def natural(name: str) -> list[tuple[int, str | int]]:
@@ -66,7 +66,7 @@ def opened(places: list[Place]) -> list[OpenFile]:
     Raises:
         HyperslabError: As of `hyperslab.open`, for the first file that fails.
     """
-    are_remote = any(isinstance(place, Remote) for place in places)
+    are_remote = any(not isinstance(place, Group) and isinstance(place[0], Remote) for place in places)
     pool = ThreadPoolExecutor(REMOTE_THREADS if are_remote else LOCAL_THREADS)
     try:
         return list(pool.map(_opened, places))
@@ -75,4 +75,4 @@ def opened(places: list[Place]) -> list[OpenFile]:
 
 
 def _opened(place: Place) -> OpenFile:
-    return place.opened if isinstance(place, Group) else OpenFile(place, 0, is_held=False)
+    return place.opened if isinstance(place, Group) else OpenFile(place[0], 0, place[1], is_held=False)

@@ -14,7 +14,8 @@ from hyperslab._core import ArchiveFile
 from hyperslab.archive import display
 from hyperslab.archive.array import Array
 from hyperslab.archive.attributes import Attributes
-from hyperslab.archive.remote import Remote, is_url
+from hyperslab.archive.parquet_references import ParquetReferences
+from hyperslab.archive.remote import Remote, Sources, is_url
 from hyperslab.errors import DamagedFile, ReadError, Unsupported, UsageError
 
 if TYPE_CHECKING:
@@ -40,10 +41,11 @@ def open(
 
     Args:
         path: The file or folder, or the URL of a file: `https://`, `s3://`, `gs://`, `az://`, `abfs://`, `file://`.
-            Of references, Kerchunk's JSON or a `.zmetadata` with `.zchunkstore`s; files are relative to its folder.
+            Of references, our own (`.hs`), Kerchunk's JSON or folder of Parquet, or a `.zmetadata` with
+            `.zchunkstore`s; files that they name are URLs, or relative to their folder.
             Several: a list of these and of open root groups, or a pattern (`"2019-*.nc"`): docs/collections.md.
         storage_options: How to reach a URL: credentials, endpoint, headers, limits, named as fsspec's file systems
-            name them (docs/remote.md).
+            name them (docs/remote.md). Of references also how to reach the URLs that they name.
         chunk_cache_nbytes: Memory for decoded chunks of which only a part was read, so that reading another part
             need not decode them again; for all arrays of the file together.
         version: Of a file of versioned-hdf5 or `VersionedFile`, the version to open: its name, a time in UTC (the
@@ -71,14 +73,22 @@ def open(
 
     if chunk_cache_nbytes < 0:
         raise ValueError(f"chunk_cache_nbytes is {chunk_cache_nbytes}: use 0 for no cache")
+    options = dict(storage_options or {})
     if collection.are_many(path) or combining:
         if version is not None:
             raise UsageError("one file at a time is opened at a version")
-        return collection.opened(path, storage_options, chunk_cache_nbytes, combining)
+        return collection.opened(path, options, chunk_cache_nbytes, combining)
     assert isinstance(path, str | os.PathLike)
-    place = place_of(path, storage_options)
-    if version is None:
-        return OpenFile(place, chunk_cache_nbytes).root
+    place, sources = recipe(path, options)
+    if version is not None:
+        return _at_version(place, version, chunk_cache_nbytes)
+    opened = OpenFile(place, chunk_cache_nbytes, sources)
+    if options and not opened.is_remote and opened.core.format != "references":
+        raise UsageError(f"storage_options are for URLs, {opened.path} is a local path")
+    return opened.root
+
+
+def _at_version(place: str | Remote, version: VersionKey, chunk_cache_nbytes: int) -> Group:
     if isinstance(place, Remote):
         raise UsageError("versions are read from local files only, so far: copy the file, or open it without version=")
     from hyperslab.versions.reading import opened_version
@@ -96,15 +106,16 @@ class Combining(TypedDict, total=False):
     leave_out: Iterable[str]
 
 
-def place_of(path: str | os.PathLike[str], storage_options: Mapping[str, Any] | None) -> str | Remote:
-    """The absolute path of a local file, or a URL with its options."""
+def recipe(path: str | os.PathLike[str], options: Mapping[str, Any]) -> tuple[str | Remote, Sources]:
+    """The absolute path of a local file, or a URL with its options, and how to reach what it leads to.
+
+    Both pickle without what may be secret: `OpenFile` opens them in any process.
+    """
     if isinstance(path, str) and path.startswith("file://"):
         path = url2pathname(path.removeprefix("file://").removeprefix("localhost"))
     if isinstance(path, str) and is_url(path):
-        return Remote(path, dict(storage_options or {}))
-    if storage_options:
-        raise UsageError(f"storage_options are for URLs, {os.fspath(path)} is a local path")
-    return os.path.abspath(path)  # noqa: PTH100 -- resolve() would follow links
+        return Remote(path, options), Sources(options, near=path)
+    return os.path.abspath(path), Sources(options)  # noqa: PTH100 -- resolve() would follow links
 
 
 class OpenFile:
@@ -114,21 +125,35 @@ class OpenFile:
     """
 
     def __init__(
-        self, place: str | Remote, chunk_cache_nbytes: int, patterns: tuple[str, ...] = (), *, is_held: bool = True
+        self,
+        place: str | Remote,
+        chunk_cache_nbytes: int,
+        sources: Sources,
+        patterns: tuple[str, ...] = (),
+        *,
+        is_held: bool = True,
     ) -> None:
         self.place = place
+        self.sources = sources
         self.chunk_cache_nbytes = chunk_cache_nbytes
         self.patterns = patterns
         self._core: ArchiveFile | None
         if isinstance(place, Remote):
             file = place.file()
             self.path = file.name
-            self._core = ArchiveFile.remote(file, chunk_cache_nbytes)
+            self._core = ArchiveFile.remote(file, chunk_cache_nbytes, sources.file)
         else:
             self.path = place
             _check_local(place)
-            held = (place, chunk_cache_nbytes, list(patterns))
-            self._core = ArchiveFile(*held) if is_held else ArchiveFile.closed(place)
+            tables = ParquetReferences.found(place, sources)
+            if tables is not None:
+                self._core = tables.opened(chunk_cache_nbytes)
+            elif is_held:
+                self._core = ArchiveFile(place, chunk_cache_nbytes, sources.file, list(patterns))
+            else:
+                self._core = ArchiveFile.closed(place, sources.file)
+        if self._core.format == "references":
+            sources.check(self._core.urls)
         self._links: dict[int, dict[str, tuple[str, Any]]] = {}
         self._others: dict[str, OpenFile] = {}
 
@@ -138,18 +163,16 @@ class OpenFile:
         return isinstance(self.place, Remote)
 
     @property
+    def url(self) -> str | None:
+        """The URL that was opened, with whatever it holds; None of a local file."""
+        return self.place.url if isinstance(self.place, Remote) else None
+
+    @property
     def core(self) -> ArchiveFile:
         """The compiled part."""
         if self._core is None:
             raise ValueError(f"{self.path} was closed: open it again")
         return self._core
-
-    @cached_property
-    def zarr_format(self) -> int | None:
-        """The version of Zarr, by the file that its root's metadata are in; None for other formats."""
-        if self.core.format != "zarr":
-            return None
-        return 3 if (Path(self.path) / "zarr.json").exists() else 2
 
     @property
     def root(self) -> Group:
@@ -177,7 +200,7 @@ class OpenFile:
                 place = self.place.beside(file)
             else:
                 place = os.path.abspath(Path(self.place).parent / file)  # noqa: PTH100
-            self._others[file] = OpenFile(place, self.chunk_cache_nbytes)
+            self._others[file] = OpenFile(place, self.chunk_cache_nbytes, self.sources)
         return self._others[file]
 
     def token(self, name: str) -> tuple[Any, ...]:
@@ -191,7 +214,7 @@ class OpenFile:
 
     def reopening(self, name: str) -> tuple[Any, ...]:
         """How to pickle a group or array: as the recipe to find it again."""
-        return (_reopened, (self.place, self.chunk_cache_nbytes, name, self.patterns))
+        return (_reopened, (self.place, self.chunk_cache_nbytes, self.sources, name, self.patterns))
 
 
 def _check_local(path: str) -> None:
@@ -200,8 +223,10 @@ def _check_local(path: str) -> None:
     os.stat(path)  # noqa: PTH116 -- raises what Python raises for a file that is not there
 
 
-def _reopened(place: str | Remote, chunk_cache_nbytes: int, name: str, patterns: tuple[str, ...]) -> Group | Array:
-    root = OpenFile(place, chunk_cache_nbytes, patterns).root
+def _reopened(
+    place: str | Remote, chunk_cache_nbytes: int, sources: Sources, name: str, patterns: tuple[str, ...]
+) -> Group | Array:
+    root = OpenFile(place, chunk_cache_nbytes, sources, patterns).root
     return root if name == "/" else root[name]
 
 
@@ -232,6 +257,11 @@ class Group(Mapping[str, "Group | Array"]):
     def filename(self) -> str:
         """The path of the file that the group is in, or its URL without query and credentials."""
         return self._file.path
+
+    @property
+    def url(self) -> str | None:
+        """The URL that was opened, with whatever it holds; None of a local file."""
+        return self._file.url
 
     @property
     def file(self) -> ArchiveFile:

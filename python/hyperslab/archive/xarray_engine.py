@@ -93,8 +93,9 @@ class ArchiveDataStore(AbstractDataStore):
             "chunksizes": chunks,
             "contiguous": chunks is None,
         }
-        if chunks is not None:
-            encoding["preferred_chunks"] = dict(zip(self._dimensions[name], chunks, strict=True))
+        lengths = array.chunk_lengths
+        if lengths is not None:
+            encoding["preferred_chunks"] = dict(zip(self._dimensions[name], lengths, strict=True))
         codecs = array.codecs
         encoding.update(zlib="deflate" in codecs, shuffle="shuffle" in codecs, fletcher32="fletcher32" in codecs)
         return encoding

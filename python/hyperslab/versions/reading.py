@@ -8,6 +8,7 @@ from __future__ import annotations
 import time
 from pathlib import Path
 
+from hyperslab.archive.remote import Sources
 from hyperslab.archive.tree import CHUNK_CACHE_NBYTES, Group, OpenFile
 from hyperslab.errors import DamagedFile, FileChanged, ReadError, UsageError
 from hyperslab.versions.journal import JournaledFile, journal_path, shared
@@ -55,7 +56,7 @@ def _parsed(path: str, chunk_cache_nbytes: int, patterns: tuple[str, ...]) -> Op
         with shared(path):
             if not Path(journal_path(path)).exists():
                 try:
-                    return OpenFile(path, chunk_cache_nbytes, patterns)
+                    return OpenFile(path, chunk_cache_nbytes, Sources(), patterns)
                 except FileChanged:
                     time.sleep(PAUSE_SECONDS)  # somebody appended, or writes without our journal
                     continue

@@ -4,7 +4,7 @@ use std::collections::HashMap;
 use std::path::{Path, PathBuf};
 use std::sync::{Arc, Mutex};
 
-use hyperslab_core::FileIndex;
+use hyperslab_core::{CoalescePolicy, FileIndex};
 
 use super::padded::PaddedStore;
 use super::{FarStore, FileStore, FileVersion, Store};
@@ -65,9 +65,15 @@ impl Stores {
         Self { opened, ..Self::of_files(name, others, open, None) }
     }
 
-    /// Of a file of references, which is called `name`; its own number 0 is no file.
-    pub fn of_references(name: String, others: Vec<OtherFile>, open: Opener) -> Self {
-        Self { are_referenced: true, ..Self::of_files(name, others, open, None) }
+    /// Of references, which are called `name`; their own number 0 is no file. `far_requests` are worth making at a time,
+    /// where some of the others are far away.
+    pub fn of_references(
+        name: String,
+        others: Vec<OtherFile>,
+        far_requests: Option<usize>,
+        open: Opener,
+    ) -> Self {
+        Self { are_referenced: true, ..Self::of_files(name, others, open, far_requests) }
     }
 
     /// Of an archive that is a list of files, the first of which has the number 1; `far_requests` are worth making at a
@@ -169,6 +175,15 @@ impl Stores {
     /// How many requests are worth making at a time, where the archive is far away.
     pub fn far_requests(&self) -> Option<usize> {
         self.far_requests.or_else(|| self.opened.as_ref()?.far().map(FarStore::most_in_flight))
+    }
+
+    /// Which requests the archive's files like, told without opening any.
+    pub fn policy(&self) -> CoalescePolicy {
+        match &self.opened {
+            Some(opened) => opened.policy(),
+            None if self.far_requests().is_some() => CoalescePolicy::REMOTE,
+            None => CoalescePolicy::LOCAL,
+        }
     }
 
     /// Fails if the opened file is another one now.
