@@ -6,8 +6,7 @@ use std::sync::{Arc, Mutex};
 
 use hyperslab_core::{Attribute, FileIndex, Link, Tree, Unreadable};
 use hyperslab_engine::{
-    ChunkCache, FileStore, FileVersion, Identity, Location, Opener, OtherFile, ReadError, RemoteOptions,
-    RemoteStore, Store, Stores,
+    ChunkCache, FileStore, FileVersion, Identity, Opener, OtherFile, RemoteStore, Store, Stores,
 };
 use hyperslab_parsers::references::References;
 use hyperslab_parsers::{self as parsers, Policy};
