@@ -20,6 +20,8 @@ from hyperslab.errors import DamagedFile, ReadError, Unsupported, UsageError
 CHUNK_CACHE_NBYTES = 32 << 20
 MOST_HOPS = 32
 MOST_NAMES = 8  # in a message
+# What a name that leads nowhere raises. What only failed to be fetched, or changed meanwhile, must not pass for that.
+NOWHERE = (KeyError, FileNotFoundError, DamagedFile, Unsupported)
 # One of these lies in the root of every Zarr hierarchy.
 ZARR_METADATA = ("zarr.json", ".zgroup", ".zarray", ".zmetadata")
 
@@ -201,19 +203,23 @@ class Group(Mapping[str, "Group | Array"]):
 
     @property
     def groups(self) -> dict[str, Group]:
-        """The groups in this one, by name; links that lead nowhere are left out."""
+        """The groups in this one, by name; links that lead nowhere, and what is damaged or unsupported, are left out.
+
+        Raises:
+            ReadError: Something could not be fetched, so that nobody knows what it is.
+        """
         return {name: child for name, child in self._children() if isinstance(child, Group)}
 
     @property
     def arrays(self) -> dict[str, Array]:
-        """The arrays in this group, by name; links that lead nowhere are left out."""
+        """The arrays in this group, by name; what is left out and raised is as for `groups`."""
         return {name: child for name, child in self._children() if isinstance(child, Array)}
 
     def _children(self) -> Iterator[tuple[str, Group | Array]]:
         for name in self:
             try:
                 yield name, self[name]
-            except (KeyError, ReadError, FileNotFoundError):
+            except NOWHERE:
                 continue
 
     def walk(self) -> Iterator[Array]:
@@ -311,14 +317,18 @@ class Group(Mapping[str, "Group | Array"]):
         return len(self._file.links(self._number))
 
     def __contains__(self, path: object) -> bool:
-        """Whether the name is there, as in h5py, even if what it leads to is not."""
+        """Whether the name is there, as in h5py, even if what it leads to is not.
+
+        Raises:
+            ReadError: A group on the way could not be fetched.
+        """
         if not isinstance(path, str):
             return False
         start = self._file.root if path.startswith("/") else self
         parent, _, name = path.strip("/").rpartition("/")
         try:
             group = start[parent]
-        except (KeyError, FileNotFoundError, ReadError):
+        except NOWHERE:
             return False
         return isinstance(group, Group) and (not name or name in group._file.links(group._number))
 
