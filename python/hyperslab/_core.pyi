@@ -5,6 +5,7 @@ immutable, hashable, comparable and safe to share between threads; all but `Sele
 """
 
 from collections.abc import Iterable
+from os import PathLike
 from types import EllipsisType
 from typing import Any, SupportsIndex, TypeAlias, final
 
@@ -343,6 +344,14 @@ class ArchiveFile:
         """
 
     @staticmethod
+    def remote_zarr(folder: RemoteFile, chunk_cache_nbytes: int) -> ArchiveFile:
+        """Open a Zarr hierarchy far away: consolidated, or where folders can be listed. As `remote`.
+
+        Raises:
+            Unsupported: A group without consolidated metadata on a server that lists nothing.
+        """
+
+    @staticmethod
     def of_references(
         documents: dict[str, bytes],
         tables: dict[str, tuple[_Files, _Offsets, _Offsets, dict[int, bytes]]],
@@ -375,6 +384,10 @@ class ArchiveFile:
     @property
     def version(self) -> str | None:
         """Which version of the file was opened: its ETag, or its size and time of change; None for a folder."""
+
+    @property
+    def zarr_format(self) -> int | None:
+        """The version of Zarr; None for other formats."""
 
     @property
     def lost_nbytes(self) -> int:
@@ -486,12 +499,12 @@ class StoredArray:
         """Chunks that there could be."""
 
     @property
-    def stored_chunk_count(self) -> int:
-        """Chunks that are stored."""
+    def stored_chunk_count(self) -> int | None:
+        """Chunks that are stored; None where nobody lists them."""
 
     @property
-    def stored_nbytes(self) -> int:
-        """Bytes of the stored chunks."""
+    def stored_nbytes(self) -> int | None:
+        """Bytes of the stored chunks; None where nobody lists them."""
 
     @property
     def is_dimension_only(self) -> bool:
@@ -545,6 +558,43 @@ class StoredArray:
 
     def resolve(self, elements: npt.NDArray[np.uint8]) -> list[Any]:
         """What elements, as they were read, point to: one object each."""
+
+@final
+class ZarrArray:
+    """An array of a Zarr folder that others may write to: each read looks for its chunks anew, and keeps nothing.
+
+    Args:
+        document: The text of its `zarr.json` or `.zarray`.
+        folder: What the keys of its chunks are relative to.
+        fill: The bytes of an element that was never written; by default what the document says.
+
+    Raises:
+        Unsupported: It uses something that we cannot read.
+        DamagedFile: The document contradicts its format.
+    """
+
+    def __new__(cls, document: bytes, folder: str | PathLike[str], fill: bytes | None = None) -> ZarrArray: ...
+    @property
+    def dtype(self) -> np.dtype[Any]:
+        """The dtype of an element, in the stored byte order.
+
+        Raises:
+            Unsupported: NumPy has no such element.
+        """
+
+    @property
+    def key_shape(self) -> tuple[int, ...]:
+        """The shape of what one key holds: a chunk, or a shard."""
+
+    def read_into(
+        self, shape: tuple[int, ...], asked: list[AxisIndices], out: npt.NDArray[np.uint8], threads: int | None
+    ) -> None:
+        """Read a selection of the array, in a shape that need not be the document's; as `StoredArray.read_into`."""
+
+    def read_points_into(
+        self, shape: tuple[int, ...], points: Points, out: npt.NDArray[np.uint8], threads: int | None
+    ) -> None:
+        """Read points of the array in this shape; as `StoredArray.read_points_into`."""
 
 @final
 class ReadPlan:

@@ -6,9 +6,10 @@ use std::sync::{Arc, Mutex};
 
 use hyperslab_core::{Attribute, Link, Tree, Unreadable};
 use hyperslab_engine::{
-    ChunkCache, FileStore, FileVersion, Location, ReadError, RemoteOptions, RemoteStore, Store, Stores,
+    ChunkCache, FileStore, FileVersion, Location, ReadError, RemoteFolder, RemoteOptions, RemoteStore, Store,
+    Stores,
 };
-use hyperslab_parsers::zarr::Table;
+use hyperslab_parsers::zarr::{ArrayDocument, Table};
 use hyperslab_parsers::{self as parsers, Policy};
 use numpy::PyReadonlyArray1;
 use pyo3::exceptions::PyIndexError;
@@ -18,7 +19,8 @@ use pyo3::types::PyList;
 use crate::errors;
 use crate::format::Format;
 use crate::remote::RemoteFile;
-use crate::sources::{Interrupts, LocalSource, RemoteSource};
+use crate::sought::Keys;
+use crate::sources::{Interrupts, LocalSource, RemoteKeys, RemoteSource};
 use crate::stored_array::StoredArray;
 use crate::values;
 use crate::virtual_sources::{self, Problem, Resolved};
@@ -51,6 +53,17 @@ pub(crate) enum Bytes {
     Folder,
     Local(Arc<FileStore>),
     Remote(Arc<RemoteStore>),
+    /// A Zarr hierarchy far away: nowhere else than in its keys.
+    Keys(Box<FarArrays>),
+}
+
+/// How the chunks of a Zarr hierarchy far away are looked for.
+pub(crate) struct FarArrays {
+    /// By the numbers of the arrays.
+    pub(crate) documents: Vec<ArrayDocument>,
+    pub(crate) keys: Keys,
+    zarr_format: u8,
+    digest: u64,
 }
 
 /// Of each chunk of an array, by its linear index: file, offset, length; and the bytes of those at hand.
@@ -81,6 +94,20 @@ impl ArchiveFile {
         let opened = py.detach(|| Opened::open_remote(file, chunk_cache_nbytes, &interrupts));
         let opened = opened.map(|opened| Self(Arc::new(opened)));
         let name = Path::new(&file.location.name);
+        opened.map_err(|failure| interrupts.raised().unwrap_or_else(|| failure.into_python(name)))
+    }
+
+    /// Open a Zarr hierarchy far away.
+    #[staticmethod]
+    fn remote_zarr(
+        py: Python<'_>,
+        folder: &Bound<'_, RemoteFile>,
+        chunk_cache_nbytes: usize,
+    ) -> PyResult<Self> {
+        let (folder, interrupts) = (folder.get(), Interrupts::default());
+        let opened = py.detach(|| Opened::open_remote_zarr(folder, chunk_cache_nbytes, &interrupts));
+        let opened = opened.map(|opened| Self(Arc::new(opened)));
+        let name = Path::new(&folder.location.name);
         opened.map_err(|failure| interrupts.raised().unwrap_or_else(|| failure.into_python(name)))
     }
 
@@ -119,6 +146,18 @@ impl ArchiveFile {
             Bytes::Folder => None,
             Bytes::Local(store) => Some(store.version().to_string()),
             Bytes::Remote(store) => Some(store.version()),
+            Bytes::Keys(far) => Some(format!("metadata {:016x}", far.digest)),
+        }
+    }
+
+    /// The version of Zarr; None for other formats.
+    #[getter]
+    fn zarr_format(&self) -> Option<u8> {
+        match &self.0.bytes {
+            Bytes::Keys(far) => Some(far.zarr_format),
+            _ if self.0.format != Format::Zarr => None,
+            _ if self.0.path.join("zarr.json").exists() => Some(3),
+            _ => Some(2),
         }
     }
 
@@ -126,7 +165,7 @@ impl ArchiveFile {
     #[getter]
     fn lost_nbytes(&self) -> u64 {
         let held = match &self.0.bytes {
-            Bytes::Folder => return 0,
+            Bytes::Folder | Bytes::Keys(_) => return 0,
             Bytes::Local(store) => store.nbytes(),
             Bytes::Remote(store) => store.nbytes(),
         };
@@ -278,6 +317,30 @@ impl Opened {
         let stores = Stores::with_opener(Some(opened), name.clone(), others, open);
         let (cache, path) = (ChunkCache::new(chunk_cache_nbytes), Path::new(&file.location.name));
         Ok(Self::new(name, path, format, tree, Bytes::Remote(store), stores, cache))
+    }
+
+    fn open_remote_zarr(
+        file: &RemoteFile,
+        chunk_cache_nbytes: usize,
+        interrupts: &Interrupts,
+    ) -> Result<Self, Failure> {
+        let folder = Arc::new(RemoteFolder::new(file.location.clone(), file.options.clone()));
+        let keys = RemoteKeys::new(&folder, interrupts);
+        let parsed = parsers::zarr::parse_far(&keys);
+        let failure = keys.failure();
+        let found = parsed.map_err(|error| match (failure, error) {
+            (Some(failure), _) => Failure::Read(failure),
+            (None, parsers::Error::UnknownFormat { reason }) => {
+                Failure::Read(ReadError::NoSuchObject { url: format!("{} ({reason})", folder.name()) })
+            }
+            (None, error) => Failure::Parse(error),
+        })?;
+        let (path, cache) = (PathBuf::from(folder.name()), ChunkCache::new(chunk_cache_nbytes));
+        let (documents, zarr_format, digest) = (found.documents, found.zarr_format, found.digest);
+        let stores = Stores::new(None, &path, Vec::new());
+        let far = FarArrays { documents, keys: Keys::Far(folder), zarr_format, digest };
+        let (name, bytes) = (path.display().to_string(), Bytes::Keys(Box::new(far)));
+        Ok(Self::new(name, &path, Format::Zarr, found.tree, bytes, stores, cache))
     }
 
     fn new(

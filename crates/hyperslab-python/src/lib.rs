@@ -12,14 +12,17 @@ mod hyperslab;
 mod integers;
 mod points;
 mod read_plan;
+mod reading;
 mod remote;
 mod selection;
 mod slices;
+mod sought;
 mod sources;
 mod stored_array;
 mod totals;
 mod values;
 mod virtual_sources;
+mod zarr_array;
 
 /// The compiled nouns of hyperslab; `_core.pyi` has the full documentation.
 #[pyo3::pymodule]
@@ -40,6 +43,8 @@ mod _core {
     use crate::stored_array::StoredArray;
     #[pymodule_export]
     use crate::totals::SelectionTotals;
+    #[pymodule_export]
+    use crate::zarr_array::ZarrArray;
 
     #[pymodule_export]
     #[allow(non_upper_case_globals)] // the name is Python's

@@ -5,7 +5,7 @@ use std::sync::Arc;
 use hyperslab_core::{
     Array, ChunkGrid, Codec, Element, Fill, Manifest, Orthogonal, PlanError, PointGroup, Unreadable,
 };
-use hyperslab_engine::{Execution, ReadError, default_thread_count, execute, read_points, tidy};
+use hyperslab_engine::{ReadError, tidy};
 use hyperslab_parsers::{self as parsers, Pages, Policy, Source};
 use numpy::{PyArray1, PyArrayMethods};
 use pyo3::prelude::*;
@@ -15,6 +15,8 @@ use crate::archive_file::{Bytes, Opened, attributes};
 use crate::format::Format;
 use crate::points::Points;
 use crate::read_plan::ReadPlan;
+use crate::reading::{Asked, Reading};
+use crate::sought::Sought;
 use crate::sources::{Interrupts, LocalSource, RemoteSource};
 use crate::virtual_sources::{Problem, WholeArray};
 use crate::{axes, dtypes, errors, integers, values};
@@ -39,6 +41,31 @@ impl StoredArray {
     /// The array with its segments; a virtual one's sources are opened for that.
     fn whole(&self, py: Python<'_>) -> PyResult<WholeArray> {
         py.detach(|| WholeArray::of(&self.file, self.number)).map_err(|problem| self.source_error(problem))
+    }
+
+    /// The array with the chunks that are asked for, where they are looked for when they are read.
+    fn whole_for(&self, py: Python<'_>, asked: &Asked<'_>) -> PyResult<WholeArray> {
+        let Bytes::Keys(far) = &self.file.bytes else { return self.whole(py) };
+        let document = &far.documents[self.number]; // there are as many as arrays
+        let shape = self.described().shape.as_deref().unwrap_or_default();
+        let interrupts = Interrupts::default();
+        let stop = || interrupts.are_pending();
+        let found = py.detach(|| {
+            let touched = asked.touched(document, shape)?;
+            Ok(Sought::new(document, &far.keys, shape, &touched, self.number as u64, &stop))
+        });
+        let sought = found.map_err(|problem| self.plan_error(problem))?;
+        let sought = sought.map_err(|error| interrupts.raised().unwrap_or_else(|| errors::of_read(error)))?;
+        Ok(WholeArray::Sought(Box::new(sought)))
+    }
+
+    /// Fails where chunks are looked for only when they are read.
+    fn check_listed(&self) -> PyResult<()> {
+        let Bytes::Keys(_) = self.file.bytes else { return Ok(()) };
+        let (array, file) = (&self.path, &self.file.name);
+        Err(errors::unsupported(format!(
+            "array {array} of {file}: what a read takes is not known before it is made: its chunks are not listed"
+        )))
     }
 
     /// The same, if only for its chunks: `None` if we cannot read it.
@@ -71,40 +98,21 @@ impl StoredArray {
         errors::of_read(ReadError::Plan { file, array, problem })
     }
 
-    /// Read without the interpreter; a signal whose handler raises stops the read.
-    fn execute(
-        &self,
-        py: Python<'_>,
-        whole: &WholeArray,
-        plan: &hyperslab_core::ReadPlan,
-        out: &mut [u8],
-        threads: Option<usize>,
-        groups: Option<&[PointGroup]>,
-    ) -> PyResult<()> {
-        let mut raised = None;
-        let done = py.detach(|| {
-            let mut poll = || {
-                #[allow(clippy::redundant_closure_for_method_calls)] // a path is of one lifetime only
-                let checked = Python::attach(|py| py.check_signals());
-                raised = checked.err();
-                raised.is_some()
-            };
-            let execution = Execution {
-                plan,
-                array: whole.array(),
-                array_name: &self.path,
-                array_number: whole.number(),
-                stores: whole.stores(),
-                cache: &self.file.cache,
-                thread_count: threads.unwrap_or_else(default_thread_count),
-            };
-            let read = match groups {
-                None => execute(&execution, out, &mut poll),
-                Some(groups) => read_points(&execution, groups, out, &mut poll),
-            };
-            read.map(|()| tidy(&self.described().element, out))
-        });
-        raised.map_or_else(|| done.map_err(errors::of_read), Err)
+    /// Read what is asked for into `out`.
+    fn read(&self, asked: &Asked<'_>, out: &Bound<'_, PyArray1<u8>>, threads: Option<usize>) -> PyResult<()> {
+        let py = out.py();
+        let whole = self.whole_for(py, asked)?;
+        let planned = asked.planned(whole.array(), |selection| whole.plan(selection));
+        let planned = planned.map_err(|problem| self.plan_error(problem))?;
+        let reading = Reading {
+            array: whole.array(),
+            name: &self.path,
+            number: whole.number(),
+            stores: whole.stores(),
+            cache: &self.file.cache,
+        };
+        let mut bytes = out.try_readwrite()?;
+        reading.carry_out(py, &planned, bytes.as_slice_mut()?, threads)?.map_err(errors::of_read)
     }
 }
 
@@ -183,10 +191,10 @@ impl StoredArray {
         Ok(names.unwrap_or_default())
     }
 
-    /// Chunks that are stored.
+    /// Chunks that are stored; None where nobody lists them.
     #[getter]
-    fn stored_chunk_count(&self, py: Python<'_>) -> PyResult<u64> {
-        self.sum(py, |manifest, _| manifest.chunk_count())
+    fn stored_chunk_count(&self, py: Python<'_>) -> PyResult<Option<u64>> {
+        self.listed_sum(py, |manifest, _| manifest.chunk_count())
     }
 
     /// Chunks that there could be.
@@ -195,10 +203,10 @@ impl StoredArray {
         self.sum(py, |_, grid| grid.chunk_count())
     }
 
-    /// Bytes of the stored chunks.
+    /// Bytes of the stored chunks; None where nobody lists them.
     #[getter]
-    fn stored_nbytes(&self, py: Python<'_>) -> PyResult<u64> {
-        self.sum(py, |manifest, _| manifest.stored_nbytes())
+    fn stored_nbytes(&self, py: Python<'_>) -> PyResult<Option<u64>> {
+        self.listed_sum(py, |manifest, _| manifest.stored_nbytes())
     }
 
     /// The feature for which the array cannot be read here; None if there is none.
@@ -254,6 +262,7 @@ impl StoredArray {
 
     /// What reading a selection takes.
     fn plan(&self, py: Python<'_>, asked: Vec<Bound<'_, PyAny>>) -> PyResult<ReadPlan> {
+        self.check_listed()?;
         let whole = self.whole(py)?;
         let plan = self.planned(&whole, &axes::parse(&asked)?)?;
         Ok(ReadPlan::new(whole, plan))
@@ -266,14 +275,12 @@ impl StoredArray {
         out: &Bound<'_, PyArray1<u8>>,
         threads: Option<usize>,
     ) -> PyResult<()> {
-        let whole = self.whole(out.py())?;
-        let plan = self.planned(&whole, &axes::parse(&asked)?)?;
-        let mut bytes = out.try_readwrite()?;
-        self.execute(out.py(), &whole, &plan, bytes.as_slice_mut()?, threads, None)
+        self.read(&Asked::Axes(axes::parse(&asked)?), out, threads)
     }
 
     /// What reading points takes.
     fn plan_points(&self, py: Python<'_>, points: &Points) -> PyResult<ReadPlan> {
+        self.check_listed()?;
         let whole = self.whole(py)?;
         let groups = self.grouped(&whole, points)?;
         let plans: PyResult<Vec<_>> =
@@ -288,12 +295,7 @@ impl StoredArray {
         out: &Bound<'_, PyArray1<u8>>,
         threads: Option<usize>,
     ) -> PyResult<()> {
-        let whole = self.whole(out.py())?;
-        let groups = self.grouped(&whole, points)?;
-        let nothing = vec![0; points.0.ndim()];
-        let plan = self.planned(&whole, &Orthogonal::all(&nothing).map_err(errors::to_python)?)?;
-        let mut bytes = out.try_readwrite()?;
-        self.execute(out.py(), &whole, &plan, bytes.as_slice_mut()?, threads, Some(&groups))
+        self.read(&Asked::Points(&points.0), out, threads)
     }
 
     /// The values that elements, as they were read, point to: one object each.
@@ -327,6 +329,14 @@ impl StoredArray {
         }
     }
 
+    fn listed_sum(
+        &self,
+        py: Python<'_>,
+        each: impl Fn(&Manifest, &ChunkGrid) -> u64,
+    ) -> PyResult<Option<u64>> {
+        if matches!(self.file.bytes, Bytes::Keys(_)) { Ok(None) } else { self.sum(py, each).map(Some) }
+    }
+
     /// A sum over all manifests, each once.
     fn sum(&self, py: Python<'_>, each: impl Fn(&Manifest, &ChunkGrid) -> u64) -> PyResult<u64> {
         let Some(whole) = self.chunked(py)? else { return Ok(0) };
@@ -346,7 +356,7 @@ impl StoredArray {
                 let failure = source.failure();
                 found.map_err(|error| failure.map_or_else(|| of_parser(error), errors::of_read))
             }
-            Bytes::Folder => Err(of_parser(no_pointers())),
+            Bytes::Folder | Bytes::Keys(_) => Err(of_parser(no_pointers())),
         }
     }
 

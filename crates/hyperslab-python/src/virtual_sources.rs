@@ -12,6 +12,7 @@ use hyperslab_core::{
 use hyperslab_engine::{OtherFile, Stores};
 
 use crate::archive_file::{Bytes, Failure, Opened, SourceFile};
+use crate::sought::Sought;
 
 /// Virtual arrays whose sources are virtual arrays, at most so many deep.
 const MOST_DEPTH: usize = 16;
@@ -31,10 +32,11 @@ pub(crate) struct Resolved {
 /// The number of the next one, above those of arrays of files.
 static NEXT_NUMBER: AtomicU64 = AtomicU64::new(1 << 32);
 
-/// An array whose segments are known: as its file has it, or resolved.
+/// An array whose segments are known: as its file has it, resolved, or with the chunks that a read looked for.
 pub(crate) enum WholeArray {
     Stored(Arc<Opened>, usize),
     Virtual(Arc<Resolved>),
+    Sought(Box<Sought>),
 }
 
 impl WholeArray {
@@ -50,13 +52,14 @@ impl WholeArray {
         match self {
             Self::Stored(file, number) => &file.tree.arrays[*number],
             Self::Virtual(resolved) => &resolved.array,
+            Self::Sought(sought) => &sought.array,
         }
     }
 
     /// The plan of a selection.
     pub(crate) fn plan(&self, selection: &Orthogonal) -> Result<ReadPlan, PlanError> {
         let index = match self {
-            Self::Stored(..) => None,
+            Self::Stored(..) | Self::Sought(_) => None,
             Self::Virtual(resolved) => resolved.index.as_ref(),
         };
         match index {
@@ -69,6 +72,7 @@ impl WholeArray {
         match self {
             Self::Stored(file, _) => &file.stores,
             Self::Virtual(resolved) => &resolved.stores,
+            Self::Sought(sought) => &sought.stores,
         }
     }
 
@@ -77,6 +81,7 @@ impl WholeArray {
         match self {
             Self::Stored(_, number) => *number as u64,
             Self::Virtual(resolved) => resolved.number,
+            Self::Sought(sought) => sought.number,
         }
     }
 

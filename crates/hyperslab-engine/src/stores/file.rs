@@ -15,6 +15,9 @@ use crate::read_error::ReadError;
 pub struct FileVersion {
     nbytes: u64,
     modified: Option<SystemTime>,
+    /// Which file of its file system, where that can be told: one that was put in its place is another one, even if it
+    /// is as long and was written within the same tick of the clock.
+    inode: u64,
 }
 
 impl std::fmt::Display for FileVersion {
@@ -44,6 +47,22 @@ impl FileStore {
         let opened = File::open(path).and_then(|file| Ok((file.metadata()?, file)));
         let (metadata, file) = opened.map_err(|error| system(&name, &error))?;
         Ok(Self { name, file, version: version(&metadata) })
+    }
+
+    /// Open a file for reading, if there is one under that name. A folder is none.
+    pub fn find(path: &Path) -> Result<Option<Self>, ReadError> {
+        let absent = |error: &io::Error| {
+            matches!(error.kind(), io::ErrorKind::NotFound | io::ErrorKind::NotADirectory)
+        };
+        let is_absent = || match std::fs::metadata(path) {
+            Ok(metadata) => metadata.is_dir(),
+            Err(error) => absent(&error),
+        };
+        match Self::open(path) {
+            Ok(store) => Ok(Some(store)),
+            Err(_) if is_absent() => Ok(None),
+            Err(error) => Err(error),
+        }
     }
 
     /// Which version of the file it is.
@@ -115,7 +134,17 @@ fn system(name: &str, error: &io::Error) -> ReadError {
 }
 
 fn version(metadata: &Metadata) -> FileVersion {
-    FileVersion { nbytes: metadata.len(), modified: metadata.modified().ok() }
+    FileVersion { nbytes: metadata.len(), modified: metadata.modified().ok(), inode: inode(metadata) }
+}
+
+#[cfg(unix)]
+fn inode(metadata: &Metadata) -> u64 {
+    std::os::unix::fs::MetadataExt::ino(metadata)
+}
+
+#[cfg(not(unix))]
+fn inode(_: &Metadata) -> u64 {
+    0
 }
 
 #[cfg(unix)]

@@ -7,7 +7,8 @@ use std::sync::{Arc, Mutex};
 use hyperslab_core::FileIndex;
 
 use super::padded::PaddedStore;
-use super::{FarStore, FileStore, FileVersion, Store};
+use super::remote::RemoteFolder;
+use super::{Expected, FarStore, FileStore, FileVersion, Stop, Store};
 use crate::brief_lock::lock_briefly;
 use crate::read_error::ReadError;
 
@@ -26,9 +27,21 @@ pub struct OtherFile {
 /// Opens one of the other files.
 pub type Opener = Arc<dyn Fn(&Path) -> Result<Arc<dyn Store>, ReadError> + Send + Sync>;
 
+/// What there is where a chunk is sought.
+pub(crate) enum Found {
+    /// Nothing: the chunk was never written.
+    Nothing,
+    /// A file.
+    Open(FileStore),
+    /// All that there is.
+    Fetched(Vec<u8>),
+}
+
 /// The opened file, number 0, and the others that its chunks lie in.
 pub struct Stores {
     opened: Option<Arc<dyn Store>>,
+    /// Where the others are keys, if they are far away without the archive being one far file.
+    folder: Option<Arc<RemoteFolder>>,
     name: String,
     others: Vec<OtherFile>,
     others_are_padded: bool,
@@ -54,7 +67,13 @@ impl Stores {
         open: Opener,
     ) -> Self {
         let others = others.into_iter().map(|path| OtherFile { path, version: None }).collect();
-        Self { opened, name, others, others_are_padded: false, open, held: Arc::default() }
+        Self { opened, folder: None, name, others, others_are_padded: false, open, held: Arc::default() }
+    }
+
+    /// The other files lie in a folder far away.
+    #[must_use]
+    pub fn below(self, folder: Arc<RemoteFolder>) -> Self {
+        Self { folder: Some(folder), ..self }
     }
 
     /// The other files go on with zeros behind their ends, as HDF5's external raw files do.
@@ -69,6 +88,7 @@ impl Stores {
     pub fn with(&self, more: Vec<OtherFile>) -> Self {
         Self {
             opened: self.opened.clone(),
+            folder: self.folder.clone(),
             name: self.name.clone(),
             others: self.others.iter().cloned().chain(more).collect(),
             others_are_padded: self.others_are_padded,
@@ -99,6 +119,33 @@ impl Stores {
         })
     }
 
+    /// What there is of a file that may not be there, as it is now. Of a far one all.
+    pub(crate) fn find(
+        &self,
+        index: FileIndex,
+        expected: Expected,
+        stop: Stop<'_>,
+    ) -> Result<Found, ReadError> {
+        let path = &self.other(index)?.path;
+        Ok(match &self.folder {
+            Some(folder) => {
+                let whole = folder.whole(&path.to_string_lossy(), expected, stop)?;
+                whole.map_or(Found::Nothing, Found::Fetched)
+            }
+            None => FileStore::find(path)?.map_or(Found::Nothing, Found::Open),
+        })
+    }
+
+    /// What people call a file.
+    pub(crate) fn name_of(&self, index: FileIndex) -> String {
+        let path = self.other(index).map(|other| other.path.display().to_string());
+        match (path, &self.folder) {
+            (Ok(path), Some(folder)) => format!("{}/{path}", folder.name()),
+            (Ok(path), None) => path,
+            (Err(_), _) => self.name(),
+        }
+    }
+
     fn open(&self, path: &PathBuf) -> Result<Arc<dyn Store>, ReadError> {
         if let Some(held) = lock_briefly(&self.held).and_then(|held| held.get(path).cloned()) {
             return Ok(held);
@@ -120,7 +167,8 @@ impl Stores {
 
     /// How many requests are worth making at a time, where the archive is far away.
     pub(crate) fn far_requests(&self) -> Option<usize> {
-        self.opened.as_ref()?.far().map(FarStore::most_in_flight)
+        let folder = self.folder.as_ref().map(|folder| folder.most_in_flight());
+        folder.or_else(|| self.opened.as_ref()?.far().map(FarStore::most_in_flight))
     }
 
     /// Fails if the opened file is another one now.

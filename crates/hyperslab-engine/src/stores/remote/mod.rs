@@ -4,12 +4,14 @@
 //! |---|---|
 //! | [`RemoteStore`] | an open object: this file |
 //! | [`Location`], [`RemoteOptions`] | which object, and how to reach it: `location`, `options` |
+//! | [`RemoteFolder`] | objects by their keys below one URL: `folder` |
 //! | one range until it has come: attempts, waits, what errors mean | `fetch` |
 //! | HTTP, counted and judged | `transport` |
 //! | a host's pace and statistics | `host` |
 //! | runtime and connections of this process | `process` |
 
 mod fetch;
+mod folder;
 mod host;
 mod location;
 mod options;
@@ -25,7 +27,8 @@ use hyperslab_core::{ByteRange, CoalescePolicy};
 
 use super::{FarStore, Stop, Store};
 use crate::read_error::ReadError;
-use fetch::{Fetcher, Identity};
+use fetch::{Fetcher, Identity, Wanted};
+pub use folder::{Expected, ObjectEnd, RemoteFolder};
 pub use host::RemoteStatistics;
 pub use location::Location;
 pub use options::RemoteOptions;
@@ -58,7 +61,7 @@ impl RemoteStore {
         host.waited();
         let mut head = vec![0; head_nbytes];
         let fetcher = Fetcher { location: &location, options: &options, identity: None };
-        let identity = wait(&location, fetcher.fetch(0, &mut head), stop)?;
+        let identity = wait(&location, fetcher.fetch(Wanted::From(0), &mut head), stop)?;
         head.truncate(usize::try_from(identity.nbytes).unwrap_or(usize::MAX));
         Ok((Self { location, options, identity }, head))
     }
@@ -121,14 +124,21 @@ impl FarStore for RemoteStore {
     }
 
     fn fill(&self, wanted: Vec<(u64, &mut [u8])>, stop: Stop<'_>) -> Result<(), ReadError> {
+        wait(&self.location, self.filled(wanted), stop)
+    }
+}
+
+impl RemoteStore {
+    /// Fill buffers, each with the bytes from its offset on, in parts side by side.
+    async fn filled(&self, wanted: Vec<(u64, &mut [u8])>) -> Result<(), ReadError> {
         let (location, options, identity) = (&self.location, &self.options, Some(&self.identity));
         let fetcher = &Fetcher { location, options, identity };
         let fetches: FuturesUnordered<_> = wanted
             .into_iter()
             .flat_map(|(offset, out)| (offset..).step_by(PART_NBYTES).zip(out.chunks_mut(PART_NBYTES)))
-            .map(|(offset, part)| async move { fetcher.fetch(offset, part).await.map(drop) })
+            .map(|(offset, part)| async move { fetcher.fetch(Wanted::From(offset), part).await.map(drop) })
             .collect();
-        wait(location, fetches.try_collect::<()>(), stop)
+        fetches.try_collect::<()>().await
     }
 }
 
