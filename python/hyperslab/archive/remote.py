@@ -84,6 +84,26 @@ class Remote:
         return RemoteFile(url, config=config, headers=headers, **limits)
 
     @property
+    def names_file(self) -> bool:
+        """Whether the URL looks like that of a file, rather than of a Zarr hierarchy."""
+        _, _, key = self._path.partition("://")[2].partition("/")
+        return bool(key) and not key.endswith(("/", ".zarr"))
+
+    @property
+    def has_suffix(self) -> bool:
+        """Whether the name ends like that of a file."""
+        return "." in self._path.rpartition("/")[2]
+
+    @property
+    def _path(self) -> str:
+        return self.url.partition("?")[0] if self._kind in HTTP else self.url
+
+    def folder(self) -> Remote:
+        """The same as a folder: keys go on behind its name."""
+        path = self._path
+        return Remote(path.rstrip("/") + self.url[len(path) :], self.options, self.lacking)
+
+    @property
     def _kind(self) -> str:
         return self.url.partition("://")[0].lower()
 

@@ -15,7 +15,7 @@ from hyperslab.archive import display
 from hyperslab.archive.array import Array
 from hyperslab.archive.attributes import Attributes
 from hyperslab.archive.remote import Remote, is_url
-from hyperslab.errors import DamagedFile, ReadError, Unsupported, UsageError
+from hyperslab.errors import DamagedFile, NoSuchRemoteFile, ReadError, Unsupported, UsageError
 
 CHUNK_CACHE_NBYTES = 32 << 20
 MOST_HOPS = 32
@@ -35,7 +35,8 @@ def open(
     """Open an HDF5, NetCDF, FITS or HDF4 file, a Zarr folder, or references, for reading.
 
     Args:
-        path: The file or folder, or the URL of a file: `https://`, `s3://`, `gs://`, `az://`, `abfs://`, `file://`.
+        path: The file or folder, or its URL: `https://`, `s3://`, `gs://`, `az://`, `abfs://`, `file://`. A URL that
+            ends in `.zarr` or `/` is of a Zarr hierarchy.
             Of references, Kerchunk's JSON or a `.zmetadata` with `.zchunkstore`s; files are relative to its folder.
         storage_options: How to reach a URL: credentials, endpoint, headers, limits, named as fsspec's file systems
             name them (docs/remote.md).
@@ -75,9 +76,7 @@ class OpenFile:
         self.chunk_cache_nbytes = chunk_cache_nbytes
         self._core: ArchiveFile | None
         if isinstance(place, Remote):
-            file = place.file()
-            self.path = file.name
-            self._core = ArchiveFile.remote(file, chunk_cache_nbytes)
+            self.path, self._core = _opened_far(place, chunk_cache_nbytes)
         else:
             self.path = place
             _check_local(place)
@@ -96,13 +95,6 @@ class OpenFile:
         if self._core is None:
             raise ValueError(f"{self.path} was closed: open it again")
         return self._core
-
-    @cached_property
-    def zarr_format(self) -> int | None:
-        """The version of Zarr, by the file that its root's metadata are in; None for other formats."""
-        if self.core.format != "zarr":
-            return None
-        return 3 if (Path(self.path) / "zarr.json").exists() else 2
 
     @property
     def root(self) -> Group:
@@ -145,6 +137,19 @@ class OpenFile:
     def reopening(self, name: str) -> tuple[Any, ...]:
         """How to pickle a group or array: as the recipe to find it again."""
         return (_reopened, (self.place, self.chunk_cache_nbytes, name))
+
+
+def _opened_far(place: Remote, chunk_cache_nbytes: int) -> tuple[str, ArchiveFile]:
+    """A file far away, or the Zarr hierarchy that a URL is of: its name tells which, or that there is no such file."""
+    if place.names_file:
+        file = place.file()
+        try:
+            return file.name, ArchiveFile.remote(file, chunk_cache_nbytes)
+        except NoSuchRemoteFile:
+            if place.has_suffix:
+                raise
+    folder = place.folder().file()
+    return folder.name, ArchiveFile.remote_zarr(folder, chunk_cache_nbytes)
 
 
 def _check_local(path: str) -> None:
@@ -239,7 +244,7 @@ class Group(Mapping[str, "Group | Array"]):
                     waiting.append(child)
 
     def __getitem__(self, path: str) -> Group | Array:
-        """What a path leads to; a path from the root starts with "/".
+        """What a path leads to; a path from the root starts with "/". A Zarr array without a group around it is `[""]`.
 
         Raises:
             KeyError: There is nothing, or links lead in a circle.
@@ -253,6 +258,8 @@ class Group(Mapping[str, "Group | Array"]):
         return self._found(path, 0)
 
     def _found(self, path: str, hops: int) -> Group | Array:
+        if path == "" and path in self._file.links(self._number):
+            return self._child(path, hops)
         here: Group | Array = self._file.root if path.startswith("/") else self
         for name in path.split("/"):
             if name in ("", "."):
@@ -270,6 +277,7 @@ class Group(Mapping[str, "Group | Array"]):
         if hops > MOST_HOPS:
             raise KeyError(f"{path!r} in {self._file.path}: links lead in a circle")
         kind, target = links[name]
+        path = path if name else ""  # the root's own array
         if kind == "group":
             return Group(self._file, target, path)
         if kind == "array":
