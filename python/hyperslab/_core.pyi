@@ -426,6 +426,7 @@ class RemoteFile:
         attempts: How often a request is made before its failure is raised.
         patience: Seconds after which a request is not made again.
         concurrency: Requests to the host in flight at most; None leaves it as it is.
+        cache_nbytes: Memory for fetched bytes, for all files that are opened with this; 0 keeps none.
 
     Raises:
         UsageError: The URL or an option is not understood; values are not repeated.
@@ -442,6 +443,7 @@ class RemoteFile:
         attempts: int,
         patience: float,
         concurrency: int | None,
+        cache_nbytes: int,
     ) -> RemoteFile: ...
     @property
     def name(self) -> str:

@@ -1,8 +1,9 @@
 //! Files far away: how Python says where they are, and what reading them took.
 
+use std::sync::Arc;
 use std::time::Duration;
 
-use hyperslab_engine::{Location, RemoteOptions, remote_statistics};
+use hyperslab_engine::{ByteCache, Location, RemoteOptions, remote_statistics};
 use pyo3::exceptions::PyValueError;
 use pyo3::prelude::*;
 use pyo3::types::PyDict;
@@ -20,7 +21,7 @@ pub(crate) struct RemoteFile {
 #[pymethods]
 impl RemoteFile {
     #[new]
-    #[pyo3(signature = (url, *, config, headers, connect_timeout, timeout, attempts, patience, concurrency))]
+    #[pyo3(signature = (url, *, config, headers, connect_timeout, timeout, attempts, patience, concurrency, cache_nbytes))]
     #[allow(clippy::too_many_arguments)] // one a keyword
     fn new(
         url: String,
@@ -31,6 +32,7 @@ impl RemoteFile {
         attempts: u32,
         patience: f64,
         concurrency: Option<usize>,
+        cache_nbytes: usize,
     ) -> PyResult<Self> {
         let options = RemoteOptions {
             config,
@@ -40,6 +42,7 @@ impl RemoteFile {
             most_attempts: attempts.max(1),
             patience: seconds("patience", patience)?,
             most_in_flight: concurrency,
+            cache: Arc::new(ByteCache::new(cache_nbytes)),
         };
         let location = Location::of_url(&url, &options).map_err(errors::usage)?;
         Ok(Self { url, location, options })
@@ -69,6 +72,7 @@ pub(crate) fn host_statistics(py: Python<'_>) -> PyResult<Bound<'_, PyDict>> {
         counts.set_item("retry_count", statistics.retry_count)?;
         counts.set_item("round_count", statistics.round_count)?;
         counts.set_item("fetched_nbytes", statistics.fetched_nbytes)?;
+        counts.set_item("reused_nbytes", statistics.reused_nbytes)?;
         hosts.set_item(name, counts)?;
     }
     Ok(hosts)

@@ -31,6 +31,7 @@ def open(
     *,
     storage_options: Mapping[str, Any] | None = None,
     chunk_cache_nbytes: int = CHUNK_CACHE_NBYTES,
+    cache_nbytes: int = 0,
 ) -> Group:
     """Open an HDF5, NetCDF, FITS or HDF4 file, a Zarr folder, or references, for reading.
 
@@ -42,6 +43,8 @@ def open(
             name them (docs/remote.md).
         chunk_cache_nbytes: Memory for decoded chunks of which only a part was read, so that reading another part
             need not decode them again; for all arrays of the file together.
+        cache_nbytes: Memory for bytes that were fetched from a URL, so that what another read needs of them is not
+            fetched again; those used longest ago go first.
 
     Returns:
         The root group: `file["group/array"][0, ::4, 10:20]` reads. It can be used in a `with` statement.
@@ -52,19 +55,21 @@ def open(
         DamagedFile: The file contradicts its format.
         Unsupported: The file is of no format that we know.
     """
-    if chunk_cache_nbytes < 0:
-        raise ValueError(f"chunk_cache_nbytes is {chunk_cache_nbytes}: use 0 for no cache")
-    return OpenFile(_place(path, storage_options), chunk_cache_nbytes).root
+    for name, nbytes in (("chunk_cache_nbytes", chunk_cache_nbytes), ("cache_nbytes", cache_nbytes)):
+        if nbytes < 0:
+            raise ValueError(f"{name} is {nbytes}: use 0 for no cache")
+    return OpenFile(_place(path, storage_options, cache_nbytes), chunk_cache_nbytes).root
 
 
-def _place(path: str | os.PathLike[str], storage_options: Mapping[str, Any] | None) -> str | Remote:
+def _place(path: str | os.PathLike[str], storage_options: Mapping[str, Any] | None, cache_nbytes: int) -> str | Remote:
     """The absolute path of a local file, or a URL with its options."""
     if isinstance(path, str) and path.startswith("file://"):
         path = url2pathname(path.removeprefix("file://").removeprefix("localhost"))
     if isinstance(path, str) and is_url(path):
-        return Remote(path, dict(storage_options or {}))
-    if storage_options:
-        raise UsageError(f"storage_options are for URLs, {os.fspath(path)} is a local path")
+        return Remote(path, dict(storage_options or {}), cache_nbytes=cache_nbytes)
+    if storage_options or cache_nbytes:
+        said = "storage_options" if storage_options else "cache_nbytes"
+        raise UsageError(f"{said}= is for URLs, {os.fspath(path)} is a local path")
     return os.path.abspath(path)  # noqa: PTH100 -- resolve() would follow links
 
 

@@ -12,7 +12,7 @@ use hyperslab_core::{ByteRange, CoalescePolicy};
 use crate::read_error::ReadError;
 pub use file::{FileStore, FileVersion};
 pub use remote::{
-    Expected, Location, ObjectEnd, RemoteFolder, RemoteOptions, RemoteStatistics, RemoteStore,
+    ByteCache, Expected, Location, ObjectEnd, RemoteFolder, RemoteOptions, RemoteStatistics, RemoteStore,
     remote_statistics,
 };
 pub(crate) use table::Found;

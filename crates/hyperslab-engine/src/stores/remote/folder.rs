@@ -105,6 +105,14 @@ impl RemoteFolder {
     async fn opened(&self, key: &str, end: ObjectEnd, nbytes: usize) -> Result<OpenedEnd, ReadError> {
         let (location, options) = (self.below(key)?, self.options.clone());
         let mut bytes = vec![0; nbytes.max(1)];
+        if let Some(identity) = options.cache.identity(&location.name) {
+            // What is kept of it is of this version; what is not must be too.
+            bytes.truncate(usize::try_from(identity.nbytes).unwrap_or(usize::MAX));
+            let offset = if end == ObjectEnd::Last { identity.nbytes - bytes.len() as u64 } else { 0 };
+            let store = RemoteStore { location, options, identity };
+            store.filled(vec![(offset, &mut bytes)]).await?;
+            return Ok(Some((store, bytes)));
+        }
         let asks_last = end == ObjectEnd::Last && location.has_last;
         let (wanted, asked) = if asks_last {
             (Wanted::Last, &mut bytes[..])
@@ -120,10 +128,13 @@ impl RemoteFolder {
         };
         let length = identity.nbytes;
         bytes.truncate(usize::try_from(length).unwrap_or(usize::MAX));
+        let offset = if end == ObjectEnd::Last { length - bytes.len() as u64 } else { 0 };
+        options.cache.keep_identity(&location.name, &identity);
         let store = RemoteStore { location, options, identity };
         if end == ObjectEnd::Last && !asks_last {
-            let offset = length - bytes.len() as u64;
             store.filled(vec![(offset, &mut bytes)]).await?;
+        } else {
+            store.options.cache.keep(&store.location.name, offset, &bytes);
         }
         Ok(Some((store, bytes)))
     }

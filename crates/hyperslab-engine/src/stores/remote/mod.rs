@@ -5,11 +5,13 @@
 //! | [`RemoteStore`] | an open object: this file |
 //! | [`Location`], [`RemoteOptions`] | which object, and how to reach it: `location`, `options` |
 //! | [`RemoteFolder`] | objects by their keys below one URL: `folder` |
+//! | bytes that were fetched, kept on request | `byte_cache` |
 //! | one range until it has come: attempts, waits, what errors mean | `fetch` |
 //! | HTTP, counted and judged | `transport` |
 //! | a host's pace and statistics | `host` |
 //! | runtime and connections of this process | `process` |
 
+mod byte_cache;
 mod fetch;
 mod folder;
 mod host;
@@ -27,6 +29,7 @@ use hyperslab_core::{ByteRange, CoalescePolicy};
 
 use super::{FarStore, Stop, Store};
 use crate::read_error::ReadError;
+pub use byte_cache::ByteCache;
 use fetch::{Fetcher, Identity, Wanted};
 pub use folder::{Expected, ObjectEnd, RemoteFolder};
 pub use host::RemoteStatistics;
@@ -63,6 +66,7 @@ impl RemoteStore {
         let fetcher = Fetcher { location: &location, options: &options, identity: None };
         let identity = wait(&location, fetcher.fetch(Wanted::From(0), &mut head), stop)?;
         head.truncate(usize::try_from(identity.nbytes).unwrap_or(usize::MAX));
+        options.cache.keep(&location.name, 0, &head);
         Ok((Self { location, options, identity }, head))
     }
 
@@ -133,10 +137,16 @@ impl RemoteStore {
     async fn filled(&self, wanted: Vec<(u64, &mut [u8])>) -> Result<(), ReadError> {
         let (location, options, identity) = (&self.location, &self.options, Some(&self.identity));
         let fetcher = &Fetcher { location, options, identity };
+        let (wanted, reused_nbytes) = options.cache.take(&location.name, wanted);
+        Process::current().host(&location.host).reused(reused_nbytes);
         let fetches: FuturesUnordered<_> = wanted
             .into_iter()
             .flat_map(|(offset, out)| (offset..).step_by(PART_NBYTES).zip(out.chunks_mut(PART_NBYTES)))
-            .map(|(offset, part)| async move { fetcher.fetch(Wanted::From(offset), part).await.map(drop) })
+            .map(|(offset, part)| async move {
+                fetcher.fetch(Wanted::From(offset), part).await?;
+                options.cache.keep(&location.name, offset, part);
+                Ok(())
+            })
             .collect();
         fetches.try_collect::<()>().await
     }
