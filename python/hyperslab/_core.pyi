@@ -5,7 +5,6 @@ immutable, hashable, comparable and safe to share between threads; all but `Sele
 """
 
 from collections.abc import Iterable
-from os import PathLike
 from types import EllipsisType
 from typing import Any, SupportsIndex, TypeAlias, final
 
@@ -567,7 +566,7 @@ class ZarrArray:
 
     Args:
         document: The text of its `zarr.json` or `.zarray`.
-        folder: What the keys of its chunks are relative to.
+        folder: What the keys of its chunks are relative to: a folder of this machine, or what is far away.
         fill: The bytes of an element that was never written; by default what the document says.
 
     Raises:
@@ -575,7 +574,7 @@ class ZarrArray:
         DamagedFile: The document contradicts its format.
     """
 
-    def __new__(cls, document: bytes, folder: str | PathLike[str], fill: bytes | None = None) -> ZarrArray: ...
+    def __new__(cls, document: bytes, folder: str | RemoteFile, fill: bytes | None = None) -> ZarrArray: ...
     @property
     def dtype(self) -> np.dtype[Any]:
         """The dtype of an element, in the stored byte order.

@@ -67,7 +67,7 @@ impl Sought {
 const MOST_INDEX_NBYTES: usize = 256 << 20;
 
 impl Keys {
-    fn name(&self) -> String {
+    pub(crate) fn name(&self) -> String {
         match self {
             Self::Local(folder) => folder.display().to_string(),
             Self::Far(folder) => folder.name().to_owned(),

@@ -1,9 +1,10 @@
 //! `ZarrArray`: an array of a Zarr folder that others write to; each read looks for its chunks anew.
 
 use std::path::PathBuf;
+use std::sync::Arc;
 
 use hyperslab_core::{PlanError, ReadPlan};
-use hyperslab_engine::{ChunkCache, ReadError};
+use hyperslab_engine::{ChunkCache, ReadError, RemoteFolder};
 use hyperslab_parsers::zarr::ArrayDocument;
 use numpy::{PyArray1, PyArrayMethods};
 use pyo3::prelude::*;
@@ -11,6 +12,7 @@ use pyo3::types::PyTuple;
 
 use crate::points::Points;
 use crate::reading::{Asked, Reading};
+use crate::remote::RemoteFile;
 use crate::sought::{Keys, Sought};
 use crate::{axes, dtypes, errors, integers};
 
@@ -31,8 +33,15 @@ pub(crate) struct ZarrArray {
 impl ZarrArray {
     #[new]
     #[pyo3(signature = (document, folder, fill=None))]
-    fn new(document: &[u8], folder: PathBuf, fill: Option<Vec<u8>>) -> PyResult<Self> {
-        let name = folder.display().to_string();
+    fn new(document: &[u8], folder: &Bound<'_, PyAny>, fill: Option<Vec<u8>>) -> PyResult<Self> {
+        let keys = match folder.cast::<RemoteFile>() {
+            Ok(far) => {
+                let RemoteFile { location, options, .. } = far.get();
+                Keys::Far(Arc::new(RemoteFolder::new(location.clone(), options.clone())))
+            }
+            Err(_) => Keys::Local(folder.extract::<PathBuf>()?),
+        };
+        let name = keys.name();
         let fault = |reason: &_| errors::unreadable(reason, format!("{name}: {reason}"));
         let document = ArrayDocument::of(document, "").map_err(|reason| fault(&reason))?;
         if let Some(reason) = document.unreadable() {
@@ -42,7 +51,7 @@ impl ZarrArray {
             Some(element) => document.with_fill(element),
             None => document,
         };
-        Ok(Self { document, keys: Keys::Local(folder), name, cache: ChunkCache::new(0) })
+        Ok(Self { document, keys, name, cache: ChunkCache::new(0) })
     }
 
     /// The dtype of an element.

@@ -70,6 +70,11 @@ class Remote:
     lacking: tuple[str, ...] = ()  # names of options that a pickle left behind
     cache_nbytes: int = 0  # memory for fetched bytes
 
+    def below(self, key: str) -> Remote:
+        """What has a key below this one, which is a folder."""
+        folder, path = self.folder(), self.folder()._path
+        return replace(folder, url=f"{path}/{key}{folder.url[len(path) :]}") if key else folder
+
     def file(self) -> RemoteFile:
         """What the compiled part needs to open it.
 

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import os
 from collections.abc import Callable, Iterable, Iterator, Mapping
+from dataclasses import replace
 from difflib import get_close_matches
 from functools import cached_property
 from pathlib import Path
@@ -11,7 +12,7 @@ from typing import Any
 from urllib.request import url2pathname
 
 from hyperslab._core import ArchiveFile
-from hyperslab.archive import display
+from hyperslab.archive import display, foreign_stores
 from hyperslab.archive.array import Array
 from hyperslab.archive.attributes import Attributes
 from hyperslab.archive.remote import Remote, is_url
@@ -27,7 +28,7 @@ ZARR_METADATA = ("zarr.json", ".zgroup", ".zarray", ".zmetadata")
 
 
 def open(
-    path: str | os.PathLike[str],
+    path: Any,
     *,
     storage_options: Mapping[str, Any] | None = None,
     chunk_cache_nbytes: int = CHUNK_CACHE_NBYTES,
@@ -37,7 +38,8 @@ def open(
 
     Args:
         path: The file or folder, or its URL: `https://`, `s3://`, `gs://`, `az://`, `abfs://`, `file://`. A URL that
-            ends in `.zarr` or `/` is of a Zarr hierarchy.
+            ends in `.zarr` or `/` is of a Zarr hierarchy. Or a store of obstore, or a file, mapper or file system of
+            fsspec, the stores also as `(store, path)`: what they were configured with is taken over.
             Of references, Kerchunk's JSON or a `.zmetadata` with `.zchunkstore`s; files are relative to its folder.
         storage_options: How to reach a URL: credentials, endpoint, headers, limits, named as fsspec's file systems
             name them (docs/remote.md).
@@ -61,8 +63,14 @@ def open(
     return OpenFile(_place(path, storage_options, cache_nbytes), chunk_cache_nbytes).root
 
 
-def _place(path: str | os.PathLike[str], storage_options: Mapping[str, Any] | None, cache_nbytes: int) -> str | Remote:
+def _place(path: Any, storage_options: Mapping[str, Any] | None, cache_nbytes: int) -> str | Remote:
     """The absolute path of a local file, or a URL with its options."""
+    if foreign_stores.is_foreign(path):
+        found = foreign_stores.place_of(path)
+        if isinstance(found, Remote):
+            return replace(found, options={**found.options, **(storage_options or {})}, cache_nbytes=cache_nbytes)
+        path = found
+    path = os.fspath(path)
     if isinstance(path, str) and path.startswith("file://"):
         path = url2pathname(path.removeprefix("file://").removeprefix("localhost"))
     if isinstance(path, str) and is_url(path):
@@ -70,7 +78,7 @@ def _place(path: str | os.PathLike[str], storage_options: Mapping[str, Any] | No
     if storage_options or cache_nbytes:
         said = "storage_options" if storage_options else "cache_nbytes"
         raise UsageError(f"{said}= is for URLs, {os.fspath(path)} is a local path")
-    return os.path.abspath(path)  # noqa: PTH100 -- resolve() would follow links
+    return str(os.path.abspath(path))  # noqa: PTH100 -- resolve() would follow links
 
 
 class OpenFile:

@@ -10,8 +10,10 @@ from __future__ import annotations
 import asyncio
 import base64
 import os
+import pickle
 import struct
 from collections.abc import Iterable
+from functools import cached_property, lru_cache
 from typing import TYPE_CHECKING, Any, ClassVar
 
 import numpy as np
@@ -21,7 +23,7 @@ from xarray.core import indexing
 
 from hyperslab.archive.array import Array
 from hyperslab.archive.dimensions import dimension_names
-from hyperslab.archive.tree import Group, open
+from hyperslab.archive.tree import Group, OpenFile, open
 from hyperslab.errors import UsageError
 
 if TYPE_CHECKING:
@@ -33,17 +35,35 @@ BOOKKEEPING = frozenset(
     ("CLASS", "NAME", "REFERENCE_LIST", "DIMENSION_LIST", "DIMENSION_LABELS", "_Netcdf4Dimid", "_Netcdf4Coordinates",
      "_NCProperties", "_nc3_strict")
 )  # fmt: skip
+MOST_FILES = 32  # that tasks of other processes are about, kept open
 # What NetCDF-4 puts before the name of a variable that is called like a dimension, but is not its coordinate.
 NON_COORDINATE = "_nc4_non_coord_"
 
 
 class LazyArray(BackendArray):
-    """An array of an archive as xarray indexes it: ints, slices and lists, axis by axis."""
+    """An array of an archive as xarray indexes it: ints, slices and lists, axis by axis.
+
+    It pickles as the recipe to find it again, and opens nothing before it is read: tasks pass through schedulers, which
+    have neither the file nor the credentials. Tasks of one worker share the file.
+    """
 
     def __init__(self, array: Array) -> None:
         self.array = array
         self.shape = array.shape
         self.dtype = array.dtype
+        _, (place, chunk_cache_nbytes, name) = array.__reduce__()
+        self._recipe = (place, chunk_cache_nbytes, name, array.__dask_tokenize__())
+
+    @cached_property
+    def array(self) -> Array:
+        """The array; one that came from another process is found when it is first needed."""
+        place, chunk_cache_nbytes, name, token = self._recipe
+        found = _file_again(pickle.dumps((place, chunk_cache_nbytes)), token[2]).root[name]
+        assert isinstance(found, Array)
+        return found
+
+    def __reduce__(self) -> tuple[Any, ...]:
+        return _unopened, (self.shape, self.dtype, self._recipe)
 
     def __getitem__(self, key: indexing.ExplicitIndexer) -> Any:
         return indexing.explicit_indexing_adapter(key, self.shape, indexing.IndexingSupport.OUTER, self._read)
@@ -61,7 +81,18 @@ class LazyArray(BackendArray):
         return read[tuple(slice(None, None, -1 if flip else 1) for flip in kept)]
 
     def __dask_tokenize__(self) -> Any:
-        return self.array.__dask_tokenize__()
+        return self._recipe[3]
+
+
+def _unopened(shape: tuple[int, ...], dtype: np.dtype[Any], recipe: tuple[Any, ...]) -> LazyArray:
+    lazy = LazyArray.__new__(LazyArray)
+    lazy.shape, lazy.dtype, lazy._recipe = shape, dtype, recipe
+    return lazy
+
+
+@lru_cache(maxsize=MOST_FILES)
+def _file_again(place: bytes, version: str) -> OpenFile:  # noqa: ARG001 -- another version is another file
+    return OpenFile(*pickle.loads(place))
 
 
 def _forward(item: Any, length: int) -> tuple[Any, bool]:

@@ -1,41 +1,39 @@
-"""The folder of this machine that a store of zarr-python keeps its keys in, where it does."""
+"""Where a store of zarr-python keeps its keys, if we can reach them ourselves."""
 
 from __future__ import annotations
 
 import os
 import re
-from typing import Any
 
 from zarr.abc.store import Store
 from zarr.storage import FsspecStore, LocalStore, ObjectStore
 
-# Keys that every store has under the same name; some escape others.
-PLAIN = re.compile(r"[A-Za-z0-9_./ -]*")
+from hyperslab.archive.foreign_stores import place_of
+from hyperslab.archive.remote import Remote
+from hyperslab.errors import UsageError
+
+# Names that lead to the same place in every library; some escape others.
+PLAIN = re.compile(r"[A-Za-z0-9_./-]*")
 
 
-def folder_of(store: Store | None) -> str | None:
-    """The absolute path of the folder in which each key is a file; None if the store is of another kind.
+def place_of_keys(store: Store | None, path: str) -> str | Remote | None:
+    """The folder of this machine, or the URL, below which the keys of an array are; None if there is no such place.
 
-    Stores derived from zarr-python's, or around them, may do something of their own: they are of another kind.
+    Stores derived from zarr-python's, or around them, may do something of their own: they have no such place.
     """
     if type(store) is LocalStore:
-        return os.path.abspath(store.root)  # noqa: PTH100 -- resolve() would follow links
-    if type(store) is FsspecStore:
-        return _of_fsspec(store)
-    if type(store) is ObjectStore:
-        return _of_obstore(store.store)
+        return os.path.join(os.path.abspath(store.root), path)  # noqa: PTH100, PTH118 -- resolve() would follow links
+    if not PLAIN.fullmatch(path):
+        return None
+    try:
+        if type(store) is FsspecStore:
+            return _below(place_of((store.fs, store.path)), path)
+        if type(store) is ObjectStore:
+            return _below(place_of(store.store), path)
+    except UsageError:  # something of them cannot be taken over: zarr-python has the store itself
+        return None
     return None
 
 
-def _of_fsspec(store: Any) -> str | None:
-    from fsspec.implementations.local import LocalFileSystem
-
-    inner = getattr(store.fs, "sync_fs", store.fs)
-    return store.path if type(inner) is LocalFileSystem and os.path.isabs(store.path) else None  # noqa: PTH117
-
-
-def _of_obstore(inner: Any) -> str | None:
-    from obstore.store import LocalStore as LocalObjects
-
-    prefix = inner.prefix if type(inner) is LocalObjects else None
-    return None if prefix is None else os.fspath(prefix)
+def _below(place: str | Remote, path: str) -> str | Remote:
+    return place.below(path) if isinstance(place, Remote) else os.path.join(place, path)  # noqa: PTH118

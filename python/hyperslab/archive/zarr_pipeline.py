@@ -1,8 +1,8 @@
 """A codec pipeline for zarr-python that reads a whole selection at once, in parallel.
 
 `zarr.config.set({"codec_pipeline.path": "hyperslab.archive.zarr_pipeline.Pipeline"})`. It serves Zarr folders of this
-machine, whichever store opens them, and `ZarrStore`. Other stores, elements and codecs, and all writing, go
-zarr-python's own way, with the same results.
+machine, on web servers and in object stores, whichever store of zarr-python opens them, and `ZarrStore`. Other stores,
+elements and codecs, and all writing, go zarr-python's own way, with the same results.
 """
 
 from __future__ import annotations
@@ -25,10 +25,11 @@ from zarr.core.metadata import ArrayMetadata, ArrayV2Metadata
 
 from hyperslab._core import Points, ZarrArray
 from hyperslab.archive.indexing import definite
+from hyperslab.archive.remote import Remote
 from hyperslab.archive.zarr_batch import Batch, batch_of
-from hyperslab.archive.zarr_folder import folder_of
+from hyperslab.archive.zarr_folder import place_of_keys
 from hyperslab.archive.zarr_store import ZarrStore
-from hyperslab.errors import DamagedFile, Unsupported
+from hyperslab.errors import DamagedFile, Unsupported, UsageError
 from hyperslab.memory import aligned_empty
 
 
@@ -120,14 +121,13 @@ class Pipeline(CodecPipeline):
             if read is not out:
                 out[...] = read
             return True
-        return self._read_folder(items, out, drop_axes)
+        return self._read_keys(items, out, drop_axes)
 
-    def _read_folder(self, items: list[Any], out: np.ndarray[Any, Any], drop_axes: tuple[int, ...]) -> bool:
-        folder = folder_of(self.store)
-        if folder is None or not getattr(items[0][1].config, "read_missing_chunks", True):
+    def _read_keys(self, items: list[Any], out: np.ndarray[Any, Any], drop_axes: tuple[int, ...]) -> bool:
+        if not getattr(items[0][1].config, "read_missing_chunks", True):
             return False
         batch = batch_of(items, out.shape, drop_axes, self.metadata)
-        array = None if batch is None else self._array(folder, batch.path, items[0][1])
+        array = None if batch is None else self._array(batch.path, items[0][1])
         if batch is None or array is None or out.dtype.newbyteorder("=") != array.dtype.newbyteorder("="):
             return False
         is_direct = out.dtype == array.dtype and out.flags.c_contiguous
@@ -141,23 +141,25 @@ class Pipeline(CodecPipeline):
             out[...] = read
         return True
 
-    def _array(self, folder: str, path: str, spec: ArraySpec) -> ZarrArray | None:
+    def _array(self, path: str, spec: ArraySpec) -> ZarrArray | None:
         if path not in self._opened:
-            self._opened[path] = _array_of(self.metadata, f"{folder}/{path}".rstrip("/"), spec)
+            place = place_of_keys(self.store, path)
+            self._opened[path] = None if place is None else _array_of(self.metadata, place, spec)
         return self._opened[path]
 
 
-def _array_of(metadata: ArrayMetadata | None, folder: str, spec: ArraySpec) -> ZarrArray | None:
+def _array_of(metadata: ArrayMetadata | None, place: str | Remote, spec: ArraySpec) -> ZarrArray | None:
     assert metadata is not None
     document = next(iter(metadata.to_buffer_dict(default_buffer_prototype()).values())).to_bytes()
+    native = spec.dtype.to_native_dtype()
     try:
-        plain = ZarrArray(document, folder)
-        dtype = plain.dtype
-    except (Unsupported, DamagedFile):  # zarr-python may know better, and says what is wrong if not
+        folder = place.file() if isinstance(place, Remote) else place
+        dtype = ZarrArray(document, folder, None).dtype
+    except (Unsupported, DamagedFile, UsageError):  # zarr-python may know better, and says what is wrong if not
         return None
-    if dtype.hasobject or dtype.newbyteorder("=") != spec.dtype.to_native_dtype().newbyteorder("="):
+    if dtype.hasobject or dtype.newbyteorder("=") != native.newbyteorder("="):
         return None
-    fill = np.asarray(fill_value_or_default(spec), spec.dtype.to_native_dtype()).astype(dtype)
+    fill = np.asarray(fill_value_or_default(spec), native).astype(dtype)
     return ZarrArray(document, folder, fill.tobytes())
 
 
