@@ -46,7 +46,7 @@ test-python:
 
 # Coverage-guided, every parser and codec in turn: `make fuzz SECONDS=3600`. Findings stay in target/fuzz/findings.
 SECONDS := 60
-fuzz: .stamps/venv
+fuzz: .stamps/built
 	HYPERSLAB_CORPUS="$(CURDIR)/../shared/corpus" $(BIN)/python fuzz/run.py --seconds $(SECONDS)
 
 lint: setup

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import gc
+import os
 import random
 import subprocess
 import time
@@ -57,6 +58,7 @@ class Row:
 
 def measure(row: Row, quick: bool) -> dict[str, Any]:
     """The record of one row: each peer measured, or why not; proof that the files stayed warm."""
+    os.sync()  # what was just made is written back before anything is timed
     cache.warm_up(row.files)
     ready, absent = _ready(row)
     if OURS not in ready:

@@ -49,7 +49,7 @@ def deflate(files: Files) -> Iterator[Row]:
             LIBDEFLATE_FLOOR: lambda: floor("libdeflate"),
         },
         targets={"h5py": 0.23, "hidefix": 0.96, OUR_FLOOR: 1.05},
-        turns=7,
+        turns=15,
     )
 
 
@@ -68,7 +68,7 @@ def zarr(files: Files) -> Iterator[Row]:
                 "tensorstore": whole(lambda path=path: peers.by_zarr("tensorstore", path)),
             },
             targets={"zarrs": 0.95, "tensorstore": 0.95},
-            turns=11,
+            turns=25,
         )
 
 

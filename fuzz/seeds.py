@@ -15,6 +15,8 @@ from typing import Any
 import h5py
 import numpy as np
 
+import hyperslab
+
 ROOT = Path(__file__).resolve().parents[1]
 GOLDEN = ROOT / "crates" / "hyperslab-engine" / "tests" / "golden"
 MOST_NBYTES = 64 << 10
@@ -253,6 +255,10 @@ def main() -> None:
             if kind := format_of(content):
                 put(kind, f"{number}_{path.name}", content)
                 put("read", f"{number}_{path.name}", content)
+        for number, (_, path) in enumerate(made):
+            references = folder / f"{number}.hs"
+            hyperslab.index(path).save(references)
+            put("references", references.name, references.read_bytes())
         for path in [path for kind, path in made if kind == "zarr"]:
             for name, content in zarr_inputs(path):
                 put("zarr", name, content)

@@ -1,6 +1,12 @@
 """What all tests share."""
 
+import contextlib
+
 from hypothesis import settings
+
+# netCDF4 points HDF5 to its own filters, which h5py's library cannot use: hdf5plugin's must be registered before.
+with contextlib.suppress(ImportError):
+    import hdf5plugin  # noqa: F401
 
 # A timing never fails a test: machines are busy at times.
 settings.register_profile("hyperslab", deadline=None)

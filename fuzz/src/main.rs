@@ -7,6 +7,7 @@ mod decode;
 mod memory;
 mod parse;
 mod read;
+mod references;
 mod store;
 mod zarr;
 
@@ -18,7 +19,7 @@ use libfuzzer_sys::fuzz_target;
 type Target = fn(&[u8]);
 
 /// Every target that is not a family of codecs.
-const TARGETS: [(&str, Target); 6] = [
+const TARGETS: [(&str, Target); 7] = [
     ("hdf5", |data| parse::parse_twice(hdf5::parse, data)),
     ("netcdf3", |data| parse::parse_twice(netcdf3::parse, data)),
     ("fits", |data| parse::parse_twice(fits::parse, data)),
@@ -26,6 +27,7 @@ const TARGETS: [(&str, Target); 6] = [
     ("hdf4", |data| drop(parse::parse(hdf4::parse, data, Policy::LOCAL))),
     ("zarr", zarr::zarr),
     ("read", read::read),
+    ("references", references::references),
 ];
 
 /// Families of codecs differ by their seeds only: the input says which codecs it goes through.

@@ -1,6 +1,6 @@
 //! A whole file: parsed, planned, read. Threads, the cache and the selection may not change what is read.
 
-use std::path::PathBuf;
+use std::path::Path;
 use std::sync::Arc;
 
 use hyperslab_core::{Array, AxisIndices, AxisSelection, CoalescePolicy, Orthogonal, ReadPlan, Tree};
@@ -31,7 +31,7 @@ pub fn read(data: &[u8]) {
         let Ok(tree) = parser(&mut Pages::new(&source, Policy::LOCAL)) else { return };
         // Other files are names that an input made up: none of them is opened.
         let others = tree.other_files.iter().map(|_| "no such file".to_owned()).collect();
-        let stores = Stores::new(Some(Arc::new(Bytes(data.to_vec()))), PathBuf::from("/dev/null"), others);
+        let stores = Stores::new(Some(Arc::new(Bytes(data.to_vec()))), Path::new("/dev/null"), others);
         read_tree(&tree, &stores, data);
     });
 }
@@ -80,7 +80,7 @@ fn output(
 ) -> Option<Vec<u8>> {
     let mut out = vec![garbage; usize::try_from(plan.element_count() * plan.element_nbytes()).unwrap()];
     let execution =
-        Execution { plan, array, array_name: "array", array_number: 0, stores, cache, thread_count };
+        Execution { plan, array, array_name: "array", array_number: 0, stores, cache, thread_count, is_reused: false };
     execute(&execution, &mut out, &mut || false).ok().map(|()| out)
 }
 

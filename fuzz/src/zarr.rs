@@ -27,7 +27,7 @@ pub fn zarr(data: &[u8]) {
     memory::bounded(allowance(data.len()), || {
         let Ok(tree) = parse_directory(&FOLDER) else { return };
         if tree.other_files.iter().all(|name| is_inside(name)) {
-            let stores = Stores::new(None, FOLDER.clone(), tree.other_files.clone());
+            let stores = Stores::new(None, &FOLDER, tree.other_files.clone());
             read_tree(&tree, &stores, data);
         }
     });

@@ -396,6 +396,14 @@ class ArchiveFile:
     def array_count(self) -> int:
         """How many arrays the file has."""
 
+    def check_sources(self) -> None:
+        """Check that files that references were made of are still the same; other archives have none.
+
+        Raises:
+            FileChanged: One is another one now.
+            ReadError: One cannot be opened.
+        """
+
     def attributes(self, group: int) -> list[tuple[str, Any]]:
         """Name and `(shape, dtype, elements)` of each attribute; an exception for one that cannot be had.
 
@@ -411,6 +419,19 @@ class ArchiveFile:
 
     def array(self, number: int, path: str) -> StoredArray:
         """An array, under the path by which it was found."""
+
+def save_references(path: str, folder: str, archives: list[tuple[str, ArchiveFile]]) -> tuple[int, int]:
+    """Write the references of archives to a file; gives how many arrays and stored chunks there are.
+
+    Args:
+        path: The file.
+        folder: Where it will stand: paths of files below it are kept relative to it.
+        archives: Each with the name of the group that it will be; "" for one that is the root itself.
+
+    Raises:
+        DamagedFile: A file that a virtual array shows is damaged.
+        OSError: The file could not be written.
+    """
 
 @final
 class RemoteFile:
@@ -452,6 +473,63 @@ def host_statistics() -> dict[str, dict[str, int]]:
     """Counts of what each host was asked by this process."""
 
 @final
+class Segment:
+    """A box of an array with the chunks that hold it, as columns; what references are written from."""
+
+    @property
+    def box(self) -> tuple[tuple[int, ...], tuple[int, ...], tuple[int, ...]] | None:
+        """Where in the array it starts, its shape, and where it starts in the array that the grid cuts.
+
+        None if it is no box of both, with the same axes: a virtual array may show every other element of its source.
+        """
+
+    @property
+    def source_shape(self) -> tuple[int, ...]:
+        """The shape of the array that the grid cuts."""
+
+    @property
+    def chunk_shape(self) -> tuple[int, ...]:
+        """The shape of a chunk."""
+
+    @property
+    def plain_edge_chunks(self) -> bool:
+        """Whether chunks at the edge are stored without their codecs."""
+
+    @property
+    def dtype(self) -> np.dtype[Any]:
+        """The dtype of what is stored."""
+
+    @property
+    def is_tidy(self) -> bool:
+        """Whether decoded bytes are the elements; else they are repaired after decoding: strings cut at their end."""
+
+    @property
+    def fill(self) -> bytes | None:
+        """One element with what unwritten chunks hold; None if the writer said that there is no such value."""
+
+    @property
+    def codecs(self) -> list[dict[str, Any]]:
+        """The steps of encoding, first to last: `name` and what decoding needs beside it."""
+
+    def indices(self) -> npt.NDArray[np.uint64]:
+        """Linear indices of the stored chunks in the grid, ascending."""
+
+    def files(self) -> npt.NDArray[np.uint32]:
+        """The number of the file that each stored chunk is in."""
+
+    def offsets(self) -> npt.NDArray[np.uint64]:
+        """Where each stored chunk starts in its file."""
+
+    def lengths(self) -> npt.NDArray[np.uint64]:
+        """Bytes of each stored chunk."""
+
+    def filter_masks(self) -> npt.NDArray[np.uint32]:
+        """Which codecs each stored chunk was written without: bit 0 stands for the first."""
+
+    def inline(self) -> dict[int, bytes]:
+        """The encoded bytes of the chunks that the metadata hold, by linear index."""
+
+@final
 class StoredArray:
     """An array of an open file; plans and reads selections of it. Made by `ArchiveFile.array`."""
 
@@ -486,6 +564,12 @@ class StoredArray:
     @property
     def segment_count(self) -> int:
         """How many parts, each with chunks of its own, the array is made of."""
+
+    def segments(self) -> list[Segment]:
+        """The parts that the array is made of, each with chunks of its own; none if we cannot read it."""
+
+    def file_paths(self) -> list[str | None]:
+        """Paths of the files that chunks lie in, by their numbers; an archive that is a folder has no number 0."""
 
     @property
     def chunks(self) -> tuple[int, ...] | None:
@@ -538,8 +622,16 @@ class StoredArray:
             DamagedFile: The array's description, or the table of its chunks, is damaged.
         """
 
-    def read_into(self, asked: list[AxisIndices], out: npt.NDArray[np.uint8], threads: int | None) -> None:
+    def read_into(
+        self, asked: list[AxisIndices], out: npt.NDArray[np.uint8], threads: int | None, is_reused: bool
+    ) -> None:
         """Read a selection into the bytes of its output. Releases the GIL; Ctrl-C stops it.
+
+        Args:
+            asked: As of `plan`.
+            out: uint8, the selection's elements in C order.
+            threads: Most to use, the calling one included.
+            is_reused: Whether `out` was written to before: bears on speed alone.
 
         Raises:
             ValueError: `out` is not contiguous, or has another size than the selection.

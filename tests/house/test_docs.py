@@ -6,6 +6,7 @@ import os
 import re
 import runpy
 import shlex
+import shutil
 import subprocess
 import sys
 from pathlib import Path
@@ -36,6 +37,8 @@ def make_files_that_readers_have(directory: Path) -> None:
         made.createVariable("sst", "f4", ("time", "lat", "lon"))[:] = np.arange(7200.0).reshape(12, 20, 30)
     zarr = pytest.importorskip("zarr", reason="not installed: pip install 'hyperslab[formats]'")
     zarr.create_group(directory / "ocean.zarr").create_array("sst", data=np.arange(7200.0).reshape(12, 20, 30))
+    for year in ("2019", "2020"):
+        shutil.copy(directory / "ocean.nc", directory / f"{year}.nc")
     for page in PAGES:
         for text in blocks(page, "yaml"):
             named = re.search(r"^(?:name|FILE_NAME): (\S+)", text, flags=re.MULTILINE)

@@ -75,7 +75,7 @@ pub use element::{ByteOrder, Charset, Element, Field, FloatLayout, Member, Strin
 pub use error::{Error, MAX_ELEMENT_COUNT};
 pub use grid::{ChunkBox, ChunkGrid};
 pub use hyperslab::Hyperslab;
-pub use manifest::{ChunkState, FileIndex, Manifest, StoredChunk};
+pub use manifest::{ChunkState, FileIndex, Lengths, Manifest, PerChunk, StoredChunk};
 pub use object_names::ObjectNames;
 pub use overlap::{Overlap, Overlaps};
 pub use placement::{AxisIndices, AxisPart, Piece, Pieces, Placement, Row};

@@ -63,9 +63,12 @@ pub struct Manifest {
     are_fetched_whole: bool,
 }
 
+/// Bytes of each stored chunk.
 #[derive(Clone, Debug, PartialEq, Eq)]
-enum Lengths {
+pub enum Lengths {
+    /// Where no chunk exceeds 4 GiB.
     Narrow(Vec<u32>),
+    /// Where one does.
     Wide(Vec<u64>),
 }
 
@@ -76,18 +79,28 @@ impl Default for Lengths {
 }
 
 impl Lengths {
-    fn get(&self, entry: usize) -> Option<u64> {
+    /// That of one chunk.
+    pub fn get(&self, entry: usize) -> Option<u64> {
         match self {
             Self::Narrow(lengths) => lengths.get(entry).map(|&length| u64::from(length)),
             Self::Wide(lengths) => lengths.get(entry).copied(),
+        }
+    }
+
+    fn len(&self) -> usize {
+        match self {
+            Self::Narrow(lengths) => lengths.len(),
+            Self::Wide(lengths) => lengths.len(),
         }
     }
 }
 
 /// A column that mostly is one value.
 #[derive(Clone, Debug, PartialEq, Eq)]
-enum PerChunk {
+pub enum PerChunk {
+    /// One value for all chunks.
     Same(u32),
+    /// One for each.
     Each(Vec<u32>),
 }
 
@@ -163,6 +176,32 @@ impl Manifest {
     /// Whether uncompressed chunks are not read in parts either.
     pub(crate) fn are_fetched_whole(&self) -> bool {
         self.are_fetched_whole
+    }
+
+    /// Of columns of equal length, one entry a stored chunk; `indices` are linear ones in strictly ascending order, or
+    /// `None` where chunk `i` is simply entry `i`. `None` if the columns are not so, or a chunk ends beyond 2^64.
+    pub fn of_columns(
+        indices: Option<Vec<u64>>,
+        offsets: Vec<u64>,
+        lengths: Lengths,
+        files: PerChunk,
+        masks: PerChunk,
+    ) -> Option<Self> {
+        let count = offsets.len();
+        let fits = |column: &PerChunk| match column {
+            PerChunk::Same(_) => true,
+            PerChunk::Each(values) => values.len() == count,
+        };
+        let ascend =
+            |indices: &Vec<u64>| indices.len() == count && indices.is_sorted_by(|one, next| one < next);
+        let is_sound = lengths.len() == count
+            && fits(&files)
+            && fits(&masks)
+            && indices.as_ref().is_none_or(ascend)
+            && offsets.iter().zip(0..).all(|(offset, entry)| {
+                lengths.get(entry).is_some_and(|length| offset.checked_add(length).is_some())
+            });
+        is_sound.then(|| Self { indices, offsets, lengths, files, masks, ..Self::default() })
     }
 
     /// Of one chunk whose encoded bytes the metadata hold.
@@ -251,6 +290,27 @@ impl Manifest {
         };
         let sought = self.sought.iter().map(|(index, _)| *index);
         (0..self.offsets.len()).filter_map(stored).chain(self.inline.keys().copied()).chain(sought)
+    }
+
+    /// Linear indices of the chunks whose encoded bytes are here, ascending.
+    pub fn inline_indices(&self) -> Vec<u64> {
+        let mut indices: Vec<u64> = self.inline.keys().copied().collect();
+        indices.sort_unstable();
+        indices
+    }
+
+    /// Numbers of the files that stored chunks lie in, each at least once.
+    pub fn files(&self) -> Vec<FileIndex> {
+        match &self.files {
+            PerChunk::Same(_) if self.offsets.is_empty() => Vec::new(),
+            PerChunk::Same(file) => vec![*file],
+            PerChunk::Each(files) => {
+                let mut files = files.clone();
+                files.sort_unstable();
+                files.dedup();
+                files
+            }
+        }
     }
 
     /// Memory that the columns take.

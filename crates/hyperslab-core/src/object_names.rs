@@ -1,13 +1,13 @@
 //! The path of each object of a file, by what references to it hold.
 
-use std::collections::HashMap;
+use std::collections::BTreeMap;
 
 /// Longer paths are not put together: links can nest without end.
 const MOST_PATH_NBYTES: usize = 64 << 10;
 
 /// The first name that leads to each object, and the group that the name is in. A file without references has none.
 #[derive(Clone, Debug, Default, PartialEq)]
-pub struct ObjectNames(HashMap<u64, Option<Name>>);
+pub struct ObjectNames(BTreeMap<u64, Option<Name>>);
 
 #[derive(Clone, Debug, PartialEq)]
 struct Name {
@@ -24,6 +24,11 @@ impl ObjectNames {
     /// An object under its name in a group, unless it has a name already.
     pub fn insert(&mut self, object: u64, group: u64, name: &str) {
         self.0.entry(object).or_insert_with(|| Some(Name { group, name: name.to_owned() }));
+    }
+
+    /// Whether no object has a name here: not of a file with references, only of what was made of one.
+    pub fn is_empty(&self) -> bool {
+        self.0.is_empty()
     }
 
     /// From the root, with a slash before every name; `None` for an object that no link leads to.

@@ -27,6 +27,8 @@ pub const MAX_CHUNK_NBYTES: u64 = 16 << 30;
 const FEW_READS: u64 = 256;
 /// Less than this is read by the calling thread alone.
 const SHARED_NBYTES: u64 = 512 << 10;
+/// An output from this size on does not stay in a processor's caches.
+const STREAMED_NBYTES: u64 = 32 << 20;
 /// How often the caller is asked whether to go on.
 const POLL: Duration = Duration::from_millis(50);
 
@@ -46,6 +48,8 @@ pub struct Execution<'a> {
     pub cache: &'a ChunkCache,
     /// Most threads to use, the calling one included.
     pub thread_count: usize,
+    /// Whether the output was written to before: the system has no page of it to clear any more.
+    pub is_reused: bool,
 }
 
 /// Read into `out`, the selection in C order. `poll` is called now and then by the calling thread: true
@@ -84,6 +88,8 @@ struct Job<'a> {
     shares: Vec<Share>,
     thread_count: usize,
     use_cache: bool,
+    /// Whether rows are written past the caches: into pages that are there, of an output that no cache holds.
+    is_streamed: bool,
     /// How a store far away is read; None where threads read for themselves.
     pace: Option<far::Pace>,
     is_over: AtomicBool,
@@ -139,6 +145,7 @@ impl<'a> Job<'a> {
             shares: Share::of(batches.count(), thread_count),
             thread_count,
             use_cache: execution.cache.has_room_for(batches.decoded_nbytes()),
+            is_streamed: execution.is_reused && batches.decoded_nbytes() >= STREAMED_NBYTES,
             pace,
             is_over: AtomicBool::new(false),
             failure: Mutex::new(None),
@@ -280,7 +287,7 @@ impl<'a> Job<'a> {
         }
         let read = match store.far() {
             Some(far) => read_plain_far(far, range, target, &|| self.is_over.load(Ordering::Relaxed)),
-            None => read_plain(store, range, target, memory),
+            None => read_plain(store, range, target, memory, self.is_streamed),
         };
         read.map_err(|error| match error {
             ReadError::Truncated { file, file_nbytes, .. } => {

@@ -8,8 +8,8 @@
 //! | [`codecs::decode`] | one chunk through its chain of codecs |
 //! | [`ChunkCache`] | decoded chunks of which only a part was wanted |
 //!
-//! `unsafe` stands in `scatter.rs` (threads share one output) and in the SIMD code of `codecs/`, nowhere
-//! else.
+//! `unsafe` stands in `scatter.rs` (threads share one output), `stream_copy.rs` (vector stores) and in the SIMD code of
+//! `codecs/`, nowhere else.
 
 mod brief_lock;
 mod chunk_cache;
@@ -22,6 +22,7 @@ mod points;
 mod read_error;
 mod scatter;
 mod stores;
+mod stream_copy;
 mod threads;
 mod tidy;
 
@@ -35,4 +36,4 @@ pub use stores::{
     RemoteFolder, RemoteOptions, RemoteStatistics, RemoteStore, Stop, Store, Stores, remote_statistics,
 };
 pub use threads::default_thread_count;
-pub use tidy::tidy;
+pub use tidy::{is_tidy, tidy};

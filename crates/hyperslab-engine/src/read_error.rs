@@ -70,6 +70,14 @@ pub enum ReadError {
         /// What a person can do.
         remedy: &'static str,
     },
+    /// A file is not the one any more that references were made of.
+    #[error("{file} changed since {references} was written: its references are stale, index it again")]
+    StaleReferences {
+        /// The file.
+        file: String,
+        /// The file of references.
+        references: String,
+    },
     /// The operating system could not read.
     #[error("{file}: {problem}")]
     System {

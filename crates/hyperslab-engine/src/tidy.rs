@@ -38,6 +38,13 @@ pub fn tidy(element: &Element, bytes: &mut [u8]) {
     }
 }
 
+/// Whether [`tidy`] changes nothing, whatever the bytes are.
+pub fn is_tidy(element: &Element) -> bool {
+    let mut parts = Vec::new();
+    collect(element, 0, &mut parts);
+    parts.iter().all(|part| part.repair == Repair::CutAtZero && part.nbytes == 1)
+}
+
 fn collect(element: &Element, start: usize, parts: &mut Vec<Part>) {
     match element {
         Element::Compound { fields, .. } => {

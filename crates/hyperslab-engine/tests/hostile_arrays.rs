@@ -49,8 +49,16 @@ fn read(bytes: &[u8], array: &Array) -> Result<Vec<u8>, ReadError> {
     let mut out = vec![0xaa; usize::try_from(plan.element_count()).unwrap()];
     let cache = &ChunkCache::new(0);
     let (array_name, array_number, thread_count) = ("made", 0, 2);
-    let execution =
-        Execution { plan: &plan, array, array_name, array_number, stores: &stores, cache, thread_count };
+    let execution = Execution {
+        plan: &plan,
+        array,
+        array_name,
+        array_number,
+        stores: &stores,
+        cache,
+        thread_count,
+        is_reused: false,
+    };
     execute(&execution, &mut out, &mut || false).map(|()| out)
 }
 

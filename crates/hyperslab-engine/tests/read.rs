@@ -195,7 +195,16 @@ fn read(
     let stores = Stores::new(Some(opened), Path::new(""), Vec::new());
     let mut out = vec![1; usize::try_from(plan.element_count() * 2).unwrap()];
     let (array_name, array_number) = ("made", 0);
-    let execution = Execution { plan, array, array_name, array_number, stores: &stores, cache, thread_count };
+    let execution = Execution {
+        plan,
+        array,
+        array_name,
+        array_number,
+        stores: &stores,
+        cache,
+        thread_count,
+        is_reused: false,
+    };
     execute(&execution, &mut out, &mut || false).unwrap();
     out.chunks_exact(2).map(|pair| u16::from_le_bytes([pair[0], pair[1]])).collect()
 }

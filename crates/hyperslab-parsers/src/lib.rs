@@ -18,6 +18,7 @@ pub mod fits;
 pub mod hdf4;
 pub mod hdf5;
 pub mod netcdf3;
+pub mod references;
 pub mod zarr;
 
 pub use error::Error;

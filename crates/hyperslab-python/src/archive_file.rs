@@ -6,8 +6,8 @@ use std::sync::{Arc, Mutex};
 
 use hyperslab_core::{Attribute, Link, Tree, Unreadable};
 use hyperslab_engine::{
-    ChunkCache, FileStore, FileVersion, Location, ReadError, RemoteFolder, RemoteOptions, RemoteStore, Store,
-    Stores,
+    ChunkCache, FileStore, FileVersion, Location, OtherFile, ReadError, RemoteFolder, RemoteOptions,
+    RemoteStore, Store, Stores,
 };
 use hyperslab_parsers::zarr::{ArrayDocument, Table};
 use hyperslab_parsers::{self as parsers, Policy};
@@ -18,6 +18,7 @@ use pyo3::types::PyList;
 
 use crate::errors;
 use crate::format::Format;
+use crate::references::{self, OpenReferences};
 use crate::remote::RemoteFile;
 use crate::sought::Keys;
 use crate::sources::{Interrupts, LocalSource, RemoteKeys, RemoteSource};
@@ -53,6 +54,7 @@ pub(crate) enum Bytes {
     Folder,
     Local(Arc<FileStore>),
     Remote(Arc<RemoteStore>),
+    References(Box<OpenReferences>),
     /// A Zarr hierarchy far away: nowhere else than in its keys.
     Keys(Box<FarArrays>),
 }
@@ -144,6 +146,7 @@ impl ArchiveFile {
     fn version(&self) -> Option<String> {
         match &self.0.bytes {
             Bytes::Folder => None,
+            Bytes::References(references) => Some(references.version.to_string()),
             Bytes::Local(store) => Some(store.version().to_string()),
             Bytes::Remote(store) => Some(store.version()),
             Bytes::Keys(far) => Some(format!("metadata {:016x}", far.digest)),
@@ -165,7 +168,7 @@ impl ArchiveFile {
     #[getter]
     fn lost_nbytes(&self) -> u64 {
         let held = match &self.0.bytes {
-            Bytes::Folder | Bytes::Keys(_) => return 0,
+            Bytes::Folder | Bytes::References(_) | Bytes::Keys(_) => return 0,
             Bytes::Local(store) => store.nbytes(),
             Bytes::Remote(store) => store.nbytes(),
         };
@@ -176,6 +179,14 @@ impl ArchiveFile {
     #[getter]
     fn array_count(&self) -> usize {
         self.0.tree.arrays.len()
+    }
+
+    /// Fails if a file that references were made of is another one now; other archives have none.
+    fn check_sources(&self, py: Python<'_>) -> PyResult<()> {
+        if self.0.references().is_none() {
+            return Ok(());
+        }
+        py.detach(|| references::check_sources(&self.0)).map_err(errors::of_read)
     }
 
     /// The attributes of a group.
@@ -203,6 +214,10 @@ impl ArchiveFile {
 }
 
 impl ArchiveFile {
+    pub(crate) fn opened(&self) -> Arc<Opened> {
+        Arc::clone(&self.0)
+    }
+
     fn group(&self, number: usize) -> PyResult<&hyperslab_core::Group> {
         let missing = || PyIndexError::new_err(format!("there is no group number {number}"));
         self.0.tree.groups.get(number).ok_or_else(missing)
@@ -285,8 +300,16 @@ impl Opened {
             let tree = parsers::zarr::parse_directory(path)?;
             return Ok(Self::of_folder(path, Format::Zarr, tree, chunk_cache_nbytes));
         }
-        let (store, format, tree) = parsed(path)?;
         let folder = path.parent().map(Path::to_owned).unwrap_or_default();
+        let opened = Arc::new(FileStore::open(path)?);
+        if Format::of(&LocalSource(&*opened))? == Format::OwnReferences {
+            let mut open = OpenReferences::open(path, &opened)?;
+            let tree = std::mem::take(&mut open.found.tree);
+            let stores = Stores::of_references(name.clone(), open.files(&folder), open.opener(&name));
+            let bytes = Bytes::References(Box::new(open));
+            return Ok(Self::new(name, path, Format::OwnReferences, tree, bytes, stores, cache));
+        }
+        let (store, format, tree) = parsed(path, opened)?;
         let opened: Arc<dyn Store> = Arc::clone(&store) as Arc<dyn Store>;
         let stores = Stores::new(Some(opened), &folder, tree.other_files.clone());
         let stores = if format == Format::Hdf5 { stores.with_padded_others() } else { stores };
@@ -365,6 +388,24 @@ impl Opened {
         Self::new(name, path, format, tree, Bytes::Folder, stores, cache)
     }
 
+    /// What the file is, if it is no archive itself but knows where the chunks of some are.
+    pub(crate) fn references(&self) -> Option<&OpenReferences> {
+        match &self.bytes {
+            Bytes::References(references) => Some(references),
+            Bytes::Folder | Bytes::Local(_) | Bytes::Remote(_) | Bytes::Keys(_) => None,
+        }
+    }
+
+    /// The opened file as one that chunks lie in; folders and references have none.
+    pub(crate) fn own_file(&self) -> Option<OtherFile> {
+        let version = match &self.bytes {
+            Bytes::Local(store) => Some(store.version()),
+            Bytes::Remote(_) => None,
+            Bytes::Folder | Bytes::References(_) | Bytes::Keys(_) => return None,
+        };
+        Some(OtherFile { path: self.path.clone(), version, is_padded: false })
+    }
+
     /// A virtual array as one with segments. It is resolved once, or, by threads at the same time, more than once:
     /// nobody waits for a lock that a thread may have held when the process was forked.
     pub(crate) fn resolved(&self, number: usize) -> Result<Arc<Resolved>, Problem> {
@@ -372,7 +413,10 @@ impl Opened {
         if let Some(known) = known {
             return Ok(known);
         }
-        let found = Arc::new(virtual_sources::resolved(self, number)?);
+        let found = Arc::new(match self.references() {
+            Some(references) => references.array(self, number)?,
+            None => virtual_sources::resolved(self, number)?,
+        });
         Ok(match self.resolved.try_lock() {
             Ok(mut known) => Arc::clone(known.entry(number).or_insert(found)),
             Err(_) => found,
@@ -385,7 +429,7 @@ impl Opened {
         if let Some(known) = known {
             return Ok(known);
         }
-        let (store, _, tree) = parsed(path)?;
+        let (store, _, tree) = parsed(path, Arc::new(FileStore::open(path)?))?;
         let found = Arc::new(SourceFile { tree, version: store.version() });
         if let Ok(mut known) = self.sources.try_lock() {
             known.insert(path.to_owned(), Arc::clone(&found));
@@ -395,9 +439,8 @@ impl Opened {
 }
 
 /// A file's tree.
-fn parsed(path: &Path) -> Result<(Arc<FileStore>, Format, Tree), Failure> {
-    let store = Arc::new(FileStore::open(path)?);
-    let source = LocalSource(&store);
+fn parsed(path: &Path, store: Arc<FileStore>) -> Result<(Arc<FileStore>, Format, Tree), Failure> {
+    let source = LocalSource(&*store);
     let format = Format::of(&source)?;
     let parsed = format.parse(&source, Policy::LOCAL, Some(path.parent().unwrap_or(Path::new(""))));
     store.check_unchanged()?; // a file that changed explains whatever went wrong

@@ -52,7 +52,9 @@ pub(crate) fn of_read(error: engine::ReadError) -> PyErr {
         engine::ReadError::Plan { problem, .. } => of_plan(problem, message),
         engine::ReadError::Chunk { problem, .. } => of_chunk(&problem, message),
         engine::ReadError::Truncated { .. } => python::DamagedFile::new_err(message),
-        engine::ReadError::FileChanged { .. } => python::FileChanged::new_err(message),
+        engine::ReadError::FileChanged { .. } | engine::ReadError::StaleReferences { .. } => {
+            python::FileChanged::new_err(message)
+        }
         engine::ReadError::NoSuchObject { .. } => python::NoSuchRemoteFile::new_err(message),
         engine::ReadError::Remote { .. } => python::RemoteError::new_err(message),
         engine::ReadError::System { .. }

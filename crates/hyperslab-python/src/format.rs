@@ -13,7 +13,10 @@ pub(crate) enum Format {
     Fits,
     Hdf4,
     Zarr,
+    /// Kerchunk's JSON, or another description of chunks as Zarr.
     References,
+    /// Our own compact file of references.
+    OwnReferences,
 }
 
 /// HDF5 File Format Specification 3.0, II.A: the superblock is at 0, 512, 1024, 2048 and so on.
@@ -32,6 +35,7 @@ impl Format {
             head if head.starts_with(b"SIMPLE  ") => Ok(Self::Fits),
             head if head.starts_with(b"\x0e\x03\x13\x01") => Ok(Self::Hdf4),
             head if head == HDF5_SIGNATURE => Ok(Self::Hdf5),
+            head if head == parsers::references::SIGNATURE => Ok(Self::OwnReferences),
             head => Self::behind_user_block(source).or_else(|error| {
                 let is_object = head.trim_ascii_start().starts_with(b"{");
                 if is_object { Ok(Self::References) } else { Err(error) }
@@ -58,7 +62,7 @@ impl Format {
             Self::Fits => "fits",
             Self::Hdf4 => "hdf4",
             Self::Zarr => "zarr",
-            Self::References => "references",
+            Self::References | Self::OwnReferences => "references",
         }
     }
 
@@ -80,6 +84,9 @@ impl Format {
                 None => Err(Error::Unsupported { feature: "a far file of references".to_owned() }),
             },
             Self::Zarr => Err(Error::UnknownFormat { reason: "a Zarr archive is a folder".to_owned() }),
+            Self::OwnReferences => {
+                Err(Error::UnknownFormat { reason: "references are no source of an array".to_owned() })
+            }
         }
     }
 }

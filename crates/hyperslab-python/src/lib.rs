@@ -13,7 +13,9 @@ mod integers;
 mod points;
 mod read_plan;
 mod reading;
+mod references;
 mod remote;
+mod segment;
 mod selection;
 mod slices;
 mod sought;
@@ -38,7 +40,11 @@ mod _core {
     #[pymodule_export]
     use crate::read_plan::ReadPlan;
     #[pymodule_export]
+    use crate::references::save_references;
+    #[pymodule_export]
     use crate::remote::{RemoteFile, host_statistics};
+    #[pymodule_export]
+    use crate::segment::Segment;
     #[pymodule_export]
     use crate::stored_array::StoredArray;
     #[pymodule_export]

@@ -51,6 +51,8 @@ pub(crate) struct Reading<'a> {
     pub(crate) number: u64,
     pub(crate) stores: &'a Stores,
     pub(crate) cache: &'a ChunkCache,
+    /// The output's memory was written before.
+    pub(crate) is_reused: bool,
 }
 
 impl Reading<'_> {
@@ -78,6 +80,7 @@ impl Reading<'_> {
                 stores: self.stores,
                 cache: self.cache,
                 thread_count: threads.unwrap_or_else(default_thread_count),
+                is_reused: self.is_reused,
             };
             let read = match &planned.groups {
                 None => execute(&execution, out, &mut poll),

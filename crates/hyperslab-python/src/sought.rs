@@ -98,7 +98,7 @@ impl LocalShards {
         for (&index, name) in touched.iter().zip(names) {
             let path = folder.join(name);
             let Some(store) = FileStore::find(&path)? else { continue };
-            files.push(OtherFile { path, version: Some(store.version()) });
+            files.push(OtherFile { path, version: Some(store.version()), is_padded: false });
             found.push((index, number(files.len()), store.nbytes()));
         }
         Ok(Self { found, stores: Stores::new(None, folder, Vec::new()).with(files) })

@@ -3,13 +3,13 @@
 use std::sync::Mutex;
 
 use hyperslab_core::ByteRange;
-use hyperslab_engine::{Expected, FileStore, ReadError, RemoteFolder, RemoteStore, Store};
+use hyperslab_engine::{Expected, ReadError, RemoteFolder, RemoteStore, Store};
 use hyperslab_parsers::zarr::FarKeys;
 use hyperslab_parsers::{FetchError, Source};
 use pyo3::prelude::*;
 
 /// A local file.
-pub(crate) struct LocalSource<'a>(pub(crate) &'a FileStore);
+pub(crate) struct LocalSource<'a>(pub(crate) &'a dyn Store);
 
 impl Source for LocalSource<'_> {
     fn length(&self) -> u64 {

@@ -1,5 +1,6 @@
 //! `StoredArray`: an array of an open file; plans and reads selections of it.
 
+use std::path::PathBuf;
 use std::sync::Arc;
 
 use hyperslab_core::{
@@ -56,7 +57,7 @@ impl StoredArray {
         });
         let sought = found.map_err(|problem| self.plan_error(problem))?;
         let sought = sought.map_err(|error| interrupts.raised().unwrap_or_else(|| errors::of_read(error)))?;
-        Ok(WholeArray::Sought(Box::new(sought)))
+        Ok(WholeArray::Sought(Arc::new(sought)))
     }
 
     /// Fails where chunks are looked for only when they are read.
@@ -99,7 +100,13 @@ impl StoredArray {
     }
 
     /// Read what is asked for into `out`.
-    fn read(&self, asked: &Asked<'_>, out: &Bound<'_, PyArray1<u8>>, threads: Option<usize>) -> PyResult<()> {
+    fn read(
+        &self,
+        asked: &Asked<'_>,
+        out: &Bound<'_, PyArray1<u8>>,
+        threads: Option<usize>,
+        is_reused: bool,
+    ) -> PyResult<()> {
         let py = out.py();
         let whole = self.whole_for(py, asked)?;
         let planned = asked.planned(whole.array(), |selection| whole.plan(selection));
@@ -110,6 +117,7 @@ impl StoredArray {
             number: whole.number(),
             stores: whole.stores(),
             cache: &self.file.cache,
+            is_reused,
         };
         let mut bytes = out.try_readwrite()?;
         reading.carry_out(py, &planned, bytes.as_slice_mut()?, threads)?.map_err(errors::of_read)
@@ -163,6 +171,20 @@ impl StoredArray {
     fn segment_count(&self, py: Python<'_>) -> PyResult<usize> {
         let whole = self.chunked(py)?;
         Ok(whole.map_or(0, |whole| whole.array().segments.as_ref().map_or(0, Vec::len)))
+    }
+
+    /// The parts that the array is made of, each with chunks of its own; none if we cannot read it.
+    #[pyo3(name = "segments")]
+    fn parts(&self, py: Python<'_>) -> PyResult<Vec<crate::segment::Segment>> {
+        Ok(self.chunked(py)?.map_or_else(Vec::new, |whole| crate::segment::Segment::all(&whole)))
+    }
+
+    /// Paths of the files that chunks lie in, by their numbers; an archive that is a folder has no number 0.
+    fn file_paths(&self, py: Python<'_>) -> PyResult<Vec<Option<PathBuf>>> {
+        let Some(whole) = self.chunked(py)? else { return Ok(Vec::new()) };
+        let opened = self.file.own_file().map(|file| file.path);
+        let others = whole.stores().others().iter().map(|other| Some(other.path.clone()));
+        Ok(std::iter::once(opened).chain(others).collect())
     }
 
     /// The shape of a chunk; None if the array is not chunked, is virtual, or its parts differ.
@@ -274,8 +296,9 @@ impl StoredArray {
         asked: Vec<Bound<'_, PyAny>>,
         out: &Bound<'_, PyArray1<u8>>,
         threads: Option<usize>,
+        is_reused: bool,
     ) -> PyResult<()> {
-        self.read(&Asked::Axes(axes::parse(&asked)?), out, threads)
+        self.read(&Asked::Axes(axes::parse(&asked)?), out, threads, is_reused)
     }
 
     /// What reading points takes.
@@ -295,7 +318,7 @@ impl StoredArray {
         out: &Bound<'_, PyArray1<u8>>,
         threads: Option<usize>,
     ) -> PyResult<()> {
-        self.read(&Asked::Points(&points.0), out, threads)
+        self.read(&Asked::Points(&points.0), out, threads, false)
     }
 
     /// The values that elements, as they were read, point to: one object each.
@@ -347,7 +370,7 @@ impl StoredArray {
         let of_parser = |error| errors::of_parser(&self.file.name, error);
         match &self.file.bytes {
             Bytes::Local(store) => {
-                self.pointed(element, bytes, &LocalSource(store), Policy::LOCAL).map_err(of_parser)
+                self.pointed(element, bytes, &LocalSource(&**store), Policy::LOCAL).map_err(of_parser)
             }
             Bytes::Remote(store) => {
                 let source = RemoteSource::new(store, &[], interrupts);
@@ -355,6 +378,11 @@ impl StoredArray {
                 let found = self.pointed(element, bytes, &source, policy);
                 let failure = source.failure();
                 found.map_err(|error| failure.map_or_else(|| of_parser(error), errors::of_read))
+            }
+            Bytes::References(references) => {
+                let file = references.found.heap_file(self.number).ok_or_else(|| of_parser(no_pointers()))?;
+                let store = self.file.stores.get(file).map_err(errors::of_read)?;
+                self.pointed(element, bytes, &LocalSource(&*store), Policy::LOCAL).map_err(of_parser)
             }
             Bytes::Folder | Bytes::Keys(_) => Err(of_parser(no_pointers())),
         }
@@ -367,7 +395,7 @@ impl StoredArray {
         source: &dyn Source,
         policy: Policy,
     ) -> Result<Vec<Vec<u8>>, parsers::Error> {
-        if self.file.format != Format::Hdf5 {
+        if !matches!(self.file.format, Format::Hdf5 | Format::OwnReferences) {
             return Err(no_pointers());
         }
         let mut pages = Pages::new(source, policy);

@@ -7,6 +7,7 @@ use pyo3::prelude::*;
 use pyo3::types::{PyBytes, PyList, PyTuple};
 
 use crate::dtypes::dtype;
+use crate::errors::unsupported;
 
 /// Bytes of a region reference behind the address: a number in a heap.
 const REGION_EXTRA_NBYTES: usize = 4;
@@ -100,6 +101,12 @@ impl<'v> Pointed<'v> {
     /// The path of an object by its address; None where that is null, or no link leads there any more.
     fn path<'py>(&self, py: Python<'py>, address: &[u8]) -> PyResult<Bound<'py, PyAny>> {
         let address = address.iter().rev().fold(0, |address, &byte| address << 8 | u64::from(byte));
+        let is_null = address == 0 || address == u64::MAX;
+        if self.names.is_empty() && !is_null {
+            return Err(unsupported(
+                "a reference to an object, whose name is not here, is not supported".to_owned(),
+            ));
+        }
         Ok(self.names.path(address).into_pyobject(py)?)
     }
 

@@ -29,20 +29,33 @@ pub(crate) struct Resolved {
     pub(crate) number: u64,
 }
 
+impl Resolved {
+    pub(crate) fn new(array: Array, stores: Stores) -> Self {
+        let index = array.segments.as_deref().ok().and_then(SegmentIndex::new);
+        Self { array, stores, index, number: next_number() }
+    }
+}
+
 /// The number of the next one, above those of arrays of files.
 static NEXT_NUMBER: AtomicU64 = AtomicU64::new(1 << 32);
 
+/// A number that no array of this process has.
+fn next_number() -> u64 {
+    NEXT_NUMBER.fetch_add(1, Ordering::Relaxed)
+}
+
 /// An array whose segments are known: as its file has it, resolved, or with the chunks that a read looked for.
+#[derive(Clone)]
 pub(crate) enum WholeArray {
     Stored(Arc<Opened>, usize),
     Virtual(Arc<Resolved>),
-    Sought(Box<Sought>),
+    Sought(Arc<Sought>),
 }
 
 impl WholeArray {
     /// An array of an open file, whose number was checked.
     pub(crate) fn of(file: &Arc<Opened>, number: usize) -> Result<Self, Problem> {
-        if file.tree.arrays[number].virtual_mappings.is_empty() {
+        if file.tree.arrays[number].virtual_mappings.is_empty() && file.references().is_none() {
             return Ok(Self::Stored(Arc::clone(file), number));
         }
         file.resolved(number).map(Self::Virtual)
@@ -128,10 +141,8 @@ pub(crate) fn resolved(opened: &Opened, number: usize) -> Result<Resolved, Probl
     };
     let array = sources.array((0, number))?;
     sources.arrays.clear(); // so that the array need not be copied
-    let (stores, number) = (opened.stores.with(sources.table), NEXT_NUMBER.fetch_add(1, Ordering::Relaxed));
-    let array = Arc::unwrap_or_clone(array);
-    let index = array.segments.as_deref().ok().and_then(SegmentIndex::new);
-    Ok(Resolved { array, stores, index, number })
+    let stores = opened.stores.with(sources.table);
+    Ok(Resolved::new(Arc::unwrap_or_clone(array), stores))
 }
 
 /// A file's place in `Sources::files`, and an array's number in it.
@@ -291,8 +302,8 @@ impl Sources<'_> {
         let source = self.opened.source(&path).map_err(fault)?;
         let folder = path.parent().map(Path::to_owned).unwrap_or_default();
         let others = source.tree.other_files.iter();
-        let others = others.map(|name| OtherFile { path: folder.join(name), version: None });
-        let own = OtherFile { path: path.clone(), version: Some(source.version) };
+        let others = others.map(|name| OtherFile { path: folder.join(name), version: None, is_padded: true });
+        let own = OtherFile { path: path.clone(), version: Some(source.version), is_padded: false };
         let mut numbers = Vec::new();
         for other in std::iter::once(own).chain(others) {
             let number = self.opened.stores.next_number() + self.table.len();

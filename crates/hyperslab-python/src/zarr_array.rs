@@ -110,6 +110,7 @@ impl ZarrArray {
                 number: sought.number,
                 stores: &sought.stores,
                 cache: &self.cache,
+                is_reused: false,
             };
             let planned = asked.planned(&sought.array, |selection| ReadPlan::new(&sought.array, selection));
             let planned = planned.map_err(|problem| errors::of_read(self.refused(problem)))?;

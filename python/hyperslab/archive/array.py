@@ -9,7 +9,7 @@ from typing import TYPE_CHECKING, Any, Literal
 
 import numpy as np
 
-from hyperslab._core import Points, ReadPlan, StoredArray
+from hyperslab._core import Points, ReadPlan, Segment, StoredArray
 from hyperslab.archive import display, fallback
 from hyperslab.archive.attributes import Attributes, filled
 from hyperslab.archive.indexing import Index, Key, definite, of_points
@@ -169,6 +169,19 @@ class Array:
     def _can_fall_back(self) -> bool:
         return self._file.core.format == "hdf5" and not self._file.is_remote and fallback.is_possible()
 
+    @property
+    def fill_bytes(self) -> bytes:
+        """One element that nobody wrote, as it is in memory: zeros where the writer said that there is none."""
+        return self._stored.fill or bytes(self._stored.element_nbytes)
+
+    def segments(self) -> list[Segment]:
+        """The parts that the array is made of, with the places of their chunks, to write references from."""
+        return self._stored.segments()
+
+    def file_paths(self) -> list[str | None]:
+        """Paths of the files that chunks lie in, by the numbers that segments have for them."""
+        return [None if path is None else str(path) for path in self._stored.file_paths()]
+
     def plan(self, selection: Key = ...) -> ReadPlan:
         """What reading a selection takes: chunks, requests, bytes, read amplification. Nothing is read.
 
@@ -214,16 +227,14 @@ class Array:
         if self._has_pointers:
             return self._read_pointed(index, threads)
         full_shape = (*index.full_shape, *self.dtype.shape)
-        if out is not None and self._takes(out, index):
-            array = out.reshape(full_shape)
-        else:
-            array = aligned_empty(index.full_shape, self.dtype)
-        self._read_bytes(index, array.reshape(-1).view(np.uint8), threads)
+        reused = out if out is not None and self._takes(out, index) else None
+        array = aligned_empty(index.full_shape, self.dtype) if reused is None else reused.reshape(full_shape)
+        self._read_bytes(index, array.reshape(-1).view(np.uint8), threads, is_reused=reused is not None)
         return array
 
-    def _read_bytes(self, index: Index, out: np.ndarray[Any, Any], threads: int | None) -> None:
+    def _read_bytes(self, index: Index, out: np.ndarray[Any, Any], threads: int | None, is_reused: bool) -> None:
         if index.points is None:
-            self._stored.read_into(list(index.axes), out, threads)
+            self._stored.read_into(list(index.axes), out, threads, is_reused)
         else:
             self._stored.read_points_into(index.points, out, threads)
 
@@ -239,7 +250,7 @@ class Array:
         """Elements of any length: first their pointers, then what they lead to."""
         pointers = np.empty(index.full_shape, f"V{self._stored.element_nbytes}")
         flat = pointers.reshape(-1).view(np.uint8)
-        self._read_bytes(index, flat, threads)
+        self._read_bytes(index, flat, threads, is_reused=False)
         return filled(index.full_shape, self.dtype, self._stored.resolve(flat))
 
     def _finish(self, index: Index, read: np.ndarray[Any, Any], out: np.ndarray[Any, Any] | None) -> Any:

@@ -28,7 +28,7 @@ OF_CLIENTS = frozenset((
     "randomize_addresses",
 ))  # fmt: skip
 SECONDS = {"timeout": "timeout", "connect_timeout": "connect_timeout"}
-OBSTORE_SCHEMES = {"S3Store": ("s3", "bucket"), "GCSStore": ("gs", "bucket"), "AzureStore": ("az", "container_name")}
+OBSTORE_URLS = {"S3Store": ("s3", "bucket"), "GCSStore": ("gs", "bucket"), "AzureStore": ("az", "container_name")}
 
 
 def is_foreign(source: object) -> bool:
@@ -86,11 +86,11 @@ def _of_obstore(store: Any, path: str) -> str | Remote:
         headers = _headers((store.client_options or {}).get("default_headers"))
         options = {**_client_options(store, ("default_headers",)), **({"headers": headers} if headers else {})}
         return Remote("/".join((store.url.rstrip("/"), path)).rstrip("/") if path else store.url, options)
-    if kind not in OBSTORE_SCHEMES:
+    if kind not in OBSTORE_URLS:
         raise UsageError(f"{kind} of obstore leads nowhere that hyperslab reads: give a path or a URL")
-    scheme, container = OBSTORE_SCHEMES[kind]
+    kind_of_url, container = OBSTORE_URLS[kind]
     config = dict(store.config)
-    root = f"{scheme}://{config.pop(container)}"
+    root = f"{kind_of_url}://{config.pop(container)}"
     if config.pop("skip_signature", None) == "true":
         config["anon"] = True
     parts = [part for part in (store.prefix, path) if part]

@@ -200,8 +200,13 @@ class Group(Mapping[str, "Group | Array"]):
         return self._file.path
 
     @property
+    def file(self) -> ArchiveFile:
+        """The compiled part of the open file, which every group of it shares."""
+        return self._file.core
+
+    @property
     def format(self) -> str:
-        """What kind of file it is: hdf5, netcdf3, fits, hdf4, zarr or references."""
+        """What kind of file it is: hdf5, netcdf3, fits, hdf4, zarr, or references to others."""
         return self._file.core.format
 
     @property

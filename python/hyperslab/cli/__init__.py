@@ -7,7 +7,7 @@ import sys
 import typer
 
 import hyperslab
-from hyperslab.cli import bench, compare, formats, info, read, report, studies, verify
+from hyperslab.cli import bench, compare, formats, index, info, read, report, studies, verify
 from hyperslab.errors import HyperslabError, UsageError
 
 app = typer.Typer(
@@ -26,6 +26,7 @@ app.command("info")(info.info)
 # A selection may begin with a minus: "-1" is the last index, not an option.
 app.command("read", context_settings={"ignore_unknown_options": True})(read.read)
 app.command("verify")(verify.verify)
+app.command("index")(index.index)
 
 
 def _version(asked: bool) -> None:

@@ -11,13 +11,44 @@ use super::Store;
 use crate::read_error::ReadError;
 
 /// What tells a file from a later one of the same name: its size and time of change.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+#[derive(Clone, Copy, Debug)]
 pub struct FileVersion {
     nbytes: u64,
     modified: Option<SystemTime>,
-    /// Which file of its file system, where that can be told: one that was put in its place is another one, even if it
+    /// Which file of its file system, where that is known: one that was put in its place is another one, even if it
     /// is as long and was written within the same tick of the clock.
-    inode: u64,
+    inode: Option<u64>,
+}
+
+impl FileVersion {
+    /// Of a file whose size and time of change are known.
+    pub fn new(nbytes: u64, modified: Option<SystemTime>) -> Self {
+        Self { nbytes, modified, inode: None }
+    }
+
+    /// That which a path leads to now; `None` if there is no file.
+    pub fn of(path: &Path) -> Option<Self> {
+        std::fs::metadata(path).ok().filter(Metadata::is_file).map(|metadata| version(&metadata))
+    }
+
+    /// The file's size.
+    pub fn nbytes(&self) -> u64 {
+        self.nbytes
+    }
+
+    /// When the file was changed last.
+    pub fn modified(&self) -> Option<SystemTime> {
+        self.modified
+    }
+}
+
+impl PartialEq for FileVersion {
+    /// Whether they may be of one file: what is not known of one of them tells nothing.
+    fn eq(&self, other: &Self) -> bool {
+        let inodes = self.inode.zip(other.inode);
+        let is_one = inodes.is_none_or(|(one, other)| one == other);
+        is_one && self.nbytes == other.nbytes && self.modified == other.modified
+    }
 }
 
 impl std::fmt::Display for FileVersion {
@@ -138,13 +169,14 @@ fn version(metadata: &Metadata) -> FileVersion {
 }
 
 #[cfg(unix)]
-fn inode(metadata: &Metadata) -> u64 {
-    std::os::unix::fs::MetadataExt::ino(metadata)
+#[allow(clippy::unnecessary_wraps)] // other systems have none
+fn inode(metadata: &Metadata) -> Option<u64> {
+    Some(std::os::unix::fs::MetadataExt::ino(metadata))
 }
 
 #[cfg(not(unix))]
-fn inode(_: &Metadata) -> u64 {
-    0
+fn inode(_: &Metadata) -> Option<u64> {
+    None
 }
 
 #[cfg(unix)]

@@ -22,6 +22,8 @@ pub struct OtherFile {
     pub path: PathBuf,
     /// Which version of it the chunks were found in; `None` for whichever there is.
     pub version: Option<FileVersion>,
+    /// Whether it goes on with zeros behind its end, as HDF5's external raw files do.
+    pub is_padded: bool,
 }
 
 /// Opens one of the other files.
@@ -44,7 +46,8 @@ pub struct Stores {
     folder: Option<Arc<RemoteFolder>>,
     name: String,
     others: Vec<OtherFile>,
-    others_are_padded: bool,
+    /// What knows the others is a file of references; there is no opened file then.
+    are_referenced: bool,
     open: Opener,
     held: Arc<Mutex<HashMap<PathBuf, Arc<dyn Store>>>>,
 }
@@ -66,8 +69,9 @@ impl Stores {
         others: Vec<PathBuf>,
         open: Opener,
     ) -> Self {
-        let others = others.into_iter().map(|path| OtherFile { path, version: None }).collect();
-        Self { opened, folder: None, name, others, others_are_padded: false, open, held: Arc::default() }
+        let other = |path| OtherFile { path, version: None, is_padded: false };
+        let others = others.into_iter().map(other).collect();
+        Self { opened, folder: None, name, others, are_referenced: false, open, held: Arc::default() }
     }
 
     /// The other files lie in a folder far away.
@@ -76,14 +80,19 @@ impl Stores {
         Self { folder: Some(folder), ..self }
     }
 
-    /// The other files go on with zeros behind their ends, as HDF5's external raw files do.
-    #[must_use]
-    pub fn with_padded_others(self) -> Self {
-        Self { others_are_padded: true, ..self }
+    /// Of a file of references, which is called `name`; its own number 0 is no file.
+    pub fn of_references(name: String, others: Vec<OtherFile>, open: Opener) -> Self {
+        Self { opened: None, folder: None, name, others, are_referenced: true, open, held: Arc::default() }
     }
 
-    /// The same files under the same numbers, then more; they are held open together. Files of a known version are
-    /// not padded.
+    /// The other files go on with zeros behind their ends, as HDF5's external raw files do.
+    #[must_use]
+    pub fn with_padded_others(mut self) -> Self {
+        self.others.iter_mut().for_each(|other| other.is_padded = true);
+        self
+    }
+
+    /// The same files under the same numbers, then more; they are held open together.
     #[must_use]
     pub fn with(&self, more: Vec<OtherFile>) -> Self {
         Self {
@@ -91,7 +100,7 @@ impl Stores {
             folder: self.folder.clone(),
             name: self.name.clone(),
             others: self.others.iter().cloned().chain(more).collect(),
-            others_are_padded: self.others_are_padded,
+            are_referenced: self.are_referenced,
             open: Arc::clone(&self.open),
             held: Arc::clone(&self.held),
         }
@@ -102,6 +111,11 @@ impl Stores {
         self.others.len() + 1
     }
 
+    /// The files beside the opened one; the first one's number is 1.
+    pub fn others(&self) -> &[OtherFile] {
+        &self.others
+    }
+
     /// The file with this number.
     pub fn get(&self, index: FileIndex) -> Result<Arc<dyn Store>, ReadError> {
         if let (0, Some(opened)) = (index, &self.opened) {
@@ -110,13 +124,14 @@ impl Stores {
         let other = self.other(index)?;
         let store = self.open(&other.path)?;
         if other.version.is_some_and(|version| Some(version) != store.version()) {
-            return Err(ReadError::FileChanged { file: store.name().to_owned() });
+            let file = store.name().to_owned();
+            return Err(if self.are_referenced {
+                ReadError::StaleReferences { file, references: self.name.clone() }
+            } else {
+                ReadError::FileChanged { file }
+            });
         }
-        Ok(if self.others_are_padded && other.version.is_none() {
-            Arc::new(PaddedStore(store))
-        } else {
-            store
-        })
+        Ok(if other.is_padded { Arc::new(PaddedStore(store)) } else { store })
     }
 
     /// What there is of a file that may not be there, as it is now. Of a far one all.

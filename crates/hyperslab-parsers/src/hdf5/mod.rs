@@ -30,7 +30,7 @@ mod header;
 mod layout;
 mod links;
 mod local_heap;
-mod lookup3;
+pub(crate) mod lookup3;
 mod netcdf4;
 mod object;
 mod sizes;

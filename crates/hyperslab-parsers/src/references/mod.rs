@@ -1,0 +1,270 @@
+//! Our own file of references (`.hs`): all that is known of archives, but for the bytes of their chunks.
+//!
+//! ```text
+//! signature, version │ manifests, each with its checksum │ tables, checksum │ footer, checksum
+//! ```
+//!
+//! The footer says where the tables are. They have the source files with their versions, groups and arrays with
+//! attributes, elements, codecs and segments (`schema.rs`), and where each manifest is: one is read when an array is
+//! first used that needs it (`columns.rs`). Numbers are little-endian or LEB128 (`stored.rs`); checksums are Jenkins'
+//! lookup3, as in HDF5.
+
+mod check;
+mod columns;
+mod schema;
+mod stored;
+
+use std::collections::HashMap;
+use std::io::{self, Write};
+use std::sync::Arc;
+
+use hyperslab_core::{
+    Array, ByteRange, ChunkGrid, Codec, Element, FileIndex, Fill, Group, Manifest, Segment, SegmentAxis,
+    Tree, Unreadable,
+};
+
+use crate::cursor::Cursor;
+use crate::error::Error;
+use crate::hdf5::lookup3::{CHECKSUM_NBYTES, checked, lookup3};
+use crate::pages::Source;
+pub use columns::MOST_CHUNKS;
+use stored::{Input, Stored};
+
+/// What every file of references starts with.
+pub const SIGNATURE: &[u8] = b"\x89HSR\r\n\x1a\n";
+/// Of the format that is written, and the only one that is read.
+const VERSION: u32 = 1;
+const FOOTER_NBYTES: u64 = 24; // offset and length of the tables, version, checksum
+
+/// A file that chunks lie in.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct SourceFile {
+    /// Its path, relative to the folder of the references if it lies below it.
+    pub path: String,
+    /// How long it was.
+    pub nbytes: Option<u64>,
+    /// When it was changed last, in seconds and nanoseconds since 1970 began.
+    pub modified: Option<(u64, u32)>,
+    /// What a server calls this version of it.
+    pub etag: Option<String>,
+    /// Whether it goes on with zeros behind its end, as HDF5's external raw files do.
+    pub is_padded: bool,
+}
+
+/// An array without its chunks' places.
+#[derive(Clone, Debug, PartialEq)]
+struct StoredArray {
+    described: Array,
+    segments: Result<Vec<StoredSegment>, Unreadable>,
+    /// The file that pointers of variable-length elements lead into.
+    heap_file: Option<FileIndex>,
+}
+
+/// A segment with the number of its manifest instead of the manifest.
+#[derive(Clone, Debug, PartialEq)]
+struct StoredSegment {
+    axes: Vec<SegmentAxis>,
+    grid: ChunkGrid,
+    codecs: Vec<Codec>,
+    element: Element,
+    plain_edge_chunks: bool,
+    fill: Fill,
+    manifest: usize,
+}
+
+/// Where a manifest is in the file, its checksum included.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+struct ManifestPlace {
+    offset: u64,
+    nbytes: u64,
+}
+
+#[derive(Default)]
+struct Tables {
+    files: Vec<SourceFile>,
+    groups: Vec<Group>,
+    arrays: Vec<StoredArray>,
+    manifests: Vec<ManifestPlace>,
+}
+
+/// An open file of references: everything but the manifests.
+pub struct References {
+    /// Files that chunks lie in; number `i + 1` of a manifest is file `i`.
+    pub files: Vec<SourceFile>,
+    /// Groups and arrays, whose segments have empty manifests.
+    pub tree: Tree,
+    arrays: Vec<StoredArray>,
+    manifests: Vec<ManifestPlace>,
+}
+
+impl References {
+    /// Read the tables: two rounds.
+    pub fn read(source: &dyn Source) -> Result<Self, Error> {
+        let invalid = |problem: &str| Error::invalid("references", 0, problem);
+        let start = SIGNATURE.len() as u64 + 4;
+        let footer_offset = source.length().checked_sub(FOOTER_NBYTES).filter(|&offset| offset >= start);
+        let footer_offset = footer_offset.ok_or_else(|| invalid("cut off"))?;
+        let bytes = fetched(source, footer_offset, FOOTER_NBYTES)?;
+        let mut footer =
+            Cursor::new("references", footer_offset, checked("references", footer_offset, &bytes)?);
+        let (offset, nbytes, version) = (footer.u64()?, footer.u64()?, footer.u32()?);
+        if version != VERSION {
+            return Err(Error::unsupported(format!("version {version} of references")));
+        }
+        if offset.checked_add(nbytes).is_none_or(|end| end > footer_offset) {
+            return Err(invalid("the footer leads outside the file"));
+        }
+        let bytes = fetched(source, offset, nbytes)?;
+        let cursor = Cursor::new("references", offset, checked("references", offset, &bytes)?);
+        Self::of(Tables::read(&mut Input::new(cursor))?, offset)
+    }
+
+    fn of(tables: Tables, end: u64) -> Result<Self, Error> {
+        check::tables(&tables, end)?;
+        let nothing = Arc::new(Manifest::empty());
+        let array = |array: &StoredArray| {
+            let with_nothing = |segments: &Vec<StoredSegment>| {
+                segments.iter().map(|segment| segment.with(Arc::clone(&nothing))).collect()
+            };
+            let segments = array.segments.as_ref().map(with_nothing).map_err(Clone::clone);
+            Array { segments, ..array.described.clone() }
+        };
+        let arrays = tables.arrays.iter().map(array).collect();
+        let other_files = tables.files.iter().map(|file| file.path.clone()).collect();
+        let tree =
+            Tree { groups: tables.groups, arrays, declared_nbytes: None, other_files, ..Tree::default() };
+        Ok(Self { files: tables.files, tree, arrays: tables.arrays, manifests: tables.manifests })
+    }
+
+    /// An array with its manifests.
+    pub fn array(&self, source: &dyn Source, number: usize) -> Result<Array, Error> {
+        let none = || Error::invalid("references", 0, "there is no such array");
+        let array = self.arrays.get(number).ok_or_else(none)?;
+        let mut known: HashMap<usize, Arc<Manifest>> = HashMap::new();
+        let mut with_manifest = |segment: &StoredSegment| -> Result<Segment, Error> {
+            if let Some(manifest) = known.get(&segment.manifest) {
+                return Ok(segment.with(Arc::clone(manifest)));
+            }
+            let place = self.manifests.get(segment.manifest).ok_or_else(none)?;
+            let bytes = fetched(source, place.offset, place.nbytes)?;
+            let bytes = checked("a manifest", place.offset, &bytes)?;
+            let manifest = Arc::new(columns::decode(bytes, place.offset, segment.grid.chunk_count())?);
+            known.insert(segment.manifest, Arc::clone(&manifest));
+            Ok(segment.with(manifest))
+        };
+        let segments = match &array.segments {
+            Ok(segments) => Ok(segments.iter().map(&mut with_manifest).collect::<Result<_, _>>()?),
+            Err(reason) => Err(reason.clone()),
+        };
+        Ok(Array { segments, ..array.described.clone() })
+    }
+
+    /// The number of the file that an array's pointers of variable-length elements lead into.
+    pub fn heap_file(&self, number: usize) -> Option<FileIndex> {
+        self.arrays.get(number)?.heap_file
+    }
+}
+
+fn fetched(source: &dyn Source, offset: u64, length: u64) -> Result<Vec<u8>, Error> {
+    let fetched = source.read_ranges(&[ByteRange { offset, length }])?;
+    Ok(fetched.into_iter().next().unwrap_or_default())
+}
+
+/// Writes references from front to back: manifests as arrays are added, all else at the end.
+pub struct Writer<W> {
+    out: W,
+    offset: u64,
+    tables: Tables,
+}
+
+impl<W: Write> Writer<W> {
+    /// Start a file.
+    pub fn new(mut out: W) -> io::Result<Self> {
+        out.write_all(SIGNATURE)?;
+        out.write_all(&VERSION.to_le_bytes())?;
+        Ok(Self { out, offset: SIGNATURE.len() as u64 + 4, tables: Tables::default() })
+    }
+
+    /// How many groups there are.
+    pub fn group_count(&self) -> usize {
+        self.tables.groups.len()
+    }
+
+    /// How many arrays there are.
+    pub fn array_count(&self) -> usize {
+        self.tables.arrays.len()
+    }
+
+    /// Add a group; the first one is the root.
+    pub fn group(&mut self, group: Group) {
+        self.tables.groups.push(group);
+    }
+
+    /// Add a file that chunks lie in; gives its number.
+    pub fn file(&mut self, file: SourceFile) -> FileIndex {
+        self.tables.files.push(file);
+        FileIndex::try_from(self.tables.files.len()).unwrap_or(FileIndex::MAX)
+    }
+
+    /// Add an array with its chunks, whose files are renumbered; an array with too many chunks cannot be read again.
+    pub fn array(
+        &mut self,
+        array: &Array,
+        heap_file: Option<FileIndex>,
+        number: impl Fn(FileIndex) -> FileIndex,
+    ) -> io::Result<()> {
+        let described = Array { segments: Ok(Vec::new()), virtual_mappings: Vec::new(), ..array.clone() };
+        let segments = match &array.segments {
+            Ok(segments) => self.segments(segments, number)?,
+            Err(reason) => Err(reason.clone()),
+        };
+        self.tables.arrays.push(StoredArray { described, segments, heap_file });
+        Ok(())
+    }
+
+    fn segments(
+        &mut self,
+        segments: &[Segment],
+        number: impl Fn(FileIndex) -> FileIndex,
+    ) -> io::Result<Result<Vec<StoredSegment>, Unreadable>> {
+        let (mut known, mut stored) = (HashMap::new(), Vec::new());
+        for segment in segments {
+            let key = Arc::as_ptr(&segment.manifest);
+            if let Some(&place) = known.get(&key) {
+                stored.push(StoredSegment::of(segment, place));
+                continue;
+            }
+            let Some(mut bytes) = columns::encode(&segment.manifest.moved(&number, 0)) else {
+                let feature = format!("an array of more than {MOST_CHUNKS} chunks in references");
+                return Ok(Err(Unreadable::unsupported(feature)));
+            };
+            let place = self.tables.manifests.len();
+            let section = self.section(&mut bytes)?;
+            self.tables.manifests.push(section);
+            known.insert(key, place);
+            stored.push(StoredSegment::of(segment, place));
+        }
+        Ok(Ok(stored))
+    }
+
+    /// Write what is left; gives what was written to.
+    pub fn finish(mut self) -> io::Result<W> {
+        let mut bytes = Vec::new();
+        self.tables.write(&mut bytes);
+        let place = self.section(&mut bytes)?;
+        let mut footer = [place.offset.to_le_bytes(), place.nbytes.to_le_bytes()].concat();
+        footer.extend(VERSION.to_le_bytes());
+        self.section(&mut footer)?;
+        Ok(self.out)
+    }
+
+    /// Write bytes and their checksum.
+    fn section(&mut self, bytes: &mut Vec<u8>) -> io::Result<ManifestPlace> {
+        bytes.extend(lookup3(bytes).to_le_bytes());
+        self.out.write_all(bytes)?;
+        let place = ManifestPlace { offset: self.offset, nbytes: bytes.len() as u64 };
+        debug_assert!(bytes.len() >= CHECKSUM_NBYTES);
+        self.offset += place.nbytes;
+        Ok(place)
+    }
+}

@@ -1,0 +1,187 @@
+//! What references hold, field by field: these tables are the format's definition. A field or a kind that is added
+//! makes a new version of the format; a number once given stays.
+
+use std::sync::Arc;
+
+use hyperslab_core::{
+    Array, Attribute, BitshuffleInner, ByteOrder, Charset, Checksum, Codec, Dither, Element, Field, Fill,
+    FloatLayout, Group, Link, Member, Quantum, Segment, SegmentAxis, StringPadding, Unreadable, Value,
+};
+
+use super::stored::{Input, Stored};
+use super::{ManifestPlace, SourceFile, StoredArray, StoredSegment, Tables};
+use crate::error::Error;
+
+macro_rules! records {
+    ($($name:ident { $($field:ident),* })*) => { $(
+        impl Stored for $name {
+            fn write(&self, out: &mut Vec<u8>) {
+                $(self.$field.write(out);)*
+            }
+
+            fn read(input: &mut Input<'_>) -> Result<Self, Error> {
+                $(let $field = Stored::read(input)?;)*
+                Ok(Self { $($field),* })
+            }
+        }
+    )* };
+}
+
+macro_rules! kinds {
+    ($($name:ident { $($number:literal $variant:ident $({ $($field:ident),* })? $(( $inner:ident ))?,)* })*) => { $(
+        impl Stored for $name {
+            fn write(&self, out: &mut Vec<u8>) {
+                match self {
+                    $(Self::$variant $({ $($field),* })? $(( $inner ))? => {
+                        out.push($number);
+                        $($($field.write(out);)*)?
+                        $($inner.write(out);)?
+                    })*
+                }
+            }
+
+            fn read(input: &mut Input<'_>) -> Result<Self, Error> {
+                input.deeper(|input| match input.cursor.u8()? {
+                    $($number => {
+                        $($(let $field = Stored::read(input)?;)*)?
+                        $(let $inner = Stored::read(input)?;)?
+                        Ok(Self::$variant $({ $($field),* })? $(( $inner ))?)
+                    })*
+                    _ => Err(input.invalid(concat!("no kind of ", stringify!($name), " that is known"))),
+                })
+            }
+        }
+    )* };
+}
+
+records! {
+    Tables { files, groups, arrays, manifests }
+    SourceFile { path, nbytes, modified, etag, is_padded }
+    ManifestPlace { offset, nbytes }
+    StoredArray { described, segments, heap_file }
+    StoredSegment { axes, grid, codecs, element, plain_edge_chunks, fill, manifest }
+    SegmentAxis { array_axis, shown, source }
+    Group { attributes, links }
+    Attribute { name, value }
+    Value { element, shape, bytes, heap }
+    Field { name, offset, element }
+    Member { name, value }
+    FloatLayout {
+        bit_offset, precision, sign_bit, exponent_start, exponent_nbits, mantissa_start, mantissa_nbits,
+        exponent_bias, implied_one
+    }
+    Quantum { scale, zero, null, dither_start }
+}
+
+kinds! {
+    Unreadable { 0 Unsupported { feature }, 1 Damaged { problem }, 2 Unfetched { problem }, }
+    Fill { 0 Zero, 1 Value(element), 2 Undefined, }
+    Link { 0 Group(number), 1 Array(number), 2 Soft(path), 3 External { file, path }, 4 Unreadable(reason), }
+    ByteOrder { 0 Little, 1 Big, 2 Vax, }
+    StringPadding { 0 NullTerminated, 1 NullPadded, 2 SpacePadded, }
+    Charset { 0 Ascii, 1 Utf8, }
+    Checksum { 0 Crc32, 1 Adler32, 2 Crc32c, }
+    Dither { 0 None, 1 Subtractive, 2 KeepingZeros, }
+    BitshuffleInner { 0 None, 1 Lz4, 2 Zstd, }
+    Element {
+        0 Integer { nbytes, signed, order, bit_offset, precision },
+        1 Float { nbytes, order, layout },
+        2 Complex { part },
+        3 FixedString { nbytes, padding, charset },
+        4 Opaque { nbytes, tag },
+        5 Bitfield { nbytes, order },
+        6 Enumeration { base, members },
+        7 Compound { nbytes, fields },
+        8 Array { shape, element },
+        9 VlenString { nbytes, padding, charset },
+        10 Vlen { nbytes, element },
+        11 ObjectReference { nbytes },
+        12 RegionReference { nbytes },
+    }
+    Codec {
+        0 Shuffle { element_nbytes },
+        1 Zlib,
+        2 Gzip,
+        3 Fletcher32,
+        4 Szip { options, pixel_nbits, pixels_per_block, pixels_per_scanline },
+        5 Nbit { parameters },
+        6 ScaleOffset { parameters },
+        7 Lzf,
+        8 Zstd,
+        9 Blosc,
+        10 Blosc2,
+        11 Lz4Hdf5,
+        12 Lz4Numcodecs,
+        13 Bzip2,
+        14 Bitshuffle { element_nbytes, block_elements, inner },
+        15 Crc32c,
+        16 Transpose { order },
+        17 Delta { stored, decoded },
+        18 FixedScaleOffset { scale, offset, stored, decoded },
+        19 Convert { stored, decoded },
+        20 Rice { element_nbytes, block_elements },
+        21 Plio,
+        22 Quantize { chunks, dither, decoded },
+        23 RunLength,
+        24 SkippingHuffman { element_nbytes },
+        25 NbitHdf4 { element_nbytes, first_bit, nbits, sign_extended, filled_with_ones },
+        26 SzipHdf4 { options, pixel_nbits, pixels_per_block, pixels_per_scanline, has_header },
+        27 Unknown { number, name },
+        28 Checksum { sum, at_start },
+    }
+}
+
+/// All but the segments, which are kept in a form of their own, and mappings, which were resolved into segments.
+impl Stored for Array {
+    fn write(&self, out: &mut Vec<u8>) {
+        self.shape.write(out);
+        self.max_shape.write(out);
+        self.element.write(out);
+        self.fill.write(out);
+        self.is_chunked.write(out);
+        self.dimensions.write(out);
+        self.attributes.write(out);
+    }
+
+    fn read(input: &mut Input<'_>) -> Result<Self, Error> {
+        Ok(Self {
+            shape: Stored::read(input)?,
+            max_shape: Stored::read(input)?,
+            element: Stored::read(input)?,
+            fill: Stored::read(input)?,
+            is_chunked: Stored::read(input)?,
+            dimensions: Stored::read(input)?,
+            attributes: Stored::read(input)?,
+            segments: Ok(Vec::new()),
+            virtual_mappings: Vec::new(),
+        })
+    }
+}
+
+impl StoredSegment {
+    /// A segment whose manifest has this number.
+    pub(super) fn of(segment: &Segment, manifest: usize) -> Self {
+        Self {
+            axes: segment.axes.clone(),
+            grid: segment.grid.clone(),
+            codecs: segment.codecs.clone(),
+            element: segment.element.clone(),
+            plain_edge_chunks: segment.plain_edge_chunks,
+            fill: segment.fill.clone(),
+            manifest,
+        }
+    }
+
+    /// The segment, once its manifest is there.
+    pub(super) fn with(&self, manifest: Arc<hyperslab_core::Manifest>) -> Segment {
+        Segment {
+            axes: self.axes.clone(),
+            grid: self.grid.clone(),
+            codecs: self.codecs.clone(),
+            element: self.element.clone(),
+            plain_edge_chunks: self.plain_edge_chunks,
+            manifest,
+            fill: self.fill.clone(),
+        }
+    }
+}

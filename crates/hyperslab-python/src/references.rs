@@ -1,0 +1,308 @@
+//! References: archives written into one file that opens at once, and arrays of such a file.
+
+use std::collections::HashMap;
+use std::fs::File;
+use std::io::{BufWriter, Write};
+use std::path::{Path, PathBuf};
+use std::sync::Arc;
+use std::time::{Duration, SystemTime, UNIX_EPOCH};
+
+use hyperslab_core::{Array, FileIndex, Group, Link, PlanError, Unreadable};
+use hyperslab_engine::{
+    FileStore, FileVersion, Location, Opener, OtherFile, ReadError, RemoteOptions, RemoteStore, Store,
+};
+use hyperslab_parsers::references::{self, References, SourceFile};
+use pyo3::exceptions::{PyOSError, PyValueError};
+use pyo3::prelude::*;
+
+use crate::archive_file::{ArchiveFile, Bytes, Failure, Opened};
+use crate::sources::LocalSource;
+use crate::virtual_sources::{Problem, Resolved, WholeArray};
+
+/// A file of references as it was when it was opened. It is not held open: thousands may be in use at a time.
+pub(crate) struct OpenReferences {
+    path: PathBuf,
+    pub(crate) version: FileVersion,
+    pub(crate) found: References,
+}
+
+impl OpenReferences {
+    pub(crate) fn open(path: &Path, store: &FileStore) -> Result<Self, Failure> {
+        let found = References::read(&LocalSource(store));
+        store.check_unchanged()?;
+        Ok(Self { path: path.to_owned(), version: store.version(), found: found? })
+    }
+
+    fn read_array(&self, number: usize) -> Result<Array, Failure> {
+        let store = FileStore::open(&self.path)?;
+        let array = self.found.array(&LocalSource(&store), number);
+        store.check_unchanged()?;
+        if store.version() != self.version {
+            return Err(ReadError::FileChanged { file: store.name().to_owned() }.into());
+        }
+        Ok(array?)
+    }
+
+    /// The files that its chunks lie in, as they were.
+    pub(crate) fn files(&self, folder: &Path) -> Vec<OtherFile> {
+        let file = |file: &SourceFile| {
+            let modified = file.modified.and_then(|(seconds, nanoseconds)| {
+                UNIX_EPOCH
+                    .checked_add(Duration::from_secs(seconds))?
+                    .checked_add(Duration::from_nanos(nanoseconds.into()))
+            });
+            let version = file.nbytes.map(|nbytes| FileVersion::new(nbytes, modified));
+            let path = if is_url(&file.path) { PathBuf::from(&file.path) } else { folder.join(&file.path) };
+            OtherFile { path, version, is_padded: file.is_padded }
+        };
+        self.found.files.iter().map(file).collect()
+    }
+
+    /// How to open those files: of this machine, or far away as anybody may with what the environment says.
+    pub(crate) fn opener(&self, name: &str) -> Opener {
+        let etag = |file: &SourceFile| Some((file.path.clone(), file.etag.clone()?));
+        let etags: HashMap<String, String> = self.found.files.iter().filter_map(etag).collect();
+        let references = name.to_owned();
+        Arc::new(move |path: &Path| {
+            let url = path.to_string_lossy();
+            if !is_url(&url) {
+                return Ok(Arc::new(FileStore::open(path)?) as Arc<dyn Store>);
+            }
+            let options = RemoteOptions::default();
+            let refused = |problem: String| ReadError::System { file: url.to_string(), problem };
+            let location = Location::of_url(&url, &options).map_err(refused)?;
+            let (store, _) = RemoteStore::open(location, options, 1, &|| false)?;
+            if etags.get(&*url).is_some_and(|etag| *etag != store.version()) {
+                let (file, references) = (url.to_string(), references.clone());
+                return Err(ReadError::StaleReferences { file, references });
+            }
+            Ok(Arc::new(store) as Arc<dyn Store>)
+        })
+    }
+
+    /// An array with its chunks.
+    pub(crate) fn array(&self, opened: &Opened, number: usize) -> Result<Resolved, Problem> {
+        let array = self.read_array(number);
+        let array = array.map_err(|failure| Problem::File(opened.path.clone(), Box::new(failure)))?;
+        Ok(Resolved::new(array, opened.stores.with(Vec::new())))
+    }
+}
+
+/// Fails if a file that chunks lie in is another one now.
+pub(crate) fn check_sources(opened: &Opened) -> Result<(), ReadError> {
+    (1..opened.stores.next_number()).try_for_each(|number| {
+        let number = FileIndex::try_from(number).unwrap_or(FileIndex::MAX);
+        opened.stores.get(number).map(|_| ())
+    })
+}
+
+/// Write the references of archives to a file at `path`, which will stand in `folder`: of one that is named "" as the
+/// root, of others as groups. Gives the numbers of arrays and of their stored chunks.
+#[pyfunction]
+#[allow(clippy::needless_pass_by_value)] // PyO3 hands arguments over by value
+pub(crate) fn save_references(
+    py: Python<'_>,
+    path: PathBuf,
+    folder: PathBuf,
+    archives: Vec<(String, Py<ArchiveFile>)>,
+) -> PyResult<(u64, u64)> {
+    let archives: Vec<(String, Arc<Opened>)> =
+        archives.into_iter().map(|(name, file)| (name, file.get().opened())).collect();
+    py.detach(|| save(&path, &folder, &archives)).map_err(|failure| match failure {
+        SaveError::System(error) => PyOSError::new_err((error.raw_os_error(), error.to_string(), path)),
+        SaveError::Source(path, failure) => failure.into_python(&path),
+        SaveError::Path(path) => PyValueError::new_err(format!("{} is no UTF-8", path.display())),
+    })
+}
+
+enum SaveError {
+    System(std::io::Error),
+    Source(PathBuf, Box<Failure>),
+    Path(PathBuf),
+}
+
+impl From<std::io::Error> for SaveError {
+    fn from(error: std::io::Error) -> Self {
+        Self::System(error)
+    }
+}
+
+fn save(path: &Path, folder: &Path, archives: &[(String, Arc<Opened>)]) -> Result<(u64, u64), SaveError> {
+    let mut saving =
+        Saving { folder, out: references::Writer::new(BufWriter::new(File::create(path)?))?, chunk_count: 0 };
+    let mut first_group = 1;
+    if !matches!(archives, [(name, _)] if name.is_empty()) {
+        let mut links = Vec::new();
+        for (name, archive) in archives {
+            links.push((name.clone(), Link::Group(first_group)));
+            first_group += archive.tree.groups.len();
+        }
+        saving.out.group(Group { attributes: Vec::new(), links });
+    }
+    for (name, archive) in archives {
+        saving.archive(name, archive)?;
+    }
+    let array_count = saving.out.array_count() as u64;
+    let mut out = saving.out.finish()?;
+    out.flush()?;
+    Ok((array_count, saving.chunk_count))
+}
+
+struct Saving<'a> {
+    folder: &'a Path,
+    out: references::Writer<BufWriter<File>>,
+    chunk_count: u64,
+}
+
+impl Saving<'_> {
+    fn archive(&mut self, name: &str, archive: &Arc<Opened>) -> Result<(), SaveError> {
+        let (first_group, first_array) = (self.out.group_count(), self.out.array_count());
+        for group in &archive.tree.groups {
+            let mut group = group.clone();
+            group.attributes.retain(|attribute| !archive.hidden.contains(&attribute.name.as_str()));
+            for (_, link) in &mut group.links {
+                move_link(link, name, archive, first_group, first_array);
+            }
+            self.out.group(group);
+        }
+        let mut numbers = HashMap::new();
+        for number in 0..archive.tree.arrays.len() {
+            self.array(archive, number, &mut numbers)?;
+        }
+        Ok(())
+    }
+
+    fn array(
+        &mut self,
+        archive: &Arc<Opened>,
+        number: usize,
+        numbers: &mut HashMap<PathBuf, FileIndex>,
+    ) -> Result<(), SaveError> {
+        let described = &archive.tree.arrays[number];
+        let mut attributes = described.attributes.clone();
+        attributes.retain(|attribute| !archive.hidden.contains(&attribute.name.as_str()));
+        let (dimensions, max_shape) = (described.dimensions.clone(), described.max_shape.clone());
+        let whole = match WholeArray::of(archive, number) {
+            Ok(whole) => whole,
+            Err(Problem::Plan(PlanError::Unreadable(reason))) => {
+                return self.unreadable(described, attributes, reason);
+            }
+            Err(Problem::Plan(PlanError::Selection(error))) => {
+                return self.unreadable(described, attributes, error.into());
+            }
+            Err(Problem::File(path, failure)) => return Err(SaveError::Source(path, failure)),
+        };
+        let array = Array { attributes, dimensions, max_shape, ..whole.array().clone() };
+        let used = used_files(&array);
+        let mut moved = HashMap::new();
+        for file in used {
+            moved.insert(file, self.file(archive, &whole, file, numbers)?);
+        }
+        let heap_file = match (archive.references(), array.element.has_pointers()) {
+            (_, false) => None,
+            (Some(open), true) => open.found.heap_file(number),
+            (None, true) => Some(0),
+        };
+        let heap_file = heap_file.map(|file| self.file(archive, &whole, file, numbers)).transpose()?;
+        self.chunk_count += whole.manifests().iter().map(|(manifest, _)| manifest.chunk_count()).sum::<u64>();
+        self.out.array(&array, heap_file, |file| moved.get(&file).copied().unwrap_or(FileIndex::MAX))?;
+        Ok(())
+    }
+
+    /// A path relative to the references' folder if it lies below it, else absolute.
+    fn relative(&self, path: &Path) -> Result<String, SaveError> {
+        let absolute = std::path::absolute(path)?;
+        let relative = absolute.strip_prefix(self.folder).unwrap_or(&absolute);
+        relative.to_str().map(str::to_owned).ok_or_else(|| SaveError::Path(path.to_owned()))
+    }
+
+    fn unreadable(
+        &mut self,
+        described: &Array,
+        attributes: Vec<hyperslab_core::Attribute>,
+        reason: Unreadable,
+    ) -> Result<(), SaveError> {
+        let array = Array { attributes, segments: Err(reason), ..described.clone() };
+        Ok(self.out.array(&array, None, |file| file)?)
+    }
+
+    /// The new number of a file of an archive.
+    fn file(
+        &mut self,
+        archive: &Opened,
+        whole: &WholeArray,
+        number: FileIndex,
+        numbers: &mut HashMap<PathBuf, FileIndex>,
+    ) -> Result<FileIndex, SaveError> {
+        let place = usize::try_from(number).unwrap_or(usize::MAX);
+        let known = match place.checked_sub(1) {
+            None => archive.own_file(),
+            Some(place) => whole.stores().others().get(place).cloned(),
+        };
+        let Some(file) = known else { return Ok(FileIndex::MAX) };
+        if let Some(&number) = numbers.get(&file.path) {
+            return Ok(number);
+        }
+        let version = file.version.or_else(|| FileVersion::of(&file.path));
+        let text = file.path.to_str().ok_or_else(|| SaveError::Path(file.path.clone()))?;
+        let path = match archive.path.to_str().filter(|own| is_url(own)).and_then(|own| own.rsplit_once('/'))
+        {
+            Some((folder, _)) if !is_url(text) => format!("{folder}/{text}"), // a file beside one far away
+            _ if is_url(text) => text.to_owned(),
+            _ => self.relative(&file.path)?,
+        };
+        let modified =
+            version.and_then(|version| version.modified()?.duration_since(SystemTime::UNIX_EPOCH).ok());
+        let stored = SourceFile {
+            path,
+            nbytes: version.map(|version| version.nbytes()),
+            modified: modified.map(|since| (since.as_secs(), since.subsec_nanos())),
+            etag: etag(archive, place),
+            is_padded: file.is_padded,
+        };
+        let number = self.out.file(stored);
+        numbers.insert(file.path, number);
+        Ok(number)
+    }
+}
+
+/// What a server calls the version of a file of an archive that chunks were found in.
+fn etag(archive: &Opened, number: usize) -> Option<String> {
+    match (&archive.bytes, number.checked_sub(1)) {
+        (Bytes::Remote(store), None) => Some(store.version()),
+        (Bytes::References(open), Some(place)) => open.found.files.get(place)?.etag.clone(),
+        _ => None,
+    }
+}
+
+fn is_url(path: &str) -> bool {
+    path.contains("://")
+}
+
+/// Numbers of the files that chunks of an array lie in.
+fn used_files(array: &Array) -> Vec<FileIndex> {
+    let segments = array.segments.as_deref().unwrap_or_default();
+    let mut files: Vec<FileIndex> = Vec::new();
+    for segment in segments {
+        files.extend(segment.manifest.files());
+    }
+    files.sort_unstable();
+    files.dedup();
+    files
+}
+
+/// A link of one archive as it must be in the file of all: numbers go up, paths from the root start at its group.
+fn move_link(link: &mut Link, name: &str, archive: &Opened, first_group: usize, first_array: usize) {
+    match link {
+        Link::Group(number) => *number += first_group,
+        Link::Array(number) => *number += first_array,
+        Link::Soft(path) if path.starts_with('/') && !name.is_empty() => *path = format!("/{name}{path}"),
+        Link::External { file, .. } => {
+            let folder = archive.path.parent().unwrap_or(Path::new(""));
+            if let Some(moved) = folder.join(&*file).to_str() {
+                moved.clone_into(file);
+            }
+        }
+        Link::Soft(_) | Link::Unreadable(_) => {}
+    }
+}

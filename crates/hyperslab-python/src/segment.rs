@@ -1,0 +1,185 @@
+//! `Segment`: a box of an array with the chunks that hold it, as columns; what references are written from.
+
+use hyperslab_core::{BitshuffleInner, ChunkState, Codec, Fill, SegmentAxis, StoredChunk};
+use hyperslab_engine::is_tidy;
+use numpy::PyArray1;
+use pyo3::prelude::*;
+use pyo3::types::{PyBytes, PyDict, PyTuple};
+
+use crate::virtual_sources::WholeArray;
+use crate::{dtypes, integers};
+
+/// A part of an array that one grid of chunks holds.
+#[pyclass(frozen, module = "hyperslab._core")]
+pub(crate) struct Segment {
+    whole: WholeArray,
+    number: usize,
+}
+
+impl Segment {
+    /// All segments of an array; none where it cannot be read.
+    pub(crate) fn all(whole: &WholeArray) -> Vec<Self> {
+        let count = whole.array().segments.as_ref().map_or(0, Vec::len);
+        (0..count).map(|number| Self { whole: whole.clone(), number }).collect()
+    }
+
+    fn get(&self) -> &hyperslab_core::Segment {
+        #[allow(clippy::expect_used)] // `all` makes segments only of those that there are
+        &self.whole.array().segments.as_ref().expect("segments")[self.number]
+    }
+
+    fn column<'py, T: numpy::Element>(
+        &self,
+        py: Python<'py>,
+        value: fn(StoredChunk) -> T,
+    ) -> Bound<'py, PyArray1<T>> {
+        let column: Vec<T> = py.detach(|| self.get().manifest.stored().map(value).collect());
+        PyArray1::from_vec(py, column)
+    }
+}
+
+/// Origin, shape and origin in the source.
+type Placed<'py> = (Bound<'py, PyTuple>, Bound<'py, PyTuple>, Bound<'py, PyTuple>);
+
+#[pymethods]
+impl Segment {
+    /// Where in the array the segment starts, its shape, and where it starts in the array that the grid cuts; None
+    /// if it is no box of both, with the same axes.
+    #[getter(r#box)]
+    fn placed<'py>(&self, py: Python<'py>) -> PyResult<Option<Placed<'py>>> {
+        let axes = &self.get().axes;
+        let is_box = axes.iter().enumerate().all(|(place, axis)| {
+            axis.array_axis == Some(place) && axis.shown.is_contiguous() && axis.source.is_contiguous()
+        });
+        let tuple =
+            |value: fn(&SegmentAxis) -> u64| integers::tuple(py, &axes.iter().map(value).collect::<Vec<_>>());
+        let placed = || {
+            Ok((
+                tuple(|axis| axis.shown.start())?,
+                tuple(|axis| axis.shown.len())?,
+                tuple(|axis| axis.source.start())?,
+            ))
+        };
+        is_box.then(placed).transpose()
+    }
+
+    /// The shape of the array that the grid cuts.
+    #[getter]
+    fn source_shape<'py>(&self, py: Python<'py>) -> PyResult<Bound<'py, PyTuple>> {
+        integers::tuple(py, self.get().grid.shape())
+    }
+
+    /// The shape of a chunk.
+    #[getter]
+    fn chunk_shape<'py>(&self, py: Python<'py>) -> PyResult<Bound<'py, PyTuple>> {
+        integers::tuple(py, self.get().grid.chunk_shape())
+    }
+
+    /// Whether chunks at the edge are stored without their codecs.
+    #[getter]
+    fn plain_edge_chunks(&self) -> bool {
+        self.get().plain_edge_chunks
+    }
+
+    /// The dtype of what is stored.
+    #[getter]
+    fn dtype<'py>(&self, py: Python<'py>) -> PyResult<Bound<'py, PyAny>> {
+        dtypes::dtype(py, &self.get().element)
+    }
+
+    /// Whether decoded bytes are the elements; else they are repaired after decoding: strings cut where they end.
+    #[getter]
+    fn is_tidy(&self) -> bool {
+        is_tidy(&self.get().element)
+    }
+
+    /// One element with what unwritten chunks hold, as bytes; None if the writer said that there is no such value.
+    #[getter]
+    fn fill<'py>(&self, py: Python<'py>) -> Option<Bound<'py, PyBytes>> {
+        let segment = self.get();
+        match &segment.fill {
+            Fill::Undefined => None,
+            Fill::Zero => {
+                PyBytes::new_with(py, usize::try_from(segment.element.nbytes()).ok()?, |_| Ok(())).ok()
+            }
+            Fill::Value(value) => Some(PyBytes::new(py, value)),
+        }
+    }
+
+    /// The steps of encoding, first to last: `name` and what decoding needs beside it.
+    #[getter]
+    fn codecs<'py>(&self, py: Python<'py>) -> PyResult<Vec<Bound<'py, PyDict>>> {
+        self.get().codecs.iter().map(|codec| described(py, codec)).collect()
+    }
+
+    /// Linear indices of the stored chunks in the grid, ascending.
+    fn indices<'py>(&self, py: Python<'py>) -> Bound<'py, PyArray1<u64>> {
+        self.column(py, |chunk| chunk.index)
+    }
+
+    /// The number of the file that each stored chunk is in.
+    fn files<'py>(&self, py: Python<'py>) -> Bound<'py, PyArray1<u32>> {
+        self.column(py, |chunk| chunk.file)
+    }
+
+    /// Where each stored chunk starts in its file.
+    fn offsets<'py>(&self, py: Python<'py>) -> Bound<'py, PyArray1<u64>> {
+        self.column(py, |chunk| chunk.range.offset)
+    }
+
+    /// Bytes of each stored chunk.
+    fn lengths<'py>(&self, py: Python<'py>) -> Bound<'py, PyArray1<u64>> {
+        self.column(py, |chunk| chunk.range.length)
+    }
+
+    /// Which codecs each stored chunk was written without: bit 0 stands for the first.
+    fn filter_masks<'py>(&self, py: Python<'py>) -> Bound<'py, PyArray1<u32>> {
+        self.column(py, |chunk| chunk.filter_mask)
+    }
+
+    /// The encoded bytes of the chunks that the metadata hold, by linear index.
+    fn inline<'py>(&self, py: Python<'py>) -> PyResult<Bound<'py, PyDict>> {
+        let (found, manifest) = (PyDict::new(py), &self.get().manifest);
+        for index in manifest.inline_indices() {
+            if let ChunkState::Inline(bytes) = manifest.state(index) {
+                found.set_item(index, PyBytes::new(py, bytes))?;
+            }
+        }
+        Ok(found)
+    }
+}
+
+/// A codec by its name and parameters, under the names of their fields in `hyperslab_core::Codec`.
+fn described<'py>(py: Python<'py>, codec: &Codec) -> PyResult<Bound<'py, PyDict>> {
+    let found = PyDict::new(py);
+    found.set_item("name", codec.name())?;
+    match codec {
+        Codec::Shuffle { element_nbytes } => found.set_item("element_nbytes", element_nbytes)?,
+        Codec::Bitshuffle { element_nbytes, block_elements, inner } => {
+            let inner = match inner {
+                BitshuffleInner::None => None,
+                BitshuffleInner::Lz4 => Some("lz4"),
+                BitshuffleInner::Zstd => Some("zstd"),
+            };
+            found.set_item("element_nbytes", element_nbytes)?;
+            found.set_item("block_elements", block_elements)?;
+            found.set_item("inner", inner)?;
+        }
+        Codec::Lz4Hdf5 => found.set_item("framing", "hdf5")?,
+        Codec::Lz4Numcodecs => found.set_item("framing", "numcodecs")?,
+        Codec::Transpose { order } => found.set_item("order", order.clone())?,
+        Codec::Delta { stored, decoded } => {
+            found.set_item("stored", dtypes::dtype(py, stored)?)?;
+            found.set_item("decoded", dtypes::dtype(py, decoded)?)?;
+        }
+        Codec::FixedScaleOffset { scale, offset, stored, decoded } => {
+            found.set_item("scale", scale)?;
+            found.set_item("offset", offset)?;
+            found.set_item("stored", dtypes::dtype(py, stored)?)?;
+            found.set_item("decoded", dtypes::dtype(py, decoded)?)?;
+        }
+        Codec::Unknown { number, .. } => found.set_item("number", number)?,
+        _ => {}
+    }
+    Ok(found)
+}

@@ -1,0 +1,169 @@
+"""The chunks of an array as one grid, with the byte range of each: what Zarr and kerchunk can say, and nothing else."""
+
+from __future__ import annotations
+
+import math
+import os
+from collections.abc import Iterator
+from dataclasses import dataclass, field
+from typing import TYPE_CHECKING, Any
+
+import numpy as np
+import numpy.typing as npt
+
+from hyperslab.errors import Refused
+
+if TYPE_CHECKING:
+    from hyperslab._core import Segment
+    from hyperslab.archive import Array
+
+BLOCK = 100_000  # chunks of which names are made at a time
+
+
+@dataclass(frozen=True)
+class ChunkTable:
+    """Chunks that are stored, by their places in a regular grid; columns of equal length, sorted by place."""
+
+    grid_shape: tuple[int, ...]
+    places: npt.NDArray[np.int64]
+    paths: list[str]  # of files; `files` are indices of it
+    files: npt.NDArray[np.int64]
+    offsets: npt.NDArray[np.int64]
+    lengths: npt.NDArray[np.int64]
+    inline: dict[int, bytes] = field(default_factory=dict)  # encoded bytes of further chunks, by place
+
+    @property
+    def chunk_count(self) -> int:
+        """Chunks of the grid, stored or not."""
+        return math.prod(self.grid_shape)
+
+    @property
+    def is_full(self) -> bool:
+        """Whether every chunk of the grid is stored."""
+        return len(self.places) + len(self.inline) == self.chunk_count
+
+    def key(self, place: int) -> str:
+        """A chunk's name in Zarr 2: its index with dots; a scalar's only chunk is "0"."""
+        index = np.unravel_index(place, self.grid_shape) if self.grid_shape else (0,)
+        return ".".join(str(int(number)) for number in index)
+
+    def named(self) -> Iterator[tuple[str, str, int, int]]:
+        """Name, path, offset and length of each stored chunk that is not inline."""
+        for start in range(0, len(self.places), BLOCK):
+            block = slice(start, start + BLOCK)
+            axes = np.unravel_index(self.places[block], self.grid_shape) if self.grid_shape else ([0],)
+            names = map(".".join, zip(*(map(str, np.asarray(axis).tolist()) for axis in axes), strict=True))
+            paths = (self.paths[file] for file in self.files[block].tolist())
+            yield from zip(names, paths, self.offsets[block].tolist(), self.lengths[block].tolist(), strict=True)
+
+
+def of_bytes(encoded: bytes, ndim: int) -> ChunkTable:
+    """One chunk, whose bytes are here."""
+    none = np.empty(0, np.int64)
+    return ChunkTable((1,) * ndim, none, [], none, none, none, {0: encoded})
+
+
+def one_grid(array: Array, segments: list[Segment]) -> tuple[int, ...]:
+    """The chunk shape that all segments have, if one grid and one chain of codecs can stand for them all.
+
+    Raises:
+        Refused: With what keeps them apart.
+    """
+    if not segments:
+        return tuple(max(length, 1) for length in array.shape)  # nothing was ever written
+    first = segments[0]
+    for segment in segments:
+        if segment.chunk_shape != first.chunk_shape:
+            raise Refused(f"its parts are cut differently: chunks {first.chunk_shape} and {segment.chunk_shape}")
+        if segment.codecs != first.codecs:
+            raise Refused("its parts are encoded differently")
+        if segment.dtype != first.dtype:
+            raise Refused(f"its parts have elements of different dtypes: {first.dtype} and {segment.dtype}")
+        if segment.plain_edge_chunks and _has_edge(segment):
+            raise Refused("its chunks at the edge are stored without their codecs (HDF5's partial-edge-chunk flag)")
+        if not segment.is_tidy:
+            raise Refused("its elements are no plain numbers or strings: they must be repaired after decoding")
+        _check_box(array, segment)
+    return first.chunk_shape
+
+
+def _has_edge(segment: Segment) -> bool:
+    return any(length % chunk for length, chunk in zip(segment.source_shape, segment.chunk_shape, strict=True))
+
+
+def _check_box(array: Array, segment: Segment) -> None:
+    """A segment must take whole chunks of its source, and put them where the array's own grid has chunks."""
+    if segment.box is None:
+        raise Refused("it shows its source with steps, or with other axes")
+    for start, length, source, chunk, whole in zip(*segment.box, segment.chunk_shape, array.shape, strict=True):
+        ends_well = length % chunk == 0 or start + length == whole
+        if start % chunk or source % chunk or not ends_well:
+            raise Refused(f"a part of it, at {segment.box[0]}, does not lie at bounds of chunks {segment.chunk_shape}")
+
+
+def table(array: Array, segments: list[Segment], chunk_shape: tuple[int, ...]) -> ChunkTable:
+    """The chunks of all segments in the array's own grid.
+
+    Raises:
+        Refused: A chunk skips a codec, or reaches past the end of its file, or two segments have the same chunk.
+    """
+    grid_shape = tuple(-(-length // chunk) for length, chunk in zip(array.shape, chunk_shape, strict=True))
+    parts = [_part(segment, grid_shape) for segment in segments]
+    inline = {place: encoded for *_, inside in parts for place, encoded in inside.items()}
+    columns = [np.concatenate([np.empty(0, np.int64), *(part[k] for part in parts)]) for k in range(4)]
+    order = np.argsort(columns[0], kind="stable")
+    places, numbers, offsets, lengths = (column[order] for column in columns)
+    if len(places) > 1 and (places[1:] == places[:-1]).any():
+        raise Refused("its parts overlap")
+    paths = [_absolute(path, array.filename) for path in array.file_paths()] if len(numbers) else []
+    _check_ends(paths, numbers, offsets + lengths)
+    return ChunkTable(grid_shape, places, paths, numbers, offsets, lengths, inline)
+
+
+def _part(segment: Segment, grid_shape: tuple[int, ...]) -> tuple[Any, ...]:
+    """Places in the array's grid, numbers of files, offsets, lengths; and what is inline, by place."""
+    if segment.filter_masks().any():
+        raise Refused("some of its chunks are stored without some of its codecs (HDF5's filter masks)")
+    indices = segment.indices().astype(np.int64)
+    places, is_shown = _moved(segment, indices, grid_shape)
+    columns = (segment.files(), segment.offsets(), segment.lengths())
+    if any(column.dtype == np.uint64 and (column >> np.uint64(63)).any() for column in columns):
+        raise Refused("the offsets of its chunks are beyond 2**63")
+    inside = segment.inline()
+    moved, are_shown = _moved(segment, np.fromiter(inside, np.int64, len(inside)), grid_shape)
+    kept = {int(place): chunk for place, is_in, chunk in zip(moved, are_shown, inside.values(), strict=True) if is_in}
+    return (places[is_shown], *(column.astype(np.int64)[is_shown] for column in columns), kept)
+
+
+def _moved(segment: Segment, indices: npt.NDArray[np.int64], grid_shape: tuple[int, ...]) -> tuple[Any, Any]:
+    """Linear indices in a segment's own grid as places in the array's; and which of them the segment shows."""
+    assert segment.box is not None
+    if not grid_shape:
+        return indices, np.ones(len(indices), bool)
+    chunk = segment.chunk_shape
+    own = tuple(-(-length // size) for length, size in zip(segment.source_shape, chunk, strict=True))
+    axes, is_shown = [], np.ones(len(indices), bool)
+    for axis, start, length, source, size in zip(np.unravel_index(indices, own), *segment.box, chunk, strict=True):
+        moved = axis - source // size
+        is_shown &= (moved >= 0) & (moved < -(-length // size))
+        axes.append(np.where(is_shown, moved + start // size, 0))
+    return np.ravel_multi_index(tuple(axes), grid_shape, mode="clip"), is_shown
+
+
+def _absolute(path: str | None, beside: str) -> str:
+    """A file's URL, or its absolute path; a path that a file far away names is relative to it."""
+    if path is None or "://" in path:
+        return path or ""
+    if "://" in beside:
+        return f"{beside.rpartition('/')[0]}/{path}"
+    return os.path.abspath(path)  # noqa: PTH100 -- links stay as they are
+
+
+def _check_ends(paths: list[str], numbers: npt.NDArray[np.int64], ends: npt.NDArray[np.int64]) -> None:
+    """HDF5 reads external files that are too short as if they went on with zeros; other readers do not."""
+    if len(numbers) == 0 or not (numbers != 0).any():
+        return
+    for number in np.unique(numbers[numbers != 0]).tolist():
+        path = paths[number]
+        if "://" not in path and os.path.getsize(path) < ends[numbers == number].max():  # noqa: PTH202
+            raise Refused(f"{path}, which its chunks lie in, is shorter than they say")
