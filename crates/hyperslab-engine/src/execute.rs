@@ -8,7 +8,7 @@ use std::sync::{Arc, Mutex};
 use std::time::{Duration, Instant};
 
 use hyperslab_core::{
-    Array, Batches, ByteRange, ChunkRead, ChunkState, FileIndex, ReadPlan, Segment, coalesce,
+    Array, Batches, ByteRange, ChunkRead, ChunkState, CoalescePolicy, FileIndex, ReadPlan, Segment, coalesce,
 };
 
 use crate::chunk_cache::{ChunkCache, ChunkKey};
@@ -64,16 +64,12 @@ pub fn execute(
     if out.len() as u64 != expected {
         return Err(ReadError::OutputSize { expected, found: out.len() as u64 });
     }
-    let all = Batches::of(plan, execution.array);
+    let all = Batches::of(plan, execution.array, execution.stores.policy());
     if plan.has_gaps() || all.iter().any(Batches::leaves_out_missing) {
         fill(out, &execution.array.fill);
     }
     let done = all.into_iter().try_for_each(|batches| {
         let pace = far::Pace::new(execution, &batches);
-        let batches = match &pace {
-            Some(pace) => batches.resized(pace.batch),
-            None => batches,
-        };
         Job::new(execution, Destination::new(&mut *out, plan, &batches), &batches, pace).run(poll)
     });
     // A file that changed explains whatever went wrong.
@@ -90,6 +86,7 @@ struct Job<'a> {
     use_cache: bool,
     /// Whether rows are written past the caches: into pages that are there, of an output that no cache holds.
     is_streamed: bool,
+    policy: CoalescePolicy,
     /// How a store far away is read; None where threads read for themselves.
     pace: Option<far::Pace>,
     is_over: AtomicBool,
@@ -144,6 +141,7 @@ impl<'a> Job<'a> {
             batches,
             shares: Share::of(batches.count(), thread_count),
             thread_count,
+            policy: execution.stores.policy(),
             use_cache: execution.cache.has_room_for(batches.decoded_nbytes()),
             is_streamed: execution.is_reused && batches.decoded_nbytes() >= STREAMED_NBYTES,
             pace,
@@ -246,8 +244,7 @@ impl<'a> Job<'a> {
                 ChunkState::Inline(bytes) => self.put(segment, 0, bytes, 0, target, memory)?,
                 ChunkState::Sought { file } => self.read_sought(segment, file, target, memory)?,
                 ChunkState::Stored { file, range, .. }
-                    if !target.read.is_fetched_whole(self.element_nbytes())
-                        && !self.is_fetched_whole_from_far(range, &target) =>
+                    if !target.read.is_fetched_whole(self.element_nbytes(), self.policy) =>
                 {
                     let store = self.execution.stores.get(file)?;
                     self.read_plain(segment, &*store, range, &mut target, &mut memory.fetched)?;

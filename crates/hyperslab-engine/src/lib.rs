@@ -32,7 +32,7 @@ pub use execute::{Execution, MAX_CHUNK_NBYTES, execute};
 pub use points::read_points;
 pub use read_error::ReadError;
 pub use stores::{
-    ByteCache, Expected, FarStore, FileStore, FileVersion, Location, ObjectEnd, Opener, OtherFile,
+    ByteCache, Expected, FarStore, FileStore, FileVersion, Identity, Location, ObjectEnd, Opener, OtherFile,
     RemoteFolder, RemoteOptions, RemoteStatistics, RemoteStore, Stop, Store, Stores, remote_statistics,
 };
 pub use threads::default_thread_count;

@@ -4,18 +4,18 @@ from __future__ import annotations
 
 import os
 from collections.abc import Callable, Iterable, Iterator, Mapping
-from dataclasses import replace
 from difflib import get_close_matches
 from functools import cached_property
 from pathlib import Path
-from typing import Any
+from typing import Any, Literal, TypedDict, Unpack
 from urllib.request import url2pathname
 
 from hyperslab._core import ArchiveFile
 from hyperslab.archive import display, foreign_stores
 from hyperslab.archive.array import Array
 from hyperslab.archive.attributes import Attributes
-from hyperslab.archive.remote import Remote, is_url
+from hyperslab.archive.parquet_references import ParquetReferences
+from hyperslab.archive.remote import Remote, Sources, is_url
 from hyperslab.errors import DamagedFile, NoSuchRemoteFile, ReadError, Unsupported, UsageError
 
 CHUNK_CACHE_NBYTES = 32 << 20
@@ -33,20 +33,29 @@ def open(
     storage_options: Mapping[str, Any] | None = None,
     chunk_cache_nbytes: int = CHUNK_CACHE_NBYTES,
     cache_nbytes: int = 0,
+    **combining: Unpack[Combining],
 ) -> Group:
-    """Open an HDF5, NetCDF, FITS or HDF4 file, a Zarr folder, or references, for reading.
+    """Open an HDF5, NetCDF, FITS or HDF4 file, a Zarr folder, or references, for reading; or several of them as one.
 
     Args:
         path: The file or folder, or its URL: `https://`, `s3://`, `gs://`, `az://`, `abfs://`, `file://`. A URL that
             ends in `.zarr` or `/` is of a Zarr hierarchy. Or a store of obstore, or a file, mapper or file system of
             fsspec, the stores also as `(store, path)`: what they were configured with is taken over.
-            Of references, Kerchunk's JSON or a `.zmetadata` with `.zchunkstore`s; files are relative to its folder.
+            Of references, our own (`.hs`), Kerchunk's JSON or folder of Parquet, or a `.zmetadata` with
+            `.zchunkstore`s; files that they name are URLs, or relative to their folder.
+            Several: a list of these and of open root groups, or a pattern (`"2019-*.nc"`): docs/collections.md.
         storage_options: How to reach a URL: credentials, endpoint, headers, limits, named as fsspec's file systems
-            name them (docs/remote.md).
+            name them (docs/remote.md). Of references also how to reach the URLs that they name.
         chunk_cache_nbytes: Memory for decoded chunks of which only a part was read, so that reading another part
             need not decode them again; for all arrays of the file together.
         cache_nbytes: Memory for bytes that were fetched from a URL, so that what another read needs of them is not
-            fetched again; those used longest ago go first.
+            fetched again; those used longest ago go first. Of several files, each has as much.
+        combining: How several files are combined. `concat`: the name of the dimension, or the number of the axis,
+            along which arrays are concatenated; without it each array is in one file, or equal in all.
+            `differing="first"`: arrays without that dimension need not be equal, the first file's are taken.
+            `missing="drop"`: arrays that are not in all files are left out. `order="sort"`: files are put in order by
+            their coordinates along the dimension; `order="any"`: these may overlap or go back. `leave_out`: paths of
+            arrays to leave out.
 
     Returns:
         The root group: `file["group/array"][0, ::4, 10:20]` reads. It can be used in a `with` statement.
@@ -56,44 +65,74 @@ def open(
         RemoteError: A server did not give what was asked for.
         DamagedFile: The file contradicts its format.
         Unsupported: The file is of no format that we know.
+        NotCombinable: Two of the files cannot be combined safely; the message names them and what differs.
     """
+    from hyperslab.archive import collection
+
     for name, nbytes in (("chunk_cache_nbytes", chunk_cache_nbytes), ("cache_nbytes", cache_nbytes)):
         if nbytes < 0:
             raise ValueError(f"{name} is {nbytes}: use 0 for no cache")
-    return OpenFile(_place(path, storage_options, cache_nbytes), chunk_cache_nbytes).root
+    options = dict(storage_options or {})
+    if collection.are_many(path) or combining:
+        return collection.opened(path, options, chunk_cache_nbytes, combining, cache_nbytes)
+    place, sources = recipe(path, options, cache_nbytes)
+    opened = OpenFile(place, chunk_cache_nbytes, sources)
+    if options and not opened.is_remote and opened.core.format != "references":
+        raise UsageError(f"storage_options= is for URLs, {opened.path} is a local path")
+    return opened.root
 
 
-def _place(path: Any, storage_options: Mapping[str, Any] | None, cache_nbytes: int) -> str | Remote:
-    """The absolute path of a local file, or a URL with its options."""
+class Combining(TypedDict, total=False):
+    """How several files are combined, as `open` is told."""
+
+    concat: str | int | None
+    differing: Literal["refuse", "first"]
+    missing: Literal["refuse", "drop"]
+    order: Literal["check", "sort", "any"]
+    leave_out: Iterable[str]
+
+
+def recipe(path: Any, options: Mapping[str, Any], cache_nbytes: int = 0) -> tuple[str | Remote, Sources]:
+    """The absolute path of a local file, or a URL with its options, and how to reach what it leads to.
+
+    Both pickle without what may be secret: `OpenFile` opens them in any process.
+    """
     if foreign_stores.is_foreign(path):
-        found = foreign_stores.place_of(path)
-        if isinstance(found, Remote):
-            return replace(found, options={**found.options, **(storage_options or {})}, cache_nbytes=cache_nbytes)
-        path = found
+        path = foreign_stores.place_of(path)
+        if isinstance(path, Remote):
+            path, options = path.url, {**path.options, **options}
     path = os.fspath(path)
     if isinstance(path, str) and path.startswith("file://"):
         path = url2pathname(path.removeprefix("file://").removeprefix("localhost"))
     if isinstance(path, str) and is_url(path):
-        return Remote(path, dict(storage_options or {}), cache_nbytes=cache_nbytes)
-    if storage_options or cache_nbytes:
-        said = "storage_options" if storage_options else "cache_nbytes"
-        raise UsageError(f"{said}= is for URLs, {os.fspath(path)} is a local path")
-    return str(os.path.abspath(path))  # noqa: PTH100 -- resolve() would follow links
+        return Remote(path, options, cache_nbytes=cache_nbytes), Sources(options, near=path)
+    if cache_nbytes:
+        raise UsageError(f"cache_nbytes= is for URLs, {path} is a local path")
+    return str(os.path.abspath(path)), Sources(options)  # noqa: PTH100 -- resolve() would follow links
 
 
 class OpenFile:
-    """An open file, shared by all of its groups and arrays."""
+    """An open file, shared by all of its groups and arrays; one that is not held is opened again by each read."""
 
-    def __init__(self, place: str | Remote, chunk_cache_nbytes: int) -> None:
+    def __init__(self, place: str | Remote, chunk_cache_nbytes: int, sources: Sources, *, is_held: bool = True) -> None:
         self.place = place
+        self.sources = sources
         self.chunk_cache_nbytes = chunk_cache_nbytes
         self._core: ArchiveFile | None
         if isinstance(place, Remote):
-            self.path, self._core = _opened_far(place, chunk_cache_nbytes)
+            self.path, self._core = _opened_far(place, chunk_cache_nbytes, sources)
         else:
             self.path = place
             _check_local(place)
-            self._core = ArchiveFile(place, chunk_cache_nbytes)
+            tables = ParquetReferences.found(place, sources)
+            if tables is not None:
+                self._core = tables.opened(chunk_cache_nbytes)
+            elif is_held:
+                self._core = ArchiveFile(place, chunk_cache_nbytes, sources.file)
+            else:
+                self._core = ArchiveFile.closed(place, sources.file)
+        if self._core.format == "references":
+            sources.check(self._core.urls)
         self._links: dict[int, dict[str, tuple[str, Any]]] = {}
         self._others: dict[str, OpenFile] = {}
 
@@ -101,6 +140,11 @@ class OpenFile:
     def is_remote(self) -> bool:
         """Whether the file is far away."""
         return isinstance(self.place, Remote)
+
+    @property
+    def url(self) -> str | None:
+        """The URL that was opened, with whatever it holds; None of a local file."""
+        return self.place.url if isinstance(self.place, Remote) else None
 
     @property
     def core(self) -> ArchiveFile:
@@ -135,7 +179,7 @@ class OpenFile:
                 place = self.place.beside(file)
             else:
                 place = os.path.abspath(Path(self.place).parent / file)  # noqa: PTH100
-            self._others[file] = OpenFile(place, self.chunk_cache_nbytes)
+            self._others[file] = OpenFile(place, self.chunk_cache_nbytes, self.sources)
         return self._others[file]
 
     def token(self, name: str) -> tuple[Any, ...]:
@@ -149,15 +193,15 @@ class OpenFile:
 
     def reopening(self, name: str) -> tuple[Any, ...]:
         """How to pickle a group or array: as the recipe to find it again."""
-        return (_reopened, (self.place, self.chunk_cache_nbytes, name))
+        return (_reopened, (self.place, self.chunk_cache_nbytes, self.sources, name))
 
 
-def _opened_far(place: Remote, chunk_cache_nbytes: int) -> tuple[str, ArchiveFile]:
+def _opened_far(place: Remote, chunk_cache_nbytes: int, sources: Sources) -> tuple[str, ArchiveFile]:
     """A file far away, or the Zarr hierarchy that a URL is of: its name tells which, or that there is no such file."""
     if place.names_file:
         file = place.file()
         try:
-            return file.name, ArchiveFile.remote(file, chunk_cache_nbytes)
+            return file.name, ArchiveFile.remote(file, chunk_cache_nbytes, sources.file)
         except NoSuchRemoteFile:
             if place.has_suffix:
                 raise
@@ -171,8 +215,8 @@ def _check_local(path: str) -> None:
     os.stat(path)  # noqa: PTH116 -- raises what Python raises for a file that is not there
 
 
-def _reopened(place: str | Remote, chunk_cache_nbytes: int, name: str) -> Group | Array:
-    root = OpenFile(place, chunk_cache_nbytes).root
+def _reopened(place: str | Remote, chunk_cache_nbytes: int, sources: Sources, name: str) -> Group | Array:
+    root = OpenFile(place, chunk_cache_nbytes, sources).root
     return root if name == "/" else root[name]
 
 
@@ -195,9 +239,19 @@ class Group(Mapping[str, "Group | Array"]):
         self.name = name
 
     @property
+    def opened(self) -> OpenFile:
+        """The open file, which all of its groups and arrays share."""
+        return self._file
+
+    @property
     def filename(self) -> str:
         """The path of the file that the group is in, or its URL without query and credentials."""
         return self._file.path
+
+    @property
+    def url(self) -> str | None:
+        """The URL that was opened, with whatever it holds; None of a local file."""
+        return self._file.url
 
     @property
     def file(self) -> ArchiveFile:

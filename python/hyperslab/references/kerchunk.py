@@ -55,7 +55,7 @@ class Export:
             if isinstance(node, Group):
                 yield from _group(f"{prefix}{path}/" if path else prefix, zarr2.plain_attributes(node.attrs))
         for path, node in found:
-            if not isinstance(node, Group):
+            if not isinstance(node, Group) and not node.is_dimension_only:
                 yield from self._array(prefix + path, node, dimensions)
 
     def _array(

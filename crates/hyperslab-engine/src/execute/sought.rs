@@ -58,7 +58,7 @@ impl Job<'_> {
             let problem = Error::DecodedSize { codec: "stored bytes", expected, found: index(range.length) };
             return Err(self.chunk_error(segment, &target.read, store.name(), 0, problem));
         }
-        if target.read.is_fetched_whole(self.element_nbytes()) {
+        if target.read.is_fetched_whole(self.element_nbytes(), self.policy) {
             let range = target.read.whole_range(range, self.element_nbytes());
             let mut fetched = std::mem::take(&mut memory.fetched);
             let bytes = room(&mut fetched, index(range.length));

@@ -12,8 +12,8 @@ use hyperslab_core::{ByteRange, CoalescePolicy};
 use crate::read_error::ReadError;
 pub use file::{FileStore, FileVersion};
 pub use remote::{
-    ByteCache, Expected, Location, ObjectEnd, RemoteFolder, RemoteOptions, RemoteStatistics, RemoteStore,
-    remote_statistics,
+    ByteCache, Expected, Identity, Location, ObjectEnd, RemoteFolder, RemoteOptions, RemoteStatistics,
+    RemoteStore, remote_statistics,
 };
 pub(crate) use table::Found;
 pub use table::{Opener, OtherFile, Stores};
@@ -56,6 +56,9 @@ pub type Stop<'a> = &'a dyn Fn() -> bool;
 pub trait FarStore: Store {
     /// Requests that may be worth making at a time.
     fn most_in_flight(&self) -> usize;
+
+    /// What tells the object from what takes its place later, if that is known.
+    fn identity(&self) -> Option<Identity>;
 
     /// Fill buffers, each with the bytes from its offset on, side by side.
     fn fill(&self, wanted: Vec<(u64, &mut [u8])>, stop: Stop<'_>) -> Result<(), ReadError>;

@@ -28,8 +28,6 @@ pub struct FarHierarchy {
     pub tree: Tree,
     /// What to look for chunks with, by the numbers of the arrays.
     pub documents: Vec<ArrayDocument>,
-    /// The version of Zarr.
-    pub zarr_format: u8,
     /// Tells its metadata from later ones.
     pub digest: u64,
 }
@@ -70,7 +68,7 @@ pub fn parse_far(keys: &dyn FarKeys) -> Result<FarHierarchy, Error> {
         documents.push(document);
         array
     })?;
-    Ok(FarHierarchy { tree, documents, zarr_format, digest: hasher.finish() })
+    Ok(FarHierarchy { tree, documents, digest: hasher.finish() })
 }
 
 /// The keys that are there, with what they hold.
@@ -181,7 +179,7 @@ mod tests {
             [("zarr.json", GROUP), ("a/zarr.json", ARRAY), ("g/zarr.json", GROUP), ("g/b/zarr.json", ARRAY)];
         let held = Held::new(&keys, true);
         let found = parse_far(&held).unwrap();
-        assert_eq!((found.tree.arrays.len(), found.documents.len(), found.zarr_format), (2, 2, 3));
+        assert_eq!((found.tree.arrays.len(), found.documents.len()), (2, 2));
         assert!(
             matches!(&found.tree.groups[0].links[..], [(a, Link::Array(0)), (g, Link::Group(_))] if a == "a" && g == "g")
         );
@@ -195,7 +193,7 @@ mod tests {
         let held = Held::new(&[("zarr.json", root)], false);
         assert_eq!(parse_far(&held).unwrap().tree.groups.len(), 1);
         let old = Held::new(&[(".zmetadata", r#"{"metadata": {".zgroup": {"zarr_format": 2}}}"#)], false);
-        assert_eq!(parse_far(&old).unwrap().zarr_format, 2);
+        assert!(parse_far(&old).is_ok());
         assert_eq!((held.rounds.get(), old.rounds.get()), (1, 1));
         let references = r#"{"metadata": {".zgroup": {"zarr_format": 2}, "a/.zchunkstore": {}}}"#;
         assert!(parse_far(&Held::new(&[(".zmetadata", references)], false)).is_err());

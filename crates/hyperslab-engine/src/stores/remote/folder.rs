@@ -3,8 +3,9 @@
 use futures_util::future::try_join_all;
 
 use super::fetch::{Fetcher, Wanted};
-use super::{Location, PART_NBYTES, Process, RemoteOptions, RemoteStore, Stop, host, wait};
+use super::{Location, Process, RemoteOptions, RemoteStore, Stop, host, part_nbytes, wait};
 use crate::read_error::ReadError;
+use crate::stores::Store as _;
 
 /// How long an object will be.
 #[derive(Clone, Copy, Debug)]
@@ -88,7 +89,7 @@ impl RemoteFolder {
         self.waited();
         let listed = async |key: &String| {
             let location = &self.below(key)?;
-            Fetcher { location, options: &self.options, identity: None }.folders().await
+            Fetcher { location, options: &self.options, identity: None, references: None }.folders().await
         };
         wait(&self.location, try_join_all(of.iter().map(listed)), stop).map(Some)
     }
@@ -109,7 +110,7 @@ impl RemoteFolder {
             // What is kept of it is of this version; what is not must be too.
             bytes.truncate(usize::try_from(identity.nbytes).unwrap_or(usize::MAX));
             let offset = if end == ObjectEnd::Last { identity.nbytes - bytes.len() as u64 } else { 0 };
-            let store = RemoteStore { location, options, identity };
+            let store = RemoteStore { location, options, identity: identity.into(), references: None };
             store.filled(vec![(offset, &mut bytes)]).await?;
             return Ok(Some((store, bytes)));
         }
@@ -121,7 +122,7 @@ impl RemoteFolder {
         } else {
             (Wanted::From(0), &mut bytes[..])
         };
-        let fetcher = Fetcher { location: &location, options: &options, identity: None };
+        let fetcher = Fetcher { location: &location, options: &options, identity: None, references: None };
         let identity = match fetcher.fetch(wanted, asked).await {
             Err(ReadError::NoSuchObject { .. }) => return Ok(None),
             fetched => fetched?,
@@ -130,7 +131,7 @@ impl RemoteFolder {
         bytes.truncate(usize::try_from(length).unwrap_or(usize::MAX));
         let offset = if end == ObjectEnd::Last { length - bytes.len() as u64 } else { 0 };
         options.cache.keep_identity(&location.name, &identity);
-        let store = RemoteStore { location, options, identity };
+        let store = RemoteStore { location, options, identity: identity.into(), references: None };
         if end == ObjectEnd::Last && !asks_last {
             store.filled(vec![(offset, &mut bytes)]).await?;
         } else {
@@ -140,11 +141,11 @@ impl RemoteFolder {
     }
 
     async fn fetched(&self, key: &str, expected: Expected) -> Result<Option<Vec<u8>>, ReadError> {
-        let first = expected.likely.min(PART_NBYTES);
+        let first = expected.likely.min(part_nbytes());
         let Some((store, mut bytes)) = self.opened(key, ObjectEnd::First, first).await? else {
             return Ok(None);
         };
-        let (held, nbytes) = (bytes.len(), usize::try_from(store.identity.nbytes).unwrap_or(usize::MAX));
+        let (held, nbytes) = (bytes.len(), usize::try_from(store.nbytes()).unwrap_or(usize::MAX));
         if nbytes > expected.most {
             return Err(ReadError::Remote {
                 url: store.location.name,
