@@ -191,3 +191,12 @@ def test_commands(server: servers.Nginx, hierarchy) -> None:
     verified = json.loads(run("verify", f"{server.url}/{name}", "--json"))["arrays"]
     assert {one["status"] for one in verified} == {"ok"}
     assert all(one["missing_chunk_count"] is None for one in verified)
+
+
+def test_no_other_archive_shows_its_chunks(server: servers.Nginx, hierarchy, tmp_path: Path) -> None:
+    name, _ = hierarchy
+    far = hs.open(f"{server.url}/{name}")
+    with pytest.raises(Unsupported, match="whose chunks nobody lists"):
+        hs.open([far, far], concat=0, leave_out=["scalar"])
+    with pytest.raises(Unsupported, match="whose chunks nobody lists"):
+        hs.open([f"{server.url}/{name}"] * 2, concat=0, leave_out=["scalar"], cache_nbytes=1 << 20)

@@ -86,3 +86,11 @@ def test_zarr_far_away(server: servers.Nginx, root: Path, ocean: xr.Dataset, ver
     expected = xr.open_dataset(root / f"ocean{version}.zarr", engine="zarr").load()
     xr.testing.assert_identical(far.load(), expected)
     assert far.sst.encoding["preferred_chunks"] == expected.sst.encoding["preferred_chunks"]
+
+
+def test_tasks_of_a_collection(server: servers.Nginx, ocean: xr.Dataset) -> None:
+    urls = [f"{server.url}/ocean.nc"] * 2
+    options = {"order": "any", "cache_nbytes": 1 << 20}
+    far = xr.open_dataset(urls, engine="hyperslab", chunks={}, concat="time", open_options=options)
+    again = pickle.loads(pickle.dumps(far))
+    np.testing.assert_array_equal(again.sst.values, np.concatenate([ocean.sst.values] * 2))
