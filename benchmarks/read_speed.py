@@ -2,11 +2,11 @@
 
     python benchmarks/read_speed.py [--only NAME ...] [--quick] [--files DIRECTORY] [--list]
 
-NAME is a group of rows (`deflate`, `zarr`, `uncompressed`, `parts`, `index`, `tiny`, `collection`, `memory`). A row
-times all of its sides in one run, in an order drawn anew each turn, after each was found to read the same; a peer that
-is missing, wrong or fails is named. Results are kept in benchmarks/results/read_speed.json row by row, so that one row
-can be measured again; rows of another machine or with other libraries are not mixed: a whole run replaces them.
-`--quick` shows that everything works, on 64 MB; it keeps nothing.
+NAME is a group of rows (`deflate`, `zarr`, `pipeline`, `uncompressed`, `parts`, `index`, `tiny`, `collection`,
+`memory`). A row times all of its sides in one run, in an order drawn anew each turn, after each was found to read the
+same; a peer that is missing, wrong or fails is named. Results are kept in benchmarks/results/read_speed.json row by
+row, so that one row can be measured again; rows of another machine or of other libraries are not mixed: a whole run
+replaces them. `--quick` shows that everything works, on 64 MB; it keeps nothing.
 """
 
 from __future__ import annotations
@@ -44,6 +44,7 @@ def groups(files: Files, quick: bool) -> dict[str, Callable[[], Measured]]:
     return {
         "deflate": each(lambda: rows.deflate(files)),
         "zarr": each(lambda: rows.zarr(files)),
+        "pipeline": each(lambda: rows.pipeline(files)),
         "uncompressed": each(lambda: rows.uncompressed(files)),
         "parts": each(lambda: rows.parts(files)),
         "index": each(lambda: rows.index(files, shrink)),

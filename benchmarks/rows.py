@@ -73,6 +73,25 @@ def zarr(files: Files) -> Iterator[Row]:
         )
 
 
+def pipeline(files: Files) -> Iterator[Row]:
+    """Everything through zarr-python, `zarr.open(...)[...]`, by its codec pipelines."""
+    for codec in ("zstd:3", "blosc-lz4:5"):
+        path = files.zarr(codec)
+        yield Row(
+            key=f"pipeline-{codec.split(':')[0]}",
+            work=f"zarr.open(...)[...], Zarr 3, {codec}",
+            files=cache.files_below(path),
+            expected=peers.checksum(files.data),
+            sides={
+                OURS: whole(lambda path=path: peers.by_pipeline("hyperslab", path)),
+                "zarr-python": whole(lambda path=path: peers.by_pipeline("zarr-python", path)),
+                "zarrs": whole(lambda path=path: peers.by_pipeline("zarrs", path)),
+            },
+            targets={"zarr-python": 0.6, "zarrs": 0.95},
+            turns=9,
+        )
+
+
 def uncompressed(files: Files) -> Iterator[Row]:
     """W3: everything, not compressed, into a new array and into one that is used again."""
     data, plain = files.data, files.plain

@@ -435,6 +435,14 @@ class ArchiveFile:
         """
 
     @staticmethod
+    def remote_zarr(folder: RemoteFile, chunk_cache_nbytes: int) -> ArchiveFile:
+        """Open a Zarr hierarchy far away: consolidated, or where folders can be listed. As `remote`.
+
+        Raises:
+            Unsupported: A group without consolidated metadata on a server that lists nothing.
+        """
+
+    @staticmethod
     def of_references(
         documents: dict[str, bytes],
         tables: dict[str, tuple[_Files, _Offsets, _Offsets, dict[int, bytes]]],
@@ -586,6 +594,7 @@ class RemoteFile:
         attempts: How often a request is made before its failure is raised.
         patience: Seconds after which a request is not made again.
         concurrency: Requests to the host in flight at most; None leaves it as it is.
+        cache_nbytes: Memory for fetched bytes, for all files that are opened with this; 0 keeps none.
 
     Raises:
         UsageError: The URL or an option is not understood; values are not repeated.
@@ -602,6 +611,7 @@ class RemoteFile:
         attempts: int,
         patience: float,
         concurrency: int | None,
+        cache_nbytes: int,
     ) -> RemoteFile: ...
     @property
     def name(self) -> str:
@@ -728,12 +738,12 @@ class StoredArray:
         """Chunks that there could be."""
 
     @property
-    def stored_chunk_count(self) -> int:
-        """Chunks that are stored."""
+    def stored_chunk_count(self) -> int | None:
+        """Chunks that are stored; None where nobody lists them."""
 
     @property
-    def stored_nbytes(self) -> int:
-        """Bytes of the stored chunks."""
+    def stored_nbytes(self) -> int | None:
+        """Bytes of the stored chunks; None where nobody lists them."""
 
     @property
     def fill_is_missing(self) -> bool:
@@ -841,6 +851,43 @@ def add_mappings(
     Raises:
         RuntimeError: libhdf5 refused.
     """
+
+@final
+class ZarrArray:
+    """An array of a Zarr folder that others may write to: each read looks for its chunks anew, and keeps nothing.
+
+    Args:
+        document: The text of its `zarr.json` or `.zarray`.
+        folder: What the keys of its chunks are relative to: a folder of this machine, or what is far away.
+        fill: The bytes of an element that was never written; by default what the document says.
+
+    Raises:
+        Unsupported: It uses something that we cannot read.
+        DamagedFile: The document contradicts its format.
+    """
+
+    def __new__(cls, document: bytes, folder: str | RemoteFile, fill: bytes | None = None) -> ZarrArray: ...
+    @property
+    def dtype(self) -> np.dtype[Any]:
+        """The dtype of an element, in the stored byte order.
+
+        Raises:
+            Unsupported: NumPy has no such element.
+        """
+
+    @property
+    def key_shape(self) -> tuple[int, ...]:
+        """The shape of what one key holds: a chunk, or a shard."""
+
+    def read_into(
+        self, shape: tuple[int, ...], asked: list[AxisIndices], out: npt.NDArray[np.uint8], threads: int | None
+    ) -> None:
+        """Read a selection of the array, in a shape that need not be the document's; as `StoredArray.read_into`."""
+
+    def read_points_into(
+        self, shape: tuple[int, ...], points: Points, out: npt.NDArray[np.uint8], threads: int | None
+    ) -> None:
+        """Read points of the array in this shape; as `StoredArray.read_points_into`."""
 
 @final
 class ReadPlan:

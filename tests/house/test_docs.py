@@ -35,6 +35,8 @@ def make_files_that_readers_have(directory: Path) -> None:
         for name, length in (("time", 12), ("lat", 20), ("lon", 30)):
             made.createDimension(name, length)
         made.createVariable("sst", "f4", ("time", "lat", "lon"))[:] = np.arange(7200.0).reshape(12, 20, 30)
+    zarr = pytest.importorskip("zarr", reason="not installed: pip install 'hyperslab[formats]'")
+    zarr.create_group(directory / "ocean.zarr").create_array("sst", data=np.arange(7200.0).reshape(12, 20, 30))
     for year in ("2019", "2020"):
         shutil.copy(directory / "ocean.nc", directory / f"{year}.nc")
     for month, scale in ((1, 0.01), (2, 0.02)):

@@ -111,3 +111,20 @@ def test_any_mixture_of_failures_gives_the_right_data(proxy: servers.Proxy, root
     with h5py.File(root / "ocean.h5") as local:
         for name in ("deflated", "plain", "whole"):
             np.testing.assert_array_equal(array[name][3:60:2], local[name][3:60:2])
+
+
+def test_what_cannot_be_fetched_does_not_pass_for_missing(proxy: servers.Proxy, root: Path) -> None:
+    with h5py.File(root / "links.h5", "w") as made:
+        made["near"] = 1
+        made["far"] = h5py.ExternalLink("ocean.h5", "/group")
+        made["nowhere"] = h5py.ExternalLink("missing.h5", "/")
+    linked = hs.open(f"{proxy.url}/links.h5", storage_options=QUICK)
+    proxy.behaviour.always = "403"
+    for look in (lambda: linked.groups, lambda: linked.arrays, lambda: "far/deep" in linked):
+        with pytest.raises(RemoteError, match="HTTP 403"):
+            look()
+    proxy.behaviour.always = None
+    assert (list(linked.arrays), list(linked.groups)) == (["near"], ["far"])
+    assert "far/deep" in linked
+    assert "nowhere" in linked
+    assert "nowhere/x" not in linked

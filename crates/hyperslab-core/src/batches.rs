@@ -66,6 +66,7 @@ impl Batches {
             let whole = read.chunk_element_count.saturating_mul(width);
             let (fetched, made) = match state(array, &read) {
                 ChunkState::Stored { range, .. } if !read.is_plain => (range.length, whole),
+                ChunkState::Sought { .. } if !read.is_plain => (whole, whole), // at most about so much
                 _ => (asked, asked),
             };
             (stored, decoded) = (stored.saturating_add(fetched), decoded.saturating_add(made));

@@ -25,6 +25,11 @@ pub enum ChunkState<'a> {
     },
     /// Its encoded bytes are here.
     Inline(&'a [u8]),
+    /// All of a file of its own, if there is one, else it was never written: whoever reads it finds out.
+    Sought {
+        /// Which file.
+        file: FileIndex,
+    },
     /// Never written: every element is the fill value.
     Missing,
 }
@@ -52,6 +57,10 @@ pub struct Manifest {
     files: PerChunk,
     masks: PerChunk,
     inline: HashMap<u64, Box<[u8]>>,
+    /// Linear indices of chunks in files of their own, sorted, and these files.
+    sought: Vec<(u64, FileIndex)>,
+    /// Of these files no parts are read.
+    are_fetched_whole: bool,
 }
 
 /// Bytes of each stored chunk.
@@ -153,7 +162,20 @@ impl Manifest {
             files: PerChunk::of(chunks.iter().map(|chunk| chunk.file)),
             masks: PerChunk::of(chunks.iter().map(|chunk| chunk.filter_mask)),
             inline: HashMap::new(),
+            sought: Vec::new(),
+            are_fetched_whole: false,
         }
+    }
+
+    /// Of chunks, by their linear indices in increasing order, that are each a file of its own, if there is such a file;
+    /// of far ones no parts are read, for nobody knows beforehand how long they are.
+    pub fn of_sought(chunks: Vec<(u64, FileIndex)>, are_far: bool) -> Self {
+        Self { sought: chunks, are_fetched_whole: are_far, ..Self::default() }
+    }
+
+    /// Whether uncompressed chunks are not read in parts either.
+    pub(crate) fn are_fetched_whole(&self) -> bool {
+        self.are_fetched_whole
     }
 
     /// Of columns of equal length, one entry a stored chunk; `indices` are linear ones in strictly ascending order, or
@@ -179,7 +201,7 @@ impl Manifest {
             && offsets.iter().zip(0..).all(|(offset, entry)| {
                 lengths.get(entry).is_some_and(|length| offset.checked_add(length).is_some())
             });
-        is_sound.then(|| Self { indices, offsets, lengths, files, masks, inline: HashMap::new() })
+        is_sound.then(|| Self { indices, offsets, lengths, files, masks, ..Self::default() })
     }
 
     /// Of one chunk whose encoded bytes the metadata hold.
@@ -202,6 +224,9 @@ impl Manifest {
         if let Some(bytes) = self.inline.get(&index) {
             return ChunkState::Inline(bytes);
         }
+        if !self.sought.is_empty() {
+            return self.sought_state(index);
+        }
         let entry = match &self.indices {
             None => usize::try_from(index).ok(),
             Some(indices) => indices.binary_search(&index).ok(),
@@ -218,6 +243,12 @@ impl Manifest {
         }
     }
 
+    fn sought_state(&self, index: u64) -> ChunkState<'_> {
+        let place = self.sought.binary_search_by_key(&index, |(known, _)| *known).ok();
+        let found = place.and_then(|place| self.sought.get(place));
+        found.map_or(ChunkState::Missing, |&(_, file)| ChunkState::Sought { file })
+    }
+
     /// The same chunks in files of other numbers, with `codec_count` more codecs, which none skips, before the others.
     #[must_use]
     pub fn moved(&self, number: impl Fn(FileIndex) -> FileIndex, codec_count: u32) -> Self {
@@ -225,19 +256,19 @@ impl Manifest {
         Self { files: self.files.map(number), masks: self.masks.map(mask), ..self.clone() }
     }
 
-    /// How many chunks are stored or inline.
+    /// How many chunks are stored, inline or sought.
     pub fn chunk_count(&self) -> u64 {
-        (self.offsets.len() + self.inline.len()) as u64
+        (self.offsets.len() + self.inline.len() + self.sought.len()) as u64
     }
 
-    /// Encoded bytes of all chunks.
+    /// Encoded bytes of all chunks but those that are sought.
     pub fn stored_nbytes(&self) -> u64 {
         let stored = (0..self.offsets.len()).filter_map(|entry| self.lengths.get(entry));
         let inline = self.inline.values().map(|bytes| bytes.len() as u64);
         stored.chain(inline).fold(0, u64::saturating_add)
     }
 
-    /// Stored chunks in the order of their linear indices; inline ones are not among them.
+    /// Stored chunks in the order of their linear indices; inline and sought ones are not among them.
     pub fn stored(&self) -> impl Iterator<Item = StoredChunk> + '_ {
         (0..self.offsets.len()).filter_map(|entry| {
             let index =
@@ -251,13 +282,14 @@ impl Manifest {
         })
     }
 
-    /// Linear indices of the chunks that are stored or inline, in no order, some maybe twice.
+    /// Linear indices of the chunks that are stored, inline or sought, in no order, some maybe twice.
     pub fn indices(&self) -> impl Iterator<Item = u64> + '_ {
         let stored = |entry: usize| match &self.indices {
             None => Some(entry as u64),
             Some(indices) => indices.get(entry).copied(),
         };
-        (0..self.offsets.len()).filter_map(stored).chain(self.inline.keys().copied())
+        let sought = self.sought.iter().map(|(index, _)| *index);
+        (0..self.offsets.len()).filter_map(stored).chain(self.inline.keys().copied()).chain(sought)
     }
 
     /// Linear indices of the chunks whose encoded bytes are here, ascending.
@@ -295,5 +327,6 @@ impl Manifest {
             + self.files.nbytes()
             + self.masks.nbytes()
             + inline
+            + self.sought.len() * size_of::<(u64, FileIndex)>()
     }
 }

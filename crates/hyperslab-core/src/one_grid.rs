@@ -75,7 +75,7 @@ fn chunks(mappings: &[VirtualMapping], grid: &ChunkGrid, stored: &Segment) -> Op
                 chunks.push(StoredChunk { index, file, range, filter_mask });
             }
             ChunkState::Missing => {}
-            ChunkState::Inline(_) => return None,
+            ChunkState::Inline(_) | ChunkState::Sought { .. } => return None,
         }
     }
     Some(chunks)

@@ -54,7 +54,7 @@ impl SegmentReads {
         let chunk_shape = segment.grid.chunk_shape().to_vec();
         let grid_shape = segment.grid.grid_shape();
         let chunk_count = cuts.iter().map(AxisCut::len).product();
-        let is_plain = segment.codecs.is_empty();
+        let is_plain = segment.codecs.is_empty() && !segment.manifest.are_fetched_whole();
         let cuts = if is_plain { split(cuts, segment.element.nbytes())? } else { cuts };
         let counts: Vec<u64> = cuts.iter().map(AxisCut::len).collect();
         let read_count = checked_product("the number of chunks to read", counts.iter().copied())?;

@@ -1,6 +1,7 @@
 //! Carries out a plan: fetch, decode, scatter; the only place where the bytes of chunks are read.
 
 mod far;
+mod sought;
 
 use std::sync::atomic::{AtomicBool, AtomicU64, Ordering};
 use std::sync::{Arc, Mutex};
@@ -241,10 +242,15 @@ impl<'a> Job<'a> {
             match segment.manifest.state(target.read.chunk) {
                 ChunkState::Missing => target.rows(|_, out| fill(out, &segment.fill)),
                 ChunkState::Inline(bytes) => self.put(segment, 0, bytes, 0, target, memory)?,
+                ChunkState::Sought { file } => self.read_sought(segment, file, target, memory)?,
                 ChunkState::Stored { file, range, .. }
                     if !target.read.is_fetched_whole(self.element_nbytes(), self.policy) =>
                 {
-                    self.read_plain(segment, file, range, &mut target, &mut memory.fetched)?;
+                    let store = self.execution.stores.get(file)?;
+                    self.read_plain(segment, &*store, range, &mut target, &mut memory.fetched)?;
+                    if file != 0 {
+                        store.check_unchanged()?;
+                    }
                 }
                 ChunkState::Stored { file, range, filter_mask } => {
                     if let Some(kept) = self.kept(&target.read) {
@@ -262,12 +268,11 @@ impl<'a> Job<'a> {
     fn read_plain(
         &self,
         segment: &Segment,
-        file: FileIndex,
+        store: &dyn Store,
         range: ByteRange,
         target: &mut Target<'_>,
         memory: &mut Vec<u8>,
     ) -> Result<(), ReadError> {
-        let store = self.execution.stores.get(file)?;
         let expected = self.chunk_nbytes(&target.read);
         if range.length < expected {
             let problem = Error::DecodedSize {
@@ -279,7 +284,7 @@ impl<'a> Job<'a> {
         }
         let read = match store.far() {
             Some(far) => read_plain_far(far, range, target, &|| self.is_over.load(Ordering::Relaxed)),
-            None => read_plain(&*store, range, target, memory, self.is_streamed),
+            None => read_plain(store, range, target, memory, self.is_streamed),
         };
         read.map_err(|error| match error {
             ReadError::Truncated { file, file_nbytes, .. } => {
@@ -287,8 +292,7 @@ impl<'a> Job<'a> {
                 self.chunk_error(segment, &target.read, &file, range.offset, problem)
             }
             other => other,
-        })?;
-        if file == 0 { Ok(()) } else { store.check_unchanged() }
+        })
     }
 
     /// Fetch neighbours together, then decode them one by one.
@@ -396,9 +400,12 @@ impl<'a> Job<'a> {
     }
 
     fn key(&self, read: &ChunkRead<'_>) -> ChunkKey {
-        // Segments of one array that share a manifest show the same chunks, decoded alike.
-        let manifest = self.segment(read).map(|segment| Arc::as_ptr(&segment.manifest));
-        (self.execution.array_number, manifest.map_or(0, |manifest| manifest as usize), read.chunk)
+        // Segments of one array that share a manifest show the same chunks, decoded alike. That of the only segment may
+        // be made anew for each read.
+        let are_many = self.execution.array.segments.as_ref().is_ok_and(|segments| segments.len() > 1);
+        let segment = self.segment(read).filter(|_| are_many);
+        let manifest = segment.map_or(0, |segment| Arc::as_ptr(&segment.manifest) as usize);
+        (self.execution.array_number, manifest, read.chunk)
     }
 
     fn is_partial(&self, read: &ChunkRead<'_>) -> bool {
@@ -416,11 +423,14 @@ impl<'a> Job<'a> {
     }
 
     fn file_name(&self, segment: &Segment, read: &ChunkRead<'_>) -> String {
-        let ChunkState::Stored { file, .. } = segment.manifest.state(read.chunk) else {
-            return self.execution.stores.name();
-        };
-        let store = self.execution.stores.get(file);
-        store.map_or_else(|_| self.execution.stores.name(), |store| store.name().to_owned())
+        let stores = self.execution.stores;
+        match segment.manifest.state(read.chunk) {
+            ChunkState::Stored { file, .. } => {
+                stores.get(file).map_or_else(|_| stores.name(), |store| store.name().to_owned())
+            }
+            ChunkState::Sought { file } => stores.name_of(file),
+            ChunkState::Inline(_) | ChunkState::Missing => stores.name(),
+        }
     }
 
     fn chunk_error(

@@ -32,8 +32,8 @@ pub use execute::{Execution, MAX_CHUNK_NBYTES, execute};
 pub use points::read_points;
 pub use read_error::ReadError;
 pub use stores::{
-    FarStore, FileStore, FileVersion, Identity, Location, Opener, OtherFile, RemoteOptions, RemoteStatistics,
-    RemoteStore, Stop, Store, Stores, remote_statistics,
+    ByteCache, Expected, FarStore, FileStore, FileVersion, Identity, Location, ObjectEnd, Opener, OtherFile,
+    RemoteFolder, RemoteOptions, RemoteStatistics, RemoteStore, Stop, Store, Stores, remote_statistics,
 };
 pub use threads::default_thread_count;
 pub use tidy::{is_tidy, tidy};

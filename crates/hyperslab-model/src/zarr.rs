@@ -189,7 +189,9 @@ impl OpenZarr {
         match listed {
             ChunkState::Stored { range, .. } => Some(range.length),
             ChunkState::Inline(bytes) => Some(bytes.len() as u64),
-            ChunkState::Missing => self.exists.has(chunk).then(|| self.stored.stored_nbytes()),
+            ChunkState::Missing | ChunkState::Sought { .. } => {
+                self.exists.has(chunk).then(|| self.stored.stored_nbytes())
+            }
         }
     }
 

@@ -8,7 +8,7 @@ use hyperslab_core::{Attribute, FileIndex, Link, Tree, Unreadable};
 use hyperslab_engine::{
     ChunkCache, FileStore, FileVersion, Identity, Opener, OtherFile, RemoteStore, Store, Stores,
 };
-use hyperslab_parsers::references::References;
+use hyperslab_parsers::zarr::ArrayDocument;
 use hyperslab_parsers::{self as parsers, Policy};
 use pyo3::exceptions::PyIndexError;
 use pyo3::prelude::*;
@@ -20,8 +20,9 @@ use crate::format::Format;
 use crate::lazy_tables::{self, Columns, LazyTables};
 use crate::referenced::{Reach, Referenced, folder_of, is_url};
 use crate::references::{self, OpenReferences};
-use crate::remote::{RemoteFile, open_beside};
-use crate::sources::{Interrupts, LocalSource, RemoteSource};
+use crate::remote::RemoteFile;
+use crate::sought::Keys;
+use crate::sources::{Interrupts, LocalSource};
 use crate::stored_array::StoredArray;
 use crate::values;
 use crate::virtual_sources::{self, Problem, Resolved};
@@ -57,8 +58,18 @@ pub(crate) enum Bytes {
     Closed(FileVersion),
     Remote(Arc<RemoteStore>),
     References(Box<OpenReferences>),
+    /// A Zarr hierarchy far away: nowhere else than in its keys.
+    Keys(Box<FarArrays>),
     Tables(Box<LazyTables>),
     Collection(Box<OpenCollection>),
+}
+
+/// How the chunks of a Zarr hierarchy far away are looked for.
+pub(crate) struct FarArrays {
+    /// By the numbers of the arrays.
+    pub(crate) documents: Vec<ArrayDocument>,
+    pub(crate) keys: Keys,
+    pub(crate) digest: u64,
 }
 
 /// Files that are shown as one.
@@ -124,6 +135,20 @@ impl ArchiveFile {
         opened.map_err(|failure| interrupts.raised().unwrap_or_else(|| failure.into_python(name)))
     }
 
+    /// Open a Zarr hierarchy far away.
+    #[staticmethod]
+    fn remote_zarr(
+        py: Python<'_>,
+        folder: &Bound<'_, RemoteFile>,
+        chunk_cache_nbytes: usize,
+    ) -> PyResult<Self> {
+        let (folder, interrupts) = (folder.get(), Interrupts::default());
+        let opened = py.detach(|| Opened::open_remote_zarr(folder, chunk_cache_nbytes, &interrupts));
+        let opened = opened.map(|opened| Self(Arc::new(opened)));
+        let name = Path::new(&folder.location.name);
+        opened.map_err(|failure| interrupts.raised().unwrap_or_else(|| failure.into_python(name)))
+    }
+
     /// Metadata documents of Zarr, by their keys, and the chunks of arrays, by the arrays' paths, as one archive.
     #[staticmethod]
     #[pyo3(signature = (documents, tables, files, folder, chunk_cache_nbytes, reach=None))]
@@ -181,6 +206,7 @@ impl ArchiveFile {
             Bytes::Folder | Bytes::Tables(_) => None,
             Bytes::References(references) => references.version(),
             Bytes::Local(store) => Some(store.version().to_string()),
+            Bytes::Keys(far) => Some(format!("metadata {:016x}", far.digest)),
             Bytes::Closed(version) => Some(version.to_string()),
             Bytes::Remote(store) => store.version(),
             Bytes::Collection(collection) => Some(collection.version.clone()),
@@ -191,7 +217,11 @@ impl ArchiveFile {
     #[getter]
     fn lost_nbytes(&self) -> u64 {
         let held = match &self.0.bytes {
-            Bytes::Folder | Bytes::References(_) | Bytes::Tables(_) | Bytes::Collection(_) => return 0,
+            Bytes::Folder
+            | Bytes::References(_)
+            | Bytes::Keys(_)
+            | Bytes::Tables(_)
+            | Bytes::Collection(_) => return 0,
             Bytes::Local(store) => store.nbytes(),
             Bytes::Closed(version) => version.nbytes(),
             Bytes::Remote(store) => store.nbytes(),
@@ -328,49 +358,12 @@ impl Opened {
         Ok(Self::new(name, path, format, tree, Bytes::Local(store), stores, cache))
     }
 
-    fn open_remote(
-        file: &RemoteFile,
-        chunk_cache_nbytes: usize,
+    pub(crate) fn of_own_references(
+        mut open: OpenReferences,
+        path: &Path,
         reach: Reach,
-        interrupts: &Interrupts,
-    ) -> Result<Self, Failure> {
-        let (location, options) = (file.location.clone(), file.options.clone());
-        let head_nbytes = usize::try_from(Policy::REMOTE.first_nbytes).unwrap_or(usize::MAX);
-        let stop = || interrupts.are_pending();
-        let (store, head) = RemoteStore::open(location, options, head_nbytes, &stop)?;
-        let (name, cache) = (file.location.name.clone(), ChunkCache::new(chunk_cache_nbytes));
-        let (path, folder) = (Path::new(&file.location.name), folder_of(Path::new(&name)));
-        let source = RemoteSource::new(&store, &head, interrupts);
-        let parsed = Format::of(&source).and_then(|format| {
-            if format == Format::OwnReferences {
-                return Ok((format, Tree::default(), Some(References::read(&source)?)));
-            }
-            Ok((format, format.parse(&source, Policy::REMOTE, &folder, &[])?, None))
-        });
-        let failure = source.failure();
-        let parsed = parsed.map_err(|error| failure.map_or(Failure::Parse(error), Failure::Read))?;
-        let store = Arc::new(store);
-        let (format, tree) = match parsed {
-            (_, _, Some(found)) => {
-                let open = OpenReferences::far(Arc::clone(&store), found);
-                return Ok(Self::of_own_references(open, path, reach, cache));
-            }
-            (Format::References, tree, None) => {
-                let stores = Referenced::of_names(name.clone(), folder, &tree.other_files).stores(reach);
-                let bytes = Bytes::Remote(store);
-                return Ok(Self::new(name, path, Format::References, tree, bytes, stores, cache));
-            }
-            (format, tree, None) => (format, tree),
-        };
-        let opened = Arc::clone(&store) as Arc<dyn Store>;
-        let (url, options) = (file.url.clone(), file.options.clone());
-        let open = Arc::new(move |other: &Path| open_beside(&url, &other.to_string_lossy(), &options));
-        let others = tree.other_files.iter().map(PathBuf::from).collect();
-        let stores = Stores::with_opener(Some(opened), name.clone(), others, open);
-        Ok(Self::new(name, path, format, tree, Bytes::Remote(store), stores, cache))
-    }
-
-    fn of_own_references(mut open: OpenReferences, path: &Path, reach: Reach, cache: ChunkCache) -> Self {
+        cache: ChunkCache,
+    ) -> Self {
         let (name, tree) = (path.display().to_string(), std::mem::take(&mut open.found.tree));
         let stores = open.referenced(name.clone(), folder_of(path)).stores(reach);
         let bytes = Bytes::References(Box::new(open));
@@ -427,7 +420,11 @@ impl Opened {
             Bytes::Local(store) => Some(store.version()),
             Bytes::Closed(version) => Some(*version),
             Bytes::Remote(_) => None,
-            Bytes::Folder | Bytes::References(_) | Bytes::Tables(_) | Bytes::Collection(_) => return None,
+            Bytes::Folder
+            | Bytes::References(_)
+            | Bytes::Keys(_)
+            | Bytes::Tables(_)
+            | Bytes::Collection(_) => return None,
         };
         Some(OtherFile { path: self.path.clone(), version, is_padded: false })
     }

@@ -275,7 +275,7 @@ impl Combining<'_> {
     ) -> Result<Array, Problem> {
         let file = self.files.get(place).filter(|file| number < file.tree.arrays.len());
         let file = file.ok_or_else(|| Unreadable::damaged("an array of no file"))?;
-        let whole = WholeArray::of(file, number)?;
+        let whole = WholeArray::listed(file, number)?;
         let share = matches!(file.bytes, Bytes::Collection(_)); // its arrays share one numbering
         let stores = if share { &file.stores } else { whole.stores() };
         let numbers = self.table.numbers(place, file, stores);

@@ -15,20 +15,24 @@ mod hyperslab;
 mod integers;
 mod lazy_tables;
 mod libhdf5;
+mod open_far;
 mod points;
 mod read_plan;
+mod reading;
 mod referenced;
 mod references;
 mod remote;
 mod segment;
 mod selection;
 mod slices;
+mod sought;
 mod sources;
 mod stored_array;
 mod totals;
 mod values;
 mod versions;
 mod virtual_sources;
+mod zarr_array;
 
 /// The compiled nouns of hyperslab; `_core.pyi` has the full documentation.
 #[pyo3::pymodule]
@@ -61,6 +65,8 @@ mod _core {
     use crate::totals::SelectionTotals;
     #[pymodule_export]
     use crate::versions::{chunk_places_of, hash_chunks};
+    #[pymodule_export]
+    use crate::zarr_array::ZarrArray;
 
     #[pymodule_export]
     #[allow(non_upper_case_globals)] // the name is Python's

@@ -210,7 +210,7 @@ impl Saving<'_> {
         attributes.retain(|attribute| !archive.hidden.contains(&attribute.name.as_str()));
         let (dimensions, max_shape) = (described.dimensions.clone(), described.max_shape.clone());
         let role = role(described);
-        let whole = match WholeArray::of(archive, number) {
+        let whole = match WholeArray::listed(archive, number) {
             Ok(whole) => whole,
             Err(Problem::Plan(PlanError::Unreadable(reason))) => {
                 return self.unreadable(described, attributes, reason);

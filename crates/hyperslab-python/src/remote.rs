@@ -3,7 +3,7 @@
 use std::sync::Arc;
 use std::time::Duration;
 
-use hyperslab_engine::{Location, ReadError, RemoteOptions, RemoteStore, Store, remote_statistics};
+use hyperslab_engine::{ByteCache, Location, RemoteOptions, remote_statistics};
 use pyo3::exceptions::PyValueError;
 use pyo3::prelude::*;
 use pyo3::types::PyDict;
@@ -21,7 +21,7 @@ pub(crate) struct RemoteFile {
 #[pymethods]
 impl RemoteFile {
     #[new]
-    #[pyo3(signature = (url, *, config, headers, connect_timeout, timeout, attempts, patience, concurrency))]
+    #[pyo3(signature = (url, *, config, headers, connect_timeout, timeout, attempts, patience, concurrency, cache_nbytes))]
     #[allow(clippy::too_many_arguments)] // one a keyword
     fn new(
         url: String,
@@ -32,6 +32,7 @@ impl RemoteFile {
         attempts: u32,
         patience: f64,
         concurrency: Option<usize>,
+        cache_nbytes: usize,
     ) -> PyResult<Self> {
         let options = RemoteOptions {
             config,
@@ -41,6 +42,7 @@ impl RemoteFile {
             most_attempts: attempts.max(1),
             patience: seconds("patience", patience)?,
             most_in_flight: concurrency,
+            cache: Arc::new(ByteCache::new(cache_nbytes)),
         };
         let location = Location::of_url(&url, &options).map_err(errors::usage)?;
         Ok(Self { url, location, options })
@@ -70,26 +72,8 @@ pub(crate) fn host_statistics(py: Python<'_>) -> PyResult<Bound<'_, PyDict>> {
         counts.set_item("retry_count", statistics.retry_count)?;
         counts.set_item("round_count", statistics.round_count)?;
         counts.set_item("fetched_nbytes", statistics.fetched_nbytes)?;
+        counts.set_item("reused_nbytes", statistics.reused_nbytes)?;
         hosts.set_item(name, counts)?;
     }
     Ok(hosts)
-}
-
-/// A file that a remote one names: it must lie below the same folder, so that no file leads elsewhere.
-pub(crate) fn open_beside(
-    url: &str,
-    other: &str,
-    options: &RemoteOptions,
-) -> Result<Arc<dyn Store>, ReadError> {
-    let base = url.split(['?', '#']).next().unwrap_or_default();
-    let refused = |problem: String| ReadError::System { file: base.to_owned(), problem };
-    let folder = base.rsplit_once('/').map(|(folder, _)| folder).unwrap_or_default();
-    let leads_elsewhere =
-        other.starts_with('/') || other.contains("://") || other.split('/').any(|part| part == "..");
-    if leads_elsewhere {
-        return Err(refused(format!("it leads to {other:?}, outside its own folder: that is not followed")));
-    }
-    let location = Location::of_url(&format!("{folder}/{other}"), options).map_err(refused)?;
-    let (store, _) = RemoteStore::open(location, options.clone(), 1, &|| false)?;
-    Ok(Arc::new(store))
 }

@@ -3,7 +3,8 @@
 use std::sync::Mutex;
 
 use hyperslab_core::ByteRange;
-use hyperslab_engine::{ReadError, RemoteStore, Store};
+use hyperslab_engine::{Expected, ReadError, RemoteFolder, RemoteStore, Store};
+use hyperslab_parsers::zarr::FarKeys;
 use hyperslab_parsers::{FetchError, Source};
 use pyo3::prelude::*;
 
@@ -85,6 +86,44 @@ impl Source for RemoteSource<'_> {
             bytes
         };
         Ok(parts.into_iter().map(whole).collect())
+    }
+}
+
+/// The keys of a Zarr hierarchy far away.
+pub(crate) struct RemoteKeys<'a> {
+    folder: &'a RemoteFolder,
+    interrupts: &'a Interrupts,
+    failure: Mutex<Option<ReadError>>,
+}
+
+impl<'a> RemoteKeys<'a> {
+    pub(crate) fn new(folder: &'a RemoteFolder, interrupts: &'a Interrupts) -> Self {
+        Self { folder, interrupts, failure: Mutex::new(None) }
+    }
+
+    /// Why keys could not be had, if that is what went wrong.
+    pub(crate) fn failure(self) -> Option<ReadError> {
+        self.failure.into_inner().unwrap_or_else(std::sync::PoisonError::into_inner)
+    }
+
+    fn failed(&self, error: ReadError) -> FetchError {
+        let said = FetchError(error.to_string());
+        *self.failure.lock().unwrap_or_else(std::sync::PoisonError::into_inner) = Some(error);
+        said
+    }
+}
+
+/// How long metadata documents are.
+const DOCUMENT: Expected = Expected { likely: 64 << 10, most: 512 << 20 };
+
+impl FarKeys for RemoteKeys<'_> {
+    fn get(&self, keys: &[String]) -> Result<Vec<Option<Vec<u8>>>, FetchError> {
+        let stop = || self.interrupts.are_pending();
+        self.folder.each_whole(keys, DOCUMENT, &stop).map_err(|error| self.failed(error))
+    }
+
+    fn folders(&self, of: &[String]) -> Result<Option<Vec<Vec<String>>>, FetchError> {
+        self.folder.folders(of, &|| self.interrupts.are_pending()).map_err(|error| self.failed(error))
     }
 }
 

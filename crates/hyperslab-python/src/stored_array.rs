@@ -7,7 +7,7 @@ use hyperslab_core::{
     Array, ChunkGrid, ChunkLengths, Codec, Element, Fill, Manifest, Orthogonal, PlanError, PointGroup, Role,
     Unreadable, chunk_lengths,
 };
-use hyperslab_engine::{Execution, FileStore, ReadError, default_thread_count, execute, read_points, tidy};
+use hyperslab_engine::{FileStore, ReadError, tidy};
 use hyperslab_parsers::{self as parsers, Pages, Policy, Source};
 use numpy::{PyArray1, PyArrayMethods};
 use pyo3::prelude::*;
@@ -17,15 +17,11 @@ use crate::archive_file::{Bytes, Opened, attributes};
 use crate::format::Format;
 use crate::points::Points;
 use crate::read_plan::ReadPlan;
+use crate::reading::{Asked, Reading};
+use crate::sought::Sought;
 use crate::sources::{Interrupts, LocalSource, RemoteSource};
 use crate::virtual_sources::{Problem, WholeArray};
 use crate::{axes, dtypes, errors, integers, values};
-
-/// The bytes that a read fills, and whether they were written to before.
-struct Output<'a> {
-    bytes: &'a mut [u8],
-    is_reused: bool,
-}
 
 /// An array of an open file.
 #[pyclass(frozen, module = "hyperslab._core")]
@@ -47,6 +43,31 @@ impl StoredArray {
     /// The array with its segments; a virtual one's sources are opened for that.
     fn whole(&self, py: Python<'_>) -> PyResult<WholeArray> {
         py.detach(|| WholeArray::of(&self.file, self.number)).map_err(|problem| self.source_error(problem))
+    }
+
+    /// The array with the chunks that are asked for, where they are looked for when they are read.
+    fn whole_for(&self, py: Python<'_>, asked: &Asked<'_>) -> PyResult<WholeArray> {
+        let Bytes::Keys(far) = &self.file.bytes else { return self.whole(py) };
+        let document = &far.documents[self.number]; // there are as many as arrays
+        let shape = self.described().shape.as_deref().unwrap_or_default();
+        let interrupts = Interrupts::default();
+        let stop = || interrupts.are_pending();
+        let found = py.detach(|| {
+            let touched = asked.touched(document, shape)?;
+            Ok(Sought::new(document, &far.keys, shape, &touched, self.number as u64, &stop))
+        });
+        let sought = found.map_err(|problem| self.plan_error(problem))?;
+        let sought = sought.map_err(|error| interrupts.raised().unwrap_or_else(|| errors::of_read(error)))?;
+        Ok(WholeArray::Sought(Arc::new(sought)))
+    }
+
+    /// Fails where chunks are looked for only when they are read.
+    fn check_listed(&self) -> PyResult<()> {
+        let Bytes::Keys(_) = self.file.bytes else { return Ok(()) };
+        let (array, file) = (&self.path, &self.file.name);
+        Err(errors::unsupported(format!(
+            "array {array} of {file}: what a read takes is not known before it is made: its chunks are not listed"
+        )))
     }
 
     /// The same, if only for its chunks: `None` if we cannot read it.
@@ -79,41 +100,28 @@ impl StoredArray {
         errors::of_read(ReadError::Plan { file, array, problem })
     }
 
-    /// Read without the interpreter; a signal whose handler raises stops the read.
-    fn execute(
+    /// Read what is asked for into `out`.
+    fn read(
         &self,
-        py: Python<'_>,
-        whole: &WholeArray,
-        plan: &hyperslab_core::ReadPlan,
-        out: &mut Output<'_>,
+        asked: &Asked<'_>,
+        out: &Bound<'_, PyArray1<u8>>,
         threads: Option<usize>,
-        groups: Option<&[PointGroup]>,
+        is_reused: bool,
     ) -> PyResult<()> {
-        let mut raised = None;
-        let done = py.detach(|| {
-            let mut poll = || {
-                #[allow(clippy::redundant_closure_for_method_calls)] // a path is of one lifetime only
-                let checked = Python::attach(|py| py.check_signals());
-                raised = checked.err();
-                raised.is_some()
-            };
-            let execution = Execution {
-                plan,
-                array: whole.array(),
-                array_name: &self.path,
-                array_number: whole.number(),
-                stores: whole.stores(),
-                cache: &self.file.cache,
-                thread_count: threads.unwrap_or_else(default_thread_count),
-                is_reused: out.is_reused,
-            };
-            let read = match groups {
-                None => execute(&execution, out.bytes, &mut poll),
-                Some(groups) => read_points(&execution, groups, out.bytes, &mut poll),
-            };
-            read.map(|()| tidy(&self.described().element, out.bytes))
-        });
-        raised.map_or_else(|| done.map_err(errors::of_read), Err)
+        let py = out.py();
+        let whole = self.whole_for(py, asked)?;
+        let planned = asked.planned(whole.array(), |selection| whole.plan(selection));
+        let planned = planned.map_err(|problem| self.plan_error(problem))?;
+        let reading = Reading {
+            array: whole.array(),
+            name: &self.path,
+            number: whole.number(),
+            stores: whole.stores(),
+            cache: &self.file.cache,
+            is_reused,
+        };
+        let mut bytes = out.try_readwrite()?;
+        reading.carry_out(py, &planned, bytes.as_slice_mut()?, threads)?.map_err(errors::of_read)
     }
 }
 
@@ -216,10 +224,10 @@ impl StoredArray {
         Ok(names.unwrap_or_default())
     }
 
-    /// Chunks that are stored.
+    /// Chunks that are stored; None where nobody lists them.
     #[getter]
-    fn stored_chunk_count(&self, py: Python<'_>) -> PyResult<u64> {
-        self.sum(py, |manifest, _| manifest.chunk_count())
+    fn stored_chunk_count(&self, py: Python<'_>) -> PyResult<Option<u64>> {
+        self.listed_sum(py, |manifest, _| manifest.chunk_count())
     }
 
     /// Chunks that there could be.
@@ -228,10 +236,10 @@ impl StoredArray {
         self.sum(py, |_, grid| grid.chunk_count())
     }
 
-    /// Bytes of the stored chunks.
+    /// Bytes of the stored chunks; None where nobody lists them.
     #[getter]
-    fn stored_nbytes(&self, py: Python<'_>) -> PyResult<u64> {
-        self.sum(py, |manifest, _| manifest.stored_nbytes())
+    fn stored_nbytes(&self, py: Python<'_>) -> PyResult<Option<u64>> {
+        self.listed_sum(py, |manifest, _| manifest.stored_nbytes())
     }
 
     /// The feature for which the array cannot be read here; None if there is none.
@@ -291,6 +299,7 @@ impl StoredArray {
 
     /// What reading a selection takes.
     fn plan(&self, py: Python<'_>, asked: Vec<Bound<'_, PyAny>>) -> PyResult<ReadPlan> {
+        self.check_listed()?;
         let whole = self.whole(py)?;
         let plan = self.planned(&whole, &axes::parse(&asked)?)?;
         Ok(ReadPlan::new(whole, plan))
@@ -304,15 +313,12 @@ impl StoredArray {
         threads: Option<usize>,
         is_reused: bool,
     ) -> PyResult<()> {
-        let whole = self.whole(out.py())?;
-        let plan = self.planned(&whole, &axes::parse(&asked)?)?;
-        let mut bytes = out.try_readwrite()?;
-        let mut output = Output { bytes: bytes.as_slice_mut()?, is_reused };
-        self.execute(out.py(), &whole, &plan, &mut output, threads, None)
+        self.read(&Asked::Axes(axes::parse(&asked)?), out, threads, is_reused)
     }
 
     /// What reading points takes.
     fn plan_points(&self, py: Python<'_>, points: &Points) -> PyResult<ReadPlan> {
+        self.check_listed()?;
         let whole = self.whole(py)?;
         let groups = self.grouped(&whole, points)?;
         let plans: PyResult<Vec<_>> =
@@ -327,13 +333,7 @@ impl StoredArray {
         out: &Bound<'_, PyArray1<u8>>,
         threads: Option<usize>,
     ) -> PyResult<()> {
-        let whole = self.whole(out.py())?;
-        let groups = self.grouped(&whole, points)?;
-        let nothing = vec![0; points.0.ndim()];
-        let plan = self.planned(&whole, &Orthogonal::all(&nothing).map_err(errors::to_python)?)?;
-        let mut bytes = out.try_readwrite()?;
-        let mut output = Output { bytes: bytes.as_slice_mut()?, is_reused: false };
-        self.execute(out.py(), &whole, &plan, &mut output, threads, Some(&groups))
+        self.read(&Asked::Points(&points.0), out, threads, false)
     }
 
     /// The values that elements, as they were read, point to: one object each.
@@ -365,6 +365,14 @@ impl StoredArray {
             Err(Problem::Plan(PlanError::Selection(error))) => Ok(Some(error.into())),
             Err(problem) => Err(self.source_error(problem)),
         }
+    }
+
+    fn listed_sum(
+        &self,
+        py: Python<'_>,
+        each: impl Fn(&Manifest, &ChunkGrid) -> u64,
+    ) -> PyResult<Option<u64>> {
+        if matches!(self.file.bytes, Bytes::Keys(_)) { Ok(None) } else { self.sum(py, each).map(Some) }
     }
 
     /// A sum over all manifests, each once.
@@ -411,7 +419,9 @@ impl StoredArray {
                 let policy = if store.far().is_some() { far } else { Policy::LOCAL };
                 pointed(file.format, element, bytes, &LocalSource(&*store), policy).map_err(of_parser)
             }
-            Bytes::Folder | Bytes::Tables(_) | Bytes::Collection(_) => Err(of_parser(no_pointers())),
+            Bytes::Folder | Bytes::Keys(_) | Bytes::Tables(_) | Bytes::Collection(_) => {
+                Err(of_parser(no_pointers()))
+            }
         }
     }
 }

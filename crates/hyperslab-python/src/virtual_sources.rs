@@ -13,6 +13,7 @@ use hyperslab_engine::{OtherFile, Stores};
 
 use crate::archive_file::{Bytes, Opened, SourceFile};
 use crate::failure::Failure;
+use crate::sought::Sought;
 
 /// Virtual arrays whose sources are virtual arrays, at most so many deep.
 const MOST_DEPTH: usize = 16;
@@ -47,11 +48,12 @@ fn next_number() -> u64 {
     NEXT_NUMBER.fetch_add(1, Ordering::Relaxed)
 }
 
-/// An array whose segments are known: as its file has it, or resolved.
+/// An array whose segments are known: as its file has it, resolved, or with the chunks that a read looked for.
 #[derive(Clone)]
 pub(crate) enum WholeArray {
     Stored(Arc<Opened>, usize),
     Virtual(Arc<Resolved>),
+    Sought(Arc<Sought>),
 }
 
 impl WholeArray {
@@ -66,17 +68,27 @@ impl WholeArray {
         file.resolved(number).map(Self::Virtual)
     }
 
+    /// The same for other archives to show its chunks, which must be listed for that.
+    pub(crate) fn listed(file: &Arc<Opened>, number: usize) -> Result<Self, Problem> {
+        if matches!(file.bytes, Bytes::Keys(_)) {
+            let feature = "combining or indexing Zarr hierarchies far away, whose chunks nobody lists,";
+            return Err(Problem::from(Unreadable::unsupported(feature)));
+        }
+        Self::of(file, number)
+    }
+
     pub(crate) fn array(&self) -> &Array {
         match self {
             Self::Stored(file, number) => &file.tree.arrays[*number],
             Self::Virtual(resolved) => &resolved.array,
+            Self::Sought(sought) => &sought.array,
         }
     }
 
     /// The plan of a selection.
     pub(crate) fn plan(&self, selection: &Orthogonal) -> Result<ReadPlan, PlanError> {
         let index = match self {
-            Self::Stored(..) => None,
+            Self::Stored(..) | Self::Sought(_) => None,
             Self::Virtual(resolved) => resolved.index.as_ref(),
         };
         match index {
@@ -89,6 +101,7 @@ impl WholeArray {
         match self {
             Self::Stored(file, _) => &file.stores,
             Self::Virtual(resolved) => &resolved.stores,
+            Self::Sought(sought) => &sought.stores,
         }
     }
 
@@ -97,6 +110,7 @@ impl WholeArray {
         match self {
             Self::Stored(_, number) => *number as u64,
             Self::Virtual(resolved) => resolved.number,
+            Self::Sought(sought) => sought.number,
         }
     }
 

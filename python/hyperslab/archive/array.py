@@ -106,8 +106,8 @@ class Array:
         return self.size * self.dtype.itemsize
 
     @property
-    def stored_nbytes(self) -> int:
-        """Bytes that the array's chunks take in the file."""
+    def stored_nbytes(self) -> int | None:
+        """Bytes that the array's chunks take in the file; None for Zarr far away, where nobody lists them."""
         return self._stored.stored_nbytes
 
     @property
@@ -116,8 +116,8 @@ class Array:
         return self._stored.chunk_count
 
     @property
-    def stored_chunk_count(self) -> int:
-        """Chunks that are in the file; the others were never written."""
+    def stored_chunk_count(self) -> int | None:
+        """Chunks that are in the file, the others were never written; None for Zarr far away."""
         return self._stored.stored_chunk_count
 
     @cached_property
@@ -201,7 +201,7 @@ class Array:
         """What reading a selection takes: chunks, requests, bytes, read amplification. Nothing is read.
 
         Raises:
-            Unsupported: hyperslab cannot read the array.
+            Unsupported: hyperslab cannot read the array, or its chunks are Zarr's far away: nobody lists them.
             DamagedFile: The array's description, or the table of its chunks, is damaged.
         """
         if isinstance(selection, Points):

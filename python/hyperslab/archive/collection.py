@@ -25,14 +25,20 @@ CHOICES = {"differing": ("refuse", "first"), "missing": ("refuse", "drop"), "ord
 MOST_REOPENED = 8
 
 
-def opened(paths: Any, storage_options: Mapping[str, Any], chunk_cache_nbytes: int, combining: Combining) -> Group:
+def opened(
+    paths: Any,
+    storage_options: Mapping[str, Any],
+    chunk_cache_nbytes: int,
+    combining: Combining,
+    cache_nbytes: int = 0,
+) -> Group:
     """The root group of a collection; arguments are those of `hyperslab.open`.
 
     Raises:
         NotCombinable: Two files do not go together.
     """
     options = _options(combining)
-    return OpenCollection(tuple(places(paths, storage_options)), options, chunk_cache_nbytes).root
+    return OpenCollection(tuple(places(paths, storage_options, cache_nbytes)), options, chunk_cache_nbytes).root
 
 
 def _options(combining: Combining) -> Options:

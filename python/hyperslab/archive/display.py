@@ -23,7 +23,7 @@ def facts(shown: Array) -> str:
         parts = [f"{element(shown)} {shape(shown)}"]
         parts += [f"chunks {shown.chunks}"] if shown.chunks else []
         parts += ["+".join(shown.codecs)] if shown.codecs else []
-        parts.append(size(shown))
+        parts += [size(shown)] if size(shown) else []
     except Exception as error:  # a repr never raises
         return f"cannot be described: {error}"
     parts += [f"via {shown.via}"] if shown.via != "hyperslab" else []
@@ -53,9 +53,11 @@ def shape(shown: Array) -> str:
 def size(shown: Array) -> str:
     """Bytes in memory, and in the file where they differ."""
     if shown.unsupported and shown.via == "hyperslab":
-        return f"{nbytes(shown.stored_nbytes)} stored"
+        return "" if shown.stored_nbytes is None else f"{nbytes(shown.stored_nbytes)} stored"
     whole, stored = shown.nbytes, shown.stored_nbytes
-    return nbytes(whole) if stored == whole or not shown.codecs else f"{nbytes(whole)} stored in {nbytes(stored)}"
+    if stored is None or stored == whole or not shown.codecs:
+        return nbytes(whole)
+    return f"{nbytes(whole)} stored in {nbytes(stored)}"
 
 
 def nbytes(count: float) -> str:

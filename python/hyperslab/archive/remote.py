@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import base64
 from collections.abc import Callable, Iterable, Mapping
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from typing import Any
 
 from hyperslab._core import RemoteFile, host_statistics
@@ -53,10 +53,11 @@ def stats() -> dict[str, Any]:
 
     Returns:
         `request_count`, `retry_count` (requests among them that repeated a failed one), `round_count` (times that
-        reading metadata waited for an answer), `fetched_nbytes`, and the same for each host under `hosts`.
+        reading metadata waited for an answer), `fetched_nbytes`, `reused_nbytes` (not fetched again, but kept, where
+        `open(..., cache_nbytes=...)` said so), and the same for each host under `hosts`.
     """
     hosts = host_statistics()
-    names = ("request_count", "retry_count", "round_count", "fetched_nbytes")
+    names = ("request_count", "retry_count", "round_count", "fetched_nbytes", "reused_nbytes")
     return {**{name: sum(host[name] for host in hosts.values()) for name in names}, "hosts": hosts}
 
 
@@ -67,6 +68,12 @@ class Remote:
     url: str
     options: Mapping[str, Any] = field(default_factory=dict, repr=False)
     lacking: tuple[str, ...] = ()  # names of options that a pickle left behind
+    cache_nbytes: int = 0  # memory for fetched bytes
+
+    def below(self, key: str) -> Remote:
+        """What has a key below this one, which is a folder."""
+        folder, path = self.folder(), self.folder()._path
+        return replace(folder, url=f"{path}/{key}{folder.url[len(path) :]}") if key else folder
 
     def file(self) -> RemoteFile:
         """What the compiled part needs to open it.
@@ -81,7 +88,27 @@ class Remote:
             raise UsageError(f"{said}; say it here: hyperslab.credentials(URL prefix, {absent[0]}=...)")
         limits = {name: given.pop(name, default) for name, default in LIMITS.items()}
         url, config, headers = _KINDS[self._kind](self.url, given)
-        return RemoteFile(url, config=config, headers=headers, **limits)
+        return RemoteFile(url, config=config, headers=headers, cache_nbytes=self.cache_nbytes, **limits)
+
+    @property
+    def names_file(self) -> bool:
+        """Whether the URL looks like that of a file, rather than of a Zarr hierarchy."""
+        _, _, key = self._path.partition("://")[2].partition("/")
+        return bool(key) and not key.endswith(("/", ".zarr"))
+
+    @property
+    def has_suffix(self) -> bool:
+        """Whether the name ends like that of a file."""
+        return "." in self._path.rpartition("/")[2]
+
+    @property
+    def _path(self) -> str:
+        return self.url.partition("?")[0] if self._kind in HTTP else self.url
+
+    def folder(self) -> Remote:
+        """The same as a folder: keys go on behind its name."""
+        path = self._path
+        return replace(self, url=path.rstrip("/") + self.url[len(path) :])
 
     @property
     def _kind(self) -> str:
@@ -92,7 +119,7 @@ class Remote:
         if other.startswith("/") or "://" in other or ".." in other.split("/"):
             raise UsageError(f"{shown(self.url)} links to {other!r}, outside its own folder: that is not followed")
         folder = self.url.partition("?")[0].rpartition("/")[0]
-        return Remote(f"{folder}/{other}", self.options, self.lacking)
+        return replace(self, url=f"{folder}/{other}")
 
     def __reduce__(self) -> tuple[Any, ...]:
         kept, left = _kept(self.options)
@@ -100,7 +127,7 @@ class Remote:
         if self._kind in HTTP:
             left += ["query"] if "?" in self.url else []
             left += ["password"] if "@" in self.url.split("/")[2] else []
-        return Remote, (url, kept, tuple(dict.fromkeys((*self.lacking, *left))))
+        return Remote, (url, kept, tuple(dict.fromkeys((*self.lacking, *left))), self.cache_nbytes)
 
 
 @dataclass(frozen=True)

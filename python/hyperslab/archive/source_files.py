@@ -7,8 +7,9 @@ import os
 import re
 from collections.abc import Iterable, Mapping
 from concurrent.futures import ThreadPoolExecutor
-from typing import Any, TypeAlias
+from typing import Any, TypeAlias, TypeGuard
 
+from hyperslab.archive.foreign_stores import is_foreign
 from hyperslab.archive.remote import Remote, Sources, is_url
 from hyperslab.archive.tree import Group, OpenFile, recipe
 from hyperslab.errors import UsageError
@@ -23,35 +24,40 @@ def are_many(paths: Paths) -> bool:
     """Whether these are several files: a list, or a pattern that is no file's name."""
     if isinstance(paths, str):
         return not is_url(paths) and glob.has_magic(paths) and not os.path.exists(paths)  # noqa: PTH110
-    return not isinstance(paths, os.PathLike | Group)
+    return is_listed(paths)
 
 
-def places(paths: Paths, options: Mapping[str, Any]) -> list[Place]:
+def is_listed(paths: Any) -> TypeGuard[Iterable[Any]]:
+    """Whether it is a list, and no single file, group or store of another library."""
+    return not (isinstance(paths, str | os.PathLike | Group) or is_foreign(paths))
+
+
+def places(paths: Paths, options: Mapping[str, Any], cache_nbytes: int = 0) -> list[Place]:
     """Where the files are, in the order given; those of one pattern by their names, numbers in these by value.
 
     Raises:
         FileNotFoundError: A pattern matches no file.
         UsageError: There is no file at all, or a group is not the root of its file.
     """
-    listed = [paths] if isinstance(paths, str | os.PathLike | Group) else list(paths)
-    found = [place for one in listed for place in _places(one, options)]
+    listed = list(paths) if is_listed(paths) else [paths]
+    found = [place for one in listed for place in _places(one, options, cache_nbytes)]
     if not found:
         raise UsageError("no file is given: give a list of paths and URLs, or a pattern")
     return found
 
 
-def _places(one: str | os.PathLike[str] | Group, options: Mapping[str, Any]) -> list[Place]:
+def _places(one: Any, options: Mapping[str, Any], cache_nbytes: int) -> list[Place]:
     if isinstance(one, Group):
         if one.name != "/":
             raise UsageError(f"{one.name} of {one.filename} is not the root of its file: only whole files are combined")
         return [one]
-    path = os.fspath(one)
-    if not is_url(path) and are_many(path):
+    path = one if is_foreign(one) else os.fspath(one)
+    if not is_foreign(one) and not is_url(path) and are_many(path):
         matching = glob.glob(path, recursive=True)  # noqa: PTH207
         if not matching:
             raise FileNotFoundError(f"no file matches {path}")
-        return [recipe(name, options) for name in sorted(matching, key=natural)]
-    return [recipe(path, options)]
+        return [recipe(name, options, cache_nbytes) for name in sorted(matching, key=natural)]
+    return [recipe(path, options, cache_nbytes)]
 
 
 def natural(name: str) -> list[tuple[int, str | int]]:

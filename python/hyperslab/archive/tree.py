@@ -11,36 +11,40 @@ from typing import TYPE_CHECKING, Any, Literal, TypedDict, Unpack
 from urllib.request import url2pathname
 
 from hyperslab._core import ArchiveFile
-from hyperslab.archive import display
+from hyperslab.archive import display, foreign_stores
 from hyperslab.archive.array import Array
 from hyperslab.archive.attributes import Attributes
 from hyperslab.archive.parquet_references import ParquetReferences
 from hyperslab.archive.remote import Remote, Sources, is_url
-from hyperslab.errors import DamagedFile, ReadError, Unsupported, UsageError
+from hyperslab.errors import DamagedFile, NoSuchRemoteFile, ReadError, Unsupported, UsageError
 
 if TYPE_CHECKING:
-    from hyperslab.archive.source_files import Paths
     from hyperslab.versions.table import VersionKey
 
 CHUNK_CACHE_NBYTES = 32 << 20
 MOST_HOPS = 32
 MOST_NAMES = 8  # in a message
+# What a name that leads nowhere raises. What only failed to be fetched, or changed meanwhile, must not pass for that.
+NOWHERE = (KeyError, FileNotFoundError, DamagedFile, Unsupported)
 # One of these lies in the root of every Zarr hierarchy.
 ZARR_METADATA = ("zarr.json", ".zgroup", ".zarray", ".zmetadata")
 
 
 def open(
-    path: Paths,
+    path: Any,
     *,
     storage_options: Mapping[str, Any] | None = None,
     chunk_cache_nbytes: int = CHUNK_CACHE_NBYTES,
+    cache_nbytes: int = 0,
     version: VersionKey = None,
     **combining: Unpack[Combining],
 ) -> Group:
     """Open an HDF5, NetCDF, FITS or HDF4 file, a Zarr folder, or references, for reading; or several of them as one.
 
     Args:
-        path: The file or folder, or the URL of a file: `https://`, `s3://`, `gs://`, `az://`, `abfs://`, `file://`.
+        path: The file or folder, or its URL: `https://`, `s3://`, `gs://`, `az://`, `abfs://`, `file://`. A URL that
+            ends in `.zarr` or `/` is of a Zarr hierarchy. Or a store of obstore, or a file, mapper or file system of
+            fsspec, the stores also as `(store, path)`: what they were configured with is taken over.
             Of references, our own (`.hs`), Kerchunk's JSON or folder of Parquet, or a `.zmetadata` with
             `.zchunkstore`s; files that they name are URLs, or relative to their folder.
             Several: a list of these and of open root groups, or a pattern (`"2019-*.nc"`): docs/collections.md.
@@ -48,6 +52,8 @@ def open(
             name them (docs/remote.md). Of references also how to reach the URLs that they name.
         chunk_cache_nbytes: Memory for decoded chunks of which only a part was read, so that reading another part
             need not decode them again; for all arrays of the file together.
+        cache_nbytes: Memory for bytes that were fetched from a URL, so that what another read needs of them is not
+            fetched again; those used longest ago go first. Of several files, each has as much.
         version: Of a file of versioned-hdf5 or `VersionedFile`, the version to open: its name, a time in UTC (the
             last version then or before), or -1 for the parent of the current version, 0 for that itself, and so on.
         combining: How several files are combined. `concat`: the name of the dimension, or the number of the axis,
@@ -71,20 +77,20 @@ def open(
     """
     from hyperslab.archive import collection
 
-    if chunk_cache_nbytes < 0:
-        raise ValueError(f"chunk_cache_nbytes is {chunk_cache_nbytes}: use 0 for no cache")
+    for name, nbytes in (("chunk_cache_nbytes", chunk_cache_nbytes), ("cache_nbytes", cache_nbytes)):
+        if nbytes < 0:
+            raise ValueError(f"{name} is {nbytes}: use 0 for no cache")
     options = dict(storage_options or {})
     if collection.are_many(path) or combining:
         if version is not None:
             raise UsageError("one file at a time is opened at a version")
-        return collection.opened(path, options, chunk_cache_nbytes, combining)
-    assert isinstance(path, str | os.PathLike)
-    place, sources = recipe(path, options)
+        return collection.opened(path, options, chunk_cache_nbytes, combining, cache_nbytes)
+    place, sources = recipe(path, options, cache_nbytes)
     if version is not None:
         return _at_version(place, version, chunk_cache_nbytes)
     opened = OpenFile(place, chunk_cache_nbytes, sources)
     if options and not opened.is_remote and opened.core.format != "references":
-        raise UsageError(f"storage_options are for URLs, {opened.path} is a local path")
+        raise UsageError(f"storage_options= is for URLs, {opened.path} is a local path")
     return opened.root
 
 
@@ -106,16 +112,23 @@ class Combining(TypedDict, total=False):
     leave_out: Iterable[str]
 
 
-def recipe(path: str | os.PathLike[str], options: Mapping[str, Any]) -> tuple[str | Remote, Sources]:
+def recipe(path: Any, options: Mapping[str, Any], cache_nbytes: int = 0) -> tuple[str | Remote, Sources]:
     """The absolute path of a local file, or a URL with its options, and how to reach what it leads to.
 
     Both pickle without what may be secret: `OpenFile` opens them in any process.
     """
+    if foreign_stores.is_foreign(path):
+        path = foreign_stores.place_of(path)
+        if isinstance(path, Remote):
+            path, options = path.url, {**path.options, **options}
+    path = os.fspath(path)
     if isinstance(path, str) and path.startswith("file://"):
         path = url2pathname(path.removeprefix("file://").removeprefix("localhost"))
     if isinstance(path, str) and is_url(path):
-        return Remote(path, options), Sources(options, near=path)
-    return os.path.abspath(path), Sources(options)  # noqa: PTH100 -- resolve() would follow links
+        return Remote(path, options, cache_nbytes=cache_nbytes), Sources(options, near=path)
+    if cache_nbytes:
+        raise UsageError(f"cache_nbytes= is for URLs, {path} is a local path")
+    return str(os.path.abspath(path)), Sources(options)  # noqa: PTH100 -- resolve() would follow links
 
 
 class OpenFile:
@@ -139,9 +152,7 @@ class OpenFile:
         self.patterns = patterns
         self._core: ArchiveFile | None
         if isinstance(place, Remote):
-            file = place.file()
-            self.path = file.name
-            self._core = ArchiveFile.remote(file, chunk_cache_nbytes, sources.file)
+            self.path, self._core = _opened_far(place, chunk_cache_nbytes, sources)
         else:
             self.path = place
             _check_local(place)
@@ -217,6 +228,19 @@ class OpenFile:
         return (_reopened, (self.place, self.chunk_cache_nbytes, self.sources, name, self.patterns))
 
 
+def _opened_far(place: Remote, chunk_cache_nbytes: int, sources: Sources) -> tuple[str, ArchiveFile]:
+    """A file far away, or the Zarr hierarchy that a URL is of: its name tells which, or that there is no such file."""
+    if place.names_file:
+        file = place.file()
+        try:
+            return file.name, ArchiveFile.remote(file, chunk_cache_nbytes, sources.file)
+        except NoSuchRemoteFile:
+            if place.has_suffix:
+                raise
+    folder = place.folder().file()
+    return folder.name, ArchiveFile.remote_zarr(folder, chunk_cache_nbytes)
+
+
 def _check_local(path: str) -> None:
     if os.path.isdir(path) and not any((Path(path) / name).exists() for name in ZARR_METADATA):  # noqa: PTH112
         raise Unsupported(f"{path} is a folder without Zarr metadata ({', '.join(ZARR_METADATA)})")
@@ -290,19 +314,23 @@ class Group(Mapping[str, "Group | Array"]):
 
     @property
     def groups(self) -> dict[str, Group]:
-        """The groups in this one, by name; links that lead nowhere are left out."""
+        """The groups in this one, by name; links that lead nowhere, and what is damaged or unsupported, are left out.
+
+        Raises:
+            ReadError: Something could not be fetched, so that nobody knows what it is.
+        """
         return {name: child for name, child in self._children() if isinstance(child, Group)}
 
     @property
     def arrays(self) -> dict[str, Array]:
-        """The arrays in this group, by name; links that lead nowhere are left out."""
+        """The arrays in this group, by name; what is left out and raised is as for `groups`."""
         return {name: child for name, child in self._children() if isinstance(child, Array)}
 
     def _children(self) -> Iterator[tuple[str, Group | Array]]:
         for name in self:
             try:
                 yield name, self[name]
-            except (KeyError, ReadError, FileNotFoundError):
+            except NOWHERE:
                 continue
 
     def walk(self) -> Iterator[Array]:
@@ -322,7 +350,7 @@ class Group(Mapping[str, "Group | Array"]):
                     waiting.append(child)
 
     def __getitem__(self, path: str) -> Group | Array:
-        """What a path leads to; a path from the root starts with "/".
+        """What a path leads to; a path from the root starts with "/". A Zarr array without a group around it is `[""]`.
 
         Raises:
             KeyError: There is nothing, or links lead in a circle.
@@ -336,6 +364,8 @@ class Group(Mapping[str, "Group | Array"]):
         return self._found(path, 0)
 
     def _found(self, path: str, hops: int) -> Group | Array:
+        if path == "" and path in self._file.links(self._number):
+            return self._child(path, hops)
         here: Group | Array = self._file.root if path.startswith("/") else self
         for name in path.split("/"):
             if name in ("", "."):
@@ -353,6 +383,7 @@ class Group(Mapping[str, "Group | Array"]):
         if hops > MOST_HOPS:
             raise KeyError(f"{path!r} in {self._file.path}: links lead in a circle")
         kind, target = links[name]
+        path = path if name else ""  # the root's own array
         if kind == "group":
             return Group(self._file, target, path)
         if kind == "array":
@@ -400,14 +431,18 @@ class Group(Mapping[str, "Group | Array"]):
         return len(self._file.links(self._number))
 
     def __contains__(self, path: object) -> bool:
-        """Whether the name is there, as in h5py, even if what it leads to is not."""
+        """Whether the name is there, as in h5py, even if what it leads to is not.
+
+        Raises:
+            ReadError: A group on the way could not be fetched.
+        """
         if not isinstance(path, str):
             return False
         start = self._file.root if path.startswith("/") else self
         parent, _, name = path.strip("/").rpartition("/")
         try:
             group = start[parent]
-        except (KeyError, FileNotFoundError, ReadError):
+        except NOWHERE:
             return False
         return isinstance(group, Group) and (not name or name in group._file.links(group._number))
 

@@ -9,7 +9,9 @@ from __future__ import annotations
 
 import asyncio
 import os
+import pickle
 from collections.abc import Iterable
+from functools import cached_property, lru_cache
 from typing import TYPE_CHECKING, Any, ClassVar
 
 import numpy as np
@@ -27,17 +29,35 @@ if TYPE_CHECKING:
     from xarray import DataTree
 
 SUFFIXES = (".nc", ".nc4", ".cdf", ".h5", ".hdf5", ".he5", ".hdf", ".h4", ".fits", ".fit", ".fts", ".zarr")
+MOST_FILES = 32  # that tasks of other processes are about, kept open
 # What NetCDF-4 puts before the name of a variable that is called like a dimension, but is not its coordinate.
 NON_COORDINATE = "_nc4_non_coord_"
 
 
 class LazyArray(BackendArray):
-    """An array of an archive as xarray indexes it: ints, slices and lists, axis by axis."""
+    """An array of an archive as xarray indexes it: ints, slices and lists, axis by axis.
+
+    It pickles as the recipe to find it again, and opens nothing before it is read: tasks pass through schedulers, which
+    have neither the file nor the credentials. Tasks of one worker share the file.
+    """
 
     def __init__(self, array: Array) -> None:
         self.array = array
         self.shape = array.shape
         self.dtype = array.dtype
+        again, (*recipe, name) = array.__reduce__()
+        self._recipe = ((again, *recipe), name, array.__dask_tokenize__())
+
+    @cached_property
+    def array(self) -> Array:
+        """The array; one that came from another process is found when it is first needed."""
+        recipe, name, token = self._recipe
+        found = _root_again(pickle.dumps(recipe), token[2])[name]
+        assert isinstance(found, Array)
+        return found
+
+    def __reduce__(self) -> tuple[Any, ...]:
+        return _unopened, (self.shape, self.dtype, self._recipe)
 
     def __getitem__(self, key: indexing.ExplicitIndexer) -> Any:
         return indexing.explicit_indexing_adapter(key, self.shape, indexing.IndexingSupport.OUTER, self._read)
@@ -55,7 +75,21 @@ class LazyArray(BackendArray):
         return read[tuple(slice(None, None, -1 if flip else 1) for flip in kept)]
 
     def __dask_tokenize__(self) -> Any:
-        return self.array.__dask_tokenize__()
+        return self._recipe[2]
+
+
+def _unopened(shape: tuple[int, ...], dtype: np.dtype[Any], recipe: tuple[Any, ...]) -> LazyArray:
+    lazy = LazyArray.__new__(LazyArray)
+    lazy.shape, lazy.dtype, lazy._recipe = shape, dtype, recipe
+    return lazy
+
+
+@lru_cache(maxsize=MOST_FILES)
+def _root_again(recipe: bytes, version: str) -> Group:  # noqa: ARG001 -- another version is another file
+    again, *arguments = pickle.loads(recipe)
+    root = again(*arguments, "/")
+    assert isinstance(root, Group)
+    return root
 
 
 def _forward(item: Any, length: int) -> tuple[Any, bool]:

@@ -1,7 +1,8 @@
-"""A codec pipeline for zarr-python that reads a whole selection of a `ZarrStore` at once, in parallel.
+"""A codec pipeline for zarr-python that reads a whole selection at once, in parallel.
 
-`zarr.config.set({"codec_pipeline.path": "hyperslab.archive.zarr_pipeline.Pipeline"})`. Without it zarr-python asks the
-store for one chunk after the other and copies each twice. Arrays of other stores go zarr-python's own way.
+`zarr.config.set({"codec_pipeline.path": "hyperslab.archive.zarr_pipeline.Pipeline"})`. It serves Zarr folders of this
+machine, on web servers and in object stores, whichever store of zarr-python opens them, and `ZarrStore`. Other stores,
+elements and codecs, and all writing, go zarr-python's own way, with the same results.
 """
 
 from __future__ import annotations
@@ -9,6 +10,7 @@ from __future__ import annotations
 import asyncio
 from collections.abc import Iterable, Iterator
 from dataclasses import dataclass
+from functools import cached_property
 from typing import Any, Self
 
 import numpy as np
@@ -16,21 +18,28 @@ from zarr.abc.codec import Codec, CodecPipeline
 from zarr.abc.store import Store
 from zarr.codecs._v2 import V2Codec
 from zarr.core.array_spec import ArraySpec
-from zarr.core.buffer import Buffer, NDBuffer
-from zarr.core.codec_pipeline import BatchedCodecPipeline
+from zarr.core.buffer import Buffer, NDBuffer, default_buffer_prototype
+from zarr.core.codec_pipeline import BatchedCodecPipeline, fill_value_or_default
+from zarr.core.config import config
 from zarr.core.metadata import ArrayMetadata, ArrayV2Metadata
 
+from hyperslab._core import Points, ZarrArray
+from hyperslab.archive.indexing import definite
+from hyperslab.archive.remote import Remote
+from hyperslab.archive.zarr_batch import Batch, batch_of
+from hyperslab.archive.zarr_folder import place_of_keys
 from hyperslab.archive.zarr_store import ZarrStore
-
-Part = tuple[tuple[int, ...], tuple[Any, ...], tuple[Any, ...]]  # a chunk's index, what is taken of it, where it goes
+from hyperslab.errors import DamagedFile, Unsupported, UsageError
+from hyperslab.memory import aligned_empty
 
 
 @dataclass(frozen=True)
 class Pipeline(CodecPipeline):
-    """zarr-python's own pipeline, but for reads of a `ZarrStore`."""
+    """zarr-python's own pipeline, but for reads that hyperslab can make."""
 
     inner: BatchedCodecPipeline
     store: Store | None = None
+    metadata: ArrayMetadata | None = None
 
     @classmethod
     def from_codecs(cls, codecs: Iterable[Codec]) -> Self:
@@ -39,17 +48,17 @@ class Pipeline(CodecPipeline):
 
     @classmethod
     def from_array_metadata_and_store(cls, array_metadata: ArrayMetadata, store: Store) -> Self:
-        """For the arrays of a store."""
+        """For an array of a store."""
         codecs: list[Codec]
         if isinstance(array_metadata, ArrayV2Metadata):
             codecs = [V2Codec(filters=array_metadata.filters, compressor=array_metadata.compressor)]
         else:
             codecs = list(array_metadata.codecs)
-        return cls(BatchedCodecPipeline.from_codecs(codecs), store)
+        return cls(BatchedCodecPipeline.from_codecs(codecs), store, array_metadata)
 
     def evolve_from_array_spec(self, array_spec: ArraySpec) -> Self:
         """The same for arrays of this kind."""
-        return type(self)(self.inner.evolve_from_array_spec(array_spec), self.store)
+        return type(self)(self.inner.evolve_from_array_spec(array_spec), self.store, self.metadata)
 
     @property
     def supports_partial_decode(self) -> bool:
@@ -87,84 +96,76 @@ class Pipeline(CodecPipeline):
     async def read(self, batch: Iterable[Any], out: NDBuffer, drop_axes: tuple[int, ...] = ()) -> None:
         """Read the parts of chunks that a batch names to their places in `out`."""
         items = list(batch)
-        if not isinstance(self.store, ZarrStore) or not items:
+        if not items or not await asyncio.to_thread(self._read, items, out.as_ndarray_like(), drop_axes):
             await self.inner.read(items, out, drop_axes)
-            return
-        await asyncio.to_thread(_read, self.store, items, out.as_ndarray_like(), drop_axes)
+
+    @cached_property
+    def _opened(self) -> dict[str, ZarrArray | None]:
+        """The arrays of folders by their paths: None for one that is not read here."""
+        return {}
+
+    def __reduce__(self) -> tuple[Any, ...]:
+        return type(self), (self.inner, self.store, self.metadata)
+
+    def _read(self, items: list[Any], out: Any, drop_axes: tuple[int, ...]) -> bool:
+        """Read a batch, if it is one for us."""
+        if self.metadata is None or not isinstance(out, np.ndarray):
+            return False
+        if isinstance(self.store, ZarrStore):
+            batch = batch_of(items, out.shape, drop_axes, self.metadata)
+            if batch is None:
+                return False
+            array = self.store.array(batch.path)
+            is_direct = out.dtype == array.dtype and out.flags.c_contiguous
+            read = array.read(batch.selection, out=out if is_direct else None)
+            if read is not out:
+                out[...] = read
+            return True
+        return self._read_keys(items, out, drop_axes)
+
+    def _read_keys(self, items: list[Any], out: np.ndarray[Any, Any], drop_axes: tuple[int, ...]) -> bool:
+        if not getattr(items[0][1].config, "read_missing_chunks", True):
+            return False
+        batch = batch_of(items, out.shape, drop_axes, self.metadata)
+        array = None if batch is None else self._array(batch.path, items[0][1])
+        if batch is None or array is None or out.dtype.newbyteorder("=") != array.dtype.newbyteorder("="):
+            return False
+        is_direct = out.dtype == array.dtype and out.flags.c_contiguous
+        read = out if is_direct else aligned_empty(out.shape, array.dtype)
+        try:
+            _read(array, batch, read)
+        except Unsupported:  # known only now: a rare variety of a codec
+            self._opened[batch.path] = None
+            return False
+        if not is_direct:
+            out[...] = read
+        return True
+
+    def _array(self, path: str, spec: ArraySpec) -> ZarrArray | None:
+        if path not in self._opened:
+            place = place_of_keys(self.store, path)
+            self._opened[path] = None if place is None else _array_of(self.metadata, place, spec)
+        return self._opened[path]
 
 
-def _read(store: ZarrStore, items: list[Any], out: Any, drop_axes: tuple[int, ...]) -> None:
-    path, _ = place_of(store, items[0][0])
-    array, chunk_shape = store.array(path), store.chunk_shape(path)
-    parts = [(place_of(store, getter)[1], _tuple(taken), _tuple(goes)) for getter, _, taken, goes, *_ in items]
-    boxes = joined(parts, chunk_shape, array.shape)
-    if boxes is None:
-        for part in parts:
-            _read_part(array, chunk_shape, part, out, drop_axes)
-        return
-    selection, target = boxes
-    view = out[(*target, ...)]  # a view also where nothing is left but an element
-    read = array.read(selection, out=view if view.dtype == array.dtype and view.flags.c_contiguous else None)
-    if read is not view:
-        out[target] = read
-
-
-def place_of(store: ZarrStore, getter: Any) -> tuple[str, tuple[int, ...]]:
-    """The array and the chunk that a byte getter of the store is for."""
-    place = store._chunk_place(getter.path)
-    if place is None:
-        raise KeyError(f"{getter.path!r} is no chunk of {store!r}")
-    return place
-
-
-def _tuple(selection: Any) -> tuple[Any, ...]:
-    return selection if isinstance(selection, tuple) else (selection,)
-
-
-def joined(
-    parts: list[Part], chunk_shape: tuple[int, ...], shape: tuple[int, ...]
-) -> tuple[tuple[slice | int, ...], tuple[slice, ...]] | None:
-    """The one box of the array that all parts together are, and where it goes; None if they are no box."""
-    selection: list[slice | int] = []
-    target: list[slice] = []
-    count = 1
-    kept = iter(range(len(parts[0][2])))
-    for axis, chunk in enumerate(chunk_shape):
-        takes = {index[axis]: taken[axis] for index, taken, _ in parts if len(taken) == len(chunk_shape)}
-        count *= len(takes)
-        if all(isinstance(take, int | np.integer) for take in takes.values()) and len(takes) == 1:
-            ((index, take),) = takes.items()
-            selection.append(index * chunk + int(take))
-            continue
-        place = next(kept, None)
-        box = _joined_axis(takes, chunk, shape[axis])
-        goes = None if place is None else [where[place] for _, _, where in parts]
-        if box is None or goes is None or not all(isinstance(where, slice) for where in goes):
-            return None
-        selection.append(box)
-        target.append(slice(min(where.start for where in goes), max(where.stop for where in goes)))
-    return (tuple(selection), tuple(target)) if count == len(parts) else None
-
-
-def _joined_axis(takes: dict[int, Any], chunk: int, length: int) -> slice | None:
-    """The slice of an axis that the slices of its chunks are together."""
-    if not all(isinstance(take, slice) and (take.step or 1) >= 1 for take in takes.values()):
+def _array_of(metadata: ArrayMetadata | None, place: str | Remote, spec: ArraySpec) -> ZarrArray | None:
+    assert metadata is not None
+    document = next(iter(metadata.to_buffer_dict(default_buffer_prototype()).values())).to_bytes()
+    native = spec.dtype.to_native_dtype()
+    try:
+        folder = place.file() if isinstance(place, Remote) else place
+        dtype = ZarrArray(document, folder, None).dtype
+    except (Unsupported, DamagedFile, UsageError):  # zarr-python may know better, and says what is wrong if not
         return None
-    ranges = [range(*take.indices(chunk)) for _, take in sorted(takes.items())]
-    starts = [index * chunk + part.start for index, part in zip(sorted(takes), ranges, strict=True) if part]
-    lasts = [index * chunk + part[-1] for index, part in zip(sorted(takes), ranges, strict=True) if part]
-    if len(starts) != len(takes):
+    if dtype.hasobject or dtype.newbyteorder("=") != native.newbyteorder("="):
         return None
-    step = ranges[0].step if len(ranges[0]) > 1 or len(ranges) == 1 else starts[1] - starts[0]
-    whole = range(starts[0], min(lasts[-1] + 1, length), step)
-    is_even = all(start == last + step for last, start in zip(lasts, starts[1:], strict=False))
-    same_steps = all(len(part) < 2 or part.step == step for part in ranges)
-    return slice(whole.start, whole.stop, step) if is_even and same_steps else None
+    fill = np.asarray(fill_value_or_default(spec), native).astype(dtype)
+    return ZarrArray(document, folder, fill.tobytes())
 
 
-def _read_part(array: Any, chunk_shape: tuple[int, ...], part: Part, out: Any, drop_axes: tuple[int, ...]) -> None:
-    """One chunk as zarr-python does it: whole, then what is asked of it."""
-    index, taken, goes = part
-    box = tuple(slice(i * n, (i + 1) * n) for i, n in zip(index, chunk_shape, strict=True))
-    chosen = np.asarray(array.read(box))[taken]
-    out[goes] = chosen.squeeze(axis=drop_axes) if drop_axes else chosen
+def _read(array: ZarrArray, batch: Batch, out: np.ndarray[Any, Any]) -> None:
+    flat, threads = out.reshape(-1).view(np.uint8), config.get("threading.max_workers")
+    if isinstance(batch.selection, Points):
+        array.read_points_into(batch.shape, batch.selection, flat, threads)
+    else:
+        array.read_into(batch.shape, list(definite(batch.selection, batch.shape).axes), flat, threads)

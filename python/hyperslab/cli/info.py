@@ -82,8 +82,8 @@ def facts(array: Array) -> dict[str, Any]:
         "ratio": nbytes / stored_nbytes if nbytes and stored_nbytes else None,
         "chunk_count": count,
         "stored_chunk_count": stored_count,
-        "missing_chunk_count": count - stored_count,
-        "mean_stored_chunk_nbytes": stored_nbytes / stored_count if stored_count else None,
+        "missing_chunk_count": None if stored_count is None else count - stored_count,
+        "mean_stored_chunk_nbytes": stored_nbytes / stored_count if stored_nbytes and stored_count else None,
         "via": array.via,
         "unsupported": array.unsupported,
         "damaged": array.damaged,
@@ -154,8 +154,9 @@ def _as_json(file: str, root: Group, rows: list[dict[str, Any]]) -> dict[str, An
 
 def _print(file: str, root: Group, rows: list[dict[str, Any]], out: Console) -> None:
     arrays = [row for row in rows if row["kind"] == "array"]
-    stored = _size(sum(row["stored_nbytes"] for row in arrays))
-    out.print(Text(f"{file}: {root.format}, {len(arrays)} arrays, {stored} in chunks"), soft_wrap=True)
+    stored = [row["stored_nbytes"] for row in arrays]
+    size = "unknown size" if None in stored else _size(sum(stored))
+    out.print(Text(f"{file}: {root.format}, {len(arrays)} arrays, {size} in chunks"), soft_wrap=True)
     if root.lost_nbytes:
         out.print(Text(lost(root)), soft_wrap=True)
     table = Table("name", box=None)
@@ -188,7 +189,7 @@ def _line(row: dict[str, Any]) -> list[str]:
         _size(row["nbytes"]),
         _size(row["stored_nbytes"]),
         f"{row['ratio']:.3g}" if row["ratio"] else "–",
-        f"{row['stored_chunk_count']}{missing}",
+        "–" if row["stored_chunk_count"] is None else f"{row['stored_chunk_count']}{missing}",
         _size(row["mean_stored_chunk_nbytes"]),
     ]
 

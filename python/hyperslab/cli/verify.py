@@ -37,7 +37,7 @@ class Verified:
     messages: list[str] = field(default_factory=list)
     chunk_count: int = 0  # decoded without an error
     damaged_count: int = 0  # chunks, or slabs where an array's parts are cut differently
-    missing_chunk_count: int = 0
+    missing_chunk_count: int | None = 0  # None where nobody lists chunks: missing ones are among `chunk_count`
     decoded_nbytes: int = 0
 
     def fails(self, error: BaseException, status: str, damaged_count: int = 0) -> None:
@@ -126,7 +126,8 @@ def _read_attributes(holder: Array | Group, found: Verified) -> None:
 
 def _nbytes_of(array: Array) -> int:
     try:
-        return 0 if array.unsupported or not array.stored_chunk_count else array.size * _element_nbytes(array)
+        is_empty = array.unsupported or array.stored_chunk_count == 0
+        return 0 if is_empty else array.size * _element_nbytes(array)
     except HyperslabError:
         return 0
 
@@ -143,7 +144,8 @@ def _decode(array: Array, found: Verified) -> Iterator[int]:
         if array.unsupported:
             raise Unsupported(array.unsupported)
         if not array.is_null:
-            found.missing_chunk_count = array.chunk_count - array.stored_chunk_count
+            stored = array.stored_chunk_count
+            found.missing_chunk_count = None if stored is None else array.chunk_count - stored
             yield from _decode_boxes(array, found)
     except FileChanged:
         raise
@@ -158,7 +160,7 @@ def _decode(array: Array, found: Verified) -> Iterator[int]:
 def _decode_boxes(array: Array, found: Verified) -> Iterator[int]:
     """Halve the array until a box fits the memory allowed, or was never written; halve on where one is damaged."""
     cut = array.chunks or (1,) * array.ndim
-    left, done = array.stored_chunk_count, 0
+    left, done = _expected(array), 0
     waiting: list[Box] = [tuple((0, length) for length in array.shape)] if array.size else []
     while waiting and left > 0:
         box = waiting.pop()
@@ -176,13 +178,30 @@ def _decode_boxes(array: Array, found: Verified) -> Iterator[int]:
                 continue
             found.fails(error, "damaged", damaged_count=1)
         else:
-            plan = array.plan(key)
-            found.chunk_count += plan.chunk_count - plan.missing_chunk_count
-            found.decoded_nbytes += plan.decoded_nbytes
+            _count(array, key, found)
         done += nbytes
         if array.chunks:
-            left = array.stored_chunk_count - found.chunk_count - found.damaged_count
+            left = _expected(array) - found.chunk_count - found.damaged_count
         yield done
+
+
+def _expected(array: Array) -> int:
+    """Chunks to decode; where nobody lists them, all that may be there."""
+    stored = array.stored_chunk_count
+    return array.chunk_count if stored is None else stored
+
+
+def _count(array: Array, key: tuple[slice, ...], found: Verified) -> None:
+    """Add what reading a box decoded."""
+    if array.stored_chunk_count is None:
+        lengths = [bounds.stop - bounds.start for bounds in key]
+        cut = array.chunks or tuple(lengths)
+        found.chunk_count += math.prod(-(-length // chunk) for length, chunk in zip(lengths, cut, strict=True))
+        found.decoded_nbytes += math.prod(lengths) * array.dtype.itemsize
+        return
+    plan = array.plan(key)
+    found.chunk_count += plan.chunk_count - plan.missing_chunk_count
+    found.decoded_nbytes += plan.decoded_nbytes
 
 
 def _halves(box: Box, cut: tuple[int, ...]) -> list[Box]:
@@ -198,7 +217,7 @@ def _halves(box: Box, cut: tuple[int, ...]) -> list[Box]:
 def _may_be_written(array: Array, box: Box, cut: tuple[int, ...]) -> bool:
     """Whether a box holds a stored chunk; assumed of a box with so many that looking would take long."""
     counts = (-(-(stop - start) // length) for (start, stop), length in zip(box, cut, strict=True))
-    if array.chunks is None or math.prod(counts) > MOST_PLANNED_CHUNKS:
+    if array.chunks is None or array.stored_chunk_count is None or math.prod(counts) > MOST_PLANNED_CHUNKS:
         return True
     plan = array.plan(tuple(slice(*bounds) for bounds in box))
     return plan.chunk_count > plan.missing_chunk_count

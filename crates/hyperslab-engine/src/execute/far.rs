@@ -23,7 +23,7 @@ const POLL: Duration = Duration::from_millis(20);
 pub(super) struct Pace {
     /// Threads, nearly all of them asleep.
     thread_count: usize,
-    decoders: Decoders,
+    pub(super) decoders: Decoders,
 }
 
 impl Pace {
@@ -38,7 +38,7 @@ impl Pace {
 }
 
 /// Decoding at a time, however many threads wait for bytes.
-struct Decoders {
+pub(super) struct Decoders {
     free: Mutex<usize>,
     freed: Condvar,
 }
@@ -48,7 +48,7 @@ impl Decoders {
         Self { free: Mutex::new(count.max(1)), freed: Condvar::new() }
     }
 
-    fn decode<T>(&self, work: impl FnOnce() -> T) -> T {
+    pub fn decode<T>(&self, work: impl FnOnce() -> T) -> T {
         let mut free = self.free.lock().unwrap_or_else(PoisonError::into_inner);
         while *free == 0 {
             free = self.freed.wait(free).unwrap_or_else(PoisonError::into_inner);

@@ -11,16 +11,19 @@ use super::Store;
 use crate::read_error::ReadError;
 
 /// What tells a file from a later one of the same name: its size and time of change.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+#[derive(Clone, Copy, Debug)]
 pub struct FileVersion {
     nbytes: u64,
     modified: Option<SystemTime>,
+    /// Which file of its file system, where that is known: one that was put in its place is another one, even if it
+    /// is as long and was written within the same tick of the clock.
+    inode: Option<u64>,
 }
 
 impl FileVersion {
     /// Of a file whose size and time of change are known.
     pub fn new(nbytes: u64, modified: Option<SystemTime>) -> Self {
-        Self { nbytes, modified }
+        Self { nbytes, modified, inode: None }
     }
 
     /// That which a path leads to now; `None` if there is no file.
@@ -36,6 +39,15 @@ impl FileVersion {
     /// When the file was changed last.
     pub fn modified(&self) -> Option<SystemTime> {
         self.modified
+    }
+}
+
+impl PartialEq for FileVersion {
+    /// Whether they may be of one file: what is not known of one of them tells nothing.
+    fn eq(&self, other: &Self) -> bool {
+        let inodes = self.inode.zip(other.inode);
+        let is_one = inodes.is_none_or(|(one, other)| one == other);
+        is_one && self.nbytes == other.nbytes && self.modified == other.modified
     }
 }
 
@@ -73,6 +85,22 @@ impl FileStore {
     #[must_use]
     pub fn growing(self) -> Self {
         Self { grows: true, ..self }
+    }
+
+    /// Open a file for reading, if there is one under that name. A folder is none.
+    pub fn find(path: &Path) -> Result<Option<Self>, ReadError> {
+        let absent = |error: &io::Error| {
+            matches!(error.kind(), io::ErrorKind::NotFound | io::ErrorKind::NotADirectory)
+        };
+        let is_absent = || match std::fs::metadata(path) {
+            Ok(metadata) => metadata.is_dir(),
+            Err(error) => absent(&error),
+        };
+        match Self::open(path) {
+            Ok(store) => Ok(Some(store)),
+            Err(_) if is_absent() => Ok(None),
+            Err(error) => Err(error),
+        }
     }
 
     /// Which version of the file it is.
@@ -145,7 +173,18 @@ fn system(name: &str, error: &io::Error) -> ReadError {
 }
 
 fn version(metadata: &Metadata) -> FileVersion {
-    FileVersion { nbytes: metadata.len(), modified: metadata.modified().ok() }
+    FileVersion { nbytes: metadata.len(), modified: metadata.modified().ok(), inode: inode(metadata) }
+}
+
+#[cfg(unix)]
+#[allow(clippy::unnecessary_wraps)] // other systems have none
+fn inode(metadata: &Metadata) -> Option<u64> {
+    Some(std::os::unix::fs::MetadataExt::ino(metadata))
+}
+
+#[cfg(not(unix))]
+fn inode(_: &Metadata) -> Option<u64> {
+    None
 }
 
 #[cfg(unix)]

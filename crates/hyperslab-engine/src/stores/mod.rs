@@ -11,7 +11,11 @@ use hyperslab_core::{ByteRange, CoalescePolicy};
 
 use crate::read_error::ReadError;
 pub use file::{FileStore, FileVersion};
-pub use remote::{Identity, Location, RemoteOptions, RemoteStatistics, RemoteStore, remote_statistics};
+pub use remote::{
+    ByteCache, Expected, Identity, Location, ObjectEnd, RemoteFolder, RemoteOptions, RemoteStatistics,
+    RemoteStore, remote_statistics,
+};
+pub(crate) use table::Found;
 pub use table::{Opener, OtherFile, Stores};
 
 /// The bytes of one file, as they were when it was opened.

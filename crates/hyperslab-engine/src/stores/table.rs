@@ -7,7 +7,8 @@ use std::sync::{Arc, Mutex};
 use hyperslab_core::{CoalescePolicy, FileIndex};
 
 use super::padded::PaddedStore;
-use super::{FarStore, FileStore, FileVersion, Store};
+use super::remote::RemoteFolder;
+use super::{Expected, FarStore, FileStore, FileVersion, Stop, Store};
 use crate::brief_lock::lock_briefly;
 use crate::read_error::ReadError;
 
@@ -28,9 +29,21 @@ pub struct OtherFile {
 /// Opens one of the other files.
 pub type Opener = Arc<dyn Fn(&Path) -> Result<Arc<dyn Store>, ReadError> + Send + Sync>;
 
+/// What there is where a chunk is sought.
+pub(crate) enum Found {
+    /// Nothing: the chunk was never written.
+    Nothing,
+    /// A file.
+    Open(FileStore),
+    /// All that there is.
+    Fetched(Vec<u8>),
+}
+
 /// The opened file, number 0, and the others that its chunks lie in.
 pub struct Stores {
     opened: Option<Arc<dyn Store>>,
+    /// Where the others are keys, if they are far away without the archive being one far file.
+    folder: Option<Arc<RemoteFolder>>,
     /// The opened file where it is not held open: its number is 0 all the same.
     own: Option<OtherFile>,
     name: String,
@@ -65,6 +78,12 @@ impl Stores {
         Self { opened, ..Self::of_files(name, others, open, None) }
     }
 
+    /// The other files lie in a folder far away.
+    #[must_use]
+    pub fn below(self, folder: Arc<RemoteFolder>) -> Self {
+        Self { folder: Some(folder), ..self }
+    }
+
     /// Of references, which are called `name`; their own number 0 is no file. `far_requests` are worth making at a time,
     /// where some of the others are far away.
     pub fn of_references(
@@ -82,6 +101,7 @@ impl Stores {
         let are_referenced = false;
         Self {
             opened: None,
+            folder: None,
             own: None,
             name,
             others,
@@ -110,6 +130,7 @@ impl Stores {
     pub fn with(&self, more: Vec<OtherFile>) -> Self {
         Self {
             opened: self.opened.clone(),
+            folder: self.folder.clone(),
             own: self.own.clone(),
             name: self.name.clone(),
             others: self.others.iter().cloned().chain(more).collect(),
@@ -153,6 +174,33 @@ impl Stores {
         Ok(if other.is_padded { Arc::new(PaddedStore(store)) } else { store })
     }
 
+    /// What there is of a file that may not be there, as it is now. Of a far one all.
+    pub(crate) fn find(
+        &self,
+        index: FileIndex,
+        expected: Expected,
+        stop: Stop<'_>,
+    ) -> Result<Found, ReadError> {
+        let path = &self.other(index)?.path;
+        Ok(match &self.folder {
+            Some(folder) => {
+                let whole = folder.whole(&path.to_string_lossy(), expected, stop)?;
+                whole.map_or(Found::Nothing, Found::Fetched)
+            }
+            None => FileStore::find(path)?.map_or(Found::Nothing, Found::Open),
+        })
+    }
+
+    /// What people call a file.
+    pub(crate) fn name_of(&self, index: FileIndex) -> String {
+        let path = self.other(index).map(|other| other.path.display().to_string());
+        match (path, &self.folder) {
+            (Ok(path), Some(folder)) => format!("{}/{path}", folder.name()),
+            (Ok(path), None) => path,
+            (Err(_), _) => self.name(),
+        }
+    }
+
     fn open(&self, path: &PathBuf) -> Result<Arc<dyn Store>, ReadError> {
         if let Some(held) = lock_briefly(&self.held).and_then(|held| held.get(path).cloned()) {
             return Ok(held);
@@ -174,7 +222,9 @@ impl Stores {
 
     /// How many requests are worth making at a time, where the archive is far away.
     pub fn far_requests(&self) -> Option<usize> {
-        self.far_requests.or_else(|| self.opened.as_ref()?.far().map(FarStore::most_in_flight))
+        let folder = || self.folder.as_ref().map(|folder| folder.most_in_flight());
+        let opened = || self.opened.as_ref()?.far().map(FarStore::most_in_flight);
+        self.far_requests.or_else(folder).or_else(opened)
     }
 
     /// Which requests the archive's files like, told without opening any.

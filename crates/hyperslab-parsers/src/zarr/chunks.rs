@@ -1,8 +1,9 @@
 //! From the keys of chunks to manifests.
 
-use hyperslab_core::{Codec, Manifest, Segment, Unreadable};
+use hyperslab_core::{ChunkGrid, Codec, Manifest, Segment, Unreadable};
 
 use super::hierarchy::{Chunk, ChunkBytes, Hierarchy};
+use super::parts::Parts;
 use super::{Description, shards};
 use crate::segment::{gridded, stored};
 
@@ -27,6 +28,15 @@ impl Keys {
         let index: Vec<u64> = numbers.map(plain_number).collect::<Option<_>>()?;
         (index.len() == ndim).then_some(index)
     }
+
+    /// The key of a chunk.
+    pub fn key(&self, chunk_index: &[u64]) -> String {
+        if chunk_index.is_empty() {
+            return self.scalar.clone();
+        }
+        let numbers: Vec<String> = chunk_index.iter().map(u64::to_string).collect();
+        format!("{}{}", self.start, numbers.join(&self.separator))
+    }
 }
 
 /// Decimal digits, no sign, no leading zero: other names are other files.
@@ -35,33 +45,56 @@ fn plain_number(text: &str) -> Option<u64> {
     text.parse().ok().filter(|_| is_plain && text.bytes().all(|digit| digit.is_ascii_digit()))
 }
 
-/// All of an array's chunks.
+/// All of an array's chunks, as its hierarchy has them.
 pub(super) fn segments(
     hierarchy: &Hierarchy,
     path: &str,
     description: &Description,
-    codecs: &[Codec],
 ) -> Result<Vec<Segment>, Unreadable> {
-    let Description { shape, chunk_shape, element, fill, .. } = description;
-    if shape.contains(&0) {
+    let codecs = description.codecs.as_ref().map_err(Clone::clone)?;
+    if description.shape.contains(&0) {
         return Ok(Vec::new());
     }
-    let make = |chunk_shape: &[u64], manifest| {
-        gridded(shape, chunk_shape.to_vec(), element, fill, codecs.to_vec(), manifest)
-    };
-    let mut unit = chunk_shape.as_slice();
-    let mut grid = make(unit, Manifest::empty())?.grid; // before its chunks: they are checked against it
-    let mut chunks = hierarchy.chunks(path, &description.keys, &grid)?;
+    let grid = outer_grid(description, &description.shape)?; // before its chunks: they are checked against it
+    let chunks = hierarchy.chunks(path, &description.keys, &grid)?;
+    of_chunks(hierarchy, description, &description.shape, codecs, grid, chunks)
+}
+
+/// The grid of what one key holds.
+pub(super) fn outer_grid(description: &Description, shape: &[u64]) -> Result<ChunkGrid, Unreadable> {
+    Ok(ChunkGrid::new(shape.to_vec(), description.chunk_shape.clone())?)
+}
+
+/// The segment of these chunks; of shards their subchunks, found in the indices that `parts` reads.
+pub(super) fn of_chunks(
+    parts: &dyn Parts,
+    description: &Description,
+    shape: &[u64],
+    codecs: &[Codec],
+    mut grid: ChunkGrid,
+    mut chunks: Vec<Chunk<'_>>,
+) -> Result<Vec<Segment>, Unreadable> {
     // Indices of shards, one within the other, are together no longer than the outermost shards.
     let mut entries_left = chunks.iter().map(|shard| shard.bytes.length() / 16).fold(0, u64::saturating_add);
     let mut shards = description.shards.as_ref();
     while let Some(level) = shards {
-        unit = &level.subchunk_shape;
-        let inner = make(unit, Manifest::empty())?.grid;
-        chunks = shards::subchunks(hierarchy, level, &grid, &inner, &chunks, &mut entries_left)?;
+        let inner = ChunkGrid::new(shape.to_vec(), level.subchunk_shape.clone())?;
+        chunks = shards::subchunks(parts, level, &grid, &inner, &chunks, &mut entries_left)?;
         (grid, shards) = (inner, level.within.as_deref());
     }
-    Ok(vec![make(unit, manifest(chunks))?])
+    segment(description, shape, codecs, grid.chunk_shape(), manifest(chunks))
+}
+
+/// One segment, the array's.
+pub(super) fn segment(
+    description: &Description,
+    shape: &[u64],
+    codecs: &[Codec],
+    chunk_shape: &[u64],
+    manifest: Manifest,
+) -> Result<Vec<Segment>, Unreadable> {
+    let Description { element, fill, .. } = description;
+    Ok(vec![gridded(shape, chunk_shape.to_vec(), element, fill, codecs.to_vec(), manifest)?])
 }
 
 fn manifest(chunks: Vec<Chunk<'_>>) -> Manifest {

@@ -31,6 +31,11 @@ pub(super) fn resolved(hierarchy: Hierarchy) -> Result<Hierarchy, Error> {
     Ok(hierarchy.with(entries, files.names))
 }
 
+/// Whether there is any.
+pub(super) fn is_in(hierarchy: &Hierarchy) -> bool {
+    hierarchy.keys().any(|key| array_of(key).is_some()) || !consolidated(hierarchy).is_empty()
+}
+
 fn consolidated(hierarchy: &Hierarchy) -> Vec<(String, Value)> {
     let metadata = hierarchy.document(".zmetadata").and_then(|bytes| document::read(&bytes));
     let Ok(Value::Object(mut metadata)) = metadata else { return Vec::new() };

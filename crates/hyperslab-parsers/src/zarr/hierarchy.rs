@@ -8,6 +8,7 @@ use std::path::{Path, PathBuf};
 use hyperslab_core::{ByteRange, ChunkGrid, FileIndex, Unreadable};
 
 use super::chunks::Keys;
+use super::parts::Parts;
 use super::tables::Table;
 use crate::error::Error;
 use crate::pages::FetchError;
@@ -133,7 +134,7 @@ impl Hierarchy {
                 limit: MAX_DOCUMENT_NBYTES,
             });
         }
-        self.read(&bytes)
+        self.bytes(&bytes)
     }
 
     /// The chunks, or shards, of an array. Keys that name none of its grid are left over from a larger shape.
@@ -201,17 +202,27 @@ impl Hierarchy {
     }
 
     /// Bytes, read now.
-    pub fn read(&self, bytes: &ChunkBytes<'_>) -> Result<Vec<u8>, Error> {
+    fn bytes(&self, bytes: &ChunkBytes<'_>) -> Result<Vec<u8>, Error> {
         match bytes {
             ChunkBytes::Inline(bytes) => Ok(bytes.to_vec()),
-            ChunkBytes::Stored { file, range } => read_range(&self.path(*file)?, *range),
+            ChunkBytes::Stored { file, range } => Ok(read_range(&self.path(*file)?, *range)?),
         }
     }
 }
 
+impl Parts for Hierarchy {
+    fn read(&self, asked: &[(FileIndex, ByteRange)]) -> Vec<Result<Vec<u8>, FetchError>> {
+        let read = |(file, range): &(FileIndex, ByteRange)| {
+            let path = self.path(*file).map_err(|error| FetchError(error.to_string()))?;
+            read_range(&path, *range)
+        };
+        asked.iter().map(read).collect()
+    }
+}
+
 /// A pipe is not opened, which would wait for its other end: references may name anything.
-fn read_range(path: &Path, range: ByteRange) -> Result<Vec<u8>, Error> {
-    let fault = |problem: String| Error::Fetch(FetchError(format!("{}: {problem}", path.display())));
+fn read_range(path: &Path, range: ByteRange) -> Result<Vec<u8>, FetchError> {
+    let fault = |problem: String| FetchError(format!("{}: {problem}", path.display()));
     let read = || {
         if !std::fs::metadata(path)?.is_file() {
             return Err(std::io::Error::other("it is not a regular file"));

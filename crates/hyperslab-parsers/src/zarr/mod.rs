@@ -6,18 +6,21 @@
 //! damaged becomes an unsupported link; an array whose codecs cannot be addressed by chunks says so in its
 //! segments.
 
+mod array_document;
 mod base64;
 mod chunks;
 mod chunkstore;
 mod codecs;
 mod document;
 mod element;
+mod far;
 mod fill;
 mod generated;
 mod hierarchy;
 mod kerchunk;
 mod listing;
 mod nodes;
+mod parts;
 #[cfg(test)]
 #[allow(clippy::unwrap_used, clippy::panic)]
 mod reference_tests;
@@ -33,11 +36,14 @@ mod v3;
 
 use std::path::Path;
 
-use hyperslab_core::{Array, Attribute, ByteRange, Codec, Element, Fill, Role, Tree, Unreadable};
+use hyperslab_core::{Array, Attribute, ByteRange, Codec, Element, Fill, Role, Segment, Tree, Unreadable};
 
 use crate::error::Error;
 use crate::pages::{FetchError, Source};
+pub use array_document::ArrayDocument;
+pub use far::{FarHierarchy, FarKeys, parse_far};
 use hierarchy::{Hierarchy, Location};
+pub use parts::Parts;
 pub use tables::Table;
 
 /// What an array's metadata say, in whichever version.
@@ -61,7 +67,7 @@ const MAX_REFERENCES_NBYTES: u64 = 2 << 30;
 
 /// The tree of a Zarr directory.
 pub fn parse_directory(root: &Path) -> Result<Tree, Error> {
-    nodes::tree(chunkstore::resolved(listing::hierarchy(root)?)?)
+    nodes::tree(chunkstore::resolved(listing::hierarchy(root)?)?, placed)
 }
 
 /// The tree of a JSON file of references: Kerchunk's, or consolidated metadata with `.zchunkstore`s. The files that
@@ -73,7 +79,7 @@ pub fn parse_references(source: &dyn Source, folder: &Path) -> Result<Tree, Erro
     }
     let bytes = source.read_ranges(&[ByteRange { offset: 0, length }])?.pop();
     let bytes = bytes.ok_or_else(|| FetchError("no bytes of a reference file came".to_owned()))?;
-    nodes::tree(references::read(&bytes, folder)?)
+    nodes::tree(references::read(&bytes, folder)?, placed)
 }
 
 /// The tree that metadata documents, by their keys, and tables of chunks, by the paths of arrays, make together.
@@ -86,24 +92,28 @@ pub fn parse_tables(
     let inline = |(key, bytes): (String, Vec<u8>)| (key.into_boxed_str(), Location::Inline(bytes.into()));
     let entries = documents.into_iter().map(inline).collect();
     let files = files.iter().map(|name| references::local(name).to_owned()).collect();
-    nodes::tree(Hierarchy::new(entries, files, folder).with_tables(tables.into_iter().collect()))
+    nodes::tree(Hierarchy::new(entries, files, folder).with_tables(tables.into_iter().collect()), placed)
 }
 
-fn array(hierarchy: &Hierarchy, path: &str, description: Description) -> Array {
-    let segments = match &description.codecs {
-        Err(reason) => Err(reason.clone()),
-        Ok(codecs) => chunks::segments(hierarchy, path, &description, codecs),
-    };
+/// An array with the chunks that its hierarchy has.
+#[allow(clippy::needless_pass_by_value)] // as `nodes::tree` hands it over
+fn placed(hierarchy: &Hierarchy, path: &str, description: Description) -> Array {
+    let segments = chunks::segments(hierarchy, path, &description);
+    array(&description, &description.shape, segments)
+}
+
+/// An array as its description has it, in a shape, with these segments.
+fn array(description: &Description, shape: &[u64], segments: Result<Vec<Segment>, Unreadable>) -> Array {
     Array {
-        max_shape: vec![None; description.shape.len()],
-        shape: Some(description.shape),
-        element: description.element,
-        fill: description.fill,
+        max_shape: vec![None; shape.len()],
+        shape: Some(shape.to_vec()),
+        element: description.element.clone(),
+        fill: description.fill.clone(),
         is_chunked: true,
         role: description.role,
         virtual_mappings: Vec::new(),
         segments,
-        dimensions: description.dimensions,
-        attributes: description.attributes,
+        dimensions: description.dimensions.clone(),
+        attributes: description.attributes.clone(),
     }
 }

@@ -2,22 +2,25 @@
 
 use std::collections::{BTreeMap, HashMap};
 
-use hyperslab_core::{Group, Link, Tree, Unreadable};
+use hyperslab_core::{Array, Group, Link, Tree, Unreadable};
 use serde_json::Value;
 
 use super::hierarchy::Hierarchy;
-use super::{Description, array, document, v2, v3};
+use super::{Description, document, v2, v3};
 use crate::error::Error;
 
 const MAX_NODE_COUNT: usize = 1 << 24;
 
 /// A node's documents, by their file names.
-type Documents = HashMap<&'static str, Result<Value, Error>>;
+pub(super) type Documents = HashMap<&'static str, Result<Value, Error>>;
 
 const NAMES: [&str; 4] = ["zarr.json", ".zarray", ".zgroup", ".zattrs"];
 
-/// The tree of all nodes below a root.
-pub(super) fn tree(hierarchy: Hierarchy) -> Result<Tree, Error> {
+/// The tree of all nodes below a root; `make` makes each array, in the order of their numbers.
+pub(super) fn tree(
+    hierarchy: Hierarchy,
+    mut make: impl FnMut(&Hierarchy, &str, Description) -> Array,
+) -> Result<Tree, Error> {
     let mut nodes = listed(&hierarchy)?;
     consolidated(&hierarchy, &mut nodes);
     nodes.retain(|_, documents| NAMES.iter().take(3).any(|name| documents.contains_key(name)));
@@ -28,7 +31,7 @@ pub(super) fn tree(hierarchy: Hierarchy) -> Result<Tree, Error> {
     let mut tree = Tree { groups: vec![Group::default()], ..Tree::default() };
     let mut groups = HashMap::from([(String::new(), 0)]);
     for (path, documents) in &nodes {
-        add(&mut tree, &mut groups, &hierarchy, path, documents);
+        add(&mut tree, &mut groups, path, documents, |description| make(&hierarchy, path, description));
     }
     tree.other_files = hierarchy.into_files();
     Ok(tree)
@@ -70,15 +73,14 @@ fn consolidated(hierarchy: &Hierarchy, nodes: &mut BTreeMap<String, Documents>) 
 fn add(
     tree: &mut Tree,
     groups: &mut HashMap<String, usize>,
-    hierarchy: &Hierarchy,
     path: &str,
     documents: &Documents,
+    make: impl FnOnce(Description) -> Array,
 ) {
     match node(documents) {
         Ok(Some(description)) => {
             let number = tree.arrays.len();
-            let array = array(hierarchy, path, description);
-            tree.arrays.push(array);
+            tree.arrays.push(make(description));
             link(tree, groups, path, Link::Array(number));
         }
         Ok(None) => {
@@ -92,7 +94,7 @@ fn add(
 }
 
 /// An array, or `None` for a group.
-fn node(documents: &Documents) -> Result<Option<Description>, Unreadable> {
+pub(super) fn node(documents: &Documents) -> Result<Option<Description>, Unreadable> {
     let get = |name| match documents.get(name) {
         None => Ok(None),
         Some(Ok(value)) => Ok(Some(value)),

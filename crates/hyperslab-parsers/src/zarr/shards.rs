@@ -6,8 +6,14 @@ use serde_json::Value;
 
 use super::codecs::{Chain, chain};
 use super::document;
-use super::hierarchy::{Chunk, ChunkBytes, Hierarchy};
+use super::hierarchy::{Chunk, ChunkBytes};
+use super::parts::{self, Parts};
 use crate::error::Error;
+use crate::pages::FetchError;
+
+/// Indices of shards that are in memory at a time.
+const INDICES_TOGETHER: usize = 256;
+const WHAT: &str = "a shard's index";
 
 /// How shards are built.
 pub(super) struct Shards {
@@ -38,6 +44,18 @@ impl Shards {
         Ok(inner)
     }
 
+    /// Where the index of a shard of this shape is: whether at its start, and how many bytes it takes.
+    pub fn index_place(&self, shard_shape: &[u64]) -> Result<(bool, u64), Unreadable> {
+        let nbytes = self.index_nbytes(&self.counts(shard_shape)?);
+        let nbytes = nbytes.ok_or_else(|| Unreadable::damaged("a shard of more subchunks than can be"))?;
+        Ok((self.index_at_start, nbytes))
+    }
+
+    fn index_nbytes(&self, counts: &[u64]) -> Option<u64> {
+        let count = counts.iter().try_fold(1_u64, |product, &count| product.checked_mul(count))?;
+        count.checked_mul(16)?.checked_add(if self.has_checksum { 4 } else { 0 })
+    }
+
     /// How many subchunks a shard has along each axis.
     fn counts(&self, shard_shape: &[u64]) -> Result<Vec<u64>, Unreadable> {
         let pairs = shard_shape.iter().zip(&self.subchunk_shape);
@@ -63,7 +81,7 @@ fn index_codecs(list: Option<&Value>, ndim: usize) -> Result<(ByteOrder, bool), 
 /// The stored subchunks of all shards. Each index takes its entries from `entries_left`: shards that share theirs, so
 /// that few bytes would give many subchunks, are damaged.
 pub(super) fn subchunks<'h>(
-    hierarchy: &Hierarchy,
+    parts: &dyn Parts,
     shards: &Shards,
     outer: &ChunkGrid,
     inner: &ChunkGrid,
@@ -72,20 +90,23 @@ pub(super) fn subchunks<'h>(
 ) -> Result<Vec<Chunk<'h>>, Unreadable> {
     let counts = shards.counts(outer.chunk_shape())?;
     let mut subchunks = Vec::new();
-    for shard in chunks {
-        let shard_index = outer.chunk_index(shard.index)?;
-        let entries =
-            index(hierarchy, shards, &counts, &shard.bytes).map_err(|error| in_shard(&shard_index, error))?;
-        let left = entries_left.checked_sub(entries.len() as u64);
-        *entries_left = left.ok_or_else(|| Unreadable::damaged("shards that overlap"))?;
-        for (place, range) in (0_u64..).zip(entries) {
-            let Some(range) = range else { continue };
-            let beyond = || Unreadable::damaged(format!("shard {shard_index:?}: a subchunk past its end"));
-            let bytes = shard.bytes.part(range).or_else(|| shard.bytes.beyond(range)).ok_or_else(beyond)?;
-            let Some(chunk_index) = chunk_index(&counts, &shard_index, place) else { continue };
-            // Subchunks wholly past the array's end are written by some, and mean nothing.
-            if let Ok(index) = inner.linear_index(&chunk_index) {
-                subchunks.push(Chunk { index, bytes });
+    for together in chunks.chunks(INDICES_TOGETHER) {
+        for (shard, entries) in together.iter().zip(indices(parts, shards, &counts, together)) {
+            let shard_index = outer.chunk_index(shard.index)?;
+            let entries = entries.map_err(|error| in_shard(&shard_index, error))?;
+            let left = entries_left.checked_sub(entries.len() as u64);
+            *entries_left = left.ok_or_else(|| Unreadable::damaged("shards that overlap"))?;
+            for (place, range) in (0_u64..).zip(entries) {
+                let Some(range) = range else { continue };
+                let beyond =
+                    || Unreadable::damaged(format!("shard {shard_index:?}: a subchunk past its end"));
+                let bytes =
+                    shard.bytes.part(range).or_else(|| shard.bytes.beyond(range)).ok_or_else(beyond)?;
+                let Some(chunk_index) = chunk_index(&counts, &shard_index, place) else { continue };
+                // Subchunks wholly past the array's end are written by some, and mean nothing.
+                if let Ok(index) = inner.linear_index(&chunk_index) {
+                    subchunks.push(Chunk { index, bytes });
+                }
             }
         }
     }
@@ -112,23 +133,37 @@ fn chunk_index(counts: &[u64], shard_index: &[u64], place: u64) -> Option<Vec<u6
     Some(index)
 }
 
-fn index(
-    hierarchy: &Hierarchy,
+/// The entries of several shards' indices, which are read together.
+fn indices(
+    parts: &dyn Parts,
     shards: &Shards,
     counts: &[u64],
-    shard: &ChunkBytes<'_>,
-) -> Result<Vec<Option<ByteRange>>, Error> {
-    const WHAT: &str = "a shard's index";
-    let count = counts.iter().try_fold(1_u64, |product, &count| product.checked_mul(count));
-    let checksum = if shards.has_checksum { 4 } else { 0 };
-    let length = count.and_then(|count| count.checked_mul(16)?.checked_add(checksum)).unwrap_or(u64::MAX);
-    let file_length = shard.length();
+    together: &[Chunk<'_>],
+) -> Vec<Result<Vec<Option<ByteRange>>, Error>> {
+    let places: Vec<_> = together.iter().map(|shard| place(shards, counts, &shard.bytes)).collect();
+    let wanted: Vec<ChunkBytes<'_>> = places.iter().flatten().map(|(_, part)| *part).collect();
+    let mut read = parts::read_each(parts, &wanted).into_iter();
+    let none = || Err(Error::Fetch(FetchError("no bytes of a shard's index came".to_owned())));
+    let index = |found: Result<(u64, ChunkBytes<'_>), Error>| {
+        let (offset, _) = found?;
+        entries(shards, offset, &read.next().unwrap_or_else(none)?)
+    };
+    places.into_iter().map(index).collect()
+}
+
+/// Where a shard's index is: its offset, and its bytes.
+fn place<'h>(
+    shards: &Shards,
+    counts: &[u64],
+    shard: &ChunkBytes<'h>,
+) -> Result<(u64, ChunkBytes<'h>), Error> {
+    let (length, file_length) = (shards.index_nbytes(counts).unwrap_or(u64::MAX), shard.length());
     let offset = if shards.index_at_start { Some(0) } else { file_length.checked_sub(length) };
     let part = offset.and_then(|offset| Some((offset, shard.part(ByteRange { offset, length })?)));
-    let Some((offset, part)) = part else {
-        return Err(Error::Truncated { what: WHAT, offset: 0, length, file_length });
-    };
-    let bytes = hierarchy.read(&part)?;
+    part.ok_or(Error::Truncated { what: WHAT, offset: 0, length, file_length })
+}
+
+fn entries(shards: &Shards, offset: u64, bytes: &[u8]) -> Result<Vec<Option<ByteRange>>, Error> {
     let (entries, stored) =
         bytes.split_at(bytes.len().saturating_sub(if shards.has_checksum { 4 } else { 0 }));
     let found = stored.iter().rev().fold(0, |value, &byte| value << 8 | u32::from(byte));

@@ -60,6 +60,33 @@ enum Failure {
     Passing { problem: String, wait: Option<Duration>, is_overload: bool },
 }
 
+/// Which bytes of an object are asked for.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(super) enum Wanted {
+    /// Those from an offset on.
+    From(u64),
+    /// The last ones.
+    Last,
+}
+
+impl Wanted {
+    /// Where they begin, for people.
+    fn offset(self) -> u64 {
+        match self {
+            Self::From(offset) => offset,
+            Self::Last => 0,
+        }
+    }
+
+    /// As many as `nbytes`.
+    fn range(self, nbytes: u64) -> GetRange {
+        match self {
+            Self::From(offset) => GetRange::Bounded(offset..offset.saturating_add(nbytes)),
+            Self::Last => GetRange::Suffix(nbytes),
+        }
+    }
+}
+
 /// An object, what it was when it was opened, and how to ask for it.
 pub(super) struct Fetcher<'a> {
     pub location: &'a Location,
@@ -71,51 +98,95 @@ pub(super) struct Fetcher<'a> {
 }
 
 impl Fetcher<'_> {
-    /// Fill `out` with the bytes from `offset` on; the first request of an object may bring fewer. Gives what the
-    /// object is.
-    pub async fn fetch(&self, offset: u64, out: &mut [u8]) -> Result<Identity, ReadError> {
+    /// Fill `out` with the bytes that are wanted; where the object is shorter, or another was asked for, only its first
+    /// part. Gives what the object is.
+    pub async fn fetch(&self, wanted: Wanted, out: &mut [u8]) -> Result<Identity, ReadError> {
+        self.persist(wanted.offset(), async |host: &Host| {
+            let (identity, nbytes) = self.attempt(host, wanted, out).await?;
+            Ok((identity, nbytes))
+        })
+        .await
+    }
+
+    /// The names of the folders in one, which the object's path is.
+    pub async fn folders(&self) -> Result<Vec<String>, ReadError> {
+        self.persist(0, async |_: &Host| {
+            let path = &self.location.path;
+            let asked =
+                self.location.store.list_with_delimiter(Some(path).filter(|path| !path.as_ref().is_empty()));
+            let listed = tokio::time::timeout(self.options.patience, asked).await;
+            let late = |_| {
+                let problem = "the list did not come in time".to_owned();
+                Failure::Passing { problem, wait: None, is_overload: false }
+            };
+            let listed = listed.map_err(late)?.map_err(|error| self.classified(0, &error))?;
+            let names =
+                listed.common_prefixes.iter().filter_map(|prefix| prefix.filename().map(str::to_owned));
+            Ok((names.collect(), 0))
+        })
+        .await
+    }
+
+    /// Make attempts, each in its turn, until one succeeds or none will. Each gives its bytes too.
+    async fn persist<T>(
+        &self,
+        offset: u64,
+        mut attempt: impl AsyncFnMut(&Host) -> Result<(T, usize), Failure>,
+    ) -> Result<T, ReadError> {
         let host = Process::current().host(&self.location.host);
         let begun = Instant::now();
-        let mut attempt = 1;
+        let mut attempts = 1;
         loop {
-            let (problem, wait) = match self.attempt(&host, offset, out).await {
-                Ok(identity) => return Ok(identity),
+            let turn = host.turn().await;
+            let (problem, wait) = match attempt(&host).await {
+                Ok((done, nbytes)) => {
+                    turn.came(nbytes);
+                    return Ok(done);
+                }
                 Err(Failure::Lasting(error)) => return Err(error),
                 Err(Failure::Passing { problem, wait, is_overload }) => {
                     if is_overload {
                         host.slow_down();
                     }
-                    (problem, wait.unwrap_or_default().max(backoff(attempt)))
+                    (problem, wait.unwrap_or_default().max(backoff(attempts)))
                 }
             };
+            drop(turn);
             let is_late = begun.elapsed() + wait >= self.options.patience;
-            if attempt >= self.options.most_attempts || is_late {
-                let problem = format!("{problem}; given up after {attempt} attempts");
+            if attempts >= self.options.most_attempts || is_late {
+                let problem = format!("{problem}; given up after {attempts} attempts");
                 return Err(self.failed(offset, problem, "try again later, or allow more attempts or time"));
             }
             tokio::time::sleep(wait).await;
             host.retried();
-            attempt += 1;
+            attempts += 1;
         }
     }
 
-    async fn attempt(&self, host: &Host, offset: u64, out: &mut [u8]) -> Result<Identity, Failure> {
-        let turn = host.turn().await;
+    async fn attempt(
+        &self,
+        host: &Host,
+        wanted: Wanted,
+        out: &mut [u8],
+    ) -> Result<(Identity, usize), Failure> {
         let fair = Duration::from_secs(out.len() as u64 / LEAST_NBYTES_PER_SECOND);
         let limit = (self.options.connect_timeout + self.options.timeout + fair).min(self.options.patience);
-        let done = tokio::time::timeout(limit, self.receive(host, offset, out)).await;
-        let (identity, nbytes) = done.unwrap_or_else(|_| {
+        let done = tokio::time::timeout(limit, self.receive(host, wanted, out)).await;
+        done.unwrap_or_else(|_| {
             let problem = format!("less than {LEAST_NBYTES_PER_SECOND} bytes a second came");
             Err(Failure::Passing { problem, wait: None, is_overload: false })
-        })?;
-        turn.came(nbytes);
-        Ok(identity)
+        })
     }
 
-    async fn receive(&self, host: &Host, offset: u64, out: &mut [u8]) -> Result<(Identity, usize), Failure> {
-        let end = offset.saturating_add(out.len() as u64);
+    async fn receive(
+        &self,
+        host: &Host,
+        wanted: Wanted,
+        out: &mut [u8],
+    ) -> Result<(Identity, usize), Failure> {
+        let offset = wanted.offset();
         let options = GetOptions {
-            range: Some(GetRange::Bounded(offset..end)),
+            range: Some(wanted.range(out.len() as u64)),
             if_match: self.identity.and_then(Identity::strong_etag),
             ..GetOptions::default()
         };

@@ -27,6 +27,8 @@ pub struct RemoteStatistics {
     pub round_count: u64,
     /// Bytes of files that came, those of failed requests included.
     pub fetched_nbytes: u64,
+    /// Bytes that were not asked for again, because they were kept.
+    pub reused_nbytes: u64,
 }
 
 /// One host.
@@ -36,6 +38,7 @@ pub(super) struct Host {
     retry_count: AtomicU64,
     round_count: AtomicU64,
     fetched_nbytes: AtomicU64,
+    reused_nbytes: AtomicU64,
     permits: Semaphore,
     pace: Mutex<Pace>,
 }
@@ -91,6 +94,7 @@ impl Default for Host {
             retry_count: AtomicU64::new(0),
             round_count: AtomicU64::new(0),
             fetched_nbytes: AtomicU64::new(0),
+            reused_nbytes: AtomicU64::new(0),
             permits: Semaphore::new(FIRST_ALLOWED),
             pace: Mutex::new(pace),
         }
@@ -114,12 +118,17 @@ impl Host {
         self.fetched_nbytes.fetch_add(nbytes as u64, Ordering::Relaxed);
     }
 
+    pub fn reused(&self, nbytes: usize) {
+        self.reused_nbytes.fetch_add(nbytes as u64, Ordering::Relaxed);
+    }
+
     pub fn statistics(&self) -> RemoteStatistics {
         RemoteStatistics {
             request_count: self.request_count.load(Ordering::Relaxed),
             retry_count: self.retry_count.load(Ordering::Relaxed),
             round_count: self.round_count.load(Ordering::Relaxed),
             fetched_nbytes: self.fetched_nbytes.load(Ordering::Relaxed),
+            reused_nbytes: self.reused_nbytes.load(Ordering::Relaxed),
         }
     }
 

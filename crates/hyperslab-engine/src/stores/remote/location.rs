@@ -26,6 +26,10 @@ pub struct Location {
     pub store: Arc<dyn ObjectStore>,
     /// What to ask for.
     pub path: Path,
+    /// Whether what lies below can be listed.
+    pub lists: bool,
+    /// Whether its last bytes can be asked for without knowing where they begin.
+    pub has_last: bool,
 }
 
 impl Location {
@@ -48,10 +52,28 @@ impl Location {
             other => return Err(format!("URLs that start with {other}: are not known")),
         };
         if is_http {
-            return Ok(Self { name: shown(&url), host, store, path: Path::default() });
+            let (name, path) = (shown(&url), Path::default());
+            return Ok(Self { name, host, store, path, lists: false, has_last: true });
         }
         let path = Path::parse(key).map_err(|_| format!("{key:?} is no name that the store can hold"))?;
-        Ok(Self { name: format!("{}{key}", shown(&url)), host, store, path })
+        let has_last = !matches!(scheme, "az" | "azure" | "abfs" | "abfss" | "adl");
+        Ok(Self { name: format!("{}{key}", shown(&url)), host, store, path, lists: true, has_last })
+    }
+}
+
+impl Location {
+    /// The object with a key below this one.
+    ///
+    /// Errors say what is wrong with the key.
+    pub fn below(&self, key: &str) -> Result<Self, String> {
+        let wrong = |_| format!("{key:?} is no name that the store can hold");
+        let path = match (self.path.as_ref(), key) {
+            (_, "") => self.path.clone(),
+            ("", key) => Path::parse(key).map_err(wrong)?,
+            (base, key) => Path::parse(format!("{base}/{key}")).map_err(wrong)?,
+        };
+        let name = format!("{}/{key}", self.name.trim_end_matches('/'));
+        Ok(Self { name, path, ..self.clone() })
     }
 }
 

@@ -4,12 +4,16 @@
 //! |---|---|
 //! | [`RemoteStore`] | an open object: this file |
 //! | [`Location`], [`RemoteOptions`] | which object, and how to reach it: `location`, `options` |
+//! | [`RemoteFolder`] | objects by their keys below one URL: `folder` |
+//! | bytes that were fetched, kept on request | `byte_cache` |
 //! | one range until it has come: attempts, waits, what errors mean | `fetch` |
 //! | HTTP, counted and judged | `transport` |
 //! | a host's pace and statistics | `host` |
 //! | runtime and connections of this process | `process` |
 
+mod byte_cache;
 mod fetch;
+mod folder;
 mod host;
 mod location;
 mod options;
@@ -26,8 +30,10 @@ use hyperslab_core::{ByteRange, CoalescePolicy};
 
 use super::{FarStore, Stop, Store};
 use crate::read_error::ReadError;
-use fetch::Fetcher;
+pub use byte_cache::ByteCache;
 pub use fetch::Identity;
+use fetch::{Fetcher, Wanted};
+pub use folder::{Expected, ObjectEnd, RemoteFolder};
 pub use host::RemoteStatistics;
 pub use location::Location;
 pub use options::RemoteOptions;
@@ -64,8 +70,9 @@ impl RemoteStore {
         host.waited();
         let mut head = vec![0; head_nbytes];
         let fetcher = Fetcher { location: &location, options: &options, identity: None, references: None };
-        let identity = wait(&location, fetcher.fetch(0, &mut head), stop)?;
+        let identity = wait(&location, fetcher.fetch(Wanted::From(0), &mut head), stop)?;
         head.truncate(usize::try_from(identity.nbytes).unwrap_or(usize::MAX));
+        options.cache.keep(&location.name, 0, &head);
         Ok((Self { location, options, identity: identity.into(), references: None }, head))
     }
 
@@ -94,7 +101,7 @@ impl RemoteStore {
     async fn fetch(&self, offset: u64, part: &mut [u8]) -> Result<(), ReadError> {
         let (location, options, references) = (&self.location, &self.options, self.references.as_deref());
         let fetcher = Fetcher { location, options, identity: self.identity.get(), references };
-        let found = fetcher.fetch(offset, part).await?;
+        let found = fetcher.fetch(Wanted::From(offset), part).await?;
         if !self.identity.get_or_init(|| found.clone()).agrees(&found) {
             return Err(fetcher.changed());
         }
@@ -162,14 +169,32 @@ impl FarStore for RemoteStore {
     }
 
     fn fill(&self, wanted: Vec<(u64, &mut [u8])>, stop: Stop<'_>) -> Result<(), ReadError> {
-        let part_nbytes = usize::try_from(CoalescePolicy::REMOTE.part_nbytes).unwrap_or(usize::MAX);
+        wait(&self.location, self.filled(wanted), stop)
+    }
+}
+
+impl RemoteStore {
+    /// Fill buffers, each with the bytes from its offset on, in parts side by side.
+    async fn filled(&self, wanted: Vec<(u64, &mut [u8])>) -> Result<(), ReadError> {
+        let part_nbytes = part_nbytes();
+        let (wanted, reused_nbytes) = self.options.cache.take(&self.location.name, wanted);
+        Process::current().host(&self.location.host).reused(reused_nbytes);
         let fetches: FuturesUnordered<_> = wanted
             .into_iter()
             .flat_map(|(offset, out)| (offset..).step_by(part_nbytes).zip(out.chunks_mut(part_nbytes)))
-            .map(|(offset, part)| self.fetch(offset, part))
+            .map(|(offset, part)| async move {
+                self.fetch(offset, part).await?;
+                self.options.cache.keep(&self.location.name, offset, part);
+                Ok(())
+            })
             .collect();
-        wait(&self.location, fetches.try_collect::<()>(), stop)
+        fetches.try_collect::<()>().await
     }
+}
+
+/// What one request asks for at most.
+fn part_nbytes() -> usize {
+    usize::try_from(CoalescePolicy::REMOTE.part_nbytes).unwrap_or(usize::MAX)
 }
 
 /// Wait for the network on the calling thread, looking now and then whether to stop.

@@ -1,7 +1,10 @@
 //! What a caller says about a store far away.
 
 use std::fmt;
+use std::sync::Arc;
 use std::time::Duration;
+
+use super::byte_cache::ByteCache;
 
 /// How a file far away is reached and read.
 #[derive(Clone)]
@@ -20,6 +23,8 @@ pub struct RemoteOptions {
     pub patience: Duration,
     /// Requests to the host in flight at most; None leaves it as it is.
     pub most_in_flight: Option<usize>,
+    /// Bytes that were fetched, kept for all stores that share these options.
+    pub cache: Arc<ByteCache>,
 }
 
 impl Default for RemoteOptions {
@@ -32,6 +37,7 @@ impl Default for RemoteOptions {
             most_attempts: 6,
             patience: Duration::from_secs(180),
             most_in_flight: None,
+            cache: Arc::new(ByteCache::new(0)),
         }
     }
 }

@@ -84,6 +84,10 @@ impl HttpService for Transport {
         let client =
             process.client(self.timeouts).map_err(|error| HttpError::new(HttpErrorKind::Unknown, error))?;
         process.host(&self.host).requested();
+        if is_list(&request) {
+            let answer = client.call(request).await?;
+            return if answer.status().is_success() { Ok(answer) } else { Err(refused(answer).await) };
+        }
         if !request.headers().contains_key(RANGE) {
             let asked = tokio::time::timeout(CREDENTIALS_TIMEOUT, client.call(request)).await;
             let given = asked.ok().and_then(Result::ok).filter(|answer| answer.status().is_success());
@@ -97,6 +101,12 @@ impl HttpService for Transport {
         }
         judged(client.call(request).await?).await
     }
+}
+
+/// Whether it asks for a list of objects: of S3's and Google's protocol, or of Azure's.
+fn is_list(request: &HttpRequest) -> bool {
+    let query = request.uri().query().unwrap_or_default();
+    query.split('&').any(|one| matches!(one, "list-type=2" | "comp=list"))
 }
 
 /// The part of a file that was asked for; everything else is a `Refusal`.

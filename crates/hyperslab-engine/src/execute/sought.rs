@@ -1,0 +1,73 @@
+//! Chunks that are each a file of its own, if there is such a file: it is opened when the chunk is read.
+
+use std::sync::atomic::Ordering;
+
+use hyperslab_core::{ByteRange, FileIndex, Segment};
+
+use super::Job;
+use crate::error::Error;
+use crate::fill::fill;
+use crate::plain::room;
+use crate::read_error::ReadError;
+use crate::scatter::{Target, index};
+use crate::stores::{Expected, FileStore, Found, Store};
+use crate::threads::ThreadMemory;
+
+/// Bytes that a chunk can be stored in, whatever its codecs: more are not read.
+fn most_nbytes(decoded_nbytes: usize) -> usize {
+    decoded_nbytes.saturating_mul(4).saturating_add(16 << 20)
+}
+
+impl Job<'_> {
+    /// Read a chunk from its file; without a file it is the fill value.
+    pub(super) fn read_sought(
+        &self,
+        segment: &Segment,
+        file: FileIndex,
+        mut target: Target<'_>,
+        memory: &mut ThreadMemory,
+    ) -> Result<(), ReadError> {
+        if let Some(kept) = self.kept(&target.read) {
+            target.scatter(kept.decoded());
+            return Ok(());
+        }
+        let decoded_nbytes = index(self.chunk_nbytes(&target.read));
+        let expected = Expected { likely: decoded_nbytes, most: most_nbytes(decoded_nbytes) };
+        let stop = || self.is_over.load(Ordering::Relaxed);
+        match (self.execution.stores.find(file, expected, &stop)?, &self.pace) {
+            (Found::Nothing, _) => target.rows(|_, out| fill(out, &segment.fill)),
+            (Found::Open(store), _) => self.read_found(segment, &store, target, memory)?,
+            (Found::Fetched(bytes), None) => self.put(segment, 0, &bytes, 0, target, memory)?,
+            (Found::Fetched(bytes), Some(pace)) => {
+                pace.decoders.decode(|| self.put(segment, 0, &bytes, 0, target, memory))?;
+            }
+        }
+        Ok(())
+    }
+
+    fn read_found(
+        &self,
+        segment: &Segment,
+        store: &FileStore,
+        mut target: Target<'_>,
+        memory: &mut ThreadMemory,
+    ) -> Result<(), ReadError> {
+        let range = ByteRange { offset: 0, length: store.nbytes() };
+        let expected = index(self.chunk_nbytes(&target.read));
+        if index(range.length) > most_nbytes(expected) {
+            let problem = Error::DecodedSize { codec: "stored bytes", expected, found: index(range.length) };
+            return Err(self.chunk_error(segment, &target.read, store.name(), 0, problem));
+        }
+        if target.read.is_fetched_whole(self.element_nbytes(), self.policy) {
+            let range = target.read.whole_range(range, self.element_nbytes());
+            let mut fetched = std::mem::take(&mut memory.fetched);
+            let bytes = room(&mut fetched, index(range.length));
+            let done = store.read_into(0, bytes);
+            done.and_then(|()| self.put(segment, 0, bytes, 0, target, memory))?;
+            memory.fetched = fetched;
+        } else {
+            self.read_plain(segment, store, range, &mut target, &mut memory.fetched)?;
+        }
+        store.check_unchanged()
+    }
+}

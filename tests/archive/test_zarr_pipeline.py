@@ -1,0 +1,234 @@
+"""Our codec pipeline over ordinary Zarr stores gives what zarr-python's own gives, also while others write."""
+
+from __future__ import annotations
+
+import itertools
+import pickle
+import shutil
+import threading
+from pathlib import Path
+
+import numcodecs
+import numpy as np
+import pytest
+import zarr
+from hypothesis import given, settings
+from hypothesis import strategies as st
+from zarr.storage import FsspecStore, LocalStore, MemoryStore, ObjectStore, WrapperStore
+
+from hyperslab.archive import zarr_pipeline
+from hyperslab.errors import DamagedFile
+
+OURS, THEIRS = "hyperslab.archive.zarr_pipeline.Pipeline", "zarr.core.codec_pipeline.BatchedCodecPipeline"
+COMPRESSORS = {
+    "none": (None, None),
+    "zstd": (zarr.codecs.ZstdCodec(level=3, checksum=True), numcodecs.Zstd(3)),
+    "blosc": (zarr.codecs.BloscCodec(cname="lz4", shuffle="shuffle"), numcodecs.Blosc("zstd", shuffle=2)),
+    "gzip": (zarr.codecs.GzipCodec(level=1), numcodecs.GZip(1)),
+    "crc32c": (zarr.codecs.Crc32cCodec(), numcodecs.CRC32()),
+}
+DTYPES = ["u1", "bool", "<i2", "<i8", "<f2", "<f4", "<f8", "<c8", "<M8[s]"]
+
+
+def opened(place, pipeline, path=""):
+    with zarr.config.set({"codec_pipeline.path": pipeline}):
+        return zarr.open_array(place, path=path, mode="r")
+
+
+@pytest.fixture
+def served(monkeypatch):
+    """Whether each read so far was made here."""
+    answers: list[bool] = []
+    read = zarr_pipeline.Pipeline._read
+
+    def watched(self, *arguments):
+        answers.append(read(self, *arguments))
+        return answers[-1]
+
+    monkeypatch.setattr(zarr_pipeline.Pipeline, "_read", watched)
+    return answers
+
+
+@st.composite
+def arrays(draw):
+    """An array's shape, cuts, codec, dtype and version; values; which of its boxes are written."""
+    ndim = draw(st.integers(1, 3))
+    shape = draw(st.tuples(*[st.integers(1, 13)] * ndim))
+    chunks = draw(st.tuples(*[st.integers(1, 6)] * ndim))
+    version = draw(st.sampled_from([2, 3]))
+    times = draw(st.one_of(st.none(), st.tuples(*[st.integers(1, 3)] * ndim))) if version == 3 else None
+    shards = None if times is None else tuple(a * b for a, b in zip(chunks, times, strict=True))
+    codec = draw(st.sampled_from(sorted(COMPRESSORS)))
+    dtype = np.dtype(draw(st.sampled_from(DTYPES)))
+    if version == 2:
+        dtype = draw(st.sampled_from([dtype, dtype.newbyteorder(">")]))
+    fill = draw(st.sampled_from([0, 1])) if dtype.kind != "M" else None
+    return {
+        "shape": shape, "chunks": chunks, "shards": shards, "dtype": dtype, "zarr_format": version,
+        "compressors": COMPRESSORS[codec][version == 2], "fill_value": fill,
+        "order": draw(st.sampled_from("CF")) if version == 2 else None,
+    }  # fmt: skip
+
+
+def keys(shape):
+    """A key of each kind of selection that zarr-python has."""
+    sliced = [st.builds(slice, st.integers(0, n), st.integers(0, n + 2), st.integers(1, 4)) for n in shape]
+    axes = [st.one_of(st.integers(-n, n - 1), st.just(slice(None)), s) for n, s in zip(shape, sliced, strict=True)]
+    lists = [st.lists(st.integers(0, n - 1), min_size=1, max_size=6) for n in shape]
+    masks = [st.lists(st.booleans(), min_size=n, max_size=n).map(np.array) for n in shape]
+    mixed = [st.one_of(*kinds) for kinds in zip(axes, lists, masks, strict=True)]
+    points = st.integers(1, 9).flatmap(
+        lambda count: st.tuples(*[st.lists(st.integers(0, n - 1), min_size=count, max_size=count) for n in shape])
+    )
+    return st.one_of(
+        st.tuples(st.just("basic"), st.tuples(*axes)),
+        st.tuples(st.just("oindex"), st.tuples(*mixed)),
+        st.tuples(st.just("vindex"), points),
+        st.tuples(st.just("blocks"), st.tuples(*[st.just(slice(0, 1))] * len(shape))),
+    )
+
+
+def selected(array, kind, key):
+    return array[key] if kind == "basic" else getattr(array, kind)[key]
+
+
+@settings(max_examples=150, deadline=None)
+@given(data=st.data())
+def test_every_selection_equals_zarr_pythons(tmp_path_factory, data):
+    said = data.draw(arrays())
+    folder = tmp_path_factory.mktemp("any")
+    made = zarr.create_array(folder, **{name: value for name, value in said.items() if value is not None})
+    values = np.random.default_rng(1).integers(0, 100, said["shape"]).astype(said["dtype"])
+    box = tuple(slice(0, data.draw(st.integers(0, length))) for length in said["shape"])  # the rest was never written
+    made[box] = values[box]
+    ours, theirs = opened(folder, OURS), opened(folder, THEIRS)
+    for _ in range(4):
+        kind, key = data.draw(keys(said["shape"]))
+        expected = found = None
+        try:
+            expected = selected(theirs, kind, key)
+        except (IndexError, ValueError) as error:
+            expected = type(error)
+        try:
+            found = selected(ours, kind, key)
+        except (IndexError, ValueError) as error:
+            found = type(error)
+        if isinstance(expected, type):
+            assert found is expected
+            continue
+        assert found.dtype == expected.dtype
+        np.testing.assert_array_equal(found, expected)
+    shutil.rmtree(folder)
+
+
+@pytest.fixture
+def folder(tmp_path) -> Path:
+    group = zarr.create_group(tmp_path / "store.zarr")
+    array = group.create_array("deep/a", shape=(40, 30), chunks=(7, 8), dtype="f4")
+    array[...] = np.arange(1200.0).reshape(40, 30)
+    return tmp_path / "store.zarr"
+
+
+def test_the_stores_of_folders_are_all_served(folder, served):
+    from obstore.store import LocalStore as LocalObjects
+
+    expected = np.arange(1200.0).reshape(40, 30)
+    for store in (
+        LocalStore(folder),
+        str(folder),
+        ObjectStore(LocalObjects(prefix=folder)),
+        FsspecStore.from_url(f"file://{folder}"),
+    ):
+        array = opened(store, OURS, "deep/a")
+        np.testing.assert_array_equal(array[:], expected)
+        np.testing.assert_array_equal(array.oindex[[3, 39, 0], 2:9], expected[[3, 39, 0], 2:9])
+        np.testing.assert_array_equal(array.vindex[[3, 39, 0], [2, 9, 2]], expected[[3, 39, 0], [2, 9, 2]])
+    assert served == [True] * len(served)
+    assert len(served) == 12
+
+
+def test_other_stores_go_zarr_pythons_way(folder, served):
+    class Watched(WrapperStore):
+        pass
+
+    held = MemoryStore()
+    zarr.create_array(held, data=np.arange(10))
+    np.testing.assert_array_equal(opened(held, OURS)[2:5], [2, 3, 4])
+    np.testing.assert_array_equal(opened(Watched(LocalStore(folder)), OURS, "deep/a")[0, :3], [0, 1, 2])
+    assert served == [False, False]
+
+
+def test_what_we_cannot_read_goes_zarr_pythons_way(tmp_path, served):
+    text = zarr.create_array(tmp_path / "t", shape=3, dtype="str", chunks=2)
+    text[...] = ["a", "bé", ""]
+    records = zarr.create_array(tmp_path / "r", shape=3, dtype=[("x", "<i4"), ("y", "<f8")], zarr_format=2, chunks=2)
+    records[...] = np.array([(1, 2.5)] * 3, records.dtype)
+    assert list(opened(tmp_path / "t", OURS)[:]) == ["a", "bé", ""]
+    assert served == [False]
+    assert opened(tmp_path / "r", OURS)[:].tolist() == [(1, 2.5)] * 3
+    assert served[-1]
+
+
+def test_writes_and_what_others_write_are_seen(folder):
+    with zarr.config.set({"codec_pipeline.path": OURS}):
+        array = zarr.open_array(folder, path="deep/a", mode="r+")
+    array[3:20, 5] = -1
+    assert (array[3:20, 5] == -1).all()
+    other = zarr.open_array(folder, path="deep/a", mode="r+")
+    for value in range(5):  # as long as before, and within one tick of the clock
+        other[...] = value
+        assert (array[...] == value).all()
+    (folder / "deep" / "a" / "c" / "0" / "0").unlink()
+    assert (array[:7, :8] == 0).all()
+    assert (array[7:] == 4).all()
+    array.resize((50, 64))
+    array[45:, 60:] = 9
+    assert (array[45:, 60:] == 9).all()
+    assert array[40:45].sum() == 0
+    array.append(np.ones((2, 64), "f4"))
+    assert (array[50:] == 1).all()
+
+
+def test_shards_that_are_replaced_while_they_are_read(tmp_path):
+    made = zarr.create_array(tmp_path / "s", shape=(64, 64), chunks=(8, 8), shards=(64, 64), dtype="i8")
+    made[...] = 0
+    ours, wrong, is_over = opened(tmp_path / "s", OURS), [], threading.Event()
+
+    def write() -> None:
+        for value in itertools.count(1):
+            made[...] = value % 7 * (1 << (value % 40))  # shards of many lengths
+            if is_over.is_set():
+                return
+
+    writer = threading.Thread(target=write)
+    writer.start()
+    for _ in range(60):
+        read = ours[...]
+        wrong += [np.unique(read)] if (read != read[0, 0]).any() else []
+    is_over.set()
+    writer.join()
+    assert not wrong
+
+
+def test_damage_is_named(folder):
+    chunk = folder / "deep" / "a" / "c" / "1" / "1"
+    chunk.write_bytes(chunk.read_bytes()[:10])
+    with pytest.raises(DamagedFile, match=r"c/1/1|chunk \[1, 1\]"):
+        opened(folder, OURS, "deep/a")[...]
+    chunk.unlink()
+    chunk.mkdir()
+    assert (opened(folder, OURS, "deep/a")[7:14, 8:16] == 0).all()  # as zarr-python: a folder is no chunk
+
+
+def test_pickles_and_threads(folder):
+    array = opened(folder, OURS, "deep/a")
+    array[0]
+    again = pickle.loads(pickle.dumps(array))
+    np.testing.assert_array_equal(again[:], array[:])
+    found = []
+    threads = [threading.Thread(target=lambda: found.append(array[:].sum())) for _ in range(8)]
+    for thread in threads:
+        thread.start()
+    for thread in threads:
+        thread.join()
+    assert set(found) == {array[:].sum()}
