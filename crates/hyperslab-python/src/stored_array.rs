@@ -1,6 +1,6 @@
 //! `StoredArray`: an array of an open file; plans and reads selections of it.
 
-use std::path::PathBuf;
+use std::ffi::OsString;
 use std::sync::Arc;
 
 use hyperslab_core::{
@@ -165,11 +165,11 @@ impl StoredArray {
     }
 
     /// Paths of the files that chunks lie in, by their numbers; an archive that is a folder has no number 0.
-    fn file_paths(&self, py: Python<'_>) -> PyResult<Vec<Option<PathBuf>>> {
+    fn file_paths(&self, py: Python<'_>) -> PyResult<Vec<Option<OsString>>> {
         let Some(whole) = self.chunked(py)? else { return Ok(Vec::new()) };
-        let opened = self.file.own_file().map(|file| file.path);
-        let others = whole.stores().others().iter().map(|other| Some(other.path.clone()));
-        Ok(std::iter::once(opened).chain(others).collect())
+        let opened = self.file.own_file().map(|file| file.path.into_os_string());
+        let others = whole.stores().others().iter().map(|other| Some(other.path.clone().into_os_string()));
+        Ok(std::iter::once(opened).chain(others).collect()) // no paths of Python: those may be URLs
     }
 
     /// The shape of a chunk; None if the array is not chunked, is virtual, or its parts differ.

@@ -180,7 +180,7 @@ class Array:
 
     def file_paths(self) -> list[str | None]:
         """Paths of the files that chunks lie in, by the numbers that segments have for them."""
-        return [None if path is None else str(path) for path in self._stored.file_paths()]
+        return self._stored.file_paths()
 
     def plan(self, selection: Key = ...) -> ReadPlan:
         """What reading a selection takes: chunks, requests, bytes, read amplification. Nothing is read.

@@ -1,0 +1,21 @@
+"""The examples of references run, as a reader would run them."""
+
+from __future__ import annotations
+
+import subprocess
+import sys
+from pathlib import Path
+
+import pytest
+
+EXAMPLES = Path(__file__).parents[2] / "examples"
+
+
+@pytest.mark.parametrize(("name", "needs"), [("to_icechunk", "icechunk")])
+def test_example(name: str, needs: str, tmp_path: Path) -> None:
+    pytest.importorskip(needs)
+    command = [sys.executable, EXAMPLES / f"{name}.py", tmp_path]
+    done = subprocess.run(command, capture_output=True, text=True, timeout=200)
+    assert done.returncode == 0, done.stderr
+    assert "as netCDF4 reads it" in done.stdout
+    assert "Warning" not in done.stderr
