@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Mapping
+from collections.abc import Container, Iterator, Mapping
 from dataclasses import dataclass, field
 from typing import TYPE_CHECKING, Any, Protocol
 
@@ -39,6 +39,7 @@ class Export:
     language: Language
     inline_threshold: int
     skip_unsupported: bool
+    skipped: Container[str] = ()  # names of arrays that are not wanted
     array_count: int = 0
     chunk_count: int = 0
     left_out: dict[str, str] = field(default_factory=dict)
@@ -62,7 +63,9 @@ class Export:
                 below_it = f"{prefix}{path}/" if path else prefix
                 yield from self.language.group_documents(below_it, node.attrs).items()
         for path, node in found:
-            if not isinstance(node, Group) and (node.is_variable or node.is_null):  # else NetCDF-4's bare dimensions
+            if isinstance(node, Group) or path.rpartition("/")[2] in self.skipped:
+                continue
+            if node.is_variable or node.is_null:  # else one of NetCDF-4's dimensions without a variable
                 yield from self._array(prefix + path, node, dimensions)
 
     def _array(self, path: str, array: Array, dimensions: Dimensions) -> Iterator[tuple[str, Document | ChunkTable]]:

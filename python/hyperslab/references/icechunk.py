@@ -51,17 +51,11 @@ def save(roots: Mapping[str, Group], store: Any, export: Export) -> None:
             _set(store, key, json.dumps(item, allow_nan=False).encode())
 
 
-def url(path: str) -> str:
-    """A file's URL: a local path gets `file://`, with what URLs keep to themselves escaped.
-
-    Raises:
-        Refused: Icechunk 1 takes escaped names of objects as they are, and would find none.
-    """
-    if "://" not in path:
-        return Path(path).as_uri()
-    if ESCAPED.search(path) and not path.startswith("http"):
+def _url(path: str) -> str:
+    """A file's URL, escaped for a local path, if Icechunk can find it: it takes names of objects as they are."""
+    if "://" in path and not path.startswith("http") and ESCAPED.search(path):
         raise Refused(f"Icechunk finds no object whose name has characters that URLs escape: {path}")
-    return path
+    return path if "://" in path else Path(path).as_uri()
 
 
 def _check_store(store: Any) -> None:
@@ -92,8 +86,8 @@ def _checksum(path: str, roots: Iterable[Group]) -> Any:
 def _check_containers(store: Any, paths: Iterable[str]) -> None:
     prefixes = tuple(store.session.config.virtual_chunk_containers or {})
     for path in sorted(paths):
-        if not url(path).startswith(prefixes):
-            folder = url(path).partition("%")[0].rpartition("/")[0] + "/"  # Icechunk 1 finds no prefix that is escaped
+        if not _url(path).startswith(prefixes):
+            folder = _url(path).partition("%")[0].rpartition("/")[0] + "/"  # Icechunk 1 finds no prefix that is escaped
             has = f"has containers for {', '.join(prefixes)} only" if prefixes else "has no virtual chunk containers"
             raise UsageError(
                 f"the Icechunk repository {has}, and {path} is needed: in its configuration, "
@@ -130,7 +124,7 @@ def _set_chunks(store: Any, name: str, table: ChunkTable, checksums: Mapping[str
 def _blocks(table: ChunkTable, checksums: Mapping[str, Any]) -> Iterator[list[Any]]:
     from icechunk import VirtualChunkSpec
 
-    urls = {k: url(path) for k, path in enumerate(table.paths) if path in checksums}
+    urls = {k: _url(path) for k, path in enumerate(table.paths) if path in checksums}
     etags = {k: found for k in urls if isinstance(found := checksums[table.paths[k]], str)}
     times = {k: found for k in urls if isinstance(found := checksums[table.paths[k]], datetime)}
     for start in range(0, len(table.places), BLOCK):

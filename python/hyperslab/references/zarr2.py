@@ -44,7 +44,7 @@ def described(array: Array, inline_threshold: int) -> Described:
     if array.nbytes <= inline_threshold and 0 not in array.shape:
         return _inlined(array)
     found = chunks.stored(array)
-    filters = [numcodec(codec) for codec in found.codecs]
+    filters = numcodecs_chain(found, array.dtype.itemsize)
     is_transposed = bool(filters) and filters[0] == {"id": "transpose"}
     if is_transposed:
         _check_reversed(found.codecs[0]["order"])
@@ -176,12 +176,22 @@ NUMCODECS: dict[str, Callable[[Mapping[str, Any]], dict[str, Any]]] = {
 }
 
 
-def numcodec(codec: Mapping[str, Any]) -> dict[str, Any]:
-    """A step of encoding as numcodecs has it.
+def numcodecs_chain(stored: chunks.Stored, element_nbytes: int) -> list[dict[str, Any]]:
+    """The steps of encoding as numcodecs has them, first to last.
 
     Raises:
-        Refused: numcodecs has no such codec.
+        Refused: numcodecs has no such codec, or cannot undo one on what the step before it leaves.
     """
+    nbytes: int | None = math.prod(stored.chunk_shape) * element_nbytes  # that go into a step, if all chunks agree
+    for codec in stored.codecs:
+        if codec["name"] == "shuffle" and (nbytes is None or nbytes % codec["element_nbytes"]):
+            raise Refused("its bytes were shuffled with a rest that is no whole element, which numcodecs cannot undo")
+        known = {"shuffle": 0, "fletcher32": 4, "crc32c": 4}.get(codec["name"])
+        nbytes = None if nbytes is None or known is None else nbytes + known
+    return [_numcodec(codec) for codec in stored.codecs]
+
+
+def _numcodec(codec: Mapping[str, Any]) -> dict[str, Any]:
     if codec["name"] not in NUMCODECS:
         raise Refused(f"numcodecs has no codec {codec['name']}")
     return NUMCODECS[codec["name"]](codec)

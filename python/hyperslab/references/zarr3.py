@@ -72,7 +72,7 @@ def _referenced(array: Array) -> tuple[dict[str, Any], ChunkTable]:
         raise Refused("chunks that were never written hold different fill values in its parts")
     fill = next(iter(found.fills)) if len(found.fills) == 1 else array.fill_bytes
     described = _described(array.dtype, np.frombuffer(fill, array.dtype, 1)[0], found.chunk_shape)
-    before, after = _codecs(found.codecs, array.dtype)
+    before, after = _codecs(found, array.dtype)
     return {**described, "codecs": [*before, *described["codecs"], *after]}, found.table
 
 
@@ -130,18 +130,19 @@ def _chunk_grid(chunk_shape: tuple[int, ...]) -> dict[str, Any]:
     return {"name": "regular", "configuration": {"chunk_shape": list(chunk_shape)}}
 
 
-def _codecs(given: list[dict[str, Any]], dtype: np.dtype[Any]) -> tuple[list[Any], list[Any]]:
+def _codecs(found: chunks.Stored, dtype: np.dtype[Any]) -> tuple[list[Any], list[Any]]:
     """The codecs before and behind the one that makes bytes, first step of encoding first."""
     before: list[dict[str, Any]] = []
     after: list[dict[str, Any]] = []
-    for codec in given:
+    for codec, settings in zip(found.codecs, zarr2.numcodecs_chain(found, dtype.itemsize), strict=True):
         is_of_arrays = codec["name"] in OF_ARRAYS
-        settings = {"order": list(codec["order"])} if codec["name"] == "transpose" else zarr2.numcodec(codec)
-        name = settings.pop("id", None)
-        described = {"name": f"numcodecs.{name}" if name else "transpose", "configuration": settings}
+        name = settings.pop("id")
+        described: dict[str, Any] = {"name": f"numcodecs.{name}", "configuration": settings}
+        if name == "transpose":
+            described = {"name": name, "configuration": {"order": list(codec["order"])}}
         if is_of_arrays and after:
             raise Refused(f"its codec {codec['name']} comes after one of bytes")
-        if is_of_arrays and name and (dtype.str[0] == ">" or codec["stored"] != codec["decoded"]):
+        if is_of_arrays and name != "transpose" and (dtype.str[0] == ">" or codec["stored"] != codec["decoded"]):
             raise Refused(f"its codec {codec['name']} changes the elements' dtype, or they are big-endian")
         (before if is_of_arrays else after).append(described)
     return before, after
