@@ -370,7 +370,7 @@ class ArchiveFile:
 
     @property
     def format(self) -> str:
-        """What kind of file it is: hdf5, netcdf3, fits, hdf4, zarr or references."""
+        """What kind of file it is: hdf5, netcdf3, fits, hdf4, zarr, references or dmrpp."""
 
     @property
     def version(self) -> str | None:

@@ -16,7 +16,6 @@ use pyo3::exceptions::PyIndexError;
 use pyo3::prelude::*;
 use pyo3::types::PyList;
 
-use crate::errors;
 use crate::format::Format;
 use crate::references::{self, OpenReferences};
 use crate::remote::RemoteFile;
@@ -24,6 +23,7 @@ use crate::sources::{Interrupts, LocalSource, RemoteSource};
 use crate::stored_array::StoredArray;
 use crate::values;
 use crate::virtual_sources::{self, Problem, Resolved};
+use crate::{dmrpp, errors};
 
 /// An open file or folder.
 pub(crate) struct Opened {
@@ -289,7 +289,10 @@ impl Opened {
         let (store, head) = RemoteStore::open(location, options, head_nbytes, &stop)?;
         let source = RemoteSource::new(&store, &head, interrupts);
         let parsed = Format::of(&source).and_then(|format| {
-            let tree = format.parse(&source, Policy::REMOTE, None)?;
+            let mut tree = format.parse(&source, Policy::REMOTE, None)?;
+            if format == Format::Dmrpp {
+                dmrpp::place_files(&mut tree, Path::new(&file.location.name));
+            }
             Ok((format, tree))
         });
         let failure = source.failure();
@@ -382,7 +385,11 @@ fn parsed(path: &Path, store: Arc<FileStore>) -> Result<(Arc<FileStore>, Format,
     let format = Format::of(&source)?;
     let parsed = format.parse(&source, Policy::LOCAL, Some(path.parent().unwrap_or(Path::new(""))));
     store.check_unchanged()?; // a file that changed explains whatever went wrong
-    Ok((store, format, parsed?))
+    let mut tree = parsed?;
+    if format == Format::Dmrpp {
+        dmrpp::place_files(&mut tree, path);
+    }
+    Ok((store, format, tree))
 }
 
 /// A file that a remote one names: it must lie below the same folder, so that no file leads elsewhere.

@@ -17,6 +17,8 @@ pub(crate) enum Format {
     References,
     /// Our own compact file of references.
     OwnReferences,
+    /// A DMR++ document (XML), which says where in another file chunks are.
+    Dmrpp,
 }
 
 /// HDF5 File Format Specification 3.0, II.A: the superblock is at 0, 512, 1024, 2048 and so on.
@@ -37,8 +39,12 @@ impl Format {
             head if head == HDF5_SIGNATURE => Ok(Self::Hdf5),
             head if head == parsers::references::SIGNATURE => Ok(Self::OwnReferences),
             head => Self::behind_user_block(source).or_else(|error| {
-                let is_object = head.trim_ascii_start().starts_with(b"{");
-                if is_object { Ok(Self::References) } else { Err(error) }
+                let text = head.strip_prefix(b"\xef\xbb\xbf").unwrap_or(&head).trim_ascii_start();
+                match text.first() {
+                    Some(b'{') => Ok(Self::References),
+                    Some(b'<') => Ok(Self::Dmrpp),
+                    _ => Err(error),
+                }
             }),
         }
     }
@@ -50,7 +56,7 @@ impl Format {
         if source.read_ranges(&heads)?.iter().any(|head| head == HDF5_SIGNATURE) {
             return Ok(Self::Hdf5);
         }
-        let reason = "signatures of HDF5, NetCDF, FITS and HDF4, and JSON's references were looked for; a Zarr archive is a folder";
+        let reason = "signatures of HDF5, NetCDF, FITS and HDF4, and references (JSON, DMR++) were looked for; a Zarr archive is a folder";
         Err(Error::UnknownFormat { reason: reason.to_owned() })
     }
 
@@ -63,6 +69,7 @@ impl Format {
             Self::Hdf4 => "hdf4",
             Self::Zarr => "zarr",
             Self::References | Self::OwnReferences => "references",
+            Self::Dmrpp => "dmrpp",
         }
     }
 
@@ -83,6 +90,7 @@ impl Format {
                 Some(folder) => parsers::zarr::parse_references(source, folder),
                 None => Err(Error::Unsupported { feature: "a far file of references".to_owned() }),
             },
+            Self::Dmrpp => parsers::dmrpp::parse(source),
             Self::Zarr => Err(Error::UnknownFormat { reason: "a Zarr archive is a folder".to_owned() }),
             Self::OwnReferences => {
                 Err(Error::UnknownFormat { reason: "references are no source of an array".to_owned() })

@@ -4,6 +4,7 @@
 
 mod archive_file;
 mod axes;
+mod dmrpp;
 mod dtypes;
 mod errors;
 mod format;

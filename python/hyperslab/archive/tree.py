@@ -34,7 +34,8 @@ def open(
 
     Args:
         path: The file or folder, or the URL of a file: `https://`, `s3://`, `gs://`, `az://`, `abfs://`, `file://`.
-            Of references, Kerchunk's JSON or a `.zmetadata` with `.zchunkstore`s; files are relative to its folder.
+            Of references, Kerchunk's JSON, a `.zmetadata` with `.zchunkstore`s, or a DMR++ document; files are relative
+            to its folder.
         storage_options: How to reach a URL: credentials, endpoint, headers, limits, named as fsspec's file systems
             name them (docs/remote.md).
         chunk_cache_nbytes: Memory for decoded chunks of which only a part was read, so that reading another part

@@ -6,7 +6,7 @@
 //! damaged becomes an unsupported link; an array whose codecs cannot be addressed by chunks says so in its
 //! segments.
 
-mod base64;
+pub(crate) mod base64;
 mod chunks;
 mod chunkstore;
 mod codecs;
@@ -21,7 +21,7 @@ mod nodes;
 #[cfg(test)]
 #[allow(clippy::unwrap_used, clippy::panic)]
 mod reference_tests;
-mod references;
+pub(crate) mod references;
 mod shards;
 mod tables;
 mod templates;
