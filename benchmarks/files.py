@@ -13,6 +13,7 @@ from pathlib import Path
 from typing import Any
 
 import h5py
+import netCDF4
 import numpy as np
 
 from hyperslab.formats import make_format
@@ -20,6 +21,7 @@ from hyperslab.formats.contract import ArraySpec, Codec, Layout
 
 CHUNK = (1, 512, 512)
 PLANE = (1024, 1024)
+SMALL_PLANE = (64, 128)
 LAYOUTS: dict[str, dict[str, Any]] = {
     "deflate": {"chunks": CHUNK, "compression": "gzip", "compression_opts": 4, "shuffle": True},
     "chunked": {"chunks": CHUNK},
@@ -37,6 +39,21 @@ def field(megabytes: int) -> np.ndarray:
         plane += random.standard_normal(PLANE, np.float32) * np.float32(0.3)
         np.round(plane, 2, out=plane)
     return out
+
+
+def _write_part(file: netCDF4.Dataset, number: int) -> None:
+    """Part `number` of a collection."""
+    shape = {"time": 10, "lat": 16, "lon": 16}
+    file.title = "a part of a collection"
+    for name, length in shape.items():
+        file.createDimension(name, None if name == "time" else length)
+        own = file.createVariable(name, "f8", (name,), chunksizes=(length,))
+        own.standard_name = name
+        own[:] = np.arange(length) + (number * length if name == "time" else 0)
+    file["time"].setncatts({"units": "days since 2000-01-01", "calendar": "standard"})
+    x = file.createVariable("x", "f4", tuple(shape), chunksizes=(1, 16, 16))
+    x.setncatts({"units": "m", "long_name": "height of the sea"})
+    x[:] = np.full(tuple(shape.values()), number, "f4")
 
 
 class Files:
@@ -92,6 +109,26 @@ class Files:
         """What `many_chunks` holds."""
         return np.arange(count * elements, dtype=np.float32).reshape(count, elements)
 
+    def small_deflated(self, count: int) -> Path:
+        """Array `x` of `count` deflated, shuffled chunks of 32 KiB, one a plane."""
+
+        def write(path: Path) -> None:
+            with h5py.File(path, "w") as file:
+                said = LAYOUTS["deflate"] | {"chunks": (1, *SMALL_PLANE), "compression_opts": 1}
+                file.create_dataset("x", data=self.small_planes(count), **said)
+
+        return self._once(f"{count}-small.h5", write)
+
+    def small_planes(self, count: int) -> np.ndarray:
+        """What `small_deflated` holds."""
+        waves = np.sin(np.arange(count * SMALL_PLANE[0] * SMALL_PLANE[1], dtype=np.float32) / np.float32(37)) * 20
+        noise = np.random.default_rng(5).standard_normal(waves.size, np.float32) * np.float32(0.3)
+        return np.round(waves + noise, 2).reshape(count, *SMALL_PLANE)
+
+    def made(self, name: str, write: Callable[[Path], None]) -> Path:
+        """A file that somebody else knows how to write."""
+        return self._once(name, write)
+
     def many_arrays(self, groups: int) -> tuple[Path, list[str]]:
         """A hundred arrays in each group, of four uncompressed chunks; and the arrays' names."""
         names = [f"g{group:02d}/a{number:03d}" for group in range(groups) for number in range(100)]
@@ -102,6 +139,18 @@ class Files:
                     file.create_dataset(name, data=np.full((4, 16), number, "f4"), chunks=(1, 16))
 
         return self._once(f"{len(names)}-arrays.h5", write), names
+
+    def many_files(self, count: int) -> list[Path]:
+        """NetCDF files of ten times each, one after another: array `x` in chunks of one time, with its coordinates."""
+
+        def write(folder: Path) -> None:
+            folder.mkdir()
+            for number in range(count):
+                with netCDF4.Dataset(folder / f"{number:05d}.nc", "w") as file:
+                    _write_part(file, number)
+
+        folder = self._once(f"{count}-files", write)
+        return [folder / f"{number:05d}.nc" for number in range(count)]
 
     def _once(self, name: str, write: Callable[[Path], None]) -> Path:
         path = self._directory / f"{self._megabytes}-{name}"

@@ -1,10 +1,11 @@
-"""The peers that find where the chunks of a file are. Timed: from the path to the index, with nothing read.
+"""The peers that find where the chunks of a file are. Timed: from its path or URL to the index, with nothing read.
 
-What each found is compared by the stored bytes of all arrays together.
+What each found is compared by the stored bytes of all arrays together. `where` gives what is opened, anew each time.
 """
 
 from __future__ import annotations
 
+from collections.abc import Callable
 from pathlib import Path
 from typing import Any
 
@@ -15,22 +16,24 @@ from comparison import Side
 import hyperslab
 
 
-def by_hyperslab(path: Path) -> Side:
+def by_hyperslab(where: Callable[[], Path | str]) -> Side:
     """Open, and ask each array what its chunks take."""
-    return Side(lambda: sum(array.stored_nbytes for array in hyperslab.open(path).walk()))
+    return Side(lambda: sum(array.stored_nbytes for array in hyperslab.open(where()).walk()))
 
 
-def by_h5py(path: Path) -> Side:
+def by_h5py(where: Callable[[], Any]) -> Side:
     """Place and length of each chunk, by HDF5's own iteration."""
 
     def run() -> list[tuple[int, int]]:
         found: list[tuple[int, int]] = []
 
         def visit(_: str, item: Any) -> None:
-            if isinstance(item, h5py.Dataset):
+            if isinstance(item, h5py.Dataset) and item.chunks is None:
+                found.append((item.id.get_offset() or 0, item.id.get_storage_size()))
+            elif isinstance(item, h5py.Dataset):
                 item.id.chunk_iter(lambda chunk: found.append((chunk.byte_offset, chunk.size)))
 
-        with h5py.File(path) as file:
+        with h5py.File(where()) as file:
             file.visititems(visit)
         return found
 
@@ -47,26 +50,35 @@ def by_hidefix(path: Path, names: list[str]) -> Side:
     return Side(lambda: hidefix.Index(path), stored_nbytes)
 
 
-def by_kerchunk(path: Path) -> Side:
+def by_kerchunk(where: Callable[[], Path | str], **storage_options: Any) -> Side:
     """References of kerchunk's form, no data inlined."""
     from kerchunk.hdf import SingleHdf5ToZarr
 
     def run() -> dict[str, Any]:
-        return SingleHdf5ToZarr(str(path), inline_threshold=0).translate()["refs"]
+        said = {"storage_options": storage_options} if storage_options else {}
+        return SingleHdf5ToZarr(str(where()), inline_threshold=0, **said).translate()["refs"]
 
     return Side(run, lambda refs: sum(part[2] for part in refs.values() if isinstance(part, list)))
 
 
-def by_virtualizarr(path: Path) -> Side:
-    """A ManifestStore of VirtualiZarr."""
-    from obspec_utils.registry import ObjectStoreRegistry
-    from obstore.store import LocalStore
+def by_virtualizarr(where: Callable[[], str], registry: Callable[[str], Any]) -> Side:
+    """A ManifestStore of VirtualiZarr; `registry` leads from a URL to the object store of its files."""
     from virtualizarr.parsers import HDFParser
 
-    registry = ObjectStoreRegistry({"file://": LocalStore()})
+    def run() -> Any:
+        url = where()
+        return HDFParser()(url=url, registry=registry(url))
 
     def stored_nbytes(group: Any) -> int:
         own = sum(int(array.manifest._lengths.sum()) for array in group.arrays.values())
         return own + sum(stored_nbytes(child) for child in group.groups.values())
 
-    return Side(lambda: HDFParser()(url=f"file://{path}", registry=registry), lambda store: stored_nbytes(store._group))
+    return Side(run, lambda store: stored_nbytes(store._group))
+
+
+def local_registry(_: str) -> Any:
+    """For files of this machine."""
+    from obspec_utils.registry import ObjectStoreRegistry
+    from obstore.store import LocalStore
+
+    return ObjectStoreRegistry({"file://": LocalStore()})

@@ -10,7 +10,7 @@ import math
 import os
 import subprocess
 import zlib
-from collections.abc import Callable
+from collections.abc import Callable, Sequence
 from concurrent.futures import ThreadPoolExecutor
 from importlib.metadata import PackageNotFoundError, version
 from pathlib import Path
@@ -28,12 +28,13 @@ THREADS = 2
 EVERYTHING = (slice(None),) * 3
 Read = Callable[[Any], Any]
 PACKAGES = ("h5py", "hidefix", "kerchunk", "virtualizarr", "zarr", "zarrs", "tensorstore", "numpy", "xarray")
+FAR_PACKAGES = ("h5py", "kerchunk", "virtualizarr", "icechunk", "zarr", "obstore", "fsspec", "aiohttp", "numpy")
 
 
-def versions() -> dict[str, str]:
+def versions(packages: Sequence[str] = PACKAGES) -> dict[str, str]:
     """The version of every peer; a missing one says so."""
     found = {"hyperslab": hyperslab.__version__, "HDF5 of h5py": h5py.version.hdf5_version}
-    for name in PACKAGES:
+    for name in packages:
         try:
             found[name] = version(name)
         except PackageNotFoundError:

@@ -2,19 +2,17 @@
 
     python benchmarks/read_speed.py [--only NAME ...] [--quick] [--files DIRECTORY] [--list]
 
-NAME is a group of rows (`deflate`, `zarr`, `uncompressed`, `parts`, `index`, `tiny`, `memory`). A row times all of its
-sides in one run, in an order drawn anew each turn, after each was found to read the same; a peer that is missing, wrong
-or fails is named. Results are kept in benchmarks/results/read_speed.json row by row, so that one row can be measured
-again; rows of another machine or with other libraries are not mixed: a whole run replaces them. `--quick` shows that
-everything works, on 64 MB; it keeps nothing.
+NAME is a group of rows (`deflate`, `zarr`, `uncompressed`, `parts`, `index`, `tiny`, `collection`, `memory`). A row
+times all of its sides in one run, in an order drawn anew each turn, after each was found to read the same; a peer that
+is missing, wrong or fails is named. Results are kept in benchmarks/results/read_speed.json row by row, so that one row
+can be measured again; rows of another machine or with other libraries are not mixed: a whole run replaces them.
+`--quick` shows that everything works, on 64 MB; it keeps nothing.
 """
 
 from __future__ import annotations
 
 import argparse
-import json
 import os
-import sys
 import tempfile
 from collections.abc import Callable, Iterator
 from dataclasses import asdict
@@ -22,13 +20,14 @@ from pathlib import Path
 from typing import Any
 
 import comparison
+import kept
 import peak_memory
 import peers
 import rows
 import speed_table
 from files import Files
 
-from hyperslab.bench.environment import Environment, observe
+from hyperslab.bench.environment import observe
 
 RESULTS = Path(__file__).parent / "results" / "read_speed.json"
 MEGABYTES, QUICK_MEGABYTES, QUICK_SHRINK = 512, 64, 10
@@ -49,28 +48,9 @@ def groups(files: Files, quick: bool) -> dict[str, Callable[[], Measured]]:
         "parts": each(lambda: rows.parts(files)),
         "index": each(lambda: rows.index(files, shrink)),
         "tiny": each(lambda: rows.tiny(files, shrink)),
+        "collection": each(lambda: rows.collection(files, shrink)),
         "memory": lambda: iter([peak_memory.measure(files, 1 if quick else 3)]),
     }
-
-
-def kept(environment: dict[str, Any], whole_run: bool) -> dict[str, Any]:
-    """The results to add rows to: those of before, if they are of this machine and these libraries."""
-    new = {"megabytes": MEGABYTES, "environment": environment, "rows": {}}
-    if whole_run or not RESULTS.exists():
-        return new
-    old = json.loads(RESULTS.read_text())
-    alike = [*Environment.MUST_AGREE, "python", "libraries"]
-    differing = [name for name in alike if old["environment"].get(name) != environment[name]]
-    if differing:
-        sys.exit(f"{RESULTS.name} was made with another {', '.join(differing)}: measure all rows anew, without --only")
-    return old
-
-
-def keep(results: dict[str, Any], made: dict[str, Any], order: list[str]) -> None:
-    """Put one row among the results, in the order of the groups, and write them."""
-    measured = results["rows"] | {made["key"]: made}
-    results["rows"] = dict(sorted(measured.items(), key=lambda row: order.index(row[1]["group"])))
-    RESULTS.write_text(json.dumps(results, indent=1) + "\n")
 
 
 def limit_processors() -> None:
@@ -99,13 +79,13 @@ def main() -> None:
         if unknown:
             parser.error(f"no group {', '.join(sorted(unknown))}: there are {', '.join(known)}")
         environment = asdict(observe(directory, [])) | {"libraries": peers.versions()}
-        results = kept(environment, whole_run=not said.only) if not said.quick else {}
+        results = {} if said.quick else kept.begun(RESULTS, environment, not said.only, megabytes=MEGABYTES)
         for name in said.only or known:
             print(f"{name}:", flush=True)
             for made in known[name]():
                 print(speed_table.lines(made), flush=True)
                 if results:
-                    keep(results, made | {"group": name}, list(known))
+                    kept.keep(RESULTS, results, made | {"group": name}, list(known))
 
 
 if __name__ == "__main__":

@@ -6,6 +6,7 @@ from collections.abc import Callable, Iterator
 from pathlib import Path
 from typing import Any
 
+import combiners
 import indexers
 import numpy as np
 import peers
@@ -49,7 +50,7 @@ def deflate(files: Files) -> Iterator[Row]:
             LIBDEFLATE_FLOOR: lambda: floor("libdeflate"),
         },
         targets={"h5py": 0.23, "hidefix": 0.96, OUR_FLOOR: 1.05},
-        turns=7,
+        turns=15,
     )
 
 
@@ -68,7 +69,7 @@ def zarr(files: Files) -> Iterator[Row]:
                 "tensorstore": whole(lambda path=path: peers.by_zarr("tensorstore", path)),
             },
             targets={"zarrs": 0.95, "tensorstore": 0.95},
-            turns=11,
+            turns=25,
         )
 
 
@@ -168,11 +169,11 @@ def _index_row(key: str, work: str, path: Path, names: list[str], stored_nbytes:
         files=[path],
         expected=stored_nbytes,
         sides={
-            OURS: lambda: indexers.by_hyperslab(path),
+            OURS: lambda: indexers.by_hyperslab(lambda: path),
             "hidefix": lambda: indexers.by_hidefix(path, names),
-            "kerchunk": lambda: indexers.by_kerchunk(path),
-            "VirtualiZarr": lambda: indexers.by_virtualizarr(path),
-            "h5py chunk_iter": lambda: indexers.by_h5py(path),
+            "kerchunk": lambda: indexers.by_kerchunk(lambda: path),
+            "VirtualiZarr": lambda: indexers.by_virtualizarr(lambda: f"file://{path}", indexers.local_registry),
+            "h5py chunk_iter": lambda: indexers.by_h5py(lambda: path),
         },
         targets={"hidefix": 0.65},
         turns=7,
@@ -189,9 +190,9 @@ def tiny(files: Files, shrink: int = 1) -> Iterator[Row]:
         files=[path],
         expected=count * 64,
         sides={
-            OURS: lambda: indexers.by_hyperslab(path),
+            OURS: lambda: indexers.by_hyperslab(lambda: path),
             "hidefix": lambda: indexers.by_hidefix(path, ["x"]),
-            "h5py chunk_iter": lambda: indexers.by_h5py(path),
+            "h5py chunk_iter": lambda: indexers.by_h5py(lambda: path),
         },
         most_seconds=0.050,
     )
@@ -205,4 +206,23 @@ def tiny(files: Files, shrink: int = 1) -> Iterator[Row]:
             "hidefix": whole(lambda: peers.by_hidefix(path)),
             "h5py": whole(lambda: peers.by_h5py(path)),
         },
+    )
+
+
+def collection(files: Files, shrink: int = 1) -> Iterator[Row]:
+    """Files of one month each, indexed and concatenated along time."""
+    count = 1000 // shrink
+    paths = files.many_files(count)
+    yield Row(
+        key="collection",
+        work=f"index of {count:,} NetCDF files and concatenation",
+        files=paths,
+        expected=count * 10 * 16 * 16 * 4,
+        sides={
+            OURS: lambda: combiners.by_hyperslab(paths),
+            "VirtualiZarr": lambda: combiners.by_virtualizarr(paths),
+            "kerchunk": lambda: combiners.by_kerchunk(paths),
+        },
+        targets={"VirtualiZarr": 0.1, "kerchunk": 0.1},
+        turns=3,
     )

@@ -1,4 +1,5 @@
-"""The speed table in words: lines for a terminal, and the table of docs/reading.md. It knows nothing but the results.
+"""The speed tables in words: lines for a terminal, and the tables of docs/reading.md and docs/remote.md. It knows
+nothing but the results.
 
 python benchmarks/speed_table.py
 """
@@ -9,7 +10,7 @@ import json
 from pathlib import Path
 from typing import Any
 
-RESULTS = Path(__file__).parent / "results" / "read_speed.json"
+RESULTS = Path(__file__).parent / "results"
 MIB = 1 << 20
 
 
@@ -20,6 +21,13 @@ def lines(row: dict[str, Any]) -> str:
     said = [f"  {head}"]
     wide = "    {:24} {:>10}  {:24} {:12} {}"
     said += [wide.format(*cells).rstrip() for cells in _cells(row)]
+    for side, asked in row.get("network", {}).items():
+        counts = ", ".join(f"{name} {value:,}" for name, value in asked.items())
+        said.append(f"    {side:24} {counts}")
+    said += [
+        f"    {one['what']} {one['value']:.3g} (≤ {one['target']:.3g}): {one['verdict']}"
+        for one in row.get("limits", [])
+    ]
     unproved = row.get("cache", {}).get("not_proved")
     if unproved:
         said.append(f"    {unproved}")
@@ -28,11 +36,38 @@ def lines(row: dict[str, Any]) -> str:
 
 def markdown(results: dict[str, Any]) -> str:
     """The whole table for the documentation, with what it was made on."""
-    environment = results["environment"]
+    what = f"{results['megabytes']} MiB of float32 in chunks of 1 MiB, warm, two threads"
+    return _made_on(what, results["environment"]) + _table(results)
+
+
+def far_markdown(results: dict[str, Any]) -> str:
+    """The table of remote reading, and what each side asked of the server."""
+    head = "| work | side | requests | MB | |\n|---|---|---|---|---|\n"
+    return _made_on("Warm files, two threads", results["environment"]) + _table(results) + "\n" + head + _asked(results)
+
+
+def _made_on(what: str, environment: dict[str, Any]) -> str:
     libraries = ", ".join(f"{name} {version}" for name, version in environment["libraries"].items())
+    machine = f"{environment['cpu']} with {environment['cpu_count']} processors, Python {environment['python']}"
+    return f"{what}, {machine}; {libraries}.\n\n"
+
+
+def _asked(results: dict[str, Any]) -> str:
+    body = ""
+    for row in results["rows"].values():
+        limits = "; ".join(
+            f"{one['what']} {one['value']:.3g} (≤ {one['target']:.3g}): {one['verdict']}" for one in row["limits"]
+        )
+        first = row["work"]
+        for side, asked in row["network"].items():
+            told = limits if side == "hyperslab" else ""
+            body += f"| {first} | {side} | {asked['request_count']:,} | {asked['nbytes'] / 1e6:.1f} | {told} |\n"
+            first = ""
+    return body
+
+
+def _table(results: dict[str, Any]) -> str:
     head = (
-        f"{results['megabytes']} MiB of float32 in chunks of 1 MiB, warm, two threads, {environment['cpu']} with "
-        f"{environment['cpu_count']} processors, Python {environment['python']}; {libraries}.\n\n"
         "| work | hyperslab | peer | peer's | hyperslab / peer's [95 %] | target | |\n|---|---|---|---|---|---|---|\n"
     )
     body = ""
@@ -80,4 +115,5 @@ def _compared(row: dict[str, Any], found: dict[str, Any]) -> list[str]:
 
 
 if __name__ == "__main__":
-    print(markdown(json.loads(RESULTS.read_text())))
+    print(markdown(json.loads((RESULTS / "read_speed.json").read_text())))
+    print(far_markdown(json.loads((RESULTS / "remote_speed.json").read_text())))

@@ -1,5 +1,5 @@
 """Write what follows from the code and from results: docs/formats.md, docs/boundaries.md, the JSON schema of studies,
-and the speed table in docs/reading.md.
+and the speed tables in docs/reading.md and docs/remote.md.
 
 A test fails when they are not what this writes; `make docs` writes them.
 """
@@ -60,16 +60,16 @@ def boundaries_page() -> str:
     )
 
 
-def reading_page() -> str:
-    """docs/reading.md with the speed table made anew between its two marks."""
-    begins, ends = "<!-- The table is made by `make docs` from read_speed.json. -->\n", "<!-- The table ends. -->"
-    before, _, rest = (DOCS / "reading.md").read_text().partition(begins)
+def with_table(page: str, name: str, in_words: str) -> str:
+    """A page with a speed table made anew between its two marks."""
+    begins, ends = f"<!-- The table is made by `make docs` from {name}.json. -->\n", "<!-- The table ends. -->"
+    before, _, rest = (DOCS / page).read_text().partition(begins)
     _, found, after = rest.partition(ends)
     if not found:
-        raise ValueError(f"docs/reading.md lacks {begins.strip()} or {ends}")
-    markdown = runpy.run_path(str(BENCHMARKS / "speed_table.py"))["markdown"]
-    results = json.loads((BENCHMARKS / "results" / "read_speed.json").read_text())
-    return before + begins + markdown(results) + ends + after
+        raise ValueError(f"docs/{page} lacks {begins.strip()} or {ends}")
+    markdown = runpy.run_path(str(BENCHMARKS / "speed_table.py"))[in_words]
+    results = json.loads((BENCHMARKS / "results" / f"{name}.json").read_text())
+    return before + begins + str(markdown(results)) + ends + after
 
 
 def pages() -> dict[Path, str]:
@@ -77,7 +77,8 @@ def pages() -> dict[Path, str]:
     return {
         DOCS / "formats.md": formats_page(),
         DOCS / "boundaries.md": boundaries_page(),
-        DOCS / "reading.md": reading_page(),
+        DOCS / "reading.md": with_table("reading.md", "read_speed", "markdown"),
+        DOCS / "remote.md": with_table("remote.md", "remote_speed", "far_markdown"),
         STUDIES_DIRECTORY / "study.schema.json": json_schema(),
     }
 

@@ -9,7 +9,7 @@ use crate::memory;
 pub type Parser = fn(&mut Pages<'_>) -> Result<Tree, Error>;
 
 /// Pages so small that every structure meets bytes that are not held.
-const SMALL_PAGES: Policy = Policy { page_nbytes: 64, first_nbytes: 64, gap_pages: 0 };
+const SMALL_PAGES: Policy = Policy { page_nbytes: 64, first_nbytes: 64, last_nbytes: 0, gap_pages: 0 };
 
 /// Bytes that parsing a file of this length may hold.
 pub fn allowance(length: usize) -> usize {

@@ -80,7 +80,7 @@ fn output(
 ) -> Option<Vec<u8>> {
     let mut out = vec![garbage; usize::try_from(plan.element_count() * plan.element_nbytes()).unwrap()];
     let execution =
-        Execution { plan, array, array_name: "array", array_number: 0, stores, cache, thread_count };
+        Execution { plan, array, array_name: "array", array_number: 0, stores, cache, thread_count, is_reused: false };
     execute(&execution, &mut out, &mut || false).ok().map(|()| out)
 }
 

@@ -4,7 +4,7 @@ Lengths, offsets and counts are in elements, never bytes. Order is C (row-major)
 immutable, hashable, comparable and safe to share between threads; all but `SelectionTotals` can be pickled.
 """
 
-from collections.abc import Iterable
+from collections.abc import Callable, Iterable
 from types import EllipsisType
 from typing import Any, SupportsIndex, TypeAlias, final
 
@@ -319,6 +319,73 @@ class SelectionTotals:
     def __eq__(self, other: object, /) -> bool: ...
     def __hash__(self) -> int: ...
 
+_Request: TypeAlias = tuple[str, int, int, int]
+
+@final
+class CacheState:
+    """An array that a library has open, and what its caches hold: gives the variables of the cost model.
+
+    Nothing is read or written: libraries, the page cache and the device are simulated. `hyperslab.model` is the
+    comfortable way here.
+
+    Args:
+        grid: The array's shape and its chunks'.
+        element_nbytes: Width of an element in bytes.
+        library: `hdf5`, `zarr`, `flat` (netCDF-3, FITS, npy), `hyperslab`, or the paper's algorithm as it is printed:
+            `paper_hdf5`, `paper_zarr`.
+        chunks: Which chunks exist at first: `row_major` (all, written in this order), `missing`, or `listed`.
+        manifest: Of listed chunks the linear indices, offsets and stored lengths, uint64.
+        ratio: Decoded bytes per stored byte; None without codecs.
+        page_cache_nbytes: Bytes that the page cache may hold.
+        read_ahead_nbytes: Bytes that a read may skip forward and still be in sequence.
+        options: What the library takes. hdf5: `chunk_cache_nbytes`, `chunk_cache_slots`, `w0` (by default those of
+            HDF5 2.0), `index` (`btree_v1`, `fixed_array`, `extensible_array`, `none`), `growing_axis`,
+            `wide_lengths`, `mpi_writing`; zarr: `shard_shape`; paper_hdf5: `library_cache_nbytes`,
+            `index_block_chunk_count`.
+
+    Raises:
+        ValueError: A number or a name has no meaning; the message says what to give.
+        TypeError: The library has no such option.
+    """
+
+    def __new__(
+        cls,
+        grid: ChunkGrid,
+        element_nbytes: int,
+        library: str,
+        *,
+        chunks: str = "row_major",
+        manifest: list[npt.NDArray[np.uint64]] | None = None,
+        ratio: float | None = None,
+        page_cache_nbytes: int = 2**64 - 1,
+        read_ahead_nbytes: int = 0,
+        options: dict[str, Any] | None = None,
+    ) -> CacheState: ...
+    def access(self, operation: str, selections: list[Hyperslab | Points]) -> npt.NDArray[np.uint64]:
+        """The variables of each access in turn: uint64, shape `(accesses, variables)`; `operation` is read or write.
+
+        Raises:
+            IndexError: A selection reaches outside the array.
+            ValueError: A selection has another number of axes, or the library cannot do the operation.
+        """
+
+    def requests(self, operation: str, selection: Hyperslab | Points) -> tuple[npt.NDArray[np.uint64], list[_Request]]:
+        """The variables of one access, and its requests in order: purpose, chunk, offset, length in bytes."""
+
+    def close(self) -> tuple[npt.NDArray[np.uint64], list[_Request]]:
+        """The same of closing the array: what was not written yet."""
+
+    @staticmethod
+    def variable_names() -> list[str]:
+        """The names of the variables, in the order of all rows: those of the paper first."""
+
+def contention(processes: int, servers: int) -> float:
+    """Formula 8 of the paper, `cf`: how many processes use a data server at a time.
+
+    Raises:
+        ValueError: There is no process or no server.
+    """
+
 AxisIndices: TypeAlias = tuple[int, int, int, int] | npt.NDArray[np.int64]  # for annotations only
 
 _Files: TypeAlias = npt.NDArray[np.uint32]
@@ -333,10 +400,20 @@ class ArchiveFile:
         Unsupported: The file is of no format that we know.
     """
 
-    def __new__(cls, path: str, chunk_cache_nbytes: int) -> ArchiveFile: ...
+    def __new__(
+        cls, path: str, chunk_cache_nbytes: int, reach: Callable[[str], RemoteFile] | None = None
+    ) -> ArchiveFile: ...
     @staticmethod
-    def remote(file: RemoteFile, chunk_cache_nbytes: int) -> ArchiveFile:
+    def remote(
+        file: RemoteFile, chunk_cache_nbytes: int, reach: Callable[[str], RemoteFile] | None = None
+    ) -> ArchiveFile:
         """Open a file far away. Releases the GIL; Ctrl-C stops it.
+
+        Args:
+            file: The file.
+            chunk_cache_nbytes: Memory for decoded chunks.
+            reach: Says how to open the URLs that references name; called by any thread. Without it the environment
+                does.
 
         Raises:
             RemoteError: The server did not give what was asked for.
@@ -349,6 +426,7 @@ class ArchiveFile:
         files: list[str],
         folder: str,
         chunk_cache_nbytes: int,
+        reach: Callable[[str], RemoteFile] | None = None,
     ) -> ArchiveFile:
         """An archive of Zarr metadata, whose chunks lie in other files.
 
@@ -361,16 +439,30 @@ class ArchiveFile:
                 chunks are left out.
             files: Names of the files, which the tables count from 0.
             folder: What relative names are relative to.
-            chunk_cache_nbytes: As in `__new__`.
+            chunk_cache_nbytes: As in `remote`, like `reach`.
 
         Raises:
             DamagedFile: Columns of different lengths, a file that is not among `files`, or damaged metadata.
             Unsupported: No metadata document is there.
         """
 
+    @staticmethod
+    def of_tables(
+        documents: dict[str, bytes],
+        table: Callable[[str], tuple[tuple[_Files, _Offsets, _Offsets, dict[int, bytes]], list[str]]],
+        folder: str,
+        chunk_cache_nbytes: int,
+        reach: Callable[[str], RemoteFile] | None = None,
+    ) -> ArchiveFile:
+        """The same, where `table` gives the columns of an array and the names of their files when it is first used."""
+
+    @staticmethod
+    def closed(path: str, reach: Callable[[str], RemoteFile] | None = None) -> ArchiveFile:
+        """A local file that is not held open: each read opens it again, and fails if it is another one then."""
+
     @property
     def format(self) -> str:
-        """What kind of file it is: hdf5, netcdf3, fits, hdf4, zarr, references or dmrpp."""
+        """What kind of file it is: hdf5, netcdf3, fits, hdf4, zarr, references, dmrpp or collection."""
 
     @property
     def version(self) -> str | None:
@@ -379,6 +471,10 @@ class ArchiveFile:
     @property
     def lost_nbytes(self) -> int:
         """Bytes by which the file is shorter than it says that it is: it was cut off, or never closed."""
+
+    @property
+    def urls(self) -> list[str]:
+        """URLs of the files far away that chunks lie in beside this one; they may hold secrets."""
 
     @property
     def array_count(self) -> int:
@@ -419,6 +515,47 @@ def save_references(path: str, folder: str, archives: list[tuple[str, ArchiveFil
     Raises:
         DamagedFile: A file that a virtual array shows is damaged.
         OSError: The file could not be written.
+    """
+
+def counterparts(
+    files: list[ArchiveFile], dimension: str | None, axis: int | None, ignored: list[str]
+) -> tuple[
+    list[tuple[str, int, int]],
+    list[tuple[str, list[int], list[int], list[int], list[int | None], list[int | None]]],
+]:
+    """The groups of several files, as path, file and number in the first that has each; and their arrays by path.
+
+    Args:
+        files: The files.
+        dimension: The name of the dimension along which arrays are to be concatenated.
+        axis: Or the number of the axis.
+        ignored: Attributes in which arrays may differ.
+
+    Returns:
+        With each array's path the columns files, arrays (numbers in these), kinds, axes and lengths: one entry for each
+        file that has it. Kinds are equal where all but the length along the axis, and where chunks are, is equal.
+    """
+
+def combine(
+    name: str,
+    version: str,
+    files: list[ArchiveFile],
+    groups: list[tuple[int, int, list[tuple[str, str, int]]]],
+    arrays: list[tuple[str, Any]],
+    chunk_cache_nbytes: int,
+) -> ArchiveFile:
+    """An archive of arrays that are made of several files'. The files themselves are not held open.
+
+    Args:
+        name: What people call it.
+        version: Tells it from what the same files were before.
+        files: The files.
+        groups: Of each group the file and number whose attributes it has, and its links as name, kind and number.
+        arrays: Of each array the path, for messages, and an `archive.combining.Recipe`.
+        chunk_cache_nbytes: As of `ArchiveFile`.
+
+    Raises:
+        Unsupported: Elements are of different kinds, which nothing converts.
     """
 
 @final
@@ -561,6 +698,12 @@ class StoredArray:
     def chunks(self) -> tuple[int, ...] | None:
         """The shape of a chunk; None if the array is not chunked, or its parts differ."""
 
+    def chunk_lengths(self) -> list[list[int]] | None:
+        """On each axis the lengths of the chunks that follow one another; a single one for chunks of one length.
+
+        None where parts are no boxes, or the array cannot be read.
+        """
+
     @property
     def codecs(self) -> list[str]:
         """The names of the codecs, in the order of encoding; of the first part where there are several."""
@@ -576,6 +719,10 @@ class StoredArray:
     @property
     def stored_nbytes(self) -> int:
         """Bytes of the stored chunks."""
+
+    @property
+    def fill_is_missing(self) -> bool:
+        """Whether elements with the fill value are missing ones, as in Zarr 2."""
 
     @property
     def is_dimension_only(self) -> bool:
@@ -608,8 +755,16 @@ class StoredArray:
             DamagedFile: The array's description, or the table of its chunks, is damaged.
         """
 
-    def read_into(self, asked: list[AxisIndices], out: npt.NDArray[np.uint8], threads: int | None) -> None:
+    def read_into(
+        self, asked: list[AxisIndices], out: npt.NDArray[np.uint8], threads: int | None, is_reused: bool
+    ) -> None:
         """Read a selection into the bytes of its output. Releases the GIL; Ctrl-C stops it.
+
+        Args:
+            asked: As of `plan`.
+            out: uint8, the selection's elements in C order.
+            threads: Most to use, the calling one included.
+            is_reused: Whether `out` was written to before: bears on speed alone.
 
         Raises:
             ValueError: `out` is not contiguous, or has another size than the selection.

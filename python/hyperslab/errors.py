@@ -3,6 +3,7 @@
 HyperslabError                 a message for a person: what happened, where, what to do
 ├── UsageError                 the request is wrong; change it (exit status 2)
 │   ├── StudyError             a study file that does not say a valid experiment
+│   ├── NotCombinable          files that cannot be one archive; the message names two and what differs
 │   ├── Refused                a format cannot do what is asked, with the reason
 │   └── MissingLibrary         a format's library is not installed, with how to install it
 ├── RunError                   the request was right but running it failed (exit status 1)
@@ -27,6 +28,10 @@ class UsageError(HyperslabError):
 
 class StudyError(UsageError):
     """A study file that does not say a valid experiment."""
+
+
+class NotCombinable(UsageError):
+    """Files that cannot be combined safely; the message names two of them, what differs, and what can be done."""
 
 
 class Refused(UsageError):

@@ -121,6 +121,23 @@ def test_large_plain_arrays_are_read_in_parts(tmp_path: Path, chunks: tuple[int,
         np.testing.assert_array_equal(array[key], written[key])
 
 
+def test_a_large_output_that_is_used_again_is_read_as_a_new_one(tmp_path: Path) -> None:
+    """Rows of its chunks go past the processor's caches, which nobody may see."""
+    data = np.random.default_rng(5).integers(0, 1 << 30, (3000, 3001), np.int32)
+    with h5py.File(tmp_path / "a.h5", "w") as file:
+        file.create_dataset("x", data=data, chunks=(700, 513))
+    memory = np.full(data.nbytes + 64, 0xFF, np.uint8)
+    array = hs.open(tmp_path / "a.h5")["x"]
+    for start in (0, 4, 12):  # a row may begin anywhere in a vector
+        out = memory[start : start + data.nbytes].view(np.int32).reshape(data.shape)
+        out[...] = -1
+        assert array.read(..., out=out) is out
+        assert np.array_equal(out, array[...])
+        assert np.array_equal(out, data)
+        assert (memory[start + data.nbytes :] == 0xFF).all()
+        memory[:] = 0xFF
+
+
 def test_an_output_of_another_dtype_or_order_is_filled_too(tmp_path: Path) -> None:
     written = np.arange(60, dtype=">i2").reshape(6, 10)
     with h5py.File(tmp_path / "a.h5", "w") as file:

@@ -236,7 +236,7 @@ def test_tables(hdf5, tmp_path):
     assert kind == "array"
     axes = [(0, 1, length, 1) for length in expected.shape]
     out = np.empty(expected.shape, "<f4")
-    archive.array(number, "/g").read_into(axes, out.reshape(-1).view("u1"), None)
+    archive.array(number, "/g").read_into(axes, out.reshape(-1).view("u1"), None, False)
     np.testing.assert_array_equal(out, expected)
     for table in [
         (files[:-1], offsets, lengths, {}),

@@ -37,6 +37,17 @@ def make_files_that_readers_have(directory: Path) -> None:
         made.createVariable("sst", "f4", ("time", "lat", "lon"))[:] = np.arange(7200.0).reshape(12, 20, 30)
     for year in ("2019", "2020"):
         shutil.copy(directory / "ocean.nc", directory / f"{year}.nc")
+    for month, scale in ((1, 0.01), (2, 0.02)):
+        with netcdf.Dataset(directory / f"sst-{month}.nc", "w") as made:
+            for name, length in (("time", None), ("lat", 20), ("lon", 30)):
+                made.createDimension(name, length)
+            made.createVariable("time", "f8", ("time",)).units = f"days since 2020-{month:02d}-01"
+            made["time"][:] = np.arange(29 + month % 2 * 2)
+            made.createVariable("sst", "i2", ("time", "lat", "lon")).scale_factor = scale
+            made["sst"][:] = np.zeros((29 + month % 2 * 2, 20, 30))
+    with netcdf.Dataset(directory / "depth.nc", "w") as made:
+        made.createDimension("lat", 20)
+        made.createVariable("depth", "f4", ("lat",))[:] = np.arange(20)
     for page in PAGES:
         for text in blocks(page, "yaml"):
             named = re.search(r"^(?:name|FILE_NAME): (\S+)", text, flags=re.MULTILINE)

@@ -19,3 +19,16 @@ def test_example(name: str, needs: str, tmp_path: Path) -> None:
     assert done.returncode == 0, done.stderr
     assert "as netCDF4 reads it" in done.stdout
     assert "Warning" not in done.stderr
+
+
+def test_round_trips() -> None:
+    """Each writer's references are read by each reader."""
+    for library in ("xarray", "zarr", "netCDF4"):
+        pytest.importorskip(library)
+    command = [sys.executable, "-W", "ignore", str(EXAMPLES / "references.py")]
+    done = subprocess.run(command, capture_output=True, text=True, check=False)
+    assert done.returncode == 0, done.stderr
+    lines = done.stdout.splitlines()
+    assert len(lines) >= 5
+    assert all(line.endswith(": right") or ": left out: " in line for line in lines), done.stdout
+    assert "hyperslab's .json read by zarr-python: right" in lines

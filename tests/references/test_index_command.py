@@ -13,6 +13,7 @@ import pytest
 import reference_files as made
 
 import hyperslab as hs
+from hyperslab.errors import Unsupported
 from hyperslab.references import index
 
 
@@ -76,3 +77,87 @@ def test_it_goes_on_where_it_was_stopped(tmp_path: Path) -> None:
     root = hs.open(tmp_path / "refs.hs")
     assert [int(root[f"{number}/x"][0]) for number in range(5)] == list(range(5))
     assert list(root["2"]) == ["x", "y"]
+
+
+def many(folder: Path, count: int) -> list[Path]:
+    for number in range(count):
+        with h5py.File(folder / f"{number:03}.h5", "w") as file:
+            file["x"] = np.full(999, number)
+    return sorted(folder.glob("*.h5"))
+
+
+def check_many(refs: Path, count: int) -> None:
+    root = hs.open(refs)
+    assert [int(root[f"{number:03}/x"][0]) for number in range(count)] == list(range(count))
+
+
+@pytest.mark.parametrize("threads", [1, 4])
+def test_patterns_and_threads(tmp_path: Path, threads: int) -> None:
+    many(tmp_path, 130)
+    seen: list[tuple[str, int, int]] = []
+    found = index(f"{tmp_path}/*.h5", threads=threads, progress=lambda *said: seen.append(said))
+    found.save(tmp_path / "refs.hs")
+    check_many(tmp_path / "refs.hs", 130)
+    assert sorted(name for name, _, _ in seen) == [str(path) for path in sorted(tmp_path.glob("*.h5"))]
+    assert [(done, count) for _, done, count in seen] == [(done, 130) for done in range(1, 131)]
+    done = command(f"{tmp_path}/*.h5", "-o", tmp_path / "again.hs", "--threads", threads, "--json")
+    assert done.returncode == 0, done.stderr
+    assert json.loads(done.stdout)["file_count"] == 130
+    check_many(tmp_path / "again.hs", 130)
+    assert command(f"{tmp_path}/*.nc", "-o", tmp_path / "none.hs").returncode == 2
+
+
+def test_what_one_file_says_is_raised(tmp_path: Path) -> None:
+    paths = many(tmp_path, 20)
+    paths[11].write_bytes(b"nothing")
+    with pytest.raises(Unsupported, match=r"011\.h5"):
+        index(paths, threads=4)
+    done = command(*paths, "-o", tmp_path / "refs.hs")
+    assert done.returncode == 1
+    assert "011.h5" in done.stderr
+
+
+def test_ctrl_c_keeps_what_was_indexed(tmp_path: Path) -> None:
+    paths = many(tmp_path, 40)
+    refs = tmp_path / "refs.hs"
+    code = (
+        "import os, signal, sys, time, hyperslab.references\n"
+        "module = sys.modules['hyperslab.references.index']\n"
+        "real, calls = module._Gathering.opened, []\n"
+        "def slow(self, number):\n"
+        "    calls.append(number)\n"
+        "    if len(calls) > 15: os.kill(os.getpid(), signal.SIGINT); time.sleep(60)\n"
+        "    return real(self, number)\n"
+        "module._Gathering.opened = slow\n"
+        "sys.argv[0] = 'hyperslab'\n"
+        "from hyperslab.cli import main\n"
+        "main()\n"
+    )
+    arguments = ["index", *map(str, paths), "-o", str(refs), "--threads", "3"]
+    stopped = subprocess.run(
+        [sys.executable, "-c", code, *arguments], capture_output=True, text=True, check=False, timeout=50
+    )
+    assert stopped.returncode == 130, stopped.stderr
+    assert "of 40 files indexed: the same command goes on from there" in stopped.stderr
+    assert not refs.exists()
+    partial = tmp_path / "refs.hs.partial"
+    known = {path: path.stat().st_mtime_ns for path in partial.glob("*.hs")}
+    assert 12 <= len(known) <= 15
+    index(paths, resume=partial)
+    assert all(path.stat().st_mtime_ns == written for path, written in known.items())
+    assert command(*paths, "-o", refs).returncode == 0
+    check_many(refs, 40)
+
+
+def test_on_a_dask_cluster(tmp_path: Path) -> None:
+    distributed = pytest.importorskip("distributed", reason="not installed: pip install 'hyperslab[dask]'")
+    paths = many(tmp_path, 12)
+    with distributed.LocalCluster(n_workers=2, threads_per_worker=1, processes=True, dashboard_address=None) as cluster:
+        index(paths, scheduler=cluster.scheduler_address).save(tmp_path / "refs.hs")
+        check_many(tmp_path / "refs.hs", 12)
+        done = command(*paths, "-o", tmp_path / "again.hs", "--scheduler", cluster.scheduler_address)
+        assert done.returncode == 0, done.stderr
+        check_many(tmp_path / "again.hs", 12)
+        paths[3].write_bytes(b"nothing")
+        with distributed.Client(cluster) as client, pytest.raises(Unsupported, match=r"003\.h5"):
+            index(paths, scheduler=client)

@@ -199,3 +199,20 @@ def test_ten_million_chunks(tmp_path: Path) -> None:
     print("seconds, MiB:", out)
     assert int(out[1]) < 300
     assert out[2:] == [str(count), "3"]
+
+
+@pytest.mark.parametrize("suffix", ["hs", "json", "parquet"])
+def test_what_xarray_makes_of_references(tmp_path: Path, suffix: str) -> None:
+    """Dimensions without variables stay without; Zarr 2's fill value marks what is missing."""
+    xarray = pytest.importorskip("xarray")
+    pytest.importorskip("netCDF4")
+    values = np.where(np.arange(600) % 7, np.arange(600) / 10, np.nan).reshape(20, 30)
+    packed = {"x": {"dtype": "i2", "scale_factor": 0.1, "_FillValue": -1, "chunksizes": (7, 9)}}
+    xarray.Dataset({"x": (("a", "b"), values)}).to_netcdf(tmp_path / "a.nc", engine="netcdf4", encoding=packed)
+    refs = tmp_path / f"refs.{suffix}"
+    hs.index(tmp_path / "a.nc").save(refs, inline_threshold=0)
+    hs.index(hs.open(refs)).save(tmp_path / "again.hs")
+    with xarray.open_dataset(tmp_path / "a.nc") as expected:
+        for path in (refs, tmp_path / "again.hs"):
+            with xarray.open_dataset(path, engine="hyperslab") as found:
+                xarray.testing.assert_identical(found.load(), expected.load())

@@ -136,7 +136,7 @@ def test_files_are_concatenated(tmp_path: Path, registry: Any) -> None:
         np.testing.assert_array_equal(found, np.concatenate([file["packed"][...]] * 3))
 
 
-@pytest.mark.parametrize("kind", ["json"])
+@pytest.mark.parametrize("kind", ["json", "parquet"])
 def test_references_made_by_virtualizarr_open_in_ours(tmp_path: Path, registry: Any, kind: str) -> None:
     path = tmp_path / "made.nc"
     weather(path, engine="netcdf4", encoding=ENCODING)

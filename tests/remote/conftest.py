@@ -2,12 +2,15 @@
 
 from __future__ import annotations
 
+import sys
 from collections.abc import Iterator
 from pathlib import Path
 
 import numpy as np
 import pytest
 import servers
+
+sys.path.append(str(Path(__file__).parents[2] / "benchmarks"))  # whose files are also the tests'
 
 
 @pytest.fixture(scope="session")

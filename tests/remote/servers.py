@@ -6,108 +6,51 @@ import base64
 import contextlib
 import http.client
 import re
-import shutil
 import socket
-import subprocess
-import sys
 import time
 from collections.abc import Iterator
 from dataclasses import dataclass, field
 from http.server import BaseHTTPRequestHandler, ThreadingHTTPServer
 from pathlib import Path
 from threading import Lock, Thread
-from typing import Any
+from typing import Any, TypeVar
 
 import pytest
 
-NGINX = shutil.which("nginx") or shutil.which("nginx", path="/usr/sbin")
+from hyperslab.bench import serving
+from hyperslab.bench.serving import Nginx, free_port
+from hyperslab.errors import MissingLibrary
+
+__all__ = ["Behaviour", "Nginx", "Proxy", "basic", "free_port", "moto", "nginx"]
+T = TypeVar("T")
+
 USER, PASSWORD = "reader", "open sesame"
-
-
-def free_port() -> int:
-    with socket.socket() as bound:
-        bound.bind(("127.0.0.1", 0))
-        return bound.getsockname()[1]
-
-
-def wait_for(port: int, process: subprocess.Popen[bytes]) -> None:
-    for _ in range(300):
-        assert process.poll() is None, "the server ended"
-        with contextlib.suppress(OSError), socket.create_connection(("127.0.0.1", port), 1):
-            return
-        time.sleep(0.05)
-    raise AssertionError("the server does not answer")
-
-
-@dataclass
-class Nginx:
-    """A web server with ranges; everything under `/private/` wants a user and a password."""
-
-    root: Path
-    port: int
-    log: Path
-
-    @property
-    def url(self) -> str:
-        return f"http://127.0.0.1:{self.port}"
-
-    def requests(self) -> list[tuple[int, int]]:
-        """Status and body bytes of every request so far."""
-        time.sleep(0.2)  # the log is written after the answer
-        return [(int(status), int(sent)) for status, sent in re.findall(r"^(\d+) (\d+)$", self.log.read_text(), re.M)]
-
-
-CONFIGURATION = """
-daemon off; master_process off; pid {folder}/nginx.pid; error_log {folder}/error.log;
-events {{ worker_connections 512; }}
-http {{
-  log_format counts '$status $body_bytes_sent';
-  access_log {folder}/access.log counts;
-  client_body_temp_path {folder}/t1; proxy_temp_path {folder}/t2; fastcgi_temp_path {folder}/t3;
-  uwsgi_temp_path {folder}/t4; scgi_temp_path {folder}/t5;
-  sendfile on; tcp_nodelay on;
-  server {{
-    listen 127.0.0.1:{port};
-    root {root};
-    location /private/ {{ alias {root}/; auth_basic x; auth_basic_user_file {folder}/users; }}
-  }}
-}}
-"""
 
 
 @contextlib.contextmanager
 def nginx(folder: Path, root: Path) -> Iterator[Nginx]:
-    if NGINX is None:
-        pytest.skip("nginx is not installed: apt-get install nginx-light")
+    """nginx; everything under `/private/` wants the user and the password. Skips the test if it is not installed."""
     folder.mkdir()
-    port = free_port()
-    (folder / "users").write_text(f"{USER}:{{PLAIN}}{PASSWORD}\n")
-    (folder / "nginx.conf").write_text(CONFIGURATION.format(folder=folder, root=root, port=port))
-    process = subprocess.Popen([NGINX, "-c", str(folder / "nginx.conf")], stderr=subprocess.DEVNULL)
-    try:
-        wait_for(port, process)
-        yield Nginx(root, port, folder / "access.log")
-    finally:
-        process.terminate()
-        process.wait(10)
+    (folder / serving.USERS_FILE).write_text(f"{USER}:{{PLAIN}}{PASSWORD}\n")
+    with _or_skipped(serving.nginx(folder, root)) as running:
+        yield running
 
 
 @contextlib.contextmanager
 def moto() -> Iterator[str]:
     """An S3-compatible server; gives its URL."""
-    pytest.importorskip("moto.server", reason="not installed: pip install 'hyperslab[dev]'")
-    port = free_port()
-    process = subprocess.Popen(
-        [sys.executable, "-m", "moto.server", "-H", "127.0.0.1", "-p", str(port)],
-        stdout=subprocess.DEVNULL,
-        stderr=subprocess.DEVNULL,
-    )
-    try:
-        wait_for(port, process)
-        yield f"http://127.0.0.1:{port}"
-    finally:
-        process.terminate()
-        process.wait(10)
+    with _or_skipped(serving.moto()) as url:
+        yield url
+
+
+@contextlib.contextmanager
+def _or_skipped(server: contextlib.AbstractContextManager[T]) -> Iterator[T]:
+    with contextlib.ExitStack() as stack:
+        try:
+            running = stack.enter_context(server)
+        except MissingLibrary as missing:
+            pytest.skip(str(missing))
+        yield running
 
 
 @dataclass

@@ -64,3 +64,15 @@ def test_missing_credentials_are_named(bucket: str, monkeypatch: pytest.MonkeyPa
         monkeypatch.delenv(name, raising=False)
     with pytest.raises(RemoteError, match=r"no credentials.*storage_options"):
         hs.open(f"s3://ocean/{NAME}", storage_options={"endpoint_url": bucket, "connect_timeout": 2.0})
+
+
+@pytest.mark.parametrize("suffix", ["hs", "json"])
+def test_references_to_objects(bucket: str, root: Path, tmp_path: Path, suffix: str) -> None:
+    options = {"key": KEY, "secret": SECRET, "endpoint_url": bucket}
+    refs = tmp_path / f"refs.{suffix}"
+    hs.index(f"s3://ocean/{NAME}", storage_options=options).save(refs, skip_unsupported=True)
+    assert SECRET.encode() not in refs.read_bytes()
+    found = hs.open(refs, storage_options=options)
+    with h5py.File(root / "ocean.h5") as local:
+        np.testing.assert_array_equal(found["deflated"][3:50, ::3], local["deflated"][3:50, ::3])
+    assert SECRET.encode() not in pickle.dumps(found["deflated"])

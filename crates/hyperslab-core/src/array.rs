@@ -39,6 +39,18 @@ pub struct Attribute {
     pub value: Result<Value, Unreadable>,
 }
 
+/// What readers of netCDF must know of an array beside its attributes.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+pub enum Role {
+    /// Nothing.
+    #[default]
+    Plain,
+    /// It only stands for a dimension of NetCDF-4 that has no variable.
+    DimensionOnly,
+    /// Elements with the fill value are missing ones, as in Zarr 2.
+    FillIsMissing,
+}
+
 /// An array as its file describes it.
 #[derive(Clone, Debug, PartialEq)]
 pub struct Array {
@@ -52,6 +64,8 @@ pub struct Array {
     pub fill: Fill,
     /// Whether the file keeps it in chunks, be it only one; else it is in one piece, or in several.
     pub is_chunked: bool,
+    /// What readers of netCDF must know of it beside its attributes.
+    pub role: Role,
     /// Where its chunks are, or why that cannot be said.
     pub segments: Result<Vec<Segment>, Unreadable>,
     /// What a virtual array shows of other arrays, to be resolved into segments once those are open.

@@ -4,15 +4,10 @@
 use std::ops::Range;
 
 use crate::array::Array;
+use crate::coalesce::{BatchLimits, CoalescePolicy};
 use crate::manifest::ChunkState;
 use crate::plan::{ReadPlan, state};
 
-/// Stored bytes of a batch.
-const STORED_NBYTES: u64 = 256 << 10;
-/// Decoded bytes of a batch: threads should have batches to share.
-const DECODED_NBYTES: u64 = 512 << 10;
-/// Reads of a batch at most.
-const MOST_READS: u64 = 256;
 /// Reads from which the size of all is estimated.
 const ESTIMATED_READS: u64 = 16;
 /// One chunk of so many must be stored, or only those that are stored are read.
@@ -51,18 +46,18 @@ impl Reads {
 }
 
 impl Batches {
-    /// The batches of a plan of an array: all together, or one after the other for each segment where segments overlap,
+    /// The batches of a plan of an array, as its store likes them: all together, or one after the other for each segment where segments overlap,
     /// since the later one counts.
-    pub fn of(plan: &ReadPlan, array: &Array) -> Vec<Self> {
+    pub fn of(plan: &ReadPlan, array: &Array, policy: CoalescePolicy) -> Vec<Self> {
         let together = plan.is_disjoint().then(|| {
             let reads = plan.stored_reads(array, SPARSENESS);
             reads.map_or_else(|| Reads::All(0..plan.read_count()), Reads::Stored)
         });
         let apart = plan.reads_by_segment().filter(|_| !plan.is_disjoint()).map(Reads::All);
-        together.into_iter().chain(apart).map(|reads| Self::new(plan, array, reads)).collect()
+        together.into_iter().chain(apart).map(|reads| Self::new(plan, array, reads, policy.batch)).collect()
     }
 
-    fn new(plan: &ReadPlan, array: &Array, reads: Reads) -> Self {
+    fn new(plan: &ReadPlan, array: &Array, reads: Reads, limits: BatchLimits) -> Self {
         let width = plan.element_nbytes();
         let (mut stored, mut decoded, mut count) = (0_u64, 0_u64, 0_u64);
         let first = (0..ESTIMATED_READS).map_while(|place| reads.number(place));
@@ -77,19 +72,19 @@ impl Batches {
             count += 1;
         }
         let (stored, decoded) = (stored / count.max(1), decoded / count.max(1));
-        let most = (STORED_NBYTES / stored.max(1)).min(DECODED_NBYTES / decoded.max(1)).clamp(1, MOST_READS);
+        let fitting = (limits.stored_nbytes / stored.max(1)).min(limits.decoded_nbytes / decoded.max(1));
+        let spread = reads.count().div_ceil(limits.side_by_side.max(1));
         Self {
-            most,
+            most: fitting.min(limits.reads).min(spread).max(1),
             decoded_nbytes: decoded.saturating_mul(reads.count()),
             stored_nbytes_per_read: stored,
             reads,
         }
     }
 
-    /// The same reads in batches of at most `most`: a store far away is asked for more at a time.
-    #[must_use]
-    pub fn resized(self, most: u64) -> Self {
-        Self { most: most.max(1), ..self }
+    /// How many reads a batch has at most.
+    pub fn most_reads(&self) -> u64 {
+        self.most
     }
 
     /// About how many stored bytes a read takes.

@@ -98,6 +98,15 @@ pub enum Codec {
         /// What it decodes to.
         decoded: crate::element::Element,
     },
+    /// Numbers as a collection of files that were packed differently has them: no codec of a file either.
+    Unpack {
+        /// How they were packed.
+        packing: crate::packing::Packing,
+        /// What is stored.
+        stored: crate::element::Element,
+        /// What it decodes to: floats.
+        decoded: crate::element::Element,
+    },
     /// Differences between integers in Rice's code: FITS's `RICE_1`. Decodes to big-endian integers.
     Rice {
         /// Width of an integer in bytes: 1, 2 or 4.
@@ -242,6 +251,7 @@ impl Codec {
             Self::Delta { .. } => "delta",
             Self::FixedScaleOffset { .. } => "fixedscaleoffset",
             Self::Convert { .. } => "convert",
+            Self::Unpack { .. } => "unpack",
             Self::Rice { .. } => "rice",
             Self::Plio => "plio",
             Self::Quantize { .. } => "quantize",

@@ -5,14 +5,14 @@ use crate::element::{ByteOrder, Element, FloatLayout};
 
 /// How a number is stored.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-struct Number {
-    kind: Kind,
-    nbytes: usize,
-    is_big: bool,
+pub(crate) struct Number {
+    pub(crate) kind: Kind,
+    pub(crate) nbytes: usize,
+    pub(crate) is_big: bool,
 }
 
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-enum Kind {
+pub(crate) enum Kind {
     Signed,
     Unsigned,
     Float,
@@ -46,7 +46,7 @@ pub(crate) fn converted(stored: &Element, wanted: &Element, bytes: &[u8]) -> Vec
 
 impl Number {
     /// Of an ordinary integer, or an IEEE float of 4 or 8 bytes.
-    fn of(element: &Element) -> Option<Self> {
+    pub(crate) fn of(element: &Element) -> Option<Self> {
         let (kind, nbytes, order) = match *element {
             Element::Integer { nbytes, signed, order, bit_offset: 0, precision }
                 if matches!(nbytes, 1 | 2 | 4 | 8) && u64::from(precision) == 8 * nbytes =>
@@ -106,6 +106,22 @@ impl Number {
                 value.clamp(least, most) as u64
             }
         };
+        self.put_bits(bits, out);
+    }
+
+    /// Store a float as this kind of number: to be inlined where it is a float of 4 or 8 bytes.
+    #[inline]
+    #[allow(clippy::cast_possible_truncation)] // rounding is meant
+    pub(crate) fn put_float(self, value: f64, out: &mut [u8]) {
+        match (self.kind, self.nbytes) {
+            (Kind::Float, 4) => self.put_bits(u64::from((value as f32).to_bits()), out),
+            (Kind::Float, _) => self.put_bits(value.to_bits(), out),
+            _ => self.put(Value::Float(value), out),
+        }
+    }
+
+    #[inline]
+    fn put_bits(self, bits: u64, out: &mut [u8]) {
         for (place, byte) in out.iter_mut().zip(bits.to_le_bytes()) {
             *place = byte;
         }

@@ -21,6 +21,7 @@
 //! | [`ChunkGrid`] | the array's shape and its chunks'; a [`ChunkBox`] is where one chunk lies |
 //! | [`Overlap`] | what a selection shares with one chunk |
 //! | [`Run`] | elements that are consecutive in the chunk's buffer and in the output: one copy |
+//! | [`Touch`] | one chunk that a selection touches, in numbers: what a cost model visits |
 //! | [`SelectionTotals`] | chunks, runs and elements over the whole selection, in closed form |
 //! | [`ReadPlan`] | what an [`Orthogonal`] selection of an [`Array`] reads, chunk by chunk: a [`ChunkRead`] each |
 //! | [`PointGroup`] | points that share a chunk: read together, by a plan of their own |
@@ -35,8 +36,10 @@ mod batches;
 mod byte_range;
 mod coalesce;
 mod codec;
+mod concatenate;
 mod convert;
 mod correspondence;
+mod counterparts;
 mod element;
 mod error;
 mod grid;
@@ -44,11 +47,13 @@ mod hyperslab;
 mod manifest;
 mod object_names;
 mod overlap;
+mod packing;
 mod pairing;
 mod placement;
 mod plan;
 mod point_groups;
 mod points;
+mod recode;
 mod requests;
 mod resolve;
 mod row_groups;
@@ -60,17 +65,20 @@ mod segment_reads;
 mod selection;
 mod selection_rows;
 mod totals;
+mod touches;
 mod unreadable;
 mod virtual_array;
 mod virtual_parts;
 
-pub use array::{Array, Attribute, Fill, Group, Link, Tree, Value};
+pub use array::{Array, Attribute, Fill, Group, Link, Role, Tree, Value};
 pub use axis::AxisSelection;
 pub use batches::Batches;
 pub use byte_range::ByteRange;
-pub use coalesce::{CoalescePolicy, Merged, coalesce};
+pub use coalesce::{BatchLimits, CoalescePolicy, Merged, coalesce, parts};
 pub use codec::{BitshuffleInner, Checksum, Codec, Dither, Quantum};
+pub use concatenate::{ChunkLengths, chunk_lengths, concatenate, with_new_axis};
 pub use convert::{convert, is_convertible};
+pub use counterparts::{Along, Counterparts, counterparts};
 pub use element::{ByteOrder, Charset, Element, Field, FloatLayout, Member, StringPadding};
 pub use error::{Error, MAX_ELEMENT_COUNT};
 pub use grid::{ChunkBox, ChunkGrid};
@@ -78,16 +86,20 @@ pub use hyperslab::Hyperslab;
 pub use manifest::{ChunkState, FileIndex, Lengths, Manifest, PerChunk, StoredChunk};
 pub use object_names::ObjectNames;
 pub use overlap::{Overlap, Overlaps};
+pub use packing::{Packing, unpack};
 pub use placement::{AxisIndices, AxisPart, Piece, Pieces, Placement, Row};
 pub use plan::{ChunkRead, Orthogonal, PlanError, ReadPlan};
 pub use point_groups::PointGroup;
 pub use points::Points;
+pub use recode::recoded;
 pub use requests::{PlanTotals, Request};
 pub use resolve::{Find, resolve};
 pub use runs::{Run, Runs};
 pub use segment::{Segment, SegmentAxis};
 pub use segment_index::SegmentIndex;
+pub use segment_reads::same_bytes;
 pub use selection::Selection;
 pub use totals::SelectionTotals;
+pub use touches::Touch;
 pub use unreadable::Unreadable;
 pub use virtual_array::{VirtualAxis, VirtualBox, VirtualMapping, VirtualSelection};

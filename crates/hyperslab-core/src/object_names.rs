@@ -1,13 +1,13 @@
 //! The path of each object of a file, by what references to it hold.
 
-use std::collections::HashMap;
+use std::collections::BTreeMap;
 
 /// Longer paths are not put together: links can nest without end.
 const MOST_PATH_NBYTES: usize = 64 << 10;
 
 /// The first name that leads to each object, and the group that the name is in. A file without references has none.
 #[derive(Clone, Debug, Default, PartialEq)]
-pub struct ObjectNames(HashMap<u64, Option<Name>>);
+pub struct ObjectNames(BTreeMap<u64, Option<Name>>);
 
 #[derive(Clone, Debug, PartialEq)]
 struct Name {

@@ -97,6 +97,15 @@ impl Overlap {
         }
     }
 
+    /// The runs as HDF5 has them, which goes along blocks: it does not join what happens to follow behind a gap, and
+    /// takes two indices that a chunk has of a longer interval for two blocks, if another axis has gaps.
+    pub fn block_runs(&self) -> Runs {
+        match &self.elements {
+            Elements::Product(axes) => Runs::of_blocks(axes, axes.iter().any(AxisOverlap::has_gaps)),
+            Elements::Listed(_) => self.runs(),
+        }
+    }
+
     /// Whether the selection has every element of the chunk that lies inside the array, so that a write need
     /// not read the chunk first.
     pub fn fully_covers(&self) -> bool {
@@ -148,6 +157,10 @@ impl AxisOverlap {
         std::iter::successors(at(0), |overlap| at(overlap.stop)).collect()
     }
 
+    pub(crate) fn chunk(&self) -> u64 {
+        self.chunk
+    }
+
     pub(crate) fn element_count(&self) -> u64 {
         self.stop - self.first
     }
@@ -187,6 +200,16 @@ impl AxisOverlap {
         std::iter::successors(run_at(self.first), |run| run_at(run.buffer_offset + run.length)).collect()
     }
 
+    /// Whether the whole selection has gaps on this axis, in this chunk or not.
+    pub(crate) fn has_gaps(&self) -> bool {
+        !self.selected.is_contiguous()
+    }
+
+    /// Whether the chunk has two indices of a longer interval.
+    pub(crate) fn is_cut_pair(&self) -> bool {
+        self.element_count() == 2 && self.buffer_length() > 2 && !self.has_gaps()
+    }
+
     fn block_count(&self) -> u64 {
         if self.element_count() == 0 {
             return 0;
@@ -208,7 +231,9 @@ impl AxisOverlap {
             valid: self.valid_length,
             elements: self.element_count(),
             adjacent: self.element_count() - self.block_count(),
+            block_adjacent: self.element_count() - self.block_count(),
             wraps: u64::from(self.wraps()),
+            wholes: u64::from(self.is_whole()),
         }
     }
 }

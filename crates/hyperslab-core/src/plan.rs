@@ -8,6 +8,7 @@ use thiserror::Error;
 use crate::array::Array;
 use crate::axis::AxisSelection;
 use crate::byte_range::ByteRange;
+use crate::coalesce::CoalescePolicy;
 use crate::error::{Error, checked_product, same_ndim};
 use crate::hyperslab::Hyperslab;
 use crate::manifest::ChunkState;
@@ -106,14 +107,11 @@ pub struct ChunkRead<'a> {
     pub placement: Placement<'a>,
 }
 
-/// Uncompressed chunks up to this size are fetched whole, so that neighbours come with one request: to read so few
-/// bytes in vain costs less than a request.
-const SMALL_CHUNK_NBYTES: u64 = 4 << 10;
-
 impl ChunkRead<'_> {
-    /// Whether all of the chunk's stored bytes are fetched, whatever part of it is asked for.
-    pub fn is_fetched_whole(&self, element_nbytes: u64) -> bool {
-        !self.is_plain || self.chunk_element_count.saturating_mul(element_nbytes) <= SMALL_CHUNK_NBYTES
+    /// Whether all of the chunk's stored bytes are fetched, whatever part of it is asked for: to read few bytes in vain
+    /// costs less than a request, and neighbours come with one.
+    pub fn is_fetched_whole(&self, element_nbytes: u64, policy: CoalescePolicy) -> bool {
+        !self.is_plain || self.chunk_element_count.saturating_mul(element_nbytes) <= policy.gap_nbytes
     }
 
     /// The stored bytes to fetch where that is so: of a plain chunk no more than its elements.

@@ -5,7 +5,7 @@ use std::collections::HashSet;
 use crate::array::Array;
 use crate::batches::Batches;
 use crate::byte_range::ByteRange;
-use crate::coalesce::{CoalescePolicy, coalesce};
+use crate::coalesce::{CoalescePolicy, coalesce, parts};
 use crate::manifest::{ChunkState, FileIndex};
 use crate::plan::{ReadPlan, state};
 
@@ -69,7 +69,7 @@ impl ReadPlan {
             ..PlanTotals::default()
         };
         let mut stored_chunk_count = 0;
-        for batches in Batches::of(self, array) {
+        for batches in Batches::of(self, array, policy) {
             for number in (0..batches.read_count()).filter_map(|place| batches.number(place)) {
                 let Some(read) = self.read(number) else { continue };
                 if state(array, &read) == ChunkState::Missing {
@@ -94,7 +94,7 @@ impl ReadPlan {
     /// memory: in the order of files and offsets.
     pub fn requests(&self, array: &Array, policy: CoalescePolicy) -> Vec<Request> {
         let mut requests = Vec::new();
-        for batches in Batches::of(self, array) {
+        for batches in Batches::of(self, array, policy) {
             self.requests_of(&batches, array, policy, &mut |request| requests.push(request));
         }
         requests.sort_unstable();
@@ -111,16 +111,14 @@ impl ReadPlan {
         let width = self.element_nbytes();
         // Nothing is asked for what has no bytes.
         let mut each = |file, range: ByteRange| {
-            if range.length > 0 {
-                each(Request { file, range });
-            }
+            parts(range, policy.part_nbytes).for_each(|range| each(Request { file, range }));
         };
         let mut whole: Vec<Request> = Vec::new();
         for batch in 0..batches.count() {
             for number in batches.places(batch).filter_map(|place| batches.number(place)) {
                 let Some(read) = self.read(number) else { continue };
                 let ChunkState::Stored { file, range, .. } = state(array, &read) else { continue };
-                if read.is_fetched_whole(width) {
+                if read.is_fetched_whole(width, policy) {
                     whole.push(Request { file, range: read.whole_range(range, width) });
                     continue;
                 }

@@ -9,18 +9,16 @@ use std::collections::HashMap;
 use std::collections::hash_map::Entry;
 use std::sync::Arc;
 
-use crate::array::{Array, Fill};
+use crate::array::Array;
 use crate::codec::Codec;
-use crate::convert::{converted, is_convertible};
 use crate::correspondence::Correspondence;
-use crate::element::Element;
 use crate::grid::ChunkGrid;
 use crate::manifest::Manifest;
 use crate::pairing::{AxisPair, pairings};
 use crate::plan::PlanError;
+use crate::recode::with_element;
 use crate::row_major::Odometer;
 use crate::segment::{Segment, SegmentAxis};
-use crate::segment_reads::same_bytes;
 use crate::unreadable::Unreadable;
 use crate::virtual_array::VirtualMapping;
 use crate::virtual_parts::{Growing, Part};
@@ -127,7 +125,7 @@ fn add_segments(
 }
 
 /// What lies behind the segments of a source that is virtual itself: its fill value, where that is not the array's.
-fn background(
+pub(crate) fn background(
     array: &Array,
     source: &Array,
     source_shape: &[u64],
@@ -202,39 +200,6 @@ fn segment(pairing: &[AxisPair], inner: &Segment, chosen: Vec<SegmentAxis>) -> R
         chunk_shape.push(chunk_length);
     }
     Ok(Segment { axes, grid: ChunkGrid::new(grid_shape, chunk_shape)?, ..inner.clone() })
-}
-
-/// A source with the virtual array's elements: converted behind all codecs, so in front of them.
-fn with_element(source: &Arc<Array>, element: &Element) -> Result<Arc<Array>, PlanError> {
-    if same_bytes(&source.element, element) {
-        return Ok(Arc::clone(source));
-    }
-    if !is_convertible(&source.element, element) {
-        return Err(unsupported("a source whose elements are of another kind"));
-    }
-    let fill = |fill: &Fill| match fill {
-        Fill::Value(value) => Fill::Value(converted(&source.element, element, value)),
-        other => other.clone(),
-    };
-    let convert = |segment: &Segment| {
-        if segment.plain_edge_chunks || segment.element != source.element {
-            return Err(unsupported("a source whose elements are of another kind"));
-        }
-        let convert = Codec::Convert { stored: source.element.clone(), decoded: element.clone() };
-        Ok(Segment {
-            codecs: std::iter::once(convert).chain(segment.codecs.iter().cloned()).collect(),
-            element: element.clone(),
-            fill: fill(&segment.fill),
-            manifest: Arc::new(segment.manifest.moved(|file| file, 1)),
-            ..segment.clone()
-        })
-    };
-    let segments = match &source.segments {
-        Ok(segments) => Ok(segments.iter().map(convert).collect::<Result<_, _>>()?),
-        Err(reason) => Err(reason.clone()),
-    };
-    let (element, fill) = (element.clone(), fill(&source.fill));
-    Ok(Arc::new(Array { element, fill, segments, ..Array::clone(source) }))
 }
 
 /// Every choice of one entry a list, the last list's changing fastest.

@@ -268,7 +268,7 @@ pub(crate) fn check_fill(fill: &Fill, element_nbytes: u64) -> Result<(), PlanErr
 }
 
 /// Whether stored elements are the array's as they are; names of an enumeration's values make no difference.
-pub(crate) fn same_bytes(stored: &Element, wanted: &Element) -> bool {
+pub fn same_bytes(stored: &Element, wanted: &Element) -> bool {
     let plain = |element: &Element| match element {
         Element::Enumeration { base, .. } => (**base).clone(),
         other => other.clone(),

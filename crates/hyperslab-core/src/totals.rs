@@ -58,8 +58,12 @@ pub(crate) struct AxisSums {
     pub(crate) elements: u64,
     /// Elements that directly follow another one on this axis.
     pub(crate) adjacent: u64,
+    /// The same as `Overlap::block_runs` has it.
+    pub(crate) block_adjacent: u64,
     /// Chunks in which the end of this axis is followed, in both buffers, by the start of the next line.
     pub(crate) wraps: u64,
+    /// Chunks in which this axis is selected whole, without gaps: the least reason for a wrap.
+    pub(crate) wholes: u64,
 }
 
 impl AxisSums {
@@ -69,7 +73,9 @@ impl AxisSums {
             valid: total.valid + axis.valid,
             elements: total.elements + axis.elements,
             adjacent: total.adjacent + axis.adjacent,
+            block_adjacent: total.block_adjacent + axis.block_adjacent,
             wraps: total.wraps + axis.wraps,
+            wholes: total.wholes + axis.wholes,
         })
     }
 

@@ -96,6 +96,29 @@ fn points_case() -> impl Strategy<Value = Case> {
     })
 }
 
+/// A touch says in numbers what an overlap says; runs of blocks are runs, cut here and there.
+fn check_touches(grid: &ChunkGrid, case: &Case, overlaps: &[Overlap]) {
+    let mut overlaps = overlaps.iter();
+    let visited: Result<(), hyperslab_core::Error> = grid.each_touch(&case.selection, |touch| {
+        let overlap = overlaps.next().unwrap();
+        assert_eq!(touch.chunk_index, overlap.chunk_index());
+        assert_eq!(touch.linear, grid.linear_index(overlap.chunk_index())?);
+        assert_eq!(touch.element_count, overlap.element_count());
+        assert_eq!(touch.valid_element_count, overlap.valid_element_count());
+        assert_eq!(touch.run_count, overlap.run_count());
+        let blocks: Vec<_> = overlap.block_runs().collect();
+        assert_eq!(touch.block_run_count, blocks.len() as u64);
+        let elements = |run: &hyperslab_core::Run| {
+            let (chunk, buffer) = (run.chunk_offset, run.buffer_offset);
+            (0..run.length).map(move |place| (chunk + place, buffer + place)).collect::<Vec<_>>()
+        };
+        assert!(blocks.iter().flat_map(elements).eq(overlap.runs().flat_map(|run| elements(&run))));
+        Ok(())
+    });
+    visited.unwrap();
+    assert!(overlaps.next().is_none());
+}
+
 fn check(case: &Case) {
     let grid = ChunkGrid::new(case.shape.clone(), case.chunk_shape.clone()).unwrap();
     let expected = elements_by_chunk(case);
@@ -114,6 +137,7 @@ fn check(case: &Case) {
         assert_eq!(alone.runs().collect::<Vec<_>>(), runs_of(elements));
     }
     check_untouched(&grid, case, &expected);
+    check_touches(&grid, case, &overlaps);
 
     let totals = grid.totals(&case.selection).unwrap();
     assert_eq!(totals.chunk_count, expected.len() as u64);

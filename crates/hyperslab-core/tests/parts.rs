@@ -4,7 +4,7 @@
 
 use hyperslab_core::{
     Array, AxisIndices, AxisSelection, ChunkGrid, Element, Error, Fill, Manifest, Orthogonal, PlanError,
-    ReadPlan, Segment, SegmentAxis,
+    ReadPlan, Role, Segment, SegmentAxis,
 };
 
 /// Elements so wide that a part has four of them.
@@ -29,6 +29,7 @@ fn array(nbytes: u64, length: u64, origin: u64, before: u64, chunk: u64) -> Arra
         fill: Fill::Zero,
         segments: Ok(vec![segment]),
         is_chunked: true,
+        role: Role::default(),
         virtual_mappings: Vec::new(),
         dimensions: None,
         attributes: Vec::new(),

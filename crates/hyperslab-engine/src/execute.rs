@@ -7,7 +7,7 @@ use std::sync::{Arc, Mutex};
 use std::time::{Duration, Instant};
 
 use hyperslab_core::{
-    Array, Batches, ByteRange, ChunkRead, ChunkState, FileIndex, ReadPlan, Segment, coalesce,
+    Array, Batches, ByteRange, ChunkRead, ChunkState, CoalescePolicy, FileIndex, ReadPlan, Segment, coalesce,
 };
 
 use crate::chunk_cache::{ChunkCache, ChunkKey};
@@ -26,6 +26,8 @@ pub const MAX_CHUNK_NBYTES: u64 = 16 << 30;
 const FEW_READS: u64 = 256;
 /// Less than this is read by the calling thread alone.
 const SHARED_NBYTES: u64 = 512 << 10;
+/// An output from this size on does not stay in a processor's caches.
+const STREAMED_NBYTES: u64 = 32 << 20;
 /// How often the caller is asked whether to go on.
 const POLL: Duration = Duration::from_millis(50);
 
@@ -45,6 +47,8 @@ pub struct Execution<'a> {
     pub cache: &'a ChunkCache,
     /// Most threads to use, the calling one included.
     pub thread_count: usize,
+    /// Whether the output was written to before: the system has no page of it to clear any more.
+    pub is_reused: bool,
 }
 
 /// Read into `out`, the selection in C order. `poll` is called now and then by the calling thread: true
@@ -59,16 +63,12 @@ pub fn execute(
     if out.len() as u64 != expected {
         return Err(ReadError::OutputSize { expected, found: out.len() as u64 });
     }
-    let all = Batches::of(plan, execution.array);
+    let all = Batches::of(plan, execution.array, execution.stores.policy());
     if plan.has_gaps() || all.iter().any(Batches::leaves_out_missing) {
         fill(out, &execution.array.fill);
     }
     let done = all.into_iter().try_for_each(|batches| {
         let pace = far::Pace::new(execution, &batches);
-        let batches = match &pace {
-            Some(pace) => batches.resized(pace.batch),
-            None => batches,
-        };
         Job::new(execution, Destination::new(&mut *out, plan, &batches), &batches, pace).run(poll)
     });
     // A file that changed explains whatever went wrong.
@@ -83,6 +83,9 @@ struct Job<'a> {
     shares: Vec<Share>,
     thread_count: usize,
     use_cache: bool,
+    /// Whether rows are written past the caches: into pages that are there, of an output that no cache holds.
+    is_streamed: bool,
+    policy: CoalescePolicy,
     /// How a store far away is read; None where threads read for themselves.
     pace: Option<far::Pace>,
     is_over: AtomicBool,
@@ -137,7 +140,9 @@ impl<'a> Job<'a> {
             batches,
             shares: Share::of(batches.count(), thread_count),
             thread_count,
+            policy: execution.stores.policy(),
             use_cache: execution.cache.has_room_for(batches.decoded_nbytes()),
+            is_streamed: execution.is_reused && batches.decoded_nbytes() >= STREAMED_NBYTES,
             pace,
             is_over: AtomicBool::new(false),
             failure: Mutex::new(None),
@@ -237,8 +242,7 @@ impl<'a> Job<'a> {
                 ChunkState::Missing => target.rows(|_, out| fill(out, &segment.fill)),
                 ChunkState::Inline(bytes) => self.put(segment, 0, bytes, 0, target, memory)?,
                 ChunkState::Stored { file, range, .. }
-                    if !target.read.is_fetched_whole(self.element_nbytes())
-                        && !self.is_fetched_whole_from_far(range, &target) =>
+                    if !target.read.is_fetched_whole(self.element_nbytes(), self.policy) =>
                 {
                     self.read_plain(segment, file, range, &mut target, &mut memory.fetched)?;
                 }
@@ -275,7 +279,7 @@ impl<'a> Job<'a> {
         }
         let read = match store.far() {
             Some(far) => read_plain_far(far, range, target, &|| self.is_over.load(Ordering::Relaxed)),
-            None => read_plain(&*store, range, target, memory),
+            None => read_plain(&*store, range, target, memory, self.is_streamed),
         };
         read.map_err(|error| match error {
             ReadError::Truncated { file, file_nbytes, .. } => {

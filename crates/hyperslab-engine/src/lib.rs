@@ -8,8 +8,8 @@
 //! | [`codecs::decode`] | one chunk through its chain of codecs |
 //! | [`ChunkCache`] | decoded chunks of which only a part was wanted |
 //!
-//! `unsafe` stands in `scatter.rs` (threads share one output) and in the SIMD code of `codecs/`, nowhere
-//! else.
+//! `unsafe` stands in `scatter.rs` (threads share one output), `stream_copy.rs` (vector stores) and in the SIMD code of
+//! `codecs/`, nowhere else.
 
 mod brief_lock;
 mod chunk_cache;
@@ -22,6 +22,7 @@ mod points;
 mod read_error;
 mod scatter;
 mod stores;
+mod stream_copy;
 mod threads;
 mod tidy;
 
@@ -31,7 +32,7 @@ pub use execute::{Execution, MAX_CHUNK_NBYTES, execute};
 pub use points::read_points;
 pub use read_error::ReadError;
 pub use stores::{
-    FarStore, FileStore, FileVersion, Location, Opener, OtherFile, RemoteOptions, RemoteStatistics,
+    FarStore, FileStore, FileVersion, Identity, Location, Opener, OtherFile, RemoteOptions, RemoteStatistics,
     RemoteStore, Stop, Store, Stores, remote_statistics,
 };
 pub use threads::default_thread_count;

@@ -8,22 +8,33 @@ use hyperslab_core::{ByteRange, Row};
 use crate::read_error::ReadError;
 use crate::scatter::{Target, gather, index};
 use crate::stores::{FarStore, Stop, Store};
+use crate::stream_copy::copy_past_caches;
 
 /// Bytes and requests of a store far away that are waited for together.
 const WINDOW_NBYTES: u64 = 64 << 20;
+/// Rows that are copied to where they belong come to a thread's memory first: at most so many bytes at a time.
+const STREAMED_NBYTES: u64 = 4 << 20;
 const MOST_SIDE_BY_SIDE: usize = 1024;
 
-/// Read what `target` takes of the plain chunk at `chunk`.
+/// Read what `target` takes of the plain chunk at `chunk`; `is_streamed` if pages of the output are there and too many for
+/// a cache, where a copy past the caches beats the system's own.
 pub(crate) fn read_plain(
     store: &dyn Store,
     chunk: ByteRange,
     target: &mut Target<'_>,
     memory: &mut Vec<u8>,
+    is_streamed: bool,
 ) -> Result<(), ReadError> {
     let element_nbytes = target.element_nbytes();
     let is_long = target.placement().has_long_rows(element_nbytes as u64);
     target.row_groups(chunk, store.policy(), |rows, range, slices| {
         if is_long && are_consecutive(rows) {
+            if is_streamed && slices.len() > 1 && range.length <= STREAMED_NBYTES {
+                let bytes = room(memory, index(range.length));
+                store.read_into(range.offset, bytes)?;
+                copy_past_caches(bytes, slices);
+                return Ok(());
+            }
             return store.read_vectored(range.offset, slices);
         }
         if let ([row], [slice]) = (rows, &mut *slices) {

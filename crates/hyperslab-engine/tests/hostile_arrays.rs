@@ -5,8 +5,8 @@ use std::path::Path;
 use std::sync::Arc;
 
 use hyperslab_core::{
-    Array, ByteOrder, ByteRange, ChunkGrid, Codec, Element, Fill, Manifest, Orthogonal, ReadPlan, Segment,
-    SegmentAxis, StoredChunk,
+    Array, ByteOrder, ByteRange, ChunkGrid, Codec, Element, Fill, Manifest, Orthogonal, ReadPlan, Role,
+    Segment, SegmentAxis, StoredChunk,
 };
 use hyperslab_engine::{ChunkCache, Error, Execution, FileStore, ReadError, Stores, execute};
 
@@ -33,6 +33,7 @@ fn array(length: u64, chunk: u64, offsets: &[u64], is_plain: bool) -> Array {
         fill: Fill::Zero,
         segments: Ok(vec![segment]),
         is_chunked: true,
+        role: Role::default(),
         virtual_mappings: Vec::new(),
         dimensions: None,
         attributes: Vec::new(),
@@ -49,8 +50,16 @@ fn read(bytes: &[u8], array: &Array) -> Result<Vec<u8>, ReadError> {
     let mut out = vec![0xaa; usize::try_from(plan.element_count()).unwrap()];
     let cache = &ChunkCache::new(0);
     let (array_name, array_number, thread_count) = ("made", 0, 2);
-    let execution =
-        Execution { plan: &plan, array, array_name, array_number, stores: &stores, cache, thread_count };
+    let execution = Execution {
+        plan: &plan,
+        array,
+        array_name,
+        array_number,
+        stores: &stores,
+        cache,
+        thread_count,
+        is_reused: false,
+    };
     execute(&execution, &mut out, &mut || false).map(|()| out)
 }
 

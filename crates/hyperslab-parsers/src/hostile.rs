@@ -6,7 +6,7 @@ use hyperslab_core::Tree;
 use crate::error::Error;
 use crate::pages::{Memory, Pages, Policy};
 
-const POLICY: Policy = Policy { page_nbytes: 64, first_nbytes: 64, gap_pages: 0 };
+const POLICY: Policy = Policy { page_nbytes: 64, first_nbytes: 64, last_nbytes: 0, gap_pages: 0 };
 
 /// A parser of files.
 pub(crate) type Parser = fn(&mut Pages<'_>) -> Result<Tree, Error>;

@@ -41,15 +41,19 @@ pub struct Policy {
     pub page_nbytes: u64,
     /// Bytes fetched with the first round, from the file's start.
     pub first_nbytes: u64,
+    /// Bytes of the file's end fetched with the second round, if there is one: what a writer added last lies there.
+    pub last_nbytes: u64,
     /// Pages to fetch although nobody asked, between two that somebody did.
     pub gap_pages: u64,
 }
 
 impl Policy {
     /// For files on this machine: requests are cheap, so nothing is fetched in vain.
-    pub const LOCAL: Self = Self { page_nbytes: 4 << 10, first_nbytes: 64 << 10, gap_pages: 0 };
+    pub const LOCAL: Self =
+        Self { page_nbytes: 4 << 10, first_nbytes: 64 << 10, last_nbytes: 0, gap_pages: 0 };
     /// For files far away: a request costs as much as many kilobytes.
-    pub const REMOTE: Self = Self { page_nbytes: 32 << 10, first_nbytes: 512 << 10, gap_pages: 8 };
+    pub const REMOTE: Self =
+        Self { page_nbytes: 32 << 10, first_nbytes: 512 << 10, last_nbytes: 512 << 10, gap_pages: 8 };
 }
 
 /// The pages held of one file.
@@ -120,10 +124,14 @@ impl<'a> Pages<'a> {
 
     /// Fetch all that is wanted, as one round; says whether there was anything.
     pub fn fetch(&mut self) -> Result<bool, Error> {
-        let wanted = std::mem::take(self.wanted.get_mut());
-        if wanted.is_empty() {
+        if self.wanted.get_mut().is_empty() {
             return Ok(false);
         }
+        if self.statistics.round_count == 1 {
+            let offset = self.file_length().saturating_sub(self.policy.last_nbytes);
+            self.want(ByteRange { offset, length: self.policy.last_nbytes });
+        }
+        let wanted = std::mem::take(self.wanted.get_mut());
         let ranges = self.coalesced(&wanted);
         let fetched = self.source.read_ranges(&ranges)?;
         self.statistics.round_count += 1;

@@ -13,7 +13,7 @@ const MAX_FILES: usize = 400;
 const PATIENCE: Duration = Duration::from_secs(10);
 
 /// Pages so small that every structure meets bytes that are not held.
-const SMALL_PAGES: Policy = Policy { page_nbytes: 64, first_nbytes: 64, gap_pages: 0 };
+const SMALL_PAGES: Policy = Policy { page_nbytes: 64, first_nbytes: 64, last_nbytes: 0, gap_pages: 0 };
 
 /// Marsaglia's xorshift: the same damages every time.
 struct Random(u64);

@@ -1,29 +1,31 @@
 //! `ArchiveFile`: an open file of any format, its tree, and what reading its arrays shares.
 
-use std::collections::{BTreeMap, HashMap};
+use std::collections::HashMap;
 use std::path::{Path, PathBuf};
 use std::sync::{Arc, Mutex};
 
-use hyperslab_core::{Attribute, Link, Tree, Unreadable};
+use hyperslab_core::{Attribute, FileIndex, Link, Tree, Unreadable};
 use hyperslab_engine::{
-    ChunkCache, FileStore, FileVersion, Location, OtherFile, ReadError, RemoteOptions, RemoteStore, Store,
-    Stores,
+    ChunkCache, FileStore, FileVersion, Identity, Location, Opener, OtherFile, ReadError, RemoteOptions,
+    RemoteStore, Store, Stores,
 };
-use hyperslab_parsers::zarr::Table;
+use hyperslab_parsers::references::References;
 use hyperslab_parsers::{self as parsers, Policy};
-use numpy::PyReadonlyArray1;
 use pyo3::exceptions::PyIndexError;
 use pyo3::prelude::*;
 use pyo3::types::PyList;
 
+use crate::errors;
+use crate::failure::Failure;
 use crate::format::Format;
+use crate::lazy_tables::{self, Columns, LazyTables};
+use crate::referenced::{Reach, Referenced, folder_of, is_url};
 use crate::references::{self, OpenReferences};
 use crate::remote::RemoteFile;
 use crate::sources::{Interrupts, LocalSource, RemoteSource};
 use crate::stored_array::StoredArray;
 use crate::values;
 use crate::virtual_sources::{self, Problem, Resolved};
-use crate::{dmrpp, errors};
 
 /// An open file or folder.
 pub(crate) struct Opened {
@@ -52,17 +54,30 @@ pub(crate) struct SourceFile {
 pub(crate) enum Bytes {
     Folder,
     Local(Arc<FileStore>),
+    /// A local file that is not held open.
+    Closed(FileVersion),
     Remote(Arc<RemoteStore>),
     References(Box<OpenReferences>),
+    Tables(Box<LazyTables>),
+    Collection(Box<OpenCollection>),
 }
 
-/// Of each chunk of an array, by its linear index: file, offset, length; and the bytes of those at hand.
-type Columns<'py> = (
-    PyReadonlyArray1<'py, u32>,
-    PyReadonlyArray1<'py, u64>,
-    PyReadonlyArray1<'py, u64>,
-    BTreeMap<u64, Vec<u8>>,
-);
+/// Files that are shown as one.
+pub(crate) struct OpenCollection {
+    /// Tells its files' versions from others.
+    pub(crate) version: String,
+    /// By an array's number, the file that its elements point into.
+    pub(crate) heaps: HashMap<usize, Heap>,
+    /// What is known of files far away.
+    pub(crate) identities: HashMap<PathBuf, Identity>,
+}
+
+/// A file of a collection that elements point into.
+pub(crate) struct Heap {
+    pub(crate) file: Arc<Opened>,
+    /// Its number in the collection.
+    pub(crate) number: FileIndex,
+}
 
 /// An open file: groups and arrays by their numbers; group 0 is the root.
 #[pyclass(frozen, module = "hyperslab._core")]
@@ -72,16 +87,38 @@ pub(crate) struct ArchiveFile(Arc<Opened>);
 #[allow(clippy::needless_pass_by_value)] // PyO3 hands arguments over by value
 impl ArchiveFile {
     #[new]
-    fn new(py: Python<'_>, path: PathBuf, chunk_cache_nbytes: usize) -> PyResult<Self> {
-        let opened = py.detach(|| Opened::open(&path, chunk_cache_nbytes));
+    #[pyo3(signature = (path, chunk_cache_nbytes, reach=None))]
+    fn new(
+        py: Python<'_>,
+        path: PathBuf,
+        chunk_cache_nbytes: usize,
+        reach: Option<Py<PyAny>>,
+    ) -> PyResult<Self> {
+        let reach = Reach::new(reach);
+        let opened = py.detach(|| Opened::open(&path, chunk_cache_nbytes, reach));
         opened.map(|opened| Self(Arc::new(opened))).map_err(|failure| failure.into_python(&path))
+    }
+
+    /// A local file or folder that is not held open: what it holds is known, and can be combined.
+    #[staticmethod]
+    #[pyo3(signature = (path, reach=None))]
+    fn closed(py: Python<'_>, path: PathBuf, reach: Option<Py<PyAny>>) -> PyResult<Self> {
+        let reach = Reach::new(reach);
+        let opened = py.detach(|| Opened::open(&path, 0, reach).map(Opened::closed));
+        opened.map(Self::of).map_err(|failure| failure.into_python(&path))
     }
 
     /// Open a file far away.
     #[staticmethod]
-    fn remote(py: Python<'_>, file: &Bound<'_, RemoteFile>, chunk_cache_nbytes: usize) -> PyResult<Self> {
-        let (file, interrupts) = (file.get(), Interrupts::default());
-        let opened = py.detach(|| Opened::open_remote(file, chunk_cache_nbytes, &interrupts));
+    #[pyo3(signature = (file, chunk_cache_nbytes, reach=None))]
+    fn remote(
+        py: Python<'_>,
+        file: &Bound<'_, RemoteFile>,
+        chunk_cache_nbytes: usize,
+        reach: Option<Py<PyAny>>,
+    ) -> PyResult<Self> {
+        let (file, interrupts, reach) = (file.get(), Interrupts::default(), Reach::new(reach));
+        let opened = py.detach(|| Opened::open_remote(file, chunk_cache_nbytes, reach, &interrupts));
         let opened = opened.map(|opened| Self(Arc::new(opened)));
         let name = Path::new(&file.location.name);
         opened.map_err(|failure| interrupts.raised().unwrap_or_else(|| failure.into_python(name)))
@@ -89,6 +126,8 @@ impl ArchiveFile {
 
     /// Metadata documents of Zarr, by their keys, and the chunks of arrays, by the arrays' paths, as one archive.
     #[staticmethod]
+    #[pyo3(signature = (documents, tables, files, folder, chunk_cache_nbytes, reach=None))]
+    #[allow(clippy::too_many_arguments)] // one a keyword
     fn of_references(
         py: Python<'_>,
         documents: HashMap<String, Vec<u8>>,
@@ -96,17 +135,37 @@ impl ArchiveFile {
         files: Vec<String>,
         folder: PathBuf,
         chunk_cache_nbytes: usize,
+        reach: Option<Py<PyAny>>,
     ) -> PyResult<Self> {
         let fault = |error| errors::of_parser(&folder.display().to_string(), error);
         let mut parsed = HashMap::new();
-        for (array, (numbers, offsets, lengths, inline)) in tables {
-            let (numbers, offsets, lengths) = (numbers.as_slice()?, offsets.as_slice()?, lengths.as_slice()?);
-            let table = Table::new(numbers, offsets, lengths, inline, files.len()).map_err(fault)?;
-            parsed.insert(array, table);
+        for (array, columns) in tables {
+            parsed.insert(array, lazy_tables::table(columns, files.len()).map_err(fault)?);
         }
         let tree = py.detach(|| parsers::zarr::parse_tables(documents, parsed, &files, &folder));
-        let opened = Opened::of_folder(&folder, Format::References, tree.map_err(fault)?, chunk_cache_nbytes);
+        let (tree, name) = (tree.map_err(fault)?, folder.display().to_string());
+        let named = Referenced::of_names(name.clone(), folder.clone(), &tree.other_files);
+        let (stores, cache) = (named.stores(Reach::new(reach)), ChunkCache::new(chunk_cache_nbytes));
+        let opened = Opened::new(name, &folder, Format::References, tree, Bytes::Folder, stores, cache);
         Ok(Self(Arc::new(opened)))
+    }
+
+    /// The same, where `table` gives the chunks of an array and the names of their files when it is first used.
+    #[staticmethod]
+    #[pyo3(signature = (documents, table, folder, chunk_cache_nbytes, reach=None))]
+    fn of_tables(
+        documents: HashMap<String, Vec<u8>>,
+        table: Py<PyAny>,
+        folder: PathBuf,
+        chunk_cache_nbytes: usize,
+        reach: Option<Py<PyAny>>,
+    ) -> PyResult<Self> {
+        let name = folder.display().to_string();
+        let tables = LazyTables::new(documents, table, folder.clone(), Reach::new(reach));
+        let (tables, tree) = tables.map_err(|error| errors::of_parser(&name, error))?;
+        let (stores, cache) = (Stores::new(None, &folder, Vec::new()), ChunkCache::new(chunk_cache_nbytes));
+        let bytes = Bytes::Tables(Box::new(tables));
+        Ok(Self(Arc::new(Opened::new(name, &folder, Format::References, tree, bytes, stores, cache))))
     }
 
     /// What kind of file it is.
@@ -119,10 +178,12 @@ impl ArchiveFile {
     #[getter]
     fn version(&self) -> Option<String> {
         match &self.0.bytes {
-            Bytes::Folder => None,
-            Bytes::References(references) => Some(references.version.to_string()),
+            Bytes::Folder | Bytes::Tables(_) => None,
+            Bytes::References(references) => references.version(),
             Bytes::Local(store) => Some(store.version().to_string()),
-            Bytes::Remote(store) => Some(store.version()),
+            Bytes::Closed(version) => Some(version.to_string()),
+            Bytes::Remote(store) => store.version(),
+            Bytes::Collection(collection) => Some(collection.version.clone()),
         }
     }
 
@@ -130,11 +191,19 @@ impl ArchiveFile {
     #[getter]
     fn lost_nbytes(&self) -> u64 {
         let held = match &self.0.bytes {
-            Bytes::Folder | Bytes::References(_) => return 0,
+            Bytes::Folder | Bytes::References(_) | Bytes::Tables(_) | Bytes::Collection(_) => return 0,
             Bytes::Local(store) => store.nbytes(),
+            Bytes::Closed(version) => version.nbytes(),
             Bytes::Remote(store) => store.nbytes(),
         };
         self.0.tree.declared_nbytes.map_or(0, |declared| declared.saturating_sub(held))
+    }
+
+    /// URLs of the files far away that chunks lie in beside this one.
+    #[getter]
+    fn urls(&self) -> Vec<&str> {
+        let paths = self.0.stores.others().iter().filter_map(|file| file.path.to_str());
+        paths.filter(|path| is_url(path)).collect()
     }
 
     /// How many arrays the file has.
@@ -176,6 +245,10 @@ impl ArchiveFile {
 }
 
 impl ArchiveFile {
+    pub(crate) fn of(opened: Opened) -> Self {
+        Self(Arc::new(opened))
+    }
+
     pub(crate) fn opened(&self) -> Arc<Opened> {
         Arc::clone(&self.0)
     }
@@ -227,87 +300,81 @@ fn target<'py>(py: Python<'py>, link: &Link) -> PyResult<Bound<'py, PyAny>> {
     })
 }
 
-/// Why a file could not be opened.
-pub(crate) enum Failure {
-    Parse(parsers::Error),
-    Read(ReadError),
-}
-
-impl From<parsers::Error> for Failure {
-    fn from(error: parsers::Error) -> Self {
-        Self::Parse(error)
-    }
-}
-
-impl From<ReadError> for Failure {
-    fn from(error: ReadError) -> Self {
-        Self::Read(error)
-    }
-}
-
-impl Failure {
-    pub(crate) fn into_python(self, path: &Path) -> PyErr {
-        match self {
-            Self::Parse(error) => errors::of_parser(&path.display().to_string(), error),
-            Self::Read(error) => errors::of_read(error),
-        }
-    }
-}
-
 impl Opened {
-    fn open(path: &Path, chunk_cache_nbytes: usize) -> Result<Self, Failure> {
+    fn open(path: &Path, chunk_cache_nbytes: usize, reach: Reach) -> Result<Self, Failure> {
         let cache = ChunkCache::new(chunk_cache_nbytes);
         let name = path.display().to_string();
         if path.is_dir() {
             let tree = parsers::zarr::parse_directory(path)?;
             return Ok(Self::of_folder(path, Format::Zarr, tree, chunk_cache_nbytes));
         }
-        let folder = path.parent().map(Path::to_owned).unwrap_or_default();
+        let folder = folder_of(path);
         let opened = Arc::new(FileStore::open(path)?);
         if Format::of(&LocalSource(&*opened))? == Format::OwnReferences {
-            let mut open = OpenReferences::open(path, &opened)?;
-            let tree = std::mem::take(&mut open.found.tree);
-            let stores = Stores::of_references(name.clone(), open.files(&folder), open.opener(&name));
-            let bytes = Bytes::References(Box::new(open));
-            return Ok(Self::new(name, path, Format::OwnReferences, tree, bytes, stores, cache));
+            return Ok(Self::of_own_references(OpenReferences::open(path, &opened)?, path, reach, cache));
         }
         let (store, format, tree) = parsed(path, opened)?;
         let opened: Arc<dyn Store> = Arc::clone(&store) as Arc<dyn Store>;
-        let stores = Stores::new(Some(opened), &folder, tree.other_files.clone());
-        let stores = if format == Format::Hdf5 { stores.with_padded_others() } else { stores };
+        let stores = match format {
+            Format::References | Format::Dmrpp => {
+                Referenced::of_names(name.clone(), folder, &tree.other_files).stores(reach)
+            }
+            Format::Hdf5 => Stores::new(Some(opened), &folder, tree.other_files.clone()).with_padded_others(),
+            _ => Stores::new(Some(opened), &folder, tree.other_files.clone()),
+        };
         Ok(Self::new(name, path, format, tree, Bytes::Local(store), stores, cache))
     }
 
     fn open_remote(
         file: &RemoteFile,
         chunk_cache_nbytes: usize,
+        reach: Reach,
         interrupts: &Interrupts,
     ) -> Result<Self, Failure> {
         let (location, options) = (file.location.clone(), file.options.clone());
         let head_nbytes = usize::try_from(Policy::REMOTE.first_nbytes).unwrap_or(usize::MAX);
         let stop = || interrupts.are_pending();
         let (store, head) = RemoteStore::open(location, options, head_nbytes, &stop)?;
+        let (name, cache) = (file.location.name.clone(), ChunkCache::new(chunk_cache_nbytes));
+        let (path, folder) = (Path::new(&file.location.name), folder_of(Path::new(&name)));
         let source = RemoteSource::new(&store, &head, interrupts);
         let parsed = Format::of(&source).and_then(|format| {
-            let mut tree = format.parse(&source, Policy::REMOTE, None)?;
-            if format == Format::Dmrpp {
-                dmrpp::place_files(&mut tree, Path::new(&file.location.name));
+            if format == Format::OwnReferences {
+                return Ok((format, Tree::default(), Some(References::read(&source)?)));
             }
-            Ok((format, tree))
+            Ok((format, format.parse(&source, Policy::REMOTE, path)?, None))
         });
         let failure = source.failure();
-        let (format, tree) = parsed.map_err(|error| failure.map_or(Failure::Parse(error), Failure::Read))?;
-        let (store, name) = (Arc::new(store), file.location.name.clone());
+        let parsed = parsed.map_err(|error| failure.map_or(Failure::Parse(error), Failure::Read))?;
+        let store = Arc::new(store);
+        let (format, tree) = match parsed {
+            (_, _, Some(found)) => {
+                let open = OpenReferences::far(Arc::clone(&store), found);
+                return Ok(Self::of_own_references(open, path, reach, cache));
+            }
+            (format @ (Format::References | Format::Dmrpp), tree, None) => {
+                let stores = Referenced::of_names(name.clone(), folder, &tree.other_files).stores(reach);
+                let bytes = Bytes::Remote(store);
+                return Ok(Self::new(name, path, format, tree, bytes, stores, cache));
+            }
+            (format, tree, None) => (format, tree),
+        };
         let opened = Arc::clone(&store) as Arc<dyn Store>;
         let (url, options) = (file.url.clone(), file.options.clone());
         let open = Arc::new(move |other: &Path| open_beside(&url, &other.to_string_lossy(), &options));
         let others = tree.other_files.iter().map(PathBuf::from).collect();
         let stores = Stores::with_opener(Some(opened), name.clone(), others, open);
-        let (cache, path) = (ChunkCache::new(chunk_cache_nbytes), Path::new(&file.location.name));
         Ok(Self::new(name, path, format, tree, Bytes::Remote(store), stores, cache))
     }
 
-    fn new(
+    fn of_own_references(mut open: OpenReferences, path: &Path, reach: Reach, cache: ChunkCache) -> Self {
+        let (name, tree) = (path.display().to_string(), std::mem::take(&mut open.found.tree));
+        let stores = open.referenced(name.clone(), folder_of(path)).stores(reach);
+        let bytes = Bytes::References(Box::new(open));
+        Self::new(name, path, Format::OwnReferences, tree, bytes, stores, cache)
+    }
+
+    pub(crate) fn new(
         name: String,
         path: &Path,
         format: Format,
@@ -333,30 +400,56 @@ impl Opened {
     pub(crate) fn references(&self) -> Option<&OpenReferences> {
         match &self.bytes {
             Bytes::References(references) => Some(references),
-            Bytes::Folder | Bytes::Local(_) | Bytes::Remote(_) => None,
+            _ => None,
         }
     }
 
-    /// The opened file as one that chunks lie in; folders and references have none.
+    /// Whether its arrays have no chunks as they are in its tree, but get them when they are first used.
+    pub(crate) fn is_lazy(&self) -> bool {
+        matches!(self.bytes, Bytes::References(_) | Bytes::Tables(_))
+    }
+
+    /// The same, but for the open file.
+    fn closed(self) -> Self {
+        let Bytes::Local(store) = &self.bytes else { return self };
+        let version = store.version();
+        let own = OtherFile { path: self.path.clone(), version: Some(version), is_padded: false };
+        Self { stores: self.stores.closed(own), bytes: Bytes::Closed(version), ..self }
+    }
+
+    /// The opened file as one that chunks lie in; folders, references and collections have none.
     pub(crate) fn own_file(&self) -> Option<OtherFile> {
         let version = match &self.bytes {
+            _ if matches!(self.format, Format::References | Format::Dmrpp) => return None,
             Bytes::Local(store) => Some(store.version()),
+            Bytes::Closed(version) => Some(*version),
             Bytes::Remote(_) => None,
-            Bytes::Folder | Bytes::References(_) => return None,
+            Bytes::Folder | Bytes::References(_) | Bytes::Tables(_) | Bytes::Collection(_) => return None,
         };
         Some(OtherFile { path: self.path.clone(), version, is_padded: false })
     }
 
-    /// A virtual array as one with segments. It is resolved once, or, by threads at the same time, more than once:
-    /// nobody waits for a lock that a thread may have held when the process was forked.
+    /// What opens it, where that is no matter of its path.
+    pub(crate) fn own_opener(&self) -> Option<Opener> {
+        let Bytes::Remote(store) = &self.bytes else { return None };
+        let store = Arc::clone(store);
+        Some(Arc::new(move |_| Ok(Arc::clone(&store) as Arc<dyn Store>)))
+    }
+
+    /// A virtual array, or one of references or a collection, as one with segments. It is resolved once, or, by threads
+    /// at the same time, more than once: nobody waits for a lock that a thread may have held when the process was forked.
     pub(crate) fn resolved(&self, number: usize) -> Result<Arc<Resolved>, Problem> {
         let known = self.resolved.try_lock().ok().and_then(|known| known.get(&number).cloned());
         if let Some(known) = known {
             return Ok(known);
         }
-        let found = Arc::new(match self.references() {
-            Some(references) => references.array(self, number)?,
-            None => virtual_sources::resolved(self, number)?,
+        let found = Arc::new(match &self.bytes {
+            Bytes::References(references) => references.array(self, number)?,
+            Bytes::Tables(tables) => tables.array(number)?,
+            Bytes::Collection(_) => {
+                Resolved::new(self.tree.arrays[number].clone(), self.stores.with(Vec::new()))
+            }
+            _ => virtual_sources::resolved(self, number)?,
         });
         Ok(match self.resolved.try_lock() {
             Ok(mut known) => Arc::clone(known.entry(number).or_insert(found)),
@@ -383,13 +476,9 @@ impl Opened {
 fn parsed(path: &Path, store: Arc<FileStore>) -> Result<(Arc<FileStore>, Format, Tree), Failure> {
     let source = LocalSource(&*store);
     let format = Format::of(&source)?;
-    let parsed = format.parse(&source, Policy::LOCAL, Some(path.parent().unwrap_or(Path::new(""))));
+    let parsed = format.parse(&source, Policy::LOCAL, path);
     store.check_unchanged()?; // a file that changed explains whatever went wrong
-    let mut tree = parsed?;
-    if format == Format::Dmrpp {
-        dmrpp::place_files(&mut tree, path);
-    }
-    Ok((store, format, tree))
+    Ok((store, format, parsed?))
 }
 
 /// A file that a remote one names: it must lie below the same folder, so that no file leads elsewhere.

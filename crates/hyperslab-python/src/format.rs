@@ -5,7 +5,11 @@ use std::path::Path;
 use hyperslab_core::{ByteRange, Tree};
 use hyperslab_parsers::{self as parsers, Error, Pages, Policy, Source};
 
-/// A closed set: the formats of files, Zarr's folders, and references (JSON), which show other files as Zarr.
+use crate::dmrpp;
+use crate::referenced::folder_of;
+
+/// A closed set: the formats of files, Zarr's folders, references (JSON), which show other files as Zarr, and
+/// collections, which are made of several of them.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(crate) enum Format {
     Hdf5,
@@ -19,6 +23,7 @@ pub(crate) enum Format {
     OwnReferences,
     /// A DMR++ document (XML), which says where in another file chunks are.
     Dmrpp,
+    Collection,
 }
 
 /// HDF5 File Format Specification 3.0, II.A: the superblock is at 0, 512, 1024, 2048 and so on.
@@ -70,28 +75,23 @@ impl Format {
             Self::Zarr => "zarr",
             Self::References | Self::OwnReferences => "references",
             Self::Dmrpp => "dmrpp",
+            Self::Collection => "collection",
         }
     }
 
-    /// The tree of a file. Files that references name are relative to `folder`; `None` if the file is far away.
-    pub(crate) fn parse(
-        self,
-        source: &dyn Source,
-        policy: Policy,
-        folder: Option<&Path>,
-    ) -> Result<Tree, Error> {
+    /// The tree of a file. Files that references name are relative to the folder of `path`, which may be a URL.
+    pub(crate) fn parse(self, source: &dyn Source, policy: Policy, path: &Path) -> Result<Tree, Error> {
         let pages = &mut Pages::new(source, policy);
         match self {
             Self::NetCdf3 => parsers::netcdf3::parse(pages),
             Self::Fits => parsers::fits::parse(pages),
             Self::Hdf5 => parsers::hdf5::parse(pages),
             Self::Hdf4 => parsers::hdf4::parse(pages),
-            Self::References => match folder {
-                Some(folder) => parsers::zarr::parse_references(source, folder),
-                None => Err(Error::Unsupported { feature: "a far file of references".to_owned() }),
-            },
-            Self::Dmrpp => parsers::dmrpp::parse(source),
-            Self::Zarr => Err(Error::UnknownFormat { reason: "a Zarr archive is a folder".to_owned() }),
+            Self::References => parsers::zarr::parse_references(source, &folder_of(path)),
+            Self::Dmrpp => dmrpp::parse(source, path),
+            Self::Zarr | Self::Collection => {
+                Err(Error::UnknownFormat { reason: "a Zarr archive is a folder".to_owned() })
+            }
             Self::OwnReferences => {
                 Err(Error::UnknownFormat { reason: "references are no source of an array".to_owned() })
             }

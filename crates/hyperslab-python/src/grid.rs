@@ -16,7 +16,7 @@ type Int64Array<'py> = Bound<'py, PyArray1<i64>>;
 /// The regular grid of chunks over an array.
 #[pyclass(frozen, eq, hash, module = "hyperslab._core")]
 #[derive(PartialEq, Eq, Hash)]
-pub(crate) struct ChunkGrid(hyperslab_core::ChunkGrid);
+pub(crate) struct ChunkGrid(pub(crate) hyperslab_core::ChunkGrid);
 
 impl ChunkGrid {
     /// What `measure` says of each overlap, computed without the interpreter.

@@ -4,15 +4,20 @@
 
 mod archive_file;
 mod axes;
+mod cache_state;
+mod collection;
 mod dmrpp;
 mod dtypes;
 mod errors;
+mod failure;
 mod format;
 mod grid;
 mod hyperslab;
 mod integers;
+mod lazy_tables;
 mod points;
 mod read_plan;
+mod referenced;
 mod references;
 mod remote;
 mod segment;
@@ -29,6 +34,10 @@ mod virtual_sources;
 mod _core {
     #[pymodule_export]
     use crate::archive_file::ArchiveFile;
+    #[pymodule_export]
+    use crate::cache_state::{CacheState, contention};
+    #[pymodule_export]
+    use crate::collection::{combine, find_counterparts};
     #[pymodule_export]
     use crate::grid::ChunkGrid;
     #[pymodule_export]

@@ -2,7 +2,7 @@
 
 use std::sync::OnceLock;
 
-use hyperslab_core::{CoalescePolicy, PlanTotals, Request};
+use hyperslab_core::{PlanTotals, Request};
 use numpy::PyArray1;
 use pyo3::prelude::*;
 use pyo3::types::PyTuple;
@@ -39,7 +39,7 @@ impl ReadPlan {
     }
 
     fn totals(&self, py: Python<'_>) -> &PlanTotals {
-        let (array, policy) = (self.whole.array(), CoalescePolicy::LOCAL);
+        let (array, policy) = (self.whole.array(), self.whole.stores().policy());
         let made = || match (self.point_count, self.plans.as_slice()) {
             (None, [plan]) => plan.totals(array, policy),
             (count, plans) => PlanTotals::of_points(plans, array, count.unwrap_or(0), policy),
@@ -48,7 +48,7 @@ impl ReadPlan {
     }
 
     fn all_requests(&self) -> Vec<Request> {
-        let (array, policy) = (self.whole.array(), CoalescePolicy::LOCAL);
+        let (array, policy) = (self.whole.array(), self.whole.stores().policy());
         let mut requests: Vec<Request> =
             self.plans.iter().flat_map(|plan| plan.requests(array, policy)).collect();
         requests.sort_unstable();

@@ -7,77 +7,98 @@ use std::path::{Path, PathBuf};
 use std::sync::Arc;
 use std::time::{Duration, SystemTime, UNIX_EPOCH};
 
-use hyperslab_core::{Array, FileIndex, Group, Link, PlanError, Unreadable};
+use hyperslab_core::{Array, ByteRange, FileIndex, Group, Link, PlanError, Unreadable};
 use hyperslab_engine::{
-    FileStore, FileVersion, Location, Opener, OtherFile, ReadError, RemoteOptions, RemoteStore, Store,
+    FarStore as _, FileStore, FileVersion, Identity, OtherFile, ReadError, RemoteStore, Store, Stores,
 };
 use hyperslab_parsers::references::{self, References, SourceFile};
 use pyo3::exceptions::{PyOSError, PyValueError};
 use pyo3::prelude::*;
 
-use crate::archive_file::{ArchiveFile, Bytes, Failure, Opened};
-use crate::sources::LocalSource;
+use crate::archive_file::{ArchiveFile, Bytes, Opened};
+use crate::failure::Failure;
+use crate::referenced::{Referenced, is_url, place, shown};
+use crate::sources::{Interrupts, LocalSource, RemoteSource};
+use crate::stored_array::role;
 use crate::virtual_sources::{Problem, Resolved, WholeArray};
 
-/// A file of references as it was when it was opened. It is not held open: thousands may be in use at a time.
+/// A file of references as it was when it was opened. A local one is not held open: thousands may be in use at a time.
 pub(crate) struct OpenReferences {
-    path: PathBuf,
-    pub(crate) version: FileVersion,
+    place: Place,
     pub(crate) found: References,
+}
+
+enum Place {
+    Local(PathBuf, FileVersion),
+    Far(Arc<RemoteStore>),
 }
 
 impl OpenReferences {
     pub(crate) fn open(path: &Path, store: &FileStore) -> Result<Self, Failure> {
         let found = References::read(&LocalSource(store));
         store.check_unchanged()?;
-        Ok(Self { path: path.to_owned(), version: store.version(), found: found? })
+        Ok(Self { place: Place::Local(path.to_owned(), store.version()), found: found? })
+    }
+
+    /// Of a file far away that was read.
+    pub(crate) fn far(store: Arc<RemoteStore>, found: References) -> Self {
+        Self { place: Place::Far(store), found }
+    }
+
+    /// Which version of the file it was.
+    pub(crate) fn version(&self) -> Option<String> {
+        match &self.place {
+            Place::Local(_, version) => Some(version.to_string()),
+            Place::Far(store) => store.version(),
+        }
     }
 
     fn read_array(&self, number: usize) -> Result<Array, Failure> {
-        let store = FileStore::open(&self.path)?;
+        let (path, version) = match &self.place {
+            Place::Local(path, version) => (path, version),
+            Place::Far(store) => {
+                let interrupts = Interrupts::default();
+                let source = RemoteSource::new(store, &[], &interrupts);
+                let array = self.found.array(&source, number);
+                let failure = source.failure();
+                if let Some(raised) = interrupts.raised() {
+                    return Err(Failure::Raised(raised));
+                }
+                return array.map_err(|error| failure.map_or(Failure::Parse(error), Failure::Read));
+            }
+        };
+        let store = FileStore::open(path)?;
         let array = self.found.array(&LocalSource(&store), number);
         store.check_unchanged()?;
-        if store.version() != self.version {
+        if store.version() != *version {
             return Err(ReadError::FileChanged { file: store.name().to_owned() }.into());
         }
         Ok(array?)
     }
 
     /// The files that its chunks lie in, as they were.
-    pub(crate) fn files(&self, folder: &Path) -> Vec<OtherFile> {
+    pub(crate) fn referenced(&self, name: String, folder: PathBuf) -> Referenced {
+        let mut identities = HashMap::new();
         let file = |file: &SourceFile| {
-            let modified = file.modified.and_then(|(seconds, nanoseconds)| {
-                UNIX_EPOCH
-                    .checked_add(Duration::from_secs(seconds))?
-                    .checked_add(Duration::from_nanos(nanoseconds.into()))
-            });
-            let version = file.nbytes.map(|nbytes| FileVersion::new(nbytes, modified));
-            let path = if is_url(&file.path) { PathBuf::from(&file.path) } else { folder.join(&file.path) };
+            let path = place(&folder, &file.path);
+            let (nbytes, modified) = (file.nbytes, file.modified);
+            let version = if path.to_str().is_some_and(is_url) {
+                let modified = modified.and_then(|(seconds, _)| i64::try_from(seconds).ok()).unwrap_or(0);
+                let identity = |nbytes| Identity { nbytes, etag: file.etag.clone(), modified };
+                identities.extend(nbytes.map(|nbytes| (path.clone(), identity(nbytes))));
+                None
+            } else {
+                let modified = modified.and_then(|(seconds, nanoseconds)| {
+                    UNIX_EPOCH
+                        .checked_add(Duration::from_secs(seconds))?
+                        .checked_add(Duration::from_nanos(nanoseconds.into()))
+                });
+                nbytes.map(|nbytes| FileVersion::new(nbytes, modified))
+            };
             OtherFile { path, version, is_padded: file.is_padded }
         };
-        self.found.files.iter().map(file).collect()
-    }
-
-    /// How to open those files: of this machine, or far away as anybody may with what the environment says.
-    pub(crate) fn opener(&self, name: &str) -> Opener {
-        let etag = |file: &SourceFile| Some((file.path.clone(), file.etag.clone()?));
-        let etags: HashMap<String, String> = self.found.files.iter().filter_map(etag).collect();
-        let references = name.to_owned();
-        Arc::new(move |path: &Path| {
-            let url = path.to_string_lossy();
-            if !is_url(&url) {
-                return Ok(Arc::new(FileStore::open(path)?) as Arc<dyn Store>);
-            }
-            let options = RemoteOptions::default();
-            let refused = |problem: String| ReadError::System { file: url.to_string(), problem };
-            let location = Location::of_url(&url, &options).map_err(refused)?;
-            let (store, _) = RemoteStore::open(location, options, 1, &|| false)?;
-            if etags.get(&*url).is_some_and(|etag| *etag != store.version()) {
-                let (file, references) = (url.to_string(), references.clone());
-                return Err(ReadError::StaleReferences { file, references });
-            }
-            Ok(Arc::new(store) as Arc<dyn Store>)
-        })
+        let files = self.found.files.iter().map(file).collect();
+        Referenced { name, folder, files, identities }
     }
 
     /// An array with its chunks.
@@ -92,7 +113,13 @@ impl OpenReferences {
 pub(crate) fn check_sources(opened: &Opened) -> Result<(), ReadError> {
     (1..opened.stores.next_number()).try_for_each(|number| {
         let number = FileIndex::try_from(number).unwrap_or(FileIndex::MAX);
-        opened.stores.get(number).map(|_| ())
+        let store = opened.stores.get(number)?;
+        match store.far() {
+            Some(far) if store.nbytes() > 0 => {
+                far.read_ranges(&[ByteRange { offset: 0, length: 1 }], &|| false).map(drop)
+            }
+            _ => Ok(()), // it was checked when it was opened
+        }
     })
 }
 
@@ -182,6 +209,7 @@ impl Saving<'_> {
         let mut attributes = described.attributes.clone();
         attributes.retain(|attribute| !archive.hidden.contains(&attribute.name.as_str()));
         let (dimensions, max_shape) = (described.dimensions.clone(), described.max_shape.clone());
+        let role = role(described);
         let whole = match WholeArray::of(archive, number) {
             Ok(whole) => whole,
             Err(Problem::Plan(PlanError::Unreadable(reason))) => {
@@ -192,16 +220,17 @@ impl Saving<'_> {
             }
             Err(Problem::File(path, failure)) => return Err(SaveError::Source(path, failure)),
         };
-        let array = Array { attributes, dimensions, max_shape, ..whole.array().clone() };
+        let array = Array { attributes, dimensions, max_shape, role, ..whole.array().clone() };
         let used = used_files(&array);
         let mut moved = HashMap::new();
         for file in used {
             moved.insert(file, self.file(archive, &whole, file, numbers)?);
         }
-        let heap_file = match (archive.references(), array.element.has_pointers()) {
-            (_, false) => None,
-            (Some(open), true) => open.found.heap_file(number),
-            (None, true) => Some(0),
+        let heap_file = match &archive.bytes {
+            _ if !array.element.has_pointers() => None,
+            Bytes::References(open) => open.found.heap_file(number),
+            Bytes::Collection(open) => open.heaps.get(&number).map(|heap| heap.number),
+            _ => Some(0),
         };
         let heap_file = heap_file.map(|file| self.file(archive, &whole, file, numbers)).transpose()?;
         self.chunk_count += whole.manifests().iter().map(|(manifest, _)| manifest.chunk_count()).sum::<u64>();
@@ -222,7 +251,7 @@ impl Saving<'_> {
         attributes: Vec<hyperslab_core::Attribute>,
         reason: Unreadable,
     ) -> Result<(), SaveError> {
-        let array = Array { attributes, segments: Err(reason), ..described.clone() };
+        let array = Array { attributes, segments: Err(reason), role: role(described), ..described.clone() };
         Ok(self.out.array(&array, None, |file| file)?)
     }
 
@@ -234,8 +263,8 @@ impl Saving<'_> {
         number: FileIndex,
         numbers: &mut HashMap<PathBuf, FileIndex>,
     ) -> Result<FileIndex, SaveError> {
-        let place = usize::try_from(number).unwrap_or(usize::MAX);
-        let known = match place.checked_sub(1) {
+        let place = usize::try_from(number).unwrap_or(usize::MAX).checked_sub(1);
+        let known = match place {
             None => archive.own_file(),
             Some(place) => whole.stores().others().get(place).cloned(),
         };
@@ -243,22 +272,32 @@ impl Saving<'_> {
         if let Some(&number) = numbers.get(&file.path) {
             return Ok(number);
         }
-        let version = file.version.or_else(|| FileVersion::of(&file.path));
         let text = file.path.to_str().ok_or_else(|| SaveError::Path(file.path.clone()))?;
         let path = match archive.path.to_str().filter(|own| is_url(own)).and_then(|own| own.rsplit_once('/'))
         {
             Some((folder, _)) if !is_url(text) => format!("{folder}/{text}"), // a file beside one far away
-            _ if is_url(text) => text.to_owned(),
+            _ if is_url(text) => shown(text),
             _ => self.relative(&file.path)?,
         };
+        let identity = identity(archive, whole.stores(), place);
+        let version = file.version.or_else(|| FileVersion::of(&file.path));
         let modified =
             version.and_then(|version| version.modified()?.duration_since(SystemTime::UNIX_EPOCH).ok());
-        let stored = SourceFile {
-            path,
-            nbytes: version.map(|version| version.nbytes()),
-            modified: modified.map(|since| (since.as_secs(), since.subsec_nanos())),
-            etag: etag(archive, place),
-            is_padded: file.is_padded,
+        let stored = match identity {
+            Some(Identity { nbytes, etag, modified }) => SourceFile {
+                path,
+                nbytes: Some(nbytes),
+                modified: u64::try_from(modified).ok().filter(|&since| since > 0).map(|since| (since, 0)),
+                etag,
+                is_padded: file.is_padded,
+            },
+            None => SourceFile {
+                path,
+                nbytes: version.map(|version| version.nbytes()),
+                modified: modified.map(|since| (since.as_secs(), since.subsec_nanos())),
+                etag: None,
+                is_padded: file.is_padded,
+            },
         };
         let number = self.out.file(stored);
         numbers.insert(file.path, number);
@@ -266,17 +305,19 @@ impl Saving<'_> {
     }
 }
 
-/// What a server calls the version of a file of an archive that chunks were found in.
-fn etag(archive: &Opened, number: usize) -> Option<String> {
-    match (&archive.bytes, number.checked_sub(1)) {
-        (Bytes::Remote(store), None) => Some(store.version()),
-        (Bytes::References(open), Some(place)) => open.found.files.get(place)?.etag.clone(),
+/// What is known of a file far away that chunks of an archive were found in.
+fn identity(archive: &Opened, stores: &Stores, place: Option<usize>) -> Option<Identity> {
+    match (&archive.bytes, place) {
+        (Bytes::Remote(store), None) => store.identity(),
+        (Bytes::Collection(open), Some(place)) => {
+            open.identities.get(&stores.others().get(place)?.path).cloned()
+        }
+        (_, Some(place)) if stores.others().get(place)?.path.to_str().is_some_and(is_url) => {
+            let number = FileIndex::try_from(place + 1).ok()?;
+            stores.get(number).ok()?.far()?.identity()
+        }
         _ => None,
     }
-}
-
-fn is_url(path: &str) -> bool {
-    path.contains("://")
 }
 
 /// Numbers of the files that chunks of an array lie in.

@@ -7,7 +7,7 @@ use hyperslab_engine::{ReadError, RemoteStore, Store};
 use hyperslab_parsers::{FetchError, Source};
 use pyo3::prelude::*;
 
-/// A local file.
+/// A file of this machine, or one far away that nobody interrupts.
 pub(crate) struct LocalSource<'a>(pub(crate) &'a dyn Store);
 
 impl Source for LocalSource<'_> {
@@ -16,6 +16,9 @@ impl Source for LocalSource<'_> {
     }
 
     fn read_ranges(&self, ranges: &[ByteRange]) -> Result<Vec<Vec<u8>>, FetchError> {
+        if let Some(far) = self.0.far() {
+            return far.read_ranges(ranges, &|| false).map_err(|error| FetchError(error.to_string()));
+        }
         let read = |range: &ByteRange| {
             let mut bytes = vec![0; usize::try_from(range.length).unwrap_or(usize::MAX)];
             self.0.read_into(range.offset, &mut bytes).map_err(|error| FetchError(error.to_string()))?;

@@ -4,9 +4,10 @@ use std::ffi::OsString;
 use std::sync::Arc;
 
 use hyperslab_core::{
-    Array, ChunkGrid, Codec, Element, Fill, Manifest, Orthogonal, PlanError, PointGroup, Unreadable,
+    Array, ChunkGrid, ChunkLengths, Codec, Element, Fill, Manifest, Orthogonal, PlanError, PointGroup, Role,
+    Unreadable, chunk_lengths,
 };
-use hyperslab_engine::{Execution, ReadError, default_thread_count, execute, read_points, tidy};
+use hyperslab_engine::{Execution, FileStore, ReadError, default_thread_count, execute, read_points, tidy};
 use hyperslab_parsers::{self as parsers, Pages, Policy, Source};
 use numpy::{PyArray1, PyArrayMethods};
 use pyo3::prelude::*;
@@ -19,6 +20,12 @@ use crate::read_plan::ReadPlan;
 use crate::sources::{Interrupts, LocalSource, RemoteSource};
 use crate::virtual_sources::{Problem, WholeArray};
 use crate::{axes, dtypes, errors, integers, values};
+
+/// The bytes that a read fills, and whether they were written to before.
+struct Output<'a> {
+    bytes: &'a mut [u8],
+    is_reused: bool,
+}
 
 /// An array of an open file.
 #[pyclass(frozen, module = "hyperslab._core")]
@@ -78,7 +85,7 @@ impl StoredArray {
         py: Python<'_>,
         whole: &WholeArray,
         plan: &hyperslab_core::ReadPlan,
-        out: &mut [u8],
+        out: &mut Output<'_>,
         threads: Option<usize>,
         groups: Option<&[PointGroup]>,
     ) -> PyResult<()> {
@@ -98,12 +105,13 @@ impl StoredArray {
                 stores: whole.stores(),
                 cache: &self.file.cache,
                 thread_count: threads.unwrap_or_else(default_thread_count),
+                is_reused: out.is_reused,
             };
             let read = match groups {
-                None => execute(&execution, out, &mut poll),
-                Some(groups) => read_points(&execution, groups, out, &mut poll),
+                None => execute(&execution, out.bytes, &mut poll),
+                Some(groups) => read_points(&execution, groups, out.bytes, &mut poll),
             };
-            read.map(|()| tidy(&self.described().element, out))
+            read.map(|()| tidy(&self.described().element, out.bytes))
         });
         raised.map_or_else(|| done.map_err(errors::of_read), Err)
     }
@@ -164,7 +172,7 @@ impl StoredArray {
         Ok(self.chunked(py)?.map_or_else(Vec::new, |whole| crate::segment::Segment::all(&whole)))
     }
 
-    /// Paths of the files that chunks lie in, by their numbers; an archive that is a folder has no number 0.
+    /// Paths or URLs of the files that chunks lie in, by their numbers; an archive that is a folder has no number 0.
     fn file_paths(&self, py: Python<'_>) -> PyResult<Vec<Option<OsString>>> {
         let Some(whole) = self.chunked(py)? else { return Ok(Vec::new()) };
         let opened = self.file.own_file().map(|file| file.path.into_os_string());
@@ -186,6 +194,16 @@ impl StoredArray {
             return Ok(None);
         }
         integers::tuple(py, grid.chunk_shape()).map(Some)
+    }
+
+    /// On each axis the lengths of the chunks that follow one another; a single one for chunks of one length.
+    fn chunk_lengths(&self, py: Python<'_>) -> PyResult<Option<Vec<Vec<u64>>>> {
+        let Some(whole) = self.chunked(py)? else { return Ok(None) };
+        let lengths = |along| match along {
+            ChunkLengths::Same(length) => vec![length],
+            ChunkLengths::Each(lengths) => lengths,
+        };
+        Ok(chunk_lengths(whole.array()).map(|axes| axes.into_iter().map(lengths).collect()))
     }
 
     /// The names of the codecs, in the order of encoding; of the first segment where there are several.
@@ -257,9 +275,13 @@ impl StoredArray {
     /// Whether it only stands for a dimension of NetCDF-4 that has no variable.
     #[getter]
     fn is_dimension_only(&self) -> bool {
-        let mark = parsers::hdf5::DIMENSION_ONLY.as_bytes();
-        let named = self.described().attributes.iter().find(|attribute| attribute.name == "NAME");
-        named.is_some_and(|name| name.value.as_ref().is_ok_and(|value| value.bytes.starts_with(mark)))
+        role(self.described()) == Role::DimensionOnly
+    }
+
+    /// Whether elements with the fill value are missing ones, as in Zarr 2.
+    #[getter]
+    fn fill_is_missing(&self) -> bool {
+        self.described().role == Role::FillIsMissing
     }
 
     /// The array's attributes.
@@ -280,11 +302,13 @@ impl StoredArray {
         asked: Vec<Bound<'_, PyAny>>,
         out: &Bound<'_, PyArray1<u8>>,
         threads: Option<usize>,
+        is_reused: bool,
     ) -> PyResult<()> {
         let whole = self.whole(out.py())?;
         let plan = self.planned(&whole, &axes::parse(&asked)?)?;
         let mut bytes = out.try_readwrite()?;
-        self.execute(out.py(), &whole, &plan, bytes.as_slice_mut()?, threads, None)
+        let mut output = Output { bytes: bytes.as_slice_mut()?, is_reused };
+        self.execute(out.py(), &whole, &plan, &mut output, threads, None)
     }
 
     /// What reading points takes.
@@ -308,7 +332,8 @@ impl StoredArray {
         let nothing = vec![0; points.0.ndim()];
         let plan = self.planned(&whole, &Orthogonal::all(&nothing).map_err(errors::to_python)?)?;
         let mut bytes = out.try_readwrite()?;
-        self.execute(out.py(), &whole, &plan, bytes.as_slice_mut()?, threads, Some(&groups))
+        let mut output = Output { bytes: bytes.as_slice_mut()?, is_reused: false };
+        self.execute(out.py(), &whole, &plan, &mut output, threads, Some(&groups))
     }
 
     /// The values that elements, as they were read, point to: one object each.
@@ -319,7 +344,7 @@ impl StoredArray {
         let interrupts = Interrupts::default();
         let heap = py.detach(|| self.heap(element, bytes, &interrupts));
         let heap = heap.map_err(|error| interrupts.raised().unwrap_or(error))?;
-        values::Pointed::new(&heap, &self.file.tree.names).objects(py, element, bytes)
+        values::Pointed::new(&heap, &self.heap_file().tree.names).objects(py, element, bytes)
     }
 }
 
@@ -348,41 +373,70 @@ impl StoredArray {
         Ok(whole.manifests().into_iter().map(|(manifest, grid)| each(manifest, grid)).sum())
     }
 
-    fn heap(&self, element: &Element, bytes: &[u8], interrupts: &Interrupts) -> PyResult<Vec<Vec<u8>>> {
-        let of_parser = |error| errors::of_parser(&self.file.name, error);
+    /// The file that elements point into.
+    fn heap_file(&self) -> &Opened {
         match &self.file.bytes {
-            Bytes::Local(store) => {
-                self.pointed(element, bytes, &LocalSource(&**store), Policy::LOCAL).map_err(of_parser)
+            Bytes::Collection(open) => open.heaps.get(&self.number).map_or(&*self.file, |heap| &heap.file),
+            _ => &self.file,
+        }
+    }
+
+    fn heap(&self, element: &Element, bytes: &[u8], interrupts: &Interrupts) -> PyResult<Vec<Vec<u8>>> {
+        let file = self.heap_file();
+        let of_parser = |error| errors::of_parser(&file.name, error);
+        let local = |store: &FileStore| {
+            pointed(file.format, element, bytes, &LocalSource(store), Policy::LOCAL).map_err(of_parser)
+        };
+        match &file.bytes {
+            Bytes::Local(store) => local(store),
+            Bytes::Closed(version) => {
+                let store = FileStore::open(&file.path).map_err(errors::of_read)?;
+                if store.version() != *version {
+                    return Err(errors::of_read(ReadError::FileChanged { file: file.name.clone() }));
+                }
+                local(&store)
             }
             Bytes::Remote(store) => {
                 let source = RemoteSource::new(store, &[], interrupts);
                 let policy = Policy { first_nbytes: 0, ..Policy::REMOTE };
-                let found = self.pointed(element, bytes, &source, policy);
+                let found = pointed(file.format, element, bytes, &source, policy);
                 let failure = source.failure();
                 found.map_err(|error| failure.map_or_else(|| of_parser(error), errors::of_read))
             }
             Bytes::References(references) => {
-                let file = references.found.heap_file(self.number).ok_or_else(|| of_parser(no_pointers()))?;
-                let store = self.file.stores.get(file).map_err(errors::of_read)?;
-                self.pointed(element, bytes, &LocalSource(&*store), Policy::LOCAL).map_err(of_parser)
+                let number =
+                    references.found.heap_file(self.number).ok_or_else(|| of_parser(no_pointers()))?;
+                let store = file.stores.get(number).map_err(errors::of_read)?;
+                let far = Policy { first_nbytes: 0, ..Policy::REMOTE };
+                let policy = if store.far().is_some() { far } else { Policy::LOCAL };
+                pointed(file.format, element, bytes, &LocalSource(&*store), policy).map_err(of_parser)
             }
-            Bytes::Folder => Err(of_parser(no_pointers())),
+            Bytes::Folder | Bytes::Tables(_) | Bytes::Collection(_) => Err(of_parser(no_pointers())),
         }
     }
+}
 
-    fn pointed(
-        &self,
-        element: &Element,
-        bytes: &[u8],
-        source: &dyn Source,
-        policy: Policy,
-    ) -> Result<Vec<Vec<u8>>, parsers::Error> {
-        if !matches!(self.file.format, Format::Hdf5 | Format::OwnReferences) {
-            return Err(no_pointers());
-        }
-        let mut pages = Pages::new(source, policy);
-        parsers::hdf5::resolve(&mut pages, element, bytes)
+fn pointed(
+    format: Format,
+    element: &Element,
+    bytes: &[u8],
+    source: &dyn Source,
+    policy: Policy,
+) -> Result<Vec<Vec<u8>>, parsers::Error> {
+    if !matches!(format, Format::Hdf5 | Format::OwnReferences) {
+        return Err(no_pointers());
     }
+    let mut pages = Pages::new(source, policy);
+    parsers::hdf5::resolve(&mut pages, element, bytes)
+}
+
+/// What readers of netCDF must know of an array; HDF5 says in an attribute that there is only a dimension.
+pub(crate) fn role(array: &Array) -> Role {
+    let mark = parsers::hdf5::DIMENSION_ONLY.as_bytes();
+    let named = array.attributes.iter().find(|attribute| attribute.name == "NAME");
+    let is_marked =
+        named.is_some_and(|name| name.value.as_ref().is_ok_and(|value| value.bytes.starts_with(mark)));
+    if is_marked { Role::DimensionOnly } else { array.role }
 }
 
 fn no_pointers() -> parsers::Error {

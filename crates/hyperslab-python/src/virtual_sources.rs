@@ -11,12 +11,16 @@ use hyperslab_core::{
 };
 use hyperslab_engine::{OtherFile, Stores};
 
-use crate::archive_file::{Bytes, Failure, Opened, SourceFile};
+use crate::archive_file::{Bytes, Opened, SourceFile};
+use crate::failure::Failure;
 
 /// Virtual arrays whose sources are virtual arrays, at most so many deep.
 const MOST_DEPTH: usize = 16;
 /// Links that a path may lead over.
 const MOST_HOPS: usize = 32;
+
+/// Of so many segments no index is made: they are all looked at.
+const FEW_SEGMENTS: usize = 64;
 
 /// A virtual array as one with segments, and the files that these lie in.
 pub(crate) struct Resolved {
@@ -53,7 +57,10 @@ pub(crate) enum WholeArray {
 impl WholeArray {
     /// An array of an open file, whose number was checked.
     pub(crate) fn of(file: &Arc<Opened>, number: usize) -> Result<Self, Problem> {
-        if file.tree.arrays[number].virtual_mappings.is_empty() && file.references().is_none() {
+        let described = &file.tree.arrays[number];
+        let segment_count = described.segments.as_ref().map_or(0, Vec::len);
+        let is_indexed = segment_count > FEW_SEGMENTS && matches!(file.bytes, Bytes::Collection(_));
+        if described.virtual_mappings.is_empty() && !file.is_lazy() && !is_indexed {
             return Ok(Self::Stored(Arc::clone(file), number));
         }
         file.resolved(number).map(Self::Virtual)

@@ -52,14 +52,19 @@ class Array:
         return self._file.core.format
 
     @property
-    def zarr_format(self) -> int | None:
-        """The version of Zarr that the array is in; None if it is in none."""
-        return self._file.zarr_format
+    def fill_is_missing(self) -> bool:
+        """Whether readers of CF take the fill value for `_FillValue`, as in Zarr 2."""
+        return self._stored.fill_is_missing
 
     @property
     def is_variable(self) -> bool:
         """Whether there is anything in it: not where it only stands for a dimension of NetCDF-4, or has no elements."""
-        return not self.is_null and not self._stored.is_dimension_only
+        return not self.is_null and not self.is_dimension_only
+
+    @property
+    def is_dimension_only(self) -> bool:
+        """Whether it only stands for a dimension of NetCDF-4 that has no variable: nothing is in it."""
+        return self._stored.is_dimension_only
 
     @cached_property
     def shape(self) -> tuple[int, ...]:
@@ -126,6 +131,16 @@ class Array:
         return self._stored.chunks
 
     @property
+    def chunk_lengths(self) -> tuple[int | tuple[int, ...], ...] | None:
+        """On each axis the length of the chunks, or the lengths of all where a collection's files differ.
+
+        Along which Dask and others may cut the array without having to read a chunk twice. None where `chunks` is for
+        an array in one piece, and of arrays that show others with steps.
+        """
+        found = self._stored.chunk_lengths() if self.chunks is not None or self.format == "collection" else None
+        return None if found is None else tuple(each[0] if len(each) == 1 else tuple(each) for each in found)
+
+    @property
     def codecs(self) -> tuple[str, ...]:
         """The names of the codecs, in the order of encoding."""
         return tuple(self._stored.codecs)
@@ -179,7 +194,7 @@ class Array:
         return self._stored.segments()
 
     def file_paths(self) -> list[str | None]:
-        """Paths of the files that chunks lie in, by the numbers that segments have for them."""
+        """Paths or URLs of the files that chunks lie in, by the numbers that segments have for them."""
         return self._stored.file_paths()
 
     def plan(self, selection: Key = ...) -> ReadPlan:
@@ -227,16 +242,14 @@ class Array:
         if self._has_pointers:
             return self._read_pointed(index, threads)
         full_shape = (*index.full_shape, *self.dtype.shape)
-        if out is not None and self._takes(out, index):
-            array = out.reshape(full_shape)
-        else:
-            array = aligned_empty(index.full_shape, self.dtype)
-        self._read_bytes(index, array.reshape(-1).view(np.uint8), threads)
+        reused = out if out is not None and self._takes(out, index) else None
+        array = aligned_empty(index.full_shape, self.dtype) if reused is None else reused.reshape(full_shape)
+        self._read_bytes(index, array.reshape(-1).view(np.uint8), threads, is_reused=reused is not None)
         return array
 
-    def _read_bytes(self, index: Index, out: np.ndarray[Any, Any], threads: int | None) -> None:
+    def _read_bytes(self, index: Index, out: np.ndarray[Any, Any], threads: int | None, is_reused: bool) -> None:
         if index.points is None:
-            self._stored.read_into(list(index.axes), out, threads)
+            self._stored.read_into(list(index.axes), out, threads, is_reused)
         else:
             self._stored.read_points_into(index.points, out, threads)
 
@@ -252,7 +265,7 @@ class Array:
         """Elements of any length: first their pointers, then what they lead to."""
         pointers = np.empty(index.full_shape, f"V{self._stored.element_nbytes}")
         flat = pointers.reshape(-1).view(np.uint8)
-        self._read_bytes(index, flat, threads)
+        self._read_bytes(index, flat, threads, is_reused=False)
         return filled(index.full_shape, self.dtype, self._stored.resolve(flat))
 
     def _finish(self, index: Index, read: np.ndarray[Any, Any], out: np.ndarray[Any, Any] | None) -> Any:

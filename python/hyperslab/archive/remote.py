@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import base64
-from collections.abc import Callable, Mapping
+from collections.abc import Callable, Iterable, Mapping
 from dataclasses import dataclass, field
 from typing import Any
 
@@ -77,7 +77,7 @@ class Remote:
         given = {**_registered_for(self.url), **self.options}
         absent = [name for name in self.lacking if name not in given]
         if absent and self._kind in HTTP:
-            said = f"{_shown(self.url)} was opened with {', '.join(absent)} in another process"
+            said = f"{shown(self.url)} was opened with {', '.join(absent)} in another process"
             raise UsageError(f"{said}; say it here: hyperslab.credentials(URL prefix, {absent[0]}=...)")
         limits = {name: given.pop(name, default) for name, default in LIMITS.items()}
         url, config, headers = _KINDS[self._kind](self.url, given)
@@ -90,21 +90,78 @@ class Remote:
     def beside(self, other: str) -> Remote:
         """A file by its name relative to this one, which may not lead out of the folder."""
         if other.startswith("/") or "://" in other or ".." in other.split("/"):
-            raise UsageError(f"{_shown(self.url)} links to {other!r}, outside its own folder: that is not followed")
+            raise UsageError(f"{shown(self.url)} links to {other!r}, outside its own folder: that is not followed")
         folder = self.url.partition("?")[0].rpartition("/")[0]
         return Remote(f"{folder}/{other}", self.options, self.lacking)
 
     def __reduce__(self) -> tuple[Any, ...]:
-        kept = {name: value for name, value in self.options.items() if name in OPEN_OPTIONS}
-        left = [name for name in self.options if name not in OPEN_OPTIONS]
-        url = _shown(self.url)
+        kept, left = _kept(self.options)
+        url = shown(self.url)
         if self._kind in HTTP:
             left += ["query"] if "?" in self.url else []
             left += ["password"] if "@" in self.url.split("/")[2] else []
         return Remote, (url, kept, tuple(dict.fromkeys((*self.lacking, *left))))
 
 
-def _shown(url: str) -> str:
+@dataclass(frozen=True)
+class Sources:
+    """How the files that references name are reached; pickles without what may be secret.
+
+    Options are for the URLs of references that are here. References that are far away themselves choose neither who
+    gets them: files on another web server, or in a store of another kind, are reached without them.
+    """
+
+    options: Mapping[str, Any] = field(default_factory=dict, repr=False)
+    lacking: tuple[str, ...] = ()
+    near: str | None = None  # the URL of the references
+
+    def file(self, url: str) -> RemoteFile:
+        """What the compiled part needs to open a URL.
+
+        Raises:
+            UsageError: The URL or an option is not understood, or what it was opened with is not in this process.
+        """
+        if not is_url(url):
+            raise UsageError(f"URLs of this kind are not known, but {', '.join(SCHEMES)}")
+        if self.near is None or _server(url) == _server(self.near):
+            return Remote(url, self.options, self.lacking).file()
+        return Remote(url, {name: value for name, value in self.options.items() if name in LIMITS}).file()
+
+    def check(self, urls: Iterable[str]) -> None:
+        """Say at once what is wrong with options, and let no server have what was meant for another.
+
+        Raises:
+            UsageError: An option is not understood, or the references name several web servers.
+        """
+        servers: dict[tuple[Any, ...], str] = {}
+        for url in filter(is_url, urls):
+            servers.setdefault(_server(url), url)
+        web = [shown(url).split("/")[2] for server, url in servers.items() if server[0] is _http]
+        if self.near is None and len(web) > 1 and _kept(self.options)[1]:
+            said = f"references name files on {len(web)} web servers ({', '.join(web[:3])}...)"
+            raise UsageError(f"{said}: say for each how to reach it, hyperslab.credentials(URL prefix, ...)")
+        for url in servers.values():
+            self.file(url)
+
+    def __reduce__(self) -> tuple[Any, ...]:
+        kept, left = _kept(self.options)
+        near = None if self.near is None else shown(self.near)
+        return Sources, (kept, tuple(dict.fromkeys((*self.lacking, *left))), near)
+
+
+def _kept(options: Mapping[str, Any]) -> tuple[dict[str, Any], list[str]]:
+    """Options that pickles may hold, and the names of the others."""
+    kept = {name: value for name, value in options.items() if name in OPEN_OPTIONS}
+    return kept, [name for name in options if name not in OPEN_OPTIONS]
+
+
+def _server(url: str) -> tuple[Any, ...]:
+    """Who gets what a URL is reached with: one web server, or a kind of object store, which only gets signatures."""
+    kind = url.partition("://")[0].lower()
+    return (_http, kind, shown(url).split("/")[2].lower()) if kind in HTTP else (_KINDS[kind],)
+
+
+def shown(url: str) -> str:
     """A URL without user, password and query, of which the last may be a signature."""
     kind, _, rest = url.partition("://")
     if kind.lower() not in HTTP:
@@ -114,7 +171,7 @@ def _shown(url: str) -> str:
 
 
 def _registered_for(url: str) -> dict[str, Any]:
-    prefixes = [prefix for prefix in _registered if url.startswith(prefix) or _shown(url).startswith(prefix)]
+    prefixes = [prefix for prefix in _registered if url.startswith(prefix) or shown(url).startswith(prefix)]
     return dict(_registered[max(prefixes, key=len)]) if prefixes else {}
 
 

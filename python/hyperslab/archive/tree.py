@@ -7,39 +7,52 @@ from collections.abc import Callable, Iterable, Iterator, Mapping
 from difflib import get_close_matches
 from functools import cached_property
 from pathlib import Path
-from typing import Any
+from typing import TYPE_CHECKING, Any, Literal, TypedDict, Unpack
 from urllib.request import url2pathname
 
 from hyperslab._core import ArchiveFile
 from hyperslab.archive import display
 from hyperslab.archive.array import Array
 from hyperslab.archive.attributes import Attributes
-from hyperslab.archive.remote import Remote, is_url
+from hyperslab.archive.parquet_references import ParquetReferences
+from hyperslab.archive.remote import Remote, Sources, is_url
 from hyperslab.errors import DamagedFile, ReadError, Unsupported, UsageError
+
+if TYPE_CHECKING:
+    from hyperslab.archive.source_files import Paths
 
 CHUNK_CACHE_NBYTES = 32 << 20
 MOST_HOPS = 32
+REFERENCES = ("references", "dmrpp")  # formats that name the files that chunks lie in
 MOST_NAMES = 8  # in a message
 # One of these lies in the root of every Zarr hierarchy.
 ZARR_METADATA = ("zarr.json", ".zgroup", ".zarray", ".zmetadata")
 
 
 def open(
-    path: str | os.PathLike[str],
+    path: Paths,
     *,
     storage_options: Mapping[str, Any] | None = None,
     chunk_cache_nbytes: int = CHUNK_CACHE_NBYTES,
+    **combining: Unpack[Combining],
 ) -> Group:
-    """Open an HDF5, NetCDF, FITS or HDF4 file, a Zarr folder, or references, for reading.
+    """Open an HDF5, NetCDF, FITS or HDF4 file, a Zarr folder, or references, for reading; or several of them as one.
 
     Args:
         path: The file or folder, or the URL of a file: `https://`, `s3://`, `gs://`, `az://`, `abfs://`, `file://`.
-            Of references, Kerchunk's JSON, a `.zmetadata` with `.zchunkstore`s, or a DMR++ document; files are relative
-            to its folder.
+            Of references, our own (`.hs`), Kerchunk's JSON or folder of Parquet, a `.zmetadata` with `.zchunkstore`s,
+            or a DMR++ document; files that they name are URLs, or relative to their folder.
+            Several: a list of these and of open root groups, or a pattern (`"2019-*.nc"`): docs/collections.md.
         storage_options: How to reach a URL: credentials, endpoint, headers, limits, named as fsspec's file systems
-            name them (docs/remote.md).
+            name them (docs/remote.md). Of references also how to reach the URLs that they name.
         chunk_cache_nbytes: Memory for decoded chunks of which only a part was read, so that reading another part
             need not decode them again; for all arrays of the file together.
+        combining: How several files are combined. `concat`: the name of the dimension, or the number of the axis,
+            along which arrays are concatenated; without it each array is in one file, or equal in all.
+            `differing="first"`: arrays without that dimension need not be equal, the first file's are taken.
+            `missing="drop"`: arrays that are not in all files are left out. `order="sort"`: files are put in order by
+            their coordinates along the dimension; `order="any"`: these may overlap or go back. `leave_out`: paths of
+            arrays to leave out.
 
     Returns:
         The root group: `file["group/array"][0, ::4, 10:20]` reads. It can be used in a `with` statement.
@@ -49,38 +62,69 @@ def open(
         RemoteError: A server did not give what was asked for.
         DamagedFile: The file contradicts its format.
         Unsupported: The file is of no format that we know.
+        NotCombinable: Two of the files cannot be combined safely; the message names them and what differs.
     """
+    from hyperslab.archive import collection
+
     if chunk_cache_nbytes < 0:
         raise ValueError(f"chunk_cache_nbytes is {chunk_cache_nbytes}: use 0 for no cache")
-    return OpenFile(_place(path, storage_options), chunk_cache_nbytes).root
+    options = dict(storage_options or {})
+    if collection.are_many(path) or combining:
+        return collection.opened(path, options, chunk_cache_nbytes, combining)
+    assert isinstance(path, str | os.PathLike)
+    place, sources = recipe(path, options)
+    opened = OpenFile(place, chunk_cache_nbytes, sources)
+    if options and not opened.is_remote and opened.core.format not in REFERENCES:
+        raise UsageError(f"storage_options are for URLs, {opened.path} is a local path")
+    return opened.root
 
 
-def _place(path: str | os.PathLike[str], storage_options: Mapping[str, Any] | None) -> str | Remote:
-    """The absolute path of a local file, or a URL with its options."""
+class Combining(TypedDict, total=False):
+    """How several files are combined, as `open` is told."""
+
+    concat: str | int | None
+    differing: Literal["refuse", "first"]
+    missing: Literal["refuse", "drop"]
+    order: Literal["check", "sort", "any"]
+    leave_out: Iterable[str]
+
+
+def recipe(path: str | os.PathLike[str], options: Mapping[str, Any]) -> tuple[str | Remote, Sources]:
+    """The absolute path of a local file, or a URL with its options, and how to reach what it leads to.
+
+    Both pickle without what may be secret: `OpenFile` opens them in any process.
+    """
     if isinstance(path, str) and path.startswith("file://"):
         path = url2pathname(path.removeprefix("file://").removeprefix("localhost"))
     if isinstance(path, str) and is_url(path):
-        return Remote(path, dict(storage_options or {}))
-    if storage_options:
-        raise UsageError(f"storage_options are for URLs, {os.fspath(path)} is a local path")
-    return os.path.abspath(path)  # noqa: PTH100 -- resolve() would follow links
+        return Remote(path, options), Sources(options, near=path)
+    return os.path.abspath(path), Sources(options)  # noqa: PTH100 -- resolve() would follow links
 
 
 class OpenFile:
-    """An open file, shared by all of its groups and arrays."""
+    """An open file, shared by all of its groups and arrays; one that is not held is opened again by each read."""
 
-    def __init__(self, place: str | Remote, chunk_cache_nbytes: int) -> None:
+    def __init__(self, place: str | Remote, chunk_cache_nbytes: int, sources: Sources, *, is_held: bool = True) -> None:
         self.place = place
+        self.sources = sources
         self.chunk_cache_nbytes = chunk_cache_nbytes
         self._core: ArchiveFile | None
         if isinstance(place, Remote):
             file = place.file()
             self.path = file.name
-            self._core = ArchiveFile.remote(file, chunk_cache_nbytes)
+            self._core = ArchiveFile.remote(file, chunk_cache_nbytes, sources.file)
         else:
             self.path = place
             _check_local(place)
-            self._core = ArchiveFile(place, chunk_cache_nbytes)
+            tables = ParquetReferences.found(place, sources)
+            if tables is not None:
+                self._core = tables.opened(chunk_cache_nbytes)
+            elif is_held:
+                self._core = ArchiveFile(place, chunk_cache_nbytes, sources.file)
+            else:
+                self._core = ArchiveFile.closed(place, sources.file)
+        if self._core.format in REFERENCES:
+            sources.check(self._core.urls)
         self._links: dict[int, dict[str, tuple[str, Any]]] = {}
         self._others: dict[str, OpenFile] = {}
 
@@ -90,18 +134,16 @@ class OpenFile:
         return isinstance(self.place, Remote)
 
     @property
+    def url(self) -> str | None:
+        """The URL that was opened, with whatever it holds; None of a local file."""
+        return self.place.url if isinstance(self.place, Remote) else None
+
+    @property
     def core(self) -> ArchiveFile:
         """The compiled part."""
         if self._core is None:
             raise ValueError(f"{self.path} was closed: open it again")
         return self._core
-
-    @cached_property
-    def zarr_format(self) -> int | None:
-        """The version of Zarr, by the file that its root's metadata are in; None for other formats."""
-        if self.core.format != "zarr":
-            return None
-        return 3 if (Path(self.path) / "zarr.json").exists() else 2
 
     @property
     def root(self) -> Group:
@@ -129,7 +171,7 @@ class OpenFile:
                 place = self.place.beside(file)
             else:
                 place = os.path.abspath(Path(self.place).parent / file)  # noqa: PTH100
-            self._others[file] = OpenFile(place, self.chunk_cache_nbytes)
+            self._others[file] = OpenFile(place, self.chunk_cache_nbytes, self.sources)
         return self._others[file]
 
     def token(self, name: str) -> tuple[Any, ...]:
@@ -143,7 +185,7 @@ class OpenFile:
 
     def reopening(self, name: str) -> tuple[Any, ...]:
         """How to pickle a group or array: as the recipe to find it again."""
-        return (_reopened, (self.place, self.chunk_cache_nbytes, name))
+        return (_reopened, (self.place, self.chunk_cache_nbytes, self.sources, name))
 
 
 def _check_local(path: str) -> None:
@@ -152,8 +194,8 @@ def _check_local(path: str) -> None:
     os.stat(path)  # noqa: PTH116 -- raises what Python raises for a file that is not there
 
 
-def _reopened(place: str | Remote, chunk_cache_nbytes: int, name: str) -> Group | Array:
-    root = OpenFile(place, chunk_cache_nbytes).root
+def _reopened(place: str | Remote, chunk_cache_nbytes: int, sources: Sources, name: str) -> Group | Array:
+    root = OpenFile(place, chunk_cache_nbytes, sources).root
     return root if name == "/" else root[name]
 
 
@@ -176,9 +218,19 @@ class Group(Mapping[str, "Group | Array"]):
         self.name = name
 
     @property
+    def opened(self) -> OpenFile:
+        """The open file, which all of its groups and arrays share."""
+        return self._file
+
+    @property
     def filename(self) -> str:
         """The path of the file that the group is in, or its URL without query and credentials."""
         return self._file.path
+
+    @property
+    def url(self) -> str | None:
+        """The URL that was opened, with whatever it holds; None of a local file."""
+        return self._file.url
 
     @property
     def file(self) -> ArchiveFile:

@@ -8,9 +8,7 @@ Interface: "How to add a new backend" in xarray's documentation.
 from __future__ import annotations
 
 import asyncio
-import base64
 import os
-import struct
 from collections.abc import Iterable
 from typing import TYPE_CHECKING, Any, ClassVar
 
@@ -20,6 +18,7 @@ from xarray.backends import AbstractDataStore, BackendArray, BackendEntrypoint, 
 from xarray.core import indexing
 
 from hyperslab.archive.array import Array
+from hyperslab.archive.cf import attributes
 from hyperslab.archive.dimensions import dimension_names
 from hyperslab.archive.tree import Group, open
 from hyperslab.errors import UsageError
@@ -28,11 +27,6 @@ if TYPE_CHECKING:
     from xarray import DataTree
 
 SUFFIXES = (".nc", ".nc4", ".cdf", ".h5", ".hdf5", ".he5", ".hdf", ".h4", ".fits", ".fit", ".fts", ".zarr")
-# What HDF5's dimension scales and netCDF keep for themselves, also in files that netCDF did not write.
-BOOKKEEPING = frozenset(
-    ("CLASS", "NAME", "REFERENCE_LIST", "DIMENSION_LIST", "DIMENSION_LABELS", "_Netcdf4Dimid", "_Netcdf4Coordinates",
-     "_NCProperties", "_nc3_strict")
-)  # fmt: skip
 # What NetCDF-4 puts before the name of a variable that is called like a dimension, but is not its coordinate.
 NON_COORDINATE = "_nc4_non_coord_"
 
@@ -88,7 +82,7 @@ class ArchiveDataStore(AbstractDataStore):
 
     def _variable(self, name: str, array: Array) -> Variable:
         lazy = indexing.LazilyIndexedArray(LazyArray(array))
-        return Variable(self._dimensions[name], lazy, _attributes(array), self._encoding(name, array))
+        return Variable(self._dimensions[name], lazy, attributes(array), self._encoding(name, array))
 
     def _encoding(self, name: str, array: Array) -> dict[str, Any]:
         chunks = array.chunks
@@ -99,15 +93,16 @@ class ArchiveDataStore(AbstractDataStore):
             "chunksizes": chunks,
             "contiguous": chunks is None,
         }
-        if chunks is not None:
-            encoding["preferred_chunks"] = dict(zip(self._dimensions[name], chunks, strict=True))
+        lengths = array.chunk_lengths
+        if lengths is not None:
+            encoding["preferred_chunks"] = dict(zip(self._dimensions[name], lengths, strict=True))
         codecs = array.codecs
         encoding.update(zlib="deflate" in codecs, shuffle="shuffle" in codecs, fletcher32="fletcher32" in codecs)
         return encoding
 
     def get_attrs(self) -> dict[str, Any]:
         """The group's attributes."""
-        return _attributes(self._group)
+        return attributes(self._group)
 
     def get_dimensions(self) -> dict[str, int]:
         """The length of every dimension."""
@@ -125,32 +120,6 @@ class ArchiveDataStore(AbstractDataStore):
         self._group.close()
 
 
-def _attributes(node: Group | Array) -> dict[str, Any]:
-    """Attributes as netCDF's readers give them: one element is a scalar; what cannot be read is left out."""
-    found = {name: _single(value) for name, value in node.attrs.readable() if name not in BOOKKEEPING}
-    if isinstance(node, Array) and node.format == "zarr":
-        fill = _zarr_fill(node, found.get("_FillValue"))
-        found.update({} if fill is None else {"_FillValue": fill})
-    return found
-
-
-def _single(value: Any) -> Any:
-    if value is None:
-        return ""  # an attribute without a value: netCDF's libraries show empty text
-    if isinstance(value, np.ndarray) and value.shape == (1,):
-        return value[0]
-    return value.tolist() if isinstance(value, np.ndarray) and value.dtype == object else value
-
-
-def _zarr_fill(array: Array, stored: Any) -> Any:
-    """Zarr 2's fill value is CF's `_FillValue`; Zarr 3 has the attribute, of floats in base64, as xarray writes it."""
-    if stored is None and array.zarr_format == 2:
-        return array.fill_value
-    if isinstance(stored, str) and array.dtype.kind == "f":
-        return array.dtype.type(struct.unpack("<d", base64.standard_b64decode(stored))[0])
-    return stored
-
-
 class Engine(BackendEntrypoint):
     """What xarray calls."""
 
@@ -158,7 +127,7 @@ class Engine(BackendEntrypoint):
     supports_groups = True
     open_dataset_parameters: ClassVar[tuple[str, ...]] = (
         *("filename_or_obj", "mask_and_scale", "decode_times", "concat_characters", "decode_coords"),
-        *("drop_variables", "use_cftime", "decode_timedelta", "group", "open_options"),
+        *("drop_variables", "use_cftime", "decode_timedelta", "group", "concat", "open_options"),
     )
 
     def open_dataset(
@@ -167,19 +136,21 @@ class Engine(BackendEntrypoint):
         *,
         drop_variables: str | Iterable[str] | None = None,
         group: str | None = None,
+        concat: str | int | None = None,
         open_options: dict[str, Any] | None = None,
         **decoders: Any,
     ) -> Dataset:
         """One group as a dataset.
 
         Args:
-            filename_or_obj: A path or URL, or a `hyperslab.Group` that is open.
+            filename_or_obj: A path or URL, a list or a pattern of these, or a `hyperslab.Group` that is open.
             drop_variables: Names to leave out.
             group: The path of the group; the root by default.
+            concat: The dimension along which several files are concatenated.
             open_options: What `hyperslab.open` takes beside the path.
             decoders: What xarray decodes by: `mask_and_scale`, `decode_times`, ...
         """
-        opened = _group(filename_or_obj, group, open_options)
+        opened = _group(filename_or_obj, group, concat, open_options)
         return self._decoded(opened, drop_variables, decoders)
 
     def _decoded(self, group: Group, drop_variables: str | Iterable[str] | None, decoders: dict[str, Any]) -> Dataset:
@@ -193,11 +164,12 @@ class Engine(BackendEntrypoint):
         *,
         drop_variables: str | Iterable[str] | None = None,
         group: str | None = None,
+        concat: str | int | None = None,
         open_options: dict[str, Any] | None = None,
         **decoders: Any,
     ) -> dict[str, Dataset]:
         """Every group below one, by its path relative to it."""
-        top = _group(filename_or_obj, group, open_options)
+        top = _group(filename_or_obj, group, concat, open_options)
         strip = len(top.name.rstrip("/"))
         groups = ((found.name[strip:] or "/", found) for found in top.walk_groups())
         return {path: self._decoded(found, drop_variables, decoders) for path, found in groups}
@@ -215,8 +187,9 @@ class Engine(BackendEntrypoint):
         return isinstance(filename_or_obj, str | os.PathLike) and str(filename_or_obj).endswith(SUFFIXES)
 
 
-def _group(source: Any, path: str | None, open_options: dict[str, Any] | None) -> Group:
-    root = source if isinstance(source, Group) else open(source, **(open_options or {}))
+def _group(source: Any, path: str | None, concat: str | int | None, open_options: dict[str, Any] | None) -> Group:
+    options = {**(open_options or {}), **({} if concat is None else {"concat": concat})}
+    root = source if isinstance(source, Group) else open(source, **options)
     found = root if path is None else root[path]
     if not isinstance(found, Group):
         raise UsageError(f"{path!r} of {root.filename} is an array: give the group that it is in")

@@ -8,7 +8,7 @@ from typing import Any
 
 import numpy as np
 
-from hyperslab.bench import mpi
+from hyperslab.bench import mpi, serving
 from hyperslab.bench.fields import Field
 from hyperslab.bench.patterns import OPERATIONS, selections
 from hyperslab.bench.published import make_replay
@@ -152,10 +152,17 @@ def _shards(chunks: tuple[int, ...], shape: tuple[int, ...]) -> tuple[int, ...]:
     return tuple(c * t for c, t in zip(chunks, times, strict=True))
 
 
-def need_of(cell: Cell) -> Need:
+def need_of(case: Case, cell: Cell) -> Need:
     """What a cell asks of its format."""
     kind = OPERATIONS[cell.operation.name]
-    return Need(kind.slices, kind.strided, kind.overwrite, kind.append, kind.compound, kind.field_write, kind.empty)
+    wants = (kind.slices, kind.strided, kind.overwrite, kind.append, kind.compound, kind.field_write, kind.empty)
+    return Need(*wants, urls=bool(server_of(case, cell)))
+
+
+def server_of(case: Case, cell: Cell) -> Conditions | None:
+    """The conditions of a cell, if they have a server."""
+    said = case.conditions[cell.conditions]
+    return said if said != "default" and said.server else None
 
 
 def refusal(case: Case, cell: Cell) -> str | None:
@@ -167,10 +174,15 @@ def refusal(case: Case, cell: Cell) -> str | None:
         return None
     if case.launcher == "mpi" and (reason := mpi.refusal(cell.format, cell.operation.name)):
         return reason
+    if (served := server_of(case, cell)) and served.server:
+        if OPERATIONS[cell.operation.name].verb != "read":
+            return "servers are read from: write without one"
+        if reason := serving.absent(served.server):
+            return reason
     made = make_format(cell.format, case.options.get(cell.format))
     if cell.processes > 1 and OPERATIONS[cell.operation.name].verb == "modify":
         return "several processes may not change one array"
-    return made.refusal(spec_of(case, cell), need_of(cell))
+    return made.refusal(spec_of(case, cell), need_of(case, cell))
 
 
 def file_nbytes(case: Case, shape: tuple[int, ...], count: int) -> int:

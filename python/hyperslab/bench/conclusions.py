@@ -1,7 +1,7 @@
 """The conclusions of the published studies as data: what was claimed, and on which figures it is judged here.
 
-`studies/conclusions.yaml` holds them. A claim is one of four closed kinds: an extreme (fastest, slowest), an
-order, a ratio of speeds, or an effect. Judging is `hyperslab.bench.verdicts`.
+`studies/conclusions.yaml` holds them. A claim is one of five closed kinds: an extreme (fastest, slowest), an
+order, a ratio of speeds, an effect, or a limit. Judging is `hyperslab.bench.verdicts`.
 """
 
 from __future__ import annotations
@@ -84,7 +84,15 @@ class Effect(Noun):
         return self
 
 
-Claim = Annotated[Extreme | Order | Ratio | Effect, Field(discriminator="kind")]
+class Within(Noun):
+    """One format takes at most so many seconds."""
+
+    kind: Literal["within"]
+    format: str
+    seconds: float = Field(gt=0)
+
+
+Claim = Annotated[Extreme | Order | Ratio | Effect | Within, Field(discriminator="kind")]
 
 
 class Metrics(Noun):
@@ -129,10 +137,12 @@ class Conclusion(Noun):
         return self
 
 
-def formats_of(claim: Extreme | Order | Ratio | Effect) -> list[str]:
+def formats_of(claim: Extreme | Order | Ratio | Effect | Within) -> list[str]:
     """The formats that a claim names."""
     if isinstance(claim, Extreme):
         return claim.among
+    if isinstance(claim, Within):
+        return [claim.format]
     if isinstance(claim, Order):
         return claim.order
     if isinstance(claim, Ratio):

@@ -18,6 +18,7 @@ from hyperslab.bench.fields import Field
 from hyperslab.bench.ledger import WARM_UP, Ledger
 from hyperslab.bench.patterns import OPERATIONS
 from hyperslab.bench.records import Cell, Trial, blank_trial
+from hyperslab.bench.served import ServedFiles
 from hyperslab.bench.trial import Job, Measured, disk_usage
 from hyperslab.bench.worker import Prepare
 from hyperslab.errors import NoSpace, TrialFailed
@@ -31,7 +32,8 @@ class FairTrials:
         self._ledger = ledger
         self._execution = execution
         self._group = group
-        self._directory = directory
+        self._served = ServedFiles(directory)
+        self._directory = self._served.folder
         self._field = field
         self._prepared: dict[tuple[str, str], tuple[Path, str]] = {}
 
@@ -61,6 +63,10 @@ class FairTrials:
                 load=busy.load,
             )
         )
+
+    def close(self) -> None:
+        """End the servers of files, if there are any."""
+        self._served.close()
 
     def _job(self, cell: Cell, path: Path) -> Job:
         options = self._group.case.options.get(cell.format, {})
@@ -107,6 +113,9 @@ class FairTrials:
         """From the file that was prepared once for all reads, in the cache state that the cell names."""
         path, layout = self._prepare(cell)
         job = self._job(cell, path)
+        if served := cells.server_of(self._group.case, cell):
+            url, options = self._served.place(path, served)
+            job = replace(job, url=url, storage_options=tuple(options.items()))
         jobs = [replace(job, part=k, parts=cell.processes) for k in range(cell.processes)]
         resident = cache.bring_about(cell.cache, cache.files_below(path))
         measured = self._execution.run(self._group.case, cell, jobs)

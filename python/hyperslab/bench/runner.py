@@ -11,6 +11,7 @@ import random
 import shutil
 import tempfile
 from collections.abc import Mapping, Sequence
+from contextlib import closing
 from dataclasses import dataclass, replace
 from pathlib import Path
 
@@ -108,14 +109,14 @@ class Runner:
 
     def _run_fair(self, group: Group, usable: list[Cell], directory: Path) -> None:
         field = replace(group.field, file=self._data_files.get(group.case.data_file or ""))
-        trials = FairTrials(self._ledger, self._execution, group, directory, field)
-        for cell in usable:
-            if self._unfinished(cell):
-                trials.make(cell, WARM_UP)
-        while pending := [cell for cell in usable if self._unfinished(cell)]:
-            self._random.shuffle(pending)
-            for cell in pending:
-                trials.make(cell, len(self._ledger.attempts(cell)))
+        with closing(FairTrials(self._ledger, self._execution, group, directory, field)) as trials:
+            for cell in usable:
+                if self._unfinished(cell):
+                    trials.make(cell, WARM_UP)
+            while pending := [cell for cell in usable if self._unfinished(cell)]:
+                self._random.shuffle(pending)
+                for cell in pending:
+                    trials.make(cell, len(self._ledger.attempts(cell)))
         self._ledger.expected -= sum(self._policy.most - len(self._ledger.attempts(cell)) for cell in usable)
 
     def _unfinished(self, cell: Cell) -> bool:

@@ -28,6 +28,7 @@ from hyperslab.formats import FORMATS
 
 Scale = Literal["quick", "small", "paper"]
 Cache = Literal["cold", "warm", "unknown"]
+Server = Literal["nginx", "versitygw", "moto"]
 Shape = list[PositiveInt]
 
 
@@ -40,6 +41,8 @@ class Conditions(BaseModel):
         description="contiguous; auto (about 1 MiB); or elements along each axis, -1 for the whole axis",
     )
     codecs: list[str] = Field(default=[], description="codec chain in the order of encoding, as shuffle or deflate:4")
+    server: Server | None = Field(default=None, description="reads go through this server, by URL")
+    round_trip_ms: float = Field(default=0.0, ge=0, description="that every request to the server takes longer")
 
 
 MATCHED = Conditions.model_validate({})  # contiguous, uncompressed
@@ -55,6 +58,7 @@ class Overrides(BaseModel):
     conditions: dict[str, Conditions | Literal["default"]] | None = None
     operations: list[Operation] | None = None
     caches: list[Cache] | None = None
+    processes: list[PositiveInt] | None = None
 
     @model_validator(mode="before")
     @classmethod

@@ -35,11 +35,17 @@ class Job:
     path: Path
     part: int = 0
     parts: int = 1
+    url: str | None = None  # where reads find the file, if a server has it
+    storage_options: tuple[tuple[str, Any], ...] = ()
     start_at: float | None = None  # time.monotonic() at which processes of one trial start together
 
     def make_format(self) -> Format:
         """The format with the study's options."""
         return make_format(self.format, dict(self.options))
+
+    def open(self, made: Format) -> ArrayFile:
+        """The file to read: from its server, if one has it."""
+        return made.open(self.path) if self.url is None else made.open_url(self.url, dict(self.storage_options))
 
 
 @dataclass(frozen=True)
@@ -274,7 +280,7 @@ def read(job: Job, made: Format, source: Callable[[int], np.ndarray]) -> Measure
     check = _check_of(made)
     timers, counters = Timers(), _Counters()
     with timers("open_file"):
-        opened = made.open(job.path)
+        opened = job.open(made)
     decoded = 0
     for i in wanted:
         expected = source(i)

@@ -16,7 +16,7 @@ from fnmatch import fnmatchcase
 from itertools import pairwise
 from typing import Literal
 
-from hyperslab.bench.conclusions import Axis, Conclusion, Effect, Extreme, Order, Ratio, formats_of
+from hyperslab.bench.conclusions import Axis, Conclusion, Effect, Extreme, Order, Ratio, Within, formats_of
 from hyperslab.bench.records import Method, Summary, Verdict
 
 Outcome = Literal["supports", "contradicts", "undecided"]
@@ -177,6 +177,8 @@ def _judge_group(conclusion: Conclusion, contenders: Contenders) -> tuple[Outcom
         return _judge_order(claim, contenders)
     if isinstance(claim, Ratio):
         return _judge_ratio(claim, contenders)
+    if isinstance(claim, Within):
+        return _judge_within(claim, contenders)
     return _judge_effect(claim, contenders)
 
 
@@ -229,6 +231,14 @@ def _ratio_outcome(claim: Ratio, low: float, high: float) -> Outcome:
         return "supports" if high >= floor and low <= ceiling else "contradicts"
     above = _side(low, high, 1.0)
     return above if claim.low > 1 else _opposite(above)
+
+
+def _judge_within(claim: Within, contenders: Contenders) -> tuple[Outcome, str] | None:
+    if claim.format not in contenders:
+        return None
+    found = contenders[claim.format]
+    outcome = _opposite(_side(found.low, found.high, claim.seconds))
+    return outcome, f"{claim.format} {_seconds(found.point)}, at most {claim.seconds:g} s claimed (n={found.n})"
 
 
 def _judge_effect(claim: Effect, contenders: Contenders) -> tuple[Outcome, str] | None:

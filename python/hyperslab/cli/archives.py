@@ -14,7 +14,13 @@ if TYPE_CHECKING:
     from hyperslab.archive import Array, Group
 
 FileArgument: TypeAlias = Annotated[
-    str, typer.Argument(help="An HDF5, NetCDF, FITS or HDF4 file, its URL (https, s3, gs, az), or a Zarr folder.")
+    str,
+    typer.Argument(
+        help="An HDF5, NetCDF, FITS or HDF4 file, its URL (https, s3, gs, az), a Zarr folder, or a pattern in quotes."
+    ),
+]
+Concat: TypeAlias = Annotated[
+    str | None, typer.Option("--concat", help="Several files: the dimension, or the number of the axis, to join along.")
 ]
 Options: TypeAlias = Annotated[
     list[str], typer.Option("--option", help="How to reach a URL, as key=value: see docs/remote.md. Repeatable.")
@@ -34,22 +40,26 @@ class Entry:
     is_again: bool = False
 
 
-def open_archive(path: str, options: list[str]) -> Group:
+def open_archive(path: str | list[str], options: list[str], concat: str | None = None) -> Group:
     """The root of an archive; a file that is not there or may not be read is the user's mistake.
 
-    `options` are `key=value`, as in `storage_options`.
+    `options` are `key=value`, as in `storage_options`; `concat` is what several files are concatenated along.
     """
     import hyperslab
 
+    reached = storage_options(options)
     try:
-        return hyperslab.open(path, storage_options=_storage_options(options))
+        if concat is None:
+            return hyperslab.open(path, storage_options=reached)
+        along = int(concat) if concat.isdecimal() else concat
+        return hyperslab.open(path, storage_options=reached, concat=along)
     except FileNotFoundError as error:
-        raise UsageError(f"there is no file {path}") from error
+        raise UsageError(f"there is no file {error.filename or path}") from error
     except OSError as error:
         raise UsageError(f"{path} cannot be opened: {error.strerror or error}") from error
 
 
-def _storage_options(options: list[str]) -> dict[str, Any]:
+def storage_options(options: list[str]) -> dict[str, Any]:
     """Numbers and truth values as such, all else as text."""
     pairs = [option.partition("=") for option in options]
     if any(not name or not equals for name, equals, _ in pairs):

@@ -10,9 +10,10 @@ from typing import TYPE_CHECKING, Annotated
 import typer
 from rich.text import Text
 
+from hyperslab.cli.archives import Concat, Options, open_archive, storage_options
 from hyperslab.cli.output import console
 from hyperslab.cli.progress import live
-from hyperslab.errors import UsageError
+from hyperslab.errors import HyperslabError, UsageError
 
 if TYPE_CHECKING:
     from hyperslab.references import Saved
@@ -21,7 +22,9 @@ MOST_NAMES = 20
 
 
 def index(
-    files: Annotated[list[str], typer.Argument(help="HDF5, NetCDF, FITS or HDF4 files, Zarr folders, references.")],
+    files: Annotated[
+        list[str], typer.Argument(help="HDF5, NetCDF, FITS or HDF4 files, URLs, Zarr folders, references, patterns.")
+    ],
     output: Annotated[Path, typer.Option("--output", "-o", help="REFS.json, .parquet (kerchunk's) or .hs (our own).")],
     inline_threshold: Annotated[
         int, typer.Option(help="kerchunk: arrays of at most so many bytes are put in as values.")
@@ -29,25 +32,52 @@ def index(
     skip_unsupported: Annotated[
         bool, typer.Option("--skip-unsupported", help="kerchunk: leave out arrays that it cannot express.")
     ] = False,
+    threads: Annotated[int | None, typer.Option(help="Files that are indexed at a time.")] = None,
+    scheduler: Annotated[
+        str | None, typer.Option(help="Index on the workers of the Dask scheduler with this address.")
+    ] = None,
+    option: Options | None = None,
+    concat: Concat = None,
     as_json: Annotated[bool, typer.Option("--json", help="As JSON.")] = False,
 ) -> None:
-    """Save where the chunks of files are; several files become groups. Stopped, it goes on where it was.
+    """Save where the chunks of files are; several files become groups, or one by --concat.
 
+    Stopped, it goes on where it was, but for --concat.
     Example: hyperslab index 2019.nc 2020.nc -o ocean.hs
     """
-    from hyperslab.references import SUFFIXES, index
+    from hyperslab.references import SUFFIXES, expanded, index
 
     if output.suffix not in SUFFIXES:
         raise UsageError(f"{output} has none of the endings {', '.join(SUFFIXES)}, which choose the format")
-    partial = output.with_name(f"{output.name}.partial") if len(files) > 1 else None
+    if not output.absolute().parent.is_dir():
+        raise UsageError(f"there is no folder {output.absolute().parent} to write {output.name} to")
+    partial = None
     try:
+        sources = list(expanded(files)) if concat is None else open_archive(files, option or [], concat)
+        are_many = concat is None and len(sources) > 1
+        partial = output.with_name(f"{output.name}.partial") if are_many else None
         with live(console(stderr=True), "files") as progress:
-            found = index(files, resume=partial, progress=progress)
+            found = index(
+                sources,
+                storage_options=None if concat else storage_options(option or []),
+                resume=partial,
+                progress=progress,
+                threads=threads,
+                scheduler=scheduler,
+            )
             saved = found.save(output, inline_threshold=inline_threshold, skip_unsupported=skip_unsupported)
+    except HyperslabError:
+        raise
     except FileNotFoundError as error:
         raise UsageError(f"there is no file {error.filename}") from error
     except OSError as error:
         raise UsageError(f"{error.filename or output}: {error.strerror or error}") from error
+    except KeyboardInterrupt:
+        if partial is not None and partial.is_dir():
+            done = len(list(partial.glob("*.hs")))
+            said = f"interrupted with {done} of {len(sources)} files indexed: the same command goes on from there"
+            console(stderr=True).print(Text(said), soft_wrap=True)
+        raise
     if partial is not None:
         shutil.rmtree(partial, ignore_errors=True)
     if as_json:

@@ -11,7 +11,17 @@ from rich.console import Console
 from rich.table import Table
 from rich.text import Text
 
-from hyperslab.cli.archives import Entry, FileArgument, Options, entries, lost, message_of, open_archive, status_of
+from hyperslab.cli.archives import (
+    Concat,
+    Entry,
+    FileArgument,
+    Options,
+    entries,
+    lost,
+    message_of,
+    open_archive,
+    status_of,
+)
 from hyperslab.cli.output import console
 from hyperslab.errors import HyperslabError
 
@@ -28,12 +38,13 @@ def info(
     file: FileArgument,
     as_json: Annotated[bool, typer.Option("--json", help="As JSON.")] = False,
     option: Options | None = None,
+    concat: Concat = None,
 ) -> None:
     """Show what is in a file: groups, arrays, chunks, codecs, sizes, and advice for reading it from a cloud.
 
     Example: hyperslab info ocean.nc
     """
-    with open_archive(file, option or []) as root:
+    with open_archive(file, option or [], concat) as root:
         rows = [describe(entry) for entry in entries(root)]
         if as_json:
             typer.echo(json.dumps(_as_json(file, root, rows), indent=1))

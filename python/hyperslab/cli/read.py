@@ -11,7 +11,7 @@ from typing import TYPE_CHECKING, Annotated, Any
 
 import typer
 
-from hyperslab.cli.archives import FileArgument, Options, array_of, open_archive
+from hyperslab.cli.archives import Concat, FileArgument, Options, array_of, open_archive
 from hyperslab.errors import ReadError, UsageError
 
 if TYPE_CHECKING:
@@ -33,6 +33,7 @@ def read(
     as_json: Annotated[bool, typer.Option("--json", help="As JSON; for small selections.")] = False,
     plan: Annotated[bool, typer.Option("--plan", help="Print what reading takes, and read nothing.")] = False,
     option: Options | None = None,
+    concat: Concat = None,
 ) -> None:
     """Read a selection of an array.
 
@@ -41,7 +42,7 @@ def read(
     if output is not None and (as_json or plan):
         raise UsageError("-o saves the elements: use it without --json and --plan")
     key = parse_selection(selection)
-    with open_archive(file, option or []) as root:
+    with open_archive(file, option or [], concat) as root:
         found = array_of(root, array)
         try:
             _do(found, key, output, as_json, plan)

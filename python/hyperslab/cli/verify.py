@@ -12,7 +12,7 @@ import typer
 from rich.table import Table
 from rich.text import Text
 
-from hyperslab.cli.archives import FileArgument, Options, entries, lost, message_of, open_archive, status_of
+from hyperslab.cli.archives import Concat, FileArgument, Options, entries, lost, message_of, open_archive, status_of
 from hyperslab.cli.output import console
 from hyperslab.cli.progress import live
 from hyperslab.errors import DamagedFile, FileChanged, HyperslabError, ReadError, RunError, Unsupported
@@ -52,12 +52,13 @@ def verify(
     file: FileArgument,
     as_json: Annotated[bool, typer.Option("--json", help="As JSON.")] = False,
     option: Options | None = None,
+    concat: Concat = None,
 ) -> None:
     """Decode every chunk and attribute, checksums included. The exit status is 1 if anything is damaged.
 
     Example: hyperslab verify ocean.nc
     """
-    with open_archive(file, option or []) as root, live(console(stderr=True), unit="MiB") as progress:
+    with open_archive(file, option or [], concat) as root, live(console(stderr=True), unit="MiB") as progress:
         found = verified(root, progress)
     if as_json:
         typer.echo(json.dumps({"file": str(file), "arrays": [asdict(one) for one in found]}, indent=1))

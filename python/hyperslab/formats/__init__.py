@@ -17,6 +17,7 @@ FORMATS: dict[str, str] = {
     "csv": "hyperslab.formats.csv:Csv",
     "hdf5": "hyperslab.formats.hdf5:Hdf5",
     "hyperslab": "hyperslab.formats.hyperslab:Hyperslab",
+    "hdf5-zarr": "hyperslab.formats.hdf5_zarr:Hdf5Zarr",
     "hdf5-compound": "hyperslab.formats.hdf5_compound:Hdf5Compound",
     "netcdf4": "hyperslab.formats.netcdf4:NetCDF4",
     "netcdf3": "hyperslab.formats.netcdf3:NetCDF3",

@@ -8,7 +8,7 @@ it be told apart; what a library defers (netCDF4 creates variables when the defi
 from __future__ import annotations
 
 from abc import ABC, abstractmethod
-from collections.abc import Iterator, Sequence
+from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Any, ClassVar, Literal
@@ -97,6 +97,7 @@ class Capabilities:
     field_write: bool = False  # writes one field of a compound array, leaving the others alone
     empty: bool = True  # creates an array that is not written yet
     many_arrays: bool = True  # several arrays in one file; if not, one file per array in a directory
+    urls: bool = False  # reads files by their URLs, from HTTP servers and S3
     threads: bool = False  # the library decodes or fetches with threads of its own
     byte_order: Literal["native", "big", "either", "text"] = "native"  # in the file; either: as the dtype says
     self_describing: bool = True  # shape and dtype are in the file
@@ -170,6 +171,7 @@ class Need:
     compound: bool = False
     field_write: bool = False
     empty: bool = False
+    urls: bool = False
 
 
 @dataclass(frozen=True)
@@ -203,6 +205,10 @@ class Format(ABC):
     def open(self, path: Path, mode: Literal["r", "r+"] = "r") -> ArrayFile:
         """Open an existing one to read, or to change."""
 
+    def open_url(self, url: str, storage_options: Mapping[str, Any]) -> ArrayFile:  # noqa: ARG002 - the contract's
+        """Open, to read, what `create` made and a server now has; options are those of s3fs."""
+        raise Refused(f"{self.name} reads no URLs")
+
     def refusal(self, spec: ArraySpec, need: Need) -> str | None:
         """Why this format cannot do it, or None. A format with rules of its own extends this."""
         return next(self._reasons(spec, need), None)
@@ -226,6 +232,7 @@ _NEED_REASONS = {
     "append": "cannot append",
     "compound": "has no compound types",
     "empty": "creates an array only as it is written",
+    "urls": "reads no URLs",
     "field_write": "cannot write one field and leave the others alone",
 }
 

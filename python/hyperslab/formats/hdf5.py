@@ -12,7 +12,7 @@ Cannot express: codecs or growth without chunks, shards. Writes and decodes with
 
 from __future__ import annotations
 
-from collections.abc import Iterator
+from collections.abc import Iterator, Mapping
 from contextlib import suppress
 from dataclasses import dataclass
 from functools import cache
@@ -34,6 +34,7 @@ from hyperslab.formats.contract import (
     Library,
     Need,
 )
+from hyperslab.formats.far import fsspec_file
 from hyperslab.formats.hdf5_filters import WRITABLE, add_filter, filters_of, missing_filter
 
 
@@ -53,8 +54,9 @@ class Hdf5(Format):
         codecs=WRITABLE,
         chunks=True,
         append=True,
+        urls=True,
         byte_order="either",
-        notes="codecs and growth need chunks; zstd and blosc need hdf5plugin",
+        notes="codecs and growth need chunks; zstd and blosc need hdf5plugin; URLs through fsspec's files",
     )
     default_layout: ClassVar[str] = "contiguous"
 
@@ -78,6 +80,10 @@ class Hdf5(Format):
         if not path.is_file():
             raise UsageError(f"{path} is not a file")
         return Hdf5File(self._open(path, mode))
+
+    def open_url(self, url: str, storage_options: Mapping[str, Any]) -> ArrayFile:
+        """HDF5 in Python's hands: h5py over a file of fsspec's, whose blocks are read ahead as fsspec does it."""
+        return Hdf5File(import_h5py().File(fsspec_file(url, storage_options), "r"))
 
     def _open(self, path: Path, mode: str) -> Any:
         try:

@@ -38,6 +38,7 @@ class Hdf5Compound(Hdf5):
     capabilities: ClassVar[Capabilities] = replace(
         Hdf5.capabilities,
         compound=True,
+        urls=False,
         field_write=True,
         max_ndim=1,
         notes="tables only; the description of the type may not exceed 64 KiB",

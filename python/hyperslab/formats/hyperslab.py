@@ -13,9 +13,10 @@ Cannot express: codecs or growth without chunks, shards.
 
 from __future__ import annotations
 
+from collections.abc import Mapping
 from dataclasses import dataclass, replace
 from pathlib import Path
-from typing import ClassVar, Literal
+from typing import Any, ClassVar, Literal
 
 import numpy as np
 
@@ -59,15 +60,19 @@ class Hyperslab(Hdf5):
             return super().open(path, mode)
         if not path.is_file():
             raise UsageError(f"{path} is not a file")
-        return HyperslabFile(self, path)
+        return HyperslabFile(self, path, {})
+
+    def open_url(self, url: str, storage_options: Mapping[str, Any]) -> ArrayFile:
+        """Open a file far away by hyperslab."""
+        return HyperslabFile(self, url, storage_options)
 
 
 class HyperslabFile(ArrayFile):
     """A file that hyperslab reads."""
 
-    def __init__(self, made_by: Hyperslab, path: Path) -> None:
+    def __init__(self, made_by: Hyperslab, path: Path | str, storage_options: Mapping[str, Any]) -> None:
         self._format, self._path = made_by, path
-        self._root = hyperslab.archive.open(path)
+        self._root = hyperslab.archive.open(path, storage_options=storage_options)
 
     def create_array(self, name: str, spec: ArraySpec) -> ArrayHandle:  # noqa: ARG002 - the contract's signature
         """Refused: the file is open for reading."""
@@ -91,7 +96,7 @@ class HyperslabFile(ArrayFile):
 
     def describe(self, name: str) -> ArraySpec:
         """What h5py says of it."""
-        file = Hdf5.open(self._format, self._path)
+        file = Hdf5.open(self._format, Path(self._path))
         try:
             return file.describe(name)
         finally:

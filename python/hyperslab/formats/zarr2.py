@@ -35,6 +35,7 @@ class Zarr2(ZarrPython):
         chunks=True,
         append=True,
         threads=True,
+        urls=True,
         byte_order="either",
         notes="one file per chunk, decoded whole; contiguous is one chunk; several chunks at once in threads",
     )

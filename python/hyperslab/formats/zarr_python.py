@@ -11,7 +11,7 @@ a setting of the process that holds for the length of each call.
 from __future__ import annotations
 
 from abc import abstractmethod
-from collections.abc import Iterator
+from collections.abc import Iterator, Mapping
 from contextlib import AbstractContextManager, nullcontext
 from dataclasses import dataclass
 from importlib.metadata import version
@@ -32,6 +32,7 @@ from hyperslab.formats.contract import (
     Library,
     Need,
 )
+from hyperslab.formats.far import obstore_store
 from hyperslab.formats.zarr_metadata import (
     encoded_chunk_reasons,
     shard_reasons,
@@ -82,6 +83,13 @@ class ZarrPython(Format):
         except (FileNotFoundError, zarr.errors.ContainsArrayError) as error:
             raise UsageError(f"{path} is not a Zarr group that holds arrays: {error}") from error
 
+    def open_url(self, url: str, storage_options: Mapping[str, Any]) -> ArrayFile:
+        """Open a group by obstore, without looking for consolidated metadata."""
+        zarr = import_zarr()
+        store = zarr.storage.ObjectStore(obstore_store(url, storage_options), read_only=True)
+        group = zarr.open_group(store, mode="r", zarr_format=self.zarr_format, use_consolidated=False)
+        return ZarrFile(Path(url), group, self)
+
     def pipeline(self) -> AbstractContextManager[Any]:
         """What must hold while arrays are created or opened; they keep the codec pipeline of then."""
         return nullcontext()
@@ -106,7 +114,7 @@ class ZarrPython(Format):
 class ZarrFile(ArrayFile):
     """An open group."""
 
-    def __init__(self, path: Path, group: Any, kind: ZarrPython) -> None:
+    def __init__(self, path: Path, group: Any, kind: Any) -> None:
         self._path = path
         self._group = group
         self._kind = kind
@@ -163,7 +171,7 @@ class ZarrFile(ArrayFile):
 class ZarrArray(ArrayHandle):
     """An open array."""
 
-    def __init__(self, array: Any, kind: ZarrPython) -> None:
+    def __init__(self, array: Any, kind: Any) -> None:
         self._array = array
         self._kind = kind
 

@@ -11,6 +11,7 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 import numpy.typing as npt
 
+from hyperslab.archive.remote import shown
 from hyperslab.errors import Refused
 
 if TYPE_CHECKING:
@@ -188,7 +189,7 @@ def _moved(segment: Segment, indices: npt.NDArray[np.int64], grid_shape: tuple[i
 def _absolute(path: str | None, beside: str) -> str:
     """A file's URL, or its absolute path; a path that a file far away names is relative to it."""
     if path is None or "://" in path:
-        return path or ""
+        return shown(path or "")
     if "://" in beside:
         return f"{beside.rpartition('/')[0]}/{path}"
     return os.path.abspath(path)  # noqa: PTH100 -- links stay as they are

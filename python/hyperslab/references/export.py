@@ -65,7 +65,7 @@ class Export:
         for path, node in found:
             if isinstance(node, Group) or path.rpartition("/")[2] in self.skipped:
                 continue
-            if node.is_variable or node.is_null:  # else one of NetCDF-4's dimensions without a variable
+            if not node.is_dimension_only:
                 yield from self._array(prefix + path, node, dimensions)
 
     def _array(self, path: str, array: Array, dimensions: Dimensions) -> Iterator[tuple[str, Document | ChunkTable]]:

@@ -2,9 +2,10 @@
 
 from __future__ import annotations
 
+import glob
 import hashlib
 import os
-from collections.abc import Callable, Iterable, Mapping
+from collections.abc import Callable, Iterable, Iterator, Mapping
 from dataclasses import dataclass
 from pathlib import Path
 from tempfile import TemporaryDirectory
@@ -13,12 +14,15 @@ from typing import Any
 
 from hyperslab._core import save_references
 from hyperslab.archive import Group, open
-from hyperslab.errors import HyperslabError, UsageError
+from hyperslab.archive.remote import is_url, shown
+from hyperslab.errors import HyperslabError, Refused, UsageError
 from hyperslab.references import icechunk, kerchunk, zarr2, zarr3
 from hyperslab.references.export import Export
 from hyperslab.references.replacing import replacing
+from hyperslab.references.side_by_side import by_dask, by_threads
 
 MOST_OPEN = 100  # files
+FAR_THREADS = 16
 SUFFIXES = (".json", ".parquet", ".parq", ".hs")
 Source = str | os.PathLike[str] | Group
 
@@ -78,6 +82,7 @@ class Index:
             UsageError: The target has another ending, or cannot be written to.
         """
         path = Path(target)
+        self._check_queries(path)
         if path.suffix not in SUFFIXES:
             raise UsageError(f"{path} has none of the endings {', '.join(SUFFIXES)}, which choose the format")
         if record_size < 1 or inline_threshold < 0:
@@ -112,9 +117,19 @@ class Index:
         left_out = MappingProxyType(dict(export.left_out))
         return Referenced(len(self.roots), export.array_count, export.chunk_count, left_out)
 
-    def _save_own(self, path: Path) -> Saved:
+    def _check_queries(self, path: Path) -> None:
+        """A URL's query may be a secret, or say which file is meant: it can neither be kept nor left out."""
+        remedy = "open it without, as storage_options={'query': ...}, and save a .hs"
+        for root in self.roots.values():
+            own = root.url
+            asked = [own] if own is not None and path.suffix != ".hs" else []
+            for url in (*asked, *root.file.urls):
+                if "?" in url and url.startswith("http"):
+                    raise Refused(f"{shown(url)} is asked for with a query, which references never hold: {remedy}")
+
+    def _save_own(self, path: Path, is_synced: bool = True) -> Saved:
         folder = str(path.absolute().parent)
-        with replacing(path) as beside:
+        with replacing(path, is_synced=is_synced) as beside:
             files = [(name, root.file) for name, root in self.roots.items()]
             array_count, chunk_count = save_references(str(beside), folder, files)
         return self._saved(path, array_count, chunk_count, {})
@@ -132,58 +147,144 @@ def index(
     storage_options: Mapping[str, Any] | None = None,
     resume: str | os.PathLike[str] | None = None,
     progress: Callable[[str, int, int], None] | None = None,
+    threads: int | None = None,
+    scheduler: Any = None,
 ) -> Index:
-    """Read where all chunks of archives are.
+    """Read where all chunks of archives are, of several side by side.
 
     Args:
-        sources: Files, URLs, or what `hyperslab.open` gave; several become groups, named after their files.
-        storage_options: How to reach URLs, as for `open`. References never hold them: `.hs` files are read with what
-            the environment says.
+        sources: Files, patterns as in `"*.nc"`, URLs, or what `hyperslab.open` gave; several become groups, named
+            after their files.
+        storage_options: How to reach URLs, as for `open`. References never hold them.
         resume: A folder for the references of each file as soon as they are known. Files that are in it already
             and have not changed since are not indexed again.
-        progress: Called with a file's name, how many were done before it, and how many there are.
+        progress: Called with a file's name once it is indexed, how many are, and how many there are.
+        threads: Files that are indexed at a time; as many as there are cores, or 16 where some are far away.
+        scheduler: Index on the workers of a Dask scheduler instead: its address, or a `distributed.Client`. The
+            workers must find the files under the same paths. No credentials are sent to them: they take those from
+            their environment, or from `hyperslab.credentials` called there.
 
     Returns:
         An `Index`; `save` writes it.
 
     Raises:
         UsageError: There is nothing to index.
+        MissingLibrary: `scheduler` needs Dask.
     """
-    given = [sources] if isinstance(sources, str | os.PathLike | Group) else list(sources)
+    given = list(expanded(sources))
     if not given:
         raise UsageError("nothing to index: no file was given")
+    if threads is not None and threads < 1:
+        raise UsageError(f"threads is {threads}: use at least 1")
     lasting = None
-    if resume is None and len(given) > MOST_OPEN:
-        lasting = TemporaryDirectory(prefix="hyperslab-index-")  # references hold no file open: there may be too many
+    if resume is None and (len(given) > MOST_OPEN or scheduler is not None):
+        # References hold no file open: there may be too many.
+        lasting = TemporaryDirectory(prefix="hyperslab-index-", ignore_cleanup_errors=True)
     folder = Path(lasting.name) if lasting else Path(resume) if resume is not None else None
     if folder is not None:
         folder.mkdir(exist_ok=True)
-    paths = [source.filename if isinstance(source, Group) else os.fspath(source) for source in given]
-    roots = []
-    for done, (path, source) in enumerate(zip(paths, given, strict=True)):
+    paths = [source.filename if isinstance(source, Group) else shown(os.fspath(source)) for source in given]
+    gathering = _Gathering(given, folder, dict(storage_options or {}), threads or _default_threads(paths))
+    roots: dict[int, Group] = {}
+    for number, root in gathering.roots(scheduler):
+        roots[number] = root
         if progress is not None:
-            progress(path, done, len(given))
-        roots.append(source if isinstance(source, Group) else _indexed(source, folder, storage_options))
-    found = Index({"": roots[0]} if len(roots) == 1 else dict(zip(_names(paths), roots, strict=True)))
+            progress(paths[number], len(roots), len(given))
+    ordered = [roots[number] for number in range(len(given))]
+    found = Index({"": ordered[0]} if len(ordered) == 1 else dict(zip(_names(paths), ordered, strict=True)))
     found.lasting = lasting
     return found
 
 
-def _indexed(source: str | os.PathLike[str], folder: Path | None, storage_options: Mapping[str, Any] | None) -> Group:
-    """An archive; from its references in a folder if they are there and true."""
-    if folder is None:
-        return open(source, storage_options=storage_options)
-    name = hashlib.sha256(os.path.abspath(source).encode()).hexdigest()[:32]  # noqa: PTH100 -- links stay links
-    known = folder / f"{name}.hs"
-    try:
-        root = open(known)
-        root.file.check_sources()
-    except (FileNotFoundError, HyperslabError):
-        root = open(source, storage_options=storage_options)
-        Index({"": root}).save(known)
+def expanded(sources: Source | Iterable[Source]) -> Iterator[Source]:
+    """Files in place of the patterns that they match, sorted.
+
+    Raises:
+        UsageError: A pattern matches no file.
+    """
+    for source in [sources] if isinstance(sources, str | os.PathLike | Group) else sources:
+        path = source if isinstance(source, str) else ""
+        if not glob.has_magic(path) or is_url(path) or Path(path).exists():
+            yield source
+            continue
+        found = sorted(glob.glob(path, recursive=True))  # noqa: PTH207 -- Path.glob takes no absolute patterns
+        if not found:
+            raise UsageError(f"no file matches {path}")
+        yield from found
+
+
+def _default_threads(paths: list[str]) -> int:
+    return FAR_THREADS if any(map(is_url, paths)) else os.cpu_count() or 1
+
+
+@dataclass(frozen=True)
+class _Gathering:
+    """Archives that are being opened, by way of their references in a folder if there is one."""
+
+    given: list[Source]
+    folder: Path | None
+    options: dict[str, Any]
+    threads: int
+
+    def roots(self, scheduler: Any) -> Iterator[tuple[int, Group]]:
+        """The root of each archive with its number, as they come."""
+        if scheduler is None:
+            if self.threads == 1 or len(self.given) == 1:
+                yield from ((number, self.opened(number)) for number in range(len(self.given)))
+            else:
+                yield from by_threads(self.opened, range(len(self.given)), self.threads)
+            return
+        missing = {}
+        for number, root in by_threads(self.known, range(len(self.given)), self.threads):
+            if root is not None:
+                yield number, root
+            else:
+                missing[number] = (self.path(number), self.options)
+        for number, content in by_dask(missing, scheduler):
+            known = self.place(number)
+            with replacing(known, is_synced=False) as beside:
+                beside.write_bytes(content)
+            yield number, self.reopened(known)
+
+    def opened(self, number: int) -> Group:
+        """An archive; from its references if they are there and true."""
+        known = self.known(number)
+        if known is not None:
+            return known
+        root = open(self.path(number), storage_options=self.options)
+        if self.folder is None:
+            return root
+        Index({"": root})._save_own(self.place(number), is_synced=False)
         root.close()
-        return open(known)
-    return root
+        return self.reopened(self.place(number))
+
+    def known(self, number: int) -> Group | None:
+        """An archive that need not be indexed."""
+        source = self.given[number]
+        if isinstance(source, Group):
+            return source
+        if self.folder is None:
+            return None
+        try:
+            root = self.reopened(self.place(number))
+            root.file.check_sources()
+        except (FileNotFoundError, HyperslabError):
+            return None
+        return root
+
+    def reopened(self, known: Path) -> Group:
+        return open(known, storage_options=self.options)
+
+    def path(self, number: int) -> str:
+        source = self.given[number]
+        assert not isinstance(source, Group)
+        path = os.fspath(source)
+        return path if is_url(path) else os.path.abspath(path)  # noqa: PTH100 -- links stay links
+
+    def place(self, number: int) -> Path:
+        """Where the references of an archive are kept."""
+        assert self.folder is not None
+        return self.folder / f"{hashlib.sha256(self.path(number).encode()).hexdigest()[:32]}.hs"
 
 
 def _names(paths: list[str]) -> list[str]:

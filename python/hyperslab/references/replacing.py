@@ -12,8 +12,10 @@ from hyperslab.errors import UsageError
 
 
 @contextmanager
-def replacing(target: Path, is_folder: bool = False) -> Iterator[Path]:
+def replacing(target: Path, is_folder: bool = False, is_synced: bool = True) -> Iterator[Path]:
     """A path to write to, which takes the target's place when the context ends well, and goes when it does not.
+
+    What is not synced may be torn by a crash of the machine: good where that would be noticed, and made again.
 
     Raises:
         UsageError: There is no folder to write to, or a folder of another kind is in the way.
@@ -27,9 +29,11 @@ def replacing(target: Path, is_folder: bool = False) -> Iterator[Path]:
     beside = target.with_name(f".{target.name}.{os.getpid()}.new")
     try:
         yield beside
-        _sync(beside)
+        if is_synced:
+            _sync(beside)
         _replace(beside, target)
-        _sync_one(target.parent)
+        if is_synced:
+            _sync_one(target.parent)
     finally:
         _remove(beside)
 

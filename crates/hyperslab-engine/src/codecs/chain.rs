@@ -116,8 +116,10 @@ impl<'c> Chain<'c> {
     fn check_transpositions(&self) -> Result<(), Error> {
         let last = self.applied().rfind(|(_, codec)| matches!(codec, Codec::Transpose { .. }));
         let Some((last, _)) = last else { return Ok(()) };
-        let orderless =
-            |codec: &Codec| matches!(codec, Codec::Transpose { .. } | Codec::FixedScaleOffset { .. });
+        let orderless = |codec: &Codec| {
+            matches!(codec, Codec::Transpose { .. } | Codec::FixedScaleOffset { .. })
+                || matches!(codec, Codec::Convert { .. } | Codec::Unpack { .. })
+        };
         if self.applied().take_while(|(index, _)| *index < last).all(|(_, codec)| orderless(codec)) {
             return Ok(());
         }
@@ -135,7 +137,8 @@ impl<'c> Chain<'c> {
             Codec::Quantize { decoded, .. } => size.of_elements(decoded.nbytes(), 4),
             Codec::FixedScaleOffset { stored, decoded, .. }
             | Codec::Delta { stored, decoded }
-            | Codec::Convert { stored, decoded } => size.of_elements(decoded.nbytes(), stored.nbytes()),
+            | Codec::Convert { stored, decoded }
+            | Codec::Unpack { stored, decoded, .. } => size.of_elements(decoded.nbytes(), stored.nbytes()),
             _ => Size::AtMost(limit.max(size.limit())),
         })
     }
@@ -166,6 +169,7 @@ fn static_name(codec: &Codec) -> &'static str {
         Codec::Delta { .. } => "delta",
         Codec::FixedScaleOffset { .. } => "fixedscaleoffset",
         Codec::Convert { .. } => "convert",
+        Codec::Unpack { .. } => "unpack",
         Codec::Rice { .. } => "rice",
         Codec::Plio => "plio",
         Codec::Quantize { .. } => "quantize",

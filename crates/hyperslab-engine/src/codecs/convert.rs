@@ -1,14 +1,15 @@
-//! Numbers of a source as a virtual array has them.
+//! Numbers of a source as a virtual array, or one made of several files, has them.
 
-use hyperslab_core::{Element, convert, is_convertible};
+use hyperslab_core::{Element, Packing, convert, is_convertible, unpack};
 
 use super::{Buffer, Size};
 use crate::Error;
 
 const CODEC: &str = "convert";
 
-/// Converts every element.
+/// Converts every element, or unpacks it.
 pub(super) fn decode(
+    packing: Option<&Packing>,
     stored: &Element,
     decoded: &Element,
     input: &[u8],
@@ -21,6 +22,10 @@ pub(super) fn decode(
     let nbytes = |element: &Element| usize::try_from(element.nbytes()).unwrap_or(usize::MAX);
     let count = input.len() / nbytes(stored);
     let made = size.admit(CODEC, count.saturating_mul(nbytes(decoded)))?;
-    convert(stored, decoded, input, out.space(made)?);
+    let out = out.space(made)?;
+    match packing {
+        None => convert(stored, decoded, input, out),
+        Some(packing) => unpack(packing, stored, decoded, input, out),
+    }
     Ok(made)
 }

@@ -135,7 +135,10 @@ fn step(
         Codec::FixedScaleOffset { scale, offset, stored, decoded } => {
             fixedscaleoffset::decode(*scale, *offset, stored, decoded, input, size, out)
         }
-        Codec::Convert { stored, decoded } => convert::decode(stored, decoded, input, size, out),
+        Codec::Convert { stored, decoded } => convert::decode(None, stored, decoded, input, size, out),
+        Codec::Unpack { packing, stored, decoded } => {
+            convert::decode(Some(packing), stored, decoded, input, size, out)
+        }
         Codec::Rice { element_nbytes, block_elements } => {
             rice::decode(*element_nbytes, *block_elements, input, size, out)
         }

@@ -10,25 +10,17 @@ use hyperslab_core::{Batches, ByteRange, coalesce};
 
 use super::{Encoded, Execution, Job};
 use crate::read_error::ReadError;
-use crate::scatter::{Target, index};
+use crate::scatter::index;
 use crate::stores::FarStore;
 use crate::threads::ThreadMemory;
 
-/// Stored bytes that a thread asks for at a time; chunks larger than that come one by one, in parts.
-const BATCH_NBYTES: u64 = 2 << 20;
 /// Stored bytes in memory, over all threads.
 const WINDOW_NBYTES: u64 = 128 << 20;
-/// Chunks that a thread asks for at a time at most.
-const MOST_BATCHED: u64 = 256;
-/// Uncompressed chunks up to this size are fetched whole: a request costs more than their bytes.
-const WHOLE_NBYTES: u64 = 256 << 10;
 /// How often the caller is asked whether to go on.
 const POLL: Duration = Duration::from_millis(20);
 
 /// How a store far away is read.
 pub(super) struct Pace {
-    /// Chunks that a thread takes at a time.
-    pub batch: u64,
     /// Threads, nearly all of them asleep.
     thread_count: usize,
     decoders: Decoders,
@@ -38,13 +30,10 @@ impl Pace {
     /// None for stores of this machine.
     pub fn new(execution: &Execution<'_>, batches: &Batches) -> Option<Self> {
         let in_flight = execution.stores.far_requests()? as u64;
-        let (count, stored) = (batches.read_count(), batches.stored_nbytes_per_read().max(1));
-        // Few chunks are spread over all requests that may be in flight; many are taken as many at a time as are
-        // one good request when they are neighbours.
-        let batch = (BATCH_NBYTES / stored).clamp(1, MOST_BATCHED).min(count.div_ceil(in_flight)).max(1);
-        let affordable = (WINDOW_NBYTES / stored.saturating_mul(batch)).max(1);
-        let thread_count = index(in_flight.min(affordable).min(count.div_ceil(batch)).max(1));
-        Some(Self { batch, thread_count, decoders: Decoders::new(execution.thread_count) })
+        let batch_nbytes = batches.stored_nbytes_per_read().saturating_mul(batches.most_reads());
+        let affordable = (WINDOW_NBYTES / batch_nbytes.max(1)).max(1);
+        let thread_count = index(in_flight.min(affordable).min(batches.count()).max(1));
+        Some(Self { thread_count, decoders: Decoders::new(execution.thread_count) })
     }
 }
 
@@ -105,12 +94,6 @@ impl Job<'_> {
                 }
             }
         });
-    }
-
-    /// Whether an uncompressed chunk is fetched like a compressed one, rather than the rows that are wanted of it.
-    pub(super) fn is_fetched_whole_from_far(&self, range: ByteRange, target: &Target<'_>) -> bool {
-        let expected = self.chunk_nbytes(&target.read);
-        self.pace.is_some() && expected <= WHOLE_NBYTES && range.length == expected
     }
 
     /// Fetch all that a batch needs side by side, then decode it.

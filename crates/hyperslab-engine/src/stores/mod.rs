@@ -11,7 +11,7 @@ use hyperslab_core::{ByteRange, CoalescePolicy};
 
 use crate::read_error::ReadError;
 pub use file::{FileStore, FileVersion};
-pub use remote::{Location, RemoteOptions, RemoteStatistics, RemoteStore, remote_statistics};
+pub use remote::{Identity, Location, RemoteOptions, RemoteStatistics, RemoteStore, remote_statistics};
 pub use table::{Opener, OtherFile, Stores};
 
 /// The bytes of one file, as they were when it was opened.
@@ -52,6 +52,9 @@ pub type Stop<'a> = &'a dyn Fn() -> bool;
 pub trait FarStore: Store {
     /// Requests that may be worth making at a time.
     fn most_in_flight(&self) -> usize;
+
+    /// What tells the object from what takes its place later, if that is known.
+    fn identity(&self) -> Option<Identity>;
 
     /// Fill buffers, each with the bytes from its offset on, side by side.
     fn fill(&self, wanted: Vec<(u64, &mut [u8])>, stop: Stop<'_>) -> Result<(), ReadError>;

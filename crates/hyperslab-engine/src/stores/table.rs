@@ -4,7 +4,7 @@ use std::collections::HashMap;
 use std::path::{Path, PathBuf};
 use std::sync::{Arc, Mutex};
 
-use hyperslab_core::FileIndex;
+use hyperslab_core::{CoalescePolicy, FileIndex};
 
 use super::padded::PaddedStore;
 use super::{FarStore, FileStore, FileVersion, Store};
@@ -31,10 +31,14 @@ pub type Opener = Arc<dyn Fn(&Path) -> Result<Arc<dyn Store>, ReadError> + Send 
 /// The opened file, number 0, and the others that its chunks lie in.
 pub struct Stores {
     opened: Option<Arc<dyn Store>>,
+    /// The opened file where it is not held open: its number is 0 all the same.
+    own: Option<OtherFile>,
     name: String,
     others: Vec<OtherFile>,
     /// What knows the others is a file of references; there is no opened file then.
     are_referenced: bool,
+    /// Requests worth making at a time where the others are far away.
+    far_requests: Option<usize>,
     open: Opener,
     held: Arc<Mutex<HashMap<PathBuf, Arc<dyn Store>>>>,
 }
@@ -58,12 +62,34 @@ impl Stores {
     ) -> Self {
         let other = |path| OtherFile { path, version: None, is_padded: false };
         let others = others.into_iter().map(other).collect();
-        Self { opened, name, others, are_referenced: false, open, held: Arc::default() }
+        Self { opened, ..Self::of_files(name, others, open, None) }
     }
 
-    /// Of a file of references, which is called `name`; its own number 0 is no file.
-    pub fn of_references(name: String, others: Vec<OtherFile>, open: Opener) -> Self {
-        Self { opened: None, name, others, are_referenced: true, open, held: Arc::default() }
+    /// Of references, which are called `name`; their own number 0 is no file. `far_requests` are worth making at a time,
+    /// where some of the others are far away.
+    pub fn of_references(
+        name: String,
+        others: Vec<OtherFile>,
+        far_requests: Option<usize>,
+        open: Opener,
+    ) -> Self {
+        Self { are_referenced: true, ..Self::of_files(name, others, open, far_requests) }
+    }
+
+    /// Of an archive that is a list of files, the first of which has the number 1; `far_requests` are worth making at a
+    /// time where some are far away.
+    pub fn of_files(name: String, others: Vec<OtherFile>, open: Opener, far_requests: Option<usize>) -> Self {
+        let are_referenced = false;
+        Self {
+            opened: None,
+            own: None,
+            name,
+            others,
+            are_referenced,
+            far_requests,
+            open,
+            held: Arc::default(),
+        }
     }
 
     /// The other files go on with zeros behind their ends, as HDF5's external raw files do.
@@ -73,17 +99,30 @@ impl Stores {
         self
     }
 
+    /// The same, but for the opened file, which is opened when it is needed from now on.
+    #[must_use]
+    pub fn closed(self, own: OtherFile) -> Self {
+        Self { opened: None, own: Some(own), ..self }
+    }
+
     /// The same files under the same numbers, then more; they are held open together.
     #[must_use]
     pub fn with(&self, more: Vec<OtherFile>) -> Self {
         Self {
             opened: self.opened.clone(),
+            own: self.own.clone(),
             name: self.name.clone(),
             others: self.others.iter().cloned().chain(more).collect(),
             are_referenced: self.are_referenced,
+            far_requests: self.far_requests,
             open: Arc::clone(&self.open),
             held: Arc::clone(&self.held),
         }
+    }
+
+    /// What opens them.
+    pub fn opener(&self) -> &Opener {
+        &self.open
     }
 
     /// The number that the first file more would have.
@@ -134,8 +173,17 @@ impl Stores {
     }
 
     /// How many requests are worth making at a time, where the archive is far away.
-    pub(crate) fn far_requests(&self) -> Option<usize> {
-        self.opened.as_ref()?.far().map(FarStore::most_in_flight)
+    pub fn far_requests(&self) -> Option<usize> {
+        self.far_requests.or_else(|| self.opened.as_ref()?.far().map(FarStore::most_in_flight))
+    }
+
+    /// Which requests the archive's files like, told without opening any.
+    pub fn policy(&self) -> CoalescePolicy {
+        match &self.opened {
+            Some(opened) => opened.policy(),
+            None if self.far_requests().is_some() => CoalescePolicy::REMOTE,
+            None => CoalescePolicy::LOCAL,
+        }
     }
 
     /// Fails if the opened file is another one now.
@@ -145,7 +193,8 @@ impl Stores {
 
     fn other(&self, index: FileIndex) -> Result<&OtherFile, ReadError> {
         let place = usize::try_from(index).ok().and_then(|number| number.checked_sub(1));
-        place.and_then(|place| self.others.get(place)).ok_or_else(|| ReadError::System {
+        let found = place.map_or(self.own.as_ref(), |place| self.others.get(place));
+        found.ok_or_else(|| ReadError::System {
             file: self.name(),
             problem: format!("file number {index} of its chunks has no name; the file is damaged"),
         })

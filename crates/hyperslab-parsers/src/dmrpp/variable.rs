@@ -1,7 +1,7 @@
 //! A variable of a document as an array: its elements, its chunks, and what is where none is.
 
 use hyperslab_core::{
-    Array, ByteOrder, ChunkGrid, Codec, Element, Fill, Manifest, Segment, StoredChunk, Unreadable,
+    Array, ByteOrder, ChunkGrid, Codec, Element, Fill, Manifest, Role, Segment, StoredChunk, Unreadable,
 };
 
 use super::values::{element, fill, fixed_text, words};
@@ -38,6 +38,7 @@ pub(super) fn array(
         is_chunked: storage.chunks.is_some_and(|chunks| chunks.child("chunkDimensionSizes").is_some()),
         segments,
         virtual_mappings: Vec::new(),
+        role: Role::Plain,
         dimensions,
         attributes: values::attributes(node),
     })

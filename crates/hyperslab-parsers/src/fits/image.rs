@@ -1,6 +1,6 @@
 //! Images: arrays of one number type, in one piece.
 
-use hyperslab_core::{Array, ByteOrder, ByteRange, Element, Fill, Manifest, Segment, Unreadable};
+use hyperslab_core::{Array, ByteOrder, ByteRange, Element, Fill, Manifest, Role, Segment, Unreadable};
 
 use super::Hdu;
 use crate::segment::{array_nbytes, gridded, one_chunk, stored, too_large};
@@ -41,6 +41,7 @@ pub(super) fn array(
         element,
         fill: Fill::Zero,
         is_chunked: false,
+        role: Role::default(),
         virtual_mappings: Vec::new(),
         segments,
         dimensions: None,

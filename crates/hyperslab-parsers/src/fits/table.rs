@@ -1,6 +1,6 @@
 //! Tables: one array of compound elements, a field a column. FITS Standard 4.0, sections 7.2 and 7.3.
 
-use hyperslab_core::{Array, ByteOrder, Charset, Element, Field, Fill, StringPadding, Unreadable};
+use hyperslab_core::{Array, ByteOrder, Charset, Element, Field, Fill, Role, StringPadding, Unreadable};
 
 use super::{Content, Hdu, image};
 use crate::attribute::boolean_element;
@@ -50,6 +50,7 @@ fn table(hdu: &Hdu, fields: Vec<Field>) -> Result<Array, Unreadable> {
         element,
         fill: Fill::Zero,
         is_chunked: false,
+        role: Role::default(),
         virtual_mappings: Vec::new(),
         dimensions: None,
         attributes: hdu.cards.attributes(&STRUCTURE),

@@ -2,7 +2,7 @@
 
 use std::collections::HashSet;
 
-use hyperslab_core::{Array, Attribute, Element, Fill};
+use hyperslab_core::{Array, Attribute, Element, Fill, Role};
 
 use super::annotations::Annotations;
 use super::descriptors::{small, tag};
@@ -165,6 +165,7 @@ fn made(
         fill: Fill::Value(fill),
         segments,
         is_chunked: false,
+        role: Role::default(),
         virtual_mappings: Vec::new(),
         dimensions: Some(names),
         attributes,

@@ -1,6 +1,6 @@
 //! Arrays as the SD interface writes them: a Vgroup a variable, with its dimensions, attributes and data.
 
-use hyperslab_core::{Array, Attribute, Element, Fill, Unreadable};
+use hyperslab_core::{Array, Attribute, Element, Fill, Role, Unreadable};
 
 use super::descriptors::tag;
 use super::groups::{self, Vgroup, gather};
@@ -50,6 +50,7 @@ fn array(file: &File<'_>, vgroup: &Vgroup) -> Result<Array, Error> {
         fill,
         segments,
         is_chunked: matches!(located, Located::Chunked(_)),
+        role: Role::default(),
         virtual_mappings: Vec::new(),
         dimensions: Some(names),
         attributes,

@@ -51,7 +51,8 @@ fn three_levels() -> Vec<u8> {
 
 fn records(file: &[u8]) -> Result<(Vec<u8>, u64), Error> {
     let source = Memory(file);
-    let mut pages = Pages::new(&source, Policy { page_nbytes: 8, first_nbytes: 8, gap_pages: 0 });
+    let mut pages =
+        Pages::new(&source, Policy { page_nbytes: 8, first_nbytes: 8, last_nbytes: 0, gap_pages: 0 });
     let mut walk = Walk::new(32, SIZES, &[5]);
     let mut found = Vec::new();
     loop {

@@ -42,7 +42,10 @@ fn file(messages: &[Vec<u8>]) -> Vec<u8> {
 
 fn read(bytes: &[u8]) -> Result<Tree, Error> {
     let source = Memory(bytes);
-    parse(&mut Pages::new(&source, Policy { page_nbytes: 16, first_nbytes: 16, gap_pages: 0 }))
+    parse(&mut Pages::new(
+        &source,
+        Policy { page_nbytes: 16, first_nbytes: 16, last_nbytes: 0, gap_pages: 0 },
+    ))
 }
 
 /// A link message: version 1, no flags, a name of three bytes.
@@ -217,7 +220,8 @@ fn pointers_into_a_collection_are_followed() {
         [length.to_le_bytes().to_vec(), address.to_le_bytes().into(), index.to_le_bytes().into()].concat()
     };
     let source = Memory(&bytes);
-    let mut pages = Pages::new(&source, Policy { page_nbytes: 16, first_nbytes: 16, gap_pages: 0 });
+    let mut pages =
+        Pages::new(&source, Policy { page_nbytes: 16, first_nbytes: 16, last_nbytes: 0, gap_pages: 0 });
     let raw = [pointer(9, start, 7), pointer(0, 0, 0), pointer(9, start, 7)].concat();
     let order = ByteOrder::Little;
     let sequences = Element::Vlen { nbytes: 16, element: Box::new(Element::integer(1, false, order)) };

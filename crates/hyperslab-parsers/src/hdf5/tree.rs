@@ -2,7 +2,7 @@
 
 use std::collections::VecDeque;
 
-use hyperslab_core::{Array, Attribute, Fill, Group, Link, ObjectNames, Segment, Tree, Unreadable};
+use hyperslab_core::{Array, Attribute, Fill, Group, Link, ObjectNames, Role, Segment, Tree, Unreadable};
 
 use super::attribute::RawAttribute;
 use super::external;
@@ -173,6 +173,7 @@ impl Building {
             element: description.element,
             fill,
             is_chunked,
+            role: Role::default(),
             segments,
             virtual_mappings: state.mappings,
             dimensions: None,

@@ -5,7 +5,8 @@ use std::sync::Arc;
 
 use hyperslab_core::{
     Array, Attribute, BitshuffleInner, ByteOrder, Charset, Checksum, Codec, Dither, Element, Field, Fill,
-    FloatLayout, Group, Link, Member, Quantum, Segment, SegmentAxis, StringPadding, Unreadable, Value,
+    FloatLayout, Group, Link, Member, Packing, Quantum, Role, Segment, SegmentAxis, StringPadding,
+    Unreadable, Value,
 };
 
 use super::stored::{Input, Stored};
@@ -71,12 +72,14 @@ records! {
         exponent_bias, implied_one
     }
     Quantum { scale, zero, null, dither_start }
+    Packing { masked, scale, offset, is_single }
 }
 
 kinds! {
     Unreadable { 0 Unsupported { feature }, 1 Damaged { problem }, 2 Unfetched { problem }, }
     Fill { 0 Zero, 1 Value(element), 2 Undefined, }
     Link { 0 Group(number), 1 Array(number), 2 Soft(path), 3 External { file, path }, 4 Unreadable(reason), }
+    Role { 0 Plain, 1 DimensionOnly, 2 FillIsMissing, }
     ByteOrder { 0 Little, 1 Big, 2 Vax, }
     StringPadding { 0 NullTerminated, 1 NullPadded, 2 SpacePadded, }
     Charset { 0 Ascii, 1 Utf8, }
@@ -128,6 +131,7 @@ kinds! {
         26 SzipHdf4 { options, pixel_nbits, pixels_per_block, pixels_per_scanline, has_header },
         27 Unknown { number, name },
         28 Checksum { sum, at_start },
+        29 Unpack { packing, stored, decoded },
     }
 }
 
@@ -139,6 +143,7 @@ impl Stored for Array {
         self.element.write(out);
         self.fill.write(out);
         self.is_chunked.write(out);
+        self.role.write(out);
         self.dimensions.write(out);
         self.attributes.write(out);
     }
@@ -150,6 +155,7 @@ impl Stored for Array {
             element: Stored::read(input)?,
             fill: Stored::read(input)?,
             is_chunked: Stored::read(input)?,
+            role: Stored::read(input)?,
             dimensions: Stored::read(input)?,
             attributes: Stored::read(input)?,
             segments: Ok(Vec::new()),

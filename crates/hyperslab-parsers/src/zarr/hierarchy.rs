@@ -190,8 +190,12 @@ impl Hierarchy {
         let name = place.and_then(|place| self.files.get(place));
         let name =
             name.ok_or_else(|| Error::invalid("a chunk's file", 0, format!("number {file} has no name")))?;
-        if name.contains("://") {
-            return Err(Error::unsupported(format!("a key that leads to all of {name}, which is far away,")));
+        let is_far = |path: &str| path.contains("://");
+        if is_far(name) || self.folder.to_str().is_some_and(is_far) {
+            let shown = name.split('?').next().unwrap_or_default();
+            return Err(Error::unsupported(format!(
+                "a key that leads to all of {shown}, which is far away,"
+            )));
         }
         Ok(self.folder.join(name))
     }

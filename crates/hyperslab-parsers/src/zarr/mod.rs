@@ -33,7 +33,7 @@ mod v3;
 
 use std::path::Path;
 
-use hyperslab_core::{Array, Attribute, ByteRange, Codec, Element, Fill, Tree, Unreadable};
+use hyperslab_core::{Array, Attribute, ByteRange, Codec, Element, Fill, Role, Tree, Unreadable};
 
 use crate::error::Error;
 use crate::pages::{FetchError, Source};
@@ -53,6 +53,7 @@ struct Description {
     keys: chunks::Keys,
     dimensions: Option<Vec<String>>,
     attributes: Vec<Attribute>,
+    role: Role,
 }
 
 /// A reference file is read as a whole; no sensible one is longer.
@@ -64,7 +65,7 @@ pub fn parse_directory(root: &Path) -> Result<Tree, Error> {
 }
 
 /// The tree of a JSON file of references: Kerchunk's, or consolidated metadata with `.zchunkstore`s. The files that
-/// it names are relative to `folder`.
+/// it names are relative to `folder`, which may be a URL.
 pub fn parse_references(source: &dyn Source, folder: &Path) -> Result<Tree, Error> {
     let length = source.length();
     if length > MAX_REFERENCES_NBYTES {
@@ -99,6 +100,7 @@ fn array(hierarchy: &Hierarchy, path: &str, description: Description) -> Array {
         element: description.element,
         fill: description.fill,
         is_chunked: true,
+        role: description.role,
         virtual_mappings: Vec::new(),
         segments,
         dimensions: description.dimensions,

@@ -4,7 +4,7 @@ use serde_json::Value;
 
 use super::chunks::Keys;
 use super::{Description, codecs, document, element, fill};
-use hyperslab_core::{Codec, Unreadable};
+use hyperslab_core::{Codec, Role, Unreadable};
 
 /// What a `.zarray` and its `.zattrs` say.
 pub(super) fn describe(document: &Value, attributes: Option<&Value>) -> Result<Description, Unreadable> {
@@ -20,6 +20,7 @@ pub(super) fn describe(document: &Value, attributes: Option<&Value>) -> Result<D
     let names = attributes.and_then(|attributes| attributes.get("_ARRAY_DIMENSIONS")?.as_array());
     let names = names.and_then(|names| names.iter().map(|name| name.as_str().map(Into::into)).collect());
     Ok(Description {
+        role: Role::FillIsMissing,
         chunk_shape: document::lengths(document, "chunks")?,
         element,
         codecs: fill.as_ref().map_err(Clone::clone).and(codecs),

@@ -4,7 +4,7 @@ use serde_json::Value;
 
 use super::chunks::Keys;
 use super::{Description, codecs, document, element, fill};
-use hyperslab_core::{ByteOrder, Fill, Unreadable};
+use hyperslab_core::{ByteOrder, Fill, Role, Unreadable};
 
 const KNOWN_KEYS: [&str; 13] = [
     "zarr_format",
@@ -42,6 +42,7 @@ pub(super) fn describe(document: &Value) -> Result<Description, Unreadable> {
         Ok(chain) => (Ok(chain.codecs), chain.shards),
     };
     Ok(Description {
+        role: Role::Plain,
         chunk_shape: grid.unwrap_or_else(|_| vec![1; shape.len()]),
         element,
         fill: fill.unwrap_or(Fill::Undefined),

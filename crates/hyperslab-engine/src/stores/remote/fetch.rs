@@ -22,8 +22,10 @@ const LEAST_NBYTES_PER_SECOND: u64 = 16 << 10;
 
 /// What tells an object from what took its place.
 #[derive(Clone, Debug, PartialEq, Eq)]
-pub(super) struct Identity {
+pub struct Identity {
+    /// How long it is.
     pub nbytes: u64,
+    /// What its server calls this version of it.
     pub etag: Option<String>,
     /// Seconds since 1970; 0 if the server does not say.
     pub modified: i64,
@@ -35,7 +37,7 @@ impl Identity {
     }
 
     /// Whether an answer is about the same object. What a server leaves out of an answer counts as unchanged.
-    fn agrees(&self, other: &Self) -> bool {
+    pub(super) fn agrees(&self, other: &Self) -> bool {
         let etags = self.etag.as_ref().zip(other.etag.as_ref());
         let tagged = etags.map_or_else(
             || self.modified == other.modified || self.modified == 0 || other.modified == 0,
@@ -64,6 +66,8 @@ pub(super) struct Fetcher<'a> {
     pub options: &'a RemoteOptions,
     /// None: it is being opened.
     pub identity: Option<&'a Identity>,
+    /// The references that say where in it chunks are, unless it was opened itself.
+    pub references: Option<&'a str>,
 }
 
 impl Fetcher<'_> {
@@ -170,6 +174,9 @@ impl Fetcher<'_> {
             StatusCode::PARTIAL_CONTENT | StatusCode::NOT_IMPLEMENTED => {
                 "its server cannot send parts of files: download the file, and open the copy"
             }
+            StatusCode::RANGE_NOT_SATISFIABLE if self.references.is_some() => {
+                "references lead past its end: they are stale, index it again"
+            }
             StatusCode::RANGE_NOT_SATISFIABLE => "the file is empty",
             status if status.is_redirection() => "give the URL that it leads to, or the right region",
             status if is_passing(status) => {
@@ -183,8 +190,12 @@ impl Fetcher<'_> {
         Failure::Lasting(self.failed(offset, refusal.to_string(), remedy))
     }
 
-    fn changed(&self) -> ReadError {
-        ReadError::FileChanged { file: self.location.name.clone() }
+    pub fn changed(&self) -> ReadError {
+        let file = self.location.name.clone();
+        match self.references {
+            Some(references) => ReadError::StaleReferences { file, references: references.to_owned() },
+            None => ReadError::FileChanged { file },
+        }
     }
 
     fn failed(&self, offset: u64, problem: String, remedy: &'static str) -> ReadError {

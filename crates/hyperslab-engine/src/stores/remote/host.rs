@@ -7,7 +7,7 @@ use std::time::{Duration, Instant};
 use tokio::sync::{Semaphore, SemaphorePermit};
 
 /// Requests in flight to begin with.
-const FIRST_ALLOWED: usize = 16;
+const FIRST_ALLOWED: usize = 32;
 /// Requests in flight at most, unless told otherwise.
 pub(super) const MOST_ALLOWED: usize = 64;
 /// More requests in flight are worth it while they bring this much more per second.

@@ -18,6 +18,7 @@ mod transport;
 
 use std::collections::BTreeMap;
 use std::io::IoSliceMut;
+use std::sync::OnceLock;
 use std::time::Duration;
 
 use futures_util::stream::{FuturesUnordered, TryStreamExt};
@@ -25,14 +26,13 @@ use hyperslab_core::{ByteRange, CoalescePolicy};
 
 use super::{FarStore, Stop, Store};
 use crate::read_error::ReadError;
-use fetch::{Fetcher, Identity};
+use fetch::Fetcher;
+pub use fetch::Identity;
 pub use host::RemoteStatistics;
 pub use location::Location;
 pub use options::RemoteOptions;
 use process::Process;
 
-/// Larger ranges are fetched in parts of this size, side by side.
-const PART_NBYTES: usize = 2 << 20;
 /// How often a wait for the network looks whether it should stop.
 const POLL: Duration = Duration::from_millis(20);
 
@@ -40,10 +40,16 @@ const POLL: Duration = Duration::from_millis(20);
 pub struct RemoteStore {
     location: Location,
     options: RemoteOptions,
-    identity: Identity,
+    /// Of one that references name it may be known from the first answer on only.
+    identity: OnceLock<Identity>,
+    /// What names it, unless it was opened itself.
+    references: Option<String>,
 }
 
 impl RemoteStore {
+    /// Requests that are worth making at a time, unless options say otherwise.
+    pub const MOST_IN_FLIGHT: usize = host::MOST_ALLOWED;
+
     /// Open an object with one request, which also brings its first bytes: at most `head_nbytes`.
     pub fn open(
         location: Location,
@@ -57,16 +63,46 @@ impl RemoteStore {
         }
         host.waited();
         let mut head = vec![0; head_nbytes];
-        let fetcher = Fetcher { location: &location, options: &options, identity: None };
+        let fetcher = Fetcher { location: &location, options: &options, identity: None, references: None };
         let identity = wait(&location, fetcher.fetch(0, &mut head), stop)?;
         head.truncate(usize::try_from(identity.nbytes).unwrap_or(usize::MAX));
-        Ok((Self { location, options, identity }, head))
+        Ok((Self { location, options, identity: identity.into(), references: None }, head))
     }
 
-    /// What tells the object from what takes its place later: its `ETag` where the server gives one.
-    pub fn version(&self) -> String {
-        let Identity { nbytes, etag, modified } = &self.identity;
-        etag.clone().unwrap_or_else(|| format!("{nbytes} bytes of {modified}"))
+    /// An object that references name, and what it was when they were made, if they say so. No request is made: the
+    /// first answer tells whether it still is.
+    pub fn referenced(
+        location: Location,
+        options: RemoteOptions,
+        identity: Option<Identity>,
+        references: String,
+    ) -> Self {
+        if let Some(most) = options.most_in_flight {
+            Process::current().host(&location.host).allow_at_most(most);
+        }
+        let identity = identity.map_or_else(OnceLock::new, OnceLock::from);
+        Self { location, options, identity, references: Some(references) }
+    }
+
+    /// What tells the object from what takes its place later, if that is known: its `ETag` where the server gives one.
+    pub fn version(&self) -> Option<String> {
+        let Identity { nbytes, etag, modified } = self.identity.get()?;
+        Some(etag.clone().unwrap_or_else(|| format!("{nbytes} bytes of {modified}")))
+    }
+
+    /// Fetch one part. What came must be of the object that is known, and all of it.
+    async fn fetch(&self, offset: u64, part: &mut [u8]) -> Result<(), ReadError> {
+        let (location, options, references) = (&self.location, &self.options, self.references.as_deref());
+        let fetcher = Fetcher { location, options, identity: self.identity.get(), references };
+        let found = fetcher.fetch(offset, part).await?;
+        if !self.identity.get_or_init(|| found.clone()).agrees(&found) {
+            return Err(fetcher.changed());
+        }
+        let nbytes = part.len() as u64;
+        if offset.checked_add(nbytes).is_some_and(|end| end <= found.nbytes) {
+            return Ok(());
+        }
+        Err(ReadError::Truncated { file: location.name.clone(), offset, nbytes, file_nbytes: found.nbytes })
     }
 
     /// The bytes of all ranges, side by side, as one round of reading metadata.
@@ -81,8 +117,9 @@ impl Store for RemoteStore {
         &self.location.name
     }
 
+    /// Without bound as long as it is not known.
     fn nbytes(&self) -> u64 {
-        self.identity.nbytes
+        self.identity.get().map_or(u64::MAX, |identity| identity.nbytes)
     }
 
     fn policy(&self) -> CoalescePolicy {
@@ -120,15 +157,18 @@ impl FarStore for RemoteStore {
         self.options.most_in_flight.unwrap_or(host::MOST_ALLOWED)
     }
 
+    fn identity(&self) -> Option<Identity> {
+        self.identity.get().cloned()
+    }
+
     fn fill(&self, wanted: Vec<(u64, &mut [u8])>, stop: Stop<'_>) -> Result<(), ReadError> {
-        let (location, options, identity) = (&self.location, &self.options, Some(&self.identity));
-        let fetcher = &Fetcher { location, options, identity };
+        let part_nbytes = usize::try_from(CoalescePolicy::REMOTE.part_nbytes).unwrap_or(usize::MAX);
         let fetches: FuturesUnordered<_> = wanted
             .into_iter()
-            .flat_map(|(offset, out)| (offset..).step_by(PART_NBYTES).zip(out.chunks_mut(PART_NBYTES)))
-            .map(|(offset, part)| async move { fetcher.fetch(offset, part).await.map(drop) })
+            .flat_map(|(offset, out)| (offset..).step_by(part_nbytes).zip(out.chunks_mut(part_nbytes)))
+            .map(|(offset, part)| self.fetch(offset, part))
             .collect();
-        wait(location, fetches.try_collect::<()>(), stop)
+        wait(&self.location, fetches.try_collect::<()>(), stop)
     }
 }
 

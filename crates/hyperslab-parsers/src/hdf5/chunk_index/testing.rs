@@ -63,7 +63,8 @@ pub(super) fn walk(
 ) -> Result<(Vec<StoredChunk>, u64), Error> {
     let index = ChunkIndex::new(layout, shape, max_shape, SIZES)?;
     let source = Memory(file);
-    let mut pages = Pages::new(&source, Policy { page_nbytes: 16, first_nbytes: 16, gap_pages: 0 });
+    let mut pages =
+        Pages::new(&source, Policy { page_nbytes: 16, first_nbytes: 16, last_nbytes: 0, gap_pages: 0 });
     pages.fetch()?;
     index.want(&pages);
     let (mut tasks, mut found) = (index.start(), Vec::new());

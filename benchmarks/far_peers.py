@@ -1,0 +1,158 @@
+"""The peers of remote reading: how each is asked for the same bytes of a URL, from nothing or with its index ready.
+
+Each read begins at a port of its own, so that no connection of an earlier one is open. zarr-python asks for 64 chunks
+at a time, which is the best that it does, instead of its own 10. Each raises ImportError if it is not installed.
+"""
+
+from __future__ import annotations
+
+import json
+from collections.abc import Callable, Iterator
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Any
+
+import h5py
+import indexers
+from comparison import Side
+
+import hyperslab
+from hyperslab.bench.serving import Far, Nginx
+
+AT_A_TIME = 64
+LARGE_BLOCK_NBYTES = 8 << 20
+
+
+@dataclass(frozen=True)
+class FarFile:
+    """A file on a server far away, and the same file here, for what is made ready."""
+
+    path: Path
+    server: Nginx
+    far: Far
+
+    def url(self) -> str:
+        """By a port where nobody has been."""
+        return f"http://127.0.0.1:{self.far.port()}/{self.path.name}"
+
+
+Answer = Callable[[Any], Any]
+
+
+def from_nothing(file: FarFile, open_array: Callable[[str], Any], key: Any, answer: Answer) -> Side:
+    """From the URL to the elements."""
+    return Side(lambda: open_array(file.url())[key], answer)
+
+
+def from_ready(file: FarFile, open_array: Callable[[str], Any], key: Any, answer: Answer, times: int) -> Side:
+    """Only the elements: as many arrays as will be read are open before, each by a port of its own."""
+    ready: Iterator[Any] = iter([open_array(file.url()) for _ in range(times)])
+    return Side(lambda: next(ready)[key], answer)
+
+
+def by_hyperslab(url: str) -> Any:
+    """Our array."""
+    return hyperslab.open(url)["x"]
+
+
+def by_h5py(block_nbytes: int | None) -> Callable[[str], Any]:
+    """h5py's array over fsspec's HTTP file."""
+    import aiohttp  # noqa: F401 - what fsspec's HTTP needs
+    import fsspec
+
+    def opened(url: str) -> Any:
+        said = {} if block_nbytes is None else {"block_size": block_nbytes}
+        return h5py.File(fsspec.filesystem("http", skip_instance_cache=True).open(url, **said))["x"]
+
+    return opened
+
+
+def by_virtualizarr() -> Callable[[str], Any]:
+    """zarr-python's array over a ManifestStore, made by reading the file's metadata over HTTP."""
+    import zarr
+    from virtualizarr.parsers import HDFParser
+
+    def opened(url: str) -> Any:
+        store = HDFParser()(url=url, registry=registry(url))
+        return zarr.open_group(store, mode="r", zarr_format=3)["x"]
+
+    _ask_at_once()
+    return opened
+
+
+def registry(url: str) -> Any:
+    """obstore's way to the server of a URL."""
+    from obspec_utils.registry import ObjectStoreRegistry
+    from obstore.store import HTTPStore
+
+    server = url.rpartition("/")[0]
+    return ObjectStoreRegistry({server: HTTPStore.from_url(server, client_options={"allow_http": True})})
+
+
+def by_kerchunk(path: Path) -> Callable[[str], Any]:
+    """zarr-python's array over references that kerchunk made of the file here, in fsspec's file system."""
+    import aiohttp  # noqa: F401 - what fsspec's HTTP needs
+    import fsspec
+    import zarr
+    from kerchunk.hdf import SingleHdf5ToZarr
+
+    refs = SingleHdf5ToZarr(str(path), inline_threshold=0).translate()
+    text = json.dumps({**refs, "templates": {"u": "unknown"}}).replace(json.dumps(str(path)), '"{{u}}"')
+
+    def opened(url: str) -> Any:
+        said = {"template_overrides": {"u": url}, "remote_protocol": "http", "asynchronous": True}
+        said |= {"remote_options": {"asynchronous": True, "skip_instance_cache": True}, "skip_instance_cache": True}
+        files = fsspec.filesystem("reference", fo=json.loads(text), **said)
+        store = zarr.storage.FsspecStore(files, read_only=True)
+        return zarr.open_group(store, mode="r", zarr_format=2)["x"]
+
+    _ask_at_once()
+    return opened
+
+
+def by_icechunk() -> Callable[[str], Any]:
+    """zarr-python's array over a repository in memory whose chunks lie in the file."""
+    import icechunk
+    import xarray
+    import zarr
+    from virtualizarr import open_virtual_dataset
+    from virtualizarr.parsers import HDFParser
+
+    def opened(url: str) -> Any:
+        server = url.rpartition("/")[0] + "/"
+        config = icechunk.RepositoryConfig.default()
+        config.set_virtual_chunk_container(icechunk.VirtualChunkContainer(server, icechunk.http_store()))
+        allowed = icechunk.containers_credentials({server: None})
+        repository = icechunk.Repository.create(icechunk.in_memory_storage(), config, allowed)
+        session = repository.writable_session("main")
+        made = open_virtual_dataset(url, registry=registry(url), parser=HDFParser())
+        assert isinstance(made, xarray.Dataset)
+        made.vz.to_icechunk(session.store)
+        session.commit("made")
+        return zarr.open_group(repository.readonly_session("main").store, mode="r", zarr_format=3)["x"]
+
+    _ask_at_once()
+    return opened
+
+
+def _ask_at_once() -> None:
+    import zarr
+
+    zarr.config.set({"async.concurrency": AT_A_TIME})
+
+
+def indexers_of(file: FarFile) -> dict[str, Callable[[], Side]]:
+    """Those that find where all chunks are, from the URL on."""
+
+    def h5py_side() -> Side:
+        import aiohttp  # noqa: F401 - what fsspec's HTTP needs
+        import fsspec
+
+        return indexers.by_h5py(lambda: fsspec.filesystem("http", skip_instance_cache=True).open(file.url()))
+
+    return {
+        "hyperslab": lambda: indexers.by_hyperslab(file.url),
+        "VirtualiZarr": lambda: indexers.by_virtualizarr(file.url, registry),
+        "kerchunk": lambda: indexers.by_kerchunk(file.url, skip_instance_cache=True),
+        "h5py + fsspec": h5py_side,
+    }

@@ -1,0 +1,286 @@
+"""Opening the references of very many chunks: seconds until the first element is read, and peak memory.
+
+    python benchmarks/references_speed.py [--chunks N] [--turns N] [--files DIRECTORY] [--keep]
+
+One array of N chunks (10,000,000) of one element, whose bytes lie in one file in an order drawn at random, so that no
+side can say them shortly. Each side opens its references and reads one element, in a process of its own, its libraries
+imported before; all in turn, in an order drawn anew each turn. The table is printed; `--keep` writes
+benchmarks/results/references.json.
+"""
+
+from __future__ import annotations
+
+import argparse
+import json
+import random
+import re
+import subprocess
+import sys
+import tempfile
+import time
+from collections.abc import Callable
+from dataclasses import asdict
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+from comparison import OURS, provenance, verdict
+from paired import paired_ratio
+
+RESULTS = Path(__file__).parent / "results" / "references.json"
+CHUNKS, RECORD_SIZE, ICECHUNK_BATCH = 10_000_000, 100_000, 200_000
+MOST_SECONDS, MOST_NBYTES = 1.0, 300 << 20
+PARQUET = "hyperslab, kerchunk's Parquet"
+KERCHUNK, ICECHUNK = "kerchunk's Parquet, fsspec + zarr", "icechunk"
+
+
+def order(count: int) -> np.ndarray[Any, Any]:
+    """The element that each chunk holds."""
+    return np.random.default_rng(1).permutation(count)
+
+
+def make(folder: Path, count: int) -> None:
+    """The file of elements, and references of it in every form that can be made here; what is there is kept."""
+    if not (folder / "refs.hs").exists():
+        np.arange(count).tofile(folder / "elements")
+        make_parquet(folder, count)
+        import hyperslab
+
+        hyperslab.index(folder / "refs.parquet").save(folder / "refs.hs")
+    if not (folder / "icechunk").exists():
+        try:
+            make_icechunk(folder, count)
+        except ImportError as error:
+            print(f"icechunk: not installed: {error}", flush=True)
+
+
+def make_parquet(folder: Path, count: int) -> None:
+    """As fsspec's `LazyReferenceMapper` writes it, but in less than an hour."""
+    import pyarrow
+    from pyarrow import parquet
+
+    document = {"zarr_format": 2, "shape": [count], "chunks": [1], "dtype": "<i8", "compressor": None}
+    document |= {"filters": None, "fill_value": None, "order": "C"}
+    keys = {".zgroup": {"zarr_format": 2}, "x/.zarray": document, "x/.zattrs": {"_ARRAY_DIMENSIONS": ["x"]}}
+    (folder / "refs.parquet" / "x").mkdir(parents=True, exist_ok=True)
+    text = json.dumps({"metadata": keys, "record_size": RECORD_SIZE})
+    (folder / "refs.parquet" / ".zmetadata").write_text(text)
+    offsets = np.zeros(-(-count // RECORD_SIZE) * RECORD_SIZE, np.int64)
+    offsets[:count] = order(count) * 8
+    path = pyarrow.array([str(folder / "elements")]).dictionary_encode()
+    for number, part in enumerate(offsets.reshape(-1, RECORD_SIZE)):
+        first = pyarrow.DictionaryArray.from_arrays(np.zeros(RECORD_SIZE, np.int32), path.dictionary)
+        columns = {"path": first, "offset": part, "size": np.full(RECORD_SIZE, 8)}
+        columns["raw"] = pyarrow.nulls(RECORD_SIZE, pyarrow.binary())
+        file = folder / "refs.parquet" / "x" / f"refs.{number}.parq"
+        parquet.write_table(pyarrow.table(columns), file, compression="zstd", write_statistics=False)
+
+
+def make_icechunk(folder: Path, count: int) -> None:
+    """The same references as virtual chunks of a repository."""
+    import icechunk
+    import zarr
+
+    repository = icechunk.Repository.create(*icechunk_parts(folder))
+    session = repository.writable_session("main")
+    zarr.create_array(session.store, name="x", shape=(count,), chunks=(1,), dtype="i8", compressors=None)
+    session.commit("array")
+    places, url = (order(count) * 8).tolist(), f"file://{folder / 'elements'}"
+    session = repository.writable_session("main")
+    for start in range(0, count, ICECHUNK_BATCH):
+        part = places[start : start + ICECHUNK_BATCH]
+        chunks = [icechunk.VirtualChunkSpec([start + n], url, offset, 8) for n, offset in enumerate(part)]
+        session.store.set_virtual_refs("x", chunks)
+    session.commit("chunks")
+
+
+def icechunk_parts(folder: Path) -> tuple[Any, Any]:
+    """Storage and configuration of the repository."""
+    import icechunk
+
+    configuration = icechunk.RepositoryConfig.default()
+    store = icechunk.local_filesystem_store(str(folder))
+    configuration.set_virtual_chunk_container(icechunk.VirtualChunkContainer(f"file://{folder}/", store))
+    return icechunk.local_filesystem_storage(str(folder / "icechunk")), configuration
+
+
+def by_hyperslab(name: str) -> Callable[[Path], Callable[[int], int]]:
+    """Either form that hyperslab opens."""
+
+    def ready(folder: Path) -> Callable[[int], int]:
+        import hyperslab
+
+        if name == "refs.parquet":
+            import pyarrow.parquet  # noqa: F401
+        opened = hyperslab.open  # it is imported when it is first asked for
+        return lambda place: int(opened(folder / name)["x"][place])
+
+    return ready
+
+
+def by_kerchunk(folder: Path) -> Callable[[int], int]:
+    """What kerchunk's documentation says: fsspec's mapper of the tables, and zarr."""
+    import fsspec
+    import pandas
+    import pyarrow.parquet  # noqa: F401
+    import zarr
+    from fsspec.implementations.reference import LazyReferenceMapper
+
+    pandas.set_option("future.infer_string", False)  # fsspec takes NaN, pandas 3's null of texts, for a path
+
+    def read(place: int) -> int:
+        mapper = LazyReferenceMapper(str(folder / "refs.parquet"), fs=fsspec.filesystem("file"), engine="pyarrow")
+        options = {"remote_protocol": "file", "asynchronous": True, "remote_options": {"asynchronous": True}}
+        system = fsspec.filesystem("reference", fo=mapper, **options)
+        store = zarr.storage.FsspecStore(system, read_only=True, path="")
+        return int(zarr.open_group(store, mode="r", zarr_format=2)["x"][place])
+
+    return read
+
+
+def by_icechunk(folder: Path) -> Callable[[int], int]:
+    """A repository with virtual chunks."""
+    import icechunk
+    import zarr
+
+    if not (folder / "icechunk").exists():
+        raise FileNotFoundError("icechunk: it was not made")
+
+    def read(place: int) -> int:
+        storage, configuration = icechunk_parts(folder)
+        allowed = icechunk.containers_credentials({f"file://{folder}/": None})
+        repository = icechunk.Repository.open(storage, configuration, authorize_virtual_chunk_access=allowed)
+        return int(zarr.open_group(repository.readonly_session("main").store, mode="r")["x"][place])
+
+    return read
+
+
+SIDES = {
+    OURS: by_hyperslab("refs.hs"),
+    PARQUET: by_hyperslab("refs.parquet"),
+    KERCHUNK: by_kerchunk,
+    ICECHUNK: by_icechunk,
+}
+
+
+def run_side(name: str, folder: Path, place: int) -> None:
+    """In a process of its own: print seconds, peak memory in bytes, and what was read."""
+    read = SIDES[name](folder)
+    start = time.perf_counter()
+    value = read(place)
+    seconds = time.perf_counter() - start
+    peak = re.search(r"VmHWM:\s+(\d+)", Path("/proc/self/status").read_text())
+    assert peak is not None
+    print(json.dumps({"seconds": seconds, "peak_nbytes": int(peak[1]) * 1024, "value": value}))
+
+
+def measure(folder: Path, count: int, turns: int) -> dict[str, Any]:
+    """The record of the row."""
+    place, drawn = count // 2, random.Random(1)
+    expected = int(order(count)[place])
+    samples: dict[str, list[dict[str, Any]]] = {name: [] for name in SIDES}
+    absent: dict[str, str] = {}
+    for turn in range(turns + 1):  # the first warms up
+        for name in drawn.sample(list(SIDES), len(SIDES)):
+            if name in absent:
+                continue
+            command = [sys.executable, "-W", "ignore", __file__, "--side", name, str(place), "--files", str(folder)]
+            done = subprocess.run(command, capture_output=True, text=True, check=False)
+            if done.returncode:
+                absent[name] = done.stderr.strip().splitlines()[-1][:300]
+                continue
+            found = json.loads(done.stdout.splitlines()[-1])
+            if found["value"] != expected:
+                absent[name] = "wrong: it read something else"
+            elif turn:
+                samples[name].append(found)
+    if OURS in absent:
+        raise RuntimeError(f"hyperslab itself: {absent[OURS]}")
+    return {"chunks": count, "turns": turns, "sides": sides(samples, absent), "samples": samples, **provenance()}
+
+
+def sides(samples: dict[str, list[dict[str, Any]]], absent: dict[str, str]) -> dict[str, Any]:
+    """What each side took, and our part of it."""
+    made: dict[str, Any] = {}
+    ours = [one["seconds"] for one in samples[OURS]]
+    for name, found in samples.items():
+        if name in absent:
+            made[name] = {"status": absent[name]}
+            continue
+        seconds, peaks = [one["seconds"] for one in found], [one["peak_nbytes"] for one in found]
+        made[name] = {"status": "measured", "seconds": float(np.median(seconds)), "peak_nbytes": max(peaks)}
+        if name == OURS:
+            made[name]["verdicts"] = [
+                verdict(float(np.median(ours)), min(ours), max(ours), MOST_SECONDS),
+                verdict(max(peaks), min(peaks), max(peaks), MOST_NBYTES),
+            ]
+        else:
+            ratio = paired_ratio(ours, seconds)
+            made[name] |= {"ratio": ratio.ratio, "low": ratio.low, "high": ratio.high}
+    return made
+
+
+def markdown(results: dict[str, Any]) -> str:
+    """The row as a table."""
+    environment = results["environment"]
+    libraries = ", ".join(f"{name} {version}" for name, version in results["libraries"].items())
+    head = (
+        f"{results['chunks']:,} chunks in an order drawn at random; {environment['cpu']} with "
+        f"{environment['cpu_count']} processors; {libraries}.\n\n"
+        "| references | to the first element | peak memory | hyperslab's .hs / this [95 %] | target | |\n"
+        "|---|---|---|---|---|---|\n"
+    )
+    body = ""
+    for name, found in results["sides"].items():
+        if found["status"] != "measured":
+            body += f"| {name} | | | {found['status']} | | |\n"
+            continue
+        ratio = f"{found['ratio']:.3f} [{found['low']:.3f}, {found['high']:.3f}]" if "ratio" in found else ""
+        target = f"< {MOST_SECONDS:.0f} s, ≤ {MOST_NBYTES >> 20} MiB" if name == OURS else ""
+        told = f"{found['seconds']:.3f} s | {found['peak_nbytes'] / (1 << 20):.0f} MiB"
+        body += f"| {name} | {told} | {ratio} | {target} | {', '.join(found.get('verdicts', []))} |\n"
+    return head + body
+
+
+def main() -> None:
+    """Make the references, measure, print, and keep what was asked to be kept."""
+    parser = argparse.ArgumentParser(description=__doc__.splitlines()[0])
+    parser.add_argument("--chunks", type=int, default=CHUNKS)
+    parser.add_argument("--turns", type=int, default=7)
+    parser.add_argument("--files", type=Path, help="make the references here, leave them, use those that are there")
+    parser.add_argument("--only-make", action="store_true", help="make the references, and measure nothing")
+    parser.add_argument("--keep", action="store_true", help="keep the results")
+    parser.add_argument("--side", nargs=2, help=argparse.SUPPRESS)
+    said = parser.parse_args()
+    if said.side:
+        run_side(said.side[0], said.files, int(said.side[1]))
+        return
+    with tempfile.TemporaryDirectory(prefix="hyperslab-") as scratch:
+        folder = (said.files or Path(scratch)).resolve()
+        folder.mkdir(parents=True, exist_ok=True)
+        make(folder, said.chunks)
+        if said.only_make:
+            return
+        results = measured(folder, said.chunks, said.turns)
+    print(markdown(results))
+    if said.keep:
+        RESULTS.write_text(json.dumps(results, indent=1) + "\n")
+
+
+def measured(folder: Path, count: int, turns: int) -> dict[str, Any]:
+    """The row with what it was measured on."""
+    from importlib.metadata import PackageNotFoundError, version
+
+    from hyperslab.bench.environment import observe
+
+    libraries = {}
+    for name in ("hyperslab", "zarr", "fsspec", "pandas", "pyarrow", "icechunk"):
+        try:
+            libraries[name] = version(name)
+        except PackageNotFoundError:
+            continue
+    return {"environment": asdict(observe(folder, [])), "libraries": libraries, **measure(folder, count, turns)}
+
+
+if __name__ == "__main__":
+    main()

@@ -1,0 +1,131 @@
+"""The remote speed table: reading and indexing files far away, against every named peer, in turn.
+
+    python benchmarks/remote_speed.py [--only NAME ...] [--quick] [--files DIRECTORY] [--list]
+
+NAME is a group of rows (`w8`, `index`, `small`). nginx serves the files; a delaying proxy of ours, another process,
+stands before it and makes every byte late by 20 or 25 ms each way, and every new connection wait for one round trip.
+Each timed run begins at a port of its own, so that nobody finds connections open. Beside seconds, each side's requests
+and bytes are told as nginx's log has them. `--quick` shows in a minute that everything works; it keeps nothing.
+"""
+
+from __future__ import annotations
+
+import argparse
+import logging
+import tempfile
+import warnings
+from collections.abc import Callable, Iterator
+from contextlib import ExitStack
+from dataclasses import asdict, replace
+from pathlib import Path
+from typing import Any
+
+import comparison
+import far_files
+import far_rows
+import kept
+import peers
+import speed_table
+from comparison import OURS, Row, Side
+from files import Files
+from read_speed import QUICK_MEGABYTES, limit_processors
+
+import hyperslab
+from hyperslab.bench import serving
+from hyperslab.bench.environment import observe
+
+RESULTS = Path(__file__).parent / "results" / "remote_speed.json"
+MEGABYTES = 256
+MOST_ROUNDS, MOST_INDEX_NBYTES, MOST_AMPLIFICATION = 8, 10_000_000, 1.1
+
+
+def groups(files: Files, network: far_rows.Network, quick: bool) -> dict[str, Callable[[], Iterator[Row]]]:
+    """Each group of rows, made when asked for."""
+    return {
+        "w8": lambda: far_rows.hyperslab_of_64_mb(files, network, quick),
+        "index": lambda: far_rows.indices(far_files.MAKERS, files, network, quick),
+        "small": lambda: far_rows.small_chunks(files, network, quick),
+    }
+
+
+def measured(row: Row, server: serving.Nginx, quick: bool) -> dict[str, Any]:
+    """The record of one row; and once more, uncounted by the clock, what each side asks of the server."""
+    made: dict[str, Side] = {}
+
+    def remembered(name: str, make: Callable[[], Side]) -> Callable[[], Side]:
+        def ready() -> Side:
+            made[name] = make()
+            return made[name]
+
+        return ready
+
+    sides = {name: remembered(name, make) for name, make in row.sides.items()}
+    record = comparison.measure(replace(row, sides=sides), quick)
+    network = {name: asked(made[name], server) for name in row.sides if name in record["seconds"]}
+    if row.key == "w8-nothing":
+        needed = far_rows.needed_nbytes(row.files[0], slice(0, 16) if quick else slice(40, 56))
+        network[OURS]["needed_nbytes"] = needed
+    return record | {"network": network, "limits": limits(network[OURS], row.key)}
+
+
+def asked(side: Side, server: serving.Nginx) -> dict[str, Any]:
+    """Requests and bytes that the server's log has of one run, and the dependent rounds of ours."""
+    seen, before = len(server.requests()), hyperslab.stats()["round_count"]
+    side.run()
+    rounds = hyperslab.stats()["round_count"] - before
+    requests = server.requests()[seen:]
+    said = {"request_count": len(requests), "nbytes": sum(sent for _, sent in requests)}
+    return said | ({"round_count": rounds} if rounds else {})
+
+
+def limits(ours: dict[str, Any], key: str) -> list[dict[str, Any]]:
+    """The absolute targets of counts."""
+    found = []
+    if "needed_nbytes" in ours:
+        found.append(("bytes / needed", ours["nbytes"] / ours["needed_nbytes"], MOST_AMPLIFICATION))
+    if key.startswith("index-"):
+        found.append(("rounds", ours["round_count"], MOST_ROUNDS))
+        found.append(("bytes", ours["nbytes"], MOST_INDEX_NBYTES))
+    return [
+        {"what": what, "value": value, "target": most, "verdict": "met" if value <= most else "missed"}
+        for what, value, most in found
+    ]
+
+
+def main() -> None:
+    """Measure, print lines for each row, keep the figures after each."""
+    parser = argparse.ArgumentParser(description=__doc__.splitlines()[0])
+    parser.add_argument("--only", nargs="+", metavar="NAME", help="groups of rows")
+    parser.add_argument("--quick", action="store_true", help="less data and three turns; keeps nothing")
+    parser.add_argument("--files", type=Path, help="make the files here, leave them, use those that are there")
+    parser.add_argument("--list", action="store_true", help="names of the groups")
+    said = parser.parse_args()
+    limit_processors()
+    logging.getLogger("asyncio").setLevel(logging.CRITICAL)  # fsspec leaves its sessions open, and is told so at length
+    warnings.simplefilter("ignore")
+    with ExitStack() as stack:
+        scratch = Path(stack.enter_context(tempfile.TemporaryDirectory(prefix="hyperslab-")))
+        directory = (said.files or scratch).resolve()
+        directory.mkdir(parents=True, exist_ok=True)
+        server = stack.enter_context(serving.nginx(scratch / "nginx", directory))
+        files = Files(directory, QUICK_MEGABYTES if said.quick else MEGABYTES)
+        known = groups(files, far_rows.Network(server, stack), said.quick)
+        if said.list:
+            print(*known, sep="\n")
+            return
+        unknown = set(said.only or ()) - set(known)
+        if unknown:
+            parser.error(f"no group {', '.join(sorted(unknown))}: there are {', '.join(known)}")
+        environment = asdict(observe(directory, [])) | {"libraries": peers.versions(peers.FAR_PACKAGES)}
+        results = {} if said.quick else kept.begun(RESULTS, environment, not said.only, megabytes=MEGABYTES)
+        for name in said.only or known:
+            print(f"{name}:", flush=True)
+            for row in known[name]():
+                made = measured(row, server, said.quick)
+                print(speed_table.lines(made), flush=True)
+                if results:
+                    kept.keep(RESULTS, results, made | {"group": name}, list(known))
+
+
+if __name__ == "__main__":
+    main()

@@ -1,0 +1,102 @@
+//! One access after the other, with what the caches keep in between.
+
+use hyperslab_core::Selection;
+
+use crate::device::PageCacheSize;
+use crate::error::ModelError;
+use crate::flat::OpenFlat;
+use crate::hdf5::{Hdf5, OpenHdf5};
+use crate::own::OpenOwn;
+use crate::paper::OpenPaper;
+use crate::request::Watch;
+use crate::stored::Stored;
+use crate::variables::Variables;
+use crate::zarr::{OpenZarr, Zarr};
+
+/// What is done with a selection.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
+pub enum Operation {
+    /// Its elements are read.
+    Read,
+    /// All of its elements are written.
+    Write,
+}
+
+/// Who accesses the array, and how. A closed set.
+#[derive(Clone, Debug, PartialEq)]
+pub enum Library {
+    /// HDF5, all chunks in one file.
+    Hdf5(Hdf5),
+    /// zarr-python 3, a file per chunk or shard.
+    Zarr(Zarr),
+    /// One array in one piece, in a file of its own: netCDF-3, FITS, npy. Each run is a request.
+    Flat,
+    /// Our own engine: the requests of its plan.
+    Hyperslab,
+    /// The paper's algorithm as it is printed, of the one library or the other.
+    Paper(PaperLibrary),
+}
+
+/// Whose variables the paper's algorithm computes.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum PaperLibrary {
+    /// Chunks in one file, behind a library cache.
+    Hdf5 {
+        /// Bytes of the library cache: a set of chunks, of which the one used least recently goes.
+        library_cache_nbytes: u64,
+        /// Chunks indexed by an index block.
+        index_block_chunk_count: u64,
+    },
+    /// A file per chunk.
+    Zarr,
+}
+
+/// An array that a library has open, and what its caches hold.
+#[derive(Clone, Debug)]
+pub struct CacheState(Open);
+
+#[derive(Clone, Debug)]
+enum Open {
+    Hdf5(Box<OpenHdf5>),
+    Zarr(Box<OpenZarr>),
+    Flat(Box<OpenFlat>),
+    Own(Box<OpenOwn>),
+    Paper(Box<OpenPaper>),
+}
+
+impl CacheState {
+    /// Nothing is cached yet.
+    pub fn new(stored: Stored, library: &Library, pages: PageCacheSize) -> Result<Self, ModelError> {
+        Ok(Self(match library {
+            Library::Hdf5(hdf5) => Open::Hdf5(Box::new(OpenHdf5::new(stored, hdf5, pages)?)),
+            Library::Zarr(zarr) => Open::Zarr(Box::new(OpenZarr::new(stored, zarr, pages)?)),
+            Library::Flat => Open::Flat(Box::new(OpenFlat::new(&stored, pages)?)),
+            Library::Hyperslab => Open::Own(Box::new(OpenOwn::new(stored, pages)?)),
+            Library::Paper(paper) => Open::Paper(Box::new(OpenPaper::new(stored, *paper, pages)?)),
+        }))
+    }
+
+    /// The variables of one access; `watch` sees its requests in order. What a library writes later is not among them.
+    pub fn access(
+        &mut self,
+        operation: Operation,
+        selection: &Selection,
+        watch: &mut impl Watch,
+    ) -> Result<Variables, ModelError> {
+        match &mut self.0 {
+            Open::Hdf5(open) => open.access(operation, selection, watch),
+            Open::Zarr(open) => open.access(operation, selection, watch),
+            Open::Flat(open) => open.access(operation, selection, watch),
+            Open::Own(open) => open.access(operation, selection, watch),
+            Open::Paper(open) => open.access(operation, selection),
+        }
+    }
+
+    /// The variables of closing the array: what was not written yet.
+    pub fn close(&mut self, watch: &mut impl Watch) -> Result<Variables, ModelError> {
+        match &mut self.0 {
+            Open::Hdf5(open) => open.flush(watch),
+            _ => Ok(Variables::default()),
+        }
+    }
+}

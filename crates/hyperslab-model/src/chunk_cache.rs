@@ -1,0 +1,254 @@
+//! HDF5's cache of decoded chunks, as `H5Dchunk.c` keeps it: a hash table with one chunk per slot, and a list that is
+//! only nearly in the order of use.
+
+use hyperslab_core::ChunkGrid;
+
+const NONE: u32 = u32::MAX;
+
+/// The parameters of the cache: HDF5's `rdcc_nbytes`, `rdcc_nslots`, `rdcc_w0`.
+#[derive(Clone, Copy, Debug, PartialEq)]
+pub struct ChunkCacheSize {
+    /// Decoded bytes.
+    pub nbytes: u64,
+    /// Slots of the hash table.
+    pub slot_count: u64,
+    /// How far ahead of all others chunks go that were read or written whole: from 0 to 1.
+    pub w0: f64,
+}
+
+impl ChunkCacheSize {
+    /// The defaults up to HDF5 1.14.
+    pub const BEFORE_2: Self = Self { nbytes: 1 << 20, slot_count: 521, w0: 0.75 };
+    /// The defaults from HDF5 2.0 on.
+    pub const FROM_2: Self = Self { nbytes: 8 << 20, slot_count: 8191, w0: 0.75 };
+}
+
+#[derive(Clone, Copy, Debug)]
+struct Entry {
+    chunk: u64,
+    slot: u32,
+    earlier: u32,
+    later: u32,
+    unread: u64,
+    unwritten: u64,
+    is_dirty: bool,
+}
+
+/// A chunk that leaves the cache.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(crate) struct Left {
+    pub chunk: u64,
+    /// It was changed, so it must be written.
+    pub is_dirty: bool,
+}
+
+#[derive(Clone, Debug)]
+pub(crate) struct ChunkCache {
+    size: ChunkCacheSize,
+    chunk_nbytes: u64,
+    /// Bits that each axis but the first takes in the hash.
+    nbits: Vec<u32>,
+    slots: Vec<u32>,
+    entries: Vec<Entry>,
+    free: Vec<u32>,
+    first: u32,
+    last: u32,
+    count: u64,
+}
+
+impl ChunkCache {
+    pub fn new(mut size: ChunkCacheSize, grid: &ChunkGrid, chunk_nbytes: u64) -> Self {
+        if size.nbytes == 0 || size.slot_count == 0 {
+            (size.nbytes, size.slot_count) = (0, 0);
+        }
+        let nbits = |&length: &u64| length.max(1).next_power_of_two().trailing_zeros();
+        Self {
+            nbits: grid.grid_shape().iter().map(nbits).collect(),
+            slots: vec![NONE; usize::try_from(size.slot_count).unwrap_or(0)],
+            size,
+            chunk_nbytes,
+            entries: Vec::new(),
+            free: Vec::new(),
+            first: NONE,
+            last: NONE,
+            count: 0,
+        }
+    }
+
+    /// Whether a chunk can be kept at all.
+    pub fn takes_chunks(&self) -> bool {
+        !self.slots.is_empty() && self.chunk_nbytes <= self.size.nbytes
+    }
+
+    /// Whether chunks are larger than the cache.
+    pub fn is_too_small(&self) -> bool {
+        self.chunk_nbytes > self.size.nbytes
+    }
+
+    /// Whether no chunk is here.
+    pub fn is_empty(&self) -> bool {
+        self.count == 0
+    }
+
+    /// The slot of a chunk; of two with the same one, the later evicts the earlier.
+    pub fn slot(&self, chunk_index: &[u64]) -> usize {
+        if self.slots.is_empty() {
+            return 0;
+        }
+        let mut axes = chunk_index.iter().zip(&self.nbits);
+        let first = axes.next().map_or(0, |(&index, _)| index);
+        let value = axes.fold(first, |value, (&index, &nbits)| value.checked_shl(nbits).unwrap_or(0) ^ index);
+        usize::try_from(value % self.slots.len() as u64).unwrap_or(0)
+    }
+
+    /// Use a chunk if it is here, which moves it one place away from eviction.
+    pub fn uses(&mut self, slot: usize, chunk: u64) -> bool {
+        let place = self.slots.get(slot).copied().unwrap_or(NONE);
+        if place == NONE || self.entries[place as usize].chunk != chunk {
+            return false;
+        }
+        let later = self.entries[place as usize].later;
+        if later != NONE {
+            self.unlink(place);
+            self.link_after(later, place);
+        }
+        true
+    }
+
+    /// Put a chunk into its slot; `leaves` is told of each that leaves for it, in order.
+    pub fn insert(&mut self, slot: usize, chunk: u64, mut leaves: impl FnMut(Left)) {
+        let place = self.slots[slot];
+        if place != NONE {
+            leaves(self.remove(place));
+        }
+        self.make_room(&mut leaves);
+        let (unread, unwritten) = (self.chunk_nbytes, self.chunk_nbytes);
+        let slot_number = u32::try_from(slot).unwrap_or(NONE);
+        let entry = Entry {
+            chunk,
+            slot: slot_number,
+            earlier: NONE,
+            later: NONE,
+            unread,
+            unwritten,
+            is_dirty: false,
+        };
+        let place = self.free.pop().unwrap_or_else(|| {
+            self.entries.push(entry);
+            u32::try_from(self.entries.len() - 1).unwrap_or(NONE)
+        });
+        self.entries[place as usize] = entry;
+        self.slots[slot] = place;
+        self.count += 1;
+        self.link_after(self.last, place);
+    }
+
+    /// Bytes of the chunk in a slot were read.
+    pub fn was_read(&mut self, slot: usize, nbytes: u64) {
+        let entry = &mut self.entries[self.slots[slot] as usize];
+        entry.unread = entry.unread.saturating_sub(nbytes);
+    }
+
+    /// Bytes of the chunk in a slot were written.
+    pub fn was_written(&mut self, slot: usize, nbytes: u64) {
+        let entry = &mut self.entries[self.slots[slot] as usize];
+        entry.unwritten = entry.unwritten.saturating_sub(nbytes);
+        entry.is_dirty = true;
+    }
+
+    /// The changed chunks, in the order in which they are written; they stay, unchanged from now on.
+    pub fn flush(&mut self) -> Vec<u64> {
+        let mut dirty = Vec::new();
+        let mut place = self.first;
+        while place != NONE {
+            let entry = &mut self.entries[place as usize];
+            if std::mem::take(&mut entry.is_dirty) {
+                dirty.push(entry.chunk);
+            }
+            place = entry.later;
+        }
+        dirty
+    }
+
+    fn is_full(&self) -> bool {
+        (self.count + 1) * self.chunk_nbytes > self.size.nbytes
+    }
+
+    /// Evict until there is room for one more. Two hands go along the list: the leading one takes only chunks that were
+    /// read whole, or written whole, or are untouched; the other one takes any, and starts `w0` of the list later.
+    #[allow(clippy::cast_precision_loss, clippy::cast_possible_truncation)] // as HDF5 computes it
+    fn make_room(&mut self, leaves: &mut impl FnMut(Left)) {
+        let mut lead = (self.count as f64 * self.size.w0) as i64;
+        let mut hands = [self.first, NONE];
+        while hands != [NONE, NONE] && self.is_full() {
+            if lead == 0 {
+                hands[1] = self.first;
+            }
+            let mut nexts = hands.map(|place| self.later(place));
+            for hand in 0..hands.len() {
+                let place = hands[hand];
+                if !self.is_full() || place == NONE || hand == 0 && !self.is_done_with(place) {
+                    continue;
+                }
+                for (held, next) in hands.iter_mut().zip(&mut nexts) {
+                    if *held == place {
+                        *held = NONE;
+                    }
+                    if *next == place {
+                        *next = self.later(place);
+                    }
+                }
+                leaves(self.remove(place));
+            }
+            hands = nexts;
+            lead -= 1;
+        }
+    }
+
+    fn is_done_with(&self, place: u32) -> bool {
+        let entry = &self.entries[place as usize];
+        match (entry.unread, entry.unwritten) {
+            (0, unwritten) => unwritten == 0 || unwritten == self.chunk_nbytes,
+            (unread, unwritten) => unwritten == 0 && unread == self.chunk_nbytes,
+        }
+    }
+
+    fn later(&self, place: u32) -> u32 {
+        if place == NONE { NONE } else { self.entries[place as usize].later }
+    }
+
+    fn remove(&mut self, place: u32) -> Left {
+        self.unlink(place);
+        let entry = self.entries[place as usize];
+        self.slots[entry.slot as usize] = NONE;
+        self.free.push(place);
+        self.count -= 1;
+        Left { chunk: entry.chunk, is_dirty: entry.is_dirty }
+    }
+
+    fn unlink(&mut self, place: u32) {
+        let Entry { earlier, later, .. } = self.entries[place as usize];
+        match earlier {
+            NONE => self.first = later,
+            earlier => self.entries[earlier as usize].later = later,
+        }
+        match later {
+            NONE => self.last = earlier,
+            later => self.entries[later as usize].earlier = earlier,
+        }
+    }
+
+    fn link_after(&mut self, earlier: u32, place: u32) {
+        let later = if earlier == NONE { self.first } else { self.entries[earlier as usize].later };
+        self.entries[place as usize].earlier = earlier;
+        self.entries[place as usize].later = later;
+        match earlier {
+            NONE => self.first = place,
+            earlier => self.entries[earlier as usize].later = place,
+        }
+        match later {
+            NONE => self.last = place,
+            later => self.entries[later as usize].earlier = place,
+        }
+    }
+}

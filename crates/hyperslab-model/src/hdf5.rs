@@ -1,0 +1,306 @@
+//! What HDF5 does for an access, by the rules of its chunked storage (`H5Dchunk.c`); in serial, or through MPI.
+
+use hyperslab_core::{ByteRange, Selection, Touch};
+
+use crate::access::Operation;
+use crate::chunk_cache::{ChunkCache, ChunkCacheSize, Left};
+use crate::device::{Device, PageCacheSize, Unit};
+use crate::error::ModelError;
+use crate::index::{Index, IndexKind};
+use crate::request::{Purpose, Request, Watch};
+use crate::stored::{Places, Stored, index_of};
+use crate::variables::Variables;
+
+/// Most slots of the table of cached chunks.
+const MOST_SLOTS: u64 = 1 << 26;
+
+/// How HDF5 is used.
+#[derive(Clone, Copy, Debug, PartialEq)]
+pub struct Hdf5 {
+    /// Its cache of decoded chunks.
+    pub cache: ChunkCacheSize,
+    /// The index that the file has.
+    pub index: IndexKind,
+    /// The file gives the lengths of filtered chunks in eight bytes each: `libver` 2.0 or later.
+    pub wide_lengths: bool,
+    /// The file is open for writing through MPI: unfiltered chunks are never cached.
+    pub mpi_writing: bool,
+}
+
+/// HDF5 with an open file, in the middle of a sequence of accesses.
+#[derive(Clone, Debug)]
+pub(crate) struct OpenHdf5 {
+    stored: Stored,
+    cache: ChunkCache,
+    index: Index,
+    places: Places,
+    device: Device,
+    mpi_writing: bool,
+    /// The chunk whose place was looked up, or written, last.
+    last: Option<u64>,
+}
+
+/// What is done to a chunk.
+struct Visit<'a> {
+    operation: Operation,
+    selection: &'a Selection,
+    touch: &'a Touch<'a>,
+    slot: usize,
+    nbytes: u64,
+}
+
+impl OpenHdf5 {
+    pub fn new(stored: Stored, hdf5: &Hdf5, pages: PageCacheSize) -> Result<Self, ModelError> {
+        if !(0.0..=1.0).contains(&hdf5.cache.w0) {
+            return Err(ModelError::parameter("w0", hdf5.cache.w0, "give a share from 0 to 1"));
+        }
+        if hdf5.cache.slot_count > MOST_SLOTS {
+            return Err(ModelError::parameter(
+                "slot_count",
+                hdf5.cache.slot_count,
+                "give at most 67108864 slots",
+            ));
+        }
+        if let IndexKind::ExtensibleArray { axis } = hdf5.index
+            && axis >= stored.grid.shape().len()
+        {
+            return Err(ModelError::parameter("axis", axis, "give the axis of the array that grows"));
+        }
+        let cache = ChunkCache::new(hdf5.cache, &stored.grid, stored.chunk_nbytes());
+        let reads_parts = !stored.is_encoded() && (hdf5.mpi_writing || cache.is_too_small());
+        let unit = if reads_parts { Unit::Page } else { Unit::Chunk };
+        Ok(Self {
+            cache,
+            index: index_of(&stored, hdf5)?,
+            places: Places::new(&stored, hdf5.index),
+            device: Device::new(pages, unit, stored.grid.chunk_count(), stored.most_nbytes(unit)),
+            mpi_writing: hdf5.mpi_writing,
+            last: None,
+            stored,
+        })
+    }
+
+    pub fn access(
+        &mut self,
+        operation: Operation,
+        selection: &Selection,
+        watch: &mut impl Watch,
+    ) -> Result<Variables, ModelError> {
+        let mut variables = Variables::default();
+        if operation == Operation::Read && !self.exists() {
+            variables.n_chunk = self.stored.grid.totals(selection)?.chunk_count;
+            return Ok(variables);
+        }
+        if operation == Operation::Write {
+            let nbytes = self.index.create();
+            self.places.skip(nbytes);
+        }
+        let grid = self.stored.grid.clone();
+        grid.each_touch(selection, |touch| {
+            let slot = self.cache.slot(touch.chunk_index);
+            let nbytes = touch.element_count * self.stored.element_nbytes;
+            let visit = Visit { operation, selection, touch, slot, nbytes };
+            self.visit(&visit, &mut variables, watch)
+        })?;
+        Ok(variables)
+    }
+
+    /// Write what was changed, as closing the file does.
+    pub fn flush(&mut self, watch: &mut impl Watch) -> Result<Variables, ModelError> {
+        let mut variables = Variables::default();
+        for chunk in self.cache.flush() {
+            self.write_chunk(chunk, &mut variables, watch)?;
+        }
+        variables.n_windex += self.index.write();
+        Ok(variables)
+    }
+
+    /// Whether there is anything to read: before the first write all is the fill value.
+    fn exists(&self) -> bool {
+        self.index.exists().unwrap_or_else(|| self.places.has_any()) || !self.cache.is_empty()
+    }
+
+    fn visit(
+        &mut self,
+        visit: &Visit<'_>,
+        variables: &mut Variables,
+        watch: &mut impl Watch,
+    ) -> Result<(), ModelError> {
+        variables.n_chunk += 1;
+        count_parallel(visit, variables);
+        if self.cache.uses(visit.slot, visit.touch.linear) {
+            self.copy(visit, variables);
+            return Ok(());
+        }
+        let place = self.look_up(visit.touch, variables, watch);
+        if self.goes_through_memory(visit.operation, place) {
+            self.through_memory(visit, place, variables, watch)
+        } else {
+            self.by_runs(visit, place, variables, watch)
+        }
+    }
+
+    /// Whether a chunk is read or written whole. What does not fit into the cache is not, unless codecs want it whole,
+    /// or it is new and its fill value must be written.
+    fn goes_through_memory(&self, operation: Operation, place: Option<ByteRange>) -> bool {
+        if self.stored.is_encoded() {
+            return true;
+        }
+        !self.mpi_writing
+            && (!self.cache.is_too_small() || (operation == Operation::Write && place.is_none()))
+    }
+
+    fn look_up(
+        &mut self,
+        touch: &Touch<'_>,
+        variables: &mut Variables,
+        watch: &mut impl Watch,
+    ) -> Option<ByteRange> {
+        if self.last != Some(touch.linear) {
+            self.index.lookup(touch.linear, touch.chunk_index, |nbytes| {
+                read_index(touch.linear, nbytes, variables, watch);
+            });
+            self.last = Some(touch.linear);
+        }
+        self.places.of(touch.linear)
+    }
+
+    fn through_memory(
+        &mut self,
+        visit: &Visit<'_>,
+        place: Option<ByteRange>,
+        variables: &mut Variables,
+        watch: &mut impl Watch,
+    ) -> Result<(), ModelError> {
+        let chunk = visit.touch.linear;
+        let is_overwritten = visit.operation == Operation::Write
+            && visit.nbytes == self.stored.chunk_nbytes()
+            && matches!(visit.selection, Selection::Hyperslab(_));
+        if let Some(range) = place.filter(|_| !is_overwritten) {
+            self.device.read(chunk, range, variables);
+            watch.saw(Request { purpose: Purpose::ReadChunk, chunk, range });
+            if self.stored.is_encoded() {
+                variables.s_decode += self.stored.chunk_nbytes();
+            }
+        }
+        if !self.cache.takes_chunks() {
+            variables.n_memcpy += visit.touch.block_run_count;
+            variables.s_memcpy += visit.nbytes;
+            return match visit.operation {
+                Operation::Read => Ok(()),
+                Operation::Write => self.write_chunk(chunk, variables, watch),
+            };
+        }
+        let mut written = Vec::new();
+        self.cache.insert(visit.slot, chunk, |left: Left| {
+            if left.is_dirty {
+                written.push(left.chunk);
+            }
+        });
+        for chunk in written {
+            self.write_chunk(chunk, variables, watch)?;
+        }
+        self.copy(visit, variables);
+        Ok(())
+    }
+
+    /// Copy between the caller's memory and a chunk in the cache.
+    fn copy(&mut self, visit: &Visit<'_>, variables: &mut Variables) {
+        variables.n_memcpy += visit.touch.block_run_count;
+        variables.s_memcpy += visit.nbytes;
+        match visit.operation {
+            Operation::Read => self.cache.was_read(visit.slot, visit.nbytes),
+            Operation::Write => self.cache.was_written(visit.slot, visit.nbytes),
+        }
+    }
+
+    fn write_chunk(
+        &mut self,
+        chunk: u64,
+        variables: &mut Variables,
+        watch: &mut impl Watch,
+    ) -> Result<(), ModelError> {
+        if self.stored.is_encoded() {
+            variables.s_encode += self.stored.chunk_nbytes();
+        }
+        let old = self.places.of(chunk);
+        let range = old.unwrap_or_else(|| self.places.allocate(chunk));
+        self.device.write(chunk, range, variables);
+        watch.saw(Request { purpose: Purpose::WriteChunk, chunk, range });
+        if old.is_none() {
+            self.add_to_index(chunk, variables, watch)?;
+        }
+        self.last = Some(chunk);
+        Ok(())
+    }
+
+    fn add_to_index(
+        &mut self,
+        chunk: u64,
+        variables: &mut Variables,
+        watch: &mut impl Watch,
+    ) -> Result<(), ModelError> {
+        let chunk_index = self.stored.grid.chunk_index(chunk)?;
+        self.index.lookup(chunk, &chunk_index, |nbytes| read_index(chunk, nbytes, variables, watch));
+        for nbytes in self.index.insert(chunk, &chunk_index) {
+            self.places.skip(nbytes);
+        }
+        Ok(())
+    }
+
+    fn by_runs(
+        &mut self,
+        visit: &Visit<'_>,
+        place: Option<ByteRange>,
+        variables: &mut Variables,
+        watch: &mut impl Watch,
+    ) -> Result<(), ModelError> {
+        let chunk = visit.touch.linear;
+        let range = match (visit.operation, place) {
+            (_, Some(range)) => range,
+            (Operation::Read, None) => return Ok(()),
+            (Operation::Write, None) => self.places.allocate(chunk),
+        };
+        let width = self.stored.element_nbytes;
+        for run in self.stored.grid.overlap(visit.touch.chunk_index, visit.selection)?.block_runs() {
+            let range =
+                ByteRange { offset: range.offset + run.chunk_offset * width, length: run.length * width };
+            let purpose = match visit.operation {
+                Operation::Read => {
+                    self.device.read(chunk, range, variables);
+                    Purpose::ReadPart
+                }
+                Operation::Write => {
+                    self.device.write(chunk, range, variables);
+                    Purpose::WritePart
+                }
+            };
+            watch.saw(Request { purpose, chunk, range });
+        }
+        if place.is_none() {
+            self.add_to_index(chunk, variables, watch)?;
+        }
+        Ok(())
+    }
+}
+
+fn read_index(chunk: u64, nbytes: u64, variables: &mut Variables, watch: &mut impl Watch) {
+    variables.n_rindex += 1;
+    variables.s_rindex += nbytes;
+    let range = ByteRange { offset: 0, length: nbytes };
+    watch.saw(Request { purpose: Purpose::ReadIndex, chunk, range });
+}
+
+/// What parallel HDF5 asks of its data servers: each run by itself, whatever is cached.
+fn count_parallel(visit: &Visit<'_>, variables: &mut Variables) {
+    match visit.operation {
+        Operation::Read => {
+            variables.n_rrequest += visit.touch.block_run_count;
+            variables.s_rrequest += visit.nbytes;
+        }
+        Operation::Write => {
+            variables.n_wrequest += visit.touch.block_run_count;
+            variables.s_wrequest += visit.nbytes;
+        }
+    }
+}

@@ -1,0 +1,42 @@
+//! What accesses cost, in numbers: the variables of the cost model of Kang et al. (tables I and II), counted by
+//! simulating what a library, its caches and the page cache do. Pure: no I/O, no clock, no Python.
+//!
+//! A [`CacheState`] is an array in a layout ([`Stored`]) that a [`Library`] has open. Each access gives its
+//! [`Variables`], and shows the requests behind them to whom it may concern ([`Watch`]); what the caches keep stays for
+//! the next one. The geometry (which chunks, how many runs) is that of `hyperslab-core`.
+//!
+//! | module | simulates |
+//! |---|---|
+//! | `hdf5` | HDF5: `chunk_cache`, the direct path, deferred writes, `index` and `btree` |
+//! | `zarr` | zarr-python 3: a file per chunk or shard |
+//! | `flat` | one array in one piece: netCDF-3, FITS, npy |
+//! | `own` | our own engine: the requests of its plan |
+//! | `paper` | algorithm 1 of the paper as it is printed |
+//! | `device` | the page cache, and what reaches the device |
+
+mod access;
+mod btree;
+mod chunk_cache;
+mod device;
+mod error;
+mod flat;
+mod hdf5;
+mod index;
+mod lru;
+mod own;
+mod paper;
+mod request;
+mod stored;
+mod variables;
+mod zarr;
+
+pub use access::{CacheState, Library, Operation, PaperLibrary};
+pub use chunk_cache::ChunkCacheSize;
+pub use device::PageCacheSize;
+pub use error::ModelError;
+pub use hdf5::Hdf5;
+pub use index::IndexKind;
+pub use request::{Purpose, Request, Watch};
+pub use stored::{Chunks, Stored};
+pub use variables::{Variables, contention};
+pub use zarr::Zarr;

@@ -1,0 +1,303 @@
+//! What zarr-python does for an access: a file for each chunk, or for each shard, and no cache of its own.
+
+use hyperslab_core::{ByteRange, ChunkGrid, ChunkState, Selection, Touch};
+
+use crate::access::Operation;
+use crate::device::{Device, PageCacheSize, Unit};
+use crate::error::ModelError;
+use crate::request::{Purpose, Request, Watch};
+use crate::stored::{Chunks, Stored};
+use crate::variables::Variables;
+
+/// Bytes of a shard's index for each chunk, and of its checksum.
+const ENTRY_NBYTES: u64 = 16;
+const CHECKSUM_NBYTES: u64 = 4;
+
+/// An array of Zarr's, version 2 or 3, as zarr-python 3 accesses it.
+#[derive(Clone, Debug, Default, PartialEq, Eq)]
+pub struct Zarr {
+    /// The shape of shards, in elements: a multiple of the chunks'; `None` without shards.
+    pub shard_shape: Option<Vec<u64>>,
+}
+
+#[derive(Clone, Debug)]
+pub(crate) struct OpenZarr {
+    stored: Stored,
+    shards: Option<Shards>,
+    /// Chunks that were written.
+    exists: Exists,
+    device: Device,
+}
+
+#[derive(Clone, Debug)]
+struct Shards {
+    grid: ChunkGrid,
+    /// A shard's chunks, as a grid over one shard.
+    chunks: ChunkGrid,
+}
+
+#[derive(Clone, Debug)]
+enum Exists {
+    All,
+    These(std::collections::HashSet<u64>),
+}
+
+impl Exists {
+    fn has(&self, chunk: u64) -> bool {
+        match self {
+            Self::All => true,
+            Self::These(chunks) => chunks.contains(&chunk),
+        }
+    }
+
+    fn add(&mut self, chunk: u64) {
+        if let Self::These(chunks) = self {
+            chunks.insert(chunk);
+        }
+    }
+}
+
+impl OpenZarr {
+    pub fn new(stored: Stored, zarr: &Zarr, pages: PageCacheSize) -> Result<Self, ModelError> {
+        let shards = zarr.shard_shape.as_ref().map(|shape| Shards::new(&stored, shape)).transpose()?;
+        let exists = match &stored.chunks {
+            Chunks::Missing => Exists::These(std::collections::HashSet::new()),
+            Chunks::RowMajor => Exists::All,
+            Chunks::Listed(manifest) => Exists::These(manifest.indices().collect()),
+        };
+        // A shard's parts are cached by the number of their chunk, whole shards behind those.
+        let shard_count = shards.as_ref().map_or(0, |shards| shards.grid.chunk_count());
+        let most_nbytes = if shards.is_some() { u64::MAX } else { stored.most_nbytes(Unit::Chunk) };
+        let device =
+            Device::new(pages, Unit::Chunk, stored.grid.chunk_count() + 2 * shard_count, most_nbytes);
+        Ok(Self { stored, shards, exists, device })
+    }
+
+    pub fn access(
+        &mut self,
+        operation: Operation,
+        selection: &Selection,
+        watch: &mut impl Watch,
+    ) -> Result<Variables, ModelError> {
+        let mut variables = Variables::default();
+        let (chunk_grid, shards) = (self.stored.grid.clone(), self.shards.clone());
+        match shards {
+            None => chunk_grid.each_touch(selection, |touch| {
+                self.chunk(operation, selection, touch, &mut variables, watch);
+                Ok::<(), ModelError>(())
+            })?,
+            Some(shards) => {
+                chunk_grid.each_touch(selection, |touch| {
+                    variables.n_chunk += 1;
+                    variables.n_memcpy += touch.run_count;
+                    variables.s_memcpy += touch.element_count * self.stored.element_nbytes;
+                    Ok::<(), ModelError>(())
+                })?;
+                shards.grid.each_touch(selection, |touch| {
+                    self.shard(operation, selection, &shards, touch, &mut variables, watch)
+                })?;
+            }
+        }
+        variables.n_rrequest = variables.n_rdisk;
+        variables.s_rrequest = variables.s_rdisk;
+        variables.n_wrequest = variables.n_wdisk;
+        variables.s_wrequest = variables.s_wdisk;
+        Ok(variables)
+    }
+
+    fn chunk(
+        &mut self,
+        operation: Operation,
+        selection: &Selection,
+        touch: &Touch<'_>,
+        variables: &mut Variables,
+        watch: &mut impl Watch,
+    ) {
+        let chunk = touch.linear;
+        variables.n_chunk += 1;
+        variables.n_memcpy += touch.run_count;
+        variables.s_memcpy += touch.element_count * self.stored.element_nbytes;
+        if operation == Operation::Read || !is_complete(selection, touch) {
+            self.read_file(chunk, chunk, self.nbytes_of(chunk), variables, watch);
+        }
+        if operation == Operation::Write {
+            self.exists.add(chunk);
+            self.write_file(chunk, chunk, self.stored.stored_nbytes(), variables, watch);
+            variables.s_encode += self.encoded(1);
+        }
+    }
+
+    fn shard(
+        &mut self,
+        operation: Operation,
+        selection: &Selection,
+        shards: &Shards,
+        touch: &Touch<'_>,
+        variables: &mut Variables,
+        watch: &mut impl Watch,
+    ) -> Result<(), ModelError> {
+        let shard = touch.linear;
+        let key = self.stored.grid.chunk_count() + shard;
+        if operation == Operation::Write {
+            // Every write of a part of a shard, were it all of it, reads the shard and writes it anew.
+            let nbytes = self.shard_nbytes(shards, shard)?;
+            self.read_file(shard, key, nbytes, variables, watch);
+            let touched = shards.touched(&self.stored, touch, selection)?;
+            for &chunk in &touched {
+                self.exists.add(chunk);
+            }
+            self.write_file(shard, key, self.shard_nbytes(shards, shard)?, variables, watch);
+            variables.s_encode += self.encoded(touched.len() as u64);
+            return Ok(());
+        }
+        let touched = shards.touched(&self.stored, touch, selection)?;
+        if touched.len() as u64 == shards.chunks.chunk_count() {
+            let nbytes = self.shard_nbytes(shards, shard)?;
+            self.read_file(shard, key, nbytes, variables, watch);
+            return Ok(());
+        }
+        let index_nbytes = shards.index_nbytes();
+        let index_key = self.stored.grid.chunk_count() + shards.grid.chunk_count() + shard;
+        if self.shard_nbytes(shards, shard)?.is_none() {
+            variables.n_absent += 1;
+            return Ok(());
+        }
+        variables.n_open += 1;
+        variables.n_rindex += 1;
+        variables.s_rindex += index_nbytes;
+        self.device.read_file(index_key, index_nbytes, variables);
+        let range = ByteRange { offset: 0, length: index_nbytes };
+        watch.saw(Request { purpose: Purpose::ReadIndex, chunk: shard, range });
+        for chunk in touched {
+            if let Some(nbytes) = self.nbytes_of(chunk) {
+                variables.n_open += 1;
+                variables.s_decode += self.encoded(1);
+                self.device.read_file(chunk, nbytes, variables);
+                let range = ByteRange { offset: 0, length: nbytes };
+                watch.saw(Request { purpose: Purpose::ReadPart, chunk, range });
+            }
+        }
+        Ok(())
+    }
+
+    /// Stored bytes of a chunk; `None` if it was never written.
+    fn nbytes_of(&self, chunk: u64) -> Option<u64> {
+        let listed = match &self.stored.chunks {
+            Chunks::Listed(manifest) => manifest.state(chunk),
+            _ => ChunkState::Missing,
+        };
+        match listed {
+            ChunkState::Stored { range, .. } => Some(range.length),
+            ChunkState::Inline(bytes) => Some(bytes.len() as u64),
+            ChunkState::Missing => self.exists.has(chunk).then(|| self.stored.stored_nbytes()),
+        }
+    }
+
+    /// Bytes of a whole shard, with its index; `None` if nothing of it was ever written.
+    fn shard_nbytes(&self, shards: &Shards, shard: u64) -> Result<Option<u64>, ModelError> {
+        let chunks = shards.chunks_of(&self.stored.grid, shard)?;
+        let mut written = chunks.into_iter().filter_map(|chunk| self.nbytes_of(chunk)).peekable();
+        Ok(written.peek().is_some().then(|| shards.index_nbytes() + written.sum::<u64>()))
+    }
+
+    fn encoded(&self, chunk_count: u64) -> u64 {
+        if self.stored.is_encoded() { chunk_count * self.stored.chunk_nbytes() } else { 0 }
+    }
+
+    fn read_file(
+        &mut self,
+        file: u64,
+        key: u64,
+        nbytes: Option<u64>,
+        variables: &mut Variables,
+        watch: &mut impl Watch,
+    ) {
+        let Some(nbytes) = nbytes else {
+            variables.n_absent += 1;
+            return;
+        };
+        variables.n_open += 1;
+        let chunk_count = self.shards.as_ref().map_or(1, |shards| shards.chunks.chunk_count());
+        variables.s_decode += self.encoded(chunk_count);
+        self.device.read_file(key, nbytes, variables);
+        watch.saw(Request {
+            purpose: Purpose::ReadChunk,
+            chunk: file,
+            range: ByteRange { offset: 0, length: nbytes },
+        });
+    }
+
+    fn write_file(
+        &mut self,
+        file: u64,
+        key: u64,
+        nbytes: impl Into<Option<u64>>,
+        variables: &mut Variables,
+        watch: &mut impl Watch,
+    ) {
+        let nbytes = nbytes.into().unwrap_or(0);
+        self.device.write_file(key, nbytes, variables);
+        watch.saw(Request {
+            purpose: Purpose::WriteChunk,
+            chunk: file,
+            range: ByteRange { offset: 0, length: nbytes },
+        });
+    }
+}
+
+/// Whether zarr-python sees that a write replaces all of a chunk inside the array, so that it need not be read.
+fn is_complete(selection: &Selection, touch: &Touch<'_>) -> bool {
+    let Selection::Hyperslab(hyperslab) = selection else { return false };
+    // It looks at the step, even of a single index.
+    let has_steps = hyperslab.axes().iter().any(|axis| axis.block() == 1 && axis.stride() > 1);
+    touch.element_count == touch.valid_element_count && hyperslab.is_contiguous_box() && !has_steps
+}
+
+impl Shards {
+    fn new(stored: &Stored, shape: &[u64]) -> Result<Self, ModelError> {
+        let chunk_shape = stored.grid.chunk_shape();
+        let grid = ChunkGrid::new(stored.grid.shape().to_vec(), shape.to_vec())?;
+        if shape.iter().zip(chunk_shape).any(|(shard, chunk)| shard % chunk != 0) {
+            let given = format!("{shape:?}");
+            return Err(ModelError::parameter("shard_shape", given, "give a multiple of the chunk shape"));
+        }
+        Ok(Self { grid, chunks: ChunkGrid::new(shape.to_vec(), chunk_shape.to_vec())? })
+    }
+
+    fn index_nbytes(&self) -> u64 {
+        self.chunks.chunk_count() * ENTRY_NBYTES + CHECKSUM_NBYTES
+    }
+
+    /// The chunks of a shard that lie in the array.
+    fn chunks_of(&self, grid: &ChunkGrid, shard: u64) -> Result<Vec<u64>, ModelError> {
+        let index = self.grid.chunk_index(shard)?;
+        let (lengths, within) = (self.chunks.grid_shape(), grid.grid_shape());
+        let mut chunks = Vec::new();
+        for place in 0..self.chunks.chunk_count() {
+            let inner = self.chunks.chunk_index(place)?;
+            let outer: Vec<u64> =
+                (0..index.len()).map(|axis| index[axis] * lengths[axis] + inner[axis]).collect();
+            if outer.iter().zip(&within).all(|(index, length)| index < length) {
+                chunks.push(grid.linear_index(&outer)?);
+            }
+        }
+        Ok(chunks)
+    }
+
+    /// The chunks of a shard that a selection touches.
+    fn touched(
+        &self,
+        stored: &Stored,
+        touch: &Touch<'_>,
+        selection: &Selection,
+    ) -> Result<Vec<u64>, ModelError> {
+        let mut chunks = Vec::new();
+        for chunk in self.chunks_of(&stored.grid, touch.linear)? {
+            let index = stored.grid.chunk_index(chunk)?;
+            if stored.grid.overlap(&index, selection)?.element_count() > 0 {
+                chunks.push(chunk);
+            }
+        }
+        Ok(chunks)
+    }
+}

@@ -1,0 +1,245 @@
+//! `CacheState`: the variables of the cost model, access by access.
+
+use std::sync::Arc;
+
+use hyperslab_core::{ByteRange, Manifest, Selection, StoredChunk};
+use hyperslab_model::{
+    ChunkCacheSize, Chunks, Hdf5, IndexKind, Library, ModelError, Operation, PageCacheSize, PaperLibrary,
+    Purpose, Request, Stored, Variables, Zarr,
+};
+use numpy::{PyArray1, PyArray2, PyArrayMethods, PyReadonlyArray1};
+use pyo3::exceptions::{PyTypeError, PyValueError};
+use pyo3::prelude::*;
+use pyo3::types::{PyDict, PyDictMethods, PyList};
+
+use crate::grid::ChunkGrid;
+use crate::{errors, integers, selection};
+
+type RequestRow = (&'static str, u64, u64, u64);
+/// Variables, and the requests behind them.
+type Shown<'py> = (Bound<'py, PyArray1<u64>>, Vec<RequestRow>);
+
+/// An array that a library has open, and what its caches hold.
+#[pyclass(module = "hyperslab._core")]
+pub(crate) struct CacheState(hyperslab_model::CacheState);
+
+#[pymethods]
+impl CacheState {
+    #[new]
+    #[pyo3(signature = (grid, element_nbytes, library, *, chunks="row_major", manifest=None, ratio=None,
+        page_cache_nbytes=u64::MAX, read_ahead_nbytes=0, options=None))]
+    #[allow(clippy::too_many_arguments)] // keywords of Python
+    fn new(
+        grid: &Bound<'_, ChunkGrid>,
+        element_nbytes: u64,
+        library: &str,
+        chunks: &str,
+        manifest: Option<[PyReadonlyArray1<'_, u64>; 3]>,
+        ratio: Option<f64>,
+        page_cache_nbytes: u64,
+        read_ahead_nbytes: u64,
+        options: Option<&Bound<'_, PyDict>>,
+    ) -> PyResult<Self> {
+        let chunks = match (chunks, manifest) {
+            ("missing", None) => Chunks::Missing,
+            ("row_major", None) => Chunks::RowMajor,
+            ("listed", Some(columns)) => Chunks::Listed(Arc::new(listed(&columns)?)),
+            (other, _) => {
+                return Err(choose("chunks", other, "missing, row_major, or listed with a manifest"));
+            }
+        };
+        let grid = grid.get().0.clone();
+        let pages = PageCacheSize { nbytes: page_cache_nbytes, read_ahead_nbytes };
+        let library = parse_library(library, &Options(options))?;
+        let made = || {
+            let stored = Stored::new(grid, element_nbytes, ratio, chunks)?;
+            hyperslab_model::CacheState::new(stored, &library, pages)
+        };
+        made().map(Self).map_err(to_python)
+    }
+
+    /// The variables of each access, in order: one row each, one column per name of `variable_names`.
+    fn access<'py>(
+        &mut self,
+        py: Python<'py>,
+        operation: &str,
+        selections: &Bound<'py, PyList>,
+    ) -> PyResult<Bound<'py, PyArray2<u64>>> {
+        let operation = parse_operation(operation)?;
+        let parsed: Vec<Selection> =
+            selections.iter().map(|one| selection::parse(&one)).collect::<PyResult<_>>()?;
+        let count = |selected: &Selection| self.0.access(operation, selected, &mut ());
+        let rows: Result<Vec<Variables>, ModelError> = py.detach(|| parsed.iter().map(count).collect());
+        let rows = rows.map_err(to_python)?;
+        let values: Vec<u64> = rows.iter().flat_map(Variables::values).collect();
+        PyArray1::from_vec(py, values).reshape([rows.len(), Variables::NAMES.len()])
+    }
+
+    /// The variables of one access, and its requests.
+    fn requests<'py>(
+        &mut self,
+        py: Python<'py>,
+        operation: &str,
+        selection: &Bound<'py, PyAny>,
+    ) -> PyResult<Shown<'py>> {
+        let (operation, selected) = (parse_operation(operation)?, selection::parse(selection)?);
+        let mut requests = Vec::new();
+        let variables =
+            py.detach(|| self.0.access(operation, &selected, &mut requests)).map_err(to_python)?;
+        Ok((PyArray1::from_vec(py, variables.values()), requests.into_iter().map(row).collect()))
+    }
+
+    /// The variables of closing the array, and the requests.
+    fn close<'py>(&mut self, py: Python<'py>) -> PyResult<Shown<'py>> {
+        let mut requests = Vec::new();
+        let variables = py.detach(|| self.0.close(&mut requests)).map_err(to_python)?;
+        Ok((PyArray1::from_vec(py, variables.values()), requests.into_iter().map(row).collect()))
+    }
+
+    /// The names of the variables, in the order of all rows.
+    #[staticmethod]
+    fn variable_names() -> Vec<&'static str> {
+        Variables::NAMES.to_vec()
+    }
+}
+
+/// Formula 8 of the paper.
+#[pyfunction]
+pub(crate) fn contention(processes: u64, servers: u64) -> PyResult<f64> {
+    hyperslab_model::contention(processes, servers)
+        .ok_or_else(|| PyValueError::new_err("contention takes at least one process and one data server"))
+}
+
+fn row(request: Request) -> RequestRow {
+    let purpose = match request.purpose {
+        Purpose::ReadChunk => "read_chunk",
+        Purpose::ReadPart => "read_part",
+        Purpose::ReadIndex => "read_index",
+        Purpose::WriteChunk => "write_chunk",
+        Purpose::WritePart => "write_part",
+    };
+    (purpose, request.chunk, request.range.offset, request.range.length)
+}
+
+fn listed(columns: &[PyReadonlyArray1<'_, u64>; 3]) -> PyResult<Manifest> {
+    let [indices, offsets, lengths] = columns.each_ref().map(PyReadonlyArray1::as_array);
+    if indices.len() != offsets.len() || indices.len() != lengths.len() {
+        return Err(PyValueError::new_err("manifest has columns of different lengths"));
+    }
+    let mut chunks = Vec::with_capacity(indices.len());
+    for ((&index, &offset), &length) in indices.iter().zip(offsets).zip(lengths) {
+        let range = ByteRange::new(offset, length).map_err(errors::to_python)?;
+        chunks.push(StoredChunk { index, file: 0, range, filter_mask: 0 });
+    }
+    Ok(Manifest::of_chunks(chunks))
+}
+
+fn parse_operation(operation: &str) -> PyResult<Operation> {
+    match operation {
+        "read" => Ok(Operation::Read),
+        "write" => Ok(Operation::Write),
+        other => Err(choose("operation", other, "read or write")),
+    }
+}
+
+/// What a library takes besides its name, all of it optional.
+struct Options<'a, 'py>(Option<&'a Bound<'py, PyDict>>);
+
+impl<'py> Options<'_, 'py> {
+    fn get(&self, name: &str) -> PyResult<Option<Bound<'py, PyAny>>> {
+        let Some(given) = self.0 else { return Ok(None) };
+        Ok(given.get_item(name)?.filter(|value| !value.is_none()))
+    }
+
+    fn number(&self, name: &str, default: u64) -> PyResult<u64> {
+        self.get(name)?.map_or(Ok(default), |value| integers::whole_number(name, &value))
+    }
+
+    fn check(&self, library: &str, known: &[&str]) -> PyResult<()> {
+        for name in self.0.into_iter().flat_map(PyDictMethods::keys) {
+            let name: String = name.extract()?;
+            if !known.contains(&name.as_str()) {
+                let message = format!("{library} has no option {name}: it takes {}", known.join(", "));
+                return Err(PyTypeError::new_err(message));
+            }
+        }
+        Ok(())
+    }
+}
+
+fn parse_library(name: &str, options: &Options<'_, '_>) -> PyResult<Library> {
+    let known: &[&str] = match name {
+        "hdf5" => &[
+            "chunk_cache_nbytes",
+            "chunk_cache_slots",
+            "w0",
+            "index",
+            "growing_axis",
+            "wide_lengths",
+            "mpi_writing",
+        ],
+        "zarr" => &["shard_shape"],
+        "paper_hdf5" => &["library_cache_nbytes", "index_block_chunk_count"],
+        _ => &[],
+    };
+    options.check(name, known)?;
+    Ok(match name {
+        "hdf5" => Library::Hdf5(parse_hdf5(options)?),
+        "zarr" => {
+            let shard_shape = options.get("shard_shape")?;
+            Library::Zarr(Zarr {
+                shard_shape: shard_shape
+                    .map(|shape| integers::per_axis("shard_shape", &shape))
+                    .transpose()?,
+            })
+        }
+        "flat" => Library::Flat,
+        "hyperslab" => Library::Hyperslab,
+        "paper_hdf5" => Library::Paper(PaperLibrary::Hdf5 {
+            library_cache_nbytes: options.number("library_cache_nbytes", ChunkCacheSize::BEFORE_2.nbytes)?,
+            index_block_chunk_count: options.number("index_block_chunk_count", 64)?,
+        }),
+        "paper_zarr" => Library::Paper(PaperLibrary::Zarr),
+        other => {
+            return Err(choose("library", other, "hdf5, zarr, flat, hyperslab, paper_hdf5 or paper_zarr"));
+        }
+    })
+}
+
+fn parse_hdf5(options: &Options<'_, '_>) -> PyResult<Hdf5> {
+    let default = ChunkCacheSize::FROM_2;
+    let index = match options.get("index")? {
+        None => IndexKind::BtreeV1,
+        Some(name) => match name.extract::<String>()?.as_str() {
+            "btree_v1" => IndexKind::BtreeV1,
+            "fixed_array" => IndexKind::FixedArray,
+            "extensible_array" => {
+                let axis = usize::try_from(options.number("growing_axis", 0)?).unwrap_or(usize::MAX);
+                IndexKind::ExtensibleArray { axis }
+            }
+            "none" => IndexKind::None,
+            other => return Err(choose("index", other, "btree_v1, fixed_array, extensible_array or none")),
+        },
+    };
+    Ok(Hdf5 {
+        cache: ChunkCacheSize {
+            nbytes: options.number("chunk_cache_nbytes", default.nbytes)?,
+            slot_count: options.number("chunk_cache_slots", default.slot_count)?,
+            w0: options.get("w0")?.map_or(Ok(default.w0), |value| value.extract())?,
+        },
+        index,
+        wide_lengths: options.get("wide_lengths")?.map_or(Ok(false), |value| value.extract())?,
+        mpi_writing: options.get("mpi_writing")?.map_or(Ok(false), |value| value.extract())?,
+    })
+}
+
+fn choose(what: &str, given: &str, choices: &str) -> PyErr {
+    PyValueError::new_err(format!("{what} is {given:?}: choose {choices}"))
+}
+
+fn to_python(error: ModelError) -> PyErr {
+    match error {
+        ModelError::Geometry(error) => errors::to_python(error),
+        other => PyValueError::new_err(other.to_string()),
+    }
+}

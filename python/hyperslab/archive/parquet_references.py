@@ -1,0 +1,139 @@
+"""kerchunk's references in Parquet: a folder with all metadata in one document, and tables of the chunks of arrays.
+
+The layout is that of `LazyReferenceMapper` in fsspec's `implementations/reference.py`: `.zmetadata`, and for each array
+`refs.N.parq` with the chunks from `N * record_size` on. A table is read when its array is first used.
+"""
+
+from __future__ import annotations
+
+import json
+import math
+from collections.abc import Mapping
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+import numpy.typing as npt
+
+from hyperslab._core import ArchiveFile
+from hyperslab.archive.remote import Sources
+from hyperslab.errors import DamagedFile, MissingLibrary, Unsupported
+
+NO_FILE = np.uint32(2**32 - 1)
+MOST_CHUNKS = 1 << 26  # of one array
+Table = tuple[tuple[npt.NDArray[Any], npt.NDArray[Any], npt.NDArray[Any], dict[int, bytes]], list[str]]
+
+
+class ParquetReferences:
+    """A folder of references, and what its document says."""
+
+    def __init__(self, folder: Path, document: Mapping[str, Any], sources: Sources) -> None:
+        self.folder = folder
+        self.sources = sources
+        documents, record_size = document.get("metadata"), document.get("record_size")
+        if not isinstance(documents, dict) or not isinstance(record_size, int):
+            raise DamagedFile(f"{folder / '.zmetadata'}: metadata and record_size are no object and no number")
+        if not 0 < record_size <= MOST_CHUNKS:
+            raise DamagedFile(f"{folder / '.zmetadata'}: a record_size of {record_size}")
+        self.documents: dict[str, Any] = documents
+        self.record_size = record_size
+
+    @staticmethod
+    def found(path: str, sources: Sources) -> ParquetReferences | None:
+        """The references in a folder; None if it holds something else."""
+        folder = Path(path)
+        metadata = folder / ".zmetadata"
+        if not metadata.is_file() or (folder / ".zgroup").exists():
+            return None
+        text = metadata.read_bytes()
+        if b'"record_size"' not in text:
+            return None
+        try:
+            document = json.loads(text)
+        except (ValueError, RecursionError) as error:
+            raise DamagedFile(f"{metadata}: {error}") from error
+        return ParquetReferences(folder, document, sources) if "record_size" in document else None
+
+    def opened(self, chunk_cache_nbytes: int) -> ArchiveFile:
+        """The archive that they describe."""
+        documents = {key: json.dumps(value).encode() for key, value in self.documents.items()}
+        return ArchiveFile.of_tables(documents, self.table, str(self.folder), chunk_cache_nbytes, self.sources.file)
+
+    def table(self, array: str) -> Table:
+        """The chunks of an array: files, offsets, lengths and what is inline, and the names of the files.
+
+        Raises:
+            DamagedFile: A table cannot be read, or has other columns or another length than it should.
+            Unsupported: There are too many chunks.
+            MissingLibrary: pyarrow is not installed.
+        """
+        count = min(self._chunk_count(array), self._row_count(array))
+        if count > MOST_CHUNKS:
+            raise Unsupported(f"array {array} of {self.folder} has more than {MOST_CHUNKS} references")
+        files, inline = np.full(count, NO_FILE), dict[int, bytes]()
+        offsets, lengths = np.zeros(count, np.uint64), np.zeros(count, np.uint64)
+        names: dict[str, int] = {}
+        for start in range(0, count, self.record_size):
+            file = self.folder / array / f"refs.{start // self.record_size}.parq"
+            if not file.exists():  # none of its chunks was ever written
+                continue
+            columns = self._columns(file)
+            part = slice(start, min(start + self.record_size, count))
+            own = slice(0, part.stop - start)
+            files[part], is_stored = _numbered(columns["path"], names, own)
+            offsets[part] = np.where(is_stored, _numbers(columns["offset"], file, own), 0)
+            lengths[part] = np.where(is_stored, _numbers(columns["size"], file, own), 0)
+            for row in np.flatnonzero(columns["raw"].is_valid().to_numpy(zero_copy_only=False)[own]).tolist():
+                raw = columns["raw"][row].as_py()
+                inline[start + row] = raw.encode() if isinstance(raw, str) else bytes(raw)
+        self.sources.check(names)
+        return (files, offsets, lengths, inline), list(names)
+
+    def _chunk_count(self, array: str) -> int:
+        try:
+            zarray = self.documents[f"{array}/.zarray"]
+            lengths = zip(zarray["shape"], zarray["chunks"], strict=True)
+            return math.prod(-(-length // chunk) for length, chunk in lengths)
+        except (KeyError, TypeError, ValueError, ZeroDivisionError) as error:
+            raise DamagedFile(f"array {array} of {self.folder}: its .zarray says no grid of chunks") from error
+
+    def _row_count(self, array: str) -> int:
+        """Rows up to the end of the last table."""
+        tables = (self.folder / array).glob("refs.*.parq")
+        numbers = (int(number) for number in (table.name.split(".")[1] for table in tables) if number.isdecimal())
+        return (max(numbers, default=-1) + 1) * self.record_size
+
+    def _columns(self, file: Path) -> dict[str, Any]:
+        try:
+            import pyarrow
+            from pyarrow import parquet
+        except ImportError as error:
+            raise MissingLibrary("references in Parquet need pyarrow: pip install 'hyperslab[report]'") from error
+        try:
+            table = parquet.ParquetFile(file).read(["path", "offset", "size", "raw"])
+            columns = {name: table[name].combine_chunks() for name in ("path", "offset", "size", "raw")}
+        except (OSError, KeyError, pyarrow.ArrowException) as error:
+            raise DamagedFile(f"{file} is no table of references: {error}") from error
+        if table.num_rows != self.record_size:
+            raise DamagedFile(f"{file} has {table.num_rows} rows, not {self.record_size} as .zmetadata says")
+        return columns
+
+
+def _numbered(paths: Any, names: dict[str, int], rows: slice) -> tuple[npt.NDArray[Any], npt.NDArray[np.bool_]]:
+    """The number of each path, new ones added to `names`; and which rows have one."""
+    import pyarrow
+
+    paths = paths if isinstance(paths, pyarrow.DictionaryArray) else paths.dictionary_encode()
+    known = [
+        NO_FILE if path is None else names.setdefault(str(path), len(names)) for path in paths.dictionary.to_pylist()
+    ]
+    indices = paths.indices.fill_null(len(known)).to_numpy()[rows]
+    numbers = np.array([*known, NO_FILE], np.uint32)[indices]
+    return numbers, numbers != NO_FILE
+
+
+def _numbers(column: Any, file: Path, rows: slice) -> npt.NDArray[Any]:
+    numbers = column.fill_null(0).to_numpy()[rows]
+    if numbers.dtype.kind not in "iu" or (numbers < 0).any():
+        raise DamagedFile(f"{file}: offsets or sizes that are no whole numbers")
+    return np.asarray(numbers, np.uint64)

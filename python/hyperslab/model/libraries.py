@@ -1,0 +1,100 @@
+"""What a workload is priced for: a layout, the library that accesses it, and what the machine may cache."""
+
+from __future__ import annotations
+
+from dataclasses import asdict, dataclass
+from typing import Any, ClassVar, Literal, TypeAlias
+
+MIB = 1 << 20
+
+
+@dataclass(frozen=True)
+class Layout:
+    """How an array is cut and encoded: `ratio` is decoded bytes per stored byte, None without codecs."""
+
+    chunk_shape: tuple[int, ...]
+    shard_shape: tuple[int, ...] | None = None
+    ratio: float | None = None
+
+
+@dataclass(frozen=True)
+class Caches:
+    """The page cache: bytes that it may hold, and bytes that a read may skip forward and still be in sequence."""
+
+    page_cache_nbytes: int = 2**64 - 1
+    read_ahead_nbytes: int = 0
+
+
+@dataclass(frozen=True)
+class Hdf5:
+    """HDF5 with its cache of decoded chunks: by default as HDF5 2.0 has it.
+
+    `index` is that of the file: the first B-tree unless it is written with `libver` 1.10 or later; then a fixed array,
+    or an extensible one where the array may grow along `growing_axis`; none for a single chunk.
+    """
+
+    name: ClassVar[str] = "hdf5"
+    chunk_cache_nbytes: int = 8 * MIB
+    chunk_cache_slots: int = 8191
+    w0: float = 0.75
+    index: Literal["btree_v1", "fixed_array", "extensible_array", "none"] = "btree_v1"
+    growing_axis: int = 0
+    wide_lengths: bool = False
+    mpi_writing: bool = False
+
+    @classmethod
+    def of_version(cls, version: str) -> Hdf5:
+        """The defaults of a version of HDF5, as `2.0.0` or `1.14.6`.
+
+        Raises:
+            ValueError: The version does not begin with a number.
+        """
+        return cls() if int(version.split(".")[0]) >= 2 else cls(chunk_cache_nbytes=MIB, chunk_cache_slots=521)
+
+
+@dataclass(frozen=True)
+class Zarr:
+    """zarr-python 3 with a local store: a file per chunk, or per shard where the layout has shards."""
+
+    name: ClassVar[str] = "zarr"
+
+
+@dataclass(frozen=True)
+class Flat:
+    """A format with one array in one piece in a file of its own: netCDF-3, FITS, npy. Each run is a request."""
+
+    name: ClassVar[str] = "flat"
+
+
+@dataclass(frozen=True)
+class Own:
+    """Our own engine, reading: the requests of its plan."""
+
+    name: ClassVar[str] = "hyperslab"
+
+
+@dataclass(frozen=True)
+class PaperHdf5:
+    """Algorithm 1 of the paper as it is printed, for replication."""
+
+    name: ClassVar[str] = "paper_hdf5"
+    library_cache_nbytes: int = MIB
+    index_block_chunk_count: int = 64
+
+
+@dataclass(frozen=True)
+class PaperZarr:
+    """The same for Zarr: no library cache, no index, no order of files."""
+
+    name: ClassVar[str] = "paper_zarr"
+
+
+Library: TypeAlias = Hdf5 | Zarr | Flat | Own | PaperHdf5 | PaperZarr
+
+
+def options_of(library: Library, layout: Layout) -> dict[str, Any]:
+    """What `CacheState` takes besides the library's name."""
+    options: dict[str, Any] = asdict(library)
+    if isinstance(library, Zarr):
+        options["shard_shape"] = layout.shard_shape
+    return options

@@ -1,0 +1,139 @@
+"""Run cases through a library, in a process that strace watches; needs nothing but the library and NumPy.
+
+Reads a JSON list of cases from standard input, writes what was found of each to standard output. Before each access
+the position of a marker file says which it is: `case * STEPS + step`, where step 0 is making and opening, the accesses
+count from 1, and closing comes after the last one.
+"""
+
+import json
+import os
+import sys
+from pathlib import Path
+
+STEPS = 1000
+
+
+def slices(access):
+    return tuple(slice(*axis) for axis in access["slices"])
+
+
+def values(np, shape, dtype):
+    return (np.arange(int(np.prod(shape, dtype=int))) % 100 + 1).reshape(shape).astype(dtype)
+
+
+def access_all(np, array, case, mark):
+    dtype = np.dtype(case["dtype"])
+    for step, access in enumerate(case["accesses"], start=1):
+        selected = slices(access)
+        shape = [len(range(*axis)) for axis in access["slices"]]
+        new = values(np, shape, dtype)
+        mark(step)
+        if access["operation"] == "read":
+            array[selected]
+        else:
+            array[selected] = new
+
+
+def chunk_places(file):
+    """Linear index, offset and stored length of each chunk, and the grid's shape."""
+    array = file["x"]
+    grid = [-(-length // chunk) for length, chunk in zip(array.shape, array.chunks, strict=False)]
+    found = []
+    for number in range(array.id.get_num_chunks()):
+        info = array.id.get_chunk_info(number)
+        linear = 0
+        for start, chunk, length in zip(info.chunk_offset, array.chunks, grid, strict=False):
+            linear = linear * length + start // chunk
+        found.append((linear, info.byte_offset, info.size))
+    return found
+
+
+def hdf5(case, path, mark):
+    import h5py
+    import numpy as np
+
+    options = {"maxshape": case["maxshape"]} if case.get("maxshape") else {}
+    if case.get("compression"):
+        options.update(compression="gzip", compression_opts=1)
+    shape, chunks = tuple(case["shape"]), tuple(case["chunks"])
+    library = {"rdcc_nbytes": case["nbytes"], "rdcc_nslots": case["slots"], "rdcc_w0": case["w0"]}
+    libver = {"libver": case["libver"]} if case.get("libver") else {}
+    with h5py.File(path, "w", **libver) as file:
+        array = file.create_dataset("x", shape=shape, chunks=chunks, dtype=case["dtype"], **options)
+        for written in case["written"]:
+            selected = slices(written)
+            array[selected] = values(np, [len(range(*axis)) for axis in written["slices"]], case["dtype"])
+    with h5py.File(path, "r") as file:
+        before = chunk_places(file)
+    writes = any(access["operation"] == "write" for access in case["accesses"])
+    file = h5py.File(path, "r+" if writes else "r", **libver, **library)
+    array = file["x"]
+    access_all(np, array, case, mark)
+    mark(len(case["accesses"]) + 1)
+    del array
+    file.close()
+    mark(0)
+    with h5py.File(path, "r") as file:
+        return {"before": before, "after": chunk_places(file), "version": h5py.version.hdf5_version}
+
+
+def zarr(case, path, mark):
+    import numpy as np
+    import zarr as library
+
+    options = {"shards": tuple(case["shards"])} if case.get("shards") else {}
+    array = library.create_array(
+        path,
+        shape=tuple(case["shape"]),
+        chunks=tuple(case["chunks"]),
+        dtype=case["dtype"],
+        zarr_format=case["format"],
+        compressors=None,
+        fill_value=0,
+        **options,
+    )
+    for written in case["written"]:
+        selected = slices(written)
+        array[selected] = values(np, [len(range(*axis)) for axis in written["slices"]], case["dtype"])
+    array = library.open_array(path, mode="r+")
+    access_all(np, array, case, mark)
+    mark(len(case["accesses"]) + 1)
+    return {"version": library.__version__}
+
+
+def hyperslab(case, path, mark):
+    import h5py
+    import numpy as np
+
+    import hyperslab as hs
+
+    with h5py.File(path, "w") as file:
+        options = {"compression": "gzip"} if case.get("compression") else {}
+        shape, chunks = tuple(case["shape"]), tuple(case["chunks"])
+        file.create_dataset("x", data=values(np, shape, case["dtype"]), chunks=chunks, **options)
+        before = chunk_places(file)
+    array = hs.open(path, chunk_cache_nbytes=0)["x"]
+    _ = array.shape, array.dtype, array.via  # what is looked up once
+    for step, access in enumerate(case["accesses"], start=1):
+        mark(step)
+        array.read(hs.Hyperslab.from_slices(slices(access), case["shape"]))
+    mark(len(case["accesses"]) + 1)
+    return {"before": before}
+
+
+def main(library, folder):
+    marker = os.open(Path(folder, "marker"), os.O_RDWR | os.O_CREAT)
+    found = []
+    for number, case in enumerate(json.load(sys.stdin)):
+
+        def mark(step, number=number):
+            os.lseek(marker, number * STEPS + step, os.SEEK_SET)
+
+        mark(0)
+        found.append(globals()[library](case, str(Path(folder, str(number))), mark))
+        mark(0)
+    json.dump(found, sys.stdout)
+
+
+if __name__ == "__main__":
+    main(sys.argv[1], sys.argv[2])

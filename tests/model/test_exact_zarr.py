@@ -1,0 +1,90 @@
+"""The files that the model predicts zarr-python to open and to write, with their sizes, are those that strace sees."""
+
+from __future__ import annotations
+
+import re
+import shutil
+from collections import Counter
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+import pytest
+from drawn import arrays, drawn
+from hypothesis import strategies as st
+from watched import Call, Watched, watch
+
+import hyperslab as hs
+from hyperslab._core import CacheState
+
+CASES = 60
+pytestmark = pytest.mark.skipif(shutil.which("strace") is None, reason="needs strace: apt-get install strace")
+PARTIAL = r"\.[0-9a-f]{32}\.partial$"
+METADATA = {"zarr.json", ".zarray", ".zattrs", ".zgroup", ".zmetadata"}
+
+
+@st.composite
+def zarr_cases(draw: st.DrawFn, sharded: bool) -> dict[str, Any]:
+    case = draw(arrays(["read", "write"], most=4))
+    case["format"] = 3 if sharded else draw(st.sampled_from([2, 3]))
+    if sharded:
+        case["shards"] = [chunk * draw(st.integers(1, 4)) for chunk in case["chunks"]]
+    return case
+
+
+def opened(case: dict[str, Any]) -> CacheState:
+    """After the writes that came before."""
+    state = CacheState(
+        hs.ChunkGrid(case["shape"], case["chunks"]),
+        np.dtype(case["dtype"]).itemsize,
+        "zarr",
+        chunks="missing",
+        options={"shard_shape": case.get("shards")},
+    )
+    state.access("write", [selection(case, written) for written in case["written"]])
+    return state
+
+
+def selection(case: dict[str, Any], access: dict[str, Any]) -> hs.Hyperslab:
+    return hs.Hyperslab.from_slices(tuple(slice(*axis) for axis in access["slices"]), case["shape"])
+
+
+def key(case: dict[str, Any], file: int) -> str:
+    grid = hs.ChunkGrid(case["shape"], case.get("shards") or case["chunks"])
+    index = "/".join(map(str, grid.chunk_index(file)))
+    return f"c/{index}" if case["format"] == 3 else index.replace("/", ".")
+
+
+def check(case: dict[str, Any], watched: Watched, folder: str) -> None:
+    state = opened(case)
+    for step, access in enumerate(case["accesses"], start=1):
+        values, requests = state.requests(access["operation"], selection(case, access))
+        variables = dict(zip(CacheState.variable_names(), values.tolist(), strict=True))
+        calls = [call for call in watched.calls.get(step, []) if Path(call.path).name not in METADATA]
+        calls = [Call(c.kind, c.path.removeprefix(folder), c.offset, c.length) for c in calls]
+        what = f"{case} access {step}"
+        kinds = Counter(call.kind for call in calls if not Path(call.path).is_dir())
+        assert kinds["open"] == variables["n_open"], what
+        assert kinds["absent"] == variables["n_absent"], what
+        assert kinds["create"] == variables["n_create"] == variables["n_wdisk"], what
+        written: Counter[str] = Counter()
+        read: Counter[str] = Counter()
+        for call in calls:
+            written[call.path] += call.length if call.kind == "write" else 0
+            read[call.path] += call.length if call.kind == "read" else 0
+        wanted = {key(case, file): length for purpose, file, _, length in requests if purpose == "write_chunk"}
+        assert sorted(written[path] for path in +written) == sorted(wanted.values()), what
+        if case["format"] == 3:  # of format 2, the temporary file of chunk 0.1 is 0.UUID.partial
+            assert {re.sub(PARTIAL, "", path) for path in +written} == set(wanted), what
+        whole = {key(case, file): length for purpose, file, _, length in requests if purpose == "read_chunk"}
+        assert {path: read[path] for path in whole} == whole, what
+        if not case.get("shards"):
+            assert +read == Counter(whole), what
+
+
+@pytest.mark.parametrize("sharded", [False, True])
+def test_files(sharded: bool, tmp_path: Path) -> None:
+    cases, folder = drawn(zarr_cases(sharded), CASES), tmp_path / "watched"
+    for number, (case, seen) in enumerate(zip(cases, watch("zarr", cases, folder), strict=True)):
+        check(case, seen, f"{folder}/{number}/")
+    shutil.rmtree(folder)

@@ -1,0 +1,93 @@
+"""What the operating system was asked for, case by case and access by access."""
+
+from __future__ import annotations
+
+import json
+import re
+import subprocess
+import sys
+from collections import defaultdict
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Any
+
+STEPS = 1000
+WORKER = Path(__file__).with_name("library_accesses.py")
+CALLS = "openat,pread64,preadv,preadv2,pwrite64,pwritev,read,write,lseek,rename,renameat,unlink"
+MARK = re.compile(r"lseek\(\d+<[^>]*/marker>, (\d+), SEEK_SET")
+CALL = re.compile(r"(?:\d+ +)?(\w+)\((.*)\) += (-?\d+)(?:<([^>]*)>)?")
+POSITIONED = re.compile(r"\d+<([^>]*)>.*, (\d+), (\d+)$")
+PLAIN = re.compile(r"\d+<([^>]*)>.*, (\d+)$")
+
+
+@dataclass(frozen=True)
+class Call:
+    """One system call on a file: `offset` is None where the position is the file's own."""
+
+    kind: str
+    path: str
+    offset: int | None
+    length: int
+
+
+@dataclass(frozen=True)
+class Watched:
+    """What a case's worker found, and its calls by step."""
+
+    found: dict[str, Any]
+    calls: dict[int, list[Call]]
+
+
+def watch(library: str, cases: list[dict[str, Any]], folder: Path, python: str = sys.executable) -> list[Watched]:
+    """Run cases in one process of `python`, under strace."""
+    folder.mkdir(parents=True)
+    trace = folder / "trace"
+    command = ["strace", "-f", "-y", "-s0", "-e", f"trace={CALLS}", "-e", "signal=none", "-o", str(trace)]
+    command += [python, str(WORKER), library, str(folder)]
+    done = subprocess.run(command, input=json.dumps(cases).encode(), stdout=subprocess.PIPE, check=True)
+    by_mark = calls_by_mark(trace.read_text(errors="replace"), str(folder))
+    found = json.loads(done.stdout)
+    return [
+        Watched(found[number], {mark % STEPS: calls for mark, calls in by_mark.items() if mark // STEPS == number})
+        for number in range(len(cases))
+    ]
+
+
+def calls_by_mark(text: str, folder: str) -> dict[int, list[Call]]:
+    """The calls on files of a folder after each mark. Calls that threads interrupt come in two lines."""
+    by_mark: dict[int, list[Call]] = defaultdict(list)
+    unfinished: dict[str, str] = {}
+    mark = 0
+    for line in text.splitlines():
+        thread = line.split(" ", 1)[0]
+        if line.endswith("<unfinished ...>"):
+            unfinished[thread] = line.removesuffix("<unfinished ...>")
+            continue
+        if resumed := re.search(r"<\.\.\. \w+ resumed>(.*)", line):
+            line = unfinished.pop(thread) + resumed[1]
+        if marked := MARK.search(line):
+            mark = int(marked[1])
+        elif (call := parse(line)) and call.path.startswith(folder):
+            by_mark[mark].append(call)
+    return by_mark
+
+
+def parse(line: str) -> Call | None:
+    call = CALL.match(line)
+    if not call:
+        return None
+    name, arguments, result = call[1], call[2].rstrip(), int(call[3])
+    if name == "openat":
+        asked = re.search(r'"([^"]*)"', arguments)
+        kind = "absent" if result < 0 else "create" if "O_CREAT" in arguments else "open"
+        return Call(kind, call[4] or (asked[1] if asked else ""), None, 0)
+    if name in ("pread64", "pwrite64"):
+        parts = POSITIONED.match(arguments)
+        return Call(name[:-2], parts[1], int(parts[3]), int(parts[2])) if parts else None
+    if name in ("preadv", "preadv2", "pwritev"):
+        parts = re.match(r"\d+<([^>]*)>.*, (\d+)(?:, \w+)?$", arguments)
+        return Call(name[: name.index("v")], parts[1], int(parts[2]), result) if parts else None
+    if name in ("read", "write"):
+        parts = PLAIN.match(arguments)
+        return Call(name, parts[1], None, result) if parts and result > 0 else None
+    return None
