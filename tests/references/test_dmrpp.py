@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import re
 from pathlib import Path
 from typing import Any
 
@@ -266,6 +267,25 @@ def test_far_documents_stand_beside_their_files(made: Path, tmp_path: Path) -> N
     with servers.nginx(tmp_path / "nginx", made.parent) as server:
         found = hs.open(f"{server.url}/made.h5.dmrpp")
         compare(found, made, names_of(made))
+
+
+def test_documents_lead_to_urls_but_far_ones_to_nothing_local(made: Path, tmp_path: Path) -> None:
+    servers = pytest.importorskip("servers")
+    text = (made.parent / "made.h5.dmrpp").read_text()
+    old = re.search(r'dmrpp:href="([^"]*)"', text)
+    assert old is not None
+    with servers.nginx(tmp_path / "nginx", tmp_path) as server:
+        (tmp_path / "data").mkdir()
+        (tmp_path / "data" / "other.h5").write_bytes(made.read_bytes())
+        document = tmp_path / "away.dmrpp"
+        document.write_text(text.replace(old[0], f'dmrpp:href="{server.url}/data/other.h5"'))
+        for place in (str(document), f"{server.url}/away.dmrpp"):
+            compare(hs.open(place), made, names_of(made))
+        for href in (str(made), "../data/other.h5"):
+            document.write_text(text.replace(old[0], f'dmrpp:href="{href}"'))
+            refused = hs.open(f"{server.url}/away.dmrpp")
+            with pytest.raises(ReadError, match="not followed"):
+                refused[names_of(made)[0]][...]
 
 
 @pytest.mark.filterwarnings("ignore:.*(Zarr V3 spec|Zarr version 3 spec|consolidated|DMRpp)")
