@@ -244,7 +244,7 @@ def main() -> None:
 
     for family, name, content in chunks():
         put(family, name, content)
-    sys.path.insert(0, str(ROOT / "tests" / "engine"))
+    sys.path[:0] = [str(ROOT / "tests" / "engine"), str(ROOT / "tests" / "references")]
     formats_made = importlib.import_module("formats_made")
     with tempfile.TemporaryDirectory() as temporary:
         folder = Path(temporary)
@@ -259,6 +259,9 @@ def main() -> None:
             references = folder / f"{number}.hs"
             hyperslab.index(path).save(references)
             put("references", references.name, references.read_bytes())
+        importlib.import_module("test_dmrpp").make(folder / "documented.h5")
+        document = importlib.import_module("dmrpp_writer").document(folder / "documented.h5")
+        put("dmrpp", "documented.dmrpp", document.encode())
         for path in [path for kind, path in made if kind == "zarr"]:
             for name, content in zarr_inputs(path):
                 put("zarr", name, content)

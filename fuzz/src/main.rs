@@ -19,7 +19,7 @@ use libfuzzer_sys::fuzz_target;
 type Target = fn(&[u8]);
 
 /// Every target that is not a family of codecs.
-const TARGETS: [(&str, Target); 7] = [
+const TARGETS: [(&str, Target); 8] = [
     ("hdf5", |data| parse::parse_twice(hdf5::parse, data)),
     ("netcdf3", |data| parse::parse_twice(netcdf3::parse, data)),
     ("fits", |data| parse::parse_twice(fits::parse, data)),
@@ -28,6 +28,7 @@ const TARGETS: [(&str, Target); 7] = [
     ("zarr", zarr::zarr),
     ("read", read::read),
     ("references", references::references),
+    ("dmrpp", references::dmrpp),
 ];
 
 /// Families of codecs differ by their seeds only: the input says which codecs it goes through.

@@ -1,7 +1,7 @@
 //! References: whatever the bytes, tables and manifests or errors, in bounded memory.
 
-use hyperslab_parsers::Memory;
 use hyperslab_parsers::references::References;
+use hyperslab_parsers::{Memory, dmrpp};
 
 use crate::memory;
 use crate::parse::allowance;
@@ -15,4 +15,9 @@ pub fn references(data: &[u8]) {
             let _ = found.array(&source, number);
         }
     });
+}
+
+/// A DMR++ document.
+pub fn dmrpp(data: &[u8]) {
+    memory::bounded(allowance(data.len()), || drop(dmrpp::parse(&Memory(data))));
 }

@@ -485,7 +485,7 @@ class ArchiveFile:
 
     @property
     def format(self) -> str:
-        """What kind of file it is: hdf5, netcdf3, fits, hdf4, zarr, references or collection."""
+        """What kind of file it is: hdf5, netcdf3, fits, hdf4, zarr, references, dmrpp or collection."""
 
     @property
     def version(self) -> str | None:

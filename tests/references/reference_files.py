@@ -69,11 +69,19 @@ def inexpressible(path: Path) -> dict[str, str]:
         layout = h5py.VirtualLayout((40, 25), "i4")
         layout[:, :] = h5py.VirtualSource(file["fine"])[:, ::2]
         file.create_virtual_dataset("every_other", layout)
+        summed = h5py.h5p.create(h5py.h5p.DATASET_CREATE)
+        summed.set_chunk((10, 10))
+        summed.set_fletcher32()
+        summed.set_shuffle()
+        space = h5py.h5s.create_simple((40, 50))
+        h5py.h5d.create(file.id, b"summed_first", h5py.h5t.IEEE_F64LE, space, summed)
+        file["summed_first"][...] = data
         kind = np.dtype({"names": ["a", "b"], "formats": ["i1", "f8"], "offsets": [0, 8], "itemsize": 16})
         file["gaps"] = np.zeros(200, kind)
     return {
         "lzf": "lzf", "scaleoffset": "scaleoffset", "words": "any length", "filled": "not marked",
         "other_fill": "another fill value", "masked": "filter masks", "every_other": "a part of it", "gaps": "gaps",
+        "summed_first": "no whole element",
     }  # fmt: skip
 
 

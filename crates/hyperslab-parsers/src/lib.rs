@@ -14,6 +14,7 @@ mod pages;
 mod rounds;
 mod segment;
 
+pub mod dmrpp;
 pub mod fits;
 pub mod hdf4;
 pub mod hdf5;

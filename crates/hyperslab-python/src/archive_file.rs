@@ -351,7 +351,9 @@ impl Opened {
         let (store, format, tree) = parsed(path, opened, patterns)?;
         let opened: Arc<dyn Store> = Arc::clone(&store) as Arc<dyn Store>;
         let stores = match format {
-            Format::References => Referenced::of_names(name.clone(), folder, &tree.other_files).stores(reach),
+            Format::References | Format::Dmrpp => {
+                Referenced::of_names(name.clone(), folder, &tree.other_files).stores(reach)
+            }
             Format::Hdf5 => Stores::new(Some(opened), &folder, tree.other_files.clone()).with_padded_others(),
             _ => Stores::new(Some(opened), &folder, tree.other_files.clone()),
         };
@@ -416,7 +418,7 @@ impl Opened {
     /// The opened file as one that chunks lie in; folders, references and collections have none.
     pub(crate) fn own_file(&self) -> Option<OtherFile> {
         let version = match &self.bytes {
-            _ if self.format == Format::References => return None,
+            _ if matches!(self.format, Format::References | Format::Dmrpp) => return None,
             Bytes::Local(store) => Some(store.version()),
             Bytes::Closed(version) => Some(*version),
             Bytes::Remote(_) => None,
@@ -480,7 +482,7 @@ fn parsed(
 ) -> Result<(Arc<FileStore>, Format, Tree), Failure> {
     let source = LocalSource(&*store);
     let format = Format::of(&source)?;
-    let parsed = format.parse(&source, Policy::LOCAL, &folder_of(path), patterns);
+    let parsed = format.parse(&source, Policy::LOCAL, path, patterns);
     store.check_unchanged()?; // a file that changed explains whatever went wrong
     let store = match Arc::try_unwrap(store) {
         Ok(store) if !patterns.is_empty() => Arc::new(store.growing()),

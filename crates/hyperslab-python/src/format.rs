@@ -5,6 +5,9 @@ use std::path::Path;
 use hyperslab_core::{ByteRange, Tree};
 use hyperslab_parsers::{self as parsers, Error, Pages, Policy, Source};
 
+use crate::dmrpp;
+use crate::referenced::folder_of;
+
 /// A closed set: the formats of files, Zarr's folders, references (JSON), which show other files as Zarr, and
 /// collections, which are made of several of them.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -18,6 +21,8 @@ pub(crate) enum Format {
     References,
     /// Our own compact file of references.
     OwnReferences,
+    /// A DMR++ document (XML), which says where in another file chunks are.
+    Dmrpp,
     Collection,
 }
 
@@ -39,8 +44,12 @@ impl Format {
             head if head == HDF5_SIGNATURE => Ok(Self::Hdf5),
             head if head == parsers::references::SIGNATURE => Ok(Self::OwnReferences),
             head => Self::behind_user_block(source).or_else(|error| {
-                let is_object = head.trim_ascii_start().starts_with(b"{");
-                if is_object { Ok(Self::References) } else { Err(error) }
+                let text = head.strip_prefix(b"\xef\xbb\xbf").unwrap_or(&head).trim_ascii_start();
+                match text.first() {
+                    Some(b'{') => Ok(Self::References),
+                    Some(b'<') => Ok(Self::Dmrpp),
+                    _ => Err(error),
+                }
             }),
         }
     }
@@ -52,7 +61,7 @@ impl Format {
         if source.read_ranges(&heads)?.iter().any(|head| head == HDF5_SIGNATURE) {
             return Ok(Self::Hdf5);
         }
-        let reason = "signatures of HDF5, NetCDF, FITS and HDF4, and JSON's references were looked for; a Zarr archive is a folder";
+        let reason = "signatures of HDF5, NetCDF, FITS and HDF4, and references (JSON, DMR++) were looked for; a Zarr archive is a folder";
         Err(Error::UnknownFormat { reason: reason.to_owned() })
     }
 
@@ -65,17 +74,18 @@ impl Format {
             Self::Hdf4 => "hdf4",
             Self::Zarr => "zarr",
             Self::References | Self::OwnReferences => "references",
+            Self::Dmrpp => "dmrpp",
             Self::Collection => "collection",
         }
     }
 
-    /// The tree of a file. Files that references name are relative to `folder`, which may be a URL. Of HDF5 as much as
-    /// `patterns` of names lead to, if there are any.
+    /// The tree of a file. Files that references name are relative to the folder of `path`, which may be a URL. Of HDF5
+    /// as much as `patterns` of names lead to, if there are any.
     pub(crate) fn parse(
         self,
         source: &dyn Source,
         policy: Policy,
-        folder: &Path,
+        path: &Path,
         patterns: &[String],
     ) -> Result<Tree, Error> {
         let pages = &mut Pages::new(source, policy);
@@ -84,7 +94,8 @@ impl Format {
             Self::Fits => parsers::fits::parse(pages),
             Self::Hdf5 => parsers::hdf5::parse_part(pages, patterns),
             Self::Hdf4 => parsers::hdf4::parse(pages),
-            Self::References => parsers::zarr::parse_references(source, folder),
+            Self::References => parsers::zarr::parse_references(source, &folder_of(path)),
+            Self::Dmrpp => dmrpp::parse(source, path),
             Self::Zarr | Self::Collection => {
                 Err(Error::UnknownFormat { reason: "a Zarr archive is a folder".to_owned() })
             }

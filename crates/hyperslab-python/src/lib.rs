@@ -6,6 +6,7 @@ mod archive_file;
 mod axes;
 mod cache_state;
 mod collection;
+mod dmrpp;
 mod dtypes;
 mod errors;
 mod failure;

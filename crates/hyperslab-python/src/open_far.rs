@@ -37,7 +37,7 @@ impl Opened {
             if format == Format::OwnReferences {
                 return Ok((format, Tree::default(), Some(References::read(&source)?)));
             }
-            Ok((format, format.parse(&source, Policy::REMOTE, &folder, &[])?, None))
+            Ok((format, format.parse(&source, Policy::REMOTE, path, &[])?, None))
         });
         let failure = source.failure();
         let parsed = parsed.map_err(|error| failure.map_or(Failure::Parse(error), Failure::Read))?;
@@ -47,10 +47,10 @@ impl Opened {
                 let open = OpenReferences::far(Arc::clone(&store), found);
                 return Ok(Self::of_own_references(open, path, reach, cache));
             }
-            (Format::References, tree, None) => {
+            (format @ (Format::References | Format::Dmrpp), tree, None) => {
                 let stores = Referenced::of_names(name.clone(), folder, &tree.other_files).stores(reach);
                 let bytes = Bytes::Remote(store);
-                return Ok(Self::new(name, path, Format::References, tree, bytes, stores, cache));
+                return Ok(Self::new(name, path, format, tree, bytes, stores, cache));
             }
             (format, tree, None) => (format, tree),
         };

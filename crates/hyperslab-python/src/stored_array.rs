@@ -185,7 +185,7 @@ impl StoredArray {
         let Some(whole) = self.chunked(py)? else { return Ok(Vec::new()) };
         let opened = self.file.own_file().map(|file| file.path.into_os_string());
         let others = whole.stores().others().iter().map(|other| Some(other.path.clone().into_os_string()));
-        Ok(std::iter::once(opened).chain(others).collect())
+        Ok(std::iter::once(opened).chain(others).collect()) // no paths of Python: those may be URLs
     }
 
     /// The shape of a chunk; None if the array is not chunked, is virtual, or its parts differ.

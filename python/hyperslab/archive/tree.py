@@ -23,6 +23,7 @@ if TYPE_CHECKING:
 
 CHUNK_CACHE_NBYTES = 32 << 20
 MOST_HOPS = 32
+REFERENCES = ("references", "dmrpp")  # formats that name the files that chunks lie in
 MOST_NAMES = 8  # in a message
 # What a name that leads nowhere raises. What only failed to be fetched, or changed meanwhile, must not pass for that.
 NOWHERE = (KeyError, FileNotFoundError, DamagedFile, Unsupported)
@@ -45,8 +46,8 @@ def open(
         path: The file or folder, or its URL: `https://`, `s3://`, `gs://`, `az://`, `abfs://`, `file://`. A URL that
             ends in `.zarr` or `/` is of a Zarr hierarchy. Or a store of obstore, or a file, mapper or file system of
             fsspec, the stores also as `(store, path)`: what they were configured with is taken over.
-            Of references, our own (`.hs`), Kerchunk's JSON or folder of Parquet, or a `.zmetadata` with
-            `.zchunkstore`s; files that they name are URLs, or relative to their folder.
+            Of references, our own (`.hs`), Kerchunk's JSON or folder of Parquet, a `.zmetadata` with `.zchunkstore`s,
+            or a DMR++ document; files that they name are URLs, or relative to their folder.
             Several: a list of these and of open root groups, or a pattern (`"2019-*.nc"`): docs/collections.md.
         storage_options: How to reach a URL: credentials, endpoint, headers, limits, named as fsspec's file systems
             name them (docs/remote.md). Of references also how to reach the URLs that they name.
@@ -89,7 +90,7 @@ def open(
     if version is not None:
         return _at_version(place, version, chunk_cache_nbytes)
     opened = OpenFile(place, chunk_cache_nbytes, sources)
-    if options and not opened.is_remote and opened.core.format != "references":
+    if options and not opened.is_remote and opened.core.format not in REFERENCES:
         raise UsageError(f"storage_options= is for URLs, {opened.path} is a local path")
     return opened.root
 
@@ -163,7 +164,7 @@ class OpenFile:
                 self._core = ArchiveFile(place, chunk_cache_nbytes, sources.file, list(patterns))
             else:
                 self._core = ArchiveFile.closed(place, sources.file)
-        if self._core.format == "references":
+        if self._core.format in REFERENCES:
             sources.check(self._core.urls)
         self._links: dict[int, dict[str, tuple[str, Any]]] = {}
         self._others: dict[str, OpenFile] = {}

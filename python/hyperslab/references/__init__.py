@@ -1,5 +1,5 @@
 """References: where the chunks of archives are, kept in a file, so that opening needs no file of the archive again."""
 
-from hyperslab.references.index import SUFFIXES, Index, Saved, expanded, index
+from hyperslab.references.index import SUFFIXES, Index, Referenced, Saved, expanded, index
 
-__all__ = ["SUFFIXES", "Index", "Saved", "expanded", "index"]
+__all__ = ["SUFFIXES", "Index", "Referenced", "Saved", "expanded", "index"]

@@ -43,6 +43,10 @@ class ChunkTable:
         """Whether every chunk of the grid is stored."""
         return len(self.places) + len(self.inline) == self.chunk_count
 
+    def used_paths(self) -> set[str]:
+        """Paths of the files that chunks lie in."""
+        return {self.paths[file] for file in np.unique(self.files).tolist()}
+
     def key(self, place: int) -> str:
         """A chunk's name in Zarr 2: its index with dots; a scalar's only chunk is "0"."""
         index = np.unravel_index(place, self.grid_shape) if self.grid_shape else (0,)
@@ -56,6 +60,35 @@ class ChunkTable:
             names = map(".".join, zip(*(map(str, np.asarray(axis).tolist()) for axis in axes), strict=True))
             paths = (self.paths[file] for file in self.files[block].tolist())
             yield from zip(names, paths, self.offsets[block].tolist(), self.lengths[block].tolist(), strict=True)
+
+
+@dataclass(frozen=True)
+class Stored:
+    """An array that is one grid of chunks with one chain of codecs."""
+
+    chunk_shape: tuple[int, ...]
+    codecs: list[dict[str, Any]]  # first step of encoding first
+    table: ChunkTable
+    fills: frozenset[bytes]  # one element each: what chunks that are not stored may hold
+
+
+def stored(array: Array) -> Stored:
+    """The chunks of an array, if all of them are encoded alike.
+
+    Raises:
+        Refused: With the reason.
+    """
+    if array.unsupported:
+        raise Refused(array.unsupported)
+    if array.dtype.hasobject:
+        raise Refused("its elements are of any length: only their pointers are in its chunks")
+    segments = array.segments()
+    chunk_shape = one_grid(array, segments)
+    if segments and segments[0].dtype != array.dtype:
+        raise Refused(f"its elements are converted from {segments[0].dtype} to {array.dtype}")
+    fills = {segment.fill or bytes(array.dtype.itemsize) for segment in segments} | {array.fill_bytes}
+    codecs = segments[0].codecs if segments else []
+    return Stored(chunk_shape, codecs, table(array, segments, chunk_shape), frozenset(fills))
 
 
 def of_bytes(encoded: bytes, ndim: int) -> ChunkTable:
@@ -118,6 +151,8 @@ def table(array: Array, segments: list[Segment], chunk_shape: tuple[int, ...]) -
         raise Refused("its parts overlap")
     paths = [_absolute(path, array.filename) for path in array.file_paths()] if len(numbers) else []
     _check_ends(paths, numbers, offsets + lengths)
+    if not lengths.all():
+        raise Refused("one of its chunks has no bytes, which references take for a whole file")
     return ChunkTable(grid_shape, places, paths, numbers, offsets, lengths, inline)
 
 

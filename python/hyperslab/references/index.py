@@ -16,7 +16,8 @@ from hyperslab._core import save_references
 from hyperslab.archive import Group, open
 from hyperslab.archive.remote import is_url, shown
 from hyperslab.errors import HyperslabError, Refused, UsageError
-from hyperslab.references import kerchunk
+from hyperslab.references import icechunk, kerchunk, zarr2, zarr3
+from hyperslab.references.export import Export
 from hyperslab.references.replacing import replacing
 from hyperslab.references.side_by_side import by_dask, by_threads
 
@@ -27,15 +28,21 @@ Source = str | os.PathLike[str] | Group
 
 
 @dataclass(frozen=True)
-class Saved:
-    """What was saved."""
+class Referenced:
+    """What references were written of."""
 
-    path: str
-    nbytes: int  # of the file, or of all files of the folder
     file_count: int
     array_count: int
     chunk_count: int  # stored chunks, inline ones included
     left_out: Mapping[str, str]  # arrays that could not be expressed, with the reasons
+
+
+@dataclass(frozen=True)
+class Saved(Referenced):
+    """What was saved, and where."""
+
+    path: str
+    nbytes: int  # of the file, or of all files of the folder
 
 
 class Index:
@@ -82,12 +89,33 @@ class Index:
             raise UsageError(f"record_size {record_size}, inline_threshold {inline_threshold}: use at least 1 and 0")
         if path.suffix == ".hs":
             return self._save_own(path)
-        export = kerchunk.Export(inline_threshold, skip_unsupported)
+        export = Export(zarr2, inline_threshold, skip_unsupported)
         if path.suffix == ".json":
             kerchunk.save_json(self.roots, path, export)
         else:
             kerchunk.save_parquet(self.roots, path, export, record_size)
         return self._saved(path, export.array_count, export.chunk_count, export.left_out)
+
+    def to_icechunk(self, store: Any, *, inline_threshold: int = 500, skip_unsupported: bool = False) -> Referenced:
+        """Write virtual references into an Icechunk store, which zarr-python and xarray read; committing is yours.
+
+        The repository must have virtual chunk containers for the files. Each reference keeps the ETag of a file far
+        away, or when a local one was changed, so that Icechunk refuses chunks of a file that is another one.
+
+        Args:
+            store: That of a writable session.
+            inline_threshold: Arrays of at most so many bytes are written as values.
+            skip_unsupported: Leave out arrays that Zarr 3 cannot express, instead of refusing them.
+
+        Raises:
+            Refused: An array cannot be expressed; the message has its name and the reason.
+            UsageError: The store is read-only, has no container for a file, or has an array of that name already.
+            FileChanged: A file is another one now than when it was indexed.
+        """
+        export = Export(zarr3, inline_threshold, skip_unsupported)
+        icechunk.save(self.roots, store, export)
+        left_out = MappingProxyType(dict(export.left_out))
+        return Referenced(len(self.roots), export.array_count, export.chunk_count, left_out)
 
     def _check_queries(self, path: Path) -> None:
         """A URL's query may be a secret, or say which file is meant: it can neither be kept nor left out."""
@@ -110,7 +138,7 @@ class Index:
         files = [file for file in path.rglob("*") if file.is_file()] if path.is_dir() else [path]
         nbytes = sum(file.stat().st_size for file in files)
         left_out = MappingProxyType(dict(left_out))
-        return Saved(str(path), nbytes, len(self.roots), array_count, chunk_count, left_out)
+        return Saved(len(self.roots), array_count, chunk_count, left_out, str(path), nbytes)
 
 
 def index(

@@ -8,111 +8,21 @@ from __future__ import annotations
 
 import json
 from collections.abc import Iterator, Mapping
-from dataclasses import dataclass, field
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
-from hyperslab.errors import MissingLibrary, Refused
+from hyperslab.errors import MissingLibrary
 from hyperslab.references import zarr2
 from hyperslab.references.chunks import ChunkTable
+from hyperslab.references.export import Export
 from hyperslab.references.replacing import replacing
 
 if TYPE_CHECKING:
-    from hyperslab.archive import Array, Group
+    from hyperslab.archive import Group
 
 RECORD_SIZE = 100_000  # references of one Parquet table
-
-
-@dataclass
-class Export:
-    """What goes into references, and what became of it."""
-
-    inline_threshold: int
-    skip_unsupported: bool
-    array_count: int = 0
-    chunk_count: int = 0
-    left_out: dict[str, str] = field(default_factory=dict)
-
-    def items(self, roots: Mapping[str, Group]) -> Iterator[tuple[str, dict[str, Any] | ChunkTable]]:
-        """Documents under their keys, and the table of chunks of each array under the array's name.
-
-        Raises:
-            Refused: An array cannot be said in Zarr 2, and is not to be left out.
-        """
-        if list(roots) != [""]:
-            yield from _group("", {})
-        for name, root in roots.items():
-            yield from self._tree(f"{name}/" if name else "", root)
-
-    def _tree(self, prefix: str, root: Group) -> Iterator[tuple[str, dict[str, Any] | ChunkTable]]:
-        from hyperslab.archive import Group
-
-        dimensions = Dimensions()
-        found = [("", root), *below(root)]
-        for path, node in found:
-            if isinstance(node, Group):
-                yield from _group(f"{prefix}{path}/" if path else prefix, zarr2.plain_attributes(node.attrs))
-        for path, node in found:
-            if not isinstance(node, Group) and not node.is_dimension_only:
-                yield from self._array(prefix + path, node, dimensions)
-
-    def _array(
-        self, path: str, array: Array, dimensions: Dimensions
-    ) -> Iterator[tuple[str, dict[str, Any] | ChunkTable]]:
-        try:
-            if any(part.startswith(".z") for part in path.split("/")):
-                raise Refused("its name is one of Zarr's own documents")
-            described = zarr2.described(array, self.inline_threshold)
-        except Refused as refused:
-            if not self.skip_unsupported:
-                said = f"array {array.name} of {array.filename} cannot be referenced: {refused}"
-                raise Refused(f"{said}; leave out such arrays, or save references of our own (.hs)") from refused
-            self.left_out[path] = str(refused)
-            return
-        attributes = {**described.attributes, "_ARRAY_DIMENSIONS": dimensions.of(path, array)}
-        yield f"{path}/.zarray", described.zarray
-        yield f"{path}/.zattrs", attributes
-        yield path, described.table
-        self.array_count += 1
-        self.chunk_count += len(described.table.places) + len(described.table.inline)
-
-
-class Dimensions:
-    """Names for the axes of arrays: their own, or in each group `phony_dim_0` and so on, one for each length."""
-
-    def __init__(self) -> None:
-        self._phony: dict[str, list[int]] = {}
-
-    def of(self, path: str, array: Array) -> list[str]:
-        """A name for each axis, none twice."""
-        lengths = self._phony.setdefault(path.rpartition("/")[0], [])
-        given = array.dims if array.dims is not None and len(array.dims) == array.ndim else ("",) * array.ndim
-        named: list[str] = []
-        for name, length in zip(given, array.shape, strict=True):
-            named.append(name if name and name not in named else self._next(lengths, length, named))
-        return named
-
-    @staticmethod
-    def _next(lengths: list[int], length: int, taken: list[str]) -> str:
-        for number, known in enumerate(lengths):
-            if known == length and f"phony_dim_{number}" not in taken:
-                return f"phony_dim_{number}"
-        lengths.append(length)
-        return f"phony_dim_{len(lengths) - 1}"
-
-
-def below(root: Group) -> list[tuple[str, Group | Array]]:
-    """Everything below a group by its path; what cannot be had is left out."""
-    found: list[tuple[str, Group | Array]] = []
-    root.visititems(lambda path, node: found.append((path, node)))
-    return found
-
-
-def _group(prefix: str, attributes: dict[str, Any]) -> Iterator[tuple[str, dict[str, Any] | ChunkTable]]:
-    yield f"{prefix}.zgroup", {"zarr_format": 2}
-    yield f"{prefix}.zattrs", attributes
 
 
 def save_json(roots: Mapping[str, Group], target: Path, export: Export) -> None:

@@ -43,25 +43,36 @@ def described(array: Array, inline_threshold: int) -> Described:
         raise Refused(array.damaged)
     if array.nbytes <= inline_threshold and 0 not in array.shape:
         return _inlined(array)
-    if array.unsupported:
-        raise Refused(array.unsupported)
-    if array.dtype.hasobject:
-        raise Refused("its elements are of any length: only their pointers are in its chunks")
-    segments = array.segments()
-    chunk_shape = chunks.one_grid(array, segments)
-    filters = [_numcodec(codec) for codec in (segments[0].codecs if segments else [])]
+    found = chunks.stored(array)
+    filters = numcodecs_chain(found, array.dtype.itemsize)
     is_transposed = bool(filters) and filters[0] == {"id": "transpose"}
     if is_transposed:
-        _check_reversed(segments[0].codecs[0]["order"])
-    if segments and segments[0].dtype != array.dtype:
-        raise Refused(f"its elements are converted from {segments[0].dtype} to {array.dtype}")
-    table = chunks.table(array, segments, chunk_shape)
+        _check_reversed(found.codecs[0]["order"])
     attributes = plain_attributes(array.attrs)
-    fills = {segment.fill or bytes(array.dtype.itemsize) for segment in segments} | {array.fill_bytes}
-    fill = _fill(array, attributes, None if table.is_full else fills)
-    zarray = _zarray(array, chunk_shape, dtype_of(array.dtype), fill)
+    fill = _fill(array, attributes, None if found.table.is_full else set(found.fills))
+    zarray = _zarray(array, found.chunk_shape, dtype_of(array.dtype), fill)
     zarray |= {"filters": filters[is_transposed:] or None, "order": "F" if is_transposed else "C"}
-    return Described(zarray, attributes, table)
+    return Described(zarray, attributes, found.table)
+
+
+def group_documents(prefix: str, attributes: Mapping[str, Any]) -> dict[str, dict[str, Any]]:
+    """A group's documents by their keys."""
+    return {f"{prefix}.zgroup": {"zarr_format": 2}, f"{prefix}.zattrs": plain_attributes(attributes)}
+
+
+def array_documents(
+    path: str, array: Array, dimensions: list[str], inline_threshold: int
+) -> tuple[dict[str, dict[str, Any]], ChunkTable]:
+    """An array's documents by their keys, and its chunks.
+
+    Raises:
+        Refused: With the reason.
+    """
+    if any(part.startswith(".z") for part in path.split("/")):
+        raise Refused("its name is one of Zarr's own documents")
+    found = described(array, inline_threshold)
+    attributes = {**found.attributes, "_ARRAY_DIMENSIONS": dimensions}
+    return {f"{path}/.zarray": found.zarray, f"{path}/.zattrs": attributes}, found.table
 
 
 def _inlined(array: Array) -> Described:
@@ -73,7 +84,7 @@ def _inlined(array: Array) -> Described:
     filters: list[dict[str, Any]] | None = None
     attributes = plain_attributes(array.attrs)
     if values.dtype.hasobject:
-        dtype, filters, encoded = "|O", [{"id": "vlen-utf8"}], _texts(values)
+        dtype, filters, encoded = "|O", [{"id": "vlen-utf8"}], texts(values)
     else:
         dtype, encoded = dtype_of(values.dtype), values.tobytes()
     fill = None if values.dtype.hasobject else _fill(array, attributes, None)
@@ -81,16 +92,20 @@ def _inlined(array: Array) -> Described:
     return Described(zarray, attributes, chunks.of_bytes(encoded, array.ndim))
 
 
-def _texts(values: np.ndarray[Any, Any]) -> bytes:
-    """numcodecs' `vlen-utf8`: how many texts, then the length of each before it."""
-    texts = values.reshape(-1).tolist()
-    if not all(isinstance(text, str) for text in texts):
+def texts(values: np.ndarray[Any, Any]) -> bytes:
+    """numcodecs' `vlen-utf8`: how many texts, then the length of each before it.
+
+    Raises:
+        Refused: There is something else among the elements.
+    """
+    found = values.reshape(-1).tolist()
+    if not all(isinstance(text, str) for text in found):
         raise Refused("its elements are of any length, and no texts")
     try:
-        encoded = [text.encode() for text in texts]
+        encoded = [text.encode() for text in found]
     except UnicodeEncodeError as error:
         raise Refused("its texts are no UTF-8") from error
-    return struct.pack("<I", len(texts)) + b"".join(struct.pack("<I", len(text)) + text for text in encoded)
+    return struct.pack("<I", len(found)) + b"".join(struct.pack("<I", len(text)) + text for text in encoded)
 
 
 def _zarray(array: Array, chunk_shape: tuple[int, ...], dtype: Any, fill: Any) -> dict[str, Any]:
@@ -159,6 +174,21 @@ NUMCODECS: dict[str, Callable[[Mapping[str, Any]], dict[str, Any]]] = {
     "fixedscaleoffset": lambda codec: _pair("fixedscaleoffset", codec, scale=codec["scale"], offset=codec["offset"]),
     "transpose": _simple("transpose"),
 }
+
+
+def numcodecs_chain(stored: chunks.Stored, element_nbytes: int) -> list[dict[str, Any]]:
+    """The steps of encoding as numcodecs has them, first to last.
+
+    Raises:
+        Refused: numcodecs has no such codec, or cannot undo one on what the step before it leaves.
+    """
+    nbytes: int | None = math.prod(stored.chunk_shape) * element_nbytes  # that go into a step, if all chunks agree
+    for codec in stored.codecs:
+        if codec["name"] == "shuffle" and (nbytes is None or nbytes % codec["element_nbytes"]):
+            raise Refused("its bytes were shuffled with a rest that is no whole element, which numcodecs cannot undo")
+        known = {"shuffle": 0, "fletcher32": 4, "crc32c": 4}.get(codec["name"])
+        nbytes = None if nbytes is None or known is None else nbytes + known
+    return [_numcodec(codec) for codec in stored.codecs]
 
 
 def _numcodec(codec: Mapping[str, Any]) -> dict[str, Any]:

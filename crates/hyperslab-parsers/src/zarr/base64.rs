@@ -1,7 +1,7 @@
 //! Base 64, as RFC 4648, section 4, has it.
 
 /// The bytes; `None` for other text. White space, with which some wrap lines, is skipped.
-pub(super) fn decoded(text: &str) -> Option<Vec<u8>> {
+pub(crate) fn decoded(text: &str) -> Option<Vec<u8>> {
     let digits = text.bytes().filter(|byte| !byte.is_ascii_whitespace());
     let digits: Vec<u8> = digits.collect();
     let unpadded = digits.iter().rposition(|&byte| byte != b'=').map_or(0, |last| last + 1);

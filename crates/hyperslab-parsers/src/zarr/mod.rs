@@ -7,7 +7,7 @@
 //! segments.
 
 mod array_document;
-mod base64;
+pub(crate) mod base64;
 mod chunks;
 mod chunkstore;
 mod codecs;
@@ -24,7 +24,7 @@ mod parts;
 #[cfg(test)]
 #[allow(clippy::unwrap_used, clippy::panic)]
 mod reference_tests;
-mod references;
+pub(crate) mod references;
 mod shards;
 mod tables;
 mod templates;

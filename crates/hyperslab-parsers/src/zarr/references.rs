@@ -25,14 +25,14 @@ pub(super) fn read(bytes: &[u8], folder: &Path) -> Result<Hierarchy, Error> {
 }
 
 /// The name of a file without the protocol that says that it is here; others keep theirs.
-pub(super) fn local(name: &str) -> &str {
+pub(crate) fn local(name: &str) -> &str {
     let stripped = ["file://", "local://"].into_iter().find_map(|protocol| name.strip_prefix(protocol));
     stripped.unwrap_or(name)
 }
 
 /// Names of files, each once, with their numbers from 1 on.
 #[derive(Default)]
-pub(super) struct Files {
+pub(crate) struct Files {
     pub names: Vec<String>,
     numbers: HashMap<String, FileIndex>,
 }

@@ -1,0 +1,194 @@
+//! DMR++ documents: DAP4's description of a file (XML), with the place of each chunk.
+//!
+//! After `OPeNDAP`'s "DMR++" documentation and schema, and what its Hyrax server writes: filters in the order of encoding
+//! (in documents without `dmrpp:version` in any order: shuffle comes first, fletcher32 last), little-endian unless said
+//! otherwise, fill values rounded to six digits. What a document gives no bytes for is unsupported, never fill.
+
+#[cfg(test)]
+#[allow(clippy::unwrap_used, clippy::panic)]
+mod tests;
+mod values;
+mod variable;
+mod xml;
+
+use std::collections::HashMap;
+
+use hyperslab_core::{ByteRange, Group, Link, Tree, Unreadable};
+
+use crate::error::Error;
+use crate::pages::{FetchError, Source};
+use crate::zarr::references::{Files, local};
+use values::{attributes, is_variable};
+use xml::Node;
+
+/// A document is read as a whole; no sensible one is longer.
+const MAX_NBYTES: u64 = 512 << 20;
+/// Of a group's path: each name in the group is known by it.
+const MAX_PATH_NBYTES: usize = 4096;
+/// What documents say for a data file whose place is only known where they are served.
+const TEMPLATES: &[&str] = &["OPeNDAP_DMRpp_DATA_ACCESS_URL", "OPeNDAP_DMRpp_MISSING_DATA_ACCESS_URL"];
+
+/// The path of the group that something is in.
+type Scope<'s> = &'s str;
+
+/// The tree of a document. Its file without a name is the one that it stands beside: see [`beside`].
+pub fn parse(source: &dyn Source) -> Result<Tree, Error> {
+    let length = source.length();
+    if length > MAX_NBYTES {
+        return Err(Error::TooMany { what: "bytes of a DMR++ document", limit: MAX_NBYTES });
+    }
+    let bytes = source.read_ranges(&[ByteRange { offset: 0, length }])?.pop();
+    let bytes = bytes.ok_or_else(|| FetchError("no bytes of a document came".to_owned()))?;
+    parse_text(&text(&bytes))
+}
+
+/// The data file of a document by the document's name: `ocean.nc` for `ocean.nc.dmrpp`.
+pub fn beside(document: &str) -> &str {
+    let name = document.strip_suffix(".dmrpp").unwrap_or(document);
+    name.strip_suffix(".dap").unwrap_or(name)
+}
+
+/// Documents say that they are Latin-1 and often are UTF-8.
+fn text(bytes: &[u8]) -> String {
+    let bytes = bytes.strip_prefix(b"\xef\xbb\xbf").unwrap_or(bytes);
+    let latin = |_| bytes.iter().map(|&byte| char::from(byte)).collect();
+    std::str::from_utf8(bytes).map_or_else(latin, str::to_owned)
+}
+
+fn parse_text(text: &str) -> Result<Tree, Error> {
+    let mut files = Files::default();
+    files.number(""); // number 1 is the data file, whatever its name
+    let root = xml::root(text, &mut files)?;
+    if root.name != "Dataset" {
+        let reason = format!("XML with the root {:?}, of which only DMR++ documents are known", root.name);
+        return Err(Error::UnknownFormat { reason });
+    }
+    if let Some(href) = root.attribute("href") {
+        files.names.iter_mut().take(1).for_each(|name| href.clone_into(name));
+    }
+    let mut document = Document {
+        names: Names::of(&root)?,
+        has_version: root.attribute("version").is_some(),
+        tree: Tree::default(),
+    };
+    document.group(&root, "");
+    let mut tree = document.tree;
+    tree.other_files = files.names.iter().map(|name| file_name(name)).collect();
+    Ok(tree)
+}
+
+fn file_name(name: &str) -> String {
+    if TEMPLATES.contains(&name) { String::new() } else { local(name).to_owned() }
+}
+
+struct Document<'n> {
+    names: Names<'n>,
+    has_version: bool,
+    tree: Tree,
+}
+
+impl<'n> Document<'n> {
+    /// A group's number.
+    fn group(&mut self, node: &'n Node, path: &str) -> usize {
+        let number = self.tree.groups.len();
+        self.tree.groups.push(Group { attributes: attributes(node), links: Vec::new() });
+        let mut links = Vec::new();
+        for child in &node.children {
+            let name = child.attribute("name").unwrap_or_default();
+            if child.name == "Group" {
+                links.push((name.to_owned(), Link::Group(self.group(child, &format!("{path}/{name}")))));
+            } else if is_variable(&child.name) {
+                links.push((name.to_owned(), self.variable(child, path)));
+            }
+        }
+        if let Some(group) = self.tree.groups.get_mut(number) {
+            group.links = links;
+        }
+        number
+    }
+
+    fn variable(&mut self, node: &Node, scope: Scope<'_>) -> Link {
+        match variable::array(node, &self.names, scope, self.has_version) {
+            Ok(array) => {
+                self.tree.arrays.push(array);
+                Link::Array(self.tree.arrays.len() - 1)
+            }
+            Err(reason) => Link::Unreadable(reason),
+        }
+    }
+}
+
+/// What variables refer to by paths.
+struct Names<'n> {
+    dimensions: HashMap<String, u64>,
+    enumerations: HashMap<String, &'n Node>,
+}
+
+/// The lengths of axes, and their names if all have one.
+type Shape = (Vec<u64>, Option<Vec<String>>);
+
+impl<'n> Names<'n> {
+    fn of(root: &'n Node) -> Result<Self, Error> {
+        let mut names = Self { dimensions: HashMap::new(), enumerations: HashMap::new() };
+        let mut waiting = vec![(root, String::new())];
+        while let Some((group, path)) = waiting.pop() {
+            if path.len() > MAX_PATH_NBYTES {
+                let limit = MAX_PATH_NBYTES as u64;
+                return Err(Error::TooMany { what: "bytes of a group's path", limit });
+            }
+            for child in &group.children {
+                let named = format!("{path}/{}", child.attribute("name").unwrap_or_default());
+                match child.name.as_str() {
+                    "Group" => waiting.push((child, named)),
+                    "Dimension" => {
+                        let length = child.attribute("size").and_then(|text| text.trim().parse().ok());
+                        names.dimensions.extend(length.map(|length| (named, length)));
+                    }
+                    "Enumeration" => {
+                        names.enumerations.insert(named, child);
+                    }
+                    _ => {}
+                }
+            }
+        }
+        Ok(names)
+    }
+
+    fn shape(&self, node: &Node, scope: Scope<'_>) -> Result<Shape, Unreadable> {
+        let (mut lengths, mut named) = (Vec::new(), Some(Vec::new()));
+        for dimension in node.children("Dim") {
+            let own = dimension.attribute("size").and_then(|text| text.trim().parse().ok());
+            let name = dimension.attribute("name");
+            let known = name.and_then(|name| found(&self.dimensions, name, scope)).copied();
+            let length = known.or(own);
+            let missing =
+                || Unreadable::damaged(format!("a dimension without a length: {}", name.unwrap_or("?")));
+            lengths.push(length.ok_or_else(missing)?);
+            let last = name.and_then(|name| name.rsplit('/').next());
+            named = named.zip(last).map(|(mut names, last)| {
+                names.push(last.to_owned());
+                names
+            });
+        }
+        Ok((lengths, named))
+    }
+
+    fn enumeration(&self, name: &str, scope: Scope<'_>) -> Option<&'n Node> {
+        found(&self.enumerations, name, scope).copied()
+    }
+}
+
+/// What a name means in a group: a path from the root, or something of the group or of one around it.
+fn found<'m, T>(known: &'m HashMap<String, T>, name: &str, scope: Scope<'_>) -> Option<&'m T> {
+    if name.starts_with('/') {
+        return known.get(name);
+    }
+    let mut around = Some(scope);
+    while let Some(path) = around {
+        if let Some(value) = known.get(&format!("{path}/{name}")) {
+            return Some(value);
+        }
+        around = path.rsplit_once('/').map(|(parent, _)| parent);
+    }
+    None
+}

@@ -1,0 +1,249 @@
+//! A variable of a document as an array: its elements, its chunks, and what is where none is.
+
+use hyperslab_core::{
+    Array, ByteOrder, ChunkGrid, Codec, Element, Fill, Manifest, Role, Segment, StoredChunk, Unreadable,
+};
+
+use super::values::{element, fill, fixed_text, words};
+use super::xml::{Node, Place, numbers};
+use super::{Names, Scope, values};
+use crate::segment::{array_nbytes, gridded, one_chunk, too_large};
+use crate::zarr::base64::decoded;
+
+/// The data file's number; see `Document`.
+const DATA_FILE: u32 = 1;
+/// Most values that are repeated as text.
+const MAX_WORDS: u64 = 1 << 22;
+
+/// A variable; the error says that not even its shape or elements are known.
+pub(super) fn array(
+    node: &Node,
+    names: &Names<'_>,
+    scope: Scope<'_>,
+    has_version: bool,
+) -> Result<Array, Unreadable> {
+    let (shape, dimensions) = names.shape(node, scope)?;
+    let storage = Storage::of(node, has_version);
+    let (element, held) = storage.element(names, scope, &shape)?;
+    let fill = storage.fill(&element);
+    let segments = match held {
+        Some(bytes) => whole(&shape, &element, Manifest::of_inline(bytes), Vec::new()),
+        None => storage.segments(&shape, &element, &fill),
+    };
+    Ok(Array {
+        max_shape: shape.iter().map(|&length| Some(length)).collect(),
+        shape: Some(shape),
+        element,
+        fill,
+        is_chunked: storage.chunks.is_some_and(|chunks| chunks.child("chunkDimensionSizes").is_some()),
+        segments,
+        virtual_mappings: Vec::new(),
+        role: Role::Plain,
+        dimensions,
+        attributes: values::attributes(node),
+    })
+}
+
+/// One chunk that is all of an array.
+fn whole(
+    shape: &[u64],
+    element: &Element,
+    manifest: Manifest,
+    codecs: Vec<Codec>,
+) -> Result<Vec<Segment>, Unreadable> {
+    Ok(vec![gridded(shape, one_chunk(shape), element, &Fill::Undefined, codecs, manifest)?])
+}
+
+/// All elements in the document itself, in base 64.
+fn held_here(
+    held: &Node,
+    shape: &[u64],
+    element: &Element,
+    nbytes: u64,
+    is_deflated: bool,
+) -> Result<Vec<Segment>, Unreadable> {
+    let bytes = decoded(&held.text).ok_or_else(|| Unreadable::damaged("damaged base64"))?;
+    if !is_deflated && bytes.len() as u64 != nbytes {
+        let problem = format!("{} of {nbytes} bytes are in the document", bytes.len());
+        return Err(Unreadable::damaged(problem));
+    }
+    let codecs = if is_deflated { vec![Codec::Zlib] } else { Vec::new() };
+    whole(shape, element, Manifest::of_inline(bytes), codecs)
+}
+
+/// Where a variable's bytes are.
+struct Storage<'n> {
+    node: &'n Node,
+    chunks: Option<&'n Node>,
+    order: ByteOrder,
+    has_version: bool,
+}
+
+impl<'n> Storage<'n> {
+    fn of(node: &'n Node, has_version: bool) -> Self {
+        let chunks = node.child("chunks");
+        let order = match chunks.and_then(|chunks| chunks.attribute("byteOrder")) {
+            Some("BE") => ByteOrder::Big,
+            _ => ByteOrder::Little,
+        };
+        Self { node, chunks, order, has_version }
+    }
+
+    fn setting(&self, name: &str) -> Option<&'n str> {
+        self.chunks.and_then(|chunks| chunks.attribute(name))
+    }
+
+    /// The places of chunks; those of an array in one piece may stand without `chunks` around them.
+    fn places(&self) -> impl Iterator<Item = &'n Place> {
+        self.chunks.map(|chunks| &chunks.chunks).into_iter().flatten().chain(&self.node.chunks)
+    }
+
+    /// What elements are; and their bytes, where it is those that tell it: of text.
+    fn element(
+        &self,
+        names: &Names<'_>,
+        scope: Scope<'_>,
+        shape: &[u64],
+    ) -> Result<(Element, Option<Vec<u8>>), Unreadable> {
+        if !matches!(self.node.name.as_str(), "String" | "URL" | "Url") {
+            let offsets = numbers(self.setting("structOffset").unwrap_or_default());
+            let offsets =
+                offsets.ok_or_else(|| Unreadable::damaged("offsets of fields that are no numbers"))?;
+            return Ok((element(self.node, names, scope, self.order, &offsets)?, None));
+        }
+        let marked = |node: &Node| node.child("FixedLengthStringArray").and_then(fixed_text);
+        if let Some(element) = marked(self.node).or_else(|| self.chunks.and_then(marked)) {
+            return Ok((element, None));
+        }
+        if let Some(listed) = self.node.child("vlsa") {
+            return listed_words(listed, shape).map(|(element, bytes)| (element, Some(bytes)));
+        }
+        let text = |nbytes: u64| (crate::attribute::text_element(nbytes.max(1)), None);
+        let mut places = self.places();
+        match (self.node.child("compact"), places.next(), places.next()) {
+            (Some(compact), _, _) if shape.is_empty() => {
+                let bytes = decoded(&compact.text).ok_or_else(|| Unreadable::damaged("damaged base64"))?;
+                let text = String::from_utf8_lossy(&bytes);
+                words(&[&text]).map(|(element, bytes)| (element, Some(bytes))).ok_or_else(too_large)
+            }
+            (None, Some(place), None) if shape.is_empty() => Ok(text(place.range.length)),
+            (None, None, _) => Ok(text(self.setting("fillValue").map_or(1, |text| text.len() as u64))),
+            _ => Err(Unreadable::unsupported("text of any length, whose bytes the document does not place,")),
+        }
+    }
+
+    fn fill(&self, element: &Element) -> Fill {
+        let marked = self.node.children("Attribute");
+        let exact = marked
+            .filter(|attribute| attribute.attribute("name") == Some("_FillValue"))
+            .filter(|attribute| attribute.attribute("type").is_some_and(|kind| kind == self.node.name))
+            .find_map(|attribute| attribute.child("Value").map(|value| value.text.as_str()));
+        let given = self.setting("fillValue");
+        given.and_then(|text| fill(element, text, exact)).map_or(Fill::Undefined, Fill::Value)
+    }
+
+    fn segments(&self, shape: &[u64], element: &Element, fill: &Fill) -> Result<Vec<Segment>, Unreadable> {
+        let nbytes = array_nbytes(shape, element).ok_or_else(too_large)?;
+        if nbytes == 0 {
+            return Ok(Vec::new());
+        }
+        let told = |node: &Node| node.child("chunk").is_some() || node.child("block").is_some();
+        if told(self.node) || self.chunks.is_some_and(told) {
+            return Err(Unreadable::unsupported("an array in linked blocks"));
+        }
+        if let Some(held) = self.node.child("compact") {
+            return held_here(held, shape, element, nbytes, false);
+        }
+        if let Some(held) = self.node.child("missingdata") {
+            let is_deflated = nbytes != element.nbytes();
+            return held_here(held, shape, element, nbytes, is_deflated);
+        }
+        if self.chunks.is_none() && self.node.chunks.is_empty() {
+            return Err(Unreadable::unsupported("an array that the document gives no bytes for"));
+        }
+        let codecs = self.codecs(element.nbytes());
+        let sizes = self.chunks.and_then(|chunks| chunks.child("chunkDimensionSizes"));
+        let chunk_shape = match sizes {
+            None => one_chunk(shape),
+            Some(sizes) => {
+                let sizes = numbers(&sizes.text).filter(|sizes| sizes.len() == shape.len());
+                sizes.ok_or_else(|| Unreadable::damaged("chunks of other dimensions than the array"))?.into()
+            }
+        };
+        let grid = ChunkGrid::new(shape.to_vec(), chunk_shape.clone())?;
+        let manifest = self.manifest(&grid)?;
+        if manifest.chunk_count() < grid.chunk_count() && *fill == Fill::Undefined {
+            return Err(Unreadable::unsupported(
+                "an array with chunks that the document neither places nor gives a fill value for",
+            ));
+        }
+        Ok(vec![gridded(shape, chunk_shape, element, fill, codecs, manifest)?])
+    }
+
+    /// The filters, first step of encoding first. Documents without a version list them in any order.
+    fn codecs(&self, element_nbytes: u64) -> Vec<Codec> {
+        let mut filters: Vec<&str> =
+            self.setting("compressionType").unwrap_or_default().split_whitespace().collect();
+        if !self.has_version {
+            let order = ["shuffle", "deflate", "fletcher32"];
+            filters.sort_by_key(|filter| order.iter().position(|known| known == filter));
+        }
+        let codec = |name: &&str| match *name {
+            "shuffle" => Codec::Shuffle { element_nbytes },
+            "deflate" => Codec::Zlib,
+            "fletcher32" => Codec::Fletcher32,
+            other => Codec::Unknown { number: None, name: other.to_owned() },
+        };
+        filters.iter().map(codec).collect()
+    }
+
+    fn manifest(&self, grid: &ChunkGrid) -> Result<Manifest, Unreadable> {
+        let mut chunks = Vec::new();
+        for place in self.places() {
+            let index = chunk_index(grid, &place.position).ok_or_else(|| {
+                Unreadable::damaged(format!("a chunk at {:?} of its array", place.position))
+            })?;
+            let (range, filter_mask) = (place.range, place.filter_mask);
+            chunks.push(StoredChunk { index, file: place.file.unwrap_or(DATA_FILE), range, filter_mask });
+        }
+        let count = chunks.len() as u64;
+        let manifest = Manifest::of_chunks(chunks);
+        if manifest.chunk_count() < count {
+            return Err(Unreadable::damaged("two chunks at one place of their array"));
+        }
+        Ok(manifest)
+    }
+}
+
+/// The linear index of the chunk whose first element is at a position; none is said of an array in one piece.
+fn chunk_index(grid: &ChunkGrid, position: &[u64]) -> Option<u64> {
+    if position.is_empty() {
+        return (grid.chunk_count() == 1).then_some(0);
+    }
+    if position.len() != grid.shape().len() {
+        return None;
+    }
+    let axes = position.iter().zip(grid.chunk_shape());
+    let index =
+        axes.map(|(&start, &length)| start.is_multiple_of(length).then(|| start.checked_div(length))?);
+    grid.linear_index(&index.collect::<Option<Vec<u64>>>()?).ok()
+}
+
+/// Texts of a list, each as often as it says.
+fn listed_words(listed: &Node, shape: &[u64]) -> Result<(Element, Vec<u8>), Unreadable> {
+    let expected = shape.iter().try_fold(1_u64, |product, &length| product.checked_mul(length));
+    let expected = expected.filter(|&count| count <= MAX_WORDS).ok_or_else(too_large)?;
+    let mut texts = Vec::new();
+    for one in listed.children("v") {
+        let count = one.attribute("c").map_or(Some(1), |text| text.trim().parse().ok());
+        let room = expected.saturating_sub(texts.len() as u64);
+        let count = count.filter(|&count: &u64| count <= room);
+        let count = count.and_then(|count| usize::try_from(count).ok());
+        let count = count.ok_or_else(|| Unreadable::damaged("more texts than the array has elements"))?;
+        texts.extend(std::iter::repeat_n(one.text.as_str(), count));
+    }
+    if texts.len() as u64 != expected {
+        return Err(Unreadable::damaged("fewer texts than the array has elements"));
+    }
+    words(&texts).ok_or_else(too_large)
+}

@@ -1,0 +1,115 @@
+"""What goes into references that speak Zarr: which groups and arrays, under which names, and what is left out."""
+
+from __future__ import annotations
+
+from collections.abc import Container, Iterator, Mapping
+from dataclasses import dataclass, field
+from typing import TYPE_CHECKING, Any, Protocol
+
+from hyperslab.archive import Group
+from hyperslab.errors import Refused
+from hyperslab.references.chunks import ChunkTable
+
+if TYPE_CHECKING:
+    from hyperslab.archive import Array
+
+Document = dict[str, Any]
+
+
+class Language(Protocol):
+    """A version of Zarr: the modules `zarr2` and `zarr3`."""
+
+    def group_documents(self, prefix: str, attributes: Mapping[str, Any]) -> dict[str, Document]:
+        """The documents of a group by their keys; the prefix is its path with a slash, or nothing for the root."""
+
+    def array_documents(
+        self, path: str, array: Array, dimensions: list[str], inline_threshold: int
+    ) -> tuple[dict[str, Document], ChunkTable]:
+        """The documents of an array by their keys, and its chunks.
+
+        Raises:
+            Refused: It cannot be said, with the reason.
+        """
+
+
+@dataclass
+class Export:
+    """What goes into references, and what became of it."""
+
+    language: Language
+    inline_threshold: int
+    skip_unsupported: bool
+    skipped: Container[str] = ()  # names of arrays that are not wanted
+    array_count: int = 0
+    chunk_count: int = 0
+    left_out: dict[str, str] = field(default_factory=dict)
+
+    def items(self, roots: Mapping[str, Group]) -> Iterator[tuple[str, Document | ChunkTable]]:
+        """Documents under their keys, and the table of chunks of each array under the array's name.
+
+        Raises:
+            Refused: An array cannot be said in this version of Zarr, and is not to be left out.
+        """
+        if list(roots) != [""]:
+            yield from self.language.group_documents("", {}).items()
+        for name, root in roots.items():
+            yield from self._tree(f"{name}/" if name else "", root)
+
+    def _tree(self, prefix: str, root: Group) -> Iterator[tuple[str, Document | ChunkTable]]:
+        dimensions = Dimensions()
+        found = [("", root), *below(root)]
+        for path, node in found:
+            if isinstance(node, Group):
+                below_it = f"{prefix}{path}/" if path else prefix
+                yield from self.language.group_documents(below_it, node.attrs).items()
+        for path, node in found:
+            if isinstance(node, Group) or path.rpartition("/")[2] in self.skipped:
+                continue
+            if not node.is_dimension_only:
+                yield from self._array(prefix + path, node, dimensions)
+
+    def _array(self, path: str, array: Array, dimensions: Dimensions) -> Iterator[tuple[str, Document | ChunkTable]]:
+        named = dimensions.of(path, array)
+        try:
+            documents, table = self.language.array_documents(path, array, named, self.inline_threshold)
+        except Refused as refused:
+            if not self.skip_unsupported:
+                said = f"array {array.name} of {array.filename} cannot be referenced: {refused}"
+                raise Refused(f"{said}; leave out such arrays, or save references of our own (.hs)") from refused
+            self.left_out[path] = str(refused)
+            return
+        yield from documents.items()
+        yield path, table
+        self.array_count += 1
+        self.chunk_count += len(table.places) + len(table.inline)
+
+
+class Dimensions:
+    """Names for the axes of arrays: their own, or in each group `phony_dim_0` and so on, one for each length."""
+
+    def __init__(self) -> None:
+        self._phony: dict[str, list[int]] = {}
+
+    def of(self, path: str, array: Array) -> list[str]:
+        """A name for each axis, none twice."""
+        lengths = self._phony.setdefault(path.rpartition("/")[0], [])
+        given = array.dims if array.dims is not None and len(array.dims) == array.ndim else ("",) * array.ndim
+        named: list[str] = []
+        for name, length in zip(given, array.shape, strict=True):
+            named.append(name if name and name not in named else self._next(lengths, length, named))
+        return named
+
+    @staticmethod
+    def _next(lengths: list[int], length: int, taken: list[str]) -> str:
+        for number, known in enumerate(lengths):
+            if known == length and f"phony_dim_{number}" not in taken:
+                return f"phony_dim_{number}"
+        lengths.append(length)
+        return f"phony_dim_{len(lengths) - 1}"
+
+
+def below(root: Group) -> list[tuple[str, Group | Array]]:
+    """Everything below a group by its path; what cannot be had is left out."""
+    found: list[tuple[str, Group | Array]] = []
+    root.visititems(lambda path, node: found.append((path, node)))
+    return found

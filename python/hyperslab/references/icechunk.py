@@ -1,0 +1,138 @@
+"""Virtual references in an Icechunk store: Zarr 3 documents, and for each chunk the range of a file that it is.
+
+Icechunk reads what it refers to through virtual chunk containers, which say how files below a prefix are reached.
+"""
+
+from __future__ import annotations
+
+import json
+import math
+import os
+import re
+from collections.abc import Iterable, Iterator, Mapping
+from datetime import UTC, datetime
+from pathlib import Path
+from typing import TYPE_CHECKING, Any
+
+import numpy as np
+
+from hyperslab.errors import FileChanged, MissingLibrary, Refused, UsageError
+from hyperslab.references.chunks import ChunkTable
+from hyperslab.references.export import Document, Export
+
+if TYPE_CHECKING:
+    from hyperslab.archive import Group
+
+ESCAPED = re.compile(r"[^!-~]|[\"#%<>?`{}^|\\]")  # characters that URLs escape
+BLOCK = 50_000  # references that are handed over at a time
+
+
+def save(roots: Mapping[str, Group], store: Any, export: Export) -> None:
+    """Write references into a writable Icechunk store. Nothing is written if anything is refused.
+
+    Raises:
+        Refused: An array cannot be said, or Icechunk cannot find a file.
+        UsageError: The store is none of Icechunk's, cannot be written to, has one of the arrays already, or no
+            container for a file that chunks lie in.
+        FileChanged: A file is another one now than when it was indexed.
+    """
+    _check_store(store)
+    for root in roots.values():
+        root.file.check_sources()
+    items = list(export.items(roots))
+    paths = {path for _, item in items if isinstance(item, ChunkTable) for path in item.used_paths()}
+    checksums = {path: _checksum(path, roots.values()) for path in sorted(paths)}
+    _check_containers(store, paths)
+    _check_new(store, items)
+    for key, item in items:
+        if isinstance(item, ChunkTable):
+            _set_chunks(store, key, item, checksums)
+        else:
+            _set(store, key, json.dumps(item, allow_nan=False).encode())
+
+
+def _url(path: str) -> str:
+    """A file's URL, escaped for a local path, if Icechunk can find it: it takes names of objects as they are."""
+    if "://" in path and not path.startswith("http") and ESCAPED.search(path):
+        raise Refused(f"Icechunk finds no object whose name has characters that URLs escape: {path}")
+    return path if "://" in path else Path(path).as_uri()
+
+
+def _check_store(store: Any) -> None:
+    try:
+        from icechunk import IcechunkStore
+    except ImportError as error:
+        raise MissingLibrary("Icechunk is not installed: pip install 'hyperslab[icechunk]'") from error
+    if not isinstance(store, IcechunkStore):
+        raise UsageError(f"{type(store).__name__} is no Icechunk store: use repository.writable_session('main').store")
+    if store.read_only:
+        raise UsageError("the Icechunk store is read-only: use repository.writable_session('main').store")
+
+
+def _checksum(path: str, roots: Iterable[Group]) -> Any:
+    """What tells a file from a later one: the ETag of one far away, where its server gives one; else when it changed.
+
+    Icechunk keeps whole seconds: a change in the same second as the last one before indexing goes unnoticed.
+    """
+    indexed = next((root.file.version for root in roots if root.filename == path), None)
+    if "://" in path:
+        return indexed if indexed is not None and indexed.startswith(('"', "W/")) else None
+    found = os.stat(path)  # noqa: PTH116
+    if indexed is not None and indexed != f"{found.st_size} bytes of {found.st_mtime_ns}":
+        raise FileChanged(f"{path} has changed since it was indexed: index it again")
+    return datetime.fromtimestamp(math.ceil(found.st_mtime), UTC)
+
+
+def _check_containers(store: Any, paths: Iterable[str]) -> None:
+    prefixes = tuple(store.session.config.virtual_chunk_containers or {})
+    for path in sorted(paths):
+        if not _url(path).startswith(prefixes):
+            folder = _url(path).partition("%")[0].rpartition("/")[0] + "/"  # Icechunk 1 finds no prefix that is escaped
+            has = f"has containers for {', '.join(prefixes)} only" if prefixes else "has no virtual chunk containers"
+            raise UsageError(
+                f"the Icechunk repository {has}, and {path} is needed: in its configuration, "
+                f"set_virtual_chunk_container(VirtualChunkContainer({folder!r}, ...)), and save it"
+            )
+
+
+def _check_new(store: Any, items: Iterable[tuple[str, Document | ChunkTable]]) -> None:
+    from zarr.core.sync import sync
+
+    for key, item in items:
+        if not isinstance(item, ChunkTable) and item["node_type"] == "array" and sync(store.exists(key)):
+            name = key.removesuffix("/zarr.json")
+            raise UsageError(f"the Icechunk store has {name} already: delete it first, or use another store")
+
+
+def _set(store: Any, key: str, value: bytes) -> None:
+    from zarr.core.buffer.cpu import Buffer
+    from zarr.core.sync import sync
+
+    sync(store.set(key, Buffer.from_bytes(value)))
+
+
+def _set_chunks(store: Any, name: str, table: ChunkTable, checksums: Mapping[str, Any]) -> None:
+    for block in _blocks(table, checksums):
+        failed = store.set_virtual_refs(name, block, validate_containers=True)
+        if failed:
+            raise Refused(f"Icechunk takes no virtual chunks of {block[0].location} for {name}")
+    for place, chunk in table.inline.items():
+        index = np.unravel_index(place, table.grid_shape) if table.grid_shape else ()
+        _set(store, "/".join([name, "c", *(str(int(number)) for number in index)]), chunk)
+
+
+def _blocks(table: ChunkTable, checksums: Mapping[str, Any]) -> Iterator[list[Any]]:
+    from icechunk import VirtualChunkSpec
+
+    urls = {k: _url(path) for k, path in enumerate(table.paths) if path in checksums}
+    etags = {k: found for k in urls if isinstance(found := checksums[table.paths[k]], str)}
+    times = {k: found for k in urls if isinstance(found := checksums[table.paths[k]], datetime)}
+    for start in range(0, len(table.places), BLOCK):
+        block = slice(start, start + BLOCK)
+        axes = np.unravel_index(table.places[block], table.grid_shape) if table.grid_shape else ()
+        indices = np.stack(axes, axis=1).tolist() if axes else [[] for _ in table.places[block]]
+        files, offsets, lengths = (column[block].tolist() for column in (table.files, table.offsets, table.lengths))
+        rows = zip(indices, files, offsets, lengths, strict=True)
+        yield [
+            VirtualChunkSpec(index, urls[k], at, nbytes, etags.get(k), times.get(k)) for index, k, at, nbytes in rows
+        ]

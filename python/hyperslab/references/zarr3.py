@@ -1,0 +1,185 @@
+"""An array as Zarr version 3 describes it, the language of Icechunk and VirtualiZarr; or why it cannot be said.
+
+Codecs stand under the names that zarr-python gives to those of numcodecs (`numcodecs.zlib`, ...): HDF5's chains are
+made of them. Specification: https://zarr-specs.readthedocs.io/en/latest/v3/core/
+"""
+
+from __future__ import annotations
+
+import base64
+import math
+import struct
+import warnings
+from collections.abc import Mapping
+from typing import TYPE_CHECKING, Any
+
+import numpy as np
+
+from hyperslab.errors import HyperslabError, MissingLibrary, Refused
+from hyperslab.references import chunks, zarr2
+from hyperslab.references.chunks import ChunkTable
+
+if TYPE_CHECKING:
+    from hyperslab.archive import Array
+
+OF_ARRAYS = ("transpose", "delta", "fixedscaleoffset")  # codecs that come before elements become bytes
+
+
+def group_documents(prefix: str, attributes: Mapping[str, Any]) -> dict[str, dict[str, Any]]:
+    """A group's document by its key."""
+    document = {"zarr_format": 3, "node_type": "group", "attributes": _strict(attributes)}
+    return {f"{prefix}zarr.json": document}
+
+
+def array_documents(
+    path: str, array: Array, dimensions: list[str], inline_threshold: int
+) -> tuple[dict[str, dict[str, Any]], ChunkTable]:
+    """An array's document by its key, and its chunks.
+
+    Raises:
+        Refused: With the reason.
+    """
+    _check_name(path)
+    if array.is_null:
+        raise Refused("it has no elements (a null dataspace)")
+    if array.damaged:
+        raise Refused(array.damaged)
+    if array.nbytes <= inline_threshold and 0 not in array.shape:
+        described, table = _inlined(array)
+    else:
+        described, table = _referenced(array)
+    document = {
+        "zarr_format": 3,
+        "node_type": "array",
+        "shape": list(array.shape),
+        **described,
+        "chunk_key_encoding": {"name": "default", "configuration": {"separator": "/"}},
+        "attributes": _attributes(array),
+        "dimension_names": dimensions,
+    }
+    return {f"{path}/zarr.json": document}, table
+
+
+def _check_name(path: str) -> None:
+    for part in path.split("/"):
+        if part == "zarr.json" or part.startswith("__") or not part.strip("."):
+            raise Refused(f"Zarr keeps names like {part!r} to itself")
+
+
+def _referenced(array: Array) -> tuple[dict[str, Any], ChunkTable]:
+    found = chunks.stored(array)
+    if not found.table.is_full and len(found.fills) > 1:
+        raise Refused("chunks that were never written hold different fill values in its parts")
+    fill = next(iter(found.fills)) if len(found.fills) == 1 else array.fill_bytes
+    described = _described(array.dtype, np.frombuffer(fill, array.dtype, 1)[0], found.chunk_shape)
+    before, after = _codecs(found, array.dtype)
+    return {**described, "codecs": [*before, *described["codecs"], *after]}, found.table
+
+
+def _inlined(array: Array) -> tuple[dict[str, Any], ChunkTable]:
+    """The whole array as one chunk without codecs."""
+    try:
+        values = np.asarray(array.read())
+    except HyperslabError as error:
+        raise Refused(f"it cannot be read: {error}") from error
+    if values.dtype.hasobject:
+        encoded, chunk_grid = zarr2.texts(values), _chunk_grid(array.shape)
+        text = {"data_type": "string", "fill_value": "", "codecs": [{"name": "vlen-utf8"}], "chunk_grid": chunk_grid}
+        return text, chunks.of_bytes(encoded, array.ndim)
+    described = _described(values.dtype, np.zeros((), values.dtype)[()], array.shape)
+    return described, chunks.of_bytes(values.tobytes(), array.ndim)
+
+
+def _described(dtype: np.dtype[Any], fill: Any, chunk_shape: tuple[int, ...]) -> dict[str, Any]:
+    """Data type, fill value, the codec that makes bytes, and the grid."""
+    zarr2.dtype_of(dtype)  # refuses what Zarr has no elements for
+    is_big = _byte_order(dtype) == ">"
+    data_type, fill_value = _data_type(dtype.newbyteorder("<"), fill)
+    to_bytes = {"name": "bytes", "configuration": {"endian": "big" if is_big else "little"}}
+    return {
+        "data_type": data_type,
+        "fill_value": fill_value,
+        "codecs": [to_bytes],
+        "chunk_grid": _chunk_grid(chunk_shape),
+    }
+
+
+def _byte_order(dtype: np.dtype[Any]) -> str:
+    if dtype.names is None:
+        return "<" if dtype.str[0] == "|" else dtype.str[0]
+    if any(_byte_order(dtype[name]) == ">" for name in dtype.names):
+        raise Refused("the fields of its elements are big-endian, which Zarr 3 cannot say")
+    return "<"
+
+
+def _data_type(dtype: np.dtype[Any], fill: Any) -> tuple[Any, Any]:
+    try:
+        from zarr.dtype import parse_dtype
+    except ImportError as error:
+        raise MissingLibrary("references in Zarr 3 need zarr-python: pip install 'zarr>=3.1'") from error
+    try:
+        with warnings.catch_warnings():
+            warnings.simplefilter("ignore")  # zarr-python warns of types that are not in the core specification
+            found = parse_dtype(dtype, zarr_format=3)
+            return found.to_json(zarr_format=3), found.to_json_scalar(fill, zarr_format=3)
+    except (ValueError, TypeError) as error:
+        raise Refused(f"Zarr 3 has no elements of dtype {dtype}: {error}") from error
+
+
+def _chunk_grid(chunk_shape: tuple[int, ...]) -> dict[str, Any]:
+    return {"name": "regular", "configuration": {"chunk_shape": list(chunk_shape)}}
+
+
+def _codecs(found: chunks.Stored, dtype: np.dtype[Any]) -> tuple[list[Any], list[Any]]:
+    """The codecs before and behind the one that makes bytes, first step of encoding first."""
+    before: list[dict[str, Any]] = []
+    after: list[dict[str, Any]] = []
+    for codec, settings in zip(found.codecs, zarr2.numcodecs_chain(found, dtype.itemsize), strict=True):
+        is_of_arrays = codec["name"] in OF_ARRAYS
+        name = settings.pop("id")
+        described: dict[str, Any] = {"name": f"numcodecs.{name}", "configuration": settings}
+        if name == "transpose":
+            described = {"name": name, "configuration": {"order": list(codec["order"])}}
+        if is_of_arrays and after:
+            raise Refused(f"its codec {codec['name']} comes after one of bytes")
+        if is_of_arrays and name != "transpose" and (dtype.str[0] == ">" or codec["stored"] != codec["decoded"]):
+            raise Refused(f"its codec {codec['name']} changes the elements' dtype, or they are big-endian")
+        (before if is_of_arrays else after).append(described)
+    return before, after
+
+
+def _attributes(array: Array) -> dict[str, Any]:
+    attributes = _strict(array.attrs)
+    if "_FillValue" in array.attrs:
+        fill = _cf_fill(array)
+        attributes = {name: value for name, value in attributes.items() if name != "_FillValue"}
+        attributes |= {} if fill is None else {"_FillValue": fill}
+    return attributes
+
+
+def _cf_fill(array: Array) -> Any:
+    """`_FillValue` as xarray has it in Zarr 3: floats as base64 of a little-endian double. None if it is no element."""
+    try:
+        given = np.asarray(array.attrs["_FillValue"]).reshape(-1)
+    except HyperslabError:
+        return None
+    kind = array.dtype.kind
+    if given.size != 1 or given.dtype.kind not in "biuf" or kind not in "biuf":
+        return None
+    if kind == "f":
+        return base64.b64encode(struct.pack("<d", float(given[0]))).decode()
+    value = float(given[0])
+    if not math.isfinite(value) or value != int(value):
+        return None
+    return bool(given[0]) if kind == "b" else int(given[0])
+
+
+def _strict(attributes: Mapping[str, Any]) -> dict[str, Any]:
+    """Attributes that strict JSON can say, which has no infinities and nothing that is no number."""
+    return {name: value for name, value in zarr2.plain_attributes(attributes).items() if _is_strict(value)}
+
+
+def _is_strict(value: Any) -> bool:
+    if isinstance(value, list):
+        return all(map(_is_strict, value))
+    return not isinstance(value, float) or math.isfinite(value)
