@@ -105,6 +105,10 @@ def test_what_may_not_be_read_is_neither_damaged_nor_unsupported(somebody: Path,
     with pytest.raises(ReadError, match="ermission denied") as caught:
         root["x"][:]
     assert not isinstance(caught.value, DamagedFile | Unsupported)
-    assert "y" in root.arrays
+    if name == "zarr.json":
+        with pytest.raises(ReadError, match="ermission denied"):
+            _ = root.arrays  # without `x` it would say that there is no such array
+    else:
+        assert "y" in root.arrays
     (found,) = (one for one in verified(root, lambda *_: None) if one.name.strip("/") == "x")
     assert found.status == "unreadable"
