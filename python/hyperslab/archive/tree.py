@@ -226,7 +226,7 @@ class OpenFile:
 
     def reopening(self, name: str) -> tuple[Any, ...]:
         """How to pickle a group or array: as the recipe to find it again."""
-        return (_reopened, (self.place, self.chunk_cache_nbytes, self.sources, name, self.patterns))
+        return (_reopened, (self.place, self.chunk_cache_nbytes, self.sources, self.patterns, name))
 
 
 def _opened_far(place: Remote, chunk_cache_nbytes: int, sources: Sources) -> tuple[str, ArchiveFile]:
@@ -249,7 +249,7 @@ def _check_local(path: str) -> None:
 
 
 def _reopened(
-    place: str | Remote, chunk_cache_nbytes: int, sources: Sources, name: str, patterns: tuple[str, ...]
+    place: str | Remote, chunk_cache_nbytes: int, sources: Sources, patterns: tuple[str, ...], name: str
 ) -> Group | Array:
     root = OpenFile(place, chunk_cache_nbytes, sources, patterns).root
     return root if name == "/" else root[name]
