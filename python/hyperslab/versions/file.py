@@ -54,6 +54,7 @@ class VersionedFile:
         self._file: Any = None
         self._owned: Any = None
         self._closed = False
+        self._within = ""  # the path of the group that versions are in
         if isinstance(file, str | os.PathLike):
             self.path = os.path.abspath(file)  # noqa: PTH100 -- resolve() would follow links
             if mode not in ("r", "r+", "a", "w"):
@@ -61,7 +62,8 @@ class VersionedFile:
             if mode != "r":
                 self._own(mode)
         else:
-            self.path = file.file.filename
+            self.path = os.path.abspath(file.file.filename)  # noqa: PTH100
+            self._within = f"{file.name}/".lstrip("/")
             self._borrow(file)
         self._table = self._scanned()
 
@@ -78,10 +80,15 @@ class VersionedFile:
         if file.file.mode != "r":
             self._file = file
             prepare(file)
-            file.file.flush()
+
+    def _settle(self) -> None:
+        """Make what h5py holds back of a file that is not ours readable."""
+        if self._file is not None and self._owned is None:
+            self._file.file.flush()
 
     def _scanned(self) -> VersionTable:
-        table = version_table(self.path)
+        self._settle()
+        table = version_table(self.path, self._within)
         layout.check_data_version(table.data_version, self.path, to_write=self._file is not None)
         return table
 
@@ -124,7 +131,8 @@ class VersionedFile:
         self._check_not_closed()
         name = self._table.find(key)
         if name not in self._groups:
-            self._groups[name] = version_group(self.path, name, self._chunk_cache_nbytes)
+            self._settle()
+            self._groups[name] = version_group(self.path, name, self._chunk_cache_nbytes, self._within)
         return self._groups[name]
 
     def __iter__(self) -> Iterator[str]:
@@ -253,6 +261,8 @@ class VersionedFile:
         from hyperslab.versions.rewriting import rewrite_elsewhere, rewrite_in_place
 
         self._writable()
+        if self._within:
+            raise UsageError(f"{self.path}: versions in a group ({self._within[:-1]}) cannot be rewritten yet")
         if self._staging is not None:
             raise UsageError(f"version {self._staging!r} is being made: finish it before")
         self._flush()
@@ -340,7 +350,7 @@ class VersionedFile:
 
     def array_of(self, path: str, base: ArchiveArray) -> StagedArray:
         """An array of the version that is being made, as the one before has it."""
-        raw = Group(base._file, 0, "/")[f"{DATA}/{path}/raw_data"]
+        raw = Group(base._file, 0, "/")[f"{self._within}{DATA}/{path}/raw_data"]
         if not isinstance(raw, ArchiveArray):
             raise DamagedFile(f"{self.path}: the chunks of {path!r} are no array")
         return StagedArray.of_version(path, base, raw)
