@@ -1,6 +1,8 @@
-"""Write docs/results/verdicts.md from a run: what became of the published conclusions, and on which machine.
+"""Write what a run found into docs/results/verdicts.md: what became of published conclusions, and on which machine.
 
 python docs/results/make.py RUN_DIRECTORY
+
+The run's section replaces the one of the same documents; the other sections stay as they are.
 """
 
 from __future__ import annotations
@@ -13,22 +15,37 @@ from hyperslab.bench.records import Verdict
 from hyperslab.bench.results import Run, load_run
 
 PAGE = Path(__file__).with_name("verdicts.md")
+MARK = "\n## "
+WORDS = ("holds", "reverses", "undecided")
 
 
-def page(run: Run) -> str:
-    """The page: how it was measured, then one row for each conclusion."""
-    counts = Counter(verdict.verdict for verdict in run.verdicts)
-    statuses = Counter(trial.status for trial in run.trials)
-    tally = ", ".join(f"{counts[word]} {word}" for word in ("holds", "reverses", "undecided"))
+def page(sections: dict[str, str]) -> str:
+    """The page of all sections, by their headings."""
+    counts = {word: sum(text.count(f"**{word}** |") for text in sections.values()) for word in WORDS}
+    tally = ", ".join(f"{count} {word}" for word, count in counts.items())
     return (
         "# What became of the published conclusions\n\n"
-        f"{len(run.verdicts)} conclusions of two studies, judged by their own method and by the fair one: {tally}.\n"
+        f"{sum(counts.values())} conclusions, judged by their own method and by the fair one: {tally}.\n"
         "The verdict is the fair side's: it holds where every decided group of measurements supports the conclusion,\n"
         "reverses where every one contradicts it, and is undecided where intervals overlap or groups disagree.\n"
-        "Another machine can say otherwise; `hyperslab bench 'seed0-*' 'seed2-*' --method both` asks yours.\n\n"
-        f"{_environment(run)}\n"
+        "Another machine can say otherwise; `hyperslab bench 'seed0-*' 'seed2-*' --method both` asks yours. Made by\n"
+        "`docs/results/make.py`.\n" + "".join(MARK + heading + text for heading, text in sorted(sections.items()))
+    )
+
+
+def sections(text: str) -> dict[str, str]:
+    """The sections of a page, by their headings."""
+    return {part.splitlines()[0]: part[len(part.splitlines()[0]) :] for part in text.split(MARK)[1:]}
+
+
+def section(run: Run) -> tuple[str, str]:
+    """A run's heading, and its section: how it was measured, then one row for each conclusion."""
+    documents = sorted({verdict.id.partition("-")[0].removeprefix("S") for verdict in run.verdicts})
+    statuses = Counter(trial.status for trial in run.trials)
+    return f"Documents {' and '.join(documents)}" if len(documents) > 1 else f"Document {documents[0]}", (
+        f"\n\n{_environment(run)}\n"
         f"Scale {run.description.scale}; {statuses['ok']} trials accepted, {statuses['rejected']} rejected because "
-        f"their cache state was not proved, {statuses['failed']} failed. Made by `docs/results/make.py`.\n\n"
+        f"their cache state was not proved, {statuses['failed']} failed.\n\n"
         "| id | conclusion | published | by the published method | by the fair method | verdict |\n"
         "|---|---|---|---|---|---|\n" + "".join(map(_row, run.verdicts))
     )
@@ -61,5 +78,6 @@ def _environment(run: Run) -> str:
 if __name__ == "__main__":
     if len(sys.argv) != 2:
         sys.exit(__doc__)
-    PAGE.write_text(page(load_run(Path(sys.argv[1]))))
+    heading, made = section(load_run(Path(sys.argv[1])))
+    PAGE.write_text(page(sections(PAGE.read_text()) | {heading: made}))
     print(PAGE)
