@@ -10,6 +10,7 @@ import h5py
 import hypothesis.strategies as st
 import numpy as np
 import versioned_hdf5
+from differences import assert_difference
 from hypothesis import HealthCheck, Phase, settings
 from hypothesis.stateful import RuleBasedStateMachine, initialize, invariant, precondition, rule
 from versioned_hdf5 import VersionedHDF5File
@@ -221,6 +222,12 @@ class Versions(RuleBasedStateMachine):
             theirs = VersionedHDF5File(file)
             assert set(ours.versions) == set(theirs.versions) == names
             assert ours.current_version in {None, *names}
+            verified = ours.verify()
+            assert verified.is_whole, verified.damages
+            if len(names) > 1:
+                before, after = sorted(names)[-2:]
+                old, new = ({path: one.data for path, one in self.versions[name].items()} for name in (before, after))
+                assert_difference(ours, before, after, old, new)
             for name in names:
                 state = self.versions[name]
                 found = {array.name.split(f"/{name}/", 1)[1] for array in ours[name].walk()}
