@@ -11,7 +11,6 @@ import numpy as np
 from hyperslab.archive.indexing import Index
 from hyperslab.errors import DamagedFile
 
-
 WHAT_H5PY_RAISES = (OSError, RuntimeError, KeyError)  # for whatever HDF5 meets
 
 

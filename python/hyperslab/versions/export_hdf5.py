@@ -50,7 +50,10 @@ def _source(path: str) -> Iterator[Any]:
     """The file as h5py has it, for types and attributes; never while a commit overwrites them."""
     with shared(path):
         try:
-            file = h5py.File(path, "r", locking=False)
+            try:
+                file = h5py.File(path, "r", locking=False)
+            except OSError:
+                file = h5py.File(path, "r")  # one that this process has open, its own way
         except OSError as error:
             raise UsageError(f"{path} cannot be opened by h5py, for its types: {error}") from error
         with file:
