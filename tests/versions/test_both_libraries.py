@@ -194,10 +194,11 @@ class Versions(RuleBasedStateMachine):
     @precondition(lambda self: len(self.versions) > 2)
     @rule(data=st.data())
     def theirs_deletes(self, data: st.DataObject) -> None:
-        name = data.draw(st.sampled_from(list(self.versions)))
+        names = data.draw(st.sets(st.sampled_from(list(self.versions)), min_size=1, max_size=len(self.versions) - 1))
         with h5py.File(self.path, "r+") as file:
-            versioned_hdf5.delete_versions(file, [name])
-        del self.versions[name]
+            versioned_hdf5.delete_versions(file, sorted(names))
+        for name in names:
+            del self.versions[name]
 
     @precondition(lambda self: not self.borrowed)
     @rule(data=st.data())

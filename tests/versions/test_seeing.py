@@ -10,10 +10,10 @@ import h5py
 import numpy as np
 import pytest
 from differences import assert_difference
-from versioned_hdf5 import VersionedHDF5File
+from versioned_hdf5 import VersionedHDF5File, delete_versions
 
 import hyperslab as hs
-from hyperslab.errors import DamagedFile
+from hyperslab.errors import DamagedFile, FileChanged
 from hyperslab.versions.chunk_maps import ChunkMaps
 from hyperslab.versions.regions import joined, runs
 
@@ -203,3 +203,21 @@ def test_a_damaged_mapping_is_unknown_not_equal(survey: Path) -> None:
             damaged[0].elements()
         assert not file.verify().is_whole
         file.stats(), file.log()
+
+
+def test_a_difference_that_is_no_longer_true_says_so(survey: Path) -> None:
+    """versioned-hdf5 gives chunks other places when versions are deleted."""
+    with hs.VersionedFile(survey, "r+") as file:
+        with file.stage_version("e") as version:
+            version["x"][...] = -np.arange(120.0)
+        with file.stage_version("f") as version:
+            version["x"][7] = 3
+    with hs.VersionedFile(survey) as file:
+        found, other = file.diff("e", "f"), file.diff("e", "f")
+        assert other["x"].elements().boxes.tolist() == [[[7, 8]]]
+        with h5py.File(survey, "r+") as theirs:
+            delete_versions(theirs, ["a", "b", "c", "d"])
+        with pytest.raises(FileChanged, match="compare them again"):
+            found["x"].elements()
+        with pytest.raises(KeyError, match="refresh"):
+            file.diff("a", "b")

@@ -117,6 +117,8 @@ class ChunkMaps:
 
 
 def _version_map(root: Group, name: str, known: dict[int, ChunkMap]) -> VersionMap:
+    if f"{VERSIONS}/{name}" not in root:
+        raise KeyError(f"version {name!r} is not in {root.filename} any more: refresh() tells which are")
     group = root[f"{VERSIONS}/{name}"]
     if not isinstance(group, Group):
         raise DamagedFile(f"{root.filename}: version {name!r} is no group")
@@ -133,14 +135,15 @@ def _version_map(root: Group, name: str, known: dict[int, ChunkMap]) -> VersionM
                     waiting.append((f"{path}/", child))
                     continue
                 if child._number not in known:
-                    known[child._number] = _chunk_map(path, child)
+                    known[child._number] = chunk_map(path, child)
                 found.arrays[path] = known[child._number]
             except (KeyError, OSError, HyperslabError) as error:
                 found.problems[path] = str(error.args[0] if error.args else error)
     return found
 
 
-def _chunk_map(path: str, array: ArchiveArray) -> ChunkMap:
+def chunk_map(path: str, array: ArchiveArray) -> ChunkMap:
+    """The map of an array of a version, which has this path in it."""
     stored, problems = array._stored, []
     attributes = user_attributes(array)
     try:

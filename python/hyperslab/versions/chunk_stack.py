@@ -45,25 +45,19 @@ class ChunkStack:
         self.count = int(table.attrs["largest_index"])
 
     @classmethod
-    def of(cls, path: str, array: str) -> ChunkStack:
-        """That of one array.
-
-        Args:
-            path: The file's.
-            array: The array's path in a version.
+    def of(cls, root: Group, array: str) -> ChunkStack:
+        """That of one array, by its path in a version, of a file's root.
 
         Raises:
             DamagedFile: There is none.
         """
-        names = [f"{DATA}/{array}/{name}" for name in ("raw_data", "hash_table")]
-        root = parsed(path, 0, tuple(names)).root
-        try:
-            raw, table = (root[name] for name in names)
-        except KeyError as error:
-            raise DamagedFile(f"{path}: the chunks of {array!r} are missing: {error.args[0]}") from None
-        if not isinstance(raw, ArchiveArray) or not isinstance(table, ArchiveArray):
-            raise DamagedFile(f"{path}: the chunks of {array!r} are no array")
-        return cls(array, raw, table)
+        found = []
+        for name in (f"{DATA}/{array}/raw_data", f"{DATA}/{array}/hash_table"):
+            part = root.get(name)
+            if not isinstance(part, ArchiveArray):
+                raise DamagedFile(f"{root.filename}: there is no array {name}")
+            found.append(part)
+        return cls(array, *found)
 
     @property
     def place_count(self) -> int:

@@ -13,10 +13,12 @@ from typing import Any, Literal, NamedTuple
 import numpy as np
 import numpy.typing as npt
 
-from hyperslab.errors import DamagedFile
-from hyperslab.versions.chunk_maps import ChunkMap, ChunkMaps, VersionMap
+from hyperslab.archive.array import Array as ArchiveArray
+from hyperslab.errors import DamagedFile, FileChanged
+from hyperslab.versions.chunk_maps import ChunkMap, ChunkMaps, VersionMap, chunk_map
 from hyperslab.versions.chunk_stack import ChunkStack
-from hyperslab.versions.layout import Array
+from hyperslab.versions.layout import DATA, VERSIONS, Array
+from hyperslab.versions.reading import parsed
 from hyperslab.versions.regions import Boxes, joined, unequal, within
 from hyperslab.versions.staged_chunks import MISSING
 
@@ -280,7 +282,7 @@ def diff(path: str, before: str, after: str) -> VersionDiff:
 
 def compared(old: VersionMap, new: VersionMap, path: str) -> VersionDiff:
     """What differs between the maps of two versions of the file with this path."""
-    stacks = _Stacks(path)
+    stacks = _Stacks(path, (old, new))
     arrays = {}
     for name in sorted(old.arrays.keys() | new.arrays.keys()):
         one, other = old.arrays.get(name), new.arrays.get(name)
@@ -333,14 +335,23 @@ def same_value(one: Any, other: Any) -> bool:
 
 
 class _Stacks(dict[str, ChunkStack]):
-    """The chunks of a file's arrays, opened when they are asked for."""
+    """The chunks of arrays of two versions, opened when they are asked for."""
 
-    def __init__(self, path: str) -> None:
+    def __init__(self, path: str, versions: tuple[VersionMap, VersionMap]) -> None:
         self._path = path
+        self._versions = versions
 
-    def __missing__(self, name: str) -> ChunkStack:
-        self[name] = ChunkStack.of(self._path, name)
-        return self[name]
+    def __missing__(self, array: str) -> ChunkStack:
+        raw, table = (f"{DATA}/{array}/{name}" for name in ("raw_data", "hash_table"))
+        held = {f"{VERSIONS}/{one.name}/{array}": one.arrays[array] for one in self._versions if array in one.arrays}
+        root = parsed(self._path, 0, (raw, table, *held)).root
+        for name, one in held.items():
+            found = root.get(name)
+            now = chunk_map(array, found) if isinstance(found, ArchiveArray) else None
+            if now is None or now.shape != one.shape or len(changed_chunks(now, one)):
+                raise FileChanged(f"{self._path}: versions were deleted meanwhile, or stored anew: compare them again")
+        self[array] = ChunkStack.of(root, array)
+        return self[array]
 
 
 @dataclass(frozen=True)

@@ -14,6 +14,8 @@ from hyperslab.references import kerchunk, zarr2
 from hyperslab.references.chunks import ChunkTable
 from hyperslab.references.export import Document, Export, Language
 from hyperslab.versions.layout import ARRAY_BOOKKEEPING, VERSION_BOOKKEEPING
+from hyperslab.versions.reading import version_group
+from hyperslab.versions.stored_bytes import StoredBytes
 
 Progress = Callable[[str, int, int], None]
 HDF5, ZARR, JSON, PARQUET = (".h5", ".hdf5", ".he5"), (".zarr",), (".json",), (".parquet", ".parq")
@@ -34,13 +36,13 @@ class Exported:
 
 
 def export(
-    group: Group, version: str, target: Path, *, skip_unsupported: bool = False, progress: Progress | None = None
+    path: str, version: str, target: Path, *, skip_unsupported: bool = False, progress: Progress | None = None
 ) -> Exported:
     """Write a version; what was at `target` before is replaced at once, and only if all went well.
 
     Args:
-        group: The version's.
-        version: Its name.
+        path: The file's.
+        version: The version's name.
         target: Where to write; its ending chooses the format.
         skip_unsupported: Leave out arrays that the format cannot express, instead of refusing them.
         progress: Called with an array's path, how many of its chunks are copied, and how many it has.
@@ -54,23 +56,30 @@ def export(
 
     done = Exported(str(target), version)
     report = progress or (lambda *_: None)
-    if target.absolute() == Path(group.filename):
+    if target.absolute() == Path(path):
         raise UsageError(f"{target} is the file that the version is in: choose another name")
-    if target.suffix in HDF5:
-        write_hdf5(group, target, done, report)
-    elif target.suffix in ZARR:
-        write_zarr(group, target, done, report, skip_unsupported=skip_unsupported)
-    elif target.suffix in (*JSON, *PARQUET):
-        wanted = Export(UsersOnly(zarr2), INLINE_NBYTES, skip_unsupported)
-        if target.suffix in JSON:
-            kerchunk.save_json({"": group}, target, wanted)
+    with StoredBytes(path) as source:
+        group = version_group(path, version)
+        source.check()
+        if target.suffix in HDF5:
+            write_hdf5(group, source, target, done, report)
+        elif target.suffix in ZARR:
+            write_zarr(group, source, target, done, report, skip_unsupported=skip_unsupported)
         else:
-            kerchunk.save_parquet({"": group}, target, wanted)
-        done.array_count, done.chunk_count, done.left_out = wanted.array_count, wanted.chunk_count, wanted.left_out
-    else:
+            _write_references(group, target, done, skip_unsupported=skip_unsupported)
+    return done
+
+
+def _write_references(group: Group, target: Path, done: Exported, *, skip_unsupported: bool) -> None:
+    if target.suffix not in (*JSON, *PARQUET):
         known = ", ".join((*HDF5, *ZARR, *JSON, *PARQUET))
         raise UsageError(f"{target} has none of the endings {known}, which choose the format")
-    return done
+    export = Export(UsersOnly(zarr2), INLINE_NBYTES, skip_unsupported)
+    if target.suffix in JSON:
+        kerchunk.save_json({"": group}, target, export)
+    else:
+        kerchunk.save_parquet({"": group}, target, export)
+    done.array_count, done.chunk_count, done.left_out = export.array_count, export.chunk_count, dict(export.left_out)
 
 
 class UsersOnly:

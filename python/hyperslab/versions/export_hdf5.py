@@ -18,20 +18,21 @@ from hyperslab.references.replacing import replacing
 from hyperslab.versions.export import Exported, without
 from hyperslab.versions.journal import shared
 from hyperslab.versions.layout import ARRAY_BOOKKEEPING, VERSION_BOOKKEEPING, raw_path
-from hyperslab.versions.stored_bytes import stored_bytes
+from hyperslab.versions.stored_bytes import StoredBytes
 
 Progress = Callable[[str, int, int], None]
 REPORTED_CHUNKS = 256
 SLAB_NBYTES = 64 << 20
 
 
-def write_hdf5(group: Group, target: Path, done: Exported, progress: Progress) -> None:
+def write_hdf5(group: Group, stored: StoredBytes, target: Path, done: Exported, progress: Progress) -> None:
     """Write a version, and add what was written to `done`."""
     nodes: list[tuple[str, Group | ArchiveArray]] = []
     group.visititems(lambda path, node: nodes.append((path, node)))
     arrays = []
     with replacing(target) as beside, h5py.File(beside, "w") as file:
         with _source(group.filename) as source:
+            stored.check()
             _copy_attributes(source[group.name], file, VERSION_BOOKKEEPING)
             for path, node in nodes:
                 if isinstance(node, Group):
@@ -41,7 +42,7 @@ def write_hdf5(group: Group, target: Path, done: Exported, progress: Progress) -
                 _copy_attributes(source[node.name], made, ARRAY_BOOKKEEPING)
                 arrays.append((path, node, made))
         for path, array, made in arrays:
-            _copy_chunks(path, array, made, done, progress)
+            _copy_chunks(path, array, stored, made, done, progress)
             done.array_count += 1
 
 
@@ -77,7 +78,9 @@ def _copy_attributes(source: Any, target: Any, left_out: tuple[str, ...]) -> Non
         target.attrs[name] = value
 
 
-def _copy_chunks(path: str, array: ArchiveArray, made: Any, done: Exported, progress: Progress) -> None:
+def _copy_chunks(
+    path: str, array: ArchiveArray, stored: StoredBytes, made: Any, done: Exported, progress: Progress
+) -> None:
     segments = array.segments()
     if array.damaged:
         raise DamagedFile(f"{array.name} of {array.filename}: {array.damaged}")
@@ -90,9 +93,9 @@ def _copy_chunks(path: str, array: ArchiveArray, made: Any, done: Exported, prog
         indices = np.stack(np.unravel_index(segment.indices().astype(np.int64), grid_shape), axis=1)
         files, masks = array.file_paths(), segment.filter_masks().tolist()
         columns = zip(segment.files().tolist(), segment.offsets().tolist(), segment.lengths().tolist(), strict=True)
-        ranges = ((str(files[file]), offset, length) for file, offset, length in columns)
+        ranges = ((files[file], offset, length) for file, offset, length in columns)
         starts = (indices * made.chunks).tolist()
-        for count, (start, mask, chunk) in enumerate(zip(starts, masks, stored_bytes(ranges), strict=True), 1):
+        for count, (start, mask, chunk) in enumerate(zip(starts, masks, stored.ranges(ranges), strict=True), 1):
             made.id.write_direct_chunk(tuple(start), chunk, mask)
             done.nbytes += len(chunk)
             if count % REPORTED_CHUNKS == 0 or count == len(starts):

@@ -15,13 +15,19 @@ from hyperslab.references.chunks import ChunkTable
 from hyperslab.references.export import Export
 from hyperslab.references.replacing import replacing
 from hyperslab.versions.export import Exported, UsersOnly
-from hyperslab.versions.stored_bytes import stored_bytes
+from hyperslab.versions.stored_bytes import StoredBytes
 
 REPORTED_CHUNKS = 256
 
 
 def write_zarr(
-    group: Group, target: Path, done: Exported, progress: Callable[[str, int, int], None], *, skip_unsupported: bool
+    group: Group,
+    source: StoredBytes,
+    target: Path,
+    done: Exported,
+    progress: Callable[[str, int, int], None],
+    *,
+    skip_unsupported: bool,
 ) -> None:
     """Write a version, and add what was written to `done`."""
     export = Export(UsersOnly(zarr3), 0, skip_unsupported)
@@ -29,7 +35,7 @@ def write_zarr(
         beside.mkdir()
         for key, item in export.items({"": group}):
             if isinstance(item, ChunkTable):
-                _write_chunks(item, beside / key, key, done, progress)
+                _write_chunks(item, source, beside / key, key, done, progress)
                 done.encoded_again += [key] if item.inline else []
             else:
                 place = beside / key
@@ -39,11 +45,16 @@ def write_zarr(
 
 
 def _write_chunks(
-    table: ChunkTable, folder: Path, name: str, done: Exported, progress: Callable[[str, int, int], None]
+    table: ChunkTable,
+    source: StoredBytes,
+    folder: Path,
+    name: str,
+    done: Exported,
+    progress: Callable[[str, int, int], None],
 ) -> None:
     named = list(table.named())
     made: set[Path] = set()
-    for count, ((key, *_), chunk) in enumerate(zip(named, stored_bytes(one[1:] for one in named), strict=True), 1):
+    for count, ((key, *_), chunk) in enumerate(zip(named, source.ranges(one[1:] for one in named), strict=True), 1):
         _write(folder / "c" / key.replace(".", "/"), chunk, made)
         done.chunk_count += 1
         done.nbytes += len(chunk)

@@ -334,9 +334,9 @@ class VersionedFile:
         """
         from hyperslab.versions.export import export
 
+        self._check_not_closed()
         name = self._table.find(version)
-        target = Path(target)
-        return export(self[name], name, target, skip_unsupported=skip_unsupported, progress=progress)
+        return export(self.path, name, Path(target), skip_unsupported=skip_unsupported, progress=progress)
 
     def close(self) -> None:
         """Close the file, if it was opened here."""

@@ -10,6 +10,7 @@ from hyperslab.versions.chunk_maps import ChunkMaps, VersionMap
 from hyperslab.versions.chunk_stack import chunk_stacks
 from hyperslab.versions.diff import Change, Status, compared
 from hyperslab.versions.stats import Tally, VersionSize, with_parents
+from hyperslab.versions.stored_bytes import StoredBytes
 from hyperslab.versions.table import Version, VersionTable
 
 Progress = Callable[[str, int, int], None]
@@ -49,9 +50,19 @@ def log(path: str, table: VersionTable, progress: Progress | None = None) -> lis
         path: The file's.
         table: Its versions.
         progress: Called with a version's name, how many are compared, and how many there are.
+
+    Raises:
+        FileChanged: Another file took its place meanwhile.
     """
-    tally = Tally(chunk_stacks(path)[0])
     entries: list[LogEntry] = []
+    with StoredBytes(path) as stored:
+        _add_entries(path, table, entries, progress or (lambda *_: None))
+        stored.check()
+    return entries
+
+
+def _add_entries(path: str, table: VersionTable, entries: list[LogEntry], progress: Progress) -> None:
+    tally = Tally(chunk_stacks(path)[0])
     for found, parent in with_parents(ChunkMaps(path), table):
         differences = compared(parent or VersionMap("", {}), found, path)
         changes = (
@@ -61,6 +72,4 @@ def log(path: str, table: VersionTable, progress: Progress | None = None) -> lis
         size = tally.count(found, parent)
         version = table[found.name]
         entries.append(LogEntry(version, version.name == table.current, found.attributes, size, tuple(changes)))
-        if progress is not None:
-            progress(found.name, len(entries), len(table))
-    return entries
+        progress(found.name, len(entries), len(table))

@@ -12,6 +12,7 @@ import numpy.typing as npt
 from hyperslab.versions.chunk_maps import ChunkMap, ChunkMaps, VersionMap
 from hyperslab.versions.chunk_stack import ChunkStack, chunk_stacks
 from hyperslab.versions.staged_chunks import Places
+from hyperslab.versions.stored_bytes import StoredBytes
 from hyperslab.versions.table import VersionTable
 
 Progress = Callable[[str, int, int], None]
@@ -103,14 +104,19 @@ def stats(path: str, table: VersionTable, progress: Progress | None = None) -> S
         path: The file's.
         table: Its versions.
         progress: Called with a version's name, how many are counted, and how many there are.
+
+    Raises:
+        FileChanged: Another file took its place meanwhile.
     """
-    stacks, problems = chunk_stacks(path)
-    tally = Tally(stacks)
-    sizes = []
-    for done, (found, parent) in enumerate(with_parents(ChunkMaps(path), table), 1):
-        sizes.append(tally.count(found, parent))
-        if progress is not None:
-            progress(found.name, done, len(table))
+    with StoredBytes(path) as stored:
+        stacks, problems = chunk_stacks(path)
+        tally = Tally(stacks)
+        sizes = []
+        for done, (found, parent) in enumerate(with_parents(ChunkMaps(path), table), 1):
+            sizes.append(tally.count(found, parent))
+            if progress is not None:
+                progress(found.name, done, len(table))
+        stored.check()
     own = tally.own_nbytes(len(sizes))
     versions = [
         size if size.stored_nbytes is None else replace(size, own_nbytes=nbytes)

@@ -18,6 +18,7 @@ from hyperslab.versions.layout import DATA_VERSION, FIRST_VERSION, VERSIONS
 from hyperslab.versions.reading import parsed
 from hyperslab.versions.rehash import rehashed
 from hyperslab.versions.staged_chunks import MISSING, Places
+from hyperslab.versions.stored_bytes import StoredBytes
 from hyperslab.versions.table import VersionTable
 
 Progress = Callable[[str, int, int], None]
@@ -70,8 +71,19 @@ def verify(
         table: Its versions.
         names: The versions to check; without it all, and what no version has but a later one may find by its hash.
         progress: Called with an array's path, how many chunks were hashed, and how many will be.
+
+    Raises:
+        FileChanged: Another file took its place meanwhile.
     """
     found = Verification(path)
+    with StoredBytes(path) as stored:
+        _verify(found, table, names, progress or (lambda *_: None))
+        stored.check()
+    return found
+
+
+def _verify(found: Verification, table: VersionTable, names: Sequence[str] | None, progress: Progress) -> None:
+    path = found.path
     stacks, problems = chunk_stacks(path)
     checked = list(table) if names is None else list(dict.fromkeys(names))
     _check_parents(found, table, checked)
@@ -85,8 +97,7 @@ def verify(
     if names is None:
         for use in uses.values():
             use.add_unreferenced()
-    _check_chunks(found, table, uses, checked, progress or (lambda *_: None))
-    return found
+    _check_chunks(found, table, uses, checked, progress)
 
 
 def _check_parents(found: Verification, table: VersionTable, names: Sequence[str]) -> None:
