@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import datetime as dt
 import json
+import shutil
 import subprocess
 import sys
 from pathlib import Path
@@ -152,3 +153,25 @@ def test_wrong_requests_are_one_line(survey: Path, tmp_path: Path) -> None:
     with h5py.File(tmp_path / "plain.h5", "w") as file:
         file["x"] = 1
     assert "holds no versions" in refused(1, "stats", tmp_path / "plain.h5")
+
+
+def test_delete(survey: Path, tmp_path: Path) -> None:
+    path = Path(shutil.copy(survey, tmp_path / "survey.h5"))
+    assert "say --yes" in refused(2, "delete", path, "march")
+    assert as_json("log", path)["versions"][0]["name"] == "march"
+    assert "no version 'may'" in refused(2, "delete", path, "may", "--yes")
+    assert "march deleted, 1 versions are left" in said("delete", path, "-1", "--yes")
+    assert "1 versions" in said("verify", path)
+    assert as_json("delete", path, "april", "--yes", "--no-repack")["versions"] == []
+
+
+def test_repair(survey: Path, tmp_path: Path) -> None:
+    assert "2 versions" in said("repair", survey, "-o", tmp_path / "whole.h5")
+    assert as_json("verify", tmp_path / "whole.h5")["is_whole"]
+    data = bytearray(survey.read_bytes())
+    with h5py.File(survey) as file:
+        data[file["_version_data/g/track/raw_data"].id.get_chunk_info(3).byte_offset] ^= 1
+    (tmp_path / "damaged.h5").write_bytes(data)
+    assert "2 things are lost" in refused(1, "repair", tmp_path / "damaged.h5", "-o", tmp_path / "mended.h5")
+    assert as_json("verify", tmp_path / "mended.h5")["is_whole"]
+    assert "there is no file" in refused(2, "repair", tmp_path / "none.h5", "-o", tmp_path / "x.h5")

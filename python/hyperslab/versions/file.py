@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import os
 import uuid
-from collections.abc import Callable, Iterator
+from collections.abc import Callable, Iterable, Iterator
 from contextlib import contextmanager, suppress
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, Literal
@@ -28,6 +28,7 @@ if TYPE_CHECKING:
     from hyperslab.versions.diff import VersionDiff
     from hyperslab.versions.export import Exported
     from hyperslab.versions.log import LogEntry
+    from hyperslab.versions.rewriting import Change
     from hyperslab.versions.stats import Stats
     from hyperslab.versions.verify import Verification
 
@@ -187,6 +188,106 @@ class VersionedFile:
         finally:
             self._staging = None
             root.close()
+
+    def delete_versions(self, names: str | Iterable[str], *, repack: bool = True) -> None:
+        """Delete versions, with all that only they hold. Their children become those of their parents.
+
+        All or nothing, as committing is. Readers keep what they have open.
+
+        Args:
+            names: The names of the versions.
+            repack: Write what stays into a new file, which then takes the place of this one: it is as short as can
+                be, and nothing of what was deleted is left in it. Needs room for both. If not, only the arrays that
+                lose chunks are written anew, behind the rest: the file gets longer, for HDF5 forgets what is free. An
+                `h5py.File` that was given is never repacked.
+
+        Raises:
+            ValueError: There is no such version.
+            DamagedFile: A version that stays cannot be read.
+        """
+        from hyperslab.versions.deletion import deletion
+
+        self._rewrite(lambda: deletion(self._file.file, names), repack)
+
+    def modify_metadata(
+        self,
+        array: str,
+        *,
+        chunks: int | tuple[int, ...] | Literal[True] | None = None,
+        dtype: Any = None,
+        fillvalue: Any = None,
+        repack: bool = True,
+        **codecs: Any,
+    ) -> None:
+        """Change how an array is stored, in all versions.
+
+        All or nothing, as committing is. Readers keep what they have open.
+
+        Args:
+            array: The array's path.
+            chunks: The chunk shape.
+            dtype: The dtype; all elements are cast.
+            fillvalue: The fill value; elements that are the old one become this one.
+            repack: As for `delete_versions`.
+            codecs: `compression`, `compression_opts`, `shuffle`, `fletcher32`, `scaleoffset`, as h5py has them; None
+                for none. What is not said stays as it is.
+
+        Raises:
+            KeyError: There is no such array.
+            TypeError: There is no such option, or elements cannot be cast so.
+            ValueError: What is asked contradicts itself.
+        """
+        from hyperslab.versions.recoding import modification
+
+        asked = {"chunks": chunks, "dtype": dtype, "fillvalue": fillvalue}
+        self._rewrite(lambda: modification(self._file.file, array, asked, codecs), repack)
+
+    def repack(self) -> None:
+        """Write all that the file holds into a new one, which takes its place: as short as can be.
+
+        Raises:
+            UsageError: The file is open for reading, or was opened by somebody else.
+        """
+        from hyperslab.versions.deletion import nothing
+
+        self._writable()
+        if self._owned is None:
+            raise UsageError(f"{self.path} was opened by h5py: open it by its path to repack it")
+        self._rewrite(lambda: nothing(self._file.file), repack=True)
+
+    def _rewrite(self, plan: Callable[[], Change], repack: bool) -> None:
+        """Write versions anew, all or nothing."""
+        from hyperslab.versions.rewriting import rewrite_elsewhere, rewrite_in_place
+
+        self._writable()
+        if self._staging is not None:
+            raise UsageError(f"version {self._staging!r} is being made: finish it before")
+        self._flush()
+        try:
+            change = plan()
+            if repack and self._owned is not None:
+                self._owned.replace(lambda made: rewrite_elsewhere(self._file, made, change))
+            else:
+                rewrite_in_place(self._file.file, change)
+                self._flush()
+                if self._owned is not None:
+                    self._owned.reopen()
+        except BaseException:
+            self._forget()
+            if self._owned is not None:
+                self._owned.roll_back()
+                self._file = self._owned.file
+            self._table = self._scanned()
+            raise
+        self._forget()
+        self._table = self._table.rewritten(change.versions, change.parents, change.current)
+
+    def _forget(self) -> None:
+        """What is known of chunks and groups may not be so any more."""
+        self._stores.clear()
+        self._groups.clear()
+        if self._owned is not None:
+            self._file = self._owned.file
 
     def _parent(self, asked: str | None) -> str | None:
         if asked is None:
