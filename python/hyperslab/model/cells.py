@@ -57,7 +57,7 @@ class Cell:
             return self.library
         lengths = zip(self.workload.array.shape, self.layout.chunk_shape, strict=True)
         counts = [-(-length // chunk) for length, chunk in lengths]
-        # HDF5 hashes a chunk by the bits of its place, those of all axes one after another: so many slots never collide.
+        # HDF5 hashes a chunk by the bits of its place, those of one axis after another: so many slots never collide.
         slots = 1 << sum(max(1, count - 1).bit_length() for count in counts)
         nbytes = 2 * self.chunk_nbytes * int(np.prod(counts))
         return replace(self.library, chunk_cache_nbytes=nbytes, chunk_cache_slots=slots + 1)
@@ -65,5 +65,9 @@ class Cell:
     @property
     def name(self) -> str:
         """The cell in words."""
-        accesses = ", ".join(f"{access.operation} {access.select}" for access in self.workload.accesses)
-        return f"{self.library.name} {accesses}, layout {self.layout}, {self.cache}"
+        return f"{self.library.name} {self.pattern}, layout {self.layout}, {self.cache}"
+
+    @property
+    def pattern(self) -> str:
+        """What is done, in words, whatever the layout."""
+        return ", ".join(f"{access.operation} {access.select}" for access in self.workload.accesses)

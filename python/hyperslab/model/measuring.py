@@ -10,6 +10,7 @@ fsync, since libraries defer writing and until then nothing is safe. Library-war
 
 from __future__ import annotations
 
+import itertools
 import os
 import random
 import shutil
@@ -36,10 +37,11 @@ from hyperslab.formats.contract import ArrayFile, ArraySpec, Codec, Format, Need
 from hyperslab.formats.contract import Layout as StoredLayout
 from hyperslab.formats.zarr_python import ZarrPython
 from hyperslab.model.cells import Cell
-from hyperslab.model.libraries import Flat, Hdf5, Own, Zarr
-from hyperslab.model.workload import Step
+from hyperslab.model.libraries import Flat, Hdf5, Layout, Own, Zarr
+from hyperslab.model.workload import Step, Workload
 
 PHASES = ("create", "open", "access", "flush", "close", "fsync")
+MEASURABLE: dict[str, type[Hdf5 | Zarr | Own | Flat]] = {kind.name: kind for kind in (Hdf5, Zarr, Own, Flat)}
 MOST_REJECTED = 3
 TIMEOUT_SECONDS = 600.0
 
@@ -102,6 +104,20 @@ class Measured:
             "stored_nbytes": self.stored_nbytes,
         }
 
+    @classmethod
+    def from_dict(cls, given: dict[str, Any]) -> Measured:
+        """What `to_dict` gave; raises KeyError, TypeError or ValueError where it did not."""
+        library = dict(given["library"])
+        layout: dict[str, Any] = {k: tuple(v) if isinstance(v, list) else v for k, v in given["layout"].items()}
+        cell = Cell(
+            Workload.model_validate(given["workload"]),
+            Layout(**layout),
+            MEASURABLE[library.pop("name")](**library),
+            given["cache"],
+        )
+        rest = {key: given[key] for key in ("rejected", "reason", "device_read_nbytes", "stored_nbytes")}
+        return cls(cell, tuple(given["passes"]), **rest)
+
 
 def disk_nbytes(cells: Iterable[Cell]) -> int:
     """Bytes of disk that measuring needs at most: one group of files at a time, and one that is being written."""
@@ -132,19 +148,18 @@ def measure(
     for cell in cells:
         _refuse(cell)
     _check_room(groups, directory)
-    done, expected = 0, len(cells) * (repeats.most + 1)
+    made, expected = itertools.count(), len(cells) * (repeats.most + 1)
+
+    def announce(cell: Cell) -> None:
+        progress(cell.name, min(next(made), expected - 1), expected)
+
     workers = LocalWorkers(TIMEOUT_SECONDS)
     scratch = Path(tempfile.mkdtemp(prefix=PREFIX, dir=directory)).resolve()
     order = random.Random(seed)
     try:
         for group in groups:
             files = _Files(workers, scratch)
-
-            def told(cell: Cell, made: int) -> None:
-                progress(cell.name, made, expected)
-
-            yield from _measure_group(group, files, repeats, order, lambda cell, done=done: told(cell, done))
-            done += len(group) * (repeats.most + 1)
+            yield from _measure_group(group, files, repeats, order, announce)
             files.remove()
     finally:
         workers.stop()
@@ -353,7 +368,9 @@ def _spec_of(cell: Cell) -> ArraySpec:
     array, library = cell.workload.array, cell.library
     shape = tuple(array.shape)
     codecs = () if cell.layout.codec is None else (Codec.parse(cell.layout.codec),)
-    layout = StoredLayout(None if isinstance(library, Flat) else cell.layout.chunk_shape, cell.layout.shard_shape, codecs)
+    layout = StoredLayout(
+        None if isinstance(library, Flat) else cell.layout.chunk_shape, cell.layout.shard_shape, codecs
+    )
     growable = isinstance(library, Hdf5) and library.index == "extensible_array"
     return ArraySpec(shape, np.dtype(array.dtype), layout, growable)
 
