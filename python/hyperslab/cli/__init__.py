@@ -7,7 +7,20 @@ import sys
 import typer
 
 import hyperslab
-from hyperslab.cli import bench, calibrate, compare, formats, index, info, predict, read, report, studies, verify
+from hyperslab.cli import (
+    bench,
+    calibrate,
+    compare,
+    evaluate,
+    formats,
+    index,
+    info,
+    predict,
+    read,
+    report,
+    studies,
+    verify,
+)
 from hyperslab.errors import HyperslabError, UsageError
 
 app = typer.Typer(
@@ -29,6 +42,7 @@ app.command("verify")(verify.verify)
 app.command("index")(index.index)
 app.command("calibrate")(calibrate.calibrate_machine)
 app.command("predict")(predict.predict_costs)
+app.command("evaluate")(evaluate.evaluate)
 
 
 def _version(asked: bool) -> None:

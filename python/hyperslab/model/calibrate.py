@@ -80,7 +80,7 @@ def observation_of(measured: Measured, caches: Caches) -> Observation:
         cell.library.name,
         operation,
         cell.cache,
-        cell.name,
+        cell.pattern,
         str(cell.layout),
         cell.layout.codec,
         variables,

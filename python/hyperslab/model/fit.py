@@ -80,10 +80,18 @@ def nnls(matrix: Matrix, target: npt.NDArray[np.float64]) -> npt.NDArray[np.floa
     return found
 
 
-def fit(cells: Sequence[Observation], library: str, operation: Operation, model: Model = EXTENDED) -> Coefficients:
+def fit(
+    cells: Sequence[Observation],
+    library: str,
+    operation: Operation,
+    model: Model = EXTENDED,
+    *,
+    resamples: int = RESAMPLES,
+) -> Coefficients:
     """The coefficients of a library and operation by its cells.
 
-    Variables that no cell has get none; `Cost.extrapolating` says so where they matter.
+    Variables that no cell has get none; `Cost.extrapolating` says so where they matter. Intervals are by the bootstrap;
+    without `resamples` the coefficients have none.
 
     Raises:
         TooFewCells: There are fewer cells than coefficients, and two.
@@ -101,7 +109,7 @@ def fit(cells: Sequence[Observation], library: str, operation: Operation, model:
         )
     target = np.array([cell.seconds for cell in mine])
     overlap, solved = _with_best_overlap(terms, matrix, target, model)
-    draws = _resampled(solved, target)
+    draws = _resampled(solved, target, resamples) if resamples else np.array([solved.solution] * 2)
     low, high = np.percentile(draws, [2.5, 97.5], axis=0)
     errors = np.log(target / solved.predicted)
     spread = float(np.sqrt((errors**2).sum() / max(len(mine) - len(terms), 1)))
@@ -176,10 +184,10 @@ def _with_ridge(rows: Matrix, target: npt.NDArray[np.float64], ridge: bool) -> t
     return np.vstack([rows, np.diag(RIDGE * lengths)]), np.concatenate([target, np.zeros(len(lengths))])
 
 
-def _resampled(solved: _Solved, target: npt.NDArray[np.float64]) -> Matrix:
+def _resampled(solved: _Solved, target: npt.NDArray[np.float64], resamples: int) -> Matrix:
     """Solutions for cells drawn anew, with replacement: the bootstrap."""
     random = np.random.default_rng(SEED)
-    drawn = random.integers(0, len(target), (RESAMPLES, len(target)))
+    drawn = random.integers(0, len(target), (resamples, len(target)))
     weighted = target * solved.weights
     return np.array([nnls(*_with_ridge(solved.rows[d], weighted[d], solved.ridge)) for d in drawn])
 
