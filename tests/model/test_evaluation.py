@@ -12,6 +12,7 @@ from pathlib import Path
 from typing import Any
 
 import pytest
+import yaml
 
 from hyperslab.bench.environment import observe
 from hyperslab.errors import UsageError
@@ -24,6 +25,7 @@ from hyperslab.model.paper_experiments import SCALES, arrays, tasks
 from hyperslab.model.store_profile import StoreProfile
 from hyperslab.model.takeaways import judge
 from hyperslab.model.terms import EXTENDED, EXTENSIONS
+from hyperslab.model.workload import Workload
 
 ROOT = Path(__file__).parents[2]
 # Seconds for each of a variable, as a machine might have them.
@@ -129,6 +131,12 @@ def test_the_paper_is_scaled_and_says_how() -> None:
     full = [task.question for task in tasks(SCALES["full"])]
     assert len(set(full)) == 16 + 11
     assert len(full) == 2 * (7 * 16 + 3 * 11)
+
+
+def test_the_page_says_a_workload() -> None:
+    text = (ROOT / "docs" / "cost-model.md").read_text()
+    workload = Workload.model_validate(yaml.safe_load(text.split("```yaml\n")[1].split("```")[0]))
+    assert len(workload.steps()) == 1001
 
 
 def test_a_tiny_evaluation_for_real(profile: StoreProfile, tmp_path: Path) -> None:
