@@ -2,8 +2,8 @@
 
 Scaling keeps the shape of every experiment: chunks are a whole fraction as long as published along the axes that are
 long, the array has as many chunks along them as there is time for, and random selections are fewer, of the published
-shape. So chunks stay far larger than a page and far apart from each other in size, as they were. None of the chunk
-shapes, and neither boxes, planes nor partitions nor any array of three axes, is in the training: all is held out.
+shape. So chunks stay far larger than a page and far apart from each other in size, as they were. No array, no chunk
+shape and no shape of a box is in the training, nor are partitions, planes, or arrays of three axes: all is held out.
 """
 
 from __future__ import annotations
