@@ -94,13 +94,25 @@ def test_too_few_cells_say_how_many_it_takes() -> None:
         fit([], "hdf5", "read")
 
 
-def test_what_cannot_be_told_apart_is_said() -> None:
-    """Each chunk is read by one request of one size: a singular fit has a stated way out."""
-    alike: list[Any] = []
-    for cell in made_up_cells("zarr", "read", 60, 8):
+def alike(apart: float) -> list[Any]:
+    """Each chunk is read by one request, but for a share of `apart`."""
+    found: list[Any] = []
+    for cell, more in zip(made_up_cells("zarr", "read", 60, 8), np.random.default_rng(1).normal(size=60), strict=True):
         n = cell.variables.n_chunk
-        alike.append(type(cell)(**{**vars(cell), "variables": variables(n_chunk=n, n_cache=n), "seconds": 1e-3 * n}))
-    found = fit(alike, "zarr", "read", EXTENDED.without("per_call"))
+        made = variables(n_chunk=n * (1 + apart * more), n_cache=n)
+        found.append(type(cell)(**{**vars(cell), "variables": made, "seconds": 1e-3 * n}))
+    return found
+
+
+def test_what_cannot_be_told_apart_is_counted_with_what_comes_first() -> None:
+    found = fit(alike(0.0), "zarr", "read")
+    assert [each.term.name for each in found.each] == ["n_cache"]
+    assert found.each[0].value == pytest.approx(1e-3, rel=1e-6)
+    assert not found.ridge
+
+
+def test_what_can_hardly_be_told_apart_is_said() -> None:
+    found = fit(alike(3e-6), "zarr", "read")
     assert found.ridge
-    total = sum(each.value for each in found.each)
-    assert total == pytest.approx(1e-3, rel=0.02)
+    assert found.condition > 1e5
+    assert sum(each.value for each in found.each) == pytest.approx(1e-3, rel=0.02)

@@ -15,7 +15,7 @@ from typer.testing import CliRunner
 import hyperslab as hs
 from hyperslab.cli import app
 from hyperslab.errors import HyperslabError, Refused, Untrained, UsageError
-from hyperslab.model import Layout, Workload, calibrate
+from hyperslab.model import Layout, Workload, load_store_profile
 from hyperslab.model.predict import parse_layout
 from hyperslab.model.training import SIZES, smaller
 
@@ -33,10 +33,10 @@ def workload(tmp_path: Path) -> Path:
     return path
 
 
-@pytest.fixture
-def store_profile(tmp_path: Path) -> Path:
-    path = tmp_path / "profile.json"
-    made_up_store_profile(tmp_path).save(path)
+@pytest.fixture(scope="module")
+def store_profile(tmp_path_factory: pytest.TempPathFactory) -> Path:
+    path = tmp_path_factory.mktemp("made_up") / "profile.json"
+    made_up_store_profile(path.parent).save(path)
     return path
 
 
@@ -110,8 +110,8 @@ def test_the_command(workload: Path, store_profile: Path, tmp_path: Path) -> Non
     assert first["seconds"] == pytest.approx(sum(first["phases"].values()))
 
 
-def test_the_command_warns_of_another_machine(workload: Path, tmp_path: Path) -> None:
-    made = made_up_store_profile(tmp_path)
+def test_the_command_warns_of_another_machine(workload: Path, store_profile: Path, tmp_path: Path) -> None:
+    made = load_store_profile(store_profile)
     other = replace(made, environment=replace(made.environment, cpu="Another"))
     other.save(tmp_path / "other.json")
     shown = runner.invoke(
@@ -147,14 +147,40 @@ def test_wrong_options(option: list[str], workload: Path, store_profile: Path) -
     assert isinstance(refused.exception, UsageError)
 
 
-def test_a_tiny_calibration_predicts(workload: Path, tmp_path: Path) -> None:
+def test_a_tiny_calibration_predicts(workload: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     pytest.importorskip("h5py")
-    before = set(tmp_path.iterdir())
-    made = calibrate(tmp_path, smaller(SIZES["quick"], 64), ["hdf5"])
-    assert set(tmp_path.iterdir()) == before, "nothing is left"
+    tiny = replace(
+        smaller(SIZES["quick"], 64),
+        doublings=(0, 7),
+        wide_shape=(64, 2048),
+        wide_chunks=((16, 256),),
+        encoded_chunks=(),
+    )
+    monkeypatch.setitem(SIZES, "quick", tiny)
+    measured = tmp_path / "measured"
+    measured.mkdir()
+    options = ["--quick", "--dir", str(measured), "--libraries", "hdf5", "-o", str(tmp_path / "new" / "tiny.json")]
+    done = runner.invoke(app, ["calibrate", *options])
+    assert done.exit_code == 0, done.output
+    assert "hdf5" in done.stdout
+    assert list(measured.iterdir()) == [], "nothing is left"
+    made = load_store_profile(tmp_path / "new" / "tiny.json")
     assert made.libraries == ("hdf5",)
     assert made.differs_from_this_machine(tmp_path) == []
-    assert all(each.value >= 0 for coefficients in made.fits for each in coefficients.each)
-    made.save(tmp_path / "tiny.json")
-    found = hs.predict(workload, [(50, 8)], store_profile=tmp_path / "tiny.json")
+    assert {cell.cache for cell in made.cells} == {"cold", "page-warm", "library-warm", "new"}
+    found = hs.predict(workload, [(50, 8)], store_profile=made)
     assert found[0].cost.seconds > 0
+
+
+@pytest.mark.parametrize(
+    ("options", "what"),
+    [
+        (["--quick", "--full"], "not both"),
+        (["--dir", "no/such/directory"], "is no directory"),
+        (["--libraries", "csv"], "cannot be calibrated"),
+    ],
+)
+def test_wrong_calibrations(options: list[str], what: str) -> None:
+    refused = runner.invoke(app, ["calibrate", *options])
+    assert isinstance(refused.exception, UsageError)
+    assert what in str(refused.exception)

@@ -3,14 +3,15 @@
 from __future__ import annotations
 
 import shutil
-from collections.abc import Iterable
+from collections.abc import Iterable, Sequence
 from datetime import UTC, datetime
 from pathlib import Path
 
 from hyperslab import __version__
 from hyperslab.bench.environment import Environment, observe
-from hyperslab.errors import MissingLibrary, UsageError
+from hyperslab.errors import MissingLibrary, TooFewCells, UsageError
 from hyperslab.formats import availability
+from hyperslab.model.costs import Coefficients
 from hyperslab.model.counting import count_operations
 from hyperslab.model.fit import Observation, fit
 from hyperslab.model.libraries import Caches
@@ -57,9 +58,9 @@ def calibrate(
     if isinstance(scale, str) and size.row_count < SIZES[scale].row_count:
         notes.append(f"arrays of {size.row_count} rows instead of {SIZES[scale].row_count}: little memory or disk")
     caches = caches_of(environment)
-    found = measure(design(size, chosen), directory, size.repeats, seed=seed, progress=progress)
+    found = measure(design(size, chosen), directory, size.repeats, seed=seed, progress=progress, say=notes.append)
     cells = [observation_of(measured, caches) for measured in found]
-    trained = list(dict.fromkeys((cell.library, cell.operation) for cell in cells))
+    fits = _fitted(cells, notes)
     return StoreProfile(
         environment=environment,
         store="local disk",
@@ -67,9 +68,24 @@ def calibrate(
         scale=scale if isinstance(scale, str) else "own",
         hyperslab_version=__version__,
         cells=tuple(cells),
-        fits=tuple(fit(cells, library, operation, EXTENDED) for library, operation in trained),
+        fits=fits,
         notes=tuple(notes),
     )
+
+
+def _fitted(cells: Sequence[Observation], notes: list[str]) -> tuple[Coefficients, ...]:
+    """The coefficients of all that was measured; of what cannot be fitted a note, as long as anything can."""
+    found = []
+    failures: list[TooFewCells] = []
+    for library, operation in dict.fromkeys((cell.library, cell.operation) for cell in cells):
+        try:
+            found.append(fit(cells, library, operation, EXTENDED))
+        except TooFewCells as error:
+            failures.append(error)
+            notes.append(str(error))
+    if not found:
+        raise failures[0] if failures else TooFewCells("no cell could be measured; is another program busy here?")
+    return tuple(found)
 
 
 def observation_of(measured: Measured, caches: Caches) -> Observation:
@@ -86,6 +102,7 @@ def observation_of(measured: Measured, caches: Caches) -> Observation:
         variables,
         measured.median_seconds,
         len(measured.passes),
+        cell.workload.model_dump_json(exclude_defaults=True),
     )
 
 

@@ -24,8 +24,10 @@ class Variables(NamedTuple):
     what follows from the selections alone:
 
     `n_array` openings of the array, `n_made` those that create it, `n_call` calls of the library; `n_far` copies of
-    runs shorter than a page whose neighbours in the caller's memory are touched again only after the processor's
-    caches have lost them, each times the doublings beyond these caches; `s_fresh` bytes of the caller's memory that
+    runs shorter than a line whose neighbours in the caller's memory are touched again only after the processor's
+    caches have lost them, each times the doublings beyond these caches; `n_sparse` copies of runs that lie apart in
+    their chunk, each on lines of its own; `s_large` bytes of chunks, read or written, that are larger than these
+    caches; `s_fresh` bytes of the caller's memory that
     the system hands out for the first time; `s_synced` bytes of the files that are written, however often, which
     syncing brings to the device; `s_replaced` bytes of files written in place of others.
     """
@@ -57,6 +59,8 @@ class Variables(NamedTuple):
     n_made: float = 0.0
     n_call: float = 0.0
     n_far: float = 0.0
+    n_sparse: float = 0.0
+    s_large: float = 0.0
     s_fresh: float = 0.0
     s_synced: float = 0.0
     s_replaced: float = 0.0
@@ -159,9 +163,8 @@ def _with_cache(found: Variables, cell: Cell, is_kept: bool) -> Variables:
     return found._replace(**reads, n_cache=n_cache, s_cache=found.s_cache + found.s_rdisk + found.s_rindex)
 
 
-# The second cache of a core holds about so much, of which copies see little more than a quarter.
-NEAR_NBYTES = 1 << 18
-PAGE_NBYTES = 4096
+# The second cache of a core holds about so much.
+NEAR_NBYTES = 1 << 20
 LINE_NBYTES = 64
 # Larger buffers are given back to the system when they are freed, smaller ones are used again (glibc's limit).
 MOST_REUSED_NBYTES = 32 << 20
@@ -178,14 +181,23 @@ def _summed(
     sums = rows.astype(np.float64)
     found = Variables(*(weights @ sums).tolist())
     column = {name: sums[:, place] for place, name in enumerate(COUNTED)}
+    width = workload.array.element_nbytes
+    chunk_nbytes = float(np.prod(layout.chunk_shape, dtype=np.float64)) * width
+    rows_nbytes = np.zeros(len(sums))  # of the selections' last axis
+    rows_nbytes[: len(steps)] = [step.selection.shape[-1] * width for step in steps]
+    copies, length = column["n_memcpy"], column["s_memcpy"] / np.maximum(column["n_memcpy"], 1)
+    far = _far(copies, length, column["n_chunk"]) * (rows_nbytes > length)
+    sparse = copies * np.clip((layout.chunk_shape[-1] * width - length) / LINE_NBYTES, 0, 1)
     reads = [step for step in steps if step.operation == "read"]
-    sizes = np.array([step.selection.size for step in reads], np.float64) * workload.array.element_nbytes
+    sizes = np.array([step.selection.size for step in reads], np.float64) * width
     is_large = sizes > MOST_REUSED_NBYTES
     synced = min(found.s_wdisk, _written_nbytes(workload, layout, steps)) if found.s_wdisk else 0.0
     return found._replace(
         n_made=float(chunks == "missing"),
         n_call=float(weights[: len(steps)].sum()),
-        n_far=float(weights @ _far(column["n_memcpy"], column["s_memcpy"], column["n_chunk"])),
+        n_far=float(weights @ far),
+        n_sparse=float(weights @ sparse),
+        s_large=found.s_cache + found.s_rdisk + found.s_wdisk if chunk_nbytes > NEAR_NBYTES else 0.0,
         s_fresh=float(sizes[is_large].sum()) + float(sizes[~is_large].max(initial=0.0)),
         s_synced=synced,
         s_replaced=found.s_wdisk - synced if chunks == "missing" else found.s_wdisk,
@@ -193,12 +205,11 @@ def _summed(
 
 
 def _far(
-    copies: npt.NDArray[np.float64], nbytes: npt.NDArray[np.float64], touched: npt.NDArray[np.float64]
+    copies: npt.NDArray[np.float64], length: npt.NDArray[np.float64], touched: npt.NDArray[np.float64]
 ) -> npt.NDArray[np.float64]:
-    length = nbytes / np.maximum(copies, 1)
     passed = copies / np.maximum(touched, 1) * np.maximum(length, LINE_NBYTES)
     doublings = np.log2(np.maximum(passed / NEAR_NBYTES, 1))
-    far: npt.NDArray[np.float64] = np.where(length < PAGE_NBYTES, copies * doublings, 0.0)
+    far: npt.NDArray[np.float64] = np.where(length < LINE_NBYTES, copies * doublings, 0.0)
     return far
 
 

@@ -25,7 +25,9 @@ ROUNDS = 12
 RESAMPLES = 200
 SEED = 5
 # Worse conditioned fits prefer small coefficients a little, by this share of a column's length.
-MOST_CONDITION, RIDGE = 1e6, 1e-3
+MOST_CONDITION, RIDGE = 1e5, 1e-3
+# A column of which less is its own is taken for a combination of others.
+LEAST_OWN = 1e-7
 # Residuals beyond so many of the middle one count less.
 HUBER = 3.0
 OVERLAPS = (0.0, 0.25, 0.5, 0.75, 1.0)
@@ -35,7 +37,7 @@ LEAST_GAIN = 0.03
 
 @dataclass(frozen=True)
 class Observation:
-    """One measured cell of the training: what was done, its variables, and seconds (the median of its trials)."""
+    """One measured cell: the pattern in words, its variables, and seconds (the median of its trials)."""
 
     library: str
     operation: Operation
@@ -46,6 +48,7 @@ class Observation:
     variables: Variables
     seconds: float
     trials: int = 1
+    asked: str = ""  # the workload as JSON, to count it anew
 
 
 def nnls(matrix: Matrix, target: npt.NDArray[np.float64]) -> npt.NDArray[np.float64]:
@@ -90,8 +93,13 @@ def fit(
 ) -> Coefficients:
     """The coefficients of a library and operation by its cells.
 
+<<<<<<< HEAD
     Variables that no cell has get none; `Cost.extrapolating` says so where they matter. Intervals are by the bootstrap;
     without `resamples` the coefficients have none.
+=======
+    Variables that no cell has get none; `Cost.extrapolating` says so where they matter. Neither do those that are a
+    combination of others in all cells, as reads and chunks are where each chunk is a file: these have their cost.
+>>>>>>> 82146e8 (Training tells costs apart: runs that lie apart, large chunks, short arrays; a combination is counted with what comes first)
 
     Raises:
         TooFewCells: There are fewer cells than coefficients, and two.
@@ -100,7 +108,7 @@ def fit(
     codecs = tuple(sorted({name for cell in mine if (name := codec_name(cell.codec)) is not None}))
     terms = model.terms(library, operation, codecs)
     matrix = np.array([values(terms, cell.variables, cell.codec) for cell in mine]).reshape(len(mine), len(terms))
-    seen = [place for place in range(len(terms)) if matrix[:, place].any()]
+    seen = _told_apart(matrix)
     terms, matrix = tuple(terms[place] for place in seen), matrix[:, seen]
     if len(mine) < len(terms) + 2 or not terms:
         raise TooFewCells(
@@ -128,6 +136,22 @@ def fit(
         float(np.sqrt(np.mean(errors**2)) / np.log(10)),
         _ranges(mine),
     )
+
+
+def _told_apart(matrix: Matrix) -> list[int]:
+    """The columns that are there, and no combination of those before them: what they cost is counted with these."""
+    kept: list[int] = []
+    directions: list[npt.NDArray[np.float64]] = []
+    for place, column in enumerate(matrix.T):
+        length = np.linalg.norm(column)
+        rest = column / length if length else column
+        for _ in range(2):
+            for direction in directions:
+                rest = rest - (rest @ direction) * direction
+        if (left := float(np.linalg.norm(rest))) > LEAST_OWN:
+            kept.append(place)
+            directions.append(rest / left)
+    return kept
 
 
 @dataclass(frozen=True)

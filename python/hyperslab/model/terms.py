@@ -76,7 +76,9 @@ EXTENSIONS: dict[str, tuple[Term, ...]] = {
     ),
     "per_chunk": (Term("n_chunk", "per_chunk", extension="per_chunk"),),
     "knee": (Term("n_far", "memory_copy", extension="knee"),),
+    "sparse": (Term("n_sparse", "memory_copy", extension="sparse"),),
     "fresh": (Term("s_fresh", "memory_copy", extension="fresh"),),
+    "large": (Term("s_large", "cache_read", extension="large"),),
     "files": (
         Term("n_absent", "per_chunk", extension="files"),
         Term("s_replaced", "device_write", extension="files"),
@@ -122,7 +124,8 @@ class Model:
         if operation == "write":
             found += [*DEVICE_WRITE, *(ONE_FILE_WRITE if one_file else ())]
         for name, terms in EXTENSIONS.items():
-            if name in self.extensions:
+            wanted = name in self.extensions and not (name == "files" and one_file)
+            if wanted:
                 found += [t for t in terms if operation == "write" or t.phase != "device_write"]
         if "codec" in self.extensions:
             found += _codec_terms(codecs)

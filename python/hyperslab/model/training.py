@@ -2,8 +2,8 @@
 
 The paper's design: an array of 8,388,608 × 128 int32, chunks of 65,536 × 1 doubled along one axis or the other seven
 times, all of it, a column, and random rows, read and written. Here the rows are as many as the machine and the time
-allow, chunks have as large a share of them, and each read is measured cold, page-warm and library-warm, which leaves
-out one phase after the other. What identifies our extensions is added: boxes, codecs, small chunks, three axes.
+allow, and reads are measured cold, page-warm and library-warm, which leaves out one phase after the other. What
+identifies our extensions is added: boxes, codecs, a wide array whose chunks have longer runs, a short one.
 
 No cell is one of an evaluation's: other arrays, other chunk shapes, other boxes.
 """
@@ -36,34 +36,34 @@ class Size:
     row_count: int
     chunk_row_count: int  # of the smallest chunk
     doublings: tuple[int, ...]  # of it, along each axis in turn
-    small_shape: tuple[int, int, int]
-    small_chunks: tuple[tuple[int, int, int], ...]
+    wide_shape: tuple[int, int]  # of an array whose chunks have longer runs
+    wide_chunks: tuple[tuple[int, int], ...]
     encoded_chunks: tuple[tuple[int, int], ...]  # times `chunk_row_count`, and columns
     most_touches: int  # chunks that the calls of one cell may touch
     repeats: Repeats
 
 
 SIZES: dict[Scale, Size] = {
-    # As many chunks as the paper's array has; a 16th of its rows.
+    # A 16th of the paper's rows, in chunks an 8th as long.
     "full": Size(
         524_288,
-        4096,
+        8192,
         tuple(range(8)),
-        (96, 256, 256),
-        ((8, 32, 32), (32, 32, 64), (16, 128, 128), (4, 16, 256)),
-        ((1, 16), (1, 128), (4, 4)),
-        3000,
-        Repeats(3, 5, 1.0),
+        (8192, 2048),
+        ((64, 256), (1024, 64), (256, 1024), (32, 2048)),
+        ((1, 4), (1, 32), (1, 128)),
+        2000,
+        Repeats(2, 5, 1.0),
     ),
     "quick": Size(
         65_536,
-        2048,
-        (0, 2, 4, 7),
-        (32, 128, 128),
-        ((8, 32, 32), (16, 32, 64)),
-        ((1, 16), (2, 128)),
-        500,
-        Repeats(2, 3, 0.3),
+        8192,
+        (0, 3, 7),
+        (2048, 2048),
+        ((64, 256), (256, 1024)),
+        ((1, 16),),
+        400,
+        Repeats(2, 3, 0.2),
     ),
 }
 
@@ -99,16 +99,20 @@ class _Stored:
 def _layouts(size: Size) -> Iterator[_Stored]:
     long = {"shape": [size.row_count, COLUMN_COUNT], "dtype": "int32"}
     rows = size.chunk_row_count
-    shapes = [(min(rows << k, size.row_count), 1) for k in size.doublings]
+    shapes = list(dict.fromkeys((min(rows << k, size.row_count), 1) for k in size.doublings))
     shapes += [(rows, 1 << k) for k in size.doublings[1:]]
     boxes = ((300, 4), (64, 48), (2000, 16))
     for place, shape in enumerate(shapes):
         yield _Stored(long, Layout(shape), boxes[place % 3], readers=place % 2 == 0)
     # Few and large: HDF5 reads runs of what its cache does not hold.
-    yield _Stored(long, Layout((size.row_count // 2, 64)), (300, 4), caches=("cold", "page-warm"))
-    small = {"shape": list(size.small_shape), "dtype": "float32"}
-    for chunk in size.small_chunks:
-        yield _Stored(small, Layout(chunk), (10, 20, 30), readers=True)
+    yield _Stored(long, Layout((size.row_count, 64)), (300, 4), caches=("cold", "page-warm"))
+    # What opening and making cost, beside what the elements do.
+    short = {"shape": [max(1, size.row_count // 16), COLUMN_COUNT], "dtype": "int32"}
+    for columns in (8, 64)[: len(size.encoded_chunks)]:
+        yield _Stored(short, Layout((max(1, size.row_count // 64), columns)), (100, 6), readers=True)
+    wide = {"shape": list(size.wide_shape), "dtype": "int32"}
+    for chunk in size.wide_chunks:
+        yield _Stored(wide, Layout(chunk), (100, 300), readers=True)
     for codec in ("deflate:4", "zstd:3"):
         for factor, columns in size.encoded_chunks:
             layout = Layout((rows * factor, columns), ratio=1.0, codec=codec)  # the ratio is found when it is written
@@ -117,13 +121,14 @@ def _layouts(size: Size) -> Iterator[_Stored]:
 
 def _cells_of(size: Size, stored: _Stored, libraries: list[str]) -> Iterator[Cell]:
     reads = [_workload(stored, "read", access) for access in _accesses(size, stored, "read")]
-    whole, _, *parts = [_workload(stored, "write", access) for access in _accesses(size, stored, "write")]
+    whole, *parts = [_workload(stored, "write", access) for access in _accesses(size, stored, "write")]
     for name in libraries:
         library = LIBRARIES[name]
         if name not in WRITING and not (stored.readers and (library != Flat() or stored.layout.codec is None)):
             continue
-        caches = stored.caches if name in WRITING else ("cold", "page-warm")
-        for workload in reads:
+        for place, workload in enumerate(reads):
+            # Nothing else is told by the library's cache of the column and the rows than by that of all and of boxes.
+            caches = stored.caches if name in WRITING and place in (0, len(reads) - 1) else ("cold", "page-warm")
             for cache in caches:
                 yield Cell(workload, stored.layout, library, cache)
         if name in WRITING:
