@@ -93,13 +93,9 @@ def fit(
 ) -> Coefficients:
     """The coefficients of a library and operation by its cells.
 
-<<<<<<< HEAD
-    Variables that no cell has get none; `Cost.extrapolating` says so where they matter. Intervals are by the bootstrap;
-    without `resamples` the coefficients have none.
-=======
     Variables that no cell has get none; `Cost.extrapolating` says so where they matter. Neither do those that are a
     combination of others in all cells, as reads and chunks are where each chunk is a file: these have their cost.
->>>>>>> 82146e8 (Training tells costs apart: runs that lie apart, large chunks, short arrays; a combination is counted with what comes first)
+    Intervals are by the bootstrap; without `resamples` the coefficients have none.
 
     Raises:
         TooFewCells: There are fewer cells than coefficients, and two.
