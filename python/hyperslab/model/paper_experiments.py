@@ -41,7 +41,7 @@ class Scale:
 WIDTHS = (4, 16, 64)
 EVERY = ("all", "rows", "column", "boxes")
 SCALES: dict[ScaleName, Scale] = {
-    "tiny": Scale(256, 4, (4,), (16,), 3, 3, 10, (2, 2, 2), ("cold", "page-warm"), EVERY),
+    "tiny": Scale(256, 4, (4,), (16,), 3, 3, 10, (2, 2, 2), ("cold", "page-warm"), ("all",)),
     "quick": Scale(8, 16, (4, 16), WIDTHS, 20, 20, 2, (2, 2, 4), ("cold", "page-warm"), ("all", "boxes")),
     "full": Scale(
         8,
