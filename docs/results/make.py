@@ -71,6 +71,7 @@ def cost_model(found: dict[str, Any]) -> str:
     left_out = ", ".join(
         f"{error:.3f} with each {what} left out" for what, error in serial["held_out_rmse_log10"].items()
     )
+    always = ", ".join(f"{name} wins {share:.0%}" for name, share in serial["always_one_library"].items())
     return (
         "\n\n"
         f"`hyperslab evaluate --{found['scale']}` with a store profile of `hyperslab calibrate --{profile['scale']}`, "
@@ -79,6 +80,7 @@ def cost_model(found: dict[str, Any]) -> str:
         "| model | faster library predicted | where intervals part | RMSE log10 | rank correlation | "
         "regret: median, worst |\n"
         f"|---|---|---|---|---|---|\n{rows}\n"
+        f"Of the experiments {always}: who always names one library is right so often, but says nothing of layouts. "
         f"The paper: 97 of 111 (87 %), RMSE 0.29. Within the training, RMSE of log10: {left_out}. "
         f"{serial['extrapolating_cells']} cells lie outside the trained range somewhere. "
         f"Phases: {phases or 'not isolated'}.\n"

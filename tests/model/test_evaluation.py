@@ -115,6 +115,12 @@ def test_takeaways(known: Evaluation) -> None:
     assert without_phases[0].verdict == "undecided"
 
 
+def test_naming_one_library_always(known: Evaluation) -> None:
+    shares = known.always_one()
+    assert set(shares) == {"hdf5", "zarr"}
+    assert sum(shares.values()) == pytest.approx(1)
+
+
 def test_held_out_figures(known: Evaluation) -> None:
     assert set(known.held_out) == {"layout", "pattern"}
     assert all(error < 0.3 for error in known.held_out.values())

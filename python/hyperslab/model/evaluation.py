@@ -81,6 +81,7 @@ class Evaluation:
         return {
             **self.models[EXTENDED.name].to_dict(),
             **others,
+            "always_one_library": self.always_one(),
             "phases": self.phase_summary(),
             "held_out_rmse_log10": self.held_out,
             "cells": len(self.outcomes),
@@ -101,6 +102,13 @@ class Evaluation:
                     "worst_error": float(errors.max()),
                 }
         return found
+
+    def always_one(self) -> dict[str, float]:
+        """The share of experiments that each library wins: who always names it is right so often, without any model."""
+        groups = [group for group in experiments(self.outcomes) if len(group) > 1]
+        winners = [min(group, key=lambda outcome: outcome.seconds).library for group in groups]
+        libraries = dict.fromkeys(outcome.library for outcome in self.outcomes)
+        return {library: winners.count(library) / len(groups) for library in libraries} if groups else {}
 
     def most_times(self, faster: str, slower: str) -> float | None:
         """How many times as fast one library is as another where it is ahead most; None where they never met."""

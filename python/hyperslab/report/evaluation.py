@@ -44,7 +44,11 @@ def tables(done: Done) -> list[Table]:
     )
     rows = [_row(name, each) for name, each in (*found.models.items(), *found.baselines.items())]
     rows.append((*paper, "", f"{PAPER_RMSE} (of what is not said)", *[""] * 5))
-    note = f"Regret: how much longer the choice takes than the best of all layouts and libraries. {_held_out(done)}"
+    always = ", ".join(f"{library} wins {_percent(share)}" for library, share in found.always_one().items())
+    note = (
+        f"Of the experiments {always}: naming one library always is right so often, but says nothing of layouts. "
+        f"Regret: how much longer the choice takes than the best of all layouts and libraries. {_held_out(done)}"
+    )
     phases = tuple(
         (phase, _percent(said["largest_share"]), _percent(said["median_error"]), _percent(said["worst_error"]))
         for phase, said in found.phase_summary().items()

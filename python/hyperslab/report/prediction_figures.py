@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import textwrap
 from collections.abc import Mapping, Sequence
 from pathlib import Path
 from typing import TYPE_CHECKING
@@ -85,7 +86,7 @@ def _draw_cloud(axes: Axes, outcomes: Sequence[Outcome], model: str) -> None:
 def _draw_bars(axes: Axes, names: Sequence[str], lengths: Sequence[float], unit: str) -> None:
     places = range(len(names))
     axes.barh(places, lengths, color=[OURS if name == names[0] else OTHERS for name in names], height=0.7)
-    axes.set_yticks(places, names, size=7)
+    axes.set_yticks(places, [textwrap.fill(name, 11) for name in names], size=7)
     axes.invert_yaxis()
     axes.grid(visible=True, axis="x")
     axes.grid(visible=False, axis="y")
