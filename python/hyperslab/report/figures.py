@@ -2,13 +2,14 @@
 
 from __future__ import annotations
 
+from contextlib import AbstractContextManager
 from pathlib import Path
 
 from hyperslab.bench.records import Summary
 from hyperslab.bench.results import Run
 from hyperslab.report.bars import draw_bars
 from hyperslab.report.lines import draw_scale_lines, draw_speed_curves
-from hyperslab.report.sheet import style
+from hyperslab.report.sheet import STYLE
 from hyperslab.report.views import by_case_and_method, sizes
 
 DIRECTORY = "figures"
@@ -34,3 +35,11 @@ def _figures_of(run: Run, summaries: list[Summary], stem: Path) -> list[Path]:
         *draw_scale_lines(run, summaries, stem.with_name(f"{stem.name}-scale")),
         *draw_speed_curves(run, summaries, stem.with_name(f"{stem.name}-speed")),
     ]
+
+
+def style() -> AbstractContextManager[None]:
+    """The rc settings of every figure, while they hold."""
+    import matplotlib
+
+    # The file canvases are named when saving; no window system is ever asked for.
+    return matplotlib.rc_context(STYLE)  # type: ignore[arg-type] # its keys are a Literal of 300 names

@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import textwrap
 from collections.abc import Sequence
-from contextlib import AbstractContextManager
 from dataclasses import dataclass
 from io import BytesIO
 from math import ceil
@@ -45,15 +44,8 @@ LEFT, RIGHT, GAP_X, GAP_Y = 0.85, 0.25, 0.85, 1.0
 HEADING_HEIGHT, LINE_HEIGHT, LEGEND_LINE = 0.72, 0.155, 0.21
 TICKS_HEIGHT = 0.6  # tick labels of the lowest panels
 WIDEST, LEAST_WIDTH = 14.6, 6.8  # of a sheet
-SUFFIXES: dict[str, dict[str, Any]] = {".png": {"dpi": 160}, ".svg": {"metadata": {"Date": None}}}
-
-
-def style() -> AbstractContextManager[None]:
-    """The context in which sheets are made and saved."""
-    import matplotlib
-
-    # The file canvases are named when saving; no window system is ever asked for.
-    return matplotlib.rc_context(STYLE)  # type: ignore[arg-type] # its keys are a Literal of 300 names
+PNG_DPI = 160
+FILE_OPTIONS: dict[str, dict[str, Any]] = {".png": {"dpi": PNG_DPI}, ".svg": {"metadata": {"Date": None}}}
 
 
 @dataclass(frozen=True)
@@ -153,17 +145,17 @@ def log_ticks(axis: Axis, unit: str = "") -> None:
 
 def save(sheet: Sheet, stem: Path) -> list[Path]:
     """Save as `stem`.png and `stem`.svg."""
-    paths = [stem.with_name(stem.name + suffix) for suffix in SUFFIXES]
+    paths = [stem.with_name(stem.name + suffix) for suffix in FILE_OPTIONS]
     for path in paths:
         save_as(sheet, path)
     return paths
 
 
 def save_as(sheet: Sheet, path: Path) -> None:
-    """Save as one file, whose ending is one of `SUFFIXES`."""
+    """Save as one file, by its suffix: .png or .svg."""
     from matplotlib.backends.backend_agg import FigureCanvasAgg
 
     FigureCanvasAgg(sheet.figure)
     stream = BytesIO()
-    sheet.figure.savefig(stream, format=path.suffix[1:], **SUFFIXES[path.suffix])
+    sheet.figure.savefig(stream, format=path.suffix[1:], **FILE_OPTIONS[path.suffix])
     write_atomically(path, stream.getvalue())

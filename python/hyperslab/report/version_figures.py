@@ -9,7 +9,8 @@ import numpy as np
 import numpy.typing as npt
 
 from hyperslab.errors import UsageError
-from hyperslab.report.sheet import SUFFIXES, Words, head, new_sheet, save_as, style
+from hyperslab.report.figures import style
+from hyperslab.report.sheet import FILE_OPTIONS, Words, head, new_sheet, save_as
 
 if TYPE_CHECKING:
     from matplotlib.axes import Axes
@@ -41,8 +42,8 @@ def draw_difference(found: VersionDiff, target: Path) -> list[str]:
     """
     from matplotlib.patches import Patch
 
-    if target.suffix not in SUFFIXES:
-        raise UsageError(f"{target} has none of the endings {', '.join(SUFFIXES)}")
+    if target.suffix not in FILE_OPTIONS:
+        raise UsageError(f"{target} has none of the endings {', '.join(FILE_OPTIONS)}")
     drawn = [array for array in found.arrays.values() if _can_be_drawn(array)][:MOST_PANELS]
     if not drawn:
         raise UsageError(f"{found.before} and {found.after}: no array with one or two axes is in both and differs")
