@@ -268,8 +268,7 @@ class VersionedFile:
         from hyperslab.versions.rewriting import rewrite_elsewhere, rewrite_in_place
 
         self._writable()
-        if self._within:
-            raise UsageError(f"{self.path}: versions in a group ({self._within[:-1]}) cannot be rewritten yet")
+        self._check_whole()
         if self._staging is not None:
             raise UsageError(f"version {self._staging!r} is being made: finish it before")
         self._flush()
@@ -376,7 +375,7 @@ class VersionedFile:
         """
         from hyperslab.versions.log import log
 
-        self._check_not_closed()
+        self._check_whole()
         return log(self.path, self._table, progress)
 
     def diff(self, before: VersionKey, after: VersionKey = None) -> VersionDiff:
@@ -390,7 +389,7 @@ class VersionedFile:
         """
         from hyperslab.versions.diff import diff
 
-        self._check_not_closed()
+        self._check_whole()
         return diff(self.path, self._table.find(before), self._table.find(after))
 
     def verify(self, *versions: VersionKey, progress: Progress | None = None) -> Verification:
@@ -406,7 +405,7 @@ class VersionedFile:
         """
         from hyperslab.versions.verify import verify
 
-        self._check_not_closed()
+        self._check_whole()
         names = [self._table.find(version) for version in versions] if versions else None
         return verify(self.path, self._table, names, progress)
 
@@ -418,7 +417,7 @@ class VersionedFile:
         """
         from hyperslab.versions.stats import stats
 
-        self._check_not_closed()
+        self._check_whole()
         return stats(self.path, self._table, progress)
 
     def export(
@@ -445,7 +444,7 @@ class VersionedFile:
         """
         from hyperslab.versions.export import export
 
-        self._check_not_closed()
+        self._check_whole()
         name = self._table.find(version)
         return export(self.path, name, Path(target), skip_unsupported=skip_unsupported, progress=progress)
 
@@ -478,6 +477,13 @@ class VersionedFile:
     def _check_not_closed(self) -> None:
         if self._closed:
             raise ValueError(f"{self.path} was closed: open it again")
+
+    def _check_whole(self) -> None:
+        """Refuse what knows only of versions in a file's root; and let it see all that h5py holds back."""
+        self._check_not_closed()
+        if self._within:
+            raise UsageError(f"{self.path}: this works only with versions in a file's root, not in {self._within[:-1]}")
+        self._settle()
 
     def _writable(self) -> None:
         self._check_not_closed()

@@ -15,7 +15,8 @@ from numpy.exceptions import AxisError
 
 from hyperslab.archive.array import Array as ArchiveArray
 from hyperslab.versions.compat.text import as_h5py, decoded, is_string
-from hyperslab.versions.staged_array import BOOKKEEPING, StagedArray
+from hyperslab.versions.layout import ARRAY_BOOKKEEPING
+from hyperslab.versions.staged_array import StagedArray
 
 if TYPE_CHECKING:
     from hyperslab.versions.compat.groups import InMemoryGroup
@@ -130,7 +131,7 @@ class DatasetLike:
         if isinstance(found, StagedArray):
             return found.attrs
         if self._committed_attrs is None:
-            self._committed_attrs = {key: value for key, value in found.attrs.items() if key not in BOOKKEEPING}
+            self._committed_attrs = {key: value for key, value in found.attrs.items() if key not in ARRAY_BOOKKEEPING}
         return self._committed_attrs
 
     def _option(self, name: str, absent: Any = None) -> Any:

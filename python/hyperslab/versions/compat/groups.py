@@ -17,7 +17,7 @@ from hyperslab.versions.chunk_store import is_text
 from hyperslab.versions.compat.arrays import DatasetLike, DatasetWrapper, InMemorySparseDataset
 from hyperslab.versions.compat.codecs import GIVEN_NOTHING, check_codecs, given, settings_of
 from hyperslab.versions.compat.opened import Opened
-from hyperslab.versions.layout import check_array_path
+from hyperslab.versions.layout import ARRAY_BOOKKEEPING, check_array_path
 from hyperslab.versions.staged_array import StagedArray
 from hyperslab.versions.staged_group import StagedGroup
 
@@ -219,7 +219,7 @@ class InMemoryGroup(h5py.Group):  # type: ignore[misc]
         raw = self.opened.f.get(source.attrs["raw_data"]) if "raw_data" in source.attrs else source
         options = {"chunks": source.chunks, "fillvalue": raw.fillvalue, **settings_of(raw)}
         made = self.create_dataset(link, data=source[()], dtype=source.dtype, **options)
-        made.attrs.update((key, value) for key, value in source.attrs.items() if key not in ("raw_data", "chunks"))
+        made.attrs.update((key, value) for key, value in source.attrs.items() if key not in ARRAY_BOOKKEEPING)
 
     def __delitem__(self, name: str) -> None:
         self.check_open()
