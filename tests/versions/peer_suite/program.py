@@ -85,8 +85,9 @@ def read(f: h5py.File) -> None:
     group = file["b"]
     print(isinstance(group, h5py.Group), isinstance(group["g/x"], h5py.Dataset), group["words"].asstr()[:].tolist())
     show_all(group)
-    for key, parts in sorted(file.get_diff("g/x", "a", "b").items(), key=lambda each: each[0].raw[0].start):
-        print(key.raw, *(None if part is None else part.tolist() for part in parts))
+    differ = {(key.raw[0].start, key.raw[0].stop): parts for key, parts in file.get_diff("g/x", "a", "b").items()}
+    for place, parts in sorted(differ.items()):
+        print(place, *(None if part is None else part.tolist() for part in parts))
 
 
 def main(path: str, library: str) -> None:

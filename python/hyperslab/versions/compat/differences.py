@@ -30,7 +30,9 @@ def differences(opened: Opened, name: str, first: str, second: str) -> dict[Box,
     dtypes = [opened.array(version, name).dtype for version in (first, second)]
     changed = opened.native.diff(first, second).arrays.get(name)
     found: dict[Box, tuple[Any, Any]] = {}
-    for chunk in () if changed is None else changed.changed_chunks():
+    if changed is None:
+        return found
+    for chunk in changed.changed_chunks():
         starts = [place * length for place, length in zip(chunk.chunk_index, changed.chunk_shape, strict=True)]
         boxes, parts = [], []
         for part, dtype in zip((chunk.before, chunk.after), dtypes, strict=True):
