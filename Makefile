@@ -62,12 +62,13 @@ format:
 	$(BIN)/ruff check --fix .
 
 # Ratios against the same work done by hand and by the peers, interleaved; results are kept in benchmarks/results/,
-# and the tables of docs/reading.md and docs/remote.md are made from them.
+# and the tables of docs/reading.md, remote.md and references.md are made from them.
 bench: setup
 	cargo build --release --locked --quiet --package hyperslab-engine --example inflate_floor
 	$(BIN)/python benchmarks/harness_cost.py
 	$(BIN)/python benchmarks/read_speed.py
 	$(BIN)/python benchmarks/remote_speed.py
+	$(BIN)/python benchmarks/references_speed.py --keep
 	$(BIN)/python docs/generate.py
 
 # Generated reference: the study schema and the formats' manual pages.

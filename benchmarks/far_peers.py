@@ -35,6 +35,10 @@ class FarFile:
         """By a port where nobody has been."""
         return f"http://127.0.0.1:{self.far.port()}/{self.path.name}"
 
+    def url_without_port(self) -> str:
+        """By an address where nobody has been: icechunk 1 forgets the ports of URLs."""
+        return f"http://{self.far.address()}/{self.path.name}"
+
 
 Answer = Callable[[Any], Any]
 
@@ -44,9 +48,9 @@ def from_nothing(file: FarFile, open_array: Callable[[str], Any], key: Any, answ
     return Side(lambda: open_array(file.url())[key], answer)
 
 
-def from_ready(file: FarFile, open_array: Callable[[str], Any], key: Any, answer: Answer, times: int) -> Side:
-    """Only the elements: as many arrays as will be read are open before, each by a port of its own."""
-    ready: Iterator[Any] = iter([open_array(file.url()) for _ in range(times)])
+def from_ready(url: Callable[[], str], open_array: Callable[[str], Any], key: Any, answer: Answer, times: int) -> Side:
+    """Only the elements: as many arrays as will be read are open before, each by a URL of its own."""
+    ready: Iterator[Any] = iter([open_array(url()) for _ in range(times)])
     return Side(lambda: next(ready)[key], answer)
 
 
@@ -121,7 +125,9 @@ def by_icechunk() -> Callable[[str], Any]:
     def opened(url: str) -> Any:
         server = url.rpartition("/")[0] + "/"
         config = icechunk.RepositoryConfig.default()
-        config.set_virtual_chunk_container(icechunk.VirtualChunkContainer(server, icechunk.http_store()))
+        config.set_virtual_chunk_container(
+            icechunk.VirtualChunkContainer(server, icechunk.http_store({"allow_http": "true"}))
+        )
         allowed = icechunk.containers_credentials({server: None})
         repository = icechunk.Repository.create(icechunk.in_memory_storage(), config, allowed)
         session = repository.writable_session("main")

@@ -54,8 +54,8 @@ def hyperslab_of_64_mb(files: Files, network: Network, quick: bool) -> Iterator[
     def nothing(make: Callable[[], Callable[[str], Any]]) -> Callable[[], Side]:
         return lambda: far_peers.from_nothing(file, make(), key, peers.checksum)
 
-    def ready(make: Callable[[], Callable[[str], Any]]) -> Callable[[], Side]:
-        return lambda: far_peers.from_ready(file, make(), key, peers.checksum, most_runs(TURNS))
+    def ready(make: Callable[[], Callable[[str], Any]], url: Callable[[], str] = file.url) -> Callable[[], Side]:
+        return lambda: far_peers.from_ready(url, make(), key, peers.checksum, most_runs(TURNS))
 
     yield Row(
         key="w8-nothing",
@@ -78,7 +78,7 @@ def hyperslab_of_64_mb(files: Files, network: Network, quick: bool) -> Iterator[
         sides={
             OURS: ready(lambda: far_peers.by_hyperslab),
             "kerchunk + zarr": ready(lambda: far_peers.by_kerchunk(path)),
-            "icechunk": ready(far_peers.by_icechunk),
+            "icechunk": ready(far_peers.by_icechunk, file.url_without_port),
             "VirtualiZarr": ready(far_peers.by_virtualizarr),
         },
         targets={"kerchunk + zarr": 0.85, "icechunk": 0.85, "VirtualiZarr": 0.85},
@@ -108,7 +108,7 @@ def small_chunks(files: Files, network: Network, quick: bool) -> Iterator[Row]:
     turns = 1 if quick else SMALL_TURNS
 
     def side(make: Callable[[], Callable[[str], Any]]) -> Callable[[], Side]:
-        return lambda: far_peers.from_ready(file, make(), np.s_[:], peers.checksum, most_runs(turns))
+        return lambda: far_peers.from_ready(file.url, make(), np.s_[:], peers.checksum, most_runs(turns))
 
     yield Row(
         key="small-chunks",

@@ -24,6 +24,7 @@ from pathlib import Path
 from typing import Any
 
 import numpy as np
+import speed_table
 from comparison import OURS, provenance, verdict
 from paired import paired_ratio
 
@@ -210,6 +211,7 @@ def sides(samples: dict[str, list[dict[str, Any]]], absent: dict[str, str]) -> d
         seconds, peaks = [one["seconds"] for one in found], [one["peak_nbytes"] for one in found]
         made[name] = {"status": "measured", "seconds": float(np.median(seconds)), "peak_nbytes": max(peaks)}
         if name == OURS:
+            made[name]["target"] = f"< {MOST_SECONDS:.0f} s, ≤ {MOST_NBYTES >> 20} MiB"
             made[name]["verdicts"] = [
                 verdict(float(np.median(ours)), min(ours), max(ours), MOST_SECONDS),
                 verdict(max(peaks), min(peaks), max(peaks), MOST_NBYTES),
@@ -218,28 +220,6 @@ def sides(samples: dict[str, list[dict[str, Any]]], absent: dict[str, str]) -> d
             ratio = paired_ratio(ours, seconds)
             made[name] |= {"ratio": ratio.ratio, "low": ratio.low, "high": ratio.high}
     return made
-
-
-def markdown(results: dict[str, Any]) -> str:
-    """The row as a table."""
-    environment = results["environment"]
-    libraries = ", ".join(f"{name} {version}" for name, version in results["libraries"].items())
-    head = (
-        f"{results['chunks']:,} chunks in an order drawn at random; {environment['cpu']} with "
-        f"{environment['cpu_count']} processors; {libraries}.\n\n"
-        "| references | to the first element | peak memory | hyperslab's .hs / this [95 %] | target | |\n"
-        "|---|---|---|---|---|---|\n"
-    )
-    body = ""
-    for name, found in results["sides"].items():
-        if found["status"] != "measured":
-            body += f"| {name} | | | {found['status']} | | |\n"
-            continue
-        ratio = f"{found['ratio']:.3f} [{found['low']:.3f}, {found['high']:.3f}]" if "ratio" in found else ""
-        target = f"< {MOST_SECONDS:.0f} s, ≤ {MOST_NBYTES >> 20} MiB" if name == OURS else ""
-        told = f"{found['seconds']:.3f} s | {found['peak_nbytes'] / (1 << 20):.0f} MiB"
-        body += f"| {name} | {told} | {ratio} | {target} | {', '.join(found.get('verdicts', []))} |\n"
-    return head + body
 
 
 def main() -> None:
@@ -262,7 +242,7 @@ def main() -> None:
         if said.only_make:
             return
         results = measured(folder, said.chunks, said.turns)
-    print(markdown(results))
+    print(speed_table.references_markdown(results))
     if said.keep:
         RESULTS.write_text(json.dumps(results, indent=1) + "\n")
 

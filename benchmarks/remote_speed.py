@@ -10,29 +10,25 @@ and bytes are told as nginx's log has them. `--quick` shows in a minute that eve
 
 from __future__ import annotations
 
-import argparse
 import logging
 import tempfile
 import warnings
 from collections.abc import Callable, Iterator
 from contextlib import ExitStack
-from dataclasses import asdict, replace
+from dataclasses import replace
 from pathlib import Path
 from typing import Any
 
+import command
 import comparison
 import far_files
 import far_rows
-import kept
 import peers
-import speed_table
 from comparison import OURS, Row, Side
 from files import Files
-from read_speed import QUICK_MEGABYTES, limit_processors
 
 import hyperslab
 from hyperslab.bench import serving
-from hyperslab.bench.environment import observe
 
 RESULTS = Path(__file__).parent / "results" / "remote_speed.json"
 MEGABYTES = 256
@@ -94,37 +90,25 @@ def limits(ours: dict[str, Any], key: str) -> list[dict[str, Any]]:
 
 def main() -> None:
     """Measure, print lines for each row, keep the figures after each."""
-    parser = argparse.ArgumentParser(description=__doc__.splitlines()[0])
-    parser.add_argument("--only", nargs="+", metavar="NAME", help="groups of rows")
-    parser.add_argument("--quick", action="store_true", help="less data and three turns; keeps nothing")
-    parser.add_argument("--files", type=Path, help="make the files here, leave them, use those that are there")
-    parser.add_argument("--list", action="store_true", help="names of the groups")
-    said = parser.parse_args()
-    limit_processors()
+    said = command.arguments(__doc__)
+    command.limit_processors()
     logging.getLogger("asyncio").setLevel(logging.CRITICAL)  # fsspec leaves its sessions open, and is told so at length
     warnings.simplefilter("ignore")
     with ExitStack() as stack:
         scratch = Path(stack.enter_context(tempfile.TemporaryDirectory(prefix="hyperslab-")))
-        directory = (said.files or scratch).resolve()
-        directory.mkdir(parents=True, exist_ok=True)
-        server = stack.enter_context(serving.nginx(scratch / "nginx", directory))
-        files = Files(directory, QUICK_MEGABYTES if said.quick else MEGABYTES)
-        known = groups(files, far_rows.Network(server, stack), said.quick)
-        if said.list:
-            print(*known, sep="\n")
-            return
-        unknown = set(said.only or ()) - set(known)
-        if unknown:
-            parser.error(f"no group {', '.join(sorted(unknown))}: there are {', '.join(known)}")
-        environment = asdict(observe(directory, [])) | {"libraries": peers.versions(peers.FAR_PACKAGES)}
-        results = {} if said.quick else kept.begun(RESULTS, environment, not said.only, megabytes=MEGABYTES)
-        for name in said.only or known:
-            print(f"{name}:", flush=True)
-            for row in known[name]():
-                made = measured(row, server, said.quick)
-                print(speed_table.lines(made), flush=True)
-                if results:
-                    kept.keep(RESULTS, results, made | {"group": name}, list(known))
+        where = stack.enter_context(command.directory(said))
+        server = stack.enter_context(serving.nginx(scratch / "nginx", where))
+        network = far_rows.Network(server, stack)
+        files = Files(where, command.QUICK_MEGABYTES if said.quick else MEGABYTES)
+        made = {name: each(rows, server, said.quick) for name, rows in groups(files, network, said.quick).items()}
+        command.run(said, made, RESULTS, peers.versions(peers.FAR_PACKAGES), where, megabytes=MEGABYTES)
+
+
+def each(
+    rows: Callable[[], Iterator[Row]], server: serving.Nginx, quick: bool
+) -> Callable[[], Iterator[dict[str, Any]]]:
+    """The records of a group of rows, measured one after another when asked for."""
+    return lambda: (measured(row, server, quick) for row in rows())
 
 
 if __name__ == "__main__":

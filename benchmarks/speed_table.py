@@ -117,3 +117,25 @@ def _compared(row: dict[str, Any], found: dict[str, Any]) -> list[str]:
 if __name__ == "__main__":
     print(markdown(json.loads((RESULTS / "read_speed.json").read_text())))
     print(far_markdown(json.loads((RESULTS / "remote_speed.json").read_text())))
+
+
+def references_markdown(results: dict[str, Any]) -> str:
+    """The table of references_speed.py."""
+    environment = results["environment"]
+    libraries = ", ".join(f"{name} {version}" for name, version in results["libraries"].items())
+    head = (
+        f"{results['chunks']:,} chunks in an order drawn at random; {environment['cpu']} with "
+        f"{environment['cpu_count']} processors; {libraries}.\n\n"
+        "| references | to the first element | peak memory | hyperslab's .hs / this [95 %] | target | |\n"
+        "|---|---|---|---|---|---|\n"
+    )
+    body = ""
+    for name, found in results["sides"].items():
+        if found["status"] != "measured":
+            body += f"| {name} | | | {found['status']} | | |\n"
+            continue
+        ratio = f"{found['ratio']:.3f} [{found['low']:.3f}, {found['high']:.3f}]" if "ratio" in found else ""
+        told = f"{found['seconds']:.3f} s | {found['peak_nbytes'] / (1 << 20):.0f} MiB"
+        verdicts = ", ".join(found.get("verdicts", []))
+        body += f"| {name} | {told} | {ratio} | {found.get('target', '')} | {verdicts} |\n"
+    return head + body

@@ -1,5 +1,5 @@
 """Write what follows from the code and from results: docs/formats.md, docs/boundaries.md, the JSON schema of studies,
-and the speed tables in docs/reading.md and docs/remote.md.
+and the speed tables in docs/reading.md, docs/remote.md and docs/references.md.
 
 A test fails when they are not what this writes; `make docs` writes them.
 """
@@ -79,6 +79,7 @@ def pages() -> dict[Path, str]:
         DOCS / "boundaries.md": boundaries_page(),
         DOCS / "reading.md": with_table("reading.md", "read_speed", "markdown"),
         DOCS / "remote.md": with_table("remote.md", "remote_speed", "far_markdown"),
+        DOCS / "references.md": with_table("references.md", "references", "references_markdown"),
         STUDIES_DIRECTORY / "study.schema.json": json_schema(),
     }
 

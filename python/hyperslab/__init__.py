@@ -7,12 +7,13 @@ from hyperslab._core import ChunkGrid, Hyperslab, Points, __version__
 
 if TYPE_CHECKING:
     from hyperslab.archive import Array, Group, credentials, open, stats
+    from hyperslab.model import predict
     from hyperslab.references import Index, index
     from hyperslab.versions import VersionedFile
 
 __all__ = [
     "Array", "ChunkGrid", "Group", "Hyperslab", "Index", "Points", "VersionedFile", "__version__", "credentials",
-    "index", "open", "stats",
+    "index", "open", "predict", "stats",
 ]  # fmt: skip
 
 
@@ -22,6 +23,8 @@ def __getattr__(name: str) -> Any:
         return getattr(import_module("hyperslab.archive"), name)
     if name in ("Index", "index"):
         return getattr(import_module("hyperslab.references"), name)
+    if name == "predict":
+        return import_module("hyperslab.model").predict
     if name == "VersionedFile":
         return import_module("hyperslab.versions").VersionedFile
     raise AttributeError(f"module 'hyperslab' has no attribute {name!r}")

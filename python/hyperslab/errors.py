@@ -5,10 +5,13 @@ HyperslabError                 a message for a person: what happened, where, wha
 │   ├── StudyError             a study file that does not say a valid experiment
 │   ├── NotCombinable          files that cannot be one archive; the message names two and what differs
 │   ├── Refused                a format cannot do what is asked, with the reason
+│   ├── NotAStoreProfile       a file that is no store profile, or one of another version
+│   ├── Untrained              a store profile that says nothing of a library, an operation or a codec
 │   └── MissingLibrary         a format's library is not installed, with how to install it
 ├── RunError                   the request was right but running it failed (exit status 1)
 │   ├── TrialFailed            one trial failed; the run goes on without it
-│   └── NoSpace                the disk filled up; finished trials are kept
+│   ├── NoSpace                the disk filled up; finished trials are kept
+│   └── TooFewCells            a model has more coefficients than its training can tell apart
 └── ReadError                  bytes of an archive could not be read
     ├── DamagedFile            the file contradicts itself or its format; get a good copy
     ├── FileChanged            the file is not the one that was opened any more; open it again
@@ -38,6 +41,14 @@ class Refused(UsageError):
     """A format cannot do what is asked, with the reason."""
 
 
+class NotAStoreProfile(UsageError):
+    """A file that is no store profile, is cut off, or is of another version; calibrate again."""
+
+
+class Untrained(UsageError):
+    """A store profile that says nothing of a library, an operation or a codec."""
+
+
 class MissingLibrary(UsageError):
     """A format's library is not installed; the message says how to install it."""
 
@@ -52,6 +63,10 @@ class TrialFailed(RunError):
 
 class NoSpace(RunError):
     """The disk filled up in mid-run; finished trials are kept."""
+
+
+class TooFewCells(RunError):
+    """A model has more coefficients than its training can tell apart; measure more cells."""
 
 
 class ReadError(HyperslabError):

@@ -90,3 +90,20 @@ def arrays(file: h5py.File) -> Iterator[tuple[str, h5py.Dataset]]:
     found: list[tuple[str, h5py.Dataset]] = []
     file.visititems(lambda name, node: found.append((name, node)) if isinstance(node, h5py.Dataset) else None)
     yield from found
+
+
+def packed_netcdf(path: Path) -> None:
+    """A netCDF-4 file with coordinates, units, missing values and packed numbers, by xarray."""
+    import xarray
+
+    values = np.where(np.arange(60) % 7, np.arange(60) / 10, np.nan).reshape(6, 10)
+    time = np.array("2020-01-01", "M8[ns]") + np.arange(6) * np.timedelta64(1, "D")
+    data = {"t": (("time", "x"), values, {"units": "K"}), "packed": (("time", "x"), values), "n": ("x", np.arange(10))}
+    xarray.Dataset(data, {"time": time, "x": np.arange(10.0)}, {"title": "made"}).to_netcdf(
+        path,
+        engine="netcdf4",
+        encoding={
+            "t": {"chunksizes": (4, 4), "zlib": True},
+            "packed": {"dtype": "i2", "scale_factor": 0.1, "_FillValue": -1, "chunksizes": (3, 10)},
+        },
+    )

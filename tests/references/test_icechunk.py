@@ -70,20 +70,7 @@ def test_references_are_references(tmp_path: Path) -> None:
 
 def test_xarray_reads_what_its_own_engine_reads(tmp_path: Path) -> None:
     xarray = pytest.importorskip("xarray")
-    time = np.array("2020-01-01", "M8[ns]") + np.arange(6) * np.timedelta64(1, "D")
-    data = np.where(np.arange(60) % 7, np.arange(60) / 10, np.nan).reshape(6, 10)
-    xarray.Dataset(
-        {"t": (("time", "x"), data, {"units": "K"}), "packed": (("time", "x"), data), "n": ("x", np.arange(10))},
-        {"time": time, "x": np.arange(10.0)},
-        {"title": "made"},
-    ).to_netcdf(
-        tmp_path / "made.nc",
-        engine="netcdf4",
-        encoding={
-            "t": {"chunksizes": (4, 4), "zlib": True},
-            "packed": {"dtype": "i2", "scale_factor": 0.1, "_FillValue": -1, "chunksizes": (3, 10)},
-        },
-    )
+    made.packed_netcdf(tmp_path / "made.nc")
     repo = repository(tmp_path)
     written(hs.index(tmp_path / "made.nc"), repo, inline_threshold=0)
     store = repo.readonly_session("main").store

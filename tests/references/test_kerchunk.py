@@ -60,21 +60,7 @@ def test_zarr_reads_what_h5py_reads(tmp_path: Path, suffix: str, inline_threshol
 
 @pytest.mark.parametrize("suffix", SUFFIXES)
 def test_xarray_reads_what_its_own_engine_reads(tmp_path: Path, suffix: str) -> None:
-    xarray.Dataset(
-        {
-            "t": (("time", "x"), np.arange(60.0).reshape(6, 10), {"units": "K"}),
-            "packed": (("time", "x"), np.where(np.arange(60) % 7, np.arange(60) / 10, np.nan).reshape(6, 10)),
-        },
-        {"time": np.array("2020-01-01", "M8[ns]") + np.arange(6) * np.timedelta64(1, "D"), "x": np.arange(10.0)},
-        {"title": "made"},
-    ).to_netcdf(
-        tmp_path / "made.nc",
-        engine="netcdf4",
-        encoding={
-            "t": {"chunksizes": (4, 4), "zlib": True},
-            "packed": {"dtype": "i2", "scale_factor": 0.1, "_FillValue": -1, "chunksizes": (3, 10)},
-        },
-    )
+    made.packed_netcdf(tmp_path / "made.nc")
     refs = tmp_path / f"refs.{suffix}"
     hs.index(tmp_path / "made.nc").save(refs, inline_threshold=0)
     store = str(refs) if suffix == "json" else mapped(refs)

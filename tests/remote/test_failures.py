@@ -21,7 +21,8 @@ LASTING = {
     "sizeless": "does not say which bytes",
     "gzip": "compresses what it sends",
 }
-QUICK = {"timeout": 1.0, "patience": 30.0}
+# One request at a time: it is known which of them fails.
+QUICK = {"timeout": 1.0, "patience": 30.0, "concurrency": 1}
 
 
 @pytest.mark.parametrize("fault", PASSING)
@@ -62,8 +63,22 @@ def test_a_body_that_trickles_is_given_up(proxy: servers.Proxy) -> None:
 def test_the_server_says_when_to_come_back(proxy: servers.Proxy) -> None:
     proxy.behaviour.faults, proxy.behaviour.retry_after = ["429"], 2
     begun = time.monotonic()
-    hs.open(f"{proxy.url}/ocean.h5")
+    hs.open(f"{proxy.url}/ocean.h5", storage_options={"concurrency": 1})
     assert time.monotonic() - begun >= 2
+
+
+@pytest.mark.parametrize("fault", [*PASSING, *LASTING])
+def test_the_first_thing_that_a_host_is_asked_makes_connections(proxy: servers.Proxy, root: Path, fault: str) -> None:
+    (root / "long.h5").write_bytes((root / "ocean.h5").read_bytes() + bytes(1 << 20))
+    proxy.behaviour.faults = ["ok"] * 7 + [fault]  # what fails of the other parts is asked for when it is needed
+    counts = []
+    for _ in range(2):
+        seen = len(proxy.seen)
+        opened = hs.open(f"{proxy.url}/long.h5", storage_options={"timeout": 1.0})
+        counts.append(len(proxy.seen) - seen)
+    with h5py.File(root / "ocean.h5") as local:
+        np.testing.assert_array_equal(opened["deflated"][...], local["deflated"][...])
+    assert counts[0] - counts[1] >= 7
 
 
 def test_nobody_there_is_named(proxy: servers.Proxy) -> None:
@@ -92,7 +107,7 @@ def test_a_file_that_is_replaced_is_a_changed_file(server: servers.Nginx, root: 
 
 
 def test_every_request_carries_the_tag(proxy: servers.Proxy) -> None:
-    array = hs.open(f"{proxy.url}/ocean.h5")["deflated"]
+    array = hs.open(f"{proxy.url}/ocean.h5", storage_options={"concurrency": 1})["deflated"]
     array[...]
     first, *others = proxy.seen
     names = [{name.lower() for name in headers} for headers in others]

@@ -46,7 +46,7 @@ impl CoalescePolicy {
         gap_nbytes: 64 << 10,
         most_nbytes: 16 << 20,
         part_nbytes: 2 << 20,
-        batch: BatchLimits { stored_nbytes: 1 << 20, decoded_nbytes: u64::MAX, reads: 256, side_by_side: 32 },
+        batch: BatchLimits { stored_nbytes: 2 << 20, decoded_nbytes: u64::MAX, reads: 256, side_by_side: 32 },
     };
 
     /// Whether `next`, which does not start before `held`, should come with it.

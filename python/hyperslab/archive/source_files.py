@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import errno
 import glob
 import os
 import re
@@ -16,8 +17,6 @@ from hyperslab.errors import UsageError
 
 Place: TypeAlias = tuple[str | Remote, Sources] | Group
 Paths: TypeAlias = str | os.PathLike[str] | Group | Iterable[str | os.PathLike[str] | Group]
-# Files opened at a time: parsing is bound by processors, fetching by waiting.
-LOCAL_THREADS, REMOTE_THREADS = os.cpu_count() or 1, 32
 
 
 def are_many(paths: Paths) -> bool:
@@ -52,12 +51,26 @@ def _places(one: Any, options: Mapping[str, Any], cache_nbytes: int) -> list[Pla
             raise UsageError(f"{one.name} of {one.filename} is not the root of its file: only whole files are combined")
         return [one]
     path = one if is_foreign(one) else os.fspath(one)
-    if not is_foreign(one) and not is_url(path) and are_many(path):
-        matching = glob.glob(path, recursive=True)  # noqa: PTH207
-        if not matching:
-            raise FileNotFoundError(f"no file matches {path}")
-        return [recipe(name, options, cache_nbytes) for name in sorted(matching, key=natural)]
+    if not is_foreign(one) and are_many(path):
+        return [recipe(name, options, cache_nbytes) for name in matching(path)]
     return [recipe(path, options, cache_nbytes)]
+
+
+def matching(pattern: str) -> list[str]:
+    """The files that a pattern matches, in order of their names, numbers in these by value.
+
+    Raises:
+        FileNotFoundError: There is none.
+    """
+    found = glob.glob(pattern, recursive=True)  # noqa: PTH207 -- Path.glob takes no absolute patterns
+    if not found:
+        raise FileNotFoundError(errno.ENOENT, "no file matches", pattern)
+    return sorted(found, key=natural)
+
+
+def threads_for(are_far: bool) -> int:
+    """How many files are opened at a time: parsing is bound by processors, fetching by waiting."""
+    return 32 if are_far else os.cpu_count() or 1
 
 
 def natural(name: str) -> list[tuple[int, str | int]]:
@@ -73,7 +86,7 @@ def opened(places: list[Place]) -> list[OpenFile]:
         HyperslabError: As of `hyperslab.open`, for the first file that fails.
     """
     are_remote = any(not isinstance(place, Group) and isinstance(place[0], Remote) for place in places)
-    pool = ThreadPoolExecutor(REMOTE_THREADS if are_remote else LOCAL_THREADS)
+    pool = ThreadPoolExecutor(threads_for(are_remote))
     try:
         return list(pool.map(_opened, places))
     finally:

@@ -2,8 +2,9 @@
 
     python -m hyperslab.bench.delaying PORT SECONDS
 
-Each line on standard input opens one more port, whose number is answered; the end of the input ends it. A new
-connection costs a round trip before its first byte, as it does far away. Nothing limits the bandwidth.
+Each line on standard input, `ADDRESS PORT`, opens one more port (0: any that is free), whose number is answered. The
+end of the input ends it, and so does what cannot be opened. A new connection costs a round trip before its first byte,
+as it does far away. Nothing limits the bandwidth.
 """
 
 from __future__ import annotations
@@ -93,8 +94,9 @@ async def serve(port: int, seconds: float) -> None:
     asked = asyncio.StreamReader()
     await loop.connect_read_pipe(lambda: asyncio.StreamReaderProtocol(asked), sys.stdin)
     opened = []
-    while await asked.readline():
-        server = await loop.create_server(lambda: Entrance(port, seconds), "127.0.0.1", 0, backlog=512)
+    while line := await asked.readline():
+        address, entrance = line.decode().split()
+        server = await loop.create_server(lambda: Entrance(port, seconds), address, int(entrance), backlog=512)
         opened.append(server)
         print(server.sockets[0].getsockname()[1], flush=True)
 

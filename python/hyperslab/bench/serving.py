@@ -162,12 +162,22 @@ class Far:
 
     def __init__(self, process: subprocess.Popen[str]) -> None:
         self._process = process
+        self._addresses = (f"127.0.{high}.{low}" for high in range(1, 255) for low in range(1, 255))
 
     def port(self) -> int:
         """A port where nobody has been: no connection to it is open, no host's pace known."""
+        return self._opened("127.0.0.1", 0)
+
+    def address(self) -> str:
+        """The same as an address whose port is HTTP's usual one, for clients that know no other; root may have it."""
+        address = next(self._addresses)
+        self._opened(address, 80)
+        return address
+
+    def _opened(self, address: str, port: int) -> int:
         assert self._process.stdin
         assert self._process.stdout
-        print(file=self._process.stdin, flush=True)
+        print(address, port, file=self._process.stdin, flush=True)
         answer = self._process.stdout.readline()
         if not answer:
             raise TrialFailed(f"the delaying proxy ended with {self._process.wait()}")

@@ -5,8 +5,8 @@ from __future__ import annotations
 import gc
 import resource
 import time
-from collections.abc import Callable, Sequence
-from contextlib import suppress
+from collections.abc import Callable, Iterator, Sequence
+from contextlib import contextmanager, suppress
 from dataclasses import dataclass, field, replace
 from pathlib import Path
 from typing import Any
@@ -142,10 +142,16 @@ class Workbench:
         made = job.make_format()
         made.library()  # imports it: no trial pays for that
         _wait_until(job.start_at)
+        with self.undisturbed():
+            return do(job, made, source)
+
+    @contextmanager
+    def undisturbed(self) -> Iterator[None]:
+        """While Python collects no garbage."""
         gc.collect()
         gc.disable()
         try:
-            return do(job, made, source)
+            yield
         finally:
             gc.enable()
 
@@ -180,7 +186,7 @@ def _wait_until(moment: float | None) -> None:
         time.sleep(0.0005)
 
 
-class _Counters:
+class Counters:
     """Device bytes and peak memory over the timed part of a trial."""
 
     def __init__(self) -> None:
@@ -189,6 +195,7 @@ class _Counters:
         self._before = cache.device_bytes()
 
     def measured(self, timers: Timers, decoded_nbytes: int, **found: Any) -> Measured:
+        """What the timers and counters found until now."""
         after = cache.device_bytes()
         moved = after - self._before if after and self._before else None
         return Measured(
@@ -216,7 +223,7 @@ def _peak_rss_nbytes() -> int | None:
 
 def write(job: Job, made: Format, source: Callable[[int], np.ndarray]) -> Measured:
     """Create, write, flush, close, fsync; then read back outside the timers."""
-    timers, counters = Timers(), _Counters()
+    timers, counters = Timers(), Counters()
     _write_file(job, made, source, timers)
     if job.operation.name == "create":
         return counters.measured(timers, 0)
@@ -278,7 +285,7 @@ def read(job: Job, made: Format, source: Callable[[int], np.ndarray]) -> Measure
     wanted = _arrays_wanted(job)
     asked = _selections_wanted(job)
     check = _check_of(made)
-    timers, counters = Timers(), _Counters()
+    timers, counters = Timers(), Counters()
     with timers("open_file"):
         opened = job.open(made)
     decoded = 0
@@ -389,7 +396,7 @@ def _chunks_touched(job: Job, asked: Sequence[Hyperslab], arrays: int) -> dict[s
 def modify(job: Job, made: Format, source: Callable[[int], np.ndarray]) -> Measured:
     """Open an existing file to change it: overwrite a part of each array in place, or append to each."""
     change = append if job.operation.name == "append" else overwrite
-    timers, counters = Timers(), _Counters()
+    timers, counters = Timers(), Counters()
     with timers("open_file"):
         opened = made.open(job.path, "r+")
     decoded, expected = 0, []

@@ -15,7 +15,7 @@ from collections.abc import Sequence
 from dataclasses import dataclass, replace
 from multiprocessing.connection import Connection
 from pathlib import Path
-from typing import Any, TypeVar
+from typing import Any, Protocol, TypeVar
 
 import numpy as np
 
@@ -49,7 +49,14 @@ class PublishedJob:
     printed: Path  # what the study printed inside its timers goes to a real file
 
 
-Request = Job | Prepare | PublishedJob
+class Task(Protocol):
+    """What another layer asks of a worker: it is pickled, run there once, and what it gives is sent back."""
+
+    def run(self, bench: Workbench) -> Any:
+        """Do it."""
+
+
+Request = Job | Prepare | PublishedJob | Task
 T = TypeVar("T", int, float)
 
 
@@ -58,7 +65,7 @@ def _answer(bench: Workbench, request: Request) -> Any:
         return bench.prepare(request.job)
     if isinstance(request, PublishedJob):
         return _replay(request)
-    return bench.run(request)
+    return bench.run(request) if isinstance(request, Job) else request.run(bench)
 
 
 def _replay(request: PublishedJob) -> Phases:

@@ -7,7 +7,20 @@ import sys
 import typer
 
 import hyperslab
-from hyperslab.cli import bench, compare, formats, index, info, read, report, studies, verify
+from hyperslab.cli import (
+    bench,
+    calibrate,
+    compare,
+    evaluate,
+    formats,
+    index,
+    info,
+    predict,
+    read,
+    report,
+    studies,
+    verify,
+)
 from hyperslab.errors import HyperslabError, UsageError
 
 app = typer.Typer(
@@ -27,6 +40,9 @@ app.command("info")(info.info)
 app.command("read", context_settings={"ignore_unknown_options": True})(read.read)
 app.command("verify")(verify.verify)
 app.command("index")(index.index)
+app.command("calibrate")(calibrate.calibrate_machine)
+app.command("predict")(predict.predict_costs)
+app.command("evaluate")(evaluate.evaluate)
 
 
 def _version(asked: bool) -> None:

@@ -14,6 +14,7 @@ from abc import abstractmethod
 from collections.abc import Iterator, Mapping
 from contextlib import AbstractContextManager, nullcontext
 from dataclasses import dataclass
+from importlib import import_module
 from importlib.metadata import version
 from pathlib import Path
 from typing import Any, ClassVar, Literal
@@ -89,6 +90,17 @@ class ZarrPython(Format):
         store = zarr.storage.ObjectStore(obstore_store(url, storage_options), read_only=True)
         group = zarr.open_group(store, mode="r", zarr_format=self.zarr_format, use_consolidated=False)
         return ZarrFile(Path(url), group, self)
+
+    def open_in_memory(self, path: Path) -> ArrayFile:
+        """Open a copy of a directory that is kept in memory: no file is touched from then on."""
+        zarr = import_zarr()
+        buffer = import_module("zarr.core.buffer").default_buffer_prototype().buffer
+        kept = {
+            str(file.relative_to(path)): buffer.from_bytes(file.read_bytes())
+            for file in path.rglob("*")
+            if file.is_file()
+        }
+        return ZarrFile(path, zarr.open_group(zarr.storage.MemoryStore(kept), mode="r"), self)
 
     def pipeline(self) -> AbstractContextManager[Any]:
         """What must hold while arrays are created or opened; they keep the codec pipeline of then."""

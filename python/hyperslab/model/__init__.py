@@ -1,4 +1,5 @@
-"""The cost model: what accesses make a library and its device do, counted exactly before anything is stored.
+"""The cost model: what accesses make a library and its device do, counted exactly before anything is stored, and what
+that costs on a machine that was calibrated.
 
 >>> from hyperslab.model import Hdf5, Layout, Workload, Zarr, count
 >>> rows = Workload.model_validate(
@@ -10,25 +11,50 @@
 """
 
 from hyperslab._core import contention
-from hyperslab.model.counting import Variables, count, count_each
+from hyperslab.model.calibrate import calibrate
+from hyperslab.model.cells import Cell
+from hyperslab.model.costs import Coefficients, Cost, parallel_values, price
+from hyperslab.model.counting import Variables, count, count_each, count_operations
+from hyperslab.model.fit import Observation, fit
 from hyperslab.model.libraries import Caches, Flat, Hdf5, Layout, Library, Own, PaperHdf5, PaperZarr, Zarr
+from hyperslab.model.predict import Prediction, predict, predict_cell
+from hyperslab.model.store_profile import StoreProfile, load_store_profile
+from hyperslab.model.terms import BASELINES, EXTENDED, PAPER, Model
 from hyperslab.model.workload import Access, Workload, load_workload
 
 __all__ = [
+    "BASELINES",
+    "EXTENDED",
+    "PAPER",
     "Access",
     "Caches",
+    "Cell",
+    "Coefficients",
+    "Cost",
     "Flat",
     "Hdf5",
     "Layout",
     "Library",
+    "Model",
+    "Observation",
     "Own",
     "PaperHdf5",
     "PaperZarr",
+    "Prediction",
+    "StoreProfile",
     "Variables",
     "Workload",
     "Zarr",
+    "calibrate",
     "contention",
     "count",
     "count_each",
+    "count_operations",
+    "fit",
+    "load_store_profile",
     "load_workload",
+    "parallel_values",
+    "predict",
+    "predict_cell",
+    "price",
 ]

@@ -2,15 +2,17 @@
 
 from __future__ import annotations
 
+from collections.abc import Sequence
 from itertools import groupby
 from typing import Literal, NamedTuple
 
 import numpy as np
 import numpy.typing as npt
 
-from hyperslab._core import CacheState, ChunkGrid
-from hyperslab.model.libraries import Caches, Layout, Library, options_of
-from hyperslab.model.workload import Workload
+from hyperslab._core import CacheState, ChunkGrid, Hyperslab
+from hyperslab.model.cells import Cell
+from hyperslab.model.libraries import Caches, Hdf5, Layout, Library, options_of
+from hyperslab.model.workload import Step, Workload
 
 
 class Variables(NamedTuple):
@@ -18,7 +20,16 @@ class Variables(NamedTuple):
 
     Sums over the accesses, each times its weight. `n_cache` and `s_cache` are reads that the page cache serves,
     `n_rdisk` and `s_rdisk` those of the device; `n_open`, `n_absent` and `n_create` are files opened, not found, and
-    written anew; `s_decode` and `s_encode` are decoded bytes that pass through codecs. The rest is the paper's.
+    written anew; `s_decode` and `s_encode` are decoded bytes that pass through codecs. The rest is the paper's, but for
+    what follows from the selections alone:
+
+    `n_array` openings of the array, `n_made` those that create it, `n_call` calls of the library; `n_far` copies of
+    runs shorter than a line whose neighbours in the caller's memory are touched again only after the processor's
+    caches have lost them, each times the doublings beyond these caches; `n_sparse` copies of runs that lie apart in
+    their chunk, each on lines of its own; `s_large` bytes of chunks, read or written, that are larger than these
+    caches; `s_fresh` bytes of the caller's memory that
+    the system hands out for the first time; `s_synced` bytes of the files that are written, however often, which
+    syncing brings to the device; `s_replaced` bytes of files written in place of others.
     """
 
     n_memcpy: float
@@ -44,9 +55,21 @@ class Variables(NamedTuple):
     n_create: float
     s_decode: float
     s_encode: float
+    n_array: float = 1.0
+    n_made: float = 0.0
+    n_call: float = 0.0
+    n_far: float = 0.0
+    n_sparse: float = 0.0
+    s_large: float = 0.0
+    s_fresh: float = 0.0
+    s_synced: float = 0.0
+    s_replaced: float = 0.0
 
 
+# Those that are simulated; the others follow from the selections.
+COUNTED = Variables._fields[: len(CacheState.variable_names())]
 State = Literal["row_major", "missing"]
+Operation = Literal["read", "write"]
 
 
 def count_each(
@@ -59,6 +82,17 @@ def count_each(
     Raises:
         ValueError: The layout or a number has no meaning, or the library cannot do what is asked.
     """
+    return _rows(workload.steps(), workload, layout, library, caches, chunks)
+
+
+def _rows(
+    steps: Sequence[Step],
+    workload: Workload,
+    layout: Layout,
+    library: Library,
+    caches: Caches | None,
+    chunks: State = "row_major",
+) -> npt.NDArray[np.uint64]:
     caches = caches or Caches()
     state = CacheState(
         ChunkGrid(workload.array.shape, layout.chunk_shape),
@@ -70,7 +104,6 @@ def count_each(
         read_ahead_nbytes=caches.read_ahead_nbytes,
         options=options_of(library, layout),
     )
-    steps = workload.steps()
     rows = [
         state.access(operation, [step.selection for step in run])
         for operation, run in groupby(steps, key=lambda step: step.operation)
@@ -87,6 +120,113 @@ def count(
     Raises:
         ValueError: The layout or a number has no meaning, or the library cannot do what is asked.
     """
-    rows = count_each(workload, layout, library, caches, chunks)
-    weights = np.array([*(step.weight for step in workload.steps()), 1.0])
-    return Variables(*(weights @ rows.astype(np.float64)).tolist())
+    steps = workload.steps()
+    return _summed(workload, layout, steps, _rows(steps, workload, layout, library, caches, chunks), chunks)
+
+
+def count_operations(cell: Cell, caches: Caches | None = None) -> dict[Operation, Variables]:
+    """The variables of a cell's reads and of its writes, with what its `cache` says is there, or cached, before.
+
+    What is written at closing is among the writes; so is opening, where there are any.
+
+    Raises:
+        ValueError: The layout or a number has no meaning, or the library cannot do what is asked.
+    """
+    steps = cell.workload.steps()
+    chunks: State = "missing" if cell.cache == "new" else "row_major"
+    is_kept = cell.cache == "library-warm" and isinstance(cell.library, Hdf5)
+    made = [*steps, *steps] if is_kept else steps
+    rows = _rows(made, cell.workload, cell.layout, cell.opened, caches, chunks)[len(made) - len(steps) :]
+    names: tuple[Operation, ...] = ("read", "write")
+    places = {name: [k for k, step in enumerate(steps) if step.operation == name] for name in names}
+    found: dict[Operation, Variables] = {}
+    for name in names:
+        if places[name]:
+            closes = name == "write" or not places["write"]
+            mine = [*places[name], len(steps)] if closes else places[name]
+            chosen = [steps[k] for k in places[name]]
+            variables = _summed(cell.workload, cell.layout, chosen, rows[mine], chunks)
+            found[name] = _with_cache(variables._replace(n_array=float(closes)), cell, is_kept)
+    return found
+
+
+def _with_cache(found: Variables, cell: Cell, is_kept: bool) -> Variables:
+    if is_kept:
+        return found._replace(n_array=0.0)
+    if cell.cache in ("cold", "new"):
+        return found
+    # Nothing comes from the device, and nothing at all where the store is memory.
+    reads = {"n_rdisk": 0.0, "s_rdisk": 0.0, "n_rseek": 0.0, "n_rindex": 0.0, "s_rindex": 0.0}
+    if cell.cache == "library-warm":
+        return found._replace(**reads, n_cache=0.0, s_cache=0.0, n_open=0.0, n_absent=0.0, n_array=0.0)
+    n_cache = found.n_cache + found.n_rdisk + found.n_rindex
+    return found._replace(**reads, n_cache=n_cache, s_cache=found.s_cache + found.s_rdisk + found.s_rindex)
+
+
+# The second cache of a core holds about so much.
+NEAR_NBYTES = 1 << 20
+LINE_NBYTES = 64
+# Larger buffers are given back to the system when they are freed, smaller ones are used again (glibc's limit).
+MOST_REUSED_NBYTES = 32 << 20
+# Grids of more chunks are not marked chunk by chunk; then what is written counts as much as it can be.
+MOST_MARKED_CHUNKS = 1 << 27
+
+
+def _summed(
+    workload: Workload, layout: Layout, steps: Sequence[Step], rows: npt.NDArray[np.uint64], chunks: State
+) -> Variables:
+    """The variables by the rows of the steps, of closing too if there is a row more, and by the selections."""
+    weights = np.ones(len(rows))
+    weights[: len(steps)] = [step.weight for step in steps]
+    sums = rows.astype(np.float64)
+    found = Variables(*(weights @ sums).tolist())
+    column = {name: sums[:, place] for place, name in enumerate(COUNTED)}
+    width = workload.array.element_nbytes
+    chunk_nbytes = float(np.prod(layout.chunk_shape, dtype=np.float64)) * width
+    rows_nbytes = np.zeros(len(sums))  # of the selections' last axis
+    rows_nbytes[: len(steps)] = [step.selection.shape[-1] * width for step in steps]
+    copies, length = column["n_memcpy"], column["s_memcpy"] / np.maximum(column["n_memcpy"], 1)
+    far = _far(copies, length, column["n_chunk"]) * (rows_nbytes > length)
+    sparse = copies * np.clip((layout.chunk_shape[-1] * width - length) / LINE_NBYTES, 0, 1)
+    reads = [step for step in steps if step.operation == "read"]
+    sizes = np.array([step.selection.size for step in reads], np.float64) * width
+    is_large = sizes > MOST_REUSED_NBYTES
+    synced = min(found.s_wdisk, _written_nbytes(workload, layout, steps)) if found.s_wdisk else 0.0
+    return found._replace(
+        n_made=float(chunks == "missing"),
+        n_call=float(weights[: len(steps)].sum()),
+        n_far=float(weights @ far),
+        n_sparse=float(weights @ sparse),
+        s_large=found.s_cache + found.s_rdisk + found.s_wdisk if chunk_nbytes > NEAR_NBYTES else 0.0,
+        s_fresh=float(sizes[is_large].sum()) + float(sizes[~is_large].max(initial=0.0)),
+        s_synced=synced,
+        s_replaced=found.s_wdisk - synced if chunks == "missing" else found.s_wdisk,
+    )
+
+
+def _far(
+    copies: npt.NDArray[np.float64], length: npt.NDArray[np.float64], touched: npt.NDArray[np.float64]
+) -> npt.NDArray[np.float64]:
+    passed = copies / np.maximum(touched, 1) * np.maximum(length, LINE_NBYTES)
+    doublings = np.log2(np.maximum(passed / NEAR_NBYTES, 1))
+    far: npt.NDArray[np.float64] = np.where(length < LINE_NBYTES, copies * doublings, 0.0)
+    return far
+
+
+def _written_nbytes(workload: Workload, layout: Layout, steps: Sequence[Step]) -> float:
+    """Stored bytes of the chunks that are written at all."""
+    unit = layout.shard_shape or layout.chunk_shape
+    lengths = [-(-n // c) for n, c in zip(workload.array.shape, unit, strict=True)]
+    nbytes = float(np.prod(unit, dtype=np.float64)) * workload.array.element_nbytes / (layout.ratio or 1.0)
+    if float(np.prod(lengths, dtype=np.float64)) > MOST_MARKED_CHUNKS:
+        return float("inf")
+    marks = np.zeros(lengths, bool)
+    for step in steps:
+        if step.operation == "write":
+            marks[_chunks_of(step.selection, unit)] = True
+    return float(np.count_nonzero(marks)) * nbytes
+
+
+def _chunks_of(selection: Hyperslab, unit: tuple[int, ...]) -> tuple[slice, ...]:
+    """The chunks of the box around a selection."""
+    return tuple(slice(a // c, -(-b // c)) for (a, b), c in zip(selection.bounds, unit, strict=True))

@@ -10,11 +10,21 @@ MIB = 1 << 20
 
 @dataclass(frozen=True)
 class Layout:
-    """How an array is cut and encoded: `ratio` is decoded bytes per stored byte, None without codecs."""
+    """How an array is cut and encoded: `ratio` is decoded bytes per stored byte, None without codecs.
+
+    `codec` is what encodes, by the name that `hyperslab formats` has for it; it makes no difference to what is counted.
+    """
 
     chunk_shape: tuple[int, ...]
     shard_shape: tuple[int, ...] | None = None
     ratio: float | None = None
+    codec: str | None = None
+
+    def __str__(self) -> str:
+        """As `--layout` takes it."""
+        parts = [self.chunk_shape] if self.shard_shape is None else [self.chunk_shape, self.shard_shape]
+        shapes = "/".join("x".join(map(str, part)) for part in parts)
+        return shapes if self.ratio is None else f"{shapes}:{self.codec or ''}={self.ratio:g}"
 
 
 @dataclass(frozen=True)

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import glob
 import hashlib
 import os
 from collections.abc import Callable, Iterable, Iterator, Mapping
@@ -15,6 +14,7 @@ from typing import Any
 from hyperslab._core import save_references
 from hyperslab.archive import Group, open
 from hyperslab.archive.remote import is_url, shown
+from hyperslab.archive.source_files import are_many, matching, threads_for
 from hyperslab.errors import HyperslabError, Refused, UsageError
 from hyperslab.references import icechunk, kerchunk, zarr2, zarr3
 from hyperslab.references.export import Export
@@ -22,7 +22,6 @@ from hyperslab.references.replacing import replacing
 from hyperslab.references.side_by_side import by_dask, by_threads
 
 MOST_OPEN = 100  # files
-FAR_THREADS = 16
 SUFFIXES = (".json", ".parquet", ".parq", ".hs")
 Source = str | os.PathLike[str] | Group
 
@@ -159,7 +158,7 @@ def index(
         resume: A folder for the references of each file as soon as they are known. Files that are in it already
             and have not changed since are not indexed again.
         progress: Called with a file's name once it is indexed, how many are, and how many there are.
-        threads: Files that are indexed at a time; as many as there are cores, or 16 where some are far away.
+        threads: Files that are indexed at a time; as many as there are cores, or 32 where some are far away.
         scheduler: Index on the workers of a Dask scheduler instead: its address, or a `distributed.Client`. The
             workers must find the files under the same paths. No credentials are sent to them: they take those from
             their environment, or from `hyperslab.credentials` called there.
@@ -184,7 +183,7 @@ def index(
     if folder is not None:
         folder.mkdir(exist_ok=True)
     paths = [source.filename if isinstance(source, Group) else shown(os.fspath(source)) for source in given]
-    gathering = _Gathering(given, folder, dict(storage_options or {}), threads or _default_threads(paths))
+    gathering = _Gathering(given, folder, dict(storage_options or {}), threads or threads_for(any(map(is_url, paths))))
     roots: dict[int, Group] = {}
     for number, root in gathering.roots(scheduler):
         roots[number] = root
@@ -197,24 +196,13 @@ def index(
 
 
 def expanded(sources: Source | Iterable[Source]) -> Iterator[Source]:
-    """Files in place of the patterns that they match, sorted.
+    """Files in place of the patterns that they match, in the order of `hyperslab.open`.
 
     Raises:
-        UsageError: A pattern matches no file.
+        FileNotFoundError: A pattern matches no file.
     """
     for source in [sources] if isinstance(sources, str | os.PathLike | Group) else sources:
-        path = source if isinstance(source, str) else ""
-        if not glob.has_magic(path) or is_url(path) or Path(path).exists():
-            yield source
-            continue
-        found = sorted(glob.glob(path, recursive=True))  # noqa: PTH207 -- Path.glob takes no absolute patterns
-        if not found:
-            raise UsageError(f"no file matches {path}")
-        yield from found
-
-
-def _default_threads(paths: list[str]) -> int:
-    return FAR_THREADS if any(map(is_url, paths)) else os.cpu_count() or 1
+        yield from matching(source) if isinstance(source, str) and are_many(source) else [source]
 
 
 @dataclass(frozen=True)

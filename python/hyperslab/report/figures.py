@@ -23,7 +23,7 @@ def draw(run: Run) -> list[Path]:
     directory = run.directory / DIRECTORY
     directory.mkdir(exist_ok=True)
     paths: list[Path] = []
-    with _style():
+    with style():
         for (case, method), summaries in by_case_and_method(run).items():
             paths += _figures_of(run, summaries, directory / f"{case}-{method}")
     return paths
@@ -37,7 +37,8 @@ def _figures_of(run: Run, summaries: list[Summary], stem: Path) -> list[Path]:
     ]
 
 
-def _style() -> AbstractContextManager[None]:
+def style() -> AbstractContextManager[None]:
+    """The rc settings of every figure, while they hold."""
     import matplotlib
 
     # The file canvases are named when saving; no window system is ever asked for.

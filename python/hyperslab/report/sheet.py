@@ -45,6 +45,7 @@ HEADING_HEIGHT, LINE_HEIGHT, LEGEND_LINE = 0.72, 0.155, 0.21
 TICKS_HEIGHT = 0.6  # tick labels of the lowest panels
 WIDEST, LEAST_WIDTH = 14.6, 6.8  # of a sheet
 PNG_DPI = 160
+FILE_OPTIONS: dict[str, dict[str, Any]] = {".png": {"dpi": PNG_DPI}, ".svg": {"metadata": {"Date": None}}}
 
 
 @dataclass(frozen=True)
@@ -144,13 +145,17 @@ def log_ticks(axis: Axis, unit: str = "") -> None:
 
 def save(sheet: Sheet, stem: Path) -> list[Path]:
     """Save as `stem`.png and `stem`.svg."""
+    paths = [stem.with_name(stem.name + suffix) for suffix in FILE_OPTIONS]
+    for path in paths:
+        save_as(sheet, path)
+    return paths
+
+
+def save_as(sheet: Sheet, path: Path) -> None:
+    """Save as one file, by its suffix: .png or .svg."""
     from matplotlib.backends.backend_agg import FigureCanvasAgg
 
     FigureCanvasAgg(sheet.figure)
-    paths = []
-    for suffix, options in ((".png", {"dpi": PNG_DPI}), (".svg", {"metadata": {"Date": None}})):
-        stream = BytesIO()
-        sheet.figure.savefig(stream, format=suffix[1:], **options)
-        paths.append(stem.with_name(stem.name + suffix))
-        write_atomically(paths[-1], stream.getvalue())
-    return paths
+    stream = BytesIO()
+    sheet.figure.savefig(stream, format=path.suffix[1:], **FILE_OPTIONS[path.suffix])
+    write_atomically(path, stream.getvalue())

@@ -3,6 +3,7 @@
 use std::time::{Duration, Instant};
 
 use futures_util::TryStreamExt;
+use futures_util::future::{join, join_all};
 use http::StatusCode;
 use object_store::{Error, GetOptions, GetRange, ObjectMeta};
 use rand::RngExt as _;
@@ -17,6 +18,8 @@ use crate::read_error::ReadError;
 /// Waits before the second attempt, and at most; each is twice the one before, and then drawn from its upper half.
 const FIRST_WAIT: Duration = Duration::from_millis(100);
 const LONGEST_WAIT: Duration = Duration::from_secs(10);
+/// Connections made by the first thing that a host is asked.
+const FIRST_CONNECTIONS: usize = 8;
 /// A request that brings less per second is given up, however steadily it trickles.
 const LEAST_NBYTES_PER_SECOND: u64 = 16 << 10;
 
@@ -106,6 +109,28 @@ impl Fetcher<'_> {
             Ok((identity, nbytes))
         })
         .await
+    }
+
+    /// The first bytes of an object that is being opened. A host that was never asked anything is asked for them in
+    /// several parts: each makes a connection, together in the time of one, and what is asked next finds them made.
+    /// The first part says what the object is; where another does not come, `out` ends.
+    pub async fn fetch_head(&self, out: &mut Vec<u8>) -> Result<Identity, ReadError> {
+        let host = Process::current().host(&self.location.host);
+        let parts = self.options.most_in_flight.unwrap_or(FIRST_CONNECTIONS).clamp(1, FIRST_CONNECTIONS);
+        let part_nbytes = if host.was_asked() { out.len() } else { out.len().div_ceil(parts) };
+        let (first, rest) = out.split_at_mut(part_nbytes);
+        let rest =
+            rest.chunks_mut(part_nbytes.max(1)).zip((part_nbytes as u64..).step_by(part_nbytes.max(1)));
+        let rest = join_all(rest.map(async |(part, offset)| {
+            let _turn = host.turn().await;
+            self.attempt(&host, Wanted::From(offset), part).await.ok()
+        }));
+        let (identity, rest) = join(self.fetch(Wanted::From(0), first), rest).await;
+        let identity = identity?;
+        let come = rest.into_iter().map_while(|part| part.filter(|(found, _)| found.agrees(&identity)));
+        let nbytes = part_nbytes + come.map(|(_, nbytes)| nbytes).sum::<usize>();
+        out.truncate(nbytes.min(usize::try_from(identity.nbytes).unwrap_or(usize::MAX)));
+        Ok(identity)
     }
 
     /// The names of the folders in one, which the object's path is.

@@ -106,6 +106,11 @@ impl Host {
         self.request_count.fetch_add(1, Ordering::Relaxed);
     }
 
+    /// Whether it was asked anything yet.
+    pub fn was_asked(&self) -> bool {
+        self.request_count.load(Ordering::Relaxed) > 0
+    }
+
     pub fn retried(&self) {
         self.retry_count.fetch_add(1, Ordering::Relaxed);
     }

@@ -56,7 +56,7 @@ impl RemoteStore {
     /// Requests that are worth making at a time, unless options say otherwise.
     pub const MOST_IN_FLIGHT: usize = host::MOST_ALLOWED;
 
-    /// Open an object with one request, which also brings its first bytes: at most `head_nbytes`.
+    /// Open an object with one round, which also brings its first bytes: at most `head_nbytes`.
     pub fn open(
         location: Location,
         options: RemoteOptions,
@@ -70,8 +70,7 @@ impl RemoteStore {
         host.waited();
         let mut head = vec![0; head_nbytes];
         let fetcher = Fetcher { location: &location, options: &options, identity: None, references: None };
-        let identity = wait(&location, fetcher.fetch(Wanted::From(0), &mut head), stop)?;
-        head.truncate(usize::try_from(identity.nbytes).unwrap_or(usize::MAX));
+        let identity = wait(&location, fetcher.fetch_head(&mut head), stop)?;
         options.cache.keep(&location.name, 0, &head);
         Ok((Self { location, options, identity: identity.into(), references: None }, head))
     }

@@ -1,0 +1,67 @@
+"""The command line that speed tables share: groups of rows, how much data, where files are, rows kept one by one."""
+
+from __future__ import annotations
+
+import argparse
+import os
+import sys
+import tempfile
+from collections.abc import Callable, Iterator
+from contextlib import contextmanager
+from dataclasses import asdict
+from pathlib import Path
+from typing import Any
+
+import kept
+import peers
+import speed_table
+
+from hyperslab.bench.environment import observe
+
+QUICK_MEGABYTES = 64
+Groups = dict[str, Callable[[], Iterator[dict[str, Any]]]]
+
+
+def arguments(about: str) -> argparse.Namespace:
+    """What was asked for; `about` is the script's docstring."""
+    parser = argparse.ArgumentParser(description=about.splitlines()[0])
+    parser.add_argument("--only", nargs="+", metavar="NAME", help="groups of rows")
+    parser.add_argument("--quick", action="store_true", help="less data and three turns; keeps nothing")
+    parser.add_argument("--files", type=Path, help="make the files here, leave them, use those that are there")
+    parser.add_argument("--list", action="store_true", help="names of the groups")
+    return parser.parse_args()
+
+
+def limit_processors() -> None:
+    """Give every side the same two processors, before any of them starts threads."""
+    os.sched_setaffinity(0, sorted(os.sched_getaffinity(0))[: peers.THREADS])
+    os.environ["RAYON_NUM_THREADS"] = str(peers.THREADS)
+
+
+@contextmanager
+def directory(said: argparse.Namespace) -> Iterator[Path]:
+    """Where files are made: a folder of its own that goes away again, unless one was given."""
+    with tempfile.TemporaryDirectory(prefix="hyperslab-") as scratch:
+        chosen = (said.files or Path(scratch)).resolve()
+        chosen.mkdir(parents=True, exist_ok=True)
+        yield chosen
+
+
+def run(
+    said: argparse.Namespace, known: Groups, path: Path, libraries: dict[str, str], where: Path, **about: Any
+) -> None:
+    """Measure the groups asked for, print each row, and keep it in `path` unless the run is a quick one."""
+    if said.list:
+        print(*known, sep="\n")
+        return
+    unknown = set(said.only or ()) - set(known)
+    if unknown:
+        sys.exit(f"no group {', '.join(sorted(unknown))}: there are {', '.join(known)}")
+    environment = asdict(observe(where, [])) | {"libraries": libraries}
+    results = {} if said.quick else kept.begun(path, environment, not said.only, **about)
+    for name in said.only or known:
+        print(f"{name}:", flush=True)
+        for made in known[name]():
+            print(speed_table.lines(made), flush=True)
+            if results:
+                kept.keep(path, results, made | {"group": name}, list(known))

@@ -1,0 +1,66 @@
+"""`hyperslab evaluate`: how good a store profile's predictions are, on the paper's own experiments."""
+
+from __future__ import annotations
+
+import json
+from pathlib import Path
+from typing import TYPE_CHECKING, Annotated, Any
+
+import typer
+
+from hyperslab.cli.output import console
+from hyperslab.cli.progress import live
+from hyperslab.errors import UsageError
+
+if TYPE_CHECKING:
+    from hyperslab.model.paper_experiments import ScaleName
+
+
+def evaluate(
+    profile: Annotated[
+        Path | None, typer.Option(help="Store profile to judge; the one that `calibrate` wrote last.")
+    ] = None,
+    output: Annotated[Path, typer.Option("-o", "--output", help="Directory for results.")] = Path(
+        "hyperslab-evaluation"
+    ),
+    directory: Annotated[
+        Path | None, typer.Option("--dir", help="Where the measured files go; the output directory.")
+    ] = None,
+    quick: Annotated[bool, typer.Option("--quick", help="Small arrays, fewer experiments: minutes.")] = False,
+    full: Annotated[
+        bool, typer.Option("--full", help="All experiments, phases isolated: a quarter of an hour.")
+    ] = False,
+    tiny: Annotated[bool, typer.Option("--tiny", hidden=True)] = False,
+    again: Annotated[
+        bool, typer.Option("--again", help="Judge by the measurements that are in the output already.")
+    ] = False,
+    as_json: Annotated[bool, typer.Option("--json", help="As JSON on standard output.")] = False,
+) -> None:
+    """Replay the paper's experiments on this machine, predict each of them, and say how good the predictions are.
+
+    Example: hyperslab evaluate --quick
+    """
+    from hyperslab.model.evaluation_session import Request, run_evaluation
+    from hyperslab.report.evaluation import print_evaluation
+
+    if quick + full + tiny > 1:
+        raise UsageError("--quick and --full are two scales: give one")
+    scale: ScaleName = "full" if full else "tiny" if tiny else "quick"
+    log = console(stderr=True)
+    with live(log, "passes") as progress:
+        done = run_evaluation(
+            Request(profile, output, directory or output, scale, again), progress, say=lambda text: log.print(text)
+        )
+    figures = _draw(done)
+    if as_json:
+        typer.echo(json.dumps(done.to_dict(), indent=1))
+        return
+    print_evaluation(done, console())
+    typer.echo("\n".join(str(path) for path in figures))
+
+
+def _draw(done: Any) -> list[Path]:
+    from hyperslab.report.evaluation import draw_evaluation
+
+    found: list[Path] = draw_evaluation(done, done.output / "figures")
+    return found

@@ -1,0 +1,73 @@
+"""A cell of a calibration or an evaluation: a workload in a layout by a library, and what is cached at first."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass, replace
+from typing import Literal
+
+import numpy as np
+
+from hyperslab.model.libraries import Hdf5, Layout, Library
+from hyperslab.model.workload import Workload
+
+# What is cached before the accesses are made.
+#
+# cold          nothing of the file is in the page cache; the handle is fresh
+# page-warm     all of the file is in the page cache; the handle is fresh
+# library-warm  the same accesses were made just before by this handle, whose cache of chunks holds everything (HDF5),
+#               or the store is in memory (Zarr): nothing is asked of the operating system
+# new           the array does not exist before: it is created, written and brought to the device
+CellCache = Literal["cold", "page-warm", "library-warm", "new"]
+
+
+@dataclass(frozen=True)
+class Cell:
+    """What is counted, measured and predicted. The ratio of a codec may be unknown before: measuring finds it."""
+
+    workload: Workload
+    layout: Layout
+    library: Library
+    cache: CellCache
+
+    @property
+    def file_key(self) -> str:
+        """Alike for cells that can share what is stored."""
+        array, layout = self.workload.array, self.layout
+        return repr((array.shape, array.dtype, layout.chunk_shape, layout.shard_shape, layout.codec))
+
+    @property
+    def writes(self) -> bool:
+        """Whether anything is written."""
+        return any(access.operation == "write" for access in self.workload.accesses)
+
+    @property
+    def array_nbytes(self) -> int:
+        """Decoded bytes of the array."""
+        return int(np.prod(self.workload.array.shape, dtype=np.int64)) * self.workload.array.element_nbytes
+
+    @property
+    def chunk_nbytes(self) -> int:
+        """Decoded bytes of a whole chunk."""
+        return int(np.prod(self.layout.chunk_shape, dtype=np.int64)) * self.workload.array.element_nbytes
+
+    @property
+    def opened(self) -> Library:
+        """The library with the cache that the cell gives it: one that holds every chunk, where it is to be warm."""
+        if self.cache != "library-warm" or not isinstance(self.library, Hdf5):
+            return self.library
+        lengths = zip(self.workload.array.shape, self.layout.chunk_shape, strict=True)
+        counts = [-(-length // chunk) for length, chunk in lengths]
+        # HDF5 hashes a chunk by the bits of its place, those of one axis after another: so many slots never collide.
+        slots = 1 << sum(max(1, count - 1).bit_length() for count in counts)
+        nbytes = 2 * self.chunk_nbytes * int(np.prod(counts))
+        return replace(self.library, chunk_cache_nbytes=nbytes, chunk_cache_slots=slots + 1)
+
+    @property
+    def name(self) -> str:
+        """The cell in words."""
+        return f"{self.library.name} {self.pattern}, layout {self.layout}, {self.cache}"
+
+    @property
+    def pattern(self) -> str:
+        """What is done, in words, whatever the layout."""
+        return ", ".join(f"{access.operation} {access.select}" for access in self.workload.accesses)

@@ -1,0 +1,176 @@
+"""Seconds from variables: formula 1, a sum of phases, each a sum of terms times their coefficients.
+
+The formulas of the paper (Kang et al.), and where they are here:
+
+1       t = t_memory + t_rdisk + t_wdisk + t_cache                  `price`
+2 to 7  the terms of each phase                                     `terms.MEMORY_COPY` and the following
+8       cf, the processes that use a data server at a time          `contention`
+9, 10   reads and writes of one process of a parallel program       `parallel_values`
+"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from math import exp
+
+import numpy as np
+import numpy.typing as npt
+
+from hyperslab._core import contention
+from hyperslab.model.counting import Operation, Variables
+from hyperslab.model.terms import PHASES, WAITING, Phase, Term, codec_name, values
+
+# Of a prediction's logarithm: 95 % of a normal distribution.
+DEVIATIONS = 1.96
+# How far beyond the trained range a variable may lie before it is said.
+TOLERANCE = 1.5
+# Variables that mean work of a kind of its own: seconds are missing where they were never trained.
+NEEDED = ("n_cache", "n_rdisk", "n_wdisk", "n_memcpy", "n_absent")
+# Pairs whose quotient says how large one copy or request is.
+MEANS = {
+    "bytes per memory copy": ("s_memcpy", "n_memcpy"),
+    "memory copies per chunk": ("n_memcpy", "n_chunk"),
+    "bytes per read of the page cache": ("s_cache", "n_cache"),
+    "bytes per read of the device": ("s_rdisk", "n_rdisk"),
+    "bytes per write": ("s_wdisk", "n_wdisk"),
+    "chunks per call": ("n_chunk", "n_call"),
+}
+
+
+@dataclass(frozen=True)
+class Coefficient:
+    """Seconds for one of a variable, with its 95 % interval; both ends None where nothing could tell."""
+
+    term: Term
+    value: float
+    low: float | None = None
+    high: float | None = None
+
+
+@dataclass(frozen=True)
+class Coefficients:
+    """What was fitted for one library and operation, by one model.
+
+    `covariance` is that of the values, `spread` the standard deviation of log(measured / predicted) beyond it,
+    `overlap` the share of the shorter of waiting and computing that costs nothing, `condition` the condition number of
+    the fit, `ridge` whether it was singular and small coefficients were preferred, `rmse_log10` how well it fits its
+    own cells. `ranges` are the trained ranges of the variables, and of the quotients of `MEANS`.
+    """
+
+    model: str
+    library: str
+    operation: Operation
+    each: tuple[Coefficient, ...]
+    covariance: npt.NDArray[np.float64]
+    spread: float
+    overlap: float
+    cell_count: int
+    condition: float
+    ridge: bool
+    rmse_log10: float
+    ranges: dict[str, tuple[float, float]]
+
+
+@dataclass(frozen=True)
+class Cost:
+    """Predicted seconds, in phases, with a 95 % interval.
+
+    `extrapolating` says which variables lie outside of what was trained, in words.
+    """
+
+    phases: dict[Phase, float]
+    low: float
+    high: float
+    extrapolating: tuple[str, ...] = ()
+
+    @property
+    def seconds(self) -> float:
+        """Formula 1: the sum of the phases."""
+        return sum(self.phases.values())
+
+    def __add__(self, other: Cost) -> Cost:
+        phases = {phase: seconds + other.phases[phase] for phase, seconds in self.phases.items()}
+        said = dict.fromkeys((*self.extrapolating, *other.extrapolating))
+        return Cost(phases, self.low + other.low, self.high + other.high, tuple(said))
+
+
+def price(variables: Variables, coefficients: Coefficients, codec: str | None = None) -> Cost:
+    """What accesses cost: formula 1, with the terms of formulas 2 to 7 and of our extensions.
+
+    A library that overlaps waiting for the device with computing pays for the shorter of the two in part only.
+    """
+    terms = tuple(each.term for each in coefficients.each)
+    factors = values(terms, variables, codec) * reductions(terms, coefficients, variables, codec)
+    parts = factors * np.array([each.value for each in coefficients.each])
+    phases: dict[Phase, float] = dict.fromkeys(PHASES, 0.0)
+    for term, part in zip(terms, parts.tolist(), strict=True):
+        phases[term.phase] += part
+    seconds = float(parts.sum())
+    relative = float(factors @ coefficients.covariance @ factors) / seconds**2 if seconds > 0 else 0.0
+    reach = exp(DEVIATIONS * min(float(np.sqrt(max(relative, 0.0) + coefficients.spread**2)), 100.0))
+    return Cost(phases, seconds / reach, seconds * reach, tuple(_outside(variables, coefficients, codec)))
+
+
+def reductions(
+    terms: tuple[Term, ...], coefficients: Coefficients, variables: Variables, codec: str | None
+) -> npt.NDArray[np.float64]:
+    """By how much each term counts: less than 1 for the terms of what goes on while something longer does."""
+    parts = values(terms, variables, codec) * np.array([each.value for each in coefficients.each])
+    return overlapped(terms, parts, coefficients.overlap)
+
+
+def overlapped(terms: tuple[Term, ...], parts: npt.NDArray[np.float64], overlap: float) -> npt.NDArray[np.float64]:
+    """The factors of `terms` whose seconds are `parts`, where `overlap` of the shorter side costs nothing."""
+    is_waiting = np.array([term.phase in WAITING for term in terms], bool)
+    waiting, computing = float(parts[is_waiting].sum()), float(parts[~is_waiting].sum())
+    shorter = is_waiting if waiting <= computing else ~is_waiting
+    return np.where(shorter, 1.0 - overlap, 1.0)
+
+
+def means(variables: Variables) -> dict[str, float]:
+    """The quotients of `MEANS` that have a meaning here."""
+    pairs = {name: (getattr(variables, a), getattr(variables, b)) for name, (a, b) in MEANS.items()}
+    return {name: a / b for name, (a, b) in pairs.items() if a > 0 and b > 0}
+
+
+def _outside(variables: Variables, coefficients: Coefficients, codec: str | None) -> list[str]:
+    trained = coefficients.ranges
+    needed = [name for name, value in variables._asdict().items() if value > 0 and name in NEEDED]
+    found = [f"{name} was never seen" for name in needed if name not in trained]
+    if codec is not None and variables.s_decode + variables.s_encode > 0:
+        known = {each.term.codec for each in coefficients.each}
+        found += [] if codec_name(codec) in known else [f"codec {codec} was never seen"]
+    for name, value in means(variables).items():
+        low, high = trained.get(name, (value, value))
+        if not low / TOLERANCE <= value <= high * TOLERANCE:
+            found.append(f"{name} {value:.3g}, trained from {low:.3g} to {high:.3g}")
+    return found
+
+
+def parallel_values(
+    variables: Variables, library: str, operation: Operation, processes: int, servers: int
+) -> dict[str, float]:
+    """What formulas 9 (HDF5) and 10 (Zarr) multiply their coefficients with, for one process of `processes`.
+
+    `servers` is the count of data servers (devices) on which the data lie; `contention` is formula 8.
+
+    Raises:
+        ValueError: There is no process or no server.
+    """
+    shared = contention(processes, servers)
+    requests, nbytes = (
+        (variables.n_rrequest, variables.s_rrequest)
+        if operation == "read"
+        else (variables.n_wrequest, variables.s_wrequest)
+    )
+    letter = operation[0]
+    found = {
+        f"n_{letter}request": requests,
+        f"s_{letter}request": nbytes,
+        f"n_{letter}request*cf": requests * shared,
+        f"s_{letter}request*cf": nbytes * shared,
+    }
+    if library == "zarr":
+        found[f"n_{letter}request*p"] = requests * processes
+        found |= {"n_memcpy": variables.n_memcpy, "s_memcpy": variables.s_memcpy}
+    return found

@@ -1,0 +1,257 @@
+"""Evaluate a store profile: replay the paper's experiments, predict each of them, and judge every model alike.
+
+Beside our model and its baselines of the paper stand two that know nothing of formulas (the training's median for a
+library, an operation and a cache state; the training cell that is most alike), and ours with each of its extensions
+left out, fitted anew: what an extension is worth is what is lost without it.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterable, Sequence
+from dataclasses import dataclass
+from typing import Any
+
+import numpy as np
+
+from hyperslab.errors import TooFewCells
+from hyperslab.model.accuracy import Accuracy, Outcome, accuracy, experiments
+from hyperslab.model.costs import Coefficients, price
+from hyperslab.model.counting import Operation, Variables
+from hyperslab.model.fit import Observation, fit
+from hyperslab.model.measuring import Measured
+from hyperslab.model.paper_experiments import Task
+from hyperslab.model.predict import Prediction, predict_cell
+from hyperslab.model.store_profile import StoreProfile
+from hyperslab.model.terms import BASELINES, EXTENDED, EXTENSIONS, PAPER, Model
+
+MEDIAN_OF_TRAINING, NEAREST = "median of training", "nearest neighbour"
+# A model that finds something free is as wrong as can be, not infinitely so.
+LEAST_SECONDS = 1e-7
+# Cache states whose differences isolate the phases of a read.
+ISOLATED: dict[str, tuple[str, str | None]] = {
+    "memory": ("library-warm", None),
+    "cache": ("page-warm", "library-warm"),
+    "device": ("cold", "page-warm"),
+}
+
+
+@dataclass(frozen=True)
+class PhaseFound:
+    """One phase of one read, isolated by the difference of two cache states, in seconds."""
+
+    question: str  # without its cache state
+    layout: str
+    library: str
+    phase: str
+    measured: float
+    predicted: float
+    total: float  # measured, of all phases
+
+    @property
+    def share(self) -> float:
+        """Of the whole read from cold."""
+        return self.measured / self.total
+
+    @property
+    def error(self) -> float:
+        """Of the prediction, as a share of the whole read."""
+        return (self.predicted - self.measured) / self.total
+
+
+@dataclass(frozen=True)
+class Evaluation:
+    """What came of it: every cell, and how good each model is. `skipped` says which models could not be fitted."""
+
+    outcomes: tuple[Outcome, ...]
+    models: dict[str, Accuracy]
+    baselines: dict[str, Accuracy]
+    ablations: dict[str, Accuracy]  # by the extension left out
+    phases: tuple[PhaseFound, ...]
+    held_out: dict[str, float]  # RMSE of log10 over training cells whose layout, or pattern, was left out
+    extrapolating: int  # cells of which a variable lies outside the trained range
+    skipped: dict[str, str]
+
+    def to_dict(self) -> dict[str, Any]:
+        """For JSON: the accuracy of our model, and beside it that of the others by the same names."""
+        others = {
+            "models": {name: found.to_dict() for name, found in self.models.items() if name != EXTENDED.name},
+            "baselines": {name: found.to_dict() for name, found in self.baselines.items()},
+            "ablations": {name: found.to_dict() for name, found in self.ablations.items()},
+        }
+        return {
+            **self.models[EXTENDED.name].to_dict(),
+            **others,
+            "always_one_library": self.always_one(),
+            "phases": self.phase_summary(),
+            "held_out_rmse_log10": self.held_out,
+            "cells": len(self.outcomes),
+            "extrapolating_cells": self.extrapolating,
+            "skipped": self.skipped,
+        }
+
+    def phase_summary(self) -> dict[str, dict[str, float]]:
+        """Of each isolated phase its largest share of a read, and the median and worst error, as shares."""
+        found = {}
+        for phase in ISOLATED:
+            mine = [each for each in self.phases if each.phase == phase]
+            if mine:
+                errors = np.abs([each.error for each in mine])
+                found[phase] = {
+                    "largest_share": max(each.share for each in mine),
+                    "median_error": float(np.median(errors)),
+                    "worst_error": float(errors.max()),
+                }
+        return found
+
+    def always_one(self) -> dict[str, float]:
+        """The share of experiments that each library wins: who always names it is right so often, without any model."""
+        groups = [group for group in experiments(self.outcomes) if len(group) > 1]
+        winners = [min(group, key=lambda outcome: outcome.seconds).library for group in groups]
+        libraries = dict.fromkeys(outcome.library for outcome in self.outcomes)
+        return {library: winners.count(library) / len(groups) for library in libraries} if groups else {}
+
+    def most_times(self, faster: str, slower: str) -> float | None:
+        """How many times as fast one library is as another where it is ahead most; None where they never met."""
+        ratios = []
+        for group in experiments(self.outcomes):
+            seconds = {outcome.library: outcome.seconds for outcome in group}
+            if faster in seconds and slower in seconds:
+                ratios.append(seconds[slower] / seconds[faster])
+        return max(ratios, default=None)
+
+
+def evaluate(tasks: Sequence[Task], measured: Sequence[Measured], profile: StoreProfile) -> Evaluation:
+    """Judge every model on measured cells, given in the order of their tasks.
+
+    All are predicted by the coefficients that the profile's own cells give: nothing of what is judged was ever fitted.
+
+    Raises:
+        Untrained: The profile says nothing of a library or operation that was measured.
+        TooFewCells: Its cells do not do for our model.
+    """
+    ours = [predict_cell(found.cell, profile) for found in measured]
+    predicted: list[dict[str, float]] = [
+        {EXTENDED.name: max(mine.cost.seconds, LEAST_SECONDS), **_without_formulas(found, mine, profile)}
+        for found, mine in zip(measured, ours, strict=True)
+    ]
+    skipped: dict[str, str] = {}
+    for model in (PAPER, *BASELINES, *(EXTENDED.without(name) for name in EXTENSIONS)):
+        try:
+            seconds = _predicted_by(model, ours, measured, profile)
+        except TooFewCells as reason:
+            skipped[model.name] = str(reason)
+            continue
+        for place, each in zip(predicted, seconds, strict=True):
+            place[model.name] = each
+    outcomes = tuple(map(_outcome, tasks, measured, predicted))
+
+    def judged(named: dict[str, str]) -> dict[str, Accuracy]:
+        return {title: accuracy(outcomes, name) for title, name in named.items() if name not in skipped}
+
+    baselines = [*(model.name for model in BASELINES), MEDIAN_OF_TRAINING, NEAREST]
+    return Evaluation(
+        outcomes,
+        judged({model.name: model.name for model in (EXTENDED, PAPER)}),
+        judged({name: name for name in baselines}),
+        judged({name: EXTENDED.without(name).name for name in EXTENSIONS}),
+        tuple(_phases(tasks, outcomes)),
+        held_out(profile.cells),
+        sum(bool(prediction.cost.extrapolating) for prediction in ours),
+        skipped,
+    )
+
+
+def _predicted_by(
+    model: Model, ours: Sequence[Prediction], measured: Sequence[Measured], profile: StoreProfile
+) -> list[float]:
+    """The seconds of each cell by another model, fitted to the same training; its variables are those of our model."""
+    fitted: dict[tuple[str, Operation], Coefficients] = {}
+    found = []
+    for each, prediction in zip(measured, ours, strict=True):
+        seconds = 0.0
+        for operation, variables in prediction.variables.items():
+            key = each.cell.library.name, operation
+            if key not in fitted:
+                fitted[key] = fit(profile.cells, *key, model, resamples=0)
+            seconds += price(variables, fitted[key], each.cell.layout.codec).seconds
+        found.append(max(seconds, LEAST_SECONDS))
+    return found
+
+
+def _without_formulas(found: Measured, prediction: Prediction, profile: StoreProfile) -> dict[str, float]:
+    """What one would say from the training's times alone: for what is read and what is written, one after the other."""
+    seconds = {MEDIAN_OF_TRAINING: 0.0, NEAREST: 0.0}
+    library = found.cell.library.name
+    for operation, variables in prediction.variables.items():
+        mine = [each for each in profile.cells if (each.library, each.operation) == (library, operation)]
+        alike = [each for each in mine if each.cache == found.cell.cache] or mine
+        seconds[MEDIAN_OF_TRAINING] += float(np.median([each.seconds for each in alike]))
+        distances = [_distance(each.variables, variables) for each in alike]
+        seconds[NEAREST] += alike[int(np.argmin(distances))].seconds
+    return seconds
+
+
+def _distance(a: Variables, b: Variables) -> float:
+    return float(np.linalg.norm(np.log1p(np.array(a)) - np.log1p(np.array(b))))
+
+
+def _outcome(task: Task, found: Measured, predicted: dict[str, float]) -> Outcome:
+    low, high = found.interval or (None, None)
+    return Outcome(task.question, task.layout, task.cell.library.name, found.median_seconds, low, high, predicted)
+
+
+def _phases(tasks: Sequence[Task], outcomes: Sequence[Outcome]) -> Iterable[PhaseFound]:
+    """The phases of each read that was measured in all three cache states."""
+    by_state: dict[tuple[str, str, str], dict[str, Outcome]] = {}
+    for task, outcome in zip(tasks, outcomes, strict=True):
+        if not task.cell.writes:
+            asked = task.question.removesuffix(f" {task.cell.cache}")
+            by_state.setdefault((asked, outcome.layout, outcome.library), {})[task.cell.cache] = outcome
+    for (asked, layout, library), states in by_state.items():
+        if not {"cold", "page-warm", "library-warm"} <= states.keys():
+            continue
+        found = [
+            (
+                phase,
+                _beyond(states, pair, lambda o: o.seconds),
+                _beyond(states, pair, lambda o: o.predicted[EXTENDED.name]),
+            )
+            for phase, pair in ISOLATED.items()
+        ]
+        total = sum(took for _, took, _ in found)
+        yield from (PhaseFound(asked, layout, library, phase, took, guessed, total) for phase, took, guessed in found)
+
+
+def _beyond(states: dict[str, Outcome], pair: tuple[str, str | None], seconds: Callable[[Outcome], float]) -> float:
+    """How much longer it takes from one state than from another; nothing, where noise says less than nothing."""
+    state, less = pair
+    return max(seconds(states[state]) - (seconds(states[less]) if less else 0.0), 0.0)
+
+
+def held_out(cells: Sequence[Observation], model: Model = EXTENDED) -> dict[str, float]:
+    """RMSE of log10(predicted / measured) over the training, each whole layout, or whole pattern, left out in turn.
+
+    What cannot be fitted without those that were left out is left out of the figure too.
+    """
+    return {
+        name: error
+        for name, key in (("layout", lambda cell: cell.layout), ("pattern", lambda cell: cell.workload))
+        if (error := _error_left_out(cells, model, key)) is not None
+    }
+
+
+def _error_left_out(cells: Sequence[Observation], model: Model, key: Callable[[Observation], str]) -> float | None:
+    errors = []
+    for left in dict.fromkeys(map(key, cells)):
+        rest = [cell for cell in cells if key(cell) != left]
+        out = [cell for cell in cells if key(cell) == left]
+        for library, operation in dict.fromkeys((cell.library, cell.operation) for cell in out):
+            try:
+                found = fit(rest, library, operation, model, resamples=0)
+            except TooFewCells:
+                continue
+            for cell in out:
+                if (cell.library, cell.operation) == (library, operation):
+                    seconds = price(cell.variables, found, cell.codec).seconds
+                    errors.append(np.log10(max(seconds, LEAST_SECONDS) / cell.seconds))
+    return float(np.sqrt(np.mean(np.square(errors)))) if errors else None

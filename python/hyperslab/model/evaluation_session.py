@@ -1,0 +1,163 @@
+"""An evaluation from request to results: measure, or take what was measured, judge, and write what people use."""
+
+from __future__ import annotations
+
+import csv
+import io
+import json
+import time
+from collections.abc import Callable
+from dataclasses import asdict, dataclass
+from pathlib import Path
+from typing import Any
+
+from hyperslab.bench.environment import observe
+from hyperslab.bench.records import Verdict
+from hyperslab.bench.results import write_atomically
+from hyperslab.errors import RunError, UsageError
+from hyperslab.model.evaluation import Evaluation, evaluate
+from hyperslab.model.measuring import Measured, Progress, Repeats, disk_nbytes, measure
+from hyperslab.model.paper_experiments import SCALES, ScaleName, Task, arrays, tasks
+from hyperslab.model.store_profile import StoreProfile, load_store_profile
+from hyperslab.model.takeaways import judge
+
+MEASURED_FILE = "measured.json"
+REPEATS = {"tiny": Repeats(1, 1), "quick": Repeats(6, 6), "full": Repeats(6, 8, most_seconds=5.0)}
+
+
+@dataclass(frozen=True)
+class Request:
+    """What a person asked of `hyperslab evaluate`."""
+
+    profile: Path | None
+    output: Path
+    directory: Path  # where the measured files go
+    scale: ScaleName
+    again: bool = False
+
+
+@dataclass(frozen=True)
+class Done:
+    """An evaluation with all that was said of it."""
+
+    output: Path
+    scale: ScaleName
+    notes: tuple[str, ...]
+    warnings: tuple[str, ...]
+    environment: dict[str, Any]
+    profile: StoreProfile
+    measured: tuple[Measured, ...]
+    missing: int  # cells whose experiment could not be measured
+    serial: Evaluation
+    verdicts: tuple[Verdict, ...]
+
+    def to_dict(self) -> dict[str, Any]:
+        """For JSON."""
+        return {
+            "serial": self.serial.to_dict(),
+            "scale": self.scale,
+            "scaled": list(self.notes),
+            "warnings": list(self.warnings),
+            "profile": {"store": self.profile.store, "made_at": self.profile.made_at, "scale": self.profile.scale},
+            "environment": self.environment,
+            "missing_cells": self.missing,
+            "rejected_passes": sum(found.rejected for found in self.measured),
+            "verdicts": [asdict(verdict) for verdict in self.verdicts],
+        }
+
+
+def run_evaluation(request: Request, progress: Progress = lambda *_: None, say: Callable[[str], None] = print) -> Done:
+    """Carry out a request; results are written to its output. Ctrl-C removes the measured files, and keeps nothing.
+
+    Raises:
+        NotAStoreProfile: The profile cannot be used.
+        UsageError: A directory cannot be written, or disk or memory are too small.
+    """
+    profile = load_store_profile(request.profile)
+    _make_directories(request)
+    warnings = tuple(profile.differs_from_this_machine(request.directory))
+    for reason in warnings:
+        say(f"the store profile was made elsewhere, or before something changed: {reason}")
+    scale = SCALES[request.scale]
+    wanted = list(tasks(scale))
+    notes = tuple(array.note for array in arrays(scale))
+    known = _saved(request) if request.again else _measure(request, wanted, progress, say)
+    planned, measured = _compared(wanted, known)
+    found = evaluate(planned, measured, profile)
+    here = observe(request.directory, ["hdf5", "zarr3"]).to_dict()
+    verdicts = tuple(judge(found))
+    missing = len(wanted) - len(planned)
+    done = Done(request.output, request.scale, notes, warnings, here, profile, measured, missing, found, verdicts)
+    _write(request.output / "evaluation.json", json.dumps(done.to_dict(), indent=1))
+    _write(request.output / "outcomes.csv", _table(done))
+    return done
+
+
+def _make_directories(request: Request) -> None:
+    try:
+        for directory in (request.output, request.directory):
+            directory.mkdir(parents=True, exist_ok=True)
+    except OSError as error:
+        raise UsageError(
+            f"{error.filename} cannot be made ({error.strerror}); choose another with -o or --dir"
+        ) from error
+
+
+def _measure(
+    request: Request, planned: list[Task], progress: Progress, say: Callable[[str], None]
+) -> tuple[Measured, ...]:
+    cells = [task.cell for task in planned]
+    say(f"{len(cells)} cells; at most {disk_nbytes(cells) / 1e6:.0f} MB of disk at a time below {request.directory}")
+    started = time.monotonic()
+    found = tuple(measure(cells, request.directory, REPEATS[request.scale], progress=progress, say=say))
+    say(f"measured in {time.monotonic() - started:.0f} s")
+    document = {"scale": request.scale, "cells": [each.to_dict() for each in found]}
+    _write(request.output / MEASURED_FILE, json.dumps(document))
+    return found
+
+
+def _compared(wanted: list[Task], known: tuple[Measured, ...]) -> tuple[list[Task], tuple[Measured, ...]]:
+    """The tasks that were measured; none of an experiment of which a library is missing."""
+    by_name = {_key(found): found for found in known}
+    places = [(task, by_name.get(_key(task))) for task in wanted]
+    missing = {(task.question, task.layout) for task, found in places if found is None}
+    both = [(task, found) for task, found in places if found and (task.question, task.layout) not in missing]
+    if not both:
+        raise RunError("no experiment was measured: the page cache is emptied all the time; when is the machine idle?")
+    return [task for task, _ in both], tuple(found for _, found in both)
+
+
+def _key(each: Task | Measured) -> tuple[str, str]:
+    return each.cell.file_key, each.cell.name
+
+
+def _saved(request: Request) -> tuple[Measured, ...]:
+    path = request.output / MEASURED_FILE
+    try:
+        document = json.loads(path.read_text())
+        scale, found = document["scale"], tuple(Measured.from_dict(each) for each in document["cells"])
+    except (OSError, ValueError, KeyError, TypeError) as error:
+        raise UsageError(f"{path} has no measurements ({error}); leave --again out to make them") from error
+    if scale != request.scale:
+        raise UsageError(f"{path} is of scale {scale}; give --{scale}, or leave --again out")
+    return found
+
+
+def _write(path: Path, text: str) -> None:
+    try:
+        write_atomically(path, text.encode())
+    except OSError as error:
+        raise RunError(f"{path} cannot be written ({error.strerror})") from error
+
+
+def _table(done: Done) -> str:
+    """Each cell with what was measured and predicted, as CSV."""
+    models = list(done.serial.outcomes[0].predicted)
+    stream = io.StringIO()
+    table = csv.writer(stream, lineterminator="\n")
+    table.writerow(["question", "layout", "library", "passes", "rejected", "seconds", "low", "high", *models])
+    for outcome, found in zip(done.serial.outcomes, done.measured, strict=True):
+        known = [outcome.question, outcome.layout, outcome.library, len(found.passes), found.rejected]
+        figures = [outcome.seconds, outcome.low, outcome.high, *(outcome.predicted[name] for name in models)]
+        table.writerow([*known, *("" if value is None else f"{value:.5g}" for value in figures)])
+    return stream.getvalue()

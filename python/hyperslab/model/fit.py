@@ -1,0 +1,221 @@
+"""Coefficients from measured cells: weighted non-negative least squares, so that every cost is a cost.
+
+Times span four decades, so what is made small is the error relative to them: each row is weighted with
+1 / sqrt(measured * predicted), by which a residual is very nearly log(measured / predicted); cells far off what all
+others say count less (Huber). All cells of a library and operation are fitted together: by the design of the training
+each phase stands alone in some of them (library-warm cells only copy, page-warm ones never see the device).
+"""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import dataclass
+
+import numpy as np
+import numpy.typing as npt
+
+from hyperslab.errors import TooFewCells
+from hyperslab.model.cells import CellCache
+from hyperslab.model.costs import Coefficient, Coefficients, means, overlapped
+from hyperslab.model.counting import Operation, Variables
+from hyperslab.model.terms import EXTENDED, Model, Term, codec_name, values
+
+Matrix = npt.NDArray[np.float64]
+ROUNDS = 12
+RESAMPLES = 200
+SEED = 5
+# Worse conditioned fits prefer small coefficients a little, by this share of a column's length.
+MOST_CONDITION, RIDGE = 1e5, 1e-3
+# A column of which less is its own is taken for a combination of others.
+LEAST_OWN = 1e-7
+# Residuals beyond so many of the middle one count less.
+HUBER = 3.0
+OVERLAPS = (0.0, 0.25, 0.5, 0.75, 1.0)
+# An overlap must explain so much of the error that remains without it.
+LEAST_GAIN = 0.03
+
+
+@dataclass(frozen=True)
+class Observation:
+    """One measured cell: the pattern in words, its variables, and seconds (the median of its trials)."""
+
+    library: str
+    operation: Operation
+    cache: CellCache
+    workload: str
+    layout: str
+    codec: str | None
+    variables: Variables
+    seconds: float
+    trials: int = 1
+    asked: str = ""  # the workload as JSON, to count it anew
+
+
+def nnls(matrix: Matrix, target: npt.NDArray[np.float64]) -> npt.NDArray[np.float64]:
+    """The x >= 0 that makes |matrix @ x - target| least: Lawson and Hanson's active sets, on the normal equations.
+
+    C. L. Lawson, R. J. Hanson, "Solving Least Squares Problems", 1974, chapter 23.
+    """
+    scale = np.linalg.norm(matrix, axis=0)
+    scale[scale == 0] = 1.0
+    gram, moments = (matrix / scale).T @ (matrix / scale), (matrix / scale).T @ target
+    count = len(moments)
+    solution: npt.NDArray[np.float64] = np.zeros(count)
+    free = np.zeros(count, bool)
+    tolerance = 1e-10 * max(1.0, float(np.abs(moments).max(initial=0.0)))
+    for _ in range(3 * count):
+        gradient = np.where(free, -np.inf, moments - gram @ solution)
+        if free.all() or gradient.max() <= tolerance:
+            break
+        free[int(gradient.argmax())] = True
+        while True:
+            wanted = np.zeros(count)
+            wanted[free] = np.linalg.lstsq(gram[np.ix_(free, free)], moments[free], rcond=None)[0]
+            below = free & (wanted <= 0)
+            if not below.any():
+                break
+            step = float((solution[below] / (solution[below] - wanted[below] + 1e-300)).min())
+            solution += step * (wanted - solution)
+            free &= solution > 1e-14
+            solution[~free] = 0.0
+        solution = wanted
+    found: npt.NDArray[np.float64] = solution / scale
+    return found
+
+
+def fit(
+    cells: Sequence[Observation],
+    library: str,
+    operation: Operation,
+    model: Model = EXTENDED,
+    *,
+    resamples: int = RESAMPLES,
+) -> Coefficients:
+    """The coefficients of a library and operation by its cells.
+
+    Variables that no cell has get none; `Cost.extrapolating` says so where they matter. Neither do those that are a
+    combination of others in all cells, as reads and chunks are where each chunk is a file: these have their cost.
+    Intervals are by the bootstrap; without `resamples` the coefficients have none.
+
+    Raises:
+        TooFewCells: There are fewer cells than coefficients, and two.
+    """
+    mine = [cell for cell in cells if (cell.library, cell.operation) == (library, operation)]
+    codecs = tuple(sorted({name for cell in mine if (name := codec_name(cell.codec)) is not None}))
+    terms = model.terms(library, operation, codecs)
+    matrix = np.array([values(terms, cell.variables, cell.codec) for cell in mine]).reshape(len(mine), len(terms))
+    seen = _told_apart(matrix)
+    terms, matrix = tuple(terms[place] for place in seen), matrix[:, seen]
+    if len(mine) < len(terms) + 2 or not terms:
+        raise TooFewCells(
+            f"{library}, {operation}: {len(mine)} cells cannot tell {len(terms)} coefficients apart; "
+            f"measure at least {max(len(terms), 1) + 2} (hyperslab calibrate --full)"
+        )
+    target = np.array([cell.seconds for cell in mine])
+    overlap, solved = _with_best_overlap(terms, matrix, target, model)
+    draws = _resampled(solved, target, resamples) if resamples else np.array([solved.solution] * 2)
+    low, high = np.percentile(draws, [2.5, 97.5], axis=0)
+    errors = np.log(target / solved.predicted)
+    spread = float(np.sqrt((errors**2).sum() / max(len(mine) - len(terms), 1)))
+    each = tuple(map(Coefficient, terms, solved.solution.tolist(), low.tolist(), high.tolist()))
+    return Coefficients(
+        model.name,
+        library,
+        operation,
+        each,
+        np.atleast_2d(np.cov(draws, rowvar=False)),
+        spread,
+        overlap,
+        len(mine),
+        solved.condition,
+        solved.ridge,
+        float(np.sqrt(np.mean(errors**2)) / np.log(10)),
+        _ranges(mine),
+    )
+
+
+def _told_apart(matrix: Matrix) -> list[int]:
+    """The columns that are there, and no combination of those before them: what they cost is counted with these."""
+    kept: list[int] = []
+    directions: list[npt.NDArray[np.float64]] = []
+    for place, column in enumerate(matrix.T):
+        length = np.linalg.norm(column)
+        rest = column / length if length else column
+        for _ in range(2):
+            for direction in directions:
+                rest = rest - (rest @ direction) * direction
+        if (left := float(np.linalg.norm(rest))) > LEAST_OWN:
+            kept.append(place)
+            directions.append(rest / left)
+    return kept
+
+
+@dataclass(frozen=True)
+class _Solved:
+    rows: Matrix  # weighted
+    weights: npt.NDArray[np.float64]
+    solution: npt.NDArray[np.float64]
+    predicted: npt.NDArray[np.float64]
+    condition: float
+    ridge: bool
+    loss: float
+
+
+def _with_best_overlap(
+    terms: tuple[Term, ...], matrix: Matrix, target: npt.NDArray[np.float64], model: Model
+) -> tuple[float, _Solved]:
+    best = 0.0, _solve(terms, matrix, target, 0.0)
+    if not model.overlaps:
+        return best
+    most = best[1].loss * (1 - LEAST_GAIN)
+    for overlap in OVERLAPS[1:]:
+        solved = _solve(terms, matrix, target, overlap)
+        if solved.loss < min(most, best[1].loss):
+            best = overlap, solved
+    return best
+
+
+def _solve(terms: tuple[Term, ...], matrix: Matrix, target: npt.NDArray[np.float64], overlap: float) -> _Solved:
+    factors, predicted, trust = np.ones_like(matrix), target, np.ones(len(target))
+    for _ in range(ROUNDS):
+        weights = trust / np.sqrt(target * predicted)
+        rows = matrix * factors * weights[:, np.newaxis]
+        condition = _condition(rows)
+        ridge = condition > MOST_CONDITION
+        solution = nnls(*_with_ridge(rows, target * weights, ridge))
+        factors = np.array([overlapped(terms, row * solution, overlap) for row in matrix])
+        # A cell of which nothing is left is as wrong as can be, not infinitely so.
+        predicted = np.maximum((matrix * factors) @ solution, target * 1e-3)
+        errors = np.abs(np.log(target / predicted))
+        trust = np.sqrt(np.minimum(1.0, HUBER * max(float(np.median(errors)), 0.02) / np.maximum(errors, 1e-12)))
+    loss = float(np.sqrt(np.mean(errors**2)))
+    return _Solved(rows, weights, solution, predicted, condition, ridge, loss)
+
+
+def _condition(rows: Matrix) -> float:
+    lengths = np.linalg.norm(rows, axis=0)
+    return float(np.linalg.cond(rows / np.where(lengths > 0, lengths, 1.0)))
+
+
+def _with_ridge(rows: Matrix, target: npt.NDArray[np.float64], ridge: bool) -> tuple[Matrix, npt.NDArray[np.float64]]:
+    if not ridge:
+        return rows, target
+    lengths = np.linalg.norm(rows, axis=0)
+    return np.vstack([rows, np.diag(RIDGE * lengths)]), np.concatenate([target, np.zeros(len(lengths))])
+
+
+def _resampled(solved: _Solved, target: npt.NDArray[np.float64], resamples: int) -> Matrix:
+    """Solutions for cells drawn anew, with replacement: the bootstrap."""
+    random = np.random.default_rng(SEED)
+    drawn = random.integers(0, len(target), (resamples, len(target)))
+    weighted = target * solved.weights
+    return np.array([nnls(*_with_ridge(solved.rows[d], weighted[d], solved.ridge)) for d in drawn])
+
+
+def _ranges(cells: Sequence[Observation]) -> dict[str, tuple[float, float]]:
+    """Of the variables that any cell has, and of the quotients of `MEANS`."""
+    seen: dict[str, list[float]] = {}
+    for cell in cells:
+        for name, value in (*cell.variables._asdict().items(), *means(cell.variables).items()):
+            seen.setdefault(name, []).append(value)
+    return {name: (min(each), max(each)) for name, each in seen.items() if max(each) > 0}

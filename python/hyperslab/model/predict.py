@@ -1,0 +1,196 @@
+"""Predict: what a workload costs, in each layout and by each library, on the machine of a store profile."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Sequence
+from dataclasses import asdict, dataclass
+from pathlib import Path
+from typing import Any
+
+from hyperslab.archive import open as open_archive
+from hyperslab.errors import Refused, UsageError
+from hyperslab.model.calibrate import caches_of
+from hyperslab.model.cells import Cell, CellCache
+from hyperslab.model.costs import Cost, price
+from hyperslab.model.counting import Operation, Variables, count_operations
+from hyperslab.model.libraries import Hdf5, Layout, Library, Own, Zarr
+from hyperslab.model.store_profile import StoreProfile, load_store_profile
+from hyperslab.model.terms import EXTENDED, Model
+from hyperslab.model.training import LIBRARIES
+from hyperslab.model.workload import Workload, load_workload
+
+# Lengths of HDF5's chunks are 32-bit numbers; zarr-python's codecs take no more than 31 bits.
+MOST_HDF5_CHUNK_NBYTES, MOST_ENCODED_NBYTES = 2**32 - 1, 2**31 - 1
+
+
+@dataclass(frozen=True)
+class Prediction:
+    """What a workload costs in one layout by one library."""
+
+    library: str
+    layout: Layout
+    cost: Cost
+    variables: dict[Operation, Variables]
+
+    def to_dict(self) -> dict[str, Any]:
+        """For JSON."""
+        return {
+            "library": self.library,
+            "layout": str(self.layout),
+            "seconds": self.cost.seconds,
+            "low": self.cost.low,
+            "high": self.cost.high,
+            "phases": dict(self.cost.phases),
+            "extrapolating": list(self.cost.extrapolating),
+            "variables": {name: each._asdict() for name, each in self.variables.items()},
+            **{key: value for key, value in asdict(self.layout).items() if value is not None},
+        }
+
+
+def predict(
+    workload: Workload | str | Path,
+    layouts: Sequence[Layout | Sequence[int]],
+    *,
+    libraries: Iterable[str] | None = None,
+    store_profile: StoreProfile | str | Path | None = None,
+    cache: CellCache | None = None,
+) -> list[Prediction]:
+    """What a workload costs in each layout by each library, the fastest first.
+
+    Args:
+        workload: A Workload, or the path of its YAML file.
+        layouts: Layouts, or shapes of chunks.
+        libraries: `hdf5`, `zarr`, `hyperslab`, `flat`; by default all that the store profile has and that can do it.
+        store_profile: A StoreProfile, or the path of its file; by default the one that `calibrate` wrote.
+        cache: What is cached before: `cold` (the default), `page-warm`, `library-warm`; or `new`: there is no array.
+
+    Raises:
+        StudyError: The workload's file does not say a workload.
+        NotAStoreProfile: The store profile cannot be used.
+        Refused: A library that is named cannot hold a layout, or do what is asked.
+        Untrained: The store profile says nothing of a library that is named.
+    """
+    asked = workload if isinstance(workload, Workload) else load_workload(workload)
+    trained = store_profile if isinstance(store_profile, StoreProfile) else load_store_profile(store_profile)
+    if not layouts:
+        raise UsageError("no layouts: give at least one chunk shape, such as 100x8")
+    chosen = list(libraries) if libraries is not None else None
+    found, reasons = [], []
+    for given in layouts:
+        layout = given if isinstance(given, Layout) else Layout(tuple(given))
+        for name in chosen or trained.libraries:
+            if name not in LIBRARIES:
+                raise UsageError(f"no library {name!r}; the known ones are {', '.join(LIBRARIES)}")
+            cell = Cell(asked, layout, LIBRARIES[name], cache or "cold")
+            reason = why_not(cell)
+            if reason is None:
+                found.append(predict_cell(cell, trained))
+            elif chosen is not None:
+                raise Refused(f"{name}, layout {layout}: {reason}")
+            else:
+                reasons.append(f"{name}, layout {layout}: {reason}")
+    if not found:
+        raise Refused("; ".join(reasons))
+    return sorted(found, key=lambda prediction: prediction.cost.seconds)
+
+
+def predict_cell(cell: Cell, trained: StoreProfile, model: Model = EXTENDED) -> Prediction:
+    """What one cell costs, by any model.
+
+    Raises:
+        Untrained: The store profile says nothing of the library.
+        TooFewCells: Its cells do not do for the model.
+        ValueError: The layout or the accesses have no meaning.
+    """
+    name = cell.library.name
+    variables = count_operations(cell, caches_of(trained.environment))
+    costs = [
+        price(each, trained.coefficients(name, operation, model), cell.layout.codec)
+        for operation, each in variables.items()
+    ]
+    return Prediction(name, cell.layout, sum(costs[1:], costs[0]), variables)
+
+
+def why_not(cell: Cell) -> str | None:
+    """Why a library cannot hold a layout or do what a workload asks; None if it can."""
+    shape, layout = cell.workload.array.shape, cell.layout
+    for words, part in (("chunk", layout.chunk_shape), ("shard", layout.shard_shape)):
+        if part is not None and (len(part) != len(shape) or min(part) < 1):
+            return f"the {words} shape has {len(part)} axes, the array {len(shape)}; each must be at least 1"
+    return _why_not_by(cell.library, cell)
+
+
+def _why_not_by(library: Library, cell: Cell) -> str | None:
+    shape, layout = cell.workload.array.shape, cell.layout
+    if layout.shard_shape is not None and not isinstance(library, Zarr):
+        return "only Zarr has shards"
+    if isinstance(library, Hdf5):
+        if cell.chunk_nbytes > MOST_HDF5_CHUNK_NBYTES:
+            return f"a chunk has {cell.chunk_nbytes} bytes, HDF5's may have {MOST_HDF5_CHUNK_NBYTES}"
+        if any(chunk > length for chunk, length in zip(layout.chunk_shape, shape, strict=True)):
+            return f"a chunk is larger than the array of shape {shape}"
+    if isinstance(library, Zarr) and layout.ratio is not None and cell.chunk_nbytes > MOST_ENCODED_NBYTES:
+        return f"a chunk has {cell.chunk_nbytes} bytes, those with a codec may have {MOST_ENCODED_NBYTES}"
+    if isinstance(library, Own) and cell.writes:
+        return "our engine only reads"
+    if cell.cache == "new" and any(access.operation == "read" for access in cell.workload.accesses):
+        return "an array that does not exist yet has nothing to read"
+    if cell.cache == "library-warm" and (cell.writes or not isinstance(library, Hdf5 | Zarr)):
+        return "only reads by HDF5 and Zarr can have a library that holds everything"
+    return None
+
+
+def parse_layout(text: str) -> Layout:
+    """A layout as `--layout` has it: `100x8`, `100x8/400x8` with shards, `100x8:zstd=2.5` with a codec and its ratio.
+
+    Raises:
+        UsageError: It is no layout; the message says what is.
+    """
+    shapes, _, encoding = text.partition(":")
+    chunk, _, shard = shapes.partition("/")
+    codec, has_ratio, ratio = encoding.partition("=")
+    try:
+        chunk_shape = _shape_of(chunk)
+        shard_shape = _shape_of(shard) if shard else None
+        reached = float(ratio) if has_ratio else None
+    except ValueError as error:
+        raise UsageError(
+            f"{text!r} is no layout; write 100x8, 100x8/400x8 with shards, or 100x8:zstd=2.5 with a codec and its ratio"
+        ) from error
+    if codec and reached is None:
+        raise UsageError(f"{text!r}: say how well {codec} compresses, as {shapes}:{codec}=2.5 (decoded / stored bytes)")
+    return Layout(chunk_shape, shard_shape, reached, codec or None)
+
+
+def _shape_of(text: str) -> tuple[int, ...]:
+    shape = tuple(int(part) for part in text.replace("×", "x").split("x"))
+    if min(shape) < 1:
+        raise ValueError(text)
+    return shape
+
+
+def layout_of_file(where: str, workload: Workload) -> Layout:
+    """The layout that an array of a file has: `FILE:ARRAY`, or `FILE` with one array of the workload's shape.
+
+    Raises:
+        UsageError: There is no such array, or it is not of the workload's shape.
+        ReadError: The file cannot be read.
+    """
+    path, _, name = where.rpartition(":") if ":" in where and not Path(where).exists() else (where, "", "")
+    shape = tuple(workload.array.shape)
+    with open_archive(path) as archive:
+        arrays = [each for each in archive.walk() if name.strip("/") in ("", each.name.strip("/"))]
+        fitting = [each for each in arrays if each.shape == shape]
+        if len(fitting) != 1:
+            there = ", ".join(f"{each.name} {each.shape}" for each in arrays) or "no such array"
+            raise UsageError(
+                f"{where}: the workload's array has the shape {shape}; found: {there}; name one, FILE:ARRAY"
+            )
+        (array,) = fitting
+        if array.dtype.itemsize != workload.array.element_nbytes:
+            raise UsageError(f"{where} has elements of {array.dtype.itemsize} bytes, the workload's have others")
+        if array.chunks is None:
+            raise UsageError(f"{where}: {array.name} has no chunks; say with --layout what to compare")
+        codecs = [codec for codec in array.codecs if codec != "shuffle"]
+        ratio = array.nbytes / array.stored_nbytes if codecs and array.stored_nbytes else None
+        return Layout(array.chunks, None, ratio, codecs[-1] if ratio else None)

@@ -1,0 +1,208 @@
+"""A store profile: what accesses cost on one machine and one store, as `calibrate` measured it. One JSON file."""
+
+from __future__ import annotations
+
+import json
+import os
+from collections.abc import Sequence
+from dataclasses import asdict, dataclass, field
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+
+from hyperslab.bench.environment import Environment, observe
+from hyperslab.bench.results import write_atomically
+from hyperslab.errors import NotAStoreProfile, Untrained
+from hyperslab.model.costs import Coefficient, Coefficients
+from hyperslab.model.counting import Operation, Variables
+from hyperslab.model.fit import Observation, fit
+from hyperslab.model.terms import EXTENDED, Model, Term
+
+SCHEMA = "hyperslab-store-profile"
+VERSION = 1
+
+
+@dataclass(frozen=True)
+class StoreProfile:
+    """The coefficients of a machine and a store, with the cells that they were fitted to.
+
+    `store` says what was measured, as `local disk`; `made_at` when (ISO 8601, UTC), `directory` is not kept: a
+    store profile may be shown to others.
+    """
+
+    environment: Environment
+    store: str
+    made_at: str
+    scale: str
+    hyperslab_version: str
+    cells: tuple[Observation, ...]
+    fits: tuple[Coefficients, ...]
+    notes: tuple[str, ...] = ()
+    _fitted: dict[tuple[str, str, str], Coefficients] = field(default_factory=dict, repr=False, compare=False)
+
+    @property
+    def libraries(self) -> tuple[str, ...]:
+        """The libraries that were trained, in the order of the training."""
+        return tuple(dict.fromkeys(each.library for each in self.fits))
+
+    def coefficients(self, library: str, operation: Operation, model: Model = EXTENDED) -> Coefficients:
+        """What a model says of a library and operation: as saved, or fitted to the cells now.
+
+        Raises:
+            Untrained: The profile has nothing of this library and operation.
+            TooFewCells: Its cells do not do for this model.
+        """
+        for each in self.fits:
+            if (each.library, each.operation, each.model) == (library, operation, model.name):
+                return each
+        if not any((cell.library, cell.operation) == (library, operation) for cell in self.cells):
+            raise Untrained(
+                f"this store profile says nothing of {library}, {operation}; it has {', '.join(self._trained())}: "
+                "hyperslab calibrate measures it where it can"
+            )
+        key = (library, operation, repr(model))
+        if key not in self._fitted:
+            self._fitted[key] = fit(self.cells, library, operation, model)
+        return self._fitted[key]
+
+    def _trained(self) -> list[str]:
+        return list(dict.fromkeys(f"{cell.library} {cell.operation}" for cell in self.cells)) or ["no cells"]
+
+    def differs_from_this_machine(self, directory: Path | None = None) -> list[str]:
+        """Why predictions may not hold here: what differs, in words. `directory`: where the data lie."""
+        here = observe(directory or Path.cwd(), list(self.environment.libraries))
+        reasons = here.differences(self.environment)
+        kernels = self.environment.kernel, here.kernel
+        if kernels[0] != kernels[1]:
+            reasons.append(f"kernel: {kernels[1]} against {kernels[0]}")
+        for name, version in self.environment.libraries.items():
+            now = here.libraries.get(name, "not installed")
+            if now != version:
+                reasons.append(f"{name}: {now} against {version}")
+        return reasons
+
+    def to_json(self) -> str:
+        """The file's text."""
+        document = {
+            "schema": SCHEMA,
+            "version": VERSION,
+            "store": self.store,
+            "made_at": self.made_at,
+            "scale": self.scale,
+            "hyperslab_version": self.hyperslab_version,
+            "environment": self.environment.to_dict(),
+            "notes": list(self.notes),
+            "fits": [_fit_document(each) for each in self.fits],
+            "variables": list(Variables._fields),
+            "cells": [_cell_document(cell) for cell in self.cells],
+        }
+        return json.dumps(document, indent=1) + "\n"
+
+    def save(self, path: str | Path) -> None:
+        """Write the file, whole or not at all; its directory is made."""
+        Path(path).parent.mkdir(parents=True, exist_ok=True)
+        write_atomically(Path(path), self.to_json().encode())
+
+
+def default_path() -> Path:
+    """Where `calibrate` writes and `predict` looks if nothing else is said: the user's data directory (XDG)."""
+    home = os.environ.get("XDG_DATA_HOME")
+    return (Path(home) if home else Path.home() / ".local" / "share") / "hyperslab" / "store-profile.json"
+
+
+def load_store_profile(path: str | Path | None = None) -> StoreProfile:
+    """A store profile from its file, the default one without a path.
+
+    Raises:
+        NotAStoreProfile: There is no such file, it is cut off, no store profile, or of another version.
+    """
+    path = Path(path) if path is not None else default_path()
+    remedy = f"make one: hyperslab calibrate -o {path}"
+    try:
+        document: Any = json.loads(path.read_text())
+    except FileNotFoundError as error:
+        raise NotAStoreProfile(f"{path} does not exist; {remedy}") from error
+    except (OSError, UnicodeDecodeError) as error:
+        raise NotAStoreProfile(f"{path} cannot be read: {error}; {remedy}") from error
+    except (json.JSONDecodeError, RecursionError) as error:
+        raise NotAStoreProfile(f"{path} is no whole JSON ({error}): it may be cut off; {remedy}") from error
+    if not isinstance(document, dict) or document.get("schema") != SCHEMA:
+        raise NotAStoreProfile(f"{path} is no store profile; {remedy}")
+    if document.get("version") != VERSION:
+        found = document.get("version")
+        raise NotAStoreProfile(f"{path} is a store profile of version {found}, this reads {VERSION}; {remedy}")
+    try:
+        return _profile_of(document)
+    except (KeyError, TypeError, ValueError, AttributeError) as error:
+        raise NotAStoreProfile(f"{path} is a damaged store profile ({error!r}); {remedy}") from error
+
+
+def _profile_of(document: dict[str, Any]) -> StoreProfile:
+    names = document["variables"]
+    if set(names) != set(Variables._fields):
+        raise ValueError("it has other variables")
+    return StoreProfile(
+        environment=Environment(**document["environment"]),
+        store=str(document["store"]),
+        made_at=str(document["made_at"]),
+        scale=str(document["scale"]),
+        hyperslab_version=str(document["hyperslab_version"]),
+        cells=tuple(_cell_of(each, names) for each in document["cells"]),
+        fits=tuple(_fit_of(each) for each in document["fits"]),
+        notes=tuple(map(str, document["notes"])),
+    )
+
+
+def _cell_document(cell: Observation) -> dict[str, Any]:
+    return {**asdict(cell), "variables": [float(f"{value:.9g}") for value in cell.variables]}
+
+
+def _cell_of(given: dict[str, Any], names: Sequence[str]) -> Observation:
+    variables = Variables(**dict(zip(names, map(float, given["variables"]), strict=True)))
+    return Observation(**{**given, "variables": variables, "seconds": float(given["seconds"])})
+
+
+def _fit_document(given: Coefficients) -> dict[str, Any]:
+    return {
+        **{name: getattr(given, name) for name in FIT_FIELDS},
+        "coefficients": [
+            {
+                "name": each.term.name,
+                "unit": each.term.unit,
+                "value": each.value,
+                "low": each.low,
+                "high": each.high,
+                "term": asdict(each.term),
+            }
+            for each in given.each
+        ],
+        "covariance": given.covariance.tolist(),
+        "ranges": {name: list(pair) for name, pair in given.ranges.items()},
+    }
+
+
+FIT_FIELDS = (
+    "model",
+    "library",
+    "operation",
+    "spread",
+    "overlap",
+    "cell_count",
+    "condition",
+    "ridge",
+    "rmse_log10",
+)
+
+
+def _fit_of(given: dict[str, Any]) -> Coefficients:
+    each = tuple(
+        Coefficient(Term(**one["term"]), float(one["value"]), one["low"], one["high"]) for one in given["coefficients"]
+    )
+    covariance = np.array(given["covariance"], np.float64)
+    if covariance.shape != (len(each), len(each)):
+        raise ValueError("the covariance has another shape than the coefficients")
+    if not np.isfinite(covariance).all() or not all(np.isfinite(one.value) and one.value >= 0 for one in each):
+        raise ValueError("a coefficient is no finite number of at least 0")
+    ranges = {name: (float(low), float(high)) for name, (low, high) in given["ranges"].items()}
+    return Coefficients(**{name: given[name] for name in FIT_FIELDS}, each=each, covariance=covariance, ranges=ranges)

@@ -1,0 +1,91 @@
+"""The paper's takeaways (section V.E) judged by an evaluation: rows of the verdict table."""
+
+from __future__ import annotations
+
+from hyperslab.bench.records import Verdict
+from hyperslab.model.accuracy import PAPER_EXPERIMENTS, PAPER_RIGHT, PAPER_RMSE, Accuracy
+from hyperslab.model.evaluation import Evaluation
+from hyperslab.model.terms import EXTENDED, PAPER
+
+STUDY = "seed1"
+# Of the paper: the largest shares of the phases, and how far HDF5 is ahead at most.
+SHARES = {"memory": 0.90, "cache": 0.87, "device": 0.99}
+MOST_TIMES = 15.0
+# A phase that takes more than half of a read cannot be left out of a prediction.
+DOMINATES = 0.5
+PHASE_TITLES = {"memory": "memory copy", "cache": "cache read", "device": "device"}
+
+
+def judge(found: Evaluation) -> list[Verdict]:
+    """Takeaways (i) to (iv). The published method of (iv) is the paper's own model, fitted to the same training."""
+    return [_phases(found), _libraries(found), _processes(), _model(found)]
+
+
+def _phases(found: Evaluation) -> Verdict:
+    summary = found.phase_summary()
+    shares = {phase: said["largest_share"] for phase, said in summary.items()}
+    told = ", ".join(f"{PHASE_TITLES[phase]} {share:.0%}" for phase, share in shares.items())
+    common = {
+        "conclusion": "memory copy, cache read and device each take most of the time of some access",
+        "published": "up to 90 %, 87 % and 99 % of the time (takeaway i)",
+        "by_published_method": "not measured",
+    }
+    if shares.keys() != SHARES.keys():
+        return _verdict("i", **common, by_fair_method="phases not isolated: --full does", verdict="undecided")
+    holds = all(share > DOMINATES for share in shares.values())
+    reads = len(found.phases) // len(SHARES)
+    return _verdict("i", **common, by_fair_method=f"up to {told}, of {reads} reads", verdict=_word(holds))
+
+
+def _libraries(found: Evaluation) -> Verdict:
+    ahead, behind = found.most_times("hdf5", "zarr"), found.most_times("zarr", "hdf5")
+    common = {
+        "conclusion": "in serial, HDF5 is ahead of Zarr by far, by 15 times at most",
+        "published": "at most 15 times as fast (takeaway ii)",
+        "by_published_method": "not measured",
+    }
+    if ahead is None or behind is None:
+        return _verdict("ii", **common, by_fair_method="one library alone was measured", verdict="undecided")
+    told = f"HDF5 up to {ahead:.3g} times as fast, Zarr up to {behind:.3g} times"
+    return _verdict("ii", **common, by_fair_method=told, verdict=_word(ahead > behind and ahead <= MOST_TIMES))
+
+
+def _processes() -> Verdict:
+    return _verdict(
+        "iii",
+        conclusion="what more processes gain on one machine says nothing of another",
+        published="faster with more processes on Cori, not on Owens and RI2 (takeaway iii)",
+        by_published_method="not measured",
+        by_fair_method="not measured: one machine, one process",
+        verdict="undecided",
+    )
+
+
+def _model(found: Evaluation) -> Verdict:
+    ours, papers = found.models[EXTENDED.name], found.models.get(PAPER.name)
+    share = ours.fastest_accuracy
+    holds = share is not None and share >= PAPER_RIGHT / PAPER_EXPERIMENTS and ours.rmse_log10 <= PAPER_RMSE
+    return _verdict(
+        "iv",
+        conclusion="a linear cost model predicts which of HDF5 and Zarr is faster",
+        published=f"{PAPER_RIGHT} of {PAPER_EXPERIMENTS} experiments (87 %), RMSE {PAPER_RMSE} (takeaway iv)",
+        by_published_method="not fitted: too few cells" if papers is None else _accuracy_text(papers),
+        by_fair_method=_accuracy_text(ours),
+        verdict=_word(holds),
+    )
+
+
+def _accuracy_text(found: Accuracy) -> str:
+    right = round((found.fastest_accuracy or 0.0) * found.experiments)
+    text = f"{right} of {found.experiments} experiments ({found.fastest_accuracy or 0.0:.0%})"
+    if found.fastest_accuracy_decided is not None:
+        text += f", {found.fastest_accuracy_decided:.0%} of the {found.decided_experiments} whose intervals part"
+    return f"{text}; RMSE of log10 {found.rmse_log10:.2g}"
+
+
+def _word(holds: bool) -> str:
+    return "holds" if holds else "reverses"
+
+
+def _verdict(number: str, *, verdict: str, **said: str) -> Verdict:
+    return Verdict(id=f"S1-{number}", study=STUDY, verdict=verdict, **said)  # type: ignore[arg-type] # one of three words

@@ -1,0 +1,145 @@
+"""The terms of the cost model: what each variable belongs to, which formula of the paper says so, and which are ours.
+
+A Model is a choice of terms. `PAPER` has formulas 1 to 7 as they are printed, `EXTENDED` our extensions too; the
+baselines leave out what the paper says must not be left out. All are fitted to the same cells.
+"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass, replace
+from typing import Literal
+
+import numpy as np
+import numpy.typing as npt
+
+from hyperslab.model.counting import Operation, Variables
+
+Phase = Literal["memory_copy", "cache_read", "device_read", "device_write", "codec", "per_chunk", "per_call"]
+PHASES: tuple[Phase, ...] = (
+    "memory_copy",
+    "cache_read",
+    "device_read",
+    "device_write",
+    "codec",
+    "per_chunk",
+    "per_call",
+)
+# The phases that wait for the system rather than compute: what a library may overlap with the others.
+WAITING: frozenset[Phase] = frozenset({"device_read", "device_write"})
+
+
+def codec_name(codec: str | None) -> str | None:
+    """The codec of `zstd:3` is zstd: levels share their coefficients."""
+    return None if codec is None else codec.partition(":")[0]
+
+
+@dataclass(frozen=True)
+class Term:
+    """Seconds in proportion to one variable. `extension` names ours; None is the paper's, `formulas` says where."""
+
+    variable: str
+    phase: Phase
+    formulas: str = ""
+    extension: str | None = None
+    codec: str | None = None  # only where this codec is at work
+
+    @property
+    def name(self) -> str:
+        """The variable, with the codec if there is one."""
+        return self.variable if self.codec is None else f"{self.variable}[{self.codec}]"
+
+    @property
+    def unit(self) -> str:
+        """Of the coefficient."""
+        return "s/B" if self.variable.startswith("s_") else "s"
+
+    def value(self, variables: Variables, codec: str | None = None) -> float:
+        """What the coefficient is multiplied with."""
+        if self.codec is not None and self.codec != codec_name(codec):
+            return 0.0
+        value: float = getattr(variables, self.variable)
+        return value
+
+
+MEMORY_COPY = (Term("n_memcpy", "memory_copy", "2"), Term("s_memcpy", "memory_copy", "2"))
+CACHE_READ = (Term("n_cache", "cache_read", "3"), Term("s_cache", "cache_read", "3"))
+DEVICE_READ = (Term("n_rdisk", "device_read", "4, 5"), Term("s_rdisk", "device_read", "4, 5"))
+DEVICE_WRITE = (Term("n_wdisk", "device_write", "6, 7"), Term("s_wdisk", "device_write", "6, 7"))
+# One file has an order of chunks and an index; a file per chunk has neither.
+ONE_FILE_READ = (Term("n_rseek", "device_read", "5"), Term("n_rindex", "device_read", "5"))
+ONE_FILE_WRITE = (Term("n_wseek", "device_write", "7"), Term("n_windex", "device_write", "7"))
+EXTENSIONS: dict[str, tuple[Term, ...]] = {
+    "per_call": (
+        Term("n_array", "per_call", extension="per_call"),
+        Term("n_made", "per_call", extension="per_call"),
+        Term("n_call", "per_call", extension="per_call"),
+    ),
+    "per_chunk": (Term("n_chunk", "per_chunk", extension="per_chunk"),),
+    "knee": (Term("n_far", "memory_copy", extension="knee"),),
+    "sparse": (Term("n_sparse", "memory_copy", extension="sparse"),),
+    "fresh": (Term("s_fresh", "memory_copy", extension="fresh"),),
+    "large": (Term("s_large", "cache_read", extension="large"),),
+    "files": (
+        Term("n_absent", "per_chunk", extension="files"),
+        Term("s_replaced", "device_write", extension="files"),
+    ),
+    "sync": (Term("s_synced", "device_write", extension="sync"),),
+    "codec": (),  # one each way for every codec that was trained
+    "overlap": (),  # no term: how much of waiting and computing goes on at the same time
+}
+
+
+def _codec_terms(codecs: tuple[str, ...]) -> tuple[Term, ...]:
+    return tuple(
+        Term(variable, "codec", extension="codec", codec=codec)
+        for codec in codecs
+        for variable in ("s_decode", "s_encode")
+    )
+
+
+@dataclass(frozen=True)
+class Model:
+    """A choice of terms; `phases` keeps only these, `only` only these variables."""
+
+    name: str
+    extensions: frozenset[str] = frozenset(EXTENSIONS)
+    phases: frozenset[Phase] = frozenset(PHASES)
+    only: frozenset[str] | None = None
+
+    def without(self, extension: str) -> Model:
+        """The same without one of our extensions, to see what it is worth."""
+        if extension not in self.extensions:
+            raise ValueError(f"{self.name} has no extension {extension!r}; it has {', '.join(sorted(self.extensions))}")
+        return replace(self, name=f"{self.name} without {extension}", extensions=self.extensions - {extension})
+
+    @property
+    def overlaps(self) -> bool:
+        """Whether waiting and computing may go on at the same time."""
+        return "overlap" in self.extensions
+
+    def terms(self, library: str, operation: Operation, codecs: tuple[str, ...] = ()) -> tuple[Term, ...]:
+        """The terms for a library and an operation, with those of the codecs that were trained."""
+        one_file = library != "zarr"
+        found = [*MEMORY_COPY, *CACHE_READ, *DEVICE_READ, *(ONE_FILE_READ if one_file else ())]
+        if operation == "write":
+            found += [*DEVICE_WRITE, *(ONE_FILE_WRITE if one_file else ())]
+        for name, terms in EXTENSIONS.items():
+            wanted = name in self.extensions and not (name == "files" and one_file)
+            if wanted:
+                found += [t for t in terms if operation == "write" or t.phase != "device_write"]
+        if "codec" in self.extensions:
+            found += _codec_terms(codecs)
+        return tuple(t for t in found if t.phase in self.phases and (self.only is None or t.variable in self.only))
+
+
+PAPER = Model("paper", frozenset())
+EXTENDED = Model("hyperslab")
+IO_ONLY = Model("I/O only", frozenset(), frozenset({"cache_read", "device_read", "device_write"}))
+BYTES_ONLY = Model("bytes only", frozenset(), only=frozenset({"s_cache", "s_rdisk", "s_wdisk"}))
+BASELINES = (IO_ONLY, BYTES_ONLY)
+MODELS = (EXTENDED, PAPER, *BASELINES)
+
+
+def values(terms: tuple[Term, ...], variables: Variables, codec: str | None = None) -> npt.NDArray[np.float64]:
+    """What each term's coefficient is multiplied with, float64, in order."""
+    return np.array([term.value(variables, codec) for term in terms])

@@ -1,0 +1,164 @@
+"""The training: which cells are measured so that every coefficient can be told from every other.
+
+The paper's design: an array of 8,388,608 × 128 int32, chunks of 65,536 × 1 doubled along one axis or the other seven
+times, all of it, a column, and random rows, read and written. Here the rows are as many as the machine and the time
+allow, and reads are measured cold, page-warm and library-warm, which leaves out one phase after the other. What
+identifies our extensions is added: boxes, codecs, a wide array whose chunks have longer runs, a short one.
+
+No cell is one of an evaluation's: other arrays, other chunk shapes, other boxes.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Iterator
+from dataclasses import dataclass, replace
+from typing import Any, Literal
+
+import numpy as np
+
+from hyperslab._core import ChunkGrid, Hyperslab
+from hyperslab.model.cells import Cell, CellCache
+from hyperslab.model.libraries import Flat, Hdf5, Layout, Library, Own, Zarr
+from hyperslab.model.measuring import Repeats
+from hyperslab.model.workload import Workload
+
+Scale = Literal["quick", "full"]
+COLUMN_COUNT = 128
+PAPER_ROW_COUNT, PAPER_CHUNK_ROW_COUNT = 8_388_608, 65_536
+LIBRARIES: dict[str, Library] = {library.name: library for library in (Hdf5(), Zarr(), Own(), Flat())}
+WRITING = ("hdf5", "zarr")  # what the paper compares; the others are read
+
+
+@dataclass(frozen=True)
+class Size:
+    """How much is measured."""
+
+    row_count: int
+    chunk_row_count: int  # of the smallest chunk
+    doublings: tuple[int, ...]  # of it, along each axis in turn
+    wide_shape: tuple[int, int]  # of an array whose chunks have longer runs
+    wide_chunks: tuple[tuple[int, int], ...]
+    encoded_chunks: tuple[tuple[int, int], ...]  # times `chunk_row_count`, and columns
+    most_touches: int  # chunks that the calls of one cell may touch
+    repeats: Repeats
+
+
+SIZES: dict[Scale, Size] = {
+    # A 16th of the paper's rows, in chunks an 8th as long.
+    "full": Size(
+        524_288,
+        8192,
+        tuple(range(8)),
+        (8192, 2048),
+        ((64, 256), (1024, 64), (256, 1024), (32, 2048)),
+        ((1, 4), (1, 32), (1, 128)),
+        2000,
+        Repeats(2, 5, 1.0),
+    ),
+    "quick": Size(
+        65_536,
+        8192,
+        (0, 3, 7),
+        (2048, 2048),
+        ((64, 256), (256, 1024)),
+        ((1, 16),),
+        400,
+        Repeats(2, 3, 0.2),
+    ),
+}
+
+
+def smaller(size: Size, divisor: int) -> Size:
+    """The same design for a smaller array: with little room, or in a test."""
+    rows = max(1024, size.row_count // divisor)
+    return replace(size, row_count=rows, chunk_row_count=max(1, size.chunk_row_count * rows // size.row_count))
+
+
+def nbytes(size: Size) -> int:
+    """Bytes of the largest array."""
+    return size.row_count * COLUMN_COUNT * 4
+
+
+def design(size: Size, libraries: Iterable[str] = tuple(LIBRARIES)) -> list[Cell]:
+    """The cells, those that share files next to each other."""
+    chosen = [name for name in LIBRARIES if name in set(libraries)]
+    return [cell for layout in _layouts(size) for cell in _cells_of(size, layout, chosen)]
+
+
+@dataclass(frozen=True)
+class _Stored:
+    """An array in a layout, what boxes are asked of it, and which libraries beside those that write."""
+
+    array: dict[str, Any]
+    layout: Layout
+    box: tuple[int, ...]
+    readers: bool = False
+    caches: tuple[CellCache, ...] = ("cold", "page-warm", "library-warm")
+
+
+def _layouts(size: Size) -> Iterator[_Stored]:
+    long = {"shape": [size.row_count, COLUMN_COUNT], "dtype": "int32"}
+    rows = size.chunk_row_count
+    shapes = list(dict.fromkeys((min(rows << k, size.row_count), 1) for k in size.doublings))
+    shapes += [(rows, 1 << k) for k in size.doublings[1:]]
+    boxes = ((300, 4), (64, 48), (2000, 16))
+    for place, shape in enumerate(shapes):
+        yield _Stored(long, Layout(shape), boxes[place % 3], readers=place % 2 == 0)
+    # Few and large: HDF5 reads runs of what its cache does not hold.
+    yield _Stored(long, Layout((size.row_count, 64)), (300, 4), caches=("cold", "page-warm"))
+    # What opening and making cost, beside what the elements do.
+    short = {"shape": [max(1, size.row_count // 16), COLUMN_COUNT], "dtype": "int32"}
+    for columns in (8, 64)[: len(size.encoded_chunks)]:
+        yield _Stored(short, Layout((max(1, size.row_count // 64), columns)), (100, 6), readers=True)
+    wide = {"shape": list(size.wide_shape), "dtype": "int32"}
+    for chunk in size.wide_chunks:
+        yield _Stored(wide, Layout(chunk), (100, 300), readers=True)
+    for codec in ("deflate:4", "zstd:3"):
+        for factor, columns in size.encoded_chunks:
+            layout = Layout((rows * factor, columns), ratio=1.0, codec=codec)  # the ratio is found when it is written
+            yield _Stored(long, layout, (300, 4), True, ("cold", "page-warm"))
+
+
+def _cells_of(size: Size, stored: _Stored, libraries: list[str]) -> Iterator[Cell]:
+    reads = [_workload(stored, "read", access) for access in _accesses(size, stored, "read")]
+    whole, *parts = [_workload(stored, "write", access) for access in _accesses(size, stored, "write")]
+    for name in libraries:
+        library = LIBRARIES[name]
+        if name not in WRITING and not (stored.readers and (library != Flat() or stored.layout.codec is None)):
+            continue
+        for place, workload in enumerate(reads):
+            # Nothing else is told by the library's cache of the column and the rows than by that of all and of boxes.
+            caches = stored.caches if name in WRITING and place in (0, len(reads) - 1) else ("cold", "page-warm")
+            for cache in caches:
+                yield Cell(workload, stored.layout, library, cache)
+        if name in WRITING:
+            yield Cell(whole, stored.layout, library, "new")
+            for workload in parts:
+                yield Cell(workload, stored.layout, library, "page-warm")
+            yield Cell(parts[-1], stored.layout, library, "cold")
+
+
+def _accesses(size: Size, stored: _Stored, operation: str) -> Iterator[dict[str, Any]]:
+    """All of it, columns, random rows, boxes: as often as chunks may be touched. A write of a chunk costs more."""
+    shape, chunk = stored.array["shape"], stored.layout.chunk_shape
+    most = size.most_touches if operation == "read" else max(1, size.most_touches // 4)
+    yield {"select": "all"}
+    for select, box in (
+        ("columns", [*shape[:-1], 1]),
+        ("random-rows", [1, *shape[1:]]),
+        ("random-boxes", list(stored.box)),
+    ):
+        touched = ChunkGrid(shape, chunk).totals(_middle(shape, box)).chunk_count
+        count = int(np.clip(most // max(touched, 1), 1, 2 if select == "columns" else 300))
+        yield {"select": select, "count": count, **({"shape": box} if select == "random-boxes" else {})}
+
+
+def _middle(shape: list[int], box: list[int]) -> Hyperslab:
+    start = [max(0, (n - b) // 2 - 1) for n, b in zip(shape, box, strict=True)]
+    return Hyperslab(start, None, None, [min(n - a, b) for a, n, b in zip(start, shape, box, strict=True)])
+
+
+def _workload(stored: _Stored, operation: str, access: dict[str, Any]) -> Workload:
+    return Workload.model_validate(
+        {"array": stored.array, "accesses": [{**access, "operation": operation}], "seed": 20200615}
+    )

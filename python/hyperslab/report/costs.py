@@ -1,0 +1,62 @@
+"""Stacked bars of predicted costs, phase by phase: the figures 4, 5 and 9 of the cost model's paper."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from pathlib import Path
+
+from hyperslab.model.predict import Prediction
+from hyperslab.model.terms import PHASES, Phase
+from hyperslab.report.sheet import PANEL_WIDTH, STYLE, Words, head, new_sheet, save_as
+from hyperslab.report.wording import unit_of
+
+COLOURS: dict[Phase, str] = {
+    "memory_copy": "#1f5fa8",
+    "cache_read": "#6ba3dc",
+    "device_read": "#e07b1a",
+    "device_write": "#b5534b",
+    "codec": "#7a52a8",
+    "per_chunk": "#35a873",
+    "per_call": "#a3adba",
+}
+INK = "#15181d"
+
+
+def draw_costs(found: Sequence[Prediction], what: str, cache: str, path: Path) -> None:
+    """Draw one bar for each prediction, stacked by phase, with its interval, into an SVG or PNG file."""
+    import matplotlib
+    from matplotlib.patches import Patch
+
+    shown = [phase for phase in PHASES if any(prediction.cost.phases[phase] > 0 for prediction in found)]
+    legend = [(phase.replace("_", " "), Patch(color=COLOURS[phase])) for phase in shown]
+    libraries = list(dict.fromkeys(prediction.library for prediction in found))
+    caption = "Bars: predicted seconds by phase; whiskers: 95 % interval of the prediction."
+    extrapolating = [str(prediction.layout) for prediction in found if prediction.cost.extrapolating]
+    if extrapolating:
+        caption += f" Outside of what was trained: {', '.join(dict.fromkeys(extrapolating))}."
+    with matplotlib.rc_context(STYLE):  # type: ignore[arg-type] # its keys are a Literal of 300 names
+        width = max(PANEL_WIDTH, 0.55 * len({str(prediction.layout) for prediction in found}))
+        sheet = new_sheet(len(libraries), Words(what, f"predicted, {cache}", caption), legend, min(width, 6.0))
+        scale, unit = unit_of(max(prediction.cost.seconds for prediction in found))
+        for axes, library in zip(sheet.panels, libraries, strict=True):
+            mine = [prediction for prediction in found if prediction.library == library]
+            for place, prediction in enumerate(mine):
+                _draw_bar(axes, place, prediction, scale)
+            names = [str(prediction.layout).replace("x", "×") for prediction in mine]
+            axes.set_xticks(range(len(mine)), names, size=7, rotation=25 if len(mine) > 2 else 0)
+            axes.set_xlim(-0.6, len(mine) - 0.4)
+            axes.set_ylabel(unit)
+            head(axes, library, "seconds by layout")
+        save_as(sheet, path)
+
+
+def _draw_bar(axes: object, place: int, prediction: Prediction, scale: float) -> None:
+    from matplotlib.axes import Axes
+
+    assert isinstance(axes, Axes)
+    low = 0.0
+    for phase in PHASES:
+        height = prediction.cost.phases[phase] / scale
+        axes.bar(place, height, 0.7, bottom=low, color=COLOURS[phase], linewidth=0)
+        low += height
+    axes.vlines(place, prediction.cost.low / scale, prediction.cost.high / scale, color=INK, linewidth=0.9)

@@ -1,0 +1,111 @@
+"""An evaluation in the terminal and in figures."""
+
+from __future__ import annotations
+
+from pathlib import Path
+
+from rich.console import Console
+from rich.markup import escape
+
+from hyperslab.model.accuracy import PAPER_EXPERIMENTS, PAPER_RIGHT, PAPER_RMSE, Accuracy
+from hyperslab.model.evaluation_session import Done
+from hyperslab.model.terms import EXTENDED, IO_ONLY
+from hyperslab.report.prediction_figures import draw_accuracy_bars, draw_scatter
+from hyperslab.report.tables import Table
+from hyperslab.report.terminal import print_table
+
+HEADER = (
+    "model",
+    "faster library predicted",
+    "where intervals part",
+    "RMSE log10",
+    "relative",
+    "seconds",
+    "rank correlation",
+    "regret median",
+    "worst",
+)
+
+
+def print_evaluation(done: Done, console: Console) -> None:
+    """The accuracy of every model, the phases, and the verdicts."""
+    for text in (*done.notes, *(f"warning: {reason}" for reason in done.warnings)):
+        console.print(escape(text), style="dim")
+    for table in tables(done):
+        print_table(table, console)
+
+
+def tables(done: Done) -> list[Table]:
+    """Every table of an evaluation."""
+    found = done.serial
+    paper = (
+        "the paper, on three clusters",
+        f"{PAPER_RIGHT}/{PAPER_EXPERIMENTS} ({_percent(PAPER_RIGHT / PAPER_EXPERIMENTS)})",
+    )
+    rows = [_row(name, each) for name, each in (*found.models.items(), *found.baselines.items())]
+    rows.append((*paper, "", f"{PAPER_RMSE} (of what is not said)", *[""] * 5))
+    always = ", ".join(f"{library} wins {_percent(share)}" for library, share in found.always_one().items())
+    note = (
+        f"Of the experiments {always}: naming one library always is right so often, but says nothing of layouts. "
+        f"Regret: how much longer the choice takes than the best of all layouts and libraries. {_held_out(done)}"
+    )
+    phases = tuple(
+        (phase, _percent(said["largest_share"]), _percent(said["median_error"]), _percent(said["worst_error"]))
+        for phase, said in found.phase_summary().items()
+    )
+    return [
+        Table("How good predictions are", HEADER, tuple(rows), note),
+        Table(
+            "Our model without one of its extensions",
+            HEADER,
+            tuple(_row(f"without {name}", each) for name, each in found.ablations.items()),
+            "; ".join(f"{name}: not fitted ({reason})" for name, reason in found.skipped.items()),
+        ),
+        Table("Phases of reads", ("phase", "largest share of a read", "median error", "worst"), phases, ""),
+        Table(
+            "Takeaways",
+            ("verdict", "conclusion", "here"),
+            tuple((v.verdict, v.conclusion, v.by_fair_method) for v in done.verdicts),
+            "",
+        ),
+    ]
+
+
+def draw_evaluation(done: Done, directory: Path) -> list[Path]:
+    """Figures 11 and 12 of the paper, as PNG and SVG; returns their paths."""
+    directory.mkdir(parents=True, exist_ok=True)
+    found = done.serial
+    caption = " ".join(f"{note}." for note in done.notes)
+    clouds = [name for name in (EXTENDED.name, IO_ONLY.name) if name not in found.skipped]
+    bars = {**found.models, **found.baselines}
+    return [
+        *draw_scatter(found.outcomes, clouds, caption, directory / "predicted-measured"),
+        *draw_accuracy_bars(bars, caption, directory / "accuracy"),
+    ]
+
+
+def _row(name: str, found: Accuracy) -> tuple[str, ...]:
+    return (
+        name,
+        _share(found.fastest_accuracy, found.experiments),
+        _share(found.fastest_accuracy_decided, found.decided_experiments),
+        f"{found.rmse_log10:.3f}",
+        f"{found.rmse_relative:.3g}",
+        f"{found.rmse_seconds:.3g}",
+        "" if found.rank_correlation is None else f"{found.rank_correlation:.3f}",
+        "" if found.regret_median is None else _percent(found.regret_median),
+        "" if found.regret_worst is None else _percent(found.regret_worst),
+    )
+
+
+def _held_out(done: Done) -> str:
+    left = [f"{error:.3f} with each {what} left out" for what, error in done.serial.held_out.items()]
+    return f"RMSE of log10 within the training: {', '.join(left)}." if left else ""
+
+
+def _share(share: float | None, count: int) -> str:
+    return "" if share is None else f"{round(share * count)}/{count} ({_percent(share)})"
+
+
+def _percent(share: float) -> str:
+    return f"{100 * share:.3g} %"

@@ -1,0 +1,186 @@
+"""`hyperslab predict` and `hs.predict`: by made-up store profiles, and by one that a tiny calibration measured."""
+
+from __future__ import annotations
+
+import json
+from dataclasses import replace
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+import pytest
+from made_up import made_up_store_profile
+from typer.testing import CliRunner
+
+import hyperslab as hs
+from hyperslab.cli import app
+from hyperslab.errors import HyperslabError, Refused, Untrained, UsageError
+from hyperslab.model import Layout, Workload, load_store_profile
+from hyperslab.model.predict import parse_layout
+from hyperslab.model.training import SIZES, smaller
+
+BOXES = """
+array: {shape: [2000, 64], dtype: float32}
+accesses: [{select: random-boxes, count: 20, shape: [100, 8]}]
+"""
+runner = CliRunner()
+
+
+@pytest.fixture
+def workload(tmp_path: Path) -> Path:
+    path = tmp_path / "boxes.yaml"
+    path.write_text(BOXES)
+    return path
+
+
+@pytest.fixture(scope="module")
+def store_profile(tmp_path_factory: pytest.TempPathFactory) -> Path:
+    path = tmp_path_factory.mktemp("made_up") / "profile.json"
+    made_up_store_profile(path.parent).save(path)
+    return path
+
+
+def test_the_fastest_comes_first(workload: Path, store_profile: Path) -> None:
+    found = hs.predict(workload, [(100, 8), Layout((1, 1))], store_profile=store_profile)
+    assert len(found) == 4
+    assert found == sorted(found, key=lambda prediction: prediction.cost.seconds)
+    assert (found[0].library, str(found[0].layout)) == ("hdf5", "100x8")
+    assert (found[-1].library, str(found[-1].layout)) == ("zarr", "1x1")
+
+
+def test_reads_and_writes_are_priced_by_their_own_coefficients(store_profile: Path) -> None:
+    one = {"select": "random-rows", "count": 5}
+    kinds = [[one], [{**one, "operation": "write"}], [one, {**one, "operation": "write"}]]
+    asked = [Workload.model_validate({"array": {"shape": [500, 20]}, "accesses": accesses}) for accesses in kinds]
+    read, write, both = (hs.predict(each, [(50, 5)], store_profile=store_profile)[0] for each in asked)
+    assert set(both.variables) == {"read", "write"}
+    assert both.variables["read"].n_array + both.variables["write"].n_array == 1
+    assert both.cost.seconds < read.cost.seconds + write.cost.seconds
+
+
+@pytest.mark.parametrize(
+    ("given", "options", "error", "what"),
+    [
+        ([(100,)], {}, Refused, "1 axes, the array 2"),
+        ([(4000, 8)], {"libraries": ["hdf5"]}, Refused, "larger than the array"),
+        ([Layout((100, 8), (200, 8))], {"libraries": ["hdf5"]}, Refused, "only Zarr has shards"),
+        ([(100, 8)], {"libraries": ["csv"]}, UsageError, "no library 'csv'"),
+        ([(100, 8)], {"libraries": ["flat"]}, Untrained, "nothing of flat"),
+        ([(100, 8)], {"cache": "new"}, Refused, "nothing to read"),
+        ([], {}, UsageError, "no layouts"),
+    ],
+)
+def test_what_cannot_be(
+    given: Any, options: Any, error: type[HyperslabError], what: str, workload: Path, store_profile: Path
+) -> None:
+    with pytest.raises(error, match=what):
+        hs.predict(workload, given, store_profile=store_profile, **options)
+
+
+def test_chunks_that_hdf5_cannot_hold(store_profile: Path) -> None:
+    large = Workload.model_validate({"array": {"shape": [2**31, 4]}, "accesses": [{"select": "rows", "count": 1}]})
+    with pytest.raises(Refused, match="HDF5's may have 4294967295"):
+        hs.predict(large, [(2**30, 1), (2**30, 2)], libraries=["hdf5"], store_profile=store_profile)
+    written = large.model_copy(update={"accesses": [large.accesses[0].model_copy(update={"operation": "write"})]})
+    with pytest.raises(Refused, match="our engine only reads"):
+        hs.predict(written, [(64, 4)], libraries=["hyperslab"], store_profile=store_profile)
+
+
+def test_layouts_in_words() -> None:
+    for text in ("100x8", "100x8/400x8", "100x8:zstd=2.5", "7"):
+        assert str(parse_layout(text)) == text
+    assert parse_layout("100x8:=2") == Layout((100, 8), ratio=2.0)
+    for text, what in (("100x", "is no layout"), ("0x8", "is no layout"), ("", "is no layout"), ("4:zstd", "=2.5")):
+        with pytest.raises(UsageError, match=what):
+            parse_layout(text)
+
+
+def test_the_command(workload: Path, store_profile: Path, tmp_path: Path) -> None:
+    figure = tmp_path / "costs.svg"
+    options = ["--profile", str(store_profile), "--layout", "100x8", "--layout", "2000x1"]
+    shown = runner.invoke(app, ["predict", str(workload), *options, "--figure", str(figure)])
+    assert shown.exit_code == 0, shown.output
+    assert "2000x1" in shown.stdout
+    assert "memory copy" in figure.read_text()
+    asked = runner.invoke(app, ["predict", str(workload), *options, "--json", "--libraries", "zarr"])
+    document = json.loads(asked.stdout)
+    assert [prediction["library"] for prediction in document["predictions"]] == ["zarr", "zarr"]
+    first = document["predictions"][0]
+    assert first["low"] <= first["seconds"] <= first["high"]
+    assert first["seconds"] == pytest.approx(sum(first["phases"].values()))
+
+
+def test_the_command_warns_of_another_machine(workload: Path, store_profile: Path, tmp_path: Path) -> None:
+    made = load_store_profile(store_profile)
+    other = replace(made, environment=replace(made.environment, cpu="Another"))
+    other.save(tmp_path / "other.json")
+    shown = runner.invoke(
+        app, ["predict", str(workload), "--layout", "50x8", "--profile", str(tmp_path / "other.json")]
+    )
+    assert "calibrated on another machine" in shown.stderr
+
+
+def test_the_layout_of_a_file(workload: Path, store_profile: Path, tmp_path: Path) -> None:
+    h5py = pytest.importorskip("h5py")
+    with h5py.File(tmp_path / "a.h5", "w") as file:
+        values = np.zeros((2000, 64), np.float32)
+        file.create_dataset("x", data=values, chunks=(50, 16), compression="gzip")
+        file.create_dataset("y", data=values)
+        file.create_dataset("z", data=values[:5])
+    predict = ["predict", str(workload), "--profile", str(store_profile), "--json", "--file"]
+    document = json.loads(runner.invoke(app, [*predict, f"{tmp_path}/a.h5:x"]).stdout)
+    assert document["predictions"][0]["layout"].startswith("50x16:deflate=")
+    for where, what in (
+        ("a.h5", "name one"),
+        ("a.h5:y", "has no chunks"),
+        ("a.h5:z", "found: /z"),
+        ("a.h5:w", "no such"),
+    ):
+        refused = runner.invoke(app, [*predict, f"{tmp_path}/{where}"])
+        assert isinstance(refused.exception, UsageError)
+        assert what in str(refused.exception)
+
+
+@pytest.mark.parametrize("option", [["--cache", "hot"], ["--figure", "costs.pdf"], ["--layout", "eight"]])
+def test_wrong_options(option: list[str], workload: Path, store_profile: Path) -> None:
+    refused = runner.invoke(app, ["predict", str(workload), "--profile", str(store_profile), *option])
+    assert isinstance(refused.exception, UsageError)
+
+
+def test_a_tiny_calibration_predicts(workload: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    pytest.importorskip("h5py")
+    tiny = replace(
+        smaller(SIZES["quick"], 64),
+        doublings=(0, 7),
+        wide_shape=(64, 2048),
+        wide_chunks=((16, 256),),
+        encoded_chunks=(),
+    )
+    monkeypatch.setitem(SIZES, "quick", tiny)
+    measured = tmp_path / "measured"
+    measured.mkdir()
+    options = ["--quick", "--dir", str(measured), "--libraries", "hdf5", "-o", str(tmp_path / "new" / "tiny.json")]
+    done = runner.invoke(app, ["calibrate", *options])
+    assert done.exit_code == 0, done.output
+    assert "hdf5" in done.stdout
+    assert list(measured.iterdir()) == [], "nothing is left"
+    made = load_store_profile(tmp_path / "new" / "tiny.json")
+    assert made.libraries == ("hdf5",)
+    assert made.differs_from_this_machine(tmp_path) == []
+    assert {cell.cache for cell in made.cells} == {"cold", "page-warm", "library-warm", "new"}
+    found = hs.predict(workload, [(50, 8)], store_profile=made)
+    assert found[0].cost.seconds > 0
+
+
+@pytest.mark.parametrize(
+    ("options", "what"),
+    [
+        (["--quick", "--full"], "not both"),
+        (["--dir", "no/such/directory"], "is no directory"),
+        (["--libraries", "csv"], "cannot be calibrated"),
+    ],
+)
+def test_wrong_calibrations(options: list[str], what: str) -> None:
+    refused = runner.invoke(app, ["calibrate", *options])
+    assert isinstance(refused.exception, UsageError)
+    assert what in str(refused.exception)
