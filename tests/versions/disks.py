@@ -43,6 +43,10 @@ class Counting:
         if self.meets():
             Path(path).unlink()
 
+    def rename(self, path: str, to: str) -> None:
+        if self.meets():
+            Path(path).rename(to)
+
 
 class Killed(Counting):
     """The process is killed in a call: of a write the first part is done, and nothing from then on."""
@@ -111,6 +115,10 @@ class Remembering(Counting):
         self.calls.append(("unlink", path))
         Path(path).unlink()
 
+    def rename(self, path: str, to: str) -> None:
+        self.calls.append(("rename", path, to))
+        Path(path).rename(to)
+
 
 SECTOR_NBYTES = 512
 
@@ -127,7 +135,7 @@ def after_power_cut(calls: list[tuple[Any, ...]], start: dict[str, bytes], rng: 
         if call[0] == "sync":
             continue
         folder = str(Path(call[1]).parent)
-        synced_by = lasting.get(folder if call[0] in ("create", "unlink") else call[1], -1)
+        synced_by = lasting.get(folder if call[0] in ("create", "unlink", "rename") else call[1], -1)
         if number < synced_by:
             _do(files, call)
         else:
@@ -159,6 +167,8 @@ def _do(files: dict[str, bytearray], call: tuple[Any, ...]) -> None:
         files[name] = bytearray()
     elif kind == "unlink":
         files.pop(name, None)
+    elif name in files and kind == "rename":
+        files[call[2]] = files.pop(name)
     elif name in files:
         file = files[name]
         if kind == "truncate":

@@ -3,18 +3,23 @@
 from __future__ import annotations
 
 import tempfile
+from collections.abc import Callable
 from pathlib import Path
 from typing import Any
+from unittest.mock import patch
 
 import h5py
 import hypothesis.strategies as st
 import numpy as np
 import versioned_hdf5
+from differences import assert_difference
+from disks import Killed
 from hypothesis import HealthCheck, Phase, settings
 from hypothesis.stateful import RuleBasedStateMachine, initialize, invariant, precondition, rule
 from versioned_hdf5 import VersionedHDF5File
 
 import hyperslab as hs
+from hyperslab.versions import writing
 
 TEXT = h5py.string_dtype()
 DTYPES: dict[str, Any] = {
@@ -193,10 +198,84 @@ class Versions(RuleBasedStateMachine):
     @precondition(lambda self: len(self.versions) > 2)
     @rule(data=st.data())
     def theirs_deletes(self, data: st.DataObject) -> None:
-        name = data.draw(st.sampled_from(list(self.versions)))
+        names = data.draw(st.sets(st.sampled_from(list(self.versions)), min_size=1, max_size=len(self.versions) - 1))
         with h5py.File(self.path, "r+") as file:
-            versioned_hdf5.delete_versions(file, [name])
-        del self.versions[name]
+            versioned_hdf5.delete_versions(file, sorted(names))
+        for name in names:
+            del self.versions[name]
+
+    @precondition(lambda self: self.versions)
+    @rule(data=st.data(), repack=st.booleans())
+    def ours_deletes(self, data: st.DataObject, repack: bool) -> None:
+        names = data.draw(st.sets(st.sampled_from(list(self.versions)), min_size=1, max_size=3))
+        self.change_ours(lambda file: file.delete_versions(names, repack=repack))
+        for name in names:
+            del self.versions[name]
+        self.forget_what_is_nowhere()
+
+    @precondition(lambda self: any(self.versions.values()))
+    @rule(data=st.data(), repack=st.booleans())
+    def ours_stores_otherwise(self, data: st.DataObject, repack: bool) -> None:
+        path = data.draw(st.sampled_from(sorted({path for state in self.versions.values() for path in state})))
+        made, options = self.made[path], {}
+        if data.draw(st.booleans()):
+            options["chunks"] = data.draw(st.sampled_from(CHUNKS[len(made["chunks"])]))
+        if made["dtype"] != "text" and data.draw(st.booleans()):
+            options.update({"compression": None, "compression_opts": None, "shuffle": False, "fletcher32": False})
+            options.update(data.draw(st.sampled_from(CODECS)))
+        for name, value in options.items():
+            made.pop(name, None)
+            if value:
+                made[name] = value
+        if made["dtype"] in ("f8", "i2", "bool", "enum") and data.draw(st.booleans()):
+            fill = fill_of(made["dtype"], data.draw(st.sampled_from([0, 1])))
+            options["fillvalue"] = fill
+            for state in self.versions.values():
+                if path in state:
+                    model = state[path]
+                    model.data[model.data == model.fill] = fill
+                    model.fill = fill
+            made["fill"] = fill
+        self.change_ours(lambda file: file.modify_metadata(path, repack=repack, **options))
+
+    def change_ours(self, change: Callable[[hs.VersionedFile], None]) -> None:
+        if self.borrowed:
+            with h5py.File(self.path, "r+") as file:
+                change(hs.VersionedFile(file))
+            return
+        with hs.VersionedFile(self.path, "r+") as file:
+            change(file)
+
+    @precondition(lambda self: not self.borrowed)
+    @rule(data=st.data(), last=st.integers(1, 60), part=st.sampled_from([0.0, 0.5, 1.0]))
+    def ours_is_killed(self, data: st.DataObject, last: int, part: float) -> None:
+        """At a call to the disk, in a commit or a deletion: the file is as it was before, or as it is after."""
+        deletes = bool(self.versions) and data.draw(st.booleans())
+        before = self.versions, self.made
+        self.versions, self.made = dict(self.versions), {path: dict(made) for path, made in self.made.items()}
+        killed = Killed(last, part)
+        try:
+            with patch.object(writing, "SYSTEM", killed), hs.VersionedFile(self.path, "r+") as file:
+                if deletes:
+                    name = data.draw(st.sampled_from(list(self.versions)))
+                    del self.versions[name]
+                    file.delete_versions(name, repack=data.draw(st.booleans()))
+                else:
+                    self.commit(file, data, self.parent(data))
+        except Exception:
+            if killed.count < last:  # what a process does after its death does not count
+                raise
+        if set(hs.VersionedFile(self.path).versions) == set(self.versions):
+            if deletes:
+                self.forget_what_is_nowhere()
+        else:
+            assert killed.count >= last
+            self.versions, self.made = before
+
+    def forget_what_is_nowhere(self) -> None:
+        """An array that no version has any more can be made anew, otherwise."""
+        kept = {path for state in self.versions.values() for path in state}
+        self.made = {path: made for path, made in self.made.items() if path in kept}
 
     @precondition(lambda self: not self.borrowed)
     @rule(data=st.data())
@@ -221,6 +300,12 @@ class Versions(RuleBasedStateMachine):
             theirs = VersionedHDF5File(file)
             assert set(ours.versions) == set(theirs.versions) == names
             assert ours.current_version in {None, *names}
+            verified = ours.verify()
+            assert verified.is_whole, verified.damages
+            if len(names) > 1:
+                before, after = sorted(names)[-2:]
+                old, new = ({path: one.data for path, one in self.versions[name].items()} for name in (before, after))
+                assert_difference(ours, before, after, old, new)
             for name in names:
                 state = self.versions[name]
                 found = {array.name.split(f"/{name}/", 1)[1] for array in ours[name].walk()}

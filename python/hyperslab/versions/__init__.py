@@ -4,8 +4,9 @@ The layout is that of versioned-hdf5 (its DATA_VERSION 4): either library reads 
 """
 
 from hyperslab.versions.file import VersionedFile
+from hyperslab.versions.repair import Loss, Repair, repair
 from hyperslab.versions.staged_array import StagedArray
 from hyperslab.versions.staged_group import StagedGroup
 from hyperslab.versions.table import Version, VersionTable
 
-__all__ = ["StagedArray", "StagedGroup", "Version", "VersionTable", "VersionedFile"]
+__all__ = ["Loss", "Repair", "StagedArray", "StagedGroup", "Version", "VersionTable", "VersionedFile", "repair"]

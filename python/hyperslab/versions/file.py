@@ -4,8 +4,9 @@ from __future__ import annotations
 
 import os
 import uuid
-from collections.abc import Iterator
+from collections.abc import Callable, Iterable, Iterator
 from contextlib import contextmanager, suppress
+from pathlib import Path
 from typing import TYPE_CHECKING, Any, Literal
 
 import numpy as np
@@ -24,8 +25,15 @@ if TYPE_CHECKING:
     import h5py
 
     from hyperslab.versions.chunk_store import ChunkStore
+    from hyperslab.versions.diff import VersionDiff
+    from hyperslab.versions.export import Exported
+    from hyperslab.versions.log import LogEntry
+    from hyperslab.versions.rewriting import Change
+    from hyperslab.versions.stats import Stats
+    from hyperslab.versions.verify import Verification
 
 Mode = Literal["r", "r+", "a", "w"]
+Progress = Callable[[str, int, int], None]
 
 
 class VersionedFile:
@@ -181,6 +189,106 @@ class VersionedFile:
             self._staging = None
             root.close()
 
+    def delete_versions(self, names: str | Iterable[str], *, repack: bool = True) -> None:
+        """Delete versions, with all that only they hold. Their children become those of their parents.
+
+        All or nothing, as committing is. Readers keep what they have open.
+
+        Args:
+            names: The names of the versions.
+            repack: Write what stays into a new file, which then takes the place of this one: it is as short as can
+                be, and nothing of what was deleted is left in it. Needs room for both. If not, only the arrays that
+                lose chunks are written anew, behind the rest: the file gets longer, for HDF5 forgets what is free. An
+                `h5py.File` that was given is never repacked.
+
+        Raises:
+            ValueError: There is no such version.
+            DamagedFile: A version that stays cannot be read.
+        """
+        from hyperslab.versions.deletion import deletion
+
+        self._rewrite(lambda: deletion(self._file.file, names), repack)
+
+    def modify_metadata(
+        self,
+        array: str,
+        *,
+        chunks: int | tuple[int, ...] | Literal[True] | None = None,
+        dtype: Any = None,
+        fillvalue: Any = None,
+        repack: bool = True,
+        **codecs: Any,
+    ) -> None:
+        """Change how an array is stored, in all versions.
+
+        All or nothing, as committing is. Readers keep what they have open.
+
+        Args:
+            array: The array's path.
+            chunks: The chunk shape.
+            dtype: The dtype; all elements are cast.
+            fillvalue: The fill value; elements that are the old one become this one.
+            repack: As for `delete_versions`.
+            codecs: `compression`, `compression_opts`, `shuffle`, `fletcher32`, `scaleoffset`, as h5py has them; None
+                for none. What is not said stays as it is.
+
+        Raises:
+            KeyError: There is no such array.
+            TypeError: There is no such option, or elements cannot be cast so.
+            ValueError: What is asked contradicts itself.
+        """
+        from hyperslab.versions.recoding import modification
+
+        asked = {"chunks": chunks, "dtype": dtype, "fillvalue": fillvalue}
+        self._rewrite(lambda: modification(self._file.file, array, asked, codecs), repack)
+
+    def repack(self) -> None:
+        """Write all that the file holds into a new one, which takes its place: as short as can be.
+
+        Raises:
+            UsageError: The file is open for reading, or was opened by somebody else.
+        """
+        from hyperslab.versions.deletion import nothing
+
+        self._writable()
+        if self._owned is None:
+            raise UsageError(f"{self.path} was opened by h5py: open it by its path to repack it")
+        self._rewrite(lambda: nothing(self._file.file), repack=True)
+
+    def _rewrite(self, plan: Callable[[], Change], repack: bool) -> None:
+        """Write versions anew, all or nothing."""
+        from hyperslab.versions.rewriting import rewrite_elsewhere, rewrite_in_place
+
+        self._writable()
+        if self._staging is not None:
+            raise UsageError(f"version {self._staging!r} is being made: finish it before")
+        self._flush()
+        try:
+            change = plan()
+            if repack and self._owned is not None:
+                self._owned.replace(lambda made: rewrite_elsewhere(self._file, made, change))
+            else:
+                rewrite_in_place(self._file.file, change)
+                self._flush()
+                if self._owned is not None:
+                    self._owned.reopen()
+        except BaseException:
+            self._forget()
+            if self._owned is not None:
+                self._owned.roll_back()
+                self._file = self._owned.file
+            self._table = self._scanned()
+            raise
+        self._forget()
+        self._table = self._table.rewritten(change.versions, change.parents, change.current)
+
+    def _forget(self) -> None:
+        """What is known of chunks and groups may not be so any more."""
+        self._stores.clear()
+        self._groups.clear()
+        if self._owned is not None:
+            self._file = self._owned.file
+
     def _parent(self, asked: str | None) -> str | None:
         if asked is None:
             return self._table.current
@@ -249,6 +357,87 @@ class VersionedFile:
         from hyperslab.versions.writing import new_array
 
         return new_array(self._file, path, asked)
+
+    def log(self, progress: Progress | None = None) -> list[LogEntry]:
+        """All versions, oldest first, with their sizes and what each changed of its parent. No chunk is read.
+
+        Args:
+            progress: Called with a version's name, how many are done, and how many there are.
+        """
+        from hyperslab.versions.log import log
+
+        self._check_not_closed()
+        return log(self.path, self._table, progress)
+
+    def diff(self, before: VersionKey, after: VersionKey = None) -> VersionDiff:
+        """What differs between two versions, the second the current one by default; also while another is made.
+
+        Which chunks differ is known from the mappings. Elements are read when they are asked for, and only where
+        chunks differ: `file.diff("v1", "v2")["depth"].elements().boxes`.
+
+        Raises:
+            KeyError: There is no such version.
+        """
+        from hyperslab.versions.diff import diff
+
+        self._check_not_closed()
+        return diff(self.path, self._table.find(before), self._table.find(after))
+
+    def verify(self, *versions: VersionKey, progress: Progress | None = None) -> Verification:
+        """Check that versions are what was committed, all by default: every chunk is read and hashed again, once.
+
+        Args:
+            versions: Those to check.
+            progress: Called with an array's path, how many chunks are hashed, and how many will be.
+
+        Raises:
+            KeyError: There is no such version.
+            DamagedFile: Not even what versions there are can be read.
+        """
+        from hyperslab.versions.verify import verify
+
+        self._check_not_closed()
+        names = [self._table.find(version) for version in versions] if versions else None
+        return verify(self.path, self._table, names, progress)
+
+    def stats(self, progress: Progress | None = None) -> Stats:
+        """How many bytes each version has, shares with its parent, and has alone; and what no version has any more.
+
+        Args:
+            progress: Called with a version's name, how many are counted, and how many there are.
+        """
+        from hyperslab.versions.stats import stats
+
+        self._check_not_closed()
+        return stats(self.path, self._table, progress)
+
+    def export(
+        self,
+        version: VersionKey,
+        target: str | os.PathLike[str],
+        *,
+        skip_unsupported: bool = False,
+        progress: Progress | None = None,
+    ) -> Exported:
+        """Write a version as a file of its own, its chunks as they are stored: neither decoded nor encoded.
+
+        Args:
+            version: Which.
+            target: Where to; a file is replaced, if all goes well. Its ending chooses the format: `.h5` is HDF5,
+                `.zarr` a new folder of Zarr 3, `.json` and `.parquet` kerchunk references, which lead into this file.
+            skip_unsupported: Leave out arrays that the format cannot express, instead of refusing them.
+            progress: Called with an array's path, how many of its chunks are copied, and how many it has.
+
+        Raises:
+            KeyError: There is no such version.
+            UsageError: The ending is not known, or `target` cannot be written.
+            Refused: The format cannot express an array; the message has its name and the reason.
+        """
+        from hyperslab.versions.export import export
+
+        self._check_not_closed()
+        name = self._table.find(version)
+        return export(self.path, name, Path(target), skip_unsupported=skip_unsupported, progress=progress)
 
     def close(self) -> None:
         """Close the file, if it was opened here."""

@@ -42,11 +42,12 @@ class System(Protocol):
     def fdatasync(self, descriptor: int, /) -> None: ...  # noqa: D102
     def fsync(self, descriptor: int, /) -> None: ...  # noqa: D102
     def unlink(self, path: str, /) -> None: ...  # noqa: D102
+    def rename(self, path: str, to: str, /) -> None: ...  # noqa: D102
 
 
 def journal_path(path: str) -> str:
-    """Where the journal of a file is."""
-    return f"{path}.journal"
+    """Where the journal of a file is: beside the file itself, not beside a link to it."""
+    return f"{os.path.realpath(path)}.journal"
 
 
 class JournaledFile:
@@ -64,9 +65,8 @@ class JournaledFile:
     def __init__(self, path: str, *, truncate: bool = False, system: System = os) -> None:
         self.path = path
         self._system = system
-        self._descriptor = os.open(path, os.O_RDWR | os.O_CREAT, 0o666)
+        self._descriptor = self._locked()
         try:
-            self._lock()
             recover(path, self._descriptor, system)
             if truncate:
                 system.ftruncate(self._descriptor, 0)
@@ -86,14 +86,22 @@ class JournaledFile:
     def __repr__(self) -> str:
         return self.path
 
-    def _lock(self) -> None:
-        try:
-            fcntl.flock(self._descriptor, fcntl.LOCK_EX | fcntl.LOCK_NB)
-        except OSError:
-            raise UsageError(
-                f"{self.path} is open elsewhere, here or in another process (HDF5 locks what it has open): close it"
-                " there, or open it here with mode='r', which needs no lock"
-            ) from None
+    def _locked(self) -> int:
+        """The file, opened and locked: that which has the name then, as another may be put in its place meanwhile."""
+        while True:
+            descriptor = os.open(self.path, os.O_RDWR | os.O_CREAT, 0o666)
+            try:
+                fcntl.flock(descriptor, fcntl.LOCK_EX | fcntl.LOCK_NB)
+            except OSError:
+                os.close(descriptor)
+                raise UsageError(
+                    f"{self.path} is open elsewhere, here or in another process (HDF5 locks what it has open): close it"
+                    " there, or open it here with mode='r', which needs no lock"
+                ) from None
+            with suppress(FileNotFoundError):
+                if os.path.samestat(os.fstat(descriptor), os.stat(self.path)):  # noqa: PTH116
+                    return descriptor
+            os.close(descriptor)
 
     def seek(self, offset: int, whence: int = 0) -> int:
         """As files do."""
@@ -122,7 +130,7 @@ class JournaledFile:
         """As files do; what lies behind the end is zeros."""
         self._append_tail()
         view, start = memoryview(out).cast("B"), self._position
-        done = 0
+        done = 0 if self._is_open else len(view)
         while done < len(view):
             got = os.preadv(self._descriptor, [view[done:]], start + done)
             if not got:
@@ -142,7 +150,11 @@ class JournaledFile:
         return len(view)
 
     def write(self, data: Any) -> int:
-        """As files do; what overwrites committed bytes is kept in memory."""
+        """As files do; what overwrites committed bytes is kept in memory. Once it is closed, nothing happens: libhdf5
+        may let go of objects later, after an error, and the descriptor may be that of another file by then.
+        """
+        if not self._is_open:
+            return len(data)
         start, count = self._position, len(data)
         is_next = start == self._tail_start + len(self._tail) and start >= self.committed_nbytes
         if is_next and count < LARGE_NBYTES:
@@ -169,7 +181,7 @@ class JournaledFile:
 
     def _append_tail(self) -> None:
         """Write what was appended piece by piece in one piece."""
-        if self._tail:
+        if self._tail and self._is_open:
             tail, self._tail = self._tail, bytearray()
             start, self._tail_start = self._tail_start, self._tail_start + len(tail)
             self._append(start, memoryview(tail))
@@ -238,6 +250,14 @@ class JournaledFile:
         self._nbytes = self.committed_nbytes
         self._system.ftruncate(self._descriptor, self.committed_nbytes)
 
+    def take_place_of(self, path: str) -> None:
+        """Give the file, all of which was committed, the name of another, which is gone then. One step: a kill or a
+        power cut leaves the one or the other.
+        """
+        self._system.rename(self.path, path)
+        self.path = path
+        sync_folder(path, self._system)
+
     def close(self) -> None:
         """Let go of the file and its lock; what was not committed is cut off."""
         if self._is_open:
@@ -265,7 +285,7 @@ def write_journal(path: str, entries: list[tuple[int, bytes]], before: int, afte
         system.fsync(descriptor)
     finally:
         os.close(descriptor)
-    _sync_folder(path, system)
+    sync_folder(path, system)
 
 
 def apply(descriptor: int, entries: list[tuple[int, bytes]], nbytes: int, system: System) -> None:
@@ -282,7 +302,7 @@ def apply(descriptor: int, entries: list[tuple[int, bytes]], nbytes: int, system
 def remove_journal(path: str, system: System) -> None:
     """The commit is done."""
     system.unlink(journal_path(path))
-    _sync_folder(path, system)
+    sync_folder(path, system)
 
 
 def read_journal(path: str) -> tuple[list[tuple[int, bytes]], int] | None:
@@ -361,7 +381,8 @@ def _lock_byte(descriptor: int, kind: int) -> None:
             fcntl.fcntl(descriptor, command, struct.pack("hhqqi4x", kind, os.SEEK_SET, LOCKED_BYTE, 1, 0))
 
 
-def _sync_folder(path: str, system: System) -> None:
+def sync_folder(path: str, system: System) -> None:
+    """Make names in the folder of a file last."""
     folder = os.open(Path(path).parent, os.O_RDONLY)
     try:
         system.fsync(folder)

@@ -25,7 +25,7 @@ def version_table(path: str) -> VersionTable:
     Raises:
         Unsupported: It has none.
     """
-    return VersionTable.of(_parsed(path, 0, (f"{VERSIONS}/*",)).root)
+    return VersionTable.of(parsed(path, 0, (f"{VERSIONS}/*",)).root)
 
 
 def version_group(path: str, name: str, chunk_cache_nbytes: int = CHUNK_CACHE_NBYTES) -> Group:
@@ -35,7 +35,7 @@ def version_group(path: str, name: str, chunk_cache_nbytes: int = CHUNK_CACHE_NB
         DamagedFile: It is not there.
     """
     patterns = (f"{VERSIONS}/{name}/**", f"{DATA}/**/raw_data")
-    group = _parsed(path, chunk_cache_nbytes, patterns).root[f"{VERSIONS}/{name}"]
+    group = parsed(path, chunk_cache_nbytes, patterns).root[f"{VERSIONS}/{name}"]
     if not isinstance(group, Group):
         raise DamagedFile(f"{path}: version {name!r} is no group")
     return group
@@ -46,7 +46,7 @@ def opened_version(path: str, version: VersionKey, chunk_cache_nbytes: int) -> G
     return version_group(path, version_table(path).find(version), chunk_cache_nbytes)
 
 
-def _parsed(path: str, chunk_cache_nbytes: int, patterns: tuple[str, ...]) -> OpenFile:
+def parsed(path: str, chunk_cache_nbytes: int, patterns: tuple[str, ...]) -> OpenFile:
     """A part of a file, between commits: one that is going on is waited for, one that was cut short is finished.
 
     Raises:

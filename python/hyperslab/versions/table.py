@@ -4,8 +4,8 @@ from __future__ import annotations
 
 import datetime as dt
 from bisect import bisect_right
-from collections.abc import Iterator, Mapping
-from dataclasses import dataclass
+from collections.abc import Container, Iterator, Mapping
+from dataclasses import dataclass, replace
 from functools import cached_property
 from typing import Any, TypeAlias
 
@@ -58,6 +58,8 @@ class VersionTable(Mapping[str, Version]):
             if name == FIRST_VERSION or not attributes.get("committed", "prev_version" in attributes):
                 given_up[name] = attributes.get("prev_version")
                 continue
+            if "prev_version" not in attributes:
+                raise DamagedFile(f"version {name!r} of {root.filename} does not say which it was made from")
             parent = str(attributes["prev_version"])
             time = _time(attributes.get("timestamp"), name, root.filename)
             found.append(Version(name, None if parent == FIRST_VERSION else parent, time))
@@ -139,6 +141,17 @@ class VersionTable(Mapping[str, Version]):
     def changed(self, added: Version | None, current: str | None) -> VersionTable:
         """A table with one version more, or another current one."""
         versions = [*self._versions.values(), *([added] if added else [])]
+        return VersionTable(versions, current, self.data_version, self.path)
+
+    def rewritten(self, kept: Container[str], parents: Mapping[str, str], current: str) -> VersionTable:
+        """A table of some of these versions, of which some have other parents."""
+        versions = [
+            replace(one, parent=None if parents[one.name] == FIRST_VERSION else parents[one.name])
+            if one.name in parents
+            else one
+            for one in self._ordered
+            if one.name in kept
+        ]
         return VersionTable(versions, current, self.data_version, self.path)
 
 

@@ -4,6 +4,8 @@ from __future__ import annotations
 
 import math
 import os
+import shutil
+from collections.abc import Callable
 from contextlib import suppress
 from pathlib import Path
 from typing import Any
@@ -15,13 +17,14 @@ from h5py._hl.filters import guess_chunk
 from hyperslab.errors import UsageError
 from hyperslab.versions import layout
 from hyperslab.versions.chunk_store import ChunkStore, is_text
-from hyperslab.versions.journal import JournaledFile, System
+from hyperslab.versions.journal import JournaledFile, System, journal_path
 from hyperslab.versions.layout import DATA, DATA_VERSION, DEFAULT_CHUNK_LENGTH, FIRST_VERSION, VERSIONS, Array
 from hyperslab.versions.staged_array import StagedArray, as_elements, fill_element
 from hyperslab.versions.staged_chunks import MISSING, StagedChunks
 
 READABLE_DRIVERS = ("sec2", "stdio")
 SYSTEM: System = os
+BESIDE = ".new"  # added to the name of a file that another is to take the place of
 
 
 class WritableFile:
@@ -38,10 +41,16 @@ class WritableFile:
     """
 
     def __init__(self, path: str, mode: str, system: System) -> None:
+        path = os.path.realpath(path)  # another file may take its place, not that of a link to it
+        self._path = path
         if mode == "r+":
             Path(path).stat()  # raises what Python raises for a file that is not there
+        self._system = system
         self._journaled = JournaledFile(path, truncate=mode == "w", system=system)
         try:
+            for remains in (beside := f"{path}{BESIDE}", journal_path(beside)):
+                if Path(remains).exists():
+                    system.unlink(remains)
             is_new = self._journaled.committed_nbytes == 0
             self.file = h5py.File(self._journaled, "w" if is_new else "r+")
             if not is_new and mode == "r+" and DATA not in self.file:
@@ -65,6 +74,44 @@ class WritableFile:
         self._journaled.roll_back()
         if reopen:
             self.file = h5py.File(self._journaled, "r+")
+
+    def reopen(self) -> None:
+        """Let libhdf5 forget which space is free, so that nothing overwrites what readers may still read."""
+        self.file.close()
+        self._journaled.commit()
+        self.file = h5py.File(self._journaled, "r+")
+
+    def replace(self, fill: Callable[[h5py.File], None]) -> None:
+        """Put a new file in the place of this one, in one step, when all of it is on the disk.
+
+        Args:
+            fill: Writes what the new file holds.
+        """
+        beside = f"{self._path}{BESIDE}"
+        os.close(self._system.open(beside, os.O_RDWR | os.O_CREAT | os.O_TRUNC, 0o666))
+        journaled = JournaledFile(beside, system=self._system)
+        try:
+            with h5py.File(journaled, "w") as made:
+                fill(made)
+            shutil.copymode(self._path, beside)
+            journaled.commit()
+            journaled.take_place_of(self._path)
+        except BaseException:
+            if journaled.path == beside:
+                journaled.close()
+                with suppress(OSError):
+                    self._system.unlink(beside)
+                raise
+            self._go_on_with(journaled)
+            raise
+        self._go_on_with(journaled)
+
+    def _go_on_with(self, journaled: JournaledFile) -> None:
+        with suppress(Exception):
+            self.file.close()
+        self._journaled.close()
+        self._journaled = journaled
+        self.file = h5py.File(journaled, "r+")
 
     def close(self) -> None:
         """Close the file; changes that were not committed are forgotten."""

@@ -1,0 +1,347 @@
+"""Deleting versions and changing how arrays are stored: as versioned-hdf5 does it, and the file goes on with both."""
+
+from __future__ import annotations
+
+import shutil
+from pathlib import Path
+from typing import Any
+
+import h5py
+import numpy as np
+import pytest
+import versioned_hdf5
+from test_layout import make, properties
+from versioned_hdf5 import VersionedHDF5File
+
+import hyperslab as hs
+from hyperslab.errors import DamagedFile, UsageError
+
+WAYS = ["repacked", "in place", "through h5py"]
+
+
+def change(path: Path, way: str, name: str, *arguments: Any, **options: Any) -> None:
+    """One of our changes, in one of the ways."""
+    if way == "through h5py":
+        with h5py.File(path, "r+") as file:
+            getattr(hs.VersionedFile(file), name)(*arguments, **options)
+        return
+    with hs.VersionedFile(path, "r+") as file:
+        getattr(file, name)(*arguments, **options, repack=way == "repacked")
+
+
+def plain(read: Any) -> Any:
+    array = np.asarray(read)
+    if array.dtype.kind not in "OT":
+        return array.tolist() if array.dtype.kind == "V" else array
+    return [one.decode() if isinstance(one, bytes) else one for one in array.reshape(-1)]
+
+
+def contents(path: Path) -> dict[str, Any]:
+    """All that both libraries must agree on, read by versioned-hdf5."""
+    found: dict[str, Any] = {}
+    with h5py.File(path) as file:
+        versions = VersionedHDF5File(file)
+        found["current"] = versions.current_version
+        for name in versions.versions:
+            group = file["_version_data/versions"][name]
+            found[name] = {key: str(value) for key, value in group.attrs.items()}
+
+            def visit(inner: str, one: Any, name: str = name) -> None:
+                kept = {key: (str(value), np.asarray(value).dtype.kind) for key, value in one.attrs.items()}
+                found[name, inner] = kept
+                if isinstance(one, h5py.Dataset):
+                    found[name, inner] |= {"shape": one.shape, "dtype": str(one.dtype), "fill": str(one.fillvalue)}
+                    found[name, inner, "values"] = plain(one[()])
+
+            group.visititems(visit)
+    return found
+
+
+def chunks(path: Path) -> dict[str, Any]:
+    """What is stored of each array."""
+    found: dict[str, Any] = {}
+
+    def visit(name: str, one: Any) -> None:
+        if name.endswith("/raw_data") and isinstance(one, h5py.Dataset):
+            said = properties(one)
+            found[name] = {
+                key: said[key] for key in ("dtype", "text", "shape", "maxshape", "chunks", "filters", "fill")
+            }
+        elif name.endswith("/hash_table"):
+            rows = one[: one.attrs["largest_index"]]
+            found[name] = sorted(digest.tobytes() for digest in rows["hash"])
+
+    with h5py.File(path) as file:
+        file["_version_data"].visititems(visit)
+    return found
+
+
+def check_same(one: dict[str, Any], other: dict[str, Any]) -> None:
+    assert one.keys() == other.keys()
+    for key, value in one.items():
+        np.testing.assert_equal(value, other[key], str(key))
+
+
+def check_reads(path: Path) -> None:
+    """We read what versioned-hdf5 reads, and every hash is right."""
+    with h5py.File(path) as file, hs.VersionedFile(path) as ours:
+        theirs = VersionedHDF5File(file)
+        assert set(ours.versions) == set(theirs.versions)
+        for name in ours:
+            for array in ours[name].walk():
+                inner = array.name.split(f"/{name}/", 1)[1]
+                np.testing.assert_equal(plain(array[...]), plain(theirs[name][inner][()]))
+
+
+def check_goes_on(path: Path) -> None:
+    """Both libraries add versions and delete them again."""
+    with hs.VersionedFile(path, "r+") as file, file.stage_version("ours") as version:
+        for name in list(version):
+            if isinstance(version[name], hs.versions.StagedArray) and version[name].dtype.kind == "f":
+                version[name][...] = np.full(version[name].shape, 3)
+    with h5py.File(path, "r+") as file, VersionedHDF5File(file).stage_version("theirs") as version:
+        version.create_dataset("more", data=np.arange(10.0))
+        for name in list(version):
+            # of the fill value NaN it says that it is another than NaN
+            if name == "sparse" or isinstance(version[name], h5py.Group) or version[name].dtype.kind != "f":
+                continue
+            version[name][...] = np.full(version[name].shape, 4)
+    check_reads(path)
+    with h5py.File(path, "r+") as file:
+        versioned_hdf5.delete_versions(file, ["ours"])
+    check_reads(path)
+
+
+LIBRARIES = ["ours", "theirs"]
+
+
+@pytest.fixture(params=LIBRARIES)
+def made(request: Any, tmp_path: Path) -> Path:
+    """A file with a bit of everything, by one of the libraries."""
+    path = tmp_path / "made.h5"
+    if request.param == "ours":
+        with hs.VersionedFile(path, "w") as file:
+            make(file)
+    else:
+        with h5py.File(path, "w") as file:
+            make(VersionedHDF5File(file))
+    return path
+
+
+@pytest.mark.parametrize("way", WAYS)
+@pytest.mark.parametrize(
+    "names", [["first"], ["second"], ["third"], ["first", "second"], ["second", "third"], ["first", "third"]], ids=str
+)
+def test_deleting_versions(made: Path, way: str, names: list[str]) -> None:
+    other = made.with_name("other.h5")
+    shutil.copy(made, other)
+    change(made, way, "delete_versions", names)
+    with h5py.File(other, "r+") as file:
+        versioned_hdf5.delete_versions(file, names)
+    check_same(contents(made), contents(other))
+    mine, theirs = chunks(made), chunks(other)
+    for name in (
+        theirs.keys() - mine.keys()
+    ):  # versioned-hdf5 keeps what holds only the fill value, and is in no version
+        assert theirs.pop(name) == [] if name.endswith("hash_table") else theirs.pop(name)["shape"][0] == 0
+    for name in theirs:  # and chunks of arrays that are empty in all versions that go
+        assert mine[name] == theirs[name], name
+    check_reads(made)
+    check_goes_on(made)
+
+
+@pytest.mark.parametrize("way", WAYS)
+def test_deleting_all_versions(made: Path, way: str) -> None:
+    change(made, way, "delete_versions", ["first", "second", "third"])
+    assert hs.VersionedFile(made).versions == []
+    assert hs.VersionedFile(made).current_version is None
+    assert chunks(made) == {}
+    check_goes_on(made)
+
+
+OPTIONS: list[tuple[str, dict[str, Any]]] = [
+    ("x", {"chunks": (13,)}),
+    ("x", {"chunks": (50,), "dtype": "f4"}),
+    ("x", {"dtype": "i2"}),
+    ("x", {"fillvalue": 3.0}),
+    ("x", {"compression": "gzip", "compression_opts": 3, "shuffle": True}),
+    ("x", {"compression": "lzf", "chunks": (16,)}),
+    ("g/h/y", {"compression": None}),
+    ("g/h/y", {"chunks": (3, 2), "fletcher32": True}),
+    ("g/h/y", {"fillvalue": 1}),
+    ("g/fill", {"fillvalue": 9}),
+    ("g/fill", {"dtype": "f8", "chunks": (5, 5)}),
+    ("sparse", {"dtype": "f8"}),
+    ("sparse", {"chunks": (7, 3)}),
+    ("empty", {"chunks": (2, 2)}),
+    ("text", {"chunks": (3,)}),
+    ("fixed", {"chunks": (3,)}),
+    ("fixed", {"dtype": "S9"}),
+    ("pair", {"chunks": (1,), "compression": "gzip"}),
+    ("flags", {"compression": "gzip"}),
+    ("assigned", {"scaleoffset": 0}),
+]
+
+
+@pytest.mark.parametrize(
+    ("made", "array", "options", "way"),
+    [(LIBRARIES[number % 2], *one, WAYS[number % 3]) for number, one in enumerate(OPTIONS)],
+    ids=str,
+    indirect=["made"],
+)
+def test_changing_how_an_array_is_stored(made: Path, array: str, options: dict[str, Any], way: str) -> None:
+    other = made.with_name("other.h5")
+    with h5py.File(other, "w") as file:  # of arrays with several links it would change one
+        make(VersionedHDF5File(file))
+        versioned_hdf5.modify_metadata(file, array, **options)
+    change(made, way, "modify_metadata", array, **options)
+    check_same(contents(made), contents(other))
+    mine, theirs = chunks(made), chunks(other)
+    assert mine.keys() == theirs.keys()
+    for name in mine:
+        if name.endswith("raw_data"):
+            # versioned-hdf5 2.6 leaves out chunks that are nothing but the fill value only where they are whole, as we
+            # do, and takes the codecs of those that it writes anew.
+            for key in ("dtype", "text", "chunks", "fill", "maxshape"):
+                assert mine[name][key] == theirs[name][key], (name, key)
+            assert [code for code, *_ in mine[name]["filters"]] == [code for code, *_ in theirs[name]["filters"]], name
+    check_reads(made)
+    check_goes_on(made)
+
+
+def test_what_cannot_be_changed(made: Path) -> None:
+    before = made.read_bytes()
+    with hs.VersionedFile(made, "r+") as file:
+        with pytest.raises(KeyError, match="no version"):
+            file.modify_metadata("nowhere", chunks=(3,))
+        with pytest.raises(ValueError, match="chunks of"):
+            file.modify_metadata("x", chunks=(3, 3))
+        with pytest.raises(TypeError, match="no such option"):
+            file.modify_metadata("x", level=3)
+        with pytest.raises(TypeError, match="cannot become"):
+            file.modify_metadata("text", dtype="f8")
+        with pytest.raises(TypeError, match="cannot become"):
+            file.modify_metadata("pair", dtype="f8")
+        with pytest.raises(ValueError, match="no version 'nothing'"):
+            file.delete_versions(["first", "nothing"])
+        with pytest.raises(ValueError, match="__first_version__"):
+            file.delete_versions("__first_version__")
+    assert made.read_bytes() == before
+    with pytest.raises(UsageError, match="open for reading"):
+        hs.VersionedFile(made).delete_versions("first")
+
+
+def test_text_and_words_of_one_length(tmp_path: Path) -> None:
+    path = tmp_path / "v.h5"
+    with hs.VersionedFile(path, "w") as file:
+        with file.stage_version("a") as version:
+            version.create_dataset("w", data=np.array(["a", "", "bcd"], object), dtype=h5py.string_dtype(), chunks=(2,))
+        for dtype in ("S4", str, "S2"):
+            file.modify_metadata("w", dtype=dtype)
+        assert file["a"]["w"][...].tolist() == [b"a", b"", b"bc"]
+
+
+@pytest.mark.parametrize("way", WAYS[:2])
+def test_what_becomes_of_the_space(tmp_path: Path, way: str) -> None:
+    path, secret = tmp_path / "v.h5", np.frombuffer(b"a secret that is to go ..........", "u1")
+    with hs.VersionedFile(path, "w") as file:
+        with file.stage_version("a") as version:
+            version.create_dataset("x", data=np.random.default_rng(0).random(100_000), chunks=(1000,))
+        with file.stage_version("b") as version:
+            version["x"][...] = np.random.default_rng(1).random(100_000)
+            version.create_dataset("s", data=secret)
+    before = path.stat().st_size
+    change(path, way, "delete_versions", "b")
+    if way == "repacked":
+        assert path.stat().st_size < 0.55 * before
+        assert secret.tobytes() not in path.read_bytes()
+    else:
+        assert path.stat().st_size > before  # as the documentation says
+        with hs.VersionedFile(path, "r+") as file:
+            file.repack()
+        assert path.stat().st_size < 0.55 * before
+    check_reads(path)
+
+
+@pytest.mark.parametrize("way", WAYS[:2])
+def test_readers_keep_what_they_have(tmp_path: Path, way: str) -> None:
+    path = tmp_path / "v.h5"
+    data = np.random.default_rng(0).random((3, 20_000))
+    with hs.VersionedFile(path, "w") as file:
+        for number, row in enumerate(data):
+            with file.stage_version(f"v{number}") as version:
+                if not number:
+                    version.create_dataset("x", data=row, chunks=(100,), compression="gzip")
+                version["x"][...] = row
+    reader = hs.VersionedFile(path, chunk_cache_nbytes=0)
+    held = [reader[f"v{number}"]["x"] for number in range(3)]
+    with hs.VersionedFile(path, "r+") as file:
+        file.delete_versions("v1", repack=way == "repacked")
+        for number in range(3, 6):
+            with file.stage_version(f"v{number}") as version:
+                version["x"][...] = np.random.default_rng(number).random(20_000)
+        for array, row in zip(held, data, strict=True):
+            np.testing.assert_array_equal(array[...], row)
+    reader.refresh()
+    assert reader.versions == ["v0", "v2", "v3", "v4", "v5"]
+    with pytest.raises(KeyError):
+        reader["v1"]
+    np.testing.assert_array_equal(reader["v2"]["x"][...], data[2])
+
+
+def test_everything_else_in_the_file_stays(tmp_path: Path) -> None:
+    path = tmp_path / "v.h5"
+    with hs.VersionedFile(path, "w") as file:
+        make(file)
+    with h5py.File(path, "r+") as file:
+        file.attrs["title"] = "mine"
+        file.create_dataset("beside/data", data=np.arange(10))
+        file["link"] = h5py.SoftLink("/beside/data")
+        file["hard"] = file["beside"]
+        file["_version_data/x"].create_dataset("notes", data=[1, 2])
+        file["_version_data"].attrs["note"] = "theirs"
+    for way in WAYS:
+        change(path, way, "modify_metadata", "x", chunks=({"repacked": 9, "in place": 10}.get(way, 11),))
+        with h5py.File(path) as file:
+            assert file.attrs["title"] == "mine"
+            assert file["link"][3] == 3
+            assert isinstance(file.get("link", getlink=True), h5py.SoftLink)
+            assert file["_version_data/x/notes"][:].tolist() == [1, 2]
+            assert file["_version_data"].attrs["note"] == "theirs"
+            assert file["hard"] == file["beside"], "one object under two names"
+            versions = VersionedHDF5File(file)
+            assert versions["first"]["default"] == versions["second"]["default"], (
+                "and so are arrays that did not change"
+            )
+
+
+def test_the_name_keeps_leading_there(tmp_path: Path) -> None:
+    """Through a link to the file, with its permissions, and locked."""
+    path, link = tmp_path / "v.h5", tmp_path / "link.h5"
+    with hs.VersionedFile(path, "w") as file:
+        make(file)
+    path.chmod(0o640)
+    link.symlink_to(path)
+    with hs.VersionedFile(link, "r+") as file:
+        file.delete_versions("first")
+        assert link.is_symlink()
+        assert path.stat().st_mode & 0o777 == 0o640
+        with pytest.raises(UsageError, match="open elsewhere"):
+            hs.VersionedFile(path, "r+")
+        assert hs.VersionedFile(path).versions == file.versions == ["second", "third"]
+        with file.stage_version("fourth") as version:
+            version["x"][0] = 5
+    assert hs.VersionedFile(link)["fourth"]["x"][0] == 5
+    assert sorted(one.name for one in tmp_path.iterdir()) == ["link.h5", "v.h5"]
+
+
+def test_a_version_that_cannot_be_read_stops_a_deletion(tmp_path: Path) -> None:
+    path = tmp_path / "v.h5"
+    with hs.VersionedFile(path, "w") as file:
+        make(file)
+    with h5py.File(path, "r+") as file:
+        file["_version_data/x/hash_table"].attrs["largest_index"] = 3
+    before = path.read_bytes()
+    with hs.VersionedFile(path, "r+") as file, pytest.raises(DamagedFile, match="not there"):
+        file.delete_versions("first")
+    assert path.read_bytes() == before

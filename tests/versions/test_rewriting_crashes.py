@@ -1,0 +1,201 @@
+"""Deleting versions and storing arrays otherwise, killed or failing at any call: the state before, or the one after.
+
+`HYPERSLAB_CRASHES=all` tries every call; else a sample of them.
+"""
+
+from __future__ import annotations
+
+import errno
+import os
+import random
+from collections.abc import Callable, Iterator
+from contextlib import suppress
+from pathlib import Path
+from typing import Any
+
+import h5py
+import numpy as np
+import pytest
+from disks import Counting, Failing, Killed, Remembering, after_power_cut
+from test_crashes import ALL, commit, sample, state_of, text
+from versioned_hdf5 import VersionedHDF5File
+
+import hyperslab as hs
+from hyperslab.versions import writing
+
+# What is done one after the other; the versions that are there after it, and the chunks of x and its codec.
+STEPS: list[tuple[Callable[[hs.VersionedFile], None], str, int, str]] = [
+    (lambda file: file.delete_versions("v1"), "v0 v2 v3", 40, "gzip"),
+    (lambda file: file.modify_metadata("x", chunks=(64,), repack=False), "v0 v2 v3", 64, "gzip"),
+    (lambda file: file.delete_versions("v2", repack=False), "v0 v3", 64, "gzip"),
+    (lambda file: file.modify_metadata("x", compression="lzf"), "v0 v3", 64, "lzf"),
+    (lambda file: commit(file, 4), "v0 v3 v4", 64, "lzf"),
+]
+STATES = [("v0 v1 v2 v3", 40, "gzip"), *[step[1:] for step in STEPS]]
+
+
+@pytest.fixture
+def begun(tmp_path: Path) -> Path:
+    path = tmp_path / "begun.h5"
+    with hs.VersionedFile(path, "w") as file:
+        for number in range(4):
+            commit(file, number)
+    return path
+
+
+@pytest.fixture
+def disk(monkeypatch: pytest.MonkeyPatch) -> Any:
+    return lambda system: monkeypatch.setattr(writing, "SYSTEM", system)
+
+
+def work(path: Path) -> Iterator[int]:
+    """The steps; gives how many have returned."""
+    with hs.VersionedFile(path, "r+") as file:
+        for number, step in enumerate(STEPS):
+            step[0](file)
+            yield number + 1
+
+
+def state(path: Path) -> tuple[str, int, str]:
+    with h5py.File(path) as file:
+        raw = file["_version_data/x/raw_data"]
+        return " ".join(sorted(VersionedHDF5File(file).versions)), raw.chunks[0], raw.compression
+
+
+def check(path: Path, returned: int) -> None:
+    """What returned was done, at most one step more, wholly; all values are right, and the next version can be made."""
+    with hs.VersionedFile(path) as file:
+        for name in file.versions:
+            for array, data in state_of(int(name[1:])).items():
+                np.testing.assert_array_equal(text(file[name][array][...]), text(data))
+        last = file.versions[-1]
+        assert file.current_version == last
+    found = state(path)
+    assert found in STATES[returned : returned + 2], f"{returned} steps returned, found {found}"
+    with h5py.File(path) as h5:
+        theirs = VersionedHDF5File(h5)
+        for name in theirs.versions:
+            for array, data in state_of(int(name[1:])).items():
+                np.testing.assert_array_equal(text(theirs[name][array][()]), text(data))
+    with hs.VersionedFile(path, "r+") as file:
+        commit(file, 7)
+        for array, data in state_of(7).items():
+            np.testing.assert_array_equal(text(file["v7"][array][...]), text(data))
+    assert sorted(one.name for one in path.parent.iterdir() if one.name.startswith("v.h5")) == ["v.h5"]
+
+
+def call_count(begun: Path, disk: Any) -> int:
+    path, counting = begun.with_name("counted.h5"), Counting()
+    path.write_bytes(begun.read_bytes())
+    disk(counting)
+    list(work(path))
+    return counting.count
+
+
+def clean(path: Path) -> None:
+    for one in path.parent.glob("v.h5*"):
+        one.unlink()
+
+
+def test_kills(begun: Path, disk: Any) -> None:
+    points = 0
+    for part in (0.0, 0.5, 1.0):
+        for last in sample(call_count(begun, disk), 6):
+            path, returned = begun.with_name("v.h5"), 0
+            path.write_bytes(begun.read_bytes())
+            killed = Killed(last, part)
+            disk(killed)
+            try:
+                for done in work(path):
+                    if killed.count >= last:
+                        break  # what a process does after its death does not count
+                    returned = done
+            except Exception:
+                if killed.count < last:
+                    raise
+            disk(os)
+            check(path, returned)
+            clean(path)
+            points += 1
+    print(f"{points} kills")
+
+
+@pytest.mark.parametrize("number", [errno.ENOSPC, errno.EIO])
+@pytest.mark.parametrize("stays", [False, True])
+def test_failing_disks(begun: Path, disk: Any, number: int, stays: bool) -> None:
+    points = sample(call_count(begun, disk), 6)
+    for last in points:
+        path, returned = begun.with_name("v.h5"), 0
+        path.write_bytes(begun.read_bytes())
+        disk(Failing(last, number, stays=stays))
+        with suppress(OSError):
+            for done in work(path):
+                returned = done
+        disk(os)
+        check(path, returned)
+        clean(path)
+    print(f"{len(points)} failures")
+
+
+def test_power_cuts_while_rewriting(begun: Path, disk: Any) -> None:
+    path, rng = begun.with_name("v.h5"), random.Random(11)
+    path.write_bytes(begun.read_bytes())
+    remembering = Remembering()
+    disk(remembering)
+    for done in work(path):
+        remembering.mark(str(done))
+    disk(os)
+    start = {str(path): begun.read_bytes()}
+    points = [*range(len(remembering.calls) + 1)] * (6 if ALL else 1)
+    for point in points if ALL else rng.sample(points, min(25, len(points))):
+        files = after_power_cut(remembering.calls[:point], start, rng)
+        clean(path)
+        for name, stored in files.items():
+            Path(name).write_bytes(stored)
+        check(path, max([0, *(int(name) for at, name in remembering.marks if at <= point)]))
+    print(f"{len(points)} cuts")
+
+
+@pytest.mark.parametrize("step", range(4))
+def test_exceptions_leave_the_old_state(begun: Path, monkeypatch: pytest.MonkeyPatch, step: int) -> None:
+    """Not only of the disk: Ctrl-C, or no memory, at any call of ours into libhdf5."""
+    from hyperslab.versions import rewriting
+
+    class Stop(BaseException):
+        pass
+
+    calls = 0
+    for stop in range(0, 100_000, 1 if ALL else 20):
+        path, calls = begun.with_name("v.h5"), 0
+        path.write_bytes(begun.read_bytes())
+
+        def counted(original: Any) -> Any:
+            def called(*arguments: Any, **options: Any) -> Any:
+                nonlocal calls
+                calls += 1
+                if calls == stop:  # noqa: B023
+                    raise Stop
+                return original(*arguments, **options)
+
+            return called
+
+        with hs.VersionedFile(path, "r+") as file:
+            for done in STEPS[:step]:
+                done[0](file)
+            with monkeypatch.context() as patched:
+                for name in ("create_virtual", "copy_attributes"):
+                    patched.setattr(rewriting, name, counted(getattr(rewriting, name)))
+                patched.setattr(rewriting.Rewriting, "take", counted(rewriting.Rewriting.take))
+                try:
+                    STEPS[step][0](file)
+                except Stop:
+                    assert " ".join(file.versions) == STATES[step][0]
+                    stopped = True
+                else:
+                    stopped = False
+            commit(file, 6)
+        assert state(path)[1:] == STATES[step + (not stopped)][1:]
+        clean(path)
+        if not stopped and stop > 0:
+            break
+    assert calls > 5
