@@ -15,7 +15,7 @@ import pytest
 
 import hyperslab as hs
 
-COMMITS = 1000 if os.environ.get("HYPERSLAB_CRASHES") == "all" else 60
+COMMITS = 1000 if os.environ.get("HYPERSLAB_CRASHES") == "all" else 40
 READERS = 3
 LENGTH = 3000
 

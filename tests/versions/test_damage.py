@@ -19,7 +19,7 @@ import hyperslab as hs
 from hyperslab.errors import HyperslabError
 from hyperslab.versions import repair
 
-TRIALS = 3000 if os.environ.get("HYPERSLAB_CRASHES") == "all" else 60
+TRIALS = 3000 if os.environ.get("HYPERSLAB_CRASHES") == "all" else 25
 MOST_SECONDS = 20
 MOST_NBYTES = 1 << 28  # who asks for more gets more, and may have the memory
 

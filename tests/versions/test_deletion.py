@@ -112,8 +112,12 @@ def check_goes_on(path: Path) -> None:
     check_reads(path)
 
 
-@pytest.fixture(params=["ours", "theirs"])
+LIBRARIES = ["ours", "theirs"]
+
+
+@pytest.fixture(params=LIBRARIES)
 def made(request: Any, tmp_path: Path) -> Path:
+    """A file with a bit of everything, by one of the libraries."""
     path = tmp_path / "made.h5"
     if request.param == "ours":
         with hs.VersionedFile(path, "w") as file:
@@ -180,7 +184,10 @@ OPTIONS: list[tuple[str, dict[str, Any]]] = [
 
 
 @pytest.mark.parametrize(
-    ("array", "options", "way"), [(*one, WAYS[number % 3]) for number, one in enumerate(OPTIONS)], ids=str
+    ("made", "array", "options", "way"),
+    [(LIBRARIES[number % 2], *one, WAYS[number % 3]) for number, one in enumerate(OPTIONS)],
+    ids=str,
+    indirect=["made"],
 )
 def test_changing_how_an_array_is_stored(made: Path, array: str, options: dict[str, Any], way: str) -> None:
     other = made.with_name("other.h5")

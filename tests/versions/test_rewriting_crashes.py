@@ -100,7 +100,7 @@ def clean(path: Path) -> None:
 def test_kills(begun: Path, disk: Any) -> None:
     points = 0
     for part in (0.0, 0.5, 1.0):
-        for last in sample(call_count(begun, disk), 12):
+        for last in sample(call_count(begun, disk), 6):
             path, returned = begun.with_name("v.h5"), 0
             path.write_bytes(begun.read_bytes())
             killed = Killed(last, part)
@@ -123,7 +123,7 @@ def test_kills(begun: Path, disk: Any) -> None:
 @pytest.mark.parametrize("number", [errno.ENOSPC, errno.EIO])
 @pytest.mark.parametrize("stays", [False, True])
 def test_failing_disks(begun: Path, disk: Any, number: int, stays: bool) -> None:
-    points = sample(call_count(begun, disk), 12)
+    points = sample(call_count(begun, disk), 6)
     for last in points:
         path, returned = begun.with_name("v.h5"), 0
         path.write_bytes(begun.read_bytes())
@@ -147,7 +147,7 @@ def test_power_cuts_while_rewriting(begun: Path, disk: Any) -> None:
     disk(os)
     start = {str(path): begun.read_bytes()}
     points = [*range(len(remembering.calls) + 1)] * (6 if ALL else 1)
-    for point in points if ALL else rng.sample(points, min(40, len(points))):
+    for point in points if ALL else rng.sample(points, min(25, len(points))):
         files = after_power_cut(remembering.calls[:point], start, rng)
         clean(path)
         for name, stored in files.items():
@@ -165,7 +165,7 @@ def test_exceptions_leave_the_old_state(begun: Path, monkeypatch: pytest.MonkeyP
         pass
 
     calls = 0
-    for stop in range(0, 100_000, 1 if ALL else 9):
+    for stop in range(0, 100_000, 1 if ALL else 20):
         path, calls = begun.with_name("v.h5"), 0
         path.write_bytes(begun.read_bytes())
 

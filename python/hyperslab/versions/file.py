@@ -433,7 +433,7 @@ class VersionedFile:
         Args:
             version: Which.
             target: Where to; a file is replaced, if all goes well. Its ending chooses the format: `.h5` is HDF5,
-                `.zarr` a new folder of Zarr 3, `.json` and `.parquet` references of kerchunk that lead into this file.
+                `.zarr` a new folder of Zarr 3, `.json` and `.parquet` kerchunk references, which lead into this file.
             skip_unsupported: Leave out arrays that the format cannot express, instead of refusing them.
             progress: Called with an array's path, how many of its chunks are copied, and how many it has.
 

@@ -130,7 +130,7 @@ class JournaledFile:
         """As files do; what lies behind the end is zeros."""
         self._append_tail()
         view, start = memoryview(out).cast("B"), self._position
-        done = 0
+        done = 0 if self._is_open else len(view)
         while done < len(view):
             got = os.preadv(self._descriptor, [view[done:]], start + done)
             if not got:
@@ -150,7 +150,11 @@ class JournaledFile:
         return len(view)
 
     def write(self, data: Any) -> int:
-        """As files do; what overwrites committed bytes is kept in memory."""
+        """As files do; what overwrites committed bytes is kept in memory. Once it is closed, nothing happens: libhdf5
+        may let go of objects later, after an error, and the descriptor may be that of another file by then.
+        """
+        if not self._is_open:
+            return len(data)
         start, count = self._position, len(data)
         is_next = start == self._tail_start + len(self._tail) and start >= self.committed_nbytes
         if is_next and count < LARGE_NBYTES:
@@ -177,7 +181,7 @@ class JournaledFile:
 
     def _append_tail(self) -> None:
         """Write what was appended piece by piece in one piece."""
-        if self._tail:
+        if self._tail and self._is_open:
             tail, self._tail = self._tail, bytearray()
             start, self._tail_start = self._tail_start, self._tail_start + len(tail)
             self._append(start, memoryview(tail))
