@@ -160,6 +160,78 @@ def test_what_is_refused(file: hs.VersionedFile) -> None:
     assert file.versions == ["a", "b"]
 
 
+def test_what_was_cut_off_does_not_come_back(file: hs.VersionedFile) -> None:
+    for name, shape in [("b", (0, 9, 4)), ("c", (4, 9, 4))]:
+        with file.stage_version(name, "a") as version:
+            version["x"].resize(shape)
+            version["x"].resize(DATA.shape)
+            expected = np.zeros_like(DATA)
+            expected[: shape[0]] = DATA[: shape[0]]
+            np.testing.assert_array_equal(version["x"][...], expected)
+        np.testing.assert_array_equal(file[name]["x"][...], expected)
+
+
+def test_text_of_some_length(file: hs.VersionedFile) -> None:
+    words = np.array(["é".encode(), b"a"] + [b"x"] * 6, h5py.string_dtype("utf-8", 3))
+    with file.stage_version("b") as version:
+        version.create_dataset("w", data=words, dtype=words.dtype, chunks=(2,), fillvalue=b"x")
+        version.create_dataset("u", data=["é", "bc"])
+    with file.stage_version("c") as version:
+        version["w"][1] = "é".encode()
+        version["w"].resize((10,))
+    np.testing.assert_array_equal(file["b"]["w"][...], words)
+    read = file["c"]["w"][...].tolist()
+    assert read == ["é".encode()] * 2 + [b"x"] * 8
+    file.close()
+    with h5py.File(file.path, "r") as plain:
+        group = plain["_version_data/versions/c"]
+        assert group["w"][...].tolist() == read
+        assert group["w"].fillvalue == b"x"
+        assert group["u"].asstr()[...].tolist() == ["é", "bc"]
+
+
+def test_arrays_called_as_the_layout_calls_its_own(file: hs.VersionedFile) -> None:
+    paths = ["raw_data", "hash_table", "g/raw_data", "raw/raw_data/raw_data", "g/versions"]
+    with file.stage_version("b") as version:
+        for path in paths:
+            version.create_dataset(path, data=np.arange(10.0), chunks=(4,))
+    with file.stage_version("c") as version:
+        for path in paths:
+            version[path][5] = -1
+    for path in paths:
+        np.testing.assert_array_equal(file["b"][path][...], np.arange(10.0))
+        np.testing.assert_array_equal(file["c"][path][...], [0, 1, 2, 3, 4, -1, 6, 7, 8, 9])
+
+
+def test_an_array_stays_if_another_cannot_take_its_place(file: hs.VersionedFile) -> None:
+    with file.stage_version("b") as version:
+        with pytest.raises(ValueError, match="in earlier versions"):
+            version["x"] = DATA.astype("f4")
+        with pytest.raises(ValueError, match="is a group"):
+            version["g"] = DATA
+        version["x"] = DATA + 1
+    np.testing.assert_array_equal(file["b"]["x"][...], DATA + 1)
+
+
+def test_versions_in_a_group_of_a_file(tmp_path: Path) -> None:
+    with h5py.File(tmp_path / "v.h5", "w") as plain:
+        group = plain.create_group("some/group")
+        versions = hs.VersionedFile(group)
+        hs.VersionedFile(plain)
+        for name in "ab":
+            with versions.stage_version(name) as version:
+                version.require_group("g")
+                if name == "a":
+                    version.create_dataset("g/x", data=DATA, chunks=(3, 2, 4))
+                else:
+                    version["g/x"][0] = -1
+        assert versions.versions == ["a", "b"]
+        np.testing.assert_array_equal(versions["a"]["g/x"][...], DATA)
+        np.testing.assert_array_equal(group["_version_data/versions/b/g/x"], versions["b"]["g/x"][...])
+        assert versions["b"]["g/x"][0, 1, 2] == -1
+        assert hs.VersionedFile(plain).versions == []
+
+
 def test_through_xarray(file: hs.VersionedFile) -> None:
     xr = pytest.importorskip("xarray")
     with file.stage_version("b") as version:

@@ -87,6 +87,8 @@ class ChunkStore:
         length = self.chunk_shape[0]
         first, last = self.count, self.count + len(digests)
         self.raw.resize((last * length, *self.chunk_shape[1:]))
+        if not self.raw.dtype.hasobject:
+            chunks = chunks.view(self.raw.dtype)  # which knows the encoding of text of some length
         self.raw[first * length :] = chunks.reshape(-1, *self.chunk_shape[1:])
         rows = np.empty(len(digests), HASH_TABLE_DTYPE)
         rows["hash"] = np.frombuffer(b"".join(digests), np.uint8).reshape(-1, 32)

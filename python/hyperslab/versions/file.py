@@ -61,6 +61,7 @@ class VersionedFile:
         self._file: Any = None
         self._owned: Any = None
         self._closed = False
+        self._within = ""  # the path of the group that versions are in
         if isinstance(file, str | os.PathLike):
             self.path = os.path.abspath(file)  # noqa: PTH100 -- resolve() would follow links
             if mode not in ("r", "r+", "a", "w"):
@@ -68,7 +69,8 @@ class VersionedFile:
             if mode != "r":
                 self._own(mode)
         else:
-            self.path = file.file.filename
+            self.path = os.path.abspath(file.file.filename)  # noqa: PTH100
+            self._within = f"{file.name}/".lstrip("/")
             self._borrow(file)
         self._table = self._scanned()
 
@@ -85,10 +87,15 @@ class VersionedFile:
         if file.file.mode != "r":
             self._file = file
             prepare(file)
-            file.file.flush()
+
+    def _settle(self) -> None:
+        """Make what h5py holds back of a file that is not ours readable."""
+        if self._file is not None and self._owned is None:
+            self._file.file.flush()
 
     def _scanned(self) -> VersionTable:
-        table = version_table(self.path)
+        self._settle()
+        table = version_table(self.path, self._within)
         layout.check_data_version(table.data_version, self.path, to_write=self._file is not None)
         return table
 
@@ -131,7 +138,8 @@ class VersionedFile:
         self._check_not_closed()
         name = self._table.find(key)
         if name not in self._groups:
-            self._groups[name] = version_group(self.path, name, self._chunk_cache_nbytes)
+            self._settle()
+            self._groups[name] = version_group(self.path, name, self._chunk_cache_nbytes, self._within)
         return self._groups[name]
 
     def __iter__(self) -> Iterator[str]:
@@ -260,6 +268,7 @@ class VersionedFile:
         from hyperslab.versions.rewriting import rewrite_elsewhere, rewrite_in_place
 
         self._writable()
+        self._check_whole()
         if self._staging is not None:
             raise UsageError(f"version {self._staging!r} is being made: finish it before")
         self._flush()
@@ -347,7 +356,7 @@ class VersionedFile:
 
     def array_of(self, path: str, base: ArchiveArray) -> StagedArray:
         """An array of the version that is being made, as the one before has it."""
-        raw = Group(base._file, 0, "/")[f"{DATA}/{path}/raw_data"]
+        raw = Group(base._file, 0, "/")[f"{self._within}{DATA}/{path}/raw_data"]
         if not isinstance(raw, ArchiveArray):
             raise DamagedFile(f"{self.path}: the chunks of {path!r} are no array")
         return StagedArray.of_version(path, base, raw)
@@ -366,7 +375,7 @@ class VersionedFile:
         """
         from hyperslab.versions.log import log
 
-        self._check_not_closed()
+        self._check_whole()
         return log(self.path, self._table, progress)
 
     def diff(self, before: VersionKey, after: VersionKey = None) -> VersionDiff:
@@ -380,7 +389,7 @@ class VersionedFile:
         """
         from hyperslab.versions.diff import diff
 
-        self._check_not_closed()
+        self._check_whole()
         return diff(self.path, self._table.find(before), self._table.find(after))
 
     def verify(self, *versions: VersionKey, progress: Progress | None = None) -> Verification:
@@ -396,7 +405,7 @@ class VersionedFile:
         """
         from hyperslab.versions.verify import verify
 
-        self._check_not_closed()
+        self._check_whole()
         names = [self._table.find(version) for version in versions] if versions else None
         return verify(self.path, self._table, names, progress)
 
@@ -408,7 +417,7 @@ class VersionedFile:
         """
         from hyperslab.versions.stats import stats
 
-        self._check_not_closed()
+        self._check_whole()
         return stats(self.path, self._table, progress)
 
     def export(
@@ -435,7 +444,7 @@ class VersionedFile:
         """
         from hyperslab.versions.export import export
 
-        self._check_not_closed()
+        self._check_whole()
         name = self._table.find(version)
         return export(self.path, name, Path(target), skip_unsupported=skip_unsupported, progress=progress)
 
@@ -468,6 +477,13 @@ class VersionedFile:
     def _check_not_closed(self) -> None:
         if self._closed:
             raise ValueError(f"{self.path} was closed: open it again")
+
+    def _check_whole(self) -> None:
+        """Refuse what knows only of versions in a file's root; and let it see all that h5py holds back."""
+        self._check_not_closed()
+        if self._within:
+            raise UsageError(f"{self.path}: this works only with versions in a file's root, not in {self._within[:-1]}")
+        self._settle()
 
     def _writable(self) -> None:
         self._check_not_closed()

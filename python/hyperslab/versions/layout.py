@@ -97,7 +97,9 @@ def check_array_path(path: str) -> None:
     """
     first = path.split("/", 1)[0]
     if first == "versions":
-        raise ValueError(f"{path!r}: 'versions' is where versions themselves are kept; choose another name")
+        raise ValueError(
+            f"{path!r}: 'versions' is a forbidden dataset or group name: versions themselves are kept there"
+        )
 
 
 def check_data_version(number: int, path: str, *, to_write: bool) -> None:

@@ -19,23 +19,25 @@ MOST_ATTEMPTS = 1000
 PAUSE_SECONDS = 0.01
 
 
-def version_table(path: str) -> VersionTable:
-    """All versions of a file.
+def version_table(path: str, within: str = "") -> VersionTable:
+    """All versions of a file, or of the group `within` it, whose path then ends with "/".
 
     Raises:
         Unsupported: It has none.
     """
-    return VersionTable.of(parsed(path, 0, (f"{VERSIONS}/*",)).root)
+    found = parsed(path, 0, (f"{within}{VERSIONS}/*",)).root[f"/{within}"]
+    assert isinstance(found, Group)
+    return VersionTable.of(found)
 
 
-def version_group(path: str, name: str, chunk_cache_nbytes: int = CHUNK_CACHE_NBYTES) -> Group:
+def version_group(path: str, name: str, chunk_cache_nbytes: int = CHUNK_CACHE_NBYTES, within: str = "") -> Group:
     """The group of a version, with its arrays.
 
     Raises:
         DamagedFile: It is not there.
     """
-    patterns = (f"{VERSIONS}/{name}/**", f"{DATA}/**/raw_data")
-    group = parsed(path, chunk_cache_nbytes, patterns).root[f"{VERSIONS}/{name}"]
+    patterns = (f"{within}{VERSIONS}/{name}/**", f"{within}{DATA}/**/raw_data")
+    group = parsed(path, chunk_cache_nbytes, patterns).root[f"{within}{VERSIONS}/{name}"]
     if not isinstance(group, Group):
         raise DamagedFile(f"{path}: version {name!r} is no group")
     return group

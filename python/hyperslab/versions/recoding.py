@@ -110,7 +110,7 @@ def _same(one: Any, other: Any) -> bool:
 
 def _conversion(old: np.dtype[Any], new: np.dtype[Any], old_fill: Any, fill: Any) -> Convert:
     """Elements as they will be: cast, and where they are what nobody wrote before, what nobody wrote now."""
-    cast_fill = old_fill if is_text(new) or is_text(old) else np.asarray(old_fill).astype(new)[()]
+    cast_fill = old_fill if is_text(new) else b"" if is_text(old) else np.asarray(old_fill).astype(new)[()]
     refills = not is_text(new) and not _same(cast_fill, fill)
 
     def convert(read: Any) -> Array:

@@ -43,6 +43,7 @@ class StagedArray:
         self.base: ArchiveArray | None = None
         self._chunks = chunks
         self._whole = whole
+        self._resized = False
         self._open = True
 
     @classmethod
@@ -97,7 +98,12 @@ class StagedArray:
         """Whether anything but attributes may differ from the version before."""
         if self.base is None or self._chunks is None:
             return True
-        return self._chunks.staged_count > 0 or self.shape != self.base.shape
+        return self._chunks.staged_count > 0 or self._resized
+
+    @property
+    def is_open(self) -> bool:
+        """Whether it can still be changed."""
+        return self._open
 
     def close(self) -> None:
         """Refuse further changes."""
@@ -144,6 +150,7 @@ class StagedArray:
             shape = (size,) if isinstance(size, int) else tuple(int(length) for length in size)
         if len(shape) != self.ndim or min(shape, default=0) < 0:
             raise ValueError(f"{self.name} cannot get the shape {shape}: it has {self.ndim} axes")
+        self._resized = self._resized or shape != self.shape  # what was cut off does not come back
         if self._whole is None:
             self.staged.resize(shape)
             return
@@ -193,8 +200,14 @@ class _Loader:
 
 
 def fill_element(dtype: np.dtype[Any], stored: Any) -> Any:
-    """What elements are that nobody wrote."""
+    """What elements are that nobody wrote.
+
+    Raises:
+        ValueError: They would be text of any length that is not empty.
+    """
     if dtype.hasobject:
+        if stored not in (None, 0, "", b""):
+            raise ValueError(f"text of any length is empty where nobody wrote: {stored!r} cannot be its fill value")
         return ""
     return np.zeros((), dtype)[()] if stored is None else stored
 

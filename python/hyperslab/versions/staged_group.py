@@ -54,12 +54,7 @@ class StagedGroup(MutableMapping[str, "Child"]):
     def __setitem__(self, path: str, value: Any) -> None:
         if isinstance(value, StagedGroup):
             raise TypeError(f"{path!r}: groups are made with create_group; assign arrays one by one")
-        group, name = self._at(path, make=True)
-        if name in group:
-            if isinstance(group._child(name), StagedGroup):
-                raise ValueError(f"{path!r} is a group: delete it first")
-            del group[name]
-        group.create_dataset(name, data=np.asarray(value), chunks=True)
+        self.put_array(path, data=np.asarray(value), chunks=True)
 
     def __delitem__(self, path: str) -> None:
         self._check_open()
@@ -133,10 +128,23 @@ class StagedGroup(MutableMapping[str, "Child"]):
             ValueError: There is something of this name, or what is given contradicts the earlier array.
             NotImplementedError: An array without axes: the layout has no place for one.
         """
+        if path in self:
+            raise ValueError(f"there is a {path!r} already")
+        return self.put_array(path, shape, dtype, data, **options)
+
+    def put_array(
+        self,
+        path: str,
+        shape: int | tuple[int, ...] | None = None,
+        dtype: Any = None,
+        data: Any = None,
+        **options: Any,
+    ) -> StagedArray:
+        """A new array, as `create_dataset` makes it, in place of one that may be there."""
         self._check_open()
         group, name = self._at(path, make=True)
-        if name in group:
-            raise ValueError(f"there is a {path!r} already")
+        if name in group and isinstance(group._child(name), StagedGroup):
+            raise ValueError(f"{path!r} is a group: delete it first")
         full = group._path(name)
         check_array_path(full)
         made: StagedArray = self._source.new_array(full, {"shape": shape, "dtype": dtype, "data": data, **options})
@@ -162,6 +170,11 @@ class StagedGroup(MutableMapping[str, "Child"]):
                 yield name, child
             elif self.base is not None:
                 yield name, self.base[name]
+
+    @property
+    def is_open(self) -> bool:
+        """Whether it can still be changed."""
+        return self._open
 
     def close(self) -> None:
         """Refuse further changes, here and below."""

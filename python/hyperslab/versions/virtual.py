@@ -30,7 +30,8 @@ def create_virtual(group: h5py.Group, name: str, shape: tuple[int, ...], places:
     plist = h5py.h5p.create(h5py.h5p.DATASET_CREATE)
     plist.set_layout(h5py.h5d.VIRTUAL)
     if raw.dtype.kind != "O" and np.asarray(fill, raw.dtype).tobytes().strip(b"\0"):
-        plist.set_fill_value(np.asarray(fill, raw.dtype))
+        text = h5py.check_string_dtype(raw.dtype)  # of some length: h5py stores its address, unless we say of any
+        plist.set_fill_value(np.asarray(fill, raw.dtype if text is None else h5py.string_dtype(text.encoding)))
     target = h5py.h5s.create_simple(shape)
     source = h5py.h5s.create_simple(raw.shape)
     functions = loaded_functions()

@@ -125,12 +125,10 @@ def check_borrowed(file: h5py.Group) -> None:
     """Refuse an h5py file that only h5py can read.
 
     Raises:
-        UsageError: It is no file of this machine, or versions are not in its root.
+        UsageError: It is no file of this machine.
     """
     if file.file.driver not in READABLE_DRIVERS or not Path(file.file.filename).is_file():
         raise UsageError(f"{file.file.filename}: versions need a file on disk; open it with h5py's usual driver")
-    if file.name != "/":
-        raise UsageError(f"{file.name} of {file.file.filename}: versions are kept in a file's root, so far")
 
 
 def prepare(file: h5py.Group) -> None:
@@ -223,7 +221,7 @@ def _elements(data: Any, dtype: Any) -> tuple[Array | None, np.dtype[Any]]:
         return None, np.dtype("f4") if wanted is None else wanted
     if wanted is None:
         elements = np.asarray(data)
-        is_words = elements.dtype.kind == "T" or (elements.dtype.kind == "O" and not is_text(elements.dtype))
+        is_words = elements.dtype.kind in "TU" or (elements.dtype.kind == "O" and not is_text(elements.dtype))
         return elements, h5py.string_dtype() if is_words else elements.dtype
     elements = np.asarray(data)
     return (elements if wanted.kind == "O" else elements.astype(wanted)), wanted

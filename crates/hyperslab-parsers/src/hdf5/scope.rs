@@ -3,7 +3,8 @@
 use crate::error::Error;
 
 /// Patterns that start at the root, of names between slashes. `*` stands for any one name; `**` for any names, none
-/// included, and at the end for all below. A name that some pattern spells out is not one of another's `*` or `**`.
+/// included, and at the end for all below. A name that some pattern spells out is not one of another's `*` or `**`, but
+/// is one of the `**` before it: `**/x` leads to every `x`, also below another.
 #[derive(Debug, Default)]
 pub(crate) struct Scope(Vec<Vec<String>>);
 
@@ -46,9 +47,14 @@ impl Scope {
     /// What is below the object that a group calls `name`; `None` if it is not read at all.
     pub fn below(&self, group: &Followed, name: &str) -> Option<Followed> {
         let Followed::Rest(rest) = group else { return Some(Followed::All) };
-        let spelled: Vec<_> = rest.iter().filter_map(|&at| self.spelled(at, name)).collect();
+        let spelled: Vec<_> = rest.iter().copied().filter(|&at| self.spelled(at, name).is_some()).collect();
         if !spelled.is_empty() {
-            return Some(self.pruned(spelled));
+            let onward = spelled
+                .iter()
+                .copied()
+                .filter(|&(pattern, place)| self.name(pattern, place) == Some(ANY_DEPTH));
+            let behind = spelled.iter().filter_map(|&at| self.spelled(at, name));
+            return Some(self.pruned(onward.chain(behind).collect()));
         }
         let mut found = Vec::new();
         for &(pattern, place) in rest {
@@ -122,8 +128,15 @@ mod tests {
         let version = ["data/versions/v1/**", "data/**/raw"];
         assert_eq!(leads(&version, "data/versions/v1/x"), Some(Followed::All));
         assert_eq!(leads(&version, "data/versions/v2"), None);
-        assert!(leads(&version, "data/x/raw").is_some_and(|followed| followed.is_end()));
-        assert!(leads(&version, "data/g/x/raw").is_some_and(|followed| followed.is_end()));
+        assert!(leads(&version, "data/x/raw").is_some());
+        assert!(leads(&version, "data/g/x/raw").is_some());
         assert_eq!(leads(&version, "other"), None);
+    }
+    #[test]
+    fn a_name_is_found_below_another_of_it() {
+        let every = ["data/**/raw", "data/versions/v1"];
+        assert!(leads(&every, "data/raw/raw").is_some());
+        assert!(leads(&every, "data/x/raw/y/raw").is_some());
+        assert_eq!(leads(&every, "data/versions/raw"), None);
     }
 }

@@ -1,0 +1,81 @@
+"""An array and its history in one file: commit versions, read any of them, see what changed. Five minutes.
+
+    python examples/versions.py            # works in a temporary folder
+    python examples/versions.py survey.h5  # keeps the file
+
+The file is one that versioned-hdf5 reads too, and adds versions to.
+"""
+
+from __future__ import annotations
+
+import datetime as dt
+import sys
+import tempfile
+from pathlib import Path
+
+import numpy as np
+
+import hyperslab as hs
+
+
+def commit(path: Path) -> None:
+    """1. Commit: what happens inside a `with` statement becomes a version at its end, or, if it fails, never was."""
+    with hs.VersionedFile(path, "w") as file:
+        with file.stage_version("march", timestamp=dt.datetime(2026, 3, 31, tzinfo=dt.UTC)) as version:
+            depth = version.create_dataset("depth", data=np.linspace(0, 50, 100_000), chunks=(4096,))
+            depth.attrs["units"] = "m"
+        with file.stage_version("april", timestamp=dt.datetime(2026, 4, 30, tzinfo=dt.UTC)) as version:
+            version["depth"][20_000:20_010] = -1  # starts as march was; only what you touch is read
+        with file.stage_version("may", timestamp=dt.datetime(2026, 5, 31, tzinfo=dt.UTC)) as version:
+            version["depth"].resize((100_500,))
+            version["depth"][100_000:] = 51
+        try:
+            with file.stage_version("june") as version:
+                version["depth"][...] = 0
+                raise RuntimeError("the survey was cancelled")
+        except RuntimeError:
+            print("june was given up; versions:", ", ".join(file.versions))
+
+
+def read(path: Path) -> None:
+    """2. Read: any version, by its name, by how long ago it was, or by time, as a NumPy array."""
+    with hs.VersionedFile(path) as file:
+        print("in march:", file["march"]["depth"][20_000:20_003].round(3))
+        print("in april:", file["april"]["depth"][20_000:20_003])
+        print("two versions ago:", file[-2]["depth"].shape, "now:", file[0]["depth"].shape)
+        then = dt.datetime(2026, 5, 1, tzinfo=dt.UTC)
+        print(f"on {then:%d %B}:", file[then]["depth"][20_001], file[then]["depth"].attrs["units"])
+    print("as any archive:", hs.open(path, version="may")["depth"][-1])
+
+
+def compare(path: Path) -> None:
+    """3. Compare: chunks that two versions share are not even read."""
+    with hs.VersionedFile(path) as file:
+        for before, after in [("march", "april"), ("april", "may")]:
+            for name, found in file.diff(before, after).arrays.items():
+                elements = found.elements()
+                boxes = ", ".join(f"{start} to {stop}" for [[start, stop]] in elements.boxes.tolist()) or "none"
+                print(
+                    f"{before} → {after}: {name} has {found.chunk_count} other chunks, {elements.count} other elements"
+                    f" ({boxes}), {elements.added_count} more"
+                )
+
+
+def weigh(path: Path, version_count: int = 3) -> None:
+    """4. What it costs: about one copy, not three."""
+    print(f"{version_count} versions in {path.stat().st_size / 1e6:.1f} MB; one alone is {100_000 * 8 / 1e6:.1f} MB")
+
+
+def main(path: Path) -> None:
+    """All of it."""
+    for step in (commit, read, compare, weigh):
+        print(f"\n{(step.__doc__ or '').splitlines()[0]}")
+        step(path)
+
+
+if __name__ == "__main__":
+    if len(sys.argv) > 1:
+        main(Path(sys.argv[1]))
+    else:
+        with tempfile.TemporaryDirectory() as folder:
+            main(Path(folder) / "survey.h5")

@@ -1,0 +1,344 @@
+"""Arrays of versions that are being made, and of committed ones in a file that is open for writing, as versioned-hdf5
+shows them: with h5py's attributes and indices, and text as bytes.
+"""
+
+from __future__ import annotations
+
+import operator
+from collections.abc import Callable, Iterator
+from typing import TYPE_CHECKING, Any
+
+import h5py
+import numpy as np
+from h5py._hl.dataset import ChunkIterator
+from numpy.exceptions import AxisError
+
+from hyperslab.archive.array import Array as ArchiveArray
+from hyperslab.versions.compat.text import as_h5py, decoded, is_string
+from hyperslab.versions.layout import ARRAY_BOOKKEEPING
+from hyperslab.versions.staged_array import StagedArray
+
+if TYPE_CHECKING:
+    from hyperslab.versions.compat.groups import InMemoryGroup
+
+
+class DatasetLike:
+    """An array of a version.
+
+    Args:
+        parent: The group that it is in.
+        name: Its name there.
+        array: The array that is being made; None of a committed version.
+    """
+
+    def __init__(self, parent: InMemoryGroup, name: str, array: StagedArray | None = None) -> None:
+        self.parent = parent
+        self._link = name
+        self._path = f"{parent.path}/{name}" if parent.path else name
+        self._array: StagedArray | ArchiveArray | None = array
+        self._generation = parent.opened.generation
+        self._committed_attrs: dict[str, Any] | None = None
+
+    @property
+    def _found(self) -> StagedArray | ArchiveArray:
+        """Where the elements are; looked for again after versions were deleted or rewritten."""
+        array, opened = self._array, self.parent.opened
+        if isinstance(array, StagedArray) and array.is_open:
+            return array
+        opened.table  # noqa: B018 -- which notices changes
+        if array is None or self._generation != opened.generation:
+            array = self._array = opened.array(self.parent.version, self._path)
+            self._generation = opened.generation
+            self._committed_attrs = None
+        return array
+
+    @property
+    def staged(self) -> StagedArray | None:
+        """The array that is being made; None of a committed one."""
+        return self._array if isinstance(self._array, StagedArray) else None
+
+    def _changeable(self) -> StagedArray:
+        self.parent.check_open()
+        assert isinstance(self._array, StagedArray)
+        return self._array
+
+    @property
+    def _raw(self) -> Any:
+        return self.parent.opened.raw(self._path)
+
+    @property
+    def name(self) -> str:
+        """Its path in the file."""
+        return f"{self.parent.name}/{self._link}"
+
+    @property
+    def file(self) -> Any:
+        """The h5py file that it is in."""
+        return self.parent.file
+
+    @property
+    def shape(self) -> tuple[int, ...]:
+        """The length of each axis."""
+        return self._found.shape
+
+    @property
+    def maxshape(self) -> tuple[None, ...]:
+        """None for each axis: every array can be resized in a new version."""
+        return (None,) * self.ndim
+
+    @property
+    def ndim(self) -> int:
+        """The number of axes."""
+        return len(self.shape)
+
+    @property
+    def size(self) -> int:
+        """The number of elements."""
+        return self._found.size
+
+    @property
+    def dtype(self) -> np.dtype[Any]:
+        """The elements' dtype, as h5py has it."""
+        raw = self._raw
+        found: np.dtype[Any] = self._found.dtype if raw is None else raw.dtype
+        return found
+
+    @property
+    def nbytes(self) -> int:
+        """Bytes of all elements in memory."""
+        return self.size * self.dtype.itemsize
+
+    @property
+    def chunks(self) -> tuple[int, ...]:
+        """The shape of a chunk."""
+        found = self._found
+        chunks = found.chunks if isinstance(found, StagedArray) else found.attrs["chunks"]
+        return tuple(int(length) for length in chunks)
+
+    @property
+    def fillvalue(self) -> Any:
+        """What elements are that nobody wrote."""
+        raw, found = self._raw, self._found
+        if raw is not None:
+            return raw.fillvalue
+        fill = found.fillvalue if isinstance(found, StagedArray) else found.fill_value
+        return fill.encode() if isinstance(fill, str) else fill
+
+    @property
+    def attrs(self) -> dict[str, Any]:
+        """The attributes; those of a committed version are copies."""
+        found = self._found
+        if isinstance(found, StagedArray):
+            return found.attrs
+        if self._committed_attrs is None:
+            self._committed_attrs = {key: value for key, value in found.attrs.items() if key not in ARRAY_BOOKKEEPING}
+        return self._committed_attrs
+
+    def _option(self, name: str, absent: Any = None) -> Any:
+        raw = self._raw
+        if raw is not None:
+            return getattr(raw, name)
+        found = self._found
+        return found.options.get(name, absent) if isinstance(found, StagedArray) else absent
+
+    @property
+    def compression(self) -> Any:
+        """The codec; None without one."""
+        return self._option("compression")
+
+    @property
+    def compression_opts(self) -> Any:
+        """The codec's settings; None without any."""
+        return self._option("compression_opts")
+
+    @property
+    def scaleoffset(self) -> int | None:
+        """The setting of HDF5's scale-offset filter; None without it."""
+        found: int | None = self._option("scaleoffset")
+        return found
+
+    @property
+    def shuffle(self) -> bool:
+        """Whether bytes are shuffled before compression."""
+        return bool(self._option("shuffle", False))
+
+    @property
+    def fletcher32(self) -> bool:
+        """Whether chunks have checksums."""
+        return bool(self._option("fletcher32", False))
+
+    def len(self) -> int:
+        """The length of the first axis."""
+        return self.shape[0]
+
+    def __len__(self) -> int:
+        return self.shape[0]
+
+    def __bool__(self) -> bool:
+        return bool(self.size)
+
+    def __iter__(self) -> Iterator[Any]:
+        return (self[place] for place in range(len(self)))
+
+    def __getitem__(self, key: Any) -> Any:
+        names, key = _split_fields(key)
+        if isinstance(key, h5py.RegionReference):
+            return self.file[self.name][key]
+        found = self._found
+        read = found[key]
+        if found.dtype.hasobject:
+            read = as_h5py(read, self.dtype)
+        if not names:
+            return read
+        return read[names[0]] if len(names) == 1 else read[list(names)]
+
+    def __setitem__(self, key: Any, value: Any) -> None:
+        staged = self._changeable()
+        names, key = _split_fields(key)
+        if names:
+            changed = np.array(staged[key])
+            value = np.asarray(value)
+            for name in names:
+                if name not in (changed.dtype.names or ()):
+                    raise ValueError(f"{self.name} has no field {name!r}: there are {changed.dtype.names}")
+                changed[name] = value[name] if value.dtype.names else value
+            value = changed
+        elif isinstance(value, DatasetLike | h5py.Dataset):
+            value = value[()]
+        staged[key] = value
+
+    def resize(self, size: Any, axis: int | None = None) -> None:
+        """Give the array another shape, or one axis another length; new elements are the fill value.
+
+        Raises:
+            ValueError: The shape has another number of axes; or the version was committed.
+            AxisError: There is no such axis.
+            TypeError: A length is no number.
+        """
+        staged = self._changeable()
+        if axis is None:
+            shape = [int(length) for length in np.atleast_1d(np.asarray(size, object))]
+        else:
+            if not -self.ndim <= axis < self.ndim:
+                raise AxisError(axis, self.ndim)
+            if np.ndim(size):
+                raise TypeError(f"{self.name}: the length of one axis must be an integer, not {size!r}")
+            shape = list(self.shape)
+            shape[axis] = int(size)
+        staged.resize(tuple(shape))
+
+    def astype(self, dtype: Any) -> View:
+        """The array as one of another dtype: converted when it is indexed, and read-only."""
+        wanted = np.dtype(dtype)
+        if wanted.kind == "T" and not is_string(self.dtype):
+            raise TypeError(f"{self.name} holds {self.dtype}, not text: it cannot be had as {wanted}")
+        return View(self, wanted, lambda read: np.asarray(read).astype(wanted)[()])
+
+    def asstr(self, encoding: str | None = None, errors: str = "strict") -> View:
+        """The array with its text as `str`, decoded when it is indexed."""
+        info = h5py.check_string_dtype(self.dtype)
+        if info is None:
+            raise TypeError(f"{self.name} holds {self.dtype}, not text")
+        chosen = info.encoding if encoding is None else encoding
+        return View(self, np.dtype(object), lambda read: decoded(read, chosen, errors))
+
+    def fields(self, names: str | list[str] | tuple[str, ...]) -> View:
+        """Some fields of the array, picked when it is indexed."""
+        chosen = names if isinstance(names, str) else list(names)
+        return View(self, self.dtype[chosen], operator.itemgetter(chosen))
+
+    def iter_chunks(self, sel: Any = None) -> Iterator[tuple[slice, ...]]:
+        """The part of the array that each chunk has, chunk by chunk, as slices."""
+        found: Iterator[tuple[slice, ...]] = ChunkIterator(self, sel)
+        return found
+
+    def read_direct(self, dest: np.ndarray[Any, Any], source_sel: Any = None, dest_sel: Any = None) -> None:
+        """Read into an array that is there."""
+        dest[... if dest_sel is None else dest_sel] = self[... if source_sel is None else source_sel]
+
+    def write_direct(self, source: np.ndarray[Any, Any], source_sel: Any = None, dest_sel: Any = None) -> None:
+        """Write from an array."""
+        self[... if dest_sel is None else dest_sel] = source[... if source_sel is None else source_sel]
+
+    def __array__(self, dtype: Any = None, copy: bool | None = None) -> np.ndarray[Any, Any]:
+        if copy is False:
+            raise ValueError("an array of a version cannot be had without a copy")
+        array = np.asarray(self[...])
+        return array if dtype is None else array.astype(dtype, copy=False)
+
+    def __repr__(self) -> str:
+        return f'<{type(self).__name__} "{self._link}": shape {self.shape}, type "{self.dtype.str}">'
+
+
+class InMemoryDataset(DatasetLike):
+    """An array as the version before has it, and as far as it was changed."""
+
+
+class InMemoryArrayDataset(DatasetLike):
+    """An array of which all elements are in memory."""
+
+
+class InMemorySparseDataset(DatasetLike):
+    """An array that was created without elements."""
+
+
+class DatasetWrapper(DatasetLike):
+    """An array that was created with elements, or was in the version before."""
+
+    @property
+    def dataset(self) -> DatasetLike:
+        """The same array, by a class that tells where its elements are."""
+        staged = self.staged
+        kind: type[DatasetLike] = InMemoryDataset
+        if staged is not None and staged.whole is not None:
+            kind = InMemoryArrayDataset
+        elif staged is not None and staged.base is None:
+            kind = InMemorySparseDataset
+        return kind(self.parent, self._link, staged)
+
+
+class View:
+    """An array that is converted when it is indexed."""
+
+    def __init__(self, array: DatasetLike, dtype: np.dtype[Any], convert: Callable[[Any], Any]) -> None:
+        self._viewed = array
+        self._convert = convert
+        self.dtype = dtype
+
+    @property
+    def shape(self) -> tuple[int, ...]:
+        """The length of each axis."""
+        return self._viewed.shape
+
+    @property
+    def ndim(self) -> int:
+        """The number of axes."""
+        return self._viewed.ndim
+
+    @property
+    def size(self) -> int:
+        """The number of elements."""
+        return self._viewed.size
+
+    def __len__(self) -> int:
+        return len(self._viewed)
+
+    def __getitem__(self, key: Any) -> Any:
+        return self._convert(self._viewed[key])
+
+    def __setitem__(self, key: Any, value: Any) -> None:
+        raise ValueError("this is a read-only view: assign to the array itself")
+
+    def __array__(self, dtype: Any = None, copy: bool | None = None) -> np.ndarray[Any, Any]:
+        if copy is False:
+            raise ValueError("an array of a version cannot be had without a copy")
+        array = np.asarray(self[...])
+        return array if dtype is None else array.astype(dtype, copy=False)
+
+
+def _split_fields(key: Any) -> tuple[tuple[str, ...], Any]:
+    """The names of fields in a key, and what is left of it."""
+    items = key if isinstance(key, tuple) else (key,)
+    names = tuple(one for one in items if isinstance(one, str))
+    rest = tuple(one for one in items if not isinstance(one, str)) if names else items
+    return names, rest[0] if len(rest) == 1 else rest

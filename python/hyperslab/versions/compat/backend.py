@@ -1,0 +1,16 @@
+"""Names of versioned-hdf5's `backend` that its users import."""
+
+from __future__ import annotations
+
+import h5py
+
+from hyperslab.versions.layout import DATA_VERSION
+from hyperslab.versions.layout import DEFAULT_CHUNK_LENGTH as DEFAULT_CHUNK_SIZE
+from hyperslab.versions.writing import prepare
+
+__all__ = ["DATA_VERSION", "DEFAULT_CHUNK_SIZE", "initialize"]
+
+
+def initialize(f: h5py.Group) -> None:
+    """Make the place for versions in a file, or in a group of one."""
+    prepare(f)

@@ -1,0 +1,47 @@
+"""What codecs `create_dataset` was asked for, and whether an array that is there has them."""
+
+from __future__ import annotations
+
+from typing import Any
+
+NAMES = ("compression", "compression_opts", "scaleoffset", "shuffle", "fletcher32")
+GIVEN_NOTHING: Any = type("GivenNothing", (), {"__repr__": lambda _: "<as before>"})()
+
+
+def given(*values: Any) -> dict[str, Any]:
+    """The options that were given, in the order of `NAMES`."""
+    return {name: value for name, value in zip(NAMES, values, strict=True) if value is not GIVEN_NOTHING}
+
+
+def settings_of(raw: Any) -> dict[str, Any]:
+    """The options that an array of h5py was made with."""
+    found = {name: getattr(raw, name) for name in NAMES}
+    if found["compression"] in (None, "unknown"):
+        found["compression"] = found["compression_opts"] = None
+        for number, options in getattr(raw, "_filters", {}).items():
+            if number.isdecimal():
+                found["compression"], found["compression_opts"] = int(number), options
+    return {name: value for name, value in found.items() if value is not None and value is not False}
+
+
+def check_codecs(asked: dict[str, Any], raw: Any, path: str) -> None:
+    """Refuse codecs that contradict those of earlier versions.
+
+    Raises:
+        ValueError: They do.
+    """
+    if raw is None:
+        return
+    theirs = {name: None if name.startswith("comp") or name == "scaleoffset" else False for name in NAMES}
+    theirs |= settings_of(raw)
+    for name, value in asked.items():
+        wanted = getattr(value, "filter_id", value)  # hdf5plugin's
+        if name == "compression" and isinstance(wanted, int) and 0 <= wanted < 10:
+            wanted = "gzip"
+        if name == "compression_opts" and not isinstance(theirs["compression"], str | None):
+            continue  # a plugin writes its own into what it was given
+        if wanted is not None and wanted is not False and wanted != theirs[name]:
+            raise ValueError(
+                f"{path} has {name}={theirs[name]!r} in earlier versions, not {wanted!r}: leave it out, or change"
+                " all versions with modify_metadata"
+            )

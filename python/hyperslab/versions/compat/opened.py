@@ -1,0 +1,97 @@
+"""`Opened`: what all handles of one open HDF5 file share, so that each sees at once what another commits or deletes."""
+
+from __future__ import annotations
+
+from typing import Any, ClassVar
+from weakref import WeakValueDictionary
+
+import h5py
+
+from hyperslab.archive.array import Array as ArchiveArray
+from hyperslab.errors import DamagedFile
+from hyperslab.versions.file import VersionedFile
+from hyperslab.versions.layout import DATA, DATA_VERSION, VERSIONS
+from hyperslab.versions.table import VersionTable
+
+
+def is_outdated(f: h5py.Group) -> bool:
+    """Whether versions are in an earlier layout, whose hashes are others."""
+    return DATA in f and int(f[VERSIONS].attrs.get("data_version", 1)) < DATA_VERSION
+
+
+class Opened:
+    """An HDF5 file with versions, or a group of one, that h5py has open.
+
+    `generation` grows whenever versions were deleted or rewritten: what was found before may be somewhere else then.
+    """
+
+    _known: ClassVar[WeakValueDictionary[tuple[int, int], Opened]] = WeakValueDictionary()
+
+    def __init__(self, f: h5py.Group) -> None:
+        self.f: Any = f
+        self.native = VersionedFile(f.file.filename if self.is_writable and is_outdated(f) else f)
+        self.generation = 0
+        self._seen = self._state()
+
+    @classmethod
+    def of(cls, f: h5py.Group) -> Opened:
+        """The one of this file, whichever handle it is asked for by."""
+        about = h5py.h5o.get_info(f.id)
+        key = (about.fileno, about.addr)
+        found = cls._known.get(key)
+        if found is None or not found.f:
+            found = cls._known[key] = cls(f)
+        return found
+
+    @property
+    def is_writable(self) -> bool:
+        """Whether the file is open for writing."""
+        return bool(self.f.file.mode != "r")
+
+    @property
+    def path(self) -> str:
+        """Where versions are, in the file."""
+        return f"{self.f.name.rstrip('/')}/{VERSIONS}"
+
+    def upgraded(self) -> None:
+        """Say that the layout is ours now, so that versions can be added."""
+        self.f[VERSIONS].attrs["data_version"] = DATA_VERSION
+        self.native = VersionedFile(self.f)
+        self.changed()
+
+    @property
+    def table(self) -> VersionTable:
+        """All versions, as they are in the file now."""
+        if self.is_writable and self._state() != self._seen:
+            self.changed()
+        return self.native.table
+
+    def changed(self) -> None:
+        """Forget what was known of the file: somebody changed it."""
+        self.native.refresh()
+        self.generation += 1
+        self._seen = self._state()
+
+    def committed(self) -> None:
+        """Note that a version was added: what was known stays true."""
+        self._seen = self._state()
+
+    def array(self, version: str, path: str) -> ArchiveArray:
+        """An array of a committed version.
+
+        Raises:
+            KeyError: There is none.
+        """
+        self.table  # noqa: B018 -- which also notices changes
+        found = self.native[version][path]
+        if not isinstance(found, ArchiveArray):
+            raise DamagedFile(f"{path} of version {version!r} is no array any more")
+        return found
+
+    def raw(self, path: str) -> Any:
+        """All chunks that an array ever had, as h5py's; None if there never was such an array."""
+        return self.f.get(f"{DATA}/{path}/raw_data")
+
+    def _state(self) -> tuple[int, str]:
+        versions = self.f[VERSIONS]
+        return len(versions), versions.attrs["current_version"]

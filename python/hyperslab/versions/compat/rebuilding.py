@@ -1,0 +1,52 @@
+"""Hash tables made anew from the chunks themselves, for files whose layout had them otherwise."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from typing import Any
+
+import h5py
+import numpy as np
+
+from hyperslab.versions.layout import DATA, HASH_TABLE_DTYPE, VERSIONS, chunk_hash
+
+
+def stored_arrays(f: h5py.Group) -> Iterator[str]:
+    """The paths of all arrays that a file has chunks of."""
+    found: list[str] = []
+    f[DATA].visit(lambda path: found.append(path) if path.endswith("/raw_data") else None)
+    return (path.removesuffix("/raw_data") for path in found if not path.startswith("versions/"))
+
+
+def rebuild(f: h5py.Group, path: str) -> None:
+    """Hash all chunks of an array again, and put that in the place of its table of hashes."""
+    raw, table = f[f"{DATA}/{path}/raw_data"], f[f"{DATA}/{path}/hash_table"]
+    length = int(raw.attrs["chunks"][0])
+    shapes = _shown_shapes(f, path, length)
+    rows = np.zeros(max(shapes, default=-1) + 1, HASH_TABLE_DTYPE)
+    whole = tuple(int(each) for each in raw.attrs["chunks"])
+    for place, row in enumerate(rows):
+        shape = shapes.get(place, whole)  # no version shows it: it keeps its place
+        start = place * length
+        chunk = raw[(slice(start, start + shape[0]), *(slice(0, each) for each in shape[1:]))]
+        row["hash"] = np.frombuffer(chunk_hash(chunk), np.uint8)
+        row["shape"] = start, start + shape[0]
+    table.attrs["largest_index"] = 0
+    table.resize((max(1, len(rows)),))
+    table[: len(rows)] = rows
+    table.attrs["largest_index"] = len(rows)
+
+
+def _shown_shapes(f: h5py.Group, path: str, length: int) -> dict[int, tuple[int, ...]]:
+    """The valid shape of each chunk that a version shows, by its place."""
+    shapes: dict[int, tuple[int, ...]] = {}
+    for version in f[VERSIONS].values():
+        array: Any = version.get(path)
+        if not isinstance(array, h5py.Dataset) or not array.is_virtual:
+            continue
+        for mapping in array.virtual_sources():
+            first, last = mapping.src_space.get_select_bounds()
+            shapes[first[0] // length] = tuple(
+                int(stop) - int(start) + 1 for start, stop in zip(first, last, strict=True)
+            )
+    return shapes

@@ -1,0 +1,65 @@
+"""Names of versioned-hdf5's `versions` that its users import."""
+
+from __future__ import annotations
+
+import datetime as dt
+from collections.abc import Iterator
+
+import h5py
+import numpy as np
+
+from hyperslab.versions.compat.opened import Opened
+from hyperslab.versions.layout import FIRST_VERSION, VERSIONS, as_datetime
+from hyperslab.versions.layout import TIME_FORMAT as TIMESTAMP_FMT
+
+__all__ = [
+    "TIMESTAMP_FMT",
+    "all_versions",
+    "get_nth_previous_version",
+    "get_version_by_timestamp",
+    "set_current_version",
+]
+
+
+def all_versions(f: h5py.Group, *, include_first: bool = False) -> Iterator[str]:
+    """The names of all versions, with `include_first` that of the empty one which all begin from."""
+    return (name for name in f[VERSIONS] if include_first or name != FIRST_VERSION)
+
+
+def get_nth_previous_version(f: h5py.Group, version_name: str, n: int) -> str:
+    """The name of the version n steps before another.
+
+    Raises:
+        IndexError: There is no such version, or it has not so many before it.
+    """
+    table = Opened.of(f).table
+    if version_name not in table:
+        raise IndexError(f"there is no version {version_name!r} in {table.path}")
+    return table.ancestor(version_name, n)
+
+
+def get_version_by_timestamp(f: h5py.Group, timestamp: dt.datetime | np.datetime64, exact: bool = False) -> str:
+    """The name of the last version committed at a time (UTC) or before; with `exact` only at it.
+
+    Raises:
+        KeyError: There is none.
+        ValueError: The time is not in UTC.
+        TypeError: It is no time.
+    """
+    table, time = Opened.of(f).table, as_datetime(timestamp)
+    found = table.at(time)
+    if exact and found.time != time:
+        raise KeyError(f"no version in {table.path} was committed at {time}")
+    return found.name
+
+
+def set_current_version(f: h5py.Group, version_name: str) -> None:
+    """Make a version the current one.
+
+    Raises:
+        ValueError: There is no such version.
+    """
+    if version_name not in f[VERSIONS]:
+        raise ValueError(f"there is no version {version_name!r} in {f.file.filename}")
+    f[VERSIONS].attrs["current_version"] = version_name
+    Opened.of(f).table  # noqa: B018 -- so that all see it

@@ -1,0 +1,25 @@
+"""The example of versions runs, as a newcomer would run it."""
+
+from __future__ import annotations
+
+import subprocess
+import sys
+from pathlib import Path
+
+EXAMPLE = Path(__file__).parents[2] / "examples" / "versions.py"
+
+
+def test_example(tmp_path: Path) -> None:
+    command = [sys.executable, "-W", "error", str(EXAMPLE), str(tmp_path / "survey.h5")]
+    done = subprocess.run(command, capture_output=True, text=True, timeout=200)
+    assert done.returncode == 0, done.stderr
+    for line in (
+        "june was given up; versions: march, april, may",
+        "in april: [-1. -1. -1.]",
+        "two versions ago: (100000,) now: (100500,)",
+        "on 01 May: -1.0 m",
+        "march → april: depth has 1 other chunks, 10 other elements (20000 to 20010), 0 more",
+        "april → may: depth has 1 other chunks, 0 other elements (none), 500 more",
+    ):
+        assert line in done.stdout.splitlines(), done.stdout
+    assert "3 versions in " in done.stdout
