@@ -721,7 +721,10 @@ class StoredArray:
 
     @property
     def chunks(self) -> tuple[int, ...] | None:
-        """The shape of a chunk; None if the array is not chunked, or its parts differ."""
+        """The shape of a chunk; None if the array is not chunked, or its parts differ.
+
+        Of virtual arrays only those have chunks that show, with each of theirs, one of their source's.
+        """
 
     def chunk_lengths(self) -> list[list[int]] | None:
         """On each axis the lengths of the chunks that follow one another; a single one for chunks of one length.
@@ -814,6 +817,12 @@ def chunk_places_of(array: StoredArray, chunk_shape: Sequence[int]) -> npt.NDArr
     """Of each chunk of a version's array, in C order, its place in the stack of all chunks; -1 of those not stored.
 
     None if the array is not virtual in this way: one mapping a chunk, in order, of chunks stacked along axis 0.
+    """
+
+def mapped_source(array: StoredArray) -> tuple[str, str] | None:
+    """The file and the path that all mappings of a virtual array show a part of; None if there is no mapping.
+
+    Of mappings of several arrays both are empty.
     """
 
 def hash_chunks(data: npt.NDArray[np.uint8], shape: Sequence[int], chunk_shape: Sequence[int], width: int) -> bytes:

@@ -50,11 +50,25 @@ def make_files_that_readers_have(directory: Path) -> None:
     with netcdf.Dataset(directory / "depth.nc", "w") as made:
         made.createDimension("lat", 20)
         made.createVariable("depth", "f4", ("lat",))[:] = np.arange(20)
+    make_versions(directory / "survey.h5")
     for page in PAGES:
         for text in blocks(page, "yaml"):
             named = re.search(r"^(?:name|FILE_NAME): (\S+)", text, flags=re.MULTILINE)
             if named:
                 (directory / f"{named[1]}.yaml").write_text(text)
+
+
+def make_versions(path: Path) -> None:
+    pytest.importorskip("h5py", reason="not installed: pip install 'hyperslab[formats]'")
+    import numpy as np
+
+    import hyperslab as hs
+
+    with hs.VersionedFile(path, "w") as file:
+        with file.stage_version("march") as version:
+            version.create_dataset("depth", data=np.arange(10_000.0), chunks=(1000,), compression="gzip")
+        with file.stage_version("april") as version:
+            version["depth"][20:25] = -1
 
 
 def test_every_command_of_the_pages_runs(tmp_path) -> None:

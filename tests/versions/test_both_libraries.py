@@ -13,6 +13,7 @@ import hypothesis.strategies as st
 import numpy as np
 import pytest
 import versioned_hdf5
+from differences import assert_difference
 from disks import Killed
 from hypothesis import HealthCheck, Phase, settings
 from hypothesis.stateful import RuleBasedStateMachine, initialize, invariant, precondition, rule
@@ -200,10 +201,11 @@ class Versions(RuleBasedStateMachine):
     @precondition(lambda self: len(self.versions) > 2)
     @rule(data=st.data())
     def theirs_deletes(self, data: st.DataObject) -> None:
-        name = data.draw(st.sampled_from(list(self.versions)))
+        names = data.draw(st.sets(st.sampled_from(list(self.versions)), min_size=1, max_size=len(self.versions) - 1))
         with h5py.File(self.path, "r+") as file:
-            versioned_hdf5.delete_versions(file, [name])
-        del self.versions[name]
+            versioned_hdf5.delete_versions(file, sorted(names))
+        for name in names:
+            del self.versions[name]
 
     @precondition(lambda self: self.versions)
     @rule(data=st.data(), repack=st.booleans())
@@ -301,6 +303,12 @@ class Versions(RuleBasedStateMachine):
             theirs = VersionedHDF5File(file)
             assert set(ours.versions) == set(theirs.versions) == names
             assert ours.current_version in {None, *names}
+            verified = ours.verify()
+            assert verified.is_whole, verified.damages
+            if len(names) > 1:
+                before, after = sorted(names)[-2:]
+                old, new = ({path: one.data for path, one in self.versions[name].items()} for name in (before, after))
+                assert_difference(ours, before, after, old, new)
             for name in names:
                 state = self.versions[name]
                 found = {array.name.split(f"/{name}/", 1)[1] for array in ours[name].walk()}

@@ -3,15 +3,17 @@
 from __future__ import annotations
 
 import datetime as dt
+from hashlib import sha256
 from pathlib import Path
 from typing import Any
 
 import h5py
 import numpy as np
 import pytest
-from versioned_hdf5 import VersionedHDF5File
+from versioned_hdf5 import VersionedHDF5File, delete_versions
 
 import hyperslab as hs
+from hyperslab.versions.layout import chunk_hash
 
 START = dt.datetime(2024, 1, 1, tzinfo=dt.UTC)
 
@@ -146,6 +148,38 @@ def _counts(file: Any) -> dict[str, int]:
         lambda name, one: found.update({name: int(one.attrs["largest_index"])}) if name.endswith("hash_table") else None
     )
     return found
+
+
+def test_hashes_are_what_the_documentation_says() -> None:
+    numbers = bytes.fromhex("01 00 02 00 03 00 04 00 05 00 06 00 28 32 2c 20 33 29")
+    assert chunk_hash(np.array([[1, 2, 3], [4, 5, 6]], "<i2")) == sha256(numbers).digest()
+    words = bytes.fromhex("01 00 00 00 00 00 00 00 61 02 00 00 00 00 00 00 00 c3 a9 28 32 2c 29")
+    assert chunk_hash(np.array(["a", "é"], object)) == sha256(words).digest()
+
+
+def test_versions_share_arrays_and_never_groups(tmp_path: Path) -> None:
+    """Or versioned-hdf5, which rewrites arrays version by version when it deletes some, rewrites one twice."""
+    path = tmp_path / "v.h5"
+    with hs.VersionedFile(path, "w") as file:
+        with file.stage_version("a") as version:
+            version.create_dataset("g/h/y", data=np.arange(63).reshape(9, 7), chunks=(2, 3))
+            version["g/h"].attrs["note"] = "kept"
+        with file.stage_version("b") as version:
+            version["g/h/y"][3, 3], version["g/h/y"][4:6, 5:7] = 100, 200
+        expected = file["b"]["g/h/y"][...]
+        for name in "cde":
+            with file.stage_version(name) as version:
+                version[name] = np.arange(3)
+    with h5py.File(path, "r+") as theirs:
+        found = [theirs[f"_version_data/versions/{name}"] for name in "bcde"]
+        assert all(one["g/h/y"] == found[0]["g/h/y"] for one in found)
+        assert len({hash(one["g"]) for one in found}) == len({hash(one["g/h"]) for one in found}) == 4
+        assert found[3]["g/h"].attrs["note"] == "kept"
+        delete_versions(theirs, ["a", "c"])
+    with hs.VersionedFile(path) as file:
+        for name in "bde":
+            np.testing.assert_array_equal(file[name]["g/h/y"][...], expected)
+        assert file.verify().is_whole
 
 
 def test_what_did_not_change_takes_no_room(tmp_path: Path) -> None:

@@ -65,7 +65,7 @@ mod _core {
     #[pymodule_export]
     use crate::totals::SelectionTotals;
     #[pymodule_export]
-    use crate::versions::{chunk_places_of, hash_chunks};
+    use crate::versions::{chunk_places_of, hash_chunks, mapped_source};
     #[pymodule_export]
     use crate::zarr_array::ZarrArray;
 

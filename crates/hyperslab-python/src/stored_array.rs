@@ -188,17 +188,25 @@ impl StoredArray {
         Ok(std::iter::once(opened).chain(others).collect()) // no paths of Python: those may be URLs
     }
 
-    /// The shape of a chunk; None if the array is not chunked, is virtual, or its parts differ.
+    /// The shape of a chunk; None if the array is not chunked, or its parts differ. Of virtual arrays only those have
+    /// chunks that show, with each of theirs, one of their source's.
     #[getter]
     fn chunks<'py>(&self, py: Python<'py>) -> PyResult<Option<Bound<'py, PyTuple>>> {
-        let segments = self.described().segments.as_deref().unwrap_or_default();
+        let described = self.described();
+        let is_virtual = !described.virtual_mappings.is_empty();
+        let whole = if is_virtual { self.chunked(py).ok().flatten() } else { None };
+        let array = whole.as_ref().map_or(described, WholeArray::array);
+        if is_virtual && !array.is_chunked {
+            return Ok(None);
+        }
+        let segments = array.segments.as_deref().unwrap_or_default();
         let Some((first, others)) = segments.split_first() else { return Ok(None) };
         let grid = &first.grid;
         let differ = others.iter().any(|segment| segment.grid.chunk_shape() != grid.chunk_shape());
         let is_one_piece =
             (grid.shape().iter().zip(grid.chunk_shape())).all(|(&length, &chunk)| chunk == length.max(1));
         let is_plain_piece = others.is_empty() && first.codecs.is_empty() && is_one_piece;
-        if differ || (is_plain_piece && !self.described().is_chunked) {
+        if differ || (is_plain_piece && !array.is_chunked) {
             return Ok(None);
         }
         integers::tuple(py, grid.chunk_shape()).map(Some)

@@ -35,6 +35,18 @@ pub(crate) fn chunk_places_of<'py>(
     Ok(places.map(|places| places.into_pyarray(py)))
 }
 
+/// The file and the path that all mappings of an array show a part of; `None` if there is no mapping.
+///
+/// Of mappings of several arrays both are empty.
+#[pyfunction]
+#[allow(clippy::needless_pass_by_value)] // PyO3 hands arguments over by value
+pub(crate) fn mapped_source(array: &Bound<'_, StoredArray>) -> Option<(String, String)> {
+    let mappings = &array.get().described().virtual_mappings;
+    let first = mappings.first()?;
+    let is_one = mappings.iter().all(|one| one.file == first.file && one.path == first.path);
+    Some(if is_one { (first.file.to_string(), first.path.to_string()) } else { Default::default() })
+}
+
 /// Below so many bytes, starting threads takes longer than hashing.
 const FEW_NBYTES: usize = 1 << 20;
 

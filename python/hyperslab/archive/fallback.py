@@ -11,6 +11,8 @@ import numpy as np
 from hyperslab.archive.indexing import Index
 from hyperslab.errors import DamagedFile
 
+WHAT_H5PY_RAISES = (OSError, RuntimeError, KeyError)  # for whatever HDF5 meets
+
 
 def is_possible() -> bool:
     """Whether h5py is installed."""
@@ -24,10 +26,17 @@ def _h5py() -> Any:
 
 
 def dtype_of(path: str, name: str) -> np.dtype[Any]:
-    """The dtype of an array."""
-    with _h5py().File(path, "r") as file:
-        dtype: np.dtype[Any] = file[name].dtype
-        return dtype
+    """The dtype of an array.
+
+    Raises:
+        DamagedFile: h5py cannot read it either.
+    """
+    try:
+        with _h5py().File(path, "r") as file:
+            dtype: np.dtype[Any] = file[name].dtype
+            return dtype
+    except WHAT_H5PY_RAISES as error:
+        raise DamagedFile(f"array {name} of {path}: h5py cannot read it either: {error}") from error
 
 
 def read(path: str, name: str, index: Index) -> np.ndarray[Any, Any]:
@@ -38,7 +47,7 @@ def read(path: str, name: str, index: Index) -> np.ndarray[Any, Any]:
     """
     try:
         array = _read(path, name, index)
-    except (OSError, RuntimeError) as error:  # what h5py raises for whatever HDF5 meets
+    except WHAT_H5PY_RAISES as error:
         raise DamagedFile(f"array {name} of {path}: h5py cannot read it either: {error}") from error
     if index.points is not None:
         start = [axis[0] for axis in index.axes if not isinstance(axis, np.ndarray)]

@@ -251,7 +251,12 @@ def _check_local(path: str) -> None:
 def _reopened(
     place: str | Remote, chunk_cache_nbytes: int, sources: Sources, patterns: tuple[str, ...], name: str
 ) -> Group | Array:
-    root = OpenFile(place, chunk_cache_nbytes, sources, patterns).root
+    if patterns and isinstance(place, str):  # of a file with versions: not while one is committed
+        from hyperslab.versions.reading import parsed
+
+        root = parsed(place, chunk_cache_nbytes, patterns).root
+    else:
+        root = OpenFile(place, chunk_cache_nbytes, sources, patterns).root
     return root if name == "/" else root[name]
 
 

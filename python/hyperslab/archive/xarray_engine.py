@@ -24,9 +24,12 @@ from hyperslab.archive.cf import attributes
 from hyperslab.archive.dimensions import dimension_names
 from hyperslab.archive.tree import Group, open
 from hyperslab.errors import UsageError
+from hyperslab.versions.layout import bookkeeping
 
 if TYPE_CHECKING:
     from xarray import DataTree
+
+    from hyperslab.versions.table import VersionKey
 
 SUFFIXES = (".nc", ".nc4", ".cdf", ".h5", ".hdf5", ".he5", ".hdf", ".h4", ".fits", ".fit", ".fts", ".zarr")
 MOST_FILES = 32  # that tasks of other processes are about, kept open
@@ -116,7 +119,7 @@ class ArchiveDataStore(AbstractDataStore):
 
     def _variable(self, name: str, array: Array) -> Variable:
         lazy = indexing.LazilyIndexedArray(LazyArray(array))
-        return Variable(self._dimensions[name], lazy, attributes(array), self._encoding(name, array))
+        return Variable(self._dimensions[name], lazy, _attributes(array), self._encoding(name, array))
 
     def _encoding(self, name: str, array: Array) -> dict[str, Any]:
         chunks = array.chunks
@@ -136,7 +139,7 @@ class ArchiveDataStore(AbstractDataStore):
 
     def get_attrs(self) -> dict[str, Any]:
         """The group's attributes."""
-        return attributes(self._group)
+        return _attributes(self._group)
 
     def get_dimensions(self) -> dict[str, int]:
         """The length of every dimension."""
@@ -154,6 +157,12 @@ class ArchiveDataStore(AbstractDataStore):
         self._group.close()
 
 
+def _attributes(node: Group | Array) -> dict[str, Any]:
+    """Attributes as xarray's other engines give them, without those that versioned files keep for themselves."""
+    own = bookkeeping(node.name, is_array=isinstance(node, Array))
+    return {name: value for name, value in attributes(node).items() if name not in own}
+
+
 class Engine(BackendEntrypoint):
     """What xarray calls."""
 
@@ -161,7 +170,7 @@ class Engine(BackendEntrypoint):
     supports_groups = True
     open_dataset_parameters: ClassVar[tuple[str, ...]] = (
         *("filename_or_obj", "mask_and_scale", "decode_times", "concat_characters", "decode_coords"),
-        *("drop_variables", "use_cftime", "decode_timedelta", "group", "concat", "open_options"),
+        *("drop_variables", "use_cftime", "decode_timedelta", "group", "concat", "version", "open_options"),
     )
 
     def open_dataset(
@@ -171,6 +180,7 @@ class Engine(BackendEntrypoint):
         drop_variables: str | Iterable[str] | None = None,
         group: str | None = None,
         concat: str | int | None = None,
+        version: VersionKey = None,
         open_options: dict[str, Any] | None = None,
         **decoders: Any,
     ) -> Dataset:
@@ -181,10 +191,12 @@ class Engine(BackendEntrypoint):
             drop_variables: Names to leave out.
             group: The path of the group; the root by default.
             concat: The dimension along which several files are concatenated.
+            version: Of a file with versions, the one to open: its name, a time in UTC, or 0, -1, ... for the current
+                one, its parent, and so on.
             open_options: What `hyperslab.open` takes beside the path.
             decoders: What xarray decodes by: `mask_and_scale`, `decode_times`, ...
         """
-        opened = _group(filename_or_obj, group, concat, open_options)
+        opened = _group(filename_or_obj, group, concat, version, open_options)
         return self._decoded(opened, drop_variables, decoders)
 
     def _decoded(self, group: Group, drop_variables: str | Iterable[str] | None, decoders: dict[str, Any]) -> Dataset:
@@ -199,11 +211,12 @@ class Engine(BackendEntrypoint):
         drop_variables: str | Iterable[str] | None = None,
         group: str | None = None,
         concat: str | int | None = None,
+        version: VersionKey = None,
         open_options: dict[str, Any] | None = None,
         **decoders: Any,
     ) -> dict[str, Dataset]:
         """Every group below one, by its path relative to it."""
-        top = _group(filename_or_obj, group, concat, open_options)
+        top = _group(filename_or_obj, group, concat, version, open_options)
         strip = len(top.name.rstrip("/"))
         groups = ((found.name[strip:] or "/", found) for found in top.walk_groups())
         return {path: self._decoded(found, drop_variables, decoders) for path, found in groups}
@@ -221,9 +234,20 @@ class Engine(BackendEntrypoint):
         return isinstance(filename_or_obj, str | os.PathLike) and str(filename_or_obj).endswith(SUFFIXES)
 
 
-def _group(source: Any, path: str | None, concat: str | int | None, open_options: dict[str, Any] | None) -> Group:
-    options = {**(open_options or {}), **({} if concat is None else {"concat": concat})}
+def _group(
+    source: Any,
+    path: str | None,
+    concat: str | int | None,
+    version: VersionKey,
+    open_options: dict[str, Any] | None,
+) -> Group:
+    given = {"concat": concat, "version": version}
+    options = {**(open_options or {}), **{name: value for name, value in given.items() if value is not None}}
+    if isinstance(source, Group) and options:
+        raise UsageError(f"{', '.join(options)}: only of a path or URL; {source.filename} is open already")
     root = source if isinstance(source, Group) else open(source, **options)
+    if version is not None and path is not None:
+        path = path.lstrip("/")  # of the version, not of the file
     found = root if path is None else root[path]
     if not isinstance(found, Group):
         raise UsageError(f"{path!r} of {root.filename} is an array: give the group that it is in")

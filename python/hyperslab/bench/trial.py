@@ -149,6 +149,7 @@ class Workbench:
     def undisturbed(self) -> Iterator[None]:
         """While Python collects no garbage."""
         gc.collect()
+        gc.freeze()  # what is left stays: looking through the libraries' objects again takes longer than many a trial
         gc.disable()
         try:
             yield

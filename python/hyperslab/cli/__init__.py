@@ -20,6 +20,7 @@ from hyperslab.cli import (
     report,
     studies,
     verify,
+    versions,
 )
 from hyperslab.errors import HyperslabError, UsageError
 
@@ -43,6 +44,7 @@ app.command("index")(index.index)
 app.command("calibrate")(calibrate.calibrate_machine)
 app.command("predict")(predict.predict_costs)
 app.command("evaluate")(evaluate.evaluate)
+app.add_typer(versions.app, name="versions")
 
 
 def _version(asked: bool) -> None:

@@ -12,6 +12,7 @@ from typing import TYPE_CHECKING, Annotated, Any
 import typer
 
 from hyperslab.cli.archives import Concat, FileArgument, Options, array_of, open_archive
+from hyperslab.cli.output import plain
 from hyperslab.errors import ReadError, UsageError
 
 if TYPE_CHECKING:
@@ -150,23 +151,8 @@ def _print_json(found: Array, key: Any) -> None:
     if count > MOST_JSON_ELEMENTS:
         raise UsageError(f"{found.name}: {count} elements are too many for JSON; save them with -o FILE.npy")
     values = np.asarray(found.read(key))
-    shown = {"array": found.name, "shape": list(values.shape), "dtype": str(found.dtype), "values": _plain(values)}
+    shown = {"array": found.name, "shape": list(values.shape), "dtype": str(found.dtype), "values": plain(values)}
     typer.echo(json.dumps(shown))
-
-
-def _plain(value: Any) -> Any:
-    """JSON has neither NaN and infinities (here their names), nor bytes, nor complex numbers (here pairs)."""
-    if hasattr(value, "tolist"):
-        return _plain(value.tolist())
-    if isinstance(value, list | tuple):
-        return [_plain(one) for one in value]
-    if isinstance(value, float) and not math.isfinite(value):
-        return str(value)
-    if isinstance(value, complex):
-        return [_plain(value.real), _plain(value.imag)]
-    if isinstance(value, bytes):
-        return value.decode("utf-8", "backslashreplace")
-    return value if isinstance(value, str | int | float | bool) or value is None else str(value)
 
 
 def _save(found: Array, key: Any, output: Path) -> None:

@@ -60,9 +60,19 @@ def _write_group(group: h5py.Group, before: h5py.Group | None, staged: StagedGro
 
 
 def _link(group: h5py.Group, before: h5py.Group, name: str, child: Group | ArchiveArray) -> None:
-    """What did not change is one more link to what is there: versions that are committed never change."""
-    group[name] = before[name]
-    del child
+    """An array that did not change is one more link to what is there: versions that are committed never change.
+
+    Groups are made anew: where versions share one, versioned-hdf5 rewrites its arrays once for each of them when it
+    deletes versions, and takes the wrong chunks.
+    """
+    if not isinstance(child, Group):
+        group[name] = before[name]
+        return
+    made = group.create_group(name)
+    for key, value in before[name].attrs.items():
+        made.attrs[key] = value
+    for inner in child:
+        _link(made, before[name], inner, child[inner])
 
 
 def _write_array(

@@ -6,6 +6,7 @@ import os
 import uuid
 from collections.abc import Callable, Iterable, Iterator
 from contextlib import contextmanager, suppress
+from pathlib import Path
 from typing import TYPE_CHECKING, Any, Literal
 
 import numpy as np
@@ -24,9 +25,15 @@ if TYPE_CHECKING:
     import h5py
 
     from hyperslab.versions.chunk_store import ChunkStore
+    from hyperslab.versions.diff import VersionDiff
+    from hyperslab.versions.export import Exported
+    from hyperslab.versions.log import LogEntry
     from hyperslab.versions.rewriting import Change
+    from hyperslab.versions.stats import Stats
+    from hyperslab.versions.verify import Verification
 
 Mode = Literal["r", "r+", "a", "w"]
+Progress = Callable[[str, int, int], None]
 
 
 class VersionedFile:
@@ -350,6 +357,87 @@ class VersionedFile:
         from hyperslab.versions.writing import new_array
 
         return new_array(self._file, path, asked)
+
+    def log(self, progress: Progress | None = None) -> list[LogEntry]:
+        """All versions, oldest first, with their sizes and what each changed of its parent. No chunk is read.
+
+        Args:
+            progress: Called with a version's name, how many are done, and how many there are.
+        """
+        from hyperslab.versions.log import log
+
+        self._check_not_closed()
+        return log(self.path, self._table, progress)
+
+    def diff(self, before: VersionKey, after: VersionKey = None) -> VersionDiff:
+        """What differs between two versions, the second the current one by default; also while another is made.
+
+        Which chunks differ is known from the mappings. Elements are read when they are asked for, and only where
+        chunks differ: `file.diff("v1", "v2")["depth"].elements().boxes`.
+
+        Raises:
+            KeyError: There is no such version.
+        """
+        from hyperslab.versions.diff import diff
+
+        self._check_not_closed()
+        return diff(self.path, self._table.find(before), self._table.find(after))
+
+    def verify(self, *versions: VersionKey, progress: Progress | None = None) -> Verification:
+        """Check that versions are what was committed, all by default: every chunk is read and hashed again, once.
+
+        Args:
+            versions: Those to check.
+            progress: Called with an array's path, how many chunks are hashed, and how many will be.
+
+        Raises:
+            KeyError: There is no such version.
+            DamagedFile: Not even what versions there are can be read.
+        """
+        from hyperslab.versions.verify import verify
+
+        self._check_not_closed()
+        names = [self._table.find(version) for version in versions] if versions else None
+        return verify(self.path, self._table, names, progress)
+
+    def stats(self, progress: Progress | None = None) -> Stats:
+        """How many bytes each version has, shares with its parent, and has alone; and what no version has any more.
+
+        Args:
+            progress: Called with a version's name, how many are counted, and how many there are.
+        """
+        from hyperslab.versions.stats import stats
+
+        self._check_not_closed()
+        return stats(self.path, self._table, progress)
+
+    def export(
+        self,
+        version: VersionKey,
+        target: str | os.PathLike[str],
+        *,
+        skip_unsupported: bool = False,
+        progress: Progress | None = None,
+    ) -> Exported:
+        """Write a version as a file of its own, its chunks as they are stored: neither decoded nor encoded.
+
+        Args:
+            version: Which.
+            target: Where to; a file is replaced, if all goes well. Its ending chooses the format: `.h5` is HDF5,
+                `.zarr` a new folder of Zarr 3, `.json` and `.parquet` kerchunk references, which lead into this file.
+            skip_unsupported: Leave out arrays that the format cannot express, instead of refusing them.
+            progress: Called with an array's path, how many of its chunks are copied, and how many it has.
+
+        Raises:
+            KeyError: There is no such version.
+            UsageError: The ending is not known, or `target` cannot be written.
+            Refused: The format cannot express an array; the message has its name and the reason.
+        """
+        from hyperslab.versions.export import export
+
+        self._check_not_closed()
+        name = self._table.find(version)
+        return export(self.path, name, Path(target), skip_unsupported=skip_unsupported, progress=progress)
 
     def close(self) -> None:
         """Close the file, if it was opened here."""

@@ -30,6 +30,22 @@ DEFAULT_CHUNK_LENGTH = 4096
 TIME_FORMAT = "%Y-%m-%d %H:%M:%S.%f%z"
 HASH_TABLE_DTYPE = np.dtype([("hash", "u1", (32,)), ("shape", "<i8", (2,))])
 HASH_TABLE_CHUNK_LENGTH = 4096
+# Attributes that the layout wants: of every version, and of each of its arrays.
+VERSION_BOOKKEEPING = ("prev_version", "committed", "timestamp")
+ARRAY_BOOKKEEPING = ("raw_data", "chunks")
+
+
+def bookkeeping(name: str, *, is_array: bool) -> tuple[str, ...]:
+    """The attributes of a group or array, by its name in the file, that the layout wants: none outside of versions."""
+    depth = len(name.removeprefix(f"/{VERSIONS}/").split("/")) if name.startswith(f"/{VERSIONS}/") else 0
+    if is_array:
+        return ARRAY_BOOKKEEPING if depth > 1 else ()
+    return VERSION_BOOKKEEPING if depth == 1 else ()
+
+
+def raw_path(array: str) -> str:
+    """Where the chunks of an array are, by its path in a version."""
+    return f"/{DATA}/{array}/raw_data"
 
 
 def stored_time(time: Time | None) -> str:

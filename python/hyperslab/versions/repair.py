@@ -23,8 +23,8 @@ from hyperslab.errors import DamagedFile, ReadError, UsageError
 from hyperslab.versions.evidence import READING, Evidence, Shape
 from hyperslab.versions.file import VersionedFile
 from hyperslab.versions.journal import JournaledFile, journal_path
-from hyperslab.versions.layout import DATA, FIRST_VERSION, VERSIONS, parsed_time
-from hyperslab.versions.staged_array import BOOKKEEPING, StagedArray, fill_element
+from hyperslab.versions.layout import ARRAY_BOOKKEEPING, DATA, FIRST_VERSION, VERSIONS, parsed_time
+from hyperslab.versions.staged_array import StagedArray, fill_element
 from hyperslab.versions.staged_chunks import MISSING
 from hyperslab.versions.staged_group import StagedGroup
 
@@ -272,7 +272,7 @@ class Repairing:
             staged.attrs.clear()
             staged.attrs.update(child.attrs.items())
             return None
-        attributes = {name: value for name, value in child.attrs.items() if name not in BOOKKEEPING}
+        attributes = {name: value for name, value in child.attrs.items() if name not in ARRAY_BOOKKEEPING}
         shown = self._proved(path, child)
         array = self._put_array(version, path, shown, before)
         array.attrs.clear()

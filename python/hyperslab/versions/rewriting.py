@@ -16,9 +16,8 @@ from hyperslab._core import chunk_places_of
 from hyperslab.archive.array import Array as ArchiveArray
 from hyperslab.archive.tree import Group
 from hyperslab.errors import DamagedFile
-from hyperslab.versions.layout import DATA, FIRST_VERSION, VERSIONS
+from hyperslab.versions.layout import ARRAY_BOOKKEEPING, DATA, FIRST_VERSION, VERSIONS
 from hyperslab.versions.reading import parsed
-from hyperslab.versions.staged_array import BOOKKEEPING
 from hyperslab.versions.staged_chunks import MISSING, Places
 from hyperslab.versions.virtual import create_virtual
 
@@ -198,7 +197,7 @@ class Rewriting:
             raw, fill, places = self._chunks[path]
             assert places is not None
             made = create_virtual(new, name, base.shape, places(base), raw, fill)
-            copy_attributes(h5py.h5o.open(old.id, name.encode()), made.id, BOOKKEEPING)
+            copy_attributes(h5py.h5o.open(old.id, name.encode()), made.id, ARRAY_BOOKKEEPING)
             made.attrs["raw_data"] = raw.name
             made.attrs["chunks"] = raw.chunks
             self._made[path, info.addr] = (new.id, name.encode())

@@ -12,11 +12,9 @@ from hyperslab._core import chunk_places_of
 from hyperslab.archive.array import Array as ArchiveArray
 from hyperslab.archive.indexing import Key
 from hyperslab.errors import Unsupported
-from hyperslab.versions.layout import Array
+from hyperslab.versions.layout import ARRAY_BOOKKEEPING, Array
 from hyperslab.versions.selection import selected, spread
 from hyperslab.versions.staged_chunks import MISSING, Places, StagedChunks
-
-BOOKKEEPING = ("raw_data", "chunks")  # attributes of every version's arrays
 
 
 class StagedArray:
@@ -62,7 +60,7 @@ class StagedArray:
             chunks = StagedChunks(base.shape, chunk_shape, raw.dtype, fill, places, load)
             array = cls(path, chunk_shape, raw.dtype, fill, chunks=chunks)
         array.base = base
-        array.attrs = {name: value for name, value in base.attrs.items() if name not in BOOKKEEPING}
+        array.attrs = {name: value for name, value in base.attrs.items() if name not in ARRAY_BOOKKEEPING}
         return array
 
     @property

@@ -58,6 +58,8 @@ class VersionTable(Mapping[str, Version]):
             if name == FIRST_VERSION or not attributes.get("committed", "prev_version" in attributes):
                 given_up[name] = attributes.get("prev_version")
                 continue
+            if "prev_version" not in attributes:
+                raise DamagedFile(f"version {name!r} of {root.filename} does not say which it was made from")
             parent = str(attributes["prev_version"])
             time = _time(attributes.get("timestamp"), name, root.filename)
             found.append(Version(name, None if parent == FIRST_VERSION else parent, time))

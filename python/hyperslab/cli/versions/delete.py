@@ -1,0 +1,53 @@
+"""`hyperslab versions delete`: versions go, with what only they hold."""
+
+from __future__ import annotations
+
+import json
+import sys
+from pathlib import Path
+from typing import Annotated
+
+import typer
+from rich.text import Text
+
+from hyperslab.cli.output import console
+from hyperslab.cli.versions.opening import VERSION_HELP, AsJson, FileArgument, name_of, opened
+from hyperslab.errors import UsageError
+
+
+def delete(
+    file: FileArgument,
+    version: Annotated[list[str], typer.Argument(help=VERSION_HELP)],
+    yes: Annotated[bool, typer.Option("--yes", "-y", help="Do not ask.")] = False,
+    repack: Annotated[
+        bool, typer.Option("--repack/--no-repack", help="Write the file anew, or only what is needed, behind the rest.")
+    ] = True,
+    as_json: AsJson = False,
+) -> None:
+    """Delete versions; their children become those of their parents. All or nothing.
+
+    Example: hyperslab versions delete survey.h5 march --yes
+    """
+    before = Path(file).stat().st_size if Path(file).is_file() else 0
+    with opened(file, "r+") as versions:
+        names = list(dict.fromkeys(name_of(versions, said) for said in version))
+        if not yes:
+            _ask(file, names, len(versions))
+        versions.delete_versions(names, repack=repack)
+        left = versions.versions
+    after = Path(file).stat().st_size
+    if as_json:
+        found = {"file": file, "deleted": names, "versions": left, "nbytes_before": before, "nbytes": after}
+        typer.echo(json.dumps(found, indent=1))
+        return
+    from hyperslab.archive.display import nbytes
+
+    said = f"{file}: {', '.join(names)} deleted, {len(left)} versions are left, {nbytes(before)} → {nbytes(after)}"
+    console().print(Text(said), soft_wrap=True)
+
+
+def _ask(file: str, names: list[str], count: int) -> None:
+    if not sys.stdin.isatty():
+        raise UsageError(f"{len(names)} of {count} versions of {file} would be deleted for ever: say --yes")
+    if not typer.confirm(f"Delete {', '.join(names)}, {len(names)} of {count} versions of {file}, for ever?"):
+        raise UsageError("nothing was deleted")

@@ -1,0 +1,160 @@
+"""`hyperslab versions diff`: what differs between two versions, and where."""
+
+from __future__ import annotations
+
+import json
+from collections.abc import Mapping
+from dataclasses import replace
+from pathlib import Path
+from typing import TYPE_CHECKING, Annotated, Any
+
+import typer
+from rich.table import Table
+from rich.text import Text
+
+from hyperslab.cli.output import console, plain
+from hyperslab.cli.progress import live
+from hyperslab.cli.versions.opening import VERSION_HELP, AsJson, FileArgument, name_of, opened
+from hyperslab.errors import MissingLibrary, UsageError
+
+if TYPE_CHECKING:
+    from hyperslab.versions.diff import ArrayDiff, Change, VersionDiff
+
+MOST_BOXES = 4  # in the table
+MOST_LISTED_CHUNKS = 100_000  # in JSON
+
+
+def diff(
+    file: FileArgument,
+    before: Annotated[str, typer.Argument(help=VERSION_HELP)],
+    after: Annotated[str | None, typer.Argument(help="The other version; the current one by default.")] = None,
+    array: Annotated[list[str] | None, typer.Option("--array", help="Only this array. Repeatable.")] = None,
+    elements: Annotated[
+        bool, typer.Option("--elements", help="Read the chunks that differ: which elements, and where.")
+    ] = False,
+    figure: Annotated[
+        Path | None, typer.Option("--figure", help="Draw where arrays of one or two axes changed: .png or .svg.")
+    ] = None,
+    as_json: AsJson = False,
+) -> None:
+    """Compare two versions: arrays, shapes, attributes, and which chunks differ, known without reading any.
+
+    Example: hyperslab versions diff survey.h5 march april --elements --figure april.png
+    """
+    with opened(file) as versions:
+        found = versions.diff(name_of(versions, before), name_of(versions, after))
+        for path in array or ():
+            if all(path not in versions[name] for name in (found.before, found.after)):
+                raise UsageError(f"there is no array {path!r} in {found.before} or {found.after}")
+        if array:
+            found = replace(found, arrays={path: one for path, one in found.arrays.items() if path in array})
+        if elements or figure is not None:
+            with live(console(stderr=True), unit="chunks") as progress:
+                for one in found.arrays.values():
+                    if one.problem is None:
+                        one.elements(progress)
+        not_drawn = _draw(found, figure) if figure is not None else []
+    if as_json:
+        typer.echo(json.dumps({"file": file, **_as_json(found, elements)}, indent=1))
+    else:
+        _print(found, elements)
+        if figure is not None:
+            more = f"; not drawn: {', '.join(not_drawn)}" if not_drawn else ""
+            console().print(Text(f"figure: {figure}{more}"), soft_wrap=True)
+
+
+def _draw(found: VersionDiff, target: Path) -> list[str]:
+    try:
+        import matplotlib  # noqa: F401
+    except ImportError as error:
+        raise MissingLibrary("figures need matplotlib: pip install 'hyperslab[report]'") from error
+    from hyperslab.report.version_figures import draw_difference
+
+    if not target.absolute().parent.is_dir():
+        raise UsageError(f"there is no folder {target.absolute().parent} to write {target.name} to")
+    return draw_difference(found, target)
+
+
+def _as_json(found: VersionDiff, with_elements: bool) -> dict[str, Any]:
+    return {
+        "before": found.before,
+        "after": found.after,
+        "arrays": [_array_as_json(array, with_elements) for array in found.arrays.values()],
+        "added_groups": found.added_groups,
+        "removed_groups": found.removed_groups,
+        "attributes": {
+            path: {name: plain(change) for name, change in changes.items()}
+            for path, changes in found.attributes.items()
+        },
+        "problems": found.problems,
+    }
+
+
+def _array_as_json(array: ArrayDiff, with_elements: bool) -> dict[str, Any]:
+    few = array.chunks is not None and len(array.chunks) <= MOST_LISTED_CHUNKS
+    said: dict[str, Any] = {
+        "array": array.path,
+        "status": array.status,
+        "shape": plain(array.shape),
+        "dtype": [None if dtype is None else str(dtype) for dtype in array.dtype],
+        "attributes": {name: plain(change) for name, change in array.attributes.items()},
+        "chunk_shape": list(array.chunk_shape),
+        "chunk_count": array.chunk_count,
+        "chunks": plain(array.chunks) if few else None,
+        "problem": array.problem,
+    }
+    if with_elements and array.problem is None:
+        elements = array.elements()
+        said["elements"] = {
+            "count": elements.count,
+            "added_count": elements.added_count,
+            "removed_count": elements.removed_count,
+            "boxes": elements.boxes.tolist() if len(elements.boxes) <= MOST_LISTED_CHUNKS else None,
+            "bounds": plain(elements.bounds),
+            "values": plain(elements.values),
+        }
+    return said
+
+
+def _print(found: VersionDiff, with_elements: bool) -> None:
+    out = console()
+    if found.is_empty:
+        out.print(Text(f"{found.before} and {found.after} are the same"), soft_wrap=True)
+        return
+    columns = ["array", "what", "shape", "chunks that differ", "attributes"]
+    table = Table(*columns, *(["elements that differ", "where"] if with_elements else []), box=None)
+    for array in found.arrays.values():
+        table.add_row(*(Text(cell, overflow="fold") for cell in _cells(array, with_elements)))
+    if found.arrays:
+        out.print(table)
+    for name, groups in (("new", found.added_groups), ("gone", found.removed_groups)):
+        if groups:
+            out.print(Text(f"{name} groups: {', '.join(groups)}"), soft_wrap=True)
+    for path, changes in found.attributes.items():
+        out.print(Text(f"attributes of {path or 'the version'}: {_changes(changes)}"), soft_wrap=True)
+    for path, problem in found.problems.items():
+        out.print(Text(f"{path}: {problem}"), soft_wrap=True)
+
+
+def _changes(attributes: Mapping[str, Change]) -> str:
+    return ", ".join(
+        f"{name}: {' → '.join('–' if value is None else str(value) for value in change)}"
+        for name, change in attributes.items()
+    )
+
+
+def _cells(array: ArrayDiff, with_elements: bool) -> list[str]:
+    shapes = ["×".join(map(str, shape)) for shape in array.shape if shape is not None]
+    chunks = f"not known: {array.problem}" if array.problem else f"{array.chunk_count:,}"
+    cells = [array.path, array.status, " → ".join(dict.fromkeys(shapes)), chunks, _changes(array.attributes)]
+    if not with_elements:
+        return cells
+    if array.problem:
+        return [*cells, "?", "?"]
+    found = array.elements()
+    counts = [f"{found.count:,}"]
+    counts += [f"{found.added_count:,} new"] if found.added_count else []
+    counts += [f"{found.removed_count:,} gone"] if found.removed_count else []
+    boxes = [", ".join(f"{start}:{stop}" for start, stop in box) for box in found.boxes[:MOST_BOXES].tolist()]
+    more = f" and {len(found.boxes) - MOST_BOXES:,} more" if len(found.boxes) > MOST_BOXES else ""
+    return [*cells, ", ".join(counts), " ".join(f"[{box}]" for box in boxes) + more]

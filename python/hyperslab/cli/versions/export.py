@@ -1,0 +1,51 @@
+"""`hyperslab versions export`: a version as a file of its own."""
+
+from __future__ import annotations
+
+import json
+from dataclasses import asdict
+from pathlib import Path
+from typing import Annotated
+
+import typer
+from rich.text import Text
+
+from hyperslab.cli.output import console
+from hyperslab.cli.progress import live
+from hyperslab.cli.versions.opening import VERSION_HELP, AsJson, FileArgument, name_of, opened
+from hyperslab.errors import UsageError
+
+
+def export(
+    file: FileArgument,
+    version: Annotated[str, typer.Argument(help=VERSION_HELP)],
+    output: Annotated[
+        Path, typer.Option("--output", "-o", help="TARGET.h5, .zarr (a folder), or .json or .parquet (kerchunk's).")
+    ],
+    skip_unsupported: Annotated[
+        bool, typer.Option("--skip-unsupported", help="Leave out arrays that the format cannot express.")
+    ] = False,
+    as_json: AsJson = False,
+) -> None:
+    """Write a version as a file of its own; chunks are copied as they are stored.
+
+    Example: hyperslab versions export survey.h5 march -o march.zarr
+    """
+    try:
+        with opened(file) as versions, live(console(stderr=True), unit="chunks") as progress:
+            name = name_of(versions, version)
+            done = versions.export(name, output, skip_unsupported=skip_unsupported, progress=progress)
+    except OSError as error:
+        raise UsageError(f"{error.filename or output}: {error.strerror or error}") from error
+    if as_json:
+        typer.echo(json.dumps(asdict(done), indent=1))
+        return
+    out = console()
+    out.print(
+        Text(f"{done.path}: {done.version}, {done.array_count} arrays, {done.chunk_count} chunks as they are stored"),
+        soft_wrap=True,
+    )
+    for path in done.encoded_again:
+        out.print(Text(f"encoded again: {path}"), soft_wrap=True)
+    for path, reason in done.left_out.items():
+        out.print(Text(f"left out: {path}: {reason}"), soft_wrap=True)

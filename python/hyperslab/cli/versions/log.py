@@ -1,0 +1,87 @@
+"""`hyperslab versions log`: all versions, and what each changed."""
+
+from __future__ import annotations
+
+import json
+from typing import TYPE_CHECKING, Any
+
+import typer
+from rich.table import Table
+from rich.text import Text
+
+from hyperslab.cli.output import console, plain
+from hyperslab.cli.progress import live
+from hyperslab.cli.versions.opening import AsJson, FileArgument, opened
+
+if TYPE_CHECKING:
+    from hyperslab.versions.log import LogEntry
+
+MOST_CHANGES = 6
+SIGNS = {"added": "+", "removed": "−", "changed": "~"}
+
+
+def log(file: FileArgument, as_json: AsJson = False) -> None:
+    """List all versions, oldest first: parent, time, size, and what each changed of its parent.
+
+    `*` marks the current one; + arrays are new, − are gone, of ~ the chunks are counted that differ.
+    Example: hyperslab versions log survey.h5
+    """
+    with opened(file) as versions, live(console(stderr=True), unit="versions") as progress:
+        entries = versions.log(progress)
+    if as_json:
+        typer.echo(json.dumps({"file": file, "versions": [_as_json(entry) for entry in entries]}, indent=1))
+    else:
+        _print(entries)
+
+
+def _as_json(entry: LogEntry) -> dict[str, Any]:
+    size = entry.size
+    return {
+        "name": entry.name,
+        "parent": entry.version.parent,
+        "time": entry.version.time.isoformat(),
+        "is_current": entry.is_current,
+        "attributes": {name: plain(value) for name, value in entry.attributes.items()},
+        "array_count": size.array_count,
+        "nbytes": size.nbytes,
+        "stored_nbytes": size.stored_nbytes,
+        "new_nbytes": size.new_nbytes,
+        "changes": [
+            {
+                "array": change.path,
+                "status": change.status,
+                "chunk_count": change.chunk_count,
+                "shape": plain(change.shape),
+                "attributes": list(change.attributes),
+            }
+            for change in entry.changes
+        ],
+    }
+
+
+def _print(entries: list[LogEntry]) -> None:
+    from hyperslab.archive.display import nbytes
+
+    table = Table("version", "parent", "time (UTC)", "arrays", "size", "new chunks", "changes", box=None)
+    for entry in entries:
+        size = entry.size
+        cells = [
+            f"{entry.name} *" if entry.is_current else entry.name,
+            entry.version.parent or "–",
+            f"{entry.version.time:%Y-%m-%d %H:%M:%S}",
+            str(size.array_count),
+            nbytes(size.nbytes),
+            "?" if size.new_nbytes is None else nbytes(size.new_nbytes),
+            _changes(entry),
+        ]
+        table.add_row(*(Text(cell, overflow="fold") for cell in cells))
+    console().print(table)
+
+
+def _changes(entry: LogEntry) -> str:
+    said = []
+    for change in entry.changes[:MOST_CHANGES]:
+        count = "?" if change.chunk_count is None else change.chunk_count
+        said.append(f"{SIGNS[change.status]}{change.path}" + (f" {count}" if change.status == "changed" else ""))
+    more = len(entry.changes) - MOST_CHANGES
+    return ", ".join([*said, *([f"{more} more"] if more > 0 else [])])

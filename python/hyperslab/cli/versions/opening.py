@@ -1,0 +1,64 @@
+"""What the commands share: a file with versions opened with messages for people, and versions named as people do."""
+
+from __future__ import annotations
+
+import datetime as dt
+from collections.abc import Iterator
+from contextlib import contextmanager
+from typing import TYPE_CHECKING, Annotated, TypeAlias
+
+import typer
+
+from hyperslab.errors import UsageError
+
+if TYPE_CHECKING:
+    from hyperslab.versions import VersionedFile
+    from hyperslab.versions.file import Mode
+    from hyperslab.versions.table import VersionKey
+
+FileArgument: TypeAlias = Annotated[str, typer.Argument(help="A file with versions: ours, or versioned-hdf5's.")]
+AsJson: TypeAlias = Annotated[bool, typer.Option("--json", help="As JSON.")]
+VERSION_HELP = "A version: its name, a time in UTC (2024-05-01T12:00), 0 for the current one, -1 for its parent, …"
+
+
+@contextmanager
+def opened(path: str, mode: Mode = "r") -> Iterator[VersionedFile]:
+    """A file with versions; one that is not there or may not be read is the user's mistake."""
+    import hyperslab
+
+    try:
+        file = hyperslab.VersionedFile(path, mode)
+    except FileNotFoundError as error:
+        raise UsageError(f"there is no file {error.filename or path}") from error
+    except OSError as error:
+        raise UsageError(f"{path} cannot be opened: {error.strerror or error}") from error
+    with file:
+        yield file
+
+
+def name_of(file: VersionedFile, said: str | None) -> str:
+    """The name of the version that a person means; the current one if nothing is said.
+
+    Raises:
+        UsageError: There is no such version.
+    """
+    try:
+        return file.table.find(_key(file, said))
+    except (KeyError, IndexError) as error:
+        known = file.versions
+        some = ", ".join(known[-8:])
+        raise UsageError(f"{error.args[0]}; there are {len(known)}: {'…, ' if len(known) > 8 else ''}{some}") from error
+
+
+def _key(file: VersionedFile, said: str | None) -> VersionKey:
+    if said is None or said in file:
+        return said
+    try:
+        return int(said)
+    except ValueError:
+        pass
+    try:
+        time = dt.datetime.fromisoformat(said)
+    except ValueError:
+        return said
+    return time.replace(tzinfo=dt.UTC) if time.tzinfo is None else time.astimezone(dt.UTC)

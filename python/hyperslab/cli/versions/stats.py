@@ -1,0 +1,60 @@
+"""`hyperslab versions stats`: what versions hold, and what of it is stored only once."""
+
+from __future__ import annotations
+
+import json
+from dataclasses import asdict
+from typing import TYPE_CHECKING
+
+import typer
+from rich.table import Table
+from rich.text import Text
+
+from hyperslab.cli.output import console
+from hyperslab.cli.progress import live
+from hyperslab.cli.versions.opening import AsJson, FileArgument, opened
+
+if TYPE_CHECKING:
+    from hyperslab.versions.stats import Stats
+
+TOTALS = ("nbytes", "stored_nbytes", "deduplication_ratio", "unreferenced_nbytes", "uncommitted_nbytes", "other_nbytes")
+
+
+def stats(file: FileArgument, as_json: AsJson = False) -> None:
+    """Count bytes: of each version, what it shares with its parent, and what only it has.
+
+    Example: hyperslab versions stats survey.h5
+    """
+    with opened(file) as versions, live(console(stderr=True), unit="versions") as progress:
+        found = versions.stats(progress)
+    if as_json:
+        typer.echo(json.dumps({**asdict(found), **{name: getattr(found, name) for name in TOTALS}}, indent=1))
+    else:
+        _print(found)
+
+
+def _print(found: Stats) -> None:
+    from hyperslab.archive.display import nbytes
+
+    def size(count: int | None) -> str:
+        return "?" if count is None else nbytes(count)
+
+    out = console()
+    table = Table("version", "arrays", "in memory", "chunks", "stored", "shared with parent", "only here", box=None)
+    for one in found.versions:
+        sizes = [size(one.stored_nbytes), size(one.shared_nbytes), size(one.own_nbytes)]
+        cells = [one.name, str(one.array_count), nbytes(one.nbytes), str(one.chunk_count), *sizes]
+        table.add_row(*(Text(cell, overflow="fold") for cell in cells))
+    out.print(table)
+    ratio = found.deduplication_ratio
+    times = "" if ratio is None else f", {ratio:.3g} times as much if versions shared none"
+    parts = [
+        f"{nbytes(found.file_nbytes)} in the file",
+        f"{nbytes(found.stored_nbytes)} chunks of versions{times}",
+        f"{nbytes(found.unreferenced_nbytes)} chunks that no version has",
+        f"{nbytes(found.uncommitted_nbytes)} remains of commits cut short",
+        f"{nbytes(found.other_nbytes)} mappings, tables, text, free room",
+    ]
+    out.print(Text("; ".join(parts)), soft_wrap=True)
+    for name, problem in found.problems.items():
+        out.print(Text(f"{name} is not counted: {problem}"), soft_wrap=True)

@@ -1,0 +1,65 @@
+"""`hyperslab versions verify`: whether versions are what was committed."""
+
+from __future__ import annotations
+
+import json
+from dataclasses import asdict
+from typing import TYPE_CHECKING, Annotated
+
+import typer
+from rich.text import Text
+
+from hyperslab.cli.output import console
+from hyperslab.cli.progress import live
+from hyperslab.cli.versions.opening import VERSION_HELP, AsJson, FileArgument, name_of, opened
+from hyperslab.errors import RunError
+
+if TYPE_CHECKING:
+    from hyperslab.versions.verify import Damage, Verification
+
+MOST_LINES = 50
+
+
+def verify(
+    file: FileArgument,
+    version: Annotated[list[str] | None, typer.Argument(help=VERSION_HELP + " By default all.")] = None,
+    as_json: AsJson = False,
+) -> None:
+    """Read and hash every chunk again, each once, and check every mapping. The exit status is 1 if anything is damaged.
+
+    Example: hyperslab versions verify survey.h5
+    """
+    with opened(file) as versions, live(console(stderr=True), unit="chunks") as progress:
+        names = [name_of(versions, said) for said in version or ()]
+        found = versions.verify(*names, progress=progress)
+    if as_json:
+        typer.echo(json.dumps({**asdict(found), "is_whole": found.is_whole}, indent=1))
+    else:
+        _print(found)
+    if not found.is_whole:
+        raise RunError(f"{file}: {found.damage_count} things are damaged; hyperslab versions repair may help")
+
+
+def _print(found: Verification) -> None:
+    from hyperslab.archive.display import nbytes
+
+    out = console()
+    for damage in found.damages[:MOST_LINES]:
+        out.print(Text(_line(damage)), soft_wrap=True)
+    if found.damage_count > MOST_LINES:
+        out.print(Text(f"… {found.damage_count - MOST_LINES} more"))
+    for array, reason in found.unchecked.items():
+        out.print(Text(f"not checked: {array}: {reason}"), soft_wrap=True)
+    if found.uncommitted:
+        names = ", ".join(found.uncommitted)
+        out.print(Text(f"never committed, removed when the file is next written to: {names}"), soft_wrap=True)
+    counts = f"{found.version_count} versions, {found.chunk_count} chunks ({nbytes(found.nbytes)})"
+    said = "all as committed" if found.is_whole else f"{found.damage_count} damaged"
+    out.print(Text(f"{found.path}: {counts}: {said}"), soft_wrap=True)
+
+
+def _line(damage: Damage) -> str:
+    index = f" at {damage.chunk_index}" if damage.chunk_index is not None else ""
+    of = f"array {damage.array}{index}" if damage.array is not None else "the file"
+    versions = f" in {', '.join(damage.versions)}" if damage.versions else ""
+    return f"{of}{versions}: {damage.what}"

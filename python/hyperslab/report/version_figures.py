@@ -1,0 +1,138 @@
+"""A picture of what differs between two versions: where in each array with one or two axes elements changed."""
+
+from __future__ import annotations
+
+from pathlib import Path
+from typing import TYPE_CHECKING, Any
+
+import numpy as np
+import numpy.typing as npt
+
+from hyperslab.errors import UsageError
+from hyperslab.report.figures import style
+from hyperslab.report.sheet import FILE_OPTIONS, Words, head, new_sheet, save_as
+
+if TYPE_CHECKING:
+    from matplotlib.axes import Axes
+
+    from hyperslab.versions.diff import ArrayDiff, VersionDiff
+
+CHANGED, ADDED, REMOVED, CHUNKS = "#e0004d", "#bfe3cf", "#d5dae1", "#c3cad4"
+LINE_CELLS, IMAGE_CELLS = 360, 120  # along an axis
+MOST_PANELS = 12
+MOST_CHUNK_LINES = 64
+LEAST_SHARE = 0.5  # as which the smallest share is drawn, so that one element of millions is seen
+PANEL_WIDTH = 3.6  # inches
+
+
+def draw_difference(found: VersionDiff, target: Path) -> list[str]:
+    """Draw where elements changed; reads the chunks that differ.
+
+    Args:
+        found: The difference.
+        target: A .png or .svg.
+
+    Returns:
+        The arrays that differ, and were not drawn: those with more axes, those in one version only, and what is more
+        than fits.
+
+    Raises:
+        UsageError: The ending is another, or no array can be drawn.
+        DamagedFile: Chunks cannot be read.
+    """
+    from matplotlib.patches import Patch
+
+    if target.suffix not in FILE_OPTIONS:
+        raise UsageError(f"{target} has none of the endings {', '.join(FILE_OPTIONS)}")
+    drawn = [array for array in found.arrays.values() if _can_be_drawn(array)][:MOST_PANELS]
+    if not drawn:
+        raise UsageError(f"{found.before} and {found.after}: no array with one or two axes is in both and differs")
+    left_out = [array.path for array in found.arrays.values() if array not in drawn]
+    words = Words(
+        f"{found.before} → {found.after}",
+        f"{len(found.arrays)} arrays differ" + (f", {len(drawn)} are shown" if left_out else ""),
+        "Elements that differ, as a share of those in each cell of the picture; the smallest share is drawn so strong"
+        " that it can be seen. Thin lines are bounds of chunks, where they are few.",
+    )
+    colours = {"changed": CHANGED, "only after": ADDED, "only before": REMOVED}
+    with style():
+        sheet = new_sheet(
+            len(drawn), words, [(name, Patch(color=colour)) for name, colour in colours.items()], PANEL_WIDTH
+        )
+        for axes, array in zip(sheet.panels, drawn, strict=True):
+            count = array.elements().count
+            head(axes, array.path, f"{array.chunk_count:,} chunks differ, elements: {count:,}")
+            axes.grid(visible=False)
+            (_draw_line if len(array.chunk_shape) == 1 else _draw_image)(axes, array)
+        save_as(sheet, target)
+    return left_out
+
+
+def _can_be_drawn(array: ArrayDiff) -> bool:
+    shapes = [shape for shape in array.shape if shape is not None]
+    is_drawable = array.problem is None and len(array.chunk_shape) in (1, 2) and all(map(all, shapes))
+    return array.status == "changed" and is_drawable
+
+
+def shares(array: ArrayDiff, cells: int) -> npt.NDArray[np.float64]:
+    """The share of the elements that differ in each cell of a grid of at most `cells` along each axis."""
+    lengths = np.asarray([max(pair) for pair in zip(*array.shape, strict=True)])
+    counts = np.minimum(lengths, cells)
+    found = np.zeros(counts, np.int64)
+    for coordinates in array.coordinates():
+        np.add.at(found, tuple((coordinates * counts // lengths).T), 1)
+    sizes = np.ones((), np.int64)
+    for length, count in zip(lengths.tolist(), counts.tolist(), strict=True):
+        bounds = -(-np.arange(count + 1) * length // count)  # the first element of each cell
+        sizes = np.multiply.outer(sizes, np.diff(bounds))
+    return found / sizes
+
+
+def _seen(share: npt.NDArray[np.float64]) -> npt.NDArray[np.float64]:
+    return np.where(share > 0, LEAST_SHARE + (1 - LEAST_SHARE) * share, 0)
+
+
+def _draw_line(axes: Axes, array: ArrayDiff) -> None:
+    (before,), (after,) = array.shape
+    length, seen = max(before, after), _seen(shares(array, LINE_CELLS))
+    _draw_outside(axes, [(before, after)])
+    axes.stairs(seen, np.linspace(0, length, len(seen) + 1), fill=True, color=CHANGED)
+    for place in _bounds_of_chunks(length, array.chunk_shape[0]):
+        axes.axvline(place, color=CHUNKS, linewidth=0.4, zorder=0)
+    axes.set_xlim(0, length)
+    axes.set_ylim(0, 1.04)
+    axes.set_yticks([])
+    axes.set_xlabel("index")
+
+
+def _draw_image(axes: Axes, array: ArrayDiff) -> None:
+    from matplotlib.colors import LinearSegmentedColormap
+
+    (rows, columns) = (max(pair) for pair in zip(*array.shape, strict=True))
+    seen = np.ma.masked_equal(_seen(shares(array, IMAGE_CELLS)), 0)
+    _draw_outside(axes, list(zip(*array.shape, strict=True)))
+    colours = LinearSegmentedColormap.from_list("changed", ["#ffffff", CHANGED])
+    place: Any = (0, columns, rows, 0)
+    axes.imshow(seen, cmap=colours, vmin=0, vmax=1, extent=place, aspect="auto", interpolation="nearest", zorder=2)
+    for at in _bounds_of_chunks(columns, array.chunk_shape[1]):
+        axes.axvline(at, color=CHUNKS, linewidth=0.4, zorder=0)
+    for at in _bounds_of_chunks(rows, array.chunk_shape[0]):
+        axes.axhline(at, color=CHUNKS, linewidth=0.4, zorder=0)
+    axes.set_xlim(0, columns)
+    axes.set_ylim(rows, 0)
+    axes.set_xlabel("index of the last axis")
+    axes.set_ylabel("index of the first axis")
+
+
+def _draw_outside(axes: Axes, lengths: list[tuple[int, int]]) -> None:
+    """What only one version has: along the last axis columns, along the first rows."""
+    for place, (before, after) in enumerate(reversed(lengths)):
+        if before != after:
+            span: Any = axes.axhspan if place else axes.axvspan
+            colour = ADDED if after > before else REMOVED
+            span(min(before, after), max(before, after), color=colour, linewidth=0, zorder=0)
+
+
+def _bounds_of_chunks(length: int, chunk: int) -> range:
+    bounds = range(chunk, length, chunk)
+    return bounds if len(bounds) <= MOST_CHUNK_LINES else range(0)

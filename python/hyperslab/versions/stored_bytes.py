@@ -1,0 +1,52 @@
+"""`StoredBytes`: the bytes of chunks as they are stored, of a file that must stay the one that was parsed."""
+
+from __future__ import annotations
+
+import os
+from collections.abc import Iterable, Iterator
+from types import TracebackType
+
+from hyperslab.errors import DamagedFile, FileChanged, Unsupported
+
+
+class StoredBytes:
+    """A file whose chunks are copied; a context manager. Open it before the file is parsed.
+
+    Args:
+        path: The file's.
+    """
+
+    def __init__(self, path: str) -> None:
+        self.path = path
+        self._descriptor = os.open(path, os.O_RDONLY)
+
+    def __enter__(self) -> StoredBytes:
+        return self
+
+    def __exit__(self, *_: type[BaseException] | BaseException | TracebackType | None) -> None:
+        os.close(self._descriptor)
+
+    def check(self) -> None:
+        """Call it after others opened the path, to know that they have the same file.
+
+        Raises:
+            FileChanged: Another file took its name.
+        """
+        own, now = os.fstat(self._descriptor), os.stat(self.path)  # noqa: PTH116
+        if (own.st_dev, own.st_ino) != (now.st_dev, now.st_ino):
+            raise FileChanged(f"{self.path} was replaced by another file meanwhile: try again")
+
+    def ranges(self, ranges: Iterable[tuple[str | None, int, int]]) -> Iterator[bytes]:
+        """The bytes of ranges: path, offset and length of each.
+
+        Raises:
+            DamagedFile: The file ends before a range does.
+            Unsupported: A range is of another file.
+        """
+        for path, offset, length in ranges:
+            if path != self.path:
+                raise Unsupported(f"{self.path}: chunks of it are in {path}, from where they cannot be copied")
+            read = os.pread(self._descriptor, length, offset)
+            if len(read) < length:
+                raise DamagedFile(f"{self.path} ends before byte {offset + length}, where a chunk should")
+            yield read

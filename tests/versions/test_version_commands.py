@@ -1,0 +1,177 @@
+"""`hyperslab versions` as people meet it."""
+
+from __future__ import annotations
+
+import datetime as dt
+import json
+import shutil
+import subprocess
+import sys
+from pathlib import Path
+from typing import Any
+
+import h5py
+import numpy as np
+import pytest
+
+import hyperslab as hs
+from hyperslab.cli.versions import app
+
+TIME = dt.datetime(2024, 3, 1, tzinfo=dt.UTC)
+
+
+def hyperslab(*arguments: object) -> subprocess.CompletedProcess[str]:
+    command = [sys.executable, "-m", "hyperslab", "versions", *map(str, arguments)]
+    return subprocess.run(command, capture_output=True, text=True, timeout=120)
+
+
+def said(*arguments: object) -> str:
+    done = hyperslab(*arguments)
+    assert done.returncode == 0, done.stderr
+    return done.stdout
+
+
+def as_json(*arguments: object) -> Any:
+    return json.loads(said(*arguments, "--json"))
+
+
+def refused(status: int, *arguments: object) -> str:
+    done = hyperslab(*arguments)
+    assert done.returncode == status, (done.stdout, done.stderr)
+    assert len(done.stderr.splitlines()) == 1, done.stderr
+    return done.stderr
+
+
+@pytest.fixture(scope="module")
+def survey(tmp_path_factory: pytest.TempPathFactory) -> Path:
+    path = tmp_path_factory.mktemp("commands") / "survey.h5"
+    with hs.VersionedFile(path, "w") as file:
+        with file.stage_version("march", timestamp=TIME) as version:
+            version.create_dataset("depth", data=np.arange(600.0).reshape(20, 30), chunks=(5, 10), compression="gzip")
+            version.create_dataset("g/track", data=np.arange(100), chunks=(10,))
+            version["depth"].attrs["units"] = "m"
+            version.attrs["author"] = "Ada"
+        with file.stage_version("april", timestamp=TIME + dt.timedelta(31)) as version:
+            version["depth"][3:7, 2:5] = np.nan
+            version["g/track"][50] = -1
+            version["g/track"].resize((120,))
+            version["new"] = np.zeros(3)
+    return path
+
+
+def test_help_is_sorted() -> None:
+    named = [command.name for command in app.registered_commands]
+    assert named == sorted(named, key=str)
+    text = said("--help")
+    assert all(f" {name} " in text for name in named)
+    assert all("Example: hyperslab versions" in (command.callback.__doc__ or "") for command in app.registered_commands)
+
+
+def test_log(survey: Path) -> None:
+    text = said("log", survey)
+    assert "april *" in text
+    assert "~depth 2" in text
+    assert "+new" in text
+    march, april = as_json("log", survey)["versions"]
+    assert (march["name"], march["parent"], march["time"]) == ("march", None, TIME.isoformat())
+    assert march["attributes"] == {"author": "Ada"}
+    assert (april["is_current"], april["nbytes"], april["new_nbytes"] > 0) == (True, 600 * 8 + 120 * 8 + 24, True)
+    changes = {change["array"]: (change["status"], change["chunk_count"]) for change in april["changes"]}
+    assert changes == {"depth": ("changed", 2), "g/track": ("changed", 3), "new": ("added", 1)}
+
+
+def test_show(survey: Path) -> None:
+    text = said("show", survey, -1)
+    assert "march, made from nothing, 2024-03-01 00:00:00 UTC" in text
+    assert "author: Ada" in text
+    assert "20×30" in text
+    found = as_json("show", survey, "2024-03-15")
+    assert found["version"] == "march"
+    depth = next(row for row in found["contents"] if row["name"] == "depth")
+    assert (depth["attributes"], depth["codecs"], depth["chunks"]) == ({"units": "m"}, ["deflate"], [5, 10])
+
+
+def test_diff(survey: Path, tmp_path: Path) -> None:
+    text = said("diff", survey, "march", "april", "--elements")
+    assert "[3:7, 2:5]" in text
+    assert "1, 20 new" in text
+    found = as_json("diff", survey, "-1")
+    assert [(one["array"], one["status"]) for one in found["arrays"]] == [
+        ("depth", "changed"),
+        ("g/track", "changed"),
+        ("new", "added"),
+    ]
+    assert found["arrays"][0]["chunks"] == [[0, 0], [1, 0]]
+    assert "elements" not in found["arrays"][0]
+    only = as_json("diff", survey, "march", "--array", "depth", "--elements", "--figure", tmp_path / "d.svg")
+    assert only["arrays"][0]["elements"]["boxes"] == [[[3, 7], [2, 5]]]
+    assert only["arrays"][0]["elements"]["values"][1] == ["nan", "nan"]
+    assert len(only["arrays"]) == 1
+    assert "march → april" in (tmp_path / "d.svg").read_text()
+    assert "figure:" in said("diff", survey, "march", "april", "--figure", tmp_path / "d.png")
+    assert (tmp_path / "d.png").read_bytes()[:4] == b"\x89PNG"
+    assert "are the same" in said("diff", survey, "april", "april")
+    assert "no array 'deep'" in refused(2, "diff", survey, "march", "--array", "deep")
+    assert ".png" in refused(2, "diff", survey, "march", "--figure", tmp_path / "d.pdf")
+
+
+def test_stats(survey: Path) -> None:
+    assert "shared with parent" in said("stats", survey)
+    found = as_json("stats", survey)
+    assert found["deduplication_ratio"] > 1.5
+    assert [version["name"] for version in found["versions"]] == ["march", "april"]
+
+
+def test_verify(survey: Path, tmp_path: Path) -> None:
+    assert "2 versions, 25 chunks" in said("verify", survey)
+    assert as_json("verify", survey, "march")["chunk_count"] == 22
+    data = bytearray(survey.read_bytes())
+    with h5py.File(survey) as file:
+        offset = file["_version_data/g/track/raw_data"].id.get_chunk_info(3).byte_offset
+    data[offset] ^= 1
+    damaged = tmp_path / "damaged.h5"
+    damaged.write_bytes(data)
+    assert "1 things are damaged" in refused(1, "verify", damaged)
+    done = hyperslab("verify", damaged)
+    assert "array g/track at (3,) in march, april: chunk 3: its elements do not have the hash" in done.stdout
+    found = json.loads(hyperslab("verify", damaged, "--json").stdout)
+    assert (found["is_whole"], found["damages"][0]["chunk_index"]) == (False, [3])
+
+
+def test_export(survey: Path, tmp_path: Path) -> None:
+    assert "2 arrays" in said("export", survey, "march", "-o", tmp_path / "march.h5")
+    with h5py.File(tmp_path / "march.h5") as file:
+        np.testing.assert_array_equal(file["depth"], np.arange(600.0).reshape(20, 30))
+    assert as_json("export", survey, "0", "-o", tmp_path / "april.json")["array_count"] == 3
+    assert "endings" in refused(2, "export", survey, "march", "-o", tmp_path / "march.csv")
+
+
+def test_wrong_requests_are_one_line(survey: Path, tmp_path: Path) -> None:
+    assert "there is no file" in refused(2, "log", tmp_path / "none.h5")
+    assert "no version 'may' in" in refused(2, "show", survey, "may")
+    assert "fewer than 5 versions" in refused(2, "diff", survey, "-5")
+    with h5py.File(tmp_path / "plain.h5", "w") as file:
+        file["x"] = 1
+    assert "holds no versions" in refused(1, "stats", tmp_path / "plain.h5")
+
+
+def test_delete(survey: Path, tmp_path: Path) -> None:
+    path = Path(shutil.copy(survey, tmp_path / "survey.h5"))
+    assert "say --yes" in refused(2, "delete", path, "march")
+    assert as_json("log", path)["versions"][0]["name"] == "march"
+    assert "no version 'may'" in refused(2, "delete", path, "may", "--yes")
+    assert "march deleted, 1 versions are left" in said("delete", path, "-1", "--yes")
+    assert "1 versions" in said("verify", path)
+    assert as_json("delete", path, "april", "--yes", "--no-repack")["versions"] == []
+
+
+def test_repair(survey: Path, tmp_path: Path) -> None:
+    assert "2 versions" in said("repair", survey, "-o", tmp_path / "whole.h5")
+    assert as_json("verify", tmp_path / "whole.h5")["is_whole"]
+    data = bytearray(survey.read_bytes())
+    with h5py.File(survey) as file:
+        data[file["_version_data/g/track/raw_data"].id.get_chunk_info(3).byte_offset] ^= 1
+    (tmp_path / "damaged.h5").write_bytes(data)
+    assert "2 things are lost" in refused(1, "repair", tmp_path / "damaged.h5", "-o", tmp_path / "mended.h5")
+    assert as_json("verify", tmp_path / "mended.h5")["is_whole"]
+    assert "there is no file" in refused(2, "repair", tmp_path / "none.h5", "-o", tmp_path / "x.h5")
