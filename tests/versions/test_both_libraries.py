@@ -11,6 +11,7 @@ from unittest.mock import patch
 import h5py
 import hypothesis.strategies as st
 import numpy as np
+import pytest
 import versioned_hdf5
 from differences import assert_difference
 from disks import Killed
@@ -21,6 +22,8 @@ from versioned_hdf5 import VersionedHDF5File
 import hyperslab as hs
 from hyperslab.versions import writing
 
+# Of processes that were killed: what they let go of afterwards does not count.
+pytestmark = pytest.mark.filterwarnings("ignore::pytest.PytestUnraisableExceptionWarning")
 TEXT = h5py.string_dtype()
 DTYPES: dict[str, Any] = {
     "f8": np.dtype("<f8"),

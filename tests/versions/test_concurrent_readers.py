@@ -31,9 +31,8 @@ def x_of(number: int) -> np.ndarray[tuple[int], np.dtype[np.int64]]:
 def read(path: str) -> None:
     """Check versions again and again until the last one is there; print how many were read."""
     rng, count = np.random.default_rng(os.getpid()), 0
-    while not Path(path).exists():
-        pass
     file = hs.VersionedFile(path, chunk_cache_nbytes=0)
+    print("ready", flush=True)
     while f"v{COMMITS}" not in file:
         file.refresh()
         names = file.versions
@@ -59,6 +58,9 @@ def test_readers_while_others_commit(tmp_path: Path) -> None:
             subprocess.Popen([*command, str(path)], stdout=subprocess.PIPE, stderr=subprocess.PIPE, text=True)
             for _ in range(READERS)
         ]
+        for reader in readers:
+            assert reader.stdout is not None
+            assert reader.stdout.readline() == "ready\n"
         for number in range(1, COMMITS + 1):
             with file.stage_version(f"v{number}") as version:
                 start = number * 37 % LENGTH

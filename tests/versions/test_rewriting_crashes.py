@@ -97,6 +97,7 @@ def clean(path: Path) -> None:
         one.unlink()
 
 
+@pytest.mark.filterwarnings("ignore::pytest.PytestUnraisableExceptionWarning")  # of a process that is dead
 def test_kills(begun: Path, disk: Any) -> None:
     points = 0
     for part in (0.0, 0.5, 1.0):
