@@ -69,6 +69,7 @@ bench: setup
 	$(BIN)/python benchmarks/read_speed.py
 	$(BIN)/python benchmarks/remote_speed.py
 	$(BIN)/python benchmarks/references_speed.py --keep
+	$(BIN)/python benchmarks/versions_speed.py
 	$(BIN)/python docs/generate.py
 
 # Generated reference: the study schema and the formats' manual pages.

@@ -46,6 +46,12 @@ def far_markdown(results: dict[str, Any]) -> str:
     return _made_on("Warm files, two threads", results["environment"]) + _table(results) + "\n" + head + _asked(results)
 
 
+def versions_markdown(results: dict[str, Any]) -> str:
+    """The table of versioned files."""
+    what = f"{results['megabytes']} MiB of float64 where no other is said, warm files, two processors"
+    return _made_on(what, results["environment"]) + _table(results)
+
+
 def _made_on(what: str, environment: dict[str, Any]) -> str:
     libraries = ", ".join(f"{name} {version}" for name, version in environment["libraries"].items())
     machine = f"{environment['cpu']} with {environment['cpu_count']} processors, Python {environment['python']}"

@@ -80,6 +80,7 @@ def pages() -> dict[Path, str]:
         DOCS / "reading.md": with_table("reading.md", "read_speed", "markdown"),
         DOCS / "remote.md": with_table("remote.md", "remote_speed", "far_markdown"),
         DOCS / "references.md": with_table("references.md", "references", "references_markdown"),
+        DOCS / "versions.md": with_table("versions.md", "versions_speed", "versions_markdown"),
         STUDIES_DIRECTORY / "study.schema.json": json_schema(),
     }
 

@@ -1,6 +1,7 @@
 """Write what a run found into docs/results/verdicts.md: what became of published conclusions, and on which machine.
 
 python docs/results/make.py RUN_DIRECTORY           of `hyperslab bench`
+                                                    and of `hyperslab bench seed4-histories`
 python docs/results/make.py EVALUATION_DIRECTORY    of `hyperslab evaluate`: figures and outcomes go beside the page
 
 The run's section replaces the one of the same documents; the other sections stay as they are.
@@ -12,9 +13,15 @@ import json
 import shutil
 import sys
 from collections import Counter
+from dataclasses import replace
+from datetime import UTC, datetime
+from importlib.metadata import version
 from pathlib import Path
 from typing import Any
 
+from hyperslab.bench.environment import Environment, observe
+from hyperslab.bench.history_study import JOURNAL, load
+from hyperslab.bench.history_verdicts import judge
 from hyperslab.bench.records import Verdict
 from hyperslab.bench.results import Run, load_run
 
@@ -127,14 +134,31 @@ def _row(verdict: Verdict) -> str:
     return "| " + " | ".join(cell.replace("|", "/") for cell in cells) + " |\n"
 
 
+def history_section(directory: Path) -> tuple[str, str]:
+    """The heading and section of a run of seed 4's histories."""
+    histories = load(directory)
+    times = datetime.fromtimestamp((directory / JOURNAL).stat().st_mtime, UTC)
+    here = observe(directory, [])
+    libraries = {name: version(name) for name in ("h5py", "versioned-hdf5", "icechunk")}
+    most = max((history.count for history in histories), default=0)
+    return "Document 4", (
+        f"\n\n{_machine(replace(here, libraries=libraries), str(times))}\n"
+        f"{len(histories)} files, of up to {most} versions each; only hyperslab syncs every version. versioned-hdf5's\n"
+        "figure is judged, ours stands beside it.\n\n" + _table(judge(histories))
+    )
+
+
 def _environment(run: Run) -> str:
-    here = run.description.environment
+    return _machine(run.description.environment, run.description.started_at)
+
+
+def _machine(here: Environment, when: str) -> str:
     memory = f"{here.memory_nbytes / 1e9:.0f} GB of memory" if here.memory_nbytes else "memory unknown"
     device = f"read-ahead {here.read_ahead_kib} KiB" if here.read_ahead_kib is not None else "read-ahead unknown"
     libraries = "; ".join(f"{name}: {library}" for name, library in sorted(here.libraries.items()))
     return (
         f"Machine: {here.cpu or 'CPU unknown'}, {here.cpu_count} cores, {memory}, {here.file_system} with {device}, "
-        f"Linux {here.kernel}, Python {here.python}, {run.description.started_at[:10]}. A virtual machine: cold means "
+        f"Linux {here.kernel}, Python {here.python}, {when[:10]}. A virtual machine: cold means "
         f"cold to the guest. Libraries: {libraries}.\n"
     )
 
@@ -146,6 +170,8 @@ def write(directory: Path) -> None:
         heading, made = COST_MODEL, cost_model(json.loads(evaluation.read_text()))
         for name in KEPT:
             shutil.copyfile(directory / name, PAGE.parent / Path(name).name)
+    elif (directory / JOURNAL).exists():
+        heading, made = history_section(directory)
     else:
         heading, made = section(load_run(directory))
     PAGE.write_text(page(sections(PAGE.read_text()) | {heading: made}))

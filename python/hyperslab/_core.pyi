@@ -825,17 +825,106 @@ def mapped_source(array: StoredArray) -> tuple[str, str] | None:
     Of mappings of several arrays both are empty.
     """
 
-def hash_chunks(data: npt.NDArray[np.uint8], shape: Sequence[int], chunk_shape: Sequence[int], width: int) -> bytes:
-    """SHA-256, 32 bytes each, of the valid part of every chunk of an array, in C order, followed by `str(its shape)`.
+def hash_chunks(
+    data: npt.NDArray[np.uint8],
+    shapes: tuple[Sequence[int], Sequence[int]],
+    numbers: npt.NDArray[np.int64],
+    width: int,
+) -> bytes:
+    """SHA-256, 32 bytes each, of the valid part of chunks of an array, followed by `str(its shape)`.
 
     Args:
         data: The array's bytes, in C order.
-        shape: Its shape; at least one axis.
-        chunk_shape: The chunks'.
+        shapes: The array's, of at least one axis, and the chunks'.
+        numbers: Linear indices of the chunks.
         width: Bytes of an element.
 
     Raises:
         ValueError: The bytes are not of that shape.
+    """
+
+def hash_staged(
+    slab: npt.NDArray[np.uint8],
+    slots: npt.NDArray[np.int64],
+    numbers: npt.NDArray[np.int64],
+    shapes: tuple[Sequence[int], Sequence[int]],
+    width: int,
+) -> bytes:
+    """The same of some chunks of an array.
+
+    Args:
+        slab: Bytes of whole chunks, one after another.
+        slots: Where in it each of them is.
+        numbers: Linear index of each in the array's grid.
+        shapes: The array's and the chunks'.
+        width: Bytes of an element.
+    """
+
+def gather_chunks(
+    data: npt.NDArray[np.uint8],
+    shapes: tuple[Sequence[int], Sequence[int]],
+    numbers: npt.NDArray[np.int64],
+    fill: bytes,
+) -> npt.NDArray[np.uint8]:
+    """Bytes of some chunks of an array, by their linear indices, one after another, each whole: with `fill` for each
+    element outside the array, whose bytes are `data`.
+
+    Args:
+        data: The array's bytes, in C order.
+        shapes: The array's and the chunks'.
+        numbers: Linear indices of the chunks.
+        fill: Bytes of one element.
+    """
+
+def mappings_block(
+    path: str, shape: Sequence[int], chunk_shape: Sequence[int], places: npt.NDArray[np.int64]
+) -> npt.NDArray[np.uint8] | None:
+    """What libhdf5 stores of the mappings that `add_mappings` adds; None where it would do so in another version."""
+
+@final
+class ChunkTable:
+    """Where the chunk of each hash is, among all chunks of an array.
+
+    Args:
+        digests: The hashes, 32 bytes each.
+        places: The place of each.
+    """
+
+    def __init__(self, digests: bytes, places: npt.NDArray[np.int64]) -> None: ...
+    def __len__(self) -> int: ...
+    def find(self, digests: bytes, nothing: bytes, next: int) -> tuple[npt.NDArray[np.int64], npt.NDArray[np.int64]]:
+        """The place of each hash, -1 of `nothing`; and the numbers of those that are new.
+
+        New ones get places from `next` on, equal ones the same; the numbers are those of the first of each. They are
+        not put into the table.
+        """
+
+    def add(self, digests: bytes, first: int) -> None:
+        """Put hashes in, whose chunks are one after another from place `first` on."""
+
+def write_chunks(
+    function: int,
+    array: int,
+    first: int,
+    chunk_shape: Sequence[int],
+    chunks: npt.NDArray[np.uint8],
+    chunk_nbytes: int,
+    filters: Sequence[tuple[int, int]],
+) -> None:
+    """Store chunks of an array that is a stack of them, encoded by several threads, through the libhdf5 of h5py.
+
+    Args:
+        function: Address of `H5Dwrite_chunk` in that library; h5py's lock is held.
+        array: Its identifier.
+        first: The place of the first chunk.
+        chunk_shape: Of each.
+        chunks: Their bytes, one after another.
+        chunk_nbytes: Bytes of each.
+        filters: HDF5's numbers of the array's filters, in order, of deflate, shuffle, fletcher32 and LZF; with the
+            level or the bytes of an element.
+
+    Raises:
+        RuntimeError: libhdf5 refused.
     """
 
 def add_mappings(

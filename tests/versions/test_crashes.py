@@ -115,6 +115,7 @@ def sample(count: int, most: int) -> list[int]:
     return list(range(1, count + 1)) if ALL else sorted(random.Random(5).sample(range(1, count + 1), min(most, count)))
 
 
+@pytest.mark.filterwarnings("ignore::pytest.PytestUnraisableExceptionWarning")
 def test_kill_at_any_call(begun: Path, disk: Any) -> None:
     found: list[int] = []
     for part in (0.0, 0.5, 1.0):
@@ -123,10 +124,13 @@ def test_kill_at_any_call(begun: Path, disk: Any) -> None:
             path.write_bytes(begun.read_bytes())
             killed = Killed(last, part)
             disk(killed)
-            for done in work(path):
-                if killed.count >= last:
-                    break  # what a process does after its death does not count
-                returned = done
+            try:
+                for done in work(path):
+                    if killed.count >= last:
+                        break
+                    returned = done
+            except Exception:  # what a process does after its death, reading what was not written, does not count
+                assert killed.count >= last
             disk(os)
             found.append(check(path, returned))
             path.unlink()

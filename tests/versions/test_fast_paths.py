@@ -8,9 +8,17 @@ from typing import Any
 import h5py
 import numpy as np
 import pytest
+import versioned_hdf5
 
 import hyperslab as hs
-from hyperslab._core import add_mappings, hash_chunks
+from hyperslab._core import (
+    ChunkTable,
+    add_mappings,
+    gather_chunks,
+    hash_chunks,
+    hash_staged,
+    mappings_block,
+)
 from hyperslab.versions import virtual
 from hyperslab.versions.layout import chunk_hash
 
@@ -29,8 +37,9 @@ SHAPES = [
 def test_hashes(shape: tuple[int, ...], chunk_shape: tuple[int, ...], dtype: str) -> None:
     data = np.frombuffer(np.random.default_rng(0).bytes(int(np.prod(shape)) * np.dtype(dtype).itemsize), dtype)
     array = data.reshape(shape)
-    together = hash_chunks(data.view(np.uint8).copy(), shape, chunk_shape, array.itemsize)
     grid = tuple(-(-length // chunk) for length, chunk in zip(shape, chunk_shape, strict=True))
+    numbers = np.arange(int(np.prod(grid)))
+    together = hash_chunks(data.view(np.uint8).copy(), (shape, chunk_shape), numbers, array.itemsize)
     for number, index in enumerate(list(np.ndindex(grid))[:100]):
         box = tuple(slice(i * c, (i + 1) * c) for i, c in zip(index, chunk_shape, strict=True))
         assert together[32 * number : 32 * number + 32] == chunk_hash(array[box])
@@ -39,7 +48,7 @@ def test_hashes(shape: tuple[int, ...], chunk_shape: tuple[int, ...], dtype: str
 
 def test_data_of_another_shape_are_refused() -> None:
     with pytest.raises(ValueError, match="not of the shape"):
-        hash_chunks(np.zeros(7, np.uint8), (2,), (1,), 4)
+        hash_chunks(np.zeros(7, np.uint8), ((2,), (1,)), np.arange(2), 4)
 
 
 @pytest.mark.parametrize(("shape", "chunk_shape"), SHAPES[:5], ids=str)
@@ -88,3 +97,123 @@ def test_a_whole_version_without_libhdf5_found(tmp_path: Path, monkeypatch: pyte
         with file.stage_version("a") as version:
             version.create_dataset("x", data=data, chunks=(7, 3))
         np.testing.assert_array_equal(file["a"]["x"][...], data)
+
+
+@pytest.mark.parametrize(("shape", "chunk_shape"), SHAPES[:3], ids=str)
+def test_mappings_in_one_piece_are_what_libhdf5_writes(
+    tmp_path: Path, shape: tuple[int, ...], chunk_shape: tuple[int, ...]
+) -> None:
+    count = int(np.prod([-(-length // chunk) for length, chunk in zip(shape, chunk_shape, strict=True)]))
+    places = np.random.default_rng(1).integers(-1, 5, count)
+    block = mappings_block("/raw", shape, chunk_shape, places)
+    assert block is not None
+    with h5py.File(tmp_path / "v.h5", "w") as file:
+        raw = file.create_dataset("raw", (5 * chunk_shape[0], *chunk_shape[1:]), "f8", chunks=chunk_shape)
+        virtual.create_virtual(file, "x", shape, places, raw, 0)
+    assert block.tobytes() in (tmp_path / "v.h5").read_bytes()
+
+
+@pytest.mark.parametrize("libver", ["earliest", "v110", "latest"])
+def test_who_opens_the_file_finds_all_mappings(tmp_path: Path, libver: str) -> None:
+    path, data = tmp_path / "v.h5", np.random.default_rng(3).random((90, 40))
+    with h5py.File(path, "w", libver=libver):
+        pass
+    with hs.VersionedFile(path, "a") as file:
+        for number in range(4):
+            with file.stage_version(str(number)) as version:
+                for name in ("x", "g/y", "z"):
+                    if number == 0:
+                        version.create_dataset(name, data=data, chunks=(3, 4))
+                        version[name].attrs["long"] = "a" * 3000  # the object header goes on elsewhere
+                    version[name][number, 5] = number
+                    version[name].attrs[f"more {number}"] = number
+            inside = file._file["_version_data/versions"][str(number)]["x"]
+            data[number, 5] = number
+            np.testing.assert_array_equal(inside[...], data)  # libhdf5 has forgotten what it wrote
+            assert len(list(inside.virtual_sources())) == 30 * 10
+    with h5py.File(path) as plain, hs.VersionedFile(path) as ours:
+        for name in ("x", "g/y", "z"):
+            np.testing.assert_array_equal(plain["_version_data/versions/3"][name][...], data)
+            np.testing.assert_array_equal(ours["3"][name][...], data)
+
+
+@pytest.mark.parametrize(
+    "options",
+    [
+        {"compression": "gzip", "shuffle": True},
+        {"compression": "lzf", "shuffle": True, "fletcher32": True},
+        {"compression": "lzf"},
+        {"compression": "gzip", "compression_opts": 9, "fletcher32": True},
+        {"scaleoffset": 3},
+    ],
+    ids=str,
+)
+def test_chunks_that_we_encode_are_decoded_by_libhdf5(tmp_path: Path, options: dict[str, Any]) -> None:
+    smooth = np.round(np.sin(np.arange(7000) / 50), 3).reshape(70, 100)
+    noise = np.random.default_rng(4).integers(0, 1 << 62, (70, 100)).view("f8")
+    both = [smooth] if "scaleoffset" in options else [smooth, noise, np.zeros((70, 100))]
+    for data in both:
+        path = tmp_path / "v.h5"
+        with hs.VersionedFile(path, "w") as file:
+            with file.stage_version("a") as version:
+                version.create_dataset("x", data=data, chunks=(8, 30), **options)
+            with file.stage_version("b") as version:
+                version["x"][3:60:2, 4] = 1.0
+        with h5py.File(path) as plain:
+            raw = plain["_version_data/x/raw_data"]
+            infos = [raw.id.get_chunk_info(number) for number in range(raw.id.get_num_chunks())]
+            is_lzf = options.get("compression") == "lzf"  # what libhdf5 itself never masks it damages when it is masked
+            assert is_lzf or not any(info.filter_mask for info in infos)
+            assert plain["_version_data/versions/b/x"][3, 4] == 1
+            atol = 1e-3 if "scaleoffset" in options else 0
+            np.testing.assert_allclose(plain["_version_data/versions/a/x"][...], data, rtol=0, atol=atol)
+
+
+@pytest.mark.parametrize(("shape", "chunk_shape"), SHAPES[1:5], ids=str)
+def test_gathered_and_staged_chunks(shape: tuple[int, ...], chunk_shape: tuple[int, ...]) -> None:
+    data = np.random.default_rng(5).integers(0, 1 << 30, shape)
+    grid = tuple(-(-length // chunk) for length, chunk in zip(shape, chunk_shape, strict=True))
+    indices = list(np.ndindex(grid))[::2]
+    numbers = np.arange(int(np.prod(grid)))[::2].copy()
+    flat = data.reshape(-1).view(np.uint8)
+    gathered = gather_chunks(flat, (shape, chunk_shape), numbers, np.array(-7).tobytes())
+    chunks = gathered.view(data.dtype).reshape(-1, *chunk_shape)
+    slots = np.arange(len(numbers))
+    digests = hash_staged(gathered, slots, numbers, (shape, chunk_shape), 8)
+    for slot, index in enumerate(indices):
+        part = data[tuple(slice(i * c, (i + 1) * c) for i, c in zip(index, chunk_shape, strict=True))]
+        expected = np.full(chunk_shape, -7)
+        expected[tuple(map(slice, part.shape))] = part
+        np.testing.assert_array_equal(chunks[slot], expected)
+        assert digests[32 * slot : 32 * slot + 32] == chunk_hash(part)
+
+
+def test_table_of_chunks() -> None:
+    one, two, nothing = (bytes([number]) * 32 for number in range(3))
+    table = ChunkTable(one, np.array([5]))
+    places, new = table.find(two + one + nothing + two + bytes(31) + b"x", nothing, 9)
+    assert (places.tolist(), new.tolist()) == ([9, 5, -1, 9, 10], [0, 4])
+    table.add(two, 9)
+    assert table.find(two, nothing, 10)[0].tolist() == [9]
+    assert len(table) == 2
+    with pytest.raises(ValueError, match="32 bytes"):
+        table.find(b"short", nothing, 0)
+
+
+@pytest.mark.parametrize("options", [{"compression": "gzip", "shuffle": True}, {"compression": "lzf"}], ids=str)
+def test_chunks_that_we_encode_are_overwritten_in_part_by_libhdf5(tmp_path: Path, options: dict[str, Any]) -> None:
+    """versioned-hdf5 does so when it deletes versions; short chunks, so that stored lengths often stay the same."""
+    rng = np.random.default_rng(6)
+    for _ in range(15):
+        made = {str(number): rng.integers(0, 3, (13, 10)).astype(bool) for number in range(3)}
+        with hs.VersionedFile(tmp_path / "v.h5", "w") as file:
+            for name, data in made.items():
+                with file.stage_version(name) as version:
+                    if name == "0":
+                        version.create_dataset("x", data=data, chunks=(5, 2), fillvalue=True, **options)
+                    version["x"][...] = data
+        with h5py.File(tmp_path / "v.h5", "r+") as plain:
+            versioned_hdf5.delete_versions(plain, ["1"])
+        with hs.VersionedFile(tmp_path / "v.h5") as file:
+            for name in ("0", "2"):
+                np.testing.assert_array_equal(file[name]["x"][...], made[name])

@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+import subprocess
+import sys
 from collections.abc import Iterator
 from pathlib import Path
 from typing import Any
@@ -238,3 +240,20 @@ def test_through_xarray(file: hs.VersionedFile) -> None:
         version["x"][0] = 0
     opened = xr.open_dataset(file.path, engine="hyperslab", open_options={"version": "a"})
     np.testing.assert_array_equal(opened["x"], DATA)
+
+
+def test_a_file_that_nobody_closes(tmp_path: Path) -> None:
+    """At the end of the process libhdf5 would write to it when Python is gone already."""
+    code = (
+        "import sys, numpy as np, hyperslab as hs\n"
+        "file = hs.VersionedFile(sys.argv[1], 'w')\n"
+        "file.itself = [file]\n"
+        "with file.stage_version('a') as version:\n"
+        "    version['x'] = np.arange(5)\n"
+        "file._file.create_group('never committed')\n"
+    )
+    command = [sys.executable, "-c", code, str(tmp_path / "v.h5")]
+    done = subprocess.run(command, capture_output=True, text=True, check=False)
+    assert (done.returncode, done.stderr) == (0, "")
+    with hs.VersionedFile(tmp_path / "v.h5") as file:
+        assert file["a"]["x"][...].tolist() == [0, 1, 2, 3, 4]

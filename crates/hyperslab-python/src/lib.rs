@@ -5,6 +5,7 @@
 mod archive_file;
 mod axes;
 mod cache_state;
+mod chunk_bytes;
 mod collection;
 mod dmrpp;
 mod dtypes;
@@ -43,13 +44,15 @@ mod _core {
     #[pymodule_export]
     use crate::cache_state::{CacheState, contention};
     #[pymodule_export]
+    use crate::chunk_bytes::{gather_chunks, hash_chunks, hash_staged};
+    #[pymodule_export]
     use crate::collection::{combine, find_counterparts};
     #[pymodule_export]
     use crate::grid::ChunkGrid;
     #[pymodule_export]
     use crate::hyperslab::Hyperslab;
     #[pymodule_export]
-    use crate::libhdf5::add_mappings;
+    use crate::libhdf5::{add_mappings, write_chunks};
     #[pymodule_export]
     use crate::points::Points;
     #[pymodule_export]
@@ -65,7 +68,7 @@ mod _core {
     #[pymodule_export]
     use crate::totals::SelectionTotals;
     #[pymodule_export]
-    use crate::versions::{chunk_places_of, hash_chunks, mapped_source};
+    use crate::versions::{ChunkTable, chunk_places_of, mapped_source, mappings_block};
     #[pymodule_export]
     use crate::zarr_array::ZarrArray;
 

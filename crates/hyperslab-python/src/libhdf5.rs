@@ -3,14 +3,16 @@
 
 #![allow(unsafe_code)]
 
-use std::ffi::{CString, c_char, c_int};
+use std::ffi::{CString, c_char, c_int, c_void};
 use std::ptr;
 
 use hyperslab_core::ChunkGrid;
+use hyperslab_engine::codecs::Filter;
 use numpy::PyReadonlyArray1;
 use pyo3::exceptions::{PyRuntimeError, PyValueError};
 use pyo3::prelude::*;
 
+use crate::chunk_bytes;
 use crate::errors;
 
 /// `herr_t H5Sselect_hyperslab(hid_t, H5S_seloper_t, const hsize_t *start, *stride, *count, *block)`, since HDF5 1.10.
@@ -18,6 +20,10 @@ type SelectHyperslab =
     unsafe extern "C" fn(i64, c_int, *const u64, *const u64, *const u64, *const u64) -> c_int;
 /// `herr_t H5Pset_virtual(hid_t plist, hid_t space, const char *file, const char *path, hid_t source_space)`.
 type SetVirtual = unsafe extern "C" fn(i64, i64, *const c_char, *const c_char, i64) -> c_int;
+
+/// `herr_t H5Dwrite_chunk(hid_t array, hid_t dxpl, uint32_t filters, const hsize_t *offset, size_t nbytes, const void *)`,
+/// since HDF5 1.10.3.
+type WriteChunk = unsafe extern "C" fn(i64, i64, u32, *const u64, usize, *const c_void) -> c_int;
 
 /// `H5S_SELECT_SET`.
 const SET: c_int = 0;
@@ -65,4 +71,59 @@ pub(crate) fn add_mappings(
         }
     }
     Ok(())
+}
+
+/// Store chunks of a stack, one after another from a place on.
+#[pyfunction]
+#[allow(clippy::needless_pass_by_value)] // PyO3 hands arguments over by value
+#[allow(clippy::too_many_arguments)] // one a keyword
+pub(crate) fn write_chunks(
+    py: Python<'_>,
+    function: usize,
+    array: i64,
+    first: u64,
+    chunk_shape: Vec<u64>,
+    chunks: PyReadonlyArray1<'_, u8>,
+    chunk_nbytes: usize,
+    filters: Vec<(u32, u32)>,
+) -> PyResult<()> {
+    if function == 0 {
+        return Err(PyValueError::new_err("no function is at address 0"));
+    }
+    // SAFETY: as in `add_mappings`.
+    let write = unsafe { std::mem::transmute::<usize, WriteChunk>(function) };
+    let filters: Vec<Filter> = filters.into_iter().map(filter).collect::<PyResult<_>>()?;
+    let chunks = chunks.as_slice()?;
+    let length = *chunk_shape.first().ok_or_else(|| PyValueError::new_err("chunks without axes"))?;
+    let mut start = vec![0; chunk_shape.len()];
+    let mut store = |place: u64, bytes: &[u8], mask: u32| {
+        start[0] = place * length;
+        // SAFETY: the start has as many entries as the array has axes, the bytes outlive the call; a wrong identifier
+        // makes libhdf5 return an error.
+        let done = unsafe { write(array, 0, mask, start.as_ptr(), bytes.len(), bytes.as_ptr().cast()) };
+        match done {
+            0.. => Ok(()),
+            _ => Err(PyRuntimeError::new_err(format!("libhdf5 refused the chunk at place {place}"))),
+        }
+    };
+    if filters.is_empty() {
+        let mut chunks = (first..).zip(chunks.chunks_exact(chunk_nbytes));
+        return chunks.try_for_each(|(place, bytes)| store(place, bytes, 0));
+    }
+    let encoded = py.detach(|| chunk_bytes::encoded(chunks, chunk_nbytes, &filters));
+    (first..).zip(&encoded).try_for_each(|(place, encoded)| match encoded {
+        Some((bytes, mask)) => store(place, bytes, *mask),
+        None => Err(PyRuntimeError::new_err(format!("the chunk at place {place} cannot be encoded"))),
+    })
+}
+
+/// A filter by its number in HDF5, and its parameter.
+fn filter((number, parameter): (u32, u32)) -> PyResult<Filter> {
+    Ok(match number {
+        1 => Filter::Deflate(parameter),
+        2 => Filter::Shuffle(parameter as usize),
+        3 => Filter::Fletcher32,
+        32000 => Filter::Lzf,
+        _ => return Err(PyValueError::new_err(format!("filter {number} is left to libhdf5"))),
+    })
 }

@@ -1,15 +1,16 @@
-//! What versioned files take of their virtual arrays, and the hashes of their chunks.
+//! What versioned files take of their virtual arrays, and the table of their chunks.
 
-use hyperslab_core::{ChunkBox, ChunkGrid, chunk_places};
-use hyperslab_engine::default_thread_count;
+use std::collections::HashMap;
+
+use hyperslab_core::{ChunkGrid, chunk_places};
+use hyperslab_parsers::hdf5;
 use numpy::{IntoPyArray, PyArray1, PyReadonlyArray1};
 use pyo3::exceptions::PyValueError;
 use pyo3::prelude::*;
-use pyo3::types::PyBytes;
-use ring::digest::{Context, Digest, SHA256};
 
+use crate::chunk_bytes::DIGEST_NBYTES;
+use crate::errors;
 use crate::stored_array::StoredArray;
-use crate::{errors, integers};
 
 /// Of each chunk of a version's array, in C order, its place in the stack of all chunks; -1 of those that are not
 /// stored. None if the array is not made of such chunks.
@@ -47,71 +48,77 @@ pub(crate) fn mapped_source(array: &Bound<'_, StoredArray>) -> Option<(String, S
     Some(if is_one { (first.file.to_string(), first.path.to_string()) } else { Default::default() })
 }
 
-/// Below so many bytes, starting threads takes longer than hashing.
-const FEW_NBYTES: usize = 1 << 20;
-
-/// SHA-256 of the valid part of each chunk of an array, and of its shape, as versioned-hdf5 wants it.
+/// The mappings of a virtual array as libhdf5 writes them; None if it would write them otherwise.
 #[pyfunction]
 #[allow(clippy::needless_pass_by_value)] // PyO3 hands arguments over by value
-pub(crate) fn hash_chunks<'py>(
+pub(crate) fn mappings_block<'py>(
     py: Python<'py>,
-    data: PyReadonlyArray1<'py, u8>,
+    path: &str,
     shape: Vec<u64>,
     chunk_shape: Vec<u64>,
-    width: usize,
-) -> PyResult<Bound<'py, PyBytes>> {
+    places: PyReadonlyArray1<'py, i64>,
+) -> PyResult<Option<Bound<'py, PyArray1<u8>>>> {
     let grid = ChunkGrid::new(shape, chunk_shape).map_err(errors::to_python)?;
-    let bytes = data.as_slice()?;
-    let needed = usize::try_from(grid.shape().iter().product::<u64>())?.checked_mul(width);
-    if needed != Some(bytes.len()) || grid.shape().is_empty() {
-        return Err(PyValueError::new_err("the data are not of the shape that is said"));
-    }
-    let mut digests = vec![0_u8; usize::try_from(grid.chunk_count())? * DIGEST_NBYTES];
-    py.detach(|| {
-        let count = digests.len() / DIGEST_NBYTES;
-        let threads = if bytes.len() < FEW_NBYTES { 1 } else { default_thread_count() };
-        let share = count.div_ceil(threads).max(1);
-        std::thread::scope(|scope| {
-            for (first, part) in (0..).step_by(share).zip(digests.chunks_mut(share * DIGEST_NBYTES)) {
-                let grid = &grid;
-                scope.spawn(move || {
-                    for (index, digest) in (first..).zip(part.chunks_exact_mut(DIGEST_NBYTES)) {
-                        if let Ok(chunk) = grid.chunk_index(index).and_then(|index| grid.chunk_box(&index)) {
-                            digest.copy_from_slice(hash(bytes, grid.shape(), &chunk, width).as_ref());
-                        }
-                    }
-                });
-            }
-        });
-    });
-    Ok(PyBytes::new(py, &digests))
+    let places = places.as_slice()?;
+    let block = py.detach(|| hdf5::mappings_block(path, &grid, places));
+    Ok(block.map(|block| block.into_pyarray(py)))
 }
 
-const DIGEST_NBYTES: usize = 32;
+type Digest = [u8; DIGEST_NBYTES];
+type Numbers<'py> = Bound<'py, PyArray1<i64>>;
 
-/// The hash of one chunk, of bytes that were checked to be the array's.
-fn hash(bytes: &[u8], shape: &[u64], chunk: &ChunkBox, width: usize) -> Digest {
-    let mut context = Context::new(&SHA256);
-    let (last, outer) = match chunk.valid_shape.split_last() {
-        Some((&last, outer)) => (last, outer),
-        None => (1, &[][..]),
-    };
-    let mut place = vec![0_u64; outer.len()];
-    for _ in 0..outer.iter().product::<u64>() {
-        let within = place.iter().copied().chain([0]);
-        let axes = chunk.start.iter().zip(shape).zip(within);
-        let first = axes.fold(0, |at, ((start, length), within)| at * length + start + within);
-        let run = usize::try_from(first).unwrap_or(usize::MAX).saturating_mul(width);
-        let stop = run.saturating_add(usize::try_from(last).unwrap_or(usize::MAX).saturating_mul(width));
-        context.update(bytes.get(run..stop).unwrap_or_default());
-        for (axis, length) in place.iter_mut().zip(outer).rev() {
-            *axis += 1;
-            if *axis < *length {
-                break;
-            }
-            *axis = 0;
+/// Where the chunk of each hash is.
+#[pyclass(module = "hyperslab._core")]
+pub(crate) struct ChunkTable(HashMap<Digest, i64>);
+
+#[pymethods]
+#[allow(clippy::needless_pass_by_value)] // PyO3 hands arguments over by value
+impl ChunkTable {
+    #[new]
+    fn new(digests: &[u8], places: PyReadonlyArray1<'_, i64>) -> PyResult<Self> {
+        let places = places.as_slice()?;
+        let digests = split(digests)?;
+        if digests.len() != places.len() {
+            return Err(PyValueError::new_err("there are not as many places as hashes"));
         }
+        Ok(Self(digests.into_iter().zip(places.iter().copied()).collect()))
     }
-    context.update(integers::repr(&chunk.valid_shape).as_bytes());
-    context.finish()
+
+    fn __len__(&self) -> usize {
+        self.0.len()
+    }
+
+    /// The place of each hash, and which of them are new: each of these is met for the first time.
+    fn find<'py>(
+        &self,
+        py: Python<'py>,
+        digests: &[u8],
+        nothing: &[u8],
+        next: i64,
+    ) -> PyResult<(Numbers<'py>, Numbers<'py>)> {
+        let digests = split(digests)?;
+        let mut added: HashMap<Digest, i64> = HashMap::new();
+        let (mut places, mut new) = (Vec::with_capacity(digests.len()), Vec::new());
+        for (number, digest) in (0_i64..).zip(digests) {
+            let known = if digest.as_slice() == nothing { Some(-1) } else { self.0.get(&digest).copied() };
+            places.push(known.unwrap_or_else(|| {
+                *added.entry(digest).or_insert_with(|| {
+                    new.push(number);
+                    next.saturating_add(i64::try_from(new.len()).unwrap_or(i64::MAX) - 1)
+                })
+            }));
+        }
+        Ok((places.into_pyarray(py), new.into_pyarray(py)))
+    }
+
+    /// Put hashes in, whose chunks are one after another from a place on.
+    fn add(&mut self, digests: &[u8], first: i64) -> PyResult<()> {
+        self.0.extend(split(digests)?.into_iter().zip(first..));
+        Ok(())
+    }
+}
+
+fn split(digests: &[u8]) -> PyResult<Vec<Digest>> {
+    let each = digests.chunks(DIGEST_NBYTES).map(Digest::try_from);
+    each.collect::<Result<_, _>>().map_err(|_| PyValueError::new_err("hashes are of 32 bytes each"))
 }

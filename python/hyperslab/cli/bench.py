@@ -20,7 +20,9 @@ Method = Literal["fair", "published", "both"]
 def bench(
     study: Annotated[
         list[str] | None,
-        typer.Argument(help="Studies to run: a case, a family, a pattern, or a YAML file. Without one: `mine`."),
+        typer.Argument(
+            help="Studies to run: a case, a family, a pattern, a YAML file, or seed4-histories. Without: `mine`."
+        ),
     ] = None,
     output: Annotated[
         Path, typer.Option("-o", "--output", help="Directory for results; must not hold another run.")
@@ -45,8 +47,12 @@ def bench(
 
     Example: hyperslab bench --data ocean.nc:sst -o ocean-run
     """
+    from hyperslab.bench.history_study import NAME as HISTORIES
     from hyperslab.bench.session import Request, run_bench
 
+    if tuple(study or ()) == (HISTORIES,):
+        _histories(output, scale, resume, as_json)
+        return
     request = Request(
         studies=tuple(study or ()),
         output=output,
@@ -71,6 +77,24 @@ def bench(
         log.print(f"interrupted: finished trials are in {output}; go on with: hyperslab bench --resume -o {output}")
         raise
     _present(run, as_json)
+
+
+def _histories(output: Path, scale: str, resume: bool, as_json: bool) -> None:
+    """Seed 4's study: files that get one version after another."""
+    from hyperslab.bench import history_study
+    from hyperslab.bench.history_verdicts import judge
+    from hyperslab.report.histories import make_page
+
+    log = console(stderr=True)
+    histories = history_study.run(output, scale, lambda said: log.print(said, soft_wrap=True), resume=resume)
+    verdicts = judge(histories)
+    page = make_page(histories, verdicts, output)
+    if as_json:
+        typer.echo(json.dumps({"verdicts": [asdict(verdict) for verdict in verdicts]}, indent=1))
+        return
+    for verdict in verdicts:
+        typer.echo(f"{verdict.id} {verdict.verdict}: {verdict.conclusion}: {verdict.by_fair_method}")
+    typer.echo(f"report: {page}")
 
 
 def _list(text: str | None) -> tuple[str, ...] | None:

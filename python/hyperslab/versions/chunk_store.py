@@ -7,7 +7,11 @@ from typing import Any
 import h5py
 import numpy as np
 import numpy.typing as npt
+from h5py._objects import phil
 
+from hyperslab._core import ChunkTable, write_chunks
+from hyperslab.versions import libhdf5
+from hyperslab.versions.attributes import integer, put_integer, put_integers
 from hyperslab.versions.layout import (
     DATA,
     HASH_TABLE_CHUNK_LENGTH,
@@ -15,6 +19,9 @@ from hyperslab.versions.layout import (
     Array,
     chunk_hash,
 )
+
+COUNT = "largest_index"
+OUR_FILTERS = (h5py.h5z.FILTER_DEFLATE, h5py.h5z.FILTER_SHUFFLE, h5py.h5z.FILTER_FLETCHER32, h5py.h5z.FILTER_LZF)
 
 
 class ChunkStore:
@@ -31,12 +38,13 @@ class ChunkStore:
         self.raw: Any = group["raw_data"]
         self._table: Any = group["hash_table"]
         self.chunk_shape: tuple[int, ...] = self.raw.chunks
-        self.count = int(self._table.attrs["largest_index"])
+        self.name: str = self.raw.name
+        self.dtype: np.dtype[Any] = self.raw.dtype
+        self.count = integer(self._table, COUNT)
         rows = self._table[: self.count]
-        starts = (rows["shape"][:, 0] // self.chunk_shape[0]).tolist()
-        hashes = np.ascontiguousarray(rows["hash"]).tobytes()
-        digests = (hashes[place : place + 32] for place in range(0, len(hashes), 32))
-        self._places: dict[bytes, int] = dict(zip(digests, starts, strict=True))
+        places = np.ascontiguousarray(rows["shape"][:, 0] // self.chunk_shape[0])
+        self._places = ChunkTable(np.ascontiguousarray(rows["hash"]).tobytes(), places)
+        self._filters = filters_of(self.raw)
 
     @classmethod
     def create(
@@ -53,7 +61,7 @@ class ChunkStore:
             fillvalue=fill,
             **options,
         )
-        raw.attrs["chunks"] = chunk_shape
+        put_integers(raw, "chunks", chunk_shape)
         table = group.create_dataset(
             "hash_table",
             shape=(1,),
@@ -62,19 +70,24 @@ class ChunkStore:
             dtype=HASH_TABLE_DTYPE,
             compression="lzf",
         )
-        table.attrs["largest_index"] = 0
+        table.attrs[COUNT] = 0
         return cls(file, path)
 
     @property
     def is_current(self) -> bool:
         """Whether nobody else added chunks, or put other tables in the place of these."""
-        return bool(self.raw and self._table) and int(self._table.attrs["largest_index"]) == self.count
+        return bool(self.raw and self._table) and integer(self._table, COUNT) == self.count
 
-    def place(self, digest: bytes) -> int | None:
-        """Where a chunk with this hash is; None if there is none."""
-        return self._places.get(digest)
+    def find(self, digests: bytes, nothing: bytes) -> tuple[npt.NDArray[np.int64], npt.NDArray[np.int64]]:
+        """Where chunks with these hashes are, or will be; and the numbers of those that are new.
 
-    def append(self, digests: list[bytes], chunks: Array, lengths: npt.NDArray[np.int64]) -> None:
+        Args:
+            digests: The hash of each.
+            nothing: The hash of chunks that are not stored, whose place is -1.
+        """
+        return self._places.find(digests, nothing, self.count)
+
+    def append(self, digests: bytes, chunks: Array, lengths: npt.NDArray[np.int64]) -> None:
         """Store new chunks: first they themselves, then their hashes, and last how many count.
 
         Args:
@@ -82,23 +95,33 @@ class ChunkStore:
             chunks: The chunks, each whole, with one axis more in front.
             lengths: How many rows of each are inside their array.
         """
-        if not digests:
-            return
         length = self.chunk_shape[0]
-        first, last = self.count, self.count + len(digests)
-        self.raw.resize((last * length, *self.chunk_shape[1:]))
-        if not self.raw.dtype.hasobject:
-            chunks = chunks.view(self.raw.dtype)  # which knows the encoding of text of some length
-        self.raw[first * length :] = chunks.reshape(-1, *self.chunk_shape[1:])
-        rows = np.empty(len(digests), HASH_TABLE_DTYPE)
-        rows["hash"] = np.frombuffer(b"".join(digests), np.uint8).reshape(-1, 32)
+        first, last = self.count, self.count + len(chunks)
+        self.raw.id.set_extent((last * length, *self.chunk_shape[1:]))
+        self._write(first, chunks)
+        rows = np.empty(len(chunks), HASH_TABLE_DTYPE)
+        rows["hash"] = np.frombuffer(digests, np.uint8).reshape(-1, 32)
         starts = np.arange(first, last) * length
         rows["shape"] = np.stack([starts, starts + lengths], axis=1)
-        self._table.resize((last,))
-        self._table[first:] = rows
-        self._table.attrs["largest_index"] = last
-        self._places.update(zip(digests, range(first, last), strict=True))
+        self._table.id.set_extent((last,))
+        space = h5py.h5s.create_simple((last,))
+        space.select_hyperslab((first,), (len(rows),))
+        self._table.id.write(h5py.h5s.create_simple((len(rows),)), space, rows)
+        put_integer(self._table, COUNT, last)
+        self._places.add(digests, first)
         self.count = last
+
+    def _write(self, first: int, chunks: Array) -> None:
+        """Store chunks: each as a whole where its filters are ours too, else as libhdf5 does it."""
+        function = write_chunk_function()
+        if function is None or self._filters is None:
+            if not self.dtype.hasobject:
+                chunks = chunks.view(self.dtype)  # which knows the encoding of text of some length
+            self.raw[first * self.chunk_shape[0] :] = chunks.reshape(-1, *self.chunk_shape[1:])
+            return
+        nbytes = chunks[0].nbytes
+        with phil:
+            write_chunks(function, self.raw.id.id, first, self.chunk_shape, as_bytes(chunks), nbytes, self._filters)
 
     def check_same(self, dtype: Any, chunk_shape: tuple[int, ...] | None, fill: Any) -> None:
         """Refuse an array that contradicts what earlier versions had under its path.
@@ -123,6 +146,30 @@ class ChunkStore:
 def is_text(dtype: Any) -> bool:
     """Whether elements are text of any length."""
     return bool(dtype.kind == "T" or (dtype.kind == "O" and h5py.check_string_dtype(dtype) is not None))
+
+
+def filters_of(raw: Any) -> list[tuple[int, int]] | None:
+    """Numbers of an array's filters, in order, each with its parameter; None if others are to encode its chunks."""
+    if raw.dtype.hasobject:
+        return None
+    plist = raw.id.get_create_plist()
+    found = []
+    for place in range(plist.get_nfilters()):
+        number, _, values, _ = plist.get_filter(place)
+        if number not in OUR_FILTERS:
+            return None
+        found.append((number, int(values[0]) if number in (h5py.h5z.FILTER_DEFLATE, h5py.h5z.FILTER_SHUFFLE) else 0))
+    return found
+
+
+def write_chunk_function() -> int | None:
+    """Address of what `write_chunks` calls."""
+    return libhdf5.address("H5Dwrite_chunk")
+
+
+def as_bytes(array: Array) -> npt.NDArray[np.uint8]:
+    """The bytes of an array's elements, in C order."""
+    return np.ascontiguousarray(array).reshape(-1).view(np.uint8)
 
 
 def fill_hash(chunk_shape: tuple[int, ...], fill: Any, dtype: np.dtype[Any]) -> bytes:

@@ -310,17 +310,20 @@ class VersionedFile:
     def _commit(
         self, name: str, parent: str | None, root: StagedGroup, make_current: bool, timestamp: Time | None
     ) -> None:
+        from hyperslab.versions.attributes import put_text
         from hyperslab.versions.commit import write_version
+        from hyperslab.versions.virtual import VirtualArrays
 
         stamp = layout.stored_time(timestamp)
         bookkeeping = {"prev_version": parent or FIRST_VERSION, "timestamp": stamp, "committed": np.True_}
         versions = self._file[VERSIONS]
         current = versions.attrs["current_version"]
         try:
-            group = write_version(self._file, root, parent, bookkeeping, self._store_of)
+            arrays = VirtualArrays(self._file, None if self._owned is None else self._owned.journaled)
+            group = write_version(self._file, root, parent, bookkeeping, self._store_of, arrays)
             versions[name] = group
             if make_current:
-                versions.attrs["current_version"] = name
+                put_text(versions, "current_version", name)
             self._flush()
         except BaseException:
             self._stores.clear()  # what they say may not be so

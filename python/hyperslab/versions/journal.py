@@ -81,6 +81,7 @@ class JournaledFile:
         self._position = 0
         self._is_open = True
         self._failure: OSError | None = None
+        self._unwritten: list[tuple[int, bytes]] = []  # because of the failure
         self._is_applying = False
 
     def __repr__(self) -> str:
@@ -105,9 +106,10 @@ class JournaledFile:
 
     def seek(self, offset: int, whence: int = 0) -> int:
         """As files do."""
-        origin = {0: 0, 1: self._position, 2: self._nbytes}[whence]
-        self._position = origin + offset
-        return self._position
+        if whence:
+            offset += self._position if whence == os.SEEK_CUR else self._nbytes
+        self._position = offset
+        return offset
 
     def tell(self) -> int:
         """As files do."""
@@ -126,6 +128,18 @@ class JournaledFile:
         out = bytearray(max(0, self._nbytes - self._position) if count < 0 else count)
         return bytes(out[: self.readinto(out)])
 
+    def at(self, offset: int, count: int) -> bytes:
+        """So many bytes from an offset on.
+
+        Raises:
+            OSError: Something could not be written.
+        """
+        self.seek(offset)
+        found = self.read(count)
+        if self._failure is not None:
+            raise self._failure
+        return found
+
     def readinto(self, out: Any) -> int:
         """As files do; what lies behind the end is zeros."""
         self._append_tail()
@@ -138,6 +152,10 @@ class JournaledFile:
                 break
             done += got
         stop = start + len(view)
+        for offset, data in self._unwritten:
+            first, last = max(start, offset), min(stop, offset + len(data))
+            if first < last:
+                view[first - start : last - start] = data[first - offset : last - offset]
         if self._pages:
             for number in range(start // PAGE_NBYTES, -(-stop // PAGE_NBYTES)):
                 page = self._pages.get(number)
@@ -155,13 +173,13 @@ class JournaledFile:
         """
         if not self._is_open:
             return len(data)
-        start, count = self._position, len(data)
-        is_next = start == self._tail_start + len(self._tail) and start >= self.committed_nbytes
-        if is_next and count < LARGE_NBYTES:
+        start, count, held = self._position, len(data), len(self._tail)
+        if start == self._tail_start + held and start >= self.committed_nbytes and count < LARGE_NBYTES:
             self._tail += data
-            self._position = start + count
-            self._nbytes = max(self._nbytes, self._position)
-            if len(self._tail) >= TAIL_NBYTES:
+            self._position = stop = start + count
+            if stop > self._nbytes:
+                self._nbytes = stop
+            if held + count >= TAIL_NBYTES:
                 self._append_tail()
             return count
         self._append_tail()
@@ -207,6 +225,8 @@ class JournaledFile:
                 done += self._system.pwrite(self._descriptor, view[done:], start + done)
         except OSError as failure:  # libhdf5 goes on more safely without: `commit` raises it
             self._failure = self._failure or failure
+            if len(view) <= TAIL_NBYTES:
+                self._unwritten.append((start, bytes(view)))  # what libhdf5 may read again
 
     def commit(self) -> None:
         """Make all that was written last, together.
@@ -246,6 +266,7 @@ class JournaledFile:
             remove_journal(self.path, self._system)
         self._pages.clear()
         self._tail.clear()
+        self._unwritten.clear()
         self._failure = None
         self._nbytes = self.committed_nbytes
         self._system.ftruncate(self._descriptor, self.committed_nbytes)

@@ -230,21 +230,18 @@ class RecodedChunks:
     ) -> None:
         store = self._store
         chunks: Array = np.full((len(batch), *store.chunk_shape), self._fill, store.raw.dtype)
-        new: dict[bytes, int] = {}
-        sources, lengths = [], []
-        for slot, (key, box) in enumerate(batch):
+        digests, lengths = [], []
+        for slot, (_, box) in enumerate(batch):
             elements = self._convert(base[box])
             chunks[slot][tuple(slice(length) for length in elements.shape)] = elements
-            digest = chunk_hash(elements)
-            place = MISSING if digest == self._nothing else store.place(digest)
-            if place is None:
-                place = new.get(digest)
-                if place is None:
-                    place = new[digest] = store.count + len(new)
-                    sources.append(slot)
-                    lengths.append(elements.shape[0])
+            digests.append(chunk_hash(elements))
+            lengths.append(elements.shape[0])
+        places, new = store.find(b"".join(digests), self._nothing)
+        for (key, _), place in zip(batch, places.tolist(), strict=True):
             self._known[key] = place
             found[waiting[key]] = place
-        store.append(list(new), chunks[sources], np.asarray(lengths, np.int64))
+        if len(new):
+            added = b"".join(digests[slot] for slot in new.tolist())
+            store.append(added, chunks[new], np.asarray(lengths, np.int64)[new])
         batch.clear()
         waiting.clear()

@@ -93,5 +93,6 @@ def _whole_hashes(stack: ChunkStack, chunks: Array) -> npt.NDArray[np.uint8]:
     else:
         shape = (len(chunks) * stack.chunk_shape[0], *stack.chunk_shape[1:])
         flat = np.ascontiguousarray(chunks).reshape(-1).view(np.uint8)
-        digests = hash_chunks(flat, shape, stack.chunk_shape, stack.raw.dtype.itemsize)
+        numbers = np.arange(len(chunks))
+        digests = hash_chunks(flat, (shape, stack.chunk_shape), numbers, stack.raw.dtype.itemsize)
     return np.frombuffer(digests, np.uint8).reshape(len(chunks), 32)

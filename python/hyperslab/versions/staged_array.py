@@ -193,8 +193,12 @@ class _Loader:
 
     def __call__(self, places: Places) -> Array:
         length = self._chunk_shape[0]
-        rows = (places[:, None] * length + np.arange(length)).reshape(-1)
-        read = np.asarray(self._raw[rows])
+        first, last = int(places[0]), int(places[-1]) + 1
+        if len(places) == last - first and (np.diff(places) == 1).all():
+            read = np.asarray(self._raw[first * length : last * length])
+        else:
+            rows = (places[:, None] * length + np.arange(length)).reshape(-1)
+            read = np.asarray(self._raw[rows])
         chunks: Array = as_elements(read, self._raw.dtype).reshape(len(places), *self._chunk_shape)
         return chunks
 

@@ -31,8 +31,7 @@ class VersionTable(Mapping[str, Version]):
     """Versions by name, in the order of their times. `current` is None while there is none."""
 
     def __init__(self, versions: list[Version], current: str | None, data_version: int, path: str) -> None:
-        ordered = sorted(versions, key=lambda version: (version.time, version.name))
-        self._versions = {version.name: version for version in ordered}
+        self._versions = {version.name: version for version in sorted(versions, key=_order)}
         self.current = current if current in self._versions else None
         self.data_version = data_version
         self.path = path
@@ -140,8 +139,15 @@ class VersionTable(Mapping[str, Version]):
 
     def changed(self, added: Version | None, current: str | None) -> VersionTable:
         """A table with one version more, or another current one."""
-        versions = [*self._versions.values(), *([added] if added else [])]
-        return VersionTable(versions, current, self.data_version, self.path)
+        table = VersionTable([], None, self.data_version, self.path)
+        table._versions = dict(self._versions)
+        if added is not None:
+            last = next(reversed(table._versions.values()), added)
+            table._versions[added.name] = added
+            if _order(added) < _order(last):
+                return VersionTable(list(table._versions.values()), current, self.data_version, self.path)
+        table.current = current if current in table._versions else None
+        return table
 
     def rewritten(self, kept: Container[str], parents: Mapping[str, str], current: str) -> VersionTable:
         """A table of some of these versions, of which some have other parents."""
@@ -153,6 +159,10 @@ class VersionTable(Mapping[str, Version]):
             if one.name in kept
         ]
         return VersionTable(versions, current, self.data_version, self.path)
+
+
+def _order(version: Version) -> tuple[dt.datetime, str]:
+    return version.time, version.name
 
 
 def _time(stored: object, name: str, path: str) -> dt.datetime:

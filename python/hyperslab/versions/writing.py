@@ -5,6 +5,7 @@ from __future__ import annotations
 import math
 import os
 import shutil
+import weakref
 from collections.abc import Callable
 from contextlib import suppress
 from pathlib import Path
@@ -15,7 +16,7 @@ import numpy as np
 from h5py._hl.filters import guess_chunk
 
 from hyperslab.errors import UsageError
-from hyperslab.versions import layout
+from hyperslab.versions import layout, libhdf5
 from hyperslab.versions.chunk_store import ChunkStore, is_text
 from hyperslab.versions.journal import JournaledFile, System, journal_path
 from hyperslab.versions.layout import DATA, DATA_VERSION, DEFAULT_CHUNK_LENGTH, FIRST_VERSION, VERSIONS, Array
@@ -46,40 +47,42 @@ class WritableFile:
         if mode == "r+":
             Path(path).stat()  # raises what Python raises for a file that is not there
         self._system = system
-        self._journaled = JournaledFile(path, truncate=mode == "w", system=system)
+        self.journaled = JournaledFile(path, truncate=mode == "w", system=system)
+        self._held: list[Any] = [self.journaled]
         try:
+            weakref.finalize(self, _let_go, self._held, os.getpid())  # while Python can still be called by libhdf5
             for remains in (beside := f"{path}{BESIDE}", journal_path(beside)):
                 if Path(remains).exists():
                     system.unlink(remains)
-            is_new = self._journaled.committed_nbytes == 0
-            self.file = h5py.File(self._journaled, "w" if is_new else "r+")
+            is_new = self.journaled.committed_nbytes == 0
+            self._hold(opened(self.journaled, "w" if is_new else "r+"))
             if not is_new and mode == "r+" and DATA not in self.file:
                 raise UsageError(f"{path} holds no versions: open it with mode='a' to begin")
             prepare(self.file)
             self.commit()
         except BaseException:
             self.roll_back(reopen=False)
-            self._journaled.close()
+            self.journaled.close()
             raise
 
     def commit(self) -> None:
         """Make all changes last, together."""
         self.file.flush()
-        self._journaled.commit()
+        self.journaled.commit()
 
     def roll_back(self, *, reopen: bool = True) -> None:
         """Forget all changes since the last commit."""
         with suppress(Exception):
             self.file.close()
-        self._journaled.roll_back()
+        self.journaled.roll_back()
         if reopen:
-            self.file = h5py.File(self._journaled, "r+")
+            self._hold(opened(self.journaled, "r+"))
 
     def reopen(self) -> None:
         """Let libhdf5 forget which space is free, so that nothing overwrites what readers may still read."""
         self.file.close()
-        self._journaled.commit()
-        self.file = h5py.File(self._journaled, "r+")
+        self.journaled.commit()
+        self._hold(opened(self.journaled, "r+"))
 
     def replace(self, fill: Callable[[h5py.File], None]) -> None:
         """Put a new file in the place of this one, in one step, when all of it is on the disk.
@@ -109,16 +112,38 @@ class WritableFile:
     def _go_on_with(self, journaled: JournaledFile) -> None:
         with suppress(Exception):
             self.file.close()
-        self._journaled.close()
-        self._journaled = journaled
-        self.file = h5py.File(journaled, "r+")
+        self.journaled.close()
+        self.journaled = journaled
+        self._hold(opened(journaled, "r+"))
+
+    def _hold(self, file: h5py.File) -> None:
+        self.file = file
+        self._held[:] = [self.journaled, file]
 
     def close(self) -> None:
         """Close the file; changes that were not committed are forgotten."""
         try:
             self.file.close()
         finally:
-            self._journaled.close()
+            self.journaled.close()
+
+
+def _let_go(held: list[Any], process: int) -> None:
+    if os.getpid() == process:  # a forked child must not close what its parent writes to
+        for one in reversed(held):
+            with suppress(Exception):
+                one.close()
+
+
+def opened(journaled: JournaledFile, mode: str) -> h5py.File:
+    """The HDF5 file that libhdf5 writes through a journal. Objects that are closed it forgets."""
+
+    def set_driver(access: h5py.h5p.PropFAID, fileobj: JournaledFile) -> None:
+        access.set_fileobj_driver(h5py.h5fd.fileobj_driver, fileobj)
+        libhdf5.evict_on_close(access)
+
+    h5py.register_driver("hyperslab", set_driver)
+    return h5py.File(journaled.path, mode, driver="hyperslab", fileobj=journaled)
 
 
 def check_borrowed(file: h5py.Group) -> None:
@@ -224,7 +249,7 @@ def _elements(data: Any, dtype: Any) -> tuple[Array | None, np.dtype[Any]]:
         is_words = elements.dtype.kind in "TU" or (elements.dtype.kind == "O" and not is_text(elements.dtype))
         return elements, h5py.string_dtype() if is_words else elements.dtype
     elements = np.asarray(data)
-    return (elements if wanted.kind == "O" else elements.astype(wanted)), wanted
+    return (elements if wanted.kind == "O" else elements.astype(wanted, copy=False)), wanted
 
 
 def _chunk_shape(

@@ -25,7 +25,7 @@ pub(super) fn verify(input: &[u8]) -> Result<usize, Error> {
 const BLOCK_WORDS: usize = 360;
 
 /// Fletcher's sum of big-endian 16-bit words; an odd last byte is a word's high half.
-fn fletcher32(data: &[u8]) -> u32 {
+pub(super) fn fletcher32(data: &[u8]) -> u32 {
     let (mut first, mut second) = (0_u64, 0_u64);
     let words = data.chunks(2 * BLOCK_WORDS);
     for block in words {

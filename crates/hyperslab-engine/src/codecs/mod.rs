@@ -15,6 +15,7 @@ mod checksum;
 mod convert;
 mod crc32c;
 mod delta;
+mod encode;
 mod fixedscaleoffset;
 mod fletcher32;
 mod gzip;
@@ -42,6 +43,7 @@ use hyperslab_core::Codec;
 use crate::Error;
 use buffer::{Buffer, Size};
 pub use chain::{Decoded, decode};
+pub use encode::{Filter, encode};
 pub use shuffle::{Shuffled, unshuffle_into, unshuffle_whole};
 
 /// What one thread keeps from chunk to chunk: memory and decompressors.

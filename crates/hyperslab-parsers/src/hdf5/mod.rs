@@ -31,6 +31,7 @@ mod layout;
 mod links;
 mod local_heap;
 pub(crate) mod lookup3;
+mod mappings_block;
 mod netcdf4;
 mod object;
 mod scope;
@@ -50,6 +51,7 @@ mod tests;
 
 use hyperslab_core::Tree;
 
+pub use self::mappings_block::mappings_block;
 pub use self::netcdf4::{DIMENSION_ONLY, HIDDEN, NON_COORDINATE_PREFIX, is_netcdf4};
 pub use self::vlen::resolve;
 

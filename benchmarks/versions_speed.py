@@ -1,0 +1,168 @@
+"""The speed table of versioned files: against versioned-hdf5, and against h5py without versions.
+
+    python benchmarks/versions_speed.py [--only NAME ...] [--quick] [--files DIRECTORY] [--list]
+
+NAME is a group of rows (`write`, `read`, `version`, `delete`, `many`, `histories`). A row times its sides in turn in
+one run, after each was found right. Rows that write are there twice: nobody syncs, everybody does. `many` is one
+version of 200,000 chunks in a process of its own; `histories` a thousand versions of each workload of seed 4,
+both sides taking turns at each. Results are kept in benchmarks/results/versions_speed.json. `--quick` shows in two
+minutes that everything runs; it keeps nothing.
+"""
+
+from __future__ import annotations
+
+import json
+import subprocess
+import sys
+import time
+from collections.abc import Callable, Iterator
+from pathlib import Path
+from typing import Any
+
+import command
+import comparison
+import numpy as np
+import peers
+import versions_rows
+from comparison import OURS, provenance, verdict
+from paired import PairedRatio, paired_ratio
+from peak_memory import status_nbytes
+from versions_rows import THEIRS, Making, Updates
+
+from hyperslab.bench.histories import WORKLOADS
+from hyperslab.bench.history_formats import HISTORY_FORMATS
+
+RESULTS = Path(__file__).parent / "results" / "versions_speed.json"
+PACKAGES = ("h5py", "versioned-hdf5", "numpy")
+MEGABYTES, QUICK_MEGABYTES = 32, 4
+MANY_CHUNKS, MANY_CHUNK_LENGTH = 200_000, 4
+MOST_NBYTES, MOST_OF_THEIRS = 2 << 30, 0.3
+HISTORY, EARLY, WINDOW = 1000, 20, 20
+MOST_OF_A_VERSION, MOST_GROWTH = 0.4, 1.3
+UNSYNCED = "hyperslab, not synced"
+
+
+def groups(where: Path, quick: bool) -> command.Groups:
+    """Each group of rows, measured one after another when asked for."""
+    megabytes = QUICK_MEGABYTES if quick else MEGABYTES
+
+    def each(rows: Callable[[], Iterator[comparison.Row]]) -> Callable[[], Iterator[dict[str, Any]]]:
+        return lambda: (comparison.measure(row, quick) for row in rows())
+
+    def written(rows: Callable[[Making], Iterator[comparison.Row]]) -> Callable[[], Iterator[dict[str, Any]]]:
+        return each(lambda: versions_rows.both(rows, where))
+
+    return {
+        "write": written(lambda making: versions_rows.first_write(making, megabytes)),
+        "read": each(lambda: versions_rows.reads(where, megabytes)),
+        "version": written(lambda making: versions_rows.new_version(making, megabytes)),
+        "delete": written(lambda making: versions_rows.deletion(making, 61 if quick else 601)),
+        "many": lambda: iter([many(where, MANY_CHUNKS // 100 if quick else MANY_CHUNKS)]),
+        "histories": lambda: (history(where, name, 60 if quick else HISTORY) for name in WORKLOADS),
+    }
+
+
+def many(where: Path, count: int) -> dict[str, Any]:
+    """One element of very many chunks changed: seconds and peak memory, each library in a process of its own."""
+    found: dict[str, Any] = {}
+    for by in (OURS, THEIRS):
+        done = subprocess.run(
+            [sys.executable, __file__, "--one-of-many", by, str(where), str(count)],
+            capture_output=True,
+            text=True,
+            check=False,
+        )
+        if done.returncode:
+            last = (done.stderr.strip().splitlines() or ["killed"])[-1]
+            found[by] = {"status": f"failed: {last}"}
+        else:
+            found[by] = {"status": "measured", **json.loads(done.stdout)}
+    if found[OURS]["status"] != "measured":
+        raise RuntimeError(f"many: hyperslab itself: {found[OURS]['status']}")
+    ours, peer = found[OURS], found[THEIRS]
+    comparisons = [{"peer": THEIRS, "status": peer["status"], "target": MOST_OF_THEIRS}]
+    if peer["status"] == "measured":
+        ratio = ours["seconds"] / peer["seconds"]
+        said = verdict(ratio, ratio, ratio, MOST_OF_THEIRS)
+        comparisons[0] |= {"ratio": ratio, "low": ratio, "high": ratio, "verdict": said}
+    return {
+        "key": "many",
+        "work": f"new version, one element of {count:,} chunks changed; memory of the process that made both versions",
+        "turns": 1,
+        "seconds": {by: one["seconds"] for by, one in found.items() if "seconds" in one},
+        "comparisons": comparisons,
+        "limit": {
+            "nbytes": ours["peak_nbytes"],
+            "target": MOST_NBYTES,
+            "verdict": verdict(ours["peak_nbytes"], 0, ours["peak_nbytes"], MOST_NBYTES),
+        },
+        "peak_nbytes": {by: one["peak_nbytes"] for by, one in found.items() if "peak_nbytes" in one},
+        **provenance(),
+    }
+
+
+def one_of_many(by: str, where: Path, count: int) -> None:
+    """Make a version of many chunks and change one of them, in this process; print what the change took."""
+    folder = where / "many"
+    folder.mkdir(exist_ok=True)
+    updates = Updates(Making(folder, synced=False), by, 1, count * MANY_CHUNK_LENGTH, MANY_CHUNK_LENGTH)
+    start = time.perf_counter()
+    updates.add()
+    print(json.dumps({"seconds": time.perf_counter() - start, "peak_nbytes": status_nbytes("VmHWM")}))
+
+
+def history(where: Path, name: str, count: int) -> dict[str, Any]:
+    """A workload of seed 4: the time of its last versions, both libraries taking turns at every version."""
+    workload = WORKLOADS[name]
+    chunk = 256 if workload.columns else 4096
+    formats = {OURS: HISTORY_FORMATS[UNSYNCED], THEIRS: HISTORY_FORMATS[THEIRS]}
+    paths = {by: where / f"{name}-{by}.h5" for by in formats}
+    files = {by: kind(paths[by], chunk, "none") for by, kind in formats.items()}
+    took: dict[str, list[float]] = {by: [] for by in files}
+    for number, edits in enumerate(workload.edits(count)):
+        for by in sorted(files, reverse=bool(number % 2)):
+            start = time.perf_counter()
+            files[by].add(number, edits)
+            took[by].append(time.perf_counter() - start)
+    for file in files.values():
+        file.close()
+    last = {by: all_took[-WINDOW:] for by, all_took in took.items()}
+    ratio = paired_ratio(last[OURS], last[THEIRS])
+    early = took[OURS][EARLY - WINDOW // 2 : EARLY + WINDOW // 2]
+    compared = [
+        {"peer": THEIRS, "status": "measured", "target": MOST_OF_A_VERSION} | _ratio(ratio, MOST_OF_A_VERSION),
+    ]
+    seconds = {by: float(np.median(some)) for by, some in last.items()}
+    if not workload.grows:
+        itself, growth = f"itself at version {EARLY}", paired_ratio(last[OURS], early)
+        compared.append({"peer": itself, "status": "measured", "target": MOST_GROWTH} | _ratio(growth, MOST_GROWTH))
+        seconds[itself] = growth.peer_seconds
+    return {
+        "key": f"history-{name}",
+        "work": f"version {count} of {name}, none synced",
+        "turns": WINDOW,
+        "seconds": seconds,
+        "comparisons": compared,
+        "stored_nbytes": {by: path.stat().st_size for by, path in paths.items()},
+        **provenance(),
+    }
+
+
+def _ratio(ratio: PairedRatio, target: float) -> dict[str, Any]:
+    said = verdict(ratio.ratio, ratio.low, ratio.high, target)
+    return {"ratio": ratio.ratio, "low": ratio.low, "high": ratio.high, "verdict": said}
+
+
+def main() -> None:
+    """Measure, print a line for each comparison, keep the figures after each row."""
+    if sys.argv[1:2] == ["--one-of-many"]:
+        one_of_many(sys.argv[2], Path(sys.argv[3]), int(sys.argv[4]))
+        return
+    said = command.arguments(__doc__)
+    command.limit_processors()
+    with command.directory(said) as where:
+        command.run(said, groups(where, said.quick), RESULTS, peers.versions(PACKAGES), where, megabytes=MEGABYTES)
+
+
+if __name__ == "__main__":
+    main()

@@ -1,0 +1,48 @@
+"""Attributes that the layout wants, through h5py's lower level: a commit writes a dozen, each ten times as fast."""
+
+from __future__ import annotations
+
+from functools import cache
+from typing import Any
+
+import h5py
+import numpy as np
+
+TEXT = h5py.string_dtype()
+
+
+@cache
+def _text_type() -> Any:
+    return h5py.h5t.py_create(TEXT, logical=True)
+
+
+def put_text(holder: h5py.HLObject, name: str, value: str) -> None:
+    """Give an attribute this text, of any length."""
+    key = name.encode()
+    if h5py.h5a.exists(holder.id, key):
+        attribute = h5py.h5a.open(holder.id, key)
+        if not attribute.get_type().equal(_text_type()):  # of somebody else's making
+            holder.attrs[name] = value
+            return
+    else:
+        attribute = h5py.h5a.create(holder.id, key, _text_type(), h5py.h5s.create(h5py.h5s.SCALAR))
+    attribute.write(np.array(value, TEXT), mtype=h5py.h5t.py_create(TEXT))
+
+
+def put_integers(holder: h5py.HLObject, name: str, values: tuple[int, ...]) -> None:
+    """Make an attribute with these numbers, of 64 bits."""
+    array = np.array(values, np.int64)
+    space = h5py.h5s.create_simple(array.shape)
+    h5py.h5a.create(holder.id, name.encode(), h5py.h5t.NATIVE_INT64, space).write(array)
+
+
+def integer(holder: h5py.HLObject, name: str) -> int:
+    """The number that an attribute has."""
+    value = np.zeros((), np.int64)
+    h5py.h5a.open(holder.id, name.encode()).read(value)
+    return int(value)
+
+
+def put_integer(holder: h5py.HLObject, name: str, value: int) -> None:
+    """Give an attribute that is there this number."""
+    h5py.h5a.open(holder.id, name.encode()).write(np.array(value, np.int64))
