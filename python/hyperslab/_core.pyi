@@ -337,7 +337,7 @@ class CacheState:
         manifest: Of listed chunks the linear indices, offsets and stored lengths, uint64.
         ratio: Decoded bytes per stored byte; None without codecs.
         page_cache_nbytes: Bytes that the page cache may hold.
-        read_ahead_nbytes: Bytes that a read may skip forward and still be in sequence.
+        read_ahead_nbytes: Bytes that the system reads ahead at most; followed for HDF5, as Linux does it. 0: never.
         options: What the library takes. hdf5: `chunk_cache_nbytes`, `chunk_cache_slots`, `w0` (by default those of
             HDF5 2.0), `index` (`btree_v1`, `fixed_array`, `extensible_array`, `none`), `growing_axis`,
             `wide_lengths`, `mpi_writing`; zarr: `shard_shape`; paper_hdf5: `library_cache_nbytes`,

@@ -98,6 +98,20 @@ impl Btree {
         }
     }
 
+    /// Where a node lies: behind which chunk, and behind how many of the nodes that came with it. None of the root, which
+    /// was there before, and where it is not known.
+    pub fn place(&self, node: NodeId) -> Option<(u64, u64)> {
+        let Nodes::RowMajor { count } = self.nodes else { return None };
+        let (level, place) = (node >> 48, node & ((1 << 48) - 1));
+        let is_root = level + 1 == level_lengths(count).count() as u64;
+        (!is_root).then(|| {
+            // The first of a level is what the root held before it grew: it came after its twin.
+            let (place, moved) = if place == 0 { (1, 1) } else { (place, 0) };
+            let chunk = (0..=level).fold(place, |child, _| child * KEPT_BY_LAST + MOST - KEPT_BY_LAST);
+            (chunk, level + moved)
+        })
+    }
+
     fn whole_path(&self, chunk: u64) -> Vec<NodeId> {
         match &self.nodes {
             Nodes::RowMajor { count } => row_major_path(*count, chunk),

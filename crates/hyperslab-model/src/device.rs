@@ -3,17 +3,18 @@
 use hyperslab_core::ByteRange;
 
 use crate::lru::{Lru, UNBOUNDED};
+use crate::read_ahead::{OpenFile, PAGE_NBYTES};
 use crate::variables::Variables;
 
-/// Bytes of a page.
-const PAGE_NBYTES: u64 = 4096;
+/// Where read-ahead is not followed page by page, a read that skips no more is in sequence, since it is there.
+const MOST_SKIPPED_NBYTES: u64 = 16384;
 
 /// The parameters of the page cache.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct PageCacheSize {
     /// Bytes that it may hold; 0: every read is the device's.
     pub nbytes: u64,
-    /// Bytes that a read may skip forward and still be in sequence, since the system reads ahead.
+    /// Bytes that the system reads ahead at most, of one file that has everything; 0: nothing but what is asked for.
     pub read_ahead_nbytes: u64,
 }
 
@@ -26,11 +27,19 @@ pub(crate) enum Unit {
     Page,
 }
 
+/// A file whose pages are followed, and where in it the places are counted from.
+#[derive(Clone, Debug)]
+struct OneFile {
+    open: OpenFile,
+    base: u64,
+}
+
 #[derive(Clone, Debug)]
 pub(crate) struct Device {
     cache: Lru,
     unit: Unit,
-    read_ahead_nbytes: u64,
+    size: PageCacheSize,
+    file: Option<OneFile>,
     read_end: Option<u64>,
     write_end: Option<u64>,
 }
@@ -40,18 +49,32 @@ impl Device {
     pub fn new(size: PageCacheSize, unit: Unit, chunk_count: u64, most_nbytes: u64) -> Self {
         let key_stop = (unit == Unit::Chunk).then_some(chunk_count);
         let capacity = if most_nbytes <= size.nbytes { UNBOUNDED } else { size.nbytes };
-        Self {
-            cache: Lru::new(capacity, key_stop),
-            unit,
-            read_ahead_nbytes: size.read_ahead_nbytes,
-            read_end: None,
-            write_end: None,
+        Self { cache: Lru::new(capacity, key_stop), unit, size, file: None, read_end: None, write_end: None }
+    }
+
+    /// All is in one file, `nbytes` from `base` on, and what the system reads ahead of it is followed. What is before
+    /// `base` was looked at when it was opened.
+    pub fn with_read_ahead(mut self, base: u64, nbytes: u64) -> Self {
+        let PageCacheSize { nbytes: cache_nbytes, read_ahead_nbytes } = self.size;
+        if read_ahead_nbytes > 0 {
+            let mut open = OpenFile::new(base + nbytes, cache_nbytes, read_ahead_nbytes);
+            open.read(ByteRange { offset: 0, length: base.min(PAGE_NBYTES) / 2 }, &mut Variables::default());
+            self.file = Some(OneFile { open, base });
         }
+        self
     }
 
     /// Bytes of a chunk, at their place in the file that has all of them.
     pub fn read(&mut self, chunk: u64, range: ByteRange, variables: &mut Variables) {
         let missed = self.missed(chunk, range);
+        if let Some(OneFile { open, base }) = &mut self.file {
+            let is_asked = open.read(ByteRange { offset: *base + range.offset, ..range }, variables);
+            variables.n_rdisk += u64::from(is_asked);
+            variables.n_cache += u64::from(!is_asked);
+            // What is read for the first time was read ahead: its bytes are the device's.
+            variables.s_cache += range.length.saturating_sub(missed);
+            return;
+        }
         if missed == 0 {
             variables.n_cache += 1;
             variables.s_cache += range.length;
@@ -60,8 +83,17 @@ impl Device {
         variables.n_rdisk += 1;
         variables.s_rdisk += missed;
         let skipped = self.read_end.and_then(|end| range.offset.checked_sub(end));
-        variables.n_rseek += u64::from(skipped.is_none_or(|skipped| skipped > self.read_ahead_nbytes));
+        let in_sequence = self.size.read_ahead_nbytes.min(MOST_SKIPPED_NBYTES);
+        variables.n_rseek += u64::from(skipped.is_none_or(|skipped| skipped > in_sequence));
         self.read_end = Some(range.end());
+    }
+
+    /// A block of an index, at its place from the base on; before the first chunk without one.
+    pub fn read_index(&mut self, offset: Option<u64>, nbytes: u64, variables: &mut Variables) {
+        if let Some(OneFile { open, base }) = &mut self.file {
+            let offset = offset.map_or(base.saturating_sub(nbytes), |offset| *base + offset);
+            open.read(ByteRange { offset, length: nbytes }, variables);
+        }
     }
 
     /// The same for a chunk in a file of its own: there is no order of files.
@@ -78,6 +110,9 @@ impl Device {
     /// Bytes of a chunk; they are cached from now on.
     pub fn write(&mut self, chunk: u64, range: ByteRange, variables: &mut Variables) {
         self.missed(chunk, range);
+        if let Some(OneFile { open, base }) = &mut self.file {
+            open.write(ByteRange { offset: *base + range.offset, ..range }, variables);
+        }
         variables.n_wdisk += 1;
         variables.s_wdisk += range.length;
         variables.n_wseek += u64::from(self.write_end != Some(range.offset));

@@ -69,11 +69,13 @@ impl OpenHdf5 {
         let cache = ChunkCache::new(hdf5.cache, &stored.grid, stored.chunk_nbytes());
         let reads_parts = !stored.is_encoded() && (hdf5.mpi_writing || cache.is_too_small());
         let unit = if reads_parts { Unit::Page } else { Unit::Chunk };
+        let places = Places::new(&stored, hdf5.index);
+        let device = Device::new(pages, unit, stored.grid.chunk_count(), stored.most_nbytes(unit));
         Ok(Self {
             cache,
             index: index_of(&stored, hdf5)?,
-            places: Places::new(&stored, hdf5.index),
-            device: Device::new(pages, unit, stored.grid.chunk_count(), stored.most_nbytes(unit)),
+            device: device.with_read_ahead(places.base_nbytes(), places.nbytes(stored.grid.chunk_count())),
+            places,
             mpi_writing: hdf5.mpi_writing,
             last: None,
             stored,
@@ -157,9 +159,7 @@ impl OpenHdf5 {
         watch: &mut impl Watch,
     ) -> Option<ByteRange> {
         if self.last != Some(touch.linear) {
-            self.index.lookup(touch.linear, touch.chunk_index, |nbytes| {
-                read_index(touch.linear, nbytes, variables, watch);
-            });
+            self.read_index(touch.linear, touch.chunk_index, variables, watch);
             self.last = Some(touch.linear);
         }
         self.places.of(touch.linear)
@@ -241,11 +241,29 @@ impl OpenHdf5 {
         watch: &mut impl Watch,
     ) -> Result<(), ModelError> {
         let chunk_index = self.stored.grid.chunk_index(chunk)?;
-        self.index.lookup(chunk, &chunk_index, |nbytes| read_index(chunk, nbytes, variables, watch));
+        self.read_index(chunk, &chunk_index, variables, watch);
         for nbytes in self.index.insert(chunk, &chunk_index) {
             self.places.skip(nbytes);
         }
         Ok(())
+    }
+
+    fn read_index(
+        &mut self,
+        chunk: u64,
+        chunk_index: &[u64],
+        variables: &mut Variables,
+        watch: &mut impl Watch,
+    ) {
+        self.index.lookup(chunk, chunk_index, |place, nbytes| {
+            variables.n_rindex += 1;
+            variables.s_rindex += nbytes;
+            let behind =
+                place.and_then(|(chunk, blocks)| Some(self.places.of(chunk)?.end() + blocks * nbytes));
+            self.device.read_index(behind, nbytes, variables);
+            let range = ByteRange { offset: 0, length: nbytes };
+            watch.saw(Request { purpose: Purpose::ReadIndex, chunk, range });
+        });
     }
 
     fn by_runs(
@@ -282,13 +300,6 @@ impl OpenHdf5 {
         }
         Ok(())
     }
-}
-
-fn read_index(chunk: u64, nbytes: u64, variables: &mut Variables, watch: &mut impl Watch) {
-    variables.n_rindex += 1;
-    variables.s_rindex += nbytes;
-    let range = ByteRange { offset: 0, length: nbytes };
-    watch.saw(Request { purpose: Purpose::ReadIndex, chunk, range });
 }
 
 /// What parallel HDF5 asks of its data servers: each run by itself, whatever is cached.

@@ -104,8 +104,14 @@ impl Index {
         self.changed.clear();
     }
 
-    /// The bytes of each block that is read to find a chunk.
-    pub fn lookup(&mut self, chunk: u64, chunk_index: &[u64], mut reads: impl FnMut(u64)) {
+    /// Each block that is read to find a chunk: behind which chunk it lies and how many blocks, if that is known, and its
+    /// bytes.
+    pub fn lookup(
+        &mut self,
+        chunk: u64,
+        chunk_index: &[u64],
+        mut reads: impl FnMut(Option<(u64, u64)>, u64),
+    ) {
         match self.kind {
             IndexKind::None => {}
             IndexKind::BtreeV1 => {
@@ -116,7 +122,7 @@ impl Index {
                 let nbytes = Btree::node_nbytes(self.grid_shape.len());
                 for node in self.tree.path(chunk, chunk_index) {
                     if self.in_memory.insert(node) {
-                        reads(nbytes);
+                        reads(self.tree.place(node), nbytes);
                     }
                 }
             }
@@ -128,7 +134,7 @@ impl Index {
                         return;
                     }
                     if self.in_memory.insert(block) {
-                        reads(nbytes);
+                        reads(None, nbytes);
                     }
                 }
             }

@@ -13,6 +13,7 @@
 //! | `own` | our own engine: the requests of its plan |
 //! | `paper` | algorithm 1 of the paper as it is printed |
 //! | `device` | the page cache, and what reaches the device |
+//! | `read_ahead` | what the system reads of one file beyond what is asked for |
 
 mod access;
 mod btree;
@@ -25,6 +26,7 @@ mod index;
 mod lru;
 mod own;
 mod paper;
+mod read_ahead;
 mod request;
 mod stored;
 mod variables;

@@ -12,6 +12,9 @@ use crate::error::ModelError;
 use crate::hdf5::Hdf5;
 use crate::index::{Index, IndexKind};
 
+/// Bytes of a file of HDF5 before its chunks and their index.
+const ARRAY_NBYTES: u64 = 1400;
+
 /// Which chunks exist before the first access.
 #[derive(Clone, Debug, PartialEq)]
 pub enum Chunks {
@@ -143,6 +146,23 @@ impl Places {
                 ChunkState::Stored { range, .. } => Some(range),
                 _ => self.new.get(&chunk).copied(),
             },
+        }
+    }
+
+    /// What is before the places: of a file with a B-tree its first node, and what says that there is an array. Places of
+    /// a real file are counted from its begin.
+    pub fn base_nbytes(&self) -> u64 {
+        if matches!(self.base, Base::Listed(_)) { 0 } else { ARRAY_NBYTES + self.node_nbytes }
+    }
+
+    /// Where the file ends, from there on.
+    pub fn nbytes(&self, chunk_count: u64) -> u64 {
+        match &self.base {
+            Base::RowMajor => {
+                let nodes = if self.node_nbytes > 0 { row_major_node_count(chunk_count) } else { 0 };
+                chunk_count * self.stored_nbytes + nodes.saturating_sub(1) * self.node_nbytes
+            }
+            Base::Missing | Base::Listed(_) => self.end,
         }
     }
 

@@ -13,9 +13,11 @@ pub struct Variables {
     pub s_cache: u64,
     /// Reads that the device serves.
     pub n_rdisk: u64,
-    /// Stored bytes of these; where a library reads runs, those of the pages that were not cached.
+    /// Stored bytes of these; where a library reads runs, those of the pages that were not cached; where read-ahead is
+    /// followed, all bytes that the device brings.
     pub s_rdisk: u64,
-    /// Device reads that do not start where the one before ended.
+    /// Device reads that do not start where the one before ended; where read-ahead is followed, requests that are waited
+    /// for, of index blocks too.
     pub n_rseek: u64,
     /// Index blocks read.
     pub n_rindex: u64,

@@ -24,15 +24,14 @@ from hyperslab.model.training import LIBRARIES, SIZES, Scale, Size, design, nbyt
 FORMATS = {"hdf5": "hdf5", "zarr": "zarr3", "hyperslab": "hyperslab", "flat": "npy"}
 # The training may use so much of memory for one array, which is held three times, and of the free disk.
 SHARE_OF_MEMORY, SHARE_OF_DISK = 0.2, 0.5
-# Reads that skip the nodes of an index between chunks go on in what the system has read ahead.
-SKIPPED_NBYTES = 16384
 
 
 def caches_of(environment: Environment) -> Caches:
     """What the machine may cache."""
+    read_ahead_nbytes = (environment.read_ahead_kib or 0) * 1024
     if environment.memory_nbytes is None:
-        return Caches(read_ahead_nbytes=SKIPPED_NBYTES)
-    return Caches(int(environment.memory_nbytes * 0.8), SKIPPED_NBYTES)
+        return Caches(read_ahead_nbytes=read_ahead_nbytes)
+    return Caches(int(environment.memory_nbytes * 0.8), read_ahead_nbytes)
 
 
 def calibrate(

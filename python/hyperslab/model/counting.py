@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
+from dataclasses import replace
 from itertools import groupby
 from typing import Literal, NamedTuple
 
@@ -25,11 +26,9 @@ class Variables(NamedTuple):
 
     `n_array` openings of the array, `n_made` those that create it, `n_call` calls of the library; `n_far` copies of
     runs shorter than a line whose neighbours in the caller's memory are touched again only after the processor's
-    caches have lost them, each times the doublings beyond these caches; `n_sparse` copies of runs that lie apart in
-    their chunk, each on lines of its own; `s_large` bytes of chunks, read or written, that are larger than these
-    caches; `s_fresh` bytes of the caller's memory that
+    caches have lost them, each times the doublings beyond these caches; `s_fresh` bytes of the caller's memory that
     the system hands out for the first time; `s_synced` bytes of the files that are written, however often, which
-    syncing brings to the device; `s_replaced` bytes of files written in place of others.
+    syncing brings to the device.
     """
 
     n_memcpy: float
@@ -59,11 +58,8 @@ class Variables(NamedTuple):
     n_made: float = 0.0
     n_call: float = 0.0
     n_far: float = 0.0
-    n_sparse: float = 0.0
-    s_large: float = 0.0
     s_fresh: float = 0.0
     s_synced: float = 0.0
-    s_replaced: float = 0.0
 
 
 # Those that are simulated; the others follow from the selections.
@@ -136,6 +132,8 @@ def count_operations(cell: Cell, caches: Caches | None = None) -> dict[Operation
     chunks: State = "missing" if cell.cache == "new" else "row_major"
     is_kept = cell.cache == "library-warm" and isinstance(cell.library, Hdf5)
     made = [*steps, *steps] if is_kept else steps
+    # What is cached already is not read ahead.
+    caches = caches if cell.cache == "cold" else replace(caches or Caches(), read_ahead_nbytes=0)
     rows = _rows(made, cell.workload, cell.layout, cell.opened, caches, chunks)[len(made) - len(steps) :]
     names: tuple[Operation, ...] = ("read", "write")
     places = {name: [k for k, step in enumerate(steps) if step.operation == name] for name in names}
@@ -182,12 +180,10 @@ def _summed(
     found = Variables(*(weights @ sums).tolist())
     column = {name: sums[:, place] for place, name in enumerate(COUNTED)}
     width = workload.array.element_nbytes
-    chunk_nbytes = float(np.prod(layout.chunk_shape, dtype=np.float64)) * width
     rows_nbytes = np.zeros(len(sums))  # of the selections' last axis
     rows_nbytes[: len(steps)] = [step.selection.shape[-1] * width for step in steps]
     copies, length = column["n_memcpy"], column["s_memcpy"] / np.maximum(column["n_memcpy"], 1)
     far = _far(copies, length, column["n_chunk"]) * (rows_nbytes > length)
-    sparse = copies * np.clip((layout.chunk_shape[-1] * width - length) / LINE_NBYTES, 0, 1)
     reads = [step for step in steps if step.operation == "read"]
     sizes = np.array([step.selection.size for step in reads], np.float64) * width
     is_large = sizes > MOST_REUSED_NBYTES
@@ -196,11 +192,8 @@ def _summed(
         n_made=float(chunks == "missing"),
         n_call=float(weights[: len(steps)].sum()),
         n_far=float(weights @ far),
-        n_sparse=float(weights @ sparse),
-        s_large=found.s_cache + found.s_rdisk + found.s_wdisk if chunk_nbytes > NEAR_NBYTES else 0.0,
         s_fresh=float(sizes[is_large].sum()) + float(sizes[~is_large].max(initial=0.0)),
         s_synced=synced,
-        s_replaced=found.s_wdisk - synced if chunks == "missing" else found.s_wdisk,
     )
 
 

@@ -29,7 +29,7 @@ class Layout:
 
 @dataclass(frozen=True)
 class Caches:
-    """The page cache: bytes that it may hold, and bytes that a read may skip forward and still be in sequence."""
+    """The page cache: bytes that it may hold, and bytes that the system reads ahead at most."""
 
     page_cache_nbytes: int = 2**64 - 1
     read_ahead_nbytes: int = 0

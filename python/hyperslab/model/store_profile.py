@@ -20,7 +20,7 @@ from hyperslab.model.fit import Observation, fit
 from hyperslab.model.terms import EXTENDED, Model, Term
 
 SCHEMA = "hyperslab-store-profile"
-VERSION = 1
+VERSION = 2
 
 
 @dataclass(frozen=True)

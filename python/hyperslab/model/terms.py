@@ -76,13 +76,7 @@ EXTENSIONS: dict[str, tuple[Term, ...]] = {
     ),
     "per_chunk": (Term("n_chunk", "per_chunk", extension="per_chunk"),),
     "knee": (Term("n_far", "memory_copy", extension="knee"),),
-    "sparse": (Term("n_sparse", "memory_copy", extension="sparse"),),
     "fresh": (Term("s_fresh", "memory_copy", extension="fresh"),),
-    "large": (Term("s_large", "cache_read", extension="large"),),
-    "files": (
-        Term("n_absent", "per_chunk", extension="files"),
-        Term("s_replaced", "device_write", extension="files"),
-    ),
     "sync": (Term("s_synced", "device_write", extension="sync"),),
     "codec": (),  # one each way for every codec that was trained
     "overlap": (),  # no term: how much of waiting and computing goes on at the same time
@@ -124,8 +118,7 @@ class Model:
         if operation == "write":
             found += [*DEVICE_WRITE, *(ONE_FILE_WRITE if one_file else ())]
         for name, terms in EXTENSIONS.items():
-            wanted = name in self.extensions and not (name == "files" and one_file)
-            if wanted:
+            if name in self.extensions:
                 found += [t for t in terms if operation == "write" or t.phase != "device_write"]
         if "codec" in self.extensions:
             found += _codec_terms(codecs)

@@ -1,0 +1,280 @@
+//! What Linux reads of a file when a library reads parts of it (`mm/readahead.c`, `mm/filemap.c`, as of 6.17).
+//!
+//! A read that misses the page cache starts a window, larger than what is asked for, if it begins the file, goes on where
+//! the last one ended, or follows on more cached pages than it asks for; else only what is asked for is read. A page of
+//! each window is marked: who comes to it starts the next window, larger still, and does not wait for it.
+
+use std::collections::{BTreeMap, VecDeque};
+
+use hyperslab_core::ByteRange;
+
+use crate::variables::Variables;
+
+/// Bytes of a page.
+pub(crate) const PAGE_NBYTES: u64 = 4096;
+/// The largest folio has so many doublings of a page.
+const MOST_ORDER: u32 = 9;
+
+/// An open file with the pages of it that are cached.
+#[derive(Clone, Debug)]
+pub(crate) struct OpenFile {
+    pages: Pages,
+    page_count: u64,
+    most: u64,
+    /// The window: its first page, its length, how many of its last pages lie behind the mark, and its folios' order.
+    start: u64,
+    length: u64,
+    behind_mark: u64,
+    order: u32,
+    /// First page and end of what is marked.
+    marks: BTreeMap<u64, u64>,
+    /// The page in which the last read ended.
+    last: Option<u64>,
+}
+
+impl OpenFile {
+    /// A file of so many bytes, of which the page cache may hold some, and windows have at most some.
+    pub fn new(nbytes: u64, cache_nbytes: u64, most_nbytes: u64) -> Self {
+        Self {
+            pages: Pages { capacity: cache_nbytes / PAGE_NBYTES, ..Pages::default() },
+            page_count: nbytes.div_ceil(PAGE_NBYTES),
+            most: (most_nbytes / PAGE_NBYTES).max(1),
+            start: 0,
+            length: 0,
+            behind_mark: 0,
+            order: 0,
+            marks: BTreeMap::new(),
+            last: None,
+        }
+    }
+
+    /// Read a range; adds the bytes of the device and the requests that are waited for. Whether any was made.
+    pub fn read(&mut self, range: ByteRange, variables: &mut Variables) -> bool {
+        let before = variables.s_rdisk;
+        let stop = range.end().div_ceil(PAGE_NBYTES).min(self.page_count);
+        let mut page = range.offset / PAGE_NBYTES;
+        while page < stop {
+            let mut cached = self.pages.end_from(page);
+            if cached <= page {
+                variables.n_rseek += u64::from(self.missed(page, stop - page, variables));
+                cached = self.pages.end_from(page);
+            }
+            let cached = cached.clamp(page + 1, stop);
+            page = match self.first_mark(page, cached) {
+                None => cached,
+                Some((mark, end)) => {
+                    self.marks.remove(&mark);
+                    self.came_to_mark(mark, stop - mark, variables);
+                    end
+                }
+            };
+        }
+        self.last = Some(range.end() / PAGE_NBYTES);
+        variables.s_rdisk > before
+    }
+
+    /// Write a range: pages that are written in part are read before, if they are of the file.
+    pub fn write(&mut self, range: ByteRange, variables: &mut Variables) {
+        let (first, stop) = (range.offset / PAGE_NBYTES, range.end().div_ceil(PAGE_NBYTES));
+        let starts_within = !range.offset.is_multiple_of(PAGE_NBYTES);
+        let ends_within = !range.end().is_multiple_of(PAGE_NBYTES);
+        for (page, is_part) in [(first, starts_within), (stop.saturating_sub(1), ends_within)] {
+            if is_part && page < self.page_count && self.pages.end_from(page) <= page {
+                variables.n_rseek += 1;
+                self.ask(page, 1, None, variables);
+            }
+        }
+        self.pages.add(first, stop);
+        self.page_count = self.page_count.max(stop);
+    }
+
+    /// The first mark on pages from one to another.
+    fn first_mark(&self, page: u64, stop: u64) -> Option<(u64, u64)> {
+        let around = self.marks.range(..=page).next_back().filter(|&(_, &end)| end > page);
+        around.or_else(|| self.marks.range(page..stop).next()).map(|(&first, &end)| (first, end))
+    }
+
+    /// `page_cache_sync_ra`: a page is missing of a read of `wanted` more. Whether the device was asked.
+    fn missed(&mut self, page: u64, wanted: u64, variables: &mut Variables) -> bool {
+        let goes_on = self.last.is_some_and(|last| page >= last && page - last <= 1);
+        if page == 0 || wanted > self.most || goes_on {
+            let length = self.first_length(wanted);
+            let behind = if length > wanted { length - wanted } else { length / 2 };
+            return self.open_window(page, length, behind, variables);
+        }
+        let least = page.saturating_sub(self.most);
+        let first_cached = self.pages.start_before(page).max(least);
+        let cached = page - first_cached;
+        if cached <= wanted {
+            return self.ask(page, wanted, None, variables);
+        }
+        let cached = if first_cached == 0 { cached * 2 } else { cached };
+        self.open_window(page, (cached + wanted).min(self.most), 1, variables)
+    }
+
+    fn open_window(&mut self, page: u64, length: u64, behind_mark: u64, variables: &mut Variables) -> bool {
+        (self.start, self.length, self.behind_mark, self.order) = (page, length, behind_mark, 0);
+        self.ask(page, length, Some(page + length - behind_mark), variables)
+    }
+
+    /// `page_cache_async_ra`: a mark was reached, by a read of `wanted` pages from there.
+    fn came_to_mark(&mut self, mark: u64, wanted: u64, variables: &mut Variables) {
+        if mark == self.start + self.length - self.behind_mark {
+            self.start += self.length;
+            self.length = self.length.max(self.next_length(self.length));
+        } else {
+            let end = self.pages.end_from(mark + 1).max(mark + 1);
+            if end - mark > self.most {
+                return;
+            }
+            self.start = end;
+            self.length = self.next_length(end - mark + wanted);
+        }
+        // Windows end where large folios do.
+        self.order = (self.order + 2).min(u64::BITS - 2);
+        let unit = 1 << self.order.min(self.most.trailing_zeros());
+        let end = (self.start + self.length) / unit * unit;
+        if end > self.start {
+            self.length = end - self.start;
+        }
+        self.behind_mark = self.length;
+        self.order = self.order.min(self.length.max(1).ilog2()).min(MOST_ORDER);
+        self.ask(self.start, self.length, Some(self.start), variables);
+    }
+
+    /// Ask the device for those of `length` pages that are not cached. Whether there were any.
+    fn ask(&mut self, page: u64, length: u64, mark: Option<u64>, variables: &mut Variables) -> bool {
+        let end = page.saturating_add(length).min(self.page_count);
+        if let Some(mark) = mark.filter(|&mark| mark < end && self.pages.end_from(mark) <= mark) {
+            let mut order = self.order.min(mark.trailing_zeros());
+            while order > 0 && mark + (1 << order) > end {
+                order -= 1;
+            }
+            self.marks.insert(mark, mark + (1 << order));
+        }
+        let read = self.pages.add(page, end);
+        variables.s_rdisk += read * PAGE_NBYTES;
+        read > 0
+    }
+
+    /// `get_init_ra_size`
+    fn first_length(&self, wanted: u64) -> u64 {
+        match wanted.next_power_of_two() {
+            length if length <= self.most / 32 => length * 4,
+            length if length <= self.most / 4 => length * 2,
+            _ => self.most,
+        }
+    }
+
+    /// `get_next_ra_size`
+    fn next_length(&self, length: u64) -> u64 {
+        match length {
+            length if length < self.most / 16 => length * 4,
+            length if length <= self.most / 2 => length * 2,
+            _ => self.most,
+        }
+    }
+}
+
+/// Pages that are cached, as intervals that do not touch; those that came first go first.
+#[derive(Clone, Debug, Default)]
+struct Pages {
+    intervals: BTreeMap<u64, u64>,
+    order: VecDeque<(u64, u64)>,
+    count: u64,
+    capacity: u64,
+}
+
+impl Pages {
+    /// Up to where all pages from one on are cached: that page itself, or less, where it is not.
+    fn end_from(&self, page: u64) -> u64 {
+        self.intervals.range(..=page).next_back().map_or(0, |(_, &end)| end)
+    }
+
+    /// The first of the cached pages right before one: that page itself where there are none.
+    fn start_before(&self, page: u64) -> u64 {
+        let before = self.intervals.range(..page).next_back().filter(|&(_, &end)| end >= page);
+        before.map_or(page, |(&start, _)| start)
+    }
+
+    /// Cache pages; how many were not.
+    fn add(&mut self, first: u64, stop: u64) -> u64 {
+        if first >= stop || self.end_from(first) >= stop {
+            return 0;
+        }
+        let (mut start, mut end, mut held) = (first, stop, 0);
+        let from = self.intervals.range(..first).next_back().filter(|&(_, &end)| end >= first);
+        let from = from.map_or(first, |(&start, _)| start);
+        let touched: Vec<(u64, u64)> = self.intervals.range(from..=stop).map(|(&a, &b)| (a, b)).collect();
+        for (a, b) in touched {
+            self.intervals.remove(&a);
+            (start, end) = (start.min(a), end.max(b));
+            held += b.min(stop).saturating_sub(a.max(first));
+        }
+        self.intervals.insert(start, end);
+        self.order.push_back((first, stop));
+        self.count += stop - first - held;
+        while self.count > self.capacity && self.order.len() > 1 {
+            if let Some((first, stop)) = self.order.pop_front() {
+                self.remove(first, stop);
+            }
+        }
+        stop - first - held
+    }
+
+    fn remove(&mut self, first: u64, stop: u64) {
+        let from = self.start_before(first);
+        let touched: Vec<(u64, u64)> = self.intervals.range(from..stop).map(|(&a, &b)| (a, b)).collect();
+        for (a, b) in touched {
+            self.intervals.remove(&a);
+            self.count -= b.min(stop).saturating_sub(a.max(first));
+            if a < first {
+                self.intervals.insert(a, first);
+            }
+            if b > stop {
+                self.intervals.insert(stop, b);
+            }
+        }
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    const MIB: u64 = 1 << 20;
+
+    fn read(file: &mut OpenFile, offset: u64, length: u64) -> (u64, u64) {
+        let mut variables = Variables::default();
+        file.read(ByteRange { offset, length }, &mut variables);
+        (variables.s_rdisk, variables.n_rseek)
+    }
+
+    #[test]
+    fn what_linux_read_of_eight_chunks_in_sequence() {
+        // Measured: /proc/self/io said 8,372,224 bytes for 8 chunks of 557,184 bytes, after the first 16 KiB.
+        let mut file = OpenFile::new(35_710_880, u64::MAX, 8 * MIB);
+        assert_eq!(read(&mut file, 0, 1312), (16_384, 1));
+        let found = (0..8).map(|chunk| read(&mut file, 4016 + chunk * 557_184, 557_184));
+        assert_eq!(found.fold((0, 0), |sum, one| (sum.0 + one.0, sum.1 + one.1)), (8_372_224, 0));
+    }
+
+    #[test]
+    fn a_read_somewhere_reads_what_is_asked_for_and_the_next_one_reads_ahead() {
+        let mut file = OpenFile::new(64 * MIB, u64::MAX, 8 * MIB);
+        assert_eq!(read(&mut file, 32 * MIB, 65_536), (65_536, 1));
+        assert_eq!(read(&mut file, 32 * MIB, 65_536), (0, 0));
+        assert_eq!(read(&mut file, 32 * MIB + 65_536, 65_536), (4 * 65_536, 1));
+        assert_eq!(read(&mut file, 16 * MIB, 1), (4096, 1));
+    }
+
+    #[test]
+    fn what_came_first_goes_first() {
+        let mut file = OpenFile::new(64 * MIB, MIB, 8 * MIB);
+        for place in [40, 20, 60] {
+            assert_eq!(read(&mut file, place * MIB, 524_288), (524_288, 1));
+        }
+        assert_eq!(read(&mut file, 20 * MIB, 524_288).0, 0);
+        assert_eq!(read(&mut file, 40 * MIB, 524_288).0, 524_288);
+    }
+}
