@@ -181,7 +181,7 @@ def test_what_was_never_committed_is_no_damage(path: Path) -> None:
     assert (found.is_whole, found.uncommitted) == (True, ["begun"])
 
 
-def test_a_table_of_hashes_with_gaps_is_told_before_a_commit_overwrites_chunks(tmp_path: Path) -> None:
+def test_a_table_of_hashes_with_gaps_is_told_and_a_commit_of_ours_mends_it(tmp_path: Path) -> None:
     """versioned-hdf5 makes such tables when hashes are rebuilt after a version was deleted by `del file[name]`."""
     path = tmp_path / "v.h5"
     with h5py.File(path, "w") as file:
@@ -191,7 +191,17 @@ def test_a_table_of_hashes_with_gaps_is_told_before_a_commit_overwrites_chunks(t
                 version.create_dataset("x", data=np.arange(40) + number, chunks=(10,))
         del versions["v0"]
         versions.rebuild_hashtables()
-    assert "the next commit overwrites them" in " ".join(one.what for one in verified(path).damages)
+    assert "commit of versioned-hdf5 overwrites them" in " ".join(one.what for one in verified(path).damages)
+    with hs.VersionedFile(path, "r+") as file, file.stage_version("ours", "v2") as staged:
+        staged["x"][5:15] = -1
+    assert verified(path).is_whole
+    with h5py.File(path, "r+") as file, VersionedHDF5File(file).stage_version("theirs") as staged:
+        staged["x"][35] = -2
+    assert verified(path).is_whole
+    with hs.VersionedFile(path) as file:
+        for number in (1, 2):
+            np.testing.assert_array_equal(file[f"v{number}"]["x"][...], np.arange(40) + number)
+        assert [file["theirs"]["x"][place] for place in (4, 5, 14, 15, 35)] == [6, -1, -1, 17, -2]
 
 
 def test_no_flipped_bit_goes_unseen(committed: Path, tmp_path: Path) -> None:

@@ -40,9 +40,11 @@ class ChunkStore:
         self.chunk_shape: tuple[int, ...] = self.raw.chunks
         self.name: str = self.raw.name
         self.dtype: np.dtype[Any] = self.raw.dtype
-        self.count = integer(self._table, COUNT)
-        rows = self._table[: self.count]
+        self._row_count = integer(self._table, COUNT)
+        rows = self._table[: self._row_count]
         places = np.ascontiguousarray(rows["shape"][:, 0] // self.chunk_shape[0])
+        # versioned-hdf5's `rebuild_hashtables` leaves out rows of chunks that nobody uses: others lie behind the count.
+        self.count = max(self._row_count, int(places.max(initial=-1)) + 1)
         self._places = ChunkTable(np.ascontiguousarray(rows["hash"]).tobytes(), places)
         self._filters = filters_of(self.raw)
 
@@ -76,7 +78,7 @@ class ChunkStore:
     @property
     def is_current(self) -> bool:
         """Whether nobody else added chunks, or put other tables in the place of these."""
-        return bool(self.raw and self._table) and integer(self._table, COUNT) == self.count
+        return bool(self.raw and self._table) and integer(self._table, COUNT) == self._row_count
 
     def find(self, digests: bytes, nothing: bytes) -> tuple[npt.NDArray[np.int64], npt.NDArray[np.int64]]:
         """Where chunks with these hashes are, or will be; and the numbers of those that are new.
@@ -99,17 +101,23 @@ class ChunkStore:
         first, last = self.count, self.count + len(chunks)
         self.raw.id.set_extent((last * length, *self.chunk_shape[1:]))
         self._write(first, chunks)
-        rows = np.empty(len(chunks), HASH_TABLE_DTYPE)
-        rows["hash"] = np.frombuffer(digests, np.uint8).reshape(-1, 32)
-        starts = np.arange(first, last) * length
-        rows["shape"] = np.stack([starts, starts + lengths], axis=1)
+        begin = first if first == self._row_count else 0
+        rows = np.zeros(last - begin, HASH_TABLE_DTYPE)
+        starts = np.arange(begin, last) * length
+        rows["shape"] = np.stack([starts, starts + length], axis=1)
+        if begin < first:  # all in the order of places again; a hash of zeros is no chunk's
+            known = self._table[: self._row_count]
+            rows[known["shape"][:, 0] // length] = known
+        new = rows[first - begin :]
+        new["hash"] = np.frombuffer(digests, np.uint8).reshape(-1, 32)
+        new["shape"][:, 1] = new["shape"][:, 0] + lengths
         self._table.id.set_extent((last,))
         space = h5py.h5s.create_simple((last,))
-        space.select_hyperslab((first,), (len(rows),))
+        space.select_hyperslab((begin,), (len(rows),))
         self._table.id.write(h5py.h5s.create_simple((len(rows),)), space, rows)
         put_integer(self._table, COUNT, last)
         self._places.add(digests, first)
-        self.count = last
+        self.count = self._row_count = last
 
     def _write(self, first: int, chunks: Array) -> None:
         """Store chunks: each as a whole where its filters are ours too, else as libhdf5 does it."""
