@@ -77,6 +77,17 @@ def _applied(group: Any, edits: Mapping[str, Edit]) -> None:
             array[edit.first_row :] = edit.rows
 
 
+def _staged(
+    version: Any, number: int, edits: Mapping[str, Edit], chunk_length: int, options: Mapping[str, Any]
+) -> None:
+    """Make the arrays in the first version, and change them in later ones."""
+    if number > 0:
+        _applied(version, edits)
+        return
+    for name, edit in edits.items():
+        version.create_dataset(name, data=edit.rows, chunks=(chunk_length,) * edit.rows.ndim, **options)
+
+
 def _total(arrays: Arrays) -> int:
     return sum(array.size for array in arrays.values())
 
@@ -96,12 +107,7 @@ class OurHistory(HistoryFormat):
     def add(self, number: int, edits: Mapping[str, Edit]) -> None:
         """Make a version."""
         with self._file.stage_version(str(number)) as version:
-            if number == 0:
-                for name, edit in edits.items():
-                    chunks = (self._chunk_length,) * edit.rows.ndim
-                    version.create_dataset(name, data=edit.rows, chunks=chunks, **self._options)
-            else:
-                _applied(version, edits)
+            _staged(version, number, edits, self._chunk_length, self._options)
 
     def close(self) -> None:
         """Close the file."""
@@ -166,12 +172,7 @@ class VersionedHdf5History(HistoryFormat):
     def add(self, number: int, edits: Mapping[str, Edit]) -> None:
         """Make a version."""
         with self._versions.stage_version(str(number)) as version:
-            if number == 0:
-                for name, edit in edits.items():
-                    chunks = (self._chunk_length,) * edit.rows.ndim
-                    version.create_dataset(name, data=edit.rows, chunks=chunks, **self._options)
-            else:
-                _applied(version, edits)
+            _staged(version, number, edits, self._chunk_length, self._options)
         self._file.flush()
 
     def close(self) -> None:
