@@ -45,7 +45,7 @@ SCALES: dict[ScaleName, Scale] = {
     "quick": Scale(8, 16, (4, 16), WIDTHS, 20, 20, 2, (2, 2, 4), ("cold", "page-warm"), ("all", "boxes")),
     "full": Scale(
         8,
-        32,
+        64,
         (4, 16, 64),
         WIDTHS,
         20,
