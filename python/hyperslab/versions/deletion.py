@@ -16,6 +16,7 @@ import numpy.typing as npt
 from hyperslab.archive.array import Array as ArchiveArray
 from hyperslab.errors import DamagedFile, Unsupported
 from hyperslab.versions.chunk_store import row_count
+from hyperslab.versions.interruption import let_through
 from hyperslab.versions.layout import DATA, FIRST_VERSION, VERSIONS
 from hyperslab.versions.reading import parsed
 from hyperslab.versions.rewriting import (
@@ -190,6 +191,7 @@ def stored_chunks(file: str, path: str, raw: Any, places: Places) -> Iterator[tu
             read = memoryview(os.pread(opened.fileno(), stop - start, start))
             if len(read) < stop - start:
                 raise DamagedFile(f"{file} ends before the chunks of {path!r} do")
+            let_through()
             for number, offset, length, mask in wanted[first:last]:
                 yield number, read[offset - start : offset - start + length], mask
             first = last

@@ -17,6 +17,7 @@ from hyperslab.errors import UsageError
 from hyperslab.versions.chunk_store import ChunkStore, fill_hash, is_text, row_count
 from hyperslab.versions.codec_options import codec_options, filters_in
 from hyperslab.versions.deletion import created_like
+from hyperslab.versions.interruption import let_through
 from hyperslab.versions.layout import DATA, DEFAULT_CHUNK_LENGTH, FIRST_VERSION, VERSIONS, Array, chunk_hash
 from hyperslab.versions.rewriting import Change, NewChunks, Raw, Target, places_of
 from hyperslab.versions.staged_array import as_elements, fill_element
@@ -158,6 +159,7 @@ def _encoded_anew(target: Target, path: str, codecs: dict[str, Any]) -> NewChunk
     store.raw.resize((count * length, *old_raw.shape[1:]))
     step = max(1, BATCH_NBYTES // max(1, math.prod(old_raw.chunks) * old_raw.dtype.itemsize)) * length
     for start in range(0, count * length, step):
+        let_through()
         stop = min(start + step, count * length)
         store.raw[start:stop] = old_raw[start:stop]
     return NewChunks(Raw.of(path, store.raw), fill, None)
@@ -217,6 +219,7 @@ class RecodedChunks:
         waiting: dict[bytes, list[int]],
         found: Places,
     ) -> None:
+        let_through()
         store = self._store
         chunks: Array = np.full((len(batch), *store.chunk_shape), self._fill, store.raw.dtype)
         digests, lengths = [], []
