@@ -22,7 +22,7 @@ WORK = ROOT / "target" / "fuzz"
 BINARY = ROOT / "target" / "fuzz-bin" / "hyperslab-fuzz"
 # Seconds for one input, memory of the process. What an input may hold is bounded in src/memory.rs, by its size.
 LIMITS = ["-timeout=10", "-rss_limit_mb=2048", "-print_final_stats=1", "-verbosity=1"]
-PARSERS = ["hdf5", "netcdf3", "fits", "hdf4", "zarr", "read", "references", "dmrpp"]
+PARSERS = ["hdf5", "netcdf3", "fits", "hdf4", "zarr", "read", "references", "dmrpp", "versions", "mappings"]
 
 
 def build(toolchain: str | None, sanitizer: str | None) -> None:

@@ -163,6 +163,55 @@ def hdf5_files(folder: Path) -> Iterator[Path]:
             yield path
 
 
+def commit_versions(versions: Any) -> None:
+    """Three versions: chunks shared, changed, cut at the end, missing."""
+    with versions.stage_version("v0") as version:
+        version.create_dataset("x", data=NUMBERS.reshape(-1), chunks=(5,), compression="gzip")
+        version.create_dataset("g/y", data=STEPS[:7, :9], chunks=(3, 9), fillvalue=2)
+    with versions.stage_version("v1") as version:
+        version["x"].resize((33,))
+        version["x"][7] = -1
+        version["g/y"][:3] = 2
+        version.create_dataset("words", data=["a", "", "wörld"], dtype=h5py.string_dtype(), chunks=(2,))
+    with versions.stage_version("v2") as version:
+        version["x"].resize((12,))
+        version["x"].attrs["note"] = "short"
+        del version["words"]
+
+
+def version_files(folder: Path) -> Iterator[Path]:
+    """Files of versions by both libraries, in old and new encodings."""
+    from versioned_hdf5 import VersionedHDF5File
+
+    for libver in ("earliest", "latest"):
+        for kind in (hyperslab.VersionedFile, VersionedHDF5File):
+            path = folder / f"{libver}_{kind.__name__}.h5"
+            with h5py.File(path, "w", libver=(libver, "latest")) as file:
+                commit_versions(kind(file))
+            yield path
+    path = folder / "own.h5"
+    with hyperslab.VersionedFile(path, "w") as own:
+        commit_versions(own)
+    yield path
+
+
+def mappings() -> Iterator[tuple[str, bytes]]:
+    """Blocks of mappings, each behind a line with the shape of the array and of its chunks."""
+    for shape, chunk_shape in [((10,), (3,)), ((7, 5), (2, 3)), ((4, 3, 2), (2, 3, 1)), ((300,), (1,))]:
+        places = np.arange(np.prod([-(-length // chunk) for length, chunk in zip(shape, chunk_shape, strict=True)]))
+        for name, chosen in (("all", places), ("some", np.where(places % 3, places[::-1], -1)), ("one", places * 0)):
+            block = hyperslab._core.mappings_block("/_version_data/x/raw_data", shape, chunk_shape, chosen)
+            line = " ".join(",".join(map(str, lengths)) for lengths in (shape, chunk_shape))
+            yield f"{name} {line}", f"{line}\n".encode() + block.tobytes()
+
+
+def of_versions(folder: Path) -> Iterator[tuple[str, str, bytes]]:
+    """All of that: target, name, input."""
+    for path in version_files(folder):
+        yield from ((target, path.name, path.read_bytes()) for target in ("versions", "hdf5", "read"))
+    yield from (("mappings", *one) for one in mappings())
+
+
 def small_fits(folder: Path) -> Iterator[Path]:
     """An image, and a binary and an ASCII table of a few values."""
     import fitsio
@@ -255,6 +304,8 @@ def main() -> None:
             if kind := format_of(content):
                 put(kind, f"{number}_{path.name}", content)
                 put("read", f"{number}_{path.name}", content)
+        for target, name, content in of_versions(folder):
+            put(target, name, content)
         for number, (_, path) in enumerate(made):
             references = folder / f"{number}.hs"
             hyperslab.index(path).save(references)

@@ -9,6 +9,7 @@ mod parse;
 mod read;
 mod references;
 mod store;
+mod versions;
 mod zarr;
 
 use std::sync::LazyLock;
@@ -19,7 +20,7 @@ use libfuzzer_sys::fuzz_target;
 type Target = fn(&[u8]);
 
 /// Every target that is not a family of codecs.
-const TARGETS: [(&str, Target); 8] = [
+const TARGETS: [(&str, Target); 10] = [
     ("hdf5", |data| parse::parse_twice(hdf5::parse, data)),
     ("netcdf3", |data| parse::parse_twice(netcdf3::parse, data)),
     ("fits", |data| parse::parse_twice(fits::parse, data)),
@@ -29,6 +30,8 @@ const TARGETS: [(&str, Target); 8] = [
     ("read", read::read),
     ("references", references::references),
     ("dmrpp", references::dmrpp),
+    ("versions", versions::versions),
+    ("mappings", versions::mappings),
 ];
 
 /// Families of codecs differ by their seeds only: the input says which codecs it goes through.

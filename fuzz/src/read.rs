@@ -70,7 +70,7 @@ fn check(array: &Array, shape: &[u64], plan: &ReadPlan, stores: &Stores, data: &
 }
 
 /// What was read into memory that was full of `garbage`.
-fn output(
+pub fn output(
     array: &Array,
     plan: &ReadPlan,
     stores: &Stores,

@@ -825,6 +825,13 @@ def mapped_source(array: StoredArray) -> tuple[str, str] | None:
     Of mappings of several arrays both are empty.
     """
 
+def filters_of(file: str, path: str) -> list[tuple[int, list[int]]]:
+    """The number and the parameters of each filter of an array, by its path in an HDF5 file of this machine.
+
+    Raises:
+        ReadError: They cannot be read, or there is no such array.
+    """
+
 def hash_chunks(
     data: npt.NDArray[np.uint8],
     shapes: tuple[Sequence[int], Sequence[int]],

@@ -1,12 +1,24 @@
-"""Disks that fail, and disks that remember: what stands between a journaled file and the operating system."""
+"""Disks that fail, and disks that remember: what stands between a journaled file and the operating system. And work
+done on them again and again, until each of its calls was the one that failed.
+
+`HYPERSLAB_CRASHES=all` tries every call; else a sample of them.
+"""
 
 from __future__ import annotations
 
 import errno
 import os
 import random
+from collections.abc import Callable, Iterator
+from contextlib import suppress
 from pathlib import Path
 from typing import Any
+
+import pytest
+
+from hyperslab.versions import writing
+
+ALL = os.environ.get("HYPERSLAB_CRASHES") == "all"
 
 
 class Counting:
@@ -85,11 +97,11 @@ class Remembering(Counting):
     def __init__(self) -> None:
         super().__init__()
         self.calls: list[tuple[Any, ...]] = []
-        self.marks: list[tuple[int, str]] = []
+        self.marks: list[tuple[int, int]] = []
 
-    def mark(self, name: str) -> None:
-        """A commit has returned."""
-        self.marks.append((len(self.calls), name))
+    def mark(self, done: int) -> None:
+        """So many steps have returned."""
+        self.marks.append((len(self.calls), done))
 
     def _name(self, descriptor: int) -> str:
         return str(Path(f"/proc/self/fd/{descriptor}").readlink())
@@ -178,3 +190,89 @@ def _do(files: dict[str, bytearray], call: tuple[Any, ...]) -> None:
             _, _, offset, data = call
             file.extend(bytes(max(0, offset + len(data) - len(file))))
             file[offset : offset + len(data)] = data
+
+
+def sample(count: int, most: int) -> list[int]:
+    """Numbers from 1 to `count`: all of them, or some."""
+    return list(range(1, count + 1)) if ALL else sorted(random.Random(5).sample(range(1, count + 1), min(most, count)))
+
+
+class Trials:
+    """Does some work on a copy of a file, `path`, whose disk fails at one of its calls; again for other calls. Each
+    time gives how many steps of the work had returned; what is found then must fit that.
+
+    Args:
+        begun: The file to start from.
+        work: What is done with a path; gives how many steps have returned.
+        monkeypatch: Puts disks under the files that are opened.
+        returned: How many steps `begun` has.
+    """
+
+    def __init__(
+        self, begun: Path, work: Callable[[Path], Iterator[int]], monkeypatch: pytest.MonkeyPatch, returned: int
+    ) -> None:
+        self.path = begun.with_name("v.h5")
+        self._start, self._work, self._returned = begun.read_bytes(), work, returned
+        self._monkeypatch = monkeypatch
+
+    def put(self, system: Any) -> None:
+        """Put a disk under files that are opened from now on."""
+        self._monkeypatch.setattr(writing, "SYSTEM", system)
+
+    def _begin(self, system: Any) -> None:
+        for one in self.path.parent.glob(f"{self.path.name}*"):
+            one.unlink()
+        self.path.write_bytes(self._start)
+        self.put(system)
+
+    def call_count(self) -> int:
+        """Calls to the disk that the work makes."""
+        counting = Counting()
+        self._begin(counting)
+        list(self._work(self.path))
+        return counting.count
+
+    def kills(self, most: int) -> Iterator[int]:
+        """The process is killed in a call, of which nothing, half or all is done."""
+        count = self.call_count()
+        for part in (0.0, 0.5, 1.0):
+            for last in sample(count, most):
+                killed, returned = Killed(last, part), self._returned
+                self._begin(killed)
+                try:
+                    for done in self._work(self.path):
+                        if killed.count >= last:
+                            break
+                        returned = done
+                except Exception:
+                    if killed.count < last:  # what a process does after its death does not count
+                        raise
+                self.put(os)
+                yield returned
+
+    def failures(self, number: int, *, stays: bool, most: int) -> Iterator[int]:
+        """A call fails, with this error; all later ones too, if it stays so."""
+        for last in sample(self.call_count(), most):
+            returned = self._returned
+            self._begin(Failing(last, number, stays=stays))
+            with suppress(OSError):
+                for done in self._work(self.path):
+                    returned = done
+            self.put(os)
+            yield returned
+
+    def power_cuts(self, most: int, turns: int) -> Iterator[int]:
+        """The power is cut after a call; if all are tried, `turns` times after each."""
+        rng, remembering = random.Random(11), Remembering()
+        self._begin(remembering)
+        for done in self._work(self.path):
+            remembering.mark(done)
+        self.put(os)
+        points = [*range(len(remembering.calls) + 1)] * (turns if ALL else 1)
+        for point in points if ALL else rng.sample(points, min(most, len(points))):
+            files = after_power_cut(remembering.calls[:point], {str(self.path): self._start}, rng)
+            self._begin(os)
+            self.path.unlink()
+            for name, stored in files.items():
+                Path(name).write_bytes(stored)
+            yield max([self._returned, *(done for at, done in remembering.marks if at <= point)])

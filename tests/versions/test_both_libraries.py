@@ -3,7 +3,8 @@
 from __future__ import annotations
 
 import tempfile
-from collections.abc import Callable
+from collections.abc import Iterator
+from contextlib import contextmanager
 from pathlib import Path
 from typing import Any
 from unittest.mock import patch
@@ -14,7 +15,7 @@ import numpy as np
 import pytest
 import versioned_hdf5
 from differences import assert_difference
-from disks import Killed
+from disks import ALL, Killed
 from hypothesis import HealthCheck, Phase, settings
 from hypothesis.stateful import RuleBasedStateMachine, initialize, invariant, precondition, rule
 from versioned_hdf5 import VersionedHDF5File
@@ -30,7 +31,9 @@ DTYPES: dict[str, Any] = {
     "i2": np.dtype(">i2"),
     "bool": np.dtype(bool),
     "S3": np.dtype("S3"),
+    "c8": np.dtype("<c8"),
     "pair": np.dtype([("a", "<i4"), ("b", "<f4")]),
+    "record": np.dtype([("name", "S4"), ("at", ">f8", (2,)), ("good", "?")]),
     "enum": h5py.enum_dtype({"no": 0, "yes": 1, "maybe": 2}, basetype="u1"),
     "text": TEXT,
 }
@@ -52,13 +55,26 @@ def elements(dtype: str, shape: tuple[int, ...], seed: int) -> np.ndarray[Any, A
         made = np.zeros(shape, DTYPES[dtype])
         made["a"], made["b"] = numbers, numbers / 4
         return made
+    if dtype == "record":
+        made = np.zeros(shape, DTYPES[dtype])
+        made["name"] = np.array([b"", b"a", b"abcd"])[numbers]
+        made["at"], made["good"] = numbers[..., None], numbers > 1
+        return made
+    if dtype == "c8":
+        return np.asarray(numbers * (1 - 2j), "<c8")
     if dtype == "S3":
         return np.asarray(np.array([b"", b"a", b"abc"])[numbers], "S3")
     return numbers.astype(DTYPES[dtype])
 
 
 def fill_of(dtype: str, fill: int) -> Any:
-    return {"text": "", "pair": np.zeros((), DTYPES["pair"])[()], "S3": b""}.get(dtype, DTYPES[dtype].type(fill))
+    if dtype == "text":
+        return ""
+    if dtype == "record":
+        return np.zeros((), DTYPES[dtype])[()]
+    if dtype == "pair":
+        return np.array((fill, fill / 4), DTYPES[dtype])[()]
+    return DTYPES[dtype].type(b"a" * fill if dtype == "S3" else fill)
 
 
 def plain(read: Any) -> np.ndarray[Any, Any]:
@@ -73,17 +89,17 @@ def plain(read: Any) -> np.ndarray[Any, Any]:
 class Model:
     """One array, and what it was made with."""
 
-    def __init__(self, data: np.ndarray[Any, Any], dtype: str, fill: Any) -> None:
-        self.data, self.dtype, self.fill = data, dtype, fill
+    def __init__(self, data: np.ndarray[Any, Any], dtype: str, fill: Any, note: int | None = None) -> None:
+        self.data, self.dtype, self.fill, self.note = data, dtype, fill, note  # the note is an attribute
 
     def copy(self) -> Model:
-        return Model(self.data.copy(), self.dtype, self.fill)
+        return Model(self.data.copy(), self.dtype, self.fill, self.note)
 
     def resized(self, shape: tuple[int, ...]) -> Model:
         grown = np.full(shape, self.fill, self.data.dtype)
         kept = tuple(slice(0, min(old, new)) for old, new in zip(self.data.shape, shape, strict=True))
         grown[kept] = self.data[kept]
-        return Model(grown, self.dtype, self.fill)
+        return Model(grown, self.dtype, self.fill, self.note)
 
 
 lengths = st.integers(0, 13)
@@ -102,12 +118,37 @@ class Versions(RuleBasedStateMachine):
         self.versions: dict[str, dict[str, Model]] = {}
         self.made: dict[str, dict[str, Any]] = {}  # how each path was first made: that stays so
         self.borrowed = borrowed
+        self.held: hs.VersionedFile | None = None  # open over several rules, or closed after each
         self.count = 0
         hs.VersionedFile(self.path, "w").close()
 
     def teardown(self) -> None:
         if hasattr(self, "folder"):
+            self.let_go()
             self.folder.cleanup()
+
+    @rule(stays=st.booleans())
+    def reopen(self, stays: bool) -> None:
+        self.let_go()
+        if stays and not self.borrowed:
+            self.held = hs.VersionedFile(self.path, "r+")
+
+    def let_go(self) -> None:
+        if self.held is not None:
+            self.held.close()
+            self.held = None
+
+    @contextmanager
+    def opened(self) -> Iterator[hs.VersionedFile]:
+        """Our file, open to write."""
+        if self.held is not None:
+            yield self.held
+        elif self.borrowed:
+            with h5py.File(self.path, "r+") as file:
+                yield hs.VersionedFile(file)
+        else:
+            with hs.VersionedFile(self.path, "r+") as ours:
+                yield ours
 
     def create(self, version: Any, state: dict[str, Model], draw: Any) -> None:
         path = draw(st.sampled_from(["x", "y", "g/x", "g/h/z"]))
@@ -122,7 +163,7 @@ class Versions(RuleBasedStateMachine):
         made = dict(self.made[path])
         dtype, fill = made.pop("dtype"), made.pop("fill")
         shape = tuple(draw(lengths) for _ in made["chunks"])
-        fill_option = {} if dtype in ("text", "pair", "S3") else {"fillvalue": fill}
+        fill_option = {} if dtype == "text" else {"fillvalue": fill}
         if draw(st.booleans()):
             data = elements(dtype, shape, draw(seeds))
             version.create_dataset(path, data=data, dtype=DTYPES[dtype], **made, **fill_option)
@@ -149,7 +190,7 @@ class Versions(RuleBasedStateMachine):
 
     def change(self, version: Any, state: dict[str, Model], draw: Any) -> None:
         for _ in range(draw(st.integers(0, 5))):
-            what = draw(st.sampled_from(["create", "create", "put", "put", "put", "resize", "replace", "delete"]))
+            what = draw(st.sampled_from([*("create", "put") * 2, "put", "resize", "replace", "note", "delete"]))
             if what == "create" or not state:
                 self.create(version, state, draw)
                 continue
@@ -160,6 +201,8 @@ class Versions(RuleBasedStateMachine):
                 shape = tuple(draw(lengths) for _ in state[path].data.shape)
                 version[path].resize(shape)
                 state[path] = state[path].resized(shape)
+            elif what == "note":
+                state[path].note = version[path].attrs["note"] = draw(st.integers(0, 3))
             elif what == "replace":
                 state[path].data[...] = elements(state[path].dtype, state[path].data.shape, draw(seeds))
                 version[path][...] = state[path].data
@@ -172,7 +215,7 @@ class Versions(RuleBasedStateMachine):
         name = f"v{self.count}"
         chosen = parent if parent is not None else file.current_version
         state = {path: model.copy() for path, model in self.versions.get(chosen or "", {}).items()}
-        with file.stage_version(name, parent) as version:
+        with file.stage_version(name, parent, data.draw(st.sampled_from([True, True, False]))) as version:
             self.change(version, state, data.draw)
             for path, model in state.items():
                 np.testing.assert_array_equal(plain(version[path][...]), plain(model.data))
@@ -183,18 +226,14 @@ class Versions(RuleBasedStateMachine):
 
     @rule(data=st.data(), count=st.integers(1, 2))
     def ours(self, data: st.DataObject, count: int) -> None:
-        if self.borrowed:
-            with h5py.File(self.path, "r+") as file:
-                for _ in range(count):
-                    self.commit(hs.VersionedFile(file), data, self.parent(data))
-            return
-        with hs.VersionedFile(self.path, "r+") as file:
+        with self.opened() as file:
             for _ in range(count):
                 self.commit(file, data, self.parent(data))
 
     @precondition(lambda self: self.versions)
     @rule(data=st.data())
     def theirs(self, data: st.DataObject) -> None:
+        self.let_go()
         with h5py.File(self.path, "r+") as file:
             self.commit(VersionedHDF5File(file), data, self.parent(data))
 
@@ -202,6 +241,7 @@ class Versions(RuleBasedStateMachine):
     @rule(data=st.data())
     def theirs_deletes(self, data: st.DataObject) -> None:
         names = data.draw(st.sets(st.sampled_from(list(self.versions)), min_size=1, max_size=len(self.versions) - 1))
+        self.let_go()
         with h5py.File(self.path, "r+") as file:
             versioned_hdf5.delete_versions(file, sorted(names))
         for name in names:
@@ -211,7 +251,8 @@ class Versions(RuleBasedStateMachine):
     @rule(data=st.data(), repack=st.booleans())
     def ours_deletes(self, data: st.DataObject, repack: bool) -> None:
         names = data.draw(st.sets(st.sampled_from(list(self.versions)), min_size=1, max_size=3))
-        self.change_ours(lambda file: file.delete_versions(names, repack=repack))
+        with self.opened() as file:
+            file.delete_versions(names, repack=repack)
         for name in names:
             del self.versions[name]
         self.forget_what_is_nowhere()
@@ -239,20 +280,14 @@ class Versions(RuleBasedStateMachine):
                     model.data[model.data == model.fill] = fill
                     model.fill = fill
             made["fill"] = fill
-        self.change_ours(lambda file: file.modify_metadata(path, repack=repack, **options))
-
-    def change_ours(self, change: Callable[[hs.VersionedFile], None]) -> None:
-        if self.borrowed:
-            with h5py.File(self.path, "r+") as file:
-                change(hs.VersionedFile(file))
-            return
-        with hs.VersionedFile(self.path, "r+") as file:
-            change(file)
+        with self.opened() as file:
+            file.modify_metadata(path, repack=repack, **options)
 
     @precondition(lambda self: not self.borrowed)
     @rule(data=st.data(), last=st.integers(1, 60), part=st.sampled_from([0.0, 0.5, 1.0]))
     def ours_is_killed(self, data: st.DataObject, last: int, part: float) -> None:
         """At a call to the disk, in a commit or a deletion: the file is as it was before, or as it is after."""
+        self.let_go()
         deletes = bool(self.versions) and data.draw(st.booleans())
         before = self.versions, self.made
         self.versions, self.made = dict(self.versions), {path: dict(made) for path, made in self.made.items()}
@@ -285,7 +320,7 @@ class Versions(RuleBasedStateMachine):
     def ours_fails(self, data: st.DataObject) -> None:
         state = {}
         try:
-            with hs.VersionedFile(self.path, "r+") as file, file.stage_version("failed") as version:
+            with self.opened() as file, file.stage_version("failed") as version:
                 state = {
                     path: model.copy() for path, model in self.versions.get(file.current_version or "", {}).items()
                 }
@@ -299,7 +334,7 @@ class Versions(RuleBasedStateMachine):
         if not getattr(self, "versions", None):
             return
         names = set(self.versions)
-        with hs.VersionedFile(self.path) as ours, h5py.File(self.path, "r") as file:
+        with hs.VersionedFile(self.path) as ours, h5py.File(self.path, "r", locking=self.held is None) as file:
             theirs = VersionedHDF5File(file)
             assert set(ours.versions) == set(theirs.versions) == names
             assert ours.current_version in {None, *names}
@@ -314,15 +349,16 @@ class Versions(RuleBasedStateMachine):
                 found = {array.name.split(f"/{name}/", 1)[1] for array in ours[name].walk()}
                 assert found == set(state)
                 for path, model in state.items():
-                    np.testing.assert_array_equal(
-                        plain(ours[name][path][...]), plain(model.data), f"ours: {name} {path}"
-                    )
-                    np.testing.assert_array_equal(plain(theirs[name][path][()]), plain(model.data), f"theirs: {name}")
+                    for who, side in (("ours", ours), ("theirs", theirs), ("held", self.held)):
+                        if side is not None:
+                            array = side[name][path]
+                            np.testing.assert_array_equal(plain(array[()]), plain(model.data), f"{who}: {name} {path}")
+                            assert array.attrs.get("note") == model.note, f"{who}: {name} {path}"
 
 
 Versions.TestCase.settings = settings(
-    max_examples=60,
-    stateful_step_count=8,
+    max_examples=600 if ALL else 60,
+    stateful_step_count=12 if ALL else 8,
     deadline=None,
     suppress_health_check=list(HealthCheck),
     phases=[Phase.explicit, Phase.reuse, Phase.generate],  # shrinking would take minutes

@@ -1,34 +1,27 @@
-"""Killed, out of space, broken or without power at any call: every version that was committed is there, and right.
-
-`HYPERSLAB_CRASHES=all` tries every call; else a sample of them.
-"""
+"""Killed, out of space, broken or without power at any call: every version that was committed is there, and right."""
 
 from __future__ import annotations
 
 import errno
-import os
 import random
 import signal
 import subprocess
 import sys
 import time
 from collections.abc import Iterator
-from contextlib import suppress
 from pathlib import Path
 from typing import Any
 
 import h5py
 import numpy as np
 import pytest
-from disks import Counting, Failing, Killed, Remembering, after_power_cut
+from disks import ALL, Failing, Trials
 from versioned_hdf5 import VersionedHDF5File
 
 import hyperslab as hs
 from hyperslab.errors import UsageError
-from hyperslab.versions import writing
 
 State = dict[str, np.ndarray[Any, Any]]
-ALL = os.environ.get("HYPERSLAB_CRASHES") == "all"
 COMMITS = 4
 
 
@@ -90,11 +83,6 @@ def begun(tmp_path: Path) -> Path:
     return path
 
 
-@pytest.fixture
-def disk(monkeypatch: pytest.MonkeyPatch) -> Any:
-    return lambda system: monkeypatch.setattr(writing, "SYSTEM", system)
-
-
 def work(path: Path) -> Iterator[int]:
     """Commits, one after the other; gives how many have returned."""
     with hs.VersionedFile(path, "r+") as file:
@@ -103,61 +91,28 @@ def work(path: Path) -> Iterator[int]:
             yield number + 1
 
 
-def call_count(begun: Path, disk: Any) -> int:
-    path, counting = begun.with_name("counted.h5"), Counting()
-    path.write_bytes(begun.read_bytes())
-    disk(counting)
-    list(work(path))
-    return counting.count
-
-
-def sample(count: int, most: int) -> list[int]:
-    return list(range(1, count + 1)) if ALL else sorted(random.Random(5).sample(range(1, count + 1), min(most, count)))
+@pytest.fixture
+def trials(begun: Path, monkeypatch: pytest.MonkeyPatch) -> Trials:
+    return Trials(begun, work, monkeypatch, returned=1)
 
 
 @pytest.mark.filterwarnings("ignore::pytest.PytestUnraisableExceptionWarning")
-def test_kill_at_any_call(begun: Path, disk: Any) -> None:
-    found: list[int] = []
-    for part in (0.0, 0.5, 1.0):
-        for last in sample(call_count(begun, disk), 30):
-            path, returned = begun.with_name("v.h5"), 1
-            path.write_bytes(begun.read_bytes())
-            killed = Killed(last, part)
-            disk(killed)
-            try:
-                for done in work(path):
-                    if killed.count >= last:
-                        break
-                    returned = done
-            except Exception:  # what a process does after its death, reading what was not written, does not count
-                assert killed.count >= last
-            disk(os)
-            found.append(check(path, returned))
-            path.unlink()
+def test_kill_at_any_call(trials: Trials) -> None:
+    found = [check(trials.path, returned) for returned in trials.kills(30)]
     assert {1, 2, 3, COMMITS} <= set(found)
     print(f"{len(found)} kills")
 
 
 @pytest.mark.parametrize("number", [errno.ENOSPC, errno.EIO])
 @pytest.mark.parametrize("stays", [False, True])
-def test_a_failing_disk(begun: Path, disk: Any, number: int, stays: bool) -> None:
-    points = sample(call_count(begun, disk), 25)
-    for last in points:
-        path, returned = begun.with_name("v.h5"), 1
-        path.write_bytes(begun.read_bytes())
-        disk(Failing(last, number, stays=stays))
-        with suppress(OSError):
-            for done in work(path):
-                returned = done
-        disk(os)
-        check(path, returned)
-        path.unlink()
-    print(f"{len(points)} failures")
+def test_a_failing_disk(trials: Trials, number: int, stays: bool) -> None:
+    found = [check(trials.path, returned) for returned in trials.failures(number, stays=stays, most=25)]
+    print(f"{len(found)} failures")
 
 
-def test_a_file_goes_on_after_a_failure(begun: Path, disk: Any) -> None:
+def test_a_file_goes_on_after_a_failure(begun: Path, trials: Trials) -> None:
     failing = Failing(0, errno.ENOSPC, stays=False)
-    disk(failing)
+    trials.put(failing)
     with hs.VersionedFile(begun, "r+") as file:
         failing.last = failing.count + 3
         with pytest.raises(OSError, match="ENOSPC"):
@@ -168,25 +123,9 @@ def test_a_file_goes_on_after_a_failure(begun: Path, disk: Any) -> None:
     assert check(begun, 2) == 2
 
 
-def test_power_cuts(begun: Path, disk: Any) -> None:
-    path, rng = begun.with_name("v.h5"), random.Random(11)
-    path.write_bytes(begun.read_bytes())
-    remembering = Remembering()
-    disk(remembering)
-    for done in work(path):
-        remembering.mark(str(done))
-    disk(os)
-    start = {str(path): begun.read_bytes()}
-    points = [*range(len(remembering.calls) + 1)] * (12 if ALL else 1)
-    for point in points if ALL else rng.sample(points, min(100, len(points))):
-        files = after_power_cut(remembering.calls[:point], start, rng)
-        for name in (path, Path(f"{path}.journal")):
-            name.unlink(missing_ok=True)
-            if str(name) in files:
-                name.write_bytes(files[str(name)])
-        returned = max([1, *(int(name) for at, name in remembering.marks if at <= point)])
-        check(path, returned)
-    print(f"{len(points)} cuts")
+def test_power_cuts(trials: Trials) -> None:
+    found = [check(trials.path, returned) for returned in trials.power_cuts(100, 12)]
+    print(f"{len(found)} cuts")
 
 
 PROGRAM = """

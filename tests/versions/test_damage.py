@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import os
 import random
 import time
 from contextlib import suppress
@@ -12,6 +11,7 @@ from typing import Any
 import h5py
 import numpy as np
 import pytest
+from disks import ALL
 from test_crashes import commit, state_of, text
 from versioned_hdf5 import VersionedHDF5File
 
@@ -19,7 +19,7 @@ import hyperslab as hs
 from hyperslab.errors import HyperslabError
 from hyperslab.versions import repair
 
-TRIALS = 3000 if os.environ.get("HYPERSLAB_CRASHES") == "all" else 25
+TRIALS = 3000 if ALL else 25
 MOST_SECONDS = 20
 MOST_NBYTES = 1 << 28  # who asks for more gets more, and may have the memory
 

@@ -11,11 +11,12 @@ from pathlib import Path
 from typing import Any
 
 import h5py
+import hdf5plugin
 import numpy as np
 import pytest
 import versioned_hdf5
-from disks import Counting
-from test_crashes import ALL, commit, state_of, text
+from disks import ALL, Counting
+from test_crashes import commit, state_of, text
 from versioned_hdf5 import VersionedHDF5File
 
 import hyperslab as hs
@@ -271,3 +272,44 @@ def test_a_commit_that_its_journal_finishes(tmp_path: Path, monkeypatch: pytest.
     assert check_all_right(found.output) == 8
     assert (path.read_bytes(), Path(f"{path}.journal").read_bytes()) == (before, journal)
     assert sorted(one.name for one in tmp_path.iterdir()) == ["new.h5", "v.h5", "v.h5.journal"]
+
+
+def filters_in(path: Path, array: str) -> list[tuple[Any, ...]]:
+    with h5py.File(path) as file:
+        plist = file[f"_version_data/{array}/raw_data"].id.get_create_plist()
+        return [plist.get_filter(place)[::2] for place in range(plist.get_nfilters())]
+
+
+@pytest.mark.parametrize("library", ["ours", "theirs"])
+def test_filters_keep_their_levels(tmp_path: Path, library: str) -> None:
+    options: dict[str, dict[str, Any]] = {
+        "none": {},
+        "gzip": {"compression": "gzip", "compression_opts": 7, "shuffle": True, "fletcher32": True},
+        "fast": {"compression": "gzip", "compression_opts": 1},
+        "lzf": {"compression": "lzf"},
+        "scaled": {"scaleoffset": 0, "compression": "gzip", "compression_opts": 2},
+        "blosc": dict(hdf5plugin.Blosc(cname="zstd", clevel=8, shuffle=hdf5plugin.Blosc.BITSHUFFLE)),
+        "zstd": dict(hdf5plugin.Zstd(clevel=11)),
+        "bitshuffle": dict(hdf5plugin.Bitshuffle(cname="lz4")),
+    }
+    path, data = tmp_path / "v.h5", np.arange(1000).reshape(50, 20)
+    with h5py.File(path, "w") as file:
+        versions: Any = hs.VersionedFile(file) if library == "ours" else VersionedHDF5File(file)
+        with versions.stage_version("v0") as version:
+            for name, codecs in options.items():
+                version.create_dataset(name, data=data, chunks=(8, 20), **codecs)
+    found = repair(path, tmp_path / "new.h5")
+    assert found.is_complete
+    assert found.notes == []
+    for name in options:
+        assert filters_in(found.output, name) == filters_in(path, name)
+        np.testing.assert_array_equal(hs.open(found.output, version="v0")[name][...], data)
+
+
+def test_a_filter_that_is_not_here_is_said(good: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(sys.modules[repair.__module__], "_can_encode", lambda number: number != 1)
+    found = repair(good, tmp_path / "new.h5")
+    assert found.is_complete
+    assert {(one.version, one.path) for one in found.notes} == {("v0", "x"), ("v0", "g/grown"), ("v0", "same")}
+    assert "no filter 1" in str(found.notes[0])
+    assert filters_in(found.output, "x") == []

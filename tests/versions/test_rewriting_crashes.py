@@ -1,27 +1,20 @@
-"""Deleting versions and storing arrays otherwise, killed or failing at any call: the state before, or the one after.
-
-`HYPERSLAB_CRASHES=all` tries every call; else a sample of them.
-"""
+"""Deleting versions and storing arrays otherwise, killed or failing at any call: the state before, or the one after."""
 
 from __future__ import annotations
 
 import errno
-import os
-import random
 from collections.abc import Callable, Iterator
-from contextlib import suppress
 from pathlib import Path
 from typing import Any
 
 import h5py
 import numpy as np
 import pytest
-from disks import Counting, Failing, Killed, Remembering, after_power_cut
-from test_crashes import ALL, commit, sample, state_of, text
+from disks import ALL, Trials
+from test_crashes import commit, state_of, text
 from versioned_hdf5 import VersionedHDF5File
 
 import hyperslab as hs
-from hyperslab.versions import writing
 
 # What is done one after the other; the versions that are there after it, and the chunks of x and its codec.
 STEPS: list[tuple[Callable[[hs.VersionedFile], None], str, int, str]] = [
@@ -43,11 +36,6 @@ def begun(tmp_path: Path) -> Path:
     return path
 
 
-@pytest.fixture
-def disk(monkeypatch: pytest.MonkeyPatch) -> Any:
-    return lambda system: monkeypatch.setattr(writing, "SYSTEM", system)
-
-
 def work(path: Path) -> Iterator[int]:
     """The steps; gives how many have returned."""
     with hs.VersionedFile(path, "r+") as file:
@@ -62,8 +50,10 @@ def state(path: Path) -> tuple[str, int, str]:
         return " ".join(sorted(VersionedHDF5File(file).versions)), raw.chunks[0], raw.compression
 
 
-def check(path: Path, returned: int) -> None:
-    """What returned was done, at most one step more, wholly; all values are right, and the next version can be made."""
+def check(path: Path, returned: int) -> int:
+    """What returned was done, at most one step more, wholly; all values are right, and the next version can be made.
+    Gives how many steps were done.
+    """
     with hs.VersionedFile(path) as file:
         for name in file.versions:
             for array, data in state_of(int(name[1:])).items():
@@ -82,79 +72,30 @@ def check(path: Path, returned: int) -> None:
         for array, data in state_of(7).items():
             np.testing.assert_array_equal(text(file["v7"][array][...]), text(data))
     assert sorted(one.name for one in path.parent.iterdir() if one.name.startswith("v.h5")) == ["v.h5"]
+    return STATES.index(found)
 
 
-def call_count(begun: Path, disk: Any) -> int:
-    path, counting = begun.with_name("counted.h5"), Counting()
-    path.write_bytes(begun.read_bytes())
-    disk(counting)
-    list(work(path))
-    return counting.count
-
-
-def clean(path: Path) -> None:
-    for one in path.parent.glob("v.h5*"):
-        one.unlink()
+@pytest.fixture
+def trials(begun: Path, monkeypatch: pytest.MonkeyPatch) -> Trials:
+    return Trials(begun, work, monkeypatch, returned=0)
 
 
 @pytest.mark.filterwarnings("ignore::pytest.PytestUnraisableExceptionWarning")  # of a process that is dead
-def test_kills(begun: Path, disk: Any) -> None:
-    points = 0
-    for part in (0.0, 0.5, 1.0):
-        for last in sample(call_count(begun, disk), 6):
-            path, returned = begun.with_name("v.h5"), 0
-            path.write_bytes(begun.read_bytes())
-            killed = Killed(last, part)
-            disk(killed)
-            try:
-                for done in work(path):
-                    if killed.count >= last:
-                        break  # what a process does after its death does not count
-                    returned = done
-            except Exception:
-                if killed.count < last:
-                    raise
-            disk(os)
-            check(path, returned)
-            clean(path)
-            points += 1
-    print(f"{points} kills")
+def test_kills(trials: Trials) -> None:
+    found = [check(trials.path, returned) for returned in trials.kills(6)]
+    print(f"{len(found)} kills")
 
 
 @pytest.mark.parametrize("number", [errno.ENOSPC, errno.EIO])
 @pytest.mark.parametrize("stays", [False, True])
-def test_failing_disks(begun: Path, disk: Any, number: int, stays: bool) -> None:
-    points = sample(call_count(begun, disk), 6)
-    for last in points:
-        path, returned = begun.with_name("v.h5"), 0
-        path.write_bytes(begun.read_bytes())
-        disk(Failing(last, number, stays=stays))
-        with suppress(OSError):
-            for done in work(path):
-                returned = done
-        disk(os)
-        check(path, returned)
-        clean(path)
-    print(f"{len(points)} failures")
+def test_failing_disks(trials: Trials, number: int, stays: bool) -> None:
+    found = [check(trials.path, returned) for returned in trials.failures(number, stays=stays, most=6)]
+    print(f"{len(found)} failures")
 
 
-def test_power_cuts_while_rewriting(begun: Path, disk: Any) -> None:
-    path, rng = begun.with_name("v.h5"), random.Random(11)
-    path.write_bytes(begun.read_bytes())
-    remembering = Remembering()
-    disk(remembering)
-    for done in work(path):
-        remembering.mark(str(done))
-    disk(os)
-    start = {str(path): begun.read_bytes()}
-    points = [*range(len(remembering.calls) + 1)] * (6 if ALL else 1)
-    for point in points if ALL else rng.sample(points, min(25, len(points))):
-        files = after_power_cut(remembering.calls[:point], start, rng)
-        clean(path)
-        for name, stored in files.items():
-            Path(name).write_bytes(stored)
-        check(path, max([0, *(int(name) for at, name in remembering.marks if at <= point)]))
-    print(f"{len(points)} cuts")
+def test_power_cuts_while_rewriting(trials: Trials) -> None:
+    found = [check(trials.path, returned) for returned in trials.power_cuts(25, 6)]
+    print(f"{len(found)} cuts")
 
 
 @pytest.mark.parametrize("step", range(4))
@@ -196,7 +137,6 @@ def test_exceptions_leave_the_old_state(begun: Path, monkeypatch: pytest.MonkeyP
                     stopped = False
             commit(file, 6)
         assert state(path)[1:] == STATES[step + (not stopped)][1:]
-        clean(path)
         if not stopped and stop > 0:
             break
     assert calls > 5

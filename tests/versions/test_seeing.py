@@ -13,7 +13,7 @@ from differences import assert_difference
 from versioned_hdf5 import VersionedHDF5File, delete_versions
 
 import hyperslab as hs
-from hyperslab.errors import DamagedFile, FileChanged
+from hyperslab.errors import DamagedFile, FileChanged, UsageError
 from hyperslab.versions.chunk_maps import ChunkMaps
 from hyperslab.versions.regions import joined, runs
 
@@ -221,3 +221,56 @@ def test_a_difference_that_is_no_longer_true_says_so(survey: Path) -> None:
             found["x"].elements()
         with pytest.raises(KeyError, match="refresh"):
             file.diff("a", "b")
+
+
+@pytest.mark.parametrize("dtype", ["<f8", "S3", "?", "text"])
+def test_a_version_that_is_being_made_differs_as_it_will(tmp_path: Path, dtype: str) -> None:
+    rng, kind = np.random.default_rng(7), h5py.string_dtype() if dtype == "text" else np.dtype(dtype)
+    old = {name: made(dtype, (20, 13), rng) for name in ("x", "same", "g/whole", "gone")}
+    new = {name: one.copy() for name, one in old.items() if name != "gone"}
+    new["x"][3:7, 5] = made(dtype, (4,), rng)
+    new["x"] = new["x"][:17]
+    new["g/whole"] = made(dtype, (20, 13), rng)
+    new["new"] = made(dtype, (5, 5), rng)
+    with hs.VersionedFile(tmp_path / "v.h5", "w") as file:
+        with file.stage_version("a") as version:
+            for name, one in old.items():
+                version.create_dataset(name, data=one, dtype=kind, chunks=(6, 5))
+            version["x"].attrs["units"] = "m"
+        with file.stage_version("b") as version:
+            assert version.diff().is_empty
+            version["x"][3:7, 5] = new["x"][3:7, 5]
+            version["x"].resize((17, 13))
+            version["x"].attrs["units"] = "km"
+            version["same"][2:5] = old["same"][2:5]  # touched, and the same
+            version["g/whole"][...] = new["g/whole"]
+            version.create_dataset("new", data=new["new"], dtype=kind, chunks=(6, 5))
+            version.create_group("empty")
+            del version["gone"]
+            staged = version.diff()
+            assert set(staged.arrays) == {"x", "g/whole", "new", "gone"}
+            assert staged["x"].attributes == {"units": ("m", "km")}
+            assert (staged.before, staged.after, staged.added_groups) == ("a", "b", ["empty"])
+            found = {name: one.elements() for name, one in staged.arrays.items()}
+            late = version.diff()["x"]
+            version["x"][0] = made(dtype, (13,), rng)
+            with pytest.raises(FileChanged, match="compare again"):
+                late.elements()
+            version["x"][0] = new["x"][0]
+            with pytest.raises(UsageError, match="ask the version"):
+                version["g"].diff()
+        committed = file.diff("a", "b")
+        assert set(committed.arrays) == set(staged.arrays)
+        for name, array in committed.arrays.items():
+            np.testing.assert_array_equal(array.chunks, staged[name].chunks)
+            for one, other in zip(array.elements().__dict__.values(), found[name].__dict__.values(), strict=True):
+                np.testing.assert_array_equal(one, other)
+        assert_difference(file, "a", "b", old, new)
+
+
+def test_the_first_version_adds_everything(tmp_path: Path) -> None:
+    with hs.VersionedFile(tmp_path / "v.h5", "w") as file, file.stage_version("a") as version:
+        version.create_dataset("x", data=np.arange(10), chunks=(4,))
+        found = version.diff()
+        assert [(one.path, one.status, one.chunk_count) for one in found.arrays.values()] == [("x", "added", 3)]
+        assert found["x"].elements().added_count == 10

@@ -1,15 +1,19 @@
 //! What versioned files take of their virtual arrays, and the table of their chunks.
 
 use std::collections::HashMap;
+use std::path::PathBuf;
 
 use hyperslab_core::{ChunkGrid, chunk_places};
-use hyperslab_parsers::hdf5;
+use hyperslab_engine::FileStore;
+use hyperslab_parsers::{Pages, Policy, hdf5};
 use numpy::{IntoPyArray, PyArray1, PyReadonlyArray1};
 use pyo3::exceptions::PyValueError;
 use pyo3::prelude::*;
 
 use crate::chunk_bytes::DIGEST_NBYTES;
 use crate::errors;
+use crate::failure::Failure;
+use crate::sources::LocalSource;
 use crate::stored_array::StoredArray;
 
 /// Of each chunk of a version's array, in C order, its place in the stack of all chunks; -1 of those that are not
@@ -46,6 +50,19 @@ pub(crate) fn mapped_source(array: &Bound<'_, StoredArray>) -> Option<(String, S
     let first = mappings.first()?;
     let is_one = mappings.iter().all(|one| one.file == first.file && one.path == first.path);
     Some(if is_one { (first.file.to_string(), first.path.to_string()) } else { Default::default() })
+}
+
+/// The number and the parameters of each filter of an array, by its path in an HDF5 file of this machine.
+#[pyfunction]
+#[allow(clippy::needless_pass_by_value)] // PyO3 hands arguments over by value
+pub(crate) fn filters_of(py: Python<'_>, file: PathBuf, path: &str) -> PyResult<Vec<(u16, Vec<u32>)>> {
+    let found = py.detach(|| {
+        let store = FileStore::open(&file)?;
+        let source = LocalSource(&store);
+        Ok::<_, Failure>(hdf5::filters(&mut Pages::new(&source, Policy::LOCAL), path)?)
+    });
+    let found = found.map_err(|failure| failure.into_python(&file))?;
+    Ok(found.into_iter().map(|filter| (filter.number, filter.parameters)).collect())
 }
 
 /// The mappings of a virtual array as libhdf5 writes them; None if it would write them otherwise.

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import signal
 import sys
 
 import typer
@@ -59,6 +60,10 @@ def _root(
 ) -> None: ...
 
 
+# What is said of exit statuses: typer makes the first of Ctrl-C, commands that clean up the other of SIGTERM.
+STOPPED = {128 + signal.SIGINT: "interrupted", 128 + signal.SIGTERM: "terminated"}
+
+
 def main() -> None:
     """Run the command line: errors are one line, exit status 2 for a wrong request, 1 for one that failed."""
     try:
@@ -69,5 +74,9 @@ def main() -> None:
     except KeyboardInterrupt:
         typer.echo("hyperslab: interrupted", err=True)
         sys.exit(130)
+    except SystemExit as stopped:
+        if stopped.code in STOPPED:
+            typer.echo(f"hyperslab: {STOPPED[stopped.code]}", err=True)
+        raise
     except BrokenPipeError:
         sys.exit(141)

@@ -14,11 +14,12 @@ from typing import Any
 
 import numpy as np
 
-from hyperslab._core import chunk_places_of, mapped_source
+from hyperslab._core import mapped_source
 from hyperslab.archive.array import Array as ArchiveArray
 from hyperslab.archive.tree import Group
 from hyperslab.errors import DamagedFile, HyperslabError, ReadError, Unsupported
 from hyperslab.versions.layout import VERSIONS, bookkeeping, raw_path
+from hyperslab.versions.places import grid_places
 from hyperslab.versions.reading import parsed
 from hyperslab.versions.staged_chunks import MISSING, Places
 
@@ -122,6 +123,17 @@ def _version_map(root: Group, name: str, known: dict[int, ChunkMap]) -> VersionM
     group = root[f"{VERSIONS}/{name}"]
     if not isinstance(group, Group):
         raise DamagedFile(f"{root.filename}: version {name!r} is no group")
+    return map_of(group, name, known)
+
+
+def map_of(group: Group, name: str, known: dict[int, ChunkMap]) -> VersionMap:
+    """The map of a version, by its group.
+
+    Args:
+        group: The version's.
+        name: Its name.
+        known: The maps of the file's arrays, by their numbers, which grow.
+    """
     found = VersionMap(name, user_attributes(group))
     waiting = [("", group)]
     while waiting:
@@ -157,7 +169,7 @@ def chunk_map(path: str, array: ArchiveArray) -> ChunkMap:
     elif chunk_shape is None:
         problems.append("it does not say what shape its chunks have")
     else:
-        places = chunk_places_of(stored, chunk_shape)
+        places = grid_places(array, chunk_shape)
         source = mapped_source(stored)
         if places is None or source not in (None, (".", raw_path(path))):
             problems.append("its mappings are not one for each stored chunk, in order")

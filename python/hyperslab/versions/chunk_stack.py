@@ -10,8 +10,9 @@ import numpy.typing as npt
 
 from hyperslab.archive.array import Array as ArchiveArray
 from hyperslab.archive.tree import Group
-from hyperslab.errors import DamagedFile, HyperslabError
+from hyperslab.errors import DamagedFile, HyperslabError, Unsupported
 from hyperslab.versions.layout import DATA, FIRST_VERSION, HASH_TABLE_DTYPE, VERSIONS, Array
+from hyperslab.versions.places import check_chunk_count, stored_length
 from hyperslab.versions.reading import parsed
 from hyperslab.versions.staged_array import fill_element
 from hyperslab.versions.staged_chunks import MISSING, Places
@@ -27,6 +28,7 @@ class ChunkStack:
 
     Raises:
         DamagedFile: They contradict the layout.
+        Unsupported: There is room for too many.
     """
 
     def __init__(self, path: str, raw: ArchiveArray, table: ArchiveArray) -> None:
@@ -40,6 +42,7 @@ class ChunkStack:
         if len(chunk_shape) != raw.ndim or not raw.ndim or min(chunk_shape) < 1 or raw.shape[1:] != chunk_shape[1:]:
             raise DamagedFile(f"{raw.name} of {raw.filename} is no stack of chunks: {raw.shape}, chunks {chunk_shape}")
         self.chunk_shape = chunk_shape
+        check_chunk_count(f"{raw.name} in {raw.filename}", raw.shape, chunk_shape, Unsupported)
         if "largest_index" not in table.attrs:
             raise DamagedFile(f"{table.name} of {table.filename} does not say how many of its rows count")
         self.count = int(table.attrs["largest_index"])
@@ -76,7 +79,7 @@ class ChunkStack:
         Raises:
             DamagedFile: There are fewer than it says, or they are something else.
         """
-        if self._table.dtype != HASH_TABLE_DTYPE or not 0 <= self.count <= self._table.shape[0]:
+        if self._table.dtype != HASH_TABLE_DTYPE or not 0 <= self.count <= stored_length(self._table):
             said = f"{self.count} of {self._table.shape[0]} rows of {self._table.dtype} are said to count"
             raise DamagedFile(f"{self._table.name} of {self._table.filename}: {said}")
         return np.asarray(self._table[: self.count])

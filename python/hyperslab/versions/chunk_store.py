@@ -10,6 +10,7 @@ import numpy.typing as npt
 from h5py._objects import phil
 
 from hyperslab._core import ChunkTable, write_chunks
+from hyperslab.errors import DamagedFile, Unsupported
 from hyperslab.versions import libhdf5
 from hyperslab.versions.attributes import integer, put_integer, put_integers
 from hyperslab.versions.layout import (
@@ -19,6 +20,7 @@ from hyperslab.versions.layout import (
     Array,
     chunk_hash,
 )
+from hyperslab.versions.places import check_chunk_count
 
 COUNT = "largest_index"
 OUR_FILTERS = (h5py.h5z.FILTER_DEFLATE, h5py.h5z.FILTER_SHUFFLE, h5py.h5z.FILTER_FLETCHER32, h5py.h5z.FILTER_LZF)
@@ -40,7 +42,8 @@ class ChunkStore:
         self.chunk_shape: tuple[int, ...] = self.raw.chunks
         self.name: str = self.raw.name
         self.dtype: np.dtype[Any] = self.raw.dtype
-        self._row_count = integer(self._table, COUNT)
+        self._row_count = row_count(self._table)
+        check_chunk_count(f"{self.name} in {file.file.filename}", self.raw.shape, self.chunk_shape, Unsupported)
         rows = self._table[: self._row_count]
         places = np.ascontiguousarray(rows["shape"][:, 0] // self.chunk_shape[0])
         # versioned-hdf5's `rebuild_hashtables` leaves out rows of chunks that nobody uses: others lie behind the count.
@@ -149,6 +152,20 @@ class ChunkStore:
     def fill(self) -> Array:
         """The fill value."""
         return np.asarray(0 if self.raw.fillvalue is None else self.raw.fillvalue, self.raw.dtype)
+
+
+def row_count(table: Any) -> int:
+    """How many rows of a table of hashes count.
+
+    Raises:
+        DamagedFile: More than it has.
+    """
+    count = integer(table, COUNT)
+    most = min(table.shape[0], table.id.get_num_chunks() * table.chunks[0]) if table.chunks else table.shape[0]
+    if not 0 <= count <= most:
+        said = f"{count} of its {most} rows are said to count"
+        raise DamagedFile(f"{table.name} in {table.file.filename}: {said}: hyperslab.versions.repair may help")
+    return count
 
 
 def is_text(dtype: Any) -> bool:

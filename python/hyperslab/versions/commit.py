@@ -17,6 +17,7 @@ from hyperslab.archive.array import Array as ArchiveArray
 from hyperslab.archive.tree import Group
 from hyperslab.versions.attributes import put_text
 from hyperslab.versions.chunk_store import ChunkStore, as_bytes, fill_hash
+from hyperslab.versions.interruption import let_through
 from hyperslab.versions.layout import VERSIONS, Array, chunk_hash
 from hyperslab.versions.staged_array import StagedArray
 from hyperslab.versions.staged_chunks import MISSING, Places
@@ -128,6 +129,7 @@ def store_chunks(array: StagedArray, store: ChunkStore) -> Places:
     step = max(1, BATCH_NBYTES // max(1, math.prod(store.chunk_shape) * array.dtype.itemsize))
     batches = [source.numbers[first : first + step] for first in range(0, len(source.numbers), step)]
     for numbers, digests in zip(batches, one_ahead(source.digests, batches), strict=True):
+        let_through()
         places[numbers], new = store.find(digests, nothing)
         if len(new):
             stored = numbers[new]

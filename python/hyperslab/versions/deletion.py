@@ -15,6 +15,8 @@ import numpy.typing as npt
 
 from hyperslab.archive.array import Array as ArchiveArray
 from hyperslab.errors import DamagedFile, Unsupported
+from hyperslab.versions.chunk_store import row_count
+from hyperslab.versions.interruption import let_through
 from hyperslab.versions.layout import DATA, FIRST_VERSION, VERSIONS
 from hyperslab.versions.reading import parsed
 from hyperslab.versions.rewriting import (
@@ -96,7 +98,7 @@ def used_chunks(file: h5py.File, versions: list[str]) -> dict[str, npt.NDArray[n
                 continue
             seen.add(key)
             if path not in used:
-                used[path] = np.zeros(int(file[f"{DATA}/{path}/hash_table"].attrs["largest_index"]), bool)
+                used[path] = np.zeros(row_count(file[f"{DATA}/{path}/hash_table"]), bool)
             places = places_of(array, path, len(used[path]))
             if places is not None:
                 used[path][places[places != MISSING]] = True
@@ -120,7 +122,7 @@ def compacted(target: Target, path: str, kept: Places) -> NewChunks:
         origin = (0,) * (raw.ndim - 1)
         for place, stored, mask in stored_chunks(target.source.filename, path, old_raw, kept):
             raw.id.write_direct_chunk((place * length, *origin), stored, mask)
-    rows = old_table[: int(old_table.attrs["largest_index"])]
+    rows = old_table[: row_count(old_table)]
     row_of = np.full(max(len(rows), int(kept[-1]) + 1 if len(kept) else 0), MISSING, np.int64)
     starts = rows["shape"][:, 0] // length
     if len(starts) and (starts.min() < 0 or starts.max() >= len(row_of)):
@@ -189,6 +191,7 @@ def stored_chunks(file: str, path: str, raw: Any, places: Places) -> Iterator[tu
             read = memoryview(os.pread(opened.fileno(), stop - start, start))
             if len(read) < stop - start:
                 raise DamagedFile(f"{file} ends before the chunks of {path!r} do")
+            let_through()
             for number, offset, length, mask in wanted[first:last]:
                 yield number, read[offset - start : offset - start + length], mask
             first = last

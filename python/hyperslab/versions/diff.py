@@ -14,10 +14,11 @@ import numpy as np
 import numpy.typing as npt
 
 from hyperslab.archive.array import Array as ArchiveArray
-from hyperslab.errors import DamagedFile, FileChanged
+from hyperslab.errors import DamagedFile, FileChanged, Unsupported
 from hyperslab.versions.chunk_maps import ChunkMap, ChunkMaps, VersionMap, chunk_map
 from hyperslab.versions.chunk_stack import ChunkStack
 from hyperslab.versions.layout import DATA, VERSIONS, Array
+from hyperslab.versions.places import check_chunk_count
 from hyperslab.versions.reading import parsed
 from hyperslab.versions.regions import Boxes, joined, unequal, within
 from hyperslab.versions.staged_chunks import MISSING
@@ -277,18 +278,19 @@ def diff(path: str, before: str, after: str) -> VersionDiff:
     """
     maps = ChunkMaps(path)
     old, new = maps.each([before]), maps.each([after])
-    return compared(next(old), next(new), path)
+    versions = next(old), next(new)
+    stacks = Stacks(path, versions)
+    return compared(*versions, lambda one: Side(one, stacks))
 
 
-def compared(old: VersionMap, new: VersionMap, path: str) -> VersionDiff:
-    """What differs between the maps of two versions of the file with this path."""
-    stacks = _Stacks(path, (old, new))
+def compared(old: VersionMap, new: VersionMap, side_of: Callable[[ChunkMap], Side]) -> VersionDiff:
+    """What differs between the maps of two versions; `side_of` says what the elements of an array are read from."""
     arrays = {}
     for name in sorted(old.arrays.keys() | new.arrays.keys()):
         one, other = old.arrays.get(name), new.arrays.get(name)
         if one is other:  # one object in the file
             continue
-        found = ArrayDiff(name, *(None if array is None else Side(array, stacks) for array in (one, other)))
+        found = ArrayDiff(name, *(None if array is None else side_of(array) for array in (one, other)))
         if found.is_changed:
             arrays[name] = found
     attributes = {"": changed_values(old.attributes, new.attributes)}
@@ -309,6 +311,7 @@ def changed_chunks(before: ChunkMap | None, after: ChunkMap | None) -> npt.NDArr
     """Indices of the chunks that are not the same in two versions, or that one of them lacks; mappings are whole."""
     maps = [one for one in (before, after) if one is not None]
     whole = tuple(map(max, *(one.grid_shape for one in maps))) if len(maps) > 1 else maps[0].grid_shape
+    check_chunk_count(maps[0].path, whole, (1,) * len(whole), Unsupported)
     tables = []
     for one in (before, after):
         table = np.full(whole, OUTSIDE, np.int64)
@@ -334,10 +337,10 @@ def same_value(one: Any, other: Any) -> bool:
     return left.tolist() == right.tolist() if left.dtype.hasobject else left.tobytes() == right.tobytes()
 
 
-class _Stacks(dict[str, ChunkStack]):
-    """The chunks of arrays of two versions, opened when they are asked for."""
+class Stacks(dict[str, ChunkStack]):
+    """The chunks of arrays of some versions, opened when they are asked for."""
 
-    def __init__(self, path: str, versions: tuple[VersionMap, VersionMap]) -> None:
+    def __init__(self, path: str, versions: tuple[VersionMap, ...]) -> None:
         self._path = path
         self._versions = versions
 
@@ -359,7 +362,7 @@ class Side:
     """An array of one version, with what its elements are read from."""
 
     map: ChunkMap
-    stacks: _Stacks
+    stacks: Stacks
 
     def chunks(self, indices: npt.NDArray[np.int64]) -> Array:
         """Chunks by their indices; where the array has none, the fill value.
@@ -370,8 +373,18 @@ class Side:
         stack = self.stacks[self.map.path]
         if self.map.places is None or stack.chunk_shape != self.map.chunk_shape:
             raise DamagedFile(f"{stack.raw.filename}: {self.map.path!r} is not cut as its chunks {stack.chunk_shape}")
-        places = np.full(len(indices), MISSING, np.int64)
+        return stack.load(self.places(self.numbers(indices)))
+
+    def places(self, numbers: npt.NDArray[np.int64]) -> npt.NDArray[np.int64]:
+        """The places of chunks, by their linear indices; -1 of those that are not stored, or not there."""
+        assert self.map.places is not None
+        places = np.full(len(numbers), MISSING, np.int64)
+        places[numbers != MISSING] = self.map.places[numbers[numbers != MISSING]]
+        return places
+
+    def numbers(self, indices: npt.NDArray[np.int64]) -> npt.NDArray[np.int64]:
+        """The linear indices of chunks; -1 of those that the array does not have."""
+        numbers = np.full(len(indices), MISSING, np.int64)
         inside = (indices < self.map.grid_shape).all(axis=1)
-        linear = np.ravel_multi_index(tuple(indices[inside].T), self.map.grid_shape)
-        places[inside] = self.map.places[linear]
-        return stack.load(places)
+        numbers[inside] = np.ravel_multi_index(tuple(indices[inside].T), self.map.grid_shape)
+        return numbers

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import math
 from typing import Any
 
 import numpy as np
@@ -10,7 +11,7 @@ from hyperslab.archive.array import Array as ArchiveArray
 from hyperslab.archive.tree import Group
 from hyperslab.errors import DamagedFile, ReadError
 from hyperslab.versions.layout import DATA, Array, chunk_hash
-from hyperslab.versions.rewriting import grid_places
+from hyperslab.versions.places import MOST_CHUNKS, grid_places, stored_length
 from hyperslab.versions.staged_array import as_elements
 from hyperslab.versions.staged_chunks import MISSING, Places
 
@@ -39,7 +40,7 @@ class Evidence:
             raise DamagedFile(f"{DATA}/{path}/raw_data is no array in chunks")
         self.raw = raw
         self.chunk_shape = raw.chunks
-        self.count = raw.shape[0] // self.chunk_shape[0]
+        self.count = min(raw.shape[0] // self.chunk_shape[0], MOST_CHUNKS)
         self.table_damage: str | None = None
         self.digests: dict[int, bytes] = {}
         try:
@@ -54,10 +55,10 @@ class Evidence:
     def _stored_digests(self, group: Any) -> dict[int, bytes]:
         table = group["hash_table"]
         count = int(table.attrs["largest_index"])
-        rows = table[: min(count, len(table))]
+        rows = table[: min(count, stored_length(table))]
         places = (rows["shape"][:, 0] // self.chunk_shape[0]).tolist()
         hashes = np.ascontiguousarray(rows["hash"]).reshape(-1, 32)
-        return {place: digest.tobytes() for place, digest in zip(places, hashes, strict=True)}
+        return {place: digest.tobytes() for place, digest in zip(places, hashes, strict=True) if digest.any()}
 
     def places_of(self, array: ArchiveArray) -> Places:
         """Of each chunk of a version's array its place.
@@ -75,13 +76,10 @@ class Evidence:
         return places
 
     def chunk(self, place: int) -> Array:
-        """A chunk, whole, by its place."""
-        start = place * self.chunk_shape[0]
-        return self.chunks(start, start + self.chunk_shape[0])
-
-    def chunks(self, start: int, stop: int) -> Array:
-        """Rows of the chunks, text as `str`."""
-        read: Array = np.asarray(as_elements(np.asarray(self.raw[start:stop]), self.raw.dtype))
+        """A chunk, whole, by its place; text as `str`."""
+        length, *others = self.chunk_shape
+        box = (slice(place * length, (place + 1) * length), *(slice(other) for other in others))
+        read: Array = np.asarray(as_elements(np.asarray(self.raw[box]), self.raw.dtype))
         return read
 
     def proved(self, place: int, shape: Shape) -> int:
@@ -127,9 +125,17 @@ class Evidence:
     def _all_digests(self, shape: Shape) -> dict[bytes, int]:
         """Where the content of each hash is, as if all chunks had this valid shape."""
         found: dict[bytes, int] = {}
-        for place in range(self.count):
+        for place in self._stored_places():
             try:
                 found.setdefault(self._digest(place, shape), place)
             except READING:
                 continue
         return found
+
+    def _stored_places(self) -> list[int]:
+        """The places of the chunks that are in the file: fewer than there is room for, where a shape is damaged."""
+        axes = zip(self.raw.shape[1:], self.chunk_shape[1:], strict=True)
+        columns = max(1, math.prod(-(-length // chunk) for length, chunk in axes))
+        found = [segment.indices() // np.uint64(columns) for segment in self.raw.segments()]
+        places: list[int] = np.unique(np.concatenate(found)).tolist() if found else []
+        return [place for place in places if place < self.count]

@@ -15,6 +15,7 @@ from hyperslab.archive.array import Array as ArchiveArray
 from hyperslab.archive.tree import CHUNK_CACHE_NBYTES, Group
 from hyperslab.errors import DamagedFile, UsageError
 from hyperslab.versions import layout
+from hyperslab.versions.interruption import held_back
 from hyperslab.versions.layout import DATA, FIRST_VERSION, VERSIONS, Time
 from hyperslab.versions.reading import version_group, version_table
 from hyperslab.versions.staged_array import StagedArray
@@ -74,6 +75,7 @@ class VersionedFile:
             self._borrow(file)
         self._table = self._scanned()
 
+    @held_back()
     def _own(self, mode: Mode) -> None:
         from hyperslab.versions import writing
 
@@ -118,8 +120,9 @@ class VersionedFile:
     def current_version(self, name: str) -> None:
         self._writable()
         self._table[name]  # so that it is one
-        self._file[VERSIONS].attrs["current_version"] = name
-        self._flush()
+        with held_back():
+            self._file[VERSIONS].attrs["current_version"] = name
+            self._flush()
         self._table = self._table.changed(None, name)
 
     @property
@@ -263,6 +266,7 @@ class VersionedFile:
             raise UsageError(f"{self.path} was opened by h5py: open it by its path to repack it")
         self._rewrite(lambda: nothing(self._file.file), repack=True)
 
+    @held_back()
     def _rewrite(self, plan: Callable[[], Change], repack: bool) -> None:
         """Write versions anew, all or nothing."""
         from hyperslab.versions.rewriting import rewrite_elsewhere, rewrite_in_place
@@ -307,6 +311,7 @@ class VersionedFile:
             raise ValueError(f"there is no version {asked!r} in {self.path} to start from")
         return asked
 
+    @held_back()
     def _commit(
         self, name: str, parent: str | None, root: StagedGroup, make_current: bool, timestamp: Time | None
     ) -> None:

@@ -250,9 +250,9 @@ class JournaledFile:
         with exclusive(self._descriptor):
             self._is_applying = True
             apply(self._descriptor, entries, nbytes, self._system)
-            self._is_applying = False
             self._pages.clear()
             self.committed_nbytes = self._nbytes = nbytes
+            self._is_applying = False  # last: before, whatever stops us, the commit is to be finished
             remove_journal(self.path, self._system)
 
     def roll_back(self) -> None:

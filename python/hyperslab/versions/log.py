@@ -8,7 +8,7 @@ from typing import Any
 
 from hyperslab.versions.chunk_maps import ChunkMaps, VersionMap
 from hyperslab.versions.chunk_stack import chunk_stacks
-from hyperslab.versions.diff import Change, Status, compared
+from hyperslab.versions.diff import Change, Side, Stacks, Status, compared
 from hyperslab.versions.stats import Tally, VersionSize, with_parents
 from hyperslab.versions.stored_bytes import StoredBytes
 from hyperslab.versions.table import Version, VersionTable
@@ -62,9 +62,9 @@ def log(path: str, table: VersionTable, progress: Progress | None = None) -> lis
 
 
 def _add_entries(path: str, table: VersionTable, entries: list[LogEntry], progress: Progress) -> None:
-    tally = Tally(chunk_stacks(path)[0])
+    tally, unread = Tally(chunk_stacks(path)[0]), Stacks(path, ())
     for found, parent in with_parents(ChunkMaps(path), table):
-        differences = compared(parent or VersionMap("", {}), found, path)
+        differences = compared(parent or VersionMap("", {}), found, lambda one: Side(one, unread))
         changes = (
             ArrayChange(array.path, array.status, array.chunk_count, array.shape, tuple(array.attributes))
             for array in differences.arrays.values()

@@ -14,15 +14,16 @@ import numpy as np
 
 from hyperslab.archive.array import Array as ArchiveArray
 from hyperslab.errors import UsageError
-from hyperslab.versions.chunk_store import ChunkStore, fill_hash, is_text
+from hyperslab.versions.chunk_store import ChunkStore, fill_hash, is_text, row_count
+from hyperslab.versions.codec_options import codec_options, filters_in
 from hyperslab.versions.deletion import created_like
+from hyperslab.versions.interruption import let_through
 from hyperslab.versions.layout import DATA, DEFAULT_CHUNK_LENGTH, FIRST_VERSION, VERSIONS, Array, chunk_hash
 from hyperslab.versions.rewriting import Change, NewChunks, Raw, Target, places_of
 from hyperslab.versions.staged_array import as_elements, fill_element
 from hyperslab.versions.staged_chunks import MISSING, Places
 
 CODECS = ("compression", "compression_opts", "shuffle", "fletcher32", "scaleoffset")
-KNOWN_CODECS = {1, 2, 3, 4, 6, 32000}  # those that h5py has names for
 # So many bytes of new chunks are in memory together.
 BATCH_NBYTES = 32 << 20
 
@@ -133,25 +134,14 @@ def _new_store(
 ) -> ChunkStore:
     """An empty store with other chunks, and the codecs that the old one has where no others are asked for."""
     old = target.source[f"{DATA}/{path}/raw_data"]
-    before = _codecs_of(old)
-    if codecs.get("compression", before["compression"]) != before["compression"]:
+    before = codec_options(filters_in(old))
+    if codecs.get("compression", before.get("compression")) != before.get("compression"):
         before["compression_opts"] = None  # those of another codec
     options = {**before, **codecs}
     if is_text(dtype) and options.get("scaleoffset") is not None:
         raise UsageError(f"{path}: scaleoffset is for numbers")
     options = {name: value for name, value in options.items() if value is not None and value is not False}
     return ChunkStore.create(target.root, path, dtype, chunk_shape, None if is_text(dtype) else fill, options)
-
-
-def _codecs_of(raw: Any) -> dict[str, Any]:
-    """The codecs of an array as h5py's options."""
-    found = {name: getattr(raw, name) for name in CODECS}
-    plist = raw.id.get_create_plist()
-    for number in range(plist.get_nfilters()):
-        code, _, values, _ = plist.get_filter(number)
-        if code not in KNOWN_CODECS and found["compression"] is None:
-            found["compression"], found["compression_opts"] = code, values
-    return found
 
 
 def _encoded_anew(target: Target, path: str, codecs: dict[str, Any]) -> NewChunks:
@@ -162,13 +152,14 @@ def _encoded_anew(target: Target, path: str, codecs: dict[str, Any]) -> NewChunk
     group = target.root[DATA].require_group(path)
     store = _new_store(target, path, old_raw.dtype, old_raw.chunks, fill, codecs)
     del group["hash_table"]
-    count = int(old_table.attrs["largest_index"])
+    count = row_count(old_table)
     created = created_like(group, "hash_table", old_table, old_table.shape)
     created[:] = old_table[:]
     length = old_raw.chunks[0]
     store.raw.resize((count * length, *old_raw.shape[1:]))
     step = max(1, BATCH_NBYTES // max(1, math.prod(old_raw.chunks) * old_raw.dtype.itemsize)) * length
     for start in range(0, count * length, step):
+        let_through()
         stop = min(start + step, count * length)
         store.raw[start:stop] = old_raw[start:stop]
     return NewChunks(Raw.of(path, store.raw), fill, None)
@@ -228,6 +219,7 @@ class RecodedChunks:
         waiting: dict[bytes, list[int]],
         found: Places,
     ) -> None:
+        let_through()
         store = self._store
         chunks: Array = np.full((len(batch), *store.chunk_shape), self._fill, store.raw.dtype)
         digests, lengths = [], []

@@ -12,14 +12,15 @@ from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Any, NamedTuple
 
-import h5py
 import numpy as np
+from h5py import h5z
 
-from hyperslab._core import ChunkGrid
+from hyperslab._core import ChunkGrid, filters_of
 from hyperslab.archive.array import Array as ArchiveArray
 from hyperslab.archive.remote import Sources
 from hyperslab.archive.tree import Group, OpenFile
-from hyperslab.errors import DamagedFile, ReadError, UsageError
+from hyperslab.errors import DamagedFile, UsageError
+from hyperslab.versions.codec_options import codec_options
 from hyperslab.versions.evidence import READING, Evidence, Shape
 from hyperslab.versions.file import VersionedFile
 from hyperslab.versions.journal import JournaledFile, journal_path
@@ -30,17 +31,6 @@ from hyperslab.versions.staged_group import StagedGroup
 
 # What versioned-hdf5 calls a virtual array until it puts it in the place of another.
 TEMPORARY = "_tmp_"
-# Codecs of HDF5 by our names, as h5py's `compression`. What is none of these is written without.
-COMPRESSIONS: dict[str, Any] = {
-    "deflate": "gzip",
-    "lzf": "lzf",
-    "bzip2": 307,
-    "blosc": 32001,
-    "lz4": 32004,
-    "bitshuffle": 32008,
-    "zstd": 32015,
-    "blosc2": 32026,
-}
 
 
 @dataclass(frozen=True)
@@ -116,7 +106,11 @@ def repair(path: str | os.PathLike[str], output: str | os.PathLike[str], *, keep
         raise UsageError(f"there is a {os.fspath(output)} already: choose another name for what is repaired")
     with _recovered(os.path.abspath(path)) as readable:  # noqa: PTH100
         root = OpenFile(readable, 0, Sources(), (f"{DATA}/**",)).root
-        return Repairing(root, Path(output), keep_unproved).done()
+        try:
+            return Repairing(root, Path(output), keep_unproved).done()
+        except BaseException:
+            Path(output).unlink(missing_ok=True)  # half of it would pass for all that could be saved
+            raise
 
 
 @contextmanager
@@ -142,6 +136,7 @@ class Repairing:
         self._evidence: dict[str, Evidence | str] = {}
         self._shown: dict[str, dict[str, Shown]] = {}
         self._mended: set[tuple[str, int]] = set()
+        self._left_out: dict[str, list[int]] = {}  # by path the filters that HDF5 cannot encode with here
         self._repair = Repair(output)
 
     def done(self) -> Repair:
@@ -159,6 +154,10 @@ class Repairing:
             if latest is not None and file.current_version != latest:
                 file.current_version = latest
             self._repair.versions.extend(file.versions)
+        for path, numbers in self._left_out.items():
+            first = next((name for name, shown in self._shown.items() if path in shown), "")
+            said = f"HDF5 has no filter {', '.join(map(str, numbers))} here to encode with"
+            self._repair.notes.append(Loss(first, path, f"{said}: stored without, in all versions"))
         return Repair(
             self._repair.output, self._repair.versions, self._repair.lost, self._repair.notes, len(self._mended)
         )
@@ -310,7 +309,7 @@ class Repairing:
                 dtype=evidence.raw.dtype,
                 chunks=evidence.chunk_shape,
                 **({} if evidence.raw.dtype.hasobject else {"fillvalue": _fill(evidence)}),
-                **_codecs(evidence.raw),
+                **self._codecs(path, evidence.raw),
             )
         if staged.shape != shown.shape:
             staged.resize(shown.shape)
@@ -322,6 +321,18 @@ class Repairing:
                 valid = tuple(slice(length) for length in shape)
                 staged[_box(index, evidence, shown)] = evidence.chunk(place)[valid]
         return staged
+
+    def _codecs(self, path: str, raw: ArchiveArray) -> dict[str, Any]:
+        """The codecs of an array's chunks, with their levels, as far as HDF5 can encode with them here."""
+        filters = filters_of(raw.filename, raw.name)
+        able = [(number, values) for number, values in filters if _can_encode(number)]
+        if len(able) < len(filters):
+            self._left_out[path] = [number for number, _ in filters if not _can_encode(number)]
+        return codec_options(able)
+
+
+def _can_encode(number: int) -> bool:
+    return bool(h5z.filter_avail(number) and h5z.get_filter_info(number) & h5z.FILTER_CONFIG_ENCODE_ENABLED)
 
 
 def _fill(evidence: Evidence) -> Any:
@@ -336,20 +347,6 @@ def _box(index: Shape, evidence: Evidence, shown: Shown) -> tuple[slice, ...]:
     """Where a chunk is in its array."""
     axes = _axes(index, evidence, shown)
     return tuple(slice(place * chunk, min((place + 1) * chunk, length)) for place, chunk, length in axes)
-
-
-def _codecs(raw: ArchiveArray) -> dict[str, Any]:
-    """The codecs of chunks, as h5py's options, as far as h5py has them here. Levels are not in the file's chunks."""
-    try:
-        names = [codec["name"] for segment in raw.segments()[:1] for codec in segment.codecs]
-    except ReadError:
-        return {}
-    options: dict[str, Any] = {name: True for name in names if name in ("shuffle", "fletcher32")}
-    for name in names:
-        compression = COMPRESSIONS.get(name)
-        if compression is not None and (isinstance(compression, str) or h5py.h5z.filter_avail(compression)):
-            options["compression"] = compression
-    return options
 
 
 def _below(group: Group, prefix: str) -> Iterator[tuple[str, Group | ArchiveArray | str]]:

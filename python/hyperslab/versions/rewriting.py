@@ -4,7 +4,6 @@ is linked or copied. No chunk is changed where it is, and nothing leads to the n
 
 from __future__ import annotations
 
-import math
 from collections.abc import Callable, Iterable, Iterator, Mapping
 from dataclasses import dataclass, field
 from typing import Any, NamedTuple, TypeAlias
@@ -12,11 +11,12 @@ from typing import Any, NamedTuple, TypeAlias
 import h5py
 import numpy as np
 
-from hyperslab._core import chunk_places_of
 from hyperslab.archive.array import Array as ArchiveArray
 from hyperslab.archive.tree import Group
 from hyperslab.errors import DamagedFile
+from hyperslab.versions.interruption import let_through
 from hyperslab.versions.layout import ARRAY_BOOKKEEPING, DATA, FIRST_VERSION, VERSIONS
+from hyperslab.versions.places import grid_places
 from hyperslab.versions.reading import parsed
 from hyperslab.versions.staged_chunks import MISSING, Places
 from hyperslab.versions.virtual import create_virtual
@@ -24,8 +24,6 @@ from hyperslab.versions.virtual import create_virtual
 CHUNKS = ("raw_data", "hash_table")
 # So many mappings are parsed together, over all versions.
 MOST_MAPPINGS = 2_000_000
-# An array with more chunks than this, stored or not, takes more memory than anybody wants.
-MOST_CHUNKS = 1 << 26
 
 
 class Raw(NamedTuple):
@@ -210,6 +208,7 @@ class Rewriting:
 
     def take(self, old: h5py.Group, new: h5py.Group, name: str) -> None:
         """One more link to what is there; in another file a copy, one however many links lead to it."""
+        let_through()
         key = name.encode()
         link = old.id.links.get_info(key)
         if link.type != h5py.h5l.TYPE_HARD:
@@ -281,20 +280,6 @@ def places_of(base: ArchiveArray, path: str, chunk_count: int | None) -> Places 
             f"{base.name} in {base.filename} has chunks that are not there: hyperslab.versions.repair helps"
         )
     return places
-
-
-def grid_places(base: ArchiveArray, chunk_shape: tuple[int, ...]) -> Places | None:
-    """Of each chunk of a version's array its place; None if it is not made of whole chunks.
-
-    Raises:
-        DamagedFile: It has another number of axes, or more chunks than can be.
-    """
-    if len(base.shape) != len(chunk_shape) or min(chunk_shape, default=0) < 1:
-        raise DamagedFile(f"{base.name} in {base.filename} has the shape {base.shape} and chunks of {chunk_shape}")
-    count = math.prod(-(-length // chunk) for length, chunk in zip(base.shape, chunk_shape, strict=True))
-    if count > MOST_CHUNKS:
-        raise DamagedFile(f"{base.name} in {base.filename} has {count} chunks: more than {MOST_CHUNKS}")
-    return chunk_places_of(base._stored, chunk_shape)
 
 
 def copy_attributes(old: Any, new: Any, leave: tuple[str, ...] = ()) -> None:

@@ -8,13 +8,15 @@ from typing import Any
 
 import numpy as np
 
-from hyperslab._core import chunk_places_of
 from hyperslab.archive.array import Array as ArchiveArray
 from hyperslab.archive.indexing import Key
 from hyperslab.errors import Unsupported
 from hyperslab.versions.layout import ARRAY_BOOKKEEPING, Array
+from hyperslab.versions.places import check_chunk_count, grid_places
 from hyperslab.versions.selection import selected, spread
 from hyperslab.versions.staged_chunks import MISSING, Places, StagedChunks
+
+MOST_WHOLE_NBYTES = 1 << 31  # of an array that has to be in memory in one piece
 
 
 class StagedArray:
@@ -53,8 +55,13 @@ class StagedArray:
             raise Unsupported(f"{path}: of elements of any length only text can be changed, not {raw.dtype}")
         chunk_shape = tuple(int(length) for length in base.attrs["chunks"])
         fill = fill_element(raw.dtype, raw.fill_value)
-        places = chunk_places_of(base._stored, chunk_shape)
+        places = grid_places(base, chunk_shape)
         if places is None or (not (places != MISSING).any() and base.stored_chunk_count):
+            if base.nbytes > MOST_WHOLE_NBYTES:
+                said = (
+                    f"{path} is not made of whole chunks, and has {base.nbytes} bytes, too many to be in memory at once"
+                )
+                raise Unsupported(f"{base.filename}: {said}: hyperslab.versions.repair helps, if its shape is damaged")
             array = cls(path, chunk_shape, raw.dtype, fill, whole=np.array(base[...], raw.dtype))
         else:
             load = _Loader(raw, chunk_shape)
@@ -141,7 +148,7 @@ class StagedArray:
         """Give the array another shape, or one axis another length. New elements are the fill value.
 
         Raises:
-            ValueError: The shape has another number of axes, or a negative length.
+            ValueError: The shape has another number of axes, a negative length, or too many chunks.
         """
         self._check_open()
         if axis is not None:
@@ -150,6 +157,7 @@ class StagedArray:
             shape = (size,) if isinstance(size, int) else tuple(int(length) for length in size)
         if len(shape) != self.ndim or min(shape, default=0) < 0:
             raise ValueError(f"{self.name} cannot get the shape {shape}: it has {self.ndim} axes")
+        check_chunk_count(self.name, shape, self.chunks)
         self._resized = self._resized or shape != self.shape  # what was cut off does not come back
         if self._whole is None:
             self.staged.resize(shape)

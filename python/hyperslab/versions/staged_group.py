@@ -3,14 +3,18 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Iterator, MutableMapping
-from typing import Any, TypeAlias
+from typing import TYPE_CHECKING, Any, TypeAlias
 
 import numpy as np
 
 from hyperslab.archive.array import Array as ArchiveArray
 from hyperslab.archive.tree import Group
+from hyperslab.errors import UsageError
 from hyperslab.versions.layout import check_array_path
 from hyperslab.versions.staged_array import StagedArray
+
+if TYPE_CHECKING:
+    from hyperslab.versions.diff import VersionDiff
 
 Child: TypeAlias = "StagedGroup | StagedArray"
 MakeArray: TypeAlias = "Callable[[str, dict[str, Any]], StagedArray]"
@@ -170,6 +174,18 @@ class StagedGroup(MutableMapping[str, "Child"]):
                 yield name, child
             elif self.base is not None:
                 yield name, self.base[name]
+
+    def diff(self) -> VersionDiff:
+        """What this version, as it is now, changes of the one that it is made from. Only what is staged is hashed.
+
+        Raises:
+            UsageError: This is a group in a version, not the version.
+        """
+        from hyperslab.versions.staged_diff import staged_difference
+
+        if self.parent is not None:
+            raise UsageError(f"{self.name!r} is a group: ask the version for what it changes")
+        return staged_difference(self, self._source)
 
     @property
     def is_open(self) -> bool:

@@ -20,6 +20,7 @@ from hyperslab.versions import layout, libhdf5
 from hyperslab.versions.chunk_store import ChunkStore, is_text
 from hyperslab.versions.journal import JournaledFile, System, journal_path
 from hyperslab.versions.layout import DATA, DATA_VERSION, DEFAULT_CHUNK_LENGTH, FIRST_VERSION, VERSIONS, Array
+from hyperslab.versions.places import check_chunk_count
 from hyperslab.versions.staged_array import StagedArray, as_elements, fill_element
 from hyperslab.versions.staged_chunks import MISSING, StagedChunks
 
@@ -216,6 +217,7 @@ def new_array(file: h5py.Group, path: str, asked: dict[str, Any]) -> StagedArray
         raise ValueError(f"{path}: {elements.size} elements for the shape {shape}")
     store = ChunkStore(file, path) if f"{DATA}/{path}/raw_data" in file else None
     chunk_shape = _chunk_shape(chunks, shape, dtype, path, store)
+    check_chunk_count(path, shape, chunk_shape)
     if store is not None:
         store.check_same(dtype if asked_for(data, dtype) else None, chunk_shape, fill)
         dtype = store.raw.dtype

@@ -33,16 +33,25 @@ const REGISTERED: &[(u16, &str)] = &[
     (32028, "sperr"),
 ];
 
-/// A filter as the message describes it.
-struct Filter {
-    number: u16,
-    name: String,
-    parameters: Vec<u32>,
+/// A filter as the message describes it: with what only encoding needs, a level of compression say.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct Filter {
+    /// Its registered number.
+    pub number: u16,
+    /// Its name, if the message has one.
+    pub name: String,
+    /// Its client data.
+    pub parameters: Vec<u32>,
 }
 
 /// The chain, first step of encoding first. Parameters that a filter leaves out come from the element's
 /// width.
-pub(crate) fn codecs(cursor: &mut Cursor<'_>, element_nbytes: u64) -> Result<Vec<Codec>, Error> {
+pub(crate) fn codecs(filters: Vec<Filter>, element_nbytes: u64) -> Vec<Codec> {
+    filters.into_iter().map(|filter| codec(filter, element_nbytes)).collect()
+}
+
+/// The filters of a message, first step of encoding first.
+pub(crate) fn read(cursor: &mut Cursor<'_>) -> Result<Vec<Filter>, Error> {
     let version = cursor.u8()?;
     let count = cursor.u8()?;
     match version {
@@ -50,7 +59,7 @@ pub(crate) fn codecs(cursor: &mut Cursor<'_>, element_nbytes: u64) -> Result<Vec
         2 => {}
         _ => return Err(Error::unsupported(format!("filter pipeline message version {version}"))),
     }
-    (0..count).map(|_| filter(cursor, version).map(|filter| codec(filter, element_nbytes))).collect()
+    (0..count).map(|_| filter(cursor, version)).collect()
 }
 
 fn filter(cursor: &mut Cursor<'_>, version: u8) -> Result<Filter, Error> {

@@ -51,6 +51,7 @@ mod tests;
 
 use hyperslab_core::Tree;
 
+pub use self::filters::Filter;
 pub use self::mappings_block::mappings_block;
 pub use self::netcdf4::{DIMENSION_ONLY, HIDDEN, NON_COORDINATE_PREFIX, is_netcdf4};
 pub use self::vlen::resolve;
@@ -58,7 +59,7 @@ pub use self::vlen::resolve;
 use self::file::File;
 use self::scope::Scope;
 use self::superblock::Superblock;
-use self::walk::Walk;
+use self::walk::{State, Walk};
 use crate::error::Error;
 use crate::pages::Pages;
 use crate::rounds::settle;
@@ -90,6 +91,24 @@ pub fn parse_part(pages: &mut Pages<'_>, patterns: &[String]) -> Result<Tree, Er
     let walk = Walk::run(pages, file, superblock.root, Scope::new(patterns))?;
     let tree = tree::tree(walk, pages.file_length())?;
     Ok(Tree { declared_nbytes: superblock.end, ..tree })
+}
+
+/// The filters of the array at a path, as its header describes them. The rest of the file is not read.
+pub fn filters(pages: &mut Pages<'_>, path: &str) -> Result<Vec<Filter>, Error> {
+    let superblock = start(pages)?;
+    let file = settle(pages, |pages| File::read(pages, &superblock))?;
+    let mut walk = Walk::run(pages, file, superblock.root, Scope::new(&[path.to_owned()]))?;
+    let array = walk.objects.iter().find(|object| matches!(object.state, State::Array(_)));
+    let Some(address) = array.map(|object| object.address) else {
+        return Err(Error::invalid("root group", superblock.root, format!("{path} leads to no array")));
+    };
+    settle(pages, |pages| object::filters(&mut walk.file, pages, address))
+}
+
+/// The mappings of a block, for fuzzing, which compares them with what was written.
+#[cfg(fuzzing)]
+pub fn read_mappings_block(bytes: &[u8]) -> Result<Vec<hyperslab_core::VirtualMapping>, Error> {
+    virtual_layout::read_mappings(bytes, 0, sizes::Sizes { offset: 8, length: 8, base: 0 })
 }
 
 /// The superblock, with the metadata that an image holds laid over the file.

@@ -8,7 +8,7 @@ use super::datatype;
 use super::external::ExternalFiles;
 use super::file::File;
 use super::fill;
-use super::filters;
+use super::filters::{self, Filter};
 use super::header::{self, Message, kind};
 use super::layout::Layout;
 use super::links::{self, DenseStorage, NamedLink, StorageInformation};
@@ -90,6 +90,11 @@ pub(crate) fn describe(file: &mut File, pages: &Pages<'_>, address: u64) -> Resu
     Ok(description)
 }
 
+/// The filters of the array whose header is at an address.
+pub(crate) fn filters(file: &mut File, pages: &Pages<'_>, address: u64) -> Result<Vec<Filter>, Error> {
+    Messages(header::messages(pages, file.sizes, address)?).filters(file, pages)
+}
+
 /// The messages of one header.
 struct Messages(Vec<Message>);
 
@@ -167,13 +172,7 @@ impl Messages {
         address: u64,
         element: &Element,
     ) -> Result<StorageDescription, Error> {
-        let codecs = match self.first(kind::FILTERS) {
-            None => Vec::new(),
-            Some(message) => {
-                let message = file.resolved(pages, message)?;
-                filters::codecs(&mut message.cursor("filter pipeline message"), element.nbytes())?
-            }
-        };
+        let codecs = filters::codecs(self.filters(file, pages)?, element.nbytes());
         let layout = self.first(kind::LAYOUT);
         let layout =
             layout.ok_or_else(|| Error::invalid("object header", address, "an array without layout"))?;
@@ -184,6 +183,11 @@ impl Messages {
             .transpose()?;
         let fill = self.fill(file, pages, address, element)?;
         Ok(StorageDescription { layout, codecs, fill, external })
+    }
+
+    fn filters(&self, file: &mut File, pages: &Pages<'_>) -> Result<Vec<Filter>, Error> {
+        let Some(message) = self.first(kind::FILTERS) else { return Ok(Vec::new()) };
+        filters::read(&mut file.resolved(pages, message)?.cursor("filter pipeline message"))
     }
 
     fn fill(

@@ -28,13 +28,19 @@ def delete(
 
     Example: hyperslab versions delete survey.h5 march --yes
     """
-    before = Path(file).stat().st_size if Path(file).is_file() else 0
-    with opened(file, "r+") as versions:
-        names = list(dict.fromkeys(name_of(versions, said) for said in version))
-        if not yes:
-            _ask(file, names, len(versions))
-        versions.delete_versions(names, repack=repack)
-        left = versions.versions
+    before, names = Path(file).stat().st_size if Path(file).is_file() else 0, list[str]()
+    try:
+        with opened(file, "r+") as versions:
+            names += dict.fromkeys(name_of(versions, said) for said in version)
+            if not yes:
+                _ask(file, names, len(versions))
+            versions.delete_versions(names, repack=repack)
+            left = versions.versions
+    except (KeyboardInterrupt, SystemExit):  # all or nothing, and people want to know which
+        with opened(file) as versions:
+            gone = [name for name in names if name not in versions]
+        console(stderr=True).print(Text(f"{file}: {', '.join(gone) or 'nothing'} deleted"), soft_wrap=True)
+        raise
     after = Path(file).stat().st_size
     if as_json:
         found = {"file": file, "deleted": names, "versions": left, "nbytes_before": before, "nbytes": after}

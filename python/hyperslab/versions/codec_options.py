@@ -1,0 +1,54 @@
+"""The codecs of an array as h5py's options, from its filters as HDF5 keeps them."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Sequence
+from typing import Any, TypeAlias
+
+import h5py
+from h5py import h5z
+
+Filters: TypeAlias = "Iterable[tuple[int, Sequence[int]]]"  # number and parameters of each
+SZIP_METHODS = {h5z.SZIP_EC_OPTION_MASK: "ec", h5z.SZIP_NN_OPTION_MASK: "nn"}
+NAMED = (h5z.FILTER_DEFLATE, h5z.FILTER_SZIP)
+LEVELS = range(10)
+# Parameters that a filter puts before those that it was given, when an array is made: bitshuffle.
+PUT_BEFORE = {32008: 3}
+
+
+def filters_in(raw: h5py.Dataset) -> list[tuple[int, tuple[int, ...]]]:
+    """The filters of an array that h5py has open."""
+    plist = raw.id.get_create_plist()
+    described = [plist.get_filter(place) for place in range(plist.get_nfilters())]
+    return [(number, values) for number, _, values, _ in described]
+
+
+def codec_options(filters: Filters) -> dict[str, Any]:
+    """What `create_dataset` of h5py is to be told for an array with these filters.
+
+    Parameters that contradict themselves, as those of a damaged file may, are left out.
+    """
+    found: dict[str, Any] = {}
+    for number, values in filters:
+        if number == h5z.FILTER_SHUFFLE:
+            found["shuffle"] = True
+        elif number == h5z.FILTER_FLETCHER32:
+            found["fletcher32"] = True
+        elif number == h5z.FILTER_SCALEOFFSET:
+            found["scaleoffset"] = values[1] if len(values) > 1 else None
+        elif "compression" not in found and (number in NAMED or number not in LEVELS):  # as which h5py takes a digit
+            found["compression"], found["compression_opts"] = _compression(number, tuple(values))
+    return {name: value for name, value in found.items() if value is not None}
+
+
+def _compression(number: int, values: tuple[int, ...]) -> tuple[str | int, Any]:
+    if number == h5z.FILTER_DEFLATE:
+        return "gzip", values[0] if values and values[0] in LEVELS else None
+    if number == h5z.FILTER_LZF:
+        return "lzf", None
+    if number == h5z.FILTER_SZIP:
+        mask, pixel_count = (*values, 0, 0)[:2]
+        methods = [method for bit, method in SZIP_METHODS.items() if mask & bit]
+        is_good = len(methods) == 1 and pixel_count in range(2, 33, 2)
+        return "szip", (methods[0], pixel_count) if is_good else None
+    return number, values[PUT_BEFORE.get(number, 0) :] or None
