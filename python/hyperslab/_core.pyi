@@ -5,6 +5,7 @@ immutable, hashable, comparable and safe to share between threads; all but `Sele
 """
 
 from collections.abc import Callable, Iterable, Sequence
+from contextlib import AbstractContextManager
 from types import EllipsisType
 from typing import Any, SupportsIndex, TypeAlias, final
 
@@ -406,6 +407,7 @@ class ArchiveFile:
         chunk_cache_nbytes: int,
         reach: Callable[[str], RemoteFile] | None = None,
         patterns: list[str] = ...,
+        settled: Callable[[], AbstractContextManager[None]] | None = None,
     ) -> ArchiveFile:
         """Open a file.
 
@@ -416,6 +418,8 @@ class ArchiveFile:
             patterns: Of an HDF5 file, which objects are read, by their names from the root on: `*` is any one name,
                 `**` any number of them, at the end all below; a name that a pattern spells out is no other's
                 wildcard. All without any. Others may then append to the file while it is read.
+            settled: If given, chunks are looked up when arrays are first read; few of them without the others. It
+                gives a context in which nobody overwrites what is committed; called by any thread.
         """
 
     @staticmethod

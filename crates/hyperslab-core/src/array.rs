@@ -4,7 +4,7 @@ use crate::element::Element;
 use crate::object_names::ObjectNames;
 use crate::segment::Segment;
 use crate::unreadable::Unreadable;
-use crate::virtual_array::VirtualMapping;
+use crate::virtual_mappings::VirtualMappings;
 
 /// What elements are where nothing was ever written.
 #[derive(Clone, Debug, PartialEq, Eq)]
@@ -69,7 +69,7 @@ pub struct Array {
     /// Where its chunks are, or why that cannot be said.
     pub segments: Result<Vec<Segment>, Unreadable>,
     /// What a virtual array shows of other arrays, to be resolved into segments once those are open.
-    pub virtual_mappings: Vec<VirtualMapping>,
+    pub virtual_mappings: VirtualMappings,
     /// Names of its dimensions, where the format or a convention names them.
     pub dimensions: Option<Vec<String>>,
     /// Its attributes, in the file's order.

@@ -9,6 +9,7 @@ use crate::plan::PlanError;
 use crate::resolve::{background, damaged};
 use crate::segment::{Segment, SegmentAxis};
 use crate::segment_reads::same_bytes;
+use crate::virtual_mappings::VirtualMappings;
 
 /// Arrays one after another along an axis; all else of their shapes, and their elements, must be equal.
 ///
@@ -16,7 +17,8 @@ use crate::segment_reads::same_bytes;
 /// one besides its segments is kept: names of dimensions, attributes, the fill value.
 pub fn concatenate(parts: &[Array], axis: usize) -> Result<Array, PlanError> {
     let Some(first) = parts.first() else { return Err(damaged("nothing to concatenate")) };
-    let mut whole = Array { virtual_mappings: Vec::new(), segments: Ok(Vec::new()), ..first.clone() };
+    let mut whole =
+        Array { virtual_mappings: VirtualMappings::NONE, segments: Ok(Vec::new()), ..first.clone() };
     let Some(mut shape) = first.shape.clone().filter(|shape| axis < shape.len()) else {
         return Err(damaged("an array without the axis along which it is concatenated"));
     };

@@ -145,10 +145,12 @@ impl PerChunk {
 impl Manifest {
     /// Of stored chunks in any order. Of two entries for one chunk the later one counts.
     pub fn of_chunks(mut chunks: Vec<StoredChunk>) -> Self {
-        chunks.sort_by_key(|chunk| chunk.index); // stable: the later of two stays behind
-        chunks.reverse();
-        chunks.dedup_by_key(|chunk| chunk.index);
-        chunks.reverse();
+        if !chunks.is_sorted_by(|one, next| one.index < next.index) {
+            chunks.sort_by_key(|chunk| chunk.index); // stable: the later of two stays behind
+            chunks.reverse();
+            chunks.dedup_by_key(|chunk| chunk.index);
+            chunks.reverse();
+        }
         let dense = chunks.iter().zip(0..).all(|(chunk, place)| chunk.index == place);
         let narrow: Option<Vec<u32>> =
             chunks.iter().map(|chunk| u32::try_from(chunk.range.length).ok()).collect();

@@ -11,11 +11,20 @@ use crate::manifest::{ChunkState, Manifest, StoredChunk};
 use crate::segment::{Segment, SegmentAxis};
 use crate::segment_reads::same_bytes;
 use crate::virtual_array::{VirtualAxis, VirtualMapping, VirtualSelection};
+use crate::virtual_mappings::{MappedAxis, VirtualMappings};
 
 /// The one segment of a virtual array each of whose mappings shows a chunk of `source` as a chunk of its own; `None`
 /// if it is not so.
-pub(crate) fn one_grid(array: &Array, shape: &[u64], source: &Array) -> Option<Segment> {
-    let source_shape = source.shape.as_deref()?;
+pub(crate) fn one_grid(array: &Array, source: &Array) -> Option<Segment> {
+    let grid = shared_grid(array, source)?;
+    let places = chunk_places(&array.virtual_mappings, &grid)?;
+    shown_segment(&grid, source, &places)
+}
+
+/// The grid of a virtual array whose chunks may be those of `source`, which is a stack of such along axis 0: whatever
+/// its mappings are. `None` where they cannot be.
+pub fn shared_grid(array: &Array, source: &Array) -> Option<ChunkGrid> {
+    let (shape, source_shape) = (array.shape.as_deref()?, source.shape.as_deref()?);
     let [stored] = source.segments.as_deref().ok()? else { return None };
     let plain = same_bytes(&source.element, &array.element)
         && stored.element == source.element
@@ -35,16 +44,21 @@ pub(crate) fn one_grid(array: &Array, shape: &[u64], source: &Array) -> Option<S
     if !is_stack {
         return None;
     }
-    let grid = ChunkGrid::new(shape.to_vec(), chunk_shape.to_vec()).ok()?;
-    let chunks = chunks(&array.virtual_mappings, &grid, stored)?;
-    let origin = vec![0; shape.len()];
+    ChunkGrid::new(shape.to_vec(), chunk_shape.to_vec()).ok()
+}
+
+/// The segment of such a virtual array in which the chunks with these linear indices, in increasing order, are those at
+/// these places of `source`. `None` where that has no such place.
+pub fn shown_segment(grid: &ChunkGrid, source: &Array, places: &[(u64, u64)]) -> Option<Segment> {
+    let [stored] = source.segments.as_deref().ok()? else { return None };
+    let origin = vec![0; grid.shape().len()];
     Some(Segment {
-        axes: SegmentAxis::of_box(&origin, shape, &origin).ok()?,
-        grid,
+        axes: SegmentAxis::of_box(&origin, grid.shape(), &origin).ok()?,
+        grid: grid.clone(),
         codecs: stored.codecs.clone(),
         element: stored.element.clone(),
         plain_edge_chunks: false,
-        manifest: Arc::new(Manifest::of_chunks(chunks)),
+        manifest: Arc::new(Manifest::of_chunks(chunks(places, stored)?)),
         fill: stored.fill.clone(),
     })
 }
@@ -58,19 +72,12 @@ fn same_fill(one: &Fill, other: &Fill) -> bool {
     nonzero(one) == nonzero(other)
 }
 
-/// Whether all mappings are of one array.
-pub(crate) fn one_source(mappings: &[VirtualMapping]) -> Option<&VirtualMapping> {
-    let first = mappings.first()?;
-    let same = |one: &VirtualMapping| one.file == first.file && one.path == first.path;
-    (mappings.iter().all(same) && !first.is_numbered()).then_some(first)
-}
-
-/// The chunk that each mapping shows, under its index in the virtual array.
-fn chunks(mappings: &[VirtualMapping], grid: &ChunkGrid, stored: &Segment) -> Option<Vec<StoredChunk>> {
-    let mut chunks = Vec::with_capacity(mappings.len());
-    for (index, place) in chunk_places(mappings, grid)? {
+/// The chunks at these places, under their indices in the virtual array.
+fn chunks(places: &[(u64, u64)], stored: &Segment) -> Option<Vec<StoredChunk>> {
+    let (mut chunks, chunk_count) = (Vec::with_capacity(places.len()), stored.grid.chunk_count());
+    for &(index, place) in places {
         match stored.manifest.state(place) {
-            _ if place >= stored.grid.chunk_count() => return None,
+            _ if place >= chunk_count => return None,
             ChunkState::Stored { file, range, filter_mask } => {
                 chunks.push(StoredChunk { index, file, range, filter_mask });
             }
@@ -83,33 +90,65 @@ fn chunks(mappings: &[VirtualMapping], grid: &ChunkGrid, stored: &Segment) -> Op
 
 /// Of mappings in the order of the chunks of a grid, each of which shows the valid part of one of them: the chunk's
 /// linear index, and its place in a source that is a stack of such chunks along axis 0. `None` of any others.
-pub fn chunk_places(mappings: &[VirtualMapping], grid: &ChunkGrid) -> Option<Vec<(u64, u64)>> {
-    let grid_shape = grid.grid_shape();
-    let mut places = Vec::with_capacity(mappings.len());
-    let mut next = 0; // chunks come in order, so none comes twice
-    for mapping in mappings {
+pub fn chunk_places(mappings: &VirtualMappings, grid: &ChunkGrid) -> Option<Vec<(u64, u64)>> {
+    let ndim = grid.shape().len();
+    let mut places = Places { grid, grid_shape: grid.grid_shape(), next: 0, found: Vec::new() };
+    places.found.reserve_exact(mappings.len());
+    match mappings {
+        VirtualMappings::Boxes(mapped) if mapped.ndim() == ndim => {
+            mapped.boxes().try_for_each(|axes| places.push(axes.iter().map(|axis| Some(*axis))))
+        }
+        VirtualMappings::Boxes(_) => None,
+        VirtualMappings::Each(mappings) => mappings.iter().try_for_each(|mapping| {
+            let has_more =
+                interval(&mapping.target, ndim).is_some() || interval(&mapping.source, ndim).is_some();
+            if has_more { None } else { places.push((0..ndim).map(|axis| mapped_axis(mapping, axis))) }
+        }),
+    }?;
+    Some(places.found)
+}
+
+/// The chunks that mappings show, as far as they were met.
+struct Places<'g> {
+    grid: &'g ChunkGrid,
+    grid_shape: Vec<u64>,
+    /// The least index that the next chunk can have: they come in order, so none comes twice.
+    next: u64,
+    found: Vec<(u64, u64)>,
+}
+
+impl Places<'_> {
+    /// What the next mapping shows of each axis; `None` if it is no chunk, or not behind the others.
+    fn push(&mut self, axes: impl Iterator<Item = Option<MappedAxis>>) -> Option<()> {
         let (mut index, mut place) = (0, 0);
-        for (axis, (&length, &chunk)) in grid.shape().iter().zip(grid.chunk_shape()).enumerate() {
-            let (start, stop) = interval(&mapping.target, axis)?;
-            let (source_start, source_stop) = interval(&mapping.source, axis)?;
+        let lengths = self.grid.shape().iter().zip(self.grid.chunk_shape()).zip(&self.grid_shape);
+        for (axis, (mapped, ((&length, &chunk), &count))) in axes.zip(lengths).enumerate() {
+            let MappedAxis { start, source_start, length: shown } = mapped?;
+            let stop = start.checked_add(shown)?;
             let is_chunk =
                 start % chunk == 0 && start < stop && stop == length.min(start.checked_add(chunk)?);
-            let is_stored = source_start % chunk == 0
-                && source_stop.checked_sub(source_start)? == stop - start
-                && (axis == 0 || source_start == 0);
+            let is_stored = source_start % chunk == 0 && (axis == 0 || source_start == 0);
             if !is_chunk || !is_stored {
                 return None;
             }
-            index = index * grid_shape[axis] + start / chunk;
+            index = index * count + start / chunk;
             place += source_start / chunk; // of axis 0, as the others start at 0
         }
-        if index < next {
+        if index < self.next {
             return None;
         }
-        next = index + 1;
-        places.push((index, place));
+        self.next = index + 1;
+        self.found.push((index, place));
+        Some(())
     }
-    Some(places)
+}
+
+/// What a mapping shows along one axis, if it shows a box as one of the same length.
+fn mapped_axis(mapping: &VirtualMapping, axis: usize) -> Option<MappedAxis> {
+    let (start, stop) = interval(&mapping.target, axis)?;
+    let (source_start, source_stop) = interval(&mapping.source, axis)?;
+    let length = stop.checked_sub(start)?;
+    (source_stop.checked_sub(source_start)? == length).then_some(MappedAxis { start, source_start, length })
 }
 
 /// Start and stop of a box along one axis.

@@ -14,14 +14,15 @@ use crate::codec::Codec;
 use crate::correspondence::Correspondence;
 use crate::grid::ChunkGrid;
 use crate::manifest::Manifest;
-use crate::one_grid::{one_grid, one_source};
+use crate::one_grid::one_grid;
 use crate::pairing::{AxisPair, pairings};
 use crate::plan::PlanError;
 use crate::recode::with_element;
 use crate::row_major::Odometer;
 use crate::segment::{Segment, SegmentAxis};
 use crate::unreadable::Unreadable;
-use crate::virtual_array::VirtualMapping;
+use crate::virtual_array::{VirtualMapping, is_numbered};
+use crate::virtual_mappings::VirtualMappings;
 use crate::virtual_parts::{Growing, Part};
 
 /// Most segments of a virtual array, and most sources of a numbered row.
@@ -44,21 +45,21 @@ pub fn resolve<E: From<PlanError>>(array: &Array, find: &mut Find<'_, E>) -> Res
         fill: array.fill.clone(),
         is_chunked: array.is_chunked,
         segments: array.segments.clone(),
-        virtual_mappings: Vec::new(), // millions maybe, not to be copied
+        virtual_mappings: VirtualMappings::NONE, // there may be millions, not to be copied
         dimensions: array.dimensions.clone(),
         attributes: array.attributes.clone(),
         role: array.role,
     };
     let Some(stored_shape) = &array.shape else { return Ok(resolved) };
-    if let Some(segment) = in_one_grid(array, stored_shape, find)? {
+    if let Some(segment) = in_one_grid(array, find)? {
         (resolved.segments, resolved.is_chunked) = (Ok(vec![segment]), true);
         return Ok(resolved);
     }
     let mut growing = Growing::new(stored_shape);
     let mut parts = Vec::new();
-    for mapping in &array.virtual_mappings {
+    for mapping in array.virtual_mappings.iter() {
         growing.meet(&mapping.target)?;
-        add_parts(mapping, find, &mut growing, &mut parts)?;
+        add_parts(&mapping, find, &mut growing, &mut parts)?;
     }
     let shape = growing.shape();
     let mut segments = Vec::new();
@@ -76,10 +77,11 @@ pub fn resolve<E: From<PlanError>>(array: &Array, find: &mut Find<'_, E>) -> Res
 }
 
 /// The segment of a virtual array whose parts are the chunks of one grid, if it is one.
-fn in_one_grid<E>(array: &Array, shape: &[u64], find: &mut Find<'_, E>) -> Result<Option<Segment>, E> {
-    let Some(mapping) = one_source(&array.virtual_mappings) else { return Ok(None) };
-    let Some(source) = find(&mapping.file, &mapping.path)? else { return Ok(None) };
-    Ok(one_grid(array, shape, &source))
+fn in_one_grid<E>(array: &Array, find: &mut Find<'_, E>) -> Result<Option<Segment>, E> {
+    let names = array.virtual_mappings.one_source();
+    let Some((file, path)) = names.filter(|(file, path)| !is_numbered(file, path)) else { return Ok(None) };
+    let Some(source) = find(file, path)? else { return Ok(None) };
+    Ok(one_grid(array, &source))
 }
 
 /// The sources of a mapping, with what each shows.

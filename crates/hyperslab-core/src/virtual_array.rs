@@ -66,7 +66,7 @@ pub struct VirtualBox {
 impl VirtualMapping {
     /// Whether the names stand for a row of sources: `%b` in one of them is the number of the block.
     pub fn is_numbered(&self) -> bool {
-        [&self.file, &self.path].into_iter().any(|name| parts(name).any(|part| part == Part::Number))
+        is_numbered(&self.file, &self.path)
     }
 
     /// The file and the path of the source for block `number`; of mappings without numbers for any.
@@ -83,6 +83,11 @@ impl VirtualSelection {
             _ => None,
         }
     }
+}
+
+/// Whether the names of a source stand for a row of them.
+pub(crate) fn is_numbered(file: &str, path: &str) -> bool {
+    [file, path].into_iter().any(|name| parts(name).any(|part| part == Part::Number))
 }
 
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]

@@ -4,7 +4,7 @@
 
 use hyperslab_core::{
     Array, AxisIndices, AxisSelection, ChunkGrid, Element, Error, Fill, Manifest, Orthogonal, PlanError,
-    ReadPlan, Role, Segment, SegmentAxis,
+    ReadPlan, Role, Segment, SegmentAxis, VirtualMappings,
 };
 
 /// Elements so wide that a part has four of them.
@@ -30,7 +30,7 @@ fn array(nbytes: u64, length: u64, origin: u64, before: u64, chunk: u64) -> Arra
         segments: Ok(vec![segment]),
         is_chunked: true,
         role: Role::default(),
-        virtual_mappings: Vec::new(),
+        virtual_mappings: VirtualMappings::NONE,
         dimensions: None,
         attributes: Vec::new(),
     }

@@ -6,7 +6,7 @@ use std::sync::Arc;
 
 use hyperslab_core::{
     Array, ByteOrder, ByteRange, ChunkGrid, Codec, Element, Fill, Manifest, Orthogonal, ReadPlan, Role,
-    Segment, SegmentAxis, StoredChunk,
+    Segment, SegmentAxis, StoredChunk, VirtualMappings,
 };
 use hyperslab_engine::{ChunkCache, Error, Execution, FileStore, ReadError, Stores, execute};
 
@@ -34,7 +34,7 @@ fn array(length: u64, chunk: u64, offsets: &[u64], is_plain: bool) -> Array {
         segments: Ok(vec![segment]),
         is_chunked: true,
         role: Role::default(),
-        virtual_mappings: Vec::new(),
+        virtual_mappings: VirtualMappings::NONE,
         dimensions: None,
         attributes: Vec::new(),
     }

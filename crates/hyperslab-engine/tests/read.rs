@@ -8,7 +8,7 @@ use std::sync::{Arc, Mutex};
 
 use hyperslab_core::{
     Array, AxisIndices, AxisSelection, ByteOrder, ByteRange, ChunkGrid, CoalescePolicy, Codec, Element, Fill,
-    Manifest, Orthogonal, ReadPlan, Role, Segment, SegmentAxis, StoredChunk,
+    Manifest, Orthogonal, ReadPlan, Role, Segment, SegmentAxis, StoredChunk, VirtualMappings,
 };
 use hyperslab_engine::{ChunkCache, Execution, FileStore, ReadError, Store, Stores, execute};
 use proptest::prelude::*;
@@ -127,7 +127,7 @@ fn array(shape: &[u64], segments: Vec<Segment>) -> Array {
         segments: Ok(segments),
         is_chunked: true,
         role: Role::default(),
-        virtual_mappings: Vec::new(),
+        virtual_mappings: VirtualMappings::NONE,
         dimensions: None,
         attributes: Vec::new(),
     }

@@ -4,7 +4,7 @@ use std::sync::Arc;
 
 use hyperslab_core::{
     Array, CoalescePolicy, Codec, Element, Fill, Manifest, Orthogonal, ReadPlan, Role, Segment, SegmentAxis,
-    Selection, StoredChunk,
+    Selection, StoredChunk, VirtualMappings,
 };
 
 use crate::access::Operation;
@@ -54,7 +54,7 @@ impl OpenOwn {
             fill: Fill::Zero,
             is_chunked: true,
             segments: Ok(vec![segment]),
-            virtual_mappings: Vec::new(),
+            virtual_mappings: VirtualMappings::NONE,
             dimensions: None,
             attributes: Vec::new(),
             role: Role::Plain,

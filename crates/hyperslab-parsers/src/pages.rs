@@ -62,6 +62,9 @@ pub struct Pages<'a> {
     policy: Policy,
     held: HashMap<u64, Box<[u8]>>,
     wanted: RefCell<BTreeSet<u64>>,
+    /// Long structures that are wanted, each in one piece, and those that came.
+    wanted_pieces: RefCell<BTreeSet<ByteRange>>,
+    pieces: RefCell<HashMap<ByteRange, Vec<u8>>>,
     /// Bytes to be put over those of a page, with their places in it.
     laid_over: HashMap<u64, Vec<(usize, Vec<u8>)>>,
     statistics: Statistics,
@@ -75,6 +78,8 @@ impl<'a> Pages<'a> {
             policy,
             held: HashMap::new(),
             wanted: RefCell::default(),
+            wanted_pieces: RefCell::default(),
+            pieces: RefCell::default(),
             laid_over: HashMap::new(),
             statistics: Statistics::default(),
         };
@@ -95,10 +100,7 @@ impl<'a> Pages<'a> {
 
     /// Bytes of a structure; `NotHeld` after noting what is missing, `Truncated` where the file ends before.
     pub fn bytes(&self, what: &'static str, offset: u64, length: u64) -> Result<Cow<'_, [u8]>, Error> {
-        let file_length = self.file_length();
-        if offset.checked_add(length).is_none_or(|end| end > file_length) {
-            return Err(Error::Truncated { what, offset, length, file_length });
-        }
+        self.check_within(what, offset, length)?;
         if length == 0 {
             return Ok(Cow::Borrowed(&[]));
         }
@@ -109,6 +111,27 @@ impl<'a> Pages<'a> {
             return Err(Error::NotHeld { offset });
         }
         Ok(if first == last { Cow::Borrowed(self.within(first, offset, length)) } else { self.joined(range) })
+    }
+
+    /// As `bytes`, for what is so long that pages would only be copied: it comes in one piece, which is the caller's.
+    /// Whoever asks again has it fetched again.
+    pub fn piece(&self, what: &'static str, offset: u64, length: u64) -> Result<Vec<u8>, Error> {
+        self.check_within(what, offset, length)?;
+        let range = ByteRange { offset, length };
+        if let Some(mut bytes) = self.pieces.borrow_mut().remove(&range) {
+            self.lay_over_piece(offset, &mut bytes);
+            return Ok(bytes);
+        }
+        self.wanted_pieces.borrow_mut().insert(range);
+        Err(Error::NotHeld { offset })
+    }
+
+    fn check_within(&self, what: &'static str, offset: u64, length: u64) -> Result<(), Error> {
+        let file_length = self.file_length();
+        if offset.checked_add(length).is_none_or(|end| end > file_length) {
+            return Err(Error::Truncated { what, offset, length, file_length });
+        }
+        Ok(())
     }
 
     /// Note that a range will be needed, without needing it now. What lies past the file's end is left out.
@@ -124,7 +147,7 @@ impl<'a> Pages<'a> {
 
     /// Fetch all that is wanted, as one round; says whether there was anything.
     pub fn fetch(&mut self) -> Result<bool, Error> {
-        if self.wanted.get_mut().is_empty() {
+        if self.wanted.get_mut().is_empty() && self.wanted_pieces.get_mut().is_empty() {
             return Ok(false);
         }
         if self.statistics.round_count == 1 {
@@ -132,11 +155,13 @@ impl<'a> Pages<'a> {
             self.want(ByteRange { offset, length: self.policy.last_nbytes });
         }
         let wanted = std::mem::take(self.wanted.get_mut());
-        let ranges = self.coalesced(&wanted);
+        let mut ranges = self.coalesced(&wanted);
+        let page_ranges = ranges.len();
+        ranges.extend(self.next_pieces());
         let fetched = self.source.read_ranges(&ranges)?;
         self.statistics.round_count += 1;
         self.statistics.request_count += ranges.len() as u64;
-        for (range, bytes) in ranges.iter().zip(&fetched) {
+        for (place, (range, bytes)) in ranges.iter().zip(fetched).enumerate() {
             self.statistics.fetched_nbytes += bytes.len() as u64;
             if bytes.len() as u64 != range.length {
                 return Err(Error::Fetch(FetchError(format!(
@@ -146,9 +171,41 @@ impl<'a> Pages<'a> {
                     range.offset
                 ))));
             }
-            self.hold(range.offset, bytes);
+            if place < page_ranges {
+                self.hold(range.offset, &bytes);
+            } else {
+                self.pieces.get_mut().insert(*range, bytes);
+            }
         }
         Ok(true)
+    }
+
+    /// The pieces that come next: together no longer than the file, as far as that leaves one.
+    fn next_pieces(&mut self) -> Vec<ByteRange> {
+        let (mut nbytes, file_length) = (0_u64, self.file_length());
+        let mut pieces = Vec::new();
+        while let Some(piece) = self.wanted_pieces.get_mut().pop_first() {
+            nbytes = nbytes.saturating_add(piece.length);
+            pieces.push(piece);
+            if nbytes >= file_length {
+                break;
+            }
+        }
+        pieces
+    }
+
+    fn lay_over_piece(&self, offset: u64, bytes: &mut [u8]) {
+        for (page, places) in &self.laid_over {
+            for (start, over) in places {
+                let place = page.saturating_mul(self.policy.page_nbytes).saturating_add(*start as u64);
+                for (byte, at) in over.iter().zip(place..) {
+                    let within = at.checked_sub(offset).and_then(|at| usize::try_from(at).ok());
+                    if let Some(under) = within.and_then(|within| bytes.get_mut(within)) {
+                        *under = *byte;
+                    }
+                }
+            }
+        }
     }
 
     /// From now on these bytes stand at an offset, whatever the file has there.

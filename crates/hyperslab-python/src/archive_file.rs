@@ -8,15 +8,16 @@ use hyperslab_core::{Attribute, FileIndex, Link, Tree, Unreadable};
 use hyperslab_engine::{
     ChunkCache, FileStore, FileVersion, Identity, Opener, OtherFile, RemoteStore, Store, Stores,
 };
+use hyperslab_parsers as parsers;
 use hyperslab_parsers::zarr::ArrayDocument;
-use hyperslab_parsers::{self as parsers, Policy};
 use pyo3::exceptions::PyIndexError;
 use pyo3::prelude::*;
 use pyo3::types::PyList;
 
 use crate::errors;
 use crate::failure::Failure;
-use crate::format::Format;
+use crate::format::{Format, Parsed};
+use crate::lazy_indexes::LazyIndexes;
 use crate::lazy_tables::{self, Columns, LazyTables};
 use crate::referenced::{Reach, Referenced, folder_of, is_url};
 use crate::references::{self, OpenReferences};
@@ -38,6 +39,8 @@ pub(crate) struct Opened {
     pub(crate) cache: ChunkCache,
     /// Attributes that the format's own libraries do not show.
     pub(crate) hidden: &'static [&'static str],
+    /// Where chunks are looked up when they are needed.
+    pub(crate) indexes: Option<LazyIndexes>,
     /// Virtual arrays, by their numbers, once they were used.
     resolved: Mutex<HashMap<usize, Arc<Resolved>>>,
     /// Files that their sources are in.
@@ -97,16 +100,17 @@ pub(crate) struct ArchiveFile(Arc<Opened>);
 #[allow(clippy::needless_pass_by_value)] // PyO3 hands arguments over by value
 impl ArchiveFile {
     #[new]
-    #[pyo3(signature = (path, chunk_cache_nbytes, reach=None, patterns=Vec::new()))]
+    #[pyo3(signature = (path, chunk_cache_nbytes, reach=None, patterns=Vec::new(), settled=None))]
     fn new(
         py: Python<'_>,
         path: PathBuf,
         chunk_cache_nbytes: usize,
         reach: Option<Py<PyAny>>,
         patterns: Vec<String>,
+        settled: Option<Py<PyAny>>,
     ) -> PyResult<Self> {
         let reach = Reach::new(reach);
-        let opened = py.detach(|| Opened::open(&path, chunk_cache_nbytes, reach, &patterns));
+        let opened = py.detach(|| Opened::open(&path, chunk_cache_nbytes, reach, &patterns, settled));
         opened.map(|opened| Self(Arc::new(opened))).map_err(|failure| failure.into_python(&path))
     }
 
@@ -115,7 +119,7 @@ impl ArchiveFile {
     #[pyo3(signature = (path, reach=None))]
     fn closed(py: Python<'_>, path: PathBuf, reach: Option<Py<PyAny>>) -> PyResult<Self> {
         let reach = Reach::new(reach);
-        let opened = py.detach(|| Opened::open(&path, 0, reach, &[]).map(Opened::closed));
+        let opened = py.detach(|| Opened::open(&path, 0, reach, &[], None).map(Opened::closed));
         opened.map(Self::of).map_err(|failure| failure.into_python(&path))
     }
 
@@ -336,6 +340,7 @@ impl Opened {
         chunk_cache_nbytes: usize,
         reach: Reach,
         patterns: &[String],
+        settled: Option<Py<PyAny>>,
     ) -> Result<Self, Failure> {
         let cache = ChunkCache::new(chunk_cache_nbytes);
         let name = path.display().to_string();
@@ -348,7 +353,7 @@ impl Opened {
         if Format::of(&LocalSource(&*opened))? == Format::OwnReferences {
             return Ok(Self::of_own_references(OpenReferences::open(path, &opened)?, path, reach, cache));
         }
-        let (store, format, tree) = parsed(path, opened, patterns)?;
+        let Parsed { store, format, tree, indexes } = Parsed::of(path, opened, patterns, settled.is_some())?;
         let opened: Arc<dyn Store> = Arc::clone(&store) as Arc<dyn Store>;
         let stores = match format {
             Format::References | Format::Dmrpp => {
@@ -357,7 +362,8 @@ impl Opened {
             Format::Hdf5 => Stores::new(Some(opened), &folder, tree.other_files.clone()).with_padded_others(),
             _ => Stores::new(Some(opened), &folder, tree.other_files.clone()),
         };
-        Ok(Self::new(name, path, format, tree, Bytes::Local(store), stores, cache))
+        let indexes = settled.map(|settled| LazyIndexes::new(indexes, settled));
+        Ok(Self { indexes, ..Self::new(name, path, format, tree, Bytes::Local(store), stores, cache) })
     }
 
     pub(crate) fn of_own_references(
@@ -384,7 +390,7 @@ impl Opened {
         let is_netcdf4 = format == Format::Hdf5 && parsers::hdf5::is_netcdf4(&tree);
         let hidden = if is_netcdf4 { parsers::hdf5::HIDDEN } else { &[] };
         let (path, resolved, sources) = (path.to_owned(), Mutex::default(), Mutex::default());
-        Self { name, path, format, tree, bytes, stores, cache, hidden, resolved, sources }
+        Self { name, path, format, tree, bytes, stores, cache, hidden, indexes: None, resolved, sources }
     }
 
     /// All of whose files are in a folder, or elsewhere; there is no file number 0.
@@ -402,9 +408,15 @@ impl Opened {
         }
     }
 
-    /// Whether its arrays have no chunks as they are in its tree, but get them when they are first used.
-    pub(crate) fn is_lazy(&self) -> bool {
+    /// Whether an array has no chunks as it is in its tree, but gets them when it is first used.
+    pub(crate) fn is_lazy(&self, number: usize) -> bool {
         matches!(self.bytes, Bytes::References(_) | Bytes::Tables(_))
+            || self.indexes.as_ref().is_some_and(|indexes| indexes.has(number))
+    }
+
+    /// A virtual array, or one that is lazy, as far as it was resolved before.
+    pub(crate) fn known(&self, number: usize) -> Option<Arc<Resolved>> {
+        self.resolved.try_lock().ok().and_then(|known| known.get(&number).cloned())
     }
 
     /// The same, but for the open file.
@@ -441,8 +453,7 @@ impl Opened {
     /// A virtual array, or one of references or a collection, as one with segments. It is resolved once, or, by threads
     /// at the same time, more than once: nobody waits for a lock that a thread may have held when the process was forked.
     pub(crate) fn resolved(&self, number: usize) -> Result<Arc<Resolved>, Problem> {
-        let known = self.resolved.try_lock().ok().and_then(|known| known.get(&number).cloned());
-        if let Some(known) = known {
+        if let Some(known) = self.known(number) {
             return Ok(known);
         }
         let found = Arc::new(match &self.bytes {
@@ -465,29 +476,12 @@ impl Opened {
         if let Some(known) = known {
             return Ok(known);
         }
-        let (store, _, tree) = parsed(path, Arc::new(FileStore::open(path)?), &[])?;
+        let opened = Arc::new(FileStore::open(path)?);
+        let Parsed { store, tree, .. } = Parsed::of(path, opened, &[], false)?;
         let found = Arc::new(SourceFile { tree, version: store.version() });
         if let Ok(mut known) = self.sources.try_lock() {
             known.insert(path.to_owned(), Arc::clone(&found));
         }
         Ok(found)
     }
-}
-
-/// A file's tree. A file of which only a part is wanted is one that others append to.
-fn parsed(
-    path: &Path,
-    store: Arc<FileStore>,
-    patterns: &[String],
-) -> Result<(Arc<FileStore>, Format, Tree), Failure> {
-    let source = LocalSource(&*store);
-    let format = Format::of(&source)?;
-    let parsed = format.parse(&source, Policy::LOCAL, path, patterns);
-    store.check_unchanged()?; // a file that changed explains whatever went wrong
-    let store = match Arc::try_unwrap(store) {
-        Ok(store) if !patterns.is_empty() => Arc::new(store.growing()),
-        Ok(store) => Arc::new(store),
-        Err(shared) => shared,
-    };
-    Ok((store, format, parsed?))
 }

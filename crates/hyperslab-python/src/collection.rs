@@ -7,7 +7,7 @@ use std::sync::Arc;
 use hyperslab_core::{
     Along, Array, Attribute, ByteOrder, Charset, ChunkGrid, Counterparts, Element, FileIndex, Fill, Group,
     Link, Manifest, Packing, PlanError, Role, Segment, SegmentAxis, StringPadding, Tree, Unreadable, Value,
-    concatenate, counterparts, recoded, same_bytes, with_new_axis,
+    VirtualMappings, concatenate, counterparts, recoded, same_bytes, with_new_axis,
 };
 use hyperslab_engine::{
     ChunkCache, FarStore, FileStore, Identity, Opener, OtherFile, ReadError, Store, Stores,
@@ -322,7 +322,7 @@ fn renumbered(array: &Array, numbers: &[FileIndex]) -> Array {
             .as_ref()
             .map_err(Clone::clone)
             .map(|all| all.iter().map(&mut renumber).collect()),
-        virtual_mappings: Vec::new(),
+        virtual_mappings: VirtualMappings::NONE,
         dimensions: array.dimensions.clone(),
         attributes: Vec::new(),
         role: role(array),
@@ -360,7 +360,7 @@ fn inline(like: &Array, (dtype, shape, bytes): &(String, Vec<u64>, Vec<u8>)) -> 
         fill: Fill::Zero,
         is_chunked: false,
         segments: Ok(vec![segment]),
-        virtual_mappings: Vec::new(),
+        virtual_mappings: VirtualMappings::NONE,
         attributes: Vec::new(),
         max_shape: like.max_shape.clone(),
         dimensions: like.dimensions.clone(),

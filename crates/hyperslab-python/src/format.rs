@@ -1,12 +1,17 @@
 //! The formats that can be opened: how each is known, and its parser.
 
 use std::path::Path;
+use std::sync::Arc;
 
 use hyperslab_core::{ByteRange, Tree};
+use hyperslab_engine::{FileStore, Store};
+use hyperslab_parsers::hdf5::LazyIndex;
 use hyperslab_parsers::{self as parsers, Error, Pages, Policy, Source};
 
 use crate::dmrpp;
+use crate::failure::Failure;
 use crate::referenced::folder_of;
+use crate::sources::LocalSource;
 
 /// A closed set: the formats of files, Zarr's folders, references (JSON), which show other files as Zarr, and
 /// collections, which are made of several of them.
@@ -103,6 +108,42 @@ impl Format {
                 Err(Error::UnknownFormat { reason: "references are no source of an array".to_owned() })
             }
         }
+    }
+}
+
+/// A file of this machine, parsed.
+pub(crate) struct Parsed {
+    pub(crate) store: Arc<FileStore>,
+    pub(crate) format: Format,
+    pub(crate) tree: Tree,
+    /// Of arrays, by their numbers, what leads to chunks that were not looked up.
+    pub(crate) indexes: Vec<Option<LazyIndex>>,
+}
+
+impl Parsed {
+    /// A file of which only a part is wanted is one that others append to; `without_chunks` that part of an HDF5 file
+    /// has the indexes of chunks instead of the chunks.
+    pub(crate) fn of(
+        path: &Path,
+        store: Arc<FileStore>,
+        patterns: &[String],
+        without_chunks: bool,
+    ) -> Result<Self, Failure> {
+        let source = LocalSource(&*store);
+        let format = Format::of(&source)?;
+        let parsed = if without_chunks && format == Format::Hdf5 {
+            parsers::hdf5::parse_without_chunks(&mut Pages::new(&source, Policy::LOCAL), patterns)
+        } else {
+            format.parse(&source, Policy::LOCAL, path, patterns).map(|tree| (tree, Vec::new()))
+        };
+        store.check_unchanged()?; // a file that changed explains whatever went wrong
+        let store = match Arc::try_unwrap(store) {
+            Ok(store) if !patterns.is_empty() => Arc::new(store.growing()),
+            Ok(store) => Arc::new(store),
+            Err(shared) => shared,
+        };
+        let (tree, indexes) = parsed?;
+        Ok(Self { store, format, tree, indexes })
     }
 }
 

@@ -15,6 +15,7 @@ mod format;
 mod grid;
 mod hyperslab;
 mod integers;
+mod lazy_indexes;
 mod lazy_tables;
 mod libhdf5;
 mod open_far;

@@ -15,6 +15,7 @@ use pyo3::types::{PyBytes, PyList, PyTuple};
 
 use crate::archive_file::{Bytes, Opened, attributes};
 use crate::format::Format;
+use crate::lazy_indexes::LazyIndexes;
 use crate::points::Points;
 use crate::read_plan::ReadPlan;
 use crate::reading::{Asked, Reading};
@@ -47,6 +48,12 @@ impl StoredArray {
 
     /// The array with the chunks that are asked for, where they are looked for when they are read.
     fn whole_for(&self, py: Python<'_>, asked: &Asked<'_>) -> PyResult<WholeArray> {
+        if let (Some(indexes), Asked::Axes(selection)) = (&self.file.indexes, asked) {
+            let few = py.detach(|| indexes.few(&self.file, self.number, selection));
+            if let Some(few) = few.map_err(|problem| self.source_error(problem))? {
+                return Ok(WholeArray::Virtual(Arc::new(few)));
+            }
+        }
         let Bytes::Keys(far) = &self.file.bytes else { return self.whole(py) };
         let document = &far.documents[self.number]; // there are as many as arrays
         let shape = self.described().shape.as_deref().unwrap_or_default();
@@ -131,8 +138,7 @@ impl StoredArray {
     /// The array's shape; None if it has no elements at all.
     #[getter]
     fn shape<'py>(&self, py: Python<'py>) -> PyResult<Option<Bound<'py, PyTuple>>> {
-        let grows = self.described().virtual_mappings.iter().any(|one| one.target.unlimited_axis().is_some());
-        let whole = if grows { Some(self.whole(py)?) } else { None };
+        let whole = if self.described().virtual_mappings.grow() { Some(self.whole(py)?) } else { None };
         let array = whole.as_ref().map_or(self.described(), WholeArray::array);
         array.shape.as_ref().map(|shape| integers::tuple(py, shape)).transpose()
     }
@@ -250,10 +256,14 @@ impl StoredArray {
         self.listed_sum(py, |manifest, _| manifest.stored_nbytes())
     }
 
-    /// The feature for which the array cannot be read here; None if there is none.
+    /// The feature for which the array cannot be read here; None if there is none, as far as that is known before its
+    /// chunks are looked up.
     #[getter]
     fn unsupported(&self, py: Python<'_>) -> PyResult<Option<String>> {
-        Ok(match self.unreadable(py)? {
+        let check = |indexes: &LazyIndexes| indexes.check(&self.file, self.number);
+        let is_readable = self.file.indexes.as_ref().is_some_and(|indexes| check(indexes) == Ok(true));
+        let unreadable = if is_readable { None } else { self.unreadable(py)? };
+        Ok(match unreadable {
             Some(Unreadable::Unsupported { feature }) => Some(feature),
             Some(Unreadable::Damaged { .. } | Unreadable::Unfetched { .. }) => None,
             None => {

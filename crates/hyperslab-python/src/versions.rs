@@ -47,9 +47,8 @@ pub(crate) fn chunk_places_of<'py>(
 #[allow(clippy::needless_pass_by_value)] // PyO3 hands arguments over by value
 pub(crate) fn mapped_source(array: &Bound<'_, StoredArray>) -> Option<(String, String)> {
     let mappings = &array.get().described().virtual_mappings;
-    let first = mappings.first()?;
-    let is_one = mappings.iter().all(|one| one.file == first.file && one.path == first.path);
-    Some(if is_one { (first.file.to_string(), first.path.to_string()) } else { Default::default() })
+    let names = mappings.one_source().map(|(file, path)| (file.to_string(), path.to_string()));
+    (!mappings.is_empty()).then(|| names.unwrap_or_default())
 }
 
 /// The number and the parameters of each filter of an array, by its path in an HDF5 file of this machine.

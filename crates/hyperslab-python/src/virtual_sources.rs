@@ -35,8 +35,13 @@ pub(crate) struct Resolved {
 
 impl Resolved {
     pub(crate) fn new(array: Array, stores: Stores) -> Self {
+        Self::numbered(array, stores, next_number())
+    }
+
+    /// Whose chunks in the cache are those of others with this number.
+    pub(crate) fn numbered(array: Array, stores: Stores, number: u64) -> Self {
         let index = array.segments.as_deref().ok().and_then(SegmentIndex::new);
-        Self { array, stores, index, number: next_number() }
+        Self { array, stores, index, number }
     }
 }
 
@@ -62,7 +67,7 @@ impl WholeArray {
         let described = &file.tree.arrays[number];
         let segment_count = described.segments.as_ref().map_or(0, Vec::len);
         let is_indexed = segment_count > FEW_SEGMENTS && matches!(file.bytes, Bytes::Collection(_));
-        if described.virtual_mappings.is_empty() && !file.is_lazy() && !is_indexed {
+        if described.virtual_mappings.is_empty() && !file.is_lazy(number) && !is_indexed {
             return Ok(Self::Stored(Arc::clone(file), number));
         }
         file.resolved(number).map(Self::Virtual)
@@ -157,6 +162,9 @@ pub(crate) fn resolved(opened: &Opened, number: usize) -> Result<Resolved, Probl
     };
     let array = sources.array((0, number))?;
     sources.arrays.clear(); // so that the array need not be copied
+    if let Some(indexes) = &opened.indexes {
+        indexes.check_found(opened, number, &array)?;
+    }
     let stores = opened.stores.with(sources.table);
     Ok(Resolved::new(Arc::unwrap_or_clone(array), stores))
 }
@@ -232,7 +240,10 @@ impl Sources<'_> {
         let Some(described) = tree.tree().arrays.get(number) else {
             return Err(Problem::from(Unreadable::damaged("a source without description")));
         };
-        let array = if described.virtual_mappings.is_empty() {
+        let lazy = self.opened.indexes.as_ref().filter(|indexes| file == 0 && indexes.has(number));
+        let array = if let Some(indexes) = lazy {
+            indexes.array(self.opened, number)?
+        } else if described.virtual_mappings.is_empty() {
             self.moved(file, described)?
         } else {
             self.enter(place)?;

@@ -4,9 +4,11 @@ from __future__ import annotations
 
 import os
 from collections.abc import Callable, Iterable, Iterator, Mapping
+from contextlib import AbstractContextManager
 from difflib import get_close_matches
 from functools import cached_property
 from pathlib import Path
+from stat import S_ISDIR
 from typing import TYPE_CHECKING, Any, Literal, TypedDict, Unpack
 from urllib.request import url2pathname
 
@@ -135,7 +137,8 @@ def recipe(path: Any, options: Mapping[str, Any], cache_nbytes: int = 0) -> tupl
 class OpenFile:
     """An open file, shared by all of its groups and arrays; one that is not held is opened again by each read.
 
-    Of HDF5 maybe only what patterns of names lead to.
+    Of HDF5 maybe only what patterns of names lead to; and its chunks maybe only when they are read, in the context that
+    `settled` gives.
     """
 
     def __init__(
@@ -146,6 +149,7 @@ class OpenFile:
         patterns: tuple[str, ...] = (),
         *,
         is_held: bool = True,
+        settled: Callable[[], AbstractContextManager[None]] | None = None,
     ) -> None:
         self.place = place
         self.sources = sources
@@ -156,12 +160,11 @@ class OpenFile:
             self.path, self._core = _opened_far(place, chunk_cache_nbytes, sources)
         else:
             self.path = place
-            _check_local(place)
-            tables = ParquetReferences.found(place, sources)
+            tables = ParquetReferences.found(place, sources) if _is_folder(place) else None
             if tables is not None:
                 self._core = tables.opened(chunk_cache_nbytes)
             elif is_held:
-                self._core = ArchiveFile(place, chunk_cache_nbytes, sources.file, list(patterns))
+                self._core = ArchiveFile(place, chunk_cache_nbytes, sources.file, list(patterns), settled)
             else:
                 self._core = ArchiveFile.closed(place, sources.file)
         if self._core.format in REFERENCES:
@@ -242,10 +245,13 @@ def _opened_far(place: Remote, chunk_cache_nbytes: int, sources: Sources) -> tup
     return folder.name, ArchiveFile.remote_zarr(folder, chunk_cache_nbytes)
 
 
-def _check_local(path: str) -> None:
-    if os.path.isdir(path) and not any((Path(path) / name).exists() for name in ZARR_METADATA):  # noqa: PTH112
+def _is_folder(path: str) -> bool:
+    """Whether a local path leads to a folder of Zarr, or to a file."""
+    if not S_ISDIR(os.stat(path).st_mode):  # noqa: PTH116 -- raises what Python raises for a file that is not there
+        return False
+    if not any((Path(path) / name).exists() for name in ZARR_METADATA):
         raise Unsupported(f"{path} is a folder without Zarr metadata ({', '.join(ZARR_METADATA)})")
-    os.stat(path)  # noqa: PTH116 -- raises what Python raises for a file that is not there
+    return True
 
 
 def _reopened(

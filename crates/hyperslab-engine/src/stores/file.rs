@@ -87,6 +87,13 @@ impl FileStore {
         Self { grows: true, ..self }
     }
 
+    /// The same open file, with what was appended to it since.
+    pub fn now(&self) -> Result<Self, ReadError> {
+        let opened = self.file.try_clone().and_then(|file| Ok((file.metadata()?, file)));
+        let (metadata, file) = opened.map_err(|error| system(&self.name, &error))?;
+        Ok(Self { name: self.name.clone(), file, version: version(&metadata), grows: self.grows })
+    }
+
     /// Open a file for reading, if there is one under that name. A folder is none.
     pub fn find(path: &Path) -> Result<Option<Self>, ReadError> {
         let absent = |error: &io::Error| {

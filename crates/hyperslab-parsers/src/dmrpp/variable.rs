@@ -2,6 +2,7 @@
 
 use hyperslab_core::{
     Array, ByteOrder, ChunkGrid, Codec, Element, Fill, Manifest, Role, Segment, StoredChunk, Unreadable,
+    VirtualMappings,
 };
 
 use super::values::{element, fill, fixed_text, words};
@@ -37,7 +38,7 @@ pub(super) fn array(
         fill,
         is_chunked: storage.chunks.is_some_and(|chunks| chunks.child("chunkDimensionSizes").is_some()),
         segments,
-        virtual_mappings: Vec::new(),
+        virtual_mappings: VirtualMappings::NONE,
         role: Role::Plain,
         dimensions,
         attributes: values::attributes(node),

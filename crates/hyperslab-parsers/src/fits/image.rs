@@ -1,6 +1,8 @@
 //! Images: arrays of one number type, in one piece.
 
-use hyperslab_core::{Array, ByteOrder, ByteRange, Element, Fill, Manifest, Role, Segment, Unreadable};
+use hyperslab_core::{
+    Array, ByteOrder, ByteRange, Element, Fill, Manifest, Role, Segment, Unreadable, VirtualMappings,
+};
 
 use super::Hdu;
 use crate::segment::{array_nbytes, gridded, one_chunk, stored, too_large};
@@ -42,7 +44,7 @@ pub(super) fn array(
         fill: Fill::Zero,
         is_chunked: false,
         role: Role::default(),
-        virtual_mappings: Vec::new(),
+        virtual_mappings: VirtualMappings::NONE,
         segments,
         dimensions: None,
         attributes: hdu.cards.attributes(prefixes),

@@ -1,6 +1,8 @@
 //! Tables: one array of compound elements, a field a column. FITS Standard 4.0, sections 7.2 and 7.3.
 
-use hyperslab_core::{Array, ByteOrder, Charset, Element, Field, Fill, Role, StringPadding, Unreadable};
+use hyperslab_core::{
+    Array, ByteOrder, Charset, Element, Field, Fill, Role, StringPadding, Unreadable, VirtualMappings,
+};
 
 use super::{Content, Hdu, image};
 use crate::attribute::boolean_element;
@@ -51,7 +53,7 @@ fn table(hdu: &Hdu, fields: Vec<Field>) -> Result<Array, Unreadable> {
         fill: Fill::Zero,
         is_chunked: false,
         role: Role::default(),
-        virtual_mappings: Vec::new(),
+        virtual_mappings: VirtualMappings::NONE,
         dimensions: None,
         attributes: hdu.cards.attributes(&STRUCTURE),
     })

@@ -2,7 +2,7 @@
 
 use std::collections::HashSet;
 
-use hyperslab_core::{Array, Attribute, Element, Fill, Role};
+use hyperslab_core::{Array, Attribute, Element, Fill, Role, VirtualMappings};
 
 use super::annotations::Annotations;
 use super::descriptors::{small, tag};
@@ -166,7 +166,7 @@ fn made(
         segments,
         is_chunked: false,
         role: Role::default(),
-        virtual_mappings: Vec::new(),
+        virtual_mappings: VirtualMappings::NONE,
         dimensions: Some(names),
         attributes,
     }

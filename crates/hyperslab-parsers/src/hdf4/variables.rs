@@ -1,6 +1,6 @@
 //! Arrays as the SD interface writes them: a Vgroup a variable, with its dimensions, attributes and data.
 
-use hyperslab_core::{Array, Attribute, Element, Fill, Role, Unreadable};
+use hyperslab_core::{Array, Attribute, Element, Fill, Role, Unreadable, VirtualMappings};
 
 use super::descriptors::tag;
 use super::groups::{self, Vgroup, gather};
@@ -51,7 +51,7 @@ fn array(file: &File<'_>, vgroup: &Vgroup) -> Result<Array, Error> {
         segments,
         is_chunked: matches!(located, Located::Chunked(_)),
         role: Role::default(),
-        virtual_mappings: Vec::new(),
+        virtual_mappings: VirtualMappings::NONE,
         dimensions: Some(names),
         attributes,
     })

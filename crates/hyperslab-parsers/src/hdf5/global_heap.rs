@@ -13,12 +13,18 @@ use crate::pages::Pages;
 const WHAT: &str = "global heap collection";
 /// Bytes of a collection as the library makes them, fetched with its head.
 const AHEAD_NBYTES: u64 = 4096;
+/// What is so long, as the mappings of many chunks are, comes in one piece: pages would be copied twice.
+const PIECE_NBYTES: u64 = 128 << 10;
+/// How often, on average, each byte of a file may come in a piece.
+const MOST_REUSES: u64 = 8;
 
 /// The collections seen so far: where each object lies.
 #[derive(Debug, Default)]
 pub(crate) struct Collections {
     known: HashMap<u64, HashMap<u32, ByteRange>>,
     object_count: u64,
+    /// Of collections that were read in one piece.
+    nbytes: u64,
 }
 
 impl Collections {
@@ -30,15 +36,36 @@ impl Collections {
         address: u64,
         index: u32,
     ) -> Result<Cow<'p, [u8]>, Error> {
-        if !self.known.contains_key(&address) {
-            let objects = collection(pages, sizes, address)?;
-            self.count(pages, objects.len())?;
-            self.known.insert(address, objects);
-        }
-        let range = self.known.get(&address).and_then(|objects| objects.get(&index));
         let missing = || Error::invalid(WHAT, address, format!("it has no object {index}"));
-        let range = range.ok_or_else(missing)?;
-        pages.bytes(WHAT, range.offset, range.length)
+        if let Some(objects) = self.known.get(&address) {
+            let range = *objects.get(&index).ok_or_else(missing)?;
+            return match range.length {
+                PIECE_NBYTES.. => self.piece(pages, range).map(Cow::Owned),
+                _ => pages.bytes(WHAT, range.offset, range.length),
+            };
+        }
+        let length = collection_nbytes(pages, sizes, address)?;
+        let whole = ByteRange { offset: address, length };
+        let bytes = match length {
+            PIECE_NBYTES.. => Cow::Owned(self.piece(pages, whole)?),
+            _ => pages.bytes(WHAT, address, length)?,
+        };
+        let objects = objects(&bytes, sizes, address)?;
+        self.count(pages, objects.len())?;
+        let range = objects.get(&index).copied();
+        self.known.insert(address, objects);
+        part(bytes, whole, range.ok_or_else(missing)?).ok_or_else(missing)
+    }
+
+    /// Bytes that go through no page. Collections may overlap, or be asked for one object after another.
+    fn piece(&mut self, pages: &Pages<'_>, range: ByteRange) -> Result<Vec<u8>, Error> {
+        let bytes = pages.piece(WHAT, range.offset, range.length)?;
+        self.nbytes = self.nbytes.saturating_add(range.length);
+        let limit = pages.file_length().saturating_mul(MOST_REUSES);
+        if self.nbytes > limit {
+            return Err(Error::TooMany { what: "bytes of global heap collections", limit });
+        }
+        Ok(bytes)
     }
 
     /// Collections that do not overlap have at most one object in 16 bytes of the file.
@@ -52,8 +79,23 @@ impl Collections {
     }
 }
 
-/// Where each object of a collection lies. Object 0 is the free space at the end.
-fn collection(pages: &Pages<'_>, sizes: Sizes, address: u64) -> Result<HashMap<u32, ByteRange>, Error> {
+/// The bytes of one object out of those of its collection.
+fn part(bytes: Cow<'_, [u8]>, whole: ByteRange, range: ByteRange) -> Option<Cow<'_, [u8]>> {
+    let start = usize::try_from(range.offset.checked_sub(whole.offset)?).ok()?;
+    let stop = start.checked_add(usize::try_from(range.length).ok()?)?;
+    match bytes {
+        Cow::Borrowed(bytes) => bytes.get(start..stop).map(Cow::Borrowed),
+        Cow::Owned(mut bytes) if stop <= bytes.len() => {
+            bytes.truncate(stop);
+            bytes.drain(..start);
+            Some(Cow::Owned(bytes))
+        }
+        Cow::Owned(_) => None,
+    }
+}
+
+/// How long a collection is.
+fn collection_nbytes(pages: &Pages<'_>, sizes: Sizes, address: u64) -> Result<u64, Error> {
     pages.want(ByteRange { offset: address, length: AHEAD_NBYTES });
     let head_nbytes = head_nbytes(sizes);
     let head = pages.bytes(WHAT, address, head_nbytes as u64)?;
@@ -64,9 +106,13 @@ fn collection(pages: &Pages<'_>, sizes: Sizes, address: u64) -> Result<HashMap<u
         return Err(Error::unsupported(format!("global heap version {version}")));
     }
     cursor.skip(3)?;
-    let length = sizes.length(&mut cursor)?;
-    let bytes = pages.bytes(WHAT, address, length)?;
-    let mut cursor = Cursor::new(WHAT, address, &bytes);
+    sizes.length(&mut cursor)
+}
+
+/// Where each object of a collection lies. Object 0 is the free space at the end.
+fn objects(bytes: &[u8], sizes: Sizes, address: u64) -> Result<HashMap<u32, ByteRange>, Error> {
+    let head_nbytes = head_nbytes(sizes);
+    let mut cursor = Cursor::new(WHAT, address, bytes);
     cursor.skip(head_nbytes)?;
     let mut objects = HashMap::new();
     while cursor.remaining() >= head_nbytes {

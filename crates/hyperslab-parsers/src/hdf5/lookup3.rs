@@ -25,21 +25,25 @@ pub(crate) fn is_right(found: u32, computed: u32) -> bool {
     found == computed || cfg!(fuzzing)
 }
 
+/// Bytes that are mixed in at a time.
+const BLOCK_NBYTES: usize = 12;
+
 /// The hash of some bytes.
 pub(crate) fn lookup3(bytes: &[u8]) -> u32 {
     // The hash mixes in the length modulo 2^32.
     #[allow(clippy::cast_possible_truncation)]
     let start = 0xdead_beef_u32.wrapping_add(bytes.len() as u32);
     let mut state = [start; 3];
-    let mut rest = bytes;
-    while rest.len() > 12 {
-        let (block, after) = rest.split_at(12);
-        add(&mut state, block);
+    let (blocks, last) = bytes.split_at(bytes.len().saturating_sub(1) / BLOCK_NBYTES * BLOCK_NBYTES);
+    for block in blocks.chunks_exact(BLOCK_NBYTES) {
+        if let Some(&[a, b, c, d, e, f, g, h, i, j, k, l]) = block.first_chunk() {
+            let words = [[a, b, c, d], [e, f, g, h], [i, j, k, l]].map(u32::from_le_bytes);
+            state.iter_mut().zip(words).for_each(|(part, word)| *part = part.wrapping_add(word));
+        }
         mix(&mut state);
-        rest = after;
     }
-    if !rest.is_empty() {
-        add(&mut state, rest);
+    if !last.is_empty() {
+        add(&mut state, last);
         finish(&mut state);
     }
     state[2]

@@ -28,6 +28,7 @@ mod fractal_heap;
 mod global_heap;
 mod header;
 mod layout;
+mod lazy_index;
 mod links;
 mod local_heap;
 pub(crate) mod lookup3;
@@ -52,6 +53,7 @@ mod tests;
 use hyperslab_core::Tree;
 
 pub use self::filters::Filter;
+pub use self::lazy_index::LazyIndex;
 pub use self::mappings_block::mappings_block;
 pub use self::netcdf4::{DIMENSION_ONLY, HIDDEN, NON_COORDINATE_PREFIX, is_netcdf4};
 pub use self::vlen::resolve;
@@ -59,7 +61,7 @@ pub use self::vlen::resolve;
 use self::file::File;
 use self::scope::Scope;
 use self::superblock::Superblock;
-use self::walk::{State, Walk};
+use self::walk::{Indexes, State, Walk};
 use crate::error::Error;
 use crate::pages::Pages;
 use crate::rounds::settle;
@@ -85,19 +87,36 @@ pub fn parse(pages: &mut Pages<'_>) -> Result<Tree, Error> {
 /// The part of the metadata that patterns of names lead to, from the root on; all without any. `*` stands for one
 /// name, `**` for any number of them, at the end for all below. The tree is as if nothing else were in the file.
 pub fn parse_part(pages: &mut Pages<'_>, patterns: &[String]) -> Result<Tree, Error> {
+    walked(pages, patterns, Indexes::Read).map(|(tree, _)| tree)
+}
+
+/// The same, but for the chunks: of each array, by its number, what leads to them, if it has an index of chunks.
+pub fn parse_without_chunks(
+    pages: &mut Pages<'_>,
+    patterns: &[String],
+) -> Result<(Tree, Vec<Option<LazyIndex>>), Error> {
+    walked(pages, patterns, Indexes::Kept)
+}
+
+fn walked(
+    pages: &mut Pages<'_>,
+    patterns: &[String],
+    indexes: Indexes,
+) -> Result<(Tree, Vec<Option<LazyIndex>>), Error> {
     scope::check(patterns)?;
     let superblock = start(pages)?;
     let file = settle(pages, |pages| File::read(pages, &superblock))?;
-    let walk = Walk::run(pages, file, superblock.root, Scope::new(patterns))?;
-    let tree = tree::tree(walk, pages.file_length())?;
-    Ok(Tree { declared_nbytes: superblock.end, ..tree })
+    let walk = Walk::run(pages, file, superblock.root, Scope::new(patterns), indexes)?;
+    let (tree, indexes) = tree::tree(walk, pages.file_length())?;
+    Ok((Tree { declared_nbytes: superblock.end, ..tree }, indexes))
 }
 
 /// The filters of the array at a path, as its header describes them. The rest of the file is not read.
 pub fn filters(pages: &mut Pages<'_>, path: &str) -> Result<Vec<Filter>, Error> {
     let superblock = start(pages)?;
     let file = settle(pages, |pages| File::read(pages, &superblock))?;
-    let mut walk = Walk::run(pages, file, superblock.root, Scope::new(&[path.to_owned()]))?;
+    let scope = Scope::new(&[path.to_owned()]);
+    let mut walk = Walk::run(pages, file, superblock.root, scope, Indexes::Kept)?;
     let array = walk.objects.iter().find(|object| matches!(object.state, State::Array(_)));
     let Some(address) = array.map(|object| object.address) else {
         return Err(Error::invalid("root group", superblock.root, format!("{path} leads to no array")));

@@ -7,6 +7,7 @@ use hyperslab_core::{Array, Attribute, Fill, Group, Link, ObjectNames, Role, Seg
 use super::attribute::RawAttribute;
 use super::external;
 use super::layout::Layout;
+use super::lazy_index::LazyIndex;
 use super::links::{NamedLink, Target};
 use super::netcdf4::{self, ArrayNames};
 use super::object::StorageDescription;
@@ -14,8 +15,9 @@ use super::storage::Storage;
 use super::walk::{ArrayState, GroupState, Object, State, Walk};
 use crate::error::Error;
 
-/// The tree of a walk. A root that cannot be read is the file's error.
-pub(crate) fn tree(walk: Walk, file_length: u64) -> Result<Tree, Error> {
+/// The tree of a walk, and of its arrays what leads to chunks that were not looked up. A root that cannot be read is the
+/// file's error.
+pub(crate) fn tree(walk: Walk, file_length: u64) -> Result<(Tree, Vec<Option<LazyIndex>>), Error> {
     let sizes = walk.file.sizes;
     match walk.objects.first() {
         Some(Object { state: State::Group(_), .. }) => {}
@@ -29,6 +31,7 @@ pub(crate) fn tree(walk: Walk, file_length: u64) -> Result<Tree, Error> {
     let mut building = Building { tree: Tree::default(), file_length };
     let mut arrays: Vec<Option<Array>> = numbering.array_names.iter().map(|_| None).collect();
     let mut groups: Vec<Option<Group>> = (0..numbering.group_count).map(|_| None).collect();
+    let mut indexes = vec![None; arrays.len()];
     let by_address = walk.by_address;
     for (object, kind) in walk.objects.into_iter().zip(&numbering.kinds) {
         match (object.state, kind) {
@@ -39,7 +42,10 @@ pub(crate) fn tree(walk: Walk, file_length: u64) -> Result<Tree, Error> {
                 let group = Group { attributes: attributes(object.attributes), links };
                 groups.get_mut(*number).map(|place| place.replace(group));
             }
-            (State::Array(state), Link::Array(number)) => {
+            (State::Array(mut state), Link::Array(number)) => {
+                if let Some(place) = indexes.get_mut(*number) {
+                    *place = state.lazy_index.take();
+                }
                 let array = building.array(*state, attributes(object.attributes));
                 arrays.get_mut(*number).map(|place| place.replace(array));
             }
@@ -50,7 +56,7 @@ pub(crate) fn tree(walk: Walk, file_length: u64) -> Result<Tree, Error> {
     building.tree.arrays = arrays.into_iter().flatten().collect();
     netcdf4::name_dimensions(&mut building.tree.arrays, &numbering.array_names, sizes);
     building.tree.names = numbering.names;
-    Ok(building.tree)
+    Ok((building.tree, indexes))
 }
 
 /// What each object is in the tree, numbered in breadth-first order of sorted links: no round changes it.

@@ -2,6 +2,8 @@
 
 #![allow(clippy::unwrap_used)] // a failed unwrap is a failed test
 
+use std::borrow::Cow;
+
 use super::super::lookup3::lookup3;
 use super::*;
 
@@ -11,7 +13,7 @@ const ALL: [u8; 16] = [3, 0, 0, 0, 1, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0];
 fn read(parts: &[&[u8]]) -> Result<Vec<VirtualMapping>, Error> {
     let mut bytes = parts.concat();
     bytes.extend(lookup3(&bytes).to_le_bytes());
-    read_mappings(&bytes, 99, SIZES)
+    read_mappings(&bytes, 99, SIZES).map(|read| read.iter().map(Cow::into_owned).collect())
 }
 
 fn selection(bytes: &[u8]) -> Result<VirtualSelection, Error> {
@@ -104,4 +106,61 @@ fn damaged_mappings() {
     assert!(matches!(read(&[&[0], &count(1), b"\xff\0d\0", &ALL, &ALL]), Err(Error::Unsupported { .. })));
     assert!(matches!(read(&[&[1], &count(1), b"\x05\0d\0", &ALL, &ALL]), Err(Error::Unsupported { .. })));
     assert_eq!(read(&[&[0], &count(0)]), Ok(Vec::new()));
+}
+
+/// A box in version 1.
+fn one_box(first: &[u32], last: &[u32]) -> Vec<u8> {
+    let ndim = u32::try_from(first.len()).unwrap();
+    let words = [&[2, 1, 0, 8 * ndim + 8, ndim, 1], first, last].concat();
+    words.iter().flat_map(|word| word.to_le_bytes()).collect()
+}
+
+#[test]
+fn boxes_of_one_array_are_numbers() {
+    let count = [0, 3, 0, 0, 0, 0, 0, 0, 0];
+    let names = b".\0/data/raw\0";
+    let boxes = [
+        (one_box(&[4, 0], &[5, 2]), one_box(&[0, 0], &[1, 2])),
+        (one_box(&[0, 0], &[1, 1]), one_box(&[0, 3], &[1, 4])),
+        (one_box(&[9, 0], &[9, 2]), one_box(&[u32::MAX, 0], &[u32::MAX, 2])),
+    ];
+    let block = |names: [&[u8]; 3], boxes: &[(Vec<u8>, Vec<u8>); 3]| {
+        let entries =
+            boxes.iter().zip(names).flat_map(|((source, target), names)| [names, source, target].concat());
+        let mut bytes: Vec<u8> = count.into_iter().chain(entries).collect();
+        bytes.extend(lookup3(&bytes).to_le_bytes());
+        bytes
+    };
+    // The two ways give the same, of what both can read and of what they cannot.
+    let both = |bytes: &[u8]| {
+        let quick = read_mappings(bytes, 0, SIZES);
+        let is_quick = matches!(quick, Ok(VirtualMappings::Boxes(_)));
+        let mut cursor = Cursor::new(MAPPINGS, 0, &bytes[..bytes.len() - 4]);
+        cursor.skip(9).unwrap();
+        let count = u64::from_le_bytes(*bytes[1..].first_chunk().unwrap());
+        let slow = read_each(cursor, 0, count, SIZES);
+        let quick = quick.map(|read| read.iter().map(Cow::into_owned).collect::<Vec<_>>());
+        assert_eq!(quick, slow);
+        (is_quick, quick.map(|read| read.len()))
+    };
+    let whole = block([names; 3], &boxes);
+    assert_eq!(both(&whole), (true, Ok(3)));
+    // One that is named otherwise, one of another shape, one that ends before it starts.
+    let other = block([names, names, b".\0/data/rew\0"], &boxes);
+    assert_eq!(both(&other), (false, Ok(3)));
+    let mut turned = boxes.clone();
+    turned[1].0 = one_box(&[0, 0], &[3, 0]);
+    assert_eq!(both(&block([names; 3], &turned)), (false, Ok(3)));
+    turned[1].0 = one_box(&[2, 0], &[1, 1]);
+    let (is_quick, read) = both(&block([names; 3], &turned));
+    assert!(!is_quick && matches!(read, Err(Error::Invalid { .. })));
+    // Every damage of one byte, with a checksum that is right.
+    for place in 1..whole.len() - 4 {
+        for bits in [1, 0x80] {
+            let mut damaged = whole[..whole.len() - 4].to_vec();
+            damaged[place] ^= bits;
+            damaged.extend(lookup3(&damaged).to_le_bytes());
+            both(&damaged);
+        }
+    }
 }

@@ -3,7 +3,7 @@
 
 use std::collections::{HashMap, HashSet, VecDeque};
 
-use hyperslab_core::{StoredChunk, VirtualMapping};
+use hyperslab_core::{StoredChunk, VirtualMappings};
 
 use super::attribute::RawAttribute;
 use super::chunk_index::{ChunkIndex, IndexTask};
@@ -11,6 +11,7 @@ use super::dense::{Dense, DenseWalk};
 use super::external::{ExternalFiles, NamedPart};
 use super::file::File;
 use super::layout::Layout;
+use super::lazy_index::LazyIndex;
 use super::links::{self, NamedLink, Target};
 use super::object::{self, ArrayDescription, Description, GroupDescription, Kind};
 use super::scope::{Followed, Scope};
@@ -75,7 +76,9 @@ pub(crate) struct ArrayState {
     /// Parts in other files.
     pub external: Vec<NamedPart>,
     /// Parts of other arrays.
-    pub mappings: Vec<VirtualMapping>,
+    pub mappings: VirtualMappings,
+    /// What leads to its chunks, if that is kept.
+    pub lazy_index: Option<LazyIndex>,
     index: Option<ChunkIndex>,
 }
 
@@ -104,6 +107,15 @@ enum Step {
     Mappings(u64, u32),
 }
 
+/// What is done with the indexes of chunks.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(crate) enum Indexes {
+    /// They are read.
+    Read,
+    /// What leads to them is kept.
+    Kept,
+}
+
 /// The walk, and when it is done all that it found. Object 0 is the root.
 #[derive(Debug)]
 pub(crate) struct Walk {
@@ -114,14 +126,21 @@ pub(crate) struct Walk {
     /// The numbers, by address.
     pub by_address: HashMap<u64, usize>,
     scope: Scope,
+    indexes: Indexes,
     tasks: VecDeque<Task>,
 }
 
 impl Walk {
     /// From the root on, until no step is left.
-    pub fn run(pages: &mut Pages<'_>, file: File, root: u64, scope: Scope) -> Result<Self, Error> {
+    pub fn run(
+        pages: &mut Pages<'_>,
+        file: File,
+        root: u64,
+        scope: Scope,
+        indexes: Indexes,
+    ) -> Result<Self, Error> {
         let (by_address, tasks, all) = (HashMap::new(), VecDeque::new(), scope.root());
-        let mut walk = Self { file, objects: Vec::new(), by_address, scope, tasks };
+        let mut walk = Self { file, objects: Vec::new(), by_address, scope, indexes, tasks };
         walk.meet(root, all)?;
         while let Some(missed) = walk.round(pages)? {
             if !pages.fetch()? {
@@ -354,7 +373,7 @@ impl Walk {
     }
 
     fn array(&mut self, pages: &Pages<'_>, number: usize, mut description: ArrayDescription) {
-        let mut index = None;
+        let (mut index, mut lazy_index) = (None, None);
         let storage = description.storage.as_ref().ok();
         let external = storage.and_then(|storage| storage.external.clone());
         if let (Some(storage), Some(shape)) = (storage, &description.dataspace.shape) {
@@ -362,6 +381,12 @@ impl Walk {
                 Layout::Chunked(layout) => {
                     let max_shape = &description.dataspace.max_shape;
                     index = Some(ChunkIndex::new(layout, shape, max_shape, self.file.sizes));
+                    lazy_index = (self.indexes == Indexes::Kept).then(|| LazyIndex {
+                        layout: layout.clone(),
+                        shape: shape.clone(),
+                        max_shape: max_shape.clone(),
+                        sizes: self.file.sizes,
+                    });
                 }
                 Layout::Virtual { address: Some(address), index } => {
                     self.push(number, Step::Mappings(*address, *index));
@@ -374,16 +399,17 @@ impl Walk {
         }
         let index = index.transpose().unwrap_or_else(|error| {
             description.storage = Err(error.into());
+            lazy_index = None;
             None
         });
-        if let Some(index) = &index {
+        if let Some(index) = index.as_ref().filter(|_| lazy_index.is_none()) {
             index.want(pages);
             for part in index.start() {
                 self.push(number, Step::Chunks(part));
             }
         }
-        let (chunks, external, mappings) = (Vec::new(), Vec::new(), Vec::new());
-        let array = ArrayState { description, chunks, external, mappings, index };
+        let (chunks, external, mappings) = (Vec::new(), Vec::new(), VirtualMappings::NONE);
+        let array = ArrayState { description, chunks, external, mappings, lazy_index, index };
         self.state(number, State::Array(Box::new(array)));
     }
 

@@ -11,7 +11,7 @@ mod place;
 #[allow(clippy::unwrap_used, clippy::panic, clippy::cast_possible_truncation)]
 mod tests;
 
-use hyperslab_core::{Array, Attribute, Fill, Group, Link, Role, Tree};
+use hyperslab_core::{Array, Attribute, Fill, Group, Link, Role, Tree, VirtualMappings};
 
 use crate::error::Error;
 use crate::pages::Pages;
@@ -40,7 +40,7 @@ fn array(header: &Header, records: &place::Records, variable: &Variable) -> Arra
         segments: records.segments(header, variable, &shape, &fill),
         is_chunked: false,
         role: Role::default(),
-        virtual_mappings: Vec::new(),
+        virtual_mappings: VirtualMappings::NONE,
         shape: Some(shape),
         max_shape,
         element: variable.kind.element(),

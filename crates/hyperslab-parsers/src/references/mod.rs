@@ -20,7 +20,7 @@ use std::sync::Arc;
 
 use hyperslab_core::{
     Array, ByteRange, ChunkGrid, Codec, Element, FileIndex, Fill, Group, Manifest, Segment, SegmentAxis,
-    Tree, Unreadable,
+    Tree, Unreadable, VirtualMappings,
 };
 
 use crate::cursor::Cursor;
@@ -213,7 +213,8 @@ impl<W: Write> Writer<W> {
         heap_file: Option<FileIndex>,
         number: impl Fn(FileIndex) -> FileIndex,
     ) -> io::Result<()> {
-        let described = Array { segments: Ok(Vec::new()), virtual_mappings: Vec::new(), ..array.clone() };
+        let described =
+            Array { segments: Ok(Vec::new()), virtual_mappings: VirtualMappings::NONE, ..array.clone() };
         let segments = match &array.segments {
             Ok(segments) => self.segments(segments, number)?,
             Err(reason) => Err(reason.clone()),

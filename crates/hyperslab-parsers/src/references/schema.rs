@@ -6,7 +6,7 @@ use std::sync::Arc;
 use hyperslab_core::{
     Array, Attribute, BitshuffleInner, ByteOrder, Charset, Checksum, Codec, Dither, Element, Field, Fill,
     FloatLayout, Group, Link, Member, Packing, Quantum, Role, Segment, SegmentAxis, StringPadding,
-    Unreadable, Value,
+    Unreadable, Value, VirtualMappings,
 };
 
 use super::stored::{Input, Stored};
@@ -159,7 +159,7 @@ impl Stored for Array {
             dimensions: Stored::read(input)?,
             attributes: Stored::read(input)?,
             segments: Ok(Vec::new()),
-            virtual_mappings: Vec::new(),
+            virtual_mappings: VirtualMappings::NONE,
         })
     }
 }

@@ -36,7 +36,9 @@ mod v3;
 
 use std::path::Path;
 
-use hyperslab_core::{Array, Attribute, ByteRange, Codec, Element, Fill, Role, Segment, Tree, Unreadable};
+use hyperslab_core::{
+    Array, Attribute, ByteRange, Codec, Element, Fill, Role, Segment, Tree, Unreadable, VirtualMappings,
+};
 
 use crate::error::Error;
 use crate::pages::{FetchError, Source};
@@ -111,7 +113,7 @@ fn array(description: &Description, shape: &[u64], segments: Result<Vec<Segment>
         fill: description.fill.clone(),
         is_chunked: true,
         role: description.role,
-        virtual_mappings: Vec::new(),
+        virtual_mappings: VirtualMappings::NONE,
         segments,
         dimensions: description.dimensions.clone(),
         attributes: description.attributes.clone(),

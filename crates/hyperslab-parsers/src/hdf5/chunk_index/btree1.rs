@@ -91,12 +91,25 @@ fn children(
     let key_nbytes = entry_nbytes(index) - index.sizes.offset;
     let mut nodes = Vec::with_capacity(cursor.remaining() / entry_nbytes(index));
     while cursor.remaining() > 0 {
-        cursor.skip(key_nbytes)?;
+        let key = cursor.take(key_nbytes)?;
         let address = index.sizes.defined_address(&mut cursor)?;
-        want(index, address, pages);
-        nodes.push(Node { address, level: Some(level) });
+        if may_hold(index, key, cursor.rest().get(..key_nbytes)) {
+            want(index, address, pages);
+            nodes.push(Node { address, level: Some(level) });
+        }
     }
     Ok(nodes)
+}
+
+/// Whether chunks that are looked for may be below a child: not before its key, and before the next child's.
+fn may_hold(index: &ChunkIndex, key: &[u8], next: Option<&[u8]>) -> bool {
+    let Some(sought) = &index.sought else { return true };
+    let offsets = |key: &[u8]| -> Vec<u64> {
+        let key = key.get(KEY_START..).unwrap_or_default();
+        key.chunks_exact(8).take(index.numbering.ndim()).map(|bytes| word(bytes, 0)).collect()
+    };
+    let (first, behind) = (offsets(key), next.map(offsets));
+    sought.iter().any(|start| *start >= first && behind.as_ref().is_none_or(|behind| start < behind))
 }
 
 /// Every chunk of a leaf. The hot loop of old files' indexes: no allocation, no step that can be avoided.

@@ -2,9 +2,11 @@
 
 #![allow(clippy::unwrap_used)] // a failed unwrap is a failed test
 
-use super::super::testing::{Image, UNDEFINED, bytes, layout, rows, walk, words};
+use super::super::testing::{Image, SIZES, UNDEFINED, bytes, layout, rows, walk, words};
 use crate::error::Error;
+use crate::hdf5::LazyIndex;
 use crate::hdf5::layout::{ChunkedLayout, IndexKind};
+use crate::pages::{Memory, Pages, Policy};
 
 /// Length, mask, offset on the one axis, and the chunk's or node's address.
 type Entry = (u32, u32, u64, u64);
@@ -80,5 +82,51 @@ fn damaged_nodes() {
     }
     for length in [63, 70, 90, 258, 290] {
         assert!(matches!(refusal(&good[..length]), Error::Truncated { .. }), "cut to {length}");
+    }
+}
+
+/// What is found of a file when it is looked for, sorted, and how many rounds that takes.
+fn sought(
+    file: &[u8],
+    shape: &[u64],
+    indices: Option<&[u64]>,
+) -> Result<(Vec<(u64, u64, u64, u32)>, u64), Error> {
+    let max_shape = vec![None; shape.len()];
+    let index = LazyIndex { layout: tree(), shape: shape.to_vec(), max_shape, sizes: SIZES };
+    let source = Memory(file);
+    let policy = Policy { page_nbytes: 16, first_nbytes: 0, last_nbytes: 0, gap_pages: 0 };
+    let mut pages = Pages::new(&source, policy);
+    let found = match indices {
+        None => index.chunks(&mut pages),
+        Some(indices) => index.some_chunks(&mut pages, indices),
+    };
+    let mut found = rows(&found?);
+    found.sort_unstable();
+    Ok((found, pages.statistics().fetched_nbytes))
+}
+
+#[test]
+fn few_chunks_without_the_others() {
+    let file = two_levels([&[(5, 0, 0, 800), (6, 2, 10, 810)], &[(7, 0, 30, 820)]]);
+    let (all, every_byte) = sought(&file, &[35], None).unwrap();
+    assert_eq!(all, rows(&walk(&file, &tree(), &[35], &[None]).unwrap().0));
+    for indices in [vec![0], vec![1], vec![2], vec![3], vec![0, 3], vec![0, 1, 2, 3], vec![]] {
+        let (found, nbytes) = sought(&file, &[35], Some(&indices)).unwrap();
+        let wanted = |rows: &[(u64, u64, u64, u32)]| {
+            rows.iter().copied().filter(|row| indices.contains(&row.0)).collect::<Vec<_>>()
+        };
+        assert_eq!(wanted(&found), wanted(&all), "{indices:?}");
+        assert!(indices.len() > 1 || nbytes < every_byte, "a leaf is left out");
+    }
+}
+
+#[test]
+fn damage_on_the_way_to_few_chunks() {
+    let good = two_levels([&[(5, 0, 0, 800)], &[(7, 0, 30, 820)]]);
+    for (place, value) in [(64, b'X'), (68, 0), (256 + 5, 1), (256 + 6, 200)] {
+        let mut file = good.clone();
+        file[place] = value;
+        assert!(sought(&file, &[35], Some(&[0])).is_err());
+        assert_eq!(sought(&file, &[35], Some(&[3])).is_ok(), place > 256, "behind what is damaged");
     }
 }

@@ -41,6 +41,8 @@ pub(crate) struct ChunkIndex {
     numbering: Numbering,
     /// What an unfiltered chunk is long.
     chunk_nbytes: u64,
+    /// Where the chunks start that are looked for, unless all are.
+    sought: Option<Vec<Vec<u64>>>,
     visited: Visited,
 }
 
@@ -74,7 +76,13 @@ impl ChunkIndex {
         let chunk_nbytes = chunk_nbytes.filter(|&nbytes| nbytes > 0).ok_or_else(|| {
             Error::invalid("a chunked layout", 0, "chunks of no bytes, or of more than 2^64")
         })?;
-        Ok(Self { kind: layout.kind.clone(), sizes, numbering, chunk_nbytes, visited: Visited::default() })
+        let (kind, visited) = (layout.kind.clone(), Visited::default());
+        Ok(Self { kind, sizes, numbering, chunk_nbytes, sought: None, visited })
+    }
+
+    /// Look for the chunks with these linear indices only. Some indexes are read as a whole all the same.
+    pub fn look_for(&mut self, indices: &[u64]) {
+        self.sought = Some(indices.iter().map(|&index| self.numbering.start(index)).collect());
     }
 
     /// What to read first.

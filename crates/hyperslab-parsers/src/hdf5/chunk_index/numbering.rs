@@ -60,6 +60,17 @@ impl Numbering {
         })
     }
 
+    /// The element at which the chunk with a linear index starts.
+    pub fn start(&self, mut index: u64) -> Vec<u64> {
+        let mut start = vec![0; self.ndim()];
+        for ((place, &chunk), &length) in start.iter_mut().zip(&self.chunk_shape).zip(&self.grid_shape).rev()
+        {
+            *place = (index % length.max(1)).saturating_mul(chunk);
+            index /= length.max(1);
+        }
+        start
+    }
+
     /// The linear index of the chunk that starts at an element; an error where no chunk starts.
     #[inline]
     pub fn of_offsets(&self, offsets: impl Iterator<Item = u64>) -> Result<Option<u64>, u64> {
@@ -185,6 +196,7 @@ mod tests {
     fn offsets_must_be_where_chunks_start() {
         let numbering = Numbering::new(&[2, 3], &[4, 6], &[None, None]).unwrap();
         assert_eq!(numbering.of_offsets([2, 3].into_iter()), Ok(Some(3)));
+        assert_eq!(numbering.start(3), [2, 3]);
         assert_eq!(numbering.of_offsets([4, 3].into_iter()), Ok(None));
         assert_eq!(numbering.of_offsets([2, 4].into_iter()), Err(4));
         assert_eq!(numbering.of_offsets([u64::MAX, 0].into_iter()), Err(u64::MAX));

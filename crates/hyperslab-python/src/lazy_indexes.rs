@@ -1,0 +1,256 @@
+//! Arrays of a file with versions, whose chunks are looked up when they are first read; few of them without the others.
+
+use std::collections::HashMap;
+use std::path::PathBuf;
+use std::sync::atomic::{AtomicU32, Ordering};
+use std::sync::{Arc, Mutex};
+
+use hyperslab_core::{
+    Array, ChunkState, Link, Manifest, Orthogonal, PlanError, ReadPlan, Segment, StoredChunk, Tree,
+    VirtualMappings, chunk_places, shared_grid, shown_segment,
+};
+use hyperslab_engine::ReadError;
+use hyperslab_parsers::hdf5::LazyIndex;
+use hyperslab_parsers::{self as parsers, Pages, Policy};
+use pyo3::prelude::*;
+
+use crate::archive_file::{Bytes, Opened};
+use crate::failure::Failure;
+use crate::sources::LocalSource;
+use crate::virtual_sources::{Problem, Resolved};
+
+/// Chunks of a read that are looked up one by one.
+const FEW_CHUNKS: u64 = 8;
+/// Reads of one array that look up few chunks; the next one looks up all.
+const MOST_SPARING_READS: u32 = 32;
+
+/// What leads to the chunks of arrays, and who sees to it that it can be read.
+pub(crate) struct LazyIndexes {
+    /// By the numbers of the arrays.
+    indexes: Vec<Option<LazyIndex>>,
+    /// Gives a context of Python in which nobody overwrites what is committed.
+    settled: Py<PyAny>,
+    /// By the numbers of the arrays.
+    sparing: Mutex<HashMap<usize, Arc<Sparing>>>,
+}
+
+/// An array that few chunks were looked up of.
+struct Sparing {
+    /// Of each chunk its linear index and its place in the stack that it is of; `None` of what is no virtual array.
+    places: Option<Vec<(u64, u64)>>,
+    read_count: AtomicU32,
+}
+
+impl LazyIndexes {
+    pub(crate) fn new(indexes: Vec<Option<LazyIndex>>, settled: Py<PyAny>) -> Self {
+        Self { indexes, settled, sparing: Mutex::default() }
+    }
+
+    /// Whether the chunks of an array are not in its file's tree.
+    pub(crate) fn has(&self, number: usize) -> bool {
+        self.index(number).is_some()
+    }
+
+    fn index(&self, number: usize) -> Option<&LazyIndex> {
+        self.indexes.get(number).and_then(Option::as_ref)
+    }
+
+    /// An array with its chunks.
+    pub(crate) fn array(&self, file: &Opened, number: usize) -> Result<Array, Problem> {
+        let described = &file.tree.arrays[number];
+        let Some(index) = self.index(number) else { return Ok(described.clone()) };
+        let found = self.while_settled(file, |pages| index.chunks(pages))?;
+        Ok(match found.map(|chunks| with_chunks(described, chunks)) {
+            Ok(array) => array.unwrap_or_else(|| described.clone()),
+            Err(error) => Array { segments: Err(error.into()), ..described.clone() },
+        })
+    }
+
+    /// An array with the chunks that a selection touches, if these are few and the others were never looked up. `None`
+    /// where that is not so, and where anything is not as it is in sound files: who looks up all finds out.
+    pub(crate) fn few(
+        &self,
+        file: &Opened,
+        number: usize,
+        selection: &Orthogonal,
+    ) -> Result<Option<Resolved>, Problem> {
+        let Some((source, array)) = self.without_chunks(file, number) else { return Ok(None) };
+        let Some(touched) = touched(&array, selection)? else { return Ok(None) };
+        let Some(sparing) = self.sparing(file, number, source, &array) else { return Ok(None) };
+        if sparing.read_count.fetch_add(1, Ordering::Relaxed) >= MOST_SPARING_READS {
+            return Ok(None);
+        }
+        let places = sparing.places_of(&touched);
+        let mut wanted: Vec<u64> = places.iter().map(|&(_, place)| place).collect();
+        wanted.sort_unstable();
+        wanted.dedup();
+        let Some(index) = self.index(source) else { return Ok(None) };
+        let found = self.while_settled(file, |pages| index.some_chunks(pages, &wanted))?;
+        let mut found = found.unwrap_or_default();
+        found.retain(|chunk| wanted.binary_search(&chunk.index).is_ok());
+        if found.len() != wanted.len() {
+            return Ok(None);
+        }
+        let manifest = Manifest::of_chunks(found);
+        let shown = |&(index, place): &(u64, u64)| match manifest.state(place) {
+            ChunkState::Stored { file, range, filter_mask } => {
+                Some(StoredChunk { index, file, range, filter_mask })
+            }
+            _ => None,
+        };
+        let Some(array) = with_chunks(&array, places.iter().filter_map(shown).collect()) else {
+            return Ok(None);
+        };
+        Ok(Some(Resolved::numbered(array, file.stores.with(Vec::new()), number as u64)))
+    }
+
+    /// Fails where no selection of an array can be read, as far as that is known without its chunks; says whether it is.
+    pub(crate) fn check(&self, file: &Opened, number: usize) -> Result<bool, PlanError> {
+        let array = self.without_chunks(file, number);
+        array.map_or(Ok(false), |(_, array)| ReadPlan::check(&array).map(|()| true))
+    }
+
+    /// An array as one of a single grid, without any chunk, and the number of the one that has its chunks: a stack of
+    /// them, or itself. `None` of others, and where all chunks were looked up.
+    fn without_chunks(&self, file: &Opened, number: usize) -> Option<(usize, Array)> {
+        if file.known(number).is_some() {
+            return None;
+        }
+        let described = &file.tree.arrays[number];
+        if self.has(number) {
+            return Some((number, described.clone()));
+        }
+        let (name, path) = described.virtual_mappings.one_source()?;
+        let is_numbered = described.virtual_mappings.iter().next().is_some_and(|one| one.is_numbered());
+        if &**name != "." || is_numbered {
+            return None;
+        }
+        let source = array_at(&file.tree, path).filter(|&source| self.has(source))?;
+        let stack = file.tree.arrays.get(source)?;
+        let segment = shown_segment(&shared_grid(described, stack)?, stack, &[])?;
+        let array = Array {
+            shape: described.shape.clone(),
+            max_shape: described.max_shape.clone(),
+            element: described.element.clone(),
+            fill: described.fill.clone(),
+            is_chunked: true,
+            role: described.role,
+            segments: Ok(vec![segment]),
+            virtual_mappings: VirtualMappings::NONE,
+            dimensions: None,
+            attributes: Vec::new(),
+        };
+        Some((source, array))
+    }
+
+    fn sparing(&self, file: &Opened, number: usize, source: usize, array: &Array) -> Option<Arc<Sparing>> {
+        let known = self.sparing.try_lock().ok().and_then(|known| known.get(&number).cloned());
+        if known.is_some() {
+            return known;
+        }
+        let [segment] = array.segments.as_deref().ok()? else { return None };
+        let stack_count = file.tree.arrays.get(source)?.segments.as_deref().ok()?.first()?.grid.chunk_count();
+        let places = if number == source {
+            None
+        } else {
+            Some(chunk_places(&file.tree.arrays[number].virtual_mappings, &segment.grid)?)
+        };
+        let is_within = |&(_, place): &(u64, u64)| place < stack_count;
+        if !places.iter().flatten().all(is_within) {
+            return None;
+        }
+        let sparing = Arc::new(Sparing { places, read_count: AtomicU32::new(0) });
+        if let Ok(mut known) = self.sparing.try_lock() {
+            known.insert(number, Arc::clone(&sparing));
+        }
+        Some(sparing)
+    }
+
+    /// Fails where chunks of a virtual array are not found that the file had when it was parsed, and the file is another
+    /// one now: somebody writes to it who lets nobody know when it is whole.
+    pub(crate) fn check_found(&self, file: &Opened, number: usize, found: &Array) -> Result<(), Problem> {
+        let asked = file.tree.arrays[number].virtual_mappings.len() as u64;
+        let [segment] = found.segments.as_deref().unwrap_or_default() else { return Ok(()) };
+        let Bytes::Local(store) = &file.bytes else { return Ok(()) };
+        if segment.manifest.chunk_count() >= asked {
+            return Ok(());
+        }
+        let fault = |error| Problem::File(PathBuf::from(&file.name), Box::new(Failure::Read(error)));
+        if store.now().map_err(fault)?.version() == store.version() {
+            return Ok(());
+        }
+        Err(fault(ReadError::FileChanged { file: file.name.clone() }))
+    }
+
+    /// Read of the file as it is now, while nobody overwrites what is committed.
+    fn while_settled<T>(
+        &self,
+        file: &Opened,
+        read: impl FnOnce(&mut Pages<'_>) -> Result<T, parsers::Error>,
+    ) -> Result<Result<T, parsers::Error>, Problem> {
+        let fault = |failure: Failure| Problem::File(PathBuf::from(&file.name), Box::new(failure));
+        let raised = |error: PyErr| fault(Failure::Raised(error));
+        let Bytes::Local(store) = &file.bytes else { return Ok(Err(closed())) };
+        let context = Python::attach(|py| {
+            let context = self.settled.call0(py)?;
+            context.call_method0(py, "__enter__").map(|_| context)
+        });
+        let context = context.map_err(raised)?;
+        let found = store.now().map(|store| {
+            let policy = Policy { first_nbytes: 0, ..Policy::LOCAL };
+            read(&mut Pages::new(&LocalSource(&store), policy))
+        });
+        let nothing = |py: Python<'_>| (py.None(), py.None(), py.None());
+        Python::attach(|py| context.call_method1(py, "__exit__", nothing(py))).map_err(raised)?;
+        found.map_err(|error| fault(Failure::Read(error)))
+    }
+}
+
+impl Sparing {
+    /// Those of chunks with these linear indices that may be stored, in their order, and their places.
+    fn places_of(&self, indices: &[u64]) -> Vec<(u64, u64)> {
+        let Some(places) = &self.places else { return indices.iter().map(|&index| (index, index)).collect() };
+        let place = |index| places.binary_search_by_key(index, |&(known, _)| known).ok();
+        indices.iter().filter_map(|index| places.get(place(index)?).copied()).collect()
+    }
+}
+
+/// The linear indices of the chunks of an array of one grid that a selection touches, in order; `None` if they are many.
+fn touched(array: &Array, selection: &Orthogonal) -> Result<Option<Vec<u64>>, PlanError> {
+    let plan = ReadPlan::new(array, selection)?;
+    if plan.read_count() > FEW_CHUNKS {
+        return Ok(None);
+    }
+    let mut touched: Vec<u64> = plan.reads().map(|read| read.chunk).collect();
+    touched.sort_unstable();
+    touched.dedup();
+    Ok(Some(touched))
+}
+
+/// An array of one grid with these chunks.
+fn with_chunks(array: &Array, chunks: Vec<StoredChunk>) -> Option<Array> {
+    let [segment] = array.segments.as_deref().ok()? else { return None };
+    let manifest = Arc::new(Manifest::of_chunks(chunks));
+    let segments = Ok(vec![Segment { manifest, ..segment.clone() }]);
+    Some(Array { segments, attributes: Vec::new(), ..array.clone() })
+}
+
+/// The array that a path from the root leads to, without any link but names.
+fn array_at(tree: &Tree, path: &str) -> Option<usize> {
+    let mut names = path.split('/').filter(|name| !matches!(*name, "" | ".")).peekable();
+    let mut group = 0;
+    while let Some(name) = names.next() {
+        let (_, link) = tree.groups.get(group)?.links.iter().find(|(link, _)| link == name)?;
+        match link {
+            Link::Group(number) => group = *number,
+            Link::Array(number) if names.peek().is_none() => return Some(*number),
+            _ => return None,
+        }
+    }
+    None
+}
+
+/// Only local files are opened so.
+fn closed() -> parsers::Error {
+    parsers::Error::Unsupported { feature: "looking up chunks of a file that is not held open".to_owned() }
+}
