@@ -127,7 +127,8 @@ pub fn filters(pages: &mut Pages<'_>, path: &str) -> Result<Vec<Filter>, Error> 
 /// The mappings of a block, for fuzzing, which compares them with what was written.
 #[cfg(fuzzing)]
 pub fn read_mappings_block(bytes: &[u8]) -> Result<Vec<hyperslab_core::VirtualMapping>, Error> {
-    virtual_layout::read_mappings(bytes, 0, sizes::Sizes { offset: 8, length: 8, base: 0 })
+    let mappings = virtual_layout::read_mappings(bytes, 0, sizes::Sizes { offset: 8, length: 8, base: 0 })?;
+    Ok(mappings.iter().map(std::borrow::Cow::into_owned).collect())
 }
 
 /// The superblock, with the metadata that an image holds laid over the file.
