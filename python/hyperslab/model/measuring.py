@@ -370,7 +370,7 @@ def _options_of(cell: Cell) -> tuple[tuple[str, Any], ...]:
         "rdcc_nbytes": library.chunk_cache_nbytes,
         "rdcc_nslots": library.chunk_cache_slots,
         "rdcc_w0": library.w0,
-        "libver": None if library.index == "btree_v1" else "latest",
+        "libver": None if library.index in ("btree_v1", "contiguous") else "latest",
     }
     return tuple(named.items())
 
@@ -379,9 +379,8 @@ def _spec_of(cell: Cell) -> ArraySpec:
     array, library = cell.workload.array, cell.library
     shape = tuple(array.shape)
     codecs = () if cell.layout.codec is None else (Codec.parse(cell.layout.codec),)
-    layout = StoredLayout(
-        None if isinstance(library, Flat) else cell.layout.chunk_shape, cell.layout.shard_shape, codecs
-    )
+    is_cut = not (isinstance(library, Flat) or (isinstance(library, Hdf5) and library.index == "contiguous"))
+    layout = StoredLayout(cell.layout.chunk_shape if is_cut else None, cell.layout.shard_shape, codecs)
     growable = isinstance(library, Hdf5) and library.index == "extensible_array"
     return ArraySpec(shape, np.dtype(array.dtype), layout, growable)
 
@@ -403,6 +402,8 @@ def _refuse(cell: Cell) -> None:
         raise Refused(f"{cell.name}: only reads by HDF5 and Zarr can have a library that holds everything")
     if isinstance(cell.library, Hdf5) and (cell.library.growing_axis or cell.library.mpi_writing):
         raise Refused(f"{cell.name}: growth along another axis than 0 and MPI are not measured here")
+    if isinstance(cell.library, Hdf5) and cell.library.index == "btree_v2":
+        raise Refused(f"{cell.name}: growth along several axes is counted, not measured")
     if isinstance(cell.library, Own) and cell.writes:
         raise Refused(f"{cell.name}: our engine only reads")
     chosen = make_format(_format_of(cell), dict(_options_of(cell)))
