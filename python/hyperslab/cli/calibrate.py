@@ -12,10 +12,11 @@ from rich.table import Table
 
 from hyperslab.cli.output import console
 from hyperslab.cli.progress import live
-from hyperslab.errors import UsageError
+from hyperslab.errors import RunError, UsageError
 
 if TYPE_CHECKING:
     from hyperslab.model.store_profile import StoreProfile
+    from hyperslab.model.training import Scale
 
 
 def calibrate_machine(
@@ -28,13 +29,13 @@ def calibrate_machine(
     quick: Annotated[bool, typer.Option("--quick", help="Under 3 minutes, small arrays (the default).")] = False,
     full: Annotated[bool, typer.Option("--full", help="Under 40 minutes: the published design, scaled.")] = False,
     libraries: Annotated[str | None, typer.Option(help="Only these: hdf5,zarr,hyperslab,flat.")] = None,
+    resume: Annotated[bool, typer.Option("--resume", help="Go on with a calibration that was interrupted.")] = False,
     as_json: Annotated[bool, typer.Option("--json", help="The store profile on standard output too.")] = False,
 ) -> None:
     """Measure what accesses cost on this machine and file system, once, so that costs can be predicted.
 
     Example: hyperslab calibrate --quick
     """
-    from hyperslab.model.calibrate import calibrate
     from hyperslab.model.store_profile import default_path
 
     if quick and full:
@@ -42,21 +43,34 @@ def calibrate_machine(
     where = directory or Path(tempfile.gettempdir())
     if not where.is_dir():
         raise UsageError(f"{where} is no directory: give one of the file system to measure with --dir")
-    path = output or default_path()
     chosen = None if libraries is None else [name.strip() for name in libraries.split(",") if name.strip()]
-    log = console(stderr=True)
-    try:
-        with live(log, "passes") as progress:
-            made = calibrate(where, "full" if full else "quick", chosen, progress=progress)
-    except KeyboardInterrupt:
-        log.print("interrupted: nothing is left, and no store profile was written")
-        raise
-    made.save(path)
+    scale: Scale = "full" if full else "quick"
+    path = output or default_path()
+    made = _of_disk(where, scale, chosen, path, resume)
     if as_json:
         typer.echo(made.to_json(), nl=False)
     else:
         _print(made, console())
         console().print(f"store profile: {path}", soft_wrap=True)
+
+
+def _of_disk(where: Path, scale: Scale, libraries: list[str] | None, path: Path, resume: bool) -> StoreProfile:
+    from hyperslab.model.calibrate import calibrate
+    from hyperslab.model.calibration_journal import journal_beside
+
+    journal, log = journal_beside(path), console(stderr=True)
+    try:
+        with live(log, "passes") as progress:
+            made = calibrate(where, scale, libraries, progress=progress, journal=journal, resume=resume)
+    except (KeyboardInterrupt, SystemExit, RunError):
+        left = (
+            f"cells measured are in {journal}, go on with them by --resume" if journal.exists() else "nothing is left"
+        )
+        log.print(f"no store profile was written; {left}", soft_wrap=True)
+        raise
+    made.save(path)
+    journal.unlink(missing_ok=True)
+    return made
 
 
 def _print(made: StoreProfile, out: Console) -> None:
