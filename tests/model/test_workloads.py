@@ -69,6 +69,8 @@ def test_a_file_says_a_workload(tmp_path: Path) -> None:
         ("array: {shape: [4]}\naccesses: [{select: list, boxes: [{start: [2], shape: [3]}]}]", "outside"),
         ("array: {shape: [4]}\naccesses: [{select: random-boxes, shape: [1, 2]}]", "2 axes"),
         ("array: {shape: [4]}\naccesses: [{select: all, colour: red}]", "colour"),
+        ("array: {shape: [4]}\naccesses: [{select: all}]\nprocesses: 4", "processes: .* 4 processes side by side"),
+        ("array: {shape: [4]}\naccesses: [{select: all}]\ntrace: mine.log", "trace: "),
         ("array: [", "boxes.yaml"),
     ],
 )

@@ -398,7 +398,9 @@ def _spec_of(cell: Cell) -> ArraySpec:
     shape = tuple(array.shape)
     codecs = () if cell.layout.codec is None else (Codec.parse(cell.layout.codec),)
     layout = StoredLayout(
-        None if isinstance(library, Flat) else cell.layout.chunk_shape, cell.layout.shard_shape, codecs
+        None if isinstance(library, Flat) or cell.layout.contiguous else cell.layout.chunk_shape,
+        cell.layout.shard_shape,
+        codecs,
     )
     growable = isinstance(library, Hdf5) and library.index == "extensible_array"
     return ArraySpec(shape, np.dtype(array.dtype), layout, growable)
