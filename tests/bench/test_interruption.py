@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import fcntl
 import json
 import os
 import signal
@@ -83,6 +84,18 @@ def test_ctrl_c_keeps_finished_trials_and_their_tables(tmp_path, study, hypersla
     assert set(Counter(map(identity, finished(output))).values()) == {1}
 
 
+def test_sigterm_keeps_finished_trials_and_leaves_nothing_else(tmp_path, study) -> None:
+    output, path = tmp_path / "run", study()
+    process = begin(path, output)
+    wait_for_trials(output, 12, process)
+    process.terminate()
+    _, said = process.communicate(timeout=60)
+    assert process.returncode == 128 + signal.SIGTERM
+    assert b"--resume" in said
+    assert (output / "trials.csv").stat().st_size > 0
+    assert not list(output.glob(".hyperslab-scratch-*"))
+
+
 def test_a_full_disk_is_said_in_one_line_and_finished_trials_are_kept(tmp_path, study, hyperslab) -> None:
     disk = tmp_path / "disk"
     disk.mkdir()
@@ -136,13 +149,31 @@ def test_a_hung_worker_is_ended(tmp_path) -> None:
 
 
 def test_what_the_run_did_not_make_is_never_removed(tmp_path) -> None:
-    from hyperslab.bench.scratch import NOTE_FILE, remove_leftover
+    from hyperslab.bench.scratch import MARK_FILE, NOTE_FILE, PREFIX, scratch_below
 
-    precious = tmp_path / "precious"
-    precious.mkdir()
-    (precious / "data").write_text("years of work")
     run = tmp_path / "run"
     run.mkdir()
-    (run / NOTE_FILE).write_text(f"{precious}\nsome mark\n")
-    remove_leftover(run)
-    assert (precious / "data").exists()
+    elsewhere, unmarked, used = (tmp_path / name for name in ("precious", f"{PREFIX}unmarked", f"{PREFIX}used"))
+    for precious in (elsewhere, unmarked, used):
+        precious.mkdir()
+        (precious / "data").write_text("years of work")
+    (elsewhere / MARK_FILE).touch()
+    with open(used / MARK_FILE, "w") as mark:
+        fcntl.flock(mark, fcntl.LOCK_EX)
+        for precious in (elsewhere, unmarked, used):
+            (run / NOTE_FILE).write_text(f"{precious}\n")
+            with scratch_below(tmp_path, run):
+                assert (precious / "data").exists()
+    assert not list(run.iterdir())
+
+
+def test_what_a_killed_session_left_is_removed_by_the_next_one(tmp_path) -> None:
+    from hyperslab.bench.scratch import MARK_FILE, PREFIX, scratch_below
+
+    with scratch_below(tmp_path) as living:
+        left = tmp_path / f"{PREFIX}left"
+        left.mkdir()
+        (left / MARK_FILE).touch()
+        with scratch_below(tmp_path) as other:
+            assert sorted(tmp_path.iterdir()) == sorted([living, other])
+    assert not list(tmp_path.iterdir())

@@ -126,7 +126,7 @@ def hyperslab(case, path, mark):
         shape, chunks = tuple(case["shape"]), tuple(case["chunks"])
         file.create_dataset("x", data=values(np, shape, case["dtype"]), chunks=chunks, **options)
         before = chunk_places(file)
-    array = hs.open(path, chunk_cache_nbytes=0)["x"]
+    array = hs.open(path, chunk_cache_nbytes=case["nbytes"])["x"]
     _ = array.shape, array.dtype, array.via  # what is looked up once
     for step, access in enumerate(case["accesses"], start=1):
         mark(step)

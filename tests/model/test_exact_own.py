@@ -9,7 +9,7 @@ from typing import Any
 
 import numpy as np
 import pytest
-from drawn import arrays, drawn
+from drawn import arrays, chunk_nbytes, drawn
 from hypothesis import strategies as st
 from watched import Watched, watch
 
@@ -22,7 +22,9 @@ pytestmark = pytest.mark.skipif(shutil.which("strace") is None, reason="needs st
 
 @st.composite
 def own_cases(draw: st.DrawFn) -> dict[str, Any]:
-    return {**draw(arrays(["read"])), "compression": draw(st.booleans())}
+    case = {**draw(arrays(["read"])), "compression": draw(st.booleans())}
+    room = draw(st.sampled_from([0, 1, 2, 4, 1000]))
+    return {**case, "nbytes": room * chunk_nbytes(case)}
 
 
 def check(case: dict[str, Any], watched: Watched) -> None:
@@ -34,6 +36,7 @@ def check(case: dict[str, Any], watched: Watched) -> None:
         chunks="listed",
         manifest=[np.ascontiguousarray(column) for column in columns],
         ratio=2.0 if case["compression"] else None,
+        options={"chunk_cache_nbytes": case["nbytes"]},
     )
     for step, access in enumerate(case["accesses"], start=1):
         selected = hs.Hyperslab.from_slices(tuple(slice(*axis) for axis in access["slices"]), case["shape"])

@@ -64,6 +64,8 @@ def test_reads_and_writes_are_priced_by_their_own_coefficients(store_profile: Pa
         ([(100,)], {}, Refused, "1 axes, the array 2"),
         ([(4000, 8)], {"libraries": ["hdf5"]}, Refused, "larger than the array"),
         ([Layout((100, 8), (200, 8))], {"libraries": ["hdf5"]}, Refused, "only Zarr has shards"),
+        ([Layout((2000, 64), contiguous=True)], {"libraries": ["zarr"]}, Refused, "no arrays in one piece"),
+        ([Layout((100, 8), contiguous=True)], {"libraries": ["hdf5"]}, Refused, "has the array's shape"),
         ([(100, 8)], {"libraries": ["csv"]}, UsageError, "no library 'csv'"),
         ([(100, 8)], {"libraries": ["flat"]}, Untrained, "nothing of flat"),
         ([(100, 8)], {"cache": "new"}, Refused, "nothing to read"),
@@ -132,13 +134,30 @@ def test_the_layout_of_a_file(workload: Path, store_profile: Path, tmp_path: Pat
     assert document["predictions"][0]["layout"].startswith("50x16:deflate=")
     for where, what in (
         ("a.h5", "name one"),
-        ("a.h5:y", "has no chunks"),
         ("a.h5:z", "found: /z"),
         ("a.h5:w", "no such"),
     ):
         refused = runner.invoke(app, [*predict, f"{tmp_path}/{where}"])
         assert isinstance(refused.exception, UsageError)
         assert what in str(refused.exception)
+
+
+def test_an_array_in_one_piece(workload: Path, tmp_path: Path) -> None:
+    h5py = pytest.importorskip("h5py")
+    with h5py.File(tmp_path / "a.h5", "w") as file:
+        file.create_dataset("y", data=np.zeros((2000, 64), np.float32))
+    made_up_store_profile(tmp_path, ("zarr", "hdf5", "hyperslab")).save(tmp_path / "profile.json")
+    predict = ["predict", str(workload), "--profile", str(tmp_path / "profile.json"), "--json"]
+    document = json.loads(runner.invoke(app, [*predict, "--file", f"{tmp_path}/a.h5:y"]).stdout)
+    assert {(found["library"], found["layout"]) for found in document["predictions"]} == {
+        ("hdf5", "contiguous"),
+        ("hyperslab", "contiguous"),
+    }
+    counted = {found["library"]: found["variables"]["read"] for found in document["predictions"]}
+    assert {name: variables["n_memcpy"] for name, variables in counted.items()} == {"hdf5": 2000, "hyperslab": 2000}
+    assert counted["hyperslab"]["n_rrequest"] == 20  # of each box its rows, with the gaps between them
+    same = json.loads(runner.invoke(app, [*predict, "--layout", "contiguous"]).stdout)
+    assert [each["variables"] for each in same["predictions"]] == [each["variables"] for each in document["predictions"]]
 
 
 @pytest.mark.parametrize("option", [["--cache", "hot"], ["--figure", "costs.pdf"], ["--layout", "eight"]])

@@ -69,6 +69,8 @@ def test_a_file_says_a_workload(tmp_path: Path) -> None:
         ("array: {shape: [4]}\naccesses: [{select: list, boxes: [{start: [2], shape: [3]}]}]", "outside"),
         ("array: {shape: [4]}\naccesses: [{select: random-boxes, shape: [1, 2]}]", "2 axes"),
         ("array: {shape: [4]}\naccesses: [{select: all, colour: red}]", "colour"),
+        ("array: {shape: [4]}\naccesses: [{select: all}]\nprocesses: 4", "processes: .* 4 processes side by side"),
+        ("array: {shape: [4]}\naccesses: [{select: all}]\ntrace: mine.log", "trace: "),
         ("array: [", "boxes.yaml"),
     ],
 )
@@ -136,7 +138,7 @@ def test_what_has_no_meaning_is_refused() -> None:
         (LAYOUT, Hdf5(w0=2.0), "w0 is 2"),
         (LAYOUT, Hdf5(chunk_cache_slots=2**40), "slot_count"),
         (LAYOUT, Hdf5(index="extensible_array", growing_axis=9), "axis is 9"),
-        (Layout((50, 10), ratio=2.0), Hdf5(index="contiguous"), "only for arrays with chunks"),
+        (Layout((50, 10), ratio=2.0, contiguous=True), Hdf5(), "only for arrays with chunks"),
         (Layout((50, 10), shard_shape=(75, 10)), Zarr(), "shard_shape"),
         (Layout((50,)), Zarr(), "chunk shape"),
     ]:

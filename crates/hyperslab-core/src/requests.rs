@@ -7,7 +7,7 @@ use crate::batches::Batches;
 use crate::byte_range::ByteRange;
 use crate::coalesce::{CoalescePolicy, coalesce, parts};
 use crate::manifest::{ChunkState, FileIndex};
-use crate::plan::{ReadPlan, state};
+use crate::plan::{ChunkRead, ReadPlan, state};
 
 /// Bytes to fetch from one file.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash, PartialOrd, Ord)]
@@ -81,7 +81,7 @@ impl ReadPlan {
                 let decoded = elements.saturating_mul(self.element_nbytes());
                 totals.decoded_nbytes = totals.decoded_nbytes.saturating_add(decoded);
             }
-            self.requests_of(&batches, array, policy, &mut |request| {
+            self.requests_of(&batches, array, policy, &mut |_| false, &mut |request| {
                 totals.request_count += 1;
                 totals.fetched_nbytes = totals.fetched_nbytes.saturating_add(request.range.length);
             });
@@ -93,9 +93,22 @@ impl ReadPlan {
     /// The requests that a read makes of stores with this policy, however many threads it has, if no chunk is in
     /// memory: in the order of files and offsets.
     pub fn requests(&self, array: &Array, policy: CoalescePolicy) -> Vec<Request> {
+        self.requests_unless(array, policy, |_, _| false)
+    }
+
+    /// The same where some chunks are in memory: `is_kept` is asked of each read that takes a whole stored chunk, and told
+    /// how many bytes are decoded together with it.
+    pub fn requests_unless(
+        &self,
+        array: &Array,
+        policy: CoalescePolicy,
+        mut is_kept: impl FnMut(&ChunkRead<'_>, u64) -> bool,
+    ) -> Vec<Request> {
         let mut requests = Vec::new();
         for batches in Batches::of(self, array, policy) {
-            self.requests_of(&batches, array, policy, &mut |request| requests.push(request));
+            let decoded_nbytes = batches.decoded_nbytes();
+            let mut is_kept = |read: &ChunkRead<'_>| is_kept(read, decoded_nbytes);
+            self.requests_of(&batches, array, policy, &mut is_kept, &mut |request| requests.push(request));
         }
         requests.sort_unstable();
         requests
@@ -106,6 +119,7 @@ impl ReadPlan {
         batches: &Batches,
         array: &Array,
         policy: CoalescePolicy,
+        is_kept: &mut impl FnMut(&ChunkRead<'_>) -> bool,
         each: &mut impl FnMut(Request),
     ) {
         let width = self.element_nbytes();
@@ -119,7 +133,9 @@ impl ReadPlan {
                 let Some(read) = self.read(number) else { continue };
                 let ChunkState::Stored { file, range, .. } = state(array, &read) else { continue };
                 if read.is_fetched_whole(width, policy) {
-                    whole.push(Request { file, range: read.whole_range(range, width) });
+                    if !is_kept(&read) {
+                        whole.push(Request { file, range: read.whole_range(range, width) });
+                    }
                     continue;
                 }
                 let Ok(()) = read.placement.row_groups(range, width, policy, |_, range| {

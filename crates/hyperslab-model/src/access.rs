@@ -7,7 +7,7 @@ use crate::error::ModelError;
 use crate::flat::OpenFlat;
 use crate::hdf5::{Hdf5, OpenHdf5};
 use crate::index::IndexKind;
-use crate::own::OpenOwn;
+use crate::own::{OpenOwn, Own};
 use crate::paper::OpenPaper;
 use crate::request::Watch;
 use crate::stored::Stored;
@@ -33,7 +33,7 @@ pub enum Library {
     /// One array in one piece, in a file of its own: netCDF-3, FITS, npy. Each run is a request.
     Flat,
     /// Our own engine: the requests of its plan.
-    Hyperslab,
+    Hyperslab(Own),
     /// The paper's algorithm as it is printed, of the one library or the other.
     Paper(PaperLibrary),
 }
@@ -75,7 +75,7 @@ impl CacheState {
             Library::Hdf5(hdf5) => Open::Hdf5(Box::new(OpenHdf5::new(stored, hdf5, pages)?)),
             Library::Zarr(zarr) => Open::Zarr(Box::new(OpenZarr::new(stored, zarr, pages)?)),
             Library::Flat => Open::Flat(Box::new(OpenFlat::new(&stored, pages)?)),
-            Library::Hyperslab => Open::Own(Box::new(OpenOwn::new(stored, pages)?)),
+            Library::Hyperslab(own) => Open::Own(Box::new(OpenOwn::new(stored, *own, pages)?)),
             Library::Paper(paper) => Open::Paper(Box::new(OpenPaper::new(stored, *paper, pages)?)),
         }))
     }

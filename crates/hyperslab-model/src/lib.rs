@@ -41,6 +41,7 @@ pub use device::PageCacheSize;
 pub use error::ModelError;
 pub use hdf5::Hdf5;
 pub use index::IndexKind;
+pub use own::Own;
 pub use request::{Purpose, Request, Watch};
 pub use stored::{Chunks, Stored};
 pub use variables::{Variables, contention};

@@ -11,19 +11,39 @@ use crate::access::Operation;
 use crate::device::{Device, PageCacheSize, Unit};
 use crate::error::ModelError;
 use crate::index::IndexKind;
+use crate::lru::Lru;
 use crate::request::{Purpose, Request, Watch};
 use crate::stored::{Chunks, Places, Stored};
 use crate::variables::Variables;
 
+/// Requests that a host far away is sent at a time to begin with (`stores/remote/host.rs`).
+const IN_FLIGHT: u64 = 32;
+
+/// How our own engine is used.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct Own {
+    /// Decoded chunks that it keeps, of those of which only a part was read.
+    pub chunk_cache_nbytes: u64,
+    /// Whether the file is on a server: larger requests, and no page cache.
+    pub is_far: bool,
+}
+
+impl Own {
+    /// What `open` keeps unless it is told otherwise.
+    pub const CHUNK_CACHE_NBYTES: u64 = 32 << 20;
+}
+
 #[derive(Clone, Debug)]
 pub(crate) struct OpenOwn {
+    own: Own,
     stored: Stored,
     array: Array,
     device: Device,
+    kept: Lru,
 }
 
 impl OpenOwn {
-    pub fn new(stored: Stored, pages: PageCacheSize) -> Result<Self, ModelError> {
+    pub fn new(stored: Stored, own: Own, pages: PageCacheSize) -> Result<Self, ModelError> {
         let manifest = match &stored.chunks {
             Chunks::Listed(manifest) => Arc::clone(manifest),
             Chunks::Missing => Arc::new(Manifest::empty()),
@@ -59,7 +79,9 @@ impl OpenOwn {
             attributes: Vec::new(),
             role: Role::Plain,
         };
-        Ok(Self { device: Device::new(pages, Unit::Page, 0, u64::MAX), array, stored })
+        let key_stop = stored.is_encoded().then(|| stored.grid.chunk_count());
+        let kept = Lru::new(own.chunk_cache_nbytes, key_stop);
+        Ok(Self { own, device: Device::new(pages, Unit::Page, 0, u64::MAX), array, stored, kept })
     }
 
     pub fn access(
@@ -80,20 +102,42 @@ impl OpenOwn {
         }
         let mut variables = Variables::default();
         let plan = ReadPlan::new(&self.array, &Orthogonal::from(hyperslab))?;
-        for request in plan.requests(&self.array, CoalescePolicy::LOCAL) {
+        let policy = if self.own.is_far { CoalescePolicy::REMOTE } else { CoalescePolicy::LOCAL };
+        let (kept, most, width) = (&mut self.kept, self.own.chunk_cache_nbytes, self.stored.element_nbytes);
+        let (mut missing, mut s_decode) = (Vec::new(), 0);
+        let requests = plan.requests_unless(&self.array, policy, |read, decoded_nbytes| {
+            let nbytes = read.chunk_element_count.saturating_mul(width);
+            let is_part = !read.is_plain && read.placement.element_count() < read.chunk_element_count;
+            let may_be_kept = is_part && decoded_nbytes <= most;
+            if may_be_kept && kept.has(read.chunk) {
+                return kept.uses(read.chunk, nbytes);
+            }
+            s_decode += if read.is_plain { 0 } else { nbytes };
+            missing.extend(may_be_kept.then_some((read.chunk, nbytes)));
+            false
+        });
+        for (chunk, nbytes) in missing {
+            kept.uses(chunk, nbytes); // what is kept is found before anything is fetched
+        }
+        for request in &requests {
             variables.n_rrequest += 1;
             variables.s_rrequest += request.range.length;
-            self.device.read(0, request.range, &mut variables);
+            if self.own.is_far {
+                variables.n_rdisk += 1;
+                variables.s_rdisk += request.range.length;
+            } else {
+                self.device.read(0, request.range, &mut variables);
+            }
             watch.saw(Request { purpose: Purpose::ReadPart, chunk: 0, range: request.range });
         }
-        let totals = plan.totals(&self.array, CoalescePolicy::LOCAL);
-        if self.stored.is_encoded() {
-            variables.s_decode = totals.decoded_nbytes;
+        if self.own.is_far {
+            variables.n_rseek = variables.n_rdisk.div_ceil(IN_FLIGHT);
         }
         let copied = self.stored.grid.totals(selection)?;
-        variables.n_chunk = totals.chunk_count;
+        variables.s_decode = s_decode;
+        variables.n_chunk = plan.chunk_count();
         variables.n_memcpy = copied.run_count;
-        variables.s_memcpy = totals.output_nbytes;
+        variables.s_memcpy = plan.element_count() * plan.element_nbytes();
         Ok(variables)
     }
 }

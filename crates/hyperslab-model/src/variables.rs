@@ -14,10 +14,10 @@ pub struct Variables {
     /// Reads that the device serves.
     pub n_rdisk: u64,
     /// Stored bytes of these; where a library reads runs, those of the pages that were not cached; where read-ahead is
-    /// followed, all bytes that the device brings.
+    /// followed, all bytes that the device brings; far away, the requests' bytes.
     pub s_rdisk: u64,
     /// Device reads that do not start where the one before ended; where read-ahead is followed, requests that are waited
-    /// for, of index blocks too.
+    /// for, of index blocks too; far away, rounds of requests.
     pub n_rseek: u64,
     /// Bytes that these bring: read by one request, nothing else meanwhile.
     pub s_rseek: u64,

@@ -4,8 +4,8 @@ use std::sync::Arc;
 
 use hyperslab_core::{ByteRange, Manifest, Selection, StoredChunk};
 use hyperslab_model::{
-    ChunkCacheSize, Chunks, Hdf5, IndexKind, Library, ModelError, Operation, PageCacheSize, PaperLibrary,
-    Purpose, Request, Stored, Variables, Zarr,
+    ChunkCacheSize, Chunks, Hdf5, IndexKind, Library, ModelError, Operation, Own, PageCacheSize,
+    PaperLibrary, Purpose, Request, Stored, Variables, Zarr,
 };
 use numpy::{PyArray1, PyArray2, PyArrayMethods, PyReadonlyArray1};
 use pyo3::exceptions::{PyTypeError, PyValueError};
@@ -178,6 +178,7 @@ fn parse_library(name: &str, options: &Options<'_, '_>) -> PyResult<Library> {
             "wide_lengths",
             "mpi_writing",
         ],
+        "hyperslab" => &["chunk_cache_nbytes", "far"],
         "zarr" => &["shard_shape"],
         "paper_hdf5" => &["library_cache_nbytes", "index_block_chunk_count"],
         _ => &[],
@@ -194,7 +195,10 @@ fn parse_library(name: &str, options: &Options<'_, '_>) -> PyResult<Library> {
             })
         }
         "flat" => Library::Flat,
-        "hyperslab" => Library::Hyperslab,
+        "hyperslab" => Library::Hyperslab(Own {
+            chunk_cache_nbytes: options.number("chunk_cache_nbytes", Own::CHUNK_CACHE_NBYTES)?,
+            is_far: options.get("far")?.map_or(Ok(false), |value| value.extract())?,
+        }),
         "paper_hdf5" => Library::Paper(PaperLibrary::Hdf5 {
             library_cache_nbytes: options.number("library_cache_nbytes", ChunkCacheSize::BEFORE_2.nbytes)?,
             index_block_chunk_count: options.number("index_block_chunk_count", 64)?,

@@ -98,6 +98,44 @@ def _queue_of(path: Path) -> Path | None:
     return None
 
 
+def throttle_of(path: Path) -> str | None:
+    """What control groups allow this process on the disk under `path`, as `rbps=10485760`; None without limits."""
+    queue = _queue_of(path)
+    device = _text(queue.parent / "dev").strip() if queue else ""
+    found = dict[str, None]()
+    for line in _text(Path("/proc/self/cgroup")).splitlines():
+        _, controllers, group = line.split(":", 2)
+        for mount in _mounts_of_groups(controllers):
+            places = [mount / group.lstrip("/"), *(mount / group.lstrip("/")).parents]
+            for place in (place for place in places if place.is_relative_to(mount)):
+                found |= dict.fromkeys(_limits(place, device))
+    return " ".join(found) or None
+
+
+def _mounts_of_groups(controllers: str) -> list[Path]:
+    """Where the hierarchy with these controllers is mounted; without any, that of version 2."""
+    mounts = [line.split() for line in _text(Path("/proc/mounts")).splitlines()]
+    if not controllers:
+        return [Path(mount[1]) for mount in mounts if mount[2] == "cgroup2"]
+    wanted = set(controllers.split(",")) & {"blkio"}
+    return [Path(mount[1]) for mount in mounts if mount[2] == "cgroup" and wanted & set(mount[3].split(","))]
+
+
+# The files of version 1, and what version 2 calls their limits.
+_LIMIT_FILES = {
+    f"blkio.throttle.{verb}_{unit}_device": f"{verb[0]}{unit}" for verb in ("read", "write") for unit in ("bps", "iops")
+}
+
+
+def _limits(group: Path, device: str) -> list[str]:
+    found = [line.split()[1:] for line in _text(group / "io.max").splitlines() if line.split()[0] == device]
+    limits = [limit for line in found for limit in line if not limit.endswith("=max")]
+    for name, limit in _LIMIT_FILES.items():
+        lines = map(str.split, _text(group / name).splitlines())
+        limits += [f"{limit}={number}" for where, number in lines if where == device]
+    return limits
+
+
 def _number(path: Path) -> int | None:
     text = _text(path).strip()
     return int(text) if text.isdigit() else None

@@ -35,7 +35,7 @@ class Ledger:
         known = self._trials[trial.cell_key]
         if trial.trial == WARM_UP and trial.status == "ok" and known:
             return
-        self._journal.append(trial)
+        self._journal.append(trial.to_dict())
         known.append(trial)
 
     def trials(self, cell: Cell) -> list[Trial]:

@@ -9,7 +9,7 @@ from __future__ import annotations
 import csv
 import json
 import os
-from collections.abc import Callable, Iterator, Sequence
+from collections.abc import Callable, Iterator, Mapping, Sequence
 from dataclasses import asdict, dataclass, fields
 from pathlib import Path
 from typing import Any
@@ -68,16 +68,15 @@ class Run:
 
 
 class Journal:
-    """Appends finished trials; a line is on the device before the next trial starts."""
+    """Appends what is finished, a line each; it is on the device before the next thing starts."""
 
-    def __init__(self, directory: Path) -> None:
-        self._path = directory / JOURNAL_FILE
-        _drop_torn_line(self._path)
-        self._stream = open(self._path, "a", encoding="utf-8")  # noqa: SIM115 - it lives as long as the journal
+    def __init__(self, path: Path) -> None:
+        _drop_torn_line(path)
+        self._stream = open(path, "a", encoding="utf-8")  # noqa: SIM115 - it lives as long as the journal
 
-    def append(self, trial: Trial) -> None:
-        """Write one trial and sync it."""
-        self._stream.write(json.dumps(trial.to_dict()) + "\n")
+    def append(self, finished: Mapping[str, Any]) -> None:
+        """Write one line and sync it."""
+        self._stream.write(json.dumps(finished) + "\n")
         self._stream.flush()
         os.fdatasync(self._stream.fileno())
 
@@ -128,12 +127,15 @@ def load_description(directory: Path) -> RunDescription:
 
 
 def load_trials(directory: Path) -> list[Trial]:
-    """Every finished trial of a run; a torn last line, left by a kill, is not one."""
-    path = directory / JOURNAL_FILE
-    if not path.exists():
+    """Every finished trial of a run."""
+    return [Trial(**line) for line in load_lines(directory / JOURNAL_FILE)]
+
+
+def load_lines(journal: Path) -> list[dict[str, Any]]:
+    """What a journal holds, nothing if there is none; a torn last line, left by a kill, is not one of its lines."""
+    if not journal.exists():
         return []
-    lines = path.read_bytes().split(b"\n")[:-1]
-    return [Trial(**json.loads(line)) for line in lines if line]
+    return [json.loads(line) for line in journal.read_bytes().split(b"\n")[:-1] if line]
 
 
 def load_run(directory: Path) -> Run:

@@ -18,6 +18,7 @@ from hyperslab.bench.environment import Environment, observe
 from hyperslab.bench.execution import Executor
 from hyperslab.bench.ledger import Ledger, Progress
 from hyperslab.bench.results import (
+    JOURNAL_FILE,
     Journal,
     Run,
     RunDescription,
@@ -104,7 +105,7 @@ def _run_groups(
     scratch: Path,
     progress: Progress,
 ) -> None:
-    journal = Journal(request.output)
+    journal = Journal(request.output / JOURNAL_FILE)
     runner = Runner(
         Ledger(journal, load_trials(request.output), progress),
         scratch,

@@ -60,12 +60,21 @@ def _root(
 ) -> None: ...
 
 
-# What is said of exit statuses: typer makes the first of Ctrl-C, commands that clean up the other of SIGTERM.
+# What is said of exit statuses: typer makes the first of Ctrl-C, `_end` the other of SIGTERM.
 STOPPED = {128 + signal.SIGINT: "interrupted", 128 + signal.SIGTERM: "terminated"}
+
+
+def _end(number: int, _: object) -> None:
+    """Leave as after Ctrl-C, what was made for the time being removed; asking once more does not cut that short."""
+    signal.signal(number, signal.SIG_IGN)
+    sys.exit(128 + number)
 
 
 def main() -> None:
     """Run the command line: errors are one line, exit status 2 for a wrong request, 1 for one that failed."""
+    for number in (signal.SIGTERM, signal.SIGHUP):
+        if signal.getsignal(number) == signal.SIG_DFL:  # nohup has it ignored
+            signal.signal(number, _end)
     try:
         app()
     except HyperslabError as error:

@@ -73,7 +73,7 @@ def bench(
     try:
         with live(log) as progress:
             run = run_bench(request, progress, say=log.print)
-    except KeyboardInterrupt:
+    except (KeyboardInterrupt, SystemExit):
         log.print(f"interrupted: finished trials are in {output}; go on with: hyperslab bench --resume -o {output}")
         raise
     _present(run, as_json)

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import tempfile
+from contextlib import AbstractContextManager, nullcontext
 from pathlib import Path
 from typing import TYPE_CHECKING, Annotated
 
@@ -10,31 +11,44 @@ import typer
 from rich.console import Console
 from rich.table import Table
 
+from hyperslab.cli.archives import Options, storage_options
 from hyperslab.cli.output import console
 from hyperslab.cli.progress import live
-from hyperslab.errors import UsageError
+from hyperslab.errors import RunError, UsageError
 
 if TYPE_CHECKING:
+    from hyperslab.model.far_store import FarFile
     from hyperslab.model.store_profile import StoreProfile
+    from hyperslab.model.training import Scale
 
 
 def calibrate_machine(
     directory: Annotated[
         Path | None, typer.Option("--dir", help="Where to measure: a directory of the file system in question.")
     ] = None,
+    store: Annotated[
+        str | None,
+        typer.Option("--store", help="Far away instead: a file's URL; or nginx or versitygw, a server started here."),
+    ] = None,
+    round_trip_ms: Annotated[
+        float | None, typer.Option("--round-trip-ms", min=0, help="Of a server started here: its distance (40).")
+    ] = None,
+    option: Options | None = None,
     output: Annotated[
         Path | None, typer.Option("-o", "--output", help="The store profile; by default where `predict` looks.")
     ] = None,
     quick: Annotated[bool, typer.Option("--quick", help="Under 3 minutes, small arrays (the default).")] = False,
     full: Annotated[bool, typer.Option("--full", help="Under 40 minutes: the published design, scaled.")] = False,
     libraries: Annotated[str | None, typer.Option(help="Only these: hdf5,zarr,hyperslab,flat.")] = None,
+    resume: Annotated[bool, typer.Option("--resume", help="Go on with a calibration that was interrupted.")] = False,
     as_json: Annotated[bool, typer.Option("--json", help="The store profile on standard output too.")] = False,
 ) -> None:
     """Measure what accesses cost on this machine and file system, once, so that costs can be predicted.
 
+    Of files on a server or in a bucket, what our own engine's reads of them cost: --store URL.
+
     Example: hyperslab calibrate --quick
     """
-    from hyperslab.model.calibrate import calibrate
     from hyperslab.model.store_profile import default_path
 
     if quick and full:
@@ -42,21 +56,63 @@ def calibrate_machine(
     where = directory or Path(tempfile.gettempdir())
     if not where.is_dir():
         raise UsageError(f"{where} is no directory: give one of the file system to measure with --dir")
-    path = output or default_path()
     chosen = None if libraries is None else [name.strip() for name in libraries.split(",") if name.strip()]
-    log = console(stderr=True)
-    try:
-        with live(log, "passes") as progress:
-            made = calibrate(where, "full" if full else "quick", chosen, progress=progress)
-    except KeyboardInterrupt:
-        log.print("interrupted: nothing is left, and no store profile was written")
-        raise
-    made.save(path)
+    scale: Scale = "full" if full else "quick"
+    path = output or default_path()
+    if store is None:
+        if option or round_trip_ms is not None:
+            raise UsageError("--option and --round-trip-ms go with --store")
+        made = _of_disk(where, scale, chosen, path, resume)
+    else:
+        if output is None:
+            raise UsageError("say with -o where the store profile goes: predict looks for that of the local disk")
+        if resume or chosen not in (None, ["hyperslab"]):
+            raise UsageError("--store is read by hyperslab alone, and begins anew each time")
+        made = _of_store(store, round_trip_ms, option or [], where, scale)
+        made.save(path)
     if as_json:
         typer.echo(made.to_json(), nl=False)
     else:
         _print(made, console())
         console().print(f"store profile: {path}", soft_wrap=True)
+
+
+def _of_disk(where: Path, scale: Scale, libraries: list[str] | None, path: Path, resume: bool) -> StoreProfile:
+    from hyperslab.model.calibrate import calibrate
+    from hyperslab.model.calibration_journal import journal_beside
+
+    journal, log = journal_beside(path), console(stderr=True)
+    try:
+        with live(log, "passes") as progress:
+            made = calibrate(where, scale, libraries, progress=progress, journal=journal, resume=resume)
+    except (KeyboardInterrupt, SystemExit, RunError):
+        left = f"measured cells are in {journal}, go on by --resume" if journal.exists() else "nothing is left"
+        log.print(f"no store profile was written; {left}", soft_wrap=True)
+        raise
+    made.save(path)
+    journal.unlink(missing_ok=True)
+    return made
+
+
+def _of_store(store: str, round_trip_ms: float | None, options: list[str], where: Path, scale: Scale) -> StoreProfile:
+    from hyperslab.archive.remote import is_url
+    from hyperslab.model.far_store import SERVERS, at_url, calibrate_far, served_here
+
+    reached = storage_options(options)
+    far: AbstractContextManager[FarFile]
+    if is_url(store):
+        if round_trip_ms is not None:
+            raise UsageError(f"--round-trip-ms goes with a server started here, --store {' or '.join(SERVERS)}")
+        far = nullcontext(at_url(store, reached))
+    elif store in SERVERS:
+        if reached:
+            raise UsageError("--option is for URLs")
+        far = served_here(store, 40.0 if round_trip_ms is None else round_trip_ms, where, scale)
+    else:
+        raise UsageError(f"--store {store}: give a file's URL (https, s3, gs, az), or {' or '.join(SERVERS)}")
+    log = console(stderr=True)
+    with far as file, live(log, "passes") as progress:
+        return calibrate_far(file, scale, progress=progress, say=lambda said: log.print(said, soft_wrap=True))
 
 
 def _print(made: StoreProfile, out: Console) -> None:

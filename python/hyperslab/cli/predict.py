@@ -9,6 +9,7 @@ from typing import TYPE_CHECKING, Annotated
 import typer
 from rich.table import Table
 
+from hyperslab.cli.archives import Options, storage_options
 from hyperslab.cli.output import console
 from hyperslab.errors import UsageError
 
@@ -21,12 +22,15 @@ CACHES = ("cold", "page-warm", "library-warm", "new")
 def predict_costs(
     workload: Annotated[Path, typer.Argument(help="A workload: YAML with an array and what is read or written.")],
     layout: Annotated[
-        list[str] | None, typer.Option("--layout", help="Chunks as 100x8; shards 100x8/400x8; codec 100x8:zstd=2.5.")
+        list[str] | None, typer.Option("--layout", help="100x8; shards 100x8/400x8; codec 100x8:zstd=2.5; contiguous.")
     ] = None,
-    file: Annotated[str | None, typer.Option("--file", help="FILE or FILE:ARRAY whose layout is priced too.")] = None,
+    file: Annotated[
+        str | None, typer.Option("--file", help="FILE or FILE:ARRAY, or a URL, whose layout is priced too.")
+    ] = None,
     store_profile: Annotated[
         Path | None, typer.Option("--profile", help="A store profile; by default what `calibrate` wrote.")
     ] = None,
+    option: Options | None = None,
     libraries: Annotated[str | None, typer.Option(help="Only these: hdf5,zarr,hyperslab,flat.")] = None,
     cache: Annotated[str, typer.Option(help="Before: cold, page-warm, library-warm; new: no array yet.")] = "cold",
     figure: Annotated[Path | None, typer.Option(help="Draw stacked bars: a .svg or .png file.")] = None,
@@ -36,7 +40,8 @@ def predict_costs(
 
     Example: hyperslab predict boxes.yaml --layout 1000x8 --layout 64x64
     """
-    from hyperslab.model.predict import layout_of_file, parse_layout, predict
+    from hyperslab.model.file_layout import layout_of_file
+    from hyperslab.model.predict import parse_layout, predict
     from hyperslab.model.store_profile import load_store_profile
     from hyperslab.model.workload import load_workload
 
@@ -45,9 +50,9 @@ def predict_costs(
     if figure is not None and figure.suffix not in (".svg", ".png"):
         raise UsageError(f"--figure {figure}: name a .svg or a .png file")
     asked = load_workload(workload)
-    layouts = [parse_layout(text) for text in layout or []]
+    layouts = [parse_layout(text, asked.array.shape) for text in layout or []]
     if file is not None:
-        layouts.append(layout_of_file(file, asked))
+        layouts.append(layout_of_file(file, asked, storage_options(option or [])))
     trained = load_store_profile(store_profile)
     chosen = None if libraries is None else [name.strip() for name in libraries.split(",") if name.strip()]
     found = predict(asked, layouts, libraries=chosen, store_profile=trained, cache=cache)  # type: ignore[arg-type]

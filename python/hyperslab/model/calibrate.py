@@ -3,14 +3,18 @@
 from __future__ import annotations
 
 import shutil
+import tempfile
 from collections.abc import Iterable, Sequence
+from contextlib import ExitStack, closing
+from dataclasses import asdict
 from datetime import UTC, datetime
 from pathlib import Path
 
 from hyperslab import __version__
-from hyperslab.bench.environment import Environment, observe
+from hyperslab.bench.environment import Environment, observe, throttle_of
 from hyperslab.errors import MissingLibrary, TooFewCells, UsageError
 from hyperslab.formats import availability
+from hyperslab.model.calibration_journal import CalibrationJournal
 from hyperslab.model.costs import Coefficients
 from hyperslab.model.counting import count_operations
 from hyperslab.model.fit import Observation, fit
@@ -41,14 +45,19 @@ def calibrate(
     *,
     seed: int = 0,
     progress: Progress = lambda *_: None,
+    journal: Path | None = None,
+    resume: bool = False,
 ) -> StoreProfile:
     """Measure this machine and the file system of `directory`; nothing is left there, not even after Ctrl-C.
 
     `scale` is `quick` (under 3 minutes), `full` (under 40), or how much exactly. Libraries that are not installed are
-    left out, and a note says so. An array is made smaller where memory or disk are small, with a note too.
+    left out, and a note says so. An array is made smaller where memory or disk are small, with a note too. Cells go to
+    the file `journal` as they are measured: with `resume` those that it holds are not measured again. Whoever has the
+    store profile removes it.
 
     Raises:
-        UsageError: A library is unknown, or the disk is too small for the least design.
+        UsageError: A library is unknown, or the disk is too small for the least design; `journal` holds cells and
+            `resume` is not said, or those of another request, machine or version.
         TooFewCells: Too little was measured for a library to be fitted.
     """
     environment = observe(directory, list(FORMATS.values()))
@@ -57,12 +66,22 @@ def calibrate(
     if isinstance(scale, str) and size.row_count < SIZES[scale].row_count:
         notes.append(f"arrays of {size.row_count} rows instead of {SIZES[scale].row_count}: little memory or disk")
     caches = caches_of(environment)
-    found = measure(design(size, chosen), directory, size.repeats, seed=seed, progress=progress, say=notes.append)
-    cells = [observation_of(measured, caches) for measured in found]
-    fits = _fitted(cells, notes)
+    planned = design(size, chosen)
+    asked = {"size": asdict(size), "libraries": chosen, "seed": seed}
+    with ExitStack() as ended:
+        path = journal or Path(ended.enter_context(tempfile.TemporaryDirectory())) / "journal"
+        kept = ended.enter_context(CalibrationJournal(path, asked, environment, resume=resume))
+        if kept.cell_count:
+            notes.append(f"{kept.cell_count} of {len(planned)} cells were measured before an interruption")
+        missing = kept.missing(planned)
+        measuring = measure(missing, directory, size.repeats, seed=seed, progress=progress, say=notes.append)
+        for found in ended.enter_context(closing(measuring)):
+            kept.append(found)
+        cells = [observation_of(measured, caches) for measured in kept.measured(planned)]
+    fits = fitted(cells, notes)
     return StoreProfile(
         environment=environment,
-        store="local disk",
+        store=store_of(directory),
         made_at=datetime.now(UTC).isoformat(timespec="seconds"),
         scale=scale if isinstance(scale, str) else "own",
         hyperslab_version=__version__,
@@ -72,7 +91,13 @@ def calibrate(
     )
 
 
-def _fitted(cells: Sequence[Observation], notes: list[str]) -> tuple[Coefficients, ...]:
+def store_of(directory: Path) -> str:
+    """The disk under a directory in words."""
+    limits = throttle_of(directory)
+    return "local disk" if limits is None else f"throttled disk, {limits}"
+
+
+def fitted(cells: Sequence[Observation], notes: list[str]) -> tuple[Coefficients, ...]:
     """The coefficients of all that was measured; of what cannot be fitted a note, as long as anything can."""
     found = []
     failures: list[TooFewCells] = []

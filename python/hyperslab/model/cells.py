@@ -33,7 +33,7 @@ class Cell:
     def file_key(self) -> str:
         """Alike for cells that can share what is stored."""
         array, layout = self.workload.array, self.layout
-        return repr((array.shape, array.dtype, layout.chunk_shape, layout.shard_shape, layout.codec))
+        return repr((array.shape, array.dtype, layout.chunk_shape, layout.shard_shape, layout.codec, layout.contiguous))
 
     @property
     def writes(self) -> bool:

@@ -12,7 +12,7 @@ import numpy.typing as npt
 
 from hyperslab._core import CacheState, ChunkGrid, Hyperslab
 from hyperslab.model.cells import Cell
-from hyperslab.model.libraries import Caches, Hdf5, Layout, Library, options_of
+from hyperslab.model.libraries import Caches, Hdf5, Layout, Library, Own, options_of
 from hyperslab.model.workload import Step, Workload
 
 
@@ -91,11 +91,14 @@ def _rows(
     chunks: State = "row_major",
 ) -> npt.NDArray[np.uint64]:
     caches = caches or Caches()
+    # What is known of a file is of the libraries that read it as it is.
+    listed = layout.manifest if chunks == "row_major" and isinstance(library, Hdf5 | Own) else None
     state = CacheState(
         ChunkGrid(workload.array.shape, layout.chunk_shape),
         workload.array.element_nbytes,
         library.name,
-        chunks=chunks,
+        chunks=chunks if listed is None else "listed",
+        manifest=None if listed is None else list(listed),
         ratio=layout.ratio,
         page_cache_nbytes=caches.page_cache_nbytes,
         read_ahead_nbytes=caches.read_ahead_nbytes,

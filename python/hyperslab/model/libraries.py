@@ -2,10 +2,15 @@
 
 from __future__ import annotations
 
-from dataclasses import asdict, dataclass
+from dataclasses import asdict, dataclass, field
 from typing import Any, ClassVar, Literal, TypeAlias
 
+import numpy as np
+import numpy.typing as npt
+
 MIB = 1 << 20
+Column: TypeAlias = npt.NDArray[np.uint64]
+Manifest: TypeAlias = tuple[Column, Column, Column]  # linear indices, offsets, stored lengths
 
 
 @dataclass(frozen=True)
@@ -13,15 +18,21 @@ class Layout:
     """How an array is cut and encoded: `ratio` is decoded bytes per stored byte, None without codecs.
 
     `codec` is what encodes, by the name that `hyperslab formats` has for it; it makes no difference to what is counted.
+    `contiguous` is in one piece instead, as HDF5 calls it: then `chunk_shape` is the array's. `manifest` says where the
+    chunks of a real file are; without it they are all there, one after the other in row-major order.
     """
 
     chunk_shape: tuple[int, ...]
     shard_shape: tuple[int, ...] | None = None
     ratio: float | None = None
     codec: str | None = None
+    contiguous: bool = False
+    manifest: Manifest | None = field(default=None, repr=False, compare=False)
 
     def __str__(self) -> str:
         """As `--layout` takes it."""
+        if self.contiguous:
+            return "contiguous"
         parts = [self.chunk_shape] if self.shard_shape is None else [self.chunk_shape, self.shard_shape]
         shapes = "/".join("x".join(map(str, part)) for part in parts)
         return shapes if self.ratio is None else f"{shapes}:{self.codec or ''}={self.ratio:g}"
@@ -41,14 +52,14 @@ class Hdf5:
 
     `index` is that of the file: the first B-tree unless it is written with `libver` 1.10 or later; then a fixed array,
     an extensible one where the array may grow along `growing_axis`, the second B-tree where it may along several axes;
-    none for a single chunk. Without chunks it is `contiguous`; the layout's chunk shape says nothing then.
+    none for a single chunk.
     """
 
     name: ClassVar[str] = "hdf5"
     chunk_cache_nbytes: int = 8 * MIB
     chunk_cache_slots: int = 8191
     w0: float = 0.75
-    index: Literal["btree_v1", "btree_v2", "fixed_array", "extensible_array", "none", "contiguous"] = "btree_v1"
+    index: Literal["btree_v1", "btree_v2", "fixed_array", "extensible_array", "none"] = "btree_v1"
     growing_axis: int = 0
     wide_lengths: bool = False
     mpi_writing: bool = False
@@ -79,9 +90,11 @@ class Flat:
 
 @dataclass(frozen=True)
 class Own:
-    """Our own engine, reading: the requests of its plan."""
+    """Our own engine, reading: the requests of its plan; of a file on a server, if that is `far` away."""
 
     name: ClassVar[str] = "hyperslab"
+    chunk_cache_nbytes: int = 32 * MIB
+    far: bool = False
 
 
 @dataclass(frozen=True)
@@ -108,4 +121,6 @@ def options_of(library: Library, layout: Layout) -> dict[str, Any]:
     options: dict[str, Any] = asdict(library)
     if isinstance(library, Zarr):
         options["shard_shape"] = layout.shard_shape
+    if isinstance(library, Hdf5) and layout.contiguous:
+        options["index"] = "contiguous"
     return options

@@ -16,10 +16,11 @@ import os
 import random
 import shutil
 import tempfile
-from collections.abc import Callable, Iterable, Iterator, Sequence
+from collections.abc import Callable, Generator, Iterable, Sequence
+from contextlib import ExitStack
 from dataclasses import asdict, dataclass, replace
 from pathlib import Path
-from typing import Any
+from typing import Any, Protocol
 
 import numpy as np
 
@@ -27,7 +28,7 @@ from hyperslab.bench import cache
 from hyperslab.bench.environment import observe
 from hyperslab.bench.fields import Field
 from hyperslab.bench.patterns import Operation
-from hyperslab.bench.scratch import PREFIX
+from hyperslab.bench.scratch import scratch_below
 from hyperslab.bench.statistics import interval_of_median
 from hyperslab.bench.trial import Check, Counters, Job, Timers, Workbench, array_name, disk_usage
 from hyperslab.bench.trial import Measured as PassFound
@@ -133,7 +134,7 @@ def measure(
     seed: int = 0,
     progress: Progress = lambda *_: None,
     say: Callable[[str], None] = lambda _: None,
-) -> Iterator[Measured]:
+) -> Generator[Measured, None, None]:
     """Measure cells on the file system of `directory`; gives each group of cells as soon as it is done.
 
     Cells that share an array and a layout are a group: its files are written once, one for each library, and removed
@@ -146,35 +147,58 @@ def measure(
         UsageError: Disk or memory are too small; known before anything runs.
         TrialFailed: A worker died, or found other elements than were written.
     """
-    repeats = repeats or Repeats()
     groups = _groups(cells)
     for cell in cells:
         _refuse(cell)
     _check_room(groups, directory)
+    workers = LocalWorkers(TIMEOUT_SECONDS)
+    with scratch_below(directory) as scratch, ExitStack() as ended:
+        ended.callback(workers.stop)
+        yield from measure_by(lambda: _Files(workers, scratch), cells, repeats, seed=seed, progress=progress, say=say)
+
+
+class Files(Protocol):
+    """What the cells of one group are measured by."""
+
+    def known(self, cell: Cell) -> Cell:
+        """The cell with the ratio that its codecs reach."""
+
+    def make_pass(self, cell: Cell, *, check: bool = False) -> tuple[PassFound, str | None]:
+        """One pass, and why it does not count, if it does not; with `check` one that never does."""
+
+    def remove(self) -> None:
+        """Let go of them."""
+
+
+def measure_by(
+    make_files: Callable[[], Files],
+    cells: Sequence[Cell],
+    repeats: Repeats | None = None,
+    *,
+    seed: int = 0,
+    progress: Progress = lambda *_: None,
+    say: Callable[[str], None] = lambda _: None,
+) -> Generator[Measured, None, None]:
+    """The same, wherever the files of each group are."""
+    repeats = repeats or Repeats()
     made, expected = itertools.count(), len(cells) * (repeats.most + 1)
 
     def announce(cell: Cell) -> None:
         progress(cell.name, min(next(made), expected - 1), expected)
 
-    workers = LocalWorkers(TIMEOUT_SECONDS)
-    scratch = Path(tempfile.mkdtemp(prefix=PREFIX, dir=directory)).resolve()
     order = random.Random(seed)
-    try:
-        for group in groups:
-            files = _Files(workers, scratch)
-            for found in _measure_group(group, files, repeats, order, announce):
-                if found.passes:
-                    yield found
-                else:
-                    say(f"{found.cell.name}: no pass was accepted: {found.reason}")
-            files.remove()
-    finally:
-        workers.stop()
-        shutil.rmtree(scratch, ignore_errors=True)
+    for group in _groups(cells):
+        files = make_files()
+        for found in _measure_group(group, files, repeats, order, announce):
+            if found.passes:
+                yield found
+            else:
+                say(f"{found.cell.name}: no pass was accepted: {found.reason}")
+        files.remove()
 
 
 def _measure_group(
-    group: list[Cell], files: _Files, repeats: Repeats, order: random.Random, announce: Callable[[Cell], None]
+    group: list[Cell], files: Files, repeats: Repeats, order: random.Random, announce: Callable[[Cell], None]
 ) -> list[Measured]:
     found = []
     for cell in group:
@@ -370,7 +394,7 @@ def _options_of(cell: Cell) -> tuple[tuple[str, Any], ...]:
         "rdcc_nbytes": library.chunk_cache_nbytes,
         "rdcc_nslots": library.chunk_cache_slots,
         "rdcc_w0": library.w0,
-        "libver": None if library.index in ("btree_v1", "contiguous") else "latest",
+        "libver": None if library.index == "btree_v1" else "latest",
     }
     return tuple(named.items())
 
@@ -379,7 +403,7 @@ def _spec_of(cell: Cell) -> ArraySpec:
     array, library = cell.workload.array, cell.library
     shape = tuple(array.shape)
     codecs = () if cell.layout.codec is None else (Codec.parse(cell.layout.codec),)
-    is_cut = not (isinstance(library, Flat) or (isinstance(library, Hdf5) and library.index == "contiguous"))
+    is_cut = not (isinstance(library, Flat) or cell.layout.contiguous)
     layout = StoredLayout(cell.layout.chunk_shape if is_cut else None, cell.layout.shard_shape, codecs)
     growable = isinstance(library, Hdf5) and library.index == "extensible_array"
     return ArraySpec(shape, np.dtype(array.dtype), layout, growable)

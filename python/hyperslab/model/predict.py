@@ -3,11 +3,10 @@
 from __future__ import annotations
 
 from collections.abc import Iterable, Sequence
-from dataclasses import asdict, dataclass
+from dataclasses import asdict, dataclass, replace
 from pathlib import Path
 from typing import Any
 
-from hyperslab.archive import open as open_archive
 from hyperslab.errors import Refused, UsageError
 from hyperslab.model.calibrate import caches_of
 from hyperslab.model.cells import Cell, CellCache
@@ -43,7 +42,7 @@ class Prediction:
             "phases": dict(self.cost.phases),
             "extrapolating": list(self.cost.extrapolating),
             "variables": {name: each._asdict() for name, each in self.variables.items()},
-            **{key: value for key, value in asdict(self.layout).items() if value is not None},
+            **{key: value for key, value in asdict(self.layout).items() if key != "manifest" and value is not None},
         }
 
 
@@ -81,7 +80,7 @@ def predict(
         for name in chosen or trained.libraries:
             if name not in LIBRARIES:
                 raise UsageError(f"no library {name!r}; the known ones are {', '.join(LIBRARIES)}")
-            cell = Cell(asked, layout, LIBRARIES[name], cache or "cold")
+            cell = Cell(asked, layout, _library(name, trained), cache or "cold")
             reason = why_not(cell)
             if reason is None:
                 found.append(predict_cell(cell, trained))
@@ -92,6 +91,11 @@ def predict(
     if not found:
         raise Refused("; ".join(reasons))
     return sorted(found, key=lambda prediction: prediction.cost.seconds)
+
+
+def _library(name: str, trained: StoreProfile) -> Library:
+    library = LIBRARIES[name]
+    return replace(library, far=True) if isinstance(library, Own) and trained.is_far else library
 
 
 def predict_cell(cell: Cell, trained: StoreProfile, model: Model = EXTENDED) -> Prediction:
@@ -117,13 +121,17 @@ def why_not(cell: Cell) -> str | None:
     for words, part in (("chunk", layout.chunk_shape), ("shard", layout.shard_shape)):
         if part is not None and (len(part) != len(shape) or min(part) < 1):
             return f"the {words} shape has {len(part)} axes, the array {len(shape)}; each must be at least 1"
-    return _why_not_by(cell.library, cell)
+    return _why_not_held(cell.library, cell) or _why_not_done(cell.library, cell)
 
 
-def _why_not_by(library: Library, cell: Cell) -> str | None:
-    shape, layout = cell.workload.array.shape, cell.layout
+def _why_not_held(library: Library, cell: Cell) -> str | None:
+    shape, layout = tuple(cell.workload.array.shape), cell.layout
     if layout.shard_shape is not None and not isinstance(library, Zarr):
         return "only Zarr has shards"
+    if layout.contiguous:
+        if (layout.chunk_shape, layout.ratio) != (shape, None):
+            return "one piece has the array's shape, and no codec"
+        return "Zarr has no arrays in one piece" if isinstance(library, Zarr) else None
     if isinstance(library, Hdf5):
         if cell.chunk_nbytes > MOST_HDF5_CHUNK_NBYTES:
             return f"a chunk has {cell.chunk_nbytes} bytes, HDF5's may have {MOST_HDF5_CHUNK_NBYTES}"
@@ -131,8 +139,14 @@ def _why_not_by(library: Library, cell: Cell) -> str | None:
             return f"a chunk is larger than the array of shape {shape}"
     if isinstance(library, Zarr) and layout.ratio is not None and cell.chunk_nbytes > MOST_ENCODED_NBYTES:
         return f"a chunk has {cell.chunk_nbytes} bytes, those with a codec may have {MOST_ENCODED_NBYTES}"
+    return None
+
+
+def _why_not_done(library: Library, cell: Cell) -> str | None:
     if isinstance(library, Own) and cell.writes:
         return "our engine only reads"
+    if isinstance(library, Own) and library.far and cell.cache != "cold":
+        return "nothing of a store far away is cached before"
     if cell.cache == "new" and any(access.operation == "read" for access in cell.workload.accesses):
         return "an array that does not exist yet has nothing to read"
     if cell.cache == "library-warm" and (cell.writes or not isinstance(library, Hdf5 | Zarr)):
@@ -140,12 +154,16 @@ def _why_not_by(library: Library, cell: Cell) -> str | None:
     return None
 
 
-def parse_layout(text: str) -> Layout:
+def parse_layout(text: str, shape: Sequence[int] = ()) -> Layout:
     """A layout as `--layout` has it: `100x8`, `100x8/400x8` with shards, `100x8:zstd=2.5` with a codec and its ratio.
+
+    `contiguous` is an array of `shape` in one piece.
 
     Raises:
         UsageError: It is no layout; the message says what is.
     """
+    if text == "contiguous":
+        return Layout(tuple(shape), contiguous=True)
     shapes, _, encoding = text.partition(":")
     chunk, _, shard = shapes.partition("/")
     codec, has_ratio, ratio = encoding.partition("=")
@@ -155,7 +173,8 @@ def parse_layout(text: str) -> Layout:
         reached = float(ratio) if has_ratio else None
     except ValueError as error:
         raise UsageError(
-            f"{text!r} is no layout; write 100x8, 100x8/400x8 with shards, or 100x8:zstd=2.5 with a codec and its ratio"
+            f"{text!r} is no layout; write 100x8, 100x8/400x8 with shards, 100x8:zstd=2.5 with a codec and its ratio, "
+            "or contiguous"
         ) from error
     if codec and reached is None:
         raise UsageError(f"{text!r}: say how well {codec} compresses, as {shapes}:{codec}=2.5 (decoded / stored bytes)")
@@ -167,30 +186,3 @@ def _shape_of(text: str) -> tuple[int, ...]:
     if min(shape) < 1:
         raise ValueError(text)
     return shape
-
-
-def layout_of_file(where: str, workload: Workload) -> Layout:
-    """The layout that an array of a file has: `FILE:ARRAY`, or `FILE` with one array of the workload's shape.
-
-    Raises:
-        UsageError: There is no such array, or it is not of the workload's shape.
-        ReadError: The file cannot be read.
-    """
-    path, _, name = where.rpartition(":") if ":" in where and not Path(where).exists() else (where, "", "")
-    shape = tuple(workload.array.shape)
-    with open_archive(path) as archive:
-        arrays = [each for each in archive.walk() if name.strip("/") in ("", each.name.strip("/"))]
-        fitting = [each for each in arrays if each.shape == shape]
-        if len(fitting) != 1:
-            there = ", ".join(f"{each.name} {each.shape}" for each in arrays) or "no such array"
-            raise UsageError(
-                f"{where}: the workload's array has the shape {shape}; found: {there}; name one, FILE:ARRAY"
-            )
-        (array,) = fitting
-        if array.dtype.itemsize != workload.array.element_nbytes:
-            raise UsageError(f"{where} has elements of {array.dtype.itemsize} bytes, the workload's have others")
-        if array.chunks is None:
-            raise UsageError(f"{where}: {array.name} has no chunks; say with --layout what to compare")
-        codecs = [codec for codec in array.codecs if codec != "shuffle"]
-        ratio = array.nbytes / array.stored_nbytes if codecs and array.stored_nbytes else None
-        return Layout(array.chunks, None, ratio, codecs[-1] if ratio else None)

@@ -5,7 +5,7 @@ from __future__ import annotations
 import json
 import os
 from collections.abc import Sequence
-from dataclasses import asdict, dataclass, field
+from dataclasses import asdict, dataclass, field, replace
 from pathlib import Path
 from typing import Any
 
@@ -28,7 +28,7 @@ class StoreProfile:
     """The coefficients of a machine and a store, with the cells that they were fitted to.
 
     `store` says what was measured, as `local disk`; `made_at` when (ISO 8601, UTC), `directory` is not kept: a
-    store profile may be shown to others.
+    store profile may be shown to others. `is_far`: on a server, which our own engine read.
     """
 
     environment: Environment
@@ -39,6 +39,7 @@ class StoreProfile:
     cells: tuple[Observation, ...]
     fits: tuple[Coefficients, ...]
     notes: tuple[str, ...] = ()
+    is_far: bool = False
     _fitted: dict[tuple[str, str, str], Coefficients] = field(default_factory=dict, repr=False, compare=False)
 
     @property
@@ -72,6 +73,8 @@ class StoreProfile:
     def differs_from_this_machine(self, directory: Path | None = None) -> list[str]:
         """Why predictions may not hold here: what differs, in words. `directory`: where the data lie."""
         here = observe(directory or Path.cwd(), list(self.environment.libraries))
+        if self.is_far:
+            here = elsewhere(here)
         reasons = here.differences(self.environment)
         kernels = self.environment.kernel, here.kernel
         if kernels[0] != kernels[1]:
@@ -88,6 +91,7 @@ class StoreProfile:
             "schema": SCHEMA,
             "version": VERSION,
             "store": self.store,
+            "far": self.is_far,
             "made_at": self.made_at,
             "scale": self.scale,
             "hyperslab_version": self.hyperslab_version,
@@ -103,6 +107,11 @@ class StoreProfile:
         """Write the file, whole or not at all; its directory is made."""
         Path(path).parent.mkdir(parents=True, exist_ok=True)
         write_atomically(Path(path), self.to_json().encode())
+
+
+def elsewhere(environment: Environment) -> Environment:
+    """The machine alone, without its disk: what matters where the data are far away."""
+    return replace(environment, file_system=None, mount_options=None, read_ahead_kib=None, rotational=None)
 
 
 def default_path() -> Path:
@@ -151,6 +160,7 @@ def _profile_of(document: dict[str, Any]) -> StoreProfile:
         cells=tuple(_cell_of(each, names) for each in document["cells"]),
         fits=tuple(_fit_of(each) for each in document["fits"]),
         notes=tuple(map(str, document["notes"])),
+        is_far=bool(document.get("far", False)),
     )
 
 

@@ -118,6 +118,14 @@ class Workload(BaseModel):
     accesses: list[Access] = Field(min_length=1)
     order: Literal["listed", "shuffled"] = "listed"
     seed: NonNegativeInt = 0
+    processes: PositiveInt = Field(default=1, description="that make the accesses side by side; one, so far")
+
+    @field_validator("processes")
+    @classmethod
+    def _alone(cls, processes: int) -> int:
+        if processes > 1:
+            raise ValueError(f"{processes} processes side by side are not priced yet; say what one of them does, alone")
+        return processes
 
     @model_validator(mode="after")
     def _inside(self) -> Workload:

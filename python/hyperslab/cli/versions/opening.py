@@ -3,10 +3,8 @@
 from __future__ import annotations
 
 import datetime as dt
-import signal
 from collections.abc import Iterator
 from contextlib import contextmanager
-from types import FrameType
 from typing import TYPE_CHECKING, Annotated, TypeAlias
 
 import typer
@@ -28,29 +26,14 @@ def opened(path: str, mode: Mode = "r") -> Iterator[VersionedFile]:
     """A file with versions; one that is not there or may not be read is the user's mistake."""
     import hyperslab
 
-    with stoppable():
-        try:
-            file = hyperslab.VersionedFile(path, mode)
-        except FileNotFoundError as error:
-            raise UsageError(f"there is no file {error.filename or path}") from error
-        except OSError as error:
-            raise UsageError(f"{path} cannot be opened: {error.strerror or error}") from error
-        with file:
-            yield file
-
-
-@contextmanager
-def stoppable() -> Iterator[None]:
-    """SIGTERM ends a command as Ctrl-C does: what was begun is undone first."""
-    before = signal.signal(signal.SIGTERM, _stop)
     try:
-        yield
-    finally:
-        signal.signal(signal.SIGTERM, before)
-
-
-def _stop(number: int, _: FrameType | None) -> None:
-    raise SystemExit(128 + number)
+        file = hyperslab.VersionedFile(path, mode)
+    except FileNotFoundError as error:
+        raise UsageError(f"there is no file {error.filename or path}") from error
+    except OSError as error:
+        raise UsageError(f"{path} cannot be opened: {error.strerror or error}") from error
+    with file:
+        yield file
 
 
 def name_of(file: VersionedFile, said: str | None) -> str:

@@ -11,7 +11,7 @@ import typer
 from rich.text import Text
 
 from hyperslab.cli.output import console
-from hyperslab.cli.versions.opening import AsJson, FileArgument, stoppable
+from hyperslab.cli.versions.opening import AsJson, FileArgument
 from hyperslab.errors import RunError, UsageError
 
 if TYPE_CHECKING:
@@ -35,8 +35,7 @@ def repair(
     from hyperslab.versions import repair
 
     try:
-        with stoppable():
-            found = repair(file, output, keep_unproved=keep_unproved)
+        found = repair(file, output, keep_unproved=keep_unproved)
     except FileNotFoundError as error:
         raise UsageError(f"there is no file {error.filename or file}") from error
     except OSError as error:

@@ -1,0 +1,79 @@
+"""The layouts of arrays that files have, with the places of their chunks."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+
+from hyperslab.archive import Array
+from hyperslab.archive import open as open_archive
+from hyperslab.archive.remote import is_url, shown
+from hyperslab.errors import Refused, UsageError
+from hyperslab.model.libraries import Layout, Manifest
+from hyperslab.model.workload import Workload
+from hyperslab.references.chunks import stored
+
+
+def layout_of(array: Array) -> Layout | None:
+    """How an array is cut and encoded, where its chunks are if all are in its file; None if it is cut unevenly."""
+    chunk_shape = array.chunks
+    if chunk_shape is None and (array.codecs or len(array.segments()) > 1):
+        return None
+    ratio = array.nbytes / array.stored_nbytes if array.codecs and array.stored_nbytes else None
+    codecs = [codec for codec in array.codecs if codec != "shuffle"]
+    codec = codecs[-1] if codecs and ratio else None
+    return Layout(chunk_shape or array.shape, None, ratio, codec, chunk_shape is None, _manifest_of(array))
+
+
+def _manifest_of(array: Array) -> Manifest | None:
+    try:
+        table = stored(array).table
+    except Refused:
+        return None
+    if table.inline or table.used_paths() != {shown(array.filename)}:
+        return None
+    return table.places.astype(np.uint64), table.offsets.astype(np.uint64), table.lengths.astype(np.uint64)
+
+
+def layout_of_file(where: str, workload: Workload, storage_options: Mapping[str, Any] | None = None) -> Layout:
+    """The layout that an array of a file has: `FILE:ARRAY`, or `FILE` with one array of the workload's shape.
+
+    A file may be far away; `storage_options` say how to reach it, as in `open`.
+
+    Raises:
+        UsageError: There is no such array, or it is not of the workload's shape.
+        ReadError: The file cannot be read.
+    """
+    path, name = file_and_array(where)
+    shape = tuple(workload.array.shape)
+    with open_archive(path, storage_options=storage_options) as archive:
+        arrays = [each for each in archive.walk() if name.strip("/") in ("", each.name.strip("/"))]
+        fitting = [each for each in arrays if each.shape == shape]
+        if len(fitting) != 1:
+            there = ", ".join(f"{each.name} {each.shape}" for each in arrays) or "no such array"
+            raise UsageError(
+                f"{where}: the workload's array has the shape {shape}; found: {there}; name one, FILE:ARRAY"
+            )
+        (array,) = fitting
+        if array.dtype.itemsize != workload.array.element_nbytes:
+            raise UsageError(f"{where} has elements of {array.dtype.itemsize} bytes, the workload's have others")
+        layout = layout_of(array)
+        if layout is None:
+            raise UsageError(f"{where}: {array.name} is cut unevenly; say with --layout what to compare")
+        return layout
+
+
+def file_and_array(where: str) -> tuple[str, str]:
+    """`FILE:ARRAY` in two; the second is empty if none is named. What is before a URL's path is the server's."""
+    server, slash, path = "", "", where
+    if is_url(where):
+        scheme, _, rest = where.partition("://")
+        server, slash, path = rest.partition("/")
+        server = f"{scheme}://{server}"
+    if ":" not in path or (not server and Path(path).exists()):
+        return where, ""
+    file, _, name = path.rpartition(":")
+    return f"{server}{slash}{file}", name

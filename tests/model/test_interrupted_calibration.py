@@ -1,0 +1,132 @@
+"""Whatever ends a calibration, what it measured is kept, goes on from there, and nothing else is left behind."""
+
+from __future__ import annotations
+
+import json
+import os
+import signal
+import subprocess
+import sys
+import time
+from pathlib import Path
+
+import pytest
+from typer.testing import CliRunner
+
+from hyperslab.cli import app
+from hyperslab.errors import UsageError
+from hyperslab.model import load_store_profile
+from hyperslab.model.calibration_journal import journal_beside
+from hyperslab.model.measuring import Measured
+
+pytest.importorskip("h5py", reason="not installed: pip install 'hyperslab[formats]'")
+
+# The command, with a design of a few seconds as its quick one.
+COMMAND = """
+from dataclasses import replace
+from hyperslab.cli import main
+from hyperslab.model.training import SIZES, smaller
+
+tiny = smaller(SIZES["quick"], 64)
+SIZES["quick"] = replace(tiny, doublings=(0, 7), wide_shape=(64, 2048), wide_chunks=((16, 256),), encoded_chunks=())
+main()
+"""
+
+
+class Calibration:
+    """A calibration of a few seconds, as a user runs it."""
+
+    def __init__(self, folder: Path) -> None:
+        self.measured, self.profile = folder / "measured", folder / "profile.json"
+        self.journal = journal_beside(self.profile)
+        self.measured.mkdir()
+
+    def begin(self, *options: str) -> subprocess.Popen[str]:
+        asked = ["calibrate", "--dir", str(self.measured), "-o", str(self.profile), "--libraries", "hdf5"]
+        command = [sys.executable, "-c", COMMAND, *asked, *options]
+        return subprocess.Popen(
+            command, stdout=subprocess.PIPE, stderr=subprocess.PIPE, text=True, start_new_session=True
+        )
+
+    def begin_and_wait(self) -> subprocess.Popen[str]:
+        """Until a few cells are measured."""
+        process = self.begin()
+        deadline = time.monotonic() + 120
+        while len(self.cells()) < 5:
+            assert process.poll() is None, process.communicate()
+            assert time.monotonic() < deadline
+            time.sleep(0.01)
+        return process
+
+    def finish(self) -> None:
+        process = self.begin("--resume")
+        _, said = process.communicate(timeout=240)
+        assert process.returncode == 0, said
+
+    def cells(self) -> list[str]:
+        return self.journal.read_text().splitlines()[1:] if self.journal.exists() else []
+
+
+@pytest.mark.parametrize("number", [signal.SIGTERM, signal.SIGINT, signal.SIGHUP])
+def test_a_signal_leaves_the_journal_alone(number: signal.Signals, tmp_path: Path) -> None:
+    begun = Calibration(tmp_path)
+    process = begun.begin_and_wait()
+    process.send_signal(number)
+    _, said = process.communicate(timeout=60)
+    assert process.returncode == 128 + number, said
+    assert "--resume" in said
+    assert list(begun.measured.iterdir()) == []
+    assert sorted(path.name for path in tmp_path.iterdir()) == ["measured", "profile.json.measured.jsonl"]
+
+
+def test_a_killed_one_goes_on(tmp_path: Path) -> None:
+    begun = Calibration(tmp_path)
+    process = begun.begin_and_wait()
+    os.killpg(process.pid, signal.SIGKILL)
+    process.communicate()
+    assert list(begun.measured.iterdir()), "the kill should have left measured files behind"
+    with open(begun.journal, "a") as journal:
+        journal.write('{"workload": {"array": {"sha')  # what a kill in mid-write leaves
+    before = begun.cells()[:-1]
+
+    begun.finish()
+
+    made = load_store_profile(begun.profile)
+    assert any(note.startswith(f"{len(before)} of ") for note in made.notes), made.notes
+    medians = {Measured.from_dict(json.loads(line)).median_seconds for line in before}
+    assert medians <= {cell.seconds for cell in made.cells}, "a measured cell was lost, or measured again"
+    assert list(begun.measured.iterdir()) == []
+    assert not begun.journal.exists()
+
+
+def test_what_cannot_go_on(tmp_path: Path) -> None:
+    begun = Calibration(tmp_path)
+    options = ["calibrate", "--dir", str(begun.measured), "-o", str(begun.profile)]
+
+    def refused(*more: str) -> str:
+        error = CliRunner().invoke(app, [*options, *more]).exception
+        assert isinstance(error, UsageError)
+        return str(error)
+
+    assert "nothing was interrupted" in refused("--resume")
+    begun.journal.write_text('{"version": "0", "asked": {}}\n')
+    assert "no journal of a calibration" in refused("--resume")
+    begun.journal.write_text("[]\n{}\n")
+    assert "no journal of a calibration" in refused("--resume")
+    assert "1 cells of an interrupted calibration" in refused()
+    begun.journal.write_text("{\n")
+    assert "remove it" in refused()
+    begun.journal.unlink()
+    begun.journal.mkdir()
+    assert "remove it" in refused()
+
+
+def test_another_request_is_not_gone_on_with(tmp_path: Path) -> None:
+    begun = Calibration(tmp_path)
+    process = begun.begin_and_wait()
+    process.terminate()
+    process.communicate(timeout=60)
+    process = begun.begin("--resume", "--libraries", "hyperslab")
+    _, said = process.communicate(timeout=60)
+    assert process.returncode == 2
+    assert "was begun otherwise (asked)" in said
