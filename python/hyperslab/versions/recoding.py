@@ -14,7 +14,7 @@ import numpy as np
 
 from hyperslab.archive.array import Array as ArchiveArray
 from hyperslab.errors import UsageError
-from hyperslab.versions.chunk_store import ChunkStore, fill_hash, is_text
+from hyperslab.versions.chunk_store import ChunkStore, is_text
 from hyperslab.versions.deletion import created_like
 from hyperslab.versions.layout import DATA, DEFAULT_CHUNK_LENGTH, FIRST_VERSION, VERSIONS, Array, chunk_hash
 from hyperslab.versions.rewriting import Change, NewChunks, Raw, Target, places_of
@@ -183,7 +183,6 @@ class RecodedChunks:
         self._fill = fill
         self._old_chunk_shape = old_chunk_shape
         self._known: dict[bytes, int] = {}  # by the old chunks that a new one is made of
-        self._nothing = fill_hash(store.chunk_shape, fill, store.raw.dtype)
 
     def places(self, base: ArchiveArray, path: str, store: ChunkStore) -> Places:
         """Of each new chunk of a version's array its place; those that are new are stored."""
@@ -236,7 +235,7 @@ class RecodedChunks:
             chunks[slot][tuple(slice(length) for length in elements.shape)] = elements
             digests.append(chunk_hash(elements))
             lengths.append(elements.shape[0])
-        places, new = store.find(b"".join(digests), self._nothing)
+        places, new = store.find(b"".join(digests))
         for (key, _), place in zip(batch, places.tolist(), strict=True):
             self._known[key] = place
             found[waiting[key]] = place
