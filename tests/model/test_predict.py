@@ -157,7 +157,9 @@ def test_an_array_in_one_piece(workload: Path, tmp_path: Path) -> None:
     assert {name: variables["n_memcpy"] for name, variables in counted.items()} == {"hdf5": 2000, "hyperslab": 2000}
     assert counted["hyperslab"]["n_rrequest"] == 20  # of each box its rows, with the gaps between them
     same = json.loads(runner.invoke(app, [*predict, "--layout", "contiguous"]).stdout)
-    assert [each["variables"] for each in same["predictions"]] == [each["variables"] for each in document["predictions"]]
+    assert [each["variables"] for each in same["predictions"]] == [
+        each["variables"] for each in document["predictions"]
+    ]
 
 
 @pytest.mark.parametrize("option", [["--cache", "hot"], ["--figure", "costs.pdf"], ["--layout", "eight"]])

@@ -101,7 +101,7 @@ def test_power_cuts_while_rewriting(trials: Trials) -> None:
 @pytest.mark.parametrize("step", range(4))
 def test_exceptions_leave_the_old_state(begun: Path, monkeypatch: pytest.MonkeyPatch, step: int) -> None:
     """Not only of the disk: Ctrl-C, or no memory, at any call of ours into libhdf5."""
-    from hyperslab.versions import rewriting
+    from hyperslab.versions import rewriting, virtual
 
     class Stop(BaseException):
         pass
@@ -125,8 +125,8 @@ def test_exceptions_leave_the_old_state(begun: Path, monkeypatch: pytest.MonkeyP
             for done in STEPS[:step]:
                 done[0](file)
             with monkeypatch.context() as patched:
-                for name in ("create_virtual", "copy_attributes"):
-                    patched.setattr(rewriting, name, counted(getattr(rewriting, name)))
+                for module, name in ((virtual, "create_virtual"), (rewriting, "copy_attributes")):
+                    patched.setattr(module, name, counted(getattr(module, name)))
                 patched.setattr(rewriting.Rewriting, "take", counted(rewriting.Rewriting.take))
                 try:
                     STEPS[step][0](file)

@@ -1,5 +1,7 @@
 //! The bytes of chunks of arrays that are in memory: hashed, gathered and encoded, by several threads.
 
+use std::sync::atomic::{AtomicBool, Ordering};
+
 use hyperslab_core::{ChunkBox, ChunkGrid};
 use hyperslab_engine::codecs::{self, Filter};
 use hyperslab_engine::default_thread_count;
@@ -28,18 +30,9 @@ pub(crate) fn hash_chunks<'py>(
 ) -> PyResult<Bound<'py, PyBytes>> {
     let grid = ChunkGrid::new(shapes.0, shapes.1).map_err(errors::to_python)?;
     let bytes = whole(&data, &grid, width)?;
-    let numbers = numbers.as_slice()?;
-    let mut digests = vec![0_u8; numbers.len() * DIGEST_NBYTES];
-    let chunk_nbytes = usize::try_from(grid.chunk_element_count())?.saturating_mul(width);
-    py.detach(|| {
-        in_shares(&mut digests, DIGEST_NBYTES, numbers.len() * chunk_nbytes, |entry, digest| {
-            let number = u64::try_from(numbers[entry]).ok();
-            if let Some(chunk) = number.and_then(|number| chunk_box(&grid, number)) {
-                digest.copy_from_slice(hash(bytes, grid.shape(), &chunk.start, &chunk, width).as_ref());
-            }
-        });
-    });
-    Ok(PyBytes::new(py, &digests))
+    digests(py, &grid, numbers.as_slice()?, width, |_, chunk| {
+        Some(hash(bytes, grid.shape(), &chunk.start, chunk, width))
+    })
 }
 
 /// The same of some chunks of an array, each whole, at its slot of a slab.
@@ -54,27 +47,39 @@ pub(crate) fn hash_staged<'py>(
     width: usize,
 ) -> PyResult<Bound<'py, PyBytes>> {
     let grid = ChunkGrid::new(shapes.0, shapes.1).map_err(errors::to_python)?;
-    let (slab, slots, numbers) = (slab.as_slice()?, slots.as_slice()?, numbers.as_slice()?);
-    let chunk_nbytes = usize::try_from(grid.chunk_element_count())? * width;
+    let (slab, slots) = (slab.as_slice()?, slots.as_slice()?);
+    let chunk_nbytes = usize::try_from(grid.chunk_element_count())?.saturating_mul(width);
     let origin = vec![0; grid.shape().len()];
+    digests(py, &grid, numbers.as_slice()?, width, |entry, chunk| {
+        let start = usize::try_from(*slots.get(entry)?).ok()?.checked_mul(chunk_nbytes)?;
+        let bytes = slab.get(start..start.checked_add(chunk_nbytes)?)?;
+        Some(hash(bytes, grid.chunk_shape(), &origin, chunk, width))
+    })
+}
+
+/// What `hash` gives of each of some chunks of a grid.
+fn digests<'py>(
+    py: Python<'py>,
+    grid: &ChunkGrid,
+    numbers: &[i64],
+    width: usize,
+    hash: impl Fn(usize, &ChunkBox) -> Option<Digest> + Sync,
+) -> PyResult<Bound<'py, PyBytes>> {
+    let nbytes =
+        usize::try_from(grid.chunk_element_count())?.saturating_mul(width).saturating_mul(numbers.len());
     let mut digests = vec![0_u8; numbers.len() * DIGEST_NBYTES];
-    let found: Option<Vec<(&[u8], ChunkBox)>> = slots
-        .iter()
-        .zip(numbers)
-        .map(|(&slot, &number)| {
-            let start = usize::try_from(slot).ok()?.checked_mul(chunk_nbytes)?;
-            let chunk = slab.get(start..start.checked_add(chunk_nbytes)?)?;
-            Some((chunk, chunk_box(&grid, u64::try_from(number).ok()?)?))
-        })
-        .collect();
-    let found = found.filter(|found| found.len() == numbers.len());
-    let found = found.ok_or_else(|| PyValueError::new_err("slots or numbers that do not fit"))?;
-    py.detach(|| {
-        in_shares(&mut digests, DIGEST_NBYTES, numbers.len() * chunk_nbytes, |number, digest| {
-            let (bytes, chunk) = &found[number];
-            digest.copy_from_slice(hash(bytes, grid.chunk_shape(), &origin, chunk, width).as_ref());
-        });
-    });
+    let fits = AtomicBool::new(true);
+    let each = |entry: usize, digest: &mut [u8]| {
+        let chunk = u64::try_from(numbers[entry]).ok().and_then(|number| chunk_box(grid, number));
+        match chunk.and_then(|chunk| hash(entry, &chunk)) {
+            Some(found) => digest.copy_from_slice(found.as_ref()),
+            None => fits.store(false, Ordering::Relaxed),
+        }
+    };
+    py.detach(|| in_shares(&mut digests, DIGEST_NBYTES, nbytes, each));
+    if !fits.into_inner() {
+        return Err(PyValueError::new_err("slots or numbers that do not fit"));
+    }
     Ok(PyBytes::new(py, &digests))
 }
 

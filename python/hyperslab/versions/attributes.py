@@ -16,6 +16,11 @@ def _text_type() -> Any:
     return h5py.h5t.py_create(TEXT, logical=True)
 
 
+@cache
+def _flag_type() -> Any:
+    return h5py.h5t.py_create(np.dtype(bool), logical=True)
+
+
 def put_text(holder: h5py.HLObject, name: str, value: str) -> None:
     """Give an attribute this text, of any length."""
     key = name.encode()
@@ -27,6 +32,12 @@ def put_text(holder: h5py.HLObject, name: str, value: str) -> None:
     else:
         attribute = h5py.h5a.create(holder.id, key, _text_type(), h5py.h5s.create(h5py.h5s.SCALAR))
     attribute.write(np.array(value, TEXT), mtype=h5py.h5t.py_create(TEXT))
+
+
+def put_flag(holder: h5py.HLObject, name: str, value: bool) -> None:
+    """Make an attribute that says whether something is so."""
+    made = h5py.h5a.create(holder.id, name.encode(), _flag_type(), h5py.h5s.create(h5py.h5s.SCALAR))
+    made.write(np.array(value, bool))
 
 
 def put_integers(holder: h5py.HLObject, name: str, values: tuple[int, ...]) -> None:

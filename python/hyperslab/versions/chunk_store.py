@@ -2,7 +2,8 @@
 
 from __future__ import annotations
 
-from typing import Any
+from functools import cached_property
+from typing import TYPE_CHECKING, Any
 
 import h5py
 import numpy as np
@@ -21,6 +22,9 @@ from hyperslab.versions.layout import (
     chunk_hash,
 )
 from hyperslab.versions.places import check_chunk_count
+
+if TYPE_CHECKING:
+    from hyperslab.versions.staged_array import StagedArray
 
 COUNT = "largest_index"
 OUR_FILTERS = (h5py.h5z.FILTER_DEFLATE, h5py.h5z.FILTER_SHUFFLE, h5py.h5z.FILTER_FLETCHER32, h5py.h5z.FILTER_LZF)
@@ -83,14 +87,23 @@ class ChunkStore:
         """Whether nobody else added chunks, or put other tables in the place of these."""
         return bool(self.raw and self._table) and integer(self._table, COUNT) == self._row_count
 
-    def find(self, digests: bytes, nothing: bytes) -> tuple[npt.NDArray[np.int64], npt.NDArray[np.int64]]:
+    def read(self, places: npt.NDArray[np.int64]) -> Array:
+        """Chunks by their places, one after another, with one axis more in front."""
+        length = self.chunk_shape[0]
+        return np.stack([self.raw[place * length : (place + 1) * length] for place in places.tolist()])
+
+    @cached_property
+    def _nothing(self) -> bytes:
+        """The hash of a chunk that is nothing but the fill value: such a chunk is never stored."""
+        fill = "" if self.dtype.hasobject else self.fill[()]
+        return chunk_hash(np.full(self.chunk_shape, fill, self.dtype))
+
+    def find(self, digests: bytes) -> tuple[npt.NDArray[np.int64], npt.NDArray[np.int64]]:
         """Where chunks with these hashes are, or will be; and the numbers of those that are new.
 
-        Args:
-            digests: The hash of each.
-            nothing: The hash of chunks that are not stored, whose place is -1.
+        The place of those that are nothing but the fill value is -1.
         """
-        return self._places.find(digests, nothing, self.count)
+        return self._places.find(digests, self._nothing, self.count)
 
     def append(self, digests: bytes, chunks: Array, lengths: npt.NDArray[np.int64]) -> None:
         """Store new chunks: first they themselves, then their hashes, and last how many count.
@@ -151,7 +164,41 @@ class ChunkStore:
     @property
     def fill(self) -> Array:
         """The fill value."""
-        return np.asarray(0 if self.raw.fillvalue is None else self.raw.fillvalue, self.raw.dtype)
+        stored = self.raw.fillvalue
+        return np.zeros((), self.dtype) if stored is None else np.asarray(stored, self.dtype)
+
+
+class ChunkStores:
+    """The chunks of all arrays of a file.
+
+    Args:
+        file: Where they are.
+    """
+
+    def __init__(self, file: h5py.Group) -> None:
+        self._file = file
+        self._found: dict[str, ChunkStore] = {}
+
+    def of_path(self, path: str) -> ChunkStore:
+        """Those of an array that has some."""
+        store = self._found.get(path)
+        if store is None or not store.is_current:
+            store = self._found[path] = ChunkStore(self._file, path)
+        return store
+
+    def of(self, array: StagedArray) -> ChunkStore:
+        """Those of an array's path; made where there are none."""
+        path = array.name
+        store = self._found.get(path)
+        if store is not None and store.is_current:
+            return store
+        if f"{DATA}/{path}/raw_data" in self._file:
+            return self.of_path(path)
+        options = dict(array.options)
+        fill = options.pop("fillvalue", None)
+        store = ChunkStore.create(self._file, path, array.dtype, array.chunks, fill, options)
+        self._found[path] = store
+        return store
 
 
 def row_count(table: Any) -> int:
@@ -195,8 +242,3 @@ def write_chunk_function() -> int | None:
 def as_bytes(array: Array) -> npt.NDArray[np.uint8]:
     """The bytes of an array's elements, in C order."""
     return np.ascontiguousarray(array).reshape(-1).view(np.uint8)
-
-
-def fill_hash(chunk_shape: tuple[int, ...], fill: Any, dtype: np.dtype[Any]) -> bytes:
-    """The hash of a chunk that is nothing but the fill value: such a chunk is never stored."""
-    return chunk_hash(np.full(chunk_shape, fill, dtype))

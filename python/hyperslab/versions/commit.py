@@ -5,26 +5,32 @@ current one. Until its group is linked, which is one step, no version is there: 
 from __future__ import annotations
 
 import math
-from collections.abc import Callable, Iterator
+from collections.abc import Callable, Iterator, Mapping
 from concurrent.futures import ThreadPoolExecutor
-from typing import Any, NamedTuple, Protocol, TypeAlias
+from contextlib import suppress
+from typing import Any, NamedTuple, Protocol
 
 import h5py
 import numpy as np
 
 from hyperslab._core import gather_chunks, hash_chunks, hash_staged
-from hyperslab.archive.array import Array as ArchiveArray
-from hyperslab.archive.tree import Group
-from hyperslab.versions.attributes import put_text
-from hyperslab.versions.chunk_store import ChunkStore, as_bytes, fill_hash
+from hyperslab.versions.attributes import put_flag, put_text
+from hyperslab.versions.chunk_store import ChunkStore, as_bytes
+from hyperslab.versions.committed import Child, CommittedArray, CommittedGroup, CommittedVersion
 from hyperslab.versions.interruption import let_through
-from hyperslab.versions.layout import VERSIONS, Array, chunk_hash
+from hyperslab.versions.layout import (
+    ARRAY_BOOKKEEPING,
+    FIRST_VERSION,
+    VERSION_BOOKKEEPING,
+    VERSIONS,
+    Array,
+    chunk_hash,
+)
 from hyperslab.versions.staged_array import StagedArray
 from hyperslab.versions.staged_chunks import MISSING, Places
 from hyperslab.versions.staged_group import StagedGroup
-from hyperslab.versions.virtual import VirtualArrays
+from hyperslab.versions.virtual import VirtualArrays, put_bookkeeping
 
-StoreOf: TypeAlias = "Callable[[StagedArray], ChunkStore]"
 BATCH_NBYTES = 1 << 22
 
 
@@ -32,66 +38,96 @@ def write_version(
     file: h5py.Group,
     root: StagedGroup,
     parent: str | None,
-    bookkeeping: dict[str, Any],
-    store_of: StoreOf,
+    timestamp: str,
+    version: CommittedVersion,
     arrays: VirtualArrays,
-) -> h5py.Group:
-    """Write all of a version, into a group that no link leads to yet.
+    *,
+    make_current: bool,
+) -> CommittedGroup:
+    """Write all of a version, into a group that no link leads to before it is whole.
 
     Args:
         file: Where it goes.
         root: What it holds.
         parent: The name of the version before, if arrays are to be taken from it.
-        bookkeeping: Attributes that the layout wants.
-        store_of: Gives the chunks of an array's path.
+        timestamp: When it is committed.
+        version: Which it will be.
         arrays: Makes virtual arrays.
+        make_current: Whether it becomes the current version.
+
+    Returns:
+        What it holds.
     """
     versions = file[VERSIONS]
     group = h5py.Group(h5py.h5g.create(versions.id, None))
     before = None if parent is None else versions[parent]
-    _Writing(store_of, arrays).group(group, before, root)
+    written = _Writing(version, arrays).group(group, before, root)
     arrays.finish()
-    for name, value in {**root.attrs, **bookkeeping}.items():
-        if isinstance(value, str):
-            put_text(group, name, value)
-        else:
+    for name, value in root.attrs.items():
+        if name not in VERSION_BOOKKEEPING:
             group.attrs[name] = value
-    return group
+    put_text(group, "prev_version", parent or FIRST_VERSION)
+    put_text(group, "timestamp", timestamp)
+    put_flag(group, "committed", value=True)
+    versions[version.name] = group
+    if make_current:
+        put_text(versions, "current_version", version.name)
+    return written
+
+
+def undo(file: h5py.Group, name: str, current: str) -> None:
+    """Remove what there is of a version, as far as that goes; this one is current then."""
+    versions = file[VERSIONS]
+    with suppress(Exception):
+        if name in versions:
+            del versions[name]
+        if versions.attrs["current_version"] != current:
+            versions.attrs["current_version"] = current
 
 
 class _Writing(NamedTuple):
-    store_of: StoreOf
+    version: CommittedVersion
     arrays: VirtualArrays
 
-    def group(self, group: h5py.Group, before: h5py.Group | None, staged: StagedGroup) -> None:
+    def group(self, group: h5py.Group, before: h5py.Group | None, staged: StagedGroup) -> CommittedGroup:
+        children: dict[str, Child] = {}
         for name, child in staged.touched():
             if isinstance(child, StagedGroup):
                 made = group.create_group(name)
                 for key, value in child.attrs.items():
                     made.attrs[key] = value
-                self.group(made, None if child.base is None else before[name], child)  # type: ignore[index]
+                children[name] = self.group(made, None if child.base is None else before[name], child)  # type: ignore[index]
             elif isinstance(child, StagedArray):
-                self.array(group, before, name, child)
+                children[name] = self.array(group, before, name, child)
             else:
                 assert before is not None
                 _link(group, before, name, child)
+                children[name] = child
+        attrs = None if staged.parent is None else _same_attributes(staged.attrs, staged.base)
+        return CommittedGroup(self.version, staged.name, attrs, children)
 
-    def array(self, group: h5py.Group, before: h5py.Group | None, name: str, array: StagedArray) -> None:
-        if not array.is_changed and before is not None and not _attributes_changed(array):
+    def array(self, group: h5py.Group, before: h5py.Group | None, name: str, array: StagedArray) -> Child:
+        attrs = _same_attributes(array.attrs, array.base, ARRAY_BOOKKEEPING)
+        if not array.is_changed and before is not None and array.base is not None and attrs is not None:
             _link(group, before, name, array.base)
-            return
-        store = self.store_of(array)
+            return array.base
+        store = self.version.stores.of(array)
         places = store_chunks(array, store)
-        self.arrays.create(group, name, array.shape, places, store, array.fillvalue, array.attrs)
+        made = self.arrays.create(group, name, array.shape, places, store.raw, array.fillvalue)
+        for key, value in array.attrs.items():
+            made.attrs[key] = value
+        put_bookkeeping(made, store.name, store.chunk_shape)
+        description = (array.shape, array.chunks, array.dtype, array.fillvalue)
+        return CommittedArray(self.version, array.name, *description, places, attrs)
 
 
-def _link(group: h5py.Group, before: h5py.Group, name: str, child: Group | ArchiveArray | None) -> None:
+def _link(group: h5py.Group, before: h5py.Group, name: str, child: Child) -> None:
     """An array that did not change is one more link to what is there: versions that are committed never change.
 
     Groups are made anew: where versions share one, versioned-hdf5 rewrites its arrays once for each of them when it
     deletes versions, and takes the wrong chunks.
     """
-    if not isinstance(child, Group):
+    if not isinstance(child, Mapping):
         encoded = name.encode()
         group.id.links.create_hard(encoded, before.id, encoded)  # which opens nothing
         return
@@ -102,12 +138,16 @@ def _link(group: h5py.Group, before: h5py.Group, name: str, child: Group | Archi
         _link(made, old, inner, child[inner])
 
 
-def _attributes_changed(array: StagedArray) -> bool:
-    assert array.base is not None
-    before = {name: array.base.attrs[name] for name in array.base.attrs if name in array.attrs}
-    if len(before) != len(array.attrs) or len(array.base.attrs) != len(array.attrs) + 2:
-        return True
-    return any(not _same(before[name], array.attrs[name]) for name in array.attrs)
+def _same_attributes(
+    staged: Mapping[str, Any], base: Child | None, of_layout: tuple[str, ...] = ()
+) -> Mapping[str, Any] | None:
+    """Those of the version before if nobody changed them; none, of what was not there; else None."""
+    if base is None:
+        return None if staged else {}
+    names = [name for name in base.attrs if name not in of_layout]
+    if staged.keys() != set(names) or not all(_same(base.attrs[name], staged[name]) for name in names):
+        return None
+    return base.attrs
 
 
 def _same(one: Any, other: Any) -> bool:
@@ -123,14 +163,13 @@ def store_chunks(array: StagedArray, store: ChunkStore) -> Places:
     While some chunks are stored, the next ones are hashed.
     """
     source = WholeChunks(array) if array.whole is not None else TouchedChunks(array)
-    nothing = fill_hash(store.chunk_shape, array.fillvalue, array.dtype)
     places, length = source.places, store.chunk_shape[0]
     inner = math.prod(source.grid_shape[1:])
     step = max(1, BATCH_NBYTES // max(1, math.prod(store.chunk_shape) * array.dtype.itemsize))
     batches = [source.numbers[first : first + step] for first in range(0, len(source.numbers), step)]
     for numbers, digests in zip(batches, one_ahead(source.digests, batches), strict=True):
         let_through()
-        places[numbers], new = store.find(digests, nothing)
+        places[numbers], new = store.find(digests)
         if len(new):
             stored = numbers[new]
             lengths = np.minimum(length, array.shape[0] - stored // inner * length)

@@ -5,7 +5,6 @@ Chunks are copied as they are stored, without being decoded.
 
 from __future__ import annotations
 
-import os
 from collections.abc import Iterable, Iterator
 from typing import Any
 
@@ -18,7 +17,7 @@ from hyperslab.errors import DamagedFile, Unsupported
 from hyperslab.versions.chunk_store import row_count
 from hyperslab.versions.interruption import let_through
 from hyperslab.versions.layout import DATA, FIRST_VERSION, VERSIONS
-from hyperslab.versions.reading import parsed
+from hyperslab.versions.reading import parsed, version_table
 from hyperslab.versions.rewriting import (
     CHUNKS,
     Change,
@@ -32,10 +31,7 @@ from hyperslab.versions.rewriting import (
     version_groups,
 )
 from hyperslab.versions.staged_chunks import MISSING, Places
-
-# Chunks that lie so near each other are read together, up to so many bytes.
-GAP_NBYTES = 1 << 14
-READ_NBYTES = 8 << 20
+from hyperslab.versions.stored_bytes import StoredBytes
 
 
 def deletion(file: h5py.File, names: str | Iterable[str]) -> Change:
@@ -45,21 +41,21 @@ def deletion(file: h5py.File, names: str | Iterable[str]) -> Change:
         ValueError: There is no such version.
         DamagedFile: A version that stays cannot be read, so that nobody knows what it needs.
     """
-    versions = file[VERSIONS]
+    versions = version_table(file.filename)
     deleted = {names} if isinstance(names, str) else set(names)
     for name in sorted(deleted):
-        if name == FIRST_VERSION or name not in versions:
+        if name not in versions:
             raise ValueError(f"there is no version {name!r} in {file.filename} to delete")
-    all_parents = {name: versions[name].attrs.get("prev_version", FIRST_VERSION) for name in versions}
+    all_parents = {name: version.parent or FIRST_VERSION for name, version in versions.items()}
 
     def remaining(name: str) -> str:
         while name in deleted:
             name = all_parents[name]
         return name
 
-    kept = [name for name in versions if name not in deleted and name != FIRST_VERSION]
+    kept = [name for name in versions if name not in deleted]
     parents = {name: remaining(all_parents[name]) for name in kept if all_parents[name] in deleted}
-    current = remaining(versions.attrs["current_version"])
+    current = remaining(file[VERSIONS].attrs["current_version"])
     used = used_chunks(file, kept)
     arrays: dict[str, MakeChunks | None] = {}
     for path in stores(file[DATA]):
@@ -178,20 +174,10 @@ def stored_chunks(file: str, path: str, raw: Any, places: Places) -> Iterator[tu
     is_there = rows < len(indices)
     is_there[is_there] = indices[rows[is_there]] == places[is_there]
     rows = rows[is_there]
-    columns = (segment.offsets(), segment.lengths(), segment.filter_masks())
-    wanted = list(zip(np.flatnonzero(is_there).tolist(), *(column[rows].tolist() for column in columns), strict=True))
-    with open(file, "rb", buffering=0) as opened:
-        first = 0
-        while first < len(wanted):
-            start = stop = wanted[first][1]
-            last = first
-            while last < len(wanted) and stop <= wanted[last][1] <= stop + GAP_NBYTES and stop - start < READ_NBYTES:
-                stop = wanted[last][1] + wanted[last][2]
-                last += 1
-            read = memoryview(os.pread(opened.fileno(), stop - start, start))
-            if len(read) < stop - start:
-                raise DamagedFile(f"{file} ends before the chunks of {path!r} do")
+    numbers, masks = np.flatnonzero(is_there).tolist(), segment.filter_masks()[rows].tolist()
+    ranges = zip(segment.offsets()[rows].tolist(), segment.lengths()[rows].tolist(), strict=True)
+    with StoredBytes(file) as opened:
+        found = opened.ranges((file, offset, length) for offset, length in ranges)
+        for number, mask, stored in zip(numbers, masks, found, strict=True):
             let_through()
-            for number, offset, length, mask in wanted[first:last]:
-                yield number, read[offset - start : offset - start + length], mask
-            first = last
+            yield number, stored, mask

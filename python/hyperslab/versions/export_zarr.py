@@ -60,11 +60,11 @@ def _write_chunks(
         done.nbytes += len(chunk)
         if count % REPORTED_CHUNKS == 0 or count == len(named):
             progress(name, count, len(named))
-    for place, chunk in table.inline.items():
-        _write(folder / "c" / table.key(place).replace(".", "/"), chunk, made)
+    for place, inline in table.inline.items():
+        _write(folder / "c" / table.key(place).replace(".", "/"), inline, made)
 
 
-def _write(path: Path, chunk: bytes, made: set[Path]) -> None:
+def _write(path: Path, chunk: bytes | memoryview, made: set[Path]) -> None:
     if path.parent not in made:
         path.parent.mkdir(parents=True, exist_ok=True)
         made.add(path.parent)

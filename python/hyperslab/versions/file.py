@@ -5,11 +5,9 @@ from __future__ import annotations
 import os
 import uuid
 from collections.abc import Callable, Iterable, Iterator
-from contextlib import contextmanager, suppress
+from contextlib import contextmanager
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, Literal
-
-import numpy as np
 
 from hyperslab.archive.array import Array as ArchiveArray
 from hyperslab.archive.tree import CHUNK_CACHE_NBYTES, Group
@@ -25,9 +23,10 @@ from hyperslab.versions.table import Version, VersionKey, VersionTable
 if TYPE_CHECKING:
     import h5py
 
-    from hyperslab.versions.chunk_store import ChunkStore
+    from hyperslab.versions.committed import CommittedArray, CommittedGroup
     from hyperslab.versions.diff import VersionDiff
     from hyperslab.versions.export import Exported
+    from hyperslab.versions.journal import JournaledFile
     from hyperslab.versions.log import LogEntry
     from hyperslab.versions.rewriting import Change
     from hyperslab.versions.stats import Stats
@@ -57,7 +56,9 @@ class VersionedFile:
     ) -> None:
         self._chunk_cache_nbytes = chunk_cache_nbytes
         self._groups: dict[str, Group] = {}
-        self._stores: dict[str, ChunkStore] = {}
+        self._stores: Any = None
+        self._kept_open: Any = None  # libhdf5 reads again what nobody keeps open
+        self._last: tuple[str, CommittedGroup] | None = None  # the version that was committed here last
         self._staging: str | None = None
         self._file: Any = None
         self._owned: Any = None
@@ -80,7 +81,7 @@ class VersionedFile:
         from hyperslab.versions import writing
 
         self._owned = writing.WritableFile(self.path, mode, writing.SYSTEM)
-        self._file = self._owned.file
+        self._forget()
 
     def _borrow(self, file: Any) -> None:
         from hyperslab.versions.writing import check_borrowed, prepare
@@ -89,6 +90,7 @@ class VersionedFile:
         if file.file.mode != "r":
             self._file = file
             prepare(file)
+            self._forget()
 
     def _settle(self) -> None:
         """Make what h5py holds back of a file that is not ours readable."""
@@ -143,9 +145,7 @@ class VersionedFile:
         if name not in self._groups:
             self._settle()
             is_ours = self._owned is not None or self._file is None
-            self._groups[name] = version_group(
-                self.path, name, self._chunk_cache_nbytes, self._within, is_lazy=is_ours
-            )
+            self._groups[name] = version_group(self.path, name, self._chunk_cache_nbytes, self._within, is_lazy=is_ours)
         return self._groups[name]
 
     def __iter__(self) -> Iterator[str]:
@@ -194,7 +194,7 @@ class VersionedFile:
         parent = self._parent(prev_version)
         if self._staging is not None:
             raise UsageError(f"version {self._staging!r} is being made: finish it before another")
-        root = StagedGroup("", None if parent is None else self[parent], self)
+        root = StagedGroup("", self._base(parent), self)
         self._staging = chosen
         try:
             yield root
@@ -279,31 +279,56 @@ class VersionedFile:
         if self._staging is not None:
             raise UsageError(f"version {self._staging!r} is being made: finish it before")
         self._flush()
+        self._let_go()
         try:
             change = plan()
             if repack and self._owned is not None:
-                self._owned.replace(lambda made: rewrite_elsewhere(self._file, made, change))
+                self._owned.replace(lambda made, journaled: rewrite_elsewhere(self._file, made, change, journaled))
             else:
-                rewrite_in_place(self._file.file, change)
+                rewrite_in_place(self._file.file, change, self._journaled)
                 self._flush()
                 if self._owned is not None:
                     self._owned.reopen()
         except BaseException:
-            self._forget()
-            if self._owned is not None:
-                self._owned.roll_back()
-                self._file = self._owned.file
+            self._roll_back()
             self._table = self._scanned()
             raise
         self._forget()
         self._table = self._table.rewritten(change.versions, change.parents, change.current)
 
+    def _let_go(self) -> None:
+        """Let libhdf5 close what is open of the file."""
+        self._groups.clear()
+        self._last = self._stores = self._kept_open = None
+
     def _forget(self) -> None:
         """What is known of chunks and groups may not be so any more."""
-        self._stores.clear()
-        self._groups.clear()
+        from hyperslab.versions.chunk_store import ChunkStores
+
+        self._let_go()
         if self._owned is not None:
             self._file = self._owned.file
+            self._kept_open = self._file[VERSIONS] if self._file else None
+        self._stores = ChunkStores(self._file)
+
+    def _roll_back(self) -> None:
+        """Forget all changes since the last commit, of a file of our own."""
+        self._let_go()
+        try:
+            if self._owned is not None:
+                self._owned.roll_back()
+        finally:
+            self._forget()
+
+    @property
+    def _journaled(self) -> JournaledFile | None:
+        return None if self._owned is None else self._owned.journaled
+
+    def _base(self, version: str | None) -> Group | CommittedGroup | None:
+        """What a version that is made from another starts with."""
+        if self._last is not None and self._last[0] == version:
+            return self._last[1]
+        return None if version is None else self[version]
 
     def _parent(self, asked: str | None) -> str | None:
         if asked is None:
@@ -318,55 +343,33 @@ class VersionedFile:
     def _commit(
         self, name: str, parent: str | None, root: StagedGroup, make_current: bool, timestamp: Time | None
     ) -> None:
-        from hyperslab.versions.attributes import put_text
-        from hyperslab.versions.commit import write_version
+        from hyperslab.versions.commit import undo, write_version
+        from hyperslab.versions.committed import CommittedVersion
         from hyperslab.versions.virtual import VirtualArrays
 
         stamp = layout.stored_time(timestamp)
-        bookkeeping = {"prev_version": parent or FIRST_VERSION, "timestamp": stamp, "committed": np.True_}
-        versions = self._file[VERSIONS]
-        current = versions.attrs["current_version"]
+        current = self._file[VERSIONS].attrs["current_version"] if self._owned is None else ""
+        version = CommittedVersion(self.path, name, self._stores)
         try:
-            arrays = VirtualArrays(self._file, None if self._owned is None else self._owned.journaled)
-            group = write_version(self._file, root, parent, bookkeeping, self._store_of, arrays)
-            versions[name] = group
-            if make_current:
-                put_text(versions, "current_version", name)
+            arrays = VirtualArrays(self._file, self._journaled)
+            written = write_version(self._file, root, parent, stamp, version, arrays, make_current=make_current)
             self._flush()
         except BaseException:
-            self._stores.clear()  # what they say may not be so
+            self._roll_back()
             if self._owned is not None:
-                self._owned.roll_back()
-                self._file = self._owned.file
                 self._table = self._scanned()  # a commit that could not be undone was finished
             else:
-                with suppress(Exception):
-                    if name in versions:
-                        del versions[name]
-                    if versions.attrs["current_version"] != current:
-                        versions.attrs["current_version"] = current
+                undo(self._file, name, current)
             raise
+        if self._owned is not None:  # else others may change it
+            self._last = (name, written)
         time = layout.parsed_time(stamp)
         self._table = self._table.changed(Version(name, parent, time), name if make_current else self._table.current)
 
-    def _store_of(self, array: StagedArray) -> ChunkStore:
-        """The chunks of an array's path; made where there are none."""
-        from hyperslab.versions.chunk_store import ChunkStore
-
-        path = array.name
-        store = self._stores.get(path)
-        if store is None or not store.is_current:
-            if f"{DATA}/{path}/raw_data" in self._file:
-                store = ChunkStore(self._file, path)
-            else:
-                options = dict(array.options)
-                fill = options.pop("fillvalue", None)
-                store = ChunkStore.create(self._file, path, array.dtype, array.chunks, fill, options)
-            self._stores[path] = store
-        return store
-
-    def array_of(self, path: str, base: ArchiveArray) -> StagedArray:
+    def array_of(self, path: str, base: ArchiveArray | CommittedArray) -> StagedArray:
         """An array of the version that is being made, as the one before has it."""
+        if not isinstance(base, ArchiveArray):
+            return StagedArray.of_commit(base)
         raw = Group(base._file, 0, "/")[f"{self._within}{DATA}/{path}/raw_data"]
         if not isinstance(raw, ArchiveArray):
             raise DamagedFile(f"{self.path}: the chunks of {path!r} are no array")
@@ -463,8 +466,7 @@ class VersionedFile:
         """Close the file, if it was opened here."""
         if not self._closed:
             self._closed = True
-            self._groups.clear()
-            self._stores.clear()
+            self._let_go()
             if self._owned is not None:
                 self._owned.close()
             self._file = self._owned = None

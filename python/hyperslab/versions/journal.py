@@ -4,8 +4,8 @@ Bytes past the end of the last commit go straight to the file: nothing leads the
 ones are kept in memory until the commit, which is:
 
 1. fdatasync: what was appended is on the disk;
-2. the journal, a file beside: all pages to overwrite, their checksum, the new length; fsync of it and of its folder;
-3. the pages are written in place, fdatasync;
+2. the journal, a file beside: all that is overwritten, its checksum, the new length; fsync of it and of its folder;
+3. the same is written in place, fdatasync;
 4. the journal is removed, and the folder synced.
 
 Whoever opens the file to write finds a whole journal and does step 3 again, or a torn one and removes it: a commit is
@@ -31,6 +31,21 @@ LARGE_NBYTES = 1 << 15
 MAGIC = b"HSLABJ01"
 HEADER = struct.Struct("<8sQQQI")  # magic, length of the body, length of the file before and after, crc of both
 ENTRY = struct.Struct("<QI")
+
+
+class Page:
+    """A page of which committed bytes are to be overwritten, from `start` to `stop`."""
+
+    __slots__ = ("data", "start", "stop")
+
+    def __init__(self, data: bytearray) -> None:
+        self.data, self.start, self.stop = data, PAGE_NBYTES, 0
+
+    def put(self, start: int, piece: memoryview) -> None:
+        """Overwrite from here on."""
+        stop = start + len(piece)
+        self.data[start:stop] = piece
+        self.start, self.stop = min(self.start, start), max(self.stop, stop)
 
 
 class System(Protocol):
@@ -75,7 +90,7 @@ class JournaledFile:
             raise
         self.committed_nbytes = os.fstat(self._descriptor).st_size
         self._nbytes = self.committed_nbytes
-        self._pages: dict[int, bytearray] = {}
+        self._pages: dict[int, Page] = {}
         self._tail = bytearray()  # appended, not yet written
         self._tail_start = 0
         self._position = 0
@@ -163,7 +178,7 @@ class JournaledFile:
                     origin = number * PAGE_NBYTES
                     first, last = max(start, origin), min(stop, origin + PAGE_NBYTES, self.committed_nbytes)
                     if first < last:
-                        view[first - start : last - start] = page[first - origin : last - origin]
+                        view[first - start : last - start] = page.data[first - origin : last - origin]
         self._position = stop
         return len(view)
 
@@ -210,12 +225,10 @@ class JournaledFile:
             number, within = divmod(start + done, PAGE_NBYTES)
             page = self._pages.get(number)
             if page is None:
-                page = bytearray(
-                    os.pread(self._descriptor, PAGE_NBYTES, number * PAGE_NBYTES).ljust(PAGE_NBYTES, b"\0")
-                )
-                self._pages[number] = page
+                stored = os.pread(self._descriptor, PAGE_NBYTES, number * PAGE_NBYTES)
+                page = self._pages[number] = Page(bytearray(stored.ljust(PAGE_NBYTES, b"\0")))
             count = min(PAGE_NBYTES - within, len(view) - done)
-            page[within : within + count] = view[done : done + count]
+            page.put(within, view[done : done + count])
             done += count
 
     def _append(self, start: int, view: memoryview) -> None:
@@ -244,8 +257,7 @@ class JournaledFile:
         if os.fstat(self._descriptor).st_size < nbytes:
             self._system.ftruncate(self._descriptor, nbytes)
         self._system.fdatasync(self._descriptor)
-        pages = [(number * PAGE_NBYTES, page) for number, page in sorted(self._pages.items())]
-        entries = [(offset, bytes(page[: min(PAGE_NBYTES, end - offset)])) for offset, page in pages]
+        entries = self._overwritten()
         write_journal(self.path, entries, end, nbytes, self._system)
         with exclusive(self._descriptor):
             self._is_applying = True
@@ -254,6 +266,18 @@ class JournaledFile:
             self.committed_nbytes = self._nbytes = nbytes
             self._is_applying = False  # last: before, whatever stops us, the commit is to be finished
             remove_journal(self.path, self._system)
+
+    def _overwritten(self) -> list[tuple[int, bytes]]:
+        """The committed bytes that are other ones now, each run with its offset."""
+        runs: list[tuple[int, list[bytearray]]] = []
+        end = -1
+        for number, page in sorted(self._pages.items()):
+            start = number * PAGE_NBYTES + page.start
+            if start != end:
+                runs.append((start, []))
+            runs[-1][1].append(page.data[page.start : page.stop])
+            end = number * PAGE_NBYTES + page.stop
+        return [(start, b"".join(pieces)) for start, pieces in runs]
 
     def roll_back(self) -> None:
         """Forget all that was written since the last commit; finish one that had begun to overwrite."""

@@ -14,7 +14,7 @@ import numpy as np
 
 from hyperslab.archive.array import Array as ArchiveArray
 from hyperslab.errors import UsageError
-from hyperslab.versions.chunk_store import ChunkStore, fill_hash, is_text, row_count
+from hyperslab.versions.chunk_store import ChunkStore, is_text, row_count
 from hyperslab.versions.codec_options import codec_options, filters_in
 from hyperslab.versions.deletion import created_like
 from hyperslab.versions.interruption import let_through
@@ -174,7 +174,6 @@ class RecodedChunks:
         self._fill = fill
         self._old_chunk_shape = old_chunk_shape
         self._known: dict[bytes, int] = {}  # by the old chunks that a new one is made of
-        self._nothing = fill_hash(store.chunk_shape, fill, store.raw.dtype)
 
     def places(self, base: ArchiveArray, path: str, store: ChunkStore) -> Places:
         """Of each new chunk of a version's array its place; those that are new are stored."""
@@ -228,7 +227,7 @@ class RecodedChunks:
             chunks[slot][tuple(slice(length) for length in elements.shape)] = elements
             digests.append(chunk_hash(elements))
             lengths.append(elements.shape[0])
-        places, new = store.find(b"".join(digests), self._nothing)
+        places, new = store.find(b"".join(digests))
         for (key, _), place in zip(batch, places.tolist(), strict=True):
             self._known[key] = place
             found[waiting[key]] = place

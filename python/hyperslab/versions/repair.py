@@ -6,7 +6,7 @@ import datetime as dt
 import os
 import shutil
 import tempfile
-from collections.abc import Iterator
+from collections.abc import Iterator, Mapping
 from contextlib import contextmanager, suppress
 from dataclasses import dataclass, field
 from pathlib import Path
@@ -367,7 +367,7 @@ def _paths(group: StagedGroup, prefix: str = "") -> Iterator[str]:
     for name in list(group):
         yield f"{prefix}{name}"
         base = group.base[name] if group.base is not None and name in group.base else None
-        if isinstance(base, Group) or name not in (group.base or ()):
+        if isinstance(base, Mapping) or name not in (group.base or ()):
             child = group[name]
             if isinstance(child, StagedGroup):
                 yield from _paths(child, f"{prefix}{name}/")

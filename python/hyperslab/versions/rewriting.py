@@ -15,11 +15,12 @@ from hyperslab.archive.array import Array as ArchiveArray
 from hyperslab.archive.tree import Group
 from hyperslab.errors import DamagedFile
 from hyperslab.versions.interruption import let_through
+from hyperslab.versions.journal import JournaledFile
 from hyperslab.versions.layout import ARRAY_BOOKKEEPING, DATA, FIRST_VERSION, VERSIONS
 from hyperslab.versions.places import grid_places
 from hyperslab.versions.reading import parsed
 from hyperslab.versions.staged_chunks import MISSING, Places
-from hyperslab.versions.virtual import create_virtual
+from hyperslab.versions.virtual import VirtualArrays, put_bookkeeping
 
 CHUNKS = ("raw_data", "hash_table")
 # So many mappings are parsed together, over all versions.
@@ -72,18 +73,22 @@ class Change:
 
 
 class Target(NamedTuple):
-    """Where a new tree of versions goes: a group that holds none yet; whether it is of another file than the old."""
+    """Where a new tree of versions goes: a group that holds none yet, whether it is of another file than the old, and
+    what makes virtual arrays there.
+    """
 
     root: h5py.Group
     source: h5py.File
     is_elsewhere: bool
+    arrays: VirtualArrays
 
 
-def rewrite_in_place(file: h5py.File, change: Change) -> None:
+def rewrite_in_place(file: h5py.File, change: Change, journaled: JournaledFile | None) -> None:
     """Put a new tree of versions in the place of the old one, of the same file; last, two links change."""
+    arrays = VirtualArrays(file, journaled)
     top = file["/"].id
     root = h5py.Group(h5py.h5g.create(top, None))
-    Rewriting(Target(root, file, is_elsewhere=False), change).write()
+    Rewriting(Target(root, file, is_elsewhere=False, arrays=arrays), change).write()
     old = file[DATA]
     try:
         top.unlink(DATA.encode())
@@ -94,10 +99,11 @@ def rewrite_in_place(file: h5py.File, change: Change) -> None:
         raise
 
 
-def rewrite_elsewhere(file: h5py.File, target: h5py.File, change: Change) -> None:
+def rewrite_elsewhere(file: h5py.File, target: h5py.File, change: Change, journaled: JournaledFile) -> None:
     """Write all that a file holds into a new one, with the versions changed."""
+    arrays = VirtualArrays(target, journaled)
     copy_attributes(file["/"].id, target["/"].id)
-    rewriting = Rewriting(Target(target, file, is_elsewhere=True), change)
+    rewriting = Rewriting(Target(target, file, is_elsewhere=True, arrays=arrays), change)
     for name in file:
         if name != DATA:
             rewriting.take(file, target, name)
@@ -112,6 +118,7 @@ class Rewriting:
         self._change = change
         self._chunks: dict[str, NewChunks] = {}
         self._made: dict[tuple[str, int], tuple[Any, bytes]] = {}  # by path and address: where it is linked now
+        self._again: list[tuple[Any, bytes, tuple[Any, bytes]]] = []  # links to make when all virtual arrays are whole
 
     def write(self) -> None:
         """Write all of it: chunks first, then the versions, and last which of them is current."""
@@ -123,6 +130,9 @@ class Rewriting:
                 self._chunks[path] = make(self._target)
         self._store(old, data, "")
         self._versions(source[VERSIONS], data.create_group("versions"))
+        self._target.arrays.finish()
+        for group, name, made in self._again:
+            group.links.create_hard(name, *made)
 
     def _store(self, old: h5py.Group, new: h5py.Group, prefix: str) -> None:
         """What lies beside the versions: chunks, and what others put there."""
@@ -194,15 +204,16 @@ class Rewriting:
         if not self._linked_again(new, name, path, info.addr):
             raw, fill, places = self._chunks[path]
             assert places is not None
-            made = create_virtual(new, name, base.shape, places(base), raw, fill)
+            made = self._target.arrays.create(new, name, base.shape, places(base), raw, fill)
             copy_attributes(h5py.h5o.open(old.id, name.encode()), made.id, ARRAY_BOOKKEEPING)
-            made.attrs["raw_data"] = raw.name
-            made.attrs["chunks"] = raw.chunks
+            put_bookkeeping(made, raw.name, raw.chunks)
             self._made[path, info.addr] = (new.id, name.encode())
 
     def _linked_again(self, new: h5py.Group, name: str, path: str, address: int) -> bool:
         made = self._made.get((path, address))
-        if made is not None:
+        if made is not None and path:
+            self._again.append((new.id, name.encode(), made))
+        elif made is not None:
             new.id.links.create_hard(name.encode(), *made)
         return made is not None
 

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import math
 from collections.abc import Iterator, Sequence
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
@@ -15,6 +15,9 @@ from hyperslab.versions.layout import ARRAY_BOOKKEEPING, Array
 from hyperslab.versions.places import check_chunk_count, grid_places
 from hyperslab.versions.selection import selected, spread
 from hyperslab.versions.staged_chunks import MISSING, Places, StagedChunks
+
+if TYPE_CHECKING:
+    from hyperslab.versions.committed import CommittedArray
 
 MOST_WHOLE_NBYTES = 1 << 31  # of an array that has to be in memory in one piece
 
@@ -42,7 +45,7 @@ class StagedArray:
         self.fillvalue = fill
         self.attrs: dict[str, Any] = {}
         self.options = options or {}
-        self.base: ArchiveArray | None = None
+        self.base: ArchiveArray | CommittedArray | None = None
         self._chunks = chunks
         self._whole = whole
         self._resized = False
@@ -64,12 +67,23 @@ class StagedArray:
                 raise Unsupported(f"{base.filename}: {said}: hyperslab.versions.repair helps, if its shape is damaged")
             array = cls(path, chunk_shape, raw.dtype, fill, whole=np.array(base[...], raw.dtype))
         else:
-            load = _Loader(raw, chunk_shape)
+            load = ChunkLoader(raw, chunk_shape)
             chunks = StagedChunks(base.shape, chunk_shape, raw.dtype, fill, places, load)
             array = cls(path, chunk_shape, raw.dtype, fill, chunks=chunks)
-        array.base = base
-        array.attrs = {name: value for name, value in base.attrs.items() if name not in ARRAY_BOOKKEEPING}
+        array._start_as(base)
         return array
+
+    @classmethod
+    def of_commit(cls, base: CommittedArray) -> StagedArray:
+        """An array as the version before has it, which was committed here."""
+        chunks = StagedChunks(base.shape, base.chunks, base.dtype, base.fill, base.places, base.load)
+        array = cls(base.path, base.chunks, base.dtype, base.fill, chunks=chunks)
+        array._start_as(base)
+        return array
+
+    def _start_as(self, base: ArchiveArray | CommittedArray) -> None:
+        self.base = base
+        self.attrs = {name: value for name, value in base.attrs.items() if name not in ARRAY_BOOKKEEPING}
 
     @property
     def shape(self) -> tuple[int, ...]:
@@ -192,14 +206,15 @@ class StagedArray:
             raise ValueError(f"{self.name}: its version was committed, or given up; stage a new one")
 
 
-class _Loader:
-    """Reads stored chunks by their places."""
+class ChunkLoader:
+    """Reads stored chunks by their places, side by side."""
 
     def __init__(self, raw: ArchiveArray, chunk_shape: tuple[int, ...]) -> None:
         self._raw = raw
         self._chunk_shape = chunk_shape
 
     def __call__(self, places: Places) -> Array:
+        """Chunks with one axis more in front."""
         length = self._chunk_shape[0]
         first, last = int(places[0]), int(places[-1]) + 1
         if len(places) == last - first and (np.diff(places) == 1).all():

@@ -2,18 +2,19 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterator, MutableMapping
+from collections.abc import Callable, Iterator, Mapping, MutableMapping
 from typing import TYPE_CHECKING, Any, TypeAlias
 
 import numpy as np
 
-from hyperslab.archive.array import Array as ArchiveArray
 from hyperslab.archive.tree import Group
 from hyperslab.errors import UsageError
 from hyperslab.versions.layout import check_array_path
 from hyperslab.versions.staged_array import StagedArray
 
 if TYPE_CHECKING:
+    from hyperslab.versions.committed import Child as CommittedChild
+    from hyperslab.versions.committed import CommittedGroup
     from hyperslab.versions.diff import VersionDiff
 
 Child: TypeAlias = "StagedGroup | StagedArray"
@@ -26,7 +27,9 @@ class StagedGroup(MutableMapping[str, "Child"]):
     `group["x"] = array` makes an array, or puts another in the place of one; `del group["x"]` leaves it out.
     """
 
-    def __init__(self, path: str, base: Group | None, source: Any, parent: StagedGroup | None = None) -> None:
+    def __init__(
+        self, path: str, base: Group | CommittedGroup | None, source: Any, parent: StagedGroup | None = None
+    ) -> None:
         self.name = path
         self.parent = parent
         self.attrs: dict[str, Any] = {} if base is None or parent is None else dict(base.attrs.items())
@@ -46,7 +49,7 @@ class StagedGroup(MutableMapping[str, "Child"]):
             found = self.base[name] if self.base is not None and name in self.base else None
             if found is None:
                 raise KeyError(f"there is no {self._path(name)!r} in the version that is being made")
-            if isinstance(found, Group):
+            if isinstance(found, Mapping):
                 self._touched[name] = StagedGroup(self._path(name), found, self._source, self)
             else:
                 self._touched[name] = self._source.array_of(self._path(name), found)
@@ -166,7 +169,7 @@ class StagedGroup(MutableMapping[str, "Child"]):
                 return returned
         return None
 
-    def touched(self) -> Iterator[tuple[str, Child | Group | ArchiveArray]]:
+    def touched(self) -> Iterator[tuple[str, Child | CommittedChild]]:
         """What the version will hold, by name: what was not touched as the version before has it."""
         for name in self:
             child = self._touched.get(name)

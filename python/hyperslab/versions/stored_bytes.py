@@ -8,6 +8,10 @@ from types import TracebackType
 
 from hyperslab.errors import DamagedFile, FileChanged, Unsupported
 
+# Ranges that lie so near each other are read together, up to so many bytes.
+GAP_NBYTES = 1 << 14
+READ_NBYTES = 8 << 20
+
 
 class StoredBytes:
     """A file whose chunks are copied; a context manager. Open it before the file is parsed.
@@ -36,17 +40,33 @@ class StoredBytes:
         if (own.st_dev, own.st_ino) != (now.st_dev, now.st_ino):
             raise FileChanged(f"{self.path} was replaced by another file meanwhile: try again")
 
-    def ranges(self, ranges: Iterable[tuple[str | None, int, int]]) -> Iterator[bytes]:
-        """The bytes of ranges: path, offset and length of each.
+    def ranges(self, ranges: Iterable[tuple[str | None, int, int]]) -> Iterator[memoryview]:
+        """The bytes of ranges: path, offset and length of each. Those that follow one another are read together.
 
         Raises:
             DamagedFile: The file ends before a range does.
             Unsupported: A range is of another file.
         """
+        together: list[tuple[int, int]] = []
+        stop = 0
         for path, offset, length in ranges:
             if path != self.path:
                 raise Unsupported(f"{self.path}: chunks of it are in {path}, from where they cannot be copied")
-            read = os.pread(self._descriptor, length, offset)
-            if len(read) < length:
-                raise DamagedFile(f"{self.path} ends before byte {offset + length}, where a chunk should")
-            yield read
+            is_next = stop <= offset <= stop + GAP_NBYTES
+            if together and not (is_next and offset + length - together[0][0] <= READ_NBYTES):
+                yield from self._read(together)
+                together = []
+            together.append((offset, length))
+            stop = offset + length
+        yield from self._read(together)
+
+    def _read(self, ranges: list[tuple[int, int]]) -> Iterator[memoryview]:
+        """Ranges that rise, all in one piece."""
+        if not ranges:
+            return
+        start, stop = ranges[0][0], sum(ranges[-1])
+        read = memoryview(os.pread(self._descriptor, stop - start, start))
+        if len(read) < stop - start:
+            raise DamagedFile(f"{self.path} ends before byte {stop}, where a chunk should")
+        for offset, length in ranges:
+            yield read[offset - start : offset - start + length]

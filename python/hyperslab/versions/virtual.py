@@ -14,7 +14,6 @@ from hyperslab._core import add_mappings, mappings_block
 from hyperslab.errors import DamagedFile
 from hyperslab.versions import libhdf5
 from hyperslab.versions.attributes import put_integers, put_text
-from hyperslab.versions.chunk_store import ChunkStore
 from hyperslab.versions.journal import JournaledFile
 from hyperslab.versions.staged_chunks import MISSING, Places
 
@@ -43,47 +42,36 @@ class VirtualArrays:
         is_ours = journaled is not None and libhdf5.address("H5Pset_evict_on_close") is not None
         self._journaled = journaled if is_ours and _is_plain(journaled) else None  # type: ignore[arg-type]
         self._waiting: list[tuple[int, npt.NDArray[np.uint8]]] = []
+        self._waiting_nbytes = 0
 
-    def create(
-        self,
-        group: h5py.Group,
-        name: str,
-        shape: tuple[int, ...],
-        places: Places,
-        store: ChunkStore,
-        fill: Any,
-        attributes: dict[str, Any],
-    ) -> None:
-        """Make one. It is whole when `finish` was called.
+    def create(self, group: h5py.Group, name: str, shape: tuple[int, ...], places: Places, raw: Any, fill: Any) -> Any:
+        """Make one, without attributes. It is whole when `finish` was called, and must be closed by then, and when the
+        next one is made; no link but this one leads to it till then.
 
         Args:
             group: Where it goes.
             name: Its name there.
             shape: Its shape.
-            places: Of each chunk of its grid, in C order, the place in the store; -1 where the fill value is.
-            store: Its chunks.
+            places: Of each chunk of its grid, in C order, the place in `raw`; -1 where the fill value is.
+            raw: All chunks, stacked along axis 0.
             fill: What its elements are that are in no chunk.
-            attributes: Its attributes, beside those of the layout.
         """
+        if self._waiting_nbytes > MOST_WAITING_NBYTES:
+            self.finish()
         block = None
         if self._journaled is not None and (places != MISSING).any():
-            block = mappings_block(store.name, shape, store.chunk_shape, np.ascontiguousarray(places))
-        made = create_virtual(group, name, shape, places if block is None else places[:0], store.raw, fill)
-        for key, value in attributes.items():
-            made.attrs[key] = value
-        put_text(made, "raw_data", store.name)
-        put_integers(made, "chunks", store.chunk_shape)
+            block = mappings_block(raw.name, shape, raw.chunks, np.ascontiguousarray(places))
+        made = create_virtual(group, name, shape, places if block is None else places[:0], raw, fill)
         if block is not None:
             self._waiting.append((h5py.h5o.get_info(made.id).addr, block))
-            if sum(block.nbytes for _, block in self._waiting) > MOST_WAITING_NBYTES:
-                del made  # which closes it
-                self.finish()
+            self._waiting_nbytes += block.nbytes
+        return made
 
     def finish(self) -> None:
         """Write the mappings of all that were made, which are closed."""
         if not self._waiting or self._journaled is None:
             return
-        waiting, self._waiting = self._waiting, []
+        waiting, self._waiting, self._waiting_nbytes = self._waiting, [], 0
         stored = self._put_into_heap(self._journaled, [block for _, block in waiting])
         for (header, block), place in zip(waiting, np.frombuffer(stored, HEAP_PLACE).tolist(), strict=True):
             count, address, index = place
@@ -110,6 +98,12 @@ class VirtualArrays:
             return journaled.at(lent.get_offset(), len(blocks) * HEAP_PLACE.itemsize)
         finally:
             del lent
+
+
+def put_bookkeeping(made: h5py.Dataset, raw_name: str, chunk_shape: tuple[int, ...]) -> None:
+    """Give a virtual array the attributes that the layout wants."""
+    put_text(made, "raw_data", raw_name)
+    put_integers(made, "chunks", chunk_shape)
 
 
 def _is_plain(journaled: JournaledFile) -> bool:

@@ -85,18 +85,19 @@ class WritableFile:
         self.journaled.commit()
         self._hold(opened(self.journaled, "r+"))
 
-    def replace(self, fill: Callable[[h5py.File], None]) -> None:
+    def replace(self, fill: Callable[[h5py.File, JournaledFile], None]) -> None:
         """Put a new file in the place of this one, in one step, when all of it is on the disk.
 
         Args:
-            fill: Writes what the new file holds.
+            fill: Writes what the new file holds; the second is what libhdf5 writes to.
         """
         beside = f"{self._path}{BESIDE}"
         os.close(self._system.open(beside, os.O_RDWR | os.O_CREAT | os.O_TRUNC, 0o666))
         journaled = JournaledFile(beside, system=self._system)
         try:
-            with h5py.File(journaled, "w") as made:
-                fill(made)
+            with opened(journaled, "w") as made:
+                made.flush()
+                fill(made, journaled)
             shutil.copymode(self._path, beside)
             journaled.commit()
             journaled.take_place_of(self._path)
