@@ -20,9 +20,9 @@ class Variables(NamedTuple):
     """What a workload makes a library and its device do, by the symbols of the paper; sizes are bytes.
 
     Sums over the accesses, each times its weight. `n_cache` and `s_cache` are reads that the page cache serves,
-    `n_rdisk` and `s_rdisk` those of the device; `n_open`, `n_absent` and `n_create` are files opened, not found, and
-    written anew; `s_decode` and `s_encode` are decoded bytes that pass through codecs. The rest is the paper's, but for
-    what follows from the selections alone:
+    `n_rdisk` and `s_rdisk` those of the device; `n_rseek` and `s_rseek` those of them that the reader waits for;
+    `n_open`, `n_absent` and `n_create` are files opened, not found, and written anew; `s_decode` and `s_encode` are
+    decoded bytes that pass through codecs. The rest is the paper's, but for what follows from the selections alone:
 
     `n_array` openings of the array, `n_made` those that create it, `n_call` calls of the library; `n_far` copies of
     runs shorter than a line whose neighbours in the caller's memory are touched again only after the processor's
@@ -38,6 +38,7 @@ class Variables(NamedTuple):
     n_rdisk: float
     s_rdisk: float
     n_rseek: float
+    s_rseek: float
     n_rindex: float
     s_rindex: float
     n_wdisk: float
@@ -154,7 +155,7 @@ def _with_cache(found: Variables, cell: Cell, is_kept: bool) -> Variables:
     if cell.cache in ("cold", "new"):
         return found
     # Nothing comes from the device, and nothing at all where the store is memory.
-    reads = {"n_rdisk": 0.0, "s_rdisk": 0.0, "n_rseek": 0.0, "n_rindex": 0.0, "s_rindex": 0.0}
+    reads = {"n_rdisk": 0.0, "s_rdisk": 0.0, "n_rseek": 0.0, "s_rseek": 0.0, "n_rindex": 0.0, "s_rindex": 0.0}
     if cell.cache == "library-warm":
         return found._replace(**reads, n_cache=0.0, s_cache=0.0, n_open=0.0, n_absent=0.0, n_array=0.0)
     n_cache = found.n_cache + found.n_rdisk + found.n_rindex
