@@ -1,4 +1,4 @@
-"""An array and its history in one file: commit versions, read any of them, see what changed. Five minutes.
+"""An array and its history in one file: commit versions, read any of them, see what changed, check it. Five minutes.
 
     python examples/versions.py            # works in a temporary folder
     python examples/versions.py survey.h5  # keeps the file
@@ -26,6 +26,7 @@ def commit(path: Path) -> None:
             depth.attrs["units"] = "m"
         with file.stage_version("april", timestamp=dt.datetime(2026, 4, 30, tzinfo=dt.UTC)) as version:
             version["depth"][20_000:20_010] = -1  # starts as march was; only what you touch is read
+            print("about to commit:", *version.diff().arrays.values())
         with file.stage_version("may", timestamp=dt.datetime(2026, 5, 31, tzinfo=dt.UTC)) as version:
             version["depth"].resize((100_500,))
             version["depth"][100_000:] = 51
@@ -66,11 +67,20 @@ def weigh(path: Path, version_count: int = 3) -> None:
     print(f"{version_count} versions in {path.stat().st_size / 1e6:.1f} MB; one alone is {100_000 * 8 / 1e6:.1f} MB")
 
 
+def check(path: Path) -> None:
+    """5. Check, and give away: every chunk against the hash that it has; one version as a file for anybody."""
+    with hs.VersionedFile(path) as file:
+        print("all as it was committed:", file.verify().is_whole)
+        done = file.export("march", path.with_name("march.h5"))
+        print(f"march alone, which any HDF5 reader opens: {done.chunk_count} chunks in {Path(done.path).name}")
+
+
 def main(path: Path) -> None:
     """All of it."""
-    for step in (commit, read, compare, weigh):
+    for step in (commit, read, compare, weigh, check):
         print(f"\n{(step.__doc__ or '').splitlines()[0]}")
         step(path)
+    print(f"\nThe same from the command line: hyperslab versions log {path}; hyperslab versions --help says what else.")
 
 
 if __name__ == "__main__":

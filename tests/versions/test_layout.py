@@ -197,3 +197,34 @@ def test_what_did_not_change_takes_no_room(tmp_path: Path) -> None:
         versions = VersionedHDF5File(file)
         assert versions["a"]["g/3"] == versions["c"]["g/3"]
         assert versions["a"]["g/7"] != versions["c"]["g/7"]
+
+
+@pytest.mark.parametrize("library", ["ours", "theirs"])
+def test_the_example_of_the_documentation(tmp_path: Path, library: str) -> None:
+    with h5py.File(tmp_path / "v.h5", "w") as file:
+        versions: Any = hs.VersionedFile(file) if library == "ours" else VersionedHDF5File(file)
+        with versions.stage_version("a") as version:
+            version.create_dataset("x", data=np.arange(5), chunks=(3,))
+        with versions.stage_version("b") as version:
+            version["x"][4] = 9
+        raw, table = file["_version_data/x/raw_data"], file["_version_data/x/hash_table"]
+        assert raw[...].tolist() == [0, 1, 2, 3, 4, 0, 3, 9, 0]
+        assert table.attrs["largest_index"] == 3
+        assert table["shape"][:3].tolist() == [[0, 3], [3, 5], [6, 8]]
+        for row, chunk in enumerate([[0, 1, 2], [3, 4], [3, 9]]):
+            expected = sha256(np.array(chunk).tobytes() + str((len(chunk),)).encode())
+            assert table["hash"][row].tobytes() == expected.digest()
+        for name, last in (("a", (3, 5)), ("b", (6, 8))):
+            shown = file[f"_version_data/versions/{name}/x"].virtual_sources()
+            bounds = [(interval(one.vspace), interval(one.src_space)) for one in shown]
+            assert bounds == [((0, 3), (0, 3)), ((3, 5), last)]
+        with versions.stage_version("c") as version:
+            version["x"].resize((6,))
+        assert raw[9:].tolist() == [3, 9, 0]
+        assert table["shape"][3].tolist() == [9, 12]
+
+
+def interval(space: Any) -> tuple[int, int]:
+    """What is selected of one axis."""
+    [first], [last] = space.get_select_bounds()
+    return int(first), int(last) + 1
