@@ -339,9 +339,9 @@ class CacheState:
         page_cache_nbytes: Bytes that the page cache may hold.
         read_ahead_nbytes: Bytes that the system reads ahead at most; followed for HDF5, as Linux does it. 0: never.
         options: What the library takes. hdf5: `chunk_cache_nbytes`, `chunk_cache_slots`, `w0` (by default those of
-            HDF5 2.0), `index` (`btree_v1`, `fixed_array`, `extensible_array`, `none`), `growing_axis`,
-            `wide_lengths`, `mpi_writing`; zarr: `shard_shape`; hyperslab: `chunk_cache_nbytes`, `far` (on a server);
-            paper_hdf5: `library_cache_nbytes`, `index_block_chunk_count`.
+            HDF5 2.0), `index` (`btree_v1`, `btree_v2`, `fixed_array`, `extensible_array`, `none`, or `contiguous`:
+            no chunks), `growing_axis`, `wide_lengths`, `mpi_writing`; zarr: `shard_shape`; hyperslab:
+            `chunk_cache_nbytes`, `far` (on a server); paper_hdf5: `library_cache_nbytes`, `index_block_chunk_count`.
 
     Raises:
         ValueError: A number or a name has no meaning; the message says what to give.

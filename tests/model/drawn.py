@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import math
 from typing import Any
 
 from hypothesis import HealthCheck, Phase, given, settings
@@ -32,7 +33,8 @@ def arrays(draw: st.DrawFn, operations: list[str], most: int = 6) -> dict[str, A
     longest = {1: 300, 2: 40, 3: 14}[ndim]
     shape = [draw(st.integers(1, longest)) for _ in range(ndim)]
     shortest = 1 if draw(st.booleans()) else 3
-    chunks = [min(length, draw(st.integers(shortest, max(shortest, longest // 2)))) for length in shape]
+    largest = max(shortest, draw(st.sampled_from([2, longest // 2, longest // 2])))
+    chunks = [min(length, draw(st.integers(shortest, largest))) for length in shape]
     written: list[dict[str, Any]] = draw(
         st.one_of(
             st.just([{"slices": [[0, length, 1] for length in shape]}]),
@@ -57,7 +59,7 @@ def chunk_nbytes(case: dict[str, Any]) -> int:
 
 
 @st.composite
-def hdf5_cases(draw: st.DrawFn, operations: list[str], latest: bool) -> dict[str, Any]:
+def hdf5_cases(draw: st.DrawFn, operations: list[str], latest: bool, codecs: list[str | None]) -> dict[str, Any]:
     """The same for HDF5, with a cache of a few chunks, of many, of all, or smaller than one."""
     case = draw(arrays(operations))
     room = draw(st.sampled_from([0, 1, 1, 2, 3, 4, 5, 9, 1000]))
@@ -66,11 +68,45 @@ def hdf5_cases(draw: st.DrawFn, operations: list[str], latest: bool) -> dict[str
     case["w0"] = draw(st.sampled_from([0.0, 0.25, 0.5, 0.75, 1.0]))
     if latest:
         case["libver"] = "latest"
-        if draw(st.booleans()):  # of arrays that grow along another axis HDF5 tells chunks' places wrongly
-            case["maxshape"] = [None, *case["shape"][1:]]
-    if "write" not in operations:  # what chunks take when they are compressed anew, nobody can tell
-        case["compression"] = draw(st.sampled_from([False, False, True]))
+        # Of arrays that grow along another axis than the first alone HDF5 tells chunks' places wrongly.
+        growing = draw(st.sampled_from([0, 0, 1, len(case["shape"])]))
+        if growing:
+            case["maxshape"] = [None] * growing + case["shape"][growing:]
+    case["codec"] = draw(st.sampled_from(codecs))
+    if case["codec"] == "gzip" and has_order(case):
+        case["codec"] = "fletcher32"  # which order they came in does not show in places of unequal chunks
     return case
+
+
+def index_of(case: dict[str, Any]) -> dict[str, Any]:
+    """Which index HDF5 makes."""
+    if not case.get("libver"):
+        return {"index": "btree_v1"}
+    growing = [axis for axis, most in enumerate(case.get("maxshape", [])) if most is None]
+    if growing:
+        return {"index": "btree_v2"} if growing[1:] else {"index": "extensible_array", "growing_axis": growing[0]}
+    return {"index": "none" if case["shape"] == case["chunks"] else "fixed_array"}
+
+
+def has_order(case: dict[str, Any]) -> bool:
+    """Whether the index depends on the order in which chunks came: a B-tree that has more than a leaf."""
+    lengths = zip(case["shape"], case["chunks"], strict=True)
+    return index_of(case)["index"].startswith("btree") and math.prod(-(-n // c) for n, c in lengths) > 40
+
+
+@st.composite
+def contiguous_cases(draw: st.DrawFn) -> dict[str, Any]:
+    """Arrays of HDF5 without chunks, shorter and longer than its sieve buffer."""
+    ndim = draw(st.integers(1, 3))
+    longest = draw(st.sampled_from([{1: 300, 2: 20, 3: 7}, {1: 40000, 2: 300, 3: 40}]))[ndim]
+    shape = [draw(st.integers(1, longest)) for _ in range(ndim)]
+    return {
+        "shape": shape,
+        "chunks": None,
+        "dtype": draw(st.sampled_from(DTYPES)),
+        "written": draw(st.lists(accesses(shape, ["write"]), max_size=2)),
+        "accesses": draw(st.lists(accesses(shape, ["read", "write"]), min_size=1, max_size=8)),
+    }
 
 
 def drawn(strategy: st.SearchStrategy[dict[str, Any]], count: int) -> list[dict[str, Any]]:

@@ -2,13 +2,15 @@
 
 Reads a JSON list of cases from standard input, writes what was found of each to standard output. Before each access
 the position of a marker file says which it is: `case * STEPS + step`, where step 0 is making and opening, the accesses
-count from 1, and closing comes after the last one.
+count from 1, and closing comes after the last one; of HDF5 closing the array, then the file.
 """
 
 import json
 import os
 import sys
 from pathlib import Path
+
+from index_blocks import index_blocks
 
 STEPS = 1000
 
@@ -48,33 +50,45 @@ def chunk_places(file):
     return found
 
 
+CODECS = {None: {}, "gzip": {"compression": "gzip", "compression_opts": 1}, "fletcher32": {"fletcher32": True}}
+
+
+def found_in(h5py, path):
+    """Where chunks and index blocks are, or where the array is; `shown` tells contents of index blocks apart."""
+    with h5py.File(path, "r") as file:
+        array = file["x"]
+        if array.chunks is None:
+            return {"chunks": [], "offset": array.id.get_offset(), "shown": {}}
+        chunks, ndim = chunk_places(file), array.ndim
+    return {"chunks": chunks, "shown": index_blocks(Path(path).read_bytes(), chunks, ndim)}
+
+
 def hdf5(case, path, mark):
     import h5py
     import numpy as np
 
     options = {"maxshape": case["maxshape"]} if case.get("maxshape") else {}
-    if case.get("compression"):
-        options.update(compression="gzip", compression_opts=1)
-    shape, chunks = tuple(case["shape"]), tuple(case["chunks"])
-    library = {"rdcc_nbytes": case["nbytes"], "rdcc_nslots": case["slots"], "rdcc_w0": case["w0"]}
+    options.update(CODECS[case.get("codec")])
+    shape, chunks = tuple(case["shape"]), tuple(case["chunks"]) if case["chunks"] else None
+    names = {"rdcc_nbytes": "nbytes", "rdcc_nslots": "slots", "rdcc_w0": "w0"}
+    library = {name: case[key] for name, key in names.items() if key in case}
     libver = {"libver": case["libver"]} if case.get("libver") else {}
     with h5py.File(path, "w", **libver) as file:
         array = file.create_dataset("x", shape=shape, chunks=chunks, dtype=case["dtype"], **options)
         for written in case["written"]:
             selected = slices(written)
             array[selected] = values(np, [len(range(*axis)) for axis in written["slices"]], case["dtype"])
-    with h5py.File(path, "r") as file:
-        before = chunk_places(file)
+    before = found_in(h5py, path)
     writes = any(access["operation"] == "write" for access in case["accesses"])
     file = h5py.File(path, "r+" if writes else "r", **libver, **library)
     array = file["x"]
     access_all(np, array, case, mark)
     mark(len(case["accesses"]) + 1)
     del array
+    mark(len(case["accesses"]) + 2)
     file.close()
     mark(0)
-    with h5py.File(path, "r") as file:
-        return {"before": before, "after": chunk_places(file), "version": h5py.version.hdf5_version}
+    return {"before": before, "after": found_in(h5py, path), "version": h5py.version.hdf5_version}
 
 
 def zarr(case, path, mark):

@@ -138,6 +138,7 @@ def test_what_has_no_meaning_is_refused() -> None:
         (LAYOUT, Hdf5(w0=2.0), "w0 is 2"),
         (LAYOUT, Hdf5(chunk_cache_slots=2**40), "slot_count"),
         (LAYOUT, Hdf5(index="extensible_array", growing_axis=9), "axis is 9"),
+        (Layout((50, 10), ratio=2.0), Hdf5(index="contiguous"), "only for arrays with chunks"),
         (Layout((50, 10), shard_shape=(75, 10)), Zarr(), "shard_shape"),
         (Layout((50,)), Zarr(), "chunk shape"),
     ]:
@@ -147,6 +148,12 @@ def test_what_has_no_meaning_is_refused() -> None:
         count(workload({"select": "all", "operation": "write"}), LAYOUT, Own())
     with pytest.raises(TypeError, match="no option colour"):
         CacheState(hs.ChunkGrid([4], [2]), 4, "zarr", options={"colour": "red"})
+
+
+def test_the_second_b_tree_has_a_bound() -> None:
+    pixels = Workload.model_validate({"array": {"shape": [5000, 4000], "dtype": "u1"}, "accesses": [{"select": "all"}]})
+    with pytest.raises(ValueError, match="chunk_count is 20000000: the second B-tree"):
+        count(pixels, Layout((1, 1)), Hdf5(index="btree_v2"))
 
 
 def test_contention_is_formula_8() -> None:

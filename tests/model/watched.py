@@ -83,7 +83,8 @@ def parse(line: str) -> Call | None:
         return Call(kind, call[4] or (asked[1] if asked else ""), None, 0)
     if name in ("pread64", "pwrite64"):
         parts = POSITIONED.match(arguments)
-        return Call(name[:-2], parts[1], int(parts[3]), int(parts[2])) if parts else None
+        # Who comes to the file's end asks once more, for nothing.
+        return Call(name[:-2], parts[1], int(parts[3]), int(parts[2])) if parts and result else None
     if name in ("preadv", "preadv2", "pwritev"):
         parts = re.match(r"\d+<([^>]*)>.*, (\d+)(?:, \w+)?$", arguments)
         return Call(name[: name.index("v")], parts[1], int(parts[2]), result) if parts else None

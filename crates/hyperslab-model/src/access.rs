@@ -6,6 +6,7 @@ use crate::device::PageCacheSize;
 use crate::error::ModelError;
 use crate::flat::OpenFlat;
 use crate::hdf5::{Hdf5, OpenHdf5};
+use crate::index::IndexKind;
 use crate::own::{OpenOwn, Own};
 use crate::paper::OpenPaper;
 use crate::request::Watch;
@@ -68,6 +69,9 @@ impl CacheState {
     /// Nothing is cached yet.
     pub fn new(stored: Stored, library: &Library, pages: PageCacheSize) -> Result<Self, ModelError> {
         Ok(Self(match library {
+            Library::Hdf5(hdf5) if hdf5.index == IndexKind::Contiguous => {
+                Open::Flat(Box::new(OpenFlat::in_hdf5(&stored, hdf5, pages)?))
+            }
             Library::Hdf5(hdf5) => Open::Hdf5(Box::new(OpenHdf5::new(stored, hdf5, pages)?)),
             Library::Zarr(zarr) => Open::Zarr(Box::new(OpenZarr::new(stored, zarr, pages)?)),
             Library::Flat => Open::Flat(Box::new(OpenFlat::new(&stored, pages)?)),
@@ -96,6 +100,7 @@ impl CacheState {
     pub fn close(&mut self, watch: &mut impl Watch) -> Result<Variables, ModelError> {
         match &mut self.0 {
             Open::Hdf5(open) => open.flush(watch),
+            Open::Flat(open) => Ok(open.flush(watch)),
             _ => Ok(Variables::default()),
         }
     }

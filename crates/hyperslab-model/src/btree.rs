@@ -5,6 +5,8 @@
 
 use std::ops::Range;
 
+use crate::index::{Block, Inserted};
+
 const MOST: u64 = 64;
 const KEPT_BY_LAST: u64 = 57;
 const KEPT_BY_FIRST: u64 = 6;
@@ -15,8 +17,10 @@ pub(crate) type NodeId = u64;
 
 #[derive(Clone, Debug)]
 pub(crate) struct Btree {
+    node_nbytes: u64,
     nodes: Nodes,
-    /// The first chunk, and what comes after all: lookups outside stop at the root.
+    /// The first chunk, and the last that is looked for below the root: one further along every axis than the last chunk
+    /// that came from beyond.
     bounds: Option<(Vec<u64>, Vec<u64>)>,
 }
 
@@ -45,28 +49,28 @@ struct Node {
     right: Option<usize>,
 }
 
-/// What an insertion did.
-#[derive(Clone, Debug, Default, PartialEq, Eq)]
-pub(crate) struct Inserted {
-    /// Nodes made.
-    pub created: Vec<NodeId>,
+/// What an insertion into a tree did.
+#[derive(Debug, Default)]
+struct Grown {
+    /// Older nodes looked at beside the path.
+    beside: Vec<NodeId>,
+    created: Vec<NodeId>,
     /// Older nodes changed.
-    pub changed: Vec<NodeId>,
+    changed: Vec<NodeId>,
 }
 
 impl Btree {
-    /// Of no chunk.
-    pub fn new() -> Self {
-        Self { nodes: Nodes::Any(Tree::default()), bounds: None }
+    /// Of no chunk, of an array of so many axes.
+    pub fn new(ndim: usize) -> Self {
+        Self { node_nbytes: Self::node_nbytes(ndim), nodes: Nodes::Any(Tree::default()), bounds: None }
     }
 
-    /// Of all `count` chunks of an array, which came in row-major order; `last` is the index of the last one.
-    pub fn row_major(count: u64, last: &[u64]) -> Self {
-        if count == 0 {
-            return Self::new();
+    /// Now of all `count` chunks of an array, which came in row-major order.
+    pub fn fill(&mut self, count: u64, grid_shape: &[u64]) {
+        if count > 0 {
+            self.nodes = Nodes::RowMajor { count };
+            self.bounds = Some((vec![0; grid_shape.len()], grid_shape.to_vec()));
         }
-        let after = last.iter().map(|index| index + 1).collect();
-        Self { nodes: Nodes::RowMajor { count }, bounds: Some((vec![0; last.len()], after)) }
     }
 
     /// Bytes of a node, of an array of so many axes.
@@ -75,11 +79,16 @@ impl Btree {
         24 + (MOST + 1) * key_nbytes + MOST * 8
     }
 
+    /// A node as a block.
+    pub fn block(&self, node: NodeId) -> Block {
+        Block::whole(node, self.node_nbytes)
+    }
+
     /// The nodes that a lookup goes through, from the root.
-    pub fn path(&self, chunk: u64, chunk_index: &[u64]) -> Vec<NodeId> {
-        let Some((first, after)) = &self.bounds else { return Vec::new() };
-        let is_outside = chunk_index < first.as_slice() || chunk_index >= after.as_slice();
-        let mut path = self.whole_path(chunk);
+    pub fn path(&self, chunk: u64, chunk_index: &[u64]) -> Vec<Block> {
+        let Some((first, last)) = &self.bounds else { return Vec::new() };
+        let is_outside = chunk_index < first.as_slice() || chunk_index > last.as_slice();
+        let mut path: Vec<Block> = self.places(chunk).into_iter().map(|(node, _)| self.block(node)).collect();
         if is_outside {
             path.truncate(1);
         }
@@ -112,32 +121,46 @@ impl Btree {
         })
     }
 
-    fn whole_path(&self, chunk: u64) -> Vec<NodeId> {
+    /// The nodes that change when a chunk lies elsewhere: its leaf, and each node above whose first chunk it is.
+    pub fn holders(&self, chunk: u64) -> Vec<NodeId> {
+        let mut is_first = true;
+        let places = self.places(chunk).into_iter().rev();
+        places
+            .take_while(|&(_, place)| std::mem::replace(&mut is_first, place == 0))
+            .map(|(node, _)| node)
+            .collect()
+    }
+
+    /// The nodes from the root to a leaf, with the place of the child that is nearest to the chunk.
+    fn places(&self, chunk: u64) -> Vec<(NodeId, u64)> {
         match &self.nodes {
-            Nodes::RowMajor { count } => row_major_path(*count, chunk),
-            Nodes::Any(tree) => tree.path(chunk).into_iter().map(|(node, _)| node as NodeId).collect(),
+            Nodes::RowMajor { count } => row_major_places(*count, chunk),
+            Nodes::Any(tree) => {
+                tree.path(chunk).into_iter().map(|(node, place)| (node as NodeId, place as u64)).collect()
+            }
         }
     }
 
     /// One more chunk, which must not be there yet.
     pub fn insert(&mut self, chunk: u64, chunk_index: &[u64]) -> Inserted {
-        let after: Vec<u64> = chunk_index.iter().map(|index| index + 1).collect();
+        let needed: Vec<NodeId> = self.places(chunk).into_iter().map(|(node, _)| node).collect();
+        let Nodes::Any(tree) = &mut self.nodes else { return Inserted::default() };
+        let mut grown = tree.insert(chunk);
+        let further: Vec<u64> = chunk_index.iter().map(|index| index + 1).collect();
         match &mut self.bounds {
-            None => self.bounds = Some((chunk_index.to_vec(), after)),
-            Some((_, last)) if chunk_index >= last.as_slice() => *last = after,
+            None => self.bounds = Some((chunk_index.to_vec(), further)),
+            Some((_, last)) if chunk_index > last.as_slice() => {
+                // All nodes on the way have the new end.
+                *last = further;
+                grown.changed.extend(&needed);
+            }
             Some((first, _)) if chunk_index < first.as_slice() => *first = chunk_index.to_vec(),
             Some(_) => {}
         }
-        if let Nodes::RowMajor { count } = self.nodes {
-            let mut tree = Tree::default();
-            for earlier in 0..count {
-                tree.insert(earlier);
-            }
-            self.nodes = Nodes::Any(tree);
-        }
-        match &mut self.nodes {
-            Nodes::Any(tree) => tree.insert(chunk),
-            Nodes::RowMajor { .. } => Inserted::default(),
+        Inserted {
+            needed: needed.into_iter().chain(grown.beside).map(|node| self.block(node)).collect(),
+            created: grown.created.into_iter().map(|node| self.block(node)).collect(),
+            changed: grown.changed,
         }
     }
 }
@@ -173,13 +196,16 @@ fn node_id(level: u64, place: u64) -> NodeId {
     (level << 48) | place
 }
 
-fn row_major_path(count: u64, chunk: u64) -> Vec<NodeId> {
-    let mut place = chunk;
-    let mut path: Vec<NodeId> = level_lengths(count)
+/// The nodes from the root to a leaf, with the place in each that leads to a chunk.
+fn row_major_places(count: u64, chunk: u64) -> Vec<(NodeId, u64)> {
+    let mut child = chunk;
+    let mut path: Vec<(NodeId, u64)> = level_lengths(count)
         .zip(0..)
         .map(|(length, level)| {
-            place = (place / KEPT_BY_LAST).min(length - 1);
-            node_id(level, place)
+            let node = (child / KEPT_BY_LAST).min(length - 1);
+            let place = child - node * KEPT_BY_LAST;
+            child = node;
+            (node_id(level, node), place)
         })
         .collect();
     path.reverse();
@@ -200,32 +226,32 @@ impl Tree {
         path
     }
 
-    fn insert(&mut self, chunk: u64) -> Inserted {
-        let mut inserted = Inserted::default();
+    fn insert(&mut self, chunk: u64) -> Grown {
+        let mut grown = Grown::default();
         if self.nodes.is_empty() {
             self.nodes.push(Node { chunks: vec![chunk], ..Node::default() });
-            inserted.created.push(0);
-            return inserted;
+            grown.created.push(0);
+            return grown;
         }
         let mut path = self.path(chunk);
         let mut new = Some((chunk, None));
         while let (Some((number, place)), Some((first, child))) = (path.pop(), new) {
-            inserted.changed.push(number as NodeId);
+            grown.changed.push(number as NodeId);
             let goes_left = child.is_none() && first < self.nodes[number].chunks[place];
-            new = self.insert_child(number, place, goes_left, first, child, &mut inserted);
+            new = self.insert_child(number, place, goes_left, first, child, &mut grown);
             if goes_left {
                 for &(above, place) in &path {
                     if chunk < self.nodes[above].chunks[place] {
                         self.nodes[above].chunks[place] = chunk;
-                        inserted.changed.push(above as NodeId);
+                        grown.changed.push(above as NodeId);
                     }
                 }
             }
         }
         if let Some((first, Some(twin))) = new {
-            self.grow(first, twin, &mut inserted);
+            self.grow(first, twin, &mut grown);
         }
-        inserted
+        grown
     }
 
     /// Put a child beside the one at `place`; what a split makes goes to the node above.
@@ -236,9 +262,9 @@ impl Tree {
         goes_left: bool,
         first: u64,
         child: Option<usize>,
-        inserted: &mut Inserted,
+        grown: &mut Grown,
     ) -> Option<(u64, Option<usize>)> {
-        let twin = (self.nodes[number].chunks.len() as u64 == MOST).then(|| self.split(number, inserted));
+        let twin = (self.nodes[number].chunks.len() as u64 == MOST).then(|| self.split(number, grown));
         let kept = self.nodes[number].chunks.len();
         let (target, place) = match twin {
             Some(twin) if place >= kept => (twin, place - kept),
@@ -253,7 +279,7 @@ impl Tree {
         twin.map(|twin| (self.nodes[twin].chunks[0], Some(twin)))
     }
 
-    fn split(&mut self, number: usize, inserted: &mut Inserted) -> usize {
+    fn split(&mut self, number: usize, grown: &mut Grown) -> usize {
         let twin = self.nodes.len();
         let node = &mut self.nodes[number];
         let kept = match (node.left, node.right) {
@@ -269,14 +295,15 @@ impl Tree {
         self.nodes.push(Node { level, chunks, children, left: Some(number), right });
         if let Some(right) = right {
             self.nodes[right].left = Some(twin);
-            inserted.changed.push(right as NodeId);
+            grown.beside.push(right as NodeId);
+            grown.changed.push(right as NodeId);
         }
-        inserted.created.push(twin as NodeId);
+        grown.created.push(twin as NodeId);
         twin
     }
 
     /// The root stays where it is: what it held moves to a new node.
-    fn grow(&mut self, first: u64, twin: usize, inserted: &mut Inserted) {
+    fn grow(&mut self, first: u64, twin: usize, grown: &mut Grown) {
         let moved = self.nodes.len();
         let root = std::mem::take(&mut self.nodes[0]);
         self.nodes[0].level = root.level + 1;
@@ -284,7 +311,7 @@ impl Tree {
         self.nodes[0].children = vec![moved, twin];
         self.nodes[twin].left = Some(moved);
         self.nodes.push(root);
-        inserted.created.push(moved as NodeId);
+        grown.created.push(moved as NodeId);
     }
 }
 
@@ -309,12 +336,12 @@ mod tests {
             assert!(same.contains(&(chunk + 1)));
             assert_eq!(row_major_node_count(same.start), row_major_node_count(same.end - 1));
             for asked in [0, chunk / 3, chunk] {
-                assert_eq!(row_major_path(chunk + 1, asked).len(), listed.path(asked).len());
+                assert_eq!(row_major_places(chunk + 1, asked).len(), listed.path(asked).len());
             }
         }
         // Two chunks share a leaf in one form exactly if they do in the other.
         let leaf = |chunk| listed.path(chunk).last().map(|&(node, _)| node);
-        let closed_leaf = |chunk| row_major_path(9000, chunk).pop();
+        let closed_leaf = |chunk| row_major_places(9000, chunk).pop().map(|(node, _)| node);
         for chunk in 1..9000 {
             let together = closed_leaf(chunk) == closed_leaf(chunk - 1);
             assert_eq!(together, leaf(chunk) == leaf(chunk - 1), "{chunk}");
@@ -323,7 +350,7 @@ mod tests {
 
     #[test]
     fn the_first_and_the_middle_leaf_split_elsewhere() {
-        let mut tree = Btree::new();
+        let mut tree = Btree::new(1);
         for chunk in (0..65).rev() {
             tree.insert(chunk, &[chunk]);
         }

@@ -1,13 +1,18 @@
-//! An array in one piece in a file of its own: netCDF-3, FITS, npy.
+//! An array in one piece: netCDF-3, FITS and npy, in a file of its own; HDF5 without chunks.
 
 use hyperslab_core::{ByteRange, ChunkGrid, Selection};
 
 use crate::access::Operation;
 use crate::device::{Device, PageCacheSize, Unit};
 use crate::error::ModelError;
+use crate::hdf5::Hdf5;
 use crate::request::{Purpose, Request, Watch};
-use crate::stored::Stored;
+use crate::sieve::Sieve;
+use crate::stored::{Chunks, Stored};
 use crate::variables::Variables;
+
+/// Where HDF5 puts an array without chunks, the first one of a file.
+const FIRST_ARRAY_OFFSET: u64 = 2048;
 
 #[derive(Clone, Debug)]
 pub(crate) struct OpenFlat {
@@ -16,6 +21,17 @@ pub(crate) struct OpenFlat {
     element_nbytes: u64,
     device: Device,
     is_open: bool,
+    /// Up to where the file has bytes of the array.
+    end: u64,
+    hdf5: Option<InHdf5>,
+}
+
+/// How HDF5 accesses an array without chunks.
+#[derive(Clone, Debug)]
+struct InHdf5 {
+    sieve: Option<Sieve>,
+    /// Whether the array has its place in the file: from the first write on.
+    is_made: bool,
 }
 
 impl OpenFlat {
@@ -27,6 +43,26 @@ impl OpenFlat {
             element_nbytes: stored.element_nbytes,
             device: Device::new(pages, Unit::Page, 1, u64::MAX),
             is_open: false,
+            end: u64::MAX,
+            hdf5: None,
+        })
+    }
+
+    /// The same in a file of HDF5.
+    pub fn in_hdf5(stored: &Stored, hdf5: &Hdf5, pages: PageCacheSize) -> Result<Self, ModelError> {
+        if let Some(ratio) = stored.ratio {
+            return Err(ModelError::parameter("ratio", ratio, "HDF5 has codecs only for arrays with chunks"));
+        }
+        let open = Self::new(stored, pages)?;
+        let nbytes = open.grid.chunk_element_count() * stored.element_nbytes;
+        let is_made = stored.chunks != Chunks::Missing;
+        let end = if is_made { u64::MAX } else { 0 };
+        Ok(Self {
+            device: open.device.with_read_ahead(FIRST_ARRAY_OFFSET, nbytes.min(end)),
+            is_open: true,
+            end,
+            hdf5: Some(InHdf5 { sieve: (!hdf5.mpi_writing).then(|| Sieve::new(nbytes)), is_made }),
+            ..open
         })
     }
 
@@ -40,30 +76,87 @@ impl OpenFlat {
         if !std::mem::replace(&mut self.is_open, true) {
             variables.n_open += 1;
         }
+        if let Some(hdf5) = &mut self.hdf5 {
+            hdf5.is_made |= operation == Operation::Write;
+            if !hdf5.is_made {
+                variables.n_chunk = self.grid.totals(selection)?.chunk_count;
+                return Ok(variables);
+            }
+        }
         let width = self.element_nbytes;
         for overlap in self.grid.overlaps(selection)? {
             variables.n_chunk += 1;
-            for run in overlap.runs() {
+            let runs = if self.hdf5.is_some() { overlap.block_runs() } else { overlap.runs() };
+            for run in runs {
                 let range = ByteRange { offset: run.chunk_offset * width, length: run.length * width };
-                variables.n_memcpy += 1;
-                variables.s_memcpy += range.length;
-                let purpose = match operation {
-                    Operation::Read => {
-                        self.device.read(0, range, &mut variables);
-                        variables.n_rrequest += 1;
-                        variables.s_rrequest += range.length;
-                        Purpose::ReadPart
-                    }
-                    Operation::Write => {
-                        self.device.write(0, range, &mut variables);
-                        variables.n_wrequest += 1;
-                        variables.s_wrequest += range.length;
-                        Purpose::WritePart
-                    }
-                };
-                watch.saw(Request { purpose, chunk: 0, range });
+                self.copy(operation, range, &mut variables, watch);
             }
         }
         Ok(variables)
     }
+
+    /// Write what was changed, as closing the file does.
+    pub fn flush(&mut self, watch: &mut impl Watch) -> Variables {
+        let mut variables = Variables::default();
+        if let Some(InHdf5 { sieve: Some(sieve), .. }) = &mut self.hdf5 {
+            sieve.flush(|operation, range| {
+                request(&mut self.device, &mut self.end, operation, range, &mut variables, watch);
+            });
+        }
+        variables
+    }
+
+    fn copy(
+        &mut self,
+        operation: Operation,
+        run: ByteRange,
+        variables: &mut Variables,
+        watch: &mut impl Watch,
+    ) {
+        variables.n_memcpy += 1;
+        variables.s_memcpy += run.length;
+        match operation {
+            Operation::Read => {
+                variables.n_rrequest += 1;
+                variables.s_rrequest += run.length;
+            }
+            Operation::Write => {
+                variables.n_wrequest += 1;
+                variables.s_wrequest += run.length;
+            }
+        }
+        let mut ask =
+            |operation, range| request(&mut self.device, &mut self.end, operation, range, variables, watch);
+        match &mut self.hdf5 {
+            Some(InHdf5 { sieve: Some(sieve), .. }) => sieve.access(operation, run, ask),
+            _ => ask(operation, run),
+        }
+    }
+}
+
+/// One request. What the file has no bytes of is not read.
+fn request(
+    device: &mut Device,
+    end: &mut u64,
+    operation: Operation,
+    range: ByteRange,
+    variables: &mut Variables,
+    watch: &mut impl Watch,
+) {
+    let purpose = match operation {
+        Operation::Read => {
+            let there = ByteRange { length: range.length.min(end.saturating_sub(range.offset)), ..range };
+            if there.length == 0 {
+                return;
+            }
+            device.read(0, there, variables);
+            Purpose::ReadPart
+        }
+        Operation::Write => {
+            device.write(0, range, variables);
+            *end = range.end().max(*end);
+            Purpose::WritePart
+        }
+    };
+    watch.saw(Request { purpose, chunk: 0, range });
 }

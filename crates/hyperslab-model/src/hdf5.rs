@@ -6,13 +6,15 @@ use crate::access::Operation;
 use crate::chunk_cache::{ChunkCache, ChunkCacheSize, Left};
 use crate::device::{Device, PageCacheSize, Unit};
 use crate::error::ModelError;
-use crate::index::{Index, IndexKind};
+use crate::index::{BlockRead, Index, IndexKind};
 use crate::request::{Purpose, Request, Watch};
 use crate::stored::{Places, Stored, index_of};
 use crate::variables::Variables;
 
 /// Most slots of the table of cached chunks.
 const MOST_SLOTS: u64 = 1 << 26;
+/// Which nodes the second B-tree has follows from no rule but its own: it is built chunk by chunk.
+const MOST_BTREE_V2_CHUNKS: u64 = 1 << 24;
 
 /// How HDF5 is used.
 #[derive(Clone, Copy, Debug, PartialEq)]
@@ -65,6 +67,10 @@ impl OpenHdf5 {
             && axis >= stored.grid.shape().len()
         {
             return Err(ModelError::parameter("axis", axis, "give the axis of the array that grows"));
+        }
+        if hdf5.index == IndexKind::BtreeV2 && stored.grid.chunk_count() > MOST_BTREE_V2_CHUNKS {
+            let remedy = "the second B-tree is followed for at most 16777216 chunks; give larger chunks";
+            return Err(ModelError::parameter("chunk_count", stored.grid.chunk_count(), remedy));
         }
         let cache = ChunkCache::new(hdf5.cache, &stored.grid, stored.chunk_nbytes());
         let reads_parts = !stored.is_encoded() && (hdf5.mpi_writing || cache.is_too_small());
@@ -159,7 +165,8 @@ impl OpenHdf5 {
         watch: &mut impl Watch,
     ) -> Option<ByteRange> {
         if self.last != Some(touch.linear) {
-            self.read_index(touch.linear, touch.chunk_index, variables, watch);
+            let blocks = self.index.lookup(touch.linear, touch.chunk_index);
+            self.read_index(touch.linear, blocks, variables, watch);
             self.last = Some(touch.linear);
         }
         self.places.of(touch.linear)
@@ -220,15 +227,19 @@ impl OpenHdf5 {
         variables: &mut Variables,
         watch: &mut impl Watch,
     ) -> Result<(), ModelError> {
-        if self.stored.is_encoded() {
+        let (old, is_encoded) = (self.places.of(chunk), self.stored.is_encoded());
+        if is_encoded {
             variables.s_encode += self.stored.chunk_nbytes();
         }
-        let old = self.places.of(chunk);
-        let range = old.unwrap_or_else(|| self.places.allocate(chunk));
+        // A chunk whose length changes lies elsewhere from then on.
+        let place = old.filter(|old| !is_encoded || old.length == self.stored.stored_nbytes());
+        let range = place.unwrap_or_else(|| self.places.allocate(chunk));
         self.device.write(chunk, range, variables);
         watch.saw(Request { purpose: Purpose::WriteChunk, chunk, range });
         if old.is_none() {
             self.add_to_index(chunk, variables, watch)?;
+        } else if place.is_none() {
+            self.index.replace(chunk, &self.stored.grid.chunk_index(chunk)?);
         }
         self.last = Some(chunk);
         Ok(())
@@ -241,29 +252,28 @@ impl OpenHdf5 {
         watch: &mut impl Watch,
     ) -> Result<(), ModelError> {
         let chunk_index = self.stored.grid.chunk_index(chunk)?;
-        self.read_index(chunk, &chunk_index, variables, watch);
-        for nbytes in self.index.insert(chunk, &chunk_index) {
-            self.places.skip(nbytes);
-        }
+        let (read, made_nbytes) = self.index.insert(chunk, &chunk_index);
+        self.read_index(chunk, read, variables, watch);
+        self.places.skip(made_nbytes);
         Ok(())
     }
 
     fn read_index(
         &mut self,
         chunk: u64,
-        chunk_index: &[u64],
+        blocks: Vec<BlockRead>,
         variables: &mut Variables,
         watch: &mut impl Watch,
     ) {
-        self.index.lookup(chunk, chunk_index, |place, nbytes| {
+        for BlockRead { behind, nbytes } in blocks {
             variables.n_rindex += 1;
             variables.s_rindex += nbytes;
-            let behind =
-                place.and_then(|(chunk, blocks)| Some(self.places.of(chunk)?.end() + blocks * nbytes));
-            self.device.read_index(behind, nbytes, variables);
+            let offset =
+                behind.and_then(|(chunk, blocks)| Some(self.places.of(chunk)?.end() + blocks * nbytes));
+            self.device.read_index(offset, nbytes, variables);
             let range = ByteRange { offset: 0, length: nbytes };
             watch.saw(Request { purpose: Purpose::ReadIndex, chunk, range });
-        });
+        }
     }
 
     fn by_runs(

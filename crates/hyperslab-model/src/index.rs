@@ -1,17 +1,21 @@
-//! The blocks of HDF5's chunk indexes: which are read to find a chunk, and which are made when one comes.
+//! The blocks of HDF5's chunk indexes: which are read to find a chunk, and which are made or changed when one comes.
 
 use std::collections::HashSet;
 use std::ops::Range;
 
 use crate::btree::Btree;
+use crate::btree2::Btree2;
 use crate::hdf5::Hdf5;
 use crate::stored::Stored;
+use crate::tables::Table;
 
-/// How an HDF5 file finds its chunks.
+/// How an HDF5 file finds the chunks of an array.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
 pub enum IndexKind {
     /// The first B-tree: all files but those written with `libver` 1.10 or later.
     BtreeV1,
+    /// The second B-tree, for arrays that grow without bound along several axes, from `libver` 1.10 on.
+    BtreeV2,
     /// A table, for arrays that cannot grow, from `libver` 1.10 on.
     FixedArray,
     /// A table that grows, for arrays that grow without bound along one axis, from `libver` 1.10 on.
@@ -21,41 +25,63 @@ pub enum IndexKind {
     },
     /// No index: one chunk, or all of them allocated when the array was made.
     None,
+    /// No chunks: the array lies in one piece.
+    Contiguous,
 }
 
-/// The number of a block, and its bytes.
-type Block = (u64, u64);
+/// The first block of every index: of the first B-tree its root.
+pub(crate) const HEADER: u64 = 0;
 
-/// Elements of a page of a table.
-const PAGE: u64 = 1024;
-/// Of an extensible array: elements in the index block, and in the least data block.
-const IN_INDEX_BLOCK: u64 = 4;
-const LEAST_DATA_BLOCK: u64 = 16;
-/// Groups of data blocks that the index block points to itself, and all groups that there can be.
-const DIRECT_GROUPS: u32 = 4;
-const GROUPS: u64 = 29;
-/// Signature, version, class, address of the header; checksum.
-const PREFIX_NBYTES: u64 = 14;
-const CHECKSUM_NBYTES: u64 = 4;
+/// A part of an index.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(crate) struct Block {
+    pub id: u64,
+    /// Bytes that are read of it; 0: it is never read.
+    pub nbytes: u64,
+    /// Bytes of the file that are taken when it is made.
+    pub made_nbytes: u64,
+}
 
-const HEADER: u64 = 0;
-const FIRST_BLOCK: u64 = 1;
-const GROUP: u64 = 1 << 60;
-const DATA_BLOCK: u64 = 2 << 60;
-const DATA_PAGE: u64 = 3 << 60;
+impl Block {
+    /// One that is read as it is made.
+    pub fn whole(id: u64, nbytes: u64) -> Self {
+        Self { id, nbytes, made_nbytes: nbytes }
+    }
+}
+
+/// What putting a chunk into an index does to its blocks.
+#[derive(Clone, Debug, Default, PartialEq, Eq)]
+pub(crate) struct Inserted {
+    /// Older blocks that are looked at, in order.
+    pub needed: Vec<Block>,
+    /// Blocks made, in order.
+    pub created: Vec<Block>,
+    /// Older blocks changed.
+    pub changed: Vec<u64>,
+}
+
+/// A block that is read.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(crate) struct BlockRead {
+    /// Behind which chunk it lies, and behind how many of the blocks there, if that is known.
+    pub behind: Option<(u64, u64)>,
+    pub nbytes: u64,
+}
+
+#[derive(Clone, Debug)]
+enum Structure {
+    None,
+    Btree(Btree),
+    Btree2(Btree2),
+    Table(Table),
+}
 
 /// The index of one array, and which of its blocks are in memory.
 #[derive(Clone, Debug)]
 pub(crate) struct Index {
-    kind: IndexKind,
-    tree: Btree,
+    structure: Structure,
     grid_shape: Vec<u64>,
-    chunk_count: u64,
-    element_nbytes: u64,
-    /// Blocks that the file has; `None`: all of them.
-    made: Option<HashSet<u64>>,
-    /// What is behind the last chunk of an extensible array is not looked for below the header.
-    stop: u64,
+    has_header: bool,
     in_memory: HashSet<u64>,
     /// Chunks that need no more blocks than are in memory.
     read: Range<u64>,
@@ -65,18 +91,23 @@ pub(crate) struct Index {
 impl Index {
     /// Of an array without chunks.
     pub fn new(hdf5: &Hdf5, stored: &Stored) -> Self {
-        let (kind, grid, is_filtered) = (hdf5.index, &stored.grid, stored.is_encoded());
+        let (grid_shape, ndim) = (stored.grid.grid_shape(), stored.grid.shape().len());
         // Address; if filtered, the length in as many bytes as it may take, and the mask.
         let least = u64::from((1 + (stored.chunk_nbytes().max(1).ilog2() + 8) / 8).min(8));
         let length_nbytes = if hdf5.wide_lengths { 8 } else { least };
+        let element_nbytes = if stored.is_encoded() { 8 + length_nbytes + 4 } else { 8 };
+        let table = |growing_axis| Table::new(growing_axis, grid_shape.clone(), element_nbytes);
+        let structure = match hdf5.index {
+            IndexKind::None | IndexKind::Contiguous => Structure::None,
+            IndexKind::BtreeV1 => Structure::Btree(Btree::new(ndim)),
+            IndexKind::BtreeV2 => Structure::Btree2(Btree2::new(element_nbytes + 8 * ndim as u64)),
+            IndexKind::FixedArray => Structure::Table(table(None)),
+            IndexKind::ExtensibleArray { axis } => Structure::Table(table(Some(axis))),
+        };
         Self {
-            kind,
-            tree: Btree::new(),
-            grid_shape: grid.grid_shape(),
-            chunk_count: grid.chunk_count(),
-            element_nbytes: if is_filtered { 8 + length_nbytes + 4 } else { 8 },
-            made: Some(HashSet::new()),
-            stop: 0,
+            structure,
+            grid_shape,
+            has_header: false,
             in_memory: HashSet::new(),
             read: 0..0,
             changed: HashSet::new(),
@@ -85,16 +116,19 @@ impl Index {
 
     /// Now of all chunks, written in row-major order before anybody looked.
     pub fn fill(&mut self) {
-        let last: Vec<u64> = self.grid_shape.iter().map(|length| length.saturating_sub(1)).collect();
-        self.tree = Btree::row_major(self.chunk_count, &last);
-        self.made = None;
-        self.stop = u64::MAX;
+        let chunk_count = self.grid_shape.iter().product();
+        match &mut self.structure {
+            Structure::None => {}
+            Structure::Btree(tree) => tree.fill(chunk_count, &self.grid_shape),
+            Structure::Btree2(tree) => tree.fill(chunk_count),
+            Structure::Table(table) => table.fill(),
+        }
+        self.has_header = true;
     }
 
     /// Whether the file has the index already; `None` where it never has one.
     pub fn exists(&self) -> Option<bool> {
-        let has_header = self.made.as_ref().is_none_or(|made| made.contains(&HEADER));
-        (self.kind != IndexKind::None).then_some(has_header)
+        (!matches!(self.structure, Structure::None)).then_some(self.has_header)
     }
 
     /// Forget what is in memory: the file is opened anew.
@@ -104,84 +138,61 @@ impl Index {
         self.changed.clear();
     }
 
-    /// Each block that is read to find a chunk: behind which chunk it lies and how many blocks, if that is known, and its
-    /// bytes.
-    pub fn lookup(
-        &mut self,
-        chunk: u64,
-        chunk_index: &[u64],
-        mut reads: impl FnMut(Option<(u64, u64)>, u64),
-    ) {
-        match self.kind {
-            IndexKind::None => {}
-            IndexKind::BtreeV1 => {
-                if self.read.contains(&chunk) {
-                    return;
-                }
-                self.read = self.tree.same_path(chunk);
-                let nbytes = Btree::node_nbytes(self.grid_shape.len());
-                for node in self.tree.path(chunk, chunk_index) {
-                    if self.in_memory.insert(node) {
-                        reads(self.tree.place(node), nbytes);
-                    }
-                }
-            }
-            IndexKind::FixedArray | IndexKind::ExtensibleArray { .. } => {
-                let is_behind = self.place(chunk, chunk_index) >= self.stop;
-                for (block, nbytes) in self.blocks(chunk, chunk_index) {
-                    let is_skipped = is_behind && block != HEADER && self.kind != IndexKind::FixedArray;
-                    if is_skipped || self.made.as_ref().is_some_and(|made| !made.contains(&block)) {
-                        return;
-                    }
-                    if self.in_memory.insert(block) {
-                        reads(None, nbytes);
-                    }
-                }
-            }
+    /// The blocks that are read to find a chunk.
+    pub fn lookup(&mut self, chunk: u64, chunk_index: &[u64]) -> Vec<BlockRead> {
+        if self.read.contains(&chunk) {
+            return Vec::new();
         }
+        let (path, same) = match &self.structure {
+            Structure::None => return Vec::new(),
+            Structure::Btree(tree) => (tree.path(chunk, chunk_index), tree.same_path(chunk)),
+            Structure::Btree2(tree) => tree.path(chunk),
+            Structure::Table(table) => (table.path(chunk, chunk_index), table.same_path(chunk, chunk_index)),
+        };
+        self.read = same;
+        self.read_missing(&path)
     }
 
     /// The bytes of the block that is made before the first chunk is written.
     pub fn create(&mut self) -> u64 {
-        let (block, nbytes) = match self.kind {
-            IndexKind::None => return 0,
-            IndexKind::BtreeV1 => (HEADER, Btree::node_nbytes(self.grid_shape.len())),
-            IndexKind::FixedArray => (HEADER, 28),
-            IndexKind::ExtensibleArray { .. } => (HEADER, 72),
+        let nbytes = match &self.structure {
+            Structure::None => return 0,
+            Structure::Btree(tree) => tree.block(HEADER).nbytes,
+            Structure::Btree2(_) => Btree2::HEADER_NBYTES,
+            Structure::Table(table) => table.header_nbytes(),
         };
-        let is_new = self.made.as_mut().is_some_and(|made| made.insert(block));
-        if !is_new {
+        if std::mem::replace(&mut self.has_header, true) {
             return 0;
         }
-        self.in_memory.insert(block);
-        self.changed.insert(block);
+        self.in_memory.insert(HEADER);
+        self.changed.insert(HEADER);
         nbytes
     }
 
-    /// Add a chunk; the bytes of each block that is made for it.
-    pub fn insert(&mut self, chunk: u64, chunk_index: &[u64]) -> Vec<u64> {
-        match self.kind {
-            IndexKind::None => Vec::new(),
-            IndexKind::BtreeV1 => {
-                let inserted = self.tree.insert(chunk, chunk_index);
-                self.changed.extend(inserted.changed);
-                self.changed.extend(&inserted.created);
-                self.in_memory.extend(&inserted.created);
-                let made = inserted.created.iter().filter(|&&node| node != HEADER);
-                made.map(|_| Btree::node_nbytes(self.grid_shape.len())).collect()
-            }
-            IndexKind::FixedArray | IndexKind::ExtensibleArray { .. } => {
-                self.stop = self.stop.max(self.place(chunk, chunk_index) + 1);
-                let mut created = Vec::new();
-                for (block, nbytes) in self.blocks(chunk, chunk_index) {
-                    if self.made.as_mut().is_some_and(|made| made.insert(block)) {
-                        self.in_memory.insert(block);
-                        created.push(nbytes);
-                    }
-                    self.changed.insert(block);
-                }
-                created
-            }
+    /// Add a chunk: the blocks that are read for it, and the bytes of those that are made.
+    pub fn insert(&mut self, chunk: u64, chunk_index: &[u64]) -> (Vec<BlockRead>, u64) {
+        let inserted = match &mut self.structure {
+            Structure::None => return (Vec::new(), 0),
+            Structure::Btree(tree) => tree.insert(chunk, chunk_index),
+            Structure::Btree2(tree) => tree.insert(chunk),
+            Structure::Table(table) => table.insert(chunk, chunk_index),
+        };
+        self.read = 0..0;
+        let read = self.read_missing(&inserted.needed);
+        let created = inserted.created.iter().filter(|block| self.in_memory.insert(block.id));
+        let made_nbytes = created.map(|block| block.made_nbytes).sum();
+        self.changed.extend(inserted.created.iter().map(|block| block.id));
+        self.changed.extend(inserted.changed);
+        (read, made_nbytes)
+    }
+
+    /// A chunk lies elsewhere now; it was looked up before.
+    pub fn replace(&mut self, chunk: u64, chunk_index: &[u64]) {
+        match &self.structure {
+            Structure::None => {}
+            Structure::Btree(tree) => self.changed.extend(tree.holders(chunk)),
+            Structure::Btree2(tree) => self.changed.extend(tree.holder(chunk)),
+            Structure::Table(table) => self.changed.extend([table.holder(chunk, chunk_index)]),
         }
     }
 
@@ -192,63 +203,13 @@ impl Index {
         count
     }
 
-    /// The blocks that lead to a chunk, from the header.
-    fn blocks(&self, chunk: u64, chunk_index: &[u64]) -> Vec<Block> {
-        match self.kind {
-            IndexKind::ExtensibleArray { .. } => self.extensible_blocks(self.place(chunk, chunk_index)),
-            _ => self.fixed_blocks(chunk),
-        }
-    }
-
-    fn fixed_blocks(&self, chunk: u64) -> Vec<Block> {
-        let of = |count: u64| count * self.element_nbytes;
-        let mut blocks = vec![(HEADER, 28)];
-        if self.chunk_count <= PAGE {
-            blocks.push((FIRST_BLOCK, PREFIX_NBYTES + of(self.chunk_count) + CHECKSUM_NBYTES));
-            return blocks;
-        }
-        let bitmap_nbytes = self.chunk_count.div_ceil(PAGE).div_ceil(8);
-        blocks.push((FIRST_BLOCK, PREFIX_NBYTES + bitmap_nbytes + CHECKSUM_NBYTES));
-        let page = chunk / PAGE;
-        let in_page = PAGE.min(self.chunk_count - page * PAGE);
-        blocks.push((DATA_PAGE | page, of(in_page) + CHECKSUM_NBYTES));
-        blocks
-    }
-
-    fn extensible_blocks(&self, place: u64) -> Vec<Block> {
-        let of = |count: u64| count * self.element_nbytes;
-        let data_pointers = 2 * (1 << (DIRECT_GROUPS / 2)) - 2;
-        let pointers = data_pointers + GROUPS - u64::from(DIRECT_GROUPS);
-        let index_block_nbytes = PREFIX_NBYTES + of(IN_INDEX_BLOCK) + 8 * pointers + CHECKSUM_NBYTES;
-        let mut blocks = vec![(HEADER, 72), (FIRST_BLOCK, index_block_nbytes)];
-        let Some(beyond) = place.checked_sub(IN_INDEX_BLOCK) else { return blocks };
-        let group = (beyond / LEAST_DATA_BLOCK + 1).ilog2();
-        let in_group = beyond - LEAST_DATA_BLOCK * ((1 << group) - 1);
-        let (block_count, block_length) = (1_u64 << (group / 2), LEAST_DATA_BLOCK << group.div_ceil(2));
-        let block = (u64::from(group) << 40) | (in_group / block_length);
-        // The place of a block in the array takes four bytes more.
-        let prefix_nbytes = PREFIX_NBYTES + 4;
-        let page_count = if block_length > PAGE { block_length / PAGE } else { 0 };
-        if group >= DIRECT_GROUPS {
-            let bitmap_nbytes = block_count * page_count.div_ceil(8);
-            let nbytes = prefix_nbytes + bitmap_nbytes + 8 * block_count + CHECKSUM_NBYTES;
-            blocks.push((GROUP | u64::from(group), nbytes));
-        }
-        if page_count > 0 {
-            let page = in_group % block_length / PAGE;
-            blocks.push((DATA_PAGE | (block << 16) | page, of(PAGE) + CHECKSUM_NBYTES));
-        } else {
-            blocks.push((DATA_BLOCK | block, prefix_nbytes + of(block_length) + CHECKSUM_NBYTES));
-        }
-        blocks
-    }
-
-    /// The place of a chunk in a table, where the axis that grows is the slowest.
-    fn place(&self, chunk: u64, chunk_index: &[u64]) -> u64 {
-        let IndexKind::ExtensibleArray { axis } = self.kind else { return chunk };
-        let others = (0..chunk_index.len()).filter(|&other| other != axis);
-        others.fold(chunk_index.get(axis).copied().unwrap_or(0), |place, other| {
-            place * self.grid_shape[other] + chunk_index[other]
-        })
+    /// Those of some blocks that are not in memory; they are from now on.
+    fn read_missing(&mut self, blocks: &[Block]) -> Vec<BlockRead> {
+        let missing = blocks.iter().filter(|block| self.in_memory.insert(block.id));
+        let behind = |id| match &self.structure {
+            Structure::Btree(tree) => tree.place(id),
+            _ => None,
+        };
+        missing.map(|block| BlockRead { behind: behind(block.id), nbytes: block.nbytes }).collect()
     }
 }

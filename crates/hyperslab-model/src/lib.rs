@@ -7,9 +7,9 @@
 //!
 //! | module | simulates |
 //! |---|---|
-//! | `hdf5` | HDF5: `chunk_cache`, the direct path, deferred writes, `index` and `btree` |
+//! | `hdf5` | HDF5: `chunk_cache`, the direct path, deferred writes, `index` (`btree`, `btree2`, `tables`) |
 //! | `zarr` | zarr-python 3: a file per chunk or shard |
-//! | `flat` | one array in one piece: netCDF-3, FITS, npy |
+//! | `flat` | one array in one piece: netCDF-3, FITS, npy; HDF5 without chunks, with its `sieve` buffer |
 //! | `own` | our own engine: the requests of its plan |
 //! | `paper` | algorithm 1 of the paper as it is printed |
 //! | `device` | the page cache, and what reaches the device |
@@ -17,6 +17,7 @@
 
 mod access;
 mod btree;
+mod btree2;
 mod chunk_cache;
 mod device;
 mod error;
@@ -28,7 +29,9 @@ mod own;
 mod paper;
 mod read_ahead;
 mod request;
+mod sieve;
 mod stored;
+mod tables;
 mod variables;
 mod zarr;
 

@@ -142,9 +142,9 @@ impl Places {
                 Some(ByteRange { offset, length: self.stored_nbytes })
             }
             Base::Missing => self.new.get(&chunk).copied(),
-            Base::Listed(manifest) => match manifest.state(chunk) {
-                ChunkState::Stored { range, .. } => Some(range),
-                _ => self.new.get(&chunk).copied(),
+            Base::Listed(manifest) => match (self.new.get(&chunk), manifest.state(chunk)) {
+                (Some(&range), _) | (None, ChunkState::Stored { range, .. }) => Some(range),
+                _ => None,
             },
         }
     }
@@ -176,7 +176,7 @@ impl Places {
         before || !self.new.is_empty()
     }
 
-    /// Room for a chunk at the end.
+    /// Room for a chunk at the end, whether it was somewhere before or not.
     pub fn allocate(&mut self, chunk: u64) -> ByteRange {
         let range = ByteRange { offset: self.end, length: self.stored_nbytes };
         self.end += self.stored_nbytes;

@@ -216,13 +216,18 @@ fn parse_hdf5(options: &Options<'_, '_>) -> PyResult<Hdf5> {
         None => IndexKind::BtreeV1,
         Some(name) => match name.extract::<String>()?.as_str() {
             "btree_v1" => IndexKind::BtreeV1,
+            "btree_v2" => IndexKind::BtreeV2,
             "fixed_array" => IndexKind::FixedArray,
             "extensible_array" => {
                 let axis = usize::try_from(options.number("growing_axis", 0)?).unwrap_or(usize::MAX);
                 IndexKind::ExtensibleArray { axis }
             }
             "none" => IndexKind::None,
-            other => return Err(choose("index", other, "btree_v1, fixed_array, extensible_array or none")),
+            "contiguous" => IndexKind::Contiguous,
+            other => {
+                let choices = "btree_v1, btree_v2, fixed_array, extensible_array, none, or contiguous: no chunks at all";
+                return Err(choose("index", other, choices));
+            }
         },
     };
     Ok(Hdf5 {

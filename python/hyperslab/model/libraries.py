@@ -51,14 +51,15 @@ class Hdf5:
     """HDF5 with its cache of decoded chunks: by default as HDF5 2.0 has it.
 
     `index` is that of the file: the first B-tree unless it is written with `libver` 1.10 or later; then a fixed array,
-    or an extensible one where the array may grow along `growing_axis`; none for a single chunk.
+    an extensible one where the array may grow along `growing_axis`, the second B-tree where it may along several axes;
+    none for a single chunk. Without chunks it is `contiguous`; the layout's chunk shape says nothing then.
     """
 
     name: ClassVar[str] = "hdf5"
     chunk_cache_nbytes: int = 8 * MIB
     chunk_cache_slots: int = 8191
     w0: float = 0.75
-    index: Literal["btree_v1", "fixed_array", "extensible_array", "none"] = "btree_v1"
+    index: Literal["btree_v1", "btree_v2", "fixed_array", "extensible_array", "none", "contiguous"] = "btree_v1"
     growing_axis: int = 0
     wide_lengths: bool = False
     mpi_writing: bool = False
@@ -120,4 +121,6 @@ def options_of(library: Library, layout: Layout) -> dict[str, Any]:
     options: dict[str, Any] = asdict(library)
     if isinstance(library, Zarr):
         options["shard_shape"] = layout.shard_shape
+    if isinstance(library, Hdf5) and layout.contiguous:
+        options["index"] = "contiguous"
     return options

@@ -403,11 +403,9 @@ def _spec_of(cell: Cell) -> ArraySpec:
     array, library = cell.workload.array, cell.library
     shape = tuple(array.shape)
     codecs = () if cell.layout.codec is None else (Codec.parse(cell.layout.codec),)
-    layout = StoredLayout(
-        None if isinstance(library, Flat) or cell.layout.contiguous else cell.layout.chunk_shape,
-        cell.layout.shard_shape,
-        codecs,
-    )
+    is_whole = cell.layout.contiguous or (isinstance(library, Hdf5) and library.index == "contiguous")
+    is_cut = not (isinstance(library, Flat) or is_whole)
+    layout = StoredLayout(cell.layout.chunk_shape if is_cut else None, cell.layout.shard_shape, codecs)
     growable = isinstance(library, Hdf5) and library.index == "extensible_array"
     return ArraySpec(shape, np.dtype(array.dtype), layout, growable)
 
@@ -429,6 +427,8 @@ def _refuse(cell: Cell) -> None:
         raise Refused(f"{cell.name}: only reads by HDF5 and Zarr can have a library that holds everything")
     if isinstance(cell.library, Hdf5) and (cell.library.growing_axis or cell.library.mpi_writing):
         raise Refused(f"{cell.name}: growth along another axis than 0 and MPI are not measured here")
+    if isinstance(cell.library, Hdf5) and cell.library.index == "btree_v2":
+        raise Refused(f"{cell.name}: growth along several axes is counted, not measured")
     if isinstance(cell.library, Own) and cell.writes:
         raise Refused(f"{cell.name}: our engine only reads")
     chosen = make_format(_format_of(cell), dict(_options_of(cell)))

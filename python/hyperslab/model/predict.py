@@ -133,7 +133,7 @@ def _why_not_held(library: Library, cell: Cell) -> str | None:
             return "one piece has the array's shape, and no codec"
         if isinstance(library, Zarr):
             return "Zarr has no arrays in one piece"
-        return "what HDF5 does with one piece is not counted yet" if isinstance(library, Hdf5) else None
+        return None
     if isinstance(library, Hdf5):
         if cell.chunk_nbytes > MOST_HDF5_CHUNK_NBYTES:
             return f"a chunk has {cell.chunk_nbytes} bytes, HDF5's may have {MOST_HDF5_CHUNK_NBYTES}"
@@ -151,6 +151,8 @@ def _why_not_done(library: Library, cell: Cell) -> str | None:
         return "nothing of a store far away is cached before"
     if cell.cache == "new" and any(access.operation == "read" for access in cell.workload.accesses):
         return "an array that does not exist yet has nothing to read"
+    if cell.cache == "library-warm" and cell.layout.contiguous:
+        return "nothing of what is in one piece stays in a library"
     if cell.cache == "library-warm" and (cell.writes or not isinstance(library, Hdf5 | Zarr)):
         return "only reads by HDF5 and Zarr can have a library that holds everything"
     return None
