@@ -104,6 +104,7 @@ def test_a_url_is_calibrated_and_predicted(server: serving.Nginx, tmp_path: Path
     shown = runner.invoke(app, ["predict", str(workload), "--profile", str(made), "--file", f"{url}:deflated"])
     assert shown.exit_code == 0, shown.output
     assert "90x100:deflate" in shown.stdout
+    assert f"store: {server.url}" in shown.stdout
     with pytest.raises(Refused, match="nothing of a store far away"):
         hs.predict(workload, [(90, 100)], store_profile=profile, cache="page-warm")
     with pytest.raises(UsageError, match="no array"):

@@ -61,17 +61,18 @@ def predict_costs(
     if differences:
         log.print(f"warning: calibrated on another machine or store ({'; '.join(differences)})", soft_wrap=True)
     if as_json:
-        document = {"warnings": differences, "predictions": [prediction.to_dict() for prediction in found]}
+        predictions = [prediction.to_dict() for prediction in found]
+        document = {"store": trained.store, "warnings": differences, "predictions": predictions}
         typer.echo(json.dumps(document, indent=1))
     else:
-        _print(found)
+        _print(found, trained.store)
     if figure is not None:
         from hyperslab.report.costs import draw_costs
 
         draw_costs(found, workload.stem, cache, figure)
 
 
-def _print(found: list[Prediction]) -> None:
+def _print(found: list[Prediction], store: str) -> None:
     from hyperslab.model.terms import PHASES
     from hyperslab.report.wording import interval_text, seconds_text
 
@@ -86,6 +87,7 @@ def _print(found: list[Prediction]) -> None:
         name = str(prediction.layout) + ("*" if cost.extrapolating else "")
         table.add_row(name, prediction.library, seconds_text(cost.seconds), interval_text(cost.low, cost.high), *shares)
     out.print(table)
+    out.print(f"store: {store}", soft_wrap=True)
     reasons: dict[str, str] = {}
     for prediction in found:
         for reason in prediction.cost.extrapolating:

@@ -149,6 +149,8 @@ def _why_not_done(library: Library, cell: Cell) -> str | None:
         return "nothing of a store far away is cached before"
     if cell.cache == "new" and any(access.operation == "read" for access in cell.workload.accesses):
         return "an array that does not exist yet has nothing to read"
+    if cell.cache == "library-warm" and cell.layout.contiguous:
+        return "nothing of what is in one piece stays in a library"
     if cell.cache == "library-warm" and (cell.writes or not isinstance(library, Hdf5 | Zarr)):
         return "only reads by HDF5 and Zarr can have a library that holds everything"
     return None
