@@ -1,11 +1,14 @@
-//! Files of versions: the parts that patterns of names lead to; virtual arrays of chunks, resolved in one grid and mapping
-//! by mapping; mappings read, and written again.
+//! Files of versions: the parts that patterns of names lead to; chunks found with the tree and later; virtual arrays of
+//! chunks, resolved in one grid and mapping by mapping; mappings read as numbers and one by one, and written again.
 
 use std::collections::HashMap;
 use std::path::Path;
 use std::sync::Arc;
 
-use hyperslab_core::{Array, ChunkGrid, Link, Orthogonal, PlanError, ReadPlan, Tree, chunk_places, resolve};
+use hyperslab_core::{
+    Array, ChunkGrid, Link, Manifest, Orthogonal, PlanError, ReadPlan, Tree, VirtualMapping, VirtualMappings,
+    chunk_places, resolve,
+};
 use hyperslab_engine::{ChunkCache, Stores};
 use hyperslab_parsers::{Memory, Pages, Policy, hdf5};
 
@@ -34,6 +37,7 @@ pub fn versions(data: &[u8]) {
             hdf5::parse_part(&mut Pages::new(&source, Policy::LOCAL), &patterns).ok()
         });
         let [_, _, Some(tree)] = trees else { return };
+        found_later(&tree, &source);
         let others = tree.other_files.iter().map(|_| "no such file".to_owned()).collect();
         let stores = Stores::new(Some(Arc::new(Bytes(data.to_vec()))), Path::new("/dev/null"), others);
         let mut known = HashMap::new();
@@ -46,14 +50,34 @@ pub fn versions(data: &[u8]) {
             let Ok(resolved) = resolve(array, &mut find) else { continue };
             if resolved.is_chunked && !array.is_chunked {
                 // Shown once more, the first chunk makes it no grid any more: every mapping is a part of its own.
-                let mut parts = array.clone();
-                parts.virtual_mappings.push(array.virtual_mappings[0].clone());
+                let mut mappings = each(&array.virtual_mappings);
+                mappings.push(mappings[0].clone());
+                let parts = Array { virtual_mappings: VirtualMappings::Each(mappings), ..array.clone() };
                 compare(&resolved, &resolve(&parts, &mut find).expect("what is one grid is also parts"), &stores);
                 written_again(array, &resolved);
             }
             read::read_tree(&Tree { arrays: vec![resolved], ..Tree::default() }, &stores, data);
         }
     });
+}
+
+/// The chunks of each array are those that its index leads to when it is read on its own.
+fn found_later(tree: &Tree, source: &Memory<'_>) {
+    let patterns: Vec<String> = PATTERNS[2].iter().map(|&pattern| pattern.to_owned()).collect();
+    let mut pages = Pages::new(source, Policy::LOCAL);
+    let (again, indexes) = hdf5::parse_without_chunks(&mut pages, &patterns).expect("what was parsed before");
+    assert_eq!(tree.arrays.len(), again.arrays.len());
+    for (array, index) in tree.arrays.iter().zip(&indexes) {
+        let Some(index) = index else { continue };
+        let _ = index.some_chunks(&mut pages, &[0, 1, 5]);
+        let (Ok([segment]), Ok(found)) = (array.segments.as_deref(), index.chunks(&mut pages)) else { continue };
+        let found = Manifest::of_chunks(found);
+        assert!(segment.manifest.stored().eq(found.stored()), "chunks with the tree, and later");
+    }
+}
+
+fn each(mappings: &VirtualMappings) -> Vec<VirtualMapping> {
+    mappings.iter().map(std::borrow::Cow::into_owned).collect()
 }
 
 /// The array at a path, unless it is virtual itself.
@@ -88,7 +112,7 @@ fn written_again(array: &Array, resolved: &Array) {
     let (Some(shape), Ok(segments)) = (&array.shape, &resolved.segments) else { return };
     let grid = ChunkGrid::new(shape.clone(), segments[0].grid.chunk_shape().to_vec()).expect("its grid");
     let places = chunk_places(&array.virtual_mappings, &grid).expect("its chunks");
-    same_mappings(&array.virtual_mappings[0].path, &grid, &places);
+    same_mappings(array.virtual_mappings.one_source().expect("one stack").1, &grid, &places);
 }
 
 /// What is written for places leads to them.
@@ -104,8 +128,8 @@ fn same_mappings(path: &str, grid: &ChunkGrid, places: &[(u64, u64)]) {
         all[usize::try_from(index).unwrap()] = place;
     }
     if let Some(block) = hdf5::mappings_block(path, grid, &all) {
-        let mappings = hdf5::read_mappings_block(&block).expect("what was just written");
-        assert_eq!(chunk_places(&mappings, grid).as_deref(), Some(places));
+        let read = hdf5::read_mappings_block(&block).expect("what was just written");
+        read.iter().for_each(|read| assert_eq!(chunk_places(read, grid).as_deref(), Some(places)));
     }
 }
 
@@ -120,10 +144,12 @@ pub fn mappings(data: &[u8]) {
     };
     let Ok(grid) = ChunkGrid::new(shape, chunk_shape) else { return };
     memory::bounded(allowance(data.len()), || {
-        let Ok(mappings) = hdf5::read_mappings_block(&data[end + 1..]) else { return };
-        let Some(places) = chunk_places(&mappings, &grid) else { return };
-        if let Some(first) = mappings.first() {
-            same_mappings(&first.path, &grid, &places);
+        let Ok([mappings, one_by_one]) = hdf5::read_mappings_block(&data[end + 1..]) else { return };
+        assert_eq!(each(&mappings), each(&one_by_one));
+        let places = chunk_places(&mappings, &grid);
+        assert_eq!(places, chunk_places(&one_by_one, &grid));
+        if let (Some(places), Some((_, path))) = (places, mappings.one_source()) {
+            same_mappings(path, &grid, &places);
         }
     });
 }

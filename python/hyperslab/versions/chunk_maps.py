@@ -123,17 +123,6 @@ def _version_map(root: Group, name: str, known: dict[int, ChunkMap]) -> VersionM
     group = root[f"{VERSIONS}/{name}"]
     if not isinstance(group, Group):
         raise DamagedFile(f"{root.filename}: version {name!r} is no group")
-    return map_of(group, name, known)
-
-
-def map_of(group: Group, name: str, known: dict[int, ChunkMap]) -> VersionMap:
-    """The map of a version, by its group.
-
-    Args:
-        group: The version's.
-        name: Its name.
-        known: The maps of the file's arrays, by their numbers, which grow.
-    """
     found = VersionMap(name, user_attributes(group))
     waiting = [("", group)]
     while waiting:

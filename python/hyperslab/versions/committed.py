@@ -13,7 +13,7 @@ from hyperslab.archive.array import Array as ArchiveArray
 from hyperslab.archive.tree import Group
 from hyperslab.errors import DamagedFile
 from hyperslab.versions.chunk_store import ChunkStores
-from hyperslab.versions.layout import Array, raw_path
+from hyperslab.versions.layout import VERSIONS, Array, raw_path
 from hyperslab.versions.reading import parsed, version_group
 from hyperslab.versions.staged_array import ChunkLoader, as_elements
 from hyperslab.versions.staged_chunks import Places
@@ -95,6 +95,11 @@ class CommittedGroup(Mapping[str, "Child"]):
         self._path = path
         self._attrs = attrs
         self._children = dict(sorted(children.items()))
+
+    @property
+    def name(self) -> str:
+        """Its path in the file."""
+        return f"/{VERSIONS}/{self._version.name}/{self._path}".rstrip("/")
 
     @property
     def attrs(self) -> Mapping[str, Any]:

@@ -233,9 +233,7 @@ class VersionedFile:
         repack: bool = True,
         **codecs: Any,
     ) -> None:
-        """Change how an array is stored, in all versions.
-
-        All or nothing, as committing is. Readers keep what they have open.
+        """Change how an array is stored, in all versions; all or nothing, as committing is.
 
         Args:
             array: The array's path.
@@ -257,11 +255,7 @@ class VersionedFile:
         self._rewrite(lambda: modification(self._file.file, array, asked, codecs), repack)
 
     def repack(self) -> None:
-        """Write all that the file holds into a new one, which takes its place: as short as can be.
-
-        Raises:
-            UsageError: The file is open for reading, or was opened by somebody else.
-        """
+        """Write the file anew, as short as can be, in the place of this one; only if it was opened here, to write."""
         from hyperslab.versions.deletion import nothing
 
         self._writable()

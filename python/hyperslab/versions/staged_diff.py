@@ -14,13 +14,12 @@ import numpy as np
 import numpy.typing as npt
 
 from hyperslab._core import ChunkTable
-from hyperslab.archive.array import Array as ArchiveArray
 from hyperslab.errors import FileChanged
-from hyperslab.versions.chunk_maps import ChunkMap, VersionMap, map_of
-from hyperslab.versions.chunk_store import ChunkStore, fill_hash
+from hyperslab.versions.chunk_maps import ChunkMap, ChunkMaps, VersionMap
+from hyperslab.versions.chunk_store import ChunkStore
 from hyperslab.versions.commit import Chunks, TouchedChunks, WholeChunks
 from hyperslab.versions.diff import Side, Stacks, VersionDiff, compared
-from hyperslab.versions.layout import DATA, Array
+from hyperslab.versions.layout import DATA, Array, chunk_hash
 from hyperslab.versions.staged_array import StagedArray
 from hyperslab.versions.staged_chunks import MISSING
 from hyperslab.versions.staged_group import StagedGroup
@@ -38,8 +37,7 @@ def staged_difference(root: StagedGroup, versions: Any) -> VersionDiff:
     """
     versions._check_whole()
     path, file = versions.path, versions._file
-    name = "" if root.base is None else root.base.name.rpartition("/")[2]
-    old = VersionMap("", {}) if root.base is None else map_of(root.base, name, {})
+    old = VersionMap("", {}) if root.base is None else ChunkMaps(path)[root.base.name.rpartition("/")[2]]
     new, sides = VersionMap(versions._staging or "", dict(root.attrs)), dict[int, StagedSide]()
     stacks = Stacks(path, (old,))
     for array in _staged_arrays(new, old, root, ""):
@@ -60,7 +58,7 @@ def _staged_arrays(new: VersionMap, old: VersionMap, group: StagedGroup, prefix:
         elif isinstance(child, StagedArray):
             staged.append(child)
         else:
-            inner = () if isinstance(child, ArchiveArray) else (f"{path}/",)
+            inner = (f"{path}/",) if isinstance(child, Mapping) else ()
             new.groups.update(_at(path, inner, old.groups))
             new.arrays.update(_at(path, inner, old.arrays))
             new.problems.update(_at(path, inner, old.problems))
@@ -85,10 +83,10 @@ class StagedSide(Side):
         """Hash what is staged of an array."""
         source = TouchedChunks(array) if array.whole is None else WholeChunks(array)
         digests = source.digests(source.numbers)
-        nothing = fill_hash(array.chunks, array.fillvalue, array.dtype)
         if f"{DATA}/{array.name}/raw_data" in file:
-            source.places[source.numbers], _ = ChunkStore(file, array.name).find(digests, nothing)
+            source.places[source.numbers], _ = ChunkStore(file, array.name).find(digests)
         else:
+            nothing = chunk_hash(np.full(array.chunks, array.fillvalue, array.dtype))
             source.places[source.numbers], _ = ChunkTable(b"", np.empty(0, np.int64)).find(digests, nothing, 0)
         found = ChunkMap(array.name, array.shape, array.dtype, array.chunks, source.places, dict(array.attrs))
         return cls(found, stacks, source, digests, array.fillvalue)

@@ -124,11 +124,12 @@ pub fn filters(pages: &mut Pages<'_>, path: &str) -> Result<Vec<Filter>, Error> 
     settle(pages, |pages| object::filters(&mut walk.file, pages, address))
 }
 
-/// The mappings of a block, for fuzzing, which compares them with what was written.
+/// The mappings of a block, as readers have them, and one by one: for fuzzing, which compares both.
 #[cfg(fuzzing)]
-pub fn read_mappings_block(bytes: &[u8]) -> Result<Vec<hyperslab_core::VirtualMapping>, Error> {
-    let mappings = virtual_layout::read_mappings(bytes, 0, sizes::Sizes { offset: 8, length: 8, base: 0 })?;
-    Ok(mappings.iter().map(std::borrow::Cow::into_owned).collect())
+pub fn read_mappings_block(bytes: &[u8]) -> Result<[hyperslab_core::VirtualMappings; 2], Error> {
+    let sizes = sizes::Sizes { offset: 8, length: 8, base: 0 };
+    let each = virtual_layout::read_one_by_one(bytes, sizes).map(hyperslab_core::VirtualMappings::Each);
+    Ok([virtual_layout::read_mappings(bytes, 0, sizes)?, each?])
 }
 
 /// The superblock, with the metadata that an image holds laid over the file.

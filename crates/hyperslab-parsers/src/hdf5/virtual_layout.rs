@@ -61,6 +61,15 @@ fn read_each(
     Ok(mappings)
 }
 
+/// All as if they were of any kind.
+#[cfg(fuzzing)]
+pub(crate) fn read_one_by_one(bytes: &[u8], sizes: Sizes) -> Result<Vec<VirtualMapping>, Error> {
+    let mut cursor = Cursor::new(MAPPINGS, 0, checked(MAPPINGS, 0, bytes)?);
+    let version = cursor.u8()?;
+    let count = sizes.length(&mut cursor)?;
+    read_each(cursor, version, count, sizes)
+}
+
 /// Mappings that differ in their numbers only, each of one box: as libhdf5 writes one for each chunk of an array. `None`
 /// of any others, and of damaged ones. There may be very many, so each is a few comparisons.
 fn boxes_of_one(entries: &[u8], count: u64) -> Option<MappedBoxes> {
