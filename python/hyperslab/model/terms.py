@@ -77,14 +77,9 @@ EXTENSIONS: dict[str, tuple[Term, ...]] = {
     "per_chunk": (Term("n_chunk", "per_chunk", extension="per_chunk"),),
     "waiting": (Term("s_rseek", "device_read", extension="waiting"),),
     "knee": (Term("n_far", "memory_copy", extension="knee"),),
-    "fresh": (Term("s_fresh", "memory_copy", extension="fresh"),),
-    "sync": (Term("s_synced", "device_write", extension="sync"),),
     "codec": (),  # one each way for every codec that was trained
     "overlap": (),  # no term: how much of waiting and computing goes on at the same time
 }
-
-# Who reads files side by side does not wait for one request at a time.
-OF_ONE_FILE = frozenset({"waiting"})
 
 
 def _codec_terms(codecs: tuple[str, ...]) -> tuple[Term, ...]:
@@ -122,7 +117,7 @@ class Model:
         if operation == "write":
             found += [*DEVICE_WRITE, *(ONE_FILE_WRITE if one_file else ())]
         for name, terms in EXTENSIONS.items():
-            if name in self.extensions and (one_file or name not in OF_ONE_FILE):
+            if name in self.extensions:
                 found += [t for t in terms if operation == "write" or t.phase != "device_write"]
         if "codec" in self.extensions:
             found += _codec_terms(codecs)
