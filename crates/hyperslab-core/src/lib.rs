@@ -87,7 +87,7 @@ pub use grid::{ChunkBox, ChunkGrid};
 pub use hyperslab::Hyperslab;
 pub use manifest::{ChunkState, FileIndex, Lengths, Manifest, PerChunk, StoredChunk};
 pub use object_names::ObjectNames;
-pub use one_grid::{chunk_places, shared_grid, shown_segment};
+pub use one_grid::{chunk_places, shared_grid, shown_segment, some_chunk_places};
 pub use overlap::{Overlap, Overlaps};
 pub use packing::{Packing, unpack};
 pub use placement::{AxisIndices, AxisPart, Piece, Pieces, Placement, Row};

@@ -91,64 +91,91 @@ fn chunks(places: &[(u64, u64)], stored: &Segment) -> Option<Vec<StoredChunk>> {
 /// Of mappings in the order of the chunks of a grid, each of which shows the valid part of one of them: the chunk's
 /// linear index, and its place in a source that is a stack of such chunks along axis 0. `None` of any others.
 pub fn chunk_places(mappings: &VirtualMappings, grid: &ChunkGrid) -> Option<Vec<(u64, u64)>> {
-    let ndim = grid.shape().len();
-    let mut places = Places { grid, grid_shape: grid.grid_shape(), next: 0, found: Vec::new() };
-    places.found.reserve_exact(mappings.len());
-    match mappings {
-        VirtualMappings::Boxes(mapped) if mapped.ndim() == ndim => {
-            mapped.boxes().try_for_each(|axes| places.push(axes.iter().map(|axis| Some(*axis))))
+    let mut places = Vec::with_capacity(mappings.len());
+    each_place(mappings, grid, |index, place| places.push((index, place)))?;
+    Some(places)
+}
+
+/// The same of the chunks with these linear indices alone, which increase; `None` where one of the others is not so.
+pub fn some_chunk_places(
+    mappings: &VirtualMappings,
+    grid: &ChunkGrid,
+    indices: &[u64],
+) -> Option<Vec<(u64, u64)>> {
+    let (mut places, mut sought) = (Vec::new(), indices.iter().copied().peekable());
+    each_place(mappings, grid, |index, place| {
+        while sought.next_if(|&next| next < index).is_some() {}
+        if sought.next_if_eq(&index).is_some() {
+            places.push((index, place));
         }
+    })?;
+    Some(places)
+}
+
+fn each_place(mappings: &VirtualMappings, grid: &ChunkGrid, mut found: impl FnMut(u64, u64)) -> Option<()> {
+    let (ndim, grid_shape) = (grid.shape().len(), grid.grid_shape());
+    let mut next = 0; // chunks come in order, so none comes twice
+    let mut meet = |(index, place): (u64, u64)| {
+        found(index, place);
+        (std::mem::replace(&mut next, index + 1) <= index).then_some(())
+    };
+    match mappings {
+        VirtualMappings::Boxes(mapped) if mapped.ndim() == ndim => mapped.boxes().try_for_each(|axes| {
+            let shown = |axis: usize| axes.get(axis).map(|axis| (*axis).into());
+            meet(chunk_place(shown, grid, &grid_shape)?)
+        }),
         VirtualMappings::Boxes(_) => None,
         VirtualMappings::Each(mappings) => mappings.iter().try_for_each(|mapping| {
-            let has_more =
-                interval(&mapping.target, ndim).is_some() || interval(&mapping.source, ndim).is_some();
-            if has_more { None } else { places.push((0..ndim).map(|axis| mapped_axis(mapping, axis))) }
+            let ends = |shown| interval(shown, ndim).is_none();
+            let place = chunk_place(|axis| shown_axis(mapping, axis), grid, &grid_shape)?;
+            if ends(&mapping.target) && ends(&mapping.source) { meet(place) } else { None }
         }),
-    }?;
-    Some(places.found)
-}
-
-/// The chunks that mappings show, as far as they were met.
-struct Places<'g> {
-    grid: &'g ChunkGrid,
-    grid_shape: Vec<u64>,
-    /// The least index that the next chunk can have: they come in order, so none comes twice.
-    next: u64,
-    found: Vec<(u64, u64)>,
-}
-
-impl Places<'_> {
-    /// What the next mapping shows of each axis; `None` if it is no chunk, or not behind the others.
-    fn push(&mut self, axes: impl Iterator<Item = Option<MappedAxis>>) -> Option<()> {
-        let (mut index, mut place) = (0, 0);
-        let lengths = self.grid.shape().iter().zip(self.grid.chunk_shape()).zip(&self.grid_shape);
-        for (axis, (mapped, ((&length, &chunk), &count))) in axes.zip(lengths).enumerate() {
-            let MappedAxis { start, source_start, length: shown } = mapped?;
-            let stop = start.checked_add(shown)?;
-            let is_chunk =
-                start % chunk == 0 && start < stop && stop == length.min(start.checked_add(chunk)?);
-            let is_stored = source_start % chunk == 0 && (axis == 0 || source_start == 0);
-            if !is_chunk || !is_stored {
-                return None;
-            }
-            index = index * count + start / chunk;
-            place += source_start / chunk; // of axis 0, as the others start at 0
-        }
-        if index < self.next {
-            return None;
-        }
-        self.next = index + 1;
-        self.found.push((index, place));
-        Some(())
     }
 }
 
+/// What a mapping shows along one axis.
+struct ShownAxis {
+    start: u64,
+    source_start: u64,
+    length: u64,
+}
+
+impl From<MappedAxis> for ShownAxis {
+    fn from(axis: MappedAxis) -> Self {
+        let MappedAxis { start, source_start, length } = axis;
+        Self { start: start.into(), source_start: source_start.into(), length: length.into() }
+    }
+}
+
+/// The linear index of the chunk that a mapping shows, and its place; `None` if it shows anything else.
+#[inline]
+fn chunk_place(
+    shown: impl Fn(usize) -> Option<ShownAxis>,
+    grid: &ChunkGrid,
+    grid_shape: &[u64],
+) -> Option<(u64, u64)> {
+    let (mut index, mut place) = (0, 0);
+    for (axis, &count) in grid_shape.iter().enumerate() {
+        let (length, chunk) = (*grid.shape().get(axis)?, *grid.chunk_shape().get(axis)?);
+        let ShownAxis { start, source_start, length: shown } = shown(axis)?;
+        let stop = start.checked_add(shown)?;
+        let is_chunk = start % chunk == 0 && start < stop && stop == length.min(start.checked_add(chunk)?);
+        let is_stored = source_start % chunk == 0 && (axis == 0 || source_start == 0);
+        if !is_chunk || !is_stored {
+            return None;
+        }
+        index = index * count + start / chunk;
+        place += source_start / chunk; // of axis 0, as the others start at 0
+    }
+    Some((index, place))
+}
+
 /// What a mapping shows along one axis, if it shows a box as one of the same length.
-fn mapped_axis(mapping: &VirtualMapping, axis: usize) -> Option<MappedAxis> {
+fn shown_axis(mapping: &VirtualMapping, axis: usize) -> Option<ShownAxis> {
     let (start, stop) = interval(&mapping.target, axis)?;
     let (source_start, source_stop) = interval(&mapping.source, axis)?;
     let length = stop.checked_sub(start)?;
-    (source_stop.checked_sub(source_start)? == length).then_some(MappedAxis { start, source_start, length })
+    (source_stop.checked_sub(source_start)? == length).then_some(ShownAxis { start, source_start, length })
 }
 
 /// Start and stop of a box along one axis.

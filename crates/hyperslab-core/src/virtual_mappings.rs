@@ -24,27 +24,24 @@ pub struct MappedBoxes {
     axes: Vec<MappedAxis>,
 }
 
-/// What a mapping shows along one axis.
+/// What a mapping shows along one axis; in 32 bits, as there may be very many.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct MappedAxis {
     /// Where it starts in the virtual array.
-    pub start: u64,
+    pub start: u32,
     /// Where it starts in the source.
-    pub source_start: u64,
+    pub source_start: u32,
     /// How long it is.
-    pub length: u64,
+    pub length: u32,
 }
 
 impl MappedBoxes {
     /// Of the array at `path` of `file`; `axes` are those of one box after another, `ndim` each. `None` if they do not
-    /// come out even, or one is empty or ends beyond what arrays can have.
+    /// come out even, or one is empty.
     pub fn new(file: Arc<str>, path: Arc<str>, ndim: usize, axes: Vec<MappedAxis>) -> Option<Self> {
-        let ends = |start: u64, length: u64| start.checked_add(length).is_some_and(|end| end <= MOST_LENGTH);
-        let is_sound = |axis: &MappedAxis| {
-            axis.length > 0 && ends(axis.start, axis.length) && ends(axis.source_start, axis.length)
-        };
         let is_even = axes.len().checked_rem(ndim) == Some(0);
-        (is_even && axes.iter().all(is_sound)).then_some(Self { file, path, ndim, axes })
+        let are_sound = is_even && axes.iter().all(|axis| axis.length > 0);
+        are_sound.then_some(Self { file, path, ndim, axes })
     }
 
     /// How many axes both arrays have.
@@ -58,12 +55,10 @@ impl MappedBoxes {
     }
 
     fn mapping(&self, axes: &[MappedAxis]) -> VirtualMapping {
-        let shown = |start: fn(&MappedAxis) -> u64| {
-            let axis = |axis: &MappedAxis| VirtualAxis {
-                start: start(axis),
-                stride: axis.length,
-                count: Some(1),
-                block: Some(axis.length),
+        let shown = |start: fn(&MappedAxis) -> u32| {
+            let axis = |axis: &MappedAxis| {
+                let (start, length) = (u64::from(start(axis)), u64::from(axis.length));
+                VirtualAxis { start, stride: length, count: Some(1), block: Some(length) }
             };
             VirtualSelection::Regular(axes.iter().map(axis).collect())
         };
@@ -75,9 +70,6 @@ impl MappedBoxes {
         }
     }
 }
-
-/// No axis is longer.
-const MOST_LENGTH: u64 = i64::MAX as u64;
 
 impl VirtualMappings {
     /// Those of an array that is not virtual.
@@ -133,7 +125,7 @@ mod tests {
 
     use super::*;
 
-    fn axis(start: u64, source_start: u64, length: u64) -> MappedAxis {
+    fn axis(start: u32, source_start: u32, length: u32) -> MappedAxis {
         MappedAxis { start, source_start, length }
     }
 
@@ -160,7 +152,6 @@ mod tests {
         assert!(boxes(0, Vec::new()).is_none());
         assert!(boxes(2, vec![axis(0, 0, 1)]).is_none());
         assert!(boxes(1, vec![axis(0, 0, 0)]).is_none());
-        assert!(boxes(1, vec![axis(0, u64::MAX, 1)]).is_none());
         assert_eq!(boxes(2, Vec::new()).map(|mapped| mapped.boxes().len()), Some(0));
     }
 }

@@ -2,12 +2,11 @@
 
 use std::collections::HashMap;
 use std::path::PathBuf;
-use std::sync::atomic::{AtomicU32, Ordering};
 use std::sync::{Arc, Mutex};
 
 use hyperslab_core::{
     Array, ChunkState, Link, Manifest, Orthogonal, PlanError, ReadPlan, Segment, StoredChunk, Tree,
-    VirtualMappings, chunk_places, shared_grid, shown_segment,
+    VirtualMappings, shared_grid, shown_segment, some_chunk_places,
 };
 use hyperslab_engine::ReadError;
 use hyperslab_parsers::hdf5::LazyIndex;
@@ -22,7 +21,7 @@ use crate::virtual_sources::{Problem, Resolved};
 /// Chunks of a read that are looked up one by one.
 const FEW_CHUNKS: u64 = 8;
 /// Reads of one array that look up few chunks; the next one looks up all.
-const MOST_SPARING_READS: u32 = 32;
+const MOST_SPARING_READS: u32 = 8;
 
 /// What leads to the chunks of arrays, and who sees to it that it can be read.
 pub(crate) struct LazyIndexes {
@@ -30,20 +29,13 @@ pub(crate) struct LazyIndexes {
     indexes: Vec<Option<LazyIndex>>,
     /// Gives a context of Python in which nobody overwrites what is committed.
     settled: Py<PyAny>,
-    /// By the numbers of the arrays.
-    sparing: Mutex<HashMap<usize, Arc<Sparing>>>,
-}
-
-/// An array that few chunks were looked up of.
-struct Sparing {
-    /// Of each chunk its linear index and its place in the stack that it is of; `None` of what is no virtual array.
-    places: Option<Vec<(u64, u64)>>,
-    read_count: AtomicU32,
+    /// Reads that looked up few chunks, by the numbers of the arrays.
+    sparing_reads: Mutex<HashMap<usize, u32>>,
 }
 
 impl LazyIndexes {
     pub(crate) fn new(indexes: Vec<Option<LazyIndex>>, settled: Py<PyAny>) -> Self {
-        Self { indexes, settled, sparing: Mutex::default() }
+        Self { indexes, settled, sparing_reads: Mutex::default() }
     }
 
     /// Whether the chunks of an array are not in its file's tree.
@@ -76,11 +68,15 @@ impl LazyIndexes {
     ) -> Result<Option<Resolved>, Problem> {
         let Some((source, array)) = self.without_chunks(file, number) else { return Ok(None) };
         let Some(touched) = touched(&array, selection)? else { return Ok(None) };
-        let Some(sparing) = self.sparing(file, number, source, &array) else { return Ok(None) };
-        if sparing.read_count.fetch_add(1, Ordering::Relaxed) >= MOST_SPARING_READS {
+        if self.are_many(number) {
             return Ok(None);
         }
-        let places = sparing.places_of(&touched);
+        let places = if number == source {
+            Some(touched.iter().map(|&index| (index, index)).collect())
+        } else {
+            places_in_stack(file, number, source, &array, &touched)
+        };
+        let Some(places) = places else { return Ok(None) };
         let mut wanted: Vec<u64> = places.iter().map(|&(_, place)| place).collect();
         wanted.sort_unstable();
         wanted.dedup();
@@ -143,27 +139,12 @@ impl LazyIndexes {
         Some((source, array))
     }
 
-    fn sparing(&self, file: &Opened, number: usize, source: usize, array: &Array) -> Option<Arc<Sparing>> {
-        let known = self.sparing.try_lock().ok().and_then(|known| known.get(&number).cloned());
-        if known.is_some() {
-            return known;
-        }
-        let [segment] = array.segments.as_deref().ok()? else { return None };
-        let stack_count = file.tree.arrays.get(source)?.segments.as_deref().ok()?.first()?.grid.chunk_count();
-        let places = if number == source {
-            None
-        } else {
-            Some(chunk_places(&file.tree.arrays[number].virtual_mappings, &segment.grid)?)
-        };
-        let is_within = |&(_, place): &(u64, u64)| place < stack_count;
-        if !places.iter().flatten().all(is_within) {
-            return None;
-        }
-        let sparing = Arc::new(Sparing { places, read_count: AtomicU32::new(0) });
-        if let Ok(mut known) = self.sparing.try_lock() {
-            known.insert(number, Arc::clone(&sparing));
-        }
-        Some(sparing)
+    /// Whether so many reads looked up few chunks of an array that the next one should look up all. It counts them.
+    fn are_many(&self, number: usize) -> bool {
+        let Ok(mut counts) = self.sparing_reads.try_lock() else { return false };
+        let count = counts.entry(number).or_default();
+        *count = count.saturating_add(1);
+        *count > MOST_SPARING_READS
     }
 
     /// Fails where chunks of a virtual array are not found that the file had when it was parsed, and the file is another
@@ -206,13 +187,21 @@ impl LazyIndexes {
     }
 }
 
-impl Sparing {
-    /// Those of chunks with these linear indices that may be stored, in their order, and their places.
-    fn places_of(&self, indices: &[u64]) -> Vec<(u64, u64)> {
-        let Some(places) = &self.places else { return indices.iter().map(|&index| (index, index)).collect() };
-        let place = |index| places.binary_search_by_key(index, |&(known, _)| known).ok();
-        indices.iter().filter_map(|index| places.get(place(index)?).copied()).collect()
-    }
+/// The places, in the stack that has them, of chunks of a virtual array, by their linear indices.
+fn places_in_stack(
+    file: &Opened,
+    number: usize,
+    stack: usize,
+    array: &Array,
+    touched: &[u64],
+) -> Option<Vec<(u64, u64)>> {
+    let only = |array: &'_ Array| match array.segments.as_deref() {
+        Ok([segment]) => Some(segment.grid.clone()),
+        _ => None,
+    };
+    let count = only(file.tree.arrays.get(stack)?)?.chunk_count();
+    let places = some_chunk_places(&file.tree.arrays[number].virtual_mappings, &only(array)?, touched)?;
+    places.iter().all(|&(_, place)| place < count).then_some(places)
 }
 
 /// The linear indices of the chunks of an array of one grid that a selection touches, in order; `None` if they are many.

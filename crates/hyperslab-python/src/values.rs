@@ -4,7 +4,7 @@ use hyperslab_core::{Element, ObjectNames, StringPadding, Value};
 use hyperslab_engine::tidy;
 use pyo3::exceptions::PyValueError;
 use pyo3::prelude::*;
-use pyo3::types::{PyBytes, PyList, PyTuple};
+use pyo3::types::{PyBytes, PyList, PyString, PyTuple};
 
 use crate::dtypes::dtype;
 use crate::errors::unsupported;
@@ -13,14 +13,16 @@ use crate::errors::unsupported;
 const REGION_EXTRA_NBYTES: usize = 4;
 
 /// `(shape, dtype, elements)`: a shape of None for no value, elements as bytes, or as a list where they are
-/// objects.
+/// objects. One text of any length has no dtype.
 pub(crate) fn attribute<'py>(
     py: Python<'py>,
     value: &Value,
     names: &ObjectNames,
 ) -> PyResult<Bound<'py, PyAny>> {
     let shape = value.shape.as_ref().map(|shape| PyTuple::new(py, shape)).transpose()?;
-    let dtype = dtype(py, &value.element)?;
+    let is_text = value.shape.as_ref().is_some_and(Vec::is_empty)
+        && matches!(value.element, Element::VlenString { .. });
+    let dtype = if is_text { py.None().into_bound(py) } else { dtype(py, &value.element)? }; // which takes long
     let elements = if value.element.has_pointers() {
         Pointed::new(&value.heap, names).objects(py, &value.element, &value.bytes)?.into_any()
     } else {
@@ -134,7 +136,11 @@ fn text<'py>(py: Python<'py>, bytes: &[u8], padding: StringPadding) -> PyResult<
         StringPadding::NullTerminated | StringPadding::NullPadded => bytes.iter().position(|&byte| byte == 0),
         StringPadding::SpacePadded => bytes.iter().rposition(|&byte| byte != b' ').map(|last| last + 1),
     };
-    let bytes = PyBytes::new(py, bytes.get(..end.unwrap_or(bytes.len())).unwrap_or(bytes));
+    let bytes = bytes.get(..end.unwrap_or(bytes.len())).unwrap_or(bytes);
+    if let Ok(text) = std::str::from_utf8(bytes) {
+        return Ok(PyString::new(py, text).into_any());
+    }
+    let bytes = PyBytes::new(py, bytes);
     bytes.call_method1("decode", ("utf-8", "surrogateescape"))
 }
 

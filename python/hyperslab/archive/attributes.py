@@ -36,8 +36,8 @@ class Attributes(Mapping[str, Any]):
         return ((name, value(*stored)) for name, stored in self._stored.items() if not isinstance(stored, Exception))
 
 
-def value(shape: tuple[int, ...] | None, dtype: np.dtype[Any], elements: bytes | list[Any]) -> Any:
-    """One value from its elements; `None` where there is none (an HDF5 null dataspace)."""
+def value(shape: tuple[int, ...] | None, dtype: Any, elements: bytes | list[Any]) -> Any:
+    """One value from its elements; `None` where there is none (an HDF5 null dataspace). One text has no dtype."""
     if shape is None:
         return None
     if isinstance(elements, list):

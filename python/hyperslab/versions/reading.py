@@ -80,11 +80,16 @@ def settled(path: str) -> Iterator[None]:
     """Between commits: one that is going on is waited for, one that was cut short is finished, the next has to wait."""
     for _ in range(MOST_ATTEMPTS):
         with shared(path):
-            if not os.path.exists(journal_path(path)):  # noqa: PTH110 -- several times as fast
+            if not os.path.exists(_journal(path)):  # noqa: PTH110 -- several times as fast
                 yield
                 return
         _finish(path)
     raise FileChanged(f"{path} changes all the time: try again later")
+
+
+def _journal(path: str) -> str:
+    """`journal_path`, without asking of every folder on the way whether it is a link."""
+    return journal_path(path) if os.path.islink(path) else f"{path}.journal"  # noqa: PTH114
 
 
 def _settled_late(path: str) -> AbstractContextManager[None]:

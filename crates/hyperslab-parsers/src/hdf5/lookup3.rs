@@ -7,14 +7,26 @@ pub(crate) const CHECKSUM_NBYTES: usize = 4;
 
 /// The bytes of a structure before its checksum, which are its last four; fails unless they match.
 pub(crate) fn checked<'a>(what: &'static str, offset: u64, bytes: &'a [u8]) -> Result<&'a [u8], Error> {
+    checked_beside(what, offset, bytes, |_, _| ()).map(|(content, ())| content)
+}
+
+/// The same, with what `read` makes of these bytes, whether they match or not. It lets the hash go on now and then: the
+/// processor has time for both, as each step of the hash waits for the one before.
+pub(crate) fn checked_beside<'a, T>(
+    what: &'static str,
+    offset: u64,
+    bytes: &'a [u8],
+    read: impl FnOnce(&'a [u8], &mut Hashing<'a>) -> T,
+) -> Result<(&'a [u8], T), Error> {
     let place = bytes.len().checked_sub(CHECKSUM_NBYTES);
     let Some((content, stored)) = place.and_then(|place| bytes.split_at_checked(place)) else {
         return Err(Error::invalid(what, offset, "it is too short for a checksum"));
     };
-    let found = word(stored);
-    let computed = lookup3(content);
+    let mut hashing = Hashing::new(content);
+    let made = read(content, &mut hashing);
+    let (found, computed) = (word(stored), hashing.finish());
     if is_right(found, computed) {
-        Ok(content)
+        Ok((content, made))
     } else {
         Err(Error::Checksum { what, offset, found, computed })
     }
@@ -30,23 +42,47 @@ const BLOCK_NBYTES: usize = 12;
 
 /// The hash of some bytes.
 pub(crate) fn lookup3(bytes: &[u8]) -> u32 {
-    // The hash mixes in the length modulo 2^32.
-    #[allow(clippy::cast_possible_truncation)]
-    let start = 0xdead_beef_u32.wrapping_add(bytes.len() as u32);
-    let mut state = [start; 3];
-    let (blocks, last) = bytes.split_at(bytes.len().saturating_sub(1) / BLOCK_NBYTES * BLOCK_NBYTES);
-    for block in blocks.chunks_exact(BLOCK_NBYTES) {
-        if let Some(&[a, b, c, d, e, f, g, h, i, j, k, l]) = block.first_chunk() {
-            let words = [[a, b, c, d], [e, f, g, h], [i, j, k, l]].map(u32::from_le_bytes);
-            state.iter_mut().zip(words).for_each(|(part, word)| *part = part.wrapping_add(word));
+    Hashing::new(bytes).finish()
+}
+
+/// The hash of bytes, as far as it has come.
+pub(crate) struct Hashing<'a> {
+    state: [u32; 3],
+    rest: &'a [u8],
+}
+
+impl<'a> Hashing<'a> {
+    fn new(bytes: &'a [u8]) -> Self {
+        // The hash mixes in the length modulo 2^32.
+        #[allow(clippy::cast_possible_truncation)]
+        let start = 0xdead_beef_u32.wrapping_add(bytes.len() as u32);
+        Self { state: [start; 3], rest: bytes }
+    }
+
+    /// Go on until about so many bytes are left.
+    #[inline]
+    pub fn go_on(&mut self, left: usize) {
+        let (mut state, mut rest) = (self.state, self.rest);
+        while rest.len() > left.max(BLOCK_NBYTES) {
+            for part in &mut state {
+                let Some((&four, after)) = rest.split_first_chunk() else { break };
+                *part = part.wrapping_add(u32::from_le_bytes(four));
+                rest = after;
+            }
+            mix(&mut state);
         }
-        mix(&mut state);
+        (self.state, self.rest) = (state, rest);
     }
-    if !last.is_empty() {
-        add(&mut state, last);
-        finish(&mut state);
+
+    fn finish(mut self) -> u32 {
+        self.go_on(0);
+        if !self.rest.is_empty() {
+            add(&mut self.state, self.rest);
+            finish(&mut self.state);
+        }
+        let [.., hash] = self.state;
+        hash
     }
-    state[2]
 }
 
 /// Up to four bytes as a little-endian number.
@@ -57,12 +93,14 @@ fn word(bytes: &[u8]) -> u32 {
     }
 }
 
+/// Up to twelve bytes.
 fn add(state: &mut [u32; 3], block: &[u8]) {
     for (part, four) in state.iter_mut().zip(block.chunks(4)) {
         *part = part.wrapping_add(word(four));
     }
 }
 
+#[inline]
 fn mix([a, b, c]: &mut [u32; 3]) {
     let step = |x: &mut u32, y: u32, bits: u32| *x = x.wrapping_sub(y) ^ y.rotate_left(bits);
     step(a, *c, 4);

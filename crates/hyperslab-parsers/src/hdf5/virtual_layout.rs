@@ -10,7 +10,7 @@ use hyperslab_core::{
     VirtualSelection,
 };
 
-use super::lookup3::checked;
+use super::lookup3::{Hashing, checked_beside};
 use super::sizes::{Sizes, all_ones};
 use crate::cursor::Cursor;
 use crate::error::Error;
@@ -30,17 +30,18 @@ const BOX_HEAD_NBYTES: usize = 24;
 
 /// The mappings, from the heap object's bytes, which are at `offset` in the file.
 pub(crate) fn read_mappings(bytes: &[u8], offset: u64, sizes: Sizes) -> Result<VirtualMappings, Error> {
-    let mut cursor = Cursor::new(MAPPINGS, offset, checked(MAPPINGS, offset, bytes)?);
+    let boxes = |content, hashing: &mut Hashing<'_>| boxes_of_one(content, sizes, hashing);
+    let (content, boxes) = checked_beside(MAPPINGS, offset, bytes, boxes)?;
+    if let Some(boxes) = boxes {
+        return Ok(VirtualMappings::Boxes(boxes));
+    }
+    let mut cursor = Cursor::new(MAPPINGS, offset, content);
     let version = cursor.u8()?;
     if version > 1 {
         return Err(Error::unsupported(format!("mappings of a virtual array in version {version}")));
     }
     let count = sizes.length(&mut cursor)?;
-    let boxes = if version == 0 { boxes_of_one(cursor.rest(), count) } else { None };
-    match boxes {
-        Some(boxes) => Ok(VirtualMappings::Boxes(boxes)),
-        None => read_each(cursor, version, count, sizes).map(VirtualMappings::Each),
-    }
+    read_each(cursor, version, count, sizes).map(VirtualMappings::Each)
 }
 
 /// Mappings of any kind, one after another.
@@ -64,29 +65,35 @@ fn read_each(
 /// All as if they were of any kind.
 #[cfg(fuzzing)]
 pub(crate) fn read_one_by_one(bytes: &[u8], sizes: Sizes) -> Result<Vec<VirtualMapping>, Error> {
-    let mut cursor = Cursor::new(MAPPINGS, 0, checked(MAPPINGS, 0, bytes)?);
+    let mut cursor = Cursor::new(MAPPINGS, 0, checked_beside(MAPPINGS, 0, bytes, |_, _: &mut Hashing<'_>| ())?.0);
     let version = cursor.u8()?;
     let count = sizes.length(&mut cursor)?;
     read_each(cursor, version, count, sizes)
 }
 
-/// Mappings that differ in their numbers only, each of one box: as libhdf5 writes one for each chunk of an array. `None`
-/// of any others, and of damaged ones. There may be very many, so each is a few comparisons.
-fn boxes_of_one(entries: &[u8], count: u64) -> Option<MappedBoxes> {
+/// Mappings of version 0 that differ in their numbers only, each of one box: as libhdf5 writes one for each chunk of an
+/// array. `None` of any others, and of damaged ones. There may be very many, so each is a few comparisons.
+fn boxes_of_one(content: &[u8], sizes: Sizes, hashing: &mut Hashing<'_>) -> Option<MappedBoxes> {
+    let mut cursor = Cursor::new(MAPPINGS, 0, content);
+    let (0, count) = (cursor.u8().ok()?, sizes.length(&mut cursor).ok()?) else { return None };
+    let entries = cursor.rest();
     let file = entries.get(..entries.iter().position(|&byte| byte == 0)?)?;
     let behind = entries.get(file.len().checked_add(1)?..)?;
     let path = behind.get(..behind.iter().position(|&byte| byte == 0)?)?;
     let head_nbytes = file.len().checked_add(path.len())?.checked_add(2 + BOX_HEAD_NBYTES)?;
     let head = entries.get(..head_nbytes)?;
     let box_head = head.get(head_nbytes.checked_sub(BOX_HEAD_NBYTES)?..)?;
-    let words: Vec<u32> = box_head.chunks_exact(4).map(word).collect();
-    // Kind, version, reserved, length, axes, boxes.
-    let &[2, 1, _, _, ndim @ 1..=MAX_NDIM, 1] = words.as_slice() else { return None };
+    // Kind, version; reserved, length; axes, boxes.
+    let (Some(2), Some(1)) = (number(box_head, 0), number(box_head, 1)) else { return None };
+    let (Some(ndim @ 1..=MAX_NDIM), Some(1)) = (number(box_head, 4), number(box_head, 5)) else {
+        return None;
+    };
     let ndim = ndim as usize;
     let entry_nbytes = head_nbytes.checked_add(BOX_HEAD_NBYTES + 16 * ndim)?;
     let count = usize::try_from(count).ok()?;
     let entries = entries.get(..count.checked_mul(entry_nbytes)?)?;
     let mut axes = Vec::with_capacity(count.checked_mul(ndim)?); // fewer than there are bytes
+    let mut left = entries.len();
     for entry in entries.chunks_exact(entry_nbytes) {
         let (own_head, rest) = entry.split_at_checked(head_nbytes)?;
         let (source, rest) = rest.split_at_checked(8 * ndim)?;
@@ -94,27 +101,26 @@ fn boxes_of_one(entries: &[u8], count: u64) -> Option<MappedBoxes> {
         if own_head != head || target_head != box_head {
             return None;
         }
-        let (first, last) = target.split_at_checked(4 * ndim)?;
-        let (source_first, source_last) = source.split_at_checked(4 * ndim)?;
-        let ends = first.chunks_exact(4).zip(last.chunks_exact(4));
-        let source_ends = source_first.chunks_exact(4).zip(source_last.chunks_exact(4));
-        for ((start, last), (source_start, source_last)) in ends.zip(source_ends) {
-            let (start, source_start) = (word(start), word(source_start));
-            let distance = word(last).checked_sub(start)?;
-            if word(source_last).checked_sub(source_start)? != distance {
+        left = left.saturating_sub(entry_nbytes);
+        hashing.go_on(left);
+        for axis in 0..ndim {
+            let (start, source_start) = (number(target, axis)?, number(source, axis)?);
+            let distance = number(target, axis + ndim)?.checked_sub(start)?;
+            if number(source, axis + ndim)?.checked_sub(source_start)? != distance {
                 return None;
             }
-            let (start, source_start) = (u64::from(start), u64::from(source_start));
-            axes.push(MappedAxis { start, source_start, length: u64::from(distance) + 1 });
+            axes.push(MappedAxis { start, source_start, length: distance.checked_add(1)? });
         }
     }
     let name = |bytes| std::str::from_utf8(bytes).ok().map(Arc::from);
     MappedBoxes::new(name(file)?, name(path)?, ndim, axes)
 }
 
-/// Four bytes, little-endian; 0 of fewer, of which the callers have none.
-fn word(bytes: &[u8]) -> u32 {
-    bytes.first_chunk::<4>().map_or(0, |&bytes| u32::from_le_bytes(bytes))
+/// One of numbers of four bytes, little-endian.
+#[inline]
+fn number(bytes: &[u8], place: usize) -> Option<u32> {
+    let four = bytes.get(place.checked_mul(4)?..)?.first_chunk::<4>()?;
+    Some(u32::from_le_bytes(*four))
 }
 
 /// File and path of the next entry.
