@@ -871,6 +871,9 @@ def hash_staged(
         width: Bytes of an element.
     """
 
+def lzf(data: bytes) -> bytes:
+    """Bytes encoded by LZF, maybe longer. What is encoded piece by piece can be joined, and decoded as one."""
+
 def gather_chunks(
     data: npt.NDArray[np.uint8],
     shapes: tuple[Sequence[int], Sequence[int]],

@@ -20,6 +20,7 @@ from hyperslab._core import (
     mappings_block,
 )
 from hyperslab.versions import virtual
+from hyperslab.versions.chunk_store import ChunkStore
 from hyperslab.versions.layout import chunk_hash
 
 SHAPES = [
@@ -217,3 +218,27 @@ def test_chunks_that_we_encode_are_overwritten_in_part_by_libhdf5(tmp_path: Path
         with hs.VersionedFile(tmp_path / "v.h5") as file:
             for name in ("0", "2"):
                 np.testing.assert_array_equal(file[name]["x"][...], made[name])
+
+
+@pytest.mark.parametrize("reopened", [False, True])
+def test_rows_of_hash_tables_that_we_encode_are_decoded_by_libhdf5(tmp_path: Path, reopened: bool) -> None:
+    """Batch by batch, across the table's chunks of 4096 rows; hashes may be runs of what LZF shortens."""
+    rng, hashes = np.random.default_rng(7), b""
+    with h5py.File(tmp_path / "v.h5", "w") as file:
+        file.create_group("_version_data")
+        store = ChunkStore.create(file, "x", "i4", (2,), 0, {})
+        for count in (1, 2, 5, 4085, 1, 1, 1, 1, 97, 1, 5000, 1):
+            new = rng.bytes(32 * count - 16) + bytes(16)
+            hashes += new
+            for some in filter(None, (new[: 32 * (count // 2)], new[32 * (count // 2) :])):
+                store.append(some, np.zeros((len(some) // 32, 2), "i4"), np.full(len(some) // 32, 2))
+            store.settle()
+            with h5py.File(tmp_path / "w.h5", "w") as copied:  # libhdf5 reads it from the file
+                file.copy("_version_data/x/hash_table", copied)
+                table = copied["hash_table"]
+                assert table["hash"].tobytes() == hashes
+                assert table.attrs["largest_index"] == len(table)
+                assert (table["shape"][:, 0] == np.arange(len(table)) * 2).all()
+            if reopened:
+                store = ChunkStore(file, "x")
+        assert [info.filter_mask for info in map(store._table.id.get_chunk_info, range(3))] == [0, 0, 0]

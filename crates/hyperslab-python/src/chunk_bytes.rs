@@ -121,6 +121,12 @@ pub(crate) fn gather_chunks<'py>(
     Ok(out.into_pyarray(py))
 }
 
+/// Bytes encoded by LZF.
+#[pyfunction]
+pub(crate) fn lzf<'py>(py: Python<'py>, data: &[u8]) -> Bound<'py, PyBytes> {
+    PyBytes::new(py, &codecs::lzf(data))
+}
+
 /// Chunks of equal length as they are stored, and of each the filters that were left out.
 pub(crate) fn encoded(chunks: &[u8], chunk_nbytes: usize, filters: &[Filter]) -> Vec<Option<(Vec<u8>, u32)>> {
     let mut out = vec![None; chunks.len() / chunk_nbytes.max(1)];

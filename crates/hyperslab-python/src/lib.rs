@@ -45,7 +45,7 @@ mod _core {
     #[pymodule_export]
     use crate::cache_state::{CacheState, contention};
     #[pymodule_export]
-    use crate::chunk_bytes::{gather_chunks, hash_chunks, hash_staged};
+    use crate::chunk_bytes::{gather_chunks, hash_chunks, hash_staged, lzf};
     #[pymodule_export]
     use crate::collection::{combine, find_counterparts};
     #[pymodule_export]

@@ -14,6 +14,7 @@ from hyperslab._core import ChunkTable, write_chunks
 from hyperslab.errors import DamagedFile, Unsupported
 from hyperslab.versions import libhdf5
 from hyperslab.versions.attributes import integer, put_integer, put_integers
+from hyperslab.versions.hash_rows import HashRows
 from hyperslab.versions.layout import (
     DATA,
     HASH_TABLE_CHUNK_LENGTH,
@@ -54,6 +55,8 @@ class ChunkStore:
         self.count = max(self._row_count, int(places.max(initial=-1)) + 1)
         self._places = ChunkTable(np.ascontiguousarray(rows["hash"]).tobytes(), places)
         self._filters = filters_of(self.raw)
+        self._rows = HashRows(self._table, filters_of(self._table), rows)
+        self._new: list[tuple[bytes, npt.NDArray[np.int64]]] = []  # chunks whose hashes are not stored yet
 
     @classmethod
     def create(
@@ -106,17 +109,29 @@ class ChunkStore:
         return self._places.find(digests, self._nothing, self.count)
 
     def append(self, digests: bytes, chunks: Array, lengths: npt.NDArray[np.int64]) -> None:
-        """Store new chunks: first they themselves, then their hashes, and last how many count.
+        """Store new chunks. They count when `settle` was called.
 
         Args:
             digests: The hash of each.
             chunks: The chunks, each whole, with one axis more in front.
             lengths: How many rows of each are inside their array.
         """
-        length = self.chunk_shape[0]
         first, last = self.count, self.count + len(chunks)
-        self.raw.id.set_extent((last * length, *self.chunk_shape[1:]))
+        self.raw.id.set_extent((last * self.chunk_shape[0], *self.chunk_shape[1:]))
         self._write(first, chunks)
+        self._places.add(digests, first)
+        self._new.append((digests, lengths))
+        self.count = last
+
+    def settle(self) -> None:
+        """Store the hashes of chunks that are new, and last how many count."""
+        if not self._new:
+            return
+        digests = b"".join(digests for digests, _ in self._new)
+        lengths = np.concatenate([lengths for _, lengths in self._new])
+        self._new.clear()
+        length, last = self.chunk_shape[0], self.count
+        first = last - len(lengths)
         begin = first if first == self._row_count else 0
         rows = np.zeros(last - begin, HASH_TABLE_DTYPE)
         starts = np.arange(begin, last) * length
@@ -128,12 +143,9 @@ class ChunkStore:
         new["hash"] = np.frombuffer(digests, np.uint8).reshape(-1, 32)
         new["shape"][:, 1] = new["shape"][:, 0] + lengths
         self._table.id.set_extent((last,))
-        space = h5py.h5s.create_simple((last,))
-        space.select_hyperslab((begin,), (len(rows),))
-        self._table.id.write(h5py.h5s.create_simple((len(rows),)), space, rows)
+        self._rows.write(begin, rows)
         put_integer(self._table, COUNT, last)
-        self._places.add(digests, first)
-        self.count = self._row_count = last
+        self._row_count = last
 
     def _write(self, first: int, chunks: Array) -> None:
         """Store chunks: each as a whole where its filters are ours too, else as libhdf5 does it."""

@@ -174,6 +174,7 @@ def store_chunks(array: StagedArray, store: ChunkStore) -> Places:
             stored = numbers[new]
             lengths = np.minimum(length, array.shape[0] - stored // inner * length)
             store.append(np.frombuffer(digests, "V32")[new].tobytes(), source.gather(stored), lengths)
+    store.settle()
     return places
 
 

@@ -198,6 +198,7 @@ class RecodedChunks:
             if len(batch) == most:
                 self._make(base, batch, waiting, found)
         self._make(base, batch, waiting, found)
+        store.settle()
         return found
 
     def _made_of(self, old: Places, index: tuple[int, ...], shape: tuple[int, ...]) -> tuple[bytes, tuple[slice, ...]]:

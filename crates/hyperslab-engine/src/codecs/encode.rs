@@ -72,8 +72,8 @@ const MOST_LENGTH: usize = 264;
 const MOST_LITERALS: usize = 32;
 const TABLE_BITS: u32 = 14;
 
-/// LZF: runs of literals, and copies of what stood before.
-fn lzf(bytes: &[u8]) -> Vec<u8> {
+/// LZF: runs of literals, and copies of what stood before. What is encoded piece by piece is decoded as one.
+pub fn lzf(bytes: &[u8]) -> Vec<u8> {
     let mut out = Vec::with_capacity(bytes.len());
     let mut last_seen = vec![usize::MAX; 1 << TABLE_BITS];
     let (mut at, mut literals) = (0, 0);

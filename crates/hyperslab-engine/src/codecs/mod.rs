@@ -43,7 +43,7 @@ use hyperslab_core::Codec;
 use crate::Error;
 use buffer::{Buffer, Size};
 pub use chain::{Decoded, decode};
-pub use encode::{Filter, encode};
+pub use encode::{Filter, encode, lzf};
 pub use shuffle::{Shuffled, unshuffle_into, unshuffle_whole};
 
 /// What one thread keeps from chunk to chunk: memory and decompressors.
