@@ -108,7 +108,7 @@ impl OpenFile {
             return self.wait(page, wanted, None, variables);
         }
         let cached = if first_cached == 0 { cached * 2 } else { cached };
-        self.open_window(page, (cached + wanted).min(self.most), 1, variables)
+        self.open_window(page, (cached + wanted).min(self.most), 1, variables);
     }
 
     fn open_window(&mut self, page: u64, length: u64, behind_mark: u64, variables: &mut Variables) {
