@@ -66,6 +66,8 @@ def cost_model(found: dict[str, Any]) -> str:
     """The section of the cost model, of an `evaluation.json`."""
     serial = found["serial"]
     judged = {"ours": serial, **serial["models"], **serial["baselines"]}
+    if serial["measured_again"]:
+        judged["half of the passes, by the other half"] = serial["measured_again"]
     without = {f"ours without {name}": each for name, each in serial["ablations"].items()}
     rows = "".join(_accuracy_row(name, each) for name, each in (judged | without).items())
     profile, here = found["profile"], found["environment"]

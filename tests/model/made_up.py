@@ -16,8 +16,7 @@ from hyperslab.model.terms import values
 TRUTH = {
     "n_memcpy": 2e-8, "s_memcpy": 2e-10, "n_cache": 3e-6, "s_cache": 3e-10, "n_rdisk": 8e-5, "s_rdisk": 8e-10,
     "n_rseek": 2e-4, "n_rindex": 1e-4, "n_wdisk": 5e-5, "s_wdisk": 1e-9, "n_wseek": 3e-5, "n_windex": 2e-5,
-    "n_array": 1e-3, "n_made": 2e-3, "n_call": 5e-5, "n_chunk": 4e-6, "n_far": 1e-8, "s_fresh": 2e-10,
-    "s_synced": 2e-9,
+    "n_array": 1e-3, "n_made": 2e-3, "n_call": 5e-5, "n_chunk": 4e-6, "n_far": 1e-8,
 }  # fmt: skip
 CACHES = ("cold", "page-warm", "library-warm")
 # What is left where nothing comes from the device, or nothing at all.

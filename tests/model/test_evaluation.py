@@ -11,13 +11,14 @@ from dataclasses import replace
 from pathlib import Path
 from typing import Any
 
+import numpy as np
 import pytest
 import yaml
 
 from hyperslab.bench.environment import observe
 from hyperslab.errors import UsageError
 from hyperslab.model.calibrate import caches_of, observation_of
-from hyperslab.model.evaluation import Evaluation, evaluate
+from hyperslab.model.evaluation import Evaluation, evaluate, measured_again
 from hyperslab.model.evaluation_session import Request, run_evaluation
 from hyperslab.model.fit import fit
 from hyperslab.model.measuring import Measured
@@ -119,6 +120,18 @@ def test_naming_one_library_always(known: Evaluation) -> None:
     shares = known.always_one()
     assert set(shares) == {"hdf5", "zarr"}
     assert sum(shares.values()) == pytest.approx(1)
+
+
+def test_measuring_again_says_what_no_model_can_know(known: Evaluation) -> None:
+    planned = list(tasks(IMAGINED))[:2]
+    passes = ({"access": 1.0}, {"access": 2.0}, {"access": 1.0}, {"access": 2.0})
+    blank = [Measured(task.cell, passes) for task in planned]
+    found = measured_again(planned, blank)
+    assert found is not None
+    assert found.rmse_log10 == pytest.approx(np.log10(2))
+    assert measured_again(planned, [replace(each, passes=each.passes[:1]) for each in blank]) is None
+    assert known.measured_again is not None
+    assert known.measured_again.rmse_log10 == 0
 
 
 def test_held_out_figures(known: Evaluation) -> None:

@@ -36,7 +36,7 @@ def test_a_library_that_was_not_trained(tmp_path: Path) -> None:
 @pytest.mark.parametrize(
     ("change", "what"),
     [
-        (lambda d: d.update(version=1), "version 1, this reads 2"),
+        (lambda d: d.update(version=1), "version 1, this reads 3"),
         (lambda d: d.update(schema="other"), "no store profile"),
         (lambda d: d.pop("fits"), "damaged"),
         (lambda d: d.update(variables=["n_memcpy"]), "damaged"),

@@ -84,7 +84,10 @@ impl Device {
         variables.s_rdisk += missed;
         let skipped = self.read_end.and_then(|end| range.offset.checked_sub(end));
         let in_sequence = self.size.read_ahead_nbytes.min(MOST_SKIPPED_NBYTES);
-        variables.n_rseek += u64::from(skipped.is_none_or(|skipped| skipped > in_sequence));
+        if skipped.is_none_or(|skipped| skipped > in_sequence) {
+            variables.n_rseek += 1;
+            variables.s_rseek += missed;
+        }
         self.read_end = Some(range.end());
     }
 

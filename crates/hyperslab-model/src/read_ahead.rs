@@ -56,7 +56,7 @@ impl OpenFile {
         while page < stop {
             let mut cached = self.pages.end_from(page);
             if cached <= page {
-                variables.n_rseek += u64::from(self.missed(page, stop - page, variables));
+                self.missed(page, stop - page, variables);
                 cached = self.pages.end_from(page);
             }
             let cached = cached.clamp(page + 1, stop);
@@ -80,8 +80,7 @@ impl OpenFile {
         let ends_within = !range.end().is_multiple_of(PAGE_NBYTES);
         for (page, is_part) in [(first, starts_within), (stop.saturating_sub(1), ends_within)] {
             if is_part && page < self.page_count && self.pages.end_from(page) <= page {
-                variables.n_rseek += 1;
-                self.ask(page, 1, None, variables);
+                self.wait(page, 1, None, variables);
             }
         }
         self.pages.add(first, stop);
@@ -94,8 +93,8 @@ impl OpenFile {
         around.or_else(|| self.marks.range(page..stop).next()).map(|(&first, &end)| (first, end))
     }
 
-    /// `page_cache_sync_ra`: a page is missing of a read of `wanted` more. Whether the device was asked.
-    fn missed(&mut self, page: u64, wanted: u64, variables: &mut Variables) -> bool {
+    /// `page_cache_sync_ra`: a page is missing of a read of `wanted` more.
+    fn missed(&mut self, page: u64, wanted: u64, variables: &mut Variables) {
         let goes_on = self.last.is_some_and(|last| page >= last && page - last <= 1);
         if page == 0 || wanted > self.most || goes_on {
             let length = self.first_length(wanted);
@@ -106,15 +105,15 @@ impl OpenFile {
         let first_cached = self.pages.start_before(page).max(least);
         let cached = page - first_cached;
         if cached <= wanted {
-            return self.ask(page, wanted, None, variables);
+            return self.wait(page, wanted, None, variables);
         }
         let cached = if first_cached == 0 { cached * 2 } else { cached };
         self.open_window(page, (cached + wanted).min(self.most), 1, variables)
     }
 
-    fn open_window(&mut self, page: u64, length: u64, behind_mark: u64, variables: &mut Variables) -> bool {
+    fn open_window(&mut self, page: u64, length: u64, behind_mark: u64, variables: &mut Variables) {
         (self.start, self.length, self.behind_mark, self.order) = (page, length, behind_mark, 0);
-        self.ask(page, length, Some(page + length - behind_mark), variables)
+        self.wait(page, length, Some(page + length - behind_mark), variables);
     }
 
     /// `page_cache_async_ra`: a mark was reached, by a read of `wanted` pages from there.
@@ -142,8 +141,15 @@ impl OpenFile {
         self.ask(self.start, self.length, Some(self.start), variables);
     }
 
-    /// Ask the device for those of `length` pages that are not cached. Whether there were any.
-    fn ask(&mut self, page: u64, length: u64, mark: Option<u64>, variables: &mut Variables) -> bool {
+    /// Ask the device, and wait until it has brought what was asked for.
+    fn wait(&mut self, page: u64, length: u64, mark: Option<u64>, variables: &mut Variables) {
+        let nbytes = self.ask(page, length, mark, variables);
+        variables.n_rseek += u64::from(nbytes > 0);
+        variables.s_rseek += nbytes;
+    }
+
+    /// Ask the device for those of `length` pages that are not cached: bytes that it brings.
+    fn ask(&mut self, page: u64, length: u64, mark: Option<u64>, variables: &mut Variables) -> u64 {
         let end = page.saturating_add(length).min(self.page_count);
         if let Some(mark) = mark.filter(|&mark| mark < end && self.pages.end_from(mark) <= mark) {
             let mut order = self.order.min(mark.trailing_zeros());
@@ -152,9 +158,9 @@ impl OpenFile {
             }
             self.marks.insert(mark, mark + (1 << order));
         }
-        let read = self.pages.add(page, end);
-        variables.s_rdisk += read * PAGE_NBYTES;
-        read > 0
+        let nbytes = self.pages.add(page, end) * PAGE_NBYTES;
+        variables.s_rdisk += nbytes;
+        nbytes
     }
 
     /// `get_init_ra_size`

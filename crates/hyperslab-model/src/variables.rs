@@ -19,6 +19,8 @@ pub struct Variables {
     /// Device reads that do not start where the one before ended; where read-ahead is followed, requests that are waited
     /// for, of index blocks too.
     pub n_rseek: u64,
+    /// Bytes that these bring: read by one request, nothing else meanwhile.
+    pub s_rseek: u64,
     /// Index blocks read.
     pub n_rindex: u64,
     /// Bytes of these.
@@ -75,7 +77,7 @@ macro_rules! each_variable {
 }
 
 each_variable!(
-    n_memcpy, s_memcpy, n_cache, s_cache, n_rdisk, s_rdisk, n_rseek, n_rindex, s_rindex, n_wdisk, s_wdisk,
+    n_memcpy, s_memcpy, n_cache, s_cache, n_rdisk, s_rdisk, n_rseek, s_rseek, n_rindex, s_rindex, n_wdisk, s_wdisk,
     n_wseek, n_windex, n_rrequest, s_rrequest, n_wrequest, s_wrequest, n_chunk, n_open, n_absent, n_create,
     s_decode, s_encode
 );

@@ -20,6 +20,7 @@ from hyperslab.bench.patterns import OPERATIONS, Operation, selections
 from hyperslab.errors import Refused, TrialFailed
 from hyperslab.formats import make_format
 from hyperslab.formats.contract import ArrayFile, ArrayHandle, ArraySpec, Format
+from hyperslab.memory import make_ready
 
 
 @dataclass(frozen=True)
@@ -142,15 +143,17 @@ class Workbench:
         made = job.make_format()
         made.library()  # imports it: no trial pays for that
         _wait_until(job.start_at)
-        with self.undisturbed():
+        # The file's pages in the page cache, and an array in the program.
+        with self.undisturbed(job.spec.nbytes * (job.count + 1) // job.parts):
             return do(job, made, source)
 
     @contextmanager
-    def undisturbed(self) -> Iterator[None]:
-        """While Python collects no garbage."""
+    def undisturbed(self, nbytes: int) -> Iterator[None]:
+        """While Python collects no garbage; `nbytes` of memory are ready to be allocated."""
         gc.collect()
         gc.freeze()  # what is left stays: looking through the libraries' objects again takes longer than many a trial
         gc.disable()
+        make_ready(nbytes)
         try:
             yield
         finally:

@@ -26,7 +26,7 @@ def calibrate_machine(
         Path | None, typer.Option("-o", "--output", help="The store profile; by default where `predict` looks.")
     ] = None,
     quick: Annotated[bool, typer.Option("--quick", help="Under 3 minutes, small arrays (the default).")] = False,
-    full: Annotated[bool, typer.Option("--full", help="Under 40 minutes: the published design, scaled.")] = False,
+    full: Annotated[bool, typer.Option("--full", help="Some 20 minutes: the published design, scaled.")] = False,
     libraries: Annotated[str | None, typer.Option(help="Only these: hdf5,zarr,hyperslab,flat.")] = None,
     as_json: Annotated[bool, typer.Option("--json", help="The store profile on standard output too.")] = False,
 ) -> None:

@@ -10,9 +10,9 @@ from typing import Literal, NamedTuple
 import numpy as np
 import numpy.typing as npt
 
-from hyperslab._core import CacheState, ChunkGrid, Hyperslab
+from hyperslab._core import CacheState, ChunkGrid
 from hyperslab.model.cells import Cell
-from hyperslab.model.libraries import Caches, Hdf5, Layout, Library, options_of
+from hyperslab.model.libraries import Caches, Hdf5, Layout, Library, Zarr, options_of
 from hyperslab.model.workload import Step, Workload
 
 
@@ -20,15 +20,14 @@ class Variables(NamedTuple):
     """What a workload makes a library and its device do, by the symbols of the paper; sizes are bytes.
 
     Sums over the accesses, each times its weight. `n_cache` and `s_cache` are reads that the page cache serves,
-    `n_rdisk` and `s_rdisk` those of the device; `n_open`, `n_absent` and `n_create` are files opened, not found, and
-    written anew; `s_decode` and `s_encode` are decoded bytes that pass through codecs. The rest is the paper's, but for
-    what follows from the selections alone:
+    `n_rdisk` and `s_rdisk` those of the device; `n_rseek` and `s_rseek` those of them that the reader waits for;
+    `n_open`, `n_absent` and `n_create` are files opened, not found, and written anew; `s_decode` and `s_encode` are
+    decoded bytes that pass through codecs. The rest is the paper's, but for what follows from the selections alone:
 
     `n_array` openings of the array, `n_made` those that create it, `n_call` calls of the library; `n_far` copies of
     runs shorter than a line whose neighbours in the caller's memory are touched again only after the processor's
-    caches have lost them, each times the doublings beyond these caches; `s_fresh` bytes of the caller's memory that
-    the system hands out for the first time; `s_synced` bytes of the files that are written, however often, which
-    syncing brings to the device.
+    caches have lost them, each times the doublings beyond these caches. Of what Zarr reads side by side, `s_rseek` is
+    the bytes of a call by the number of its files that are read at a time.
     """
 
     n_memcpy: float
@@ -38,6 +37,7 @@ class Variables(NamedTuple):
     n_rdisk: float
     s_rdisk: float
     n_rseek: float
+    s_rseek: float
     n_rindex: float
     s_rindex: float
     n_wdisk: float
@@ -58,8 +58,6 @@ class Variables(NamedTuple):
     n_made: float = 0.0
     n_call: float = 0.0
     n_far: float = 0.0
-    s_fresh: float = 0.0
-    s_synced: float = 0.0
 
 
 # Those that are simulated; the others follow from the selections.
@@ -117,7 +115,7 @@ def count(
         ValueError: The layout or a number has no meaning, or the library cannot do what is asked.
     """
     steps = workload.steps()
-    return _summed(workload, layout, steps, _rows(steps, workload, layout, library, caches, chunks), chunks)
+    return _summed(workload, library, steps, _rows(steps, workload, layout, library, caches, chunks), chunks)
 
 
 def count_operations(cell: Cell, caches: Caches | None = None) -> dict[Operation, Variables]:
@@ -143,7 +141,7 @@ def count_operations(cell: Cell, caches: Caches | None = None) -> dict[Operation
             closes = name == "write" or not places["write"]
             mine = [*places[name], len(steps)] if closes else places[name]
             chosen = [steps[k] for k in places[name]]
-            variables = _summed(cell.workload, cell.layout, chosen, rows[mine], chunks)
+            variables = _summed(cell.workload, cell.library, chosen, rows[mine], chunks)
             found[name] = _with_cache(variables._replace(n_array=float(closes)), cell, is_kept)
     return found
 
@@ -154,7 +152,7 @@ def _with_cache(found: Variables, cell: Cell, is_kept: bool) -> Variables:
     if cell.cache in ("cold", "new"):
         return found
     # Nothing comes from the device, and nothing at all where the store is memory.
-    reads = {"n_rdisk": 0.0, "s_rdisk": 0.0, "n_rseek": 0.0, "n_rindex": 0.0, "s_rindex": 0.0}
+    reads = {"n_rdisk": 0.0, "s_rdisk": 0.0, "n_rseek": 0.0, "s_rseek": 0.0, "n_rindex": 0.0, "s_rindex": 0.0}
     if cell.cache == "library-warm":
         return found._replace(**reads, n_cache=0.0, s_cache=0.0, n_open=0.0, n_absent=0.0, n_array=0.0)
     n_cache = found.n_cache + found.n_rdisk + found.n_rindex
@@ -164,14 +162,12 @@ def _with_cache(found: Variables, cell: Cell, is_kept: bool) -> Variables:
 # The second cache of a core holds about so much.
 NEAR_NBYTES = 1 << 20
 LINE_NBYTES = 64
-# Larger buffers are given back to the system when they are freed, smaller ones are used again (glibc's limit).
-MOST_REUSED_NBYTES = 32 << 20
-# Grids of more chunks are not marked chunk by chunk; then what is written counts as much as it can be.
-MOST_MARKED_CHUNKS = 1 << 27
+# Zarr-python reads so many chunks of a call at a time (`async.concurrency`).
+MOST_SIDE_BY_SIDE = 10
 
 
 def _summed(
-    workload: Workload, layout: Layout, steps: Sequence[Step], rows: npt.NDArray[np.uint64], chunks: State
+    workload: Workload, library: Library, steps: Sequence[Step], rows: npt.NDArray[np.uint64], chunks: State
 ) -> Variables:
     """The variables by the rows of the steps, of closing too if there is a row more, and by the selections."""
     weights = np.ones(len(rows))
@@ -184,16 +180,13 @@ def _summed(
     rows_nbytes[: len(steps)] = [step.selection.shape[-1] * width for step in steps]
     copies, length = column["n_memcpy"], column["s_memcpy"] / np.maximum(column["n_memcpy"], 1)
     far = _far(copies, length, column["n_chunk"]) * (rows_nbytes > length)
-    reads = [step for step in steps if step.operation == "read"]
-    sizes = np.array([step.selection.size for step in reads], np.float64) * width
-    is_large = sizes > MOST_REUSED_NBYTES
-    synced = min(found.s_wdisk, _written_nbytes(workload, layout, steps)) if found.s_wdisk else 0.0
+    side_by_side = np.clip(column["n_rdisk"], 1, MOST_SIDE_BY_SIDE)
+    waited = column["s_rdisk"] / side_by_side if isinstance(library, Zarr) else column["s_rseek"]
     return found._replace(
         n_made=float(chunks == "missing"),
         n_call=float(weights[: len(steps)].sum()),
+        s_rseek=float(weights @ waited),
         n_far=float(weights @ far),
-        s_fresh=float(sizes[is_large].sum()) + float(sizes[~is_large].max(initial=0.0)),
-        s_synced=synced,
     )
 
 
@@ -204,22 +197,3 @@ def _far(
     doublings = np.log2(np.maximum(passed / NEAR_NBYTES, 1))
     far: npt.NDArray[np.float64] = np.where(length < LINE_NBYTES, copies * doublings, 0.0)
     return far
-
-
-def _written_nbytes(workload: Workload, layout: Layout, steps: Sequence[Step]) -> float:
-    """Stored bytes of the chunks that are written at all."""
-    unit = layout.shard_shape or layout.chunk_shape
-    lengths = [-(-n // c) for n, c in zip(workload.array.shape, unit, strict=True)]
-    nbytes = float(np.prod(unit, dtype=np.float64)) * workload.array.element_nbytes / (layout.ratio or 1.0)
-    if float(np.prod(lengths, dtype=np.float64)) > MOST_MARKED_CHUNKS:
-        return float("inf")
-    marks = np.zeros(lengths, bool)
-    for step in steps:
-        if step.operation == "write":
-            marks[_chunks_of(step.selection, unit)] = True
-    return float(np.count_nonzero(marks)) * nbytes
-
-
-def _chunks_of(selection: Hyperslab, unit: tuple[int, ...]) -> tuple[slice, ...]:
-    """The chunks of the box around a selection."""
-    return tuple(slice(a // c, -(-b // c)) for (a, b), c in zip(selection.bounds, unit, strict=True))

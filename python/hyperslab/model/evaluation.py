@@ -13,6 +13,7 @@ from typing import Any
 
 import numpy as np
 
+from hyperslab.bench.statistics import interval_of_median
 from hyperslab.errors import TooFewCells
 from hyperslab.model.accuracy import Accuracy, Outcome, accuracy, experiments
 from hyperslab.model.costs import Coefficients, price
@@ -25,6 +26,7 @@ from hyperslab.model.store_profile import StoreProfile
 from hyperslab.model.terms import BASELINES, EXTENDED, EXTENSIONS, PAPER, Model
 
 MEDIAN_OF_TRAINING, NEAREST = "median of training", "nearest neighbour"
+MEASURED_AGAIN = "measured again"
 # A model that finds something free is as wrong as can be, not infinitely so.
 LEAST_SECONDS = 1e-7
 # Cache states whose differences isolate the phases of a read.
@@ -66,6 +68,7 @@ class Evaluation:
     models: dict[str, Accuracy]
     baselines: dict[str, Accuracy]
     ablations: dict[str, Accuracy]  # by the extension left out
+    measured_again: Accuracy | None  # half of each cell's passes, by the other half: no model can do better
     phases: tuple[PhaseFound, ...]
     held_out: dict[str, float]  # RMSE of log10 over training cells whose layout, or pattern, was left out
     extrapolating: int  # cells of which a variable lies outside the trained range
@@ -81,6 +84,7 @@ class Evaluation:
         return {
             **self.models[EXTENDED.name].to_dict(),
             **others,
+            MEASURED_AGAIN.replace(" ", "_"): None if self.measured_again is None else self.measured_again.to_dict(),
             "always_one_library": self.always_one(),
             "phases": self.phase_summary(),
             "held_out_rmse_log10": self.held_out,
@@ -154,6 +158,7 @@ def evaluate(tasks: Sequence[Task], measured: Sequence[Measured], profile: Store
         judged({model.name: model.name for model in (EXTENDED, PAPER)}),
         judged({name: name for name in baselines}),
         judged({name: EXTENDED.without(name).name for name in EXTENSIONS}),
+        measured_again(tasks, measured),
         tuple(_phases(tasks, outcomes)),
         held_out(profile.cells),
         sum(bool(prediction.cost.extrapolating) for prediction in ours),
@@ -193,6 +198,23 @@ def _without_formulas(found: Measured, prediction: Prediction, profile: StorePro
 
 def _distance(a: Variables, b: Variables) -> float:
     return float(np.linalg.norm(np.log1p(np.array(a)) - np.log1p(np.array(b))))
+
+
+def measured_again(tasks: Sequence[Task], measured: Sequence[Measured]) -> Accuracy | None:
+    """How well every second pass of each cell says what the others took: noise, beyond which no model can be right.
+
+    None where a cell has a single pass.
+    """
+    halves = [(found.seconds[::2], found.seconds[1::2]) for found in measured]
+    if not halves or not all(other for _, other in halves):
+        return None
+    outcomes = []
+    for task, (one, other) in zip(tasks, halves, strict=True):
+        low, high = interval_of_median(one) or (None, None)
+        again = {MEASURED_AGAIN: float(np.median(other))}
+        library = task.cell.library.name
+        outcomes.append(Outcome(task.question, task.layout, library, float(np.median(one)), low, high, again))
+    return accuracy(outcomes, MEASURED_AGAIN)
 
 
 def _outcome(task: Task, found: Measured, predicted: dict[str, float]) -> Outcome:

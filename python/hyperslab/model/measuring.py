@@ -11,6 +11,7 @@ fsync, since libraries defer writing and until then nothing is safe. Library-war
 from __future__ import annotations
 
 import itertools
+import math
 import os
 import random
 import shutil
@@ -292,7 +293,7 @@ class Pass:
             for step in steps:
                 handle.read(step.selection)
         verify = Check(exact=True) if self.check else None
-        with bench.undisturbed():
+        with bench.undisturbed(self._allocated_nbytes(steps)):
             counters = Counters()
             with timers("access"):
                 for step, data in zip(steps, new, strict=True):
@@ -307,6 +308,11 @@ class Pass:
         if verify is not None and self.cell.writes:
             self._verify_written(made, source, steps, verify)
         return found
+
+    def _allocated_nbytes(self, steps: list[Step]) -> int:
+        """What is allocated at most: the largest of what is read, and pages of the file that are not cached."""
+        largest = max(math.prod(step.selection.shape) for step in steps) * self.cell.workload.array.element_nbytes
+        return largest + (self.cell.array_nbytes if self.cell.cache in ("cold", "new") else 0)
 
     def _open(self, made: Format, timers: Timers) -> tuple[ArrayFile, Any]:
         if self.cell.cache == "new":

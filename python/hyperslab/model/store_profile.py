@@ -20,7 +20,7 @@ from hyperslab.model.fit import Observation, fit
 from hyperslab.model.terms import EXTENDED, Model, Term
 
 SCHEMA = "hyperslab-store-profile"
-VERSION = 2
+VERSION = 3
 
 
 @dataclass(frozen=True)

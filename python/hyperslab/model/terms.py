@@ -75,9 +75,8 @@ EXTENSIONS: dict[str, tuple[Term, ...]] = {
         Term("n_call", "per_call", extension="per_call"),
     ),
     "per_chunk": (Term("n_chunk", "per_chunk", extension="per_chunk"),),
+    "waiting": (Term("s_rseek", "device_read", extension="waiting"),),
     "knee": (Term("n_far", "memory_copy", extension="knee"),),
-    "fresh": (Term("s_fresh", "memory_copy", extension="fresh"),),
-    "sync": (Term("s_synced", "device_write", extension="sync"),),
     "codec": (),  # one each way for every codec that was trained
     "overlap": (),  # no term: how much of waiting and computing goes on at the same time
 }

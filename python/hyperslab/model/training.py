@@ -40,19 +40,21 @@ class Size:
     wide_chunks: tuple[tuple[int, int], ...]
     encoded_chunks: tuple[tuple[int, int], ...]  # times `chunk_row_count`, and columns
     most_touches: int  # chunks that the calls of one cell may touch
+    most_nbytes: int  # and bytes of these chunks
     repeats: Repeats
 
 
 SIZES: dict[Scale, Size] = {
-    # A 16th of the paper's rows, in chunks an 8th as long.
+    # A 64th of the paper's rows, in chunks an 8th as long.
     "full": Size(
-        524_288,
+        131_072,
         8192,
         tuple(range(8)),
         (8192, 2048),
         ((64, 256), (1024, 64), (256, 1024), (32, 2048)),
         ((1, 4), (1, 32), (1, 128)),
         2000,
+        2 << 30,
         Repeats(2, 5, 1.0),
     ),
     "quick": Size(
@@ -63,6 +65,7 @@ SIZES: dict[Scale, Size] = {
         ((64, 256), (256, 1024)),
         ((1, 16),),
         250,
+        1 << 30,
         Repeats(2, 3, 0.1),
     ),
 }
@@ -141,7 +144,7 @@ def _cells_of(size: Size, stored: _Stored, libraries: list[str]) -> Iterator[Cel
 def _accesses(size: Size, stored: _Stored, operation: str) -> Iterator[dict[str, Any]]:
     """All of it, columns, random rows, boxes: as often as chunks may be touched. A write of a chunk costs more."""
     shape, chunk = stored.array["shape"], stored.layout.chunk_shape
-    most = size.most_touches if operation == "read" else max(1, size.most_touches // 4)
+    most = min(size.most_touches, size.most_nbytes // _chunk_nbytes(stored)) // (1 if operation == "read" else 4)
     yield {"select": "all"}
     for select, box in (
         ("columns", [*shape[:-1], 1]),
@@ -151,6 +154,10 @@ def _accesses(size: Size, stored: _Stored, operation: str) -> Iterator[dict[str,
         touched = ChunkGrid(shape, chunk).totals(_middle(shape, box)).chunk_count
         count = int(np.clip(most // max(touched, 1), 1, 2 if select == "columns" else 300))
         yield {"select": select, "count": count, **({"shape": box} if select == "random-boxes" else {})}
+
+
+def _chunk_nbytes(stored: _Stored) -> int:
+    return int(np.prod(stored.layout.chunk_shape) * np.dtype(stored.array["dtype"]).itemsize)
 
 
 def _middle(shape: list[int], box: list[int]) -> Hyperslab:

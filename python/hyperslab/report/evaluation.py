@@ -43,6 +43,8 @@ def tables(done: Done) -> list[Table]:
         f"{PAPER_RIGHT}/{PAPER_EXPERIMENTS} ({_percent(PAPER_RIGHT / PAPER_EXPERIMENTS)})",
     )
     rows = [_row(name, each) for name, each in (*found.models.items(), *found.baselines.items())]
+    if found.measured_again is not None:
+        rows.append(_row("half of the passes, by the other half", found.measured_again))
     rows.append((*paper, "", f"{PAPER_RMSE} (of what is not said)", *[""] * 5))
     always = ", ".join(f"{library} wins {_percent(share)}" for library, share in found.always_one().items())
     note = (
