@@ -103,16 +103,35 @@ def test_what_is_said_of_arrays(tmp_path: Path, library: str) -> None:
     make(path, library)
     for version in ("a", "b"):
         all_of_it = eager(path, version)
-        said = ("chunks", "chunk_count", "stored_chunk_count", "stored_nbytes", "codecs", "unsupported", "damaged", "via")
+        said = (
+            "chunks",
+            "chunk_count",
+            "stored_chunk_count",
+            "stored_nbytes",
+            "codecs",
+            "unsupported",
+            "damaged",
+            "via",
+        )
         for name in ARRAYS:
-            for attribute in (*said, "shape", "max_shape", "dtype", "fill_value", "nbytes"):  # of arrays that were not read
+            for attribute in (
+                *said,
+                "shape",
+                "max_shape",
+                "dtype",
+                "fill_value",
+                "nbytes",
+            ):  # of arrays that were not read
                 lazy = array_of(version_group(str(path), version), name)
                 assert getattr(lazy, attribute) == getattr(array_of(all_of_it, name), attribute), attribute
             lazy, other = array_of(version_group(str(path), version), name), array_of(all_of_it, name)
             assert repr(lazy.plan()) == repr(other.plan())
             assert lazy.file_paths() == other.file_paths()
             places = [
-                [[column().tolist() for column in (part.indices, part.offsets, part.lengths)] for part in array.segments()]
+                [
+                    [column().tolist() for column in (part.indices, part.offsets, part.lengths)]
+                    for part in array.segments()
+                ]
                 for array in (lazy, other)
             ]
             assert places[0] == places[1]

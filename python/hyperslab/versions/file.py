@@ -140,9 +140,7 @@ class VersionedFile:
         if name not in self._groups:
             self._settle()
             is_ours = self._owned is not None or self._file is None
-            self._groups[name] = version_group(
-                self.path, name, self._chunk_cache_nbytes, self._within, is_lazy=is_ours
-            )
+            self._groups[name] = version_group(self.path, name, self._chunk_cache_nbytes, self._within, is_lazy=is_ours)
         return self._groups[name]
 
     def __iter__(self) -> Iterator[str]:
