@@ -147,22 +147,6 @@ impl LazyIndexes {
         *count > MOST_SPARING_READS
     }
 
-    /// Fails where chunks of a virtual array are not found that the file had when it was parsed, and the file is another
-    /// one now: somebody writes to it who lets nobody know when it is whole.
-    pub(crate) fn check_found(&self, file: &Opened, number: usize, found: &Array) -> Result<(), Problem> {
-        let asked = file.tree.arrays[number].virtual_mappings.len() as u64;
-        let [segment] = found.segments.as_deref().unwrap_or_default() else { return Ok(()) };
-        let Bytes::Local(store) = &file.bytes else { return Ok(()) };
-        if segment.manifest.chunk_count() >= asked {
-            return Ok(());
-        }
-        let fault = |error| Problem::File(PathBuf::from(&file.name), Box::new(Failure::Read(error)));
-        if store.now().map_err(fault)?.version() == store.version() {
-            return Ok(());
-        }
-        Err(fault(ReadError::FileChanged { file: file.name.clone() }))
-    }
-
     /// Read of the file as it is now, while nobody overwrites what is committed.
     fn while_settled<T>(
         &self,
@@ -185,6 +169,22 @@ impl LazyIndexes {
         Python::attach(|py| context.call_method1(py, "__exit__", nothing(py))).map_err(raised)?;
         found.map_err(|error| fault(Failure::Read(error)))
     }
+}
+
+/// Fails where chunks of a virtual array are not found that the file had when it was parsed, and the file is another
+/// one now: somebody writes to it who lets nobody know when it is whole.
+pub(crate) fn check_found(file: &Opened, number: usize, found: &Array) -> Result<(), Problem> {
+    let asked = file.tree.arrays[number].virtual_mappings.len() as u64;
+    let [segment] = found.segments.as_deref().unwrap_or_default() else { return Ok(()) };
+    let Bytes::Local(store) = &file.bytes else { return Ok(()) };
+    if segment.manifest.chunk_count() >= asked {
+        return Ok(());
+    }
+    let fault = |error| Problem::File(PathBuf::from(&file.name), Box::new(Failure::Read(error)));
+    if store.now().map_err(fault)?.version() == store.version() {
+        return Ok(());
+    }
+    Err(fault(ReadError::FileChanged { file: file.name.clone() }))
 }
 
 /// The places, in the stack that has them, of chunks of a virtual array, by their linear indices.

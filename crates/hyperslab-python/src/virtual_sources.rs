@@ -13,6 +13,7 @@ use hyperslab_engine::{OtherFile, Stores};
 
 use crate::archive_file::{Bytes, Opened, SourceFile};
 use crate::failure::Failure;
+use crate::lazy_indexes::check_found;
 use crate::sought::Sought;
 
 /// Virtual arrays whose sources are virtual arrays, at most so many deep.
@@ -162,8 +163,8 @@ pub(crate) fn resolved(opened: &Opened, number: usize) -> Result<Resolved, Probl
     };
     let array = sources.array((0, number))?;
     sources.arrays.clear(); // so that the array need not be copied
-    if let Some(indexes) = &opened.indexes {
-        indexes.check_found(opened, number, &array)?;
+    if opened.indexes.is_some() {
+        check_found(opened, number, &array)?;
     }
     let stores = opened.stores.with(sources.table);
     Ok(Resolved::new(Arc::unwrap_or_clone(array), stores))
