@@ -250,8 +250,8 @@ def calibrate_far(
 
 def at_url(url: str, options: dict[str, Any]) -> FarFile:
     """A user's file on a server or in a bucket."""
-    scheme, _, rest = shown(url).partition("://")
-    return FarFile(f"{scheme}://{rest.partition('/')[0]}", url, options)
+    kind, _, rest = shown(url).partition("://")
+    return FarFile(f"{kind}://{rest.partition('/')[0]}", url, options)
 
 
 @contextmanager
