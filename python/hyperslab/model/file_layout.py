@@ -70,9 +70,9 @@ def file_and_array(where: str) -> tuple[str, str]:
     """`FILE:ARRAY` in two; the second is empty if none is named. What is before a URL's path is the server's."""
     server, slash, path = "", "", where
     if is_url(where):
-        scheme, _, rest = where.partition("://")
+        kind, _, rest = where.partition("://")
         server, slash, path = rest.partition("/")
-        server = f"{scheme}://{server}"
+        server = f"{kind}://{server}"
     if ":" not in path or (not server and Path(path).exists()):
         return where, ""
     file, _, name = path.rpartition(":")
