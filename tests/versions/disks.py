@@ -36,10 +36,7 @@ class Counting:
         return os.open(path if self.meets() else "/dev/null", flags, mode)
 
     def pwrite(self, descriptor: int, data: Any, offset: int) -> int:
-        return os.pwrite(descriptor, data, offset) if self.meets() else self.torn(descriptor, data, offset)
-
-    def torn(self, descriptor: int, data: Any, offset: int) -> int:
-        return len(data)
+        return os.pwrite(descriptor, data, offset) if self.meets() else len(data)
 
     def ftruncate(self, descriptor: int, length: int) -> None:
         if self.meets():
@@ -61,7 +58,11 @@ class Counting:
 
 
 class Killed(Counting):
-    """The process is killed in a call: of a write the first part is done, and nothing from then on."""
+    """The process is killed in a call: of a write the first part is done, and nothing from then on.
+
+    All that the dead process still tries fails: libhdf5 would break off in its own way if it read back what it never
+    wrote, though it thinks so.
+    """
 
     def __init__(self, last: int, part: float) -> None:
         super().__init__()
@@ -69,12 +70,14 @@ class Killed(Counting):
 
     def meets(self) -> bool:
         self.count += 1
-        return self.count < self.last
+        if self.count >= self.last:
+            raise OSError(errno.EIO, "killed")
+        return True
 
-    def torn(self, descriptor: int, data: Any, offset: int) -> int:
-        if self.count == self.last:
+    def pwrite(self, descriptor: int, data: Any, offset: int) -> int:
+        if self.count + 1 == self.last:
             os.pwrite(descriptor, bytes(data)[: int(len(data) * self.part)], offset)
-        return len(data)
+        return super().pwrite(descriptor, data, offset)
 
 
 class Failing(Counting):

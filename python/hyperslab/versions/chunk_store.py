@@ -198,6 +198,11 @@ class ChunkStores:
             store = self._found[path] = ChunkStore(self._file, path)
         return store
 
+    def settle(self) -> None:
+        """Store the hashes of all that is new."""
+        for store in self._found.values():
+            store.settle()
+
     def of(self, array: StagedArray) -> ChunkStore:
         """Those of an array's path; made where there are none."""
         path = array.name

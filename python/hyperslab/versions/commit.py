@@ -1,4 +1,4 @@
-"""Committing a staged version: chunks, hashes, their count, virtual arrays, the version itself, and last that it is the
+"""Committing a staged version: chunks, virtual arrays, hashes, their count, the version itself, and last that it is the
 current one. Until its group is linked, which is one step, no version is there: nobody sees half of one.
 """
 
@@ -63,6 +63,7 @@ def write_version(
     before = None if parent is None else versions[parent]
     written = _Writing(version, arrays).group(group, before, root)
     arrays.finish()
+    version.stores.settle()  # last, or what comes next takes the places of tables that grow, and leaves gaps
     for name, value in root.attrs.items():
         if name not in VERSION_BOOKKEEPING:
             group.attrs[name] = value
@@ -174,7 +175,6 @@ def store_chunks(array: StagedArray, store: ChunkStore) -> Places:
             stored = numbers[new]
             lengths = np.minimum(length, array.shape[0] - stored // inner * length)
             store.append(np.frombuffer(digests, "V32")[new].tobytes(), source.gather(stored), lengths)
-    store.settle()
     return places
 
 
