@@ -67,6 +67,8 @@ def test_reads_and_writes_are_priced_by_their_own_coefficients(store_profile: Pa
         ([(100, 8)], {"libraries": ["csv"]}, UsageError, "no library 'csv'"),
         ([(100, 8)], {"libraries": ["flat"]}, Untrained, "nothing of flat"),
         ([(100, 8)], {"cache": "new"}, Refused, "nothing to read"),
+        ([Layout((), ratio=2.0)], {"libraries": ["hdf5"]}, Refused, "codecs only for arrays with chunks"),
+        ([()], {"libraries": ["hdf5"], "cache": "library-warm"}, Refused, "nothing of an array without them"),
         ([], {}, UsageError, "no layouts"),
     ],
 )
@@ -87,7 +89,7 @@ def test_chunks_that_hdf5_cannot_hold(store_profile: Path) -> None:
 
 
 def test_layouts_in_words() -> None:
-    for text in ("100x8", "100x8/400x8", "100x8:zstd=2.5", "7"):
+    for text in ("100x8", "100x8/400x8", "100x8:zstd=2.5", "7", "contiguous"):
         assert str(parse_layout(text)) == text
     assert parse_layout("100x8:=2") == Layout((100, 8), ratio=2.0)
     for text, what in (("100x", "is no layout"), ("0x8", "is no layout"), ("", "is no layout"), ("4:zstd", "=2.5")):
@@ -130,9 +132,10 @@ def test_the_layout_of_a_file(workload: Path, store_profile: Path, tmp_path: Pat
     predict = ["predict", str(workload), "--profile", str(store_profile), "--json", "--file"]
     document = json.loads(runner.invoke(app, [*predict, f"{tmp_path}/a.h5:x"]).stdout)
     assert document["predictions"][0]["layout"].startswith("50x16:deflate=")
+    document = json.loads(runner.invoke(app, [*predict, f"{tmp_path}/a.h5:y"]).stdout)
+    assert {prediction["layout"] for prediction in document["predictions"]} == {"contiguous"}
     for where, what in (
         ("a.h5", "name one"),
-        ("a.h5:y", "has no chunks"),
         ("a.h5:z", "found: /z"),
         ("a.h5:w", "no such"),
     ):

@@ -77,9 +77,9 @@ macro_rules! each_variable {
 }
 
 each_variable!(
-    n_memcpy, s_memcpy, n_cache, s_cache, n_rdisk, s_rdisk, n_rseek, s_rseek, n_rindex, s_rindex, n_wdisk, s_wdisk,
-    n_wseek, n_windex, n_rrequest, s_rrequest, n_wrequest, s_wrequest, n_chunk, n_open, n_absent, n_create,
-    s_decode, s_encode
+    n_memcpy, s_memcpy, n_cache, s_cache, n_rdisk, s_rdisk, n_rseek, s_rseek, n_rindex, s_rindex, n_wdisk,
+    s_wdisk, n_wseek, n_windex, n_rrequest, s_rrequest, n_wrequest, s_wrequest, n_chunk, n_open, n_absent,
+    n_create, s_decode, s_encode
 );
 
 /// Formula 8, `cf`: how many of `processes` use a data server at a time, of `servers` that the file lies on.

@@ -21,7 +21,8 @@ CACHES = ("cold", "page-warm", "library-warm", "new")
 def predict_costs(
     workload: Annotated[Path, typer.Argument(help="A workload: YAML with an array and what is read or written.")],
     layout: Annotated[
-        list[str] | None, typer.Option("--layout", help="Chunks as 100x8; shards 100x8/400x8; codec 100x8:zstd=2.5.")
+        list[str] | None,
+        typer.Option("--layout", help="Chunks as 100x8; shards 100x8/400x8; codec 100x8:zstd=2.5; or contiguous."),
     ] = None,
     file: Annotated[str | None, typer.Option("--file", help="FILE or FILE:ARRAY whose layout is priced too.")] = None,
     store_profile: Annotated[

@@ -6,12 +6,15 @@ from dataclasses import asdict, dataclass
 from typing import Any, ClassVar, Literal, TypeAlias
 
 MIB = 1 << 20
+# What a layout without chunks is called.
+CONTIGUOUS = "contiguous"
 
 
 @dataclass(frozen=True)
 class Layout:
     """How an array is cut and encoded: `ratio` is decoded bytes per stored byte, None without codecs.
 
+    Where what is compared may be in one piece, an empty `chunk_shape` says so.
     `codec` is what encodes, by the name that `hyperslab formats` has for it; it makes no difference to what is counted.
     """
 
@@ -23,7 +26,7 @@ class Layout:
     def __str__(self) -> str:
         """As `--layout` takes it."""
         parts = [self.chunk_shape] if self.shard_shape is None else [self.chunk_shape, self.shard_shape]
-        shapes = "/".join("x".join(map(str, part)) for part in parts)
+        shapes = "/".join("x".join(map(str, part)) or CONTIGUOUS for part in parts)
         return shapes if self.ratio is None else f"{shapes}:{self.codec or ''}={self.ratio:g}"
 
 

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Iterable, Sequence
-from dataclasses import asdict, dataclass
+from dataclasses import asdict, dataclass, replace
 from pathlib import Path
 from typing import Any
 
@@ -13,7 +13,7 @@ from hyperslab.model.calibrate import caches_of
 from hyperslab.model.cells import Cell, CellCache
 from hyperslab.model.costs import Cost, price
 from hyperslab.model.counting import Operation, Variables, count_operations
-from hyperslab.model.libraries import Hdf5, Layout, Library, Own, Zarr
+from hyperslab.model.libraries import CONTIGUOUS, Hdf5, Layout, Library, Own, Zarr
 from hyperslab.model.store_profile import StoreProfile, load_store_profile
 from hyperslab.model.terms import EXTENDED, Model
 from hyperslab.model.training import LIBRARIES
@@ -59,7 +59,7 @@ def predict(
 
     Args:
         workload: A Workload, or the path of its YAML file.
-        layouts: Layouts, or shapes of chunks.
+        layouts: Layouts, or shapes of chunks; an empty one is an array in one piece.
         libraries: `hdf5`, `zarr`, `hyperslab`, `flat`; by default all that the store profile has and that can do it.
         store_profile: A StoreProfile, or the path of its file; by default the one that `calibrate` wrote.
         cache: What is cached before: `cold` (the default), `page-warm`, `library-warm`; or `new`: there is no array.
@@ -81,10 +81,10 @@ def predict(
         for name in chosen or trained.libraries:
             if name not in LIBRARIES:
                 raise UsageError(f"no library {name!r}; the known ones are {', '.join(LIBRARIES)}")
-            cell = Cell(asked, layout, LIBRARIES[name], cache or "cold")
+            cell = _cell_of(asked, layout, LIBRARIES[name], cache or "cold")
             reason = why_not(cell)
             if reason is None:
-                found.append(predict_cell(cell, trained))
+                found.append(replace(predict_cell(cell, trained), layout=layout))
             elif chosen is not None:
                 raise Refused(f"{name}, layout {layout}: {reason}")
             else:
@@ -92,6 +92,14 @@ def predict(
     if not found:
         raise Refused("; ".join(reasons))
     return sorted(found, key=lambda prediction: prediction.cost.seconds)
+
+
+def _cell_of(workload: Workload, layout: Layout, library: Library, cache: CellCache) -> Cell:
+    """In one piece HDF5 has no chunks; for the others that is a single one."""
+    if not layout.chunk_shape:
+        layout = replace(layout, chunk_shape=tuple(workload.array.shape))
+        library = replace(library, index="contiguous") if isinstance(library, Hdf5) else library
+    return Cell(workload, layout, library, cache)
 
 
 def predict_cell(cell: Cell, trained: StoreProfile, model: Model = EXTENDED) -> Prediction:
@@ -121,14 +129,11 @@ def why_not(cell: Cell) -> str | None:
 
 
 def _why_not_by(library: Library, cell: Cell) -> str | None:
-    shape, layout = cell.workload.array.shape, cell.layout
+    layout = cell.layout
     if layout.shard_shape is not None and not isinstance(library, Zarr):
         return "only Zarr has shards"
-    if isinstance(library, Hdf5):
-        if cell.chunk_nbytes > MOST_HDF5_CHUNK_NBYTES:
-            return f"a chunk has {cell.chunk_nbytes} bytes, HDF5's may have {MOST_HDF5_CHUNK_NBYTES}"
-        if any(chunk > length for chunk, length in zip(layout.chunk_shape, shape, strict=True)):
-            return f"a chunk is larger than the array of shape {shape}"
+    if isinstance(library, Hdf5) and (reason := _why_not_in_hdf5(library, cell)):
+        return reason
     if isinstance(library, Zarr) and layout.ratio is not None and cell.chunk_nbytes > MOST_ENCODED_NBYTES:
         return f"a chunk has {cell.chunk_nbytes} bytes, those with a codec may have {MOST_ENCODED_NBYTES}"
     if isinstance(library, Own) and cell.writes:
@@ -140,8 +145,22 @@ def _why_not_by(library: Library, cell: Cell) -> str | None:
     return None
 
 
+def _why_not_in_hdf5(library: Hdf5, cell: Cell) -> str | None:
+    shape, layout = cell.workload.array.shape, cell.layout
+    if library.index == "contiguous":
+        if layout.ratio is not None:
+            return "HDF5 has codecs only for arrays with chunks"
+        return "HDF5 holds chunks, nothing of an array without them" if cell.cache == "library-warm" else None
+    if cell.chunk_nbytes > MOST_HDF5_CHUNK_NBYTES:
+        return f"a chunk has {cell.chunk_nbytes} bytes, HDF5's may have {MOST_HDF5_CHUNK_NBYTES}"
+    if any(chunk > length for chunk, length in zip(layout.chunk_shape, shape, strict=True)):
+        return f"a chunk is larger than the array of shape {shape}"
+    return None
+
+
 def parse_layout(text: str) -> Layout:
-    """A layout as `--layout` has it: `100x8`, `100x8/400x8` with shards, `100x8:zstd=2.5` with a codec and its ratio.
+    """A layout as `--layout` has it: `100x8`, `100x8/400x8` with shards, `100x8:zstd=2.5` with a codec and its ratio,
+    `contiguous` in one piece.
 
     Raises:
         UsageError: It is no layout; the message says what is.
@@ -150,12 +169,13 @@ def parse_layout(text: str) -> Layout:
     chunk, _, shard = shapes.partition("/")
     codec, has_ratio, ratio = encoding.partition("=")
     try:
-        chunk_shape = _shape_of(chunk)
+        chunk_shape = () if chunk == CONTIGUOUS else _shape_of(chunk)
         shard_shape = _shape_of(shard) if shard else None
         reached = float(ratio) if has_ratio else None
     except ValueError as error:
         raise UsageError(
-            f"{text!r} is no layout; write 100x8, 100x8/400x8 with shards, or 100x8:zstd=2.5 with a codec and its ratio"
+            f"{text!r} is no layout; write 100x8, 100x8/400x8 with shards, 100x8:zstd=2.5 with a codec and its ratio, "
+            f"or {CONTIGUOUS}"
         ) from error
     if codec and reached is None:
         raise UsageError(f"{text!r}: say how well {codec} compresses, as {shapes}:{codec}=2.5 (decoded / stored bytes)")
@@ -189,8 +209,6 @@ def layout_of_file(where: str, workload: Workload) -> Layout:
         (array,) = fitting
         if array.dtype.itemsize != workload.array.element_nbytes:
             raise UsageError(f"{where} has elements of {array.dtype.itemsize} bytes, the workload's have others")
-        if array.chunks is None:
-            raise UsageError(f"{where}: {array.name} has no chunks; say with --layout what to compare")
         codecs = [codec for codec in array.codecs if codec != "shuffle"]
         ratio = array.nbytes / array.stored_nbytes if codecs and array.stored_nbytes else None
-        return Layout(array.chunks, None, ratio, codecs[-1] if ratio else None)
+        return Layout(array.chunks or (), None, ratio, codecs[-1] if ratio else None)
