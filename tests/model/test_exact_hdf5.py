@@ -183,6 +183,18 @@ FOUND = {
         "shape": [400], "chunks": [1], "dtype": "u1", "codec": None, "nbytes": 100, "slots": 17, "w0": 0.75,
         "written": accesses(("write", [[0, 400, 2]])), "accesses": accesses(("write", [[121, 145, 2]])),
     },
+    # Who asks for what is behind the last chunk has not read the data block that the last chunks are in.
+    "behind the last chunk first": {
+        "shape": [294], "chunks": [2], "dtype": "u1", "codec": None, "libver": "latest", "maxshape": [None],
+        "nbytes": 19, "slots": 1, "w0": 0.75, "written": accesses(("write", [[269, 289, 2]])),
+        "accesses": accesses(("read", [[289, 290, 1]]), ("read", [[269, 289, 2]])),
+    },
+    # The root of the second B-tree is split: nodes that are made are not read.
+    "a root is split": {
+        "shape": [13, 2, 7], "chunks": [1, 1, 2], "dtype": "f8", "codec": None, "libver": "latest",
+        "maxshape": [None, None, None], "nbytes": 16000, "slots": 8, "w0": 0.5,
+        "written": [], "accesses": accesses(("write", [[0, 13, 1], [0, 2, 1], [0, 7, 1]])),
+    },
 }  # fmt: skip
 
 
@@ -190,6 +202,30 @@ FOUND = {
 @pytest.mark.parametrize("name", FOUND)
 def test_what_was_found(name: str, python: str | None, tmp_path: Path) -> None:
     run([FOUND[name]], python, tmp_path)
+
+
+# Of 6,400 chunks: trees of three levels, tables of pages, groups of data blocks.
+MANY = {
+    "btree_v1": {},
+    "btree_v2": {"libver": "latest", "maxshape": [None, None]},
+    "fixed_array": {"libver": "latest"},
+    "extensible_array": {"libver": "latest", "maxshape": [None, 80]},
+}
+
+
+@pytest.mark.parametrize("python", PYTHONS)
+@pytest.mark.parametrize("index", MANY)
+def test_indexes_of_many_blocks(index: str, python: str | None, tmp_path: Path) -> None:
+    case = {
+        "shape": [80, 80], "chunks": [1, 1], "dtype": "u1", "codec": None, "nbytes": 100, "slots": 521, "w0": 0.75,
+        "written": accesses(("write", [[2, 80, 3], [0, 80, 1]]), ("write", [[0, 80, 1], [1, 80, 2]])),
+        "accesses": accesses(
+            ("write", [[0, 80, 3], [0, 80, 4]]), ("write", [[1, 80, 3], [2, 80, 4]]), ("read", [[0, 80, 1], [0, 80, 5]])
+        ),
+        **MANY[index],
+    }  # fmt: skip
+    assert index_of(case)["index"] == index
+    run([case], python, tmp_path)
 
 
 @pytest.mark.parametrize("python", PYTHONS)

@@ -52,7 +52,7 @@ impl Block {
 /// What putting a chunk into an index does to its blocks.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
 pub(crate) struct Inserted {
-    /// Older blocks that are looked at, in order.
+    /// Blocks that are looked at, in order; those that were made for it need not be read.
     pub needed: Vec<Block>,
     /// Blocks made, in order.
     pub created: Vec<Block>,
@@ -178,9 +178,9 @@ impl Index {
             Structure::Table(table) => table.insert(chunk, chunk_index),
         };
         self.read = 0..0;
-        let read = self.read_missing(&inserted.needed);
         let created = inserted.created.iter().filter(|block| self.in_memory.insert(block.id));
         let made_nbytes = created.map(|block| block.made_nbytes).sum();
+        let read = self.read_missing(&inserted.needed);
         self.changed.extend(inserted.created.iter().map(|block| block.id));
         self.changed.extend(inserted.changed);
         (read, made_nbytes)

@@ -59,7 +59,7 @@ impl Table {
     pub fn path(&self, chunk: u64, chunk_index: &[u64]) -> Vec<Block> {
         let place = self.place(chunk, chunk_index);
         let mut blocks = self.blocks(place);
-        let is_behind = self.growing_axis.is_some() && place >= self.stop;
+        let is_behind = self.is_behind(place);
         let there = blocks.iter().take_while(|block| self.has(block)).count();
         blocks.truncate(if is_behind { 1 } else { there });
         blocks.retain(|block| block.nbytes > 0);
@@ -71,7 +71,7 @@ impl Table {
         let place = self.place(chunk, chunk_index);
         let is_there = self.blocks(place).iter().all(|block| self.has(block));
         match self.growing_axis {
-            _ if !is_there => 0..0,
+            _ if !is_there || self.is_behind(place) => 0..0,
             None if self.chunk_count <= PAGE => 0..self.chunk_count,
             None => place / PAGE * PAGE..(place / PAGE + 1) * PAGE,
             Some(0) => DataBlock::of(place).map_or(0..IN_INDEX_BLOCK, |block| block.places(place)),
@@ -100,7 +100,7 @@ impl Table {
             }
         }
         inserted.changed.push(last);
-        if self.growing_axis.is_some() && (place >= self.stop || !inserted.created.is_empty()) {
+        if self.is_behind(place) || (self.growing_axis.is_some() && !inserted.created.is_empty()) {
             inserted.changed.push(HEADER);
         }
         self.stop = self.stop.max(place + 1);
@@ -110,6 +110,11 @@ impl Table {
     /// The block that says where a chunk is.
     pub fn holder(&self, chunk: u64, chunk_index: &[u64]) -> u64 {
         self.blocks(self.place(chunk, chunk_index)).last().map_or(HEADER, |block| block.id)
+    }
+
+    /// Whether a place is behind the last chunk of a table that grows.
+    fn is_behind(&self, place: u64) -> bool {
+        self.growing_axis.is_some() && place >= self.stop
     }
 
     fn has(&self, block: &Block) -> bool {
