@@ -26,10 +26,16 @@ fn tree() -> ChunkedLayout {
 
 /// Root at 64, leaves at 256 and 512.
 fn two_levels(leaves: [&[Entry]; 2]) -> Vec<u8> {
-    let mut image = Image::new(1024);
-    image.put(64, &node(1, &[(0, 0, 0, 256), (0, 0, 20, 512)]));
-    image.put(256, &node(0, leaves[0]));
-    image.put(512, &node(0, leaves[1]));
+    with_leaves_at([256, 512], leaves)
+}
+
+/// Root at 64, leaves at these places.
+fn with_leaves_at(places: [u32; 2], leaves: [&[Entry]; 2]) -> Vec<u8> {
+    let [first, second] = places.map(u64::from);
+    let mut image = Image::new(2 * usize::try_from(second).unwrap());
+    image.put(64, &node(1, &[(0, 0, 0, first), (0, 0, 20, second)]));
+    image.put(usize::try_from(first).unwrap(), &node(0, leaves[0]));
+    image.put(usize::try_from(second).unwrap(), &node(0, leaves[1]));
     image.0
 }
 
@@ -107,7 +113,8 @@ fn sought(
 
 #[test]
 fn few_chunks_without_the_others() {
-    let file = two_levels([&[(5, 0, 0, 800), (6, 2, 10, 810)], &[(7, 0, 30, 820)]]);
+    // Farther apart than the length of a full node, which is fetched at once.
+    let file = with_leaves_at([4096, 8192], [&[(5, 0, 0, 800), (6, 2, 10, 810)], &[(7, 0, 30, 820)]]);
     let (all, every_byte) = sought(&file, &[35], None).unwrap();
     assert_eq!(all, rows(&walk(&file, &tree(), &[35], &[None]).unwrap().0));
     for indices in [vec![0], vec![1], vec![2], vec![3], vec![0, 3], vec![0, 1, 2, 3], vec![]] {
