@@ -81,9 +81,11 @@ impl ReadPlan {
                 let decoded = elements.saturating_mul(self.element_nbytes());
                 totals.decoded_nbytes = totals.decoded_nbytes.saturating_add(decoded);
             }
-            self.requests_of(&batches, array, policy, &mut |_| false, &mut |request| {
-                totals.request_count += 1;
-                totals.fetched_nbytes = totals.fetched_nbytes.saturating_add(request.range.length);
+            self.requests_of(&batches, array, policy, &mut |_| false, &mut |_, range| {
+                // Counted, not made one by one: a damaged table says any length.
+                let count = range.length.div_ceil(policy.part_nbytes.max(1));
+                totals.request_count = totals.request_count.saturating_add(count);
+                totals.fetched_nbytes = totals.fetched_nbytes.saturating_add(range.length);
             });
         }
         totals.missing_chunk_count = totals.chunk_count.saturating_sub(stored_chunk_count);
@@ -108,7 +110,9 @@ impl ReadPlan {
         for batches in Batches::of(self, array, policy) {
             let decoded_nbytes = batches.decoded_nbytes();
             let mut is_kept = |read: &ChunkRead<'_>| is_kept(read, decoded_nbytes);
-            self.requests_of(&batches, array, policy, &mut is_kept, &mut |request| requests.push(request));
+            self.requests_of(&batches, array, policy, &mut is_kept, &mut |file, range| {
+                requests.extend(parts(range, policy.part_nbytes).map(|range| Request { file, range }));
+            });
         }
         requests.sort_unstable();
         requests
@@ -120,13 +124,9 @@ impl ReadPlan {
         array: &Array,
         policy: CoalescePolicy,
         is_kept: &mut impl FnMut(&ChunkRead<'_>) -> bool,
-        each: &mut impl FnMut(Request),
+        each: &mut impl FnMut(FileIndex, ByteRange),
     ) {
         let width = self.element_nbytes();
-        // Nothing is asked for what has no bytes.
-        let mut each = |file, range: ByteRange| {
-            parts(range, policy.part_nbytes).for_each(|range| each(Request { file, range }));
-        };
         let mut whole: Vec<Request> = Vec::new();
         for batch in 0..batches.count() {
             for number in batches.places(batch).filter_map(|place| batches.number(place)) {

@@ -75,7 +75,7 @@ pub(crate) fn read_one_by_one(bytes: &[u8], sizes: Sizes) -> Result<Vec<VirtualM
 /// array. `None` of any others, and of damaged ones. There may be very many, so each is a few comparisons.
 fn boxes_of_one(content: &[u8], sizes: Sizes, hashing: &mut Hashing<'_>) -> Option<MappedBoxes> {
     let mut cursor = Cursor::new(MAPPINGS, 0, content);
-    let (0, count) = (cursor.u8().ok()?, sizes.length(&mut cursor).ok()?) else { return None };
+    let (0, count @ 1..) = (cursor.u8().ok()?, sizes.length(&mut cursor).ok()?) else { return None };
     let entries = cursor.rest();
     let file = entries.get(..entries.iter().position(|&byte| byte == 0)?)?;
     let behind = entries.get(file.len().checked_add(1)?..)?;
