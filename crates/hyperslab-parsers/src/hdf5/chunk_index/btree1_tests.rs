@@ -10,6 +10,8 @@ use crate::pages::{Memory, Pages, Policy};
 
 /// Length, mask, offset on the one axis, and the chunk's or node's address.
 type Entry = (u32, u32, u64, u64);
+/// Index, offset, length and mask of a chunk.
+type Row = (u64, u64, u64, u32);
 
 fn node(level: u8, entries: &[Entry]) -> Vec<u8> {
     let count = u16::try_from(entries.len()).unwrap();
@@ -91,12 +93,8 @@ fn damaged_nodes() {
     }
 }
 
-/// What is found of a file when it is looked for, sorted, and how many rounds that takes.
-fn sought(
-    file: &[u8],
-    shape: &[u64],
-    indices: Option<&[u64]>,
-) -> Result<(Vec<(u64, u64, u64, u32)>, u64), Error> {
+/// What is found of a file when it is looked for, sorted, and how many bytes that fetches.
+fn sought(file: &[u8], shape: &[u64], indices: Option<&[u64]>) -> Result<(Vec<Row>, u64), Error> {
     let max_shape = vec![None; shape.len()];
     let index = LazyIndex { layout: tree(), shape: shape.to_vec(), max_shape, sizes: SIZES };
     let source = Memory(file);
@@ -119,9 +117,8 @@ fn few_chunks_without_the_others() {
     assert_eq!(all, rows(&walk(&file, &tree(), &[35], &[None]).unwrap().0));
     for indices in [vec![0], vec![1], vec![2], vec![3], vec![0, 3], vec![0, 1, 2, 3], vec![]] {
         let (found, nbytes) = sought(&file, &[35], Some(&indices)).unwrap();
-        let wanted = |rows: &[(u64, u64, u64, u32)]| {
-            rows.iter().copied().filter(|row| indices.contains(&row.0)).collect::<Vec<_>>()
-        };
+        let wanted =
+            |rows: &[Row]| rows.iter().copied().filter(|row| indices.contains(&row.0)).collect::<Vec<_>>();
         assert_eq!(wanted(&found), wanted(&all), "{indices:?}");
         assert!(indices.len() > 1 || nbytes < every_byte, "a leaf is left out");
     }
