@@ -8,12 +8,11 @@ left out, fitted anew: what an extension is worth is what is lost without it.
 from __future__ import annotations
 
 from collections.abc import Callable, Iterable, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from typing import Any
 
 import numpy as np
 
-from hyperslab.bench.statistics import interval_of_median
 from hyperslab.errors import TooFewCells
 from hyperslab.model.accuracy import Accuracy, Outcome, accuracy, experiments
 from hyperslab.model.costs import Coefficients, price
@@ -205,15 +204,13 @@ def measured_again(tasks: Sequence[Task], measured: Sequence[Measured]) -> Accur
 
     None where a cell has a single pass.
     """
-    halves = [(found.seconds[::2], found.seconds[1::2]) for found in measured]
-    if not halves or not all(other for _, other in halves):
+    halves = [[replace(found, passes=found.passes[first::2]) for first in (0, 1)] for found in measured]
+    if not halves or not all(other.passes for _, other in halves):
         return None
-    outcomes = []
-    for task, (one, other) in zip(tasks, halves, strict=True):
-        low, high = interval_of_median(one) or (None, None)
-        again = {MEASURED_AGAIN: float(np.median(other))}
-        library = task.cell.library.name
-        outcomes.append(Outcome(task.question, task.layout, library, float(np.median(one)), low, high, again))
+    outcomes = [
+        _outcome(task, one, {MEASURED_AGAIN: other.median_seconds})
+        for task, (one, other) in zip(tasks, halves, strict=True)
+    ]
     return accuracy(outcomes, MEASURED_AGAIN)
 
 

@@ -155,8 +155,7 @@ class FarPass:
     def run(self, bench: Workbench) -> FarFound:
         """Open, make the accesses, and close."""
         timers, steps = Timers(), self.workload.steps()
-        largest = max(step.selection.size for step in steps)
-        with bench.undisturbed(largest * self.workload.array.element_nbytes):
+        with bench.undisturbed(self.workload.largest_nbytes(steps)):
             with timers("open"):
                 root = hyperslab.archive.open(self.file.url, storage_options=self.file.options)
                 array = root[self.array]

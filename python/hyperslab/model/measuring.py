@@ -11,7 +11,6 @@ fsync, since libraries defer writing and until then nothing is safe. Library-war
 from __future__ import annotations
 
 import itertools
-import math
 import os
 import random
 import shutil
@@ -335,7 +334,7 @@ class Pass:
 
     def _allocated_nbytes(self, steps: list[Step]) -> int:
         """What is allocated at most: the largest of what is read, and pages of the file that are not cached."""
-        largest = max(math.prod(step.selection.shape) for step in steps) * self.cell.workload.array.element_nbytes
+        largest = self.cell.workload.largest_nbytes(steps)
         return largest + (self.cell.array_nbytes if self.cell.cache in ("cold", "new") else 0)
 
     def _open(self, made: Format, timers: Timers) -> tuple[ArrayFile, Any]:

@@ -154,6 +154,10 @@ class Workload(BaseModel):
             steps = [steps[place] for place in np.random.default_rng(self.seed).permutation(len(steps))]
         return steps
 
+    def largest_nbytes(self, steps: list[Step]) -> int:
+        """Bytes of the elements of the largest of some calls."""
+        return max(step.selection.size for step in steps) * self.array.element_nbytes
+
 
 def load_workload(path: str | Path) -> Workload:
     """The workload of a YAML file.
