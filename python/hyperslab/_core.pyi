@@ -841,6 +841,7 @@ def hash_chunks(
     shapes: tuple[Sequence[int], Sequence[int]],
     numbers: npt.NDArray[np.int64],
     width: int,
+    taken: tuple[int, Callable[[int, bytes], None]] | None = None,
 ) -> bytes:
     """SHA-256, 32 bytes each, of the valid part of chunks of an array, followed by `str(its shape)`.
 
@@ -849,6 +850,8 @@ def hash_chunks(
         shapes: The array's, of at least one axis, and the chunks'.
         numbers: Linear indices of the chunks.
         width: Bytes of an element.
+        taken: Whenever so many hashes are there, in order, they are given to this function, after the number of the
+            first; meanwhile other threads make the next ones.
 
     Raises:
         ValueError: The bytes are not of that shape.
@@ -860,6 +863,7 @@ def hash_staged(
     numbers: npt.NDArray[np.int64],
     shapes: tuple[Sequence[int], Sequence[int]],
     width: int,
+    taken: tuple[int, Callable[[int, bytes], None]] | None = None,
 ) -> bytes:
     """The same of some chunks of an array.
 
@@ -869,6 +873,7 @@ def hash_staged(
         numbers: Linear index of each in the array's grid.
         shapes: The array's and the chunks'.
         width: Bytes of an element.
+        taken: As above.
     """
 
 def lzf(data: bytes) -> bytes:

@@ -2,17 +2,13 @@
 
 from __future__ import annotations
 
-import itertools
 import math
 import os
-from concurrent.futures import ThreadPoolExecutor
 from typing import Any
 
 import numpy as np
 
 CACHE_LINE = 64
-# Below so many bytes one thread copies faster than several are started.
-SHARED_NBYTES = 1 << 22
 # What is touched beyond what was asked for: libraries have buffers of their own.
 MARGIN, MARGIN_NBYTES = 1.25, 8 << 20
 PAGE = 4096
@@ -33,20 +29,6 @@ def aligned_empty(shape: tuple[int, ...], dtype: np.dtype[Any]) -> np.ndarray[An
     start = -block.ctypes.data % CACHE_LINE
     aligned: np.ndarray[Any, Any] = block[start : start + nbytes].view(dtype.base).reshape(*shape, *dtype.shape)
     return aligned
-
-
-def copied(array: Any, dtype: np.dtype[Any]) -> np.ndarray[Any, Any]:
-    """A new C-contiguous array with the same elements, of `dtype`; a large one is copied by all cores."""
-    source = np.asarray(array)
-    if source.nbytes < SHARED_NBYTES or not source.ndim or dtype.hasobject or dtype.shape:
-        return np.array(source, dtype, order="C")
-    out = aligned_empty(source.shape, dtype)
-    threads = min(len(source), len(os.sched_getaffinity(0)) if hasattr(os, "sched_getaffinity") else 1)
-    starts = [len(source) * number // threads for number in range(threads + 1)]
-    parts = [slice(*pair) for pair in itertools.pairwise(starts)]
-    with ThreadPoolExecutor(threads) as pool:
-        list(pool.map(lambda part: np.copyto(out[part], source[part], casting="unsafe"), parts))
-    return out
 
 
 def make_ready(nbytes: int) -> None:

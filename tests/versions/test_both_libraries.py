@@ -219,7 +219,7 @@ class Versions(RuleBasedStateMachine):
             self.change(version, state, data.draw)
             for path, model in state.items():
                 np.testing.assert_array_equal(plain(version[path][...]), plain(model.data))
-        self.versions[name] = state
+            self.versions[name] = state  # here: a commit that is killed may have come far enough
 
     def parent(self, data: st.DataObject) -> str | None:
         return data.draw(st.sampled_from([None, None, "", *self.versions]))

@@ -20,7 +20,7 @@ from hyperslab._core import (
     mappings_block,
 )
 from hyperslab.versions import virtual
-from hyperslab.versions.chunk_store import ChunkStore
+from hyperslab.versions.chunk_store import ChunkStore, make_store
 from hyperslab.versions.layout import chunk_hash
 
 SHAPES = [
@@ -45,6 +45,28 @@ def test_hashes(shape: tuple[int, ...], chunk_shape: tuple[int, ...], dtype: str
         box = tuple(slice(i * c, (i + 1) * c) for i, c in zip(index, chunk_shape, strict=True))
         assert together[32 * number : 32 * number + 32] == chunk_hash(array[box])
     assert len(together) == 32 * int(np.prod(grid))
+
+
+@pytest.mark.parametrize("step", [1, 7, 64, 1000])
+def test_hashes_are_taken_in_order(step: int) -> None:
+    array, taken = np.arange(100_000.0), []
+    arguments = (array.view(np.uint8), ((100_000,), (1000,)), np.arange(100), 8)
+    digests = hash_chunks(*arguments, (step, lambda first, some: taken.append((first, some))))
+    assert [first for first, _ in taken] == list(range(0, 100, step))
+    assert b"".join(some for _, some in taken) == digests == hash_chunks(*arguments)
+
+
+def test_who_takes_hashes_can_stop() -> None:
+    taken = []
+
+    def take(first: int, digests: bytes) -> None:
+        taken.append(first)
+        if first == 20:
+            raise OSError("the disk is full")
+
+    with pytest.raises(OSError, match="full"):
+        hash_chunks(np.zeros(800_000, np.uint8), ((100_000,), (1000,)), np.arange(100), 8, (10, take))
+    assert taken == [0, 10, 20]
 
 
 def test_data_of_another_shape_are_refused() -> None:
@@ -226,7 +248,8 @@ def test_rows_of_hash_tables_that_we_encode_are_decoded_by_libhdf5(tmp_path: Pat
     rng, hashes = np.random.default_rng(7), b""
     with h5py.File(tmp_path / "v.h5", "w") as file:
         file.create_group("_version_data")
-        store = ChunkStore.create(file, "x", "i4", (2,), 0, {})
+        make_store(file, "x", "i4", (2,), 0, {})
+        store = ChunkStore(file, "x")
         for count in (1, 2, 5, 4085, 1, 1, 1, 1, 97, 1, 5000, 1):
             new = rng.bytes(32 * count - 16) + bytes(16)
             hashes += new

@@ -1,6 +1,7 @@
 //! The bytes of chunks of arrays that are in memory: hashed, gathered and encoded, by several threads.
 
-use std::sync::atomic::{AtomicBool, Ordering};
+use std::sync::OnceLock;
+use std::sync::atomic::{AtomicUsize, Ordering};
 
 use hyperslab_core::{ChunkBox, ChunkGrid};
 use hyperslab_engine::codecs::{self, Filter};
@@ -20,6 +21,7 @@ const FEW_NBYTES: usize = 1 << 18;
 
 /// SHA-256 of the valid part of some chunks of an array, and of its shape, as versioned-hdf5 wants it.
 #[pyfunction]
+#[pyo3(signature = (data, shapes, numbers, width, taken=None))]
 #[allow(clippy::needless_pass_by_value)] // PyO3 hands arguments over by value
 pub(crate) fn hash_chunks<'py>(
     py: Python<'py>,
@@ -27,16 +29,18 @@ pub(crate) fn hash_chunks<'py>(
     shapes: (Vec<u64>, Vec<u64>),
     numbers: PyReadonlyArray1<'py, i64>,
     width: usize,
+    taken: Option<Taken<'py>>,
 ) -> PyResult<Bound<'py, PyBytes>> {
     let grid = ChunkGrid::new(shapes.0, shapes.1).map_err(errors::to_python)?;
     let bytes = whole(&data, &grid, width)?;
-    digests(py, &grid, numbers.as_slice()?, width, |_, chunk| {
+    digests(py, &grid, numbers.as_slice()?, width, taken, |_, chunk| {
         Some(hash(bytes, grid.shape(), &chunk.start, chunk, width))
     })
 }
 
 /// The same of some chunks of an array, each whole, at its slot of a slab.
 #[pyfunction]
+#[pyo3(signature = (slab, slots, numbers, shapes, width, taken=None))]
 #[allow(clippy::needless_pass_by_value)] // PyO3 hands arguments over by value
 pub(crate) fn hash_staged<'py>(
     py: Python<'py>,
@@ -45,42 +49,112 @@ pub(crate) fn hash_staged<'py>(
     numbers: PyReadonlyArray1<'py, i64>,
     shapes: (Vec<u64>, Vec<u64>),
     width: usize,
+    taken: Option<Taken<'py>>,
 ) -> PyResult<Bound<'py, PyBytes>> {
     let grid = ChunkGrid::new(shapes.0, shapes.1).map_err(errors::to_python)?;
     let (slab, slots) = (slab.as_slice()?, slots.as_slice()?);
     let chunk_nbytes = usize::try_from(grid.chunk_element_count())?.saturating_mul(width);
     let origin = vec![0; grid.shape().len()];
-    digests(py, &grid, numbers.as_slice()?, width, |entry, chunk| {
+    digests(py, &grid, numbers.as_slice()?, width, taken, |entry, chunk| {
         let start = usize::try_from(*slots.get(entry)?).ok()?.checked_mul(chunk_nbytes)?;
         let bytes = slab.get(start..start.checked_add(chunk_nbytes)?)?;
         Some(hash(bytes, grid.chunk_shape(), &origin, chunk, width))
     })
 }
 
-/// What `hash` gives of each of some chunks of a grid.
+/// How many hashes are taken at a time, and by what.
+type Taken<'py> = (usize, Bound<'py, PyAny>);
+
+/// What `hash` gives of each of some chunks of a grid. Meanwhile, whenever so many of them are there, in order, they are
+/// taken.
 fn digests<'py>(
     py: Python<'py>,
     grid: &ChunkGrid,
     numbers: &[i64],
     width: usize,
+    taken: Option<Taken<'py>>,
     hash: impl Fn(usize, &ChunkBox) -> Option<Digest> + Sync,
 ) -> PyResult<Bound<'py, PyBytes>> {
     let nbytes =
         usize::try_from(grid.chunk_element_count())?.saturating_mul(width).saturating_mul(numbers.len());
-    let mut digests = vec![0_u8; numbers.len() * DIGEST_NBYTES];
-    let fits = AtomicBool::new(true);
-    let each = |entry: usize, digest: &mut [u8]| {
+    let each = |entry: usize| {
         let chunk = u64::try_from(numbers[entry]).ok().and_then(|number| chunk_box(grid, number));
-        match chunk.and_then(|chunk| hash(entry, &chunk)) {
-            Some(found) => digest.copy_from_slice(found.as_ref()),
-            None => fits.store(false, Ordering::Relaxed),
-        }
+        chunk.and_then(|chunk| hash(entry, &chunk))
     };
-    py.detach(|| in_shares(&mut digests, DIGEST_NBYTES, nbytes, each));
-    if !fits.into_inner() {
-        return Err(PyValueError::new_err("slots or numbers that do not fit"));
+    let ahead = Ahead::new(numbers.len(), each);
+    let helpers = if nbytes < FEW_NBYTES { 0 } else { default_thread_count() - 1 };
+    let (step, take) = taken.map_or((numbers.len(), None), |(step, take)| (step, Some(take)));
+    let mut digests = Vec::with_capacity(numbers.len() * DIGEST_NBYTES);
+    std::thread::scope(|scope| {
+        for _ in 0..helpers.min(numbers.len().saturating_sub(1)) {
+            scope.spawn(|| ahead.help());
+        }
+        let stop = StopOnDrop(&ahead.next);
+        for first in (0..numbers.len()).step_by(step.max(1)) {
+            let last = first.saturating_add(step.max(1)).min(numbers.len());
+            for digest in py.detach(|| ahead.ready(first..last)) {
+                let digest =
+                    digest.ok_or_else(|| PyValueError::new_err("slots or numbers that do not fit"))?;
+                digests.extend_from_slice(digest.as_ref());
+            }
+            if let Some(take) = &take {
+                take.call1((first, PyBytes::new(py, &digests[first * DIGEST_NBYTES..])))?;
+            }
+        }
+        drop(stop);
+        Ok(PyBytes::new(py, &digests))
+    })
+}
+
+/// Results of a work for each of some numbers, made by threads that run ahead of whoever wants them in order, and helps.
+struct Ahead<T, F> {
+    /// The first number that nobody works at.
+    next: AtomicUsize,
+    made: Vec<OnceLock<T>>,
+    make: F,
+}
+
+impl<T: Copy, F: Fn(usize) -> T> Ahead<T, F> {
+    fn new(count: usize, make: F) -> Self {
+        Self {
+            next: AtomicUsize::new(0),
+            made: std::iter::repeat_with(OnceLock::new).take(count).collect(),
+            make,
+        }
     }
-    Ok(PyBytes::new(py, &digests))
+
+    /// Make the next one; whether there was one.
+    fn step(&self) -> bool {
+        let number = self.next.fetch_add(1, Ordering::Relaxed);
+        match self.made.get(number) {
+            Some(place) => place.set((self.make)(number)).is_ok(),
+            None => false,
+        }
+    }
+
+    /// Work until all are made, or somebody says that it is enough.
+    fn help(&self) {
+        while self.step() {}
+    }
+
+    /// Some of them, when they are all there; meanwhile this thread makes some too.
+    fn ready(&self, numbers: std::ops::Range<usize>) -> impl Iterator<Item = T> + use<'_, T, F> {
+        let made = &self.made[numbers];
+        let mut missing = 0;
+        while made.get(missing).is_some_and(|one| one.get().is_some() || self.step()) {
+            missing += usize::from(made[missing].get().is_some());
+        }
+        made.iter().map(|one| *one.wait())
+    }
+}
+
+/// Ends the work that runs ahead when nobody takes it any more.
+struct StopOnDrop<'a>(&'a AtomicUsize);
+
+impl Drop for StopOnDrop<'_> {
+    fn drop(&mut self) {
+        self.0.store(usize::MAX / 2, Ordering::Relaxed);
+    }
 }
 
 /// Some chunks of an array, each whole: what of it lies outside the array is the fill value.

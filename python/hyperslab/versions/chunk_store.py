@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from contextlib import nullcontext
 from functools import cached_property
 from typing import TYPE_CHECKING, Any
 
@@ -25,10 +26,37 @@ from hyperslab.versions.layout import (
 from hyperslab.versions.places import check_chunk_count
 
 if TYPE_CHECKING:
+    from hyperslab.versions.journal import JournaledFile
     from hyperslab.versions.staged_array import StagedArray
 
 COUNT = "largest_index"
 OUR_FILTERS = (h5py.h5z.FILTER_DEFLATE, h5py.h5z.FILTER_SHUFFLE, h5py.h5z.FILTER_FLETCHER32, h5py.h5z.FILTER_LZF)
+
+
+def make_store(
+    file: h5py.Group, path: str, dtype: Any, chunk_shape: tuple[int, ...], fill: Any, options: dict[str, Any]
+) -> None:
+    """Make the place for the chunks of an array, without any chunk."""
+    group = file[DATA].require_group(path)
+    raw = group.create_dataset(
+        "raw_data",
+        shape=(0, *chunk_shape[1:]),
+        maxshape=(None, *chunk_shape[1:]),
+        chunks=chunk_shape,
+        dtype=dtype,
+        fillvalue=fill,
+        **options,
+    )
+    put_integers(raw, "chunks", chunk_shape)
+    table = group.create_dataset(
+        "hash_table",
+        shape=(1,),
+        maxshape=(None,),
+        chunks=(HASH_TABLE_CHUNK_LENGTH,),
+        dtype=HASH_TABLE_DTYPE,
+        compression="lzf",
+    )
+    table.attrs[COUNT] = 0
 
 
 class ChunkStore:
@@ -37,11 +65,13 @@ class ChunkStore:
     Args:
         file: Where it is.
         path: The array's path in a version.
+        journaled: What libhdf5 writes to, where it is ours.
     """
 
-    def __init__(self, file: h5py.Group, path: str) -> None:
+    def __init__(self, file: h5py.Group, path: str, journaled: JournaledFile | None = None) -> None:
         group = file[f"{DATA}/{path}"]
         self.path = path
+        self._journaled = journaled
         self.raw: Any = group["raw_data"]
         self._table: Any = group["hash_table"]
         self.chunk_shape: tuple[int, ...] = self.raw.chunks
@@ -57,33 +87,6 @@ class ChunkStore:
         self._filters = filters_of(self.raw)
         self._rows = HashRows(self._table, filters_of(self._table), rows)
         self._new: list[tuple[bytes, npt.NDArray[np.int64]]] = []  # chunks whose hashes are not stored yet
-
-    @classmethod
-    def create(
-        cls, file: h5py.Group, path: str, dtype: Any, chunk_shape: tuple[int, ...], fill: Any, options: dict[str, Any]
-    ) -> ChunkStore:
-        """A new one, without any chunk."""
-        group = file[DATA].require_group(path)
-        raw = group.create_dataset(
-            "raw_data",
-            shape=(0, *chunk_shape[1:]),
-            maxshape=(None, *chunk_shape[1:]),
-            chunks=chunk_shape,
-            dtype=dtype,
-            fillvalue=fill,
-            **options,
-        )
-        put_integers(raw, "chunks", chunk_shape)
-        table = group.create_dataset(
-            "hash_table",
-            shape=(1,),
-            maxshape=(None,),
-            chunks=(HASH_TABLE_CHUNK_LENGTH,),
-            dtype=HASH_TABLE_DTYPE,
-            compression="lzf",
-        )
-        table.attrs[COUNT] = 0
-        return cls(file, path)
 
     @property
     def is_current(self) -> bool:
@@ -155,9 +158,9 @@ class ChunkStore:
                 chunks = chunks.view(self.dtype)  # which knows the encoding of text of some length
             self.raw[first * self.chunk_shape[0] :] = chunks.reshape(-1, *self.chunk_shape[1:])
             return
-        nbytes = chunks[0].nbytes
-        with phil:
-            write_chunks(function, self.raw.id.id, first, self.chunk_shape, as_bytes(chunks), nbytes, self._filters)
+        nbytes, data = chunks[0].nbytes, as_bytes(chunks)
+        with phil, nullcontext() if self._journaled is None else self._journaled.lasting(data):
+            write_chunks(function, self.raw.id.id, first, self.chunk_shape, data, nbytes, self._filters)
 
     def check_same(self, dtype: Any, chunk_shape: tuple[int, ...] | None, fill: Any) -> None:
         """Refuse an array that contradicts what earlier versions had under its path.
@@ -185,17 +188,18 @@ class ChunkStores:
 
     Args:
         file: Where they are.
+        journaled: What libhdf5 writes to, where it is ours.
     """
 
-    def __init__(self, file: h5py.Group) -> None:
-        self._file = file
+    def __init__(self, file: h5py.Group, journaled: JournaledFile | None) -> None:
+        self._file, self._journaled = file, journaled
         self._found: dict[str, ChunkStore] = {}
 
     def of_path(self, path: str) -> ChunkStore:
         """Those of an array that has some."""
         store = self._found.get(path)
         if store is None or not store.is_current:
-            store = self._found[path] = ChunkStore(self._file, path)
+            store = self._found[path] = ChunkStore(self._file, path, self._journaled)
         return store
 
     def settle(self) -> None:
@@ -209,13 +213,10 @@ class ChunkStores:
         store = self._found.get(path)
         if store is not None and store.is_current:
             return store
-        if f"{DATA}/{path}/raw_data" in self._file:
-            return self.of_path(path)
-        options = dict(array.options)
-        fill = options.pop("fillvalue", None)
-        store = ChunkStore.create(self._file, path, array.dtype, array.chunks, fill, options)
-        self._found[path] = store
-        return store
+        if f"{DATA}/{path}/raw_data" not in self._file:
+            options = dict(array.options)
+            make_store(self._file, path, array.dtype, array.chunks, options.pop("fillvalue", None), options)
+        return self.of_path(path)
 
 
 def row_count(table: Any) -> int:

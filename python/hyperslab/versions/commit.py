@@ -4,18 +4,18 @@ current one. Until its group is linked, which is one step, no version is there: 
 
 from __future__ import annotations
 
+import itertools
 import math
 from collections.abc import Callable, Iterator, Mapping
-from concurrent.futures import ThreadPoolExecutor
 from contextlib import suppress
-from typing import Any, NamedTuple, Protocol
+from typing import Any, NamedTuple, Protocol, TypeAlias
 
 import h5py
 import numpy as np
 
 from hyperslab._core import gather_chunks, hash_chunks, hash_staged
 from hyperslab.versions.attributes import put_flag, put_text
-from hyperslab.versions.chunk_store import ChunkStore, as_bytes
+from hyperslab.versions.chunk_store import ChunkStores, as_bytes
 from hyperslab.versions.committed import Child, CommittedArray, CommittedGroup, CommittedVersion
 from hyperslab.versions.interruption import let_through
 from hyperslab.versions.layout import (
@@ -32,6 +32,9 @@ from hyperslab.versions.staged_group import StagedGroup
 from hyperslab.versions.virtual import VirtualArrays, put_bookkeeping
 
 BATCH_NBYTES = 1 << 22
+DIGEST_NBYTES = 32
+# How many hashes are taken at a time, and by what: the number of the first, and the hashes.
+Taken: TypeAlias = tuple[int, Callable[[int, bytes], None]]
 
 
 def write_version(
@@ -112,8 +115,8 @@ class _Writing(NamedTuple):
         if not array.is_changed and before is not None and array.base is not None and attrs is not None:
             _link(group, before, name, array.base)
             return array.base
+        places = store_chunks(array, self.version.stores)
         store = self.version.stores.of(array)
-        places = store_chunks(array, store)
         made = self.arrays.create(group, name, array.shape, places, store.raw, array.fillvalue)
         for key, value in array.attrs.items():
             made.attrs[key] = value
@@ -158,37 +161,39 @@ def _same(one: Any, other: Any) -> bool:
     return left.dtype == right.dtype and left.shape == right.shape and left.tolist() == right.tolist()
 
 
-def store_chunks(array: StagedArray, store: ChunkStore) -> Places:
+def store_chunks(array: StagedArray, stores: ChunkStores) -> Places:
     """Store the chunks of an array that are new, and give the place of every one; -1 of those that need none.
 
-    While some chunks are stored, the next ones are hashed.
+    While their place is made, and some chunks are stored, the next ones are hashed.
     """
     source = WholeChunks(array) if array.whole is not None else TouchedChunks(array)
-    places, length = source.places, store.chunk_shape[0]
+    places, length = source.places, array.chunks[0]
     inner = math.prod(source.grid_shape[1:])
-    step = max(1, BATCH_NBYTES // max(1, math.prod(store.chunk_shape) * array.dtype.itemsize))
-    batches = [source.numbers[first : first + step] for first in range(0, len(source.numbers), step)]
-    for numbers, digests in zip(batches, one_ahead(source.digests, batches), strict=True):
+
+    def take(first: int, digests: bytes) -> None:
         let_through()
+        store, numbers = stores.of(array), source.numbers[first : first + len(digests) // DIGEST_NBYTES]
         places[numbers], new = store.find(digests)
         if len(new):
             stored = numbers[new]
             lengths = np.minimum(length, array.shape[0] - stored // inner * length)
             store.append(np.frombuffer(digests, "V32")[new].tobytes(), source.gather(stored), lengths)
+
+    step = max(1, BATCH_NBYTES // max(1, math.prod(array.chunks) * array.dtype.itemsize))
+    source.digests(source.numbers, (step, take))
     return places
 
 
-def one_ahead(make: Callable[[Places], bytes], batches: list[Places]) -> Iterator[bytes]:
-    """What `make` gives of each batch; the next one is made meanwhile, by another thread."""
-    if len(batches) < 2:
-        yield from map(make, batches)
-        return
-    with ThreadPoolExecutor(1) as ahead:
-        waiting = ahead.submit(make, batches[0])
-        for batch in batches[1:]:
-            made, waiting = waiting.result(), ahead.submit(make, batch)
-            yield made
-        yield waiting.result()
+def _taken(hashes: Iterator[bytes], taken: Taken | None) -> bytes:
+    """All hashes; given on meanwhile, some at a time."""
+    if taken is None:
+        return b"".join(hashes)
+    step, take = taken
+    made = b""
+    while part := b"".join(itertools.islice(hashes, step)):
+        take(len(made) // DIGEST_NBYTES, part)
+        made += part
+    return made
 
 
 class Chunks(Protocol):
@@ -198,8 +203,8 @@ class Chunks(Protocol):
     places: Places
     numbers: Places
 
-    def digests(self, numbers: Places) -> bytes:
-        """The hashes of some of them."""
+    def digests(self, numbers: Places, taken: Taken | None = None) -> bytes:
+        """The hashes of some of them; meanwhile some at a time are given on, with the number of the first."""
 
     def gather(self, numbers: Places) -> Array:
         """Some of them, whole, with one axis more in front."""
@@ -215,17 +220,17 @@ class TouchedChunks:
         self.places = array.staged.stored.reshape(-1).copy()
         self.numbers = np.flatnonzero(self._slots != MISSING)
 
-    def digests(self, numbers: Places) -> bytes:
-        """The hashes of some of them."""
+    def digests(self, numbers: Places, taken: Taken | None = None) -> bytes:
+        """The hashes of some of them; meanwhile some at a time are given on, with the number of the first."""
         staged, slots = self._staged, self._slots[numbers]
         if staged.slab.dtype.hasobject:
             indices = np.stack(np.unravel_index(numbers, staged.grid_shape), axis=1).tolist()
             chunks = (
                 staged.slab[slot][staged.valid(index)] for slot, index in zip(slots.tolist(), indices, strict=True)
             )
-            return b"".join(map(chunk_hash, chunks))
+            return _taken(map(chunk_hash, chunks), taken)
         shapes = (staged.shape, staged.chunk_shape)
-        return hash_staged(as_bytes(staged.slab), slots, numbers, shapes, staged.slab.itemsize)
+        return hash_staged(as_bytes(staged.slab), slots, numbers, shapes, staged.slab.itemsize, taken)
 
     def gather(self, numbers: Places) -> Array:
         """Some of them, whole, with one axis more in front."""
@@ -244,12 +249,12 @@ class WholeChunks:
         self.numbers = np.arange(math.prod(self.grid_shape))
         self.places = np.full(len(self.numbers), MISSING, np.int64)
 
-    def digests(self, numbers: Places) -> bytes:
-        """The hashes of some of them."""
+    def digests(self, numbers: Places, taken: Taken | None = None) -> bytes:
+        """The hashes of some of them; meanwhile some at a time are given on, with the number of the first."""
         if self._whole.dtype.hasobject:
-            return b"".join(chunk_hash(self._part(number)) for number in numbers.tolist())
+            return _taken((chunk_hash(self._part(number)) for number in numbers.tolist()), taken)
         shapes = (self._whole.shape, self._chunk_shape)
-        return hash_chunks(as_bytes(self._whole), shapes, numbers, self._whole.itemsize)
+        return hash_chunks(as_bytes(self._whole), shapes, numbers, self._whole.itemsize, taken)
 
     def gather(self, numbers: Places) -> Array:
         """Some of them, whole, with one axis more in front."""

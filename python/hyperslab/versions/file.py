@@ -303,7 +303,7 @@ class VersionedFile:
         if self._owned is not None:
             self._file = self._owned.file
             self._kept_open = self._file[VERSIONS] if self._file else None
-        self._stores = ChunkStores(self._file)
+        self._stores = ChunkStores(self._file, self._journaled)
 
     def _roll_back(self) -> None:
         """Forget all changes since the last commit, of a file of our own."""

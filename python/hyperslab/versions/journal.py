@@ -23,6 +23,9 @@ from contextlib import contextmanager, suppress
 from pathlib import Path
 from typing import Any, Protocol
 
+import numpy as np
+import numpy.typing as npt
+
 from hyperslab.errors import DamagedFile, UsageError
 
 PAGE_NBYTES = 4096
@@ -60,6 +63,12 @@ class System(Protocol):
     def rename(self, path: str, to: str, /) -> None: ...  # noqa: D102
 
 
+def address(memory: npt.NDArray[np.uint8]) -> int:
+    """Where the first byte is."""
+    place: int = memory.__array_interface__["data"][0]
+    return place
+
+
 def journal_path(path: str) -> str:
     """Where the journal of a file is: beside the file itself, not beside a link to it."""
     return f"{os.path.realpath(path)}.journal"
@@ -93,6 +102,9 @@ class JournaledFile:
         self._pages: dict[int, Page] = {}
         self._tail = bytearray()  # appended, not yet written
         self._tail_start = 0
+        self._lasting: npt.NDArray[np.uint8] | None = None
+        self._lasting_address = 0
+        self._run: tuple[int, int, int] | None = None  # of lasting memory, not yet written: to where, from, until
         self._position = 0
         self._is_open = True
         self._failure: OSError | None = None
@@ -189,6 +201,10 @@ class JournaledFile:
         if not self._is_open:
             return len(data)
         start, count, held = self._position, len(data), len(self._tail)
+        if self._lasting is not None and count >= LARGE_NBYTES and self._joins_run(start, data):
+            self._position = self._tail_start = start + count
+            self._nbytes = max(self._nbytes, self._position)
+            return count
         if start == self._tail_start + held and start >= self.committed_nbytes and count < LARGE_NBYTES:
             self._tail += data
             self._position = stop = start + count
@@ -212,8 +228,39 @@ class JournaledFile:
         self._nbytes = max(self._nbytes, self._position)
         return count
 
+    @contextmanager
+    def lasting(self, memory: npt.NDArray[np.uint8]) -> Iterator[None]:
+        """What is written from this memory meanwhile stays there until the end: large pieces that follow one another
+        are written in one, without a copy. The system takes half as long for 1 MiB as for 16 times 64 KiB.
+        """
+        self._lasting, self._lasting_address = memory, address(memory)
+        try:
+            yield
+        finally:
+            self._append_tail()
+            self._lasting = None
+
+    def _joins_run(self, start: int, data: Any) -> bool:
+        """Whether a piece is of memory that lasts, and will be written with those before it."""
+        assert self._lasting is not None
+        first = address(np.frombuffer(data, np.uint8)) - self._lasting_address
+        last = first + len(data)
+        if first < 0 or last > len(self._lasting) or start < self.committed_nbytes:
+            return False
+        if self._run is not None and not self._tail:
+            run_start, run_first, run_last = self._run
+            if start - run_start == first - run_first and first == run_last and last - run_first <= TAIL_NBYTES:
+                self._run = run_start, run_first, last
+                return True
+        self._append_tail()
+        self._run = start, first, last
+        return True
+
     def _append_tail(self) -> None:
         """Write what was appended piece by piece in one piece."""
+        if self._run is not None and self._lasting is not None and self._is_open:
+            (start, first, last), self._run = self._run, None
+            self._append(start, self._lasting[first:last].data)
         if self._tail and self._is_open:
             tail, self._tail = self._tail, bytearray()
             start, self._tail_start = self._tail_start, self._tail_start + len(tail)
@@ -290,6 +337,7 @@ class JournaledFile:
             remove_journal(self.path, self._system)
         self._pages.clear()
         self._tail.clear()
+        self._run = None
         self._unwritten.clear()
         self._failure = None
         self._nbytes = self.committed_nbytes

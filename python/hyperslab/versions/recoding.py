@@ -14,7 +14,7 @@ import numpy as np
 
 from hyperslab.archive.array import Array as ArchiveArray
 from hyperslab.errors import UsageError
-from hyperslab.versions.chunk_store import ChunkStore, is_text, row_count
+from hyperslab.versions.chunk_store import ChunkStore, is_text, make_store, row_count
 from hyperslab.versions.codec_options import codec_options, filters_in
 from hyperslab.versions.deletion import created_like
 from hyperslab.versions.interruption import let_through
@@ -141,7 +141,8 @@ def _new_store(
     if is_text(dtype) and options.get("scaleoffset") is not None:
         raise UsageError(f"{path}: scaleoffset is for numbers")
     options = {name: value for name, value in options.items() if value is not None and value is not False}
-    return ChunkStore.create(target.root, path, dtype, chunk_shape, None if is_text(dtype) else fill, options)
+    make_store(target.root, path, dtype, chunk_shape, None if is_text(dtype) else fill, options)
+    return ChunkStore(target.root, path)
 
 
 def _encoded_anew(target: Target, path: str, codecs: dict[str, Any]) -> NewChunks:

@@ -11,7 +11,6 @@ import numpy as np
 from hyperslab.archive.array import Array as ArchiveArray
 from hyperslab.archive.indexing import Key
 from hyperslab.errors import Unsupported
-from hyperslab.memory import copied
 from hyperslab.versions.layout import ARRAY_BOOKKEEPING, Array
 from hyperslab.versions.places import check_chunk_count, grid_places
 from hyperslab.versions.selection import selected, spread
@@ -153,7 +152,7 @@ class StagedArray:
         if asked.is_empty:
             return
         if asked.full_shape == self.shape and asked.boxes is not None:
-            self._whole, self._chunks = copied(elements, self.dtype), None
+            self._whole, self._chunks = np.array(elements, self.dtype, order="C"), None
         elif self._whole is not None:
             self._whole[asked.numpy_key] = elements.reshape(asked.full_shape)
         else:

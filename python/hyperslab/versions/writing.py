@@ -16,7 +16,6 @@ import numpy as np
 from h5py._hl.filters import guess_chunk
 
 from hyperslab.errors import UsageError
-from hyperslab.memory import copied
 from hyperslab.versions import layout, libhdf5
 from hyperslab.versions.chunk_store import ChunkStore, is_text
 from hyperslab.versions.journal import JournaledFile, System, journal_path
@@ -232,7 +231,7 @@ def new_array(file: h5py.Group, path: str, asked: dict[str, Any]) -> StagedArray
         stored = np.full(grid_count, MISSING, np.int64)
         staged = StagedChunks(shape, chunk_shape, dtype, fill, stored, _nothing_stored)
         return StagedArray(path, chunk_shape, dtype, fill, chunks=staged, options=options)
-    whole = copied(as_elements(elements, dtype), dtype).reshape(shape)
+    whole = np.array(as_elements(elements, dtype), dtype, order="C").reshape(shape)
     return StagedArray(path, chunk_shape, dtype, fill, whole=whole, options=options)
 
 
