@@ -193,6 +193,7 @@ def test_changing_how_an_array_is_stored(made: Path, array: str, options: dict[s
     other = made.with_name("other.h5")
     with h5py.File(other, "w") as file:  # of arrays with several links it would change one
         make(VersionedHDF5File(file))
+    with h5py.File(other, "r+") as file:  # anew: arrays that it made before and still holds it takes for stored ones
         versioned_hdf5.modify_metadata(file, array, **options)
     change(made, way, "modify_metadata", array, **options)
     check_same(contents(made), contents(other))
