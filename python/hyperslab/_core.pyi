@@ -929,7 +929,7 @@ def write_chunks(
     chunks: npt.NDArray[np.uint8],
     chunk_nbytes: int,
     filters: Sequence[tuple[int, int]],
-) -> None:
+) -> int:
     """Store chunks of an array that is a stack of them, encoded by several threads, through the libhdf5 of h5py.
 
     Args:
@@ -941,6 +941,9 @@ def write_chunks(
         chunk_nbytes: Bytes of each.
         filters: HDF5's numbers of the array's filters, in order, of deflate, shuffle, fletcher32 and LZF; with the
             level or the bytes of an element.
+
+    Returns:
+        A bit for each filter that was left out of the last chunk, the first filter's the least.
 
     Raises:
         RuntimeError: libhdf5 refused.

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from contextlib import ExitStack
 from pathlib import Path
 from typing import Any
 
@@ -265,3 +266,26 @@ def test_rows_of_hash_tables_that_we_encode_are_decoded_by_libhdf5(tmp_path: Pat
             if reopened:
                 store = ChunkStore(file, "x")
         assert [info.filter_mask for info in map(store._table.id.get_chunk_info, range(3))] == [0, 0, 0]
+
+
+@pytest.mark.parametrize("is_borrowed", [False, True])
+@pytest.mark.parametrize("count", [100, 300])
+def test_chunks_that_lzf_does_not_shorten_are_read_where_they_were_written(
+    tmp_path: Path, is_borrowed: bool, count: int
+) -> None:
+    """libhdf5 forgets of the chunk that was written last that it was not encoded."""
+    noise = np.random.default_rng(3).random(count)
+    with ExitStack() as stack:
+        if is_borrowed:
+            file = hs.VersionedFile(stack.enter_context(h5py.File(tmp_path / "v.h5", "w")))
+        else:
+            file = stack.enter_context(hs.VersionedFile(tmp_path / "v.h5", "w"))
+        with file.stage_version("a") as version:
+            version.create_dataset("x", data=noise, chunks=(100,), compression="lzf")
+        with file.stage_version("b") as version:
+            version["x"][-1] = 5
+            np.testing.assert_array_equal(version["x"][:-1], noise[:-1])
+        np.testing.assert_array_equal(file["a"]["x"][...], noise)
+    with h5py.File(tmp_path / "v.h5") as read:
+        np.testing.assert_array_equal(read["_version_data/versions/b/x"][:-1], noise[:-1])
+        assert read["_version_data/x/raw_data"].shape == (count + 100,)

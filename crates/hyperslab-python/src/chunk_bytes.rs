@@ -77,9 +77,9 @@ fn digests<'py>(
 ) -> PyResult<Bound<'py, PyBytes>> {
     let nbytes =
         usize::try_from(grid.chunk_element_count())?.saturating_mul(width).saturating_mul(numbers.len());
-    let each = |entry: usize| {
-        let chunk = u64::try_from(numbers[entry]).ok().and_then(|number| chunk_box(grid, number));
-        chunk.and_then(|chunk| hash(entry, &chunk))
+    let each = |entry: usize| -> Option<[u8; DIGEST_NBYTES]> {
+        let chunk = chunk_box(grid, u64::try_from(numbers[entry]).ok()?)?;
+        hash(entry, &chunk)?.as_ref().try_into().ok()
     };
     let ahead = Ahead::new(numbers.len(), each);
     let helpers = if nbytes < FEW_NBYTES { 0 } else { default_thread_count() - 1 };
@@ -95,7 +95,7 @@ fn digests<'py>(
             for digest in py.detach(|| ahead.ready(first..last)) {
                 let digest =
                     digest.ok_or_else(|| PyValueError::new_err("slots or numbers that do not fit"))?;
-                digests.extend_from_slice(digest.as_ref());
+                digests.extend_from_slice(&digest);
             }
             if let Some(take) = &take {
                 take.call1((first, PyBytes::new(py, &digests[first * DIGEST_NBYTES..])))?;
@@ -138,13 +138,13 @@ impl<T: Copy, F: Fn(usize) -> T> Ahead<T, F> {
     }
 
     /// Some of them, when they are all there; meanwhile this thread makes some too.
-    fn ready(&self, numbers: std::ops::Range<usize>) -> impl Iterator<Item = T> + use<'_, T, F> {
+    fn ready(&self, numbers: std::ops::Range<usize>) -> Vec<T> {
         let made = &self.made[numbers];
         let mut missing = 0;
         while made.get(missing).is_some_and(|one| one.get().is_some() || self.step()) {
             missing += usize::from(made[missing].get().is_some());
         }
-        made.iter().map(|one| *one.wait())
+        made.iter().map(|one| *one.wait()).collect()
     }
 }
 

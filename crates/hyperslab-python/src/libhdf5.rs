@@ -73,7 +73,7 @@ pub(crate) fn add_mappings(
     Ok(())
 }
 
-/// Store chunks of a stack, one after another from a place on.
+/// Store chunks of a stack, one after another from a place on; a bit for each filter that was left out of the last.
 #[pyfunction]
 #[allow(clippy::needless_pass_by_value)] // PyO3 hands arguments over by value
 #[allow(clippy::too_many_arguments)] // one a keyword
@@ -86,7 +86,7 @@ pub(crate) fn write_chunks(
     chunks: PyReadonlyArray1<'_, u8>,
     chunk_nbytes: usize,
     filters: Vec<(u32, u32)>,
-) -> PyResult<()> {
+) -> PyResult<u32> {
     if function == 0 {
         return Err(PyValueError::new_err("no function is at address 0"));
     }
@@ -108,11 +108,11 @@ pub(crate) fn write_chunks(
     };
     if filters.is_empty() {
         let mut chunks = (first..).zip(chunks.chunks_exact(chunk_nbytes));
-        return chunks.try_for_each(|(place, bytes)| store(place, bytes, 0));
+        return chunks.try_for_each(|(place, bytes)| store(place, bytes, 0)).map(|()| 0);
     }
     let encoded = py.detach(|| chunk_bytes::encoded(chunks, chunk_nbytes, &filters));
-    (first..).zip(&encoded).try_for_each(|(place, encoded)| match encoded {
-        Some((bytes, mask)) => store(place, bytes, *mask),
+    (first..).zip(&encoded).try_fold(0, |_, (place, encoded)| match encoded {
+        Some((bytes, mask)) => store(place, bytes, *mask).map(|()| *mask),
         None => Err(PyRuntimeError::new_err(format!("the chunk at place {place} cannot be encoded"))),
     })
 }

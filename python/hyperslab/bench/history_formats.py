@@ -207,6 +207,7 @@ class IcechunkHistory(HistoryFormat):
 
     def __init__(self, path: Path, chunk_length: int, compression: str) -> None:
         icechunk = _library("icechunk")
+        icechunk.set_logs_filter("error")  # it warns of every local folder that several processes may commit to
         self._repository = icechunk.Repository.create(icechunk.local_filesystem_storage(str(path)))
         self._chunk_length, self._compression = chunk_length, compression
 

@@ -168,6 +168,8 @@ def trial(output: Path, workload: str, contender: str, count: int, chunk_length:
         return _measured(begun, kind, path)
     except MissingLibrary as error:
         return History(*begun.key_and_status(f"not available: {error}"))
+    except Exception as error:  # of whatever library: the others go on
+        return History(*begun.key_and_status(f"failed: {type(error).__name__}: {error}"))
     finally:
         removed(path)
 
