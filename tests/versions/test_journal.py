@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import os
-from contextlib import ExitStack
+from contextlib import ExitStack, closing
 from pathlib import Path
 
 import hypothesis.strategies as st
@@ -43,7 +43,7 @@ def test_pieces(data: st.DataObject, tmp_path: Path) -> None:
     path.write_bytes(begun)
     journaled = JournaledFile(str(path))
     model, place = Model(journaled, begun), 0
-    with ExitStack() as stack:
+    with closing(journaled), ExitStack() as stack:
         for _ in range(data.draw(st.integers(1, 12))):
             what = data.draw(st.sampled_from(["next", "next", "next", "jump", "other", "read", "commit", "lasting"]))
             count, end = data.draw(counts), len(model.held)
@@ -65,9 +65,8 @@ def test_pieces(data: st.DataObject, tmp_path: Path) -> None:
             else:
                 stack.close()
                 stack.enter_context(journaled.lasting(MEMORY))
-    model.check(0, len(model.held))
-    journaled.commit()
-    journaled.close()
+        model.check(0, len(model.held))
+        journaled.commit()
     assert path.read_bytes() == model.held
 
 

@@ -14,7 +14,7 @@ from versioned_hdf5 import VersionedHDF5File
 
 import hyperslab as hs
 from hyperslab._core import chunk_places_of
-from hyperslab.errors import Unsupported, UsageError
+from hyperslab.errors import DamagedFile, Unsupported, UsageError
 
 TIMES = [dt.datetime(2024, 1, day, tzinfo=dt.UTC) for day in (1, 2, 3)]
 
@@ -128,6 +128,8 @@ def test_later_layouts_are_refused_and_earlier_ones_only_read(written: tuple[Pat
 def test_a_reader_keeps_its_version_while_others_are_committed(written: tuple[Path, list[Any]]) -> None:
     path, state = written
     reader = hs.VersionedFile(path)
+    late = hs.VersionedFile(path)
+    assert len(reader) == 3
     array = reader["c"]["g/x"]
     with hs.VersionedFile(path, "r+") as writer:
         for number in range(20):
@@ -136,5 +138,44 @@ def test_a_reader_keeps_its_version_while_others_are_committed(written: tuple[Pa
             np.testing.assert_array_equal(array[...], state[2])
             np.testing.assert_array_equal(reader["a"]["g/x"][...], state[0])
             assert "n0" not in reader
+            np.testing.assert_array_equal(late[None]["g/x"][...], state[2])
+    assert (late.current_version, len(late), late.current_version) == ("c", 23, "c")
+    late.refresh()
+    assert late.current_version == "n19"
     reader.refresh()
     np.testing.assert_array_equal(reader["n19"]["g/x"][...], np.full(61, 19))
+
+
+def test_versions_are_read_whatever_became_of_others(written: tuple[Path, list[Any]]) -> None:
+    """The current one, and those asked for by name, are found without a look at all of them."""
+    path, state = written
+    with h5py.File(path, "r+") as file:
+        del file["_version_data/versions/a"].attrs["timestamp"]
+    for key, number in ((None, 2), (0, 2), ("b", 1), ("c", 2)):
+        np.testing.assert_array_equal(hs.VersionedFile(path)[key]["g/x"][...], state[number])
+        opened = hs.open(path, version=0 if key is None else key)
+        np.testing.assert_array_equal(opened["g/x"][...], state[number])
+    file = hs.VersionedFile(path)
+    assert file.current_version == "c"
+    with pytest.raises(DamagedFile, match="'a'"):
+        _ = file.versions
+
+
+@pytest.mark.parametrize("name", ["nowhere", "*", "**", "", "a/g", "__first_version__", "a/../b"])
+def test_names_that_no_version_has(written: tuple[Path, list[Any]], name: str) -> None:
+    with pytest.raises(KeyError):
+        hs.VersionedFile(written[0])[name]
+
+
+def test_a_current_version_that_was_never_committed(written: tuple[Path, list[Any]]) -> None:
+    path, state = written
+    with h5py.File(path, "r+") as file:
+        versions = file["_version_data/versions"]
+        versions.create_group("d").attrs.update({"prev_version": "c", "committed": False})
+        versions.attrs["current_version"] = "d"
+    file = hs.VersionedFile(path)
+    np.testing.assert_array_equal(file[None]["g/x"][...], state[2])
+    assert (file.current_version, file.versions) == ("c", ["a", "b", "c"])
+    assert hs.VersionedFile(path).current_version == "c"
+    with pytest.raises(KeyError):
+        hs.VersionedFile(path)["d"]

@@ -100,7 +100,7 @@ def open(
 def _at_version(place: str | Remote, version: VersionKey, chunk_cache_nbytes: int) -> Group:
     if isinstance(place, Remote):
         raise UsageError("versions are read from local files only, so far: copy the file, or open it without version=")
-    from hyperslab.versions.reading import opened_version
+    from hyperslab.versions.seen import opened_version
 
     return opened_version(place, version, chunk_cache_nbytes)
 

@@ -15,7 +15,7 @@ from hyperslab.errors import DamagedFile, UsageError
 from hyperslab.versions import layout
 from hyperslab.versions.interruption import held_back
 from hyperslab.versions.layout import DATA, FIRST_VERSION, VERSIONS, Time
-from hyperslab.versions.reading import version_group, version_table
+from hyperslab.versions.seen import SeenVersions
 from hyperslab.versions.staged_array import StagedArray
 from hyperslab.versions.staged_group import StagedGroup
 from hyperslab.versions.table import Version, VersionKey, VersionTable
@@ -54,8 +54,6 @@ class VersionedFile:
     def __init__(
         self, file: str | os.PathLike[str] | h5py.File, mode: Mode = "r", chunk_cache_nbytes: int = CHUNK_CACHE_NBYTES
     ) -> None:
-        self._chunk_cache_nbytes = chunk_cache_nbytes
-        self._groups: dict[str, Group] = {}
         self._stores: Any = None
         self._kept_open: Any = None  # libhdf5 reads again what nobody keeps open
         self._last: tuple[str, CommittedGroup] | None = None  # the version that was committed here last
@@ -74,7 +72,15 @@ class VersionedFile:
             self.path = os.path.abspath(file.file.filename)  # noqa: PTH100
             self._within = f"{file.name}/".lstrip("/")
             self._borrow(file)
-        self._table = self._scanned()
+        is_ours = self._owned is not None or self._file is None
+        self._seen = SeenVersions(
+            self.path,
+            chunk_cache_nbytes,
+            self._within,
+            is_lazy=is_ours,
+            to_write=self._file is not None,
+            settle=self._settle,
+        )
 
     @held_back()
     def _own(self, mode: Mode) -> None:
@@ -97,35 +103,29 @@ class VersionedFile:
         if self._file is not None and self._owned is None:
             self._file.file.flush()
 
-    def _scanned(self) -> VersionTable:
-        self._settle()
-        table = version_table(self.path, self._within)
-        layout.check_data_version(table.data_version, self.path, to_write=self._file is not None)
-        return table
-
     @property
     def versions(self) -> list[str]:
         """The names of all versions, oldest first."""
-        return list(self._table)
+        return list(self.table)
 
     @property
     def table(self) -> VersionTable:
         """All versions with their parents and times."""
-        return self._table
+        return self._seen.table
 
     @property
     def current_version(self) -> str | None:
         """The name of the current version; None while there is none. Can be set."""
-        return self._table.current
+        return self._seen.current
 
     @current_version.setter
     def current_version(self, name: str) -> None:
         self._writable()
-        self._table[name]  # so that it is one
+        self.table[name]  # so that it is one
         with held_back():
             self._file[VERSIONS].attrs["current_version"] = name
             self._flush()
-        self._table = self._table.changed(None, name)
+        self._seen.table = self.table.changed(None, name)
 
     @property
     def closed(self) -> bool:
@@ -141,27 +141,21 @@ class VersionedFile:
             IndexError: There are not so many ancestors.
         """
         self._check_not_closed()
-        name = self._table.find(key)
-        if name not in self._groups:
-            self._settle()
-            is_ours = self._owned is not None or self._file is None
-            self._groups[name] = version_group(self.path, name, self._chunk_cache_nbytes, self._within, is_lazy=is_ours)
-        return self._groups[name]
+        return self._seen[key]
 
     def __iter__(self) -> Iterator[str]:
-        return iter(self._table)
+        return iter(self.table)
 
     def __len__(self) -> int:
-        return len(self._table)
+        return len(self.table)
 
     def __contains__(self, name: object) -> bool:
-        return name in self._table
+        return name in self.table
 
     def refresh(self) -> None:
         """See versions that others committed since. Groups and arrays that are in use stay as they are."""
         self._check_not_closed()
-        self._table = self._scanned()
-        self._groups.clear()
+        self._seen.refresh()
 
     @contextmanager
     def stage_version(
@@ -189,7 +183,7 @@ class VersionedFile:
         chosen = layout.check_name(str(uuid.uuid4()) if name is None else name)
         if timestamp is not None:
             layout.as_datetime(timestamp)
-        if chosen in self._table:
+        if chosen in self.table:
             raise ValueError(f"there is a version {chosen!r} in {self.path} already")
         parent = self._parent(prev_version)
         if self._staging is not None:
@@ -273,6 +267,8 @@ class VersionedFile:
         if self._staging is not None:
             raise UsageError(f"version {self._staging!r} is being made: finish it before")
         self._flush()
+        known = self.table
+        self._seen.forget_groups()
         self._let_go()
         try:
             change = plan()
@@ -285,14 +281,13 @@ class VersionedFile:
                     self._owned.reopen()
         except BaseException:
             self._roll_back()
-            self._table = self._scanned()
+            self._seen.refresh()
             raise
         self._forget()
-        self._table = self._table.rewritten(change.versions, change.parents, change.current)
+        self._seen.table = known.rewritten(change.versions, change.parents, change.current)
 
     def _let_go(self) -> None:
         """Let libhdf5 close what is open of the file."""
-        self._groups.clear()
         self._last = self._stores = self._kept_open = None
 
     def _forget(self) -> None:
@@ -307,6 +302,7 @@ class VersionedFile:
 
     def _roll_back(self) -> None:
         """Forget all changes since the last commit, of a file of our own."""
+        self._seen.forget_groups()
         self._let_go()
         try:
             if self._owned is not None:
@@ -326,10 +322,10 @@ class VersionedFile:
 
     def _parent(self, asked: str | None) -> str | None:
         if asked is None:
-            return self._table.current
+            return self.current_version
         if asked in ("", FIRST_VERSION):
             return None
-        if asked not in self._table:
+        if asked not in self.table:
             raise ValueError(f"there is no version {asked!r} in {self.path} to start from")
         return asked
 
@@ -351,14 +347,14 @@ class VersionedFile:
         except BaseException:
             self._roll_back()
             if self._owned is not None:
-                self._table = self._scanned()  # a commit that could not be undone was finished
+                self._seen.refresh()  # a commit that could not be undone was finished
             else:
                 undo(self._file, name, current)
             raise
         if self._owned is not None:  # else others may change it
             self._last = (name, written)
         time = layout.parsed_time(stamp)
-        self._table = self._table.changed(Version(name, parent, time), name if make_current else self._table.current)
+        self._seen.table = self.table.changed(Version(name, parent, time), name if make_current else self.table.current)
 
     def array_of(self, path: str, base: ArchiveArray | CommittedArray) -> StagedArray:
         """An array of the version that is being made, as the one before has it."""
@@ -384,7 +380,7 @@ class VersionedFile:
         from hyperslab.versions.log import log
 
         self._check_whole()
-        return log(self.path, self._table, progress)
+        return log(self.path, self.table, progress)
 
     def diff(self, before: VersionKey, after: VersionKey = None) -> VersionDiff:
         """What differs between two versions, the second the current one by default; also while another is made.
@@ -398,7 +394,7 @@ class VersionedFile:
         from hyperslab.versions.diff import diff
 
         self._check_whole()
-        return diff(self.path, self._table.find(before), self._table.find(after))
+        return diff(self.path, self.table.find(before), self.table.find(after))
 
     def verify(self, *versions: VersionKey, progress: Progress | None = None) -> Verification:
         """Check that versions are what was committed, all by default: every chunk is read and hashed again, once.
@@ -414,8 +410,8 @@ class VersionedFile:
         from hyperslab.versions.verify import verify
 
         self._check_whole()
-        names = [self._table.find(version) for version in versions] if versions else None
-        return verify(self.path, self._table, names, progress)
+        names = [self.table.find(version) for version in versions] if versions else None
+        return verify(self.path, self.table, names, progress)
 
     def stats(self, progress: Progress | None = None) -> Stats:
         """How many bytes each version has, shares with its parent, and has alone; and what no version has any more.
@@ -426,7 +422,7 @@ class VersionedFile:
         from hyperslab.versions.stats import stats
 
         self._check_whole()
-        return stats(self.path, self._table, progress)
+        return stats(self.path, self.table, progress)
 
     def export(
         self,
@@ -453,7 +449,7 @@ class VersionedFile:
         from hyperslab.versions.export import export
 
         self._check_whole()
-        name = self._table.find(version)
+        name = self.table.find(version)
         return export(self.path, name, Path(target), skip_unsupported=skip_unsupported, progress=progress)
 
     def close(self) -> None:
@@ -472,7 +468,7 @@ class VersionedFile:
         self.close()
 
     def __repr__(self) -> str:
-        state = "closed" if self._closed else f"{len(self._table)} versions, current {self._table.current!r}"
+        state = "closed" if self._closed else f"{len(self.table)} versions, current {self.table.current!r}"
         return f"<hyperslab.VersionedFile {self.path!r}: {state}>"
 
     def _flush(self) -> None:

@@ -17,7 +17,7 @@ from hyperslab.archive.tree import CHUNK_CACHE_NBYTES, Group, OpenFile
 from hyperslab.errors import DamagedFile, FileChanged, ReadError, UsageError
 from hyperslab.versions.journal import JournaledFile, journal_path, shared
 from hyperslab.versions.layout import DATA, VERSIONS
-from hyperslab.versions.table import VersionKey, VersionTable
+from hyperslab.versions.table import VersionTable
 
 MOST_ATTEMPTS = 1000
 PAUSE_SECONDS = 0.01
@@ -54,11 +54,6 @@ def version_group(
     if not isinstance(group, Group):
         raise DamagedFile(f"{path}: version {name!r} is no group")
     return group
-
-
-def opened_version(path: str, version: VersionKey, chunk_cache_nbytes: int) -> Group:
-    """What `hyperslab.open` gives when it is asked for a version."""
-    return version_group(path, version_table(path).find(version), chunk_cache_nbytes)
 
 
 def parsed(path: str, chunk_cache_nbytes: int, patterns: tuple[str, ...], *, is_lazy: bool = False) -> OpenFile:

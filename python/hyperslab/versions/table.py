@@ -44,11 +44,7 @@ class VersionTable(Mapping[str, Version]):
             Unsupported: The file has no versions.
             DamagedFile: A version does not say when it was committed.
         """
-        if DATA not in root:
-            raise Unsupported(f"{root.filename} holds no versions: hyperslab.VersionedFile makes some")
-        versions = root[f"{DATA}/versions"]
-        if not isinstance(versions, Group):
-            raise DamagedFile(f"{root.filename}: {DATA}/versions is no group")
+        versions = group_of_versions(root)
         found: list[Version] = []
         given_up: dict[Any, Any] = {}
         for name, group in versions.groups.items():
@@ -159,6 +155,21 @@ class VersionTable(Mapping[str, Version]):
             if one.name in kept
         ]
         return VersionTable(versions, current, self.data_version, self.path)
+
+
+def group_of_versions(root: Group) -> Group:
+    """The group that holds those of all versions.
+
+    Raises:
+        Unsupported: The file has no versions.
+        DamagedFile: It is no group.
+    """
+    if DATA not in root:
+        raise Unsupported(f"{root.filename} holds no versions: hyperslab.VersionedFile makes some")
+    versions = root[f"{DATA}/versions"]
+    if not isinstance(versions, Group):
+        raise DamagedFile(f"{root.filename}: {DATA}/versions is no group")
+    return versions
 
 
 def _order(version: Version) -> tuple[dt.datetime, str]:
