@@ -165,12 +165,12 @@ class ChunkStore:
             self._look_up_anew()
 
     def _look_up_anew(self) -> None:
-        """Let libhdf5 look up the last chunk in its index when it next reads it. Until the extent changes, 1.10 to 2.0
+        """Let libhdf5 look up the last chunk in its index when it next reads it. Until the shape changes, 1.10 to 2.0
         know it by heart, but not which filters were left out: they would decode what is not encoded.
         """
-        extent = self.raw.shape
-        self.raw.id.set_extent((extent[0] + 1, *extent[1:]))
-        self.raw.id.set_extent(extent)
+        shape = self.raw.shape
+        self.raw.id.set_extent((shape[0] + 1, *shape[1:]))
+        self.raw.id.set_extent(shape)
 
     def check_same(self, dtype: Any, chunk_shape: tuple[int, ...] | None, fill: Any) -> None:
         """Refuse an array that contradicts what earlier versions had under its path.
