@@ -65,9 +65,21 @@ def test_the_command(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     assert "not available" in page  # Zarr has no LZF
     count = len((tmp_path / "histories.jsonl").read_text().splitlines())
     assert isinstance(CliRunner().invoke(app, asked).exception, RunError)
+    journal = tmp_path / "histories.jsonl"
+    journal.write_bytes(journal.read_bytes()[:-20])  # as a kill may leave it: the last trial is done again
     again = CliRunner().invoke(app, [*asked, "--resume", "--json"])
     assert [verdict["id"] for verdict in json.loads(again.stdout)["verdicts"]] == [f"S4-0{n}" for n in range(1, 6)]
     assert len((tmp_path / "histories.jsonl").read_text().splitlines()) == count
+
+
+def test_a_trial_that_fails_stops_no_others(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    def add(*_: object) -> None:
+        raise ValueError("no such thing")
+
+    monkeypatch.setattr(HISTORY_FORMATS["h5py, unversioned"], "add", add)
+    found = history_study.trial(tmp_path, "mostly_appends_dense", "h5py, unversioned", 3, 256, "none")
+    assert found.status == "failed: ValueError: no such thing"
+    assert not list(tmp_path.iterdir())
 
 
 def test_verdicts() -> None:

@@ -75,12 +75,17 @@ def check(path: Path, returned: int) -> int:
     return found
 
 
+def committed(path: Path, count: int) -> Path:
+    """A new file with so many versions."""
+    with hs.VersionedFile(path, "w") as file:
+        for number in range(count):
+            commit(file, number)
+    return path
+
+
 @pytest.fixture
 def begun(tmp_path: Path) -> Path:
-    path = tmp_path / "begun.h5"
-    with hs.VersionedFile(path, "w") as file:
-        commit(file, 0)
-    return path
+    return committed(tmp_path / "begun.h5", 1)
 
 
 def work(path: Path) -> Iterator[int]:

@@ -17,7 +17,7 @@ import h5py
 import numpy as np
 import pytest
 from disks import ALL
-from test_crashes import commit, state_of, text
+from test_crashes import commit, committed, state_of, text
 
 import hyperslab as hs
 from hyperslab.cli import main
@@ -63,11 +63,7 @@ def check(file: hs.VersionedFile | Path) -> None:
 
 @pytest.fixture
 def begun(tmp_path: Path) -> Path:
-    path = tmp_path / "begun.h5"
-    with hs.VersionedFile(path, "w") as file:
-        for number in range(3):
-            commit(file, number)
-    return path
+    return committed(tmp_path / "begun.h5", 3)
 
 
 @pytest.mark.parametrize("step", list(STEPS))

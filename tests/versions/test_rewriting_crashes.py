@@ -11,7 +11,7 @@ import h5py
 import numpy as np
 import pytest
 from disks import ALL, Trials
-from test_crashes import commit, state_of, text
+from test_crashes import commit, committed, state_of, text
 from versioned_hdf5 import VersionedHDF5File
 
 import hyperslab as hs
@@ -29,11 +29,7 @@ STATES = [("v0 v1 v2 v3", 40, "gzip"), *[step[1:] for step in STEPS]]
 
 @pytest.fixture
 def begun(tmp_path: Path) -> Path:
-    path = tmp_path / "begun.h5"
-    with hs.VersionedFile(path, "w") as file:
-        for number in range(4):
-            commit(file, number)
-    return path
+    return committed(tmp_path / "begun.h5", 4)
 
 
 def work(path: Path) -> Iterator[int]:

@@ -89,8 +89,7 @@ fn digests<'py>(
         for _ in 0..helpers.min(numbers.len().saturating_sub(1)) {
             scope.spawn(|| ahead.help());
         }
-        let stop = StopOnDrop(&ahead.next);
-        for first in (0..numbers.len()).step_by(step.max(1)) {
+        let taken = (0..numbers.len()).step_by(step.max(1)).try_for_each(|first| {
             let last = first.saturating_add(step.max(1)).min(numbers.len());
             for digest in py.detach(|| ahead.ready(first..last)) {
                 let digest =
@@ -100,9 +99,10 @@ fn digests<'py>(
             if let Some(take) = &take {
                 take.call1((first, PyBytes::new(py, &digests[first * DIGEST_NBYTES..])))?;
             }
-        }
-        drop(stop);
-        Ok(PyBytes::new(py, &digests))
+            Ok(())
+        });
+        ahead.stop();
+        taken.map(|()| PyBytes::new(py, &digests))
     })
 }
 
@@ -132,9 +132,14 @@ impl<T: Copy, F: Fn(usize) -> T> Ahead<T, F> {
         }
     }
 
-    /// Work until all are made, or somebody says that it is enough.
+    /// Work until all are made, or nobody wants the rest.
     fn help(&self) {
         while self.step() {}
+    }
+
+    /// Nobody wants the rest.
+    fn stop(&self) {
+        self.next.store(self.made.len(), Ordering::Relaxed);
     }
 
     /// Some of them, when they are all there; meanwhile this thread makes some too.
@@ -145,15 +150,6 @@ impl<T: Copy, F: Fn(usize) -> T> Ahead<T, F> {
             missing += usize::from(made[missing].get().is_some());
         }
         made.iter().map(|one| *one.wait()).collect()
-    }
-}
-
-/// Ends the work that runs ahead when nobody takes it any more.
-struct StopOnDrop<'a>(&'a AtomicUsize);
-
-impl Drop for StopOnDrop<'_> {
-    fn drop(&mut self) {
-        self.0.store(usize::MAX / 2, Ordering::Relaxed);
     }
 }
 

@@ -6,18 +6,20 @@ studies, whose trials are repeated on a file that stays as it is; the journal, t
 
 from __future__ import annotations
 
-import json
 import random
 import time
 from collections.abc import Callable, Iterator, Mapping
+from contextlib import closing
 from dataclasses import asdict, dataclass
 from pathlib import Path
+from typing import Any
 
 import numpy as np
 
 from hyperslab.bench.cache import warm_up
 from hyperslab.bench.histories import WORKLOADS, Edit
 from hyperslab.bench.history_formats import HISTORY_FORMATS, Arrays, HistoryFormat, removed
+from hyperslab.bench.results import Journal, load_lines
 from hyperslab.errors import MissingLibrary, RunError
 
 NAME = "seed4-histories"
@@ -119,17 +121,17 @@ def run(output: Path, scale: str, say: Callable[[str], None], *, resume: bool = 
     """
     output.mkdir(parents=True, exist_ok=True)
     journal = output / JOURNAL
-    if journal.exists() and not resume:
+    done = {history.key: history for history in map(_history, load_lines(journal))}
+    if done and not resume:
         raise RunError(f"{output} holds a run already: choose another folder, or go on with it by --resume")
-    done = {history.key: history for history in load(output)} if journal.exists() else {}
     trials = planned(scale)
-    for number, key in enumerate(trials, 1):
-        if key in done:
-            continue
-        history = done[key] = trial(output, *key)
-        with journal.open("a") as stream:
-            stream.write(json.dumps(asdict(history)) + "\n")
-        say(f"{number}/{len(trials)} {' '.join(map(str, key))}: {_told(history)}")
+    with closing(Journal(journal)) as kept:
+        for number, key in enumerate(trials, 1):
+            if key in done:
+                continue
+            history = done[key] = trial(output, *key)
+            kept.append(asdict(history))
+            say(f"{number}/{len(trials)} {' '.join(map(str, key))}: {_told(history)}")
     return [done[key] for key in trials]
 
 
@@ -139,15 +141,13 @@ def load(output: Path) -> list[History]:
     Raises:
         RunError: There is none.
     """
-    try:
-        lines = (output / JOURNAL).read_text().splitlines()
-    except FileNotFoundError:
-        raise RunError(f"{output} holds no histories: run `hyperslab bench {NAME} -o {output}`") from None
-    return [_history(line) for line in lines]
+    found = [_history(stored) for stored in load_lines(output / JOURNAL)]
+    if not found:
+        raise RunError(f"{output} holds no histories: run `hyperslab bench {NAME} -o {output}`")
+    return found
 
 
-def _history(line: str) -> History:
-    stored = json.loads(line)
+def _history(stored: Mapping[str, Any]) -> History:
     series = {name: tuple(stored[name]) for name in ("version_seconds", "read_latest_seconds")}
     return History(**{**stored, **series})
 

@@ -189,11 +189,11 @@ def _taken(hashes: Iterator[bytes], taken: Taken | None) -> bytes:
     if taken is None:
         return b"".join(hashes)
     step, take = taken
-    made = b""
+    made = bytearray()
     while part := b"".join(itertools.islice(hashes, step)):
         take(len(made) // DIGEST_NBYTES, part)
         made += part
-    return made
+    return bytes(made)
 
 
 class Chunks(Protocol):
