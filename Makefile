@@ -28,7 +28,7 @@ setup: .stamps/built
 system: .stamps/system
 .stamps/system: tests/system-packages.txt
 	@mkdir -p .stamps
-	@sh tests/install-system-packages.sh tests/system-packages.txt && touch $@
+	@sh tests/install-system-packages.sh tests/system-packages.txt $@
 
 demo: setup
 	$(BIN)/python examples/demo.py

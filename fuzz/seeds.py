@@ -108,6 +108,20 @@ def scales(file: h5py.File) -> None:
     file["a"].dims[1].attach_scale(file["x"])
 
 
+def filtered_links(file: h5py.File) -> None:
+    """Links in a deflated heap, one of them too long for its blocks."""
+    group = importlib.import_module("made_hdf5").filtered_group(file, "g", fletcher32=True)
+    for k in range(20):
+        group[f"link_{k}"] = h5py.SoftLink(f"/there/{k}")
+    group["long"] = h5py.SoftLink("/there" * 900)
+
+
+def other_floats(file: h5py.File) -> None:
+    """Floats of 20 bits, n-bit encoded."""
+    made = importlib.import_module("made_hdf5")
+    made.write_floats(file, "a", made.float_type((6, 13, 0), 7, 4, "<", 31), np.arange(12.0), (5,))
+
+
 #: One structure of HDF5 each, as small as it can be.
 STRUCTURES: dict[str, Callable[[h5py.File], object]] = {
     "contiguous": lambda file: file.create_dataset("a", data=NUMBERS),
@@ -135,6 +149,8 @@ STRUCTURES: dict[str, Callable[[h5py.File], object]] = {
     "dense_attributes": lambda file: attributes(file, 12, True),
     "few_links": lambda file: links(file, 3),
     "dense_links": lambda file: links(file, 20, True),
+    "filtered_links": filtered_links,
+    "other_floats": other_floats,
     "reference": lambda file: file.create_dataset("a", data=file.create_group("g").ref),
     "type": lambda file: file.__setitem__("t", np.dtype("f8")),
     "scales": scales,

@@ -4,6 +4,7 @@ use std::path::{Path, PathBuf};
 use std::sync::LazyLock;
 
 use hyperslab_engine::Stores;
+use hyperslab_parsers::Allowed;
 use hyperslab_parsers::zarr::parse_directory;
 
 use crate::memory;
@@ -25,7 +26,7 @@ pub fn zarr(data: &[u8]) {
         write(file);
     }
     memory::bounded(allowance(data.len()), || {
-        let Ok(tree) = parse_directory(&FOLDER) else { return };
+        let Ok(tree) = parse_directory(&FOLDER, &Allowed::default()) else { return };
         if tree.other_files.iter().all(|name| is_inside(name)) {
             let stores = Stores::new(None, &FOLDER, tree.other_files.clone());
             read_tree(&tree, &stores, data);

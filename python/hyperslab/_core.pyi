@@ -6,6 +6,7 @@ immutable, hashable, comparable and safe to share between threads; all but `Sele
 
 from collections.abc import Callable, Iterable, Sequence
 from contextlib import AbstractContextManager
+from pathlib import Path
 from types import EllipsisType
 from typing import Any, SupportsIndex, TypeAlias, final
 
@@ -405,7 +406,7 @@ class ArchiveFile:
         cls,
         path: str,
         chunk_cache_nbytes: int,
-        reach: Callable[[str], RemoteFile] | None = None,
+        reach: Reach | None = None,
         patterns: list[str] = ...,
         settled: Callable[[], AbstractContextManager[None]] | None = None,
     ) -> ArchiveFile:
@@ -414,7 +415,7 @@ class ArchiveFile:
         Args:
             path: Where it is.
             chunk_cache_nbytes: Memory for decoded chunks.
-            reach: Says how to open the URLs that references name, as of `remote`.
+            reach: How whatever it leads to is reached, and whether it may be.
             patterns: Of an HDF5 file, which objects are read, by their names from the root on: `*` is any one name,
                 `**` any number of them, at the end all below; a name that a pattern spells out is no other's
                 wildcard. All without any. Others may then append to the file while it is read.
@@ -424,15 +425,14 @@ class ArchiveFile:
 
     @staticmethod
     def remote(
-        file: RemoteFile, chunk_cache_nbytes: int, reach: Callable[[str], RemoteFile] | None = None
+        file: RemoteFile, chunk_cache_nbytes: int, reach: Reach | None = None, patterns: Sequence[str] = ()
     ) -> ArchiveFile:
         """Open a file far away. Releases the GIL; Ctrl-C stops it.
 
         Args:
             file: The file.
             chunk_cache_nbytes: Memory for decoded chunks.
-            reach: Says how to open the URLs that references name; called by any thread. Without it the environment
-                does.
+            reach: As of a file of this machine.
 
         Raises:
             RemoteError: The server did not give what was asked for.
@@ -453,7 +453,7 @@ class ArchiveFile:
         files: list[str],
         folder: str,
         chunk_cache_nbytes: int,
-        reach: Callable[[str], RemoteFile] | None = None,
+        reach: Reach | None = None,
     ) -> ArchiveFile:
         """An archive of Zarr metadata, whose chunks lie in other files.
 
@@ -479,12 +479,12 @@ class ArchiveFile:
         table: Callable[[str], tuple[tuple[_Files, _Offsets, _Offsets, dict[int, bytes]], list[str]]],
         folder: str,
         chunk_cache_nbytes: int,
-        reach: Callable[[str], RemoteFile] | None = None,
+        reach: Reach | None = None,
     ) -> ArchiveFile:
         """The same, where `table` gives the columns of an array and the names of their files when it is first used."""
 
     @staticmethod
-    def closed(path: str, reach: Callable[[str], RemoteFile] | None = None) -> ArchiveFile:
+    def closed(path: str, reach: Reach | None = None) -> ArchiveFile:
         """A local file that is not held open: each read opens it again, and fails if it is another one then."""
 
     @property
@@ -621,8 +621,52 @@ class RemoteFile:
     def name(self) -> str:
         """The URL without what may be secret."""
 
+@final
+class Reach:
+    """How whatever a document leads to is reached, and whether it may be."""
+
+    def __new__(
+        cls,
+        document: str,
+        function: Callable[[str], RemoteFile] | None = None,
+        places: list[str] | None = None,
+        listed: list[str] = ...,
+    ) -> Reach:
+        """Make it.
+
+        Args:
+            document: What people call the document.
+            function: Says how to open a URL, or refuses; called by any thread. Without it the environment does.
+            places: The files and folders of this machine that it may lead to; all without any.
+            listed: What is allowed, as a refusal says it.
+        """
+
+    def linked(self, own: str, name: str) -> Path | None:
+        """The file that an external link of a file leads to, where the HDF5 library looks; None if there is none.
+
+        Raises:
+            NotAllowed: It may not be led to.
+            ReadError: It is no regular file.
+        """
+
+    def source(self, own: str, name: str) -> Path | None:
+        """The same of a source of a virtual array."""
+
+    def raw(self, own: str, name: str) -> Path:
+        """The same of an external raw file, which must be there."""
+
+def refusal(document: str, place: str, allowed: list[str]) -> str:
+    """Why a document is not followed to a place, and what to do."""
+
 def host_statistics() -> dict[str, dict[str, int]]:
     """Counts of what each host was asked by this process."""
+
+def web_url(text: str) -> tuple[str, str, str, str, str, str | None] | None:
+    """Scheme, user, password, server (with its port where it is not the usual one), path and query of a web URL.
+
+    As requests are made to it, so that nothing that names a server is read in two ways. User and password are as
+    encoded. None if it is no URL of HTTP.
+    """
 
 @final
 class Segment:

@@ -249,7 +249,7 @@ def test_wrong_requests_are_refused_in_one_line(good, foreign, tmp_path) -> None
         "not understood": ("g/sst", "1:x"),
         "'0, ::4, 10:20'": ("g/sst", "__import__('os')"),
         "without --json": ("g/sst", "--json", "-o", tmp_path / "out.npy"),
-        "cannot be written": ("g/sst", "-o", tmp_path / "none" / "out.npy"),
+        "there is no folder": ("g/sst", "-o", tmp_path / "none" / "out.npy"),
     }
     for said, arguments in cases.items():
         assert said in refused(2, "read", good, *arguments), said

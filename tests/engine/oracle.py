@@ -112,6 +112,9 @@ def compare(path: str) -> dict[str, Any]:
             except (ReadError, KeyError) as reason:
                 wrong[name] = f"{type(reason).__name__}: {reason}"
                 continue
+            if ours.shape != theirs.shape:  # NetCDF-4's: as long as its unlimited dimensions
+                counts["lengthened"] += 1
+                got = ours[tuple(slice(0, length) for length in theirs.shape)][part]
             if np.shape(got) != np.shape(expected):
                 wrong[name] = f"shape {np.shape(got)} for {np.shape(expected)}"
             elif plain(np.asarray(got)[()]) != plain(np.asarray(expected)[()], oracle):

@@ -104,3 +104,13 @@ def test_the_make_targets_that_the_readme_names_exist() -> None:
     targets = set(re.findall(r"^([a-z-]+):", (ROOT / "Makefile").read_text(), flags=re.MULTILINE))
     for named in re.findall(r"`?make ([a-z-]+)", (ROOT / "README.md").read_text()):
         assert named in targets
+
+
+def test_every_sentence_on_security_has_its_test() -> None:
+    text = (ROOT / "docs" / "security.md").read_text()
+    named = re.findall(r"`(tests/[\w/]+\.py)::(\w+)`", text)
+    rows = [line for line in text.splitlines() if line.startswith("| ") and not line.endswith("| test |")]
+    assert all(re.search(r"`tests/[\w/]+\.py::test_\w+` \|$", row) for row in rows)
+    assert len(named) >= len(rows) > 0
+    for path, name in named:
+        assert re.search(rf"^(async )?def {name}\(", (ROOT / path).read_text(), flags=re.MULTILINE), f"{path}::{name}"

@@ -21,6 +21,7 @@ LAYERS = [
     ["bench"],
     ["formats"],
     ["references", "archive", "versions"],  # `open` can open a version, which is read as an archive, and referenced
+    ["needed", "replacing"],
     ["errors", "memory", "_core"],
 ]
 MOST_FILE_LINES, MOST_FUNCTION_LINES, MOST_BYTES = 500, 70, 1_000_000

@@ -5,6 +5,7 @@ from __future__ import annotations
 import base64
 import zlib
 from collections.abc import Iterable
+from itertools import groupby
 from pathlib import Path
 from typing import Any
 from xml.sax.saxutils import escape, quoteattr
@@ -13,6 +14,7 @@ import h5py
 import numpy as np
 
 NAMESPACES = 'xmlns="http://xml.opendap.org/ns/DAP/4.0#" xmlns:dmrpp="http://xml.opendap.org/dap/dmrpp/1.0.0#"'
+LONGEST_PLAIN_TEXT = 300  # as Hyrax has it
 FILTERS = {1: "deflate", 2: "shuffle", 3: "fletcher32", 4: "szip"}
 PADDING = {h5py.h5t.STR_NULLTERM: "null_term", h5py.h5t.STR_NULLPAD: "null_pad", h5py.h5t.STR_SPACEPAD: "space_pad"}
 
@@ -78,6 +80,15 @@ def chunks(array: h5py.Dataset, indent: str, given: str = "") -> Iterable[str]:
     yield f"{indent}</dmrpp:chunks>"
 
 
+def listed_text(text: str, count: int = 1) -> str:
+    """A text that so many elements have: long ones are deflated, with their length as `s`."""
+    held = text.encode()
+    counted = f' c="{count}"' if count > 1 else ""
+    if len(held) <= LONGEST_PLAIN_TEXT:
+        return f"<v{counted}>{escape(text)}</v>"
+    return f'<v{counted} s="{len(held)}">{base64.b64encode(zlib.compress(held)).decode()}</v>'
+
+
 def dimensions(array: h5py.Dataset, indent: str) -> Iterable[str]:
     for axis, length in enumerate(array.shape):
         scales = array.dims[axis].values() if array.dims else []
@@ -105,8 +116,8 @@ def variable(array: h5py.Dataset, indent: str) -> Iterable[str]:
     yield from attributes(array, inner)
     if array.dtype.kind == "O":
         yield f"{inner}<dmrpp:vlsa>"
-        for text in np.asarray(array.asstr()[()]).reshape(-1):
-            yield f"{inner}    <v>{escape(text)}</v>"
+        texts = np.asarray(array.asstr()[()]).reshape(-1).tolist()
+        yield from (f"{inner}    {listed_text(text, len(list(same)))}" for text, same in groupby(texts))
         yield f"{inner}</dmrpp:vlsa>"
     else:
         if array.dtype.kind == "S" and array.shape:

@@ -2,7 +2,9 @@
 
 from __future__ import annotations
 
+import base64
 import re
+import zlib
 from pathlib import Path
 from typing import Any
 
@@ -194,6 +196,28 @@ def test_values_in_the_document(tmp_path: Path) -> None:
     assert np.isnan(found.attrs["c.b"])
 
 
+def test_long_texts_are_deflated(tmp_path: Path) -> None:
+    texts = ["short", "ä" * 300, "ä" * 300, "", "x" * 300, "x" * 301, "<a & b>" * 5000]
+    with h5py.File(tmp_path / "a.h5", "w") as file:
+        file.create_dataset("x", data=texts, dtype=h5py.string_dtype())
+    text = writer.document(tmp_path / "a.h5", href="a.h5")
+    assert ' s="600"' in text
+    assert ' c="2"' in text
+    (tmp_path / "a.h5.dmrpp").write_text(text)
+    assert [one.decode() for one in hs.open(tmp_path / "a.h5.dmrpp")["x"][...]] == texts
+
+
+def test_documents_do_not_hold_more_text_than_memory_bears(tmp_path: Path) -> None:
+    bomb = base64.b64encode(zlib.compress(bytes(60 << 20))).decode()
+    each = f'<dmrpp:vlsa><v s="{60 << 20}">{bomb}</v></dmrpp:vlsa>'
+    body = "".join(f'<String name="x{number}"><Dim size="1"/>{each}</String>' for number in range(20))
+    (tmp_path / "d.dmrpp").write_text(writer.of_values(body))
+    found = hs.open(tmp_path / "d.dmrpp")
+    assert len(list(found.walk())) < 9
+    with pytest.raises(Unsupported, match="texts of more than"):
+        found["x19"]
+
+
 BROKEN = {
     "an entity of its own": ('<!DOCTYPE a [<!ENTITY b "bomb">]><Dataset name="&b;"/>', "entity|b"),
     "an entity in text": (writer.of_values('<Attribute name="a"><Value>&bomb;</Value></Attribute>'), "entity"),
@@ -230,13 +254,26 @@ UNREADABLE = {
     "no dimension": ('<Int32 name="x"><Dim name="/y"/></Int32>', DamagedFile, "dimension without"),
     "text": ('<String name="x"><Dim size="2"/>' + PLACED.format(0) + "</String>", Unsupported, "any length"),
     "a sequence": ('<Sequence name="x"><Int32 name="y"/></Sequence>', Unsupported, "Sequence"),
-    "linked blocks": (
+    "too few linked blocks": (
         '<Int32 name="x"><Dim size="4"/><dmrpp:chunks><dmrpp:block offset="0" nBytes="8"/></dmrpp:chunks></Int32>',
-        Unsupported, "linked blocks",
+        DamagedFile, "8 of 16 bytes",
     ),
     "more text than elements": (
         '<String name="x"><Dim size="2"/><dmrpp:vlsa><v c="999999999999">a</v></dmrpp:vlsa></String>',
         DamagedFile, "more texts",
+    ),
+    "a text of another length": (
+        f'<String name="x"><dmrpp:vlsa>{writer.listed_text("a" * 400).replace("400", "401")}</dmrpp:vlsa></String>',
+        DamagedFile, "deflated text of 401 bytes",
+    ),
+    "a text that is not deflated": (
+        '<String name="x"><dmrpp:vlsa><v s="4">AQACAA==</v></dmrpp:vlsa></String>', DamagedFile, "deflated text of 4",
+    ),
+    "a text of no length": (
+        '<String name="x"><dmrpp:vlsa><v s="many">AQACAA==</v></dmrpp:vlsa></String>', DamagedFile, "many",
+    ),
+    "a text without base 64": (
+        '<String name="x"><dmrpp:vlsa><v s="4">!</v></dmrpp:vlsa></String>', DamagedFile, "base64",
     ),
     "an array wider than memory": (
         '<Int32 name="x"><Dim size="4611686018427387904"/><dmrpp:chunks fillValue="0"/></Int32>',

@@ -60,7 +60,7 @@ class Behaviour:
     latency_seconds: float = 0.0
     faults: list[str] = field(default_factory=list)  # one a request, then none; "ok" passes one on
     always: str | None = None  # to every request
-    retry_after: int | None = None
+    retry_after: int | str | None = None
     after: int = 0  # requests that pass before `always`
 
 

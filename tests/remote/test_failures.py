@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import time
+from email.utils import formatdate
 from pathlib import Path
 
 import h5py
@@ -65,6 +66,21 @@ def test_the_server_says_when_to_come_back(proxy: servers.Proxy) -> None:
     begun = time.monotonic()
     hs.open(f"{proxy.url}/ocean.h5", storage_options={"concurrency": 1})
     assert time.monotonic() - begun >= 2
+
+
+def test_the_server_says_until_when_to_wait(proxy: servers.Proxy) -> None:
+    proxy.behaviour.faults, proxy.behaviour.retry_after = ["429"], formatdate(time.time() + 3, usegmt=True)
+    begun = time.monotonic()
+    hs.open(f"{proxy.url}/ocean.h5", storage_options={"concurrency": 1})
+    assert time.monotonic() - begun >= 1.5  # dates have whole seconds
+
+
+@pytest.mark.parametrize("wait", [3600, 10**30, "Fri, 31 Dec 9999 23:59:59 GMT"])
+def test_nobody_waits_longer_than_patience(proxy: servers.Proxy, wait: int | str) -> None:
+    proxy.behaviour.always, proxy.behaviour.retry_after = "503", wait
+    with pytest.raises(RemoteError, match=r"HTTP 503.*it asks for \d+ s of patience; given up after 1 attempts"):
+        hs.open(f"{proxy.url}/ocean.h5", storage_options={"concurrency": 1})
+    assert len(proxy.seen) == 1
 
 
 @pytest.mark.parametrize("fault", PASSING)

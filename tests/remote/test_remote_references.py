@@ -14,7 +14,7 @@ import pytest
 import servers
 
 import hyperslab as hs
-from hyperslab.errors import FileChanged, NoSuchRemoteFile, ReadError, Refused, RemoteError, UsageError
+from hyperslab.errors import FileChanged, NoSuchRemoteFile, NotAllowed, ReadError, Refused, RemoteError, UsageError
 
 LOGIN = {"username": servers.USER, "password": servers.PASSWORD}
 SUFFIXES = ("hs", "json")
@@ -63,7 +63,8 @@ def test_references_far_away(server: servers.Nginx, root: Path, tmp_path: Path, 
         text = (folder / "beside.json").read_text().replace(f"{folder}/", "")
         (folder / "beside.json").write_text(text)
     for name in ("far", "beside"):
-        found = hs.open(f"{server.url}/refs-{suffix}/{name}.{suffix}")
+        above = [server.url] if name == "far" else None
+        found = hs.open(f"{server.url}/refs-{suffix}/{name}.{suffix}", allowed=above)
         np.testing.assert_array_equal(found["deflated"][3:40], expected(root)[3:40])
         np.testing.assert_array_equal(pickle.loads(pickle.dumps(found["plain"]))[9], expected(root)[9])
         hs.index(found).save(tmp_path / "again.hs")
@@ -105,7 +106,8 @@ def test_what_is_meant_for_one_server_is_sent_to_no_other(
     server: servers.Nginx, proxy: servers.Proxy, root: Path, tmp_path: Path
 ) -> None:
     refs = document(root / "elsewhere.json", f"{proxy.url}/ocean.h5")
-    far = hs.open(f"{server.url}/elsewhere.json", storage_options={"headers": {"Authorization": "Bearer hunter2"}})
+    options = {"headers": {"Authorization": "Bearer hunter2"}}
+    far = hs.open(f"{server.url}/elsewhere.json", storage_options=options, allowed=[proxy.url])
     assert bytes(far["x"][...]) == (root / "ocean.h5").read_bytes()[:8]
     assert proxy.seen
     assert not any("Authorization" in headers for headers in proxy.seen)
@@ -120,7 +122,7 @@ def test_what_is_meant_for_one_server_is_sent_to_no_other(
 def test_far_references_lead_to_no_local_file(server: servers.Nginx, root: Path) -> None:
     for name in (str(root / "ocean.h5"), "../../etc/passwd", "sub/../../x"):
         document(root / "hostile.json", name)
-        with pytest.raises(ReadError, match="not followed"):
+        with pytest.raises(NotAllowed, match="not followed"):
             hs.open(f"{server.url}/hostile.json")["x"][...]
 
 

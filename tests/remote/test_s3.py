@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import io
 import pickle
 from pathlib import Path
 
@@ -10,7 +11,7 @@ import numpy as np
 import pytest
 
 import hyperslab as hs
-from hyperslab.errors import NoSuchRemoteFile, RemoteError
+from hyperslab.errors import NoSuchRemoteFile, RemoteError, UsageError
 
 KEY, SECRET = "access", "very secret"
 NAME = "folder a/ocean #1?.h5"
@@ -46,6 +47,33 @@ def test_arrays_are_what_h5py_reads(bucket: str, root: Path, options) -> None:
 def test_what_is_missing_is_named(bucket: str) -> None:
     with pytest.raises(NoSuchRemoteFile, match="nothing at s3://ocean/nothing"):
         hs.open("s3://ocean/nothing", storage_options={"anon": True, "endpoint_url": bucket})
+
+
+KEYS = ["k", "/k", "//k", "a//k", "a///k", "k%20x", "k x", "k+x", "kä", "a\\k", "k?x=1", "k#1", "~k", "k*", "k%2Fx",
+        "k'\"<>&", "a b//c d"]  # fmt: skip
+
+
+def test_keys_are_taken_as_they_are_written(bucket: str) -> None:
+    boto3 = pytest.importorskip("boto3")
+    login = {"aws_access_key_id": KEY, "aws_secret_access_key": SECRET, "region_name": "us-east-1"}
+    client = boto3.client("s3", endpoint_url=bucket, **login)
+    client.create_bucket(Bucket="keys")
+    options = {"key": KEY, "secret": SECRET, "endpoint_url": bucket}
+    for place, key in enumerate(KEYS):
+        with h5py.File(io.BytesIO(), "w") as made:
+            made["which"] = place
+            made.flush()
+            client.put_object(Bucket="keys", Key=key, Body=made.id.get_file_image())
+    for place, key in enumerate(KEYS):
+        assert hs.open(f"s3://keys/{key}", storage_options=options)["which"][()] == place, key
+    client.delete_object(Bucket="keys", Key="k")
+    with pytest.raises(NoSuchRemoteFile):
+        hs.open("s3://keys/k", storage_options=options)
+    for key in ("a/../k", "./k", "..", "k\x01"):
+        with pytest.raises(UsageError, match="no name that a URL can say"):
+            hs.open(f"s3://keys/{key}", storage_options=options)
+    with pytest.raises(UsageError, match="cannot be asked for"):
+        hs.open("gs://keys//k", storage_options={"anon": True})
 
 
 def test_secrets_stay_here(bucket: str, monkeypatch: pytest.MonkeyPatch) -> None:

@@ -33,7 +33,7 @@ class Counting:
         return True
 
     def open(self, path: str, flags: int, mode: int) -> int:
-        return os.open(path if self.meets() else "/dev/null", flags, mode)
+        return os.open(path, flags, mode) if self.meets() else os.open("/dev/null", os.O_WRONLY)
 
     def pwrite(self, descriptor: int, data: Any, offset: int) -> int:
         return os.pwrite(descriptor, data, offset) if self.meets() else len(data)
@@ -78,6 +78,29 @@ class Killed(Counting):
         if self.count + 1 == self.last:
             os.pwrite(descriptor, bytes(data)[: int(len(data) * self.part)], offset)
         return super().pwrite(descriptor, data, offset)
+
+
+class Dying(Counting):
+    """The process dies when its first journal is whole, and some calls that overwrite the file were made after that.
+
+    What it still tries has no effect, though it thinks so.
+    """
+
+    def __init__(self, applied: int = 0) -> None:
+        super().__init__()
+        self.applied, self.sync_count = applied, 0
+
+    def fsync(self, descriptor: int) -> None:
+        self.sync_count += 1  # of the journal, then of its folder
+
+    def unlink(self, path: str) -> None:
+        if self.sync_count < 2:
+            super().unlink(path)
+
+    def meets(self) -> bool:
+        if self.sync_count >= 2:
+            self.count += 1
+        return self.count <= self.applied
 
 
 class Failing(Counting):

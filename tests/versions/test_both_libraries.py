@@ -16,12 +16,13 @@ import pytest
 import versioned_hdf5
 from differences import assert_difference
 from disks import ALL, Killed
+from flips import ask
 from hypothesis import HealthCheck, Phase, settings
 from hypothesis.stateful import RuleBasedStateMachine, initialize, invariant, precondition, rule
 from versioned_hdf5 import VersionedHDF5File
 
 import hyperslab as hs
-from hyperslab.versions import writing
+from hyperslab.versions import witness, writing
 
 # Of processes that were killed: what they let go of afterwards does not count.
 pytestmark = pytest.mark.filterwarnings("ignore::pytest.PytestUnraisableExceptionWarning")
@@ -140,6 +141,12 @@ class Versions(RuleBasedStateMachine):
             self.held.close()
             self.held = None
 
+    def hand_over(self) -> None:
+        """Close it, and finish what a kill left: that others write over it is for `test_mixed_crashes.py`."""
+        self.let_go()
+        if Path(f"{self.path}.journal").exists():
+            hs.VersionedFile(self.path, "r+").close()
+
     @contextmanager
     def opened(self) -> Iterator[hs.VersionedFile]:
         """Our file, open to write."""
@@ -235,7 +242,7 @@ class Versions(RuleBasedStateMachine):
     @precondition(lambda self: self.versions)
     @rule(data=st.data())
     def theirs(self, data: st.DataObject) -> None:
-        self.let_go()
+        self.hand_over()
         with h5py.File(self.path, "r+") as file:
             self.commit(VersionedHDF5File(file), data, self.parent(data))
 
@@ -243,11 +250,33 @@ class Versions(RuleBasedStateMachine):
     @rule(data=st.data())
     def theirs_deletes(self, data: st.DataObject) -> None:
         names = data.draw(st.sets(st.sampled_from(list(self.versions)), min_size=1, max_size=len(self.versions) - 1))
-        self.let_go()
+        self.hand_over()
         with h5py.File(self.path, "r+") as file:
             versioned_hdf5.delete_versions(file, sorted(names))
         for name in names:
             del self.versions[name]
+
+    @precondition(lambda self: any(self.versions.values()))
+    @rule(data=st.data())
+    def theirs_stores_otherwise(self, data: st.DataObject) -> None:
+        """versioned-hdf5's `modify_metadata`, which looks at no object twice."""
+        path = data.draw(st.sampled_from(sorted({path for state in self.versions.values() for path in state})))
+        made = self.made[path]
+        options: dict[str, Any] = {"chunks": data.draw(st.sampled_from(CHUNKS[len(made["chunks"])]))}
+        self.hand_over()
+        with h5py.File(self.path, "r+") as file:
+            versioned_hdf5.modify_metadata(file, path, **options)
+        made.update(options)
+
+    @precondition(lambda self: self.versions)
+    @rule(which=st.sampled_from(["rebuild_hashtables", "rebuild_object_dtype_hashtables"]))
+    def theirs_rebuilds(self, which: str) -> None:
+        """Chunks that no version shows lose their rows: others then lie behind those that count."""
+        self.hand_over()
+        with h5py.File(self.path, "r+") as file:
+            getattr(VersionedHDF5File(file), which)()
+        with hs.VersionedFile(self.path, "r+") as ours:
+            ours.repack()  # or `verify` names what versioned-hdf5's next commit overwrites
 
     @precondition(lambda self: self.versions)
     @rule(data=st.data(), repack=st.booleans())
@@ -336,12 +365,13 @@ class Versions(RuleBasedStateMachine):
         if not getattr(self, "versions", None):
             return
         names = set(self.versions)
+        with hs.VersionedFile(self.path) as ours, patch.object(witness, "ask", ask):  # in a process that is forked
+            verified = ours.verify()
+            assert verified.is_whole, verified.damages
         with hs.VersionedFile(self.path) as ours, h5py.File(self.path, "r", locking=self.held is None) as file:
             theirs = VersionedHDF5File(file)
             assert set(ours.versions) == set(theirs.versions) == names
             assert ours.current_version in {None, *names}
-            verified = ours.verify()
-            assert verified.is_whole, verified.damages
             if len(names) > 1:
                 before, after = sorted(names)[-2:]
                 old, new = ({path: one.data for path, one in self.versions[name].items()} for name in (before, after))

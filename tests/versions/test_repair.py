@@ -15,7 +15,7 @@ import hdf5plugin
 import numpy as np
 import pytest
 import versioned_hdf5
-from disks import ALL, Counting
+from disks import ALL, Dying
 from test_crashes import commit, state_of, text
 from versioned_hdf5 import VersionedHDF5File
 
@@ -246,16 +246,6 @@ def test_a_file_that_is_marked_as_open(tmp_path: Path) -> None:
     assert found.versions == ["v0", "v1", "v2"]
     assert found.is_complete
     assert check_all_right(found.output) == 12
-
-
-class Dying(Counting):
-    """The process dies when the journal is whole, before anything is overwritten."""
-
-    def fsync(self, descriptor: int) -> None:
-        self.count += 1
-
-    def meets(self) -> bool:
-        return self.count < 2
 
 
 def test_a_commit_that_its_journal_finishes(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:

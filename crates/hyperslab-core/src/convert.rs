@@ -2,6 +2,7 @@
 //! becomes the nearest integer there is, and fractions are cut off.
 
 use crate::element::{ByteOrder, Element, FloatLayout};
+use crate::other_float;
 
 /// How a number is stored.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -16,6 +17,8 @@ pub(crate) enum Kind {
     Signed,
     Unsigned,
     Float,
+    /// Which is only converted from.
+    OtherFloat(FloatLayout),
 }
 
 #[derive(Clone, Copy, Debug)]
@@ -26,12 +29,12 @@ enum Value {
 
 /// Whether numbers of the first kind can be given as numbers of the second.
 pub fn is_convertible(stored: &Element, wanted: &Element) -> bool {
-    Number::of(stored).is_some() && Number::of(wanted).is_some()
+    Number::stored(stored).is_some() && Number::of(wanted).is_some()
 }
 
 /// Convert whole elements into as many, which must be `is_convertible`: else `out` stays as it is.
 pub fn convert(stored: &Element, wanted: &Element, bytes: &[u8], out: &mut [u8]) {
-    let Some((from, to)) = Number::of(stored).zip(Number::of(wanted)) else { return };
+    let Some((from, to)) = Number::stored(stored).zip(Number::of(wanted)) else { return };
     for (number, out) in bytes.chunks_exact(from.nbytes).zip(out.chunks_exact_mut(to.nbytes)) {
         to.put(from.value(number), out);
     }
@@ -60,6 +63,20 @@ impl Number {
             }
             _ => return None,
         };
+        Self::ordered(kind, nbytes, order)
+    }
+
+    /// The same, or a float whose parts lie otherwise.
+    fn stored(element: &Element) -> Option<Self> {
+        match *element {
+            Element::Float { nbytes, order, layout } if other_float::is_other_float(nbytes, &layout) => {
+                Self::ordered(Kind::OtherFloat(layout), nbytes, order)
+            }
+            _ => Self::of(element),
+        }
+    }
+
+    fn ordered(kind: Kind, nbytes: u64, order: ByteOrder) -> Option<Self> {
         let is_big = match order {
             ByteOrder::Little => false,
             ByteOrder::Big => true,
@@ -83,6 +100,7 @@ impl Number {
             Kind::Signed => Value::Integer(i128::from((bits << unused).cast_signed() >> unused)),
             Kind::Float if self.nbytes == 4 => Value::Float(f64::from(f32::from_bits(bits as u32))),
             Kind::Float => Value::Float(f64::from_bits(bits)),
+            Kind::OtherFloat(layout) => Value::Float(other_float::value(&layout, bits)),
         }
     }
 

@@ -71,6 +71,7 @@ pub fn unpack(packing: &Packing, stored: &Element, decoded: &Element, bytes: &[u
         (Kind::Unsigned, _) => p.unpack(big, bytes, to, out, |n| unsigned(u64::from_le_bytes(n))),
         (Kind::Float, 4) => p.unpack(big, bytes, to, out, |n| f64::from(f32::from_le_bytes(n))),
         (Kind::Float, _) => p.unpack(big, bytes, to, out, f64::from_le_bytes),
+        (Kind::OtherFloat(_), _) => {} // `of` gives no such number: it is converted before it is unpacked
     }
 }
 

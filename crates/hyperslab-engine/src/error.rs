@@ -81,7 +81,9 @@ pub enum Error {
         feature: &'static str,
     },
     /// The machine has too little memory for a chunk.
-    #[error("no memory for {nbytes} bytes of a chunk")]
+    #[error(
+        "no memory for {nbytes} bytes of a chunk: it needs a larger machine, or its metadata are damaged"
+    )]
     OutOfMemory {
         /// What was asked for.
         nbytes: usize,

@@ -96,6 +96,12 @@ pub enum ReadError {
         /// What the system says.
         problem: String,
     },
+    /// A document leads to where it may not.
+    #[error("{said}")]
+    NotAllowed {
+        /// The document, the place, and what to do.
+        said: String,
+    },
     /// The caller asked to stop.
     #[error("the read was cancelled")]
     Cancelled,

@@ -60,7 +60,10 @@ fn fail(message: &str) {
 
 fn tree(format: &str, path: &Path) -> Result<(Tree, u64), Error> {
     if format == "zarr" {
-        return Ok((hyperslab_parsers::zarr::parse_directory(path)?, 0));
+        return Ok((
+            hyperslab_parsers::zarr::parse_directory(path, &hyperslab_parsers::Allowed::default())?,
+            0,
+        ));
     }
     let length = std::fs::metadata(path).map_or(0, |metadata| metadata.len());
     let source = Local { path: path.to_path_buf(), length };

@@ -5,12 +5,14 @@
 //! [`Pages`] for bytes; what is not held is noted, the parser goes on with whatever else it can do, and all that a
 //! round missed is fetched together, so that a remote file takes few dependent rounds.
 
+mod allowed;
 mod attribute;
 mod cursor;
 mod error;
 #[cfg(test)]
 mod hostile;
 mod pages;
+mod pieces;
 mod rounds;
 mod segment;
 
@@ -22,5 +24,6 @@ pub mod netcdf3;
 pub mod references;
 pub mod zarr;
 
+pub use allowed::{Allowed, refusal};
 pub use error::Error;
 pub use pages::{FetchError, Memory, Pages, Policy, Source, Statistics};

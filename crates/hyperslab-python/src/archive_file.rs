@@ -17,6 +17,7 @@ use pyo3::types::PyList;
 use crate::errors;
 use crate::failure::Failure;
 use crate::format::{Format, Parsed};
+use crate::hdf5_places;
 use crate::lazy_indexes::LazyIndexes;
 use crate::lazy_tables::{self, Columns, LazyTables};
 use crate::referenced::{Reach, Referenced, folder_of, is_url};
@@ -37,6 +38,8 @@ pub(crate) struct Opened {
     pub(crate) bytes: Bytes,
     pub(crate) stores: Stores,
     pub(crate) cache: ChunkCache,
+    /// What it may lead to.
+    pub(crate) reach: Reach,
     /// Attributes that the format's own libraries do not show.
     pub(crate) hidden: &'static [&'static str],
     /// Where chunks are looked up when they are needed.
@@ -105,11 +108,11 @@ impl ArchiveFile {
         py: Python<'_>,
         path: PathBuf,
         chunk_cache_nbytes: usize,
-        reach: Option<Py<PyAny>>,
+        reach: Option<Reach>,
         patterns: Vec<String>,
         settled: Option<Py<PyAny>>,
     ) -> PyResult<Self> {
-        let reach = Reach::new(reach);
+        let reach = reach.unwrap_or_default();
         let opened = py.detach(|| Opened::open(&path, chunk_cache_nbytes, reach, &patterns, settled));
         opened.map(|opened| Self(Arc::new(opened))).map_err(|failure| failure.into_python(&path))
     }
@@ -117,26 +120,26 @@ impl ArchiveFile {
     /// A local file or folder that is not held open: what it holds is known, and can be combined.
     #[staticmethod]
     #[pyo3(signature = (path, reach=None))]
-    fn closed(py: Python<'_>, path: PathBuf, reach: Option<Py<PyAny>>) -> PyResult<Self> {
-        let reach = Reach::new(reach);
+    fn closed(py: Python<'_>, path: PathBuf, reach: Option<Reach>) -> PyResult<Self> {
+        let reach = reach.unwrap_or_default();
         let opened = py.detach(|| Opened::open(&path, 0, reach, &[], None).map(Opened::closed));
         opened.map(Self::of).map_err(|failure| failure.into_python(&path))
     }
 
     /// Open a file far away.
     #[staticmethod]
-    #[pyo3(signature = (file, chunk_cache_nbytes, reach=None))]
+    #[pyo3(signature = (file, chunk_cache_nbytes, reach=None, patterns=Vec::new()))]
     fn remote(
         py: Python<'_>,
         file: &Bound<'_, RemoteFile>,
         chunk_cache_nbytes: usize,
-        reach: Option<Py<PyAny>>,
+        reach: Option<Reach>,
+        patterns: Vec<String>,
     ) -> PyResult<Self> {
-        let (file, interrupts, reach) = (file.get(), Interrupts::default(), Reach::new(reach));
-        let opened = py.detach(|| Opened::open_remote(file, chunk_cache_nbytes, reach, &interrupts));
-        let opened = opened.map(|opened| Self(Arc::new(opened)));
-        let name = Path::new(&file.location.name);
-        opened.map_err(|failure| interrupts.raised().unwrap_or_else(|| failure.into_python(name)))
+        let (file, interrupts, reach) = (file.get(), Interrupts::default(), reach.unwrap_or_default());
+        let opened =
+            py.detach(|| Opened::open_remote(file, chunk_cache_nbytes, reach, &patterns, &interrupts));
+        opened.map(Self::of).map_err(|failure| failure.raised(interrupts, &file.location.name))
     }
 
     /// Open a Zarr hierarchy far away.
@@ -148,9 +151,7 @@ impl ArchiveFile {
     ) -> PyResult<Self> {
         let (folder, interrupts) = (folder.get(), Interrupts::default());
         let opened = py.detach(|| Opened::open_remote_zarr(folder, chunk_cache_nbytes, &interrupts));
-        let opened = opened.map(|opened| Self(Arc::new(opened)));
-        let name = Path::new(&folder.location.name);
-        opened.map_err(|failure| interrupts.raised().unwrap_or_else(|| failure.into_python(name)))
+        opened.map(Self::of).map_err(|failure| failure.raised(interrupts, &folder.location.name))
     }
 
     /// Metadata documents of Zarr, by their keys, and the chunks of arrays, by the arrays' paths, as one archive.
@@ -164,19 +165,21 @@ impl ArchiveFile {
         files: Vec<String>,
         folder: PathBuf,
         chunk_cache_nbytes: usize,
-        reach: Option<Py<PyAny>>,
+        reach: Option<Reach>,
     ) -> PyResult<Self> {
+        let reach = reach.unwrap_or_default();
         let fault = |error| errors::of_parser(&folder.display().to_string(), error);
         let mut parsed = HashMap::new();
         for (array, columns) in tables {
             parsed.insert(array, lazy_tables::table(columns, files.len()).map_err(fault)?);
         }
-        let tree = py.detach(|| parsers::zarr::parse_tables(documents, parsed, &files, &folder));
+        let tree =
+            py.detach(|| parsers::zarr::parse_tables(documents, parsed, &files, &folder, reach.allowed()));
         let (tree, name) = (tree.map_err(fault)?, folder.display().to_string());
-        let named = Referenced::of_names(name.clone(), folder.clone(), &tree.other_files);
-        let (stores, cache) = (named.stores(Reach::new(reach)), ChunkCache::new(chunk_cache_nbytes));
+        let named = Referenced::of_names(name.clone(), &folder, &tree.other_files);
+        let (stores, cache) = (named.stores(reach.clone()), ChunkCache::new(chunk_cache_nbytes));
         let opened = Opened::new(name, &folder, Format::References, tree, Bytes::Folder, stores, cache);
-        Ok(Self(Arc::new(opened)))
+        Ok(Self(Arc::new(opened.reaching(reach))))
     }
 
     /// The same, where `table` gives the chunks of an array and the names of their files when it is first used.
@@ -187,14 +190,15 @@ impl ArchiveFile {
         table: Py<PyAny>,
         folder: PathBuf,
         chunk_cache_nbytes: usize,
-        reach: Option<Py<PyAny>>,
+        reach: Option<Reach>,
     ) -> PyResult<Self> {
-        let name = folder.display().to_string();
-        let tables = LazyTables::new(documents, table, folder.clone(), Reach::new(reach));
+        let (name, reach) = (folder.display().to_string(), reach.unwrap_or_default());
+        let tables = LazyTables::new(documents, table, folder.clone(), reach.clone());
         let (tables, tree) = tables.map_err(|error| errors::of_parser(&name, error))?;
         let (stores, cache) = (Stores::new(None, &folder, Vec::new()), ChunkCache::new(chunk_cache_nbytes));
         let bytes = Bytes::Tables(Box::new(tables));
-        Ok(Self(Arc::new(Opened::new(name, &folder, Format::References, tree, bytes, stores, cache))))
+        let opened = Opened::new(name, &folder, Format::References, tree, bytes, stores, cache);
+        Ok(Self(Arc::new(opened.reaching(reach))))
     }
 
     /// What kind of file it is.
@@ -345,25 +349,26 @@ impl Opened {
         let cache = ChunkCache::new(chunk_cache_nbytes);
         let name = path.display().to_string();
         if path.is_dir() {
-            let tree = parsers::zarr::parse_directory(path)?;
-            return Ok(Self::of_folder(path, Format::Zarr, tree, chunk_cache_nbytes));
+            let tree = parsers::zarr::parse_directory(path, reach.allowed())?;
+            return Ok(Self::of_folder(path, Format::Zarr, tree, chunk_cache_nbytes, reach));
         }
         let folder = folder_of(path);
         let opened = Arc::new(FileStore::open(path)?);
         if Format::of(&LocalSource(&*opened))? == Format::OwnReferences {
             return Ok(Self::of_own_references(OpenReferences::open(path, &opened)?, path, reach, cache));
         }
-        let Parsed { store, format, tree, indexes } = Parsed::of(path, opened, patterns, settled.is_some())?;
+        let Parsed { store, format, tree, indexes } =
+            Parsed::of(path, opened, patterns, settled.is_some(), reach.allowed())?;
         let opened: Arc<dyn Store> = Arc::clone(&store) as Arc<dyn Store>;
         let stores = match format {
             Format::References | Format::Dmrpp => {
-                Referenced::of_names(name.clone(), folder, &tree.other_files).stores(reach)
+                Referenced::of_names(name.clone(), &folder, &tree.other_files).stores(reach.clone())
             }
-            Format::Hdf5 => Stores::new(Some(opened), &folder, tree.other_files.clone()).with_padded_others(),
-            _ => Stores::new(Some(opened), &folder, tree.other_files.clone()),
+            Format::Hdf5 => hdf5_places::stores(path, opened, &tree, &reach),
+            _ => Stores::new(Some(opened), &folder, tree.other_files.clone()).opened_by(reach.opener()),
         };
         let indexes = settled.map(|settled| LazyIndexes::new(indexes, settled));
-        Ok(Self { indexes, ..Self::new(name, path, format, tree, Bytes::Local(store), stores, cache) })
+        Ok(Self { reach, indexes, ..Self::new(name, path, format, tree, Bytes::Local(store), stores, cache) })
     }
 
     pub(crate) fn of_own_references(
@@ -373,9 +378,9 @@ impl Opened {
         cache: ChunkCache,
     ) -> Self {
         let (name, tree) = (path.display().to_string(), std::mem::take(&mut open.found.tree));
-        let stores = open.referenced(name.clone(), folder_of(path)).stores(reach);
+        let stores = open.referenced(name.clone(), &folder_of(path)).stores(reach.clone());
         let bytes = Bytes::References(Box::new(open));
-        Self::new(name, path, Format::OwnReferences, tree, bytes, stores, cache)
+        Self::new(name, path, Format::OwnReferences, tree, bytes, stores, cache).reaching(reach)
     }
 
     pub(crate) fn new(
@@ -390,14 +395,20 @@ impl Opened {
         let is_netcdf4 = format == Format::Hdf5 && parsers::hdf5::is_netcdf4(&tree);
         let hidden = if is_netcdf4 { parsers::hdf5::HIDDEN } else { &[] };
         let (path, resolved, sources) = (path.to_owned(), Mutex::default(), Mutex::default());
-        Self { name, path, format, tree, bytes, stores, cache, hidden, indexes: None, resolved, sources }
+        let (reach, indexes) = (Reach::default(), None);
+        Self { name, path, format, tree, bytes, stores, cache, reach, hidden, indexes, resolved, sources }
+    }
+
+    /// The same, which may lead so far.
+    pub(crate) fn reaching(self, reach: Reach) -> Self {
+        Self { reach, ..self }
     }
 
     /// All of whose files are in a folder, or elsewhere; there is no file number 0.
-    fn of_folder(path: &Path, format: Format, tree: Tree, chunk_cache_nbytes: usize) -> Self {
-        let stores = Stores::new(None, path, tree.other_files.clone());
+    fn of_folder(path: &Path, format: Format, tree: Tree, chunk_cache_nbytes: usize, reach: Reach) -> Self {
+        let stores = Stores::new(None, path, tree.other_files.clone()).opened_by(reach.opener());
         let (name, cache) = (path.display().to_string(), ChunkCache::new(chunk_cache_nbytes));
-        Self::new(name, path, format, tree, Bytes::Folder, stores, cache)
+        Self::new(name, path, format, tree, Bytes::Folder, stores, cache).reaching(reach)
     }
 
     /// What the file is, if it is no archive itself but knows where the chunks of some are.
@@ -476,8 +487,8 @@ impl Opened {
         if let Some(known) = known {
             return Ok(known);
         }
-        let opened = Arc::new(FileStore::open(path)?);
-        let Parsed { store, tree, .. } = Parsed::of(path, opened, &[], false)?;
+        let opened = Arc::new(self.reach.open_file(path)?);
+        let Parsed { store, tree, .. } = Parsed::of(path, opened, &[], false, self.reach.allowed())?;
         let found = Arc::new(SourceFile { tree, version: store.version() });
         if let Ok(mut known) = self.sources.try_lock() {
             known.insert(path.to_owned(), Arc::clone(&found));

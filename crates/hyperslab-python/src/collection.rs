@@ -197,7 +197,8 @@ impl FileTable {
             *self.own.entry(number).or_insert(own.unwrap_or(FileIndex::MAX))
         });
         let is_local = matches!(file.bytes, Bytes::Local(_) | Bytes::Closed(_) | Bytes::Folder);
-        let open = (!is_local).then(|| Arc::clone(stores.opener()));
+        let is_plain = is_local && !file.reach.allowed().is_narrow();
+        let open = (!is_plain).then(|| Arc::clone(stores.opener()));
         let others = stores.others().iter().map(|other| self.push(other.clone(), open.clone()));
         let found: Arc<Vec<FileIndex>> = Arc::new(std::iter::once(own).chain(others).collect());
         self.numbers.insert(key, Arc::clone(&found));

@@ -3,6 +3,7 @@
 //! Metadata of dtypes are those of h5py: `enum` for the names of values, `vlen` for elements of any length.
 
 use hyperslab_core::{ByteOrder, Element, Field, FloatLayout, Member};
+use pyo3::exceptions::{PyTypeError, PyValueError};
 use pyo3::prelude::*;
 use pyo3::types::{PyDict, PyString};
 
@@ -12,6 +13,17 @@ type Dtype<'py> = Bound<'py, PyAny>;
 
 /// The dtype of an element; elements of any length are objects.
 pub(crate) fn dtype<'py>(py: Python<'py>, element: &Element) -> PyResult<Dtype<'py>> {
+    made(py, element).map_err(|error| {
+        let is_numpys = error.is_instance_of::<PyValueError>(py) || error.is_instance_of::<PyTypeError>(py);
+        if !is_numpys {
+            return error;
+        }
+        let nbytes = element.nbytes();
+        unsupported(format!("NumPy has no dtype for an element of {nbytes} bytes: {}", error.value(py)))
+    })
+}
+
+fn made<'py>(py: Python<'py>, element: &Element) -> PyResult<Dtype<'py>> {
     match element {
         Element::Integer { nbytes, signed, order, .. } => {
             number(py, if *signed { 'i' } else { 'u' }, *nbytes, *order)

@@ -3,14 +3,15 @@
 use hyperslab_core::{Error, PlanError, Unreadable};
 use hyperslab_engine as engine;
 use hyperslab_parsers as parsers;
-use pyo3::PyErr;
-use pyo3::exceptions::{PyIndexError, PyMemoryError, PyValueError};
+use pyo3::exceptions::{PyIndexError, PyValueError};
+use pyo3::{PyErr, Python};
 
 /// The errors that `hyperslab/errors.py` defines.
 mod python {
     pyo3::import_exception!(hyperslab.errors, DamagedFile);
     pyo3::import_exception!(hyperslab.errors, FileChanged);
     pyo3::import_exception!(hyperslab.errors, NoSuchRemoteFile);
+    pyo3::import_exception!(hyperslab.errors, NotAllowed);
     pyo3::import_exception!(hyperslab.errors, ReadError);
     pyo3::import_exception!(hyperslab.errors, RemoteError);
     pyo3::import_exception!(hyperslab.errors, Unsupported);
@@ -57,6 +58,7 @@ pub(crate) fn of_read(error: engine::ReadError) -> PyErr {
         }
         engine::ReadError::NoSuchObject { .. } => python::NoSuchRemoteFile::new_err(message),
         engine::ReadError::Remote { .. } => python::RemoteError::new_err(message),
+        engine::ReadError::NotAllowed { .. } => python::NotAllowed::new_err(message),
         engine::ReadError::System { .. }
         | engine::ReadError::Unfetched { .. }
         | engine::ReadError::Cancelled => python::ReadError::new_err(message),
@@ -73,8 +75,9 @@ fn of_plan(problem: PlanError, message: String) -> PyErr {
 
 fn of_chunk(problem: &engine::Error, message: String) -> PyErr {
     match problem {
-        engine::Error::UnknownCodec { .. } | engine::Error::Unsupported { .. } => unsupported(message),
-        engine::Error::OutOfMemory { .. } => PyMemoryError::new_err(message),
+        engine::Error::UnknownCodec { .. }
+        | engine::Error::Unsupported { .. }
+        | engine::Error::OutOfMemory { .. } => unsupported(message),
         _ => python::DamagedFile::new_err(message),
     }
 }
@@ -91,6 +94,11 @@ pub(crate) fn unreadable(reason: &Unreadable, message: String) -> PyErr {
 /// A feature that we cannot read.
 pub(crate) fn unsupported(message: String) -> PyErr {
     python::Unsupported::new_err(message)
+}
+
+/// What an error says, if it is that a document may not lead somewhere.
+pub(crate) fn not_allowed(py: Python<'_>, error: &PyErr) -> Option<String> {
+    error.is_instance_of::<python::NotAllowed>(py).then(|| error.value(py).to_string())
 }
 
 /// A request that cannot be meant.

@@ -7,6 +7,7 @@ use hyperslab_parsers as parsers;
 use pyo3::PyErr;
 
 use crate::errors;
+use crate::sources::Interrupts;
 
 /// Why a file could not be opened.
 pub(crate) enum Failure {
@@ -35,5 +36,10 @@ impl Failure {
             Self::Read(error) => errors::of_read(error),
             Self::Raised(error) => error,
         }
+    }
+
+    /// The exception of a file far away, unless the handler of a signal raised another meanwhile.
+    pub(crate) fn raised(self, interrupts: Interrupts, name: &str) -> PyErr {
+        interrupts.raised().unwrap_or_else(|| self.into_python(Path::new(name)))
     }
 }

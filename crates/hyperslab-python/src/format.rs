@@ -6,7 +6,7 @@ use std::sync::Arc;
 use hyperslab_core::{ByteRange, Tree};
 use hyperslab_engine::{FileStore, Store};
 use hyperslab_parsers::hdf5::LazyIndex;
-use hyperslab_parsers::{self as parsers, Error, Pages, Policy, Source};
+use hyperslab_parsers::{self as parsers, Allowed, Error, Pages, Policy, Source};
 
 use crate::dmrpp;
 use crate::failure::Failure;
@@ -92,6 +92,7 @@ impl Format {
         policy: Policy,
         path: &Path,
         patterns: &[String],
+        allowed: &Allowed,
     ) -> Result<Tree, Error> {
         let pages = &mut Pages::new(source, policy);
         match self {
@@ -99,8 +100,8 @@ impl Format {
             Self::Fits => parsers::fits::parse(pages),
             Self::Hdf5 => parsers::hdf5::parse_part(pages, patterns),
             Self::Hdf4 => parsers::hdf4::parse(pages),
-            Self::References => parsers::zarr::parse_references(source, &folder_of(path)),
-            Self::Dmrpp => dmrpp::parse(source, path),
+            Self::References => parsers::zarr::parse_references(source, &folder_of(path), allowed),
+            Self::Dmrpp => dmrpp::parse(source, path, allowed),
             Self::Zarr | Self::Collection => {
                 Err(Error::UnknownFormat { reason: "a Zarr archive is a folder".to_owned() })
             }
@@ -128,13 +129,14 @@ impl Parsed {
         store: Arc<FileStore>,
         patterns: &[String],
         without_chunks: bool,
+        allowed: &Allowed,
     ) -> Result<Self, Failure> {
         let source = LocalSource(&*store);
         let format = Format::of(&source)?;
         let parsed = if without_chunks && format == Format::Hdf5 {
             parsers::hdf5::parse_without_chunks(&mut Pages::new(&source, Policy::LOCAL), patterns)
         } else {
-            format.parse(&source, Policy::LOCAL, path, patterns).map(|tree| (tree, Vec::new()))
+            format.parse(&source, Policy::LOCAL, path, patterns, allowed).map(|tree| (tree, Vec::new()))
         };
         store.check_unchanged()?; // a file that changed explains whatever went wrong
         let store = match Arc::try_unwrap(store) {

@@ -41,7 +41,7 @@ impl LazyTables {
         folder: PathBuf,
         reach: Reach,
     ) -> Result<(Self, Tree), parsers::Error> {
-        let tree = parsers::zarr::parse_tables(documents.clone(), [], &[], &folder)?;
+        let tree = parsers::zarr::parse_tables(documents.clone(), [], &[], &folder, reach.allowed())?;
         let mut paths = vec![String::new(); tree.arrays.len()];
         let mut waiting = vec![(String::new(), 0)];
         while let Some((prefix, number)) = waiting.pop() {
@@ -66,11 +66,12 @@ impl LazyTables {
         let own =
             |(key, bytes): (&String, &Vec<u8>)| Some((key.strip_prefix(&prefix)?.to_owned(), bytes.clone()));
         let documents = self.documents.iter().filter_map(own);
-        let tree = parsers::zarr::parse_tables(documents, [(String::new(), table)], &files, &self.folder);
+        let (tables, allowed) = ([(String::new(), table)], self.reach.allowed());
+        let tree = parsers::zarr::parse_tables(documents, tables, &files, &self.folder, allowed);
         let mut tree = tree.map_err(|error| fault(Failure::Parse(error)))?;
         let missing = || parsers::Error::Unsupported { feature: "an array in the root".to_owned() };
         let array = tree.arrays.pop().ok_or_else(|| fault(Failure::Parse(missing())))?;
-        let named = Referenced::of_names(self.name.clone(), self.folder.clone(), &tree.other_files);
+        let named = Referenced::of_names(self.name.clone(), &self.folder, &tree.other_files);
         Ok(Resolved::new(array, named.stores(self.reach.clone())))
     }
 

@@ -13,6 +13,7 @@ mod errors;
 mod failure;
 mod format;
 mod grid;
+mod hdf5_places;
 mod hyperslab;
 mod integers;
 mod lazy_indexes;
@@ -59,9 +60,11 @@ mod _core {
     #[pymodule_export]
     use crate::read_plan::ReadPlan;
     #[pymodule_export]
+    use crate::referenced::{Reach, refusal};
+    #[pymodule_export]
     use crate::references::save_references;
     #[pymodule_export]
-    use crate::remote::{RemoteFile, host_statistics};
+    use crate::remote::{RemoteFile, host_statistics, web_url};
     #[pymodule_export]
     use crate::segment::Segment;
     #[pymodule_export]

@@ -13,7 +13,7 @@ use hyperslab_parsers::{self as parsers, Policy};
 use crate::archive_file::{Bytes, FarArrays, Opened};
 use crate::failure::Failure;
 use crate::format::Format;
-use crate::referenced::{Reach, Referenced, folder_of};
+use crate::referenced::{Reach, Referenced, folder_of, is_url, shown};
 use crate::references::OpenReferences;
 use crate::remote::RemoteFile;
 use crate::sought::Keys;
@@ -24,6 +24,7 @@ impl Opened {
         file: &RemoteFile,
         chunk_cache_nbytes: usize,
         reach: Reach,
+        patterns: &[String],
         interrupts: &Interrupts,
     ) -> Result<Self, Failure> {
         let (location, options) = (file.location.clone(), file.options.clone());
@@ -37,7 +38,7 @@ impl Opened {
             if format == Format::OwnReferences {
                 return Ok((format, Tree::default(), Some(References::read(&source)?)));
             }
-            Ok((format, format.parse(&source, Policy::REMOTE, path, &[])?, None))
+            Ok((format, format.parse(&source, Policy::REMOTE, path, patterns, reach.allowed())?, None))
         });
         let failure = source.failure();
         let parsed = parsed.map_err(|error| failure.map_or(Failure::Parse(error), Failure::Read))?;
@@ -48,18 +49,22 @@ impl Opened {
                 return Ok(Self::of_own_references(open, path, reach, cache));
             }
             (format @ (Format::References | Format::Dmrpp), tree, None) => {
-                let stores = Referenced::of_names(name.clone(), folder, &tree.other_files).stores(reach);
+                let stores =
+                    Referenced::of_names(name.clone(), &folder, &tree.other_files).stores(reach.clone());
                 let bytes = Bytes::Remote(store);
-                return Ok(Self::new(name, path, format, tree, bytes, stores, cache));
+                return Ok(Self::new(name, path, format, tree, bytes, stores, cache).reaching(reach));
             }
             (format, tree, None) => (format, tree),
         };
         let opened = Arc::clone(&store) as Arc<dyn Store>;
         let (url, options) = (file.url.clone(), file.options.clone());
-        let open = Arc::new(move |other: &Path| open_beside(&url, &other.to_string_lossy(), &options));
+        let beside = reach.clone();
+        let open =
+            Arc::new(move |other: &Path| open_beside(&url, &other.to_string_lossy(), &options, &beside));
         let others = tree.other_files.iter().map(PathBuf::from).collect();
         let stores = Stores::with_opener(Some(opened), name.clone(), others, open);
-        Ok(Self::new(name, path, format, tree, Bytes::Remote(store), stores, cache))
+        let stores = if format == Format::Hdf5 { stores.with_padded_others() } else { stores };
+        Ok(Self::new(name, path, format, tree, Bytes::Remote(store), stores, cache).reaching(reach))
     }
 
     pub(crate) fn open_remote_zarr(
@@ -86,17 +91,34 @@ impl Opened {
     }
 }
 
-/// A file that a remote one names: it must lie below the same folder, so that no file leads elsewhere.
-fn open_beside(url: &str, other: &str, options: &RemoteOptions) -> Result<Arc<dyn Store>, ReadError> {
-    let base = url.split(['?', '#']).next().unwrap_or_default();
-    let refused = |problem: String| ReadError::System { file: base.to_owned(), problem };
-    let folder = base.rsplit_once('/').map(|(folder, _)| folder).unwrap_or_default();
-    let leads_elsewhere =
-        other.starts_with('/') || other.contains("://") || other.split('/').any(|part| part == "..");
-    if leads_elsewhere {
-        return Err(refused(format!("it leads to {other:?}, outside its own folder: that is not followed")));
+/// A file that a remote one names: a URL, one beside it, or, where that is allowed by name, one of this machine.
+fn open_beside(
+    url: &str,
+    other: &str,
+    options: &RemoteOptions,
+    reach: &Reach,
+) -> Result<Arc<dyn Store>, ReadError> {
+    let target = beside(url, other);
+    if !is_url(&target) {
+        return Ok(Arc::new(reach.open_file(Path::new(&target))?));
     }
-    let location = Location::of_url(&format!("{folder}/{other}"), options).map_err(refused)?;
-    let (store, _) = RemoteStore::open(location, options.clone(), 1, &|| false)?;
+    let (location, own) = reach.location(&target)?;
+    let (location, options) = if is_url(other) {
+        (location, own)
+    } else {
+        let failed = |problem: String| ReadError::System { file: shown(&target), problem };
+        (Location::of_url(&target, options).map_err(failed)?, options.clone())
+    };
+    let (store, _) = RemoteStore::open(location, options, 1, &|| false)?;
     Ok(Arc::new(store))
+}
+
+/// What a file far away means by a name: a URL, or a path of this machine.
+pub(crate) fn beside(url: &str, other: &str) -> String {
+    if is_url(other) || Path::new(other).is_absolute() {
+        return other.to_owned();
+    }
+    let base = url.split(['?', '#']).next().unwrap_or_default();
+    let folder = base.rsplit_once('/').map(|(folder, _)| folder).unwrap_or_default();
+    format!("{folder}/{other}")
 }

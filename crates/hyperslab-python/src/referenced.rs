@@ -7,28 +7,116 @@ use std::sync::Arc;
 use hyperslab_engine::{
     FileStore, Identity, Location, Opener, OtherFile, ReadError, RemoteOptions, RemoteStore, Store, Stores,
 };
+use hyperslab_parsers::Allowed;
 use pyo3::prelude::*;
 
+use crate::errors;
+use crate::hdf5_places::{self, Naming};
 use crate::remote::RemoteFile;
 
-/// What says how a URL is reached: a Python function that gives a `RemoteFile`; without one, the environment does.
+/// How whatever a document leads to is reached, and whether it may be: `Allowed` for files of this machine, and for URLs
+/// a Python function that gives a `RemoteFile` or refuses; without one, the environment says how.
+#[pyclass(frozen, from_py_object, module = "hyperslab._core")]
 #[derive(Clone, Default)]
-pub(crate) struct Reach(Option<Arc<Py<PyAny>>>);
+pub(crate) struct Reach {
+    document: String,
+    function: Option<Arc<Py<PyAny>>>,
+    allowed: Allowed,
+    /// What was allowed, as people said it.
+    listed: Vec<String>,
+}
 
+#[pymethods]
+#[allow(clippy::needless_pass_by_value)] // PyO3 hands arguments over by value
 impl Reach {
-    pub(crate) fn new(function: Option<Py<PyAny>>) -> Self {
-        Self(function.map(Arc::new))
+    #[new]
+    #[pyo3(signature = (document, function=None, places=None, listed=Vec::new()))]
+    fn new(
+        document: String,
+        function: Option<Py<PyAny>>,
+        places: Option<Vec<PathBuf>>,
+        listed: Vec<String>,
+    ) -> Self {
+        let allowed = places.map_or_else(Allowed::default, |places| Allowed::only(&places));
+        Self { document, function: function.map(Arc::new), allowed, listed }
     }
 
-    fn location(&self, url: &str) -> Result<(Location, RemoteOptions), ReadError> {
-        let refused = |problem: String| ReadError::System { file: shown(url), problem };
-        let Some(function) = &self.0 else {
+    /// The file that an external link of a file leads to, where the HDF5 library looks for it; None if there is none.
+    fn linked(&self, own: PathBuf, name: &str) -> PyResult<Option<PathBuf>> {
+        hdf5_places::find(Naming::Link, &own, name, self).map_err(errors::of_read)
+    }
+
+    /// The same of a source of a virtual array.
+    fn source(&self, own: PathBuf, name: &str) -> PyResult<Option<PathBuf>> {
+        hdf5_places::find(Naming::Virtual, &own, name, self).map_err(errors::of_read)
+    }
+
+    /// The external raw file of an array: it is a regular file, and may be led to.
+    fn raw(&self, own: PathBuf, name: &str) -> PyResult<PathBuf> {
+        let path = hdf5_places::raw(&own, name);
+        self.open_file(&path).map_err(errors::of_read)?;
+        Ok(path)
+    }
+}
+
+/// Why a document is not followed to a place.
+#[pyfunction]
+#[allow(clippy::needless_pass_by_value)] // as above
+pub(crate) fn refusal(document: &str, place: &str, allowed: Vec<String>) -> String {
+    hyperslab_parsers::refusal(document, place, &allowed)
+}
+
+impl Reach {
+    pub(crate) fn allowed(&self) -> &Allowed {
+        &self.allowed
+    }
+
+    pub(crate) fn refused_file(&self, path: &Path) -> ReadError {
+        let place = Allowed::place(path);
+        let said = hyperslab_parsers::refusal(&self.document, &place.to_string_lossy(), &self.listed);
+        ReadError::NotAllowed { said }
+    }
+
+    /// A file of this machine: the only way to one that a document names.
+    pub(crate) fn open_file(&self, path: &Path) -> Result<FileStore, ReadError> {
+        if !self.allowed.permits(path) {
+            return Err(self.refused_file(path));
+        }
+        let store = FileStore::open(path)?;
+        if !self.allowed.permits_open(path, store.file()) {
+            return Err(self.refused_file(path));
+        }
+        Ok(store)
+    }
+
+    /// Opens files of this machine.
+    pub(crate) fn opener(&self) -> Opener {
+        let reach = self.clone();
+        Arc::new(move |path: &Path| Ok(Arc::new(reach.open_file(path)?) as Arc<dyn Store>))
+    }
+
+    /// Fails if a place, a path or a URL, may not be led to. Nothing is opened.
+    pub(crate) fn check(&self, place: &Path) -> Result<(), ReadError> {
+        match place.to_str().filter(|text| is_url(text)) {
+            Some(url) => self.location(url).map(drop),
+            None if self.allowed.permits(place) => Ok(()),
+            None => Err(self.refused_file(place)),
+        }
+    }
+
+    pub(crate) fn location(&self, url: &str) -> Result<(Location, RemoteOptions), ReadError> {
+        let failed = |problem: String| ReadError::System { file: shown(url), problem };
+        let Some(function) = &self.function else {
             let options = RemoteOptions::default();
-            return Ok((Location::of_url(url, &options).map_err(refused)?, options));
+            return Ok((Location::of_url(url, &options).map_err(failed)?, options));
         };
         Python::attach(|py| {
-            let found = function.call1(py, (url,)).map_err(|error| refused(error.value(py).to_string()))?;
-            let found = found.bind(py).cast::<RemoteFile>().map_err(|error| refused(error.to_string()))?;
+            let found =
+                function.call1(py, (url,)).map_err(|error| match errors::not_allowed(py, &error) {
+                    Some(said) => ReadError::NotAllowed { said },
+                    None => failed(error.value(py).to_string()),
+                })?;
+            let found = found.bind(py).cast::<RemoteFile>().map_err(|error| failed(error.to_string()))?;
             Ok((found.get().location.clone(), found.get().options.clone()))
         })
     }
@@ -62,40 +150,28 @@ pub(crate) fn place(folder: &Path, name: &str) -> PathBuf {
 /// References, the files that they name, and what is known of those by their places.
 pub(crate) struct Referenced {
     pub(crate) name: String,
-    pub(crate) folder: PathBuf,
     pub(crate) files: Vec<OtherFile>,
     pub(crate) identities: HashMap<PathBuf, Identity>,
 }
 
 impl Referenced {
     /// Of which nothing is known but their names.
-    pub(crate) fn of_names(name: String, folder: PathBuf, names: &[String]) -> Self {
-        let file = |name: &String| OtherFile { path: place(&folder, name), version: None, is_padded: false };
+    pub(crate) fn of_names(name: String, folder: &Path, names: &[String]) -> Self {
+        let file = |name: &String| OtherFile { path: place(folder, name), version: None, is_padded: false };
         let files = names.iter().map(file).collect();
-        Self { name, folder, files, identities: HashMap::new() }
+        Self { name, files, identities: HashMap::new() }
     }
 
     /// The files as stores, each opened when it is needed.
     pub(crate) fn stores(self, reach: Reach) -> Stores {
         let is_far = |file: &OtherFile| file.path.to_str().is_some_and(is_url);
         let far_requests = self.files.iter().any(is_far).then_some(RemoteStore::MOST_IN_FLIGHT);
-        let Self { name, folder, files, identities } = self;
-        let (references, is_far) = (name.clone(), folder.to_str().is_some_and(is_url));
+        let Self { name, files, identities } = self;
+        let references = name.clone();
         let open: Opener = Arc::new(move |path: &Path| {
             let text = path.to_string_lossy();
-            let refused = |said: &str| {
-                let problem = format!("references far away lead to it, {said}: that is not followed");
-                Err(ReadError::System { file: shown(&text), problem })
-            };
             if !is_url(&text) {
-                return if is_far {
-                    refused("a file of this machine")
-                } else {
-                    Ok(Arc::new(FileStore::open(path)?) as Arc<dyn Store>)
-                };
-            }
-            if is_far && text.split('/').any(|part| part == "..") {
-                return refused("over the folders above them");
+                return Ok(Arc::new(reach.open_file(path)?) as Arc<dyn Store>);
             }
             let (location, options) = reach.location(&text)?;
             let identity = identities.get(path).cloned();

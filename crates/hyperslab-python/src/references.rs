@@ -17,7 +17,9 @@ use pyo3::prelude::*;
 
 use crate::archive_file::{ArchiveFile, Bytes, Opened};
 use crate::failure::Failure;
-use crate::referenced::{Referenced, is_url, place, shown};
+use crate::hdf5_places::{self, Naming};
+use crate::open_far::beside;
+use crate::referenced::{Referenced, folder_of, is_url, place, shown};
 use crate::sources::{Interrupts, LocalSource, RemoteSource};
 use crate::stored_array::role;
 use crate::virtual_sources::{Problem, Resolved, WholeArray};
@@ -77,10 +79,10 @@ impl OpenReferences {
     }
 
     /// The files that its chunks lie in, as they were.
-    pub(crate) fn referenced(&self, name: String, folder: PathBuf) -> Referenced {
+    pub(crate) fn referenced(&self, name: String, folder: &Path) -> Referenced {
         let mut identities = HashMap::new();
         let file = |file: &SourceFile| {
-            let path = place(&folder, &file.path);
+            let path = place(folder, &file.path);
             let (nbytes, modified) = (file.nbytes, file.modified);
             let version = if path.to_str().is_some_and(is_url) {
                 let modified = modified.and_then(|(seconds, _)| i64::try_from(seconds).ok()).unwrap_or(0);
@@ -98,7 +100,7 @@ impl OpenReferences {
             OtherFile { path, version, is_padded: file.is_padded }
         };
         let files = self.found.files.iter().map(file).collect();
-        Referenced { name, folder, files, identities }
+        Referenced { name, files, identities }
     }
 
     /// An array with its chunks.
@@ -273,12 +275,13 @@ impl Saving<'_> {
             return Ok(number);
         }
         let text = file.path.to_str().ok_or_else(|| SaveError::Path(file.path.clone()))?;
-        let path = match archive.path.to_str().filter(|own| is_url(own)).and_then(|own| own.rsplit_once('/'))
-        {
-            Some((folder, _)) if !is_url(text) => format!("{folder}/{text}"), // a file beside one far away
-            _ if is_url(text) => shown(text),
-            _ => self.relative(&file.path)?,
-        };
+        let own = archive.path.to_str().filter(|own| is_url(own) && place.is_some());
+        let target = own.map_or_else(|| text.to_owned(), |own| beside(own, text));
+        if place.is_some() {
+            let checked = archive.reach.check(Path::new(&target));
+            checked.map_err(|error| SaveError::Source(archive.path.clone(), Box::new(error.into())))?;
+        }
+        let path = if is_url(&target) { shown(&target) } else { self.relative(Path::new(&target))? };
         let identity = identity(archive, whole.stores(), place);
         let version = file.version.or_else(|| FileVersion::of(&file.path));
         let modified =
@@ -332,18 +335,29 @@ fn used_files(array: &Array) -> Vec<FileIndex> {
     files
 }
 
+/// The file that an external link leads to.
+fn led_to(archive: &Opened, file: &str) -> Result<String, ReadError> {
+    let own = archive.path.to_string_lossy();
+    if is_url(&own) {
+        let target = beside(&own, file);
+        return archive.reach.check(Path::new(&target)).map(|()| target);
+    }
+    let found = hdf5_places::find(Naming::Link, &archive.path, file, &archive.reach)?;
+    let found = found.unwrap_or_else(|| folder_of(&archive.path).join(file));
+    Ok(found.to_str().map_or_else(|| file.to_owned(), str::to_owned))
+}
+
 /// A link of one archive as it must be in the file of all: numbers go up, paths from the root start at its group.
 fn move_link(link: &mut Link, name: &str, archive: &Opened, first_group: usize, first_array: usize) {
     match link {
         Link::Group(number) => *number += first_group,
         Link::Array(number) => *number += first_array,
         Link::Soft(path) if path.starts_with('/') && !name.is_empty() => *path = format!("/{name}{path}"),
-        Link::External { file, .. } => {
-            let folder = archive.path.parent().unwrap_or(Path::new(""));
-            if let Some(moved) = folder.join(&*file).to_str() {
-                moved.clone_into(file);
-            }
-        }
+        Link::External { file, .. } => match led_to(archive, file) {
+            Ok(moved) => *file = moved,
+            // What a file may not lead to, references that are made of it do not lead to either.
+            Err(refused) => *link = Link::Unreadable(Unreadable::unsupported(refused.to_string())),
+        },
         Link::Soft(_) | Link::Unreadable(_) => {}
     }
 }

@@ -3,7 +3,7 @@
 use std::sync::Arc;
 use std::time::Duration;
 
-use hyperslab_engine::{ByteCache, Location, RemoteOptions, remote_statistics};
+use hyperslab_engine::{ByteCache, Location, RemoteOptions, WebUrl, remote_statistics};
 use pyo3::exceptions::PyValueError;
 use pyo3::prelude::*;
 use pyo3::types::PyDict;
@@ -70,10 +70,19 @@ pub(crate) fn host_statistics(py: Python<'_>) -> PyResult<Bound<'_, PyDict>> {
         let counts = PyDict::new(py);
         counts.set_item("request_count", statistics.request_count)?;
         counts.set_item("retry_count", statistics.retry_count)?;
+        counts.set_item("redirect_count", statistics.redirect_count)?;
         counts.set_item("round_count", statistics.round_count)?;
         counts.set_item("fetched_nbytes", statistics.fetched_nbytes)?;
         counts.set_item("reused_nbytes", statistics.reused_nbytes)?;
         hosts.set_item(name, counts)?;
     }
     Ok(hosts)
+}
+
+/// Scheme, user, password, server, path and query of a URL of the web, as requests are made to it; None if it is none.
+#[pyfunction]
+#[allow(clippy::type_complexity)] // a tuple of Python
+pub(crate) fn web_url(text: &str) -> Option<(String, String, String, String, String, Option<String>)> {
+    let WebUrl { scheme, user, password, server, path, query } = WebUrl::parse(text)?;
+    Some((scheme, user, password, server, path, query))
 }

@@ -13,6 +13,7 @@ use hyperslab_engine::{OtherFile, Stores};
 
 use crate::archive_file::{Bytes, Opened, SourceFile};
 use crate::failure::Failure;
+use crate::hdf5_places::{self, Naming};
 use crate::lazy_indexes::check_found;
 use crate::sought::Sought;
 
@@ -310,12 +311,14 @@ impl Sources<'_> {
         if let Some(known) = self.names.get(&key) {
             return Ok(*known);
         }
-        let found = candidates(&self.files[from].path, name).find_map(|path| {
-            let canonical = path.canonicalize().ok().filter(|path| path.is_file())?;
-            Some((path, canonical))
-        });
+        let own = &self.files[from].path;
+        let found = hdf5_places::find(Naming::Virtual, own, name, &self.opened.reach);
+        let found = found.map_err(|error| Problem::File(own.clone(), Box::new(Failure::Read(error))))?;
         let place = match found {
-            Some((path, canonical)) => Some(self.parsed(path, canonical)?),
+            Some(path) => {
+                let canonical = path.canonicalize().unwrap_or_else(|_| path.clone());
+                Some(self.parsed(path, canonical)?)
+            }
             None => None,
         };
         self.names.insert(key, place);
@@ -328,9 +331,8 @@ impl Sources<'_> {
         }
         let fault = |failure| Problem::File(path.clone(), Box::new(failure));
         let source = self.opened.source(&path).map_err(fault)?;
-        let folder = path.parent().map(Path::to_owned).unwrap_or_default();
-        let others = source.tree.other_files.iter();
-        let others = others.map(|name| OtherFile { path: folder.join(name), version: None, is_padded: true });
+        let others = source.tree.other_files.iter().map(|name| hdf5_places::raw(&path, name));
+        let others = others.map(|path| OtherFile { path, version: None, is_padded: true });
         let own = OtherFile { path: path.clone(), version: Some(source.version), is_padded: false };
         let mut numbers = Vec::new();
         for other in std::iter::once(own).chain(others) {
@@ -380,25 +382,4 @@ impl Sources<'_> {
         }
         Ok(Some(here))
     }
-}
-
-/// Where the HDF5 library looks for a source's file (`H5F_prefix_open_file` in its H5Fint.c), in its order.
-fn candidates(from: &Path, name: &str) -> impl Iterator<Item = PathBuf> {
-    let folder = from.parent().map(Path::to_owned).unwrap_or_default();
-    let asked = PathBuf::from(name);
-    let is_absolute = asked.is_absolute();
-    let name =
-        if is_absolute { asked.file_name().map(PathBuf::from).unwrap_or_default() } else { asked.clone() };
-    let prefixes = std::env::var("HDF5_VDS_PREFIX").unwrap_or_default();
-    let prefix = |prefix: &str| match prefix.strip_prefix("${ORIGIN}") {
-        Some(rest) => folder.join(rest.trim_start_matches('/')).join(&name),
-        None => Path::new(prefix).join(&name),
-    };
-    let mut paths: Vec<PathBuf> = if is_absolute { vec![asked] } else { Vec::new() };
-    paths.extend(prefixes.split(':').filter(|one| !one.is_empty()).map(prefix));
-    paths.push(folder.join(&name));
-    paths.push(name.clone());
-    // A virtual array's file may be a link to one in another folder.
-    paths.extend(from.canonicalize().ok().and_then(|path| Some(path.parent()?.join(&name))));
-    paths.into_iter()
 }

@@ -2,8 +2,10 @@
 
 from __future__ import annotations
 
+import math
 import operator
-from collections.abc import Iterator
+import sys
+from collections.abc import Iterable, Iterator
 from functools import cached_property, reduce
 from typing import TYPE_CHECKING, Any, Literal
 
@@ -13,11 +15,15 @@ from hyperslab._core import Points, ReadPlan, Segment, StoredArray
 from hyperslab.archive import display, fallback
 from hyperslab.archive.attributes import Attributes, filled
 from hyperslab.archive.indexing import Index, Key, definite, of_points
-from hyperslab.errors import Unsupported
+from hyperslab.errors import HyperslabError, TooLargeForMemory, Unsupported
 from hyperslab.memory import aligned_empty
 
 if TYPE_CHECKING:
     from hyperslab.archive.tree import OpenFile
+
+# Chunks and bytes that a plan looks at, chunk by chunk and request by request: more take minutes, and only damaged
+# files and empty arrays have so many.
+MOST_PLANNED_CHUNKS, MOST_PLANNED = 1 << 31, 1 << 50
 
 
 class Array:
@@ -32,6 +38,11 @@ class Array:
         self._file = file
         self._number = number
         self.name = name
+
+    @property
+    def key(self) -> tuple[int, int]:
+        """Tells arrays apart while their file is open, under whichever name they were found."""
+        return (id(self._file), self._number)
 
     @cached_property
     def _stored(self) -> StoredArray:
@@ -90,9 +101,13 @@ class Array:
     @cached_property
     def dtype(self) -> np.dtype[Any]:
         """The elements' dtype, in the file's byte order."""
-        if self.via == "h5py":
-            return fallback.dtype_of(self._file.path, self.name)
-        return self._stored.dtype
+        try:
+            if self.via == "h5py":
+                return fallback.dtype_of(self._file.path, self.name, self._file.reach)
+            return self._stored.dtype
+        except (TypeError, ValueError, OverflowError, Unsupported) as error:
+            said = f"array {self.name} of {self._file.path} has elements that NumPy cannot have ({error})"
+            raise Unsupported(f"{said}: the file is damaged, or they are larger than 2 GiB each") from error
 
     @property
     def is_text(self) -> bool:
@@ -197,6 +212,24 @@ class Array:
         """Paths or URLs of the files that chunks lie in, by the numbers that segments have for them."""
         return self._stored.file_paths()
 
+    @property
+    def is_own(self) -> bool:
+        """Whether all of it is in files that the user named: then references may hold copies of its elements."""
+        if self.via == "h5py":
+            files = fallback.files_of(self._file.path, self.name, self._file.reach)
+            return all(map(self._file.owns, files))
+        return all(path is None or self._file.owns(path) for path in self.file_paths())
+
+    def check_files(self, paths: Iterable[str | None]) -> None:
+        """Refuse what references must not lead to, because the array's own file may not; None is that file.
+
+        Raises:
+            NotAllowed: One of the files is such a place.
+        """
+        for path in paths:
+            if path is not None:
+                self._file.check_place(path)
+
     def plan(self, selection: Key = ...) -> ReadPlan:
         """What reading a selection takes: chunks, requests, bytes, read amplification. Nothing is read.
 
@@ -206,7 +239,17 @@ class Array:
         """
         if isinstance(selection, Points):
             return self._stored.plan_points(selection)
-        return self._stored.plan(list(definite(selection, self.shape).axes))
+        try:
+            index = definite(selection, self.shape)
+            count = math.prod(index.full_shape)
+            most = self.chunk_count > MOST_PLANNED_CHUNKS < count or count * self._stored.element_nbytes > MOST_PLANNED
+            if most and self.damaged is None:  # a damaged array says what is damaged
+                said = f"array {self.name} of {self._file.path} has room for {self.nbytes} bytes"
+                raise TooLargeForMemory(f"{said} in {self.chunk_count} chunks: plan a part of it at a time")
+            return self._stored.plan(list(index.axes))
+        except (OverflowError, ValueError) as error:
+            self._explain(selection, error)
+            raise
 
     def read(self, selection: Key = ..., *, out: np.ndarray[Any, Any] | None = None, threads: int | None = None) -> Any:
         """Read a selection.
@@ -219,6 +262,7 @@ class Array:
 
         Raises:
             Unsupported: The array uses something that we cannot read, and h5py is not there to do it.
+            TooLargeForMemory: There is not as much memory as the selection takes.
             DamagedFile: What was stored is not what its format says; the message has file, array, chunk, offset.
             FileChanged: The file is not the one that was opened any more.
         """
@@ -226,6 +270,29 @@ class Array:
             raise Unsupported(f"array {self.name} of {self._file.path} has no elements (a null dataspace)")
         if threads is not None and threads < 1:
             raise ValueError(f"{threads} threads: use at least 1")
+        try:
+            return self._read_selection(selection, out, threads)
+        except (MemoryError, OverflowError, ValueError) as error:
+            self._explain(selection, error)
+            raise
+
+    def _explain(self, selection: Key, error: Exception) -> None:
+        """Say in our words what NumPy or Python say of numbers that nothing can hold; other errors are let through."""
+        said = f"array {self.name} of {self._file.path}"
+        if isinstance(error, HyperslabError):
+            return
+        if max(self.shape, default=0) > sys.maxsize:
+            raise Unsupported(f"{said} has an axis longer than 2^63 - 1: the file is damaged") from error
+        if isinstance(selection, Points):
+            count = len(selection.coordinates)
+        else:
+            count = math.prod(definite(selection, self.shape).full_shape)
+        nbytes = count * self.dtype.itemsize
+        if isinstance(error, MemoryError) or nbytes > sys.maxsize:
+            told = f"the selection takes {nbytes} bytes of memory, more than there is: read a part of it at a time"
+            raise TooLargeForMemory(f"{said}: {told}") from error
+
+    def _read_selection(self, selection: Key, out: np.ndarray[Any, Any] | None, threads: int | None) -> Any:
         index = of_points(selection, self.shape) if isinstance(selection, Points) else definite(selection, self.shape)
         if self.via == "hyperslab":
             try:
@@ -234,7 +301,7 @@ class Array:
                 if not self._can_fall_back:
                     raise
                 self.__dict__["via"] = "h5py"  # known only now: a rare variety of a codec
-        read = fallback.read(self._file.path, self.name, index)
+        read = fallback.read(self._file.path, self.name, index, self._file.reach)
         return self._finish(index, read, out)
 
     def _read(self, index: Index, out: np.ndarray[Any, Any] | None, threads: int | None) -> np.ndarray[Any, Any]:

@@ -8,18 +8,20 @@ from __future__ import annotations
 
 import hashlib
 from collections.abc import Mapping, Sequence
+from contextlib import suppress
 from functools import lru_cache
 from itertools import pairwise
 from typing import Any
 
 import numpy as np
 
+from hyperslab.archive.allowed import Places
 from hyperslab.archive.combining import Combination, Options, Recipe
 from hyperslab.archive.remote import Remote
 from hyperslab.archive.source_files import Place, are_many, places
 from hyperslab.archive.source_files import opened as opened_files
 from hyperslab.archive.tree import Combining, Group, OpenFile
-from hyperslab.errors import NotCombinable, UsageError
+from hyperslab.errors import NotAllowed, NotCombinable, UsageError
 
 CHOICES = {"differing": ("refuse", "first"), "missing": ("refuse", "drop"), "order": ("check", "sort", "any")}
 MOST_REOPENED = 8
@@ -31,6 +33,7 @@ def opened(
     chunk_cache_nbytes: int,
     combining: Combining,
     cache_nbytes: int = 0,
+    allowed: Places | None = None,
 ) -> Group:
     """The root group of a collection; arguments are those of `hyperslab.open`.
 
@@ -38,7 +41,8 @@ def opened(
         NotCombinable: Two files do not go together.
     """
     options = _options(combining)
-    return OpenCollection(tuple(places(paths, storage_options, cache_nbytes)), options, chunk_cache_nbytes).root
+    found = tuple(places(paths, storage_options, cache_nbytes, allowed))
+    return OpenCollection(found, options, chunk_cache_nbytes).root
 
 
 def _options(combining: Combining) -> Options:
@@ -85,6 +89,18 @@ class OpenCollection(OpenFile):
     def is_remote(self) -> bool:
         """Whether any of the files is far away."""
         return any(not isinstance(place, Group) and isinstance(place[0], Remote) for place in self.places)
+
+    def owns(self, path: str) -> bool:
+        """Whether any of the files does."""
+        return any(file.owns(path) for file in self._files)
+
+    def check_place(self, path: str) -> None:
+        """Refuse a file or URL that none of the files is or may lead to."""
+        for file in self._files:
+            with suppress(NotAllowed):
+                file.check_place(path)
+                return
+        self._files[0].check_place(path)
 
     @property
     def url(self) -> str | None:

@@ -5,6 +5,8 @@ from __future__ import annotations
 from collections.abc import Mapping
 from typing import TYPE_CHECKING, Any
 
+from hyperslab.errors import printable
+
 if TYPE_CHECKING:
     from hyperslab.archive.array import Array
     from hyperslab.archive.tree import Group
@@ -22,13 +24,13 @@ def facts(shown: Array) -> str:
     try:
         parts = [f"{element(shown)} {shape(shown)}"]
         parts += [f"chunks {shown.chunks}"] if shown.chunks else []
-        parts += ["+".join(shown.codecs)] if shown.codecs else []
+        parts += [printable("+".join(shown.codecs))] if shown.codecs else []
         parts += [size(shown)] if size(shown) else []
     except Exception as error:  # a repr never raises
-        return f"cannot be described: {error}"
+        return f"cannot be described: {printable(str(error))}"
     parts += [f"via {shown.via}"] if shown.via != "hyperslab" else []
-    parts += [f"unsupported: {shown.unsupported}"] if shown.unsupported and shown.via == "hyperslab" else []
-    parts += [f"damaged: {shown.damaged}"] if shown.damaged else []
+    parts += [f"unsupported: {printable(shown.unsupported)}"] if shown.unsupported and shown.via == "hyperslab" else []
+    parts += [f"damaged: {printable(shown.damaged)}"] if shown.damaged else []
     return ", ".join(parts)
 
 
@@ -47,7 +49,11 @@ def shape(shown: Array) -> str:
     """The shape, with names where there are some."""
     if not shown.dims or len(shown.dims) != shown.ndim:
         return str(shown.shape)
-    return "(" + ", ".join(f"{name}: {length}" for name, length in zip(shown.dims, shown.shape, strict=True)) + ")"
+    return (
+        "("
+        + ", ".join(f"{printable(name)}: {length}" for name, length in zip(shown.dims, shown.shape, strict=True))
+        + ")"
+    )
 
 
 def size(shown: Array) -> str:
@@ -71,7 +77,7 @@ def nbytes(count: float) -> str:
 
 def group(shown: Group) -> str:
     """A tree of everything below, cut at `MOST_LINES`."""
-    lines = [f"<hyperslab.Group {shown.name!r} of {shown.filename}>"]
+    lines = [f"<hyperslab.Group {shown.name!r} of {printable(shown.filename)}>"]
     _branches(shown, "", lines, {shown.key})
     if len(lines) > MOST_LINES:
         lines = [*lines[:MOST_LINES], "…"]
@@ -82,15 +88,16 @@ def _branches(shown: Group, margin: str, lines: list[str], above: set[object]) -
     from hyperslab.archive.tree import Group
 
     names = list(shown)
-    for place, name in enumerate(names):
+    for place, key in enumerate(names):
         if len(lines) > MOST_LINES:
             return
         is_last = place == len(names) - 1
         start, inner = ("└── ", "    ") if is_last else ("├── ", "│   ")
+        name = printable(key)
         try:
-            child = shown[name]
+            child = shown[key]
         except Exception as error:  # a repr never raises
-            lines.append(f"{margin}{start}{name}: {error.args[0] if error.args else error!r}")
+            lines.append(f"{margin}{start}{name}: {printable(str(error.args[0] if error.args else repr(error)))}")
             continue
         if not isinstance(child, Group):
             lines.append(f"{margin}{start}{name}: {facts(child)}")

@@ -8,10 +8,13 @@ from typing import Any
 
 import numpy as np
 
+from hyperslab._core import Reach
+from hyperslab.archive.followed import Followed
 from hyperslab.archive.indexing import Index
 from hyperslab.errors import DamagedFile
 
-WHAT_H5PY_RAISES = (OSError, RuntimeError, KeyError)  # for whatever HDF5 meets
+# For whatever HDF5 meets, and for elements and texts that NumPy or Python cannot have.
+WHAT_H5PY_RAISES = (OSError, RuntimeError, KeyError, TypeError, ValueError, OverflowError)
 
 
 def is_possible() -> bool:
@@ -25,28 +28,37 @@ def _h5py() -> Any:
     return import_module("h5py")
 
 
-def dtype_of(path: str, name: str) -> np.dtype[Any]:
+def dtype_of(path: str, name: str, reach: Reach) -> np.dtype[Any]:
     """The dtype of an array.
 
     Raises:
         DamagedFile: h5py cannot read it either.
+        NotAllowed: It leads to where it may not.
     """
     try:
-        with _h5py().File(path, "r") as file:
+        h5py = _h5py()
+        Followed(h5py, path, name, reach)
+        with h5py.File(path, "r") as file:
             dtype: np.dtype[Any] = file[name].dtype
             return dtype
     except WHAT_H5PY_RAISES as error:
         raise DamagedFile(f"array {name} of {path}: h5py cannot read it either: {error}") from error
 
 
-def read(path: str, name: str, index: Index) -> np.ndarray[Any, Any]:
+def files_of(path: str, name: str, reach: Reach) -> set[str]:
+    """The other files that an array leads to."""
+    return Followed(_h5py(), path, name, reach).files
+
+
+def read(path: str, name: str, index: Index, reach: Reach) -> np.ndarray[Any, Any]:
     """The elements that an index selects, with every axis of the array; of points, as many as there are.
 
     Raises:
         DamagedFile: h5py cannot read it either.
+        NotAllowed: It leads to where it may not.
     """
     try:
-        array = _read(path, name, index)
+        array = _read(path, name, index, reach)
     except WHAT_H5PY_RAISES as error:
         raise DamagedFile(f"array {name} of {path}: h5py cannot read it either: {error}") from error
     if index.points is not None:
@@ -58,8 +70,9 @@ def read(path: str, name: str, index: Index) -> np.ndarray[Any, Any]:
     return array
 
 
-def _read(path: str, name: str, index: Index) -> np.ndarray[Any, Any]:
+def _read(path: str, name: str, index: Index, reach: Reach) -> np.ndarray[Any, Any]:
     h5py = _h5py()
+    Followed(h5py, path, name, reach)
     with h5py.File(path, "r") as file:
         stored = file[name]
         text = h5py.check_string_dtype(stored.dtype)

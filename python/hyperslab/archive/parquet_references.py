@@ -57,7 +57,9 @@ class ParquetReferences:
     def opened(self, chunk_cache_nbytes: int) -> ArchiveFile:
         """The archive that they describe."""
         documents = {key: json.dumps(value).encode() for key, value in self.documents.items()}
-        return ArchiveFile.of_tables(documents, self.table, str(self.folder), chunk_cache_nbytes, self.sources.file)
+        return ArchiveFile.of_tables(
+            documents, self.table, str(self.folder), chunk_cache_nbytes, self.sources.reach(str(self.folder))
+        )
 
     def table(self, array: str) -> Table:
         """The chunks of an array: files, offsets, lengths and what is inline, and the names of the files.

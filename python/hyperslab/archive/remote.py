@@ -3,12 +3,17 @@
 from __future__ import annotations
 
 import base64
+import errno
+import os
 from collections.abc import Callable, Iterable, Mapping
 from dataclasses import dataclass, field, replace
 from typing import Any
+from urllib.parse import unquote
 
-from hyperslab._core import RemoteFile, host_statistics
-from hyperslab.errors import UsageError
+from hyperslab._core import Reach, RemoteFile, host_statistics, refusal, web_url
+from hyperslab.archive.allowed import Allowed
+from hyperslab.archive.url_prefix import folder_of
+from hyperslab.errors import NotAllowed, UsageError
 
 HTTP = ("http", "https")
 S3 = ("s3", "s3a")
@@ -23,7 +28,9 @@ OPEN_OPTIONS = {
     "virtual_hosted_style_request", "use_ssl", "account_host",
 }  # fmt: skip
 
-_registered: dict[str, dict[str, Any]] = {}
+Scope = tuple[Any, str, tuple[str, ...]]  # the kind of URL, server or bucket, and the parts of a path
+
+_registered: dict[Scope, dict[str, Any]] = {}
 
 
 def is_url(path: object) -> bool:
@@ -32,32 +39,40 @@ def is_url(path: object) -> bool:
 
 
 def credentials(url_prefix: str, **options: Any) -> None:
-    """Say how to reach all URLs that start with a prefix, in this process; the longest prefix counts.
+    """Say how to reach a URL and all below it, in this process; of several such URLs the longest counts.
+
+    Scheme, server and port must be the same, and the path must begin with all parts of this one's: what is said of
+    `https://data.example.org/a` is for `/a/b`, and neither for `/ab` nor for `https://data.example.org:8443/a`. For
+    object stores the bucket must be the same; `"s3://"` alone is for all buckets.
 
     Pickled arrays carry no credentials: a worker process takes them from its environment, or from here.
 
     Args:
-        url_prefix: As in `"s3://bucket/"` or `"https://data.example.org/"`.
+        url_prefix: As in `"s3://bucket/"` or `"https://data.example.org/"`; its user and query do not matter.
         options: As in `open(..., storage_options=...)`; none at all takes back what was said.
     """
     if not is_url(url_prefix):
         raise UsageError(f"{url_prefix!r} is no URL of a kind that we know ({', '.join(SCHEMES)})")
+    scope = _scope(url_prefix)
+    if scope is None:
+        raise UsageError(f"{shown(url_prefix)} names no server that could be given credentials")
     if options:
-        _registered[url_prefix] = dict(options)
+        _registered[scope] = dict(options)
     else:
-        _registered.pop(url_prefix, None)
+        _registered.pop(scope, None)
 
 
 def stats() -> dict[str, Any]:
     """What this process asked of hosts far away, and what came, since it started.
 
     Returns:
-        `request_count`, `retry_count` (requests among them that repeated a failed one), `round_count` (times that
-        reading metadata waited for an answer), `fetched_nbytes`, `reused_nbytes` (not fetched again, but kept, where
+        `request_count`, `retry_count` (requests among them that repeated a failed one), `redirect_count` (answers
+        that led elsewhere, where another request asked for the same), `round_count` (times that reading metadata
+        waited for an answer), `fetched_nbytes`, `reused_nbytes` (not fetched again, but kept, where
         `open(..., cache_nbytes=...)` said so), and the same for each host under `hosts`.
     """
     hosts = host_statistics()
-    names = ("request_count", "retry_count", "round_count", "fetched_nbytes", "reused_nbytes")
+    names = ("request_count", "retry_count", "redirect_count", "round_count", "fetched_nbytes", "reused_nbytes")
     return {**{name: sum(host[name] for host in hosts.values()) for name in names}, "hosts": hosts}
 
 
@@ -69,6 +84,9 @@ class Remote:
     options: Mapping[str, Any] = field(default_factory=dict, repr=False)
     lacking: tuple[str, ...] = ()  # names of options that a pickle left behind
     cache_nbytes: int = 0  # memory for fetched bytes
+
+    def __repr__(self) -> str:
+        return f"Remote({shown(self.url)!r}, lacking={self.lacking!r}, cache_nbytes={self.cache_nbytes!r})"
 
     def below(self, key: str) -> Remote:
         """What has a key below this one, which is a folder."""
@@ -108,16 +126,14 @@ class Remote:
     def folder(self) -> Remote:
         """The same as a folder: keys go on behind its name."""
         path = self._path
-        return replace(self, url=path.rstrip("/") + self.url[len(path) :])
+        return replace(self, url=path.removesuffix("/") + self.url[len(path) :])
 
     @property
     def _kind(self) -> str:
         return self.url.partition("://")[0].lower()
 
     def beside(self, other: str) -> Remote:
-        """A file by its name relative to this one, which may not lead out of the folder."""
-        if other.startswith("/") or "://" in other or ".." in other.split("/"):
-            raise UsageError(f"{shown(self.url)} links to {other!r}, outside its own folder: that is not followed")
+        """A file by its name relative to this one."""
         folder = self.url.partition("?")[0].rpartition("/")[0]
         return replace(self, url=f"{folder}/{other}")
 
@@ -126,7 +142,7 @@ class Remote:
         url = shown(self.url)
         if self._kind in HTTP:
             left += ["query"] if "?" in self.url else []
-            left += ["password"] if "@" in self.url.split("/")[2] else []
+            left += ["password"] if any((web_url(self.url) or ())[1:3]) else []
         return Remote, (url, kept, tuple(dict.fromkeys((*self.lacking, *left))), self.cache_nbytes)
 
 
@@ -140,19 +156,75 @@ class Sources:
 
     options: Mapping[str, Any] = field(default_factory=dict, repr=False)
     lacking: tuple[str, ...] = ()
-    near: str | None = None  # the URL of the references
+    near: str | None = field(default=None, repr=False)  # the URL of the references
+    allowed: Allowed = field(default_factory=Allowed)
 
     def file(self, url: str) -> RemoteFile:
         """What the compiled part needs to open a URL.
 
         Raises:
+            NotAllowed: The document that names the URL may not lead there.
             UsageError: The URL or an option is not understood, or what it was opened with is not in this process.
+        """
+        if not self.allowed.permits(url, self.near):
+            raise self.refused(url)
+        return self.remote(url).file()
+
+    def check_place(self, path: str) -> None:
+        """Refuse a file or URL, or a name of a file far away, that the document may not lead to.
+
+        Raises:
+            NotAllowed: It may not.
+        """
+        if self.near is not None and "://" not in path and not os.path.isabs(path):  # noqa: PTH117
+            path = f"{folder_of(self.near)}/{path}"
+        if not (self.allowed.permits if "://" in path else self.allowed.permits_file)(path, self.near):
+            raise self.refused(path)
+
+    def refused(self, place: str) -> NotAllowed:
+        """Why the document does not lead to a place."""
+        document = shown(self.near) if self.near is not None else ", ".join(map(shown, self.allowed.own))
+        return NotAllowed(refusal(document, shown(place), [*map(shown, self.allowed.listed(self.near))]))
+
+    def remote(self, url: str) -> Remote:
+        """A URL with the options that its server may have.
+
+        Raises:
+            UsageError: It is no URL that we know.
         """
         if not is_url(url):
             raise UsageError(f"URLs of this kind are not known, but {', '.join(SCHEMES)}")
         if self.near is None or _server(url) == _server(self.near):
-            return Remote(url, self.options, self.lacking).file()
-        return Remote(url, {name: value for name, value in self.options.items() if name in LIMITS}).file()
+            return Remote(url, self.options, self.lacking)
+        return Remote(url, {name: value for name, value in self.options.items() if name in LIMITS})
+
+    def reach(self, document: str) -> Reach:
+        """What the compiled part needs to follow a document of this machine, or the one that has the URL."""
+        files, listed = self.allowed.files(self.near), [*map(shown, self.allowed.listed(self.near))]
+        own = [document] if self.near is None else []
+        return Reach(document, self.file, None if files is None else [*files, *own], listed)
+
+    def linked(self, place: str | Remote, name: str) -> tuple[str | Remote, Sources]:
+        """The file that a link of another one leads to, and how to reach what that leads to.
+
+        Raises:
+            FileNotFoundError: There is none.
+            NotAllowed: The link may not lead there.
+        """
+        if isinstance(place, Remote) and not is_url(name) and not name.startswith("/") and "://" not in name:
+            beside = place.beside(name)
+            if not self.allowed.permits(beside.url, self.near):
+                raise self.refused(beside.url)
+            return beside, replace(self, near=beside.url)
+        if is_url(name):
+            if not self.allowed.permits(name, self.near):
+                raise self.refused(name)
+            return self.remote(name), replace(self, near=name)
+        own = shown(place.url) if isinstance(place, Remote) else place
+        found = self.reach(own).linked(own, name)
+        if found is None:
+            raise FileNotFoundError(errno.ENOENT, os.strerror(errno.ENOENT), os.path.join(os.path.dirname(own), name))  # noqa: PTH118, PTH120
+        return os.path.abspath(found), replace(self, near=None)  # noqa: PTH100
 
     def check(self, urls: Iterable[str]) -> None:
         """Say at once what is wrong with options, and let no server have what was meant for another.
@@ -162,6 +234,8 @@ class Sources:
         """
         servers: dict[tuple[Any, ...], str] = {}
         for url in filter(is_url, urls):
+            if not self.allowed.permits(url, self.near):
+                continue  # is said when it is read
             servers.setdefault(_server(url), url)
         web = [shown(url).split("/")[2] for server, url in servers.items() if server[0] is _http]
         if self.near is None and len(web) > 1 and _kept(self.options)[1]:
@@ -173,7 +247,7 @@ class Sources:
     def __reduce__(self) -> tuple[Any, ...]:
         kept, left = _kept(self.options)
         near = None if self.near is None else shown(self.near)
-        return Sources, (kept, tuple(dict.fromkeys((*self.lacking, *left))), near)
+        return Sources, (kept, tuple(dict.fromkeys((*self.lacking, *left))), near, self.allowed)
 
 
 def _kept(options: Mapping[str, Any]) -> tuple[dict[str, Any], list[str]]:
@@ -185,21 +259,53 @@ def _kept(options: Mapping[str, Any]) -> tuple[dict[str, Any], list[str]]:
 def _server(url: str) -> tuple[Any, ...]:
     """Who gets what a URL is reached with: one web server, or a kind of object store, which only gets signatures."""
     kind = url.partition("://")[0].lower()
-    return (_http, kind, shown(url).split("/")[2].lower()) if kind in HTTP else (_KINDS[kind],)
+    parts = web_url(url)
+    return (_http, kind, parts[3] if parts else url) if kind in HTTP else (_KINDS[kind],)
 
 
 def shown(url: str) -> str:
     """A URL without user, password and query, of which the last may be a signature."""
     kind, _, rest = url.partition("://")
+    if kind.lower() in HTTP:
+        parts = web_url(url)
+        return f"{parts[0]}://{parts[3]}{parts[4]}" if parts else f"{kind}://…"
+    server, slash, key = rest.partition("/")
+    user, at, server = server.rpartition("@")
+    container = user.partition(":")[0] + at if kind.lower() in AZURE else ""
+    return f"{kind}://{container}{server}{slash}{key}" if is_url(url) else url
+
+
+def _scope(url: str) -> Scope | None:
+    """What credentials that are said of a URL are for; None of a URL that names no server."""
+    kind, _, rest = url.partition("://")
     if kind.lower() not in HTTP:
-        return url
-    server, slash, path = rest.partition("/")
-    return f"{kind}://{server.rpartition('@')[2]}{slash}{path.partition('?')[0].partition('#')[0]}"
+        bucket, _, key = rest.partition("/")
+        return _KINDS[kind.lower()], bucket, tuple(key.removesuffix("/").split("/")) if key else ()
+    parts = web_url(url)
+    if parts is None or not parts[3]:
+        return None
+    name, colon, port = parts[3].rpartition(":") if not parts[3].endswith("]") else (parts[3], "", "")
+    server = (name or port).removesuffix(".") + (colon + port if name else "")
+    return parts[0], server, _segments(parts[4])
+
+
+def _segments(path: str) -> tuple[str, ...]:
+    """The parts of a path between slashes. One that hides its way in encoded dots and slashes counts as the root."""
+    parts = tuple(unquote(part) for part in path.strip("/").split("/")) if path != "/" else ()
+    hidden = (step for part in parts for step in part.replace("\\", "/").split("/"))
+    return () if path.startswith("//") or any(step in (".", "..") for step in hidden) else parts
 
 
 def _registered_for(url: str) -> dict[str, Any]:
-    prefixes = [prefix for prefix in _registered if url.startswith(prefix) or shown(url).startswith(prefix)]
-    return dict(_registered[max(prefixes, key=len)]) if prefixes else {}
+    found = _scope(url)
+    if found is None:
+        return {}
+    kind, server, parts = found
+    covering = [
+        scope for scope in _registered
+        if scope[0] == kind and (scope[1] == server or not scope[1]) and parts[: len(scope[2])] == scope[2]
+    ]  # fmt: skip
+    return dict(_registered[max(covering, key=lambda scope: (bool(scope[1]), len(scope[2])))]) if covering else {}
 
 
 Reached = tuple[str, list[tuple[str, str]], list[tuple[str, str]]]  # URL, configuration of the store, HTTP headers
@@ -207,12 +313,13 @@ Reached = tuple[str, list[tuple[str, str]], list[tuple[str, str]]]  # URL, confi
 
 def _http(url: str, given: dict[str, Any]) -> Reached:
     """Options as fsspec's HTTP file system has them, and `username`, `password`, `token`, `query`."""
-    kind, _, rest = url.partition("://")
-    server, slash, path = rest.partition("/")
-    user, at, server = server.rpartition("@")
+    parts = web_url(url)
+    if parts is None:
+        raise UsageError(f"{shown(url)} is no URL that a web server could be asked for")
+    kind, user, password, server, path, asked = parts
     client = dict(given.pop("client_kwargs", None) or {})
     headers = {**(given.pop("headers", None) or {}), **(client.pop("headers", None) or {})}
-    login = _login(given, client.pop("auth", None) or given.pop("auth", None), user if at else None)
+    login = _login(given, client.pop("auth", None) or given.pop("auth", None), (user, password))
     token = given.pop("token", None) or given.pop("bearer_token", None)
     query = given.pop("query", None)
     _refuse({**given, **client}, "HTTP")
@@ -220,24 +327,20 @@ def _http(url: str, given: dict[str, Any]) -> Reached:
         headers["Authorization"] = "Basic " + base64.b64encode(":".join(login).encode()).decode()
     elif token is not None:
         headers["Authorization"] = f"Bearer {token}"
-    asked = f"?{query}" if query and "?" not in path else ""
-    return f"{kind}://{server}{slash}{path}{asked}", [], [(str(name), str(value)) for name, value in headers.items()]
+    asked = query if asked is None else asked
+    whole = f"{kind}://{server}{path}" + (f"?{asked}" if asked else "")
+    return whole, [], [(str(name), str(value)) for name, value in headers.items()]
 
 
-def _login(given: dict[str, Any], auth: Any, in_url: str | None) -> tuple[str, str] | None:
+def _login(given: dict[str, Any], auth: Any, in_url: tuple[str, str]) -> tuple[str, str] | None:
     """User and password: given as such, as a pair or aiohttp's `BasicAuth`, or in the URL."""
-    from urllib.parse import unquote
-
     user, password = given.pop("username", None), given.pop("password", None)
     if user is not None:
         return str(user), str(password or "")
     if auth is not None:
         first, second = (auth.login, auth.password) if hasattr(auth, "login") else auth
         return str(first), str(second)
-    if in_url is not None:
-        first, _, second = in_url.partition(":")
-        return unquote(first), unquote(second)
-    return None
+    return (unquote(in_url[0]), unquote(in_url[1])) if any(in_url) else None
 
 
 def _s3(url: str, given: dict[str, Any]) -> Reached:

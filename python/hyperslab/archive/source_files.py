@@ -10,9 +10,11 @@ from collections.abc import Iterable, Mapping
 from concurrent.futures import ThreadPoolExecutor
 from typing import Any, TypeAlias, TypeGuard
 
+from hyperslab.archive.allowed import Places
 from hyperslab.archive.foreign_stores import is_foreign
+from hyperslab.archive.recipe import recipe
 from hyperslab.archive.remote import Remote, Sources, is_url
-from hyperslab.archive.tree import Group, OpenFile, recipe
+from hyperslab.archive.tree import Group, OpenFile
 from hyperslab.errors import UsageError
 
 Place: TypeAlias = tuple[str | Remote, Sources] | Group
@@ -31,7 +33,9 @@ def is_listed(paths: Any) -> TypeGuard[Iterable[Any]]:
     return not (isinstance(paths, str | os.PathLike | Group) or is_foreign(paths))
 
 
-def places(paths: Paths, options: Mapping[str, Any], cache_nbytes: int = 0) -> list[Place]:
+def places(
+    paths: Paths, options: Mapping[str, Any], cache_nbytes: int = 0, allowed: Places | None = None
+) -> list[Place]:
     """Where the files are, in the order given; those of one pattern by their names, numbers in these by value.
 
     Raises:
@@ -39,21 +43,22 @@ def places(paths: Paths, options: Mapping[str, Any], cache_nbytes: int = 0) -> l
         UsageError: There is no file at all, or a group is not the root of its file.
     """
     listed = list(paths) if is_listed(paths) else [paths]
-    found = [place for one in listed for place in _places(one, options, cache_nbytes)]
+    allowed = allowed if allowed is None or isinstance(allowed, str) else list(allowed)
+    found = [place for one in listed for place in _places(one, options, cache_nbytes, allowed)]
     if not found:
         raise UsageError("no file is given: give a list of paths and URLs, or a pattern")
     return found
 
 
-def _places(one: Any, options: Mapping[str, Any], cache_nbytes: int) -> list[Place]:
+def _places(one: Any, options: Mapping[str, Any], cache_nbytes: int, allowed: Places | None) -> list[Place]:
     if isinstance(one, Group):
         if one.name != "/":
             raise UsageError(f"{one.name} of {one.filename} is not the root of its file: only whole files are combined")
         return [one]
     path = one if is_foreign(one) else os.fspath(one)
     if not is_foreign(one) and are_many(path):
-        return [recipe(name, options, cache_nbytes) for name in matching(path)]
-    return [recipe(path, options, cache_nbytes)]
+        return [recipe(name, options, cache_nbytes, allowed) for name in matching(path)]
+    return [recipe(path, options, cache_nbytes, allowed)]
 
 
 def matching(pattern: str) -> list[str]:

@@ -10,14 +10,16 @@ from functools import cached_property
 from pathlib import Path
 from stat import S_ISDIR
 from typing import TYPE_CHECKING, Any, Literal, TypedDict, Unpack
-from urllib.request import url2pathname
 
-from hyperslab._core import ArchiveFile
-from hyperslab.archive import display, foreign_stores
+from hyperslab._core import ArchiveFile, Reach
+from hyperslab.archive import display, unfinished, walking
+from hyperslab.archive.allowed import Places
 from hyperslab.archive.array import Array
 from hyperslab.archive.attributes import Attributes
+from hyperslab.archive.linked_files import LinkedFiles
 from hyperslab.archive.parquet_references import ParquetReferences
-from hyperslab.archive.remote import Remote, Sources, is_url
+from hyperslab.archive.recipe import recipe
+from hyperslab.archive.remote import Remote, Sources
 from hyperslab.errors import DamagedFile, NoSuchRemoteFile, ReadError, Unsupported, UsageError
 
 if TYPE_CHECKING:
@@ -27,8 +29,6 @@ CHUNK_CACHE_NBYTES = 32 << 20
 MOST_HOPS = 32
 REFERENCES = ("references", "dmrpp")  # formats that name the files that chunks lie in
 MOST_NAMES = 8  # in a message
-# What a name that leads nowhere raises. What only failed to be fetched, or changed meanwhile, must not pass for that.
-NOWHERE = (KeyError, FileNotFoundError, DamagedFile, Unsupported)
 # One of these lies in the root of every Zarr hierarchy.
 ZARR_METADATA = ("zarr.json", ".zgroup", ".zarray", ".zmetadata")
 
@@ -40,6 +40,7 @@ def open(
     chunk_cache_nbytes: int = CHUNK_CACHE_NBYTES,
     cache_nbytes: int = 0,
     version: VersionKey = None,
+    allowed: Places | None = None,
     **combining: Unpack[Combining],
 ) -> Group:
     """Open an HDF5, NetCDF, FITS or HDF4 file, a Zarr folder, or references, for reading; or several of them as one.
@@ -59,6 +60,9 @@ def open(
             fetched again; those used longest ago go first. Of several files, each has as much.
         version: Of a file of versioned-hdf5 or `VersionedFile`, the version to open: its name, a time in UTC (the
             last version then or before), or -1 for the parent of the current version, 0 for that itself, and so on.
+        allowed: Folders and URLs that the file may lead to, with all below them: by references, links, virtual arrays
+            and external raw files; `()` for the file alone. Without it a file of this machine may lead anywhere, one
+            far away to its own folder there: docs/security.md.
         combining: How several files are combined. `concat`: the name of the dimension, or the number of the axis,
             along which arrays are concatenated; without it each array is in one file, or equal in all.
             `differing="first"`: arrays without that dimension need not be equal, the first file's are taken.
@@ -76,6 +80,7 @@ def open(
         DamagedFile: The file contradicts its format.
         Unsupported: The file is of no format that we know, or has no versions.
         KeyError: There is no such version.
+        NotAllowed: The file leads to where it may not; mostly that is said when an array or link is used.
         NotCombinable: Two of the files cannot be combined safely; the message names them and what differs.
     """
     from hyperslab.archive import collection
@@ -87,22 +92,16 @@ def open(
     if collection.are_many(path) or combining:
         if version is not None:
             raise UsageError("one file at a time is opened at a version")
-        return collection.opened(path, options, chunk_cache_nbytes, combining, cache_nbytes)
-    place, sources = recipe(path, options, cache_nbytes)
+        return collection.opened(path, options, chunk_cache_nbytes, combining, cache_nbytes, allowed)
+    place, sources = recipe(path, options, cache_nbytes, allowed)
     if version is not None:
-        return _at_version(place, version, chunk_cache_nbytes)
+        from hyperslab.versions.seen import opened_version
+
+        return opened_version(place, version, chunk_cache_nbytes, sources)
     opened = OpenFile(place, chunk_cache_nbytes, sources)
     if options and not opened.is_remote and opened.core.format not in REFERENCES:
         raise UsageError(f"storage_options= is for URLs, {opened.path} is a local path")
     return opened.root
-
-
-def _at_version(place: str | Remote, version: VersionKey, chunk_cache_nbytes: int) -> Group:
-    if isinstance(place, Remote):
-        raise UsageError("versions are read from local files only, so far: copy the file, or open it without version=")
-    from hyperslab.versions.seen import opened_version
-
-    return opened_version(place, version, chunk_cache_nbytes)
 
 
 class Combining(TypedDict, total=False):
@@ -113,25 +112,6 @@ class Combining(TypedDict, total=False):
     missing: Literal["refuse", "drop"]
     order: Literal["check", "sort", "any"]
     leave_out: Iterable[str]
-
-
-def recipe(path: Any, options: Mapping[str, Any], cache_nbytes: int = 0) -> tuple[str | Remote, Sources]:
-    """The absolute path of a local file, or a URL with its options, and how to reach what it leads to.
-
-    Both pickle without what may be secret: `OpenFile` opens them in any process.
-    """
-    if foreign_stores.is_foreign(path):
-        path = foreign_stores.place_of(path)
-        if isinstance(path, Remote):
-            path, options = path.url, {**path.options, **options}
-    path = os.fspath(path)
-    if isinstance(path, str) and path.startswith("file://"):
-        path = url2pathname(path.removeprefix("file://").removeprefix("localhost"))
-    if isinstance(path, str) and is_url(path):
-        return Remote(path, options, cache_nbytes=cache_nbytes), Sources(options, near=path)
-    if cache_nbytes:
-        raise UsageError(f"cache_nbytes= is for URLs, {path} is a local path")
-    return str(os.path.abspath(path)), Sources(options)  # noqa: PTH100 -- resolve() would follow links
 
 
 class OpenFile:
@@ -150,6 +130,7 @@ class OpenFile:
         *,
         is_held: bool = True,
         settled: Callable[[], AbstractContextManager[None]] | None = None,
+        linked: LinkedFiles | None = None,
     ) -> None:
         self.place = place
         self.sources = sources
@@ -157,20 +138,25 @@ class OpenFile:
         self.patterns = patterns
         self._core: ArchiveFile | None
         if isinstance(place, Remote):
-            self.path, self._core = _opened_far(place, chunk_cache_nbytes, sources)
+            self.path, self._core = _opened_far(place, chunk_cache_nbytes, sources, patterns)
         else:
             self.path = place
             tables = ParquetReferences.found(place, sources) if _is_folder(place) else None
             if tables is not None:
                 self._core = tables.opened(chunk_cache_nbytes)
             elif is_held:
-                self._core = ArchiveFile(place, chunk_cache_nbytes, sources.file, list(patterns), settled)
+                reach = sources.reach(place)
+                if patterns:  # of a file with versions, by who looked for its journal
+                    self._core = ArchiveFile(place, chunk_cache_nbytes, reach, list(patterns), settled)
+                else:
+                    self._core = unfinished.opened(place, chunk_cache_nbytes, reach)
             else:
-                self._core = ArchiveFile.closed(place, sources.file)
+                self._core = ArchiveFile.closed(place, sources.reach(place))
         if self._core.format in REFERENCES:
             sources.check(self._core.urls)
         self._links: dict[int, dict[str, tuple[str, Any]]] = {}
         self._others: dict[str, OpenFile] = {}
+        self._linked = LinkedFiles() if linked is None else linked
 
     @property
     def is_remote(self) -> bool:
@@ -181,6 +167,24 @@ class OpenFile:
     def url(self) -> str | None:
         """The URL that was opened, with whatever it holds; None of a local file."""
         return self.place.url if isinstance(self.place, Remote) else None
+
+    @property
+    def is_closed(self) -> bool:
+        """Whether nothing can be had from it any more."""
+        return self._core is None
+
+    @property
+    def reach(self) -> Reach:
+        """What follows it where it leads."""
+        return self.sources.reach(self.path)
+
+    def owns(self, path: str) -> bool:
+        """Whether a file or URL that chunks lie in may be copied from, and is not only led to."""
+        return self.sources.allowed.holds(path)
+
+    def check_place(self, path: str) -> None:
+        """Refuse a file or URL that it may not lead to."""
+        self.sources.check_place(path)
 
     @property
     def core(self) -> ArchiveFile:
@@ -196,9 +200,11 @@ class OpenFile:
 
     def close(self) -> None:
         """Let go of the file; arrays that were read from it before keep it until they are gone."""
-        self._core = None
-        for other in self._others.values():
-            other.close()
+        waiting = [self]
+        while waiting:
+            file = waiting.pop()
+            file._core = None
+            waiting += file._others.values()
 
     def links(self, group: int) -> dict[str, tuple[str, Any]]:
         """Kind and target of every name in a group."""
@@ -208,14 +214,14 @@ class OpenFile:
         return self._links[group]
 
     def other(self, file: str) -> OpenFile:
-        """A file that a link of this one leads to, by its name relative to this one."""
-        if file not in self._others:
-            place: str | Remote
-            if isinstance(self.place, Remote):
-                place = self.place.beside(file)
-            else:
-                place = os.path.abspath(Path(self.place).parent / file)  # noqa: PTH100
-            self._others[file] = OpenFile(place, self.chunk_cache_nbytes, self.sources)
+        """A file that a link of this one leads to, by the name that the link has for it."""
+        if file not in self._others or self._others[file].is_closed:
+            place, sources = self.sources.linked(self.place, file)
+            self._linked.add(self)
+            known = self._linked.known(place)
+            if known is not None:  # not kept: files that link to each other would hold each other open
+                return known
+            self._others[file] = OpenFile(place, self.chunk_cache_nbytes, sources, linked=self._linked)
         return self._others[file]
 
     def token(self, name: str) -> tuple[Any, ...]:
@@ -232,12 +238,14 @@ class OpenFile:
         return (_reopened, (self.place, self.chunk_cache_nbytes, self.sources, self.patterns, name))
 
 
-def _opened_far(place: Remote, chunk_cache_nbytes: int, sources: Sources) -> tuple[str, ArchiveFile]:
+def _opened_far(
+    place: Remote, chunk_cache_nbytes: int, sources: Sources, patterns: tuple[str, ...]
+) -> tuple[str, ArchiveFile]:
     """A file far away, or the Zarr hierarchy that a URL is of: its name tells which, or that there is no such file."""
     if place.names_file:
         file = place.file()
         try:
-            return file.name, ArchiveFile.remote(file, chunk_cache_nbytes, sources.file)
+            return file.name, ArchiveFile.remote(file, chunk_cache_nbytes, sources.reach(file.name), list(patterns))
         except NoSuchRemoteFile:
             if place.has_suffix:
                 raise
@@ -257,10 +265,10 @@ def _is_folder(path: str) -> bool:
 def _reopened(
     place: str | Remote, chunk_cache_nbytes: int, sources: Sources, patterns: tuple[str, ...], name: str
 ) -> Group | Array:
-    if patterns and isinstance(place, str):  # of a file with versions: not while one is committed
+    if patterns:  # of a file with versions: not while one is committed
         from hyperslab.versions.reading import parsed
 
-        root = parsed(place, chunk_cache_nbytes, patterns).root
+        root = parsed(place, chunk_cache_nbytes, patterns, sources=sources).root
     else:
         root = OpenFile(place, chunk_cache_nbytes, sources, patterns).root
     return root if name == "/" else root[name]
@@ -342,24 +350,25 @@ class Group(Mapping[str, "Group | Array"]):
         for name in self:
             try:
                 yield name, self[name]
-            except NOWHERE:
+            except walking.NOWHERE:
                 continue
 
     def walk(self) -> Iterator[Array]:
-        """Every array below this group, each group once, however many links lead to it."""
+        """Every array below this group, each once, however many links lead to it."""
+        seen = set()
         for group in self.walk_groups():
-            yield from group.arrays.values()
+            for array in group.arrays.values():
+                if array.key not in seen:
+                    seen.add(array.key)
+                    yield array
 
     def walk_groups(self) -> Iterator[Group]:
         """This group and every one below it, each once, however many links lead to it."""
-        seen, waiting = {self.key}, [self]
-        while waiting:
-            group = waiting.pop()
-            yield group
-            for child in reversed(group.groups.values()):
-                if child.key not in seen:
-                    seen.add(child.key)
-                    waiting.append(child)
+        return (group for _, group in walking.groups_by_path(self))
+
+    def kinds(self) -> list[tuple[str, str]]:
+        """What each name is: a group, an array, a soft or external link, or why it cannot be had."""
+        return [(name, kind) for name, (kind, _) in self._file.links(self._number).items()]
 
     def __getitem__(self, path: str) -> Group | Array:
         """What a path leads to; a path from the root starts with "/". A Zarr array without a group around it is `[""]`.
@@ -411,25 +420,10 @@ class Group(Mapping[str, "Group | Array"]):
     def visititems(self, visit: Callable[[str, Group | Array], Any]) -> Any:
         """Call `visit(path, found)` for everything below this group, as h5py does: until it returns something.
 
-        What cannot be had is left out: links that lead nowhere, and what is damaged or unsupported.
+        Each group and array comes once, by one of its own names: soft and external links are not followed. What is
+        damaged or unsupported is left out.
         """
-        seen = {self.key}
-        waiting = [("", self._children())]  # a stack of our own: archives may be nested deeply
-        while waiting:
-            prefix, children = waiting[-1]
-            name, child = next(children, ("", None))
-            if child is None:
-                waiting.pop()
-                continue
-            if isinstance(child, Group) and child.key in seen:
-                continue
-            returned = visit(prefix + name, child)
-            if returned is not None:
-                return returned
-            if isinstance(child, Group):
-                seen.add(child.key)
-                waiting.append((f"{prefix}{name}/", child._children()))
-        return None
+        return walking.visit_own(self, visit)
 
     def __setitem__(self, path: str, value: object) -> None:
         raise TypeError(
@@ -454,7 +448,7 @@ class Group(Mapping[str, "Group | Array"]):
         parent, _, name = path.strip("/").rpartition("/")
         try:
             group = start[parent]
-        except NOWHERE:
+        except walking.NOWHERE:
             return False
         return isinstance(group, Group) and (not name or name in group._file.links(group._number))
 

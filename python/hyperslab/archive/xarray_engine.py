@@ -19,10 +19,13 @@ from xarray import Dataset, Variable
 from xarray.backends import AbstractDataStore, BackendArray, BackendEntrypoint, StoreBackendEntrypoint
 from xarray.core import indexing
 
+from hyperslab.archive.allowed import Places
 from hyperslab.archive.array import Array
 from hyperslab.archive.cf import attributes
 from hyperslab.archive.dimensions import dimension_names
+from hyperslab.archive.remote import is_url, shown
 from hyperslab.archive.tree import Group, open
+from hyperslab.archive.walking import groups_by_path
 from hyperslab.errors import UsageError
 from hyperslab.versions.layout import bookkeeping
 
@@ -170,7 +173,8 @@ class Engine(BackendEntrypoint):
     supports_groups = True
     open_dataset_parameters: ClassVar[tuple[str, ...]] = (
         *("filename_or_obj", "mask_and_scale", "decode_times", "concat_characters", "decode_coords"),
-        *("drop_variables", "use_cftime", "decode_timedelta", "group", "concat", "version", "open_options"),
+        *("drop_variables", "use_cftime", "decode_timedelta", "group", "concat", "version", "allowed"),
+        "open_options",
     )
 
     def open_dataset(
@@ -181,6 +185,7 @@ class Engine(BackendEntrypoint):
         group: str | None = None,
         concat: str | int | None = None,
         version: VersionKey = None,
+        allowed: Places | None = None,
         open_options: dict[str, Any] | None = None,
         **decoders: Any,
     ) -> Dataset:
@@ -193,11 +198,16 @@ class Engine(BackendEntrypoint):
             concat: The dimension along which several files are concatenated.
             version: Of a file with versions, the one to open: its name, a time in UTC, or 0, -1, ... for the current
                 one, its parent, and so on.
+            allowed: Folders and URLs that the file may lead to, as for `hyperslab.open`.
             open_options: What `hyperslab.open` takes beside the path.
             decoders: What xarray decodes by: `mask_and_scale`, `decode_times`, ...
         """
-        opened = _group(filename_or_obj, group, concat, version, open_options)
-        return self._decoded(opened, drop_variables, decoders)
+        opened = _group(filename_or_obj, group, concat, version, allowed, open_options)
+        decoded = self._decoded(opened, drop_variables, decoders)
+        place = getattr(filename_or_obj, "path", filename_or_obj)
+        if is_url(place):
+            decoded.encoding["source"] = shown(place)  # xarray would keep it as it is, with password and signature
+        return decoded
 
     def _decoded(self, group: Group, drop_variables: str | Iterable[str] | None, decoders: dict[str, Any]) -> Dataset:
         dropped = [drop_variables] if isinstance(drop_variables, str) else list(drop_variables or ())
@@ -212,20 +222,23 @@ class Engine(BackendEntrypoint):
         group: str | None = None,
         concat: str | int | None = None,
         version: VersionKey = None,
+        allowed: Places | None = None,
         open_options: dict[str, Any] | None = None,
         **decoders: Any,
     ) -> dict[str, Dataset]:
         """Every group below one, by its path relative to it."""
-        top = _group(filename_or_obj, group, concat, version, open_options)
-        strip = len(top.name.rstrip("/"))
-        groups = ((found.name[strip:] or "/", found) for found in top.walk_groups())
-        return {path: self._decoded(found, drop_variables, decoders) for path, found in groups}
+        top = _group(filename_or_obj, group, concat, version, allowed, open_options)
+        return {f"/{path}": self._decoded(found, drop_variables, decoders) for path, found in groups_by_path(top)}
 
     def open_datatree(self, filename_or_obj: Any, **options: Any) -> DataTree:
         """Every group, as a tree."""
         from xarray import DataTree
 
-        return DataTree.from_dict(self.open_groups_as_dict(filename_or_obj, **options))
+        tree = DataTree.from_dict(self.open_groups_as_dict(filename_or_obj, **options))
+        place = getattr(filename_or_obj, "path", filename_or_obj)
+        if is_url(place):
+            tree.encoding["source"] = shown(place)
+        return tree
 
     def guess_can_open(self, filename_or_obj: Any) -> bool:
         """Whether the name looks like a file that we read; xarray asks its own engines first."""
@@ -239,9 +252,10 @@ def _group(
     path: str | None,
     concat: str | int | None,
     version: VersionKey,
+    allowed: Places | None,
     open_options: dict[str, Any] | None,
 ) -> Group:
-    given = {"concat": concat, "version": version}
+    given = {"concat": concat, "version": version, "allowed": allowed}
     options = {**(open_options or {}), **{name: value for name, value in given.items() if value is not None}}
     if isinstance(source, Group) and options:
         raise UsageError(f"{', '.join(options)}: only of a path or URL; {source.filename} is open already")

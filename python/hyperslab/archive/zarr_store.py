@@ -30,7 +30,8 @@ from zarr.dtype import parse_dtype
 from hyperslab.archive.array import Array
 from hyperslab.archive.dimensions import dimension_names
 from hyperslab.archive.tree import Group
-from hyperslab.errors import Unsupported
+from hyperslab.archive.walking import groups_by_path
+from hyperslab.errors import Unsupported, printable
 
 METADATA = "zarr.json"
 # An array in one piece is shown in chunks of about this size, so that readers of a part need not have the whole.
@@ -52,11 +53,10 @@ class ZarrStore(Store):
     @cached_property
     def _nodes(self) -> dict[str, Group | Array]:
         """Everything by its path in the hierarchy; the root is ""."""
-        strip = len(self.group.name.rstrip("/")) + 1
         found: dict[str, Group | Array] = {}
-        for group in self.group.walk_groups():
-            found[group.name[strip:]] = group
-            found |= {f"{group.name.rstrip('/')}/{name}"[strip:]: array for name, array in group.arrays.items()}
+        for path, group in groups_by_path(self.group):
+            found[path] = group
+            found |= {f"{path}/{name}" if path else name: array for name, array in group.arrays.items()}
         return found
 
     @cached_property
@@ -221,7 +221,7 @@ class ZarrStore(Store):
         return ZarrStore, (self.group,)
 
     def __repr__(self) -> str:
-        return f"<hyperslab.ZarrStore of {self.group.filename}>"
+        return f"<hyperslab.ZarrStore of {printable(self.group.filename)}>"
 
 
 def array_metadata(array: Array, dimensions: tuple[str, ...]) -> dict[str, Any]:

@@ -20,6 +20,7 @@ from hyperslab.bench.records import Summary, Trial, Verdict
 from hyperslab.bench.statistics import PointEstimate, Ranking, rank, summarise
 from hyperslab.bench.study import Case, Scale
 from hyperslab.errors import RunError, UsageError
+from hyperslab.replacing import replace_with
 
 RUN_FILE, JOURNAL_FILE = "run.json", "trials.jsonl"
 
@@ -95,22 +96,11 @@ def _drop_torn_line(path: Path) -> None:
         os.truncate(path, whole)
 
 
-def write_atomically(path: Path, content: str | bytes) -> None:
-    """Write beside, sync, rename: `path` holds either what it held before or all of `content`."""
-    beside = path.with_name(f".{path.name}.new")
-    data = content.encode() if isinstance(content, str) else content
-    with open(beside, "wb") as stream:
-        stream.write(data)
-        stream.flush()
-        os.fsync(stream.fileno())
-    beside.replace(path)
-
-
 def start_run(directory: Path, description: RunDescription) -> None:
     """Make `directory` a run's; refuses one that holds a run already."""
     if (directory / RUN_FILE).exists():
         raise UsageError(f"{directory} holds a run already; go on with it by --resume, or choose another with -o")
-    write_atomically(directory / RUN_FILE, json.dumps(description.to_dict(), indent=1) + "\n")
+    replace_with(directory / RUN_FILE, json.dumps(description.to_dict(), indent=1) + "\n")
 
 
 def load_description(directory: Path) -> RunDescription:
@@ -169,11 +159,11 @@ def point_estimate_of(cases: Sequence[Case]) -> Callable[[Trial], PointEstimate]
 def write_tables(run: Run) -> list[Path]:
     """trials.parquet and .csv, summary.csv, rankings.json, verdicts.json; returns their paths."""
     directory = run.directory
-    write_atomically(directory / "trials.csv", _csv(Trial, run.trials))
-    write_atomically(directory / "summary.csv", _csv(Summary, run.summaries))
-    write_atomically(directory / "rankings.json", _json(run.rankings))
-    write_atomically(directory / "verdicts.json", _json(run.verdicts))
-    write_atomically(directory / "trials.parquet", _parquet(run.trials))
+    replace_with(directory / "trials.csv", _csv(Trial, run.trials))
+    replace_with(directory / "summary.csv", _csv(Summary, run.summaries))
+    replace_with(directory / "rankings.json", _json(run.rankings))
+    replace_with(directory / "verdicts.json", _json(run.verdicts))
+    replace_with(directory / "trials.parquet", _parquet(run.trials))
     names = ("trials.parquet", "trials.csv", "summary.csv", "rankings.json", "verdicts.json")
     return [directory / name for name in names]
 

@@ -25,6 +25,12 @@ Concat: TypeAlias = Annotated[
 Options: TypeAlias = Annotated[
     list[str], typer.Option("--option", help="How to reach a URL, as key=value: see docs/remote.md. Repeatable.")
 ]
+Allowed: TypeAlias = Annotated[
+    list[str],
+    typer.Option(
+        "--allowed", help="A folder or URL that the file may lead to (docs/security.md); '' for none. Repeatable."
+    ),
+]
 Found: TypeAlias = "Array | Group | Exception"
 MOST_NAMES = 20
 
@@ -40,23 +46,31 @@ class Entry:
     is_again: bool = False
 
 
-def open_archive(path: str | list[str], options: list[str], concat: str | None = None) -> Group:
+def open_archive(
+    path: str | list[str], options: list[str], concat: str | None = None, allowed: list[str] | None = None
+) -> Group:
     """The root of an archive; a file that is not there or may not be read is the user's mistake.
 
-    `options` are `key=value`, as in `storage_options`; `concat` is what several files are concatenated along.
+    `options` are `key=value`, as in `storage_options`; `concat` is what several files are concatenated along;
+    `allowed` are places that the file may lead to.
     """
     import hyperslab
 
-    reached = storage_options(options)
+    reached, places = storage_options(options), allowed_places(allowed)
     try:
         if concat is None:
-            return hyperslab.open(path, storage_options=reached)
+            return hyperslab.open(path, storage_options=reached, allowed=places)
         along = int(concat) if concat.isdecimal() else concat
-        return hyperslab.open(path, storage_options=reached, concat=along)
+        return hyperslab.open(path, storage_options=reached, concat=along, allowed=places)
     except FileNotFoundError as error:
         raise UsageError(f"there is no file {error.filename or path}") from error
     except OSError as error:
         raise UsageError(f"{path} cannot be opened: {error.strerror or error}") from error
+
+
+def allowed_places(allowed: list[str] | None) -> tuple[str, ...] | None:
+    """Places as `hyperslab.open` takes them; an empty one alone says that there are none."""
+    return tuple(filter(None, allowed)) if allowed else None
 
 
 def storage_options(options: list[str]) -> dict[str, Any]:

@@ -12,6 +12,7 @@ import typer
 from hyperslab.cli.output import console
 from hyperslab.cli.progress import live
 from hyperslab.errors import RunError
+from hyperslab.needed import need_report
 
 Scale = Literal["quick", "small", "paper"]
 Method = Literal["fair", "published", "both"]
@@ -47,6 +48,7 @@ def bench(
 
     Example: hyperslab bench --data ocean.nc:sst -o ocean-run
     """
+    need_report("measuring, which ends with a report,")
     from hyperslab.bench.history_study import NAME as HISTORIES
     from hyperslab.bench.session import Request, run_bench
 

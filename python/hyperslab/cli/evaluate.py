@@ -11,6 +11,7 @@ import typer
 from hyperslab.cli.output import console
 from hyperslab.cli.progress import live
 from hyperslab.errors import UsageError
+from hyperslab.needed import need
 
 if TYPE_CHECKING:
     from hyperslab.model.paper_experiments import ScaleName
@@ -40,6 +41,7 @@ def evaluate(
 
     Example: hyperslab evaluate --quick
     """
+    need("evaluating, which ends with figures,", "report", "matplotlib")
     from hyperslab.model.evaluation_session import Request, run_evaluation
     from hyperslab.report.evaluation import print_evaluation
 

@@ -72,7 +72,7 @@ def _table(rows: list[dict[str, Any]]) -> None:
     for row in rows:
         can = row["capabilities"]
         library = row["library"]
-        what = f"{library['name']} {library['version']}" if library else f"[red]not installed:[/red] {row['reason']}"
+        what = f"{library['name']} {library['version']}" if library else f"not installed: {row['reason']}"
         table.add_row(
             row["name"], what, _can(can), " ".join(can["codecs"]) or "–", f"{len(can['dtypes'])}", can["byte_order"]
         )

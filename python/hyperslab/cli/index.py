@@ -8,10 +8,9 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Annotated
 
 import typer
-from rich.text import Text
 
-from hyperslab.cli.archives import Concat, Options, open_archive, storage_options
-from hyperslab.cli.output import console
+from hyperslab.cli.archives import Allowed, Concat, Options, allowed_places, open_archive, storage_options
+from hyperslab.cli.output import console, line
 from hyperslab.cli.progress import live
 from hyperslab.errors import HyperslabError, UsageError
 
@@ -37,6 +36,7 @@ def index(
         str | None, typer.Option(help="Index on the workers of the Dask scheduler with this address.")
     ] = None,
     option: Options | None = None,
+    allowed: Allowed | None = None,
     concat: Concat = None,
     as_json: Annotated[bool, typer.Option("--json", help="As JSON.")] = False,
 ) -> None:
@@ -53,7 +53,7 @@ def index(
         raise UsageError(f"there is no folder {output.absolute().parent} to write {output.name} to")
     partial = None
     try:
-        sources = list(expanded(files)) if concat is None else open_archive(files, option or [], concat)
+        sources = list(expanded(files)) if concat is None else open_archive(files, option or [], concat, allowed)
         are_many = concat is None and len(sources) > 1
         partial = output.with_name(f"{output.name}.partial") if are_many else None
         with live(console(stderr=True), "files") as progress:
@@ -64,6 +64,7 @@ def index(
                 progress=progress,
                 threads=threads,
                 scheduler=scheduler,
+                allowed=allowed_places(allowed),
             )
             saved = found.save(output, inline_threshold=inline_threshold, skip_unsupported=skip_unsupported)
     except HyperslabError:
@@ -76,7 +77,7 @@ def index(
         if partial is not None and partial.is_dir():
             done = len(list(partial.glob("*.hs")))
             said = f"interrupted with {done} of {len(sources)} files indexed: the same command goes on from there"
-            console(stderr=True).print(Text(said), soft_wrap=True)
+            console(stderr=True).print(line(said), soft_wrap=True)
         raise
     if partial is not None:
         shutil.rmtree(partial, ignore_errors=True)
@@ -91,8 +92,8 @@ def _print(saved: Saved) -> None:
 
     out = console()
     counts = f"{saved.file_count} files, {saved.array_count} arrays, {saved.chunk_count} chunks"
-    out.print(Text(f"{saved.path}: {counts}, {display.nbytes(saved.nbytes)}"), soft_wrap=True)
+    out.print(line(f"{saved.path}: {counts}, {display.nbytes(saved.nbytes)}"), soft_wrap=True)
     for name, reason in list(saved.left_out.items())[:MOST_NAMES]:
-        out.print(Text(f"left out: {name}: {reason}"), soft_wrap=True)
+        out.print(line(f"left out: {name}: {reason}"), soft_wrap=True)
     if len(saved.left_out) > MOST_NAMES:
-        out.print(Text(f"left out: {len(saved.left_out) - MOST_NAMES} more"))
+        out.print(line(f"left out: {len(saved.left_out) - MOST_NAMES} more"))

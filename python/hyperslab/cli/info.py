@@ -9,9 +9,9 @@ from typing import TYPE_CHECKING, Annotated, Any
 import typer
 from rich.console import Console
 from rich.table import Table
-from rich.text import Text
 
 from hyperslab.cli.archives import (
+    Allowed,
     Concat,
     Entry,
     FileArgument,
@@ -22,7 +22,7 @@ from hyperslab.cli.archives import (
     open_archive,
     status_of,
 )
-from hyperslab.cli.output import console
+from hyperslab.cli.output import console, line
 from hyperslab.errors import HyperslabError
 
 if TYPE_CHECKING:
@@ -38,13 +38,14 @@ def info(
     file: FileArgument,
     as_json: Annotated[bool, typer.Option("--json", help="As JSON.")] = False,
     option: Options | None = None,
+    allowed: Allowed | None = None,
     concat: Concat = None,
 ) -> None:
     """Show what is in a file: groups, arrays, chunks, codecs, sizes, and advice for reading it from a cloud.
 
     Example: hyperslab info ocean.nc
     """
-    with open_archive(file, option or [], concat) as root:
+    with open_archive(file, option or [], concat, allowed) as root:
         rows = [describe(entry) for entry in entries(root)]
         if as_json:
             typer.echo(json.dumps(_as_json(file, root, rows), indent=1))
@@ -156,21 +157,21 @@ def _print(file: str, root: Group, rows: list[dict[str, Any]], out: Console) -> 
     arrays = [row for row in rows if row["kind"] == "array"]
     stored = [row["stored_nbytes"] for row in arrays]
     size = "unknown size" if None in stored else _size(sum(stored))
-    out.print(Text(f"{file}: {root.format}, {len(arrays)} arrays, {size} in chunks"), soft_wrap=True)
+    out.print(line(f"{file}: {root.format}, {len(arrays)} arrays, {size} in chunks"), soft_wrap=True)
     if root.lost_nbytes:
-        out.print(Text(lost(root)), soft_wrap=True)
+        out.print(line(lost(root)), soft_wrap=True)
     table = Table("name", box=None)
     for column in COLUMNS:
         table.add_column(column, overflow="fold", no_wrap=column in ("chunks", "codecs"))
     for row in rows:
-        table.add_row(*(Text(cell) for cell in _line(row)))
+        table.add_row(*(line(cell) for cell in _line(row)))
     if not out.is_terminal:
         out.width = WIDTH_OF_FILES
     if rows:
         out.print(table)
     for row in rows:
         for said in row.get("advice", [row["problem"]] if "problem" in row else []):
-            out.print(Text(f"{row['name']}: {said}"), soft_wrap=True)
+            out.print(line(f"{row['name']}: {said}"), soft_wrap=True)
 
 
 def _line(row: dict[str, Any]) -> list[str]:

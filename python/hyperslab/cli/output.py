@@ -3,17 +3,32 @@
 from __future__ import annotations
 
 import math
-from typing import Any
+from typing import Any, Literal
 
 from rich.console import Console
+from rich.text import Text
+
+from hyperslab.errors import printable
 
 WIDTH_WITHOUT_TERMINAL = 132
 
 
 def console(stderr: bool = False) -> Console:
     """A console; logs and pipes get a fixed width instead of rich's eighty columns."""
-    made = Console(stderr=stderr)
-    return made if made.is_terminal else Console(stderr=stderr, width=WIDTH_WITHOUT_TERMINAL)
+    made = Console(stderr=stderr, markup=False, emoji=False)  # what looks like "[red]" is somebody's name
+    if not made.is_terminal:
+        made.width = WIDTH_WITHOUT_TERMINAL
+    return made
+
+
+def line(text: str, overflow: Literal["fold"] | None = None) -> Text:
+    """What a command says in one line or one cell, with whatever names in files hold escaped."""
+    return Text(printable(text), overflow=overflow)
+
+
+def lines(text: str) -> str:
+    """Lines of values, with whatever else steers a terminal escaped."""
+    return "\n".join(map(printable, text.split("\n")))
 
 
 def plain(value: Any) -> Any:

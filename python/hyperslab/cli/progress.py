@@ -9,6 +9,9 @@ from contextlib import contextmanager
 from rich.console import Console
 from rich.progress import BarColumn, MofNCompleteColumn, Progress, TextColumn, TimeElapsedColumn, TimeRemainingColumn
 
+from hyperslab.cli.output import line
+from hyperslab.errors import printable
+
 LOG_EVERY_SECONDS = 15.0
 
 
@@ -19,7 +22,7 @@ def live(console: Console, unit: str = "trials") -> Iterator[Callable[[str, int,
         yield _log(console, unit)
         return
     columns = (
-        TextColumn("{task.description}"),
+        TextColumn("{task.description}", markup=False),
         BarColumn(),
         MofNCompleteColumn(),
         TextColumn(unit),
@@ -31,7 +34,7 @@ def live(console: Console, unit: str = "trials") -> Iterator[Callable[[str, int,
         task = bar.add_task("starting", total=None)
 
         def show(what: str, done: int, expected: int) -> None:
-            bar.update(task, description=what, completed=done, total=expected)
+            bar.update(task, description=printable(what), completed=done, total=expected)
 
         yield show
 
@@ -45,6 +48,6 @@ def _log(console: Console, unit: str) -> Callable[[str, int, int], None]:
         if now - said >= LOG_EVERY_SECONDS:
             said = now
             left = (now - started) / max(done, 1) * (expected - done)
-            console.print(f"{done} of at most {expected} {unit}, about {left:.0f} s left: {what}", soft_wrap=True)
+            console.print(line(f"{done} of at most {expected} {unit}, about {left:.0f} s left: {what}"), soft_wrap=True)
 
     return show

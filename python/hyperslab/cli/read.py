@@ -11,9 +11,10 @@ from typing import TYPE_CHECKING, Annotated, Any
 
 import typer
 
-from hyperslab.cli.archives import Concat, FileArgument, Options, array_of, open_archive
-from hyperslab.cli.output import plain
-from hyperslab.errors import ReadError, UsageError
+from hyperslab.cli.archives import Allowed, Concat, FileArgument, Options, array_of, open_archive
+from hyperslab.cli.output import lines, plain
+from hyperslab.errors import ReadError, UsageError, printable
+from hyperslab.replacing import allocate, replacing
 
 if TYPE_CHECKING:
     import numpy as np
@@ -34,6 +35,7 @@ def read(
     as_json: Annotated[bool, typer.Option("--json", help="As JSON; for small selections.")] = False,
     plan: Annotated[bool, typer.Option("--plan", help="Print what reading takes, and read nothing.")] = False,
     option: Options | None = None,
+    allowed: Allowed | None = None,
     concat: Concat = None,
 ) -> None:
     """Read a selection of an array.
@@ -43,7 +45,7 @@ def read(
     if output is not None and (as_json or plan):
         raise UsageError("-o saves the elements: use it without --json and --plan")
     key = parse_selection(selection)
-    with open_archive(file, option or [], concat) as root:
+    with open_archive(file, option or [], concat, allowed) as root:
         found = array_of(root, array)
         try:
             _do(found, key, output, as_json, plan)
@@ -51,6 +53,8 @@ def read(
             raise UsageError(f"selection {selection!r} of {found.name}, shape {found.shape}: {error}") from error
         except MemoryError as error:
             raise UsageError(f"{found.name}: not enough memory for the selection; select less: {error}") from error
+        except BrokenPipeError:
+            raise
         except OSError as error:  # h5py's, where it reads instead of us, or of the output
             raise ReadError(f"array {found.name} of {file}: {error}") from error
 
@@ -64,7 +68,7 @@ def _do(found: Array, key: Any, output: Path | None, as_json: bool, plan: bool) 
         _print_json(found, key)
     else:
         _check_printable(found, key)
-        typer.echo(str(found.read(key)))
+        typer.echo(lines(str(found.read(key))))
 
 
 def parse_selection(text: str) -> Any:
@@ -126,7 +130,7 @@ def _print_plan(found: Array, key: Any, as_json: bool) -> None:
     if as_json:
         typer.echo(json.dumps({"array": found.name, **facts}, indent=1))
         return
-    typer.echo(_plan_in_words(found.name, shape, made))
+    typer.echo(_plan_in_words(printable(found.name), shape, made))
 
 
 def _plan_in_words(name: str, shape: tuple[int, ...], made: Any) -> str:
@@ -156,16 +160,9 @@ def _print_json(found: Array, key: Any) -> None:
 
 
 def _save(found: Array, key: Any, output: Path) -> None:
-    if output.is_dir() or not output.parent.is_dir():
-        raise UsageError(f"{output} cannot be written: it is a folder, or its folder does not exist")
-    started = output.with_name(output.name + ".new")  # a file of the final name is always complete
-    try:
-        with warnings.catch_warnings():
-            warnings.simplefilter("ignore", UserWarning)  # NumPy: a dtype's metadata is not saved
-            _write_npy(found, key, started)
-        started.replace(output)
-    finally:
-        started.unlink(missing_ok=True)
+    with replacing(output) as beside, warnings.catch_warnings():
+        warnings.simplefilter("ignore", UserWarning)  # NumPy: a dtype's metadata is not saved
+        _write_npy(found, key, beside)
 
 
 def _write_npy(found: Array, key: Any, path: Path) -> None:
@@ -176,9 +173,9 @@ def _write_npy(found: Array, key: Any, path: Path) -> None:
 
     shape = definite(key, found.shape).shape
     if not found.dtype.hasobject and 0 not in shape:
-        out: np.ndarray[Any, Any] = np.lib.format.open_memmap(
-            path, mode="w+", dtype=found.dtype.base, shape=(*shape, *found.dtype.shape)
-        )
+        whole = (*shape, *found.dtype.shape)
+        out: np.memmap[Any, Any] = np.lib.format.open_memmap(path, mode="w+", dtype=found.dtype.base, shape=whole)
+        allocate(path, out.offset)
         found.read(key, out=out)
         return
     values = np.asarray(found.read(key))

@@ -8,10 +8,12 @@ from typing import Annotated
 import typer
 
 from hyperslab.cli.output import console
+from hyperslab.needed import need_report
 
 
 def report(run: Annotated[Path, typer.Argument(help="Directory of a run.")]) -> None:
     """Make tables, figures and report.html anew from the trials of a run."""
+    need_report("making a report")
     from hyperslab.bench.session import finish
     from hyperslab.report import make_report
     from hyperslab.report.terminal import print_rankings, print_verdicts

@@ -10,10 +10,19 @@ from typing import TYPE_CHECKING, Annotated, Any, TypeAlias
 
 import typer
 from rich.table import Table
-from rich.text import Text
 
-from hyperslab.cli.archives import Concat, FileArgument, Options, entries, lost, message_of, open_archive, status_of
-from hyperslab.cli.output import console
+from hyperslab.cli.archives import (
+    Allowed,
+    Concat,
+    FileArgument,
+    Options,
+    entries,
+    lost,
+    message_of,
+    open_archive,
+    status_of,
+)
+from hyperslab.cli.output import console, line
 from hyperslab.cli.progress import live
 from hyperslab.errors import DamagedFile, FileChanged, HyperslabError, ReadError, RunError, Unsupported
 
@@ -52,13 +61,14 @@ def verify(
     file: FileArgument,
     as_json: Annotated[bool, typer.Option("--json", help="As JSON.")] = False,
     option: Options | None = None,
+    allowed: Allowed | None = None,
     concat: Concat = None,
 ) -> None:
     """Decode every chunk and attribute, checksums included. The exit status is 1 if anything is damaged.
 
     Example: hyperslab verify ocean.nc
     """
-    with open_archive(file, option or [], concat) as root, live(console(stderr=True), unit="MiB") as progress:
+    with open_archive(file, option or [], concat, allowed) as root, live(console(stderr=True), unit="MiB") as progress:
         found = verified(root, progress)
     if as_json:
         typer.echo(json.dumps({"file": str(file), "arrays": [asdict(one) for one in found]}, indent=1))
@@ -239,5 +249,5 @@ def _print(found: list[Verified]) -> None:
         damaged = f", {one.damaged_count} damaged" if one.damaged_count else ""
         missing = f", {one.missing_chunk_count} never written" if one.missing_chunk_count else ""
         cells = [one.name, one.status, f"{one.chunk_count}{damaged}{missing}", nbytes(one.decoded_nbytes)]
-        table.add_row(*(Text(cell, overflow="fold") for cell in [*cells, "; ".join(one.messages) + more]))
+        table.add_row(*(line(cell, overflow="fold") for cell in [*cells, "; ".join(one.messages) + more]))
     console().print(table)

@@ -13,13 +13,13 @@ from typing import Any
 
 from hyperslab.bench.environment import observe
 from hyperslab.bench.records import Verdict
-from hyperslab.bench.results import write_atomically
 from hyperslab.errors import RunError, UsageError
 from hyperslab.model.evaluation import Evaluation, evaluate
 from hyperslab.model.measuring import Measured, Progress, Repeats, disk_nbytes, measure
 from hyperslab.model.paper_experiments import SCALES, ScaleName, Task, arrays, tasks
 from hyperslab.model.store_profile import StoreProfile, load_store_profile
 from hyperslab.model.takeaways import judge
+from hyperslab.replacing import replace_with
 
 MEASURED_FILE = "measured.json"
 REPEATS = {"tiny": Repeats(1, 1), "quick": Repeats(6, 6), "full": Repeats(6, 8, most_seconds=5.0)}
@@ -145,7 +145,7 @@ def _saved(request: Request) -> tuple[Measured, ...]:
 
 def _write(path: Path, text: str) -> None:
     try:
-        write_atomically(path, text.encode())
+        replace_with(path, text.encode())
     except OSError as error:
         raise RunError(f"{path} cannot be written ({error.strerror})") from error
 

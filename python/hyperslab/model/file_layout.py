@@ -50,7 +50,8 @@ def layout_of_file(where: str, workload: Workload, storage_options: Mapping[str,
     path, name = file_and_array(where)
     shape = tuple(workload.array.shape)
     with open_archive(path, storage_options=storage_options) as archive:
-        arrays = [each for each in archive.walk() if name.strip("/") in ("", each.name.strip("/"))]
+        named = archive.get(name) if name.strip("/") else None
+        arrays = list(archive.walk()) if not name.strip("/") else [named] if isinstance(named, Array) else []
         fitting = [each for each in arrays if each.shape == shape]
         if len(fitting) != 1:
             there = ", ".join(f"{each.name} {each.shape}" for each in arrays) or "no such array"

@@ -12,12 +12,12 @@ from typing import Any
 import numpy as np
 
 from hyperslab.bench.environment import Environment, observe
-from hyperslab.bench.results import write_atomically
 from hyperslab.errors import NotAStoreProfile, Untrained
 from hyperslab.model.costs import Coefficient, Coefficients
 from hyperslab.model.counting import Operation, Variables
 from hyperslab.model.fit import Observation, fit
 from hyperslab.model.terms import EXTENDED, Model, Term
+from hyperslab.replacing import replace_with
 
 SCHEMA = "hyperslab-store-profile"
 VERSION = 3
@@ -106,7 +106,7 @@ class StoreProfile:
     def save(self, path: str | Path) -> None:
         """Write the file, whole or not at all; its directory is made."""
         Path(path).parent.mkdir(parents=True, exist_ok=True)
-        write_atomically(Path(path), self.to_json().encode())
+        replace_with(Path(path), self.to_json().encode())
 
 
 def elsewhere(environment: Environment) -> Environment:

@@ -139,6 +139,7 @@ def table(array: Array, segments: list[Segment], chunk_shape: tuple[int, ...]) -
     """The chunks of all segments in the array's own grid.
 
     Raises:
+        NotAllowed: It lies in a file that its archive may not lead to.
         Refused: A chunk skips a codec, or reaches past the end of its file, or two segments have the same chunk.
     """
     grid_shape = tuple(-(-length // chunk) for length, chunk in zip(array.shape, chunk_shape, strict=True))
@@ -149,7 +150,9 @@ def table(array: Array, segments: list[Segment], chunk_shape: tuple[int, ...]) -
     places, numbers, offsets, lengths = (column[order] for column in columns)
     if len(places) > 1 and (places[1:] == places[:-1]).any():
         raise Refused("its parts overlap")
-    paths = [_absolute(path, array.filename) for path in array.file_paths()] if len(numbers) else []
+    listed = array.file_paths() if len(numbers) else []
+    array.check_files([listed[number] for number in np.unique(numbers).tolist()])
+    paths = [_absolute(path, array.filename) for path in listed]
     _check_ends(paths, numbers, offsets + lengths)
     if not lengths.all():
         raise Refused("one of its chunks has no bytes, which references take for a whole file")

@@ -7,6 +7,7 @@ from dataclasses import dataclass, field
 from typing import TYPE_CHECKING, Any, Protocol
 
 from hyperslab.archive import Group
+from hyperslab.archive.walking import groups_by_path
 from hyperslab.errors import Refused
 from hyperslab.references.chunks import ChunkTable
 
@@ -109,7 +110,9 @@ class Dimensions:
 
 
 def below(root: Group) -> list[tuple[str, Group | Array]]:
-    """Everything below a group by its path; what cannot be had is left out."""
+    """Everything below a group by its path, an array under each of its names; what cannot be had is left out."""
     found: list[tuple[str, Group | Array]] = []
-    root.visititems(lambda path, node: found.append((path, node)))
+    for path, group in groups_by_path(root):
+        found += [(path, group)] if path else []
+        found += [(f"{path}/{name}" if path else name, array) for name, array in group.arrays.items()]
     return found

@@ -5,7 +5,7 @@ from __future__ import annotations
 import hashlib
 import os
 from collections.abc import Callable, Iterable, Iterator, Mapping
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from pathlib import Path
 from tempfile import TemporaryDirectory
 from types import MappingProxyType
@@ -13,13 +13,16 @@ from typing import Any
 
 from hyperslab._core import save_references
 from hyperslab.archive import Group, open
+from hyperslab.archive.allowed import Places
+from hyperslab.archive.recipe import recipe
 from hyperslab.archive.remote import is_url, shown
 from hyperslab.archive.source_files import are_many, matching, threads_for
+from hyperslab.archive.tree import CHUNK_CACHE_NBYTES, OpenFile
 from hyperslab.errors import HyperslabError, Refused, UsageError
 from hyperslab.references import icechunk, kerchunk, zarr2, zarr3
 from hyperslab.references.export import Export
-from hyperslab.references.replacing import replacing
 from hyperslab.references.side_by_side import by_dask, by_threads
+from hyperslab.replacing import replacing
 
 MOST_OPEN = 100  # files
 SUFFIXES = (".json", ".parquet", ".parq", ".hs")
@@ -72,7 +75,8 @@ class Index:
 
         Args:
             target: Where to write.
-            inline_threshold: Arrays of at most so many bytes are put into kerchunk's references as values.
+            inline_threshold: Arrays of at most so many bytes are put into kerchunk's references as values; of arrays in
+                files that an archive leads to only where `allowed=` was said.
             skip_unsupported: Leave out arrays that kerchunk's references cannot express, instead of refusing them.
             record_size: References of one Parquet table.
 
@@ -103,7 +107,7 @@ class Index:
 
         Args:
             store: That of a writable session.
-            inline_threshold: Arrays of at most so many bytes are written as values.
+            inline_threshold: Arrays of at most so many bytes are written as values, as in `save`.
             skip_unsupported: Leave out arrays that Zarr 3 cannot express, instead of refusing them.
 
         Raises:
@@ -123,7 +127,7 @@ class Index:
             own = root.url
             asked = [own] if own is not None and path.suffix != ".hs" else []
             for url in (*asked, *root.file.urls):
-                if "?" in url and url.startswith("http"):
+                if "?" in url and url.lower().startswith("http"):
                     raise Refused(f"{shown(url)} is asked for with a query, which references never hold: {remedy}")
 
     def _save_own(self, path: Path, is_synced: bool = True) -> Saved:
@@ -148,6 +152,7 @@ def index(
     progress: Callable[[str, int, int], None] | None = None,
     threads: int | None = None,
     scheduler: Any = None,
+    allowed: Places | None = None,
 ) -> Index:
     """Read where all chunks of archives are, of several side by side.
 
@@ -162,6 +167,7 @@ def index(
         scheduler: Index on the workers of a Dask scheduler instead: its address, or a `distributed.Client`. The
             workers must find the files under the same paths. No credentials are sent to them: they take those from
             their environment, or from `hyperslab.credentials` called there.
+        allowed: What the files may lead to, as for `open`.
 
     Returns:
         An `Index`; `save` writes it.
@@ -183,7 +189,8 @@ def index(
     if folder is not None:
         folder.mkdir(exist_ok=True)
     paths = [source.filename if isinstance(source, Group) else shown(os.fspath(source)) for source in given]
-    gathering = _Gathering(given, folder, dict(storage_options or {}), threads or threads_for(any(map(is_url, paths))))
+    count = threads or threads_for(any(map(is_url, paths)))
+    gathering = _Gathering(given, folder, dict(storage_options or {}), count, allowed)
     roots: dict[int, Group] = {}
     for number, root in gathering.roots(scheduler):
         roots[number] = root
@@ -213,6 +220,7 @@ class _Gathering:
     folder: Path | None
     options: dict[str, Any]
     threads: int
+    allowed: Places | None
 
     def roots(self, scheduler: Any) -> Iterator[tuple[int, Group]]:
         """The root of each archive with its number, as they come."""
@@ -227,24 +235,24 @@ class _Gathering:
             if root is not None:
                 yield number, root
             else:
-                missing[number] = (self.path(number), self.options)
+                missing[number] = recipe(self.path(number), self.options, 0, self.allowed)
         for number, content in by_dask(missing, scheduler):
             known = self.place(number)
             with replacing(known, is_synced=False) as beside:
                 beside.write_bytes(content)
-            yield number, self.reopened(known)
+            yield number, self.reopened(number)
 
     def opened(self, number: int) -> Group:
         """An archive; from its references if they are there and true."""
         known = self.known(number)
         if known is not None:
             return known
-        root = open(self.path(number), storage_options=self.options)
+        root = open(self.path(number), storage_options=self.options, allowed=self.allowed)
         if self.folder is None:
             return root
         Index({"": root})._save_own(self.place(number), is_synced=False)
         root.close()
-        return self.reopened(self.place(number))
+        return self.reopened(number)
 
     def known(self, number: int) -> Group | None:
         """An archive that need not be indexed."""
@@ -254,14 +262,17 @@ class _Gathering:
         if self.folder is None:
             return None
         try:
-            root = self.reopened(self.place(number))
+            root = self.reopened(number)
             root.file.check_sources()
         except (FileNotFoundError, HyperslabError):
             return None
         return root
 
-    def reopened(self, known: Path) -> Group:
-        return open(known, storage_options=self.options)
+    def reopened(self, number: int) -> Group:
+        """An archive by references that were made of it: these lead to it, and to what it may lead to."""
+        _, sources = recipe(self.path(number), self.options, 0, self.allowed)
+        known = str(self.place(number).absolute())
+        return OpenFile(known, CHUNK_CACHE_NBYTES, replace(sources, near=None)).root
 
     def path(self, number: int) -> str:
         source = self.given[number]

@@ -17,7 +17,7 @@ from hyperslab.errors import MissingLibrary
 from hyperslab.references import zarr2
 from hyperslab.references.chunks import ChunkTable
 from hyperslab.references.export import Export
-from hyperslab.references.replacing import replacing
+from hyperslab.replacing import replacing
 
 if TYPE_CHECKING:
     from hyperslab.archive import Group

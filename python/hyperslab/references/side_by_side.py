@@ -9,7 +9,7 @@ from tempfile import TemporaryDirectory
 from threading import Event, Thread
 from typing import Any, TypeVar
 
-from hyperslab.archive.tree import CHUNK_CACHE_NBYTES, OpenFile, recipe
+from hyperslab.archive.tree import CHUNK_CACHE_NBYTES, OpenFile
 from hyperslab.errors import MissingLibrary, UsageError
 
 T = TypeVar("T")
@@ -51,11 +51,11 @@ def by_threads(work: Callable[[int], T], numbers: Iterable[int], threads: int) -
         is_over.set()
 
 
-def by_dask(places: Mapping[int, tuple[str, dict[str, Any]]], scheduler: Any) -> Iterator[tuple[int, bytes]]:
+def by_dask(tasks: Mapping[int, tuple[Any, Any]], scheduler: Any) -> Iterator[tuple[int, bytes]]:
     """Each number with the references of its archive, as the workers of a scheduler finish them.
 
     Args:
-        places: By numbers, paths or URLs of archives, and how to reach them.
+        tasks: By numbers, paths or URLs of archives, and how to reach them and what they lead to.
         scheduler: A `distributed.Client`, or the address of a scheduler.
     """
     try:
@@ -64,7 +64,6 @@ def by_dask(places: Mapping[int, tuple[str, dict[str, Any]]], scheduler: Any) ->
         raise MissingLibrary("scheduler= needs Dask: pip install 'hyperslab[dask]'") from error
     client: Any = scheduler if isinstance(scheduler, Client) else _connected(Client, scheduler)
     completed: Any = as_completed
-    tasks = {number: recipe(path, options) for number, (path, options) in places.items()}
     futures = {client.submit(encoded, *task, pure=False): number for number, task in tasks.items()}
     try:
         for future in completed(list(futures)):

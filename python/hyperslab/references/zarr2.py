@@ -41,7 +41,7 @@ def described(array: Array, inline_threshold: int) -> Described:
         raise Refused("it has no elements (a null dataspace)")
     if array.damaged:
         raise Refused(array.damaged)
-    if array.nbytes <= inline_threshold and 0 not in array.shape:
+    if array.nbytes <= inline_threshold and 0 not in array.shape and array.is_own:
         return _inlined(array)
     found = chunks.stored(array)
     filters = numcodecs_chain(found, array.dtype.itemsize)

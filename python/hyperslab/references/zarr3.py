@@ -44,7 +44,7 @@ def array_documents(
         raise Refused("it has no elements (a null dataspace)")
     if array.damaged:
         raise Refused(array.damaged)
-    if array.nbytes <= inline_threshold and 0 not in array.shape:
+    if array.nbytes <= inline_threshold and 0 not in array.shape and array.is_own:
         described, table = _inlined(array)
     else:
         described, table = _referenced(array)

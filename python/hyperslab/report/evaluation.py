@@ -5,7 +5,7 @@ from __future__ import annotations
 from pathlib import Path
 
 from rich.console import Console
-from rich.markup import escape
+from rich.text import Text
 
 from hyperslab.model.accuracy import PAPER_EXPERIMENTS, PAPER_RIGHT, PAPER_RMSE, Accuracy
 from hyperslab.model.evaluation_session import Done
@@ -30,7 +30,7 @@ HEADER = (
 def print_evaluation(done: Done, console: Console) -> None:
     """The accuracy of every model, the phases, and the verdicts."""
     for text in (*done.notes, *(f"warning: {reason}" for reason in done.warnings)):
-        console.print(escape(text), style="dim")
+        console.print(Text(text, style="dim"))
     for table in tables(done):
         print_table(table, console)
 

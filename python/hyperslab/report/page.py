@@ -7,7 +7,8 @@ from html import escape
 from importlib.resources import files
 from pathlib import Path
 
-from hyperslab.bench.results import JOURNAL_FILE, RUN_FILE, Run, write_atomically
+from hyperslab.bench.results import JOURNAL_FILE, RUN_FILE, Run
+from hyperslab.replacing import replace_with
 from hyperslab.report.answers import answers_section, summary_sentence
 from hyperslab.report.captions import machine_text
 from hyperslab.report.figures import DIRECTORY
@@ -43,7 +44,7 @@ FILES = {
 def write_page(run: Run) -> Path:
     """Write report.html into the run's directory; gives its path."""
     path = run.directory / PAGE
-    write_atomically(path, render(run))
+    replace_with(path, render(run))
     return path
 
 

@@ -10,7 +10,7 @@ from math import ceil
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
-from hyperslab.bench.results import write_atomically
+from hyperslab.replacing import replace_with
 
 if TYPE_CHECKING:
     from matplotlib.artist import Artist
@@ -158,4 +158,4 @@ def save_as(sheet: Sheet, path: Path) -> None:
     FigureCanvasAgg(sheet.figure)
     stream = BytesIO()
     sheet.figure.savefig(stream, format=path.suffix[1:], **FILE_OPTIONS[path.suffix])
-    write_atomically(path, stream.getvalue())
+    replace_with(path, stream.getvalue())

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 from rich.console import Console
-from rich.markup import escape
 from rich.table import Table as RichTable
 from rich.text import Text
 
@@ -55,14 +54,14 @@ def _overview(rankings: list[Ranking], case: str, method: str) -> RichTable:
     return shown
 
 
-def _result(ranking: Ranking) -> tuple[Text, str, str]:
+def _result(ranking: Ranking) -> tuple[Text, str, Text | str]:
     if ranking.winner is None:
         is_tie = outcome(ranking).endswith("overlap")
         text = " ≈ ".join(ranking.tied) if is_tie else outcome(ranking).partition(" for ")[0]
         return Text(text, style="yellow"), "", ""
     ahead = lead(ranking)
     next_one = f"{digits(ahead)} × {ranking.entries[1].format}" if ahead else ""
-    return Text(ranking.winner, style="bold green"), seconds_text(ranking.entries[0].median_seconds), escape(next_one)
+    return Text(ranking.winner, style="bold green"), seconds_text(ranking.entries[0].median_seconds), Text(next_one)
 
 
 def print_verdicts(run: Run, console: Console) -> None:
@@ -85,14 +84,14 @@ def print_comparison(comparison: Comparison, console: Console) -> None:
         title = Text(f"{case}, {method} method: B against A", style="bold")
         shown = RichTable(title=title, title_justify="left", header_style="dim", box=None, pad_edge=False)
         for name in ("", "format", "A", "B", "B / A [95 %]", "B is"):
-            shown.add_column(escape(name), overflow="fold")
+            shown.add_column(Text(name), overflow="fold")
         for row in comparison.rows:
             if (row.case, row.method) == (case, method):
                 shown.add_row(*_compared(row))
         console.print(shown)
         console.print()
     for difference in comparison.differences:
-        console.print(f"unlike: {escape(difference)}", style="yellow")
+        console.print(Text(f"unlike: {difference}", style="yellow"))
     if comparison.only_a or comparison.only_b:
         console.print(f"{len(comparison.only_a)} cells are only in A, {len(comparison.only_b)} only in B")
 
@@ -115,9 +114,9 @@ def print_table(table: Table, console: Console) -> None:
     """Any table, with its note below; nothing for an empty one."""
     if not table.rows:
         return
-    shown = RichTable(title=escape(table.title), title_justify="left", header_style="bold", box=None, pad_edge=False)
+    shown = RichTable(title=Text(table.title), title_justify="left", header_style="bold", box=None, pad_edge=False)
     for name in table.header:
-        shown.add_column(escape(name), overflow="fold")
+        shown.add_column(Text(name), overflow="fold")
     for row in table.rows:
         shown.add_row(*[Text(cell, style=STYLES.get(cell.partition(":")[0], "")) for cell in row])
     console.print(shown)

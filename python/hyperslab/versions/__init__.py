@@ -3,10 +3,26 @@
 The layout is that of versioned-hdf5 (its DATA_VERSION 4): either library reads and adds to the other's files.
 """
 
+from typing import TYPE_CHECKING, Any
+
 from hyperslab.versions.file import VersionedFile
-from hyperslab.versions.repair import Loss, Repair, repair
 from hyperslab.versions.staged_array import StagedArray
 from hyperslab.versions.staged_group import StagedGroup
 from hyperslab.versions.table import Version, VersionTable
 
+if TYPE_CHECKING:
+    from hyperslab.versions.repairing import Loss, Repair, repair
+
 __all__ = ["Loss", "Repair", "StagedArray", "StagedGroup", "Version", "VersionTable", "VersionedFile", "repair"]
+
+
+def __getattr__(name: str) -> Any:
+    """What needs h5py is imported when it is first asked for: reading versions works without."""
+    if name not in ("Loss", "Repair", "repair"):
+        raise AttributeError(f"module {__name__!r} has no attribute {name!r}")
+    from importlib import import_module
+
+    from hyperslab.needed import need_h5py
+
+    need_h5py("repairing a file with versions")
+    return getattr(import_module("hyperslab.versions.repairing"), name)

@@ -22,15 +22,18 @@ def _flag_type() -> Any:
 
 
 def put_text(holder: h5py.HLObject, name: str, value: str) -> None:
-    """Give an attribute this text, of any length."""
+    """Give an attribute this text, of any length.
+
+    One that is there is made anew: libhdf5 would put the text where that of before is, which is still read by who looks
+    at a commit that is half applied.
+    """
     key = name.encode()
     if h5py.h5a.exists(holder.id, key):
-        attribute = h5py.h5a.open(holder.id, key)
-        if not attribute.get_type().equal(_text_type()):  # of somebody else's making
+        if not h5py.h5a.open(holder.id, key).get_type().equal(_text_type()):  # of somebody else's making
             holder.attrs[name] = value
             return
-    else:
-        attribute = h5py.h5a.create(holder.id, key, _text_type(), h5py.h5s.create(h5py.h5s.SCALAR))
+        h5py.h5a.delete(holder.id, key)
+    attribute = h5py.h5a.create(holder.id, key, _text_type(), h5py.h5s.create(h5py.h5s.SCALAR))
     attribute.write(np.array(value, TEXT), mtype=h5py.h5t.py_create(TEXT))
 
 

@@ -15,6 +15,7 @@ from hyperslab._core import ChunkTable, write_chunks
 from hyperslab.errors import DamagedFile, Unsupported
 from hyperslab.versions import libhdf5
 from hyperslab.versions.attributes import integer, put_integer, put_integers
+from hyperslab.versions.fingerprints import Fingerprints, keys_of
 from hyperslab.versions.hash_rows import HashRows
 from hyperslab.versions.layout import (
     DATA,
@@ -26,10 +27,12 @@ from hyperslab.versions.layout import (
 from hyperslab.versions.places import check_chunk_count
 
 if TYPE_CHECKING:
-    from hyperslab.versions.journal import JournaledFile
+    from hyperslab.versions.journaled_file import JournaledFile
     from hyperslab.versions.staged_array import StagedArray
 
 COUNT = "largest_index"
+# More places without hashes than this are no remains of anything: a shape is damaged.
+MOST_GAPS = 1 << 22
 OUR_FILTERS = (h5py.h5z.FILTER_DEFLATE, h5py.h5z.FILTER_SHUFFLE, h5py.h5z.FILTER_FLETCHER32, h5py.h5z.FILTER_LZF)
 
 
@@ -78,15 +81,31 @@ class ChunkStore:
         self.name: str = self.raw.name
         self.dtype: np.dtype[Any] = self.raw.dtype
         self._row_count = row_count(self._table)
-        check_chunk_count(f"{self.name} in {file.file.filename}", self.raw.shape, self.chunk_shape, Unsupported)
         rows = self._table[: self._row_count]
         places = np.ascontiguousarray(rows["shape"][:, 0] // self.chunk_shape[0])
-        # versioned-hdf5's `rebuild_hashtables` leaves out rows of chunks that nobody uses: others lie behind the count.
-        self.count = max(self._row_count, int(places.max(initial=-1)) + 1)
+        # versioned-hdf5's `rebuild_hashtables` leaves rows out, also of chunks that versions show: of two with the same
+        # elements one. Only what the stack has no room for yet is nobody's.
+        self.count = max(self._row_count, int(places.max(initial=-1)) + 1, room(self.raw))
+        if self.count > self._row_count + MOST_GAPS:
+            said = f"{self.name} in {self.raw.file.filename} has room for {self.count} chunks"
+            raise DamagedFile(f"{said}, and {self._row_count} hashes: hyperslab.versions.repair may help")
         self._places = ChunkTable(np.ascontiguousarray(rows["hash"]).tobytes(), places)
         self._filters = filters_of(self.raw)
         self._rows = HashRows(self._table, filters_of(self._table), rows)
         self._new: list[tuple[bytes, npt.NDArray[np.int64]]] = []  # chunks whose hashes are not stored yet
+        self._keys = [keys_of(rows, self.chunk_shape[0])]  # by place, in pieces
+
+    @property
+    def keys(self) -> npt.NDArray[np.int64]:
+        """By place the first 8 bytes of the hash of each chunk."""
+        if len(self._keys) > 1:
+            self._keys = [np.concatenate(self._keys)]
+        return self._keys[0]
+
+    @property
+    def table_address(self) -> int:
+        """Where the table of hashes is in the file."""
+        return int(h5py.h5o.get_info(self._table.id).addr)
 
     @property
     def is_current(self) -> bool:
@@ -123,6 +142,8 @@ class ChunkStore:
         self.raw.id.set_extent((last * self.chunk_shape[0], *self.chunk_shape[1:]))
         self._write(first, chunks)
         self._places.add(digests, first)
+        known = sum(map(len, self._keys))
+        self._keys += [np.zeros(first - known, np.int64), np.frombuffer(digests, "<i8").reshape(-1, 4)[:, 0]]
         self._new.append((digests, lengths))
         self.count = last
 
@@ -202,14 +223,15 @@ class ChunkStores:
     """
 
     def __init__(self, file: h5py.Group, journaled: JournaledFile | None) -> None:
-        self._file, self._journaled = file, journaled
+        self.file, self._journaled = file, journaled
         self._found: dict[str, ChunkStore] = {}
+        self.fingerprints = Fingerprints(file, is_ours=journaled is not None)
 
     def of_path(self, path: str) -> ChunkStore:
         """Those of an array that has some."""
         store = self._found.get(path)
         if store is None or not store.is_current:
-            store = self._found[path] = ChunkStore(self._file, path, self._journaled)
+            store = self._found[path] = ChunkStore(self.file, path, self._journaled)
         return store
 
     def settle(self) -> None:
@@ -223,9 +245,9 @@ class ChunkStores:
         store = self._found.get(path)
         if store is not None and store.is_current:
             return store
-        if f"{DATA}/{path}/raw_data" not in self._file:
+        if f"{DATA}/{path}/raw_data" not in self.file:
             options = dict(array.options)
-            make_store(self._file, path, array.dtype, array.chunks, options.pop("fillvalue", None), options)
+            make_store(self.file, path, array.dtype, array.chunks, options.pop("fillvalue", None), options)
         return self.of_path(path)
 
 
@@ -241,6 +263,16 @@ def row_count(table: Any) -> int:
         said = f"{count} of its {most} rows are said to count"
         raise DamagedFile(f"{table.name} in {table.file.filename}: {said}: hyperslab.versions.repair may help")
     return count
+
+
+def room(raw: Any) -> int:
+    """How many chunks a stack has room for: whatever a version shows is one of these.
+
+    Raises:
+        Unsupported: More than anybody wants.
+    """
+    check_chunk_count(f"{raw.name} in {raw.file.filename}", raw.shape, raw.chunks, Unsupported)
+    return int(-(-raw.shape[0] // raw.chunks[0]))
 
 
 def is_text(dtype: Any) -> bool:

@@ -14,9 +14,11 @@ import h5py
 import numpy as np
 
 from hyperslab._core import gather_chunks, hash_chunks, hash_staged
+from hyperslab.errors import DamagedFile, Unsupported
 from hyperslab.versions.attributes import put_flag, put_text
 from hyperslab.versions.chunk_store import ChunkStores, as_bytes
 from hyperslab.versions.committed import Child, CommittedArray, CommittedGroup, CommittedVersion
+from hyperslab.versions.fingerprints import NOTHING, Fingerprints, version_attributes
 from hyperslab.versions.interruption import let_through
 from hyperslab.versions.layout import (
     ARRAY_BOOKKEEPING,
@@ -25,13 +27,17 @@ from hyperslab.versions.layout import (
     VERSIONS,
     Array,
     chunk_hash,
+    path_in_version,
 )
+from hyperslab.versions.marking import Marking
+from hyperslab.versions.rewriting import copy_attribute, copy_attributes, places_of
 from hyperslab.versions.staged_array import StagedArray
 from hyperslab.versions.staged_chunks import MISSING, Places
 from hyperslab.versions.staged_group import StagedGroup
 from hyperslab.versions.virtual import VirtualArrays, put_bookkeeping
 
 BATCH_NBYTES = 1 << 22
+MANY_MAPPINGS = 64  # libhdf5 takes 2 to 5 µs and some kB to copy each, and 50 µs for the array
 DIGEST_NBYTES = 32
 # How many hashes are taken at a time, and by what: the number of the first, and the hashes.
 Taken: TypeAlias = tuple[int, Callable[[int, bytes], None]]
@@ -64,12 +70,15 @@ def write_version(
     versions = file[VERSIONS]
     group = h5py.Group(h5py.h5g.create(versions.id, None))
     before = None if parent is None else versions[parent]
-    written = _Writing(version, arrays).group(group, before, root)
+    marking = Marking(version.stores, parent)
+    written = _Writing(version, arrays, marking).group(group, before, root)
     arrays.finish()
     version.stores.settle()  # last, or what comes next takes the places of tables that grow, and leaves gaps
     for name, value in root.attrs.items():
         if name not in VERSION_BOOKKEEPING:
             group.attrs[name] = value
+    record = marking.record(version.name, timestamp, version_attributes(group) if root.attrs else NOTHING)
+    version.stores.fingerprints.add(record, **({"current": version.name} if make_current else {}))
     put_text(group, "prev_version", parent or FIRST_VERSION)
     put_text(group, "timestamp", timestamp)
     put_flag(group, "committed", value=True)
@@ -83,6 +92,7 @@ def undo(file: h5py.Group, name: str, current: str) -> None:
     """Remove what there is of a version, as far as that goes; this one is current then."""
     versions = file[VERSIONS]
     with suppress(Exception):
+        Fingerprints(file, is_ours=False).add(None, deleted=[name], current=current)
         if name in versions:
             del versions[name]
         if versions.attrs["current_version"] != current:
@@ -92,6 +102,7 @@ def undo(file: h5py.Group, name: str, current: str) -> None:
 class _Writing(NamedTuple):
     version: CommittedVersion
     arrays: VirtualArrays
+    marking: Marking
 
     def group(self, group: h5py.Group, before: h5py.Group | None, staged: StagedGroup) -> CommittedGroup:
         children: dict[str, Child] = {}
@@ -100,12 +111,14 @@ class _Writing(NamedTuple):
                 made = group.create_group(name)
                 for key, value in child.attrs.items():
                     made.attrs[key] = value
+                self.marking.group(child.name, made, has_attributes=bool(child.attrs))
                 children[name] = self.group(made, None if child.base is None else before[name], child)  # type: ignore[index]
             elif isinstance(child, StagedArray):
                 children[name] = self.array(group, before, name, child)
             else:
                 assert before is not None
-                _link(group, before, name, child)
+                self.copy(group, before, name, child)
+                self.marking.same(f"{staged.name}/{name}".lstrip("/"), before, name, child)
                 children[name] = child
         attrs = None if staged.parent is None else _same_attributes(staged.attrs, staged.base)
         return CommittedGroup(self.version, staged.name, attrs, children)
@@ -113,7 +126,8 @@ class _Writing(NamedTuple):
     def array(self, group: h5py.Group, before: h5py.Group | None, name: str, array: StagedArray) -> Child:
         attrs = _same_attributes(array.attrs, array.base, ARRAY_BOOKKEEPING)
         if not array.is_changed and before is not None and array.base is not None and attrs is not None:
-            _link(group, before, name, array.base)
+            self.copy(group, before, name, array.base)
+            self.marking.same(array.name, before, name, array.base)
             return array.base
         places = store_chunks(array, self.version.stores)
         store = self.version.stores.of(array)
@@ -121,25 +135,42 @@ class _Writing(NamedTuple):
         for key, value in array.attrs.items():
             made.attrs[key] = value
         put_bookkeeping(made, store.name, store.chunk_shape)
+        self.marking.array(array.name, made, store, array.shape, places, has_attributes=bool(array.attrs))
         description = (array.shape, array.chunks, array.dtype, array.fillvalue)
         return CommittedArray(self.version, array.name, *description, places, attrs)
 
-
-def _link(group: h5py.Group, before: h5py.Group, name: str, child: Child) -> None:
-    """An array that did not change is one more link to what is there: versions that are committed never change.
-
-    Groups are made anew: where versions share one, versioned-hdf5 rewrites its arrays once for each of them when it
-    deletes versions, and takes the wrong chunks.
-    """
-    if not isinstance(child, Mapping):
+    def copy(self, group: h5py.Group, before: h5py.Group, name: str, child: Child) -> None:
+        """What did not change, once more: versions share chunks, and no objects, as versioned-hdf5 wants it."""
+        if isinstance(child, Mapping):
+            made, old = group.create_group(name), before[name]
+            copy_attributes(old.id, made.id)
+            for inner in child:
+                self.copy(made, old, inner, child[inner])
+            return
         encoded = name.encode()
-        group.id.links.create_hard(encoded, before.id, encoded)  # which opens nothing
-        return
-    made, old = group.create_group(name), before[name]
-    for key, value in old.attrs.items():
-        made.attrs[key] = value
-    for inner in child:
-        _link(made, old, inner, child[inner])
+        if self.arrays.is_fast:
+            with suppress(DamagedFile, Unsupported):  # what is damaged goes on as it is
+                if self.copy_mappings(group, before, encoded, child):
+                    return
+        h5py.h5o.copy(before.id, encoded, group.id, encoded)
+
+    def copy_mappings(self, group: h5py.Group, before: h5py.Group, name: bytes, child: Any) -> bool:
+        """Copy an array without letting libhdf5 decode its mappings, if there are many; whether that was done."""
+        count = len(child.places) if isinstance(child, CommittedArray) else child.chunk_count
+        if count < MANY_MAPPINGS:
+            return False
+        path = child.path if isinstance(child, CommittedArray) else path_in_version(child.name)
+        store = self.version.stores.of_path(path)
+        places = child.places if isinstance(child, CommittedArray) else places_of(child, path, store.count)
+        if places is None:
+            return False
+        fill = "" if store.dtype.hasobject else store.fill[()]
+        made = self.arrays.create(group, name.decode(), child.shape, places, store.raw, fill)
+        for attribute in child.attrs:
+            if attribute not in ARRAY_BOOKKEEPING:
+                copy_attribute(h5py.h5a.open(before.id, attribute.encode(), obj_name=name), made.id)
+        put_bookkeeping(made, store.name, store.chunk_shape)
+        return True
 
 
 def _same_attributes(
@@ -158,7 +189,14 @@ def _same(one: Any, other: Any) -> bool:
     if one is other:
         return True
     left, right = np.asarray(one), np.asarray(other)
-    return left.dtype == right.dtype and left.shape == right.shape and left.tolist() == right.tolist()
+    if left.dtype != right.dtype or left.shape != right.shape:
+        return False
+    if not left.dtype.hasobject:
+        return left.tobytes() == right.tobytes()
+    if left.dtype.names is not None:
+        return all(_same(left[name], right[name]) for name in left.dtype.names)
+    pairs = zip(left.reshape(-1).tolist(), right.reshape(-1).tolist(), strict=True)
+    return all(_same(*pair) if isinstance(pair[0], np.ndarray) else pair[0] == pair[1] for pair in pairs)
 
 
 def store_chunks(array: StagedArray, stores: ChunkStores) -> Places:

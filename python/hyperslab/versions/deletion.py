@@ -14,9 +14,9 @@ import numpy.typing as npt
 
 from hyperslab.archive.array import Array as ArchiveArray
 from hyperslab.errors import DamagedFile, Unsupported
-from hyperslab.versions.chunk_store import row_count
+from hyperslab.versions.chunk_store import room, row_count
 from hyperslab.versions.interruption import let_through
-from hyperslab.versions.layout import DATA, FIRST_VERSION, VERSIONS
+from hyperslab.versions.layout import DATA, FIRST_VERSION, VERSIONS, Array
 from hyperslab.versions.reading import parsed, version_table
 from hyperslab.versions.rewriting import (
     CHUNKS,
@@ -32,6 +32,7 @@ from hyperslab.versions.rewriting import (
 )
 from hyperslab.versions.staged_chunks import MISSING, Places
 from hyperslab.versions.stored_bytes import StoredBytes
+from hyperslab.versions.version_group import check_chunks
 
 
 def deletion(file: h5py.File, names: str | Iterable[str]) -> Change:
@@ -86,6 +87,7 @@ def stores(group: h5py.Group, prefix: str = "") -> Iterator[str]:
 def used_chunks(file: h5py.File, versions: list[str]) -> dict[str, npt.NDArray[np.bool_]]:
     """Of each array of some versions which of its chunks they show."""
     used: dict[str, npt.NDArray[np.bool_]] = {}
+    cut: dict[str, tuple[int, ...]] = {}
     seen: set[tuple[int, int]] = set()
     for _, group in version_groups(file.filename, versions):
         for path, array in arrays_of(group):
@@ -94,7 +96,9 @@ def used_chunks(file: h5py.File, versions: list[str]) -> dict[str, npt.NDArray[n
                 continue
             seen.add(key)
             if path not in used:
-                used[path] = np.zeros(row_count(file[f"{DATA}/{path}/hash_table"]), bool)
+                raw = file[f"{DATA}/{path}/raw_data"]
+                used[path], cut[path] = np.zeros(room(raw), bool), raw.chunks
+            check_chunks(array, tuple(int(length) for length in array.attrs["chunks"]), cut[path])
             places = places_of(array, path, len(used[path]))
             if places is not None:
                 used[path][places[places != MISSING]] = True
@@ -118,29 +122,47 @@ def compacted(target: Target, path: str, kept: Places) -> NewChunks:
         origin = (0,) * (raw.ndim - 1)
         for place, stored, mask in stored_chunks(target.source.filename, path, old_raw, kept):
             raw.id.write_direct_chunk((place * length, *origin), stored, mask)
-    rows = old_table[: row_count(old_table)]
-    row_of = np.full(max(len(rows), int(kept[-1]) + 1 if len(kept) else 0), MISSING, np.int64)
-    starts = rows["shape"][:, 0] // length
-    if len(starts) and (starts.min() < 0 or starts.max() >= len(row_of)):
-        raise DamagedFile(f"{old_table.name} in {target.source.filename} names chunks that are not there")
-    row_of[starts] = np.arange(len(rows))
-    if (row_of[kept] == MISSING).any():
-        raise DamagedFile(f"{old_table.name} in {target.source.filename} lacks the hashes of chunks that versions show")
-    rows = rows[row_of[kept]]
-    rows["shape"] += ((np.arange(len(kept)) - kept) * length)[:, None]
+    rows = rows_of(old_table, old_raw, kept)
     table = created_like(group, "hash_table", old_table, (max(1, len(kept)),))
     table[: len(kept)] = rows
     table.attrs["largest_index"] = len(kept)
-    new_places = np.full(len(row_of) + 1, MISSING, np.int64)  # the last one is that of MISSING
+    new_places = np.full(room(old_raw) + 1, MISSING, np.int64)  # the last one is that of MISSING
     new_places[kept] = np.arange(len(kept))
 
     def places(base: ArchiveArray) -> Places:
-        found = places_of(base, path, len(row_of))
+        found = places_of(base, path, room(old_raw))
         assert found is not None
         return new_places[found]
 
     fill = 0 if old_raw.fillvalue is None else old_raw.fillvalue
     return NewChunks(Raw.of(path, raw), fill, places)
+
+
+def rows_of(table: Any, raw: Any, kept: Places) -> Array:
+    """The rows of some chunks' hashes, as they are when these chunks are all that there are. Where nothing is known of
+    one (versioned-hdf5's `rebuild_hashtables` leaves out those that are there twice), a hash of zeros is no chunk's.
+
+    Args:
+        table: The hash table.
+        raw: The chunks.
+        kept: The places of those that stay.
+
+    Raises:
+        DamagedFile: The table names chunks that are not there.
+    """
+    length = raw.chunks[0]
+    rows = table[: row_count(table)]
+    starts = rows["shape"][:, 0] // length
+    row_of = np.full(room(raw), MISSING, np.int64)
+    if len(starts) and (starts.min() < 0 or starts.max() >= len(row_of)):
+        raise DamagedFile(f"{table.name} in {table.file.filename} names chunks that are not there")
+    row_of[starts] = np.arange(len(rows))
+    is_known = row_of[kept] != MISSING
+    found = np.zeros(len(kept), table.dtype)
+    found["shape"] = kept[:, None] * length + (0, length)
+    found[is_known] = rows[row_of[kept[is_known]]]
+    found["shape"] += ((np.arange(len(kept)) - kept) * length)[:, None]
+    return found
 
 
 def created_like(group: h5py.Group, name: str, old: Any, shape: tuple[int, ...]) -> Any:

@@ -10,6 +10,7 @@ from typing import Any
 from hyperslab.archive.array import Array as ArchiveArray
 from hyperslab.archive.tree import Group
 from hyperslab.errors import UsageError
+from hyperslab.needed import need_h5py
 from hyperslab.references import kerchunk, zarr2
 from hyperslab.references.chunks import ChunkTable
 from hyperslab.references.export import Document, Export, Language
@@ -51,7 +52,8 @@ def export(
         UsageError: The ending is not known, or there is no room for the target.
         Refused: The format cannot express an array; the message has its name and the reason.
     """
-    from hyperslab.versions.export_hdf5 import write_hdf5
+    if target.suffix in HDF5:
+        need_h5py("exporting a version as HDF5")
     from hyperslab.versions.export_zarr import write_zarr
 
     done = Exported(str(target), version)
@@ -62,6 +64,8 @@ def export(
         group = version_group(path, version)
         source.check()
         if target.suffix in HDF5:
+            from hyperslab.versions.export_hdf5 import write_hdf5
+
             write_hdf5(group, source, target, done, report)
         elif target.suffix in ZARR:
             write_zarr(group, source, target, done, report, skip_unsupported=skip_unsupported)

@@ -14,10 +14,10 @@ import numpy as np
 from hyperslab.archive.array import Array as ArchiveArray
 from hyperslab.archive.tree import Group
 from hyperslab.errors import DamagedFile, UsageError
-from hyperslab.references.replacing import replacing
+from hyperslab.replacing import replacing
 from hyperslab.versions.export import Exported, without
-from hyperslab.versions.journal import shared
 from hyperslab.versions.layout import ARRAY_BOOKKEEPING, VERSION_BOOKKEEPING, raw_path
+from hyperslab.versions.locks import shared
 from hyperslab.versions.stored_bytes import StoredBytes
 
 Progress = Callable[[str, int, int], None]

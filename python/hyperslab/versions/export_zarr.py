@@ -13,7 +13,7 @@ from hyperslab.archive.tree import Group
 from hyperslab.references import zarr3
 from hyperslab.references.chunks import ChunkTable
 from hyperslab.references.export import Export
-from hyperslab.references.replacing import replacing
+from hyperslab.replacing import replacing
 from hyperslab.versions.export import Exported, UsersOnly
 from hyperslab.versions.stored_bytes import StoredBytes
 

@@ -7,18 +7,22 @@ import uuid
 from collections.abc import Callable, Iterable, Iterator
 from contextlib import contextmanager
 from pathlib import Path
-from typing import TYPE_CHECKING, Any, Literal
+from typing import TYPE_CHECKING, Any, Literal, TypeAlias
 
 from hyperslab.archive.array import Array as ArchiveArray
 from hyperslab.archive.tree import CHUNK_CACHE_NBYTES, Group
-from hyperslab.errors import DamagedFile, UsageError
+from hyperslab.errors import UsageError
+from hyperslab.needed import need_h5py
 from hyperslab.versions import layout
 from hyperslab.versions.interruption import held_back
-from hyperslab.versions.layout import DATA, FIRST_VERSION, VERSIONS, Time
+from hyperslab.versions.layout import FIRST_VERSION, VERSIONS, Time
+from hyperslab.versions.locks import check_process
+from hyperslab.versions.reading import local_path
 from hyperslab.versions.seen import SeenVersions
 from hyperslab.versions.staged_array import StagedArray
 from hyperslab.versions.staged_group import StagedGroup
 from hyperslab.versions.table import Version, VersionKey, VersionTable
+from hyperslab.versions.version_group import checked_chunks
 
 if TYPE_CHECKING:
     import h5py
@@ -26,14 +30,15 @@ if TYPE_CHECKING:
     from hyperslab.versions.committed import CommittedArray, CommittedGroup
     from hyperslab.versions.diff import VersionDiff
     from hyperslab.versions.export import Exported
-    from hyperslab.versions.journal import JournaledFile
+    from hyperslab.versions.journaled_file import JournaledFile
     from hyperslab.versions.log import LogEntry
     from hyperslab.versions.rewriting import Change
-    from hyperslab.versions.stats import Stats
+    from hyperslab.versions.stats import Progress, Stats
     from hyperslab.versions.verify import Verification
 
+Place: TypeAlias = "str | os.PathLike[str] | h5py.File"
+TIMEOUT = 1.0  # seconds, for who only reads a little
 Mode = Literal["r", "r+", "a", "w"]
-Progress = Callable[[str, int, int], None]
 
 
 class VersionedFile:
@@ -44,49 +49,47 @@ class VersionedFile:
             its owner's.
         mode: `r` to read; `r+` to add versions; `a` to make the file if there is none; `w` to make a new one.
         chunk_cache_nbytes: Memory for decoded chunks of each version that is read.
+        timeout: To write: how many seconds to wait for others who have the file open. Ctrl-C ends it.
 
     Raises:
         FileNotFoundError: There is no such file.
         Unsupported: The file has no versions, or those of a later layout.
+        StaleJournal: A journal lies beside it that is not of it.
         UsageError: It cannot be written to.
     """
 
     def __init__(
-        self, file: str | os.PathLike[str] | h5py.File, mode: Mode = "r", chunk_cache_nbytes: int = CHUNK_CACHE_NBYTES
+        self, file: Place, mode: Mode = "r", chunk_cache_nbytes: int = CHUNK_CACHE_NBYTES, *, timeout: float = TIMEOUT
     ) -> None:
         self._stores: Any = None
         self._kept_open: Any = None  # libhdf5 reads again what nobody keeps open
         self._last: tuple[str, CommittedGroup] | None = None  # the version that was committed here last
         self._staging: str | None = None
+        self._process = os.getpid()
         self._file: Any = None
         self._owned: Any = None
         self._closed = False
         self._within = ""  # the path of the group that versions are in
         if isinstance(file, str | os.PathLike):
-            self.path = os.path.abspath(file)  # noqa: PTH100 -- resolve() would follow links
+            self.path = local_path(file)
             if mode not in ("r", "r+", "a", "w"):
                 raise ValueError(f"{mode!r} is no mode: use r, r+, a or w")
             if mode != "r":
-                self._own(mode)
+                self._own(mode, timeout)
         else:
             self.path = os.path.abspath(file.file.filename)  # noqa: PTH100
             self._within = f"{file.name}/".lstrip("/")
             self._borrow(file)
-        is_ours = self._owned is not None or self._file is None
-        self._seen = SeenVersions(
-            self.path,
-            chunk_cache_nbytes,
-            self._within,
-            is_lazy=is_ours,
-            to_write=self._file is not None,
-            settle=self._settle,
-        )
+        is_lazy, to_write = self._owned is not None or self._file is None, self._file is not None
+        place = (self.path, chunk_cache_nbytes, self._within)
+        self._seen = SeenVersions(*place, is_lazy=is_lazy, to_write=to_write, settle=self._settle)
 
     @held_back()
-    def _own(self, mode: Mode) -> None:
+    def _own(self, mode: Mode, timeout: float) -> None:
+        need_h5py("writing versions")
         from hyperslab.versions import writing
 
-        self._owned = writing.WritableFile(self.path, mode, writing.SYSTEM)
+        self._owned = writing.WritableFile(self.path, mode, writing.SYSTEM, timeout)
         self._forget()
 
     def _borrow(self, file: Any) -> None:
@@ -124,6 +127,7 @@ class VersionedFile:
         self.table[name]  # so that it is one
         with held_back():
             self._file[VERSIONS].attrs["current_version"] = name
+            self._stores.fingerprints.add(None, current=name)
             self._flush()
         self._seen.table = self.table.changed(None, name)
 
@@ -318,7 +322,8 @@ class VersionedFile:
         """What a version that is made from another starts with."""
         if self._last is not None and self._last[0] == version:
             return self._last[1]
-        return None if version is None else self[version]
+        self._check_not_closed()
+        return None if version is None else self._seen[version].plain
 
     def _parent(self, asked: str | None) -> str | None:
         if asked is None:
@@ -337,6 +342,7 @@ class VersionedFile:
         from hyperslab.versions.committed import CommittedVersion
         from hyperslab.versions.virtual import VirtualArrays
 
+        self._writable()
         stamp = layout.stored_time(timestamp)
         current = self._file[VERSIONS].attrs["current_version"] if self._owned is None else ""
         version = CommittedVersion(self.path, name, self._stores)
@@ -358,12 +364,9 @@ class VersionedFile:
 
     def array_of(self, path: str, base: ArchiveArray | CommittedArray) -> StagedArray:
         """An array of the version that is being made, as the one before has it."""
-        if not isinstance(base, ArchiveArray):
-            return StagedArray.of_commit(base)
-        raw = Group(base._file, 0, "/")[f"{self._within}{DATA}/{path}/raw_data"]
-        if not isinstance(raw, ArchiveArray):
-            raise DamagedFile(f"{self.path}: the chunks of {path!r} are no array")
-        return StagedArray.of_version(path, base, raw)
+        if isinstance(base, ArchiveArray):
+            return StagedArray.of_version(path, base, checked_chunks(base))
+        return StagedArray.of_commit(base)
 
     def new_array(self, path: str, asked: dict[str, Any]) -> StagedArray:
         """A new array of the version that is being made."""
@@ -449,14 +452,16 @@ class VersionedFile:
         from hyperslab.versions.export import export
 
         self._check_whole()
-        name = self.table.find(version)
-        return export(self.path, name, Path(target), skip_unsupported=skip_unsupported, progress=progress)
+        return export(
+            self.path, self.table.find(version), Path(target), skip_unsupported=skip_unsupported, progress=progress
+        )
 
     def close(self) -> None:
         """Close the file, if it was opened here."""
         if not self._closed:
             self._closed = True
             self._let_go()
+            self._seen.forget_groups()  # whoever holds some keeps them
             if self._owned is not None:
                 self._owned.close()
             self._file = self._owned = None
@@ -492,3 +497,4 @@ class VersionedFile:
         self._check_not_closed()
         if self._file is None:
             raise UsageError(f"{self.path} is open for reading: open it with mode='r+' to add versions")
+        check_process(self.path, self._process)

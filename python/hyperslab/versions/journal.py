@@ -1,54 +1,48 @@
-"""`JournaledFile`: what libhdf5 writes to, so that a kill or a power cut at any moment leaves the last commit whole.
+"""The journal of a commit: what it overwrites, what was there before, and the proof that it is of this file.
 
-Bytes past the end of the last commit go straight to the file: nothing leads there yet. Bytes that overwrite committed
-ones are kept in memory until the commit, which is:
-
-1. fdatasync: what was appended is on the disk;
-2. the journal, a file beside: all that is overwritten, its checksum, the new length; fsync of it and of its folder;
-3. the same is written in place, fdatasync;
-4. the journal is removed, and the folder synced.
-
-Whoever opens the file to write finds a whole journal and does step 3 again, or a torn one and removes it: a commit is
-there from the moment that its journal is whole. What was appended but not committed is cut off.
+A journal lies beside its file, and files are moved, copied, and written to by others. So it is believed only where the
+file says the same: it is as long as the commit made it, every sector that the commit overwrites holds what it held
+before, what it will hold, or a part of each, and samples of what was appended have their checksums. If not, neither is
+touched.
 """
 
 from __future__ import annotations
 
-import fcntl
 import os
+import stat
 import struct
 import zlib
+from bisect import bisect
 from collections.abc import Iterator
-from contextlib import contextmanager, suppress
+from contextlib import suppress
 from pathlib import Path
-from typing import Any, Protocol
+from typing import Any, BinaryIO, NamedTuple, Protocol
 
 import numpy as np
 import numpy.typing as npt
 
-from hyperslab.errors import DamagedFile, UsageError
+from hyperslab.errors import StaleJournal
 
-PAGE_NBYTES = 4096
-TAIL_NBYTES = 1 << 20  # smaller pieces are gathered up to so many bytes
-LARGE_NBYTES = 1 << 15
-MAGIC = b"HSLABJ01"
-HEADER = struct.Struct("<8sQQQI")  # magic, length of the body, length of the file before and after, crc of both
-ENTRY = struct.Struct("<QI")
+SECTOR_NBYTES = 512  # what disks write whole, or not at all
+FAMILY = b"HSLABJ"
+MAGIC = FAMILY + b"02"  # each sector of a journal begins with it
+EARLIER_MAGIC = FAMILY + b"01"
+HELD_NBYTES = SECTOR_NBYTES - len(MAGIC)
+# Length of the body, length of the file before and after, checksum of the body with what fills its last sector, and of
+# all before.
+HEADER = struct.Struct("<QQQII")
+PIECE = struct.Struct("<BQI")  # kind, offset, length
+OLD, NEW, BARRIER, SAMPLE = range(4)
+CHECKSUM = struct.Struct("<I")
+SAMPLE_NBYTES = 4096
+MOST_SAMPLES = 16
+MOST_STATES = 8
+BLOCK_NBYTES = 1 << 20
+MOST_HOLE_NBYTES = 1 << 26  # of a journal of which nothing reached the disk
 
-
-class Page:
-    """A page of which committed bytes are to be overwritten, from `start` to `stop`."""
-
-    __slots__ = ("data", "start", "stop")
-
-    def __init__(self, data: bytearray) -> None:
-        self.data, self.start, self.stop = data, PAGE_NBYTES, 0
-
-    def put(self, start: int, piece: memoryview) -> None:
-        """Overwrite from here on."""
-        stop = start + len(piece)
-        self.data[start:stop] = piece
-        self.start, self.stop = min(self.start, start), max(self.stop, stop)
+Piece = tuple[int, bytes]
+Sectors = npt.NDArray[np.uint8]
+Step = Piece | None  # None: all before it is on the disk before all behind it is written
 
 
 class System(Protocol):
@@ -63,314 +57,303 @@ class System(Protocol):
     def rename(self, path: str, to: str, /) -> None: ...  # noqa: D102
 
 
-def address(memory: npt.NDArray[np.uint8]) -> int:
-    """Where the first byte is."""
-    place: int = memory.__array_interface__["data"][0]
-    return place
-
-
 def journal_path(path: str) -> str:
     """Where the journal of a file is: beside the file itself, not beside a link to it."""
     return f"{os.path.realpath(path)}.journal"
 
 
-class JournaledFile:
-    """A file for h5py (`h5py.File(journaled, ...)`), locked against other writers while it is open.
+class Journal(NamedTuple):
+    """What a commit does to a file.
 
-    Args:
-        path: The file; made if there is none.
-        truncate: Whether to empty it.
-        system: Makes the calls that reach the disk.
-
-    Raises:
-        UsageError: Somebody else has it open to write.
+    `old` is what the bytes are that it overwrites; `steps` overwrite them, one after the other; `samples` are the
+    offset, length and checksum of some of what was appended.
     """
 
-    def __init__(self, path: str, *, truncate: bool = False, system: System = os) -> None:
-        self.path = path
-        self._system = system
-        self._descriptor = self._locked()
-        try:
-            recover(path, self._descriptor, system)
-            if truncate:
-                system.ftruncate(self._descriptor, 0)
-        except BaseException:
-            os.close(self._descriptor)
-            raise
-        self.committed_nbytes = os.fstat(self._descriptor).st_size
-        self._nbytes = self.committed_nbytes
-        self._pages: dict[int, Page] = {}
-        self._tail = bytearray()  # appended, not yet written
-        self._tail_start = 0
-        self._lasting: npt.NDArray[np.uint8] | None = None
-        self._lasting_address = 0
-        self._run: tuple[int, int, int] | None = None  # of lasting memory, not yet written: to where, from, until
-        self._position = 0
-        self._is_open = True
-        self._failure: OSError | None = None
-        self._unwritten: list[tuple[int, bytes]] = []  # because of the failure
-        self._is_applying = False
+    before_nbytes: int
+    after_nbytes: int
+    old: list[Piece]
+    steps: list[Step]
+    samples: list[tuple[int, int, int]]
 
-    def __repr__(self) -> str:
-        return self.path
+    def packed(self) -> bytes:
+        """As it is stored."""
+        parts = []
+        for offset, data in self.old:
+            parts += [PIECE.pack(OLD, offset, len(data)), data]
+        for step in self.steps:
+            parts += [PIECE.pack(BARRIER, 0, 0)] if step is None else [PIECE.pack(NEW, step[0], len(step[1])), step[1]]
+        for offset, nbytes, checksum in self.samples:
+            parts += [PIECE.pack(SAMPLE, offset, nbytes), CHECKSUM.pack(checksum)]
+        body = b"".join(parts)
+        sector_count = -(-(HEADER.size + len(body)) // HELD_NBYTES)
+        filled = body.ljust(sector_count * HELD_NBYTES - HEADER.size, b"\0")
+        head = HEADER.pack(len(body), self.before_nbytes, self.after_nbytes, zlib.crc32(filled), 0)[:-4]
+        whole = head + CHECKSUM.pack(zlib.crc32(head)) + filled
+        sectors = np.zeros((sector_count, SECTOR_NBYTES), np.uint8)
+        sectors[:, : len(MAGIC)] = np.frombuffer(MAGIC, np.uint8)
+        sectors[:, len(MAGIC) :] = np.frombuffer(whole, np.uint8).reshape(sector_count, HELD_NBYTES)
+        return sectors.tobytes()
 
-    def _locked(self) -> int:
-        """The file, opened and locked: that which has the name then, as another may be put in its place meanwhile."""
-        while True:
-            descriptor = os.open(self.path, os.O_RDWR | os.O_CREAT, 0o666)
-            try:
-                fcntl.flock(descriptor, fcntl.LOCK_EX | fcntl.LOCK_NB)
-            except OSError:
-                os.close(descriptor)
-                raise UsageError(
-                    f"{self.path} is open elsewhere, here or in another process (HDF5 locks what it has open): close it"
-                    " there, or open it here with mode='r', which needs no lock"
-                ) from None
-            with suppress(FileNotFoundError):
-                if os.path.samestat(os.fstat(descriptor), os.stat(self.path)):  # noqa: PTH116
-                    return descriptor
-            os.close(descriptor)
-
-    def seek(self, offset: int, whence: int = 0) -> int:
-        """As files do."""
-        if whence:
-            offset += self._position if whence == os.SEEK_CUR else self._nbytes
-        self._position = offset
-        return offset
-
-    def tell(self) -> int:
-        """As files do."""
-        return self._position
-
-    def flush(self) -> None:
-        """Nothing: only `commit` makes anything last."""
-
-    def truncate(self, length: int | None = None) -> int:
-        """As files do; committed bytes stay until the commit."""
-        self._nbytes = self._position if length is None else length
-        return self._nbytes
-
-    def read(self, count: int = -1) -> bytes:
-        """As files do."""
-        out = bytearray(max(0, self._nbytes - self._position) if count < 0 else count)
-        return bytes(out[: self.readinto(out)])
-
-    def at(self, offset: int, count: int) -> bytes:
-        """So many bytes from an offset on.
+    @classmethod
+    def unpacked(cls, whole: bytes) -> Journal | None:
+        """What was packed, without the sectors' own beginnings; None if it ends too early.
 
         Raises:
-            OSError: Something could not be written.
+            ValueError: A checksum is wrong, or what it says contradicts itself.
         """
-        self.seek(offset)
-        found = self.read(count)
-        if self._failure is not None:
-            raise self._failure
+        length, before, after, checksum, of_head = HEADER.unpack_from(whole)
+        if zlib.crc32(whole[: HEADER.size - CHECKSUM.size]) != of_head:
+            raise ValueError("the checksum of the header is wrong")
+        if len(whole) < HEADER.size + length:
+            return None
+        if zlib.crc32(whole[HEADER.size :]) != checksum:
+            raise ValueError("the checksum is wrong")
+        body = whole[HEADER.size : HEADER.size + length]
+        found, at = cls(before, after, [], [], []), 0
+        while at < length:
+            kind, offset, count = PIECE.unpack_from(body, at)
+            at += PIECE.size
+            held = count if kind in (OLD, NEW) else CHECKSUM.size if kind == SAMPLE else 0
+            data = body[at : at + held]
+            at += held
+            is_within = kind == BARRIER or offset + count <= after
+            if at > length or not is_within or kind > SAMPLE or (kind == SAMPLE and count > BLOCK_NBYTES):
+                raise ValueError("a piece that does not fit")
+            if kind == OLD:
+                found.old.append((offset, data))
+            elif kind == NEW:
+                found.steps.append((offset, data))
+            elif kind == SAMPLE:
+                found.samples.append((offset, count, *CHECKSUM.unpack(data)))
+            else:
+                found.steps.append(None)
+        found.states()  # which checks that each step overwrites what is known
         return found
 
-    def readinto(self, out: Any) -> int:
-        """As files do; what lies behind the end is zeros."""
-        self._append_tail()
-        view, start = memoryview(out).cast("B"), self._position
-        done = 0 if self._is_open else len(view)
-        while done < len(view):
-            got = os.preadv(self._descriptor, [view[done:]], start + done)
-            if not got:
-                view[done:] = bytes(len(view) - done)
-                break
-            done += got
-        stop = start + len(view)
-        for offset, data in self._unwritten:
-            first, last = max(start, offset), min(stop, offset + len(data))
-            if first < last:
-                view[first - start : last - start] = data[first - offset : last - offset]
-        if self._pages:
-            for number in range(start // PAGE_NBYTES, -(-stop // PAGE_NBYTES)):
-                page = self._pages.get(number)
-                if page is not None:
-                    origin = number * PAGE_NBYTES
-                    first, last = max(start, origin), min(stop, origin + PAGE_NBYTES, self.committed_nbytes)
-                    if first < last:
-                        view[first - start : last - start] = page.data[first - origin : last - origin]
-        self._position = stop
-        return len(view)
-
-    def write(self, data: Any) -> int:
-        """As files do; what overwrites committed bytes is kept in memory. Once it is closed, nothing happens: libhdf5
-        may let go of objects later, after an error, and the descriptor may be that of another file by then.
-        """
-        if not self._is_open:
-            return len(data)
-        start, count, held = self._position, len(data), len(self._tail)
-        if self._lasting is not None and count >= LARGE_NBYTES and self._joins_run(start, data):
-            self._position = self._tail_start = start + count
-            self._nbytes = max(self._nbytes, self._position)
-            return count
-        if start == self._tail_start + held and start >= self.committed_nbytes and count < LARGE_NBYTES:
-            self._tail += data
-            self._position = stop = start + count
-            if stop > self._nbytes:
-                self._nbytes = stop
-            if held + count >= TAIL_NBYTES:
-                self._append_tail()
-            return count
-        self._append_tail()
-        view = memoryview(data).cast("B")
-        kept = min(max(self.committed_nbytes - start, 0), len(view))
-        if kept:
-            self._overlay(start, view[:kept])
-        self._tail_start = start + kept
-        if count - kept < LARGE_NBYTES:
-            self._tail += view[kept:]
-        else:
-            self._append(start + kept, view[kept:])
-            self._tail_start = start + count
-        self._position = start + count
-        self._nbytes = max(self._nbytes, self._position)
-        return count
-
-    @contextmanager
-    def lasting(self, memory: npt.NDArray[np.uint8]) -> Iterator[None]:
-        """What is written from this memory meanwhile stays there until the end: large pieces that follow one another
-        are written in one, without a copy. The system takes half as long for 1 MiB as for 16 times 64 KiB.
-        """
-        self._lasting, self._lasting_address = memory, address(memory)
-        try:
-            yield
-        finally:
-            self._append_tail()
-            self._lasting = None
-
-    def _joins_run(self, start: int, data: Any) -> bool:
-        """Whether a piece is of memory that lasts, and will be written with those before it."""
-        assert self._lasting is not None
-        first = address(np.frombuffer(data, np.uint8)) - self._lasting_address
-        last = first + len(data)
-        if first < 0 or last > len(self._lasting) or start < self.committed_nbytes:
-            return False
-        if self._run is not None and not self._tail:
-            run_start, run_first, run_last = self._run
-            if start - run_start == first - run_first and first == run_last and last - run_first <= TAIL_NBYTES:
-                self._run = run_start, run_first, last
-                return True
-        self._append_tail()
-        self._run = start, first, last
-        return True
-
-    def _append_tail(self) -> None:
-        """Write what was appended piece by piece in one piece."""
-        if self._run is not None and self._lasting is not None and self._is_open:
-            (start, first, last), self._run = self._run, None
-            self._append(start, self._lasting[first:last].data)
-        if self._tail and self._is_open:
-            tail, self._tail = self._tail, bytearray()
-            start, self._tail_start = self._tail_start, self._tail_start + len(tail)
-            self._append(start, memoryview(tail))
-
-    def _overlay(self, start: int, view: memoryview) -> None:
-        done = 0
-        while done < len(view):
-            number, within = divmod(start + done, PAGE_NBYTES)
-            page = self._pages.get(number)
-            if page is None:
-                stored = os.pread(self._descriptor, PAGE_NBYTES, number * PAGE_NBYTES)
-                page = self._pages[number] = Page(bytearray(stored.ljust(PAGE_NBYTES, b"\0")))
-            count = min(PAGE_NBYTES - within, len(view) - done)
-            page.put(within, view[done : done + count])
-            done += count
-
-    def _append(self, start: int, view: memoryview) -> None:
-        done = 0
-        try:
-            while done < len(view):
-                done += self._system.pwrite(self._descriptor, view[done:], start + done)
-        except OSError as failure:  # libhdf5 goes on more safely without: `commit` raises it
-            self._failure = self._failure or failure
-            if len(view) <= TAIL_NBYTES:
-                self._unwritten.append((start, bytes(view)))  # what libhdf5 may read again
-
-    def commit(self) -> None:
-        """Make all that was written last, together.
+    def states(self) -> list[tuple[int, list[bytes]]]:
+        """What the bytes of each piece are before the commit, and after each of its steps; with the piece's offset.
 
         Raises:
-            OSError: The disk is full or broken. What was committed before is whole; nothing more can be written here.
+            ValueError: A step overwrites what is not said to have been there.
         """
-        self._append_tail()
-        if self._failure is not None:
-            raise self._failure
-        nbytes = max(self._nbytes, self.committed_nbytes)
-        if not self._pages and nbytes == self.committed_nbytes:
-            return
-        end = self.committed_nbytes
-        if os.fstat(self._descriptor).st_size < nbytes:
-            self._system.ftruncate(self._descriptor, nbytes)
-        self._system.fdatasync(self._descriptor)
-        entries = self._overwritten()
-        write_journal(self.path, entries, end, nbytes, self._system)
-        with exclusive(self._descriptor):
-            self._is_applying = True
-            apply(self._descriptor, entries, nbytes, self._system)
-            self._pages.clear()
-            self.committed_nbytes = self._nbytes = nbytes
-            self._is_applying = False  # last: before, whatever stops us, the commit is to be finished
-            remove_journal(self.path, self._system)
-
-    def _overwritten(self) -> list[tuple[int, bytes]]:
-        """The committed bytes that are other ones now, each run with its offset."""
-        runs: list[tuple[int, list[bytearray]]] = []
-        end = -1
-        for number, page in sorted(self._pages.items()):
-            start = number * PAGE_NBYTES + page.start
-            if start != end:
-                runs.append((start, []))
-            runs[-1][1].append(page.data[page.start : page.stop])
-            end = number * PAGE_NBYTES + page.stop
-        return [(start, b"".join(pieces)) for start, pieces in runs]
-
-    def roll_back(self) -> None:
-        """Forget all that was written since the last commit; finish one that had begun to overwrite."""
-        if self._is_applying:
-            with exclusive(self._descriptor):
-                recover(self.path, self._descriptor, self._system)
-            self._is_applying = False
-            self.committed_nbytes = os.fstat(self._descriptor).st_size
-        elif Path(journal_path(self.path)).exists():
-            remove_journal(self.path, self._system)
-        self._pages.clear()
-        self._tail.clear()
-        self._run = None
-        self._unwritten.clear()
-        self._failure = None
-        self._nbytes = self.committed_nbytes
-        self._system.ftruncate(self._descriptor, self.committed_nbytes)
-
-    def take_place_of(self, path: str) -> None:
-        """Give the file, all of which was committed, the name of another, which is gone then. One step: a kill or a
-        power cut leaves the one or the other.
-        """
-        self._system.rename(self.path, path)
-        self.path = path
-        sync_folder(path, self._system)
-
-    def close(self) -> None:
-        """Let go of the file and its lock; what was not committed is cut off."""
-        if self._is_open:
-            self._is_open = False
-            try:
-                if (
-                    os.fstat(self._descriptor).st_size > self.committed_nbytes
-                    and not Path(journal_path(self.path)).exists()
-                ):
-                    self._system.ftruncate(self._descriptor, self.committed_nbytes)
-            finally:
-                os.close(self._descriptor)
+        pieces = sorted(self.old)
+        starts = [offset for offset, _ in pieces]
+        found = [(offset, [data]) for offset, data in pieces]
+        for step in self.steps:
+            if step is None:
+                continue
+            piece = bisect(starts, step[0]) - 1
+            if piece < 0 or step[0] + len(step[1]) > starts[piece] + len(pieces[piece][1]):
+                raise ValueError("a step that overwrites what is not known")
+            states, at = found[piece][1], step[0] - starts[piece]
+            states.append(states[-1][:at] + step[1] + states[-1][at + len(step[1]) :])
+            if len(states) > MOST_STATES:
+                raise ValueError("more steps for one piece than any commit has")
+        return found
 
 
-def write_journal(path: str, entries: list[tuple[int, bytes]], before: int, after: int, system: System) -> None:
-    """Write down what is to be overwritten, so that it lasts."""
-    body = b"".join(ENTRY.pack(offset, len(data)) + data for offset, data in entries)
-    head = HEADER.pack(MAGIC, len(body), before, after, 0)[:-4]
-    whole = head + struct.pack("<I", zlib.crc32(body, zlib.crc32(head))) + body
-    descriptor = system.open(journal_path(path), os.O_WRONLY | os.O_CREAT | os.O_TRUNC, 0o666)
+def samples(descriptor: int, start: int, stop: int) -> list[tuple[int, int, int]]:
+    """Offset, length and checksum of some pieces of a file from `start` to `stop`; of all of it, if it is short."""
+    nbytes = stop - start
+    if nbytes <= 0:
+        return []
+    count = min(MOST_SAMPLES, -(-nbytes // SAMPLE_NBYTES))
+    if count * SAMPLE_NBYTES >= nbytes:
+        return [(start, nbytes, zlib.crc32(os.pread(descriptor, nbytes, start)))]
+    starts = [start + (nbytes - SAMPLE_NBYTES) * number // (count - 1) for number in range(count)]
+    return [(at, SAMPLE_NBYTES, zlib.crc32(os.pread(descriptor, SAMPLE_NBYTES, at))) for at in starts]
+
+
+def contradiction(journal: Journal, descriptor: int) -> str | None:
+    """What proves that a journal is not of a file as it is now; None if it is."""
+    nbytes = os.fstat(descriptor).st_size
+    if nbytes != journal.after_nbytes:
+        return f"the file has {nbytes} bytes, {journal.after_nbytes} when the journal was written"
+    for offset, states in journal.states():
+        found = os.pread(descriptor, len(states[0]), offset)
+        for start, stop in _sectors(offset, len(found)):
+            if not _is_between(found[start:stop], [state[start:stop] for state in states]):
+                return f"at offset {offset + start} of the file is neither what was there before nor what was to be"
+    for offset, count, checksum in journal.samples:
+        if zlib.crc32(os.pread(descriptor, count, offset)) != checksum:
+            return f"the {count} bytes from offset {offset} on are not what was appended"
+    return None
+
+
+def is_done(journal: Journal, descriptor: int) -> bool:
+    """Whether all that a commit overwrites was overwritten, in a file that the journal is of."""
+    return all(os.pread(descriptor, len(states[-1]), offset) == states[-1] for offset, states in journal.states())
+
+
+def _sectors(offset: int, nbytes: int) -> Iterator[tuple[int, int]]:
+    """Start and stop of the parts of a piece that lie in one sector each."""
+    start = 0
+    while start < nbytes:
+        stop = min(nbytes, start + SECTOR_NBYTES - (offset + start) % SECTOR_NBYTES)
+        yield start, stop
+        start = stop
+
+
+def _is_between(found: bytes, states: list[bytes]) -> bool:
+    """Whether bytes are one of these, or begin as one and go on as another, as a kill in mid-write leaves them."""
+    if found in states:
+        return True
+    same = np.frombuffer(found, np.uint8) == np.array([np.frombuffer(state, np.uint8) for state in states])
+    from_start = np.logical_and.accumulate(same, axis=1).sum(axis=1).max()
+    to_end = np.logical_and.accumulate(same[:, ::-1], axis=1).sum(axis=1).max()
+    return bool(from_start + to_end >= len(found))
+
+
+class Torn(NamedTuple):
+    """A journal that was not whole when its writer ended: nothing had been overwritten."""
+
+
+class Foreign(NamedTuple):
+    """What has a journal's name, but is none."""
+
+    why: str
+
+
+def found_journal(path: str) -> Journal | Torn | Foreign | None:
+    """What lies beside a file; None if nothing does.
+
+    Raises:
+        StaleJournal: It is a journal, but one that cannot be read.
+    """
+    name = journal_path(path)
+    try:
+        descriptor = os.open(name, os.O_RDONLY | os.O_NOFOLLOW | os.O_NONBLOCK)
+    except FileNotFoundError:
+        return None
+    except OSError as error:
+        if os.path.islink(name):  # noqa: PTH114
+            return Foreign("it is a link")
+        raise StaleJournal(f"{name} cannot be read ({error.strerror}), and {path} may need it: {_REMEDY}") from error
+    try:
+        if not stat.S_ISREG(os.fstat(descriptor).st_mode):
+            return Foreign("it is no regular file")
+        with open(descriptor, "rb", closefd=False) as stream:
+            first = stream.read(BLOCK_NBYTES)
+            if first.startswith(EARLIER_MAGIC):
+                return _earlier(path, first + stream.read())
+            return _read(path, first, stream)
+    finally:
+        os.close(descriptor)
+
+
+def _read(path: str, block: bytes, rest: BinaryIO) -> Journal | Torn | Foreign:
+    """What a journal says, whose sectors may not all have been written."""
+    parts: list[bytes] = []
+    has_magic, is_torn, count = block.startswith(FAMILY), False, 0
+    while block:
+        written, others = _sorted_out(block)
+        has_magic |= len(written) > 0
+        if others.any() and not _is_cut_off(others, len(block)):
+            if has_magic:
+                raise _damaged(path)
+            return Foreign("it is no journal of hyperslab")
+        is_torn |= len(others) > 0 or len(block) % SECTOR_NBYTES > 0
+        parts.append(b"" if is_torn else written[:, len(MAGIC) :].tobytes())
+        count += len(block)
+        if count > MOST_HOLE_NBYTES and not has_magic:
+            return Foreign("it is no journal of hyperslab")
+        block = rest.read(BLOCK_NBYTES)
+    whole = b"".join(parts)
+    if is_torn or not whole:
+        return Torn()
+    try:
+        return Journal.unpacked(whole) or Torn()
+    except (struct.error, ValueError):
+        raise _damaged(path) from None
+
+
+def _sorted_out(block: bytes) -> tuple[Sectors, Sectors]:
+    """The sectors that were written, and the others."""
+    whole = block.ljust(-(-len(block) // SECTOR_NBYTES) * SECTOR_NBYTES, b"\0")
+    sectors = np.frombuffer(whole, np.uint8).reshape(-1, SECTOR_NBYTES)
+    is_written = (sectors[:, : len(MAGIC)] == np.frombuffer(MAGIC, np.uint8)).all(axis=1)
+    return sectors[is_written], sectors[~is_written]
+
+
+def _is_cut_off(others: Sectors, block_nbytes: int) -> bool:
+    """Whether what is no written sector is nothing, but the last, which a kill cut off in its magic."""
+    count = block_nbytes % SECTOR_NBYTES
+    if not 0 < count < len(MAGIC) or others[:-1].any():
+        return False
+    return others[-1, :count].tobytes() == MAGIC[:count]
+
+
+def _damaged(path: str) -> StaleJournal:
+    return StaleJournal(
+        f"{journal_path(path)} is the journal of a commit, but damaged, or of a later hyperslab: {_REMEDY}"
+    )
+
+
+_EARLIER_HEADER = struct.Struct("<8sQQQI")
+_EARLIER_PIECE = struct.Struct("<QI")
+
+
+def _earlier(path: str, stored: bytes) -> Journal | Torn:
+    """A journal of the first format, which does not say what was there before: only if it is done can it be proved."""
+    if len(stored) < _EARLIER_HEADER.size:
+        return Torn()
+    _, length, before, after, checksum = _EARLIER_HEADER.unpack_from(stored)
+    body = stored[_EARLIER_HEADER.size :][:length]
+    if len(body) != length or zlib.crc32(body, zlib.crc32(stored[: _EARLIER_HEADER.size - 4])) != checksum:
+        return Torn()
+    pieces, at = [], 0
+    while at < length:
+        offset, count = _EARLIER_PIECE.unpack_from(body, at)
+        at += _EARLIER_PIECE.size + count
+        pieces.append((offset, body[at - count : at]))
+    with suppress(OSError):
+        descriptor = os.open(path, os.O_RDONLY)
+        try:
+            found = Journal(before, after, sorted(pieces), [], [])
+            if contradiction(found, descriptor) is None:
+                return found
+        finally:
+            os.close(descriptor)
+    raise StaleJournal(
+        f"{journal_path(path)} is of an earlier hyperslab, and cannot prove that it is of {path}. Nothing was changed. "
+        "If nobody wrote to the file since, and it is where it was, open it once with the hyperslab that wrote it "
+        "(0.1); else move the journal away: the file has all versions but the last"
+    )
+
+
+_REMEDY = (
+    "nothing was changed. If the file is as you want it, move the journal away; else put back the file that it is of, "
+    "or both from one copy"
+)
+
+
+def stale(path: str, why: str) -> StaleJournal:
+    """What to say of a journal that is not of the file that it lies beside."""
+    return StaleJournal(
+        f"{journal_path(path)} is the journal of a commit that was cut short, but not of {path} as it is now ({why}): "
+        f"another file has its name, or somebody wrote to it since. {_REMEDY[0].upper()}{_REMEDY[1:]}"
+    )
+
+
+def in_the_way(path: str, found: Foreign) -> StaleJournal:
+    """What to say of a file that has the name of a journal."""
+    return StaleJournal(
+        f"{journal_path(path)} has the name that the journal of {path} needs, but {found.why}: move it away; nothing"
+        " was changed"
+    )
+
+
+def write_journal(path: str, journal: Journal, system: System) -> None:
+    """Write down what is to be overwritten, so that it lasts.
+
+    Raises:
+        StaleJournal: Something has its name.
+    """
+    try:
+        descriptor = system.open(journal_path(path), os.O_WRONLY | os.O_CREAT | os.O_EXCL, 0o666)
+    except FileExistsError:
+        raise in_the_way(path, Foreign("was not there before")) from None
+    whole = memoryview(journal.packed())
     try:
         done = 0
         while done < len(whole):
@@ -381,14 +364,16 @@ def write_journal(path: str, entries: list[tuple[int, bytes]], before: int, afte
     sync_folder(path, system)
 
 
-def apply(descriptor: int, entries: list[tuple[int, bytes]], nbytes: int, system: System) -> None:
+def apply(descriptor: int, journal: Journal, system: System) -> None:
     """Overwrite what a journal says, so that it lasts. May be done again and again."""
-    for offset, data in entries:
+    for step in journal.steps:
+        if step is None:
+            system.fdatasync(descriptor)
+            continue
+        offset, data = step
         done = 0
         while done < len(data):
             done += system.pwrite(descriptor, data[done:], offset + done)
-    if os.fstat(descriptor).st_size != nbytes:
-        system.ftruncate(descriptor, nbytes)
     system.fdatasync(descriptor)
 
 
@@ -398,80 +383,23 @@ def remove_journal(path: str, system: System) -> None:
     sync_folder(path, system)
 
 
-def read_journal(path: str) -> tuple[list[tuple[int, bytes]], int] | None:
-    """What a whole journal says: pages with their offsets, and the file's length. None if there is none, or a torn one.
+def recover(path: str, descriptor: int, system: System = os) -> None:
+    """Finish a commit that was cut short, or forget one that had not begun to overwrite.
 
     Raises:
-        DamagedFile: Its checksum is right, but not what it says.
+        StaleJournal: What lies beside the file is not of it. Nothing was changed.
     """
-    try:
-        stored = Path(journal_path(path)).read_bytes()
-    except FileNotFoundError:
-        return None
-    if len(stored) < HEADER.size:
-        return None
-    magic, length, _, after, crc = HEADER.unpack_from(stored)
-    body = stored[HEADER.size : HEADER.size + length]
-    head = stored[: HEADER.size - 4]
-    if magic != MAGIC or len(body) != length or zlib.crc32(body, zlib.crc32(head)) != crc:
-        return None
-    entries, place = [], 0
-    while place < length:
-        if place + ENTRY.size > length:
-            raise DamagedFile(f"{journal_path(path)}: an entry is cut off at {place}")
-        offset, count = ENTRY.unpack_from(body, place)
-        place += ENTRY.size
-        if count > length - place or offset + count > after:
-            raise DamagedFile(f"{journal_path(path)}: an entry of {count} bytes for offset {offset} does not fit")
-        entries.append((offset, body[place : place + count]))
-        place += count
-    return entries, after
-
-
-def recover(path: str, descriptor: int, system: System = os) -> bool:
-    """Finish a commit that was cut short, or forget one that had not begun; whether anything was to do."""
-    if not Path(journal_path(path)).exists():
-        return False
-    found = read_journal(path)
-    if found is not None:
-        entries, nbytes = found
-        if os.fstat(descriptor).st_size < nbytes:
-            raise DamagedFile(f"{path} is shorter than its journal says: restore both from one copy")
-        apply(descriptor, entries, nbytes, system)
+    found = found_journal(path)
+    if found is None:
+        return
+    if isinstance(found, Foreign):
+        raise in_the_way(path, found)
+    if isinstance(found, Journal):
+        why = contradiction(found, descriptor)
+        if why is not None:
+            raise stale(path, why)
+        apply(descriptor, found, system)
     remove_journal(path, system)
-    return True
-
-
-# Readers share a lock while they parse, whoever overwrites has it alone: of one byte where no file has any.
-LOCKED_BYTE = 1 << 62
-
-
-@contextmanager
-def shared(path: str) -> Iterator[None]:
-    """Hold off whoever overwrites what is committed; first wait for them."""
-    descriptor = os.open(path, os.O_RDONLY)
-    try:
-        _lock_byte(descriptor, fcntl.F_RDLCK)
-        yield
-    finally:
-        os.close(descriptor)
-
-
-@contextmanager
-def exclusive(descriptor: int) -> Iterator[None]:
-    """Wait for readers that parse the file, and hold off others."""
-    _lock_byte(descriptor, fcntl.F_WRLCK)
-    try:
-        yield
-    finally:
-        _lock_byte(descriptor, fcntl.F_UNLCK)
-
-
-def _lock_byte(descriptor: int, kind: int) -> None:
-    command = getattr(fcntl, "F_OFD_SETLKW", None)  # Linux; elsewhere readers that meet a commit see it as damage
-    if command is not None:
-        with suppress(OSError):  # a file system without locks
-            fcntl.fcntl(descriptor, command, struct.pack("hhqqi4x", kind, os.SEEK_SET, LOCKED_BYTE, 1, 0))
 
 
 def sync_folder(path: str, system: System) -> None:

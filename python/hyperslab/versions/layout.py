@@ -50,6 +50,11 @@ def raw_path(array: str) -> str:
     return f"/{DATA}/{array}/raw_data"
 
 
+def path_in_version(name: str) -> str:
+    """The path of a version's array in that, by its name in the file."""
+    return name.rsplit(f"/{VERSIONS}/", 1)[-1].split("/", 1)[1]
+
+
 def stored_time(time: Time | None) -> str:
     """A time, or now, as it is stored.
 

@@ -6,85 +6,148 @@ stays good while others commit: chunks are never overwritten.
 
 from __future__ import annotations
 
+import errno
 import os
 import time
 from collections.abc import Iterator
 from contextlib import AbstractContextManager, contextmanager, nullcontext, suppress
 from functools import partial
 
-from hyperslab.archive.remote import Sources
+from hyperslab.archive.allowed import Allowed
+from hyperslab.archive.remote import Remote, Sources, is_url, shown
 from hyperslab.archive.tree import CHUNK_CACHE_NBYTES, Group, OpenFile
 from hyperslab.errors import DamagedFile, FileChanged, ReadError, UsageError
-from hyperslab.versions.journal import JournaledFile, journal_path, shared
+from hyperslab.versions.journal import Journal, contradiction, found_journal, is_done, journal_path, stale
+from hyperslab.versions.journaled_file import JournaledFile
 from hyperslab.versions.layout import DATA, VERSIONS
+from hyperslab.versions.locks import shared
 from hyperslab.versions.table import VersionTable
 
 MOST_ATTEMPTS = 1000
 PAUSE_SECONDS = 0.01
 
 
-def version_table(path: str, within: str = "") -> VersionTable:
+def local_path(file: str | os.PathLike[str]) -> str:
+    """The absolute path of a file with versions.
+
+    Raises:
+        UsageError: It is a URL.
+    """
+    path = os.fspath(file)
+    if is_url(path):
+        said = "hyperslab.open(URL, version=...) reads one of its versions; for all else, work on a copy"
+        raise UsageError(f"{shown(path)} is far away: {said}")
+    return os.path.abspath(path)  # noqa: PTH100 -- resolve() would follow links
+
+
+def version_table(place: str | Remote, within: str = "") -> VersionTable:
     """All versions of a file, or of the group `within` it, whose path then ends with "/".
 
     Raises:
         Unsupported: It has none.
     """
-    found = parsed(path, 0, (f"{within}{VERSIONS}/*",)).root[f"/{within}"]
+    found = parsed(place, 0, (f"{within}{VERSIONS}/*",)).root[f"/{within}"]
     assert isinstance(found, Group)
     return VersionTable.of(found)
 
 
 def version_group(
-    path: str, name: str, chunk_cache_nbytes: int = CHUNK_CACHE_NBYTES, within: str = "", *, is_lazy: bool = True
+    place: str | Remote,
+    name: str,
+    chunk_cache_nbytes: int = CHUNK_CACHE_NBYTES,
+    within: str = "",
+    *,
+    is_lazy: bool = True,
+    sources: Sources | None = None,
 ) -> Group:
     """The group of a version, with its arrays.
 
     Args:
-        path: The file.
+        place: The file; a far one too.
         name: The version's.
         chunk_cache_nbytes: Memory for decoded chunks.
         within: The path of the group that versions are in.
         is_lazy: Look up chunks when arrays are read: only of files that nobody writes to without our journal.
+        sources: What it may lead to.
 
     Raises:
         DamagedFile: It is not there.
     """
     patterns = (f"{within}{VERSIONS}/{name}/**", f"{within}{DATA}/**/raw_data")
-    group = parsed(path, chunk_cache_nbytes, patterns, is_lazy=is_lazy).root[f"{within}{VERSIONS}/{name}"]
+    path = f"{within}{VERSIONS}/{name}"
+    group = parsed(place, chunk_cache_nbytes, patterns, is_lazy=is_lazy, sources=sources).root[path]
     if not isinstance(group, Group):
-        raise DamagedFile(f"{path}: version {name!r} is no group")
+        raise DamagedFile(f"{place}: version {name!r} is no group")
     return group
 
 
-def parsed(path: str, chunk_cache_nbytes: int, patterns: tuple[str, ...], *, is_lazy: bool = False) -> OpenFile:
-    """A part of a file, as it is between commits.
+def parsed(
+    place: str | Remote,
+    chunk_cache_nbytes: int,
+    patterns: tuple[str, ...],
+    *,
+    is_lazy: bool = False,
+    sources: Sources | None = None,
+) -> OpenFile:
+    """A part of a file, as it is between commits. Of a far file as it is: nobody commits to one, and to ask for the
+    journal of a commit that was cut short before the file was copied there would take a request each time.
 
     Raises:
         ReadError: A commit was cut short, and the file may not be written to.
     """
+    if isinstance(place, Remote):
+        return OpenFile(place, chunk_cache_nbytes, sources or Sources(place.options, near=place.url), patterns)
+    path = place
+    own = sources or Sources(allowed=Allowed.of(None, path))
     late = partial(_settled_late, path) if is_lazy else None
     for _ in range(MOST_ATTEMPTS):
         with settled(path), suppress(FileChanged):
-            return OpenFile(path, chunk_cache_nbytes, Sources(), patterns, settled=late)
+            return OpenFile(path, chunk_cache_nbytes, own, patterns, settled=late)
         time.sleep(PAUSE_SECONDS)  # somebody appended, or writes without our journal
     raise FileChanged(f"{path} changes all the time: try again later")
 
 
 @contextmanager
 def settled(path: str) -> Iterator[None]:
-    """Between commits: one that is going on is waited for, one that was cut short is finished, the next has to wait."""
+    """Between commits: one that is going on is waited for, one that was cut short is finished, the next has to wait.
+
+    Raises:
+        StaleJournal: A journal lies beside the file that is not of it as it is now.
+        ReadError: A commit was cut short, and this cannot finish it.
+    """
     for _ in range(MOST_ATTEMPTS):
         with shared(path):
-            if not os.path.exists(_journal(path)):  # noqa: PTH110 -- several times as fast
+            if not os.path.exists(_journal(path)) or is_readable(path):  # noqa: PTH110 -- several times as fast
                 yield
                 return
         _finish(path)
-    raise FileChanged(f"{path} changes all the time: try again later")
+    raise ReadError(
+        f"a commit to {path} was cut short, and cannot be finished while somebody has the file open: close it there"
+    )
 
 
 def _journal(path: str) -> str:
     """`journal_path`, without asking of every folder on the way whether it is a link."""
     return journal_path(path) if os.path.islink(path) else f"{path}.journal"  # noqa: PTH114
+
+
+def is_readable(path: str) -> bool:
+    """Whether a file is between two commits, whatever lies beside it. For who holds off commits.
+
+    Raises:
+        StaleJournal: A journal lies beside it that is not of it.
+    """
+    found = found_journal(path)
+    if not isinstance(found, Journal):
+        return True  # somebody else's file; or a torn journal, whose commit did not begin to overwrite
+    descriptor = os.open(path, os.O_RDONLY)
+    try:
+        why = contradiction(found, descriptor)
+        if why is not None:
+            raise stale(path, why)
+        return is_done(found, descriptor)
+    finally:
+        os.close(descriptor)
 
 
 def _settled_late(path: str) -> AbstractContextManager[None]:
@@ -98,7 +161,10 @@ def _finish(path: str) -> None:
         JournaledFile(path).close()
     except UsageError:
         time.sleep(PAUSE_SECONDS)
-    except PermissionError:
+    except OSError as error:
+        if error.errno not in (errno.EACCES, errno.EPERM, errno.EROFS):
+            raise
         raise ReadError(
-            f"a commit to {path} was cut short; the next who opens it for writing finishes it, which you may not"
+            f"a commit to {path} was cut short; the next who opens it for writing finishes it, which you may not "
+            f"({error.strerror}): its journal lies beside it, in the same folder"
         ) from None

@@ -14,7 +14,7 @@ import numpy as np
 
 from hyperslab.archive.array import Array as ArchiveArray
 from hyperslab.errors import UsageError
-from hyperslab.versions.chunk_store import ChunkStore, is_text, make_store, row_count
+from hyperslab.versions.chunk_store import ChunkStore, is_text, make_store, room, row_count
 from hyperslab.versions.codec_options import codec_options, filters_in
 from hyperslab.versions.deletion import created_like
 from hyperslab.versions.interruption import let_through
@@ -153,9 +153,10 @@ def _encoded_anew(target: Target, path: str, codecs: dict[str, Any]) -> NewChunk
     group = target.root[DATA].require_group(path)
     store = _new_store(target, path, old_raw.dtype, old_raw.chunks, fill, codecs)
     del group["hash_table"]
-    count = row_count(old_table)
-    created = created_like(group, "hash_table", old_table, old_table.shape)
-    created[:] = old_table[:]
+    count = room(old_raw)  # also of those that have no hash
+    rows = row_count(old_table)
+    created = created_like(group, "hash_table", old_table, (max(1, rows),))
+    created[:rows] = old_table[:rows]
     length = old_raw.chunks[0]
     store.raw.resize((count * length, *old_raw.shape[1:]))
     step = max(1, BATCH_NBYTES // max(1, math.prod(old_raw.chunks) * old_raw.dtype.itemsize)) * length
@@ -175,12 +176,16 @@ class RecodedChunks:
         self._fill = fill
         self._old_chunk_shape = old_chunk_shape
         self._known: dict[bytes, int] = {}  # by the old chunks that a new one is made of
+        self._last: tuple[tuple[int, ...], Places, Places] | None = None  # a shape, old places, new ones
 
     def places(self, base: ArchiveArray, path: str, store: ChunkStore) -> Places:
         """Of each new chunk of a version's array its place; those that are new are stored."""
         chunk_shape, shape = store.chunk_shape, base.shape
         old = places_of(base, path, None)
         assert old is not None
+        if self._last is not None and self._last[0] == shape and np.array_equal(self._last[1], old):
+            return self._last[2]  # as in most versions nothing changed
+        flat = old
         old_grid = tuple(-(-length // chunk) for length, chunk in zip(shape, self._old_chunk_shape, strict=True))
         grid = tuple(-(-length // chunk) for length, chunk in zip(shape, chunk_shape, strict=True))
         old = old.reshape(old_grid)
@@ -200,6 +205,7 @@ class RecodedChunks:
                 self._make(base, batch, waiting, found)
         self._make(base, batch, waiting, found)
         store.settle()
+        self._last = shape, flat, found
         return found
 
     def _made_of(self, old: Places, index: tuple[int, ...], shape: tuple[int, ...]) -> tuple[bytes, tuple[slice, ...]]:

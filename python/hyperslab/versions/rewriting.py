@@ -14,12 +14,15 @@ import numpy as np
 from hyperslab.archive.array import Array as ArchiveArray
 from hyperslab.archive.tree import Group
 from hyperslab.errors import DamagedFile
+from hyperslab.versions.chunk_store import row_count
+from hyperslab.versions.fingerprints import NAME, Mark, Marks, content, description, keys_of, rewrite
 from hyperslab.versions.interruption import let_through
-from hyperslab.versions.journal import JournaledFile
+from hyperslab.versions.journaled_file import JournaledFile
 from hyperslab.versions.layout import ARRAY_BOOKKEEPING, DATA, FIRST_VERSION, VERSIONS
 from hyperslab.versions.places import grid_places
 from hyperslab.versions.reading import parsed
 from hyperslab.versions.staged_chunks import MISSING, Places
+from hyperslab.versions.version_group import check_agrees
 from hyperslab.versions.virtual import VirtualArrays, put_bookkeeping
 
 CHUNKS = ("raw_data", "hash_table")
@@ -117,8 +120,9 @@ class Rewriting:
         self._target = target
         self._change = change
         self._chunks: dict[str, NewChunks] = {}
-        self._made: dict[tuple[str, int], tuple[Any, bytes]] = {}  # by path and address: where it is linked now
-        self._again: list[tuple[Any, bytes, tuple[Any, bytes]]] = []  # links to make when all virtual arrays are whole
+        self._made: dict[int, tuple[Any, bytes]] = {}  # by the address of what is beside the versions: its link now
+        self._version = ""
+        self._recoded: dict[tuple[str, str], tuple[tuple[int, ...], Places]] = {}  # by version and path
 
     def write(self) -> None:
         """Write all of it: chunks first, then the versions, and last which of them is current."""
@@ -131,15 +135,28 @@ class Rewriting:
         self._store(old, data, "")
         self._versions(source[VERSIONS], data.create_group("versions"))
         self._target.arrays.finish()
-        for group, name, made in self._again:
-            group.links.create_hard(name, *made)
+        kept = [name for name in source[VERSIONS] if name in self._change.versions]
+        rewrite(source, root, kept, self._change.parents, self._change.current, self._marks())
+
+    def _marks(self) -> dict[str, Marks]:
+        """By version the marks of arrays that are not the same elements in the same chunks any more."""
+        found: dict[str, Marks] = {}
+        keys: dict[str, Places] = {}
+        for (version, path), (shape, places) in self._recoded.items():
+            raw, fill, _ = self._chunks[path]
+            if path not in keys:
+                table = self._target.root[f"{DATA}/{path}/hash_table"]
+                keys[path] = keys_of(table[: row_count(table)], raw.chunks[0])
+            said = description(raw.dtype, raw.chunks, fill)
+            found.setdefault(version, {})[path] = Mark(True, said, b"", content(shape, places, keys[path]))
+        return found
 
     def _store(self, old: h5py.Group, new: h5py.Group, prefix: str) -> None:
         """What lies beside the versions: chunks, and what others put there."""
         is_changed = prefix.rstrip("/") in self._change.arrays
         for name in old:
             path = f"{prefix}{name}"
-            if path == "versions" or (is_changed and name in CHUNKS):
+            if path in ("versions", NAME) or (is_changed and name in CHUNKS):
                 continue
             if not self._is_group(old, name) or not self._touches(path):
                 self.take(old, new, name)
@@ -158,6 +175,7 @@ class Rewriting:
             if parent is None and not self._target.is_elsewhere and not self._has_changed(old[name]):
                 self.take(old, new, name)
                 continue
+            self._version = name
             made = new.create_group(name)
             copy_attributes(old[name].id, made.id, () if parent is None else ("prev_version",))
             if parent is not None:
@@ -172,7 +190,7 @@ class Rewriting:
     def _touches(self, path: str) -> bool:
         """Whether an array of this path, or one below it, gets other chunks, or none."""
         if self._target.is_elsewhere:
-            return True  # so that what several versions share is found, and shared again
+            return True  # so that what several links lead to is found
         return any(changed == path or changed.startswith(f"{path}/") for changed in self._change.arrays)
 
     def _is_group(self, group: h5py.Group, name: str) -> bool:
@@ -192,30 +210,31 @@ class Rewriting:
                 assert isinstance(inner, Group)
                 self._group(old[name], made, f"{path}/", inner)
             else:
-                self.take(old, new, name)
+                self._copy(old, new, name)
 
     def _array(self, old: h5py.Group, new: h5py.Group, name: str, path: str, found: Group) -> None:
         """A virtual array of a version, anew."""
-        info = h5py.h5o.get_info(old.id, name.encode())
         base = found[name]
         if not isinstance(base, ArchiveArray) or places_of(base, path, None) is None:
-            self.take(old, new, name)  # as older libraries stored what is nothing but the fill value
+            self._copy(old, new, name)  # as older libraries stored what is nothing but the fill value
             return
-        if not self._linked_again(new, name, path, info.addr):
-            raw, fill, places = self._chunks[path]
-            assert places is not None
-            made = self._target.arrays.create(new, name, base.shape, places(base), raw, fill)
-            copy_attributes(h5py.h5o.open(old.id, name.encode()), made.id, ARRAY_BOOKKEEPING)
-            put_bookkeeping(made, raw.name, raw.chunks)
-            self._made[path, info.addr] = (new.id, name.encode())
+        check_agrees(base)
+        raw, fill, places = self._chunks[path]
+        assert places is not None
+        shown = places(base)
+        made = self._target.arrays.create(new, name, base.shape, shown, raw, fill)
+        copy_attributes(h5py.h5o.open(old.id, name.encode()), made.id, ARRAY_BOOKKEEPING)
+        put_bookkeeping(made, raw.name, raw.chunks)
+        if path in self._change.read:
+            self._recoded[self._version, path] = (base.shape, shown)
 
-    def _linked_again(self, new: h5py.Group, name: str, path: str, address: int) -> bool:
-        made = self._made.get((path, address))
-        if made is not None and path:
-            self._again.append((new.id, name.encode(), made))
-        elif made is not None:
-            new.id.links.create_hard(name.encode(), *made)
-        return made is not None
+    def _copy(self, old: h5py.Group, new: h5py.Group, name: str) -> None:
+        """An array of a version as it is: what several share, each gets of its own."""
+        let_through()
+        if self._target.is_elsewhere and old.id.links.get_info(name.encode()).type == h5py.h5l.TYPE_HARD:
+            h5py.h5o.copy(old.id, name.encode(), new.id, name.encode())
+        else:
+            self.take(old, new, name)
 
     def take(self, old: h5py.Group, new: h5py.Group, name: str) -> None:
         """One more link to what is there; in another file a copy, one however many links lead to it."""
@@ -228,9 +247,11 @@ class Rewriting:
             new.id.links.create_hard(key, old.id, key)
         else:
             address = h5py.h5o.get_info(old.id, key).addr
-            if not self._linked_again(new, name, "", address):
+            if address in self._made:
+                new.id.links.create_hard(key, *self._made[address])
+            else:
                 h5py.h5o.copy(old.id, key, new.id, key)
-                self._made["", address] = (new.id, key)
+                self._made[address] = (new.id, key)
 
 
 def version_groups(path: str, names: list[str], read: Iterable[str] = ()) -> Iterator[tuple[str, Group]]:
@@ -297,11 +318,15 @@ def copy_attributes(old: Any, new: Any, leave: tuple[str, ...] = ()) -> None:
     """Copy the attributes of an object with their types."""
     for index in range(h5py.h5a.get_num_attrs(old)):
         attribute = h5py.h5a.open(old, index=index)
-        if attribute.name.decode() in leave:
-            continue
-        space = attribute.get_space()
-        made = h5py.h5a.create(new, attribute.name, attribute.get_type(), space)
-        if space.get_simple_extent_type() != h5py.h5s.NULL:
-            elements: Any = np.empty(attribute.shape, attribute.dtype)
-            attribute.read(elements)
-            made.write(elements)
+        if attribute.name.decode() not in leave:
+            copy_attribute(attribute, new)
+
+
+def copy_attribute(attribute: Any, new: Any) -> None:
+    """Copy an attribute with its type."""
+    space = attribute.get_space()
+    made = h5py.h5a.create(new, attribute.name, attribute.get_type(), space)
+    if space.get_simple_extent_type() != h5py.h5s.NULL:
+        elements: Any = np.empty(attribute.shape, attribute.dtype)
+        attribute.read(elements)
+        made.write(elements)

@@ -4,12 +4,16 @@ from __future__ import annotations
 
 from collections.abc import Callable
 
+import numpy as np
+
+from hyperslab.archive.remote import Remote, Sources
 from hyperslab.archive.tree import Group
 from hyperslab.errors import ReadError
 from hyperslab.versions import layout
 from hyperslab.versions.layout import FIRST_VERSION, VERSIONS
 from hyperslab.versions.reading import parsed, version_group, version_table
-from hyperslab.versions.table import VersionKey, VersionTable, group_of_versions
+from hyperslab.versions.table import VersionKey, VersionTable, data_version_of, group_of_versions
+from hyperslab.versions.version_group import VersionGroup
 
 
 class SeenVersions:
@@ -17,12 +21,13 @@ class SeenVersions:
     asked for, as that takes the longer the more there are.
 
     Args:
-        path: The file.
+        path: The file; a far one too.
         chunk_cache_nbytes: Memory for decoded chunks of each version.
         within: The path of the group that versions are in, with "/" at its end.
         is_lazy: Look up chunks when arrays are read: only of files that nobody writes to without our journal.
         to_write: Whether versions will be added.
         settle: Called before the file is looked at.
+        sources: What it may lead to.
 
     Raises:
         Unsupported: The file has no versions, or those of a later layout.
@@ -30,17 +35,19 @@ class SeenVersions:
 
     def __init__(
         self,
-        path: str,
+        path: str | Remote,
         chunk_cache_nbytes: int,
         within: str = "",
         *,
         is_lazy: bool = True,
         to_write: bool = False,
         settle: Callable[[], None] = lambda: None,
+        sources: Sources | None = None,
     ) -> None:
         self._path, self._chunk_cache_nbytes, self._within = path, chunk_cache_nbytes, within
         self._is_lazy, self._to_write, self._settle = is_lazy, to_write, settle
-        self._groups: dict[str, Group] = {}
+        self._sources = sources
+        self._groups: dict[str, VersionGroup] = {}
         self.refresh()
 
     def refresh(self) -> None:
@@ -49,7 +56,7 @@ class SeenVersions:
         root = parsed(self._path, 0, (f"{self._within}{VERSIONS}",)).root[f"/{self._within}"]
         assert isinstance(root, Group)
         said = group_of_versions(root).attrs
-        layout.check_data_version(int(said.get("data_version", 1)), self._path, to_write=self._to_write)
+        layout.check_data_version(data_version_of(said), root.filename, to_write=self._to_write)
         self._current = said.get("current_version")  # as the file says: it may not be committed
         self._table: VersionTable | None = None
         self._groups.clear()
@@ -78,7 +85,7 @@ class SeenVersions:
             return str(self._current)
         return self.table.current
 
-    def __getitem__(self, key: VersionKey) -> Group:
+    def __getitem__(self, key: VersionKey) -> VersionGroup:
         """The group of a version.
 
         Raises:
@@ -95,26 +102,29 @@ class SeenVersions:
             self._groups[name] = self._opened(name)
         return self._groups[name]
 
-    def _committed(self, name: object) -> Group | None:
+    def _committed(self, name: object) -> VersionGroup | None:
         """The group of a version by its name; None if there may be none, or it was not committed: the table knows."""
         if not isinstance(name, str) or name == FIRST_VERSION:
             return None
         if name not in self._groups:
             try:
                 group = self._opened(name)
-                is_committed = "prev_version" in group.attrs and group.attrs.get("committed", False)
+                if "prev_version" not in group.attrs or group.attrs.get("committed") is not np.True_:
+                    return None
             except (KeyError, ReadError):
-                return None
-            if not is_committed:
                 return None
             self._groups[name] = group
         return self._groups[name]
 
-    def _opened(self, name: str) -> Group:
+    def _opened(self, name: str) -> VersionGroup:
         self._settle()
-        return version_group(self._path, name, self._chunk_cache_nbytes, self._within, is_lazy=self._is_lazy)
+        cache_nbytes, sources = self._chunk_cache_nbytes, self._sources
+        group = version_group(self._path, name, cache_nbytes, self._within, is_lazy=self._is_lazy, sources=sources)
+        return VersionGroup(group)
 
 
-def opened_version(path: str, version: VersionKey, chunk_cache_nbytes: int) -> Group:
+def opened_version(
+    place: str | Remote, version: VersionKey, chunk_cache_nbytes: int, sources: Sources | None = None
+) -> Group:
     """What `hyperslab.open` gives when it is asked for a version."""
-    return SeenVersions(path, chunk_cache_nbytes)[version]
+    return SeenVersions(place, chunk_cache_nbytes, sources=sources)[version]

@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING, Any, TypeAlias
 import numpy as np
 
 from hyperslab.archive.tree import Group
-from hyperslab.errors import UsageError
+from hyperslab.errors import UsageError, printable
 from hyperslab.versions.layout import check_array_path
 from hyperslab.versions.staged_array import StagedArray
 
@@ -203,7 +203,7 @@ class StagedGroup(MutableMapping[str, "Child"]):
                 child.close()
 
     def __repr__(self) -> str:
-        return f"<hyperslab.StagedGroup {self.name!r}: {', '.join(self)}>"
+        return f"<hyperslab.StagedGroup {self.name!r}: {printable(', '.join(self))}>"
 
     def _at(self, path: str, *, make: bool = False) -> tuple[StagedGroup, str]:
         """The group that a path's last name is in, and that name."""

@@ -12,7 +12,7 @@ from typing import Any, TypeAlias
 import numpy as np
 
 from hyperslab.archive.tree import Group
-from hyperslab.errors import DamagedFile, Unsupported
+from hyperslab.errors import DamagedFile, ReadError, Unsupported
 from hyperslab.versions.layout import DATA, FIRST_VERSION, Time, as_datetime, parsed_time
 
 VersionKey: TypeAlias = "str | int | Time | None"
@@ -45,12 +45,12 @@ class VersionTable(Mapping[str, Version]):
             DamagedFile: A version does not say when it was committed.
         """
         versions = group_of_versions(root)
+        number = data_version_of(versions.attrs)
         found: list[Version] = []
         given_up: dict[Any, Any] = {}
         for name, group in versions.groups.items():
             attributes = group.attrs
-            # Files of data_version 1 may not say who is committed: all that are there are.
-            if name == FIRST_VERSION or not attributes.get("committed", "prev_version" in attributes):
+            if name == FIRST_VERSION or not is_committed(attributes, name, root.filename, number):
                 given_up[name] = attributes.get("prev_version")
                 continue
             if "prev_version" not in attributes:
@@ -58,9 +58,7 @@ class VersionTable(Mapping[str, Version]):
             parent = str(attributes["prev_version"])
             time = _time(attributes.get("timestamp"), name, root.filename)
             found.append(Version(name, None if parent == FIRST_VERSION else parent, time))
-        attributes = versions.attrs
-        number = int(attributes.get("data_version", 1))
-        current = attributes.get("current_version")
+        current = versions.attrs.get("current_version")
         for _ in given_up:  # versioned-hdf5 says so before it commits: what it was before then is the parent
             current = given_up.get(current, current)
         return cls(found, current, number, root.filename)
@@ -155,6 +153,41 @@ class VersionTable(Mapping[str, Version]):
             if one.name in kept
         ]
         return VersionTable(versions, current, self.data_version, self.path)
+
+
+def is_committed(attributes: Mapping[str, Any], name: str, path: str, data_version: int) -> bool:
+    """Whether a version was committed, by its attributes. What cannot be read does not say that it was not.
+
+    Raises:
+        DamagedFile: They do not say.
+    """
+    where = f"version {name!r} of {path}"
+    if "committed" not in attributes:
+        # Files of data_version 1 may not say who is committed: all that are there are. Later the time comes after it.
+        if data_version == 1 and "prev_version" in attributes:
+            return True
+        if "timestamp" not in attributes:
+            return False
+        raise DamagedFile(f"{where} does not say whether it was committed: hyperslab.versions.repair may help")
+    try:
+        flag = attributes["committed"]
+    except (ReadError, OSError, KeyError, RuntimeError, TypeError, ValueError) as error:
+        raise DamagedFile(f"whether {where} was committed cannot be read: {error}") from None
+    if not isinstance(flag, bool | np.bool_):
+        raise DamagedFile(f"{where} says {flag!r} of whether it was committed, which is neither yes nor no")
+    return bool(flag)
+
+
+def data_version_of(attributes: Mapping[str, Any]) -> int:
+    """The number of the layout, from the attributes of the group that holds all versions.
+
+    Raises:
+        DamagedFile: It is no number.
+    """
+    said = attributes.get("data_version", 1)
+    if isinstance(said, bool | np.bool_) or not isinstance(said, int | np.integer):
+        raise DamagedFile(f"the data_version of the file is said to be {said!r}, which is no number")
+    return int(said)
 
 
 def group_of_versions(root: Group) -> Group:

@@ -12,6 +12,7 @@ from functools import cached_property
 import numpy as np
 
 from hyperslab.errors import FileChanged, HyperslabError, ReadError
+from hyperslab.versions import witness
 from hyperslab.versions.chunk_maps import ChunkMap, ChunkMaps, VersionMap
 from hyperslab.versions.chunk_stack import ChunkStack, chunk_stacks
 from hyperslab.versions.layout import DATA_VERSION, FIRST_VERSION, VERSIONS
@@ -22,6 +23,7 @@ from hyperslab.versions.stored_bytes import StoredBytes
 from hyperslab.versions.table import VersionTable
 
 Progress = Callable[[str, int, int], None]
+NO_WITNESS = "h5py is not installed: pip install 'hyperslab[versions]'"
 MOST_PROBLEMS = 1000  # that are kept; all are counted
 MOST_USERS = 8  # versions that are named of a damaged chunk
 
@@ -48,6 +50,9 @@ class Verification:
     damages: list[Damage] = field(default_factory=list)  # at most `MOST_PROBLEMS`
     damage_count: int = 0
     unchecked: dict[str, str] = field(default_factory=dict)  # arrays whose chunks could not be hashed, and why
+    # Versions that are proved to be as hyperslab committed them; and why others are not, of which only chunks are.
+    proved: list[str] = field(default_factory=list)
+    unproved: dict[str, str] = field(default_factory=dict)
     uncommitted: list[str] = field(default_factory=list)  # versions that were begun and never committed: no damage
 
     @property
@@ -78,8 +83,22 @@ def verify(
     found = Verification(path)
     with StoredBytes(path) as stored:
         _verify(found, table, names, progress or (lambda *_: None))
+        _ask_witness(found, list(table) if names is None else names, is_all=names is None)
         stored.check()
     return found
+
+
+def _ask_witness(found: Verification, names: Sequence[str], *, is_all: bool) -> None:
+    """Whether HDF5's own library sees the same, and fingerprints agree."""
+    try:
+        heard = witness.ask(found.path, None if is_all else list(dict.fromkeys(names)))
+    except ModuleNotFoundError:
+        heard = witness.Testimony(unproved=dict.fromkeys(names, NO_WITNESS))
+    known = {damage.array for damage in found.damages if damage.array is not None}
+    for what, array, users in heard.damages:
+        if array not in known or not what.startswith("HDF5"):  # that it cannot read what is damaged is nothing new
+            found.add(Damage(what, array, None if users is None else tuple(users)))
+    found.proved, found.unproved = heard.proved, heard.unproved
 
 
 def _verify(found: Verification, table: VersionTable, names: Sequence[str] | None, progress: Progress) -> None:
@@ -133,7 +152,7 @@ class _Uses:
         self.shapes: dict[int, dict[tuple[int, ...], None]] = {}
         self.full = np.zeros(stack.place_count, bool)
         self.guessed: set[int] = set()
-        self.seen: set[int] = set()
+        self.seen: dict[int, str | None] = {}
         self.kept: list[ChunkMap] = []  # so that no other gets an id that was seen
         self.row_of: Places = np.full(stack.place_count, MISSING, np.int64)
         self.problems: list[str] = []
@@ -163,10 +182,15 @@ class _Uses:
 
     def check(self, array: ChunkMap) -> str | None:
         """Take note of the chunks of a version's array; what is wrong with its mappings."""
-        if id(array) in self.seen or array.places is None:
+        if array.places is None:
             return None
-        self.seen.add(id(array))
-        self.kept.append(array)
+        if id(array) not in self.seen:
+            self.kept.append(array)
+            self.seen[id(array)] = self._taken(array)
+        return self.seen[id(array)]
+
+    def _taken(self, array: ChunkMap) -> str | None:
+        assert array.places is not None
         stack, used = self.stack, array.used_places
         if array.chunk_shape != stack.chunk_shape:
             return f"its chunks are said to be {array.chunk_shape}, and are {stack.chunk_shape}"

@@ -14,7 +14,7 @@ from hyperslab._core import add_mappings, mappings_block
 from hyperslab.errors import DamagedFile
 from hyperslab.versions import libhdf5
 from hyperslab.versions.attributes import put_integers, put_text
-from hyperslab.versions.journal import JournaledFile
+from hyperslab.versions.journaled_file import JournaledFile
 from hyperslab.versions.staged_chunks import MISSING, Places
 
 UNKNOWN_PLACE = b"\xff" * 8 + bytes(4)  # of the mappings of a virtual array that has none
@@ -43,6 +43,11 @@ class VirtualArrays:
         self._journaled = journaled if is_ours and _is_plain(journaled) else None  # type: ignore[arg-type]
         self._waiting: list[tuple[int, npt.NDArray[np.uint8]]] = []
         self._waiting_nbytes = 0
+
+    @property
+    def is_fast(self) -> bool:
+        """Whether mappings are written in one piece."""
+        return self._journaled is not None
 
     def create(self, group: h5py.Group, name: str, shape: tuple[int, ...], places: Places, raw: Any, fill: Any) -> Any:
         """Make one, without attributes. It is whole when `finish` was called, and must be closed by then, and when the

@@ -15,18 +15,32 @@ import h5py
 import numpy as np
 from h5py._hl.filters import guess_chunk
 
-from hyperslab.errors import UsageError
+from hyperslab.errors import DamagedFile, StaleJournal, UsageError
 from hyperslab.versions import layout, libhdf5
 from hyperslab.versions.chunk_store import ChunkStore, is_text
-from hyperslab.versions.journal import JournaledFile, System, journal_path
+from hyperslab.versions.fingerprints import Fingerprints, check_never_committed
+from hyperslab.versions.journal import (
+    Journal,
+    System,
+    Torn,
+    contradiction,
+    found_journal,
+    journal_path,
+    remove_journal,
+    sync_folder,
+)
+from hyperslab.versions.journaled_file import JournaledFile
 from hyperslab.versions.layout import DATA, DATA_VERSION, DEFAULT_CHUNK_LENGTH, FIRST_VERSION, VERSIONS, Array
 from hyperslab.versions.places import check_chunk_count
+from hyperslab.versions.reading import is_readable
 from hyperslab.versions.staged_array import StagedArray, as_elements, fill_element
 from hyperslab.versions.staged_chunks import MISSING, StagedChunks
+from hyperslab.versions.table import data_version_of, is_committed
 
 READABLE_DRIVERS = ("sec2", "stdio")
 SYSTEM: System = os
-BESIDE = ".new"  # added to the name of a file that another is to take the place of
+BESIDE = ".hyperslab-new"  # added to the name of a file that another is to take the place of
+BEGUN = b"HSLABNEW"  # what such a file begins with until it is whole
 
 
 class WritableFile:
@@ -36,25 +50,25 @@ class WritableFile:
         path: Where it is.
         mode: `r+`, `a` or `w`.
         system: The calls that reach the disk.
+        timeout: How many seconds to wait for others who have it open.
 
     Raises:
         FileNotFoundError: There is none, in mode `r+`.
         UsageError: Somebody else has it open, or it has no place for versions.
+        StaleJournal: What lies beside it as its journal is not of it.
     """
 
-    def __init__(self, path: str, mode: str, system: System) -> None:
+    def __init__(self, path: str, mode: str, system: System, timeout: float = 0.0) -> None:
         path = os.path.realpath(path)  # another file may take its place, not that of a link to it
         self._path = path
         if mode == "r+":
-            Path(path).stat()  # raises what Python raises for a file that is not there
+            _check_has_bytes(path)
         self._system = system
-        self.journaled = JournaledFile(path, truncate=mode == "w", system=system)
+        self.journaled = JournaledFile(path, truncate=mode == "w", timeout=timeout, system=system)
         self._held: list[Any] = [self.journaled]
         try:
             weakref.finalize(self, _let_go, self._held, os.getpid())  # while Python can still be called by libhdf5
-            for remains in (beside := f"{path}{BESIDE}", journal_path(beside)):
-                if Path(remains).exists():
-                    system.unlink(remains)
+            _clean_up(f"{path}{BESIDE}", system)
             is_new = self.journaled.committed_nbytes == 0
             self._hold(opened(self.journaled, "w" if is_new else "r+"))
             if not is_new and mode == "r+" and DATA not in self.file:
@@ -68,8 +82,9 @@ class WritableFile:
 
     def commit(self) -> None:
         """Make all changes last, together."""
+        self.journaled.check_process()
         self.file.flush()
-        self.journaled.commit()
+        self.journaled.commit(_address(self.file))
 
     def roll_back(self, *, reopen: bool = True) -> None:
         """Forget all changes since the last commit."""
@@ -90,22 +105,28 @@ class WritableFile:
 
         Args:
             fill: Writes what the new file holds; the second is what libhdf5 writes to.
+
+        Raises:
+            UsageError: Something has the name that the new file needs.
         """
         beside = f"{self._path}{BESIDE}"
-        os.close(self._system.open(beside, os.O_RDWR | os.O_CREAT | os.O_TRUNC, 0o666))
+        _begin(beside, self._system)
         journaled = JournaledFile(beside, system=self._system)
+        journaled.truncate(0)  # what it begins with, libhdf5 need not know
         try:
             with opened(journaled, "w") as made:
                 made.flush()
                 fill(made, journaled)
             shutil.copymode(self._path, beside)
-            journaled.commit()
+            journaled.commit(keep_journal=True)
             journaled.take_place_of(self._path)
         except BaseException:
             if journaled.path == beside:
                 journaled.close()
                 with suppress(OSError):
                     self._system.unlink(beside)
+                    if Path(journal_path(beside)).exists():
+                        self._system.unlink(journal_path(beside))
                 raise
             self._go_on_with(journaled)
             raise
@@ -130,6 +151,54 @@ class WritableFile:
             self.journaled.close()
 
 
+def _check_has_bytes(path: str) -> None:
+    if not Path(path).stat().st_size:  # raises what Python raises for a file that is not there
+        raise UsageError(f"{path} is empty, it holds no versions: open it with mode='a' to begin")
+
+
+def _address(file: h5py.File) -> int | None:
+    """Where the object header of the group of versions is."""
+    try:
+        return int(h5py.h5o.get_info(file.id, VERSIONS.encode()).addr)
+    except KeyError:
+        return None
+
+
+def _begin(beside: str, system: System) -> None:
+    """Make a file that is known as ours before anything else is in it."""
+    try:
+        descriptor = system.open(beside, os.O_RDWR | os.O_CREAT | os.O_EXCL, 0o666)
+    except FileExistsError:
+        raise UsageError(f"there is a {beside}, whose name is needed, and which may be yours: move it away") from None
+    try:
+        system.pwrite(descriptor, BEGUN, 0)
+        system.fsync(descriptor)
+    finally:
+        os.close(descriptor)
+    sync_folder(beside, system)
+
+
+def _clean_up(beside: str, system: System) -> None:
+    """Remove what is left of a file that was to take the place of another, if it is that; what is not ours stays."""
+    found = None
+    with suppress(StaleJournal):
+        found = found_journal(beside)
+    if Path(beside).is_file() and not Path(beside).is_symlink():
+        descriptor = os.open(beside, os.O_RDONLY)
+        try:
+            start = os.pread(descriptor, len(BEGUN), 0)
+            is_ours = start == BEGUN[: len(start)]
+            if isinstance(found, Journal) and found.before_nbytes == len(BEGUN):
+                is_ours = is_ours or contradiction(found, descriptor) is None
+        finally:
+            os.close(descriptor)
+        if not is_ours:
+            return
+        system.unlink(beside)
+    if isinstance(found, Journal | Torn):
+        remove_journal(beside, system)
+
+
 def _let_go(held: list[Any], process: int) -> None:
     if os.getpid() == process:  # a forked child must not close what its parent writes to
         for one in reversed(held):
@@ -152,10 +221,17 @@ def check_borrowed(file: h5py.Group) -> None:
     """Refuse an h5py file that only h5py can read.
 
     Raises:
-        UsageError: It is no file of this machine.
+        UsageError: It is no file of this machine, or a commit to it was cut short, which its journal is to finish.
+        StaleJournal: What lies beside it as its journal is not of it.
     """
-    if file.file.driver not in READABLE_DRIVERS or not Path(file.file.filename).is_file():
-        raise UsageError(f"{file.file.filename}: versions need a file on disk; open it with h5py's usual driver")
+    path = file.file.filename
+    if file.file.driver not in READABLE_DRIVERS or not Path(path).is_file():
+        raise UsageError(f"{path}: versions need a file on disk; open it with h5py's usual driver")
+    if isinstance(found_journal(path), Journal) and (file.file.mode != "r" or not is_readable(path)):
+        raise UsageError(
+            f"a commit to {path} was cut short, and h5py does not know of its journal: close the h5py file, and open it"
+            " once by its path, hyperslab.VersionedFile(path), which finishes that commit"
+        )
 
 
 def prepare(file: h5py.Group) -> None:
@@ -172,21 +248,37 @@ def prepare(file: h5py.Group) -> None:
         first.attrs["timestamp"] = layout.stored_time(None)
         versions.attrs["data_version"] = DATA_VERSION
         return
-    versions = file[VERSIONS]
-    layout.check_data_version(int(versions.attrs.get("data_version", 1)), file.file.filename, to_write=True)
+    versions, path = file[VERSIONS], file.file.filename
+    number = data_version_of(versions.attrs)
+    layout.check_data_version(number, path, to_write=True)
     current = versions.attrs["current_version"]
     parents = {}
     for name in [name for name in versions if name != FIRST_VERSION]:
-        attributes = versions[name].attrs
-        if not attributes.get("committed", False):
+        attributes = attributes_of(versions, name)
+        if not is_committed(attributes, name, path, number):
             parents[name] = attributes.get("prev_version", FIRST_VERSION)
-            del versions[name]
+    check_never_committed(file, parents)
+    for name in parents:  # when all were looked at: where one is damaged nothing is changed
+        del versions[name]
     for _ in range(len(parents) + 1):  # its parent may be another that was not committed
         current = parents.get(current, current)
     if current not in versions:
         current = FIRST_VERSION
     if current != versions.attrs["current_version"]:
         versions.attrs["current_version"] = current
+        Fingerprints(file, is_ours=False).add(None, current=current)
+
+
+def attributes_of(versions: h5py.Group, name: str) -> Any:
+    """The attributes of a version.
+
+    Raises:
+        DamagedFile: They cannot be had.
+    """
+    try:
+        return versions[name].attrs
+    except (KeyError, OSError, RuntimeError, ValueError) as error:
+        raise DamagedFile(f"version {name!r} of {versions.file.filename} cannot be read: {error}") from None
 
 
 def new_array(file: h5py.Group, path: str, asked: dict[str, Any]) -> StagedArray:

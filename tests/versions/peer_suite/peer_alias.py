@@ -1,13 +1,15 @@
-"""A pytest plugin: `versioned_hdf5` is `hyperslab.versions.compat`, and the tests of `skips.txt` must fail.
+"""A pytest plugin: `versioned_hdf5` is `hyperslab.versions.compat`, and what became of each test is kept.
 
-Names that compat does not have are stand-ins that raise when they are used, so that a test module can be imported, and
-only those of its tests fail which need internals.
+Each line of the file that `PEER_OUTCOMES` names is a test, whether it passed, and what it said if it did not; the
+modules of `PEER_LEFT_OUT` are not run. Names that compat does not have are stand-ins that raise when they are used, so
+that a test module can be imported, and only those of its tests fail which need internals.
 """
 
 from __future__ import annotations
 
+import json
+import os
 import sys
-from collections.abc import Iterator
 from importlib import import_module
 from importlib.abc import Loader, MetaPathFinder
 from importlib.machinery import ModuleSpec
@@ -21,7 +23,6 @@ import numpy as np
 import pytest
 
 NAME, OURS = "versioned_hdf5", "hyperslab.versions.compat"
-SKIPS = Path(__file__).with_name("skips.txt")
 # Not of versioned-hdf5, but of the environment that its tests ask for.
 CONSTANTS = {"H5PY_VERSION": h5py.version.version_tuple[:2], "HAS_NPYSTRINGS": hasattr(np.dtypes, "StringDType")}
 
@@ -63,30 +64,13 @@ class Alias(MetaPathFinder, Loader):
 sys.meta_path.insert(0, Alias())
 
 
-def skips() -> dict[str, str]:
-    """Files and tests that are left out, with their reasons."""
-    lines = [line.strip() for line in SKIPS.read_text().splitlines()]
-    return {
-        name.strip(): reason.strip()
-        for name, reason in (line.split(" | ", 1) for line in lines if line and not line.startswith("#"))
-    }
-
-
 def pytest_ignore_collect(collection_path: Path) -> bool | None:
-    return True if collection_path.name in skips() else None
+    return True if collection_path.name in os.environ["PEER_LEFT_OUT"].split() else None
 
 
-@pytest.hookimpl(wrapper=True, tryfirst=True)
-def pytest_collection_modifyitems(config: pytest.Config, items: list[pytest.Item]) -> Iterator[None]:
-    left_out, used = skips(), set()
-    for item in items:
-        name = f"{item.path.name}::{item.nodeid.split('::', 1)[1]}"
-        for listed in (name, name.split("[")[0]):
-            if listed in left_out:
-                used.add(listed)
-                item.add_marker(pytest.mark.xfail(reason=left_out[listed], strict=True))
-    files = {listed for listed in left_out if "::" not in listed}
-    missing = left_out.keys() - used - files
-    if missing and all(Path(asked).is_dir() for asked in config.args):
-        raise pytest.UsageError(f"{SKIPS.name} lists tests that are not there: {', '.join(sorted(missing))}")
-    return (yield)
+def pytest_runtest_logreport(report: pytest.TestReport) -> None:
+    if report.when != "call" and report.passed:
+        return
+    name = f"{Path(report.location[0]).name}::{report.nodeid.split('::', 1)[1]}"
+    with Path(os.environ["PEER_OUTCOMES"]).open("a") as outcomes:
+        outcomes.write(json.dumps([name, report.outcome, report.longreprtext[-3000:]]) + "\n")

@@ -4,9 +4,8 @@
 //! That must be so: where libhdf5 2.0 overwrites a part of a chunk, and its stored length stays the same, it leaves the
 //! filter mask in the index as it was.
 
+use hyperslab_core::fletcher32;
 use libdeflater::{CompressionLvl, Compressor};
-
-use super::fletcher32::fletcher32;
 
 /// One step between elements and stored bytes.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]

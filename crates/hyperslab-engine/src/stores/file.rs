@@ -7,7 +7,7 @@ use std::time::SystemTime;
 
 use hyperslab_core::CoalescePolicy;
 
-use super::Store;
+use super::{Store, held};
 use crate::read_error::ReadError;
 
 /// What tells a file from a later one of the same name: its size and time of change.
@@ -76,8 +76,11 @@ impl FileStore {
         if std::fs::metadata(path).is_ok_and(|metadata| !metadata.is_file()) {
             return Err(ReadError::System { file: name, problem: "it is not a regular file".to_owned() });
         }
-        let opened = File::open(path).and_then(|file| Ok((file.metadata()?, file)));
+        let opened = open(path).and_then(|file| Ok((file.metadata()?, file)));
         let (metadata, file) = opened.map_err(|error| system(&name, &error))?;
+        if !metadata.is_file() {
+            return Err(ReadError::System { file: name, problem: "it is not a regular file".to_owned() });
+        }
         Ok(Self { name, file, version: version(&metadata), grows: false })
     }
 
@@ -108,6 +111,11 @@ impl FileStore {
             Err(_) if is_absent() => Ok(None),
             Err(error) => Err(error),
         }
+    }
+
+    /// The open file.
+    pub fn file(&self) -> &File {
+        &self.file
     }
 
     /// Which version of the file it is.
@@ -175,8 +183,51 @@ impl Store for FileStore {
     }
 }
 
+/// A pipe that takes the file's place meanwhile is opened at once, and refused.
+#[cfg(target_os = "linux")]
+fn without_waiting(path: &Path) -> io::Result<File> {
+    use std::os::unix::fs::OpenOptionsExt;
+    let flags = i32::try_from(rustix::fs::OFlags::NONBLOCK.bits()).unwrap_or_default();
+    std::fs::OpenOptions::new().read(true).custom_flags(flags).open(path)
+}
+
+#[cfg(not(target_os = "linux"))]
+fn without_waiting(path: &Path) -> io::Result<File> {
+    File::open(path)
+}
+
 fn system(name: &str, error: &io::Error) -> ReadError {
-    ReadError::System { file: name.to_owned(), problem: error.to_string() }
+    let remedy = if has_no_descriptor(error) {
+        ": close archives that are not needed, or let the process have more files open (ulimit -n)"
+    } else {
+        ""
+    };
+    ReadError::System { file: name.to_owned(), problem: format!("{error}{remedy}") }
+}
+
+/// Open a file; where the process has no descriptor left, files that are held without being read give way.
+fn open(path: &Path) -> io::Result<File> {
+    without_waiting(path).or_else(|error| {
+        if !has_no_descriptor(&error) {
+            return Err(error);
+        }
+        held::close_all();
+        without_waiting(path)
+    })
+}
+
+#[cfg(unix)]
+fn has_no_descriptor(error: &io::Error) -> bool {
+    use rustix::io::Errno;
+
+    error
+        .raw_os_error()
+        .is_some_and(|code| [Errno::MFILE, Errno::NFILE].map(Errno::raw_os_error).contains(&code))
+}
+
+#[cfg(not(unix))]
+fn has_no_descriptor(_: &io::Error) -> bool {
+    false
 }
 
 fn version(metadata: &Metadata) -> FileVersion {

@@ -1,6 +1,7 @@
 //! Stores: where the bytes of files are. One file each, behind one contract.
 
 mod file;
+mod held;
 mod padded;
 mod remote;
 mod table;
@@ -13,7 +14,7 @@ use crate::read_error::ReadError;
 pub use file::{FileStore, FileVersion};
 pub use remote::{
     ByteCache, Expected, Identity, Location, ObjectEnd, RemoteFolder, RemoteOptions, RemoteStatistics,
-    RemoteStore, remote_statistics,
+    RemoteStore, WebUrl, remote_statistics,
 };
 pub(crate) use table::Found;
 pub use table::{Opener, OtherFile, Stores};

@@ -1,19 +1,15 @@
 //! The files of one archive by their numbers, opened when they are needed.
 
-use std::collections::HashMap;
 use std::path::{Path, PathBuf};
-use std::sync::{Arc, Mutex};
+use std::sync::Arc;
 
 use hyperslab_core::{CoalescePolicy, FileIndex};
 
+use super::held::HeldFiles;
 use super::padded::PaddedStore;
 use super::remote::RemoteFolder;
 use super::{Expected, FarStore, FileStore, FileVersion, Stop, Store};
-use crate::brief_lock::lock_briefly;
 use crate::read_error::ReadError;
-
-/// Files held open at a time beside the opened one; one more closes them all.
-const MOST_HELD: usize = 64;
 
 /// A file beside the opened one, which chunks lie in.
 #[derive(Clone, Debug)]
@@ -53,7 +49,7 @@ pub struct Stores {
     /// Requests worth making at a time where the others are far away.
     far_requests: Option<usize>,
     open: Opener,
-    held: Arc<Mutex<HashMap<PathBuf, Arc<dyn Store>>>>,
+    held: Arc<HeldFiles>,
 }
 
 impl Stores {
@@ -76,6 +72,12 @@ impl Stores {
         let other = |path| OtherFile { path, version: None, is_padded: false };
         let others = others.into_iter().map(other).collect();
         Self { opened, ..Self::of_files(name, others, open, None) }
+    }
+
+    /// The other files are opened so.
+    #[must_use]
+    pub fn opened_by(self, open: Opener) -> Self {
+        Self { open, ..self }
     }
 
     /// The other files lie in a folder far away.
@@ -201,17 +203,12 @@ impl Stores {
         }
     }
 
-    fn open(&self, path: &PathBuf) -> Result<Arc<dyn Store>, ReadError> {
-        if let Some(held) = lock_briefly(&self.held).and_then(|held| held.get(path).cloned()) {
+    fn open(&self, path: &Path) -> Result<Arc<dyn Store>, ReadError> {
+        if let Some(held) = self.held.get(path) {
             return Ok(held);
         }
         let store = (self.open)(path)?;
-        if let Some(mut held) = lock_briefly(&self.held) {
-            if held.len() >= MOST_HELD {
-                held.clear();
-            }
-            held.insert(path.clone(), Arc::clone(&store));
-        }
+        self.held.hold(path, &store);
         Ok(store)
     }
 

@@ -4,6 +4,7 @@
 //! (in documents without `dmrpp:version` in any order: shuffle comes first, fletcher32 last), little-endian unless said
 //! otherwise, fill values rounded to six digits. What a document gives no bytes for is unsupported, never fill.
 
+mod linked;
 #[cfg(test)]
 #[allow(clippy::unwrap_used, clippy::panic)]
 mod tests;
@@ -11,6 +12,7 @@ mod values;
 mod variable;
 mod xml;
 
+use std::cell::Cell;
 use std::collections::HashMap;
 
 use hyperslab_core::{ByteRange, Group, Link, Tree, Unreadable};
@@ -23,6 +25,8 @@ use xml::Node;
 
 /// A document is read as a whole; no sensible one is longer.
 const MAX_NBYTES: u64 = 512 << 20;
+/// Of all arrays of texts together, as they are held.
+const MAX_TEXT_NBYTES: usize = 512 << 20;
 /// Of a group's path: each name in the group is known by it.
 const MAX_PATH_NBYTES: usize = 4096;
 /// What documents say for a data file whose place is only known where they are served.
@@ -122,6 +126,8 @@ impl<'n> Document<'n> {
 struct Names<'n> {
     dimensions: HashMap<String, u64>,
     enumerations: HashMap<String, &'n Node>,
+    /// Bytes of texts that may still be held.
+    room: Cell<usize>,
 }
 
 /// The lengths of axes, and their names if all have one.
@@ -129,7 +135,8 @@ type Shape = (Vec<u64>, Option<Vec<String>>);
 
 impl<'n> Names<'n> {
     fn of(root: &'n Node) -> Result<Self, Error> {
-        let mut names = Self { dimensions: HashMap::new(), enumerations: HashMap::new() };
+        let room = Cell::new(MAX_TEXT_NBYTES);
+        let mut names = Self { dimensions: HashMap::new(), enumerations: HashMap::new(), room };
         let mut waiting = vec![(root, String::new())];
         while let Some((group, path)) = waiting.pop() {
             if path.len() > MAX_PATH_NBYTES {
@@ -152,6 +159,14 @@ impl<'n> Names<'n> {
             }
         }
         Ok(names)
+    }
+
+    /// Count bytes of texts that are about to be held: few bytes of a document say how many they are.
+    fn spend(&self, nbytes: usize) -> Result<(), Unreadable> {
+        let left = self.room.get().checked_sub(nbytes);
+        let problem = || format!("texts of more than {MAX_TEXT_NBYTES} bytes in one document");
+        self.room.set(left.ok_or_else(|| Unreadable::unsupported(problem()))?);
+        Ok(())
     }
 
     fn shape(&self, node: &Node, scope: Scope<'_>) -> Result<Shape, Unreadable> {

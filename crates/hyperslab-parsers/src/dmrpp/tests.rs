@@ -44,6 +44,25 @@ fn a_document_says_where_its_chunks_are() {
     assert_eq!(segments.next().unwrap().manifest.state(0), ChunkState::Inline(b"a\0bcbc"));
 }
 
+/// Deflated by zlib, as a long text of Hyrax is.
+const TEXTS: &str = r#"<Dataset><String name="w"><Dim size="3"/><dmrpp:vlsa><v s="SIZE" c="2">
+eJxLTEpOSUykhAAAUHQZUQ==</v><v>b</v></dmrpp:vlsa></String></Dataset>"#;
+
+#[test]
+fn deflated_texts_have_the_length_that_is_said() {
+    let told = |size: &str| parse(&Memory(TEXTS.replace("SIZE", size).as_bytes())).unwrap();
+    let tree = told("66");
+    let first = tree.arrays.first().and_then(|array| array.segments.as_deref().ok()).unwrap().first();
+    let held = [&b"abcda".repeat(14)[..66], &b"abcda".repeat(14)[..66], b"b"].concat();
+    match first.unwrap().manifest.state(0) {
+        ChunkState::Inline(bytes) => assert_eq!(bytes.get(..133), held.get(..133)),
+        other => panic!("{other:?}"),
+    }
+    for size in ["65", "67", "0", "-1", "x", "99999999999999999999", "1000000000"] {
+        assert!(told(size).arrays.is_empty(), "{size}");
+    }
+}
+
 #[test]
 fn damage_is_told_or_harmless() {
     hostile::damage(of_pages, DOCUMENT.as_bytes());

@@ -260,13 +260,14 @@ fn value(node: &Node, kind: &str) -> Result<Value, Unreadable> {
 }
 
 /// Texts as elements of one width, unless they are too many together.
-pub(super) fn words(texts: &[&str]) -> Option<(Element, Vec<u8>)> {
-    let width = texts.iter().map(|text| text.len()).max().unwrap_or(0).max(1);
+pub(super) fn words<T: AsRef<[u8]>>(texts: &[T]) -> Option<(Element, Vec<u8>)> {
+    let width = texts.iter().map(|text| text.as_ref().len()).max().unwrap_or(0).max(1);
     let nbytes = width.checked_mul(texts.len()).filter(|&nbytes| nbytes <= MAX_WORDS_NBYTES)?;
     let mut bytes = Vec::with_capacity(nbytes);
     for text in texts {
+        let text = text.as_ref();
         let padding = width.saturating_sub(text.len());
-        bytes.extend_from_slice(text.as_bytes());
+        bytes.extend_from_slice(text);
         bytes.extend(std::iter::repeat_n(0, padding));
     }
     Some((text_element(width as u64), bytes))

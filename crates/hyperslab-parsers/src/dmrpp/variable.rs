@@ -1,5 +1,8 @@
 //! A variable of a document as an array: its elements, its chunks, and what is where none is.
 
+use std::borrow::Cow;
+use std::io::Read;
+
 use hyperslab_core::{
     Array, ByteOrder, ChunkGrid, Codec, Element, Fill, Manifest, Role, Segment, StoredChunk, Unreadable,
     VirtualMappings,
@@ -7,12 +10,12 @@ use hyperslab_core::{
 
 use super::values::{element, fill, fixed_text, words};
 use super::xml::{Node, Place, numbers};
-use super::{Names, Scope, values};
-use crate::segment::{array_nbytes, gridded, one_chunk, too_large};
+use super::{Names, Scope, linked, values};
+use crate::segment::{array_nbytes, gridded, one_chunk, stored, too_large};
 use crate::zarr::base64::decoded;
 
 /// The data file's number; see `Document`.
-const DATA_FILE: u32 = 1;
+pub(super) const DATA_FILE: u32 = 1;
 /// Most values that are repeated as text.
 const MAX_WORDS: u64 = 1 << 22;
 
@@ -117,7 +120,7 @@ impl<'n> Storage<'n> {
             return Ok((element, None));
         }
         if let Some(listed) = self.node.child("vlsa") {
-            return listed_words(listed, shape).map(|(element, bytes)| (element, Some(bytes)));
+            return listed_words(listed, shape, names).map(|(element, bytes)| (element, Some(bytes)));
         }
         let text = |nbytes: u64| (crate::attribute::text_element(nbytes.max(1)), None);
         let mut places = self.places();
@@ -125,7 +128,7 @@ impl<'n> Storage<'n> {
             (Some(compact), _, _) if shape.is_empty() => {
                 let bytes = decoded(&compact.text).ok_or_else(|| Unreadable::damaged("damaged base64"))?;
                 let text = String::from_utf8_lossy(&bytes);
-                words(&[&text]).map(|(element, bytes)| (element, Some(bytes))).ok_or_else(too_large)
+                words(&[text.as_bytes()]).map(|(element, bytes)| (element, Some(bytes))).ok_or_else(too_large)
             }
             (None, Some(place), None) if shape.is_empty() => Ok(text(place.range.length)),
             (None, None, _) => Ok(text(self.setting("fillValue").map_or(1, |text| text.len() as u64))),
@@ -148,9 +151,12 @@ impl<'n> Storage<'n> {
         if nbytes == 0 {
             return Ok(Vec::new());
         }
-        let told = |node: &Node| node.child("chunk").is_some() || node.child("block").is_some();
-        if told(self.node) || self.chunks.is_some_and(told) {
-            return Err(Unreadable::unsupported("an array in linked blocks"));
+        let sizes = self.chunks.and_then(|chunks| chunks.child("chunkDimensionSizes"));
+        if let Some(pieces) = linked::blocks(&[self.chunks, Some(self.node)])? {
+            if sizes.is_some_and(|sizes| numbers(&sizes.text).as_deref() != Some(shape)) {
+                return Err(Unreadable::unsupported("linked blocks that are in chunks"));
+            }
+            return linked::segments(&pieces, shape, element, fill, self.codecs(element.nbytes()));
         }
         if let Some(held) = self.node.child("compact") {
             return held_here(held, shape, element, nbytes, false);
@@ -163,7 +169,6 @@ impl<'n> Storage<'n> {
             return Err(Unreadable::unsupported("an array that the document gives no bytes for"));
         }
         let codecs = self.codecs(element.nbytes());
-        let sizes = self.chunks.and_then(|chunks| chunks.child("chunkDimensionSizes"));
         let chunk_shape = match sizes {
             None => one_chunk(shape),
             Some(sizes) => {
@@ -200,10 +205,15 @@ impl<'n> Storage<'n> {
 
     fn manifest(&self, grid: &ChunkGrid) -> Result<Manifest, Unreadable> {
         let mut chunks = Vec::new();
+        let index_of = |position: &[u64]| {
+            let index = chunk_index(grid, position);
+            index.ok_or_else(|| Unreadable::damaged(format!("a chunk at {position:?} of its array")))
+        };
+        for (position, range) in linked::chunks(&[self.chunks, Some(self.node)])? {
+            chunks.push(stored(index_of(&position)?, DATA_FILE, range));
+        }
         for place in self.places() {
-            let index = chunk_index(grid, &place.position).ok_or_else(|| {
-                Unreadable::damaged(format!("a chunk at {:?} of its array", place.position))
-            })?;
+            let index = index_of(&place.position)?;
             let (range, filter_mask) = (place.range, place.filter_mask);
             chunks.push(StoredChunk { index, file: place.file.unwrap_or(DATA_FILE), range, filter_mask });
         }
@@ -231,20 +241,44 @@ fn chunk_index(grid: &ChunkGrid, position: &[u64]) -> Option<u64> {
 }
 
 /// Texts of a list, each as often as it says.
-fn listed_words(listed: &Node, shape: &[u64]) -> Result<(Element, Vec<u8>), Unreadable> {
+fn listed_words(listed: &Node, shape: &[u64], names: &Names<'_>) -> Result<(Element, Vec<u8>), Unreadable> {
     let expected = shape.iter().try_fold(1_u64, |product, &length| product.checked_mul(length));
     let expected = expected.filter(|&count| count <= MAX_WORDS).ok_or_else(too_large)?;
-    let mut texts = Vec::new();
+    let mut texts: Vec<Cow<'_, [u8]>> = Vec::new();
     for one in listed.children("v") {
         let count = one.attribute("c").map_or(Some(1), |text| text.trim().parse().ok());
         let room = expected.saturating_sub(texts.len() as u64);
         let count = count.filter(|&count: &u64| count <= room);
         let count = count.and_then(|count| usize::try_from(count).ok());
         let count = count.ok_or_else(|| Unreadable::damaged("more texts than the array has elements"))?;
-        texts.extend(std::iter::repeat_n(one.text.as_str(), count));
+        let text = match one.attribute("s") {
+            None => Cow::Borrowed(one.text.as_bytes()),
+            Some(nbytes) => Cow::Owned(inflated(&one.text, nbytes, names)?),
+        };
+        names.spend(text.len().saturating_mul(count))?;
+        texts.extend(std::iter::repeat_n(text, count));
     }
     if texts.len() as u64 != expected {
         return Err(Unreadable::damaged("fewer texts than the array has elements"));
     }
-    words(&texts).ok_or_else(too_large)
+    let texts: Vec<&[u8]> = texts.iter().map(|text| &**text).collect();
+    let (element, bytes) = words(&texts).ok_or_else(too_large)?;
+    names.spend(bytes.len())?;
+    Ok((element, bytes))
+}
+
+/// A text of `s` bytes as Hyrax writes those of more than 300: deflated by zlib, then in base 64.
+fn inflated(text: &str, nbytes: &str, names: &Names<'_>) -> Result<Vec<u8>, Unreadable> {
+    let told = || Unreadable::damaged(format!("a text of {nbytes:?} bytes"));
+    let nbytes: u64 = nbytes.trim().parse().map_err(|_| told())?;
+    names.spend(usize::try_from(nbytes).unwrap_or(usize::MAX))?;
+    let deflated = decoded(text).ok_or_else(|| Unreadable::damaged("damaged base64 of a text"))?;
+    let mut bytes = Vec::new();
+    let mut decoder = flate2::read::ZlibDecoder::new(&*deflated).take(nbytes.saturating_add(1));
+    let problem = match decoder.read_to_end(&mut bytes) {
+        Ok(_) if bytes.len() as u64 == nbytes => return Ok(bytes),
+        Ok(_) => "it has not so many".to_owned(),
+        Err(error) => error.to_string(),
+    };
+    Err(Unreadable::damaged(format!("a deflated text of {nbytes} bytes: {problem}")))
 }

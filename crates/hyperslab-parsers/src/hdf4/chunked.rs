@@ -4,11 +4,12 @@ use hyperslab_core::{Element, Fill, Manifest, Segment, StoredChunk, Unreadable};
 
 use super::descriptors::small;
 use super::layout::Segments;
-use super::pieces::{Located, Pieces, locate};
+use super::pieces::{self, Located, locate};
 use super::special::{Chunked, Coder};
 use super::{File, groups, vdata};
 use crate::cursor::Cursor;
 use crate::error::Error;
+use crate::pieces::Pieces;
 use crate::segment::{array_nbytes, gridded, stored};
 
 const WHAT: &str = "an HDF4 chunk table";
@@ -72,8 +73,9 @@ fn manifest(
         }
     }
     let mut manifest = Manifest::of_chunks(chunks);
-    let scattered =
-        groups::gather(scattered, |(index, pieces)| Ok((index, pieces.bytes(file, "an HDF4 chunk")?)))?;
+    let scattered = groups::gather(scattered, |(index, pieces)| {
+        Ok((index, pieces::bytes(&pieces, file, "an HDF4 chunk")?))
+    })?;
     for (index, bytes) in scattered {
         manifest.insert_inline(index, bytes);
     }

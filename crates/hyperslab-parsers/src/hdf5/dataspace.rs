@@ -7,6 +7,11 @@ use crate::error::Error;
 /// Most axes: the library's own limit (`H5S_MAX_RANK`).
 pub(crate) const MAX_NDIM: u8 = 32;
 
+/// Type of a dataspace that has axes, in messages of version 2.
+const SIMPLE: u8 = 1;
+/// Type of one without any element.
+const NULL: u8 = 2;
+
 /// A shape, and how far it may grow.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub(crate) struct Dataspace {
@@ -30,7 +35,13 @@ impl Dataspace {
                 cursor.skip(5)?;
                 false
             }
-            2 => cursor.u8()? == 2,
+            2 => {
+                let kind = cursor.u8()?;
+                if kind > 2 || kind != SIMPLE && ndim > 0 {
+                    return Err(cursor.invalid(format!("{ndim} axes of a dataspace of type {kind}")));
+                }
+                kind == NULL
+            }
             _ => return Err(Error::unsupported(format!("dataspace message version {version}"))),
         };
         let shape = lengths(cursor, sizes, ndim)?;
@@ -41,6 +52,11 @@ impl Dataspace {
             let limits = lengths(cursor, sizes, ndim)?;
             limits.into_iter().map(|limit| (limit != unlimited).then_some(limit)).collect()
         };
+        let exceeded =
+            |(length, limit): (&u64, &Option<u64>)| limit.is_some_and(|limit: u64| *length > limit);
+        if shape.iter().zip(&max_shape).any(exceeded) {
+            return Err(cursor.invalid(format!("a shape {shape:?} that may be {max_shape:?} at most")));
+        }
         Ok(Self { shape: (!null).then_some(shape), max_shape })
     }
 

@@ -192,7 +192,10 @@ fn name(cursor: &mut Cursor<'_>, head: Head) -> Result<String, Error> {
 }
 
 fn compound(cursor: &mut Cursor<'_>, head: Head, sizes: Sizes, depth: u64) -> Result<Element, Error> {
-    let mut fields = Vec::new();
+    let mut fields: Vec<Field> = Vec::new();
+    if head.member_count() == 0 {
+        return Err(cursor.invalid("a compound without fields"));
+    }
     for _ in 0..head.member_count() {
         let field = field(cursor, head, sizes, depth)?;
         let stop = field.offset.checked_add(field.element.nbytes());
@@ -201,7 +204,25 @@ fn compound(cursor: &mut Cursor<'_>, head: Head, sizes: Sizes, depth: u64) -> Re
         }
         fields.push(field);
     }
+    check_fields(cursor, &fields)?;
     Ok(Element::Compound { nbytes: head.nbytes, fields })
+}
+
+/// No two fields share bytes or a name.
+fn check_fields(cursor: &Cursor<'_>, fields: &[Field]) -> Result<(), Error> {
+    let mut places: Vec<(u64, u64, &str)> =
+        fields.iter().map(|field| (field.offset, field.element.nbytes(), &*field.name)).collect();
+    places.sort_unstable();
+    for (one, next) in places.iter().zip(places.iter().skip(1)) {
+        if one.0.saturating_add(one.1) > next.0 {
+            return Err(cursor.invalid(format!("fields {:?} and {:?} overlap", one.2, next.2)));
+        }
+    }
+    places.sort_unstable_by_key(|place| place.2);
+    if let Some((one, _)) = places.iter().zip(places.iter().skip(1)).find(|(one, next)| one.2 == next.2) {
+        return Err(cursor.invalid(format!("two fields {:?}", one.2)));
+    }
+    Ok(())
 }
 
 fn field(cursor: &mut Cursor<'_>, head: Head, sizes: Sizes, depth: u64) -> Result<Field, Error> {

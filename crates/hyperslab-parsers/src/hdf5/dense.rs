@@ -78,11 +78,10 @@ impl DenseWalk {
     }
 
     fn link(&self, file: &mut File, pages: &Pages<'_>, record: &[u8]) -> Result<Message, Error> {
-        let heap = file.heap(pages, self.heap)?;
         let mut cursor = Cursor::new(LINK_RECORD, self.heap, record);
         cursor.skip(HASH_NBYTES)?;
-        let id = cursor.take(heap.id_nbytes())?;
-        let (offset, body) = heap.object(pages, id)?;
+        let id = cursor.take(file.heap(pages, self.heap)?.id_nbytes())?;
+        let (offset, body) = file.heap_object(pages, self.heap, id)?;
         Ok(Message { kind: kind::LINK, shared: false, order: None, offset, body })
     }
 
@@ -93,9 +92,9 @@ impl DenseWalk {
         let shared = cursor.u8()? & 2 != 0;
         let order = u16::try_from(cursor.u32()?).ok().filter(|&order| order != UNTRACKED);
         let (offset, body) = match file.shared_heap(kind::ATTRIBUTE).filter(|_| shared) {
-            Some(heap) => file.heap(pages, heap)?.object(pages, id)?,
+            Some(heap) => file.heap_object(pages, heap, id)?,
             None if shared => return Err(cursor.invalid("a shared attribute in a file that shares none")),
-            None => file.heap(pages, self.heap)?.object(pages, id)?,
+            None => file.heap_object(pages, self.heap, id)?,
         };
         Ok(Message { kind: kind::ATTRIBUTE, shared: false, order, offset, body })
     }

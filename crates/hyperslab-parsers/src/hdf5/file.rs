@@ -108,7 +108,7 @@ impl File {
         let heap = self.shared_heap(kind);
         let heap =
             heap.ok_or_else(|| cursor.invalid(format!("messages of type {kind:#x} are not shared")))?;
-        let (offset, body) = self.heap(pages, heap)?.object(pages, id)?;
+        let (offset, body) = self.heap_object(pages, heap, id)?;
         Ok(Message { kind, shared: false, order: None, offset, body })
     }
 
@@ -125,6 +125,19 @@ impl File {
             self.heaps.insert(address, heap);
         }
         self.heaps.get_mut(&address).ok_or_else(|| Error::invalid(SHARED, address, "no heap"))
+    }
+
+    /// An object of the fractal heap at an address: where it is in the file, and its bytes.
+    pub fn heap_object(
+        &mut self,
+        pages: &Pages<'_>,
+        address: u64,
+        id: &[u8],
+    ) -> Result<(u64, Vec<u8>), Error> {
+        self.heap(pages, address)?;
+        let heap = self.heaps.get_mut(&address);
+        let heap = heap.ok_or_else(|| Error::invalid(SHARED, address, "no heap"))?;
+        heap.object(pages, &mut self.budget, id)
     }
 }
 

@@ -5,6 +5,8 @@ use std::collections::{HashMap, HashSet};
 use hyperslab_core::ByteRange;
 
 use super::btree2;
+use super::budget::Budget;
+use super::heap_filters::{Filtered, HeapFilters};
 use super::lookup3;
 use super::sizes::Sizes;
 use crate::cursor::Cursor;
@@ -17,8 +19,11 @@ const INDIRECT: &str = "indirect block of a fractal heap";
 const HUGE: &str = "huge object of a fractal heap";
 /// Most rows of a doubling table: beyond, block sizes exceed 2^64.
 const MAX_ROWS: u32 = 64;
-/// Record types of the B-tree of huge objects: unfiltered, found by a number.
+/// Record types of the B-tree of huge objects that are found by a number: as they are, and filtered.
 const HUGE_RECORDS: &[u8] = &[1];
+const FILTERED_HUGE_RECORDS: &[u8] = &[2];
+/// Bytes of a filter mask.
+const MASK_NBYTES: usize = 4;
 
 /// A heap, with what was learnt of it so far.
 #[derive(Debug)]
@@ -27,8 +32,25 @@ pub(crate) struct FractalHeap {
     /// Direct blocks whose checksums were right.
     verified: HashSet<u64>,
     /// Children of the indirect blocks seen.
-    indirect: HashMap<u64, Vec<Option<u64>>>,
+    indirect: HashMap<u64, Vec<Option<Block>>>,
+    /// Filtered blocks and huge objects as they were before, by address and length.
+    decoded: HashMap<(u64, u64), Vec<u8>>,
     huge: Option<HugeObjects>,
+}
+
+/// Where a block is, and how it is stored if the heap has filters.
+#[derive(Clone, Copy, Debug)]
+struct Block {
+    address: u64,
+    filtered: Option<Filtered>,
+}
+
+/// A huge object: where it is, how long it is, and how it is stored if the heap has filters.
+#[derive(Clone, Copy, Debug)]
+struct Huge {
+    address: u64,
+    nbytes: u64,
+    filtered: Option<Filtered>,
 }
 
 /// What the header says, and what follows from it.
@@ -37,7 +59,7 @@ struct Shape {
     address: u64,
     sizes: Sizes,
     id_nbytes: usize,
-    filtered: bool,
+    filters: Option<HeapFilters>,
     checked: bool,
     huge_tree: Option<u64>,
     max_managed: u64,
@@ -48,7 +70,7 @@ struct Shape {
     /// Bytes of the largest direct block.
     max_direct: u64,
     offset_nbytes: usize,
-    root: Option<u64>,
+    root: Option<Block>,
     /// Rows of the root, 0 where it is a direct block.
     root_rows: u32,
 }
@@ -57,13 +79,13 @@ struct Shape {
 #[derive(Debug)]
 struct HugeObjects {
     walk: btree2::Walk,
-    ranges: HashMap<u64, ByteRange>,
+    objects: HashMap<u64, Huge>,
     complete: bool,
 }
 
 /// Where a managed object lies.
 struct Place {
-    block: u64,
+    block: Block,
     block_nbytes: u64,
     offset: u64,
 }
@@ -72,13 +94,15 @@ impl FractalHeap {
     /// Read the heap's header.
     pub fn read(pages: &Pages<'_>, sizes: Sizes, address: u64) -> Result<Self, Error> {
         let shape = Shape::read(pages, sizes, address)?;
-        if let Some(offset) = shape.root {
-            pages.want(ByteRange { offset, length: shape.root_nbytes() });
+        if let Some(root) = shape.root {
+            pages.want(ByteRange { offset: root.address, length: shape.root_nbytes(root) });
         }
-        let walk = |tree| btree2::Walk::new(tree, sizes, HUGE_RECORDS);
+        let records = if shape.filters.is_some() { FILTERED_HUGE_RECORDS } else { HUGE_RECORDS };
+        let walk = |tree| btree2::Walk::new(tree, sizes, records);
         let huge = shape.huge_tree.map(walk);
-        let huge = huge.map(|walk| HugeObjects { walk, ranges: HashMap::new(), complete: false });
-        Ok(Self { shape, verified: HashSet::new(), indirect: HashMap::new(), huge })
+        let huge = huge.map(|walk| HugeObjects { walk, objects: HashMap::new(), complete: false });
+        let (verified, indirect, decoded) = (HashSet::new(), HashMap::new(), HashMap::new());
+        Ok(Self { shape, verified, indirect, decoded, huge })
     }
 
     /// Bytes of an object's identifier.
@@ -86,13 +110,18 @@ impl FractalHeap {
         self.shape.id_nbytes
     }
 
-    /// The object with this identifier: where it is in the file, and its bytes.
-    pub fn object(&mut self, pages: &Pages<'_>, id: &[u8]) -> Result<(u64, Vec<u8>), Error> {
+    /// The object with this identifier: where it is in the file, and its bytes. What filters made of it is counted.
+    pub fn object(
+        &mut self,
+        pages: &Pages<'_>,
+        budget: &mut Budget,
+        id: &[u8],
+    ) -> Result<(u64, Vec<u8>), Error> {
         let mut cursor = Cursor::new("identifier in a fractal heap", self.shape.address, id);
         let first = cursor.u8()?;
         match first >> 4 & 3 {
-            0 => self.managed(pages, &mut cursor),
-            1 => self.huge_object(pages, &mut cursor),
+            0 => self.managed(pages, budget, &mut cursor),
+            1 => self.huge_object(pages, budget, &mut cursor),
             2 => self.tiny(&mut cursor, first),
             kind => Err(cursor.invalid(format!("object of type {kind}"))),
         }
@@ -107,41 +136,58 @@ impl FractalHeap {
         Ok((self.shape.address, cursor.take(length + 1)?.to_vec()))
     }
 
-    fn managed(&mut self, pages: &Pages<'_>, cursor: &mut Cursor<'_>) -> Result<(u64, Vec<u8>), Error> {
-        if self.shape.filtered {
-            return Err(Error::unsupported("a fractal heap with filters"));
-        }
+    fn managed(
+        &mut self,
+        pages: &Pages<'_>,
+        budget: &mut Budget,
+        cursor: &mut Cursor<'_>,
+    ) -> Result<(u64, Vec<u8>), Error> {
         let offset = cursor.uint(self.shape.offset_nbytes)?;
         let length = cursor.uint(self.shape.length_nbytes())?;
         let place = self.place(pages, offset)?;
         let within = offset.checked_sub(place.offset);
-        let fits = within
-            .and_then(|within| within.checked_add(length))
-            .is_some_and(|stop| stop <= place.block_nbytes);
-        let start = within.and_then(|within| within.checked_add(place.block)).filter(|_| fits);
-        let start = start.ok_or_else(|| cursor.invalid("an object reaches past its block"))?;
-        self.verify(pages, &place)?;
+        let stop = within.and_then(|within| within.checked_add(length));
+        let range = within.zip(stop.filter(|&stop| stop <= place.block_nbytes));
+        let (within, stop) = range.ok_or_else(|| cursor.invalid("an object reaches past its block"))?;
+        let address = place.block.address;
+        if let Some(filtered) = place.block.filtered {
+            let bytes = self.decoded(pages, budget, DIRECT, (address, place.block_nbytes), filtered)?;
+            let object = usize::try_from(within).ok().zip(usize::try_from(stop).ok());
+            let object = object.and_then(|(within, stop)| bytes.get(within..stop)).unwrap_or_default();
+            return Ok((address, object.to_vec()));
+        }
+        let start = address.checked_add(within);
+        let start = start.ok_or_else(|| cursor.invalid("an object beyond 2^64"))?;
+        if !self.verified.contains(&address) {
+            let bytes = pages.bytes(DIRECT, address, place.block_nbytes)?;
+            self.shape.verify(address, &bytes)?;
+            self.verified.insert(address);
+        }
         Ok((start, pages.bytes(DIRECT, start, length)?.into_owned()))
     }
 
-    /// The checksum of a direct block is computed with itself as zero.
-    fn verify(&mut self, pages: &Pages<'_>, place: &Place) -> Result<(), Error> {
-        if !self.shape.checked || self.verified.contains(&place.block) {
-            return Ok(());
+    /// What filters made shorter, as it was before: `whole` is its address, and how long it was.
+    fn decoded(
+        &mut self,
+        pages: &Pages<'_>,
+        budget: &mut Budget,
+        what: &'static str,
+        whole: (u64, u64),
+        filtered: Filtered,
+    ) -> Result<&[u8], Error> {
+        let (address, nbytes) = whole;
+        if !self.decoded.contains_key(&whole) {
+            let stored = pages.bytes(what, address, filtered.nbytes)?;
+            budget.spend(usize::try_from(nbytes).unwrap_or(usize::MAX))?;
+            let filters = self.shape.filters.as_ref();
+            let filters = filters.ok_or_else(|| Error::invalid(what, address, "its heap has no filters"))?;
+            let bytes = filters.decode(what, address, &stored, filtered.mask, nbytes)?;
+            if what == DIRECT {
+                self.shape.verify(address, &bytes)?;
+            }
+            self.decoded.insert(whole, bytes);
         }
-        let mut bytes = pages.bytes(DIRECT, place.block, place.block_nbytes)?.into_owned();
-        let mut cursor = Cursor::new(DIRECT, place.block, &bytes);
-        cursor.signature(b"FHDB")?;
-        cursor.skip(1 + self.shape.sizes.offset + self.shape.offset_nbytes)?;
-        let start = cursor.place();
-        let found = cursor.u32()?;
-        bytes.iter_mut().skip(start).take(4).for_each(|byte| *byte = 0);
-        let computed = lookup3::lookup3(&bytes);
-        if !lookup3::is_right(found, computed) {
-            return Err(Error::Checksum { what: DIRECT, offset: place.block, found, computed });
-        }
-        self.verified.insert(place.block);
-        Ok(())
+        Ok(self.decoded.get(&whole).map(Vec::as_slice).unwrap_or_default())
     }
 
     /// Descend through indirect blocks to the direct block that holds an offset of the heap.
@@ -158,7 +204,7 @@ impl FractalHeap {
                 .cell(within)
                 .filter(|cell| cell.0 < rows)
                 .ok_or_else(|| problem("an object past its end"))?;
-            block = self.child(pages, block, rows, row, column)?;
+            block = self.child(pages, block.address, rows, row, column)?;
             start = start.saturating_add(from);
             nbytes = self.shape.row_nbytes(row);
             rows = if nbytes <= self.shape.max_direct { 0 } else { self.shape.rows_of(nbytes, rows) };
@@ -173,7 +219,7 @@ impl FractalHeap {
         rows: u32,
         row: u32,
         column: u64,
-    ) -> Result<u64, Error> {
+    ) -> Result<Block, Error> {
         if !self.indirect.contains_key(&block) {
             let children = self.shape.indirect(pages, block, rows)?;
             self.indirect.insert(block, children);
@@ -184,38 +230,57 @@ impl FractalHeap {
         child.ok_or_else(|| Error::invalid(INDIRECT, block, format!("its block {number} was never made")))
     }
 
-    fn huge_object(&mut self, pages: &Pages<'_>, cursor: &mut Cursor<'_>) -> Result<(u64, Vec<u8>), Error> {
-        if self.shape.filtered {
-            return Err(Error::unsupported("a huge object in a fractal heap with filters"));
-        }
+    fn huge_object(
+        &mut self,
+        pages: &Pages<'_>,
+        budget: &mut Budget,
+        cursor: &mut Cursor<'_>,
+    ) -> Result<(u64, Vec<u8>), Error> {
         let sizes = self.shape.sizes;
-        let direct = cursor.remaining() >= sizes.offset + sizes.length;
-        let range = if direct {
-            let offset = sizes.defined_address(cursor)?;
-            ByteRange { offset, length: sizes.length(cursor)? }
+        let is_filtered = self.shape.filters.is_some();
+        let filtered_nbytes = if is_filtered { MASK_NBYTES + sizes.length } else { 0 };
+        let huge = if cursor.remaining() >= sizes.offset + sizes.length + filtered_nbytes {
+            Huge::read(cursor, sizes, is_filtered)?
         } else {
             let number = cursor.uint(sizes.length.min(cursor.remaining()))?;
-            self.huge_range(pages, number)?
+            self.huge(pages, number)?
         };
-        Ok((range.offset, pages.bytes(HUGE, range.offset, range.length)?.into_owned()))
+        let Some(filtered) = huge.filtered else {
+            return Ok((huge.address, pages.bytes(HUGE, huge.address, huge.nbytes)?.into_owned()));
+        };
+        let bytes = self.decoded(pages, budget, HUGE, (huge.address, huge.nbytes), filtered)?;
+        Ok((huge.address, bytes.to_vec()))
     }
 
-    fn huge_range(&mut self, pages: &Pages<'_>, number: u64) -> Result<ByteRange, Error> {
+    fn huge(&mut self, pages: &Pages<'_>, number: u64) -> Result<Huge, Error> {
         let missing =
             || Error::invalid(HEADER, self.shape.address, format!("it has no huge object {number}"));
         let huge = self.huge.as_mut().ok_or_else(missing)?;
         if !huge.complete {
-            let (sizes, ranges) = (self.shape.sizes, &mut huge.ranges);
+            let (sizes, objects) = (self.shape.sizes, &mut huge.objects);
+            let is_filtered = self.shape.filters.is_some();
             huge.walk.resume(pages, &mut |record| {
                 let mut cursor = Cursor::new(HUGE, 0, record);
-                let offset = sizes.defined_address(&mut cursor)?;
-                let length = sizes.length(&mut cursor)?;
-                ranges.insert(sizes.length(&mut cursor)?, ByteRange { offset, length });
+                let object = Huge::read(&mut cursor, sizes, is_filtered)?;
+                objects.insert(sizes.length(&mut cursor)?, object);
                 Ok(())
             })?;
             huge.complete = true;
         }
-        huge.ranges.get(&number).copied().ok_or_else(missing)
+        huge.objects.get(&number).copied().ok_or_else(missing)
+    }
+}
+
+impl Huge {
+    /// Address and length, and with filters their mask and how long the object was before.
+    fn read(cursor: &mut Cursor<'_>, sizes: Sizes, is_filtered: bool) -> Result<Self, Error> {
+        let address = sizes.defined_address(cursor)?;
+        let nbytes = sizes.length(cursor)?;
+        if !is_filtered {
+            return Ok(Self { address, nbytes, filtered: None });
+        }
+        let filtered = Some(Filtered { nbytes, mask: cursor.u32()? });
+        Ok(Self { address, nbytes: sizes.length(cursor)?, filtered })
     }
 }
 
@@ -231,8 +296,10 @@ impl Shape {
         }
         let id_nbytes = usize::from(cursor.u16()?);
         let filters_nbytes = u64::from(cursor.u16()?);
-        let filtered = filters_nbytes > 0;
-        let extra = if filtered { filters_nbytes + sizes.length as u64 + 4 } else { 0 };
+        let extra = match filters_nbytes {
+            0 => 0,
+            _ => filters_nbytes + (sizes.length + MASK_NBYTES) as u64,
+        };
         let all = pages.bytes(HEADER, address, plain + extra + lookup3::CHECKSUM_NBYTES as u64)?;
         lookup3::checked(HEADER, address, &all)?;
         let checked = cursor.u8()? & 2 != 0;
@@ -246,6 +313,11 @@ impl Shape {
         cursor.skip(2)?; // rows at the start
         let root = sizes.address(&mut cursor)?;
         let root_rows = u32::from(cursor.u16()?);
+        let behind = all.get(cursor.place()..).filter(|_| filters_nbytes > 0);
+        let filtering = behind.map(|bytes| filtering(cursor.offset(), bytes, sizes, filters_nbytes));
+        let (root_filtered, filters) = filtering.transpose()?.unzip();
+        let root_filtered = root_filtered.filter(|_| root_rows == 0);
+        let root = root.map(|address| Block { address, filtered: root_filtered });
         let powers = width.is_power_of_two() && start.is_power_of_two() && max_direct.is_power_of_two();
         if !powers || max_direct < start || root_rows > MAX_ROWS || offset_nbytes > 8 || id_nbytes == 0 {
             return Err(cursor.invalid("its doubling table makes no sense"));
@@ -254,7 +326,7 @@ impl Shape {
             address,
             sizes,
             id_nbytes,
-            filtered,
+            filters,
             checked,
             huge_tree,
             max_managed,
@@ -267,16 +339,48 @@ impl Shape {
         })
     }
 
-    /// Bytes of the root, a direct block or an indirect one.
-    fn root_nbytes(&self) -> u64 {
-        if self.root_rows == 0 { self.start } else { self.indirect_nbytes(self.root_rows) }
+    /// Bytes of the root in the file, a direct block or an indirect one.
+    fn root_nbytes(&self, root: Block) -> u64 {
+        match (root.filtered, self.root_rows) {
+            (Some(filtered), 0) => filtered.nbytes,
+            (None, 0) => self.start,
+            (_, rows) => self.indirect_nbytes(rows),
+        }
+    }
+
+    /// The checksum of a direct block is computed with itself as zero.
+    fn verify(&self, address: u64, block: &[u8]) -> Result<(), Error> {
+        if !self.checked {
+            return Ok(());
+        }
+        let mut cursor = Cursor::new(DIRECT, address, block);
+        cursor.signature(b"FHDB")?;
+        cursor.skip(1 + self.sizes.offset + self.offset_nbytes)?;
+        let start = cursor.place();
+        let found = cursor.u32()?;
+        let mut bytes = block.to_vec();
+        bytes.iter_mut().skip(start).take(4).for_each(|byte| *byte = 0);
+        let computed = lookup3::lookup3(&bytes);
+        if !lookup3::is_right(found, computed) {
+            return Err(Error::Checksum { what: DIRECT, offset: address, found, computed });
+        }
+        Ok(())
     }
 
     /// Bytes of an indirect block of so many rows.
     fn indirect_nbytes(&self, rows: u32) -> u64 {
         let head = (5 + self.sizes.offset + self.offset_nbytes) as u64;
-        let entries = u64::from(rows).saturating_mul(self.width).saturating_mul(self.sizes.offset as u64);
+        let filtered_nbytes = (self.sizes.length + MASK_NBYTES) as u64;
+        let addresses = u64::from(rows).saturating_mul(self.sizes.offset as u64);
+        let filtered = u64::from(rows.min(self.filtered_rows())).saturating_mul(filtered_nbytes);
+        let entries = addresses.saturating_add(filtered).saturating_mul(self.width);
         head.saturating_add(entries).saturating_add(lookup3::CHECKSUM_NBYTES as u64)
+    }
+
+    /// How many rows of an indirect block have filtered blocks: those of direct ones.
+    fn filtered_rows(&self) -> u32 {
+        let doublings = self.max_direct.trailing_zeros().saturating_sub(self.start.trailing_zeros());
+        if self.filters.is_some() { doublings.saturating_add(2) } else { 0 }
     }
 
     /// Bytes of a managed object's length: what the largest direct block or the largest object needs.
@@ -315,13 +419,36 @@ impl Shape {
         doublings.saturating_add(1).min(parent_rows.saturating_sub(1))
     }
 
-    /// Addresses of an indirect block's children, row by row.
-    fn indirect(&self, pages: &Pages<'_>, address: u64, rows: u32) -> Result<Vec<Option<u64>>, Error> {
-        let count = u64::from(rows).saturating_mul(self.width);
+    /// An indirect block's children, row by row.
+    fn indirect(&self, pages: &Pages<'_>, address: u64, rows: u32) -> Result<Vec<Option<Block>>, Error> {
         let bytes = pages.bytes(INDIRECT, address, self.indirect_nbytes(rows))?;
         let mut cursor = Cursor::new(INDIRECT, address, lookup3::checked(INDIRECT, address, &bytes)?);
         cursor.signature(b"FHIB")?;
         cursor.skip(1 + self.sizes.offset + self.offset_nbytes)?;
-        (0..count).map(|_| self.sizes.address(&mut cursor)).collect()
+        let cells = (0..rows).flat_map(|row| (0..self.width).map(move |_| row));
+        cells.map(|row| self.block(&mut cursor, row < self.filtered_rows())).collect()
     }
+
+    fn block(&self, cursor: &mut Cursor<'_>, is_filtered: bool) -> Result<Option<Block>, Error> {
+        let address = self.sizes.address(cursor)?;
+        let filtered = if is_filtered {
+            Some(Filtered { nbytes: self.sizes.length(cursor)?, mask: cursor.u32()? })
+        } else {
+            None
+        };
+        Ok(address.map(|address| Block { address, filtered }))
+    }
+}
+
+/// What a header says of filters: how the root is stored if it is a direct block, and which filters they are.
+fn filtering(
+    offset: u64,
+    bytes: &[u8],
+    sizes: Sizes,
+    filters_nbytes: u64,
+) -> Result<(Filtered, HeapFilters), Error> {
+    let mut cursor = Cursor::new(HEADER, offset, bytes);
+    let filtered = Filtered { nbytes: sizes.length(&mut cursor)?, mask: cursor.u32()? };
+    let message = cursor.take(usize::try_from(filters_nbytes).unwrap_or(usize::MAX))?;
+    Ok((filtered, HeapFilters::read(offset, message)?))
 }

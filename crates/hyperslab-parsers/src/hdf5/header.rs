@@ -28,6 +28,8 @@ pub(crate) mod kind {
     pub const LINK: u16 = 0x06;
     pub const EXTERNAL_FILES: u16 = 0x07;
     pub const LAYOUT: u16 = 0x08;
+    /// Never in files: what tests of libraries call by a number that nobody knows.
+    pub const BOGUS: u16 = 0x09;
     pub const GROUP_INFO: u16 = 0x0a;
     pub const FILTERS: u16 = 0x0b;
     pub const ATTRIBUTE: u16 = 0x0c;
@@ -43,6 +45,10 @@ pub(crate) mod kind {
 const FLAG_SHARED: u8 = 0x02;
 /// Message flag: who does not know the message must not open the object.
 const FLAG_FAIL_IF_UNKNOWN: u8 = 0x80;
+
+/// Bits of message flags, and values of them that no message has: shared and never to be shared; met by somebody who did
+/// not know it, but not to be marked so, or not to be opened then.
+const IMPOSSIBLE_FLAGS: [(u8, u8); 3] = [(0x06, 0x06), (0x30, 0x20), (0x28, 0x28)];
 
 /// One message of an object header.
 #[derive(Clone, Debug)]
@@ -211,8 +217,12 @@ fn finish(
     order: Option<u16>,
     length: u16,
 ) -> Result<Message, Error> {
-    if kind > kind::LAST && flags & FLAG_FAIL_IF_UNKNOWN != 0 {
+    let is_unknown = kind > kind::LAST || kind == kind::BOGUS;
+    if is_unknown && flags & FLAG_FAIL_IF_UNKNOWN != 0 {
         return Err(Error::unsupported(format!("header message of type {kind:#x}")));
+    }
+    if IMPOSSIBLE_FLAGS.iter().any(|&(mask, value)| flags & mask == value) {
+        return Err(cursor.invalid(format!("a message with flags {flags:#x}, which contradict each other")));
     }
     let offset = cursor.offset();
     let body = cursor.take(usize::from(length))?.to_vec();

@@ -7,6 +7,7 @@ use hyperslab_core::{Array, Attribute, ByteOrder, Element, Tree, Value};
 
 use super::sizes::Sizes;
 use super::text;
+use super::unlimited;
 use crate::cursor::Cursor;
 
 /// Attributes that carry dimensions and bookkeeping; readers of NetCDF-4 do not show them.
@@ -49,53 +50,61 @@ pub(crate) struct ArrayNames {
     pub name: String,
 }
 
-/// Fill in the names of dimensions, array by array, where all of an array's axes have one.
-pub(crate) fn name_dimensions(arrays: &mut [Array], names: &[ArrayNames], sizes: Sizes) {
-    let scales = Scales::new(arrays, names, sizes);
-    let dimensions: Vec<_> = arrays.iter().zip(names).map(|(array, names)| scales.of(array, names)).collect();
-    for (array, dimensions) in arrays.iter_mut().zip(dimensions) {
-        array.dimensions = dimensions;
+/// Fill in the names of dimensions, array by array, where all of an array's axes have one. Variables of NetCDF-4 become
+/// as long as their unlimited dimensions.
+pub(crate) fn name_dimensions(tree: &mut Tree, names: &[ArrayNames], sizes: Sizes) {
+    let is_netcdf4 = is_netcdf4(tree);
+    let arrays = &mut tree.arrays;
+    let found = Scales::new(arrays, names, sizes);
+    let scales: Vec<_> = arrays.iter().enumerate().map(|(number, array)| found.of(array, number)).collect();
+    for (array, scales) in arrays.iter_mut().zip(&scales) {
+        let name = |&scale: &usize| names.get(scale).map(|names| names.name.clone());
+        array.dimensions = scales.as_ref().and_then(|scales| scales.iter().map(name).collect());
+    }
+    if is_netcdf4 {
+        unlimited::lengthen(arrays, &scales);
     }
 }
 
-/// The dimension scales of a file, by what leads to them.
-struct Scales<'n> {
+/// The dimension scales of a file, by what leads to them: numbers of arrays.
+struct Scales {
     sizes: Sizes,
-    by_address: HashMap<u64, &'n str>,
-    by_number: HashMap<i64, &'n str>,
+    by_address: HashMap<u64, usize>,
+    by_number: HashMap<i64, usize>,
 }
 
-impl<'n> Scales<'n> {
-    fn new(arrays: &[Array], names: &'n [ArrayNames], sizes: Sizes) -> Self {
-        let by_address = names.iter().map(|names| (names.address, names.name.as_str())).collect();
-        let numbered = arrays.iter().zip(names).filter(|(array, _)| is_scale(array));
-        let by_number = numbered.filter_map(|(array, names)| {
+impl Scales {
+    fn new(arrays: &[Array], names: &[ArrayNames], sizes: Sizes) -> Self {
+        let by_address = names.iter().enumerate().map(|(number, names)| (names.address, number)).collect();
+        let numbered = arrays.iter().enumerate().filter(|(_, array)| is_scale(array));
+        let by_number = numbered.filter_map(|(number, array)| {
             let numbers = integers(value(array, "_Netcdf4Dimid")?)?;
-            Some((*numbers.first()?, names.name.as_str()))
+            Some((*numbers.first()?, number))
         });
         Self { sizes, by_address, by_number: by_number.collect() }
     }
 
-    fn of(&self, array: &Array, names: &ArrayNames) -> Option<Vec<String>> {
+    /// The dimension of each axis of an array, where all have one.
+    fn of(&self, array: &Array, number: usize) -> Option<Vec<usize>> {
         let ndim = array.shape.as_ref()?.len();
         if let Some(list) = value(array, "DIMENSION_LIST") {
             return self.listed(list, ndim);
         }
         if let Some(numbers) = value(array, "_Netcdf4Coordinates").and_then(integers) {
-            let named = numbers.iter().map(|number| self.by_number.get(number).map(ToString::to_string));
-            return named.collect::<Option<Vec<_>>>().filter(|named| named.len() == ndim);
+            let known = numbers.iter().map(|number| self.by_number.get(number).copied());
+            return known.collect::<Option<Vec<_>>>().filter(|known| known.len() == ndim);
         }
-        (ndim == 1 && is_scale(array)).then(|| vec![names.name.clone()])
+        (ndim == 1 && is_scale(array)).then(|| vec![number])
     }
 
     /// A list of references an axis; the first one counts.
-    fn listed(&self, list: &Value, ndim: usize) -> Option<Vec<String>> {
+    fn listed(&self, list: &Value, ndim: usize) -> Option<Vec<usize>> {
         let scale = |references: &Vec<u8>| {
             let mut cursor = Cursor::new("DIMENSION_LIST", 0, references);
             let address = self.sizes.address(&mut cursor).ok()??;
-            self.by_address.get(&address).map(ToString::to_string)
+            self.by_address.get(&address).copied()
         };
-        list.heap.iter().map(scale).collect::<Option<Vec<_>>>().filter(|named| named.len() == ndim)
+        list.heap.iter().map(scale).collect::<Option<Vec<_>>>().filter(|known| known.len() == ndim)
     }
 }
 

@@ -41,7 +41,11 @@ impl Storage {
             let problem = format!("chunks of elements of {width} bytes in an array of {expected}");
             return Err(Unreadable::damaged(problem));
         }
+        let count = found.len() as u64;
         let manifest = Manifest::of_chunks(found);
+        if manifest.chunk_count() < count {
+            return Err(Unreadable::damaged("its index has two chunks at one place of the array"));
+        }
         let mut segment = self.segment(layout.chunk_shape.clone(), self.codecs.clone(), manifest)?;
         segment.plain_edge_chunks = layout.plain_edge_chunks;
         Ok(vec![segment])

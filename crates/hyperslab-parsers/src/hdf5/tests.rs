@@ -229,10 +229,12 @@ fn pointers_into_a_collection_are_followed() {
     assert_eq!(followed(&raw), Ok(vec![text.to_vec(), Vec::new(), text.to_vec()]));
     assert!(followed(&pointer(9, start, 8)).is_err());
     assert!(followed(&pointer(9, start + 8, 7)).is_err());
-    // Nine bytes of a sequence of pointers are no whole one.
+    // An object has just the bytes of the elements that its pointer says; of pointers each takes sixteen.
     let nested = Element::Vlen { nbytes: 16, element: Box::new(sequences.clone()) };
-    let own = resolve(&mut pages, &nested, &pointer(9, start, 7));
-    assert_eq!(own, Ok(vec![text.to_vec()]));
+    for (element, length) in [(&sequences, 8), (&sequences, 10), (&nested, 9), (&nested, 1)] {
+        let found = resolve(&mut pages, element, &pointer(length, start, 7));
+        assert!(found.is_err_and(|error| error.to_string().contains("object 7 has 9 bytes")));
+    }
 }
 
 #[test]

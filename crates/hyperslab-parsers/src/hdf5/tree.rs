@@ -1,8 +1,11 @@
 //! From a finished walk to the tree: groups and arrays numbered from the root on, links by number.
 
 use std::collections::VecDeque;
+use std::collections::hash_map::{Entry, HashMap};
 
-use hyperslab_core::{Array, Attribute, Fill, Group, Link, ObjectNames, Role, Segment, Tree, Unreadable};
+use hyperslab_core::{
+    Array, Attribute, Fill, Group, Link, ObjectNames, Role, Segment, Tree, Unreadable, with_ieee_floats,
+};
 
 use super::attribute::RawAttribute;
 use super::external;
@@ -43,10 +46,13 @@ pub(crate) fn tree(walk: Walk, file_length: u64) -> Result<(Tree, Vec<Option<Laz
                 groups.get_mut(*number).map(|place| place.replace(group));
             }
             (State::Array(mut state), Link::Array(number)) => {
+                let lazy_index = state.lazy_index.take();
+                let is_whole = lazy_index.is_none();
                 if let Some(place) = indexes.get_mut(*number) {
-                    *place = state.lazy_index.take();
+                    *place = lazy_index;
                 }
                 let array = building.array(*state, attributes(object.attributes));
+                let array = if is_whole { with_ieee_floats(array) } else { array };
                 arrays.get_mut(*number).map(|place| place.replace(array));
             }
             _ => {}
@@ -54,7 +60,7 @@ pub(crate) fn tree(walk: Walk, file_length: u64) -> Result<(Tree, Vec<Option<Laz
     }
     building.tree.groups = groups.into_iter().flatten().collect();
     building.tree.arrays = arrays.into_iter().flatten().collect();
-    netcdf4::name_dimensions(&mut building.tree.arrays, &numbering.array_names, sizes);
+    netcdf4::name_dimensions(&mut building.tree, &numbering.array_names, sizes);
     building.tree.names = numbering.names;
     Ok((building.tree, indexes))
 }
@@ -150,7 +156,27 @@ fn named(group: &GroupState, kind: impl Fn(u64) -> Option<Link>) -> Vec<(String,
         };
         (link.name.clone(), target)
     };
-    sorted(group).into_iter().map(link).collect()
+    let mut links: Vec<(String, Link)> = sorted(group).into_iter().map(link).collect();
+    for place in repeated(links.iter().map(|(name, _)| name.as_str())) {
+        if let Some((_, target)) = links.get_mut(place) {
+            *target = Link::Unreadable(Unreadable::damaged("two links of its group have this name"));
+        }
+    }
+    links
+}
+
+/// Places of names that are there more than once.
+fn repeated<'n>(names: impl Iterator<Item = &'n str>) -> Vec<usize> {
+    let (mut first, mut found) = (HashMap::with_capacity(names.size_hint().0), Vec::new());
+    for (place, name) in names.enumerate() {
+        match first.entry(name) {
+            Entry::Vacant(new) => {
+                new.insert(place);
+            }
+            Entry::Occupied(known) => found.extend([*known.get(), place]),
+        }
+    }
+    found
 }
 
 /// Attributes in order of creation where that is tracked, else as the header has them; a heap's by name.
@@ -158,7 +184,13 @@ fn attributes(mut raw: Vec<RawAttribute>) -> Vec<Attribute> {
     if raw.iter().all(|raw| raw.order.is_some()) {
         raw.sort_by_key(|raw| raw.order);
     }
-    raw.into_iter().map(|raw| raw.attribute).collect()
+    let mut attributes: Vec<Attribute> = raw.into_iter().map(|raw| raw.attribute).collect();
+    for place in repeated(attributes.iter().map(|attribute| attribute.name.as_str())) {
+        if let Some(attribute) = attributes.get_mut(place).filter(|attribute| attribute.value.is_ok()) {
+            attribute.value = Err(Unreadable::damaged("two attributes of its object have this name"));
+        }
+    }
+    attributes
 }
 
 struct Building {

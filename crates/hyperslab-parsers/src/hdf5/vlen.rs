@@ -1,6 +1,8 @@
 //! Following the pointers in elements: to text and sequences of any length, and to what references hold beside an
 //! object (HDF5 File Format Specification 3.0, IV.A.2.d and III.E).
 
+use std::borrow::Cow;
+
 use hyperslab_core::Element;
 
 use super::global_heap::Collections;
@@ -72,9 +74,9 @@ impl Following<'_, '_> {
     fn follow(&mut self, place: &Place<'_>, pointer: &[u8]) -> Result<(), Error> {
         let value = match place.read(pointer, self.sizes)? {
             None => Ok(Vec::new()),
-            Some((address, index)) => {
+            Some(Pointer { address, index, nbytes }) => {
                 let object = self.collections.object(self.pages, self.sizes, address, index);
-                object.map(std::borrow::Cow::into_owned)
+                object.and_then(|bytes| checked(bytes, address, index, nbytes))
             }
         };
         let value = match value {
@@ -99,6 +101,28 @@ impl Following<'_, '_> {
     }
 }
 
+/// The bytes of an object, which are those of the elements that its pointer says.
+fn checked(bytes: Cow<'_, [u8]>, address: u64, index: u32, nbytes: Option<u64>) -> Result<Vec<u8>, Error> {
+    match nbytes.filter(|&nbytes| nbytes != bytes.len() as u64) {
+        None => Ok(bytes.into_owned()),
+        Some(nbytes) => {
+            let problem =
+                format!("object {index} has {} bytes, an element that it holds has {nbytes}", bytes.len());
+            Err(Error::invalid(WHAT, address, problem))
+        }
+    }
+}
+
+/// Where a pointer leads.
+struct Pointer {
+    /// The collection.
+    address: u64,
+    /// The object in it.
+    index: u32,
+    /// What it says that the object has.
+    nbytes: Option<u64>,
+}
+
 /// Where in an element a pointer is.
 struct Place<'e> {
     start: usize,
@@ -109,15 +133,20 @@ struct Place<'e> {
 }
 
 impl Place<'_> {
-    /// The collection and the object in it. A pointer of length 0, or without address, leads nowhere.
-    fn read(&self, bytes: &[u8], sizes: Sizes) -> Result<Option<(u64, u32)>, Error> {
+    /// A pointer of length 0, or without address, leads nowhere.
+    fn read(&self, bytes: &[u8], sizes: Sizes) -> Result<Option<Pointer>, Error> {
         let mut cursor = Cursor::new(WHAT, 0, bytes);
-        let length = if self.has_length { cursor.u32()? } else { 1 };
+        let length = if self.has_length { Some(u64::from(cursor.u32()?)) } else { None };
         let address = sizes.address(&mut cursor)?;
         let index = cursor.u32()?;
+        if let (Some(length @ 1..), None) = (length, address) {
+            return Err(cursor.invalid(format!("an element of length {length} that is nowhere")));
+        }
         // Address 0 of the file's own counting is the superblock: no collection is there.
-        let address = address.filter(|&address| address != sizes.base && length > 0);
-        Ok(address.map(|address| (address, index)))
+        let address = address.filter(|&address| address != sizes.base && length != Some(0));
+        let width = self.sequence.map_or(1, Element::nbytes);
+        let nbytes = length.map(|length| length.saturating_mul(width));
+        Ok(address.map(|address| Pointer { address, index, nbytes }))
     }
 }
 

@@ -10,6 +10,7 @@ use serde_json::Value;
 use super::array_document::ArrayDocument;
 use super::hierarchy::{Hierarchy, Location};
 use super::{chunkstore, document, nodes};
+use crate::allowed::Allowed;
 use crate::error::Error;
 use crate::pages::FetchError;
 
@@ -57,7 +58,12 @@ pub fn parse_far(keys: &dyn FarKeys) -> Result<FarHierarchy, Error> {
     let mut hasher = DefaultHasher::new();
     found.hash(&mut hasher);
     let inline = |(key, text): (String, Vec<u8>)| (key.into_boxed_str(), Location::Inline(text.into()));
-    let hierarchy = Hierarchy::new(found.into_iter().map(inline).collect(), Vec::new(), Path::new(""));
+    let hierarchy = Hierarchy::new(
+        found.into_iter().map(inline).collect(),
+        Vec::new(),
+        Path::new(""),
+        &Allowed::only(&[]),
+    );
     if chunkstore::is_in(&hierarchy) {
         return Err(Error::unsupported("a .zchunkstore that is far away"));
     }

@@ -10,6 +10,7 @@ use hyperslab_core::{ByteRange, ChunkGrid, FileIndex, Unreadable};
 use super::chunks::Keys;
 use super::parts::Parts;
 use super::tables::Table;
+use crate::allowed::Allowed;
 use crate::error::Error;
 use crate::pages::FetchError;
 
@@ -81,16 +82,23 @@ pub(super) struct Hierarchy {
     tables: HashMap<String, Table>,
     files: Vec<String>,
     folder: PathBuf,
+    /// Which of the files may be read.
+    allowed: Allowed,
 }
 
 impl Hierarchy {
     /// Of keys in any order; of two that are alike the later one counts. Files are relative to `folder`.
-    pub fn new(mut entries: Vec<(Box<str>, Location)>, files: Vec<String>, folder: &Path) -> Self {
+    pub fn new(
+        mut entries: Vec<(Box<str>, Location)>,
+        files: Vec<String>,
+        folder: &Path,
+        allowed: &Allowed,
+    ) -> Self {
         entries.sort_by(|(one, _), (other, _)| one.cmp(other)); // stable: the later of two stays behind
         entries.reverse();
         entries.dedup_by(|(one, _), (other, _)| one == other);
         entries.reverse();
-        Self { entries, tables: HashMap::new(), files, folder: folder.to_owned() }
+        Self { entries, tables: HashMap::new(), files, folder: folder.to_owned(), allowed: allowed.clone() }
     }
 
     /// With the chunks of some arrays, by their paths, in tables.
@@ -102,7 +110,7 @@ impl Hierarchy {
     /// The same keys and more.
     pub fn with(self, more: Vec<(Box<str>, Location)>, files: Vec<String>) -> Self {
         let entries = self.entries.into_iter().chain(more).collect();
-        let hierarchy = Self::new(entries, files, &self.folder);
+        let hierarchy = Self::new(entries, files, &self.folder, &self.allowed);
         Self { tables: self.tables, ..hierarchy }
     }
 
@@ -205,7 +213,7 @@ impl Hierarchy {
     fn bytes(&self, bytes: &ChunkBytes<'_>) -> Result<Vec<u8>, Error> {
         match bytes {
             ChunkBytes::Inline(bytes) => Ok(bytes.to_vec()),
-            ChunkBytes::Stored { file, range } => Ok(read_range(&self.path(*file)?, *range)?),
+            ChunkBytes::Stored { file, range } => Ok(read_range(&self.path(*file)?, *range, &self.allowed)?),
         }
     }
 }
@@ -214,20 +222,27 @@ impl Parts for Hierarchy {
     fn read(&self, asked: &[(FileIndex, ByteRange)]) -> Vec<Result<Vec<u8>, FetchError>> {
         let read = |(file, range): &(FileIndex, ByteRange)| {
             let path = self.path(*file).map_err(|error| FetchError(error.to_string()))?;
-            read_range(&path, *range)
+            read_range(&path, *range, &self.allowed)
         };
         asked.iter().map(read).collect()
     }
 }
 
 /// A pipe is not opened, which would wait for its other end: references may name anything.
-fn read_range(path: &Path, range: ByteRange) -> Result<Vec<u8>, FetchError> {
+fn read_range(path: &Path, range: ByteRange, allowed: &Allowed) -> Result<Vec<u8>, FetchError> {
     let fault = |problem: String| FetchError(format!("{}: {problem}", path.display()));
     let read = || {
+        let refused = || std::io::Error::other("it may not be led to: see allowed= in docs/security.md");
+        if !allowed.permits(path) {
+            return Err(refused());
+        }
         if !std::fs::metadata(path)?.is_file() {
             return Err(std::io::Error::other("it is not a regular file"));
         }
         let mut file = File::open(path)?;
+        if !allowed.permits_open(path, &file) {
+            return Err(refused());
+        }
         file.seek(SeekFrom::Start(range.offset))?;
         let mut bytes = Vec::new();
         file.take(range.length).read_to_end(&mut bytes)?;

@@ -6,6 +6,7 @@ use std::path::{Path, PathBuf};
 use hyperslab_core::{ByteRange, FileIndex};
 
 use super::hierarchy::{Hierarchy, Location};
+use crate::allowed::Allowed;
 use crate::error::Error;
 use crate::pages::FetchError;
 
@@ -13,7 +14,7 @@ const MAX_DEPTH: usize = 64;
 const MAX_FILE_COUNT: usize = 1 << 26;
 
 /// The hierarchy of a directory. Keys are paths relative to it, with `/`.
-pub(super) fn hierarchy(root: &Path) -> Result<Hierarchy, Error> {
+pub(super) fn hierarchy(root: &Path, allowed: &Allowed) -> Result<Hierarchy, Error> {
     let (mut entries, mut files) = (Vec::new(), Vec::new());
     let mut linked = HashSet::new();
     let mut open = vec![(root.to_path_buf(), String::new(), 0)];
@@ -30,7 +31,7 @@ pub(super) fn hierarchy(root: &Path) -> Result<Hierarchy, Error> {
                 files.push(path);
                 let file = FileIndex::try_from(files.len()).unwrap_or(FileIndex::MAX);
                 entries.push((key, Location::Stored { file, range: Some(range) }));
-            } else if metadata.is_dir() && depth < MAX_DEPTH && enters(&entry, &mut linked) {
+            } else if metadata.is_dir() && depth < MAX_DEPTH && enters(&entry, &mut linked, allowed) {
                 open.push((entry.path(), format!("{path}/"), depth + 1));
             }
             if files.len() > MAX_FILE_COUNT {
@@ -41,15 +42,16 @@ pub(super) fn hierarchy(root: &Path) -> Result<Hierarchy, Error> {
             }
         }
     }
-    Ok(Hierarchy::new(entries, files, root))
+    Ok(Hierarchy::new(entries, files, root, allowed))
 }
 
 /// Links to directories are followed once each, so that none leads round in circles.
-fn enters(entry: &std::fs::DirEntry, linked: &mut HashSet<PathBuf>) -> bool {
+fn enters(entry: &std::fs::DirEntry, linked: &mut HashSet<PathBuf>, allowed: &Allowed) -> bool {
     if !entry.file_type().is_ok_and(|kind| kind.is_symlink()) {
         return true;
     }
-    std::fs::canonicalize(entry.path()).is_ok_and(|target| linked.insert(target))
+    allowed.permits(&entry.path())
+        && std::fs::canonicalize(entry.path()).is_ok_and(|target| linked.insert(target))
 }
 
 fn fault(path: &Path, error: &std::io::Error) -> Error {

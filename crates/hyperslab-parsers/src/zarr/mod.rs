@@ -40,6 +40,7 @@ use hyperslab_core::{
     Array, Attribute, ByteRange, Codec, Element, Fill, Role, Segment, Tree, Unreadable, VirtualMappings,
 };
 
+use crate::allowed::Allowed;
 use crate::error::Error;
 use crate::pages::{FetchError, Source};
 pub use array_document::ArrayDocument;
@@ -67,21 +68,21 @@ struct Description {
 /// A reference file is read as a whole; no sensible one is longer.
 const MAX_REFERENCES_NBYTES: u64 = 2 << 30;
 
-/// The tree of a Zarr directory.
-pub fn parse_directory(root: &Path) -> Result<Tree, Error> {
-    nodes::tree(chunkstore::resolved(listing::hierarchy(root)?)?, placed)
+/// The tree of a Zarr directory, as far as links in it lead where they may.
+pub fn parse_directory(root: &Path, allowed: &Allowed) -> Result<Tree, Error> {
+    nodes::tree(chunkstore::resolved(listing::hierarchy(root, allowed)?)?, placed)
 }
 
 /// The tree of a JSON file of references: Kerchunk's, or consolidated metadata with `.zchunkstore`s. The files that
 /// it names are relative to `folder`, which may be a URL.
-pub fn parse_references(source: &dyn Source, folder: &Path) -> Result<Tree, Error> {
+pub fn parse_references(source: &dyn Source, folder: &Path, allowed: &Allowed) -> Result<Tree, Error> {
     let length = source.length();
     if length > MAX_REFERENCES_NBYTES {
         return Err(Error::TooMany { what: "bytes of a reference file", limit: MAX_REFERENCES_NBYTES });
     }
     let bytes = source.read_ranges(&[ByteRange { offset: 0, length }])?.pop();
     let bytes = bytes.ok_or_else(|| FetchError("no bytes of a reference file came".to_owned()))?;
-    nodes::tree(references::read(&bytes, folder)?, placed)
+    nodes::tree(references::read(&bytes, folder, allowed)?, placed)
 }
 
 /// The tree that metadata documents, by their keys, and tables of chunks, by the paths of arrays, make together.
@@ -90,11 +91,13 @@ pub fn parse_tables(
     tables: impl IntoIterator<Item = (String, Table)>,
     files: &[String],
     folder: &Path,
+    allowed: &Allowed,
 ) -> Result<Tree, Error> {
     let inline = |(key, bytes): (String, Vec<u8>)| (key.into_boxed_str(), Location::Inline(bytes.into()));
     let entries = documents.into_iter().map(inline).collect();
     let files = files.iter().map(|name| references::local(name).to_owned()).collect();
-    nodes::tree(Hierarchy::new(entries, files, folder).with_tables(tables.into_iter().collect()), placed)
+    let hierarchy = Hierarchy::new(entries, files, folder, allowed);
+    nodes::tree(hierarchy.with_tables(tables.into_iter().collect()), placed)
 }
 
 /// An array with the chunks that its hierarchy has.

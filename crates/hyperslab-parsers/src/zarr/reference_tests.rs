@@ -5,6 +5,7 @@ use std::path::Path;
 use hyperslab_core::{ByteRange, ChunkState, Manifest, Tree};
 
 use super::{Table, parse_references, parse_tables};
+use crate::allowed::Allowed;
 use crate::error::Error;
 use crate::pages::Memory;
 
@@ -12,7 +13,7 @@ const ARRAY: &str = r#"{"zarr_format": 2, "shape": [8], "chunks": [2], "dtype": 
     "filters": null, "order": "C", "fill_value": 9}"#;
 
 fn parsed(json: &str) -> Result<Tree, Error> {
-    parse_references(&Memory(json.as_bytes()), Path::new("/no such folder"))
+    parse_references(&Memory(json.as_bytes()), Path::new("/no such folder"), &Allowed::default())
 }
 
 fn failure(json: &str) -> String {
@@ -165,7 +166,8 @@ fn tables_of_chunks() {
     let files = ["a.nc".to_owned(), "file:///b.nc".to_owned()];
     let (numbers, offsets) = ([1, Table::NO_FILE, 0, 0, 0], [5, 0, 0, 7, 8]);
     let table = Table::new(&numbers, &offsets, &[2, 0, 0, 2, 2], inline(), 2).unwrap();
-    let tree = parse_tables(documents, [("x".to_owned(), table)], &files, Path::new("/"));
+    let tree =
+        parse_tables(documents, [("x".to_owned(), table)], &files, Path::new("/"), &Allowed::default());
     let tree = tree.unwrap();
     assert_eq!((place(&tree, 0), place(&tree, 1)), (Some(("/b.nc", 5, 2)), None));
     assert_eq!((inline_of(&tree), place(&tree, 3)), (Some(&[1, 2][..]), Some(("a.nc", 7, 2))));
@@ -214,8 +216,12 @@ fn damaged_everywhere_it_says_so_soon() {
         for byte in [b'"', b'{', b'9', b'-', b',', 0xff] {
             let mut changed = json.clone().into_bytes();
             changed[place] = byte;
-            let _ = parse_references(&Memory(&changed), Path::new("/no such folder"));
-            let _ = parse_references(&Memory(&changed[..place]), Path::new("/no such folder"));
+            let _ = parse_references(&Memory(&changed), Path::new("/no such folder"), &Allowed::default());
+            let _ = parse_references(
+                &Memory(&changed[..place]),
+                Path::new("/no such folder"),
+                &Allowed::default(),
+            );
         }
     }
 }

@@ -7,10 +7,11 @@ use hyperslab_core::FileIndex;
 
 use super::hierarchy::{Hierarchy, Location};
 use super::{chunkstore, document, kerchunk};
+use crate::allowed::Allowed;
 use crate::error::Error;
 
 /// The hierarchy of a reference file.
-pub(super) fn read(bytes: &[u8], folder: &Path) -> Result<Hierarchy, Error> {
+pub(super) fn read(bytes: &[u8], folder: &Path, allowed: &Allowed) -> Result<Hierarchy, Error> {
     let parsed = kerchunk::References::of(bytes).or_else(|error| {
         let quoted = document::with_quoted_words(std::str::from_utf8(bytes).map_err(|_| error)?);
         kerchunk::References::of(quoted.as_bytes())
@@ -18,10 +19,10 @@ pub(super) fn read(bytes: &[u8], folder: &Path) -> Result<Hierarchy, Error> {
     let parsed = parsed.map_err(|error| kerchunk::invalid(error.to_string()))?;
     if parsed.is_consolidated {
         let entries = vec![(".zmetadata".into(), Location::Inline(bytes.into()))];
-        return chunkstore::resolved(Hierarchy::new(entries, Vec::new(), folder));
+        return chunkstore::resolved(Hierarchy::new(entries, Vec::new(), folder, allowed));
     }
     let (entries, files) = parsed.resolved()?;
-    Ok(Hierarchy::new(entries, files, folder))
+    Ok(Hierarchy::new(entries, files, folder, allowed))
 }
 
 /// The name of a file without the protocol that says that it is here; others keep theirs.

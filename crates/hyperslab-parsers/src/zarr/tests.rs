@@ -64,7 +64,7 @@ fn version_2() {
         ("a/b/03", b"not a chunk"),
     ];
     let folder = Folder::new("version_2", &files);
-    let tree = parse_directory(&folder.0).unwrap();
+    let tree = parse_directory(&folder.0, &Allowed::default()).unwrap();
     assert_eq!(tree.groups[1].links, [("b".to_owned(), Link::Array(0))]);
     let array = &tree.arrays[0];
     assert_eq!(
@@ -83,7 +83,7 @@ fn shards() {
     let (first, second) = (shard(&[u64::MAX, u64::MAX, 0, 2]), shard(&[1, 2, 3, 1]));
     let folder =
         Folder::new("shards", &[("zarr.json", document.as_bytes()), ("c/0", &first), ("c/1", &second)]);
-    let tree = parse_directory(&folder.0).unwrap();
+    let tree = parse_directory(&folder.0, &Allowed::default()).unwrap();
     let chunks = tree.arrays[0].segments.as_ref().unwrap()[0].manifest.stored();
     let found: Vec<_> =
         chunks.map(|chunk| (chunk.index, file(&tree, chunk.file), chunk.range.offset)).collect();
@@ -98,7 +98,7 @@ fn damaged_shards_are_named() {
         let document = sharded(SHARDING);
         let name = format!("damaged_{number}");
         let folder = Folder::new(&name, &[("zarr.json", document.as_bytes()), ("c/0", bytes)]);
-        let tree = parse_directory(&folder.0).unwrap();
+        let tree = parse_directory(&folder.0, &Allowed::default()).unwrap();
         let reason = tree.arrays[0].segments.as_ref().unwrap_err();
         assert!(reason.to_string().contains(word), "{reason}");
     }
@@ -115,7 +115,7 @@ fn what_is_unknown_is_named() {
         ("c/zarr.json", b"{]"),
     ];
     let folder = Folder::new("unknown", &files);
-    let tree = parse_directory(&folder.0).unwrap();
+    let tree = parse_directory(&folder.0, &Allowed::default()).unwrap();
     let codecs = &tree.arrays[0].segments.as_ref().unwrap()[0].codecs;
     assert_eq!(codecs, &[Codec::Unknown { number: None, name: "mystery".into() }]);
     assert!(tree.arrays[1].segments.as_ref().unwrap_err().to_string().contains("around"));
@@ -132,7 +132,7 @@ fn crc32c_of_rfc_3720() {
 fn consolidated_documents_serve_for_missing_ones() {
     let document = format!(r#"{{"metadata": {{".zgroup": {{}}, "x/.zarray": {OLD}}}}}"#);
     let folder = Folder::new("consolidated", &[(".zmetadata", document.as_bytes()), ("x/1", b"12")]);
-    let tree = parse_directory(&folder.0).unwrap();
+    let tree = parse_directory(&folder.0, &Allowed::default()).unwrap();
     assert_eq!(tree.groups[0].links, [("x".to_owned(), Link::Array(0))]);
     let chunks: Vec<_> = tree.arrays[0].segments.as_ref().unwrap()[0].manifest.stored().collect();
     assert_eq!((chunks[0].index, file(&tree, chunks[0].file)), (1, "x/1"));
@@ -141,7 +141,7 @@ fn consolidated_documents_serve_for_missing_ones() {
 #[test]
 fn an_empty_folder_is_no_zarr() {
     let folder = Folder::new("empty", &[("file", b"")]);
-    assert!(matches!(parse_directory(&folder.0), Err(Error::UnknownFormat { .. })));
+    assert!(matches!(parse_directory(&folder.0, &Allowed::default()), Err(Error::UnknownFormat { .. })));
 }
 
 #[test]
@@ -161,7 +161,7 @@ fn sizes_that_no_folder_has_are_refused_or_small() {
         let document = OLD.replace("[5]", shape).replace("[2]", chunks);
         let name = format!("sizes_{number}");
         let folder = Folder::new(&name, &[(".zarray", document.as_bytes()), ("0", b"x")]);
-        let tree = parse_directory(&folder.0).unwrap();
+        let tree = parse_directory(&folder.0, &Allowed::default()).unwrap();
         let segments = tree.arrays.iter().filter_map(|array| array.segments.as_ref().ok()).flatten();
         let chunk_count: u64 = segments.map(|segment| segment.manifest.chunk_count()).sum();
         assert!(chunk_count <= 1, "{shape} {chunks}");
@@ -174,7 +174,7 @@ fn a_folder_may_hold_itself() {
     let folder = Folder::new("cycle", &[("a/.zarray", OLD.as_bytes()), ("a/0", b"x")]);
     std::os::unix::fs::symlink(&folder.0, folder.0.join("a/again")).unwrap();
     std::os::unix::fs::symlink("b", folder.0.join("b")).unwrap();
-    let tree = parse_directory(&folder.0).unwrap();
+    let tree = parse_directory(&folder.0, &Allowed::default()).unwrap();
     assert!((1..=2).contains(&tree.arrays.len()), "{:?}", tree.groups);
 }
 
@@ -185,7 +185,7 @@ fn shards_that_claim_many_chunks_are_named() {
         let name = format!("shards_of_{length}");
         let folder =
             Folder::new(&name, &[("zarr.json", document.as_bytes()), ("c/0", &shard(&[0, 2, 2, 2]))]);
-        let tree = parse_directory(&folder.0).unwrap();
+        let tree = parse_directory(&folder.0, &Allowed::default()).unwrap();
         let reason = tree.arrays[0].segments.as_ref().unwrap_err().to_string();
         assert!(reason.contains("truncated") || reason.contains("more than"), "{reason}");
     }

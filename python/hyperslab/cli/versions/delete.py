@@ -8,9 +8,8 @@ from pathlib import Path
 from typing import Annotated
 
 import typer
-from rich.text import Text
 
-from hyperslab.cli.output import console
+from hyperslab.cli.output import console, line
 from hyperslab.cli.versions.opening import VERSION_HELP, AsJson, FileArgument, name_of, opened
 from hyperslab.errors import UsageError
 
@@ -22,6 +21,9 @@ def delete(
     repack: Annotated[
         bool, typer.Option("--repack/--no-repack", help="Write the file anew, or only what is needed, behind the rest.")
     ] = True,
+    timeout: Annotated[
+        float, typer.Option(min=0, help="How many seconds to wait for others who have the file open.")
+    ] = 1.0,
     as_json: AsJson = False,
 ) -> None:
     """Delete versions; their children become those of their parents. All or nothing.
@@ -30,7 +32,7 @@ def delete(
     """
     before, names = Path(file).stat().st_size if Path(file).is_file() else 0, list[str]()
     try:
-        with opened(file, "r+") as versions:
+        with opened(file, "r+", timeout) as versions:
             names += dict.fromkeys(name_of(versions, said) for said in version)
             if not yes:
                 _ask(file, names, len(versions))
@@ -39,7 +41,7 @@ def delete(
     except (KeyboardInterrupt, SystemExit):  # all or nothing, and people want to know which
         with opened(file) as versions:
             gone = [name for name in names if name not in versions]
-        console(stderr=True).print(Text(f"{file}: {', '.join(gone) or 'nothing'} deleted"), soft_wrap=True)
+        console(stderr=True).print(line(f"{file}: {', '.join(gone) or 'nothing'} deleted"), soft_wrap=True)
         raise
     after = Path(file).stat().st_size
     if as_json:
@@ -49,7 +51,7 @@ def delete(
     from hyperslab.archive.display import nbytes
 
     said = f"{file}: {', '.join(names)} deleted, {len(left)} versions are left, {nbytes(before)} → {nbytes(after)}"
-    console().print(Text(said), soft_wrap=True)
+    console().print(line(said), soft_wrap=True)
 
 
 def _ask(file: str, names: list[str], count: int) -> None:

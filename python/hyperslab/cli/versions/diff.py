@@ -10,9 +10,8 @@ from typing import TYPE_CHECKING, Annotated, Any
 
 import typer
 from rich.table import Table
-from rich.text import Text
 
-from hyperslab.cli.output import console, plain
+from hyperslab.cli.output import console, line, plain
 from hyperslab.cli.progress import live
 from hyperslab.cli.versions.opening import VERSION_HELP, AsJson, FileArgument, name_of, opened
 from hyperslab.errors import MissingLibrary, UsageError
@@ -60,7 +59,7 @@ def diff(
         _print(found, elements)
         if figure is not None:
             more = f"; not drawn: {', '.join(not_drawn)}" if not_drawn else ""
-            console().print(Text(f"figure: {figure}{more}"), soft_wrap=True)
+            console().print(line(f"figure: {figure}{more}"), soft_wrap=True)
 
 
 def _draw(found: VersionDiff, target: Path) -> list[str]:
@@ -119,21 +118,21 @@ def _array_as_json(array: ArrayDiff, with_elements: bool) -> dict[str, Any]:
 def _print(found: VersionDiff, with_elements: bool) -> None:
     out = console()
     if found.is_empty:
-        out.print(Text(f"{found.before} and {found.after} are the same"), soft_wrap=True)
+        out.print(line(f"{found.before} and {found.after} are the same"), soft_wrap=True)
         return
     columns = ["array", "what", "shape", "chunks that differ", "attributes"]
     table = Table(*columns, *(["elements that differ", "where"] if with_elements else []), box=None)
     for array in found.arrays.values():
-        table.add_row(*(Text(cell, overflow="fold") for cell in _cells(array, with_elements)))
+        table.add_row(*(line(cell, overflow="fold") for cell in _cells(array, with_elements)))
     if found.arrays:
         out.print(table)
     for name, groups in (("new", found.added_groups), ("gone", found.removed_groups)):
         if groups:
-            out.print(Text(f"{name} groups: {', '.join(groups)}"), soft_wrap=True)
+            out.print(line(f"{name} groups: {', '.join(groups)}"), soft_wrap=True)
     for path, changes in found.attributes.items():
-        out.print(Text(f"attributes of {path or 'the version'}: {_changes(changes)}"), soft_wrap=True)
+        out.print(line(f"attributes of {path or 'the version'}: {_changes(changes)}"), soft_wrap=True)
     for path, problem in found.problems.items():
-        out.print(Text(f"{path}: {problem}"), soft_wrap=True)
+        out.print(line(f"{path}: {problem}"), soft_wrap=True)
 
 
 def _changes(attributes: Mapping[str, Change]) -> str:

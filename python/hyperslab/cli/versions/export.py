@@ -8,9 +8,8 @@ from pathlib import Path
 from typing import Annotated
 
 import typer
-from rich.text import Text
 
-from hyperslab.cli.output import console
+from hyperslab.cli.output import console, line
 from hyperslab.cli.progress import live
 from hyperslab.cli.versions.opening import VERSION_HELP, AsJson, FileArgument, name_of, opened
 from hyperslab.errors import UsageError
@@ -42,10 +41,10 @@ def export(
         return
     out = console()
     out.print(
-        Text(f"{done.path}: {done.version}, {done.array_count} arrays, {done.chunk_count} chunks as they are stored"),
+        line(f"{done.path}: {done.version}, {done.array_count} arrays, {done.chunk_count} chunks as they are stored"),
         soft_wrap=True,
     )
     for path in done.encoded_again:
-        out.print(Text(f"encoded again: {path}"), soft_wrap=True)
+        out.print(line(f"encoded again: {path}"), soft_wrap=True)
     for path, reason in done.left_out.items():
-        out.print(Text(f"left out: {path}: {reason}"), soft_wrap=True)
+        out.print(line(f"left out: {path}: {reason}"), soft_wrap=True)

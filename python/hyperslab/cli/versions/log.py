@@ -7,9 +7,8 @@ from typing import TYPE_CHECKING, Any
 
 import typer
 from rich.table import Table
-from rich.text import Text
 
-from hyperslab.cli.output import console, plain
+from hyperslab.cli.output import console, line, plain
 from hyperslab.cli.progress import live
 from hyperslab.cli.versions.opening import AsJson, FileArgument, opened
 
@@ -74,7 +73,7 @@ def _print(entries: list[LogEntry]) -> None:
             "?" if size.new_nbytes is None else nbytes(size.new_nbytes),
             _changes(entry),
         ]
-        table.add_row(*(Text(cell, overflow="fold") for cell in cells))
+        table.add_row(*(line(cell, overflow="fold") for cell in cells))
     console().print(table)
 
 

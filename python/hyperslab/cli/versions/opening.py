@@ -22,12 +22,12 @@ VERSION_HELP = "A version: its name, a time in UTC (2024-05-01T12:00), 0 for the
 
 
 @contextmanager
-def opened(path: str, mode: Mode = "r") -> Iterator[VersionedFile]:
+def opened(path: str, mode: Mode = "r", timeout: float = 0.0) -> Iterator[VersionedFile]:
     """A file with versions; one that is not there or may not be read is the user's mistake."""
     import hyperslab
 
     try:
-        file = hyperslab.VersionedFile(path, mode)
+        file = hyperslab.VersionedFile(path, mode, timeout=timeout)
     except FileNotFoundError as error:
         raise UsageError(f"there is no file {error.filename or path}") from error
     except OSError as error:

@@ -8,9 +8,8 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Annotated
 
 import typer
-from rich.text import Text
 
-from hyperslab.cli.output import console
+from hyperslab.cli.output import console, line
 from hyperslab.cli.versions.opening import AsJson, FileArgument
 from hyperslab.errors import RunError, UsageError
 
@@ -52,8 +51,8 @@ def _print(found: Repair) -> None:
     out = console()
     for said, kept in (("lost", found.lost), ("note", found.notes)):
         for one in kept[:MOST_LINES]:
-            out.print(Text(f"{said}: {one}"), soft_wrap=True)
+            out.print(line(f"{said}: {one}"), soft_wrap=True)
         if len(kept) > MOST_LINES:
-            out.print(Text(f"{said}: {len(kept) - MOST_LINES} more"))
+            out.print(line(f"{said}: {len(kept) - MOST_LINES} more"))
     mended = f", {found.mended_chunk_count} chunks were found elsewhere" if found.mended_chunk_count else ""
-    out.print(Text(f"{found.output}: {len(found.versions)} versions{mended}"), soft_wrap=True)
+    out.print(line(f"{found.output}: {len(found.versions)} versions{mended}"), soft_wrap=True)

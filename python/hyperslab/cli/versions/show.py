@@ -7,11 +7,10 @@ from typing import TYPE_CHECKING, Annotated, Any
 
 import typer
 from rich.table import Table
-from rich.text import Text
 
 from hyperslab.cli.archives import Entry, entries
 from hyperslab.cli.info import describe
-from hyperslab.cli.output import console, plain
+from hyperslab.cli.output import console, line, plain
 from hyperslab.cli.versions.opening import VERSION_HELP, AsJson, FileArgument, name_of, opened
 
 if TYPE_CHECKING:
@@ -71,9 +70,9 @@ def _print(
     out = console()
     parent = f"made from {version.parent}" if version.parent else "made from nothing"
     current = ", the current version" if is_current else ""
-    out.print(Text(f"{file}: {version.name}, {parent}, {version.time:%Y-%m-%d %H:%M:%S} UTC{current}"), soft_wrap=True)
+    out.print(line(f"{file}: {version.name}, {parent}, {version.time:%Y-%m-%d %H:%M:%S} UTC{current}"), soft_wrap=True)
     for name, value in attributes.items():
-        out.print(Text(f"  {name}: {value}"), soft_wrap=True)
+        out.print(line(f"  {name}: {value}"), soft_wrap=True)
     table = Table("name", "shape", "element", "chunks", "codecs", "in memory", "stored", "attributes", box=None)
     for row in rows:
         said = ", ".join(f"{name}: {value}" for name, value in row.get("attributes", {}).items())
@@ -94,5 +93,5 @@ def _print(
                 nbytes(row["stored_nbytes"] or 0),
                 said,
             ]
-        table.add_row(*(Text(cell, overflow="fold") for cell in cells))
+        table.add_row(*(line(cell, overflow="fold") for cell in cells))
     out.print(table)

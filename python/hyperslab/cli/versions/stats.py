@@ -8,9 +8,8 @@ from typing import TYPE_CHECKING
 
 import typer
 from rich.table import Table
-from rich.text import Text
 
-from hyperslab.cli.output import console
+from hyperslab.cli.output import console, line
 from hyperslab.cli.progress import live
 from hyperslab.cli.versions.opening import AsJson, FileArgument, opened
 
@@ -44,7 +43,7 @@ def _print(found: Stats) -> None:
     for one in found.versions:
         sizes = [size(one.stored_nbytes), size(one.shared_nbytes), size(one.own_nbytes)]
         cells = [one.name, str(one.array_count), nbytes(one.nbytes), str(one.chunk_count), *sizes]
-        table.add_row(*(Text(cell, overflow="fold") for cell in cells))
+        table.add_row(*(line(cell, overflow="fold") for cell in cells))
     out.print(table)
     ratio = found.deduplication_ratio
     times = "" if ratio is None else f", {ratio:.3g} times as much if versions shared none"
@@ -55,6 +54,6 @@ def _print(found: Stats) -> None:
         f"{nbytes(found.uncommitted_nbytes)} remains of commits cut short",
         f"{nbytes(found.other_nbytes)} mappings, tables, text, free room",
     ]
-    out.print(Text("; ".join(parts)), soft_wrap=True)
+    out.print(line("; ".join(parts)), soft_wrap=True)
     for name, problem in found.problems.items():
-        out.print(Text(f"{name} is not counted: {problem}"), soft_wrap=True)
+        out.print(line(f"{name} is not counted: {problem}"), soft_wrap=True)

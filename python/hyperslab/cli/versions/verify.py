@@ -7,9 +7,8 @@ from dataclasses import asdict
 from typing import TYPE_CHECKING, Annotated
 
 import typer
-from rich.text import Text
 
-from hyperslab.cli.output import console
+from hyperslab.cli.output import console, line
 from hyperslab.cli.progress import live
 from hyperslab.cli.versions.opening import VERSION_HELP, AsJson, FileArgument, name_of, opened
 from hyperslab.errors import RunError
@@ -25,7 +24,8 @@ def verify(
     version: Annotated[list[str] | None, typer.Argument(help=VERSION_HELP + " By default all.")] = None,
     as_json: AsJson = False,
 ) -> None:
-    """Read and hash every chunk again, each once, and check every mapping. The exit status is 1 if anything is damaged.
+    """Read and hash every chunk again, each once, and compare all else with fingerprints. The exit status is 1 if
+    anything is damaged.
 
     Example: hyperslab versions verify survey.h5
     """
@@ -45,17 +45,25 @@ def _print(found: Verification) -> None:
 
     out = console()
     for damage in found.damages[:MOST_LINES]:
-        out.print(Text(_line(damage)), soft_wrap=True)
+        out.print(line(_line(damage)), soft_wrap=True)
     if found.damage_count > MOST_LINES:
-        out.print(Text(f"… {found.damage_count - MOST_LINES} more"))
+        out.print(line(f"… {found.damage_count - MOST_LINES} more"))
     for array, reason in found.unchecked.items():
-        out.print(Text(f"not checked: {array}: {reason}"), soft_wrap=True)
+        out.print(line(f"not checked: {array}: {reason}"), soft_wrap=True)
     if found.uncommitted:
         names = ", ".join(found.uncommitted)
-        out.print(Text(f"never committed, removed when the file is next written to: {names}"), soft_wrap=True)
+        out.print(line(f"never committed, removed when the file is next written to: {names}"), soft_wrap=True)
+    if found.unproved:
+        total = len(found.proved) + len(found.unproved)
+        out.print(f"{len(found.proved)} of {total} versions proved; of the others only what holds their elements:")
+        for name, reason in list(found.unproved.items())[:MOST_LINES]:
+            out.print(line(f"not proved: {name}: {reason}"), soft_wrap=True)
+        if len(found.unproved) > MOST_LINES:
+            out.print(line(f"… {len(found.unproved) - MOST_LINES} more"))
     counts = f"{found.version_count} versions, {found.chunk_count} chunks ({nbytes(found.nbytes)})"
-    said = "all as committed" if found.is_whole else f"{found.damage_count} damaged"
-    out.print(Text(f"{found.path}: {counts}: {said}"), soft_wrap=True)
+    proved = "all as committed" if not found.unproved else "nothing damaged, not all proved"
+    said = proved if found.is_whole else f"{found.damage_count} damaged"
+    out.print(line(f"{found.path}: {counts}: {said}"), soft_wrap=True)
 
 
 def _line(damage: Damage) -> str:

@@ -14,6 +14,7 @@ from h5py._hl.dataset import ChunkIterator
 from numpy.exceptions import AxisError
 
 from hyperslab.archive.array import Array as ArchiveArray
+from hyperslab.errors import printable
 from hyperslab.versions.compat.text import as_h5py, decoded, is_string
 from hyperslab.versions.layout import ARRAY_BOOKKEEPING
 from hyperslab.versions.staged_array import StagedArray
@@ -267,7 +268,7 @@ class DatasetLike:
         return array if dtype is None else array.astype(dtype, copy=False)
 
     def __repr__(self) -> str:
-        return f'<{type(self).__name__} "{self._link}": shape {self.shape}, type "{self.dtype.str}">'
+        return f'<{type(self).__name__} "{printable(self._link)}": shape {self.shape}, type "{self.dtype.str}">'
 
 
 class InMemoryDataset(DatasetLike):

@@ -13,6 +13,7 @@ from typing import Any
 import h5py
 import numpy as np
 
+from hyperslab.errors import printable
 from hyperslab.versions.chunk_store import is_text
 from hyperslab.versions.compat.arrays import DatasetLike, DatasetWrapper, InMemorySparseDataset
 from hyperslab.versions.compat.codecs import GIVEN_NOTHING, check_codecs, given, settings_of
@@ -345,8 +346,8 @@ class InMemoryGroup(h5py.Group):  # type: ignore[misc]
         if not self:
             return "<Closed InMemoryGroup>"
         if self._committed:
-            return f'<Committed InMemoryGroup "{self.name}">'
-        shown = [f'<InMemoryGroup "{self.name}" ({len(self)} members)>']
+            return f'<Committed InMemoryGroup "{printable(self.name)}">'
+        shown = [f'<InMemoryGroup "{printable(self.name)}" ({len(self)} members)>']
         return "\n".join(shown + [textwrap.indent(repr(self[name]), "  ") for name in self])
 
 

@@ -113,6 +113,7 @@ impl Fetcher<'_> {
 
     /// The first bytes of an object that is being opened. A host that was never asked anything is asked for them in
     /// several parts: each makes a connection, together in the time of one, and what is asked next finds them made.
+    /// With a login that the host has not accepted yet, the first part goes ahead of the others.
     /// The first part says what the object is; where another does not come, `out` ends.
     pub async fn fetch_head(&self, out: &mut Vec<u8>) -> Result<Identity, ReadError> {
         let host = Process::current().host(&self.location.host);
@@ -125,8 +126,13 @@ impl Fetcher<'_> {
             let _turn = host.turn().await;
             self.attempt(&host, Wanted::From(offset), part).await.ok()
         }));
-        let (identity, rest) = join(self.fetch(Wanted::From(0), first), rest).await;
-        let identity = identity?;
+        let login = self.location.login.as_ref();
+        let (identity, rest) = if login.is_some_and(|login| !host.logins.accept(login)) {
+            (self.fetch(Wanted::From(0), first).await?, rest.await) // a wrong password is sent once
+        } else {
+            let (identity, rest) = join(self.fetch(Wanted::From(0), first), rest).await;
+            (identity?, rest)
+        };
         let come = rest.into_iter().map_while(|part| part.filter(|(found, _)| found.agrees(&identity)));
         let nbytes = part_nbytes + come.map(|(_, nbytes)| nbytes).sum::<usize>();
         out.truncate(nbytes.min(usize::try_from(identity.nbytes).unwrap_or(usize::MAX)));
@@ -163,7 +169,7 @@ impl Fetcher<'_> {
         let mut attempts = 1;
         loop {
             let turn = host.turn().await;
-            let (problem, wait) = match attempt(&host).await {
+            let (problem, asked, wait) = match attempt(&host).await {
                 Ok((done, nbytes)) => {
                     turn.came(nbytes);
                     return Ok(done);
@@ -173,13 +179,17 @@ impl Fetcher<'_> {
                     if is_overload {
                         host.slow_down();
                     }
-                    (problem, wait.unwrap_or_default().max(backoff(attempts)))
+                    (problem, wait, wait.unwrap_or_default().max(backoff(attempts)))
                 }
             };
             drop(turn);
-            let is_late = begun.elapsed() + wait >= self.options.patience;
+            let is_late = begun.elapsed().saturating_add(wait) >= self.options.patience;
             if attempts >= self.options.most_attempts || is_late {
-                let problem = format!("{problem}; given up after {attempts} attempts");
+                let asked = asked
+                    .filter(|_| is_late)
+                    .map(|asked| format!("; it asks for {} s of patience", asked.as_secs()));
+                let asked = asked.unwrap_or_default();
+                let problem = format!("{problem}{asked}; given up after {attempts} attempts");
                 return Err(self.failed(offset, problem, "try again later, or allow more attempts or time"));
             }
             tokio::time::sleep(wait).await;

@@ -6,6 +6,8 @@ use std::time::{Duration, Instant};
 
 use tokio::sync::{Semaphore, SemaphorePermit};
 
+use super::login::Logins;
+
 /// Requests in flight to begin with.
 const FIRST_ALLOWED: usize = 32;
 /// Requests in flight at most, unless told otherwise.
@@ -23,6 +25,8 @@ pub struct RemoteStatistics {
     pub request_count: u64,
     /// Requests among them that repeated a failed one.
     pub retry_count: u64,
+    /// Answers that led elsewhere, where the same was asked for again: each such hop counts as a request of its host.
+    pub redirect_count: u64,
     /// Times that reading metadata waited for an answer: requests of one round go side by side.
     pub round_count: u64,
     /// Bytes of files that came, those of failed requests included.
@@ -36,9 +40,11 @@ pub struct RemoteStatistics {
 pub(super) struct Host {
     request_count: AtomicU64,
     retry_count: AtomicU64,
+    redirect_count: AtomicU64,
     round_count: AtomicU64,
     fetched_nbytes: AtomicU64,
     reused_nbytes: AtomicU64,
+    pub(super) logins: Logins,
     permits: Semaphore,
     pace: Mutex<Pace>,
 }
@@ -92,9 +98,11 @@ impl Default for Host {
         Self {
             request_count: AtomicU64::new(0),
             retry_count: AtomicU64::new(0),
+            redirect_count: AtomicU64::new(0),
             round_count: AtomicU64::new(0),
             fetched_nbytes: AtomicU64::new(0),
             reused_nbytes: AtomicU64::new(0),
+            logins: Logins::default(),
             permits: Semaphore::new(FIRST_ALLOWED),
             pace: Mutex::new(pace),
         }
@@ -115,6 +123,10 @@ impl Host {
         self.retry_count.fetch_add(1, Ordering::Relaxed);
     }
 
+    pub fn redirected(&self) {
+        self.redirect_count.fetch_add(1, Ordering::Relaxed);
+    }
+
     pub fn waited(&self) {
         self.round_count.fetch_add(1, Ordering::Relaxed);
     }
@@ -131,6 +143,7 @@ impl Host {
         RemoteStatistics {
             request_count: self.request_count.load(Ordering::Relaxed),
             retry_count: self.retry_count.load(Ordering::Relaxed),
+            redirect_count: self.redirect_count.load(Ordering::Relaxed),
             round_count: self.round_count.load(Ordering::Relaxed),
             fetched_nbytes: self.fetched_nbytes.load(Ordering::Relaxed),
             reused_nbytes: self.reused_nbytes.load(Ordering::Relaxed),

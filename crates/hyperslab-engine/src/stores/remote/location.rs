@@ -2,12 +2,13 @@
 
 use std::sync::Arc;
 
+use http::header::AUTHORIZATION;
 use http::{HeaderMap, HeaderName, HeaderValue};
-use object_store::aws::AmazonS3Builder;
+use object_store::aws::{AmazonS3Builder, AmazonS3ConfigKey};
 use object_store::azure::MicrosoftAzureBuilder;
 use object_store::gcp::GoogleCloudStorageBuilder;
 use object_store::http::HttpBuilder;
-use object_store::path::Path;
+use object_store::path::{Path, PathPart};
 use object_store::{ObjectStore, RetryConfig};
 use url::Url;
 
@@ -22,6 +23,8 @@ pub struct Location {
     pub name: String,
     /// Whom its requests count for.
     pub host: String,
+    /// What is sent with every request to prove who asks, if a user gave it.
+    pub login: Option<HeaderValue>,
     /// Where to ask.
     pub store: Arc<dyn ObjectStore>,
     /// What to ask for.
@@ -43,21 +46,29 @@ impl Location {
         let parsed = if is_http { Url::parse(text) } else { Url::parse(&format!("{scheme}://{bucket}/")) };
         let url = parsed.map_err(|error| format!("this is no URL: {error}"))?;
         let host = host(&url, options);
-        let transport = transport(&host, options)?;
+        let transport = transport(&host, options, is_http)?;
+        let login = transport.headers.get(AUTHORIZATION).cloned();
+        let is_s3 = matches!(scheme, "s3" | "s3a");
+        let is_azure = matches!(scheme, "az" | "azure" | "abfs" | "abfss" | "adl");
+        let (slashes, below) = key.split_at(key.len() - key.trim_start_matches('/').len());
+        if !is_http && ((!is_s3 && !slashes.is_empty()) || (is_azure && key.ends_with('/'))) {
+            return Err(format!(
+                "{key:?} begins or ends with a slash, which cannot be asked for in this kind of store"
+            ));
+        }
         let store = match scheme {
             "http" | "https" => http(&url, transport)?,
-            "s3" | "s3a" => s3(&url, transport, options)?,
+            "s3" | "s3a" => s3(&url, slashes, transport, options)?,
             "gs" | "gcs" => gcs(&url, transport, options)?,
-            "az" | "azure" | "abfs" | "abfss" | "adl" => azure(&url, transport, options)?,
+            _ if is_azure => azure(&url, transport, options)?,
             other => return Err(format!("URLs that start with {other}: are not known")),
         };
         if is_http {
             let (name, path) = (shown(&url), Path::default());
-            return Ok(Self { name, host, store, path, lists: false, has_last: true });
+            return Ok(Self { name, host, login, store, path, lists: false, has_last: true });
         }
-        let path = Path::parse(key).map_err(|_| format!("{key:?} is no name that the store can hold"))?;
-        let has_last = !matches!(scheme, "az" | "azure" | "abfs" | "abfss" | "adl");
-        Ok(Self { name: format!("{}{key}", shown(&url)), host, store, path, lists: true, has_last })
+        let (name, path) = (format!("{}{key}", shown(&url)), with_key(Path::default(), below)?);
+        Ok(Self { name, host, login, store, path, lists: slashes.is_empty(), has_last: !is_azure })
     }
 }
 
@@ -66,15 +77,55 @@ impl Location {
     ///
     /// Errors say what is wrong with the key.
     pub fn below(&self, key: &str) -> Result<Self, String> {
-        let wrong = |_| format!("{key:?} is no name that the store can hold");
-        let path = match (self.path.as_ref(), key) {
-            (_, "") => self.path.clone(),
-            ("", key) => Path::parse(key).map_err(wrong)?,
-            (base, key) => Path::parse(format!("{base}/{key}")).map_err(wrong)?,
-        };
+        let path = if key.is_empty() { self.path.clone() } else { with_key(self.path.clone(), key)? };
         let name = format!("{}/{key}", self.name.trim_end_matches('/'));
         Ok(Self { name, path, ..self.clone() })
     }
+}
+
+/// A URL of the web as requests are made to it, in parts: what names a server must be read as they read it.
+pub struct WebUrl {
+    /// `http` or `https`.
+    pub scheme: String,
+    /// As encoded in the URL; may be empty.
+    pub user: String,
+    /// As encoded in the URL; may be empty.
+    pub password: String,
+    /// Name or address, and the port where it is not the usual one.
+    pub server: String,
+    /// Without what `.` and `..` stand for.
+    pub path: String,
+    /// What follows `?`.
+    pub query: Option<String>,
+}
+
+impl WebUrl {
+    /// None if it is no URL of the web.
+    pub fn parse(text: &str) -> Option<Self> {
+        let url = Url::parse(text).ok().filter(|url| matches!(url.scheme(), "http" | "https"))?;
+        Some(Self {
+            scheme: url.scheme().to_owned(),
+            user: url.username().to_owned(),
+            password: url.password().unwrap_or_default().to_owned(),
+            server: host_name(&url),
+            path: url.path().to_owned(),
+            query: url.query().map(str::to_owned),
+        })
+    }
+}
+
+/// What a key names below a path, part by part as it is written: empty parts count, as in `a//b`.
+fn with_key(base: Path, key: &str) -> Result<Path, String> {
+    if base.is_root() && key.starts_with('/') {
+        return Err(format!("{key:?} begins with a slash, which cannot be asked for here"));
+    }
+    if base.is_root() && key.is_empty() {
+        return Ok(base);
+    }
+    let part = |part| {
+        PathPart::parse(part).map_err(|_| format!("{key:?} is no name that a URL can say: {part:?} in it"))
+    };
+    key.split('/').try_fold(base, |path, next| Ok(path.join(part(next)?)))
 }
 
 /// A URL without what may be secret: user, password, query.
@@ -94,6 +145,11 @@ fn host(url: &Url, options: &RemoteOptions) -> String {
     let given = options.config.iter().find(|(key, _)| key == "aws_endpoint" || key == "azure_endpoint");
     let endpoint = given.and_then(|(_, endpoint)| Url::parse(endpoint).ok());
     let server = endpoint.as_ref().unwrap_or(url);
+    host_name(server)
+}
+
+/// What a server is called in statistics.
+pub(super) fn host_name(server: &Url) -> String {
     let name = server.host_str().unwrap_or_default();
     match (server.scheme(), server.port()) {
         ("http" | "https", Some(port)) => format!("{name}:{port}"),
@@ -102,7 +158,7 @@ fn host(url: &Url, options: &RemoteOptions) -> String {
     }
 }
 
-fn transport(host: &str, options: &RemoteOptions) -> Result<Transport, String> {
+fn transport(host: &str, options: &RemoteOptions, follows: bool) -> Result<Transport, String> {
     let mut headers = HeaderMap::new();
     for (name, value) in &options.headers {
         let known =
@@ -113,7 +169,7 @@ fn transport(host: &str, options: &RemoteOptions) -> Result<Transport, String> {
         headers.insert(known, value);
     }
     let timeouts = Timeouts { connect: options.connect_timeout, read: options.timeout };
-    Ok(Transport { host: host.to_owned(), headers, timeouts })
+    Ok(Transport { host: host.to_owned(), headers, timeouts, follows })
 }
 
 /// Requests are repeated by us alone, who count them and honour `Retry-After`.
@@ -128,10 +184,24 @@ fn http(url: &Url, transport: Transport) -> Result<Arc<dyn ObjectStore>, String>
     Ok(Arc::new(builder.build().map_err(|error| safe(&error))?))
 }
 
-fn s3(url: &Url, transport: Transport, options: &RemoteOptions) -> Result<Arc<dyn ObjectStore>, String> {
-    let mut builder = AmazonS3Builder::from_env().with_url(plain(url));
+/// A bucket. The slashes that a key begins with go behind its name in URLs: paths of `object_store` begin with none.
+fn s3(
+    url: &Url,
+    slashes: &str,
+    transport: Transport,
+    options: &RemoteOptions,
+) -> Result<Arc<dyn ObjectStore>, String> {
+    let bucket = url.host_str().unwrap_or_default();
+    let mut builder = AmazonS3Builder::from_env().with_bucket_name(format!("{bucket}{slashes}"));
     for (key, value) in &options.config {
         builder = builder.with_config(key.parse().map_err(|_| unknown(key))?, value);
+    }
+    let names_host = builder.get_config_value(&AmazonS3ConfigKey::VirtualHostedStyleRequest);
+    if !slashes.is_empty() && names_host.is_some_and(|value| value.eq_ignore_ascii_case("true")) {
+        return Err(
+            "a key that begins with a slash cannot be asked for where the bucket is in the host's name"
+                .to_owned(),
+        );
     }
     let builder = builder.with_http_connector(transport).with_retry(no_retries());
     Ok(Arc::new(builder.build().map_err(|error| safe(&error))?))
@@ -154,11 +224,6 @@ fn azure(url: &Url, transport: Transport, options: &RemoteOptions) -> Result<Arc
     }
     let builder = builder.with_http_connector(transport).with_retry(no_retries());
     Ok(Arc::new(builder.build().map_err(|error| safe(&error))?))
-}
-
-/// `s3://bucket` alone: what is behind it is ours to ask for.
-fn plain(url: &Url) -> String {
-    format!("s3://{}/", url.host_str().unwrap_or_default())
 }
 
 fn unknown(key: &str) -> String {

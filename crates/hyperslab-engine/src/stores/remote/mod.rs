@@ -7,7 +7,7 @@
 //! | [`RemoteFolder`] | objects by their keys below one URL: `folder` |
 //! | bytes that were fetched, kept on request | `byte_cache` |
 //! | one range until it has come: attempts, waits, what errors mean | `fetch` |
-//! | HTTP, counted and judged | `transport` |
+//! | HTTP, counted and judged; where answers lead; logins not judged yet | `transport`; `redirect`; `login` |
 //! | a host's pace and statistics | `host` |
 //! | runtime and connections of this process | `process` |
 
@@ -16,8 +16,10 @@ mod fetch;
 mod folder;
 mod host;
 mod location;
+mod login;
 mod options;
 mod process;
+mod redirect;
 mod transport;
 
 use std::collections::BTreeMap;
@@ -35,7 +37,7 @@ pub use fetch::Identity;
 use fetch::{Fetcher, Wanted};
 pub use folder::{Expected, ObjectEnd, RemoteFolder};
 pub use host::RemoteStatistics;
-pub use location::Location;
+pub use location::{Location, WebUrl};
 pub use options::RemoteOptions;
 use process::Process;
 

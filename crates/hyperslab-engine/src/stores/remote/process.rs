@@ -18,7 +18,7 @@ const NETWORK_THREADS: usize = 2;
 pub(super) struct Process {
     id: u32,
     runtime: OnceLock<Result<Runtime, String>>,
-    clients: Mutex<HashMap<Timeouts, reqwest::Client>>,
+    clients: Mutex<HashMap<(Timeouts, Way), reqwest::Client>>,
     hosts: Mutex<HashMap<String, Arc<Host>>>,
     child: OnceLock<Box<Process>>,
 }
@@ -30,6 +30,15 @@ pub(super) struct Timeouts {
     pub connect: Duration,
     /// For any next byte.
     pub read: Duration,
+}
+
+/// How requests leave this machine.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
+pub(super) enum Way {
+    /// As the environment says: through its proxies, if there are any.
+    Usual,
+    /// Straight: what a machine tells its own processes is not for a proxy to hear.
+    Straight,
 }
 
 static FIRST: OnceLock<Process> = OnceLock::new();
@@ -65,21 +74,25 @@ impl Process {
         self.runtime.get_or_init(make).as_ref().map_err(Clone::clone)
     }
 
-    /// The connections for requests with these timeouts.
-    pub fn client(&self, timeouts: Timeouts) -> Result<reqwest::Client, reqwest::Error> {
+    /// The connections for requests with these timeouts. None of them follows a redirect: `redirect` decides that.
+    pub fn client(&self, timeouts: Timeouts, way: Way) -> Result<reqwest::Client, reqwest::Error> {
         let mut clients = self.clients.lock().unwrap_or_else(PoisonError::into_inner);
-        if let Some(client) = clients.get(&timeouts) {
+        if let Some(client) = clients.get(&(timeouts, way)) {
             return Ok(client.clone());
         }
         // ring rather than aws-lc: a C compiler is enough to build it. Fails if it is installed already.
         let _ = rustls::crypto::ring::default_provider().install_default();
-        let client = reqwest::Client::builder()
+        let builder = reqwest::Client::builder();
+        let builder = if way == Way::Straight { builder.no_proxy() } else { builder };
+        let client = builder
             .http1_only() // ranges come side by side over several connections, which one of HTTP/2 would share
+            .redirect(reqwest::redirect::Policy::none())
+            .referer(false)
             .connect_timeout(timeouts.connect)
             .read_timeout(timeouts.read)
             .user_agent(concat!("hyperslab/", env!("CARGO_PKG_VERSION")))
             .build()?;
-        clients.insert(timeouts, client.clone());
+        clients.insert((timeouts, way), client.clone());
         Ok(client)
     }
 

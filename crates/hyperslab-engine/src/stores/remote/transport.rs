@@ -1,18 +1,25 @@
 //! HTTP as `object_store` wants it, with every request counted, and every answer to a range judged before anything
 //! believes it.
 
+use std::borrow::Cow;
 use std::error::Error;
 use std::fmt;
-use std::time::Duration;
+use std::time::{Duration, SystemTime};
 
-use http::header::{AUTHORIZATION, CONTENT_ENCODING, CONTENT_LENGTH, CONTENT_RANGE, RANGE, RETRY_AFTER};
+use chrono::{DateTime, NaiveDateTime, Utc};
+use http::header::{
+    AUTHORIZATION, CONTENT_ENCODING, CONTENT_LENGTH, CONTENT_RANGE, DATE, RANGE, RETRY_AFTER,
+};
 use http::{HeaderMap, HeaderValue, StatusCode};
 use object_store::ClientOptions;
 use object_store::client::{
     HttpClient, HttpConnector, HttpError, HttpErrorKind, HttpRequest, HttpResponse, HttpService,
 };
 
-use super::process::{Process, Timeouts};
+use super::host::Host;
+use super::location::host_name;
+use super::process::{Process, Timeouts, Way};
+use super::redirect::Route;
 
 /// More of a server's explanation is not read.
 const MOST_EXPLANATION_NBYTES: usize = 16 << 10;
@@ -20,7 +27,7 @@ const MOST_EXPLANATION_NBYTES: usize = 16 << 10;
 const CREDENTIALS_TIMEOUT: Duration = Duration::from_secs(5);
 
 /// An answer to a range that is not that range.
-#[derive(Debug)]
+#[derive(Clone, Debug)]
 pub(super) struct Refusal {
     pub status: StatusCode,
     /// The server's own word for it, as S3 and Azure give one.
@@ -28,7 +35,7 @@ pub(super) struct Refusal {
     /// How long the server wants us to wait.
     pub retry_after: Option<Duration>,
     /// What is wrong with an answer that is no refusal.
-    pub problem: Option<&'static str>,
+    pub problem: Option<Cow<'static, str>>,
 }
 
 impl fmt::Display for Refusal {
@@ -37,7 +44,7 @@ impl fmt::Display for Refusal {
         if let Some(code) = &self.code {
             write!(out, " ({code})")?;
         }
-        self.problem.map_or(Ok(()), |problem| write!(out, ": {problem}"))
+        self.problem.as_ref().map_or(Ok(()), |problem| write!(out, ": {problem}"))
     }
 }
 
@@ -63,6 +70,8 @@ pub(super) struct Transport {
     /// Sent with every request for a range.
     pub headers: HeaderMap,
     pub timeouts: Timeouts,
+    /// Whether an answer that leads elsewhere is followed: not where requests are signed.
+    pub follows: bool,
 }
 
 impl fmt::Debug for Transport {
@@ -81,17 +90,15 @@ impl HttpConnector for Transport {
 impl HttpService for Transport {
     async fn call(&self, mut request: HttpRequest) -> Result<HttpResponse, HttpError> {
         let process = Process::current();
-        let client =
-            process.client(self.timeouts).map_err(|error| HttpError::new(HttpErrorKind::Unknown, error))?;
-        process.host(&self.host).requested();
+        let host = process.host(&self.host);
         if is_list(&request) {
-            let answer = client.call(request).await?;
+            host.requested();
+            let answer = self.client(process, Way::Usual)?.call(request).await?;
             return if answer.status().is_success() { Ok(answer) } else { Err(refused(answer).await) };
         }
         if !request.headers().contains_key(RANGE) {
-            let asked = tokio::time::timeout(CREDENTIALS_TIMEOUT, client.call(request)).await;
-            let given = asked.ok().and_then(Result::ok).filter(|answer| answer.status().is_success());
-            return given.ok_or_else(|| HttpError::new(HttpErrorKind::Unknown, NoCredentials));
+            host.requested();
+            return self.credentials(process, request).await;
         }
         for (name, value) in &self.headers {
             request.headers_mut().insert(name, value.clone());
@@ -99,7 +106,97 @@ impl HttpService for Transport {
         if let Some(authorization) = request.headers_mut().get_mut(AUTHORIZATION) {
             authorization.set_sensitive(true);
         }
-        judged(client.call(request).await?).await
+        match self.headers.get(AUTHORIZATION) {
+            Some(login) => self.ask_with(login, process, &host, request).await,
+            None => self.ask(process, &host, request).await,
+        }
+    }
+}
+
+impl Transport {
+    fn client(&self, process: &Process, way: Way) -> Result<reqwest::Client, HttpError> {
+        process.client(self.timeouts, way).map_err(|error| HttpError::new(HttpErrorKind::Unknown, error))
+    }
+
+    /// Ask for credentials. Those that come without encryption come from this machine's keeper, or not at all.
+    async fn credentials(&self, process: &Process, request: HttpRequest) -> Result<HttpResponse, HttpError> {
+        let way = if request.uri().scheme_str() == Some("https") { Way::Usual } else { Way::Straight };
+        let client = self.client(process, way)?;
+        let asked = tokio::time::timeout(CREDENTIALS_TIMEOUT, client.call(request)).await;
+        let given = asked.ok().and_then(Result::ok).filter(|answer| answer.status().is_success());
+        given.ok_or_else(|| HttpError::new(HttpErrorKind::Unknown, NoCredentials))
+    }
+
+    /// Ask for a range with a login. One that the host has not judged yet is sent once; who else wants to send it
+    /// waits, and shares its refusal.
+    async fn ask_with(
+        &self,
+        login: &HeaderValue,
+        process: &Process,
+        host: &Host,
+        request: HttpRequest,
+    ) -> Result<HttpResponse, HttpError> {
+        let trial = host.logins.trial(login);
+        let (mut request, mut answer) = (Some(request), None);
+        let judged = trial
+            .get_or_try_init(async || {
+                let Some(request) = request.take() else { return Err(()) };
+                let came = self.ask(process, host, request).await;
+                let judgement = judgement(&came);
+                answer = Some(came);
+                judgement
+            })
+            .await;
+        match (answer, judged, request) {
+            (Some(answer), Ok(Some(_)), _) => {
+                host.logins.forget(login);
+                answer
+            }
+            (Some(answer), ..) => answer,
+            (None, Ok(Some(refusal)), _) => Err(HttpError::new(HttpErrorKind::Unknown, refusal.clone())),
+            (None, _, Some(request)) => self.ask(process, host, request).await,
+            (None, _, None) => Err(HttpError::new(HttpErrorKind::Unknown, NoCredentials)), // it was taken and not sent
+        }
+    }
+
+    /// Ask for a range, here and wherever an answer leads.
+    async fn ask(
+        &self,
+        process: &Process,
+        host: &Host,
+        request: HttpRequest,
+    ) -> Result<HttpResponse, HttpError> {
+        let client = self.client(process, Way::Usual)?;
+        let mut route = if self.follows { Route::of(&request) } else { None };
+        host.requested();
+        let mut answer = client.call(request).await?;
+        let mut asked = self.host.clone();
+        while let Some(route) = route.as_mut() {
+            let next = match route.next(&answer) {
+                Ok(None) => break,
+                Ok(Some(next)) => next,
+                Err(problem) => return Err(refusal(answer.status(), Cow::Owned(problem))),
+            };
+            let (request, url) = next;
+            process.host(&asked).redirected();
+            asked = host_name(&url);
+            process.host(&asked).requested();
+            answer = client.call(request).await?;
+        }
+        judged(answer).await
+    }
+}
+
+/// What an answer says of the login that came with the request: how it was refused, or nothing against it.
+///
+/// Errors: it says nothing at all.
+fn judgement(answer: &Result<HttpResponse, HttpError>) -> Result<Option<Refusal>, ()> {
+    let Err(error) = answer else { return Ok(None) };
+    let refusal = error.source().and_then(|cause| cause.downcast_ref::<Refusal>()).ok_or(())?;
+    match refusal.status {
+        StatusCode::UNAUTHORIZED => Ok(Some(refusal.clone())), // 403 may be about one file
+        status if status.is_server_error() || status == StatusCode::TOO_MANY_REQUESTS => Err(()),
+        _ => Ok(None),
     }
 }
 
@@ -137,20 +234,44 @@ fn range_nbytes(value: &HeaderValue) -> Option<u64> {
 }
 
 fn misanswered(problem: &'static str) -> HttpError {
-    let (status, code, retry_after) = (StatusCode::PARTIAL_CONTENT, None, None);
+    refusal(StatusCode::PARTIAL_CONTENT, Cow::Borrowed(problem))
+}
+
+fn refusal(status: StatusCode, problem: Cow<'static, str>) -> HttpError {
+    let (code, retry_after) = (None, None);
     HttpError::new(HttpErrorKind::Unknown, Refusal { status, code, retry_after, problem: Some(problem) })
 }
 
 async fn refused(response: HttpResponse) -> HttpError {
     let status = response.status();
-    let retry_after = response.headers().get(RETRY_AFTER).and_then(seconds);
+    let retry_after = retry_after(response.headers(), SystemTime::now());
+    let region = response.headers().get("x-amz-bucket-region").filter(|_| status.is_redirection());
+    let region = region.and_then(|region| region.to_str().ok()).filter(|region| is_word(region));
+    let problem = region.map(|region| Cow::Owned(format!("the bucket is in the region {region}")));
     // A whole file, where a part was asked for, is not read: it may be large.
     let code = if status.is_success() { None } else { explained(response).await };
-    HttpError::new(HttpErrorKind::Unknown, Refusal { status, code, retry_after, problem: None })
+    HttpError::new(HttpErrorKind::Unknown, Refusal { status, code, retry_after, problem })
 }
 
-fn seconds(value: &HeaderValue) -> Option<Duration> {
-    value.to_str().ok()?.trim().parse().ok().map(Duration::from_secs)
+/// How long to wait (RFC 9110, 10.2.3): seconds, or until a date. The date is by the server's own clock, if it says
+/// what that shows, else by ours.
+fn retry_after(headers: &HeaderMap, now: SystemTime) -> Option<Duration> {
+    let text = |name| headers.get(name).and_then(|value: &HeaderValue| value.to_str().ok()).map(str::trim);
+    let said = text(RETRY_AFTER)?;
+    if said.bytes().all(|byte| byte.is_ascii_digit()) {
+        return (!said.is_empty()).then(|| Duration::from_secs(said.parse().unwrap_or(u64::MAX)));
+    }
+    let now = text(DATE).and_then(date).unwrap_or_else(|| DateTime::from(now));
+    Some((date(said)? - now).to_std().unwrap_or_default())
+}
+
+/// A date in any of the forms that RFC 9110, 5.6.7, has recipients understand.
+fn date(text: &str) -> Option<DateTime<Utc>> {
+    if let Ok(date) = DateTime::parse_from_rfc2822(text) {
+        return Some(date.to_utc());
+    }
+    let forms = ["%A, %d-%b-%y %H:%M:%S GMT", "%a %b %e %H:%M:%S %Y"];
+    forms.iter().find_map(|form| NaiveDateTime::parse_from_str(text, form).ok()).map(|date| date.and_utc())
 }
 
 /// The word in an XML answer's `<Code>`. Nothing else of it is kept: servers repeat parts of credentials.
@@ -162,14 +283,42 @@ async fn explained(response: HttpResponse) -> Option<String> {
     let text = String::from_utf8(response.into_body().bytes().await.ok()?.to_vec()).ok()?;
     let (_, rest) = text.split_once("<Code>")?;
     let (code, _) = rest.split_once("</Code>")?;
-    let is_word =
-        !code.is_empty() && code.len() <= 64 && code.bytes().all(|byte| byte.is_ascii_alphanumeric());
-    is_word.then(|| code.to_owned())
+    is_word(code).then(|| code.to_owned())
+}
+
+/// Whether a server's word may be shown.
+fn is_word(text: &str) -> bool {
+    let is_plain = |byte: u8| byte.is_ascii_alphanumeric() || byte == b'-';
+    !text.is_empty() && text.len() <= 64 && text.bytes().all(is_plain)
 }
 
 #[cfg(test)]
 mod tests {
     use super::*;
+
+    #[test]
+    fn retry_after_is_seconds_or_a_date() {
+        let now = date("Sun, 06 Nov 1994 08:49:37 GMT").map_or(SystemTime::UNIX_EPOCH, SystemTime::from);
+        let seconds = |text: &'static str, sent: Option<&'static str>| {
+            let mut headers = HeaderMap::new();
+            headers.insert(RETRY_AFTER, HeaderValue::from_static(text));
+            if let Some(sent) = sent {
+                headers.insert(DATE, HeaderValue::from_static(sent));
+            }
+            retry_after(&headers, now).map(|wait| wait.as_secs())
+        };
+        assert_eq!(seconds("120", None), Some(120));
+        assert_eq!(seconds("99999999999999999999", None), Some(u64::MAX));
+        assert_eq!(seconds("Sun, 06 Nov 1994 08:49:47 GMT", None), Some(10));
+        assert_eq!(seconds("Sunday, 06-Nov-94 08:49:47 GMT", None), Some(10));
+        assert_eq!(seconds("Sun Nov  6 08:49:47 1994", None), Some(10));
+        assert_eq!(seconds("Sun, 06 Nov 1994 08:49:27 GMT", None), Some(0));
+        let skewed = "Sun, 06 Nov 1994 06:00:00 GMT";
+        assert_eq!(seconds("Sun, 06 Nov 1994 06:00:05 GMT", Some(skewed)), Some(5));
+        for wrong in ["", "-1", "soon", "1.5", "Sun, 06 Nov", "+3"] {
+            assert_eq!(seconds(wrong, None), None, "{wrong}");
+        }
+    }
 
     #[test]
     fn content_ranges() {

@@ -2,7 +2,7 @@
 
 use hyperslab_core::{ByteRange, StoredChunk};
 
-use super::{ChunkIndex, push};
+use super::{ChunkIndex, is_before, push};
 use crate::cursor::Cursor;
 use crate::error::Error;
 use crate::hdf5::sizes::all_ones;
@@ -122,6 +122,7 @@ fn chunks(
     address_of: impl Fn(&[u8]) -> u64,
 ) -> Result<(), Error> {
     let offsets_stop = KEY_START + 8 * index.numbering.ndim();
+    let mut previous: &[u8] = &[];
     for (number, entry) in entries.chunks_exact(entry_nbytes(index)).enumerate() {
         let (key, rest) = entry.split_at_checked(offsets_stop).unwrap_or_default();
         let (sizes, offsets) = key.split_at_checked(KEY_START).unwrap_or_default();
@@ -137,6 +138,10 @@ fn chunks(
         let linear = index.numbering.of_offsets(axes);
         let linear =
             linear.map_err(|offset| invalid(format!("no chunk starts at element {offset} of an axis")))?;
+        if !is_before(previous, offsets) {
+            return Err(invalid("chunks out of their order".into())); // libraries look for them by it
+        }
+        previous = offsets;
         let Some(linear) = linear else { continue };
         let (length, filter_mask) = (u64::from(half(sizes, 0)), half(sizes, 4));
         let address = address_of(address);

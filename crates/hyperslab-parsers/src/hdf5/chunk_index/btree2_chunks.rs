@@ -4,7 +4,7 @@ use std::sync::Arc;
 
 use hyperslab_core::StoredChunk;
 
-use super::{ChunkIndex, ElementFormat, IndexTask, Task, push};
+use super::{ChunkIndex, ElementFormat, IndexTask, Task, is_before, push};
 use crate::cursor::Cursor;
 use crate::error::Error;
 use crate::hdf5::btree2::{Header, Node};
@@ -38,7 +38,8 @@ pub(super) fn step(
     found: &mut Vec<StoredChunk>,
 ) -> Result<Vec<IndexTask>, Error> {
     let Some(format) = format(index, header) else { return Ok(Vec::new()) };
-    let mut each = |record: &[u8]| push_record(index, format, record, found);
+    let mut previous = Vec::new();
+    let mut each = |record: &[u8]| push_record(index, format, record, &mut previous, found);
     let children = header.read_node(node, pages, &index.visited, &mut each)?;
     let task = |child| IndexTask(Task::BTree2Node(Arc::clone(header), child));
     Ok(children.into_iter().map(task).collect())
@@ -59,11 +60,18 @@ fn push_record(
     index: &ChunkIndex,
     format: ElementFormat,
     record: &[u8],
+    previous: &mut Vec<u8>,
     found: &mut Vec<StoredChunk>,
 ) -> Result<(), Error> {
     let mut cursor = Cursor::new(RECORD, 0, record);
     let stored = format.read(&mut cursor)?;
-    let axes = cursor.rest().chunks_exact(8).map(|bytes| {
+    let place = cursor.rest();
+    if !is_before(previous, place) {
+        return Err(Error::invalid(RECORD, 0, "chunks out of their order")); // libraries look for them by it
+    }
+    previous.clear();
+    previous.extend_from_slice(place);
+    let axes = place.chunks_exact(8).map(|bytes| {
         let eight: Option<&[u8; 8]> = bytes.first_chunk();
         eight.map_or(u64::MAX, |&eight| u64::from_le_bytes(eight))
     });

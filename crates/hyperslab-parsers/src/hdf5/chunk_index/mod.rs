@@ -166,6 +166,16 @@ impl ChunkIndex {
     }
 }
 
+/// Whether a chunk's place, eight bytes an axis, stands before another's, as all libraries sort them: places beyond the
+/// shape too.
+fn is_before(place: &[u8], other: &[u8]) -> bool {
+    place.chunks_exact(8).map(word).lt(other.chunks_exact(8).map(word))
+}
+
+fn word(bytes: &[u8]) -> u64 {
+    bytes.first_chunk().map_or(u64::MAX, |&eight: &[u8; 8]| u64::from_le_bytes(eight))
+}
+
 /// Add a chunk. One that lies past the end of the file is damaged by itself: reading it says so, the others are whole.
 fn push(index: u64, (range, filter_mask): (ByteRange, u32), found: &mut Vec<StoredChunk>) {
     found.push(StoredChunk { index, file: 0, range, filter_mask });

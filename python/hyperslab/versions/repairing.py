@@ -19,15 +19,17 @@ from hyperslab._core import ChunkGrid, filters_of
 from hyperslab.archive.array import Array as ArchiveArray
 from hyperslab.archive.remote import Sources
 from hyperslab.archive.tree import Group, OpenFile
-from hyperslab.errors import DamagedFile, UsageError
+from hyperslab.errors import DamagedFile, StaleJournal, UsageError
 from hyperslab.versions.codec_options import codec_options
 from hyperslab.versions.evidence import READING, Evidence, Shape
 from hyperslab.versions.file import VersionedFile
-from hyperslab.versions.journal import JournaledFile, journal_path
-from hyperslab.versions.layout import ARRAY_BOOKKEEPING, DATA, FIRST_VERSION, VERSIONS, parsed_time
+from hyperslab.versions.journal import journal_path
+from hyperslab.versions.journaled_file import JournaledFile
+from hyperslab.versions.layout import ARRAY_BOOKKEEPING, DATA, DATA_VERSION, FIRST_VERSION, VERSIONS, parsed_time
 from hyperslab.versions.staged_array import StagedArray, fill_element
 from hyperslab.versions.staged_chunks import MISSING
 from hyperslab.versions.staged_group import StagedGroup
+from hyperslab.versions.table import data_version_of, is_committed
 
 # What versioned-hdf5 calls a virtual array until it puts it in the place of another.
 TEMPORARY = "_tmp_"
@@ -104,27 +106,34 @@ def repair(path: str | os.PathLike[str], output: str | os.PathLike[str], *, keep
     """
     if os.path.lexists(output):
         raise UsageError(f"there is a {os.fspath(output)} already: choose another name for what is repaired")
-    with _recovered(os.path.abspath(path)) as readable:  # noqa: PTH100
+    with _recovered(os.path.abspath(path)) as (readable, notes):  # noqa: PTH100
         root = OpenFile(readable, 0, Sources(), (f"{DATA}/**",)).root
         try:
-            return Repairing(root, Path(output), keep_unproved).done()
+            repaired = Repairing(root, Path(output), keep_unproved).done()
+            repaired.notes[:0] = notes
+            return repaired
         except BaseException:
             Path(output).unlink(missing_ok=True)  # half of it would pass for all that could be saved
             raise
 
 
 @contextmanager
-def _recovered(path: str) -> Iterator[str]:
-    """The file itself; where a commit was cut short, a copy in which it is finished."""
-    if not Path(journal_path(path)).exists():
-        yield path
+def _recovered(path: str) -> Iterator[tuple[str, list[Loss]]]:
+    """The file itself; where a commit was cut short, a copy in which it is finished. And what is to be said of it."""
+    if not Path(journal_path(path)).is_file():
+        yield path, []
         return
     with tempfile.TemporaryDirectory(prefix="hyperslab-repair-") as folder:
         copy = str(Path(folder) / Path(path).name)
         shutil.copyfile(path, copy)
         shutil.copyfile(journal_path(path), journal_path(copy))
-        JournaledFile(copy).close()
-        yield copy
+        notes = []
+        try:
+            JournaledFile(copy).close()
+        except StaleJournal:
+            notes = [Loss("all", None, f"{journal_path(path)} is not of the file as it is now, and was left out")]
+            Path(journal_path(copy)).unlink()
+        yield copy, notes
 
 
 class Repairing:
@@ -168,6 +177,7 @@ class Repairing:
         if not isinstance(versions, Group):
             raise DamagedFile(f"{self._root.filename}: {VERSIONS} is no group")
         found, uncommitted = [], set()
+        number = self._data_version(versions)
         for name in versions:
             if name == FIRST_VERSION:
                 continue
@@ -176,7 +186,7 @@ class Repairing:
                 if not isinstance(group, Group):
                     raise DamagedFile("it is no group")
                 attributes = dict(group.attrs.items())
-                if not attributes.get("committed", "prev_version" in attributes):
+                if not is_committed(attributes, name, self._root.filename, number):
                     uncommitted.add(name)
                     self._lose(name, None, "it was never committed")
                     continue
@@ -193,6 +203,12 @@ class Repairing:
         except READING:
             current = None
         return found, current
+
+    @staticmethod
+    def _data_version(versions: Group) -> int:
+        with suppress(*READING):
+            return data_version_of(versions.attrs)
+        return DATA_VERSION
 
     def _lose(self, version: str, path: str | None, reason: str) -> None:
         self._repair.lost.append(Loss(version, path, reason))

@@ -1,0 +1,140 @@
+//! Redirects, which we follow ourselves: what was said to one server is not for the next.
+//!
+//! Only files on web servers are followed. A signed request is of no use elsewhere, and whoever hands out credentials
+//! stays where he is.
+
+use std::net::IpAddr;
+
+use http::header::{
+    ACCEPT, IF_MATCH, IF_MODIFIED_SINCE, IF_NONE_MATCH, IF_UNMODIFIED_SINCE, LOCATION, RANGE,
+};
+use http::{HeaderMap, HeaderName, Request, StatusCode};
+use object_store::client::{HttpRequest, HttpRequestBody, HttpResponse};
+use url::{Host, Url};
+
+/// More lead nowhere. Browsers bear 20, curl 50, servers of files need 1 or 2.
+const MOST_REDIRECTS: usize = 10;
+/// What another server is sent: which bytes are wanted, and of what. Not who wants them, and nothing that a user said.
+const CARRIED: [HeaderName; 6] =
+    [ACCEPT, RANGE, IF_MATCH, IF_NONE_MATCH, IF_MODIFIED_SINCE, IF_UNMODIFIED_SINCE];
+
+/// The URLs that a request went through so far.
+pub(super) struct Route {
+    passed: Vec<Url>,
+    headers: HeaderMap,
+}
+
+impl Route {
+    /// Where a request begins; none if it is of no kind that is followed.
+    pub fn of(request: &HttpRequest) -> Option<Self> {
+        let url = Url::parse(&request.uri().to_string()).ok()?;
+        Some(Self { passed: vec![url], headers: request.headers().clone() })
+    }
+
+    /// The request that an answer leads to, and its URL; none if it leads nowhere.
+    ///
+    /// Errors say why it is not made, without paths and queries: these may be secret.
+    pub fn next(&mut self, answer: &HttpResponse) -> Result<Option<(HttpRequest, Url)>, String> {
+        let (Some(here), Some(first)) = (self.passed.last(), self.passed.first()) else { return Ok(None) };
+        let Some(next) = led_to(answer, here)? else { return Ok(None) };
+        if let Some(problem) = problem(first, here, &next) {
+            return Err(format!("it leads {problem}: that is not followed"));
+        }
+        if self.passed.contains(&next) {
+            return Err("its redirects lead round in a circle".to_owned());
+        }
+        if self.passed.len() > MOST_REDIRECTS {
+            return Err(format!("it leads on more than {MOST_REDIRECTS} times"));
+        }
+        if here.origin() != next.origin() {
+            self.headers = carried(&self.headers);
+        }
+        let mut request = Request::new(HttpRequestBody::empty());
+        *request.uri_mut() = next.as_str().parse().map_err(|_| "it leads to no URL".to_owned())?;
+        *request.headers_mut() = self.headers.clone();
+        self.passed.push(next.clone());
+        Ok(Some((request, next)))
+    }
+}
+
+/// Where an answer leads, if it does. A user and a password in it are nobody's that we know.
+fn led_to(answer: &HttpResponse, here: &Url) -> Result<Option<Url>, String> {
+    let leads = matches!(
+        answer.status(),
+        StatusCode::MOVED_PERMANENTLY
+            | StatusCode::FOUND
+            | StatusCode::SEE_OTHER
+            | StatusCode::TEMPORARY_REDIRECT
+            | StatusCode::PERMANENT_REDIRECT
+    );
+    let Some(location) = answer.headers().get(LOCATION).filter(|_| leads) else { return Ok(None) };
+    let place = location.to_str().ok().and_then(|text| here.join(text).ok());
+    let mut next = place.ok_or("it leads to no URL")?;
+    next.set_fragment(None);
+    let _ = next.set_username("");
+    let _ = next.set_password(None);
+    Ok(Some(next))
+}
+
+/// Why a step is not taken.
+fn problem(first: &Url, here: &Url, next: &Url) -> Option<String> {
+    let (from, to) = (here.origin().ascii_serialization(), next.origin().ascii_serialization());
+    match next.scheme() {
+        "https" => {}
+        "http" if here.scheme() == "http" => {}
+        "http" => {
+            return Some(format!("from {from} to {to}, where everybody on the way can read and change it"));
+        }
+        other => return Some(format!("from {from} to a URL that starts with {other}:")),
+    }
+    (is_here(next) && !is_here(first))
+        .then(|| format!("from {from} to {to}, which is this machine or its keeper"))
+}
+
+/// Whether it names this machine, or what only this machine's own processes should ask, such as a cloud's metadata.
+fn is_here(url: &Url) -> bool {
+    let address = match url.host() {
+        Some(Host::Ipv4(address)) => IpAddr::V4(address),
+        Some(Host::Ipv6(address)) => IpAddr::V6(address).to_canonical(),
+        Some(Host::Domain(name)) => {
+            let name = name.trim_end_matches('.');
+            return name == "localhost" || name.ends_with(".localhost");
+        }
+        None => return false,
+    };
+    match address {
+        IpAddr::V4(address) => address.is_loopback() || address.is_link_local() || address.is_unspecified(),
+        IpAddr::V6(address) => {
+            address.is_loopback() || address.is_unspecified() || (address.segments()[0] & 0xffc0) == 0xfe80
+        }
+    }
+}
+
+fn carried(headers: &HeaderMap) -> HeaderMap {
+    CARRIED.iter().filter_map(|name| Some((name.clone(), headers.get(name)?.clone()))).collect()
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn refused(from: &str, to: &str) -> bool {
+        let (Ok(from), Ok(to)) = (Url::parse(from), Url::parse(to)) else { return true };
+        problem(&from, &from, &to).is_some()
+    }
+
+    #[test]
+    fn nothing_leads_out_of_encryption_or_onto_this_machine() {
+        assert!(!refused("http://a/x", "https://b/x"));
+        assert!(!refused("http://a/x", "http://b:81/x"));
+        assert!(refused("https://a/x", "http://a/x"));
+        assert!(refused("https://a/x", "file:///etc/passwd"));
+        for here in
+            ["127.0.0.1", "localhost", "x.localhost.", "169.254.169.254", "0x7f.1", "[::1]", "0", "[fe80::1]"]
+        {
+            assert!(refused("http://a.example/x", &format!("http://{here}/x")), "{here}");
+        }
+        assert!(refused("http://a.example/x", "http://[::ffff:127.0.0.1]/x"));
+        assert!(!refused("http://127.0.0.1/x", "http://127.0.0.1:81/x"));
+    }
+}

@@ -1,0 +1,130 @@
+//! `Allowed`: what of this machine a document may lead to, be it a file of references, a link, or a virtual array.
+//!
+//! docs/security.md states the rule. Python says what it comes to for one document (`archive/allowed.py`).
+
+use std::fs::File;
+use std::path::{Component, Path, PathBuf};
+use std::sync::Arc;
+
+/// Whatever there is, or only what lies below some places.
+#[derive(Clone, Debug, Default)]
+pub struct Allowed(Option<Arc<[PathBuf]>>);
+
+impl Allowed {
+    /// Files and folders, and what is in these. Links in their own names are resolved now.
+    pub fn only(places: &[PathBuf]) -> Self {
+        Self(Some(places.iter().map(|place| real(place)).collect()))
+    }
+
+    /// Whether there is anything that it refuses.
+    pub fn is_narrow(&self) -> bool {
+        self.0.is_some()
+    }
+
+    /// Whether what a path leads to, over all links, may be opened, if it is there.
+    pub fn permits(&self, path: &Path) -> bool {
+        self.0.is_none() || self.holds(&real(path))
+    }
+
+    /// Whether a file that was opened by a path is one that may be: a link may have been put in its place meanwhile.
+    pub fn permits_open(&self, path: &Path, file: &File) -> bool {
+        self.0.is_none() || place_of(path, file).is_some_and(|place| self.holds(&place))
+    }
+
+    /// Where a path leads to, over all links: what a refusal names.
+    pub fn place(path: &Path) -> PathBuf {
+        real(path)
+    }
+
+    fn holds(&self, place: &Path) -> bool {
+        self.0.iter().flat_map(|places| places.iter()).any(|allowed| place.starts_with(allowed))
+    }
+}
+
+/// Why a document is not followed to a place, and what to do: in these words everywhere.
+pub fn refusal(document: &str, place: &str, allowed: &[String]) -> String {
+    let folder = place.rsplit_once(['/', '\\']).map_or(place, |(folder, _)| folder);
+    let folder = if folder.is_empty() || folder.ends_with('/') { place } else { folder };
+    let mut places: Vec<String> = allowed.iter().map(|place| format!("{place:?}")).collect();
+    places.push(format!("{folder:?}"));
+    let places = places.join(", ");
+    let said =
+        format!("{} leads to {place:?}, which it may not: that is not followed", document.escape_debug());
+    format!("{said}; if you trust it, open it with allowed=[{places}] (docs/security.md)")
+}
+
+/// A path without links, dots and relative parts; of what is not there, as it would be.
+fn real(path: &Path) -> PathBuf {
+    let Ok(path) = std::path::absolute(path) else { return path.to_owned() };
+    path.canonicalize().unwrap_or_else(|_| {
+        let mut plain = PathBuf::new();
+        for component in path.components() {
+            match component {
+                Component::ParentDir => drop(plain.pop()),
+                Component::CurDir => {}
+                other => plain.push(other),
+            }
+        }
+        plain
+    })
+}
+
+#[cfg(target_os = "linux")]
+fn place_of(_: &Path, file: &File) -> Option<PathBuf> {
+    use std::os::fd::AsRawFd;
+    std::fs::read_link(format!("/proc/self/fd/{}", file.as_raw_fd())).ok()
+}
+
+#[cfg(all(unix, not(target_os = "linux")))]
+fn place_of(path: &Path, file: &File) -> Option<PathBuf> {
+    use std::os::unix::fs::MetadataExt;
+    let place = path.canonicalize().ok()?;
+    let (one, other) = (std::fs::metadata(&place).ok()?, file.metadata().ok()?);
+    ((one.dev(), one.ino()) == (other.dev(), other.ino())).then_some(place)
+}
+
+#[cfg(not(unix))]
+fn place_of(path: &Path, _: &File) -> Option<PathBuf> {
+    path.canonicalize().ok()
+}
+
+#[cfg(test)]
+#[allow(clippy::unwrap_used)]
+mod tests {
+    use super::{Allowed, refusal};
+    use std::path::{Path, PathBuf};
+
+    #[test]
+    fn names_that_lead_out_are_refused() {
+        let allowed = Allowed::only(&[PathBuf::from("/no/such/data")]);
+        assert!(allowed.permits(Path::new("/no/such/data/a/../b.bin")));
+        for outside in ["/no/such/data/../b", "/no/such/database", "/no/such", "/etc/passwd", "b"] {
+            assert!(!allowed.permits(Path::new(outside)), "{outside}");
+        }
+        assert!(Allowed::default().permits(Path::new("/etc/passwd")));
+        assert!(!Allowed::only(&[]).permits(Path::new("/no")));
+    }
+
+    #[cfg(unix)]
+    #[test]
+    fn links_are_resolved_and_open_files_looked_at() {
+        let folder = std::env::temp_dir().join(format!("hyperslab-allowed-{}", std::process::id()));
+        std::fs::create_dir_all(folder.join("in")).unwrap();
+        std::fs::write(folder.join("secret"), "s").unwrap();
+        let link = folder.join("in/link");
+        let _ = std::fs::remove_file(&link);
+        std::os::unix::fs::symlink(folder.join("secret"), &link).unwrap();
+        let allowed = Allowed::only(&[folder.join("in")]);
+        assert!(!allowed.permits(&link));
+        assert!(!allowed.permits_open(&link, &std::fs::File::open(&link).unwrap()));
+        assert!(Allowed::only(std::slice::from_ref(&link)).permits(&folder.join("secret")));
+        std::fs::remove_dir_all(&folder).unwrap();
+    }
+
+    #[test]
+    fn refusals_say_what_to_pass() {
+        let said = refusal("a.json", "https://x.org/b/c.nc", &["/data".to_owned()]);
+        assert!(said.contains(r#"allowed=["/data", "https://x.org/b"]"#), "{said}");
+        assert!(refusal("a", "/x", &[]).contains(r#"allowed=["/x"]"#));
+    }
+}

@@ -1,0 +1,56 @@
+"""`LinkedFiles`: the files that links lead to from one, each open once, by whatever names links call it."""
+
+from __future__ import annotations
+
+import os
+import posixpath
+from typing import TYPE_CHECKING
+from urllib.parse import urlsplit, urlunsplit
+from weakref import WeakValueDictionary
+
+from hyperslab.archive.remote import Remote
+from hyperslab.errors import Unsupported
+
+if TYPE_CHECKING:
+    from collections.abc import Hashable
+
+    from hyperslab.archive.tree import OpenFile
+
+# A server may make up a file for every name, each with a link to the next one.
+MOST_FILES = 4096
+
+
+class LinkedFiles:
+    """What was opened by way of links that start in one file; it keeps none of them open."""
+
+    def __init__(self) -> None:
+        self._known: WeakValueDictionary[Hashable, OpenFile] = WeakValueDictionary()
+
+    def add(self, file: OpenFile) -> None:
+        """Note an open file."""
+        self._known.setdefault(identity(file.place), file)
+
+    def known(self, place: str | Remote) -> OpenFile | None:
+        """The open file that is at a place; none where it is not open.
+
+        Raises:
+            Unsupported: It would be one more than we are willing to open.
+        """
+        file = self._known.get(identity(place))
+        if file is not None and not file.is_closed:
+            return file
+        if len(self._known) >= MOST_FILES:
+            raise Unsupported(f"links lead on and on, to more than {MOST_FILES} files: open those that you need")
+        return None
+
+
+def identity(place: str | Remote) -> Hashable:
+    """What tells files apart: device and inode, since names may be links themselves; far away the URL."""
+    if isinstance(place, Remote):
+        parts = urlsplit(place.url)
+        return urlunsplit(parts._replace(path=posixpath.normpath(parts.path)))
+    try:
+        found = os.stat(place)  # noqa: PTH116
+    except OSError:
+        return place  # whoever opens it is told what is wrong
+    return (found.st_dev, found.st_ino)

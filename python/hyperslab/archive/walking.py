@@ -1,0 +1,84 @@
+"""Walking through an archive: each group and each array once, however many links and files lead to it."""
+
+from __future__ import annotations
+
+from collections import deque
+from collections.abc import Callable, Iterator
+from typing import TYPE_CHECKING, Any
+
+from hyperslab.errors import DamagedFile, NotAllowed, Unsupported
+
+if TYPE_CHECKING:
+    from hyperslab.archive.array import Array
+    from hyperslab.archive.tree import Group
+
+# What a name that leads nowhere raises. What only failed to be fetched, or changed meanwhile, must not pass for that.
+NOWHERE = (KeyError, FileNotFoundError, DamagedFile, Unsupported, NotAllowed)
+
+
+def groups_by_path(top: Group) -> Iterator[tuple[str, Group]]:
+    """A group and every one below it once, with the path from there by which it was met; "" is the group itself.
+
+    Soft and external links are followed last, so that what has a name of its own has that. Links that lead nowhere
+    are left out.
+    """
+    seen, waiting = {top.key}, [("", top)]
+    links: deque[tuple[str, Group, str]] = deque()
+    while waiting or links:
+        if not waiting:
+            path, parent, name = links.popleft()
+            target = _reached(parent, name)
+            if isinstance(target, type(top)) and target.key not in seen:
+                seen.add(target.key)
+                waiting.append((path, target))
+            continue
+        path, group = waiting.pop()
+        yield path, group
+        inner = []
+        for name, kind in group.kinds():
+            below = f"{path}/{name}" if path else name
+            if kind in ("soft", "external"):
+                links.append((below, group, name))
+            elif kind == "group":
+                child = _reached(group, name)
+                if isinstance(child, type(top)) and child.key not in seen:
+                    seen.add(child.key)
+                    inner.append((below, child))
+        waiting += reversed(inner)
+
+
+def _reached(parent: Group, name: str) -> Group | Array | None:
+    try:
+        return parent[name]
+    except NOWHERE:
+        return None
+
+
+def visit_own(top: Group, visit: Callable[[str, Group | Array], Any]) -> Any:
+    """Call `visit(path, found)` once for all below a group that has a name of its own, until it returns something."""
+    kind = type(top)
+    seen: set[tuple[bool, tuple[int, int]]] = {(True, top.key)}
+    waiting = [("", _own(top))]  # a stack of our own: archives may be nested deeply
+    while waiting:
+        prefix, children = waiting[-1]
+        name, child = next(children, ("", None))
+        if child is None:
+            waiting.pop()
+            continue
+        key = (isinstance(child, kind), child.key)
+        if key in seen:
+            continue
+        seen.add(key)
+        returned = visit(prefix + name, child)
+        if returned is not None:
+            return returned
+        if isinstance(child, kind):
+            waiting.append((f"{prefix}{name}/", _own(child)))
+    return None
+
+
+def _own(group: Group) -> Iterator[tuple[str, Group | Array]]:
+    for name, kind in group.kinds():
+        found = _reached(group, name) if kind in ("group", "array") else None
+        if found is not None:
+            yield name, found

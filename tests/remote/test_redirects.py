@@ -1,0 +1,199 @@
+"""Where answers lead elsewhere: the data come, and nothing that was meant for the first server goes to the next."""
+
+from __future__ import annotations
+
+import json
+import os
+import socket
+import subprocess
+import sys
+from collections.abc import Callable, Iterator
+from pathlib import Path
+
+import leading
+import pytest
+import servers
+
+import hyperslab as hs
+from hyperslab.errors import RemoteError
+
+SECRETS = {
+    "token": "tell nobody",
+    "headers": {"X-Api-Key": "hunter2", "Cookie": "session=hunter3", "x-amz-security-token": "hunter4"},
+}
+QUERY = "X-Amz-Signature=hunter5&sig=hunter6"
+# What another server may be sent, beside the first line: where it is, what is wanted of what, and by which program.
+HARMLESS = {"host", "range", "if-match", "accept", "user-agent", "accept-encoding", "connection"}
+
+
+@pytest.fixture
+def make() -> Iterator[Callable[..., leading.Leading]]:
+    with leading.each() as make:
+        yield make
+
+
+@pytest.fixture
+def body(root: Path) -> bytes:
+    return (root / "ocean.h5").read_bytes()
+
+
+@pytest.mark.parametrize("status", [301, 302, 303, 307, 308])
+def test_another_server_is_told_nothing(make, body: bytes, status: int) -> None:
+    first, second = make(body), make(body)
+    first.leads, first.status = {"/ocean.h5": f"{second.url}/copy.h5?v=1"}, status
+    opened = hs.open(f"{first.url}/ocean.h5?{QUERY}", storage_options=SECRETS)
+    assert opened["group/deep"][1, 1] == 5.0
+    assert opened["deflated"].read((slice(1, 60, 7), slice(0, 4))).shape[0] == 9
+    assert {path for path, _ in second.seen} == {"/copy.h5?v=1"}
+    for path, headers in second.seen:
+        assert headers.keys() <= HARMLESS
+        assert "hunter" not in f"{path}{headers}"
+        assert "tell nobody" not in str(headers)
+    for path, headers in first.seen:  # which got all that it was meant to get
+        assert (headers["authorization"], headers["x-api-key"]) == ("Bearer tell nobody", "hunter2")
+        assert QUERY in path
+        assert "referer" not in headers
+
+
+def test_the_same_server_is_told_what_it_was(make, body: bytes) -> None:
+    first = make(body)
+    first.leads = {"/ocean.h5": "/elsewhere/copy.h5"}
+    assert hs.open(f"{first.url}/ocean.h5?{QUERY}", storage_options=SECRETS)["group/deep"][1, 1] == 5.0
+    led = [headers for path, headers in first.seen if path == "/elsewhere/copy.h5"]
+    assert led
+    assert all(headers["x-api-key"] == "hunter2" and "referer" not in headers for headers in led)
+
+
+def test_what_was_left_behind_does_not_come_back(make, body: bytes) -> None:
+    first, second = make(body), make(body)
+    first.leads = {"/ocean.h5": f"{second.url}/back"}
+    second.leads = {"/back": f"{first.url}/copy.h5"}
+    assert hs.open(f"{first.url}/ocean.h5", storage_options=SECRETS)["group/deep"][1, 1] == 5.0
+    last = [headers for path, headers in first.seen if path == "/copy.h5"]
+    assert last
+    assert all(headers.keys() <= HARMLESS for headers in last)
+
+
+def test_a_login_in_a_location_is_not_used(make, body: bytes) -> None:
+    first, second = make(body), make(body)
+    first.leads = {"/ocean.h5": f"http://eve:hunter2@{second.host}/copy.h5#part"}
+    hs.open(f"{first.url}/ocean.h5")
+    assert all(path == "/copy.h5" and "authorization" not in headers for path, headers in second.seen)
+
+
+def test_redirects_are_counted(make, body: bytes) -> None:
+    first, second = make(body), make(body)
+    first.leads = {"/ocean.h5": f"{second.url}/copy.h5"}
+    before = hs.stats()
+    hs.open(f"{first.url}/ocean.h5")["deflated"][3:30]
+    counts = hs.stats()
+    assert counts["hosts"][first.host]["redirect_count"] == len(first.seen) == len(second.seen)
+    assert counts["hosts"][first.host]["request_count"] == len(first.seen)
+    assert counts["hosts"][second.host]["request_count"] == len(second.seen)
+    assert counts["hosts"][second.host]["redirect_count"] == 0
+    assert counts["redirect_count"] - before["redirect_count"] == len(first.seen)
+    assert counts["request_count"] - before["request_count"] == len(first.seen) + len(second.seen)
+
+
+def test_circles_end_at_once(make, body: bytes) -> None:
+    first, second = make(body), make(body)
+    first.leads = {"/ocean.h5": f"{second.url}/x", "/self": "/self?"}
+    second.leads = {"/x": f"{first.url}/ocean.h5"}
+    with pytest.raises(RemoteError, match=r"HTTP 302 Found: its redirects lead round in a circle.*give the URL"):
+        hs.open(f"{first.url}/ocean.h5", storage_options={"concurrency": 1})
+    assert (len(first.seen), len(second.seen)) == (1, 1)
+    assert hs.stats()["hosts"][first.host]["redirect_count"] == 1
+
+
+def test_ever_new_urls_end_soon(make, body: bytes) -> None:
+    first = make(body)
+    first.leads = {f"/{step}": f"/{step + 1}" for step in range(100)}
+    with pytest.raises(RemoteError, match="it leads on more than 10 times"):
+        hs.open(f"{first.url}/0", storage_options={"concurrency": 1})
+    assert len(first.seen) == 11
+
+
+@pytest.mark.parametrize("location", ["file:///etc/passwd", "ftp://127.0.0.1/x", "gopher://127.0.0.1:70/_", "//"])
+def test_only_the_web_is_led_to(make, body: bytes, location: str) -> None:
+    first = make(body)
+    first.leads = {"/ocean.h5": location}
+    with pytest.raises(RemoteError, match=r"it leads (from .* to a URL that starts with|to no URL)"):
+        hs.open(f"{first.url}/ocean.h5", storage_options={"concurrency": 1})
+    assert len(first.seen) == 1
+
+
+def test_nothing_far_leads_onto_this_machine(make, body: bytes) -> None:
+    with socket.socket(socket.AF_INET, socket.SOCK_DGRAM) as asked:  # nothing is sent
+        asked.connect(("192.0.2.1", 9))
+        address = asked.getsockname()[0]
+    if address.startswith("127."):
+        pytest.skip("this machine has no address beside its loopback")
+    first, second = make(body, None, address), make(body)
+    first.leads = {"/ocean.h5": f"{second.url}/latest/meta-data", "/near.h5": f"{first.url}/copy.h5"}
+    assert hs.open(f"{first.url}/near.h5")["group/deep"][1, 1] == 5.0
+    with pytest.raises(RemoteError, match="which is this machine or its keeper"):
+        hs.open(f"{first.url}/ocean.h5")
+    assert not second.seen
+
+
+def test_signed_requests_are_not_led_elsewhere(make, body: bytes) -> None:
+    first, second = make(body), make(body)
+    first.leads = {"/bucket/ocean.h5": f"{second.url}/copy.h5"}
+    options = {"key": "access", "secret": "hunter2", "token": "hunter3", "endpoint_url": first.url}
+    with pytest.raises(RemoteError, match=r"HTTP 302 Found.*the right region"):
+        hs.open("s3://bucket/ocean.h5", storage_options=options)
+    first.refusals = [(301, {"x-amz-bucket-region": "eu-north-1"})] * 8
+    with pytest.raises(RemoteError, match="the bucket is in the region eu-north-1"):
+        hs.open("s3://bucket/ocean.h5", storage_options=options)
+    assert not second.seen
+
+
+SCRIPT = """
+import json, sys
+import hyperslab as hs
+from hyperslab.errors import RemoteError
+for url in sys.argv[2:]:
+    try:
+        print(hs.open(url, storage_options=json.loads(sys.argv[1]))["group/deep"][1, 1])
+    except RemoteError as error:
+        print(error)
+"""
+
+
+def test_encryption_is_not_left(make, body: bytes, tmp_path: Path) -> None:
+    pem, trusted = leading.certificate(tmp_path)
+    first, second, plain = make(body, pem), make(body, pem), make(body)
+    first.leads = {"/other.h5": f"{second.url}/copy.h5", "/plain.h5": f"{plain.url}/copy.h5"}
+    urls = [f"{first.url}/{name}.h5?{QUERY}" for name in ("ocean", "other", "plain")]
+    ran = subprocess.run(
+        [sys.executable, "-c", SCRIPT, json.dumps(SECRETS), *urls],
+        env={**os.environ, "SSL_CERT_FILE": str(trusted)},
+        capture_output=True,
+        text=True,
+        check=True,
+    )
+    whole, other, refused = ran.stdout.splitlines()
+    assert (whole, other) == ("5.0", "5.0")
+    assert f"from {first.url} to {plain.url}, where everybody on the way can read" in refused
+    assert "hunter" not in refused
+    assert not plain.seen
+    assert second.seen
+    assert all(headers.keys() <= HARMLESS for _, headers in second.seen)
+
+
+def test_a_wrong_password_is_sent_once(make, body: bytes) -> None:
+    first = make(body)
+    first.login = servers.basic("reader", "right")
+    with pytest.raises(RemoteError, match="HTTP 401"):
+        hs.open(f"{first.url}/ocean.h5", storage_options={"username": "reader", "password": "wrong"})
+    assert len(first.seen) == 1
+    right = {"username": "reader", "password": "right"}
+    assert hs.open(f"{first.url}/ocean.h5", storage_options=right)["group/deep"][1, 1] == 5.0
+
+
+def test_a_password_is_tried_again_where_nothing_was_said_of_it(make, body: bytes) -> None:
+    first = make(body)
+    first.login = servers.basic("reader", "right")
+    first.refusals = [(503, {}), (503, {})]
+    right = {"username": "reader", "password": "right"}
+    assert hs.open(f"{first.url}/ocean.h5", storage_options=right)["group/deep"][1, 1] == 5.0

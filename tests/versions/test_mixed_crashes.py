@@ -1,0 +1,282 @@
+"""Killed or without power, and then others get hold of the file before we do: versioned-hdf5 and h5py write to it, it
+is moved, copied, linked, put back from a backup, or another file takes its name. Nothing is lost, nothing wrong.
+
+`HYPERSLAB_CRASHES=all` tries 3,000 points; else a sample of them.
+"""
+
+from __future__ import annotations
+
+import os
+import shutil
+from collections import Counter
+from collections.abc import Callable, Iterator
+from contextlib import suppress
+from pathlib import Path
+from typing import Any
+
+import h5py
+import numpy as np
+import pytest
+from disks import ALL, Trials
+from test_crashes import commit, committed, state_of, text, work
+from versioned_hdf5 import VersionedHDF5File
+
+import hyperslab as hs
+from hyperslab.errors import HyperslabError
+
+pytestmark = pytest.mark.filterwarnings("ignore::pytest.PytestUnraisableExceptionWarning")
+THEIRS = 3
+
+
+class Expected:
+    """What must be in a file: our versions whose commits had returned, those of others, and their attribute."""
+
+    def __init__(self, returned: int) -> None:
+        self.returned = returned
+        self.theirs = 0
+        self.note: str | None = None
+
+
+def theirs_state(number: int) -> np.ndarray[Any, Any]:
+    return np.arange(500.0) * (number + 2) + 0.5
+
+
+def journal_of(path: Path) -> Path:
+    return path.with_name(f"{path.name}.journal")
+
+
+def theirs_commits(path: Path, expected: Expected) -> None:
+    """versioned-hdf5 commits, which knows nothing of journals."""
+    with h5py.File(path, "r+") as h5:
+        file = VersionedHDF5File(h5)
+        for number in range(THEIRS):
+            with file.stage_version(f"theirs{number}") as version:
+                version["x"][...] = theirs_state(number)
+            expected.theirs = number + 1
+
+
+def theirs_notes(path: Path, expected: Expected) -> None:
+    """h5py writes an attribute and an array of its own."""
+    with h5py.File(path, "r+") as h5:
+        h5.attrs["note"] = expected.note = "kept"
+        h5["array of theirs"] = np.arange(1000)
+
+
+def assert_versions(path: Path, expected: Expected) -> None:
+    """What we and versioned-hdf5 read is right, and nothing is missing."""
+    with hs.VersionedFile(path) as file:
+        ours = [name for name in file.versions if name.startswith("v")]
+        assert expected.returned <= len(ours) <= expected.returned + 1, f"{expected.returned} returned: {file.versions}"
+        assert ours == [f"v{number}" for number in range(len(ours))]
+        for name in ours:
+            for path_of, data in state_of(int(name[1:])).items():
+                np.testing.assert_array_equal(text(file[name][path_of][...]), text(data), f"{name} {path_of}")
+        for number in range(expected.theirs):
+            np.testing.assert_array_equal(file[f"theirs{number}"]["x"][...], theirs_state(number))
+        versions = file.versions
+        last = {f"theirs{expected.theirs - 1}"} if expected.theirs else {ours[-1], ours[expected.returned - 1]}
+        assert file.current_version in last  # a commit that did not return may be there, and not be current yet
+    with h5py.File(path) as h5:
+        theirs = VersionedHDF5File(h5)
+        for name in versions:
+            data = state_of(int(name[1:]))["x"] if name.startswith("v") else theirs_state(int(name[6:]))
+            np.testing.assert_array_equal(theirs[name]["x"][()], data)
+        if expected.note is not None:
+            assert h5.attrs["note"] == expected.note
+            np.testing.assert_array_equal(h5["array of theirs"][()], np.arange(1000))
+
+
+def is_right(path: Path, expected: Expected) -> bool:
+    """Whether all is there; if not, opening must be refused because of the journal, without a byte touched."""
+    before = path.read_bytes()
+    refused = []
+    for mode in ("r", "r+"):
+        said = ""
+        try:
+            hs.VersionedFile(path, mode).close()  # type: ignore[arg-type]
+        except HyperslabError as error:
+            said = str(error)
+            refused.append(mode)
+        assert not said or ("journal" in said and path.read_bytes() == before), f"{said}: refused, or touched"
+    assert refused in ([], ["r", "r+"]), refused
+    if refused:
+        return False
+    assert_versions(path, expected)
+    assert not journal_of(path).exists()
+    return True
+
+
+def assert_right(path: Path, expected: Expected, how: Counter[str]) -> None:
+    """All is there; or it is when the journal is moved away, as the message says. And the next version can be made."""
+    if is_right(path, expected):
+        how["right"] += 1
+    else:
+        how["refused, right without its journal"] += 1
+        journal_of(path).rename(path.with_name("away"))
+        assert is_right(path, expected)
+    goes_on(path)
+
+
+def goes_on(path: Path) -> None:
+    with hs.VersionedFile(path, "r+") as file:
+        with file.stage_version("next") as version:
+            version["x"][...] = -1.0
+        assert (file["next"]["x"][...] == -1.0).all()
+
+
+Stranger = Callable[[Path, Expected, "Counter[str]"], None]
+
+
+def nobody(path: Path, expected: Expected, how: Counter[str]) -> None:
+    assert_right(path, expected, how)
+
+
+def another_library(path: Path, expected: Expected, how: Counter[str]) -> None:
+    theirs_commits(path, expected)
+    assert_right(path, expected, how)
+
+
+def another_writer(path: Path, expected: Expected, how: Counter[str]) -> None:
+    theirs_notes(path, expected)
+    assert_right(path, expected, how)
+
+
+def both_of_them(path: Path, expected: Expected, how: Counter[str]) -> None:
+    theirs_notes(path, expected)
+    theirs_commits(path, expected)
+    assert_right(path, expected, how)
+
+
+def copied_together(path: Path, expected: Expected, how: Counter[str]) -> None:
+    """A copy of the file and its journal under another name."""
+    copy = path.with_name(f"{path.name}.copy.h5")
+    shutil.copyfile(path, copy)
+    if journal_of(path).exists():
+        shutil.copyfile(journal_of(path), journal_of(copy))
+    assert_right(copy, expected, how)
+    assert_right(path, expected, how)
+
+
+def with_its_journal(moved: Path, journal: Path, expected: Expected, how: Counter[str]) -> None:
+    """A file that was parted from its journal: it is right, or will be when it gets its journal back."""
+    try:
+        assert_versions(moved, expected)
+        how["right alone"] += 1
+    except Exception:
+        assert journal.exists()
+        how["needed its journal"] += 1
+    if journal.exists():
+        journal.rename(journal_of(moved))
+    assert_right(moved, expected, how)
+
+
+def moved_away(path: Path, expected: Expected, how: Counter[str]) -> None:
+    """The file is moved without its journal; another file, whole, takes its name."""
+    moved = path.with_name(f"{path.name}.moved.h5")
+    path.rename(moved)
+    kind = how["moved"] % 3
+    how["moved"] += 1
+    if kind == 0:
+        committed(path.with_name("another.h5"), 2).rename(path)
+        other = Expected(2)
+    elif kind == 1:
+        with h5py.File(path, "w") as h5:
+            h5["plain"] = np.arange(3000)
+        other = Expected(0)
+    else:
+        shutil.copyfile(moved, path)  # a copy, to which versioned-hdf5 commits
+        other = Expected(expected.returned)
+        try:
+            theirs_commits(path, other)
+        except Exception:  # nothing that h5py opens, without its journal
+            committed(path.with_name("another.h5"), 1).replace(path)
+            other = Expected(1)
+    before, journal = path.read_bytes(), journal_of(path)
+    if kind == 1:
+        for mode in ("r", "r+"):
+            with pytest.raises(HyperslabError):
+                hs.VersionedFile(path, mode)  # type: ignore[arg-type]
+        with suppress(HyperslabError):
+            hs.open(path)
+        assert path.read_bytes() == before
+    elif not is_right(path, other):
+        how["refused"] += 1
+        kept = journal.read_bytes()
+        journal.rename(path.with_name("kept"))
+        assert_right(path, other, how)
+        journal.write_bytes(kept)
+    with_its_journal(moved, journal, expected, how)
+
+
+def put_back(path: Path, expected: Expected, how: Counter[str]) -> None:
+    """The file as it was before, from a backup, beside the journal."""
+    shutil.copyfile(path.with_name("begun.h5"), path)
+    assert_right(path, Expected(1), how)
+
+
+def linked(path: Path, expected: Expected, how: Counter[str]) -> None:
+    """Another hard link, beside which no journal lies: a version is committed there."""
+    other = path.with_name(f"{path.name}.linked.h5")
+    os.link(path, other)
+    try:
+        assert_versions(other, expected)
+    except Exception:
+        how["needed its journal"] += 1
+        assert journal_of(path).exists()
+    else:
+        how["right alone"] += 1
+        with hs.VersionedFile(other) as file:
+            count = len(file)
+        try:
+            with hs.VersionedFile(other, "r+") as file:
+                commit(file, count)
+            expected.returned = count + 1
+        except OSError:  # hashes that are half overwritten cannot be decoded: nothing was written
+            how["not added to"] += 1
+            assert_versions(other, expected)
+    assert_right(path, expected, how)
+
+
+def renamed_both(path: Path, expected: Expected, how: Counter[str]) -> None:
+    """The file and its journal get another name; a link leads there from the old one."""
+    moved = path.with_name(f"{path.name}.real.h5")
+    path.rename(moved)
+    if journal_of(path).exists():
+        journal_of(path).rename(journal_of(moved))
+    path.symlink_to(moved.name)
+    assert_right(path, expected, how)
+
+
+STRANGERS: list[Stranger] = [
+    nobody, another_library, another_writer, both_of_them, copied_together, moved_away, put_back, linked, renamed_both,
+]  # fmt: skip
+
+
+@pytest.fixture
+def trials(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Trials:
+    return Trials(committed(tmp_path / "begun.h5", 1), work, monkeypatch, returned=1)
+
+
+def campaign(points: Iterator[int], trials: Trials, stranger: Stranger) -> None:
+    """What comes after each of these points."""
+    how: Counter[str] = Counter()
+    count = unopened = 0
+    for returned in points:
+        count += 1
+        expected = Expected(returned)
+        try:
+            stranger(trials.path, expected, how)
+        except (OSError, KeyError, RuntimeError):  # what h5py raises of a file that is half overwritten
+            unopened += 1
+            assert_right(trials.path, expected, how)
+    print(f"{stranger.__name__}: {count} points, {dict(how)}, {unopened} opened by us alone, the others had an error")
+
+
+@pytest.mark.parametrize("stranger", STRANGERS)
+def test_killed_and_then(trials: Trials, stranger: Stranger) -> None:
+    campaign(trials.kills(4), trials, stranger)
+
+
+@pytest.mark.parametrize("stranger", STRANGERS)
+def test_without_power_and_then(trials: Trials, stranger: Stranger) -> None:
+    campaign(trials.power_cuts(8, 2 if ALL else 1), trials, stranger)

@@ -1,0 +1,386 @@
+"""A journal lies beside a file that is not the one that it is of, or not any more: nothing is touched, and an error
+says what to do. Where it is of the file, the commit is finished, wherever both were moved to.
+"""
+
+from __future__ import annotations
+
+import os
+import shutil
+from collections.abc import Callable, Iterator
+from pathlib import Path
+from typing import Any
+
+import h5py
+import numpy as np
+import pytest
+from disks import ALL, Dying
+from test_crashes import check, commit, committed, state_of, text
+from versioned_hdf5 import VersionedHDF5File
+
+import hyperslab as hs
+from hyperslab.errors import HyperslabError, ReadError, StaleJournal, UsageError
+from hyperslab.versions import repair, writing
+from hyperslab.versions.journal import Foreign, Journal, Torn, found_journal
+
+
+@pytest.fixture
+def cut_short(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Callable[..., Path]:
+    """A file with v0 and v1, and the journal of v2, of which nothing, or some, was applied."""
+
+    def make(name: str = "v.h5", applied: int = 0) -> Path:
+        path = committed(tmp_path / name, 2)
+        with monkeypatch.context() as patched:
+            dying = Dying(applied)
+            patched.setattr(writing, "SYSTEM", dying)
+            with hs.VersionedFile(path, "r+") as file:
+                commit(file, 2)
+        assert isinstance(found_journal(str(path)), Journal)
+        return path
+
+    return make
+
+
+def journal_of(path: Path) -> Path:
+    return path.with_name(f"{path.name}.journal")
+
+
+def commit_as_others(path: Path, first: int = 2) -> None:
+    """Three versions, as versioned-hdf5 makes them, which does not know of journals."""
+    for number in range(first, first + 3):
+        with h5py.File(path, "r+") as file, VersionedHDF5File(file).stage_version(f"v{number}") as version:
+            state = state_of(number)
+            version["x"][...] = state["x"]
+            version["g/grown"].resize(state["g/grown"].shape)
+            version["g/grown"][...] = state["g/grown"]
+            version["words"][:] = state["words"]
+
+
+def check_as_others(path: Path, count: int) -> None:
+    """All versions are there and right, by h5py and versioned-hdf5, which do not know of journals."""
+    with h5py.File(path) as file:
+        theirs = VersionedHDF5File(file)
+        assert sorted(theirs.versions) == [f"v{number}" for number in range(count)]
+        for number in range(count):
+            for name, data in state_of(number).items():
+                np.testing.assert_array_equal(text(theirs[f"v{number}"][name][()]), text(data))
+
+
+def snapshot(folder: Path) -> dict[str, bytes]:
+    return {one.name: one.read_bytes() for one in folder.iterdir()}
+
+
+OPENERS: dict[str, Callable[[Path], Any]] = {
+    "r": hs.VersionedFile,
+    "r+": lambda path: hs.VersionedFile(path, "r+"),
+    "a": lambda path: hs.VersionedFile(path, "a"),
+    "w": lambda path: hs.VersionedFile(path, "w"),
+    "open": hs.open,
+    "open version": lambda path: hs.open(path, version=0),
+}
+
+
+def refused(path: Path, *whose: str) -> None:
+    """However it is opened, nothing in the folder changes, and the error names the journal and what to do."""
+    before = snapshot(path.parent)
+    for name in whose or OPENERS:
+        with pytest.raises(StaleJournal) as raised:
+            OPENERS[name](path)
+        assert str(journal_of(path)) in str(raised.value)
+        assert "move the journal away" in str(raised.value)
+        assert snapshot(path.parent) == before, name
+
+
+@pytest.mark.parametrize("applied", [*range(24), 1000] if ALL else [0, 1, 2, 5, 9, 14, 20, 1000])
+def test_others_commit_over_it(cut_short: Callable[..., Path], applied: int) -> None:
+    """Whatever was applied of ours: theirs are there, and ours as far as the file shows it."""
+    path = cut_short(applied=applied)
+    with h5py.File(path) as file:
+        first = len(VersionedHDF5File(file).versions)
+    commit_as_others(path, first)
+    refused(path)
+    check_as_others(path, first + 3)
+    journal_of(path).unlink()
+    assert check(path, first + 3) == first + 3
+
+
+@pytest.mark.parametrize("change", ["attribute", "new array", "opened to write"])
+def test_h5py_writes_over_it(cut_short: Callable[..., Path], change: str) -> None:
+    path = cut_short()
+    with h5py.File(path, "r+") as file:
+        if change == "attribute":
+            file.attrs["who"] = "h5py"
+        elif change == "new array":
+            file["mine"] = np.arange(1000)
+    refused(path)
+    journal_of(path).unlink()
+    assert check(path, 2) == 2
+    with h5py.File(path) as file:
+        assert (file.attrs.get("who") == "h5py") == (change == "attribute")
+        assert ("mine" in file) == (change == "new array")
+
+
+def plain(path: Path) -> Path:
+    with h5py.File(path, "w") as file:
+        file["x"] = np.arange(100_000)
+    return path
+
+
+def of_the_same_length(path: Path) -> Path:
+    """With other versions, and as long as the file that is cut short: zeros follow."""
+    committed(path, 2)
+    with open(path, "r+b") as file:
+        file.truncate((path.parent / "v.h5").stat().st_size)
+    return path
+
+
+OTHERS: dict[str, Callable[[Path], Path]] = {
+    "plain": plain,
+    "versioned": lambda path: committed(path, 3),
+    "as long": of_the_same_length,
+    "empty": lambda path: (path.write_bytes(b"") and path) or path,
+    "no HDF5": lambda path: (path.write_text("notes\n") and path) or path,
+}
+
+
+@pytest.mark.parametrize("other", OTHERS)
+def test_another_file_takes_its_name(cut_short: Callable[..., Path], other: str) -> None:
+    path = cut_short()
+    made = OTHERS[other](path.with_name("other.h5"))
+    held = made.read_bytes()
+    made.rename(path)
+    refused(path, *({"empty": ["a", "w"], "no HDF5": ["r+", "a", "w"]}.get(other, [])))
+    assert path.read_bytes() == held
+
+
+def test_a_backup_is_put_back(cut_short: Callable[..., Path], tmp_path: Path) -> None:
+    """One of before the version before: it is healthy, and shorter."""
+    path = cut_short()
+    backup = committed(tmp_path / "backup.h5", 1)
+    shutil.copyfile(backup, path)
+    refused(path)
+    journal_of(path).unlink()
+    assert check(path, 1) == 1
+
+
+def test_the_file_is_moved_without_it(cut_short: Callable[..., Path], tmp_path: Path) -> None:
+    """It has all versions but the last; no new file is begun beside the journal."""
+    path = cut_short()
+    moved = path.rename(tmp_path / "moved.h5")
+    refused(path, "a", "w")
+    assert not path.exists()
+    check_as_others(moved, 2)
+    moved.rename(path)
+    assert check(path, 3) == 3
+
+
+@pytest.mark.parametrize("applied", [0, 3, 8, 1000])
+@pytest.mark.parametrize("how", ["moved", "copied", "renamed folder", "by a link"])
+def test_both_are_moved(cut_short: Callable[..., Path], tmp_path: Path, how: str, applied: int) -> None:
+    path = cut_short(applied=applied)
+    folder = tmp_path / "elsewhere"
+    if how == "renamed folder":
+        (tmp_path / "inner").mkdir()
+        for one in (path, journal_of(path)):
+            one.rename(tmp_path / "inner" / one.name)
+        (tmp_path / "inner").rename(folder)
+    else:
+        folder.mkdir()
+        for one in (path, journal_of(path)):
+            (shutil.copyfile if how == "copied" else shutil.move)(one, folder / one.name)
+    found = folder / path.name
+    if how == "by a link":
+        (tmp_path / "link.h5").symlink_to(found)
+        found = tmp_path / "link.h5"
+        with hs.open(found, version="v2") as root:
+            np.testing.assert_array_equal(root["x"][...], state_of(2)["x"])
+    assert hs.VersionedFile(found).versions == ["v0", "v1", "v2"]
+    assert check(folder / path.name, 3) == 3
+
+
+def test_a_hard_link_has_no_journal(cut_short: Callable[..., Path], tmp_path: Path) -> None:
+    """By it all but the last version are there; what it is written by makes the journal stale."""
+    path = cut_short()
+    link = tmp_path / "link.h5"
+    link.hardlink_to(path)
+    assert hs.VersionedFile(link).versions == ["v0", "v1"]
+    with hs.VersionedFile(link, "r+") as file:
+        commit(file, 2)
+        commit(file, 3)
+    refused(path)
+    assert check(link, 4) == 4
+
+
+def test_a_plain_file_is_opened_after_its_commit(cut_short: Callable[..., Path]) -> None:
+    path = cut_short()
+    with hs.open(path) as root:
+        assert "v2" in root["_version_data/versions"]
+    assert not journal_of(path).exists()
+
+
+TORN = [
+    b"",
+    b"H",
+    b"HSLABJ0",
+    b"HSLABJ02",
+    bytes(512),
+    bytes(3000),
+    b"HSLABJ01",
+    b"HSLABJ01ab",
+]
+
+
+@pytest.mark.parametrize("stored", TORN, ids=lambda stored: f"{stored[:8].decode()} {len(stored)}")
+def test_a_torn_journal_is_removed_by_writers_only(tmp_path: Path, stored: bytes) -> None:
+    path = committed(tmp_path / "v.h5", 1)
+    journal_of(path).write_bytes(stored)
+    assert isinstance(found_journal(str(path)), Torn)
+    assert hs.VersionedFile(path).versions == ["v0"]
+    assert hs.open(path, version="v0")["x"].shape == (500,)
+    assert journal_of(path).read_bytes() == stored
+    assert check(path, 1) == 1
+
+
+@pytest.mark.parametrize("keep", [0.1, 0.5, 0.99])
+def test_sectors_of_a_journal_are_missing(cut_short: Callable[..., Path], keep: float) -> None:
+    """As after a power cut: the file is as it was before."""
+    path = cut_short()
+    stored = bytearray(journal_of(path).read_bytes())
+    rng = np.random.default_rng(1)
+    for start in range(0, len(stored), 512):
+        if rng.random() > keep or start == 1024:
+            stored[start : start + 512] = bytes(len(stored[start : start + 512]))
+    journal_of(path).write_bytes(stored)
+    assert hs.VersionedFile(path).versions == ["v0", "v1"]
+    assert check(path, 2) == 2
+
+
+FOREIGN = [b"my own notes", b"\xd9\xd5\x05\xf9\x20\xa1\x63\xd7" + bytes(600), bytes(512) + b"x" * 600]
+
+
+@pytest.mark.parametrize("stored", FOREIGN, ids=["text", "another's journal", "zeros and more"])
+def test_somebody_elses_file_has_its_name(tmp_path: Path, stored: bytes) -> None:
+    path = committed(tmp_path / "v.h5", 1)
+    journal_of(path).write_bytes(stored)
+    assert isinstance(found_journal(str(path)), Foreign)
+    assert hs.VersionedFile(path).versions == ["v0"]
+    for mode in ("r+", "a", "w"):
+        with pytest.raises(StaleJournal, match="move it away"):
+            OPENERS[mode](path)
+    assert journal_of(path).read_bytes() == stored
+    assert hs.VersionedFile(path).versions == ["v0"]
+
+
+@pytest.mark.parametrize("kind", ["folder", "link", "fifo"])
+def test_what_is_no_file_has_its_name(tmp_path: Path, kind: str) -> None:
+    path = committed(tmp_path / "v.h5", 1)
+    other, journal = tmp_path / "other", journal_of(path)
+    other.write_bytes(b"mine")
+    {"folder": journal.mkdir, "link": lambda: journal.symlink_to(other), "fifo": lambda: os.mkfifo(journal)}[kind]()
+    assert hs.VersionedFile(path).versions == ["v0"]
+    with pytest.raises(StaleJournal, match="move it away"):
+        hs.VersionedFile(path, "r+")
+    assert other.read_bytes() == b"mine"
+
+
+def test_somebody_makes_a_file_of_its_name_meanwhile(tmp_path: Path) -> None:
+    path = committed(tmp_path / "v.h5", 1)
+    with hs.VersionedFile(path, "r+") as file:
+        journal_of(path).write_bytes(b"mine")
+        with pytest.raises(StaleJournal, match="was not there before"):
+            commit(file, 1)
+        assert journal_of(path).read_bytes() == b"mine"
+        journal_of(path).unlink()
+        commit(file, 1)
+    assert check(path, 2) == 2
+
+
+def flips(stored: bytes) -> Iterator[int]:
+    rng = np.random.default_rng(3)
+    yield from (0, 3, 8, 12, 512, 520, len(stored) - 1)
+    yield from rng.integers(0, len(stored), 200 if ALL else 20).tolist()
+
+
+def test_a_damaged_journal(cut_short: Callable[..., Path]) -> None:
+    """Never believed, and never removed: half of the commit may have been applied."""
+    path = cut_short(applied=6)
+    stored, before = journal_of(path).read_bytes(), path.read_bytes()
+    for at in flips(stored):
+        damaged = bytearray(stored)
+        damaged[at] ^= 0x10
+        journal_of(path).write_bytes(damaged)
+        with pytest.raises(StaleJournal):
+            hs.VersionedFile(path, "r+")
+        assert (path.read_bytes(), journal_of(path).read_bytes()) == (before, bytes(damaged))
+    journal_of(path).write_bytes(stored)
+    assert check(path, 3) == 3
+
+
+@pytest.mark.parametrize("whose", ["a file of yours", "an earlier attempt"])
+def test_a_file_named_new(tmp_path: Path, whose: str) -> None:
+    path = committed(tmp_path / "v.h5", 3)
+    beside = tmp_path / "v.h5.hyperslab-new"
+    beside.write_bytes(b"mine" if whose == "a file of yours" else writing.BEGUN + bytes(3000))
+    with hs.VersionedFile(path, "r+") as file:
+        if whose == "a file of yours":
+            with pytest.raises(UsageError, match=r"v\.h5\.hyperslab-new"):
+                file.delete_versions("v1")
+            assert beside.read_bytes() == b"mine"
+            beside.unlink()
+        file.delete_versions("v1")
+        assert file.versions == ["v0", "v2"]
+    assert not beside.exists()
+
+
+@pytest.mark.skipif(os.geteuid() != 0, reason="root becomes somebody else")
+def test_who_may_not_write(cut_short: Callable[..., Path], tmp_path: Path) -> None:
+    """What they cannot finish is not shown as if it were, and the error says so; a torn journal is nothing to them."""
+    path = cut_short()
+    before = snapshot(tmp_path)
+    for folder in (tmp_path, tmp_path.parent, tmp_path.parent.parent):
+        folder.chmod(0o755)
+    os.seteuid(65534)
+    try:
+        with pytest.raises(ReadError, match="finishes it, which you may not"):
+            hs.VersionedFile(path)
+    finally:
+        os.seteuid(0)
+    assert snapshot(tmp_path) == before
+    journal_of(path).write_bytes(journal_of(path).read_bytes()[:-512])
+    os.seteuid(65534)
+    try:
+        assert hs.VersionedFile(path).versions == ["v0", "v1"]
+    finally:
+        os.seteuid(0)
+
+
+def test_repair_goes_on_without_a_journal_of_another(cut_short: Callable[..., Path], tmp_path: Path) -> None:
+    path = cut_short()
+    commit_as_others(path)
+    before = snapshot(tmp_path)
+    found = repair(path, tmp_path / "new.h5")
+    assert sorted(found.versions) == ["v0", "v1", "v2", "v3", "v4"]
+    assert any("journal" in note.reason for note in found.notes)
+    (tmp_path / "new.h5").unlink()
+    assert snapshot(tmp_path) == before
+
+
+def test_an_h5py_file_beside_it(cut_short: Callable[..., Path]) -> None:
+    from hyperslab.versions.compat import VersionedHDF5File as Ours
+
+    path = cut_short()
+    before = path.read_bytes()
+    for mode in ("r", "r+"):
+        with h5py.File(path, mode) as file:
+            with pytest.raises(UsageError, match="open it once by its path"):
+                hs.VersionedFile(file)
+            with pytest.raises(ValueError, match="open it once by its path"):
+                Ours(file)
+        path.write_bytes(before)  # h5py cuts off what it does not know of
+    hs.VersionedFile(path).close()
+    with h5py.File(path, "r+") as file:
+        assert hs.VersionedFile(file).versions == ["v0", "v1", "v2"]
+
+
+def test_errors_are_of_one_tree() -> None:
+    assert issubclass(StaleJournal, ReadError)
+    assert issubclass(ReadError, HyperslabError)

@@ -1,0 +1,208 @@
+"""What versioned-hdf5's own functions do to files of ours: `modify_metadata`, `delete_versions`, rebuilding."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from pathlib import Path
+from typing import Any
+
+import h5py
+import numpy as np
+import pytest
+import versioned_hdf5
+from versioned_hdf5 import VersionedHDF5File
+
+import hyperslab as hs
+from hyperslab.errors import DamagedFile
+
+VERSIONS = "_version_data/versions"
+NAMES = "abcde"
+ARRAYS = ("x", "many", "g/text")
+
+
+def make(path: Path, borrowed: bool = False) -> dict[str, dict[str, np.ndarray]]:
+    """Versions in most of which most arrays did not change; what they hold."""
+    with h5py.File(path, "w") if borrowed else hs.VersionedFile(path, "w") as opened:
+        file = hs.VersionedFile(opened) if borrowed else opened
+        with file.stage_version("a") as version:
+            version.create_dataset("x", data=np.arange(40), chunks=(4,)).attrs["units"] = "m"
+            version.create_dataset("many", data=np.arange(600.0).reshape(300, 2), chunks=(4, 1))  # 150 mappings
+            version["many"].attrs["note"] = np.array(["ä", "b"], h5py.string_dtype())
+            words = np.array(["a", "bc"] * 20, object)
+            version.create_dataset("g/text", data=words, chunks=(4,), dtype=h5py.string_dtype())
+            version["other"] = np.arange(3)
+        for number, name in enumerate(NAMES[1:]):
+            with file.stage_version(name) as version:
+                version["other"][0] = number
+                if name == "d":
+                    version["x"][3], version["many"][7, 1], version["g/text"][3] = 100, -1, "new"
+        return {name: {array: file[name][array][...] for array in ARRAYS} for name in NAMES}
+
+
+def plain(read: Any) -> np.ndarray:
+    """Text as `str`."""
+    array = np.asarray(read)
+    if array.dtype.kind != "O":
+        return array
+    return np.array([one.decode() if isinstance(one, bytes) else one for one in array], object)
+
+
+def all_as(path: Path, expected: dict[str, dict[str, np.ndarray]]) -> None:
+    """Every version is right for h5py, for versioned-hdf5 and for us, and whole."""
+    with hs.VersionedFile(path) as ours, h5py.File(path) as file:
+        theirs = VersionedHDF5File(file)
+        for name, arrays in expected.items():
+            for array, elements in arrays.items():
+                for read in (ours[name][array], file[f"{VERSIONS}/{name}/{array}"], theirs[name][array]):
+                    np.testing.assert_array_equal(plain(read[()]), plain(elements), f"{name} {array}")
+            assert ours[name]["x"].attrs["units"] == "m"
+            assert list(ours[name]["many"].attrs["note"]) == ["ä", "b"]
+        found = ours.verify()
+        assert found.is_whole, found.damages
+
+
+def changes() -> Iterator[Any]:
+    for options in ({"chunks": (7,)}, {"chunks": (2,)}, {"dtype": "f4"}, {"fillvalue": 5}, {"compression": "gzip"}):
+        yield pytest.param("x", options, id=f"x-{next(iter(options))}-{next(iter(options.values()))}")
+    yield pytest.param("many", {"chunks": (5, 2)}, id="many-chunks")
+    yield pytest.param("many", {"compression": "lzf"}, id="many-compression")
+    yield pytest.param("g/text", {"chunks": (3,)}, id="text-chunks")
+
+
+@pytest.mark.parametrize("borrowed", [False, True])
+@pytest.mark.parametrize(("array", "options"), list(changes()))
+def test_modify_metadata_of_versioned_hdf5(tmp_path: Path, array: str, options: dict[str, Any], borrowed: bool) -> None:
+    path = tmp_path / "v.h5"
+    expected = make(path, borrowed)
+    if "fillvalue" in options:  # which elements that were the old one become
+        for arrays in expected.values():
+            arrays["x"] = np.where(arrays["x"] == 0, 5, arrays["x"])
+    with h5py.File(path, "r+") as file:
+        versioned_hdf5.modify_metadata(file, array, **options)
+    all_as(path, expected)
+    with hs.VersionedFile(path, "r+") as ours, ours.stage_version("ours") as version:
+        version[array][0] = expected["a"][array][1]
+    with h5py.File(path, "r+") as file, VersionedHDF5File(file).stage_version("theirs") as version:
+        version[array][1] = expected["a"][array][0]
+    all_as(path, expected)
+
+
+@pytest.mark.parametrize("names", ["a", "b", "d", ["a", "c", "e"], ["b", "c"]])
+def test_delete_versions_of_versioned_hdf5(tmp_path: Path, names: Any) -> None:
+    path = tmp_path / "v.h5"
+    expected = make(path)
+    with h5py.File(path, "r+") as file:
+        versioned_hdf5.delete_versions(file, names)
+    all_as(path, {name: arrays for name, arrays in expected.items() if name not in names})
+
+
+@pytest.mark.parametrize("rebuild", ["rebuild_hashtables", "rebuild_object_dtype_hashtables"])
+def test_rebuilt_hash_tables(tmp_path: Path, rebuild: str) -> None:
+    path = tmp_path / "v.h5"
+    expected = make(path)
+    with hs.VersionedFile(path, "r+") as ours:
+        with ours.stage_version("lost") as version:
+            for array in ARRAYS:
+                version[array][0] = "lost" if array == "g/text" else 77
+        with ours.stage_version("kept", "e") as version:  # behind what only the lost one had
+            for array in ARRAYS:
+                version[array][0] = "kept" if array == "g/text" else 78
+        expected["kept"] = {array: ours["kept"][array][...] for array in ARRAYS}
+    with h5py.File(path, "r+") as file:
+        del file[f"{VERSIONS}/lost"]  # whose chunks stay, without a row after this
+        del file["_version_data/__fingerprints__"]  # or `verify` would miss it
+        file[VERSIONS].attrs["current_version"] = "kept"
+        getattr(VersionedHDF5File(file), rebuild)()
+    with hs.VersionedFile(path, "r+") as ours, ours.stage_version("ours") as version:
+        for array in ARRAYS:
+            version[array][0] = "ours" if array == "g/text" else 79
+    all_as(path, expected)
+    with h5py.File(path, "r+") as file:
+        with VersionedHDF5File(file).stage_version("theirs") as version:
+            for array in ARRAYS:
+                version[array][0] = "theirs" if array == "g/text" else 80
+        versioned_hdf5.delete_versions(file, "b")
+    del expected["b"]
+    all_as(path, expected)
+
+
+def shared(path: Path) -> dict[str, dict[str, np.ndarray]]:
+    """A file as earlier releases of ours made it: what did not change is one object."""
+    expected = make(path)
+    with h5py.File(path, "r+") as file:
+        versions = file[VERSIONS]
+        for first, others in (("a", "bc"), ("d", "e")):
+            for name in others:
+                for array in ARRAYS:
+                    del versions[f"{name}/{array}"]
+                    versions[f"{name}/{array}"] = versions[f"{first}/{array}"]
+    return expected
+
+
+def test_files_of_earlier_releases_are_read_and_changed(tmp_path: Path) -> None:
+    path = tmp_path / "v.h5"
+    expected = shared(path)
+    all_as(path, expected)
+    with hs.VersionedFile(path, "r+") as file:
+        file.modify_metadata("x", chunks=(3,), repack=False)
+    all_as(path, expected)
+    with hs.VersionedFile(path, "r+") as file:
+        file.delete_versions("b")
+        del expected["b"]
+    all_as(path, expected)
+    with h5py.File(path, "r+") as file:
+        objects = [file[f"{VERSIONS}/{name}/x"] for name in expected]
+        assert len({hash(one) for one in objects}) == len(objects)  # writing it anew makes it one that bears this:
+        versioned_hdf5.modify_metadata(file, "x", chunks=(5,))
+    all_as(path, expected)
+
+
+@pytest.mark.parametrize(("options", "said"), [({"chunks": (7,)}, "chunks of"), ({"dtype": "f4"}, "elements are")])
+def test_what_modify_metadata_made_of_shared_arrays_is_damaged(
+    tmp_path: Path, options: dict[str, Any], said: str
+) -> None:
+    path = tmp_path / "v.h5"
+    expected = shared(path)
+    with h5py.File(path, "r+") as file:
+        versioned_hdf5.modify_metadata(file, "x", **options)
+    named = []
+    with hs.VersionedFile(path) as file:
+        for name in NAMES:
+            np.testing.assert_array_equal(file[name]["many"][...], expected[name]["many"])
+            try:
+                read = file[name]["x"][...]
+            except DamagedFile as error:
+                named.append((name, str(error)))
+            else:
+                np.testing.assert_array_equal(read, expected[name]["x"])
+        assert all(said in one for _, one in named)
+        named = [name for name, _ in named]
+        assert named
+        found = file.verify()
+        assert {(one.array, *(one.versions or ())) for one in found.damages} == {("x", name) for name in named}
+    with pytest.raises(DamagedFile, match=said):
+        hs.open(path, version=named[0])["x"]
+    before = path.read_bytes()
+    with hs.VersionedFile(path, "r+") as file:
+        with pytest.raises(DamagedFile, match=said), file.stage_version("next", named[0]) as version:
+            version["x"][0] = 1
+        assert "next" not in file
+        with pytest.raises(DamagedFile, match=said):
+            file.modify_metadata("x", chunks=(2,))
+        if "chunks" in options:
+            with pytest.raises(DamagedFile, match=said):
+                file.delete_versions("a")
+    assert path.read_bytes() == before
+    with hs.VersionedFile(path, "r+") as file:
+        with file.stage_version("next", named[0]) as version:  # what does not touch it goes on
+            version["many"][0, 0] = 5
+        assert file["next"]["many"][0, 0] == 5
+
+
+def test_a_version_whose_chunks_were_cut_off_is_damaged(tmp_path: Path) -> None:
+    path = tmp_path / "v.h5"
+    make(path)
+    with h5py.File(path, "r+") as file:
+        file["_version_data/x/raw_data"].resize(5 * 4, axis=0)
+    with hs.VersionedFile(path) as file, pytest.raises(DamagedFile, match="shows chunk"):
+        file["a"]["x"]
