@@ -20,9 +20,9 @@ from hyperslab._core import (
     hash_staged,
     mappings_block,
 )
-from hyperslab.versions import virtual
-from hyperslab.versions.chunk_store import ChunkStore, make_store
-from hyperslab.versions.layout import chunk_hash
+from hyperslab.versions.commit import virtual
+from hyperslab.versions.commit.chunk_store import ChunkStore, make_store
+from hyperslab.versions.layout.names import chunk_hash
 
 SHAPES = [
     ((1000,), (16,)),

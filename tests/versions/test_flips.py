@@ -16,7 +16,7 @@ from flips import FILES, READERS, ask, flips, isolated
 
 import hyperslab as hs
 from hyperslab.errors import HyperslabError
-from hyperslab.versions import witness
+from hyperslab.versions.inspect import witness
 
 COUNT = 500 if ALL else 14  # of each file
 SEED = 13

@@ -17,8 +17,8 @@ from disks import ALL, SECTOR_NBYTES, Dying
 from versioned_hdf5 import VersionedHDF5File
 
 import hyperslab as hs
-from hyperslab.versions import writing
-from hyperslab.versions.journal import Journal, Step, found_journal
+from hyperslab.journal.journal import Journal, Step, found_journal
+from hyperslab.versions.commit import writing
 
 LENGTH = 400
 

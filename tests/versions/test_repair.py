@@ -21,7 +21,8 @@ from versioned_hdf5 import VersionedHDF5File
 
 import hyperslab as hs
 from hyperslab.errors import HyperslabError, UsageError
-from hyperslab.versions import repair, writing
+from hyperslab.versions import repair
+from hyperslab.versions.commit import writing
 
 
 def values(name: str) -> dict[str, Any]:

@@ -19,8 +19,9 @@ from versioned_hdf5 import VersionedHDF5File
 
 import hyperslab as hs
 from hyperslab.errors import HyperslabError, ReadError, StaleJournal, UsageError
-from hyperslab.versions import repair, writing
-from hyperslab.versions.journal import Foreign, Journal, Torn, found_journal
+from hyperslab.journal.journal import Foreign, Journal, Torn, found_journal
+from hyperslab.versions import repair
+from hyperslab.versions.commit import writing
 
 
 @pytest.fixture

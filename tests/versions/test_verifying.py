@@ -14,8 +14,8 @@ from versioned_hdf5 import VersionedHDF5File
 
 import hyperslab as hs
 from hyperslab.errors import HyperslabError
-from hyperslab.versions import witness
-from hyperslab.versions.chunk_stack import ChunkStack
+from hyperslab.versions.inspect import witness
+from hyperslab.versions.inspect.chunk_stack import ChunkStack
 
 VERSIONS = "_version_data/versions"
 

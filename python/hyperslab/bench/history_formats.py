@@ -138,7 +138,7 @@ class UnsyncedHistory(OurHistory):
     syncs = False
 
     def __init__(self, path: Path, chunk_length: int, compression: str) -> None:
-        from hyperslab.versions import writing
+        from hyperslab.versions.commit import writing
 
         before, writing.SYSTEM = writing.SYSTEM, Unsynced()
         try:

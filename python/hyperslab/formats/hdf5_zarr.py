@@ -74,7 +74,7 @@ class ManifestFile(ZarrFile):
     def __init__(self, where: Path | str, kind: Hdf5Zarr, storage_options: Mapping[str, Any]) -> None:
         from hyperslab.archive.zarr_store import ZarrStore
 
-        self._archive = hyperslab.archive.open(where, storage_options=storage_options)
+        self._archive = hyperslab.open(where, storage_options=storage_options)
         super().__init__(Path(where), import_zarr().open_group(ZarrStore(self._archive), mode="r"), kind)
 
     def describe(self, name: str) -> ArraySpec:

@@ -72,7 +72,7 @@ class HyperslabFile(ArrayFile):
 
     def __init__(self, made_by: Hyperslab, path: Path | str, storage_options: Mapping[str, Any]) -> None:
         self._format, self._path = made_by, path
-        self._root = hyperslab.archive.open(path, storage_options=storage_options)
+        self._root = hyperslab.open(path, storage_options=storage_options)
 
     def create_array(self, name: str, spec: ArraySpec) -> ArrayHandle:  # noqa: ARG002 - the contract's signature
         """Refused: the file is open for reading."""

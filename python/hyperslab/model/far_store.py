@@ -17,8 +17,9 @@ import numpy as np
 
 import hyperslab.archive
 from hyperslab import __version__
-from hyperslab.archive import Array, Group
+from hyperslab.archive.array import Array
 from hyperslab.archive.remote import shown, stats
+from hyperslab.archive.tree import Group
 from hyperslab.bench.environment import observe
 from hyperslab.bench.fields import Field
 from hyperslab.bench.scratch import scratch_below
@@ -157,7 +158,7 @@ class FarPass:
         timers, steps = Timers(), self.workload.steps()
         with bench.undisturbed(self.workload.largest_nbytes(steps)):
             with timers("open"):
-                root = hyperslab.archive.open(self.file.url, storage_options=self.file.options)
+                root = hyperslab.open(self.file.url, storage_options=self.file.options)
                 array = root[self.array]
                 assert isinstance(array, Array)
             before = stats()
@@ -214,7 +215,7 @@ def calibrate_far(
         TooFewCells: Its arrays are too small, or too much alike, for a fit.
     """
     size, notes, workers = SIZES[scale], list[str](), LocalWorkers(TIMEOUT_SECONDS)
-    with hyperslab.archive.open(file.url, storage_options=file.options) as root:
+    with hyperslab.open(file.url, storage_options=file.options) as root:
         found = arrays_of(root, size.array_count)
     if not found:
         raise UsageError(
