@@ -158,7 +158,7 @@ def test_ctrl_c_stops_waiting(proxy: servers.Proxy, is_open: bool) -> None:
 
     def interrupt() -> None:
         time.sleep(0.5)
-        os.kill(os.getpid(), signal.SIGINT)
+        signal.pthread_kill(threading.main_thread().ident or 0, signal.SIGINT)
 
     threading.Thread(target=interrupt).start()
     begun = time.monotonic()

@@ -187,10 +187,10 @@ def test_a_commit_goes_on(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> No
             with file.stage_version(f"more {number}") as version:
                 version["x"][...] = np.arange(7001) + number
     entered = []
-    from hyperslab.versions.layout import reading
+    from hyperslab.journal import settling
 
-    inner = reading.between_commits
-    monkeypatch.setattr(reading, "between_commits", lambda path: entered.append(path) or inner(path))
+    inner = settling.between_commits
+    monkeypatch.setattr(settling, "between_commits", lambda path: entered.append(path) or inner(path))
     assert array_of(group, "x")[6000] == state["x"][6000]
     np.testing.assert_array_equal(array_of(group, "x")[...], state["x"])
     assert entered == [str(path)] * 2

@@ -59,7 +59,7 @@ def test_ctrl_c_ends_waiting(tmp_path: Path) -> None:
 
     def interrupt() -> None:
         time.sleep(0.3)
-        os.kill(os.getpid(), signal.SIGINT)
+        signal.pthread_kill(threading.main_thread().ident or 0, signal.SIGINT)
 
     with hs.VersionedFile(path, "r+") as file:
         before = len(os.listdir("/proc/self/fd"))  # noqa: PTH208
