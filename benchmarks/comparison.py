@@ -16,8 +16,8 @@ from typing import Any
 import numpy as np
 from paired import RESAMPLES, paired_ratio
 
-from hyperslab.bench import cache
 from hyperslab.errors import MissingLibrary
+from hyperslab.lab import cache
 
 OURS = "hyperslab"
 ROOT = Path(__file__).parents[1]

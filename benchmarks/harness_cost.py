@@ -23,12 +23,13 @@ import h5py
 import numpy as np
 from paired import paired_ratio
 
-from hyperslab.bench import cache
-from hyperslab.bench.environment import observe
-from hyperslab.bench.fields import Field
-from hyperslab.bench.patterns import Operation
-from hyperslab.bench.trial import Job, Workbench, array_name
+from hyperslab.bench.operations import Operation
+from hyperslab.bench.trial import Job, Prepare, array_name
 from hyperslab.formats.contract import ArraySpec, Layout
+from hyperslab.lab import cache
+from hyperslab.lab.environment import observe
+from hyperslab.lab.fields import Field
+from hyperslab.lab.worker import Workbench
 from hyperslab.memory import aligned_empty
 
 SHAPE = (64, 512, 512)  # float32: 64 MiB
@@ -74,7 +75,7 @@ def compare(name: str, directory: Path, pairs: int) -> dict[str, object]:
     path = directory / name
     job = Job(name, (), Operation(name="read-all"), spec, Field("waves", SHAPE, spec.dtype), 1, path)
     bench = Workbench()
-    bench.prepare(job)
+    Prepare(job).run(bench)
     files = cache.files_below(path)
     cache.warm_up(files)
     harness, hand = [], []
@@ -82,7 +83,7 @@ def compare(name: str, directory: Path, pairs: int) -> dict[str, object]:
         sides = ["harness", "hand"]
         random.shuffle(sides)
         for side in sides:
-            seconds = sum(bench.run(job).seconds.values()) if side == "harness" else BY_HAND[name](path)
+            seconds = sum(job.run(bench).seconds.values()) if side == "harness" else BY_HAND[name](path)
             if pair >= 0:  # the first three pairs are warm-up
                 (harness if side == "harness" else hand).append(seconds)
     resident = cache.resident_fraction(files)

@@ -251,7 +251,7 @@ def measured(folder: Path, count: int, turns: int) -> dict[str, Any]:
     """The row with what it was measured on."""
     from importlib.metadata import PackageNotFoundError, version
 
-    from hyperslab.bench.environment import observe
+    from hyperslab.lab.environment import observe
 
     libraries = {}
     for name in ("hyperslab", "zarr", "fsspec", "pandas", "pyarrow", "icechunk"):

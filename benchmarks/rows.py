@@ -13,7 +13,7 @@ import peers
 from comparison import OURS, Row, Side
 from files import Files
 
-from hyperslab.bench import cache
+from hyperslab.lab import cache
 from hyperslab.memory import aligned_empty
 
 LARGE_CACHE_NBYTES = 1 << 30  # holds every decoded chunk of the field

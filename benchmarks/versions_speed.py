@@ -29,8 +29,8 @@ from paired import PairedRatio, paired_ratio
 from peak_memory import status_nbytes
 from versions_rows import THEIRS, Making, Updates
 
-from hyperslab.bench.histories import WORKLOADS
-from hyperslab.bench.history_formats import HISTORY_FORMATS
+from hyperslab.bench.histories.contenders import HISTORY_FORMATS
+from hyperslab.bench.histories.edits import WORKLOADS
 
 RESULTS = Path(__file__).parent / "results" / "versions_speed.json"
 PACKAGES = ("h5py", "versioned-hdf5", "numpy")

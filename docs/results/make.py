@@ -19,11 +19,11 @@ from importlib.metadata import version
 from pathlib import Path
 from typing import Any
 
-from hyperslab.bench.environment import Environment, observe
-from hyperslab.bench.history_study import JOURNAL, load
-from hyperslab.bench.history_verdicts import judge
+from hyperslab.bench.histories.trials import JOURNAL, load
+from hyperslab.bench.histories.verdicts import judge
 from hyperslab.bench.records import Verdict
 from hyperslab.bench.results import Run, load_run
+from hyperslab.lab.environment import Environment, observe
 
 PAGE = Path(__file__).with_name("verdicts.md")
 MARK = "\n## "

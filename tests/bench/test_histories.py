@@ -10,11 +10,11 @@ import numpy as np
 import pytest
 from typer.testing import CliRunner
 
-from hyperslab.bench import history_study
-from hyperslab.bench.histories import WORKLOADS
-from hyperslab.bench.history_formats import HISTORY_FORMATS
-from hyperslab.bench.history_study import History, Scale
-from hyperslab.bench.history_verdicts import judge
+from hyperslab.bench.histories import trials as history_study
+from hyperslab.bench.histories.contenders import HISTORY_FORMATS
+from hyperslab.bench.histories.edits import WORKLOADS
+from hyperslab.bench.histories.trials import History, Scale
+from hyperslab.bench.histories.verdicts import judge
 from hyperslab.errors import RunError
 
 

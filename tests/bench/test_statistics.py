@@ -7,7 +7,7 @@ from dataclasses import replace
 import numpy as np
 import pytest
 
-from hyperslab.bench.patterns import Operation
+from hyperslab.bench.operations import Operation
 from hyperslab.bench.records import METRICS, Phases, blank_trial
 from hyperslab.bench.statistics import interval_of_median, rank, summarise
 

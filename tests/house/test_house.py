@@ -12,13 +12,14 @@ import pytest
 ROOT = Path(__file__).parents[2]
 PACKAGE = ROOT / "python" / "hyperslab"
 # Upper layers first; a module may import its own layer and those below it, never one above.
-# `model` is above `bench`: workloads are made of its patterns, and calibration runs its trials.
+# `model` is above `bench`: workloads are made of its patterns. Both measure by `lab`, which knows neither.
 LAYERS = [
     ["__main__"],
     ["cli"],
     ["report"],
     ["model"],
     ["bench"],
+    ["lab"],
     ["formats"],
     ["references", "archive", "versions"],  # `open` can open a version, which is read as an archive, and referenced
     ["needed", "replacing"],

@@ -12,10 +12,10 @@ import pytest
 from typer.testing import CliRunner
 
 import hyperslab as hs
-from hyperslab.bench import serving
-from hyperslab.bench.trial import Workbench
 from hyperslab.cli import app
 from hyperslab.errors import Refused, UsageError
+from hyperslab.lab import serving
+from hyperslab.lab.worker import Workbench
 from hyperslab.model import Layout, Own, Workload, load_store_profile
 from hyperslab.model.cells import Cell
 from hyperslab.model.counting import count_operations

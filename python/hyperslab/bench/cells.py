@@ -8,15 +8,16 @@ from typing import Any
 
 import numpy as np
 
-from hyperslab.bench import mpi, serving
-from hyperslab.bench.fields import Field
-from hyperslab.bench.patterns import OPERATIONS, selections
+from hyperslab.bench import mpi
+from hyperslab.bench.operations import OPERATIONS, selections
 from hyperslab.bench.published import make_replay
 from hyperslab.bench.records import Cell, Method
 from hyperslab.bench.study import Case, Conditions
 from hyperslab.errors import MissingLibrary, StudyError
 from hyperslab.formats import availability, format_class, make_format
 from hyperslab.formats.contract import ArraySpec, Codec, Layout, Need
+from hyperslab.lab import serving
+from hyperslab.lab.fields import Field
 
 AUTO_CHUNK_NBYTES = 1 << 20
 SHARD_CHUNKS = 16  # chunks of a shard, where a format has shards

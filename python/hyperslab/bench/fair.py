@@ -10,19 +10,20 @@ from datetime import UTC, datetime
 from pathlib import Path
 from typing import Any
 
-from hyperslab.bench import cache, cells
+from hyperslab.bench import cells
 from hyperslab.bench.cells import Group
-from hyperslab.bench.environment import pressure
 from hyperslab.bench.execution import Execution
-from hyperslab.bench.fields import Field
 from hyperslab.bench.ledger import WARM_UP, Ledger
-from hyperslab.bench.patterns import OPERATIONS
+from hyperslab.bench.operations import OPERATIONS
 from hyperslab.bench.records import Cell, Trial, blank_trial
-from hyperslab.bench.served import ServedFiles
-from hyperslab.bench.trial import Job, Measured, disk_usage
-from hyperslab.bench.worker import Prepare
+from hyperslab.bench.trial import Job, Prepare
 from hyperslab.errors import NoSpace, TrialFailed
 from hyperslab.formats import make_format
+from hyperslab.lab import cache
+from hyperslab.lab.environment import pressure
+from hyperslab.lab.fields import Field
+from hyperslab.lab.served import ServedFiles
+from hyperslab.lab.timers import Timing
 
 
 class FairTrials:
@@ -114,7 +115,7 @@ class FairTrials:
         path, layout = self._prepare(cell)
         job = self._job(cell, path)
         if served := cells.server_of(self._group.case, cell):
-            url, options = self._served.place(path, served)
+            url, options = self._served.place(path, served.server or "", served.round_trip_ms)
             job = replace(job, url=url, storage_options=tuple(options.items()))
         jobs = [replace(job, part=k, parts=cell.processes) for k in range(cell.processes)]
         resident = cache.bring_about(cell.cache, cache.files_below(path))
@@ -154,8 +155,8 @@ class FairTrials:
         known = self._prepared.get((cell.format, cell.conditions))
         return known[1] if known else self._prepare(cell)[1]
 
-    def _trial(self, cell: Cell, number: int, measured: Measured, path: Path, layout: str | None) -> Trial:
-        stored, files = disk_usage(path)
+    def _trial(self, cell: Cell, number: int, measured: Timing, path: Path, layout: str | None) -> Trial:
+        stored, files = cache.disk_usage(path)
         found: dict[str, Any] = {f"{phase}_seconds": seconds for phase, seconds in measured.seconds.items()}
         names = (
             "cpu_seconds peak_rss_nbytes device_read_nbytes device_write_nbytes decoded_nbytes selection_count "

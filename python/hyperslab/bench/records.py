@@ -5,7 +5,7 @@ from __future__ import annotations
 from dataclasses import asdict, dataclass, fields
 from typing import Any, Literal
 
-from hyperslab.bench.patterns import Operation
+from hyperslab.bench.operations import Operation
 
 Method = Literal["fair", "published"]
 # A study asks for cold, warm or unknown; what is written does not exist before: new. `cache` says what each means.

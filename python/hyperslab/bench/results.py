@@ -14,12 +14,12 @@ from dataclasses import asdict, dataclass, fields
 from pathlib import Path
 from typing import Any
 
-from hyperslab.bench.environment import Environment
 from hyperslab.bench.published import make_replay
 from hyperslab.bench.records import Summary, Trial, Verdict
 from hyperslab.bench.statistics import PointEstimate, Ranking, rank, summarise
 from hyperslab.bench.study import Case, Scale
 from hyperslab.errors import RunError, UsageError
+from hyperslab.lab.environment import Environment
 from hyperslab.replacing import replace_with
 
 RUN_FILE, JOURNAL_FILE = "run.json", "trials.jsonl"

@@ -19,15 +19,15 @@ import numpy as np
 
 from hyperslab.bench import cells
 from hyperslab.bench.cells import Group
-from hyperslab.bench.execution import Execution, Executor
+from hyperslab.bench.dask_workers import DaskWorkers
+from hyperslab.bench.execution import Execution
 from hyperslab.bench.fair import FairTrials
 from hyperslab.bench.ledger import WARM_UP, Ledger
 from hyperslab.bench.published import make_replay
-from hyperslab.bench.published_run import run_published
+from hyperslab.bench.published.running import run_published
 from hyperslab.bench.records import Cell, blank_trial
 from hyperslab.bench.statistics import headline_metric, interval_of_median
 from hyperslab.bench.study import Case
-from hyperslab.bench.worker import LocalWorkers
 from hyperslab.errors import UsageError
 
 # Trials of a cell that may fail their proof and be made again, before the cell is left with what it has.
@@ -62,15 +62,14 @@ class Runner:
         *,
         seed: int,
         timeout_seconds: float,
-        executor: Executor | None = None,
+        executor: DaskWorkers | None = None,
         data_files: Mapping[str, Path] | None = None,
     ) -> None:
         self._ledger = ledger
         self._scratch = scratch
         self._policy = policy
         self._random = random.Random(seed)
-        local = LocalWorkers(timeout_seconds)
-        self._execution = Execution(local, executor or local, timeout_seconds)
+        self._execution = Execution(timeout_seconds, executor)
         self._data_files = data_files or {}
 
     def run(self, groups: Sequence[Group]) -> None:

@@ -14,8 +14,7 @@ from pathlib import Path
 
 import hyperslab
 from hyperslab.bench.cells import Group
-from hyperslab.bench.environment import Environment, observe
-from hyperslab.bench.execution import Executor
+from hyperslab.bench.dask_workers import DaskWorkers
 from hyperslab.bench.ledger import Ledger, Progress
 from hyperslab.bench.results import (
     JOURNAL_FILE,
@@ -30,10 +29,11 @@ from hyperslab.bench.results import (
 )
 from hyperslab.bench.runner import POLICIES, Policy, Runner, check_room, expand
 from hyperslab.bench.scaling import scaled
-from hyperslab.bench.scratch import scratch_below
 from hyperslab.bench.study import Case, Scale, load, shipped
 from hyperslab.bench.user_data import load_user_array
 from hyperslab.errors import StudyError, UsageError
+from hyperslab.lab.environment import Environment, observe
+from hyperslab.lab.scratch import scratch_below
 
 DEFAULT_STUDY = "mine"
 
@@ -55,7 +55,7 @@ class Request:
     resume: bool = False
     seed: int | None = None
     timeout_seconds: float = 900.0
-    executor: Executor | None = field(default=None, compare=False)
+    executor: DaskWorkers | None = field(default=None, compare=False)
 
 
 def choose(names: Sequence[str]) -> list[Case]:

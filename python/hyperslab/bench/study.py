@@ -22,7 +22,7 @@ from pydantic import (
     model_validator,
 )
 
-from hyperslab.bench.patterns import OPERATIONS, Operation
+from hyperslab.bench.operations import OPERATIONS, Operation
 from hyperslab.errors import StudyError
 from hyperslab.formats import FORMATS
 

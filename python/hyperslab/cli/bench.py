@@ -49,7 +49,7 @@ def bench(
     Example: hyperslab bench --data ocean.nc:sst -o ocean-run
     """
     need_report("measuring, which ends with a report,")
-    from hyperslab.bench.history_study import NAME as HISTORIES
+    from hyperslab.bench.histories.trials import NAME as HISTORIES
     from hyperslab.bench.session import Request, run_bench
 
     if tuple(study or ()) == (HISTORIES,):
@@ -83,8 +83,8 @@ def bench(
 
 def _histories(output: Path, scale: str, resume: bool, as_json: bool) -> None:
     """Seed 4's study: files that get one version after another."""
-    from hyperslab.bench import history_study
-    from hyperslab.bench.history_verdicts import judge
+    from hyperslab.bench.histories import trials as history_study
+    from hyperslab.bench.histories.verdicts import judge
     from hyperslab.report.histories import make_page
 
     log = console(stderr=True)

@@ -11,9 +11,9 @@ from datetime import UTC, datetime
 from pathlib import Path
 
 from hyperslab import __version__
-from hyperslab.bench.environment import Environment, observe, throttle_of
 from hyperslab.errors import MissingLibrary, TooFewCells, UsageError
 from hyperslab.formats import availability
+from hyperslab.lab.environment import Environment, observe, throttle_of
 from hyperslab.model.calibration_journal import CalibrationJournal
 from hyperslab.model.costs import Coefficients
 from hyperslab.model.counting import count_operations

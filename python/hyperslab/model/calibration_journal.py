@@ -9,9 +9,9 @@ from types import TracebackType
 from typing import Any
 
 from hyperslab import __version__
-from hyperslab.bench.environment import Environment
 from hyperslab.bench.results import Journal, load_lines
 from hyperslab.errors import UsageError
+from hyperslab.lab.environment import Environment
 from hyperslab.model.cells import Cell
 from hyperslab.model.measuring import Measured
 

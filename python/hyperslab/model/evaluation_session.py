@@ -11,9 +11,9 @@ from dataclasses import asdict, dataclass
 from pathlib import Path
 from typing import Any
 
-from hyperslab.bench.environment import observe
 from hyperslab.bench.records import Verdict
 from hyperslab.errors import RunError, UsageError
+from hyperslab.lab.environment import observe
 from hyperslab.model.evaluation import Evaluation, evaluate
 from hyperslab.model.measuring import Measured, Progress, Repeats, disk_nbytes, measure
 from hyperslab.model.paper_experiments import SCALES, ScaleName, Task, arrays, tasks

@@ -19,18 +19,16 @@ import hyperslab.archive
 from hyperslab import __version__
 from hyperslab.archive import Array, Group
 from hyperslab.archive.remote import shown, stats
-from hyperslab.bench.environment import observe
-from hyperslab.bench.fields import Field
-from hyperslab.bench.scratch import scratch_below
-from hyperslab.bench.served import ServedFiles
-from hyperslab.bench.study import Conditions
-from hyperslab.bench.trial import Measured as PassFound
-from hyperslab.bench.trial import Timers, Workbench
-from hyperslab.bench.worker import LocalWorkers
 from hyperslab.errors import UsageError
 from hyperslab.formats import make_format
 from hyperslab.formats.contract import ArraySpec, Codec
 from hyperslab.formats.contract import Layout as StoredLayout
+from hyperslab.lab.environment import observe
+from hyperslab.lab.fields import Field
+from hyperslab.lab.scratch import scratch_below
+from hyperslab.lab.served import ServedFiles
+from hyperslab.lab.timers import Timers, Timing
+from hyperslab.lab.worker import LocalWorkers, Workbench
 from hyperslab.model.calibrate import fitted, observation_of
 from hyperslab.model.cells import Cell
 from hyperslab.model.counting import Variables, count_operations
@@ -183,16 +181,16 @@ class _Passes:
         """The file says the ratio."""
         return cell
 
-    def make_pass(self, cell: Cell, *, check: bool = False) -> tuple[PassFound, str | None]:
+    def make_pass(self, cell: Cell, *, check: bool = False) -> tuple[Timing, str | None]:
         """One pass, and how its requests differ from those that were told."""
         array, worker = self.arrays[cell.file_key], self.workers.worker(FORMAT)
         if check:  # nothing here knows better than the file what is in it
-            return PassFound({}, None, None, None, None, 0), None
+            return Timing({}), None
         try:
             found: FarFound = worker.ask(FarPass(self.file, array.name, cell.workload))
         finally:
             worker.stop()
-        return PassFound(found.seconds, None, None, None, None, 0), found.why_not(requests_of(cell))
+        return Timing(found.seconds), found.why_not(requests_of(cell))
 
     def remove(self) -> None:
         """Nothing is here."""
@@ -263,8 +261,7 @@ def served_here(server: str, round_trip_ms: float, directory: Path, scale: Scale
     with scratch_below(directory) as scratch, closing(ServedFiles(scratch)) as files:
         path = files.folder / "training.h5"
         _write(path, _specs(2048 if scale == "quick" else 8192))
-        conditions = Conditions.model_validate({"server": server, "round_trip_ms": round_trip_ms})
-        url, options = files.place(path, conditions)
+        url, options = files.place(path, server, round_trip_ms)
         yield FarFile(f"{server}, {round_trip_ms:g} ms round trip", url, options)
 
 

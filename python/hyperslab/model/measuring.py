@@ -23,20 +23,20 @@ from typing import Any, Protocol
 
 import numpy as np
 
-from hyperslab.bench import cache
-from hyperslab.bench.environment import observe
-from hyperslab.bench.fields import Field
-from hyperslab.bench.patterns import Operation
-from hyperslab.bench.scratch import scratch_below
+from hyperslab.bench.operations import Operation
 from hyperslab.bench.statistics import interval_of_median
-from hyperslab.bench.trial import Check, Counters, Job, Timers, Workbench, array_name, disk_usage
-from hyperslab.bench.trial import Measured as PassFound
-from hyperslab.bench.worker import LocalWorkers, Prepare
+from hyperslab.bench.trial import Job, Prepare, array_name
 from hyperslab.errors import Refused, UsageError
 from hyperslab.formats import make_format
 from hyperslab.formats.contract import ArrayFile, ArraySpec, Codec, Format, Need
 from hyperslab.formats.contract import Layout as StoredLayout
 from hyperslab.formats.zarr_python import ZarrPython
+from hyperslab.lab import cache
+from hyperslab.lab.environment import observe
+from hyperslab.lab.fields import Field
+from hyperslab.lab.scratch import scratch_below
+from hyperslab.lab.timers import Check, Counters, Timers, Timing
+from hyperslab.lab.worker import LocalWorkers, Workbench
 from hyperslab.model.cells import Cell
 from hyperslab.model.libraries import Flat, Hdf5, Layout, Own, Zarr
 from hyperslab.model.workload import Step, Workload
@@ -162,7 +162,7 @@ class Files(Protocol):
     def known(self, cell: Cell) -> Cell:
         """The cell with the ratio that its codecs reach."""
 
-    def make_pass(self, cell: Cell, *, check: bool = False) -> tuple[PassFound, str | None]:
+    def make_pass(self, cell: Cell, *, check: bool = False) -> tuple[Timing, str | None]:
         """One pass, and why it does not count, if it does not; with `check` one that never does."""
 
     def remove(self) -> None:
@@ -222,7 +222,7 @@ def _is_pending(measured: Measured, repeats: Repeats) -> bool:
     return made < repeats.least or sum(measured.seconds) < repeats.most_seconds
 
 
-def _with_pass(measured: Measured, made: PassFound, reason: str | None) -> Measured:
+def _with_pass(measured: Measured, made: Timing, reason: str | None) -> Measured:
     if reason is not None:
         return replace(measured, rejected=measured.rejected + 1, reason=reason)
     return replace(measured, passes=(*measured.passes, made.seconds), device_read_nbytes=made.device_read_nbytes)
@@ -248,7 +248,7 @@ class _Files:
         ratio = cell.array_nbytes / self._written[job.path.name]
         return replace(cell, layout=replace(cell.layout, ratio=ratio))
 
-    def make_pass(self, cell: Cell, *, check: bool = False) -> tuple[PassFound, str | None]:
+    def make_pass(self, cell: Cell, *, check: bool = False) -> tuple[Timing, str | None]:
         """One pass, and why its cache state is not proved, if it is not."""
         path = self._path(cell)
         worker = self._workers.worker(_format_of(cell))
@@ -262,7 +262,7 @@ class _Files:
         job = _job(cell, path)
         self._write(job)
         resident = None if check else _bring_about(cell, cache.files_below(path))
-        made: PassFound = worker.ask(Pass(job, cell, check))
+        made: Timing = worker.ask(Pass(job, cell, check))
         if check:
             return made, None
         state = "cold" if cell.cache == "cold" else "warm"
@@ -281,7 +281,7 @@ class _Files:
     def _write(self, job: Job) -> None:
         if job.path.name not in self._written:
             self._workers.worker(job.format).ask(Prepare(job))
-            self._written[job.path.name] = disk_usage(job.path)[0]
+            self._written[job.path.name] = cache.disk_usage(job.path)[0]
 
 
 def _bring_about(cell: Cell, paths: Sequence[Path]) -> float | None:
@@ -303,11 +303,11 @@ class Pass:
     cell: Cell
     check: bool
 
-    def run(self, bench: Workbench) -> PassFound:
+    def run(self, bench: Workbench) -> Timing:
         """Open or create, make the accesses, and close."""
         made = self.job.make_format()
         made.library()  # imports it: no pass pays for that
-        source = bench.arrays(self.job)(0)
+        source = bench.arrays(self.job.field, self.job.spec.dtype)(0)
         steps = self.cell.workload.steps()
         new = [np.ascontiguousarray(source[step.selection.slices]) if _is_write(step) else None for step in steps]
         timers = Timers()

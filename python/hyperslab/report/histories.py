@@ -8,8 +8,8 @@ from typing import Any
 
 import numpy as np
 
-from hyperslab.bench.histories import WORKLOADS
-from hyperslab.bench.history_study import History
+from hyperslab.bench.histories.edits import WORKLOADS
+from hyperslab.bench.histories.trials import History
 from hyperslab.bench.records import Verdict
 
 PAGE = "histories.md"

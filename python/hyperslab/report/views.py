@@ -6,7 +6,7 @@ from collections import defaultdict
 from dataclasses import dataclass
 from math import prod
 
-from hyperslab.bench.patterns import OPERATIONS
+from hyperslab.bench.operations import OPERATIONS
 from hyperslab.bench.records import Summary
 from hyperslab.bench.results import Run
 from hyperslab.bench.statistics import UNRANKED

@@ -17,7 +17,7 @@ from typing import ClassVar, Literal
 import numpy as np
 
 from hyperslab._core import Hyperslab
-from hyperslab.bench.patterns import OPERATIONS, Operation, selections
+from hyperslab.bench.operations import OPERATIONS, Operation, selections
 from hyperslab.bench.published import PublishedArrays, Replay
 from hyperslab.bench.records import Phases
 from hyperslab.errors import Refused

@@ -2,20 +2,45 @@
 
 from __future__ import annotations
 
+import contextlib
 import shutil
-from dataclasses import fields
+from dataclasses import dataclass, fields
 from pathlib import Path
 from typing import Any
 
 from hyperslab.bench import cells
 from hyperslab.bench.cells import Group
 from hyperslab.bench.ledger import Ledger
-from hyperslab.bench.patterns import OPERATIONS
+from hyperslab.bench.operations import OPERATIONS, Operation
 from hyperslab.bench.published import PublishedArrays, make_replay
 from hyperslab.bench.records import Cell, Phases, Trial, blank_trial
-from hyperslab.bench.trial import disk_usage
-from hyperslab.bench.worker import LocalWorkers, PublishedJob
 from hyperslab.errors import HyperslabError, NoSpace, Refused
+from hyperslab.lab import cache
+from hyperslab.lab.worker import LocalWorkers, Workbench
+
+
+@dataclass(frozen=True)
+class PublishedJob:
+    """Asks a worker to write or read as a published study did."""
+
+    replay: str
+    verb: str
+    format: str
+    path: Path
+    arrays: PublishedArrays
+    operation: Operation
+    printed: Path  # what the study printed inside its timers goes to a real file
+
+    def run(self, _: Workbench) -> Phases:
+        """Do it by the study's own code."""
+        replay = make_replay(self.replay)
+        verb = replay.write if self.verb == "write" else replay.read
+        with (
+            open(self.printed, "w") as stream,
+            contextlib.redirect_stdout(stream),
+            contextlib.redirect_stderr(stream),  # warnings that a published program provoked are its own
+        ):
+            return verb(self.format, self.path, self.arrays, self.operation)
 
 
 def run_published(ledger: Ledger, workers: LocalWorkers, group: Group, usable: list[Cell], directory: Path) -> None:
@@ -67,7 +92,7 @@ def _trial(ledger: Ledger, workers: LocalWorkers, group: Group, cell: Cell, here
 def _measured(ledger: Ledger, group: Group, cell: Cell, number: int, phases: Phases, path: Path) -> Trial:
     found = {f"{field.name}_seconds": getattr(phases, field.name) for field in fields(Phases)}
     blank = blank_trial(cell, str(cells.array_dtype(group.case)), number, "failed", "")
-    stored, files = disk_usage(path) if path.exists() else (None, None)
+    stored, files = cache.disk_usage(path) if path.exists() else (None, None)
     return Trial(
         **{
             **blank.to_dict(),

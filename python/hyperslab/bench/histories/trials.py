@@ -16,11 +16,11 @@ from typing import Any
 
 import numpy as np
 
-from hyperslab.bench.cache import warm_up
-from hyperslab.bench.histories import WORKLOADS, Edit
-from hyperslab.bench.history_formats import HISTORY_FORMATS, Arrays, HistoryFormat, removed
+from hyperslab.bench.histories.contenders import HISTORY_FORMATS, Arrays, HistoryFormat, removed
+from hyperslab.bench.histories.edits import WORKLOADS, Edit
 from hyperslab.bench.results import Journal, load_lines
 from hyperslab.errors import MissingLibrary, RunError
+from hyperslab.lab.cache import warm_up
 
 NAME = "seed4-histories"
 JOURNAL = "histories.jsonl"

@@ -11,7 +11,7 @@ from typing import Any, ClassVar
 
 import numpy as np
 
-from hyperslab.bench.histories import Edit
+from hyperslab.bench.histories.edits import Edit
 from hyperslab.errors import MissingLibrary
 
 Arrays = dict[str, np.ndarray[Any, Any]]

@@ -7,7 +7,7 @@ from typing import Literal
 
 import numpy as np
 
-from hyperslab.bench.history_study import NAME, History
+from hyperslab.bench.histories.trials import NAME, History
 from hyperslab.bench.records import Verdict
 
 Word = Literal["holds", "reverses", "undecided"]
