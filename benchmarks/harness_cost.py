@@ -11,7 +11,6 @@ from __future__ import annotations
 
 import json
 import os
-import random
 import sys
 import tempfile
 import time
@@ -21,7 +20,7 @@ from pathlib import Path
 
 import h5py
 import numpy as np
-from paired import paired_ratio
+from comparison import compared, interleaved
 
 from hyperslab.bench.operations import Operation
 from hyperslab.bench.trial import Job, Prepare, array_name
@@ -78,25 +77,19 @@ def compare(name: str, directory: Path, pairs: int) -> dict[str, object]:
     Prepare(job).run(bench)
     files = cache.files_below(path)
     cache.warm_up(files)
-    harness, hand = [], []
-    for pair in range(-3, pairs):
-        sides = ["harness", "hand"]
-        random.shuffle(sides)
-        for side in sides:
-            seconds = sum(job.run(bench).seconds.values()) if side == "harness" else BY_HAND[name](path)
-            if pair >= 0:  # the first three pairs are warm-up
-                (harness if side == "harness" else hand).append(seconds)
-    resident = cache.resident_fraction(files)
-    found = paired_ratio(harness, hand)
+    sides = {"harness": lambda: sum(job.run(bench).seconds.values()), "hand": lambda: BY_HAND[name](path)}
+    seconds = interleaved(sides, pairs, files).seconds
+    harness, hand = seconds["harness"], seconds["hand"]
+    found = compared(harness, hand)
     return {
         "format": name,
         "pairs": pairs,
-        "resident": resident,
-        "harness_median_seconds": found.ours_seconds,
-        "by_hand_median_seconds": found.peer_seconds,
-        "ratio": found.ratio,
-        "ratio_low": found.low,
-        "ratio_high": found.high,
+        "resident": cache.resident_fraction(files),
+        "harness_median_seconds": float(np.median(harness)),
+        "by_hand_median_seconds": float(np.median(hand)),
+        "ratio": found["ratio"],
+        "ratio_low": found["low"],
+        "ratio_high": found["high"],
         "harness_min_seconds": min(harness),
         "by_hand_min_seconds": min(hand),
     }

@@ -19,7 +19,7 @@ from importlib.metadata import version
 from pathlib import Path
 from typing import Any
 
-from hyperslab.bench.histories.trials import JOURNAL, load
+from hyperslab.bench.histories.trials import JOURNAL, load_histories
 from hyperslab.bench.histories.verdicts import judge
 from hyperslab.bench.records import Verdict
 from hyperslab.bench.results import Run, load_run
@@ -138,7 +138,7 @@ def _row(verdict: Verdict) -> str:
 
 def history_section(directory: Path) -> tuple[str, str]:
     """The heading and section of a run of seed 4's histories."""
-    histories = load(directory)
+    histories = load_histories(directory)
     times = datetime.fromtimestamp((directory / JOURNAL).stat().st_mtime, UTC)
     here = observe(directory, [])
     libraries = {name: version(name) for name in ("h5py", "versioned-hdf5", "icechunk")}

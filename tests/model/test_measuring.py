@@ -9,11 +9,12 @@ from typing import Any
 import pytest
 
 from hyperslab.errors import HyperslabError, Refused, UsageError
+from hyperslab.lab.rounds import StopRule
 from hyperslab.model import Flat, Hdf5, Layout, Library, Own, PaperHdf5, Workload, Zarr
 from hyperslab.model.cells import Cell, CellCache
-from hyperslab.model.measuring import Measured, Repeats, disk_nbytes, measure
+from hyperslab.model.measuring import Measured, disk_nbytes, measure
 
-ONCE = Repeats(1, 1)
+ONCE = StopRule(1, 1)
 
 
 def cell(library: Library, cache: CellCache, select: str = "all", operation: str = "read", **layout: Any) -> Cell:
@@ -100,11 +101,11 @@ def test_json_and_back(measured: dict[str, Measured]) -> None:
 
 def test_repeats_and_their_interval(tmp_path: Path) -> None:
     cells = [cell(Hdf5(), "page-warm"), cell(Hdf5(), "page-warm", "columns")]
-    for each in measure(cells, tmp_path, Repeats(2, 6)):
+    for each in measure(cells, tmp_path, StopRule(2, 6)):
         assert len(each.passes) == 6
         assert each.interval is not None
         assert each.interval[0] <= each.median_seconds <= each.interval[1]
-    for each in measure(cells, tmp_path, Repeats(2, 6, most_seconds=0)):
+    for each in measure(cells, tmp_path, StopRule(2, 6, most_seconds=0)):
         assert len(each.passes) == 2
 
 

@@ -8,9 +8,9 @@ from pathlib import Path
 import numpy as np
 
 from hyperslab.bench.operations import Operation
+from hyperslab.bench.rankings import rank, summarise
 from hyperslab.bench.records import Cell, Trial, Verdict, blank_trial
 from hyperslab.bench.results import Run, RunDescription, point_estimate_of
-from hyperslab.bench.statistics import rank, summarise
 from hyperslab.bench.study import Case, Conditions
 from hyperslab.lab.environment import Environment
 

@@ -8,11 +8,12 @@ from typing import Literal
 
 import numpy as np
 
+from hyperslab.bench.rankings import UNRANKED, headline_metric
 from hyperslab.bench.records import Trial
 from hyperslab.bench.results import Run
-from hyperslab.bench.statistics import UNRANKED, headline_metric, interval_of_ratio
 from hyperslab.bench.study import Case
 from hyperslab.errors import UsageError
+from hyperslab.lab.statistics import interval_of_ratio
 
 Outcome = Literal["faster", "slower", "no difference", "unknown"]
 # What makes two cases of one name unlike; sizes, operations and cache states are in the cells' keys.

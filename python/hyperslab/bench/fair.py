@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import os
 import shutil
-from collections.abc import Iterator
+from collections.abc import Iterator, Sequence
 from dataclasses import replace
 from datetime import UTC, datetime
 from pathlib import Path
@@ -13,15 +13,17 @@ from typing import Any
 from hyperslab.bench import cells
 from hyperslab.bench.cells import Group
 from hyperslab.bench.execution import Execution
-from hyperslab.bench.ledger import WARM_UP, Ledger
 from hyperslab.bench.operations import OPERATIONS
-from hyperslab.bench.records import Cell, Trial, blank_trial
+from hyperslab.bench.rankings import headline_metric
+from hyperslab.bench.records import WARM_UP, Cell, Trial, blank_trial
 from hyperslab.bench.trial import Job, Prepare
 from hyperslab.errors import NoSpace, TrialFailed
 from hyperslab.formats import make_format
 from hyperslab.lab import cache
 from hyperslab.lab.environment import pressure
 from hyperslab.lab.fields import Field
+from hyperslab.lab.journal import Journal
+from hyperslab.lab.rounds import Tally
 from hyperslab.lab.served import ServedFiles
 from hyperslab.lab.timers import Timing
 
@@ -29,8 +31,10 @@ from hyperslab.lab.timers import Timing
 class FairTrials:
     """The files of one group, and its trials one by one."""
 
-    def __init__(self, ledger: Ledger, execution: Execution, group: Group, directory: Path, field: Field) -> None:
-        self._ledger = ledger
+    def __init__(
+        self, journal: Journal[Trial], execution: Execution, group: Group, directory: Path, field: Field
+    ) -> None:
+        self._journal = journal
         self._execution = execution
         self._group = group
         self._served = ServedFiles(directory)
@@ -38,32 +42,50 @@ class FairTrials:
         self._field = field
         self._prepared: dict[tuple[str, str], tuple[Path, str]] = {}
 
-    def make(self, cell: Cell, number: int) -> None:
-        """Make one trial of a cell and record what came of it."""
-        self._ledger.announce(self._group, cell)
-        dtype = str(cells.spec_of(self._group.case, cell).dtype)
-        verb = {"write": self._write, "read": self._read, "modify": self._modify}
+    def name(self, cell: Cell) -> str:
+        """The cell in words."""
+        return f"{cell.case} {cell.format} {cell.operation.name} {cell.conditions} {cell.cache}"
+
+    def is_cold(self, cell: Cell) -> bool:
+        """Whether its files are made cold."""
+        return cell.cache == "cold"
+
+    def tally(self, cell: Cell) -> Tally:
+        """What the journal has of a cell, by the metric that ranks its operation."""
+        return tally_of(self._journal.of(cell.key), headline_metric(cell.operation.name))
+
+    def make(self, cell: Cell, *, warm_up: bool = False) -> None:
+        """Make one trial of a cell and keep what came of it."""
+        known = self._journal.of(cell.key)
+        number = WARM_UP if warm_up else sum(trial.trial >= 0 for trial in known)
         busy = pressure()
         started_at = datetime.now(UTC).isoformat(timespec="milliseconds")
+        trial = self._made(cell, number)
+        if warm_up and trial.status == "ok" and known:
+            return  # a warm-up that is repeated after --resume is not kept twice
+        self._journal.append(
+            replace(
+                trial,
+                position=len(self._journal),
+                started_at=started_at,
+                io_pressure=busy.io_full_avg10,
+                load=busy.load,
+            )
+        )
+
+    def _made(self, cell: Cell, number: int) -> Trial:
+        verbs = {"write": self._write, "read": self._read, "modify": self._modify}
         try:
-            trial = verb[OPERATIONS[cell.operation.name].verb](cell, number)
+            return verbs[OPERATIONS[cell.operation.name].verb](cell, number)
         except TrialFailed as failure:
-            trial = blank_trial(cell, dtype, number, "failed", str(failure))
+            dtype = str(cells.spec_of(self._group.case, cell).dtype)
+            return blank_trial(cell, dtype, number, "failed", str(failure))
         except NoSpace as full:
             free = shutil.disk_usage(self._directory).free
             raise NoSpace(
                 f"the disk below {self._directory.parent} is full ({free / 1e6:.0f} MB left) in {cell.key}: {full}; "
                 "free some space or give another --scratch, then --resume; finished trials are kept"
             ) from full
-        self._ledger.record(
-            replace(
-                trial,
-                position=self._ledger.position,
-                started_at=started_at,
-                io_pressure=busy.io_full_avg10,
-                load=busy.load,
-            )
-        )
 
     def close(self) -> None:
         """End the servers of files, if there are any."""
@@ -183,3 +205,11 @@ def _remove(path: Path) -> None:
         shutil.rmtree(path, ignore_errors=True)
     else:
         path.unlink(missing_ok=True)
+
+
+def tally_of(known: Sequence[Trial], metric: str) -> Tally:
+    """What the stop rule is told of a cell's trials."""
+    attempts = [trial for trial in known if trial.trial > WARM_UP]
+    seconds = [trial.phases.metric(metric) or 0.0 for trial in attempts if trial.status == "ok"]
+    is_over = any(trial.status in ("failed", "refused") for trial in known)
+    return Tally(seconds, len(attempts) - len(seconds), is_over)

@@ -7,6 +7,7 @@ from typing import Any, Literal
 
 from hyperslab.bench.operations import Operation
 
+WARM_UP = -1  # the number of a cell's first trial, which no statistic uses
 Method = Literal["fair", "published"]
 # A study asks for cold, warm or unknown; what is written does not exist before: new. `cache` says what each means.
 CacheState = Literal["cold", "warm", "unknown", "new"]
@@ -104,7 +105,7 @@ class Trial:
     count: int  # arrays in the file
     cache: str
     processes: int
-    trial: int  # 0, 1, …; -1 is the warm-up, which no statistic uses
+    trial: int  # 0, 1, …; or WARM_UP
     status: Literal["ok", "rejected", "refused", "failed"]
     reason: str | None = None
     position: int | None = None  # in the order in which the run executed its trials

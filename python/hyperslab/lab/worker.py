@@ -103,10 +103,10 @@ class Worker:
         self._process: multiprocessing.process.BaseProcess | None = None
         self._connection: Connection | None = None
 
-    def ask(self, request: Task) -> Any:
+    def ask(self, request: Task, timeout_seconds: float | None = None) -> Any:
         """Send a request and wait; raises what the worker says, or TrialFailed when it died or hung."""
         self.send(request)
-        return self.receive()
+        return self.receive(timeout_seconds)
 
     def send(self, request: Task) -> None:
         """Send a request without waiting."""
@@ -119,12 +119,13 @@ class Worker:
         assert self._connection is not None
         self._connection.send(request)
 
-    def receive(self) -> Any:
+    def receive(self, timeout_seconds: float | None = None) -> Any:
         """Wait for the answer to the last request."""
         assert self._connection is not None
-        if not self._connection.poll(self._timeout):
+        allowed = self._timeout if timeout_seconds is None else timeout_seconds
+        if not self._connection.poll(allowed):
             self.stop()
-            raise TrialFailed(f"no answer within {self._timeout:g} s; --timeout allows longer ones")
+            raise TrialFailed(f"no answer within {allowed:g} s; --timeout allows longer ones")
         try:
             answer = self._connection.recv()
         except (EOFError, ConnectionError) as error:
@@ -172,7 +173,7 @@ class LocalWorkers:
             self._workers[key] = Worker(f"{format_name} {part}", self._timeout)
         return self._workers[key]
 
-    def stop(self) -> None:
+    def close(self) -> None:
         """End every process."""
         for worker in self._workers.values():
             worker.stop(grace_seconds=2.0)

@@ -25,6 +25,7 @@ from hyperslab.formats.contract import ArraySpec, Codec
 from hyperslab.formats.contract import Layout as StoredLayout
 from hyperslab.lab.environment import observe
 from hyperslab.lab.fields import Field
+from hyperslab.lab.rounds import Progress, StopRule
 from hyperslab.lab.scratch import scratch_below
 from hyperslab.lab.served import ServedFiles
 from hyperslab.lab.timers import Timers, Timing
@@ -34,7 +35,7 @@ from hyperslab.model.cells import Cell
 from hyperslab.model.counting import Variables, count_operations
 from hyperslab.model.file_layout import layout_of
 from hyperslab.model.libraries import MIB, Caches, Layout, Own
-from hyperslab.model.measuring import TIMEOUT_SECONDS, Progress, Repeats, measure_by
+from hyperslab.model.measuring import TIMEOUT_SECONDS, Passes, measure_by
 from hyperslab.model.store_profile import StoreProfile, elsewhere
 from hyperslab.model.training import Scale
 from hyperslab.model.workload import Workload
@@ -50,12 +51,12 @@ class Size:
 
     array_count: int
     most_nbytes: int
-    repeats: Repeats
+    repeats: StopRule
 
 
 SIZES: dict[Scale, Size] = {
-    "quick": Size(4, 8 * MIB, Repeats(2, 3, 0.1)),
-    "full": Size(8, 64 * MIB, Repeats(3, 7, 5.0)),
+    "quick": Size(4, 8 * MIB, StopRule(2, 3, 0.1)),
+    "full": Size(8, 64 * MIB, StopRule(3, 7, 5.0)),
 }
 # Decoded bytes of a call's box, and how many calls are made.
 BOXES = ((8, 1), (8, 6), (64 << 10, 1), (256 << 10, 4), (MIB, 1), (8 * MIB, 1), (64 * MIB, 1))
@@ -169,31 +170,24 @@ class FarPass:
         return FarFound(timers.seconds, **{name: after[name] - before[name] for name in names})
 
 
-@dataclass(frozen=True)
-class _Passes:
+class _FarPasses(Passes):
     """Passes over the arrays of one file, each in a new process."""
 
-    workers: LocalWorkers
-    file: FarFile
-    arrays: dict[str, FarArray]  # by `Cell.file_key`
-
-    def known(self, cell: Cell) -> Cell:
-        """The file says the ratio."""
-        return cell
+    def __init__(self, workers: LocalWorkers, file: FarFile, arrays: dict[str, FarArray]) -> None:
+        super().__init__()
+        self._workers, self._file = workers, file
+        self._arrays = arrays  # by `Cell.file_key`
 
     def make_pass(self, cell: Cell, *, check: bool = False) -> tuple[Timing, str | None]:
         """One pass, and how its requests differ from those that were told."""
-        array, worker = self.arrays[cell.file_key], self.workers.worker(FORMAT)
+        array, worker = self._arrays[cell.file_key], self._workers.worker(FORMAT)
         if check:  # nothing here knows better than the file what is in it
             return Timing({}), None
         try:
-            found: FarFound = worker.ask(FarPass(self.file, array.name, cell.workload))
+            found: FarFound = worker.ask(FarPass(self._file, array.name, cell.workload))
         finally:
             worker.stop()
         return Timing(found.seconds), found.why_not(requests_of(cell))
-
-    def remove(self) -> None:
-        """Nothing is here."""
 
 
 def calibrate_far(
@@ -226,10 +220,16 @@ def calibrate_far(
     arrays = {cell.file_key: array for array, cells in planned for cell in cells}
     nbytes = sum(requests_of(cell).s_rdisk for cell in cells) * size.repeats.most
     say(f"{len(cells)} cells; at most {nbytes / 1e6:.0f} MB and {len(cells) * size.repeats.most} openings")
-    passes = _Passes(workers, file, arrays)
     with ExitStack() as ended:
-        ended.callback(workers.stop)
-        measuring = measure_by(lambda: passes, cells, size.repeats, seed=seed, progress=progress, say=notes.append)
+        ended.callback(workers.close)
+        measuring = measure_by(
+            lambda: _FarPasses(workers, file, arrays),
+            cells,
+            size.repeats,
+            seed=seed,
+            progress=progress,
+            say=notes.append,
+        )
         measured = list(ended.enter_context(closing(measuring)))
     observed = [observation_of(each, Caches()) for each in measured]
     return StoreProfile(

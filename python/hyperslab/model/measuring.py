@@ -1,8 +1,8 @@
 """Measure cells for real: each library in a process of its own, caches brought about and proved, repeats interleaved.
 
-The parts are the bench's: its formats write and open the files, its workers run the accesses, its cache states are
-brought about and proved as for its trials. Its runner is not used: a cell of it is one named operation on a file that
-every case makes anew, here it is any workload, with a chunk cache and a cache state that a study cannot name.
+Passes are made by the lab's rounds, as the trials of a study are. What is made differs: a trial is one named operation
+on a file that every case makes anew, a pass is any workload, with a chunk cache and a cache state that a study cannot
+name.
 
 What counts is what a user waits for: opening or creating, the accesses, closing, and for what writes also flushing and
 fsync, since libraries defer writing and until then nothing is safe. Library-warm, it is the accesses alone.
@@ -10,21 +10,19 @@ fsync, since libraries defer writing and until then nothing is safe. Library-war
 
 from __future__ import annotations
 
-import itertools
 import os
-import random
 import shutil
 import tempfile
+from abc import ABC, abstractmethod
 from collections.abc import Callable, Generator, Iterable, Sequence
-from contextlib import ExitStack
+from contextlib import ExitStack, closing
 from dataclasses import asdict, dataclass, replace
 from pathlib import Path
-from typing import Any, Protocol
+from typing import Any
 
 import numpy as np
 
 from hyperslab.bench.operations import Operation
-from hyperslab.bench.statistics import interval_of_median
 from hyperslab.bench.trial import Job, Prepare, array_name
 from hyperslab.errors import Refused, UsageError
 from hyperslab.formats import make_format
@@ -34,7 +32,10 @@ from hyperslab.formats.zarr_python import ZarrPython
 from hyperslab.lab import cache
 from hyperslab.lab.environment import observe
 from hyperslab.lab.fields import Field
+from hyperslab.lab.room import check_room
+from hyperslab.lab.rounds import Progress, Rounds, StopRule, Tally, trial_count
 from hyperslab.lab.scratch import scratch_below
+from hyperslab.lab.statistics import interval_of_median
 from hyperslab.lab.timers import Check, Counters, Timers, Timing
 from hyperslab.lab.worker import LocalWorkers, Workbench
 from hyperslab.model.cells import Cell
@@ -43,19 +44,8 @@ from hyperslab.model.workload import Step, Workload
 
 PHASES = ("create", "open", "access", "flush", "close", "fsync")
 MEASURABLE: dict[str, type[Hdf5 | Zarr | Own | Flat]] = {kind.name: kind for kind in (Hdf5, Zarr, Own, Flat)}
-MOST_REJECTED = 6
 TIMEOUT_SECONDS = 600.0
-
-Progress = Callable[[str, int, int], None]  # what is going on, passes done, passes expected at most
-
-
-@dataclass(frozen=True)
-class Repeats:
-    """How often a cell is measured: `most` times, or, once its passes took `most_seconds`, at least `least` times."""
-
-    least: int = 6  # below this a median has no interval
-    most: int = 6
-    most_seconds: float = 20.0
+RULE = StopRule(6, 6)  # below six passes a median has no interval
 
 
 @dataclass(frozen=True)
@@ -128,7 +118,7 @@ def disk_nbytes(cells: Iterable[Cell]) -> int:
 def measure(
     cells: Sequence[Cell],
     directory: Path,
-    repeats: Repeats | None = None,
+    rule: StopRule = RULE,
     *,
     seed: int = 0,
     progress: Progress = lambda *_: None,
@@ -146,95 +136,102 @@ def measure(
         UsageError: Disk or memory are too small; known before anything runs.
         TrialFailed: A worker died, or found other elements than were written.
     """
-    groups = _groups(cells)
     for cell in cells:
         _refuse(cell)
-    _check_room(groups, directory)
+    array = max((cell.array_nbytes for cell in cells), default=0)
+    hint = "--quick needs less, or give another --dir"
+    check_room("measuring", disk_nbytes(cells), array, directory, observe(directory, []).memory_nbytes, hint)
     workers = LocalWorkers(TIMEOUT_SECONDS)
     with scratch_below(directory) as scratch, ExitStack() as ended:
-        ended.callback(workers.stop)
-        yield from measure_by(lambda: _Files(workers, scratch), cells, repeats, seed=seed, progress=progress, say=say)
+        ended.callback(workers.close)
+        yield from measure_by(
+            lambda: _LocalPasses(workers, scratch), cells, rule, seed=seed, progress=progress, say=say
+        )
 
 
-class Files(Protocol):
-    """What the cells of one group are measured by."""
+Key = tuple[str, str, str, str]
+
+
+def key_of(cell: Cell) -> Key:
+    """What tells cells apart, before and after measuring, which finds the ratio of their codecs."""
+    return cell.file_key, cell.workload.model_dump_json(exclude_defaults=True), repr(cell.library), cell.cache
+
+
+class Passes(ABC):
+    """The passes of one group of cells, and what they found; the lab makes them in rounds."""
+
+    def __init__(self) -> None:
+        self.found: dict[Key, Measured] = {}
+
+    def name(self, cell: Cell) -> str:
+        """The cell in words."""
+        return cell.name
+
+    def is_cold(self, cell: Cell) -> bool:
+        """Whether its file is made cold."""
+        return cell.cache == "cold"
+
+    def tally(self, cell: Cell) -> Tally:
+        """What was found until now."""
+        found = self.found.get(key_of(cell))
+        return Tally(found.seconds, found.rejected) if found else Tally()
+
+    def make(self, cell: Cell, *, warm_up: bool = False) -> None:
+        """Make a pass; the first one, which nobody times, compares what is read, or written, with what it must be."""
+        if warm_up:
+            self.found[key_of(cell)] = Measured(self.known(cell), ())
+            self.make_pass(cell, check=True)
+            return
+        found = self.found[key_of(cell)]
+        made, reason = self.make_pass(cell)
+        if reason is not None:
+            found = replace(found, rejected=found.rejected + 1, reason=reason)
+        else:
+            passes = (*found.passes, made.seconds)
+            found = replace(found, passes=passes, device_read_nbytes=made.device_read_nbytes)
+        self.found[key_of(cell)] = found
 
     def known(self, cell: Cell) -> Cell:
         """The cell with the ratio that its codecs reach."""
+        return cell
 
+    @abstractmethod
     def make_pass(self, cell: Cell, *, check: bool = False) -> tuple[Timing, str | None]:
         """One pass, and why it does not count, if it does not; with `check` one that never does."""
 
-    def remove(self) -> None:
-        """Let go of them."""
+    def close(self) -> None:  # noqa: B027 - who has no files of its own has nothing to let go of
+        """Let go of the files."""
 
 
 def measure_by(
-    make_files: Callable[[], Files],
+    make_passes: Callable[[], Passes],
     cells: Sequence[Cell],
-    repeats: Repeats | None = None,
+    rule: StopRule = RULE,
     *,
     seed: int = 0,
     progress: Progress = lambda *_: None,
     say: Callable[[str], None] = lambda _: None,
 ) -> Generator[Measured, None, None]:
     """The same, wherever the files of each group are."""
-    repeats = repeats or Repeats()
-    made, expected = itertools.count(), len(cells) * (repeats.most + 1)
-
-    def announce(cell: Cell) -> None:
-        progress(cell.name, min(next(made), expected - 1), expected)
-
-    order = random.Random(seed)
+    rounds = Rounds(rule, seed, progress, trial_count(len(cells), rule))
     for group in _groups(cells):
-        files = make_files()
-        for found in _measure_group(group, files, repeats, order, announce):
-            if found.passes:
-                yield found
-            else:
-                say(f"{found.cell.name}: no pass was accepted: {found.reason}")
-        files.remove()
-
-
-def _measure_group(
-    group: list[Cell], files: Files, repeats: Repeats, order: random.Random, announce: Callable[[Cell], None]
-) -> list[Measured]:
-    found = []
-    for cell in group:
-        announce(cell)
-        found.append(Measured(files.known(cell), ()))
-        files.make_pass(cell, check=True)
-    places = list(range(len(group)))
-    while pending := [k for k in places if _is_pending(found[k], repeats)]:
-        order.shuffle(pending)
-        # Making one file cold cools all others: cold passes of a round follow each other, before the rest or after it.
-        colder = order.choice((True, False))
-        for k in sorted(pending, key=lambda k: (group[k].cache == "cold") is colder):
-            announce(group[k])
-            found[k] = _with_pass(found[k], *files.make_pass(group[k]))
-    return found
-
-
-def _is_pending(measured: Measured, repeats: Repeats) -> bool:
-    made = len(measured.passes)
-    if made >= repeats.most or made + measured.rejected >= repeats.most + MOST_REJECTED:
-        return False
-    return made < repeats.least or sum(measured.seconds) < repeats.most_seconds
-
-
-def _with_pass(measured: Measured, made: Timing, reason: str | None) -> Measured:
-    if reason is not None:
-        return replace(measured, rejected=measured.rejected + 1, reason=reason)
-    return replace(measured, passes=(*measured.passes, made.seconds), device_read_nbytes=made.device_read_nbytes)
+        with closing(make_passes()) as passes:
+            rounds.run(group, passes)
+            for found in passes.found.values():
+                if found.passes:
+                    yield found
+                else:
+                    say(f"{found.cell.name}: no pass was accepted: {found.reason}")
 
 
 # --- files --------------------------------------------------------------------------------------------------
 
 
-class _Files:
+class _LocalPasses(Passes):
     """The files of one group: each is written once and shared; new arrays get one of their own for each pass."""
 
     def __init__(self, workers: LocalWorkers, scratch: Path) -> None:
+        super().__init__()
         self._workers = workers
         self._directory = Path(tempfile.mkdtemp(dir=scratch))
         self._written: dict[str, int] = {}
@@ -269,7 +266,7 @@ class _Files:
         least = 0 if cell.writes else 1  # what replaces whole chunks need not read any
         return made, cache.why_not(state, resident, made.device_read_nbytes, least)
 
-    def remove(self) -> None:
+    def close(self) -> None:
         """Free the disk."""
         shutil.rmtree(self._directory, ignore_errors=True)
 
@@ -448,20 +445,3 @@ def _group_nbytes(group: list[Cell]) -> int:
     stored = group[0].chunk_nbytes * int(np.prod([-(-length // chunk) for length, chunk in lengths]))
     files = {(_format_of(cell), getattr(cell.library, "index", "")) for cell in group}
     return stored * (len(files) + any(cell.cache == "new" for cell in group))
-
-
-def _check_room(groups: list[list[Cell]], directory: Path) -> None:
-    needed = max(map(_group_nbytes, groups), default=0)
-    free = shutil.disk_usage(directory).free
-    if needed > free:
-        raise UsageError(
-            f"measuring needs {needed / 1e9:.1f} GB below {directory}, which has {free / 1e9:.1f} GB; "
-            "--quick needs less, or give another --dir"
-        )
-    memory = observe(directory, []).memory_nbytes
-    array = max((group[0].array_nbytes for group in groups), default=0)
-    if memory is not None and 3 * array > memory:
-        raise UsageError(
-            f"an array of {array / 1e9:.1f} GB is held three times (written, read, compared), memory is "
-            f"{memory / 1e9:.1f} GB; --quick needs less"
-        )

@@ -17,9 +17,9 @@ from typing import Any, Literal
 import numpy as np
 
 from hyperslab._core import ChunkGrid, Hyperslab
+from hyperslab.lab.rounds import StopRule
 from hyperslab.model.cells import Cell, CellCache
 from hyperslab.model.libraries import Flat, Hdf5, Layout, Library, Own, Zarr
-from hyperslab.model.measuring import Repeats
 from hyperslab.model.workload import Workload
 
 Scale = Literal["quick", "full"]
@@ -41,7 +41,7 @@ class Size:
     encoded_chunks: tuple[tuple[int, int], ...]  # times `chunk_row_count`, and columns
     most_touches: int  # chunks that the calls of one cell may touch
     most_nbytes: int  # and bytes of these chunks
-    repeats: Repeats
+    repeats: StopRule
 
 
 SIZES: dict[Scale, Size] = {
@@ -55,7 +55,7 @@ SIZES: dict[Scale, Size] = {
         ((1, 4), (1, 32), (1, 128)),
         2000,
         2 << 30,
-        Repeats(2, 5, 1.0),
+        StopRule(2, 5, 1.0),
     ),
     "quick": Size(
         65_536,
@@ -66,7 +66,7 @@ SIZES: dict[Scale, Size] = {
         ((1, 16),),
         250,
         1 << 30,
-        Repeats(2, 3, 0.1),
+        StopRule(2, 3, 0.1),
     ),
 }
 

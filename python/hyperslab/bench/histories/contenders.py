@@ -324,3 +324,8 @@ def removed(path: Path) -> None:
         shutil.rmtree(path)
     else:
         path.unlink(missing_ok=True)
+
+
+def spelled(name: str) -> str:
+    """A contender's name as an option has it: `hyperslab, not synced` is `hyperslab-not-synced`."""
+    return name.replace(", ", "-").replace(" ", "-")

@@ -1,53 +1,33 @@
-"""Seed 4's study, "Performance of the Versioned HDF5 Library": how files grow, and slow down, with their versions.
+"""Histories: files that get one version after another, and are then read. Each is a trial of its own.
 
-A trial is a whole history: a file that gets one version after another, and is then read. That is no cell of the other
-studies, whose trials are repeated on a file that stays as it is; the journal, the verdicts and the rules are the same.
+That is no cell of the other studies, whose trials are repeated on a file that stays as it is; the rounds, the workers,
+the journal and the verdicts are the same.
 """
 
 from __future__ import annotations
 
-import random
-import time
+import shutil
 from collections.abc import Callable, Iterator, Mapping
-from contextlib import closing
-from dataclasses import asdict, dataclass
+from dataclasses import asdict, dataclass, replace
 from pathlib import Path
 from typing import Any
 
 import numpy as np
 
 from hyperslab.bench.histories.contenders import HISTORY_FORMATS, Arrays, HistoryFormat, removed
-from hyperslab.bench.histories.edits import WORKLOADS, Edit
-from hyperslab.bench.results import Journal, load_lines
-from hyperslab.errors import MissingLibrary, RunError
-from hyperslab.lab.cache import warm_up
+from hyperslab.bench.histories.edits import EDIT_PATTERNS, Edit
+from hyperslab.bench.histories.study import HistoryCase
+from hyperslab.errors import HyperslabError, MissingLibrary, NoSpace
+from hyperslab.lab.cache import disk_usage, files_below, warm_up
+from hyperslab.lab.journal import Journal, load_lines
+from hyperslab.lab.rounds import Tally
+from hyperslab.lab.timers import Timers
+from hyperslab.lab.worker import LocalWorkers, Workbench
 
-NAME = "seed4-histories"
 JOURNAL = "histories.jsonl"
 READ_COUNT = 20  # reads of the latest version, the article's
 ALL_READ = (1 << 14, 1 << 8)  # chunk lengths at which all versions are read: of one axis, and of two; the article's
-
-
-@dataclass(frozen=True)
-class Scale:
-    """How much of the study is run; chunk lengths are those of the workload with two axes where it has them."""
-
-    counts: tuple[int, ...]
-    chunk_lengths: tuple[int, ...]
-    dense_chunk_lengths: tuple[int, ...]
-    compressions: tuple[str, ...]
-
-
-SCALES = {
-    "quick": Scale((20, 50), (1 << 12, 1 << 14), (1 << 8,), ("none", "gzip")),
-    "small": Scale((50, 100, 500), (1 << 12, 1 << 14), (1 << 8,), ("none", "gzip", "lzf", "blosc")),
-    "paper": Scale(
-        (50, 100, 500, 1000, 5000),
-        tuple(1 << power for power in range(10, 17)),
-        (1 << 8, 1 << 10),
-        ("none", "gzip", "lzf", "blosc"),
-    ),
-}
+VERSIONS_WITHIN_TIMEOUT = 100  # a worker may take the timeout for so many versions
 
 
 @dataclass(frozen=True)
@@ -55,6 +35,7 @@ class History:
     """One trial: which, and what it took. Figures are None where it was not to be had, and `status` says why.
 
     Args:
+        workload: The name of its edits.
         version_seconds: Of each version in turn.
         read_latest_seconds: Of each reading of the latest version, opening the file included.
         read_all_seconds: Of reading every version once; None where that was not asked.
@@ -66,7 +47,7 @@ class History:
     count: int
     chunk_length: int
     compression: str
-    status: str
+    status: str = "ok"
     stored_nbytes: int | None = None
     separate_nbytes: int | None = None
     version_seconds: tuple[float, ...] = ()
@@ -75,12 +56,8 @@ class History:
 
     @property
     def key(self) -> tuple[str, str, int, int, str]:
-        """What tells it from other trials."""
+        """What its trials have in common."""
         return self.workload, self.format, self.count, self.chunk_length, self.compression
-
-    def key_and_status(self, status: str) -> tuple[str, str, int, int, str, str]:
-        """What tells it from other trials, and what became of it."""
-        return (*self.key, status)
 
     @property
     def creation_seconds(self) -> float:
@@ -88,114 +65,117 @@ class History:
         return sum(self.version_seconds)
 
 
-def planned(scale: str) -> list[tuple[str, str, int, int, str]]:
-    """The trials of a scale: all contenders of one case one after another, in an order drawn anew for each case.
-
-    Raises:
-        RunError: There is no such scale.
-    """
-    if scale not in SCALES:
-        raise RunError(f"no scale {scale}: there are {', '.join(SCALES)}")
-    asked, drawn, found = SCALES[scale], random.Random(4), []
-    for name, workload in WORKLOADS.items():
-        lengths = asked.dense_chunk_lengths if workload.columns else asked.chunk_lengths
-        for count in asked.counts:
+def planned(case: HistoryCase) -> Iterator[list[History]]:
+    """The histories of a study, without figures: those of all contenders are measured in turn."""
+    for name in case.edits:
+        lengths = case.dense_chunk_lengths if EDIT_PATTERNS[name].columns else case.chunk_lengths
+        for count in case.counts:
             for length in lengths:
-                for compression in asked.compressions:
-                    order = drawn.sample(list(HISTORY_FORMATS), len(HISTORY_FORMATS))
-                    found += [(name, contender, count, length, compression) for contender in order]
-    return found
+                for compression in case.conditions:
+                    yield [History(name, contender, count, length, compression) for contender in case.formats]
 
 
-def run(output: Path, scale: str, say: Callable[[str], None], *, resume: bool = False) -> list[History]:
-    """Run what the journal does not have yet.
-
-    Args:
-        output: Folder of the journal; files are made and removed in it.
-        scale: One of SCALES.
-        say: Told of each trial.
-        resume: Whether the folder may hold a part of the run.
-
-    Raises:
-        RunError: The folder holds a run already.
-    """
-    output.mkdir(parents=True, exist_ok=True)
-    journal = output / JOURNAL
-    done = {history.key: history for history in map(_history, load_lines(journal))}
-    if done and not resume:
-        raise RunError(f"{output} holds a run already: choose another folder, or go on with it by --resume")
-    trials = planned(scale)
-    with closing(Journal(journal)) as kept:
-        for number, key in enumerate(trials, 1):
-            if key in done:
-                continue
-            history = done[key] = trial(output, *key)
-            kept.append(asdict(history))
-            say(f"{number}/{len(trials)} {' '.join(map(str, key))}: {_told(history)}")
-    return [done[key] for key in trials]
+def open_journal(directory: Path) -> Journal[History]:
+    """The journal of a run's histories."""
+    return Journal(directory / JOURNAL, _history, asdict, lambda history: history.key)
 
 
-def load(output: Path) -> list[History]:
-    """The trials that a journal has.
-
-    Raises:
-        RunError: There is none.
-    """
-    found = [_history(stored) for stored in load_lines(output / JOURNAL)]
-    if not found:
-        raise RunError(f"{output} holds no histories: run `hyperslab bench {NAME} -o {output}`")
-    return found
+def load_histories(directory: Path) -> list[History]:
+    """Every finished history of a run."""
+    return [_history(line) for line in load_lines(directory / JOURNAL)]
 
 
-def _history(stored: Mapping[str, Any]) -> History:
-    series = {name: tuple(stored[name]) for name in ("version_seconds", "read_latest_seconds")}
-    return History(**{**stored, **series})
+def _history(line: Mapping[str, Any]) -> History:
+    series = {name: tuple(line[name]) for name in ("version_seconds", "read_latest_seconds")}
+    return History(**{**line, **series})
 
 
-def _told(history: History) -> str:
-    if history.status != "ok":
-        return history.status
-    return f"{history.creation_seconds:.2f} s, {(history.stored_nbytes or 0) / 1e6:.1f} MB"
+class HistoryTrials:
+    """Makes histories, each in the process of its contender, and keeps what came of them."""
+
+    def __init__(
+        self, journal: Journal[History], workers: LocalWorkers, directory: Path, timeout_seconds: float
+    ) -> None:
+        self._journal = journal
+        self._workers = workers
+        self._directory = directory
+        self._timeout = timeout_seconds
+
+    def name(self, history: History) -> str:
+        """The history in words."""
+        return " ".join(map(str, history.key))
+
+    def is_cold(self, _: History) -> bool:
+        """Files are read warm."""
+        return False
+
+    def tally(self, history: History) -> Tally:
+        """What the journal has of it."""
+        known = self._journal.of(history.key)
+        seconds = [one.creation_seconds for one in known if one.status == "ok"]
+        return Tally(seconds, is_over=len(seconds) < len(known))
+
+    def make(self, history: History, *, warm_up: bool = False) -> None:
+        """Make one; of whatever library, its failure stops no others."""
+        del warm_up  # every version is written once
+        task = MakeHistory(history, self._directory / "history")
+        allowed = self._timeout * max(1.0, history.count / VERSIONS_WITHIN_TIMEOUT)
+        try:
+            made: History = self._workers.worker(history.format).ask(task, allowed)
+        except MissingLibrary as error:
+            made = replace(history, status=f"not available: {error}")
+        except NoSpace as full:
+            free = shutil.disk_usage(self._directory).free
+            raise NoSpace(
+                f"the disk below {self._directory} is full ({free / 1e6:.0f} MB left) in {self.name(history)}: {full}; "
+                "free some space or give another --scratch, then --resume; finished histories are kept"
+            ) from full
+        except HyperslabError as error:
+            made = replace(history, status=f"failed: {error}")
+        finally:
+            removed(task.path)  # a worker that was killed leaves its file
+        self._journal.append(made)
 
 
-def trial(output: Path, workload: str, contender: str, count: int, chunk_length: int, compression: str) -> History:
-    """One history, made and read; the latest version is compared with what it must be."""
-    begun = History(workload, contender, count, chunk_length, compression, "ok")
-    path = output / "history"
-    removed(path)
-    kind = HISTORY_FORMATS[contender]
-    try:
-        return _measured(begun, kind, path)
-    except MissingLibrary as error:
-        return History(*begun.key_and_status(f"not available: {error}"))
-    except Exception as error:  # of whatever library: the others go on
-        return History(*begun.key_and_status(f"failed: {type(error).__name__}: {error}"))
-    finally:
-        removed(path)
+@dataclass(frozen=True)
+class MakeHistory:
+    """Asks a worker to make a history and read it; the latest version is compared with what it must be."""
+
+    history: History
+    path: Path
+
+    def run(self, _: Workbench) -> History:
+        """Do it."""
+        removed(self.path)
+        try:
+            return _measured(self.history, HISTORY_FORMATS[self.history.format], self.path)
+        finally:
+            removed(self.path)
 
 
-def _measured(begun: History, kind: type[HistoryFormat], path: Path) -> History:
-    workload, seconds, separate = WORKLOADS[begun.workload], [], 0
-    edits = list(workload.edits(begun.count))
-    file = kind(path, begun.chunk_length, begun.compression)
+def _measured(history: History, kind: type[HistoryFormat], path: Path) -> History:
+    seconds, separate = list[float](), 0
+    edits = list(EDIT_PATTERNS[history.workload].edits(history.count))
+    file = kind(path, history.chunk_length, history.compression)
     shapes: dict[str, tuple[int, ...]] = {}
     for number, edit in enumerate(edits):
-        start = time.perf_counter()
-        file.add(number, edit)
-        seconds.append(time.perf_counter() - start)
+        seconds.append(_timed(lambda number=number, edit=edit: file.add(number, edit)))  # type: ignore[misc]
         shapes |= {name: one.shape for name, one in edit.items()}
         separate += sum(int(np.prod(shape)) for shape in shapes.values()) * 8
-    start = time.perf_counter()
-    file.close()
-    seconds[-1] += time.perf_counter() - start  # what is written only now is a part of the work
+    seconds[-1] += _timed(file.close)  # what is written only now is a part of the work
     if not _is_right(kind, path, edits):
-        return History(*begun.key_and_status("wrong: the latest version is another"))
-    warm_up(list(_files(path)))
+        return replace(history, status="wrong: the latest version is another")
+    warm_up(files_below(path))
     latest = [_timed(lambda: kind.latest(path)) for _ in range(READ_COUNT)]
-    reads_all = kind.keeps_versions and begun.compression == "none" and begun.chunk_length in ALL_READ
-    read_all = _timed(lambda: kind.every(path, begun.count)) if reads_all else None
-    stored = sum(one.stat().st_size for one in _files(path))
-    return History(*begun.key_and_status("ok"), stored, separate, tuple(seconds), tuple(latest), read_all)
+    reads_all = kind.keeps_versions and history.compression == "none" and history.chunk_length in ALL_READ
+    return replace(
+        history,
+        stored_nbytes=disk_usage(path)[0],
+        separate_nbytes=separate,
+        version_seconds=tuple(seconds),
+        read_latest_seconds=tuple(latest),
+        read_all_seconds=_timed(lambda: kind.every(path, history.count)) if reads_all else None,
+    )
 
 
 def _is_right(kind: type[HistoryFormat], path: Path, edits: list[Mapping[str, Edit]]) -> bool:
@@ -209,10 +189,7 @@ def _is_right(kind: type[HistoryFormat], path: Path, edits: list[Mapping[str, Ed
 
 
 def _timed(work: Callable[[], object]) -> float:
-    start = time.perf_counter()
-    work()
-    return time.perf_counter() - start
-
-
-def _files(path: Path) -> Iterator[Path]:
-    yield from [path] if path.is_file() else (one for one in path.rglob("*") if one.is_file())
+    timers = Timers()
+    with timers("work"):
+        work()
+    return timers.seconds["work"]

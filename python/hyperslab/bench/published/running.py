@@ -4,18 +4,19 @@ from __future__ import annotations
 
 import contextlib
 import shutil
+from collections.abc import Callable
 from dataclasses import dataclass, fields
 from pathlib import Path
 from typing import Any
 
 from hyperslab.bench import cells
 from hyperslab.bench.cells import Group
-from hyperslab.bench.ledger import Ledger
 from hyperslab.bench.operations import OPERATIONS, Operation
 from hyperslab.bench.published import PublishedArrays, make_replay
 from hyperslab.bench.records import Cell, Phases, Trial, blank_trial
 from hyperslab.errors import HyperslabError, NoSpace, Refused
 from hyperslab.lab import cache
+from hyperslab.lab.journal import Journal
 from hyperslab.lab.worker import LocalWorkers, Workbench
 
 
@@ -43,7 +44,14 @@ class PublishedJob:
             return verb(self.format, self.path, self.arrays, self.operation)
 
 
-def run_published(ledger: Ledger, workers: LocalWorkers, group: Group, usable: list[Cell], directory: Path) -> None:
+def run_published(
+    journal: Journal[Trial],
+    announce: Callable[[str], None],
+    workers: LocalWorkers,
+    group: Group,
+    usable: list[Cell],
+    directory: Path,
+) -> None:
     """Every trial of a group by its study's replay; a trial that the journal holds in full is not repeated."""
     replay = make_replay(group.case.replay or "")
     writes = [cell for cell in usable if OPERATIONS[cell.operation.name].verb == "write"]
@@ -51,18 +59,22 @@ def run_published(ledger: Ledger, workers: LocalWorkers, group: Group, usable: l
     for number in range(replay.trials):
         # The first trials, which the study lost, count as its warm-up.
         trial = number - replay.dropped if number >= replay.dropped else -1 - number
-        if all(ledger.has(cell, trial) for cell in writes + reads):
+        if all(_has(journal, cell, trial) for cell in writes + reads):
             continue
         here = directory / f"trial-{number}"
         here.mkdir()
         for cell in writes + reads:
-            if not ledger.has(cell, trial) or OPERATIONS[cell.operation.name].verb == "write":
-                _trial(ledger, workers, group, cell, here, trial)
+            if not _has(journal, cell, trial) or OPERATIONS[cell.operation.name].verb == "write":
+                announce(f"{cell.case} {cell.format} {cell.operation.name} {cell.conditions} {cell.cache}")
+                _trial(journal, workers, group, cell, here, trial)
         shutil.rmtree(here, ignore_errors=True)
 
 
-def _trial(ledger: Ledger, workers: LocalWorkers, group: Group, cell: Cell, here: Path, number: int) -> None:
-    ledger.announce(group, cell)
+def _has(journal: Journal[Trial], cell: Cell, number: int) -> bool:
+    return any(trial.trial == number for trial in journal.of(cell.key))
+
+
+def _trial(journal: Journal[Trial], workers: LocalWorkers, group: Group, cell: Cell, here: Path, number: int) -> None:
     dtype = cells.spec_of(group.case, cell).dtype
     compressed = cells.is_compressed(group.case, cell.conditions)
     verb = OPERATIONS[cell.operation.name].verb
@@ -84,12 +96,12 @@ def _trial(ledger: Ledger, workers: LocalWorkers, group: Group, cell: Cell, here
         status: Any = "refused" if isinstance(error, Refused) else "failed"
         trial = blank_trial(cell, str(dtype), number, status, str(error))
     else:
-        trial = _measured(ledger, group, cell, number, phases, path)
-    if not ledger.has(cell, number):
-        ledger.record(trial)
+        trial = _measured(journal, group, cell, number, phases, path)
+    if not _has(journal, cell, number):
+        journal.append(trial)
 
 
-def _measured(ledger: Ledger, group: Group, cell: Cell, number: int, phases: Phases, path: Path) -> Trial:
+def _measured(journal: Journal[Trial], group: Group, cell: Cell, number: int, phases: Phases, path: Path) -> Trial:
     found = {f"{field.name}_seconds": getattr(phases, field.name) for field in fields(Phases)}
     blank = blank_trial(cell, str(cells.array_dtype(group.case)), number, "failed", "")
     stored, files = cache.disk_usage(path) if path.exists() else (None, None)
@@ -99,7 +111,7 @@ def _measured(ledger: Ledger, group: Group, cell: Cell, number: int, phases: Pha
             **found,
             "status": "ok",
             "reason": None,
-            "position": ledger.position,
+            "position": len(journal),
             "layout": "the study's own",
             "decoded_nbytes": cells.asked_nbytes(group.case, cell),
             "stored_nbytes": stored,
