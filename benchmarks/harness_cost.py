@@ -24,7 +24,7 @@ from comparison import compared, interleaved
 
 from hyperslab.bench.operations import Operation
 from hyperslab.bench.trial import Job, Prepare, array_name
-from hyperslab.formats.contract import ArraySpec, Layout
+from hyperslab.formats.contract import ArraySpec, StoredLayout
 from hyperslab.lab import cache
 from hyperslab.lab.environment import observe
 from hyperslab.lab.fields import Field
@@ -70,7 +70,7 @@ BY_HAND: dict[str, Callable[[Path], float]] = {"raw": raw_by_hand, "hdf5": hdf5_
 
 def compare(name: str, directory: Path, pairs: int) -> dict[str, object]:
     """Interleaved pairs of one format."""
-    spec = ArraySpec(SHAPE, np.dtype("float32"), Layout())
+    spec = ArraySpec(SHAPE, np.dtype("float32"), StoredLayout())
     path = directory / name
     job = Job(name, (), Operation(name="read-all"), spec, Field("waves", SHAPE, spec.dtype), 1, path)
     bench = Workbench()

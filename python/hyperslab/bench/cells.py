@@ -15,7 +15,7 @@ from hyperslab.bench.records import Cell, Method
 from hyperslab.bench.study import Case, Conditions
 from hyperslab.errors import MissingLibrary, StudyError
 from hyperslab.formats import availability, format_class, make_format
-from hyperslab.formats.contract import ArraySpec, Codec, Layout, Need
+from hyperslab.formats.contract import ArraySpec, Codec, Need, StoredLayout
 from hyperslab.lab import serving
 from hyperslab.lab.fields import Field
 
@@ -108,20 +108,20 @@ def spec_of(case: Case, cell: Cell) -> ArraySpec:
     return ArraySpec(cell.shape, dtype, layout_of(case, cell, dtype), growable)
 
 
-def layout_of(case: Case, cell: Cell, dtype: np.dtype[Any]) -> Layout | None:
+def layout_of(case: Case, cell: Cell, dtype: np.dtype[Any]) -> StoredLayout | None:
     """The layout that conditions mean for an array; None where the library's default is asked for."""
     said = case.conditions[cell.conditions]
     if said == "default":
         return None
     codecs = tuple(Codec.parse(text) for text in said.codecs)
     if said.chunks == "contiguous":
-        return Layout(None, None, codecs)
+        return StoredLayout(None, None, codecs)
     if said.chunks == "auto":
         chunks = auto_chunks(cell.shape, dtype.itemsize)
     else:
         chunks = _given_chunks(case.name, said.chunks, cell.shape)
     can = format_class(cell.format).capabilities
-    return Layout(chunks, _shards(chunks, cell.shape) if can.sharded_only else None, codecs)
+    return StoredLayout(chunks, _shards(chunks, cell.shape) if can.sharded_only else None, codecs)
 
 
 def _given_chunks(case: str, chunks: list[int], shape: tuple[int, ...]) -> tuple[int, ...]:

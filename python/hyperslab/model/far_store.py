@@ -21,8 +21,7 @@ from hyperslab.archive import Array, Group
 from hyperslab.archive.remote import shown, stats
 from hyperslab.errors import UsageError
 from hyperslab.formats import make_format
-from hyperslab.formats.contract import ArraySpec, Codec
-from hyperslab.formats.contract import Layout as StoredLayout
+from hyperslab.formats.contract import ArraySpec, Codec, StoredLayout
 from hyperslab.lab.environment import observe
 from hyperslab.lab.fields import Field
 from hyperslab.lab.rounds import Progress, StopRule
@@ -31,7 +30,7 @@ from hyperslab.lab.served import ServedFiles
 from hyperslab.lab.timers import Timers, Timing
 from hyperslab.lab.worker import LocalWorkers, Workbench
 from hyperslab.model.calibrate import fitted, observation_of
-from hyperslab.model.cells import Cell
+from hyperslab.model.cells import ModelCell
 from hyperslab.model.counting import Variables, count_operations
 from hyperslab.model.file_layout import layout_of
 from hyperslab.model.libraries import MIB, Caches, Layout, Own
@@ -79,7 +78,7 @@ class FarArray:
     array: dict[str, Any]  # of a workload
     layout: Layout
 
-    def cells(self, most_nbytes: int) -> Iterator[Cell]:
+    def cells(self, most_nbytes: int) -> Iterator[ModelCell]:
         """Boxes of many sizes, long ones and tall ones, as far as they ask for no more; alike ones once."""
         seen: set[Variables] = set()
         width = np.dtype(self.array["dtype"]).itemsize
@@ -88,14 +87,14 @@ class FarArray:
                 shape = _box(self.array["shape"], max(1, nbytes // width), reverse)
                 access = {"select": "random-boxes", "shape": shape, "count": count}
                 workload = Workload.model_validate({"array": self.array, "accesses": [access], "seed": 20200615})
-                cell = Cell(workload, self.layout, LIBRARY, "cold")
+                cell = ModelCell(workload, self.layout, LIBRARY, "cold")
                 variables = requests_of(cell)
                 if 0 < variables.s_rdisk <= most_nbytes and variables not in seen:
                     seen.add(variables)
                     yield cell
 
 
-def requests_of(cell: Cell) -> Variables:
+def requests_of(cell: ModelCell) -> Variables:
     """What a cell makes us ask of the server."""
     return count_operations(cell)["read"]
 
@@ -176,9 +175,9 @@ class _FarPasses(Passes):
     def __init__(self, workers: LocalWorkers, file: FarFile, arrays: dict[str, FarArray]) -> None:
         super().__init__()
         self._workers, self._file = workers, file
-        self._arrays = arrays  # by `Cell.file_key`
+        self._arrays = arrays  # by `ModelCell.file_key`
 
-    def make_pass(self, cell: Cell, *, check: bool = False) -> tuple[Timing, str | None]:
+    def make_pass(self, cell: ModelCell, *, check: bool = False) -> tuple[Timing, str | None]:
         """One pass, and how its requests differ from those that were told."""
         array, worker = self._arrays[cell.file_key], self._workers.worker(FORMAT)
         if check:  # nothing here knows better than the file what is in it

@@ -26,8 +26,7 @@ from hyperslab.bench.operations import Operation
 from hyperslab.bench.trial import Job, Prepare, array_name
 from hyperslab.errors import Refused, UsageError
 from hyperslab.formats import make_format
-from hyperslab.formats.contract import ArrayFile, ArraySpec, Codec, Format, Need
-from hyperslab.formats.contract import Layout as StoredLayout
+from hyperslab.formats.contract import ArrayFile, ArraySpec, Codec, Format, Need, StoredLayout
 from hyperslab.formats.zarr_python import ZarrPython
 from hyperslab.lab import cache
 from hyperslab.lab.environment import observe
@@ -38,7 +37,7 @@ from hyperslab.lab.scratch import scratch_below
 from hyperslab.lab.statistics import interval_of_median
 from hyperslab.lab.timers import Check, Counters, Timers, Timing
 from hyperslab.lab.worker import LocalWorkers, Workbench
-from hyperslab.model.cells import Cell
+from hyperslab.model.cells import ModelCell
 from hyperslab.model.libraries import Flat, Hdf5, Layout, Own, Zarr
 from hyperslab.model.workload import Step, Workload
 
@@ -52,7 +51,7 @@ RULE = StopRule(6, 6)  # below six passes a median has no interval
 class Measured:
     """What was found of a cell: the seconds by phase of each accepted pass."""
 
-    cell: Cell  # its layout has the ratio that was found
+    cell: ModelCell  # its layout has the ratio that was found
     passes: tuple[dict[str, float], ...]
     rejected: int = 0
     reason: str | None = None  # why the last rejected pass was
@@ -100,7 +99,7 @@ class Measured:
         """What `to_dict` gave; raises KeyError, TypeError or ValueError where it did not."""
         library = dict(given["library"])
         layout: dict[str, Any] = {k: tuple(v) if isinstance(v, list) else v for k, v in given["layout"].items()}
-        cell = Cell(
+        cell = ModelCell(
             Workload.model_validate(given["workload"]),
             Layout(**layout),
             MEASURABLE[library.pop("name")](**library),
@@ -110,13 +109,13 @@ class Measured:
         return cls(cell, tuple(given["passes"]), **rest)
 
 
-def disk_nbytes(cells: Iterable[Cell]) -> int:
+def disk_nbytes(cells: Iterable[ModelCell]) -> int:
     """Bytes of disk that measuring needs at most: one group of files at a time, and one that is being written."""
     return max((_group_nbytes(group) for group in _groups(cells)), default=0)
 
 
 def measure(
-    cells: Sequence[Cell],
+    cells: Sequence[ModelCell],
     directory: Path,
     rule: StopRule = RULE,
     *,
@@ -152,7 +151,7 @@ def measure(
 Key = tuple[str, str, str, str]
 
 
-def key_of(cell: Cell) -> Key:
+def key_of(cell: ModelCell) -> Key:
     """What tells cells apart, before and after measuring, which finds the ratio of their codecs."""
     return cell.file_key, cell.workload.model_dump_json(exclude_defaults=True), repr(cell.library), cell.cache
 
@@ -163,20 +162,20 @@ class Passes(ABC):
     def __init__(self) -> None:
         self.found: dict[Key, Measured] = {}
 
-    def name(self, cell: Cell) -> str:
+    def name(self, cell: ModelCell) -> str:
         """The cell in words."""
         return cell.name
 
-    def is_cold(self, cell: Cell) -> bool:
+    def is_cold(self, cell: ModelCell) -> bool:
         """Whether its file is made cold."""
         return cell.cache == "cold"
 
-    def tally(self, cell: Cell) -> Tally:
+    def tally(self, cell: ModelCell) -> Tally:
         """What was found until now."""
         found = self.found.get(key_of(cell))
         return Tally(found.seconds, found.rejected) if found else Tally()
 
-    def make(self, cell: Cell, *, warm_up: bool = False) -> None:
+    def make(self, cell: ModelCell, *, warm_up: bool = False) -> None:
         """Make a pass; the first one, which nobody times, compares what is read, or written, with what it must be."""
         if warm_up:
             self.found[key_of(cell)] = Measured(self.known(cell), ())
@@ -191,12 +190,12 @@ class Passes(ABC):
             found = replace(found, passes=passes, device_read_nbytes=made.device_read_nbytes)
         self.found[key_of(cell)] = found
 
-    def known(self, cell: Cell) -> Cell:
+    def known(self, cell: ModelCell) -> ModelCell:
         """The cell with the ratio that its codecs reach."""
         return cell
 
     @abstractmethod
-    def make_pass(self, cell: Cell, *, check: bool = False) -> tuple[Timing, str | None]:
+    def make_pass(self, cell: ModelCell, *, check: bool = False) -> tuple[Timing, str | None]:
         """One pass, and why it does not count, if it does not; with `check` one that never does."""
 
     def close(self) -> None:  # noqa: B027 - who has no files of its own has nothing to let go of
@@ -205,7 +204,7 @@ class Passes(ABC):
 
 def measure_by(
     make_passes: Callable[[], Passes],
-    cells: Sequence[Cell],
+    cells: Sequence[ModelCell],
     rule: StopRule = RULE,
     *,
     seed: int = 0,
@@ -236,7 +235,7 @@ class _LocalPasses(Passes):
         self._directory = Path(tempfile.mkdtemp(dir=scratch))
         self._written: dict[str, int] = {}
 
-    def known(self, cell: Cell) -> Cell:
+    def known(self, cell: ModelCell) -> ModelCell:
         """The cell with the ratio that its codecs reach."""
         if cell.layout.codec is None:
             return cell
@@ -245,7 +244,7 @@ class _LocalPasses(Passes):
         ratio = cell.array_nbytes / self._written[job.path.name]
         return replace(cell, layout=replace(cell.layout, ratio=ratio))
 
-    def make_pass(self, cell: Cell, *, check: bool = False) -> tuple[Timing, str | None]:
+    def make_pass(self, cell: ModelCell, *, check: bool = False) -> tuple[Timing, str | None]:
         """One pass, and why its cache state is not proved, if it is not."""
         path = self._path(cell)
         worker = self._workers.worker(_format_of(cell))
@@ -270,7 +269,7 @@ class _LocalPasses(Passes):
         """Free the disk."""
         shutil.rmtree(self._directory, ignore_errors=True)
 
-    def _path(self, cell: Cell) -> Path:
+    def _path(self, cell: ModelCell) -> Path:
         made = make_format(_format_of(cell))
         index = getattr(cell.library, "index", "")
         return self._directory / f"{made.name}-{index}{made.extension}"
@@ -281,7 +280,7 @@ class _LocalPasses(Passes):
             self._written[job.path.name] = cache.disk_usage(job.path)[0]
 
 
-def _bring_about(cell: Cell, paths: Sequence[Path]) -> float | None:
+def _bring_about(cell: ModelCell, paths: Sequence[Path]) -> float | None:
     """Put the files into the cell's state; what is warm already is left as it is."""
     if cell.cache == "cold":
         return cache.bring_about("cold", paths)
@@ -297,7 +296,7 @@ class Pass:
     """Asks a worker to make the accesses of a cell once; with `check` untimed, and each is compared."""
 
     job: Job
-    cell: Cell
+    cell: ModelCell
     check: bool
 
     def run(self, bench: Workbench) -> Timing:
@@ -372,7 +371,7 @@ def _is_write(step: Step) -> bool:
 # --- cells as the bench's formats see them ------------------------------------------------------------------
 
 
-def _format_of(cell: Cell) -> str:
+def _format_of(cell: ModelCell) -> str:
     library = cell.library
     if isinstance(library, Zarr):
         return "zarr3" if cell.layout.shard_shape is None else "zarr3-sharded"
@@ -382,7 +381,7 @@ def _format_of(cell: Cell) -> str:
     return names[type(library)]
 
 
-def _options_of(cell: Cell) -> tuple[tuple[str, Any], ...]:
+def _options_of(cell: ModelCell) -> tuple[tuple[str, Any], ...]:
     library = cell.opened
     if not isinstance(library, Hdf5):
         return ()
@@ -395,7 +394,7 @@ def _options_of(cell: Cell) -> tuple[tuple[str, Any], ...]:
     return tuple(named.items())
 
 
-def _spec_of(cell: Cell) -> ArraySpec:
+def _spec_of(cell: ModelCell) -> ArraySpec:
     array, library = cell.workload.array, cell.library
     shape = tuple(array.shape)
     codecs = () if cell.layout.codec is None else (Codec.parse(cell.layout.codec),)
@@ -405,14 +404,14 @@ def _spec_of(cell: Cell) -> ArraySpec:
     return ArraySpec(shape, np.dtype(array.dtype), layout, growable)
 
 
-def _job(cell: Cell, path: Path) -> Job:
+def _job(cell: ModelCell, path: Path) -> Job:
     spec = _spec_of(cell)
     # What codecs are given must compress, as measurements do; other elements are as good as noise.
     field = Field("waves" if cell.layout.codec else "uniform", spec.shape, spec.dtype)
     return Job(_format_of(cell), _options_of(cell), Operation(name="write"), spec, field, 1, path)
 
 
-def _refuse(cell: Cell) -> None:
+def _refuse(cell: ModelCell) -> None:
     """Raise what makes a cell impossible to measure."""
     if any(access.weight != 1 for access in cell.workload.accesses):
         raise UsageError(f"{cell.name}: measuring makes every access once; weights must be 1")
@@ -432,15 +431,15 @@ def _refuse(cell: Cell) -> None:
         raise Refused(f"{cell.name}: {reason}")
 
 
-def _groups(cells: Iterable[Cell]) -> list[list[Cell]]:
+def _groups(cells: Iterable[ModelCell]) -> list[list[ModelCell]]:
     """Cells that share an array and a layout, in the order of their first."""
-    groups: dict[str, list[Cell]] = {}
+    groups: dict[str, list[ModelCell]] = {}
     for cell in cells:
         groups.setdefault(cell.file_key, []).append(cell)
     return list(groups.values())
 
 
-def _group_nbytes(group: list[Cell]) -> int:
+def _group_nbytes(group: list[ModelCell]) -> int:
     lengths = zip(group[0].workload.array.shape, group[0].layout.chunk_shape, strict=True)
     stored = group[0].chunk_nbytes * int(np.prod([-(-length // chunk) for length, chunk in lengths]))
     files = {(_format_of(cell), getattr(cell.library, "index", "")) for cell in group}
