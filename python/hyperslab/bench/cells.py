@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Iterator
 from dataclasses import dataclass
+from itertools import product
 from typing import Any
 
 import numpy as np
@@ -56,27 +57,13 @@ def groups(case: Case, method: Method) -> list[Group]:
 
 
 def _cells(case: Case, method: Method, shape: tuple[int, ...], count: int) -> Iterator[Cell]:
-    names = list(case.conditions) if method == "fair" else published_conditions(case)
-    for conditions in names:
-        for format_name in case.formats:
-            if method == "published" and format_name not in make_replay(case.replay or "").formats:
-                continue
-            for operation in case.operations:
-                if method == "published" and OPERATIONS[operation.name].fair_only:
-                    continue
-                for cache in _caches(case, method, operation.name):
-                    for processes in case.processes if method == "fair" else [1]:
-                        yield Cell(
-                            case.name,
-                            method,
-                            conditions,
-                            format_name,
-                            operation,
-                            shape,
-                            count,
-                            cache,
-                            processes,
-                        )
+    fair = method == "fair"
+    conditions = list(case.conditions) if fair else published_conditions(case)
+    formats = [name for name in case.formats if fair or name in make_replay(case.replay or "").formats]
+    operations = [each for each in case.operations if fair or not OPERATIONS[each.name].fair_only]
+    for condition, name, operation in product(conditions, formats, operations):
+        for cache, processes in product(_caches(case, method, operation.name), case.processes if fair else [1]):
+            yield Cell(case.name, method, condition, name, operation, shape, count, cache, processes)
 
 
 def _caches(case: Case, method: Method, operation: str) -> list[Any]:

@@ -56,16 +56,7 @@ def _summary(
     moved = first.decoded_nbytes if metric in MOVES_DATA else None
     in_file = _file_decoded_nbytes(first)
     return Summary(
-        case=first.case,
-        method=first.method,
-        conditions=first.conditions,
-        format=first.format,
-        operation=first.operation,
-        shape=first.shape,
-        dtype=first.dtype,
-        count=first.count,
-        cache=first.cache,
-        processes=first.processes,
+        **first.columns,
         metric=metric,
         n=len(values),
         rejected=rejected,

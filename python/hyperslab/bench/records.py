@@ -92,8 +92,8 @@ class Cell:
 
 
 @dataclass(frozen=True)
-class Trial:
-    """One timed repetition with its proof. One row of trials.parquet; unknown is None."""
+class Row:
+    """The columns that say which cell a row of a table is of."""
 
     case: str
     method: str
@@ -105,6 +105,23 @@ class Trial:
     count: int  # arrays in the file
     cache: str
     processes: int
+
+    @property
+    def cell_key(self) -> str:
+        """The key of this row's Cell."""
+        parts = (self.case, self.method, self.conditions, self.format, self.operation, self.shape)
+        return "|".join([*parts, str(self.count), self.cache, str(self.processes)])
+
+    @property
+    def columns(self) -> dict[str, Any]:
+        """These columns alone, for another row of the cell."""
+        return {field.name: getattr(self, field.name) for field in fields(Row)}
+
+
+@dataclass(frozen=True)
+class Trial(Row):
+    """One timed repetition with its proof. One row of trials.parquet; unknown is None."""
+
     trial: int  # 0, 1, …; or WARM_UP
     status: Literal["ok", "rejected", "refused", "failed"]
     reason: str | None = None
@@ -139,12 +156,6 @@ class Trial:
     load: float | None = None  # one-minute load average before the trial
 
     @property
-    def cell_key(self) -> str:
-        """The key of this trial's Cell."""
-        parts = (self.case, self.method, self.conditions, self.format, self.operation, self.shape)
-        return "|".join([*parts, str(self.count), self.cache, str(self.processes)])
-
-    @property
     def phases(self) -> Phases:
         """The seconds of each phase."""
         return Phases(**{field.name: getattr(self, f"{field.name}_seconds") for field in fields(Phases)})
@@ -176,19 +187,9 @@ def blank_trial(
 
 
 @dataclass(frozen=True)
-class Summary:
+class Summary(Row):
     """One metric of one cell over its accepted trials. One row of summary.csv."""
 
-    case: str
-    method: str
-    conditions: str
-    format: str
-    operation: str
-    shape: str
-    dtype: str
-    count: int
-    cache: str
-    processes: int
     metric: str
     n: int  # accepted trials
     rejected: int  # trials whose proof failed

@@ -136,12 +136,7 @@ def _write_file(job: Job, made: Format, source: Callable[[int], np.ndarray], tim
                 handle = target.create_array(array_name(i), job.spec)
             if job.operation.name != "create":
                 _write_array(job, handle, data, timers)
-    with timers("flush"):
-        target.flush()
-    with timers("close"):
-        target.close()
-    with timers("fsync"):
-        cache.make_durable(job.path)
+    finish(target, job.path, timers)
 
 
 def _write_array(job: Job, handle: ArrayHandle, data: np.ndarray, timers: Timers) -> None:
@@ -285,7 +280,7 @@ def modify(job: Job, made: Format, source: Callable[[int], np.ndarray]) -> Timin
         after, moved = change(job, handle, before, patch, timers)
         expected.append(after)
         decoded += moved
-    _finish(job, opened, timers)
+    finish(opened, job.path, timers)
     measured = counters.measured(timers, decoded)
     check = _check_of(made)
     again = made.open(job.path)
@@ -321,10 +316,11 @@ def append(
     return np.concatenate([before, added]), added.nbytes
 
 
-def _finish(job: Job, opened: ArrayFile, timers: Timers) -> None:
+def finish(written: ArrayFile, path: Path, timers: Timers) -> None:
+    """Bring what was written to the device, and close the file."""
     with timers("flush"):
-        opened.flush()
+        written.flush()
     with timers("close"):
-        opened.close()
+        written.close()
     with timers("fsync"):
-        cache.make_durable(job.path)
+        cache.make_durable(path)

@@ -23,7 +23,7 @@ from typing import Any
 import numpy as np
 
 from hyperslab.bench.operations import Operation
-from hyperslab.bench.trial import Job, Prepare, array_name
+from hyperslab.bench.trial import Job, Prepare, array_name, finish
 from hyperslab.errors import Refused, UsageError
 from hyperslab.formats import make_format
 from hyperslab.formats.contract import ArrayFile, ArraySpec, Codec, Format, Need, StoredLayout
@@ -322,7 +322,11 @@ class Pass:
                         handle.read(step.selection)
                     else:
                         verify(handle.read(step.selection), source[step.selection.slices], self.cell.name)
-            self._finish(opened, timers)
+            if self.cell.writes:
+                finish(opened, self.job.path, timers)
+            else:
+                with timers("close"):
+                    opened.close()
         found = counters.measured(timers, 0)
         if verify is not None and self.cell.writes:
             self._verify_written(made, source, steps, verify)
@@ -344,16 +348,6 @@ class Pass:
         with timers("open"):
             opened = made.open(self.job.path, "r+" if self.cell.writes else "r")
             return opened, opened.open_array(array_name(0), self.job.spec)
-
-    def _finish(self, opened: ArrayFile, timers: Timers) -> None:
-        if self.cell.writes:
-            with timers("flush"):
-                opened.flush()
-        with timers("close"):
-            opened.close()
-        if self.cell.writes:
-            with timers("fsync"):
-                cache.make_durable(self.job.path)
 
     def _verify_written(self, made: Format, source: np.ndarray, steps: list[Step], verify: Check) -> None:
         """Only what the steps wrote: an array that is new has nothing else."""
