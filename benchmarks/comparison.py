@@ -66,8 +66,8 @@ def measure(row: Row, quick: bool) -> dict[str, Any]:
     if OURS not in ready:
         raise RuntimeError(f"{row.key}: hyperslab itself is {absent[OURS]}")
     turns = min(3, row.turns) if quick else row.turns
-    made = interleaved({name: partial(seconds_of, side.run) for name, side in ready.items()}, turns, row.files)
-    seconds = {name: [took / row.per_turn for took in all_took] for name, all_took in made.seconds.items()}
+    took, proof = interleaved({name: partial(seconds_of, side.run) for name, side in ready.items()}, turns, row.files)
+    seconds = {name: [each / row.per_turn for each in all_took] for name, all_took in took.items()}
     return {
         "key": row.key,
         "work": row.work,
@@ -75,12 +75,7 @@ def measure(row: Row, quick: bool) -> dict[str, Any]:
         "seconds": {name: float(np.median(all_took)) for name, all_took in seconds.items()},
         "comparisons": _comparisons(row, seconds, absent),
         "limit": _limit(row, seconds[OURS]),
-        "cache": {
-            "state": "warm",
-            "turns_made_again": made.rejected,
-            "device_read_nbytes": made.device_read_nbytes,
-            "not_proved": made.not_proved,
-        },
+        "cache": proof,
         "samples": {name: [round(took, 8) for took in all_took] for name, all_took in seconds.items()},
         **provenance(),
     }
@@ -124,65 +119,58 @@ def same(read: Any, expected: Any) -> bool:
     return alike and np.squeeze(a).shape == np.squeeze(b).shape and bool(np.array_equal(a.ravel(), b.ravel()))
 
 
-class Turns:
-    """All sides in turn, each once, in an order drawn anew: one trial of the lab's rounds.
+def interleaved(
+    sides: Mapping[str, Callable[[], float]], turns: int, files: Sequence[Path] = ()
+) -> tuple[dict[str, list[float]], dict[str, Any]]:
+    """The seconds that each side gives in so many turns, after one that warms up; and proof that files stayed warm.
 
-    A turn is made again if the files were not warm. After so many of these the next ones count, and say what is wrong.
+    A turn is every side once, in an order drawn anew: one trial of the lab's rounds. It is made again if the files were
+    not warm. After so many of these the next ones count, and the proof says what is wrong.
     """
+    seconds: dict[str, list[float]] = {name: [] for name in sides}
+    proof: dict[str, Any] = {"state": "warm", "turns_made_again": 0, "device_read_nbytes": 0, "not_proved": None}
+    order, rule = random.Random(1), exactly(turns)
 
-    def __init__(self, sides: Mapping[str, Callable[[], float]], files: Sequence[Path]) -> None:
-        self._sides, self._files = sides, files
-        self._order = random.Random(1)
-        self.seconds: dict[str, list[float]] = {name: [] for name in sides}
-        self.rejected = 0
-        self.device_read_nbytes = 0
-        self.not_proved: str | None = None
-
-    def name(self, what: str) -> str:
-        """What is measured."""
-        return what
-
-    def is_cold(self, _: str) -> bool:
-        """Files are warm."""
-        return False
-
-    def tally(self, _: str) -> Tally:
-        """The turns that count, and how many do not."""
-        return Tally(next(iter(self.seconds.values())), self.rejected)
-
-    def make(self, _: str, *, warm_up: bool = False) -> None:
-        """Make one turn."""
-        gc.collect()
-        before, took = cache.device_bytes(), {}
-        for name in self._order.sample(list(self._sides), len(self._sides)):
-            gc.disable()
-            try:
-                took[name] = self._sides[name]()
-            finally:
-                gc.enable()
-        after = cache.device_bytes()
-        device_read = (after - before).read if before and after else None
-        # A process's own code may have to be paged in again; so little beside the files bears on no figure.
-        beside = sum(path.stat().st_size for path in self._files) // 1000
-        much = None if device_read is None else max(0, device_read - beside)
-        not_warm = cache.why_not("warm", cache.resident_fraction(self._files), much, 0)
-        if warm_up:
+    def make(_: str) -> None:
+        took, device_read, not_warm = _turn(sides, order, files)
+        if not_warm and proof["turns_made_again"] < MOST_REJECTED:
+            proof["turns_made_again"] += 1
+            cache.warm_up(files)
             return
-        if not_warm and self.rejected < MOST_REJECTED:
-            self.rejected += 1
-            cache.warm_up(self._files)
-            return
-        self.device_read_nbytes = max(self.device_read_nbytes, device_read or 0)
-        self.not_proved = self.not_proved or not_warm
-        for name, seconds in took.items():
-            self.seconds[name].append(seconds)
+        proof["device_read_nbytes"] = max(proof["device_read_nbytes"], device_read or 0)
+        proof["not_proved"] = proof["not_proved"] or not_warm
+        for name in sides:
+            seconds[name].append(took[name])
+
+    def warm_up(_: str) -> None:
+        _turn(sides, order, files)
+
+    def tally(_: str) -> Tally:
+        return Tally(next(iter(seconds.values())), proof["turns_made_again"])
+
+    rounds = Rounds(rule, 1, lambda *_: None, trial_count(1, rule))
+    rounds.run(["turn"], make, tally, warm_up=warm_up)
+    return seconds, proof
 
 
-def interleaved(sides: Mapping[str, Callable[[], float]], turns: int, files: Sequence[Path] = ()) -> Turns:
-    """So many turns, after one that warms up. Each side gives the seconds that it took."""
-    made, rule = Turns(sides, files), exactly(turns)
-    Rounds(rule, 1, lambda *_: None, trial_count(1, rule)).run(["a turn"], made)
-    return made
+def _turn(
+    sides: Mapping[str, Callable[[], float]], order: random.Random, files: Sequence[Path]
+) -> tuple[dict[str, float], int | None, str | None]:
+    """Seconds of each side, without garbage collection; bytes from the device; why the files are not proved warm."""
+    took = {}
+    gc.collect()
+    before = cache.device_bytes()
+    for name in order.sample(list(sides), len(sides)):
+        gc.disable()
+        try:
+            took[name] = sides[name]()
+        finally:
+            gc.enable()
+    after = cache.device_bytes()
+    device_read = (after - before).read if before and after else None
+    # A process's own code may have to be paged in again; so little beside the files bears on no figure.
+    much = None if device_read is None else max(0, device_read - sum(path.stat().st_size for path in files) // 1000)
+    return took, device_read, cache.why_not("warm", cache.resident_fraction(files), much, 0)
 
 
 def seconds_of(run: Callable[[], Any]) -> float:

@@ -78,7 +78,7 @@ def compare(name: str, directory: Path, pairs: int) -> dict[str, object]:
     files = cache.files_below(path)
     cache.warm_up(files)
     sides = {"harness": lambda: sum(job.run(bench).seconds.values()), "hand": lambda: BY_HAND[name](path)}
-    seconds = interleaved(sides, pairs, files).seconds
+    seconds, _ = interleaved(sides, pairs, files)
     harness, hand = seconds["harness"], seconds["hand"]
     found = compared(harness, hand)
     return {

@@ -14,7 +14,7 @@ from typer.testing import CliRunner
 
 from hyperslab.bench.histories.contenders import HISTORY_FORMATS
 from hyperslab.bench.histories.edits import EDIT_PATTERNS
-from hyperslab.bench.histories.trials import JOURNAL, History, HistoryTrials, MakeHistory, load_histories, open_journal
+from hyperslab.bench.histories.trials import JOURNAL, History, MakeHistory, load_histories, make
 from hyperslab.bench.histories.verdicts import judge
 from hyperslab.cli import app
 from hyperslab.errors import StudyError, UsageError
@@ -55,11 +55,7 @@ class InProcess:
 
 
 def made(folder: Path, *history: Any) -> History:
-    asked = History(*history)
-    with open_journal(folder) as journal:
-        HistoryTrials(journal, InProcess(), folder, 60).make(asked)
-    (folder / JOURNAL).rename(folder.with_suffix(".jsonl"))
-    return journal.of(asked.key)[0]
+    return make(History(*history), InProcess(), folder, 60)
 
 
 @pytest.mark.parametrize("contender", list(HISTORY_FORMATS))

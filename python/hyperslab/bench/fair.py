@@ -5,7 +5,7 @@ from __future__ import annotations
 import os
 import shutil
 from collections.abc import Iterator, Sequence
-from dataclasses import replace
+from dataclasses import fields, replace
 from datetime import UTC, datetime
 from pathlib import Path
 from typing import Any
@@ -42,50 +42,39 @@ class FairTrials:
         self._field = field
         self._prepared: dict[tuple[str, str], tuple[Path, str]] = {}
 
-    def name(self, cell: Cell) -> str:
-        """The cell in words."""
-        return f"{cell.case} {cell.format} {cell.operation.name} {cell.conditions} {cell.cache}"
+    def warm_up(self, cell: Cell) -> None:
+        """The first trial of a cell; one that is repeated after --resume is not kept twice."""
+        trial = self._made(cell, WARM_UP)
+        if trial.status != "ok" or not self._journal.of(cell.key):
+            self._journal.append(trial)
 
-    def is_cold(self, cell: Cell) -> bool:
-        """Whether its files are made cold."""
-        return cell.cache == "cold"
-
-    def tally(self, cell: Cell) -> Tally:
-        """What the journal has of a cell, by the metric that ranks its operation."""
-        return tally_of(self._journal.of(cell.key), headline_metric(cell.operation.name))
-
-    def make(self, cell: Cell, *, warm_up: bool = False) -> None:
+    def make(self, cell: Cell) -> None:
         """Make one trial of a cell and keep what came of it."""
-        known = self._journal.of(cell.key)
-        number = WARM_UP if warm_up else sum(trial.trial >= 0 for trial in known)
-        busy = pressure()
-        started_at = datetime.now(UTC).isoformat(timespec="milliseconds")
-        trial = self._made(cell, number)
-        if warm_up and trial.status == "ok" and known:
-            return  # a warm-up that is repeated after --resume is not kept twice
-        self._journal.append(
-            replace(
-                trial,
-                position=len(self._journal),
-                started_at=started_at,
-                io_pressure=busy.io_full_avg10,
-                load=busy.load,
-            )
-        )
+        number = sum(trial.trial > WARM_UP for trial in self._journal.of(cell.key))
+        self._journal.append(self._made(cell, number))
 
     def _made(self, cell: Cell, number: int) -> Trial:
         verbs = {"write": self._write, "read": self._read, "modify": self._modify}
+        busy = pressure()
+        started_at = datetime.now(UTC).isoformat(timespec="milliseconds")
         try:
-            return verbs[OPERATIONS[cell.operation.name].verb](cell, number)
+            trial = verbs[OPERATIONS[cell.operation.name].verb](cell, number)
         except TrialFailed as failure:
             dtype = str(cells.spec_of(self._group.case, cell).dtype)
-            return blank_trial(cell, dtype, number, "failed", str(failure))
+            trial = blank_trial(cell, dtype, number, "failed", str(failure))
         except NoSpace as full:
             free = shutil.disk_usage(self._directory).free
             raise NoSpace(
                 f"the disk below {self._directory.parent} is full ({free / 1e6:.0f} MB left) in {cell.key}: {full}; "
                 "free some space or give another --scratch, then --resume; finished trials are kept"
             ) from full
+        return replace(
+            trial,
+            position=len(self._journal),
+            started_at=started_at,
+            io_pressure=busy.io_full_avg10,
+            load=busy.load,
+        )
 
     def close(self) -> None:
         """End the servers of files, if there are any."""
@@ -180,11 +169,7 @@ class FairTrials:
     def _trial(self, cell: Cell, number: int, measured: Timing, path: Path, layout: str | None) -> Trial:
         stored, files = cache.disk_usage(path)
         found: dict[str, Any] = {f"{phase}_seconds": seconds for phase, seconds in measured.seconds.items()}
-        names = (
-            "cpu_seconds peak_rss_nbytes device_read_nbytes device_write_nbytes decoded_nbytes selection_count "
-            "chunk_count read_amplification returned_dtype verified max_abs_error"
-        )
-        found |= {name: getattr(measured, name) for name in names.split()}
+        found |= {each.name: getattr(measured, each.name) for each in fields(Timing) if each.name != "seconds"}
         blank = blank_trial(cell, str(cells.spec_of(self._group.case, cell).dtype), number, "failed", "")
         return replace(blank, status="ok", reason=None, layout=layout, stored_nbytes=stored, file_count=files, **found)
 
@@ -207,8 +192,9 @@ def _remove(path: Path) -> None:
         path.unlink(missing_ok=True)
 
 
-def tally_of(known: Sequence[Trial], metric: str) -> Tally:
-    """What the stop rule is told of a cell's trials."""
+def tally_of(cell: Cell, known: Sequence[Trial]) -> Tally:
+    """What the stop rule is told of a cell's trials: the metric that ranks its operation."""
+    metric = headline_metric(cell.operation.name)
     attempts = [trial for trial in known if trial.trial > WARM_UP]
     seconds = [trial.phases.metric(metric) or 0.0 for trial in attempts if trial.status == "ok"]
     is_over = any(trial.status in ("failed", "refused") for trial in known)

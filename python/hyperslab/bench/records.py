@@ -84,6 +84,11 @@ class Cell:
     processes: int = 1
 
     @property
+    def name(self) -> str:
+        """The cell in words, for whoever watches."""
+        return f"{self.case} {self.format} {self.operation.name} {self.conditions} {self.cache}"
+
+    @property
     def key(self) -> str:
         """Identifies the cell within a run, across interruptions."""
         shape = "x".join(map(str, self.shape))

@@ -16,7 +16,7 @@ from pathlib import Path
 from hyperslab.bench import cells
 from hyperslab.bench.cells import Group
 from hyperslab.bench.execution import Execution
-from hyperslab.bench.fair import FairTrials
+from hyperslab.bench.fair import FairTrials, tally_of
 from hyperslab.bench.published import make_replay
 from hyperslab.bench.published.running import run_published
 from hyperslab.bench.records import Cell, Trial, blank_trial
@@ -60,7 +60,14 @@ def run_groups(
             else:
                 field = replace(group.field, file=data_files.get(group.case.data_file or ""))
                 with closing(FairTrials(journal, execution, group, directory, field)) as trials:
-                    rounds.run(usable, trials)
+                    rounds.run(
+                        usable,
+                        trials.make,
+                        lambda cell: tally_of(cell, journal.of(cell.key)),
+                        warm_up=trials.warm_up,
+                        name=lambda cell: cell.name,
+                        is_cold=lambda cell: cell.cache == "cold",
+                    )
         finally:
             shutil.rmtree(directory, ignore_errors=True)
 

@@ -12,6 +12,8 @@ from dataclasses import dataclass, field
 from datetime import UTC, datetime
 from pathlib import Path
 
+import numpy as np
+
 import hyperslab
 from hyperslab.bench.cells import Group
 from hyperslab.bench.dask_workers import DaskWorkers
@@ -19,7 +21,7 @@ from hyperslab.bench.execution import Execution
 from hyperslab.bench.histories import study as histories
 from hyperslab.bench.histories.contenders import spelled
 from hyperslab.bench.histories.study import HistoryCase
-from hyperslab.bench.histories.trials import HistoryTrials, planned
+from hyperslab.bench.histories.trials import make, planned, tally_of
 from hyperslab.bench.histories.trials import open_journal as open_histories
 from hyperslab.bench.results import (
     Run,
@@ -131,9 +133,13 @@ def _measure(
             rule = exact or exactly(1)
             with open_histories(request.output) as made:
                 rounds = Rounds(rule, description.seed, progress, sum(map(len, plan)) * rule.most, len(made))
-                trials = HistoryTrials(made, execution.local, scratch, request.timeout_seconds)
                 for group in plan:
-                    rounds.run(group, trials, warm_up=False)
+                    rounds.run(
+                        group,
+                        lambda one: made.append(make(one, execution.local, scratch, request.timeout_seconds)),
+                        lambda one: tally_of(made.of(one.key)),
+                        name=lambda one: one.name,
+                    )
 
 
 def finish(directory: Path) -> Run:
@@ -146,7 +152,10 @@ def finish(directory: Path) -> Run:
 def _save_data_files(cases: Sequence[Case], scratch: Path) -> dict[str, Path]:
     """Every user's array that a run writes, kept as .npy: workers load it into memory, whatever it came from."""
     origins = sorted({case.data_file for case in cases if case.data_file})
-    return {origin: load_user_array(origin).save(scratch / f"data-{k}.npy") for k, origin in enumerate(origins)}
+    paths = {origin: scratch / f"data-{k}.npy" for k, origin in enumerate(origins)}
+    for origin, path in paths.items():
+        np.save(path, load_user_array(origin))
+    return paths
 
 
 def _started(request: Request, scratch: Path) -> RunDescription:

@@ -10,7 +10,7 @@ from __future__ import annotations
 import random
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass
-from typing import NamedTuple, Protocol, TypeVar
+from typing import NamedTuple, TypeVar
 
 import numpy as np
 
@@ -29,6 +29,11 @@ class Tally(NamedTuple):
     rejected: int = 0
     is_over: bool = False  # it failed, or was refused: it is not tried again
 
+    @property
+    def trial_count(self) -> int:
+        """Those that count, and those that do not."""
+        return len(self.seconds) + self.rejected
+
 
 @dataclass(frozen=True)
 class StopRule:
@@ -42,7 +47,7 @@ class StopRule:
     def is_met(self, tally: Tally) -> bool:
         """Whether a point has enough."""
         made = len(tally.seconds)
-        if tally.is_over or made >= self.most or made + tally.rejected >= self.most + MOST_REJECTED:
+        if tally.is_over or made >= self.most or tally.trial_count >= self.most + MOST_REJECTED:
             return True
         if made < self.least:
             return False
@@ -55,23 +60,6 @@ class StopRule:
 
 
 P = TypeVar("P")
-P_contra = TypeVar("P_contra", contravariant=True)
-
-
-class Trials(Protocol[P_contra]):
-    """What makes the trials of points that are measured in turn, and remembers what they gave."""
-
-    def name(self, point: P_contra) -> str:
-        """The point in words."""
-
-    def is_cold(self, point: P_contra) -> bool:
-        """Whether its trials begin with nothing in the page cache."""
-
-    def tally(self, point: P_contra) -> Tally:
-        """What is known of it."""
-
-    def make(self, point: P_contra, *, warm_up: bool = False) -> None:
-        """Make one trial; the first one warms up, and counts for nothing."""
 
 
 class Rounds:
@@ -97,23 +85,41 @@ class Rounds:
         self._progress(name, min(self._made, self._expected - 1), self._expected)
         self._made += 1
 
-    def run(self, points: Sequence[P], trials: Trials[P], *, warm_up: bool = True) -> None:
-        """Make the trials of one group, until each of its points has enough."""
-        if warm_up:
-            for point in self._pending(points, trials):
-                self.announce(trials.name(point))
-                trials.make(point, warm_up=True)
-        while pending := self._pending(points, trials):
-            self._order.shuffle(pending)
-            colder = self._order.choice((True, False))
-            for point in sorted(pending, key=lambda point: trials.is_cold(point) is colder):
-                self.announce(trials.name(point))
-                trials.make(point)
-        tallies = map(trials.tally, points)
-        self._expected -= sum(max(0, self.rule.most - len(tally.seconds) - tally.rejected) for tally in tallies)
+    def run(
+        self,
+        points: Sequence[P],
+        make: Callable[[P], None],
+        tally: Callable[[P], Tally],
+        *,
+        warm_up: Callable[[P], None] | None = None,
+        name: Callable[[P], str] = str,
+        is_cold: Callable[[P], bool] = lambda _: False,
+    ) -> None:
+        """Make the trials of one group, until each of its points has enough.
 
-    def _pending(self, points: Sequence[P], trials: Trials[P]) -> list[P]:
-        return [point for point in points if not self.rule.is_met(trials.tally(point))]
+        Args:
+            points: What is measured in turn.
+            make: Makes one trial of a point, and remembers what it gave.
+            tally: What is known of a point.
+            warm_up: Makes the first trial of a point, which counts for nothing.
+            name: A point in words.
+            is_cold: Whether the trials of a point begin with nothing in the page cache.
+        """
+
+        def pending() -> list[P]:
+            return [point for point in points if not self.rule.is_met(tally(point))]
+
+        if warm_up is not None:
+            for point in pending():
+                self.announce(name(point))
+                warm_up(point)
+        while left := pending():
+            self._order.shuffle(left)
+            colder = self._order.choice((True, False))
+            for point in sorted(left, key=lambda point: is_cold(point) is colder):
+                self.announce(name(point))
+                make(point)
+        self._expected -= sum(max(0, self.rule.most - tally(point).trial_count) for point in points)
 
 
 def trial_count(point_count: int, rule: StopRule) -> int:

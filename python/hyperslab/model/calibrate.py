@@ -79,16 +79,31 @@ def calibrate(
         for found in ended.enter_context(closing(measuring)):
             kept.append(found)
         cells = [observation_of(measured, caches) for cell in planned for measured in kept.of(key_of(cell))]
+    return profile_of(cells, environment, store_of(directory), scale if isinstance(scale, str) else "own", notes)
+
+
+def profile_of(
+    cells: Sequence[Observation],
+    environment: Environment,
+    store: str,
+    scale: str,
+    notes: list[str],
+    *,
+    is_far: bool = False,
+) -> StoreProfile:
+    """The store profile that observations make: coefficients are fitted to them, and notes say what is not there."""
     fits = fitted(cells, notes)
+    made_at = datetime.now(UTC).isoformat(timespec="seconds")
     return StoreProfile(
         environment=environment,
-        store=store_of(directory),
-        made_at=datetime.now(UTC).isoformat(timespec="seconds"),
-        scale=scale if isinstance(scale, str) else "own",
+        store=store,
+        made_at=made_at,
+        scale=scale,
         hyperslab_version=__version__,
         cells=tuple(cells),
         fits=fits,
         notes=tuple(notes),
+        is_far=is_far,
     )
 
 

@@ -9,14 +9,12 @@ from __future__ import annotations
 from collections.abc import Callable, Iterable, Iterator
 from contextlib import ExitStack, closing, contextmanager
 from dataclasses import dataclass, field
-from datetime import UTC, datetime
 from pathlib import Path
 from typing import Any
 
 import numpy as np
 
 import hyperslab.archive
-from hyperslab import __version__
 from hyperslab.archive import Array, Group
 from hyperslab.archive.remote import shown, stats
 from hyperslab.errors import UsageError
@@ -29,7 +27,7 @@ from hyperslab.lab.scratch import scratch_below
 from hyperslab.lab.served import ServedFiles
 from hyperslab.lab.timers import Timers, Timing
 from hyperslab.lab.worker import LocalWorkers, Workbench
-from hyperslab.model.calibrate import fitted, observation_of
+from hyperslab.model.calibrate import observation_of, profile_of
 from hyperslab.model.cells import ModelCell
 from hyperslab.model.counting import Variables, count_operations
 from hyperslab.model.file_layout import layout_of
@@ -42,6 +40,7 @@ from hyperslab.model.workload import Workload
 SERVERS = ("nginx", "versitygw")  # that can be started here
 FORMAT = "hyperslab"
 LIBRARY = Own(far=True)
+COUNTED = ("request_count", "retry_count", "fetched_nbytes")  # of `stats`, over the accesses of a pass
 
 
 @dataclass(frozen=True)
@@ -122,27 +121,6 @@ def arrays_of(root: Group, most: int) -> list[FarArray]:
 
 
 @dataclass(frozen=True)
-class FarFound:
-    """What a pass found: seconds by phase; requests of its accesses, those made again, and bytes that came."""
-
-    seconds: dict[str, float]
-    request_count: int
-    retry_count: int
-    fetched_nbytes: int
-
-    def why_not(self, variables: Variables) -> str | None:
-        """Why it does not count; None if it made the requests that were told."""
-        if self.retry_count:
-            return f"{self.retry_count} requests were made again"
-        told = int(variables.n_rdisk), int(variables.s_rdisk)
-        if (self.request_count, self.fetched_nbytes) != told:
-            return (
-                f"{self.request_count} requests of {self.fetched_nbytes} bytes were made, {told[0]} of {told[1]} told"
-            )
-        return None
-
-
-@dataclass(frozen=True)
 class FarPass:
     """Asks a worker to open a file far away, and to make the accesses of a workload once."""
 
@@ -150,8 +128,8 @@ class FarPass:
     array: str
     workload: Workload
 
-    def run(self, bench: Workbench) -> FarFound:
-        """Open, make the accesses, and close."""
+    def run(self, bench: Workbench) -> tuple[Timing, dict[str, int]]:
+        """Open, make the accesses, and close; gives what the engine counted of the accesses beside the seconds."""
         timers, steps = Timers(), self.workload.steps()
         with bench.undisturbed(self.workload.largest_nbytes(steps)):
             with timers("open"):
@@ -165,8 +143,17 @@ class FarPass:
             after = stats()
             with timers("close"):
                 root.close()
-        names = ("request_count", "retry_count", "fetched_nbytes")
-        return FarFound(timers.seconds, **{name: after[name] - before[name] for name in names})
+        return Timing(timers.seconds), {name: after[name] - before[name] for name in COUNTED}
+
+
+def why_not(counted: dict[str, int], told: Variables) -> str | None:
+    """Why a pass does not count; None if it made the requests that were told, and none twice."""
+    if counted["retry_count"]:
+        return f"{counted['retry_count']} requests were made again"
+    found, asked = (counted["request_count"], counted["fetched_nbytes"]), (int(told.n_rdisk), int(told.s_rdisk))
+    if found != asked:
+        return f"{found[0]} requests of {found[1]} bytes were made, {asked[0]} of {asked[1]} told"
+    return None
 
 
 class _FarPasses(Passes):
@@ -183,10 +170,10 @@ class _FarPasses(Passes):
         if check:  # nothing here knows better than the file what is in it
             return Timing({}), None
         try:
-            found: FarFound = worker.ask(FarPass(self._file, array.name, cell.workload))
+            timing, counted = worker.ask(FarPass(self._file, array.name, cell.workload))
         finally:
             worker.stop()
-        return Timing(found.seconds), found.why_not(requests_of(cell))
+        return timing, why_not(counted, requests_of(cell))
 
 
 def calibrate_far(
@@ -231,17 +218,7 @@ def calibrate_far(
         )
         measured = list(ended.enter_context(closing(measuring)))
     observed = [observation_of(each, Caches()) for each in measured]
-    return StoreProfile(
-        environment=elsewhere(observe(Path.cwd(), [FORMAT])),
-        store=file.store,
-        made_at=datetime.now(UTC).isoformat(timespec="seconds"),
-        scale=scale,
-        hyperslab_version=__version__,
-        cells=tuple(observed),
-        fits=fitted(observed, notes),
-        notes=tuple(notes),
-        is_far=True,
-    )
+    return profile_of(observed, elsewhere(observe(Path.cwd(), [FORMAT])), file.store, scale, notes, is_far=True)
 
 
 def at_url(url: str, options: dict[str, Any]) -> FarFile:

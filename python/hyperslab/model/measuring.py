@@ -157,30 +157,23 @@ def key_of(cell: ModelCell) -> Key:
 
 
 class Passes(ABC):
-    """The passes of one group of cells, and what they found; the lab makes them in rounds."""
+    """The passes of one group of cells, and what they found."""
 
     def __init__(self) -> None:
         self.found: dict[Key, Measured] = {}
-
-    def name(self, cell: ModelCell) -> str:
-        """The cell in words."""
-        return cell.name
-
-    def is_cold(self, cell: ModelCell) -> bool:
-        """Whether its file is made cold."""
-        return cell.cache == "cold"
 
     def tally(self, cell: ModelCell) -> Tally:
         """What was found until now."""
         found = self.found.get(key_of(cell))
         return Tally(found.seconds, found.rejected) if found else Tally()
 
-    def make(self, cell: ModelCell, *, warm_up: bool = False) -> None:
-        """Make a pass; the first one, which nobody times, compares what is read, or written, with what it must be."""
-        if warm_up:
-            self.found[key_of(cell)] = Measured(self.known(cell), ())
-            self.make_pass(cell, check=True)
-            return
+    def check(self, cell: ModelCell) -> None:
+        """The first pass, which nobody times: what is read, or written, is compared with what it must be."""
+        self.found[key_of(cell)] = Measured(self.known(cell), ())
+        self.make_pass(cell, check=True)
+
+    def make(self, cell: ModelCell) -> None:
+        """Make a pass, and remember what it found."""
         found = self.found[key_of(cell)]
         made, reason = self.make_pass(cell)
         if reason is not None:
@@ -215,7 +208,14 @@ def measure_by(
     rounds = Rounds(rule, seed, progress, trial_count(len(cells), rule))
     for group in _groups(cells):
         with closing(make_passes()) as passes:
-            rounds.run(group, passes)
+            rounds.run(
+                group,
+                passes.make,
+                passes.tally,
+                warm_up=passes.check,
+                name=lambda cell: cell.name,
+                is_cold=lambda cell: cell.cache == "cold",
+            )
             for found in passes.found.values():
                 if found.passes:
                     yield found

@@ -7,7 +7,7 @@ the journal and the verdicts are the same.
 from __future__ import annotations
 
 import shutil
-from collections.abc import Callable, Iterator, Mapping
+from collections.abc import Callable, Iterator, Mapping, Sequence
 from dataclasses import asdict, dataclass, replace
 from pathlib import Path
 from typing import Any
@@ -60,6 +60,11 @@ class History:
         return self.workload, self.format, self.count, self.chunk_length, self.compression
 
     @property
+    def name(self) -> str:
+        """The history in words."""
+        return " ".join(map(str, self.key))
+
+    @property
     def creation_seconds(self) -> float:
         """All versions together."""
         return sum(self.version_seconds)
@@ -90,51 +95,31 @@ def _history(line: Mapping[str, Any]) -> History:
     return History(**{**line, **series})
 
 
-class HistoryTrials:
-    """Makes histories, each in the process of its contender, and keeps what came of them."""
+def tally_of(known: Sequence[History]) -> Tally:
+    """What the stop rule is told of the trials of one history."""
+    seconds = [one.creation_seconds for one in known if one.status == "ok"]
+    return Tally(seconds, is_over=len(seconds) < len(known))
 
-    def __init__(
-        self, journal: Journal[History], workers: LocalWorkers, directory: Path, timeout_seconds: float
-    ) -> None:
-        self._journal = journal
-        self._workers = workers
-        self._directory = directory
-        self._timeout = timeout_seconds
 
-    def name(self, history: History) -> str:
-        """The history in words."""
-        return " ".join(map(str, history.key))
-
-    def is_cold(self, _: History) -> bool:
-        """Files are read warm."""
-        return False
-
-    def tally(self, history: History) -> Tally:
-        """What the journal has of it."""
-        known = self._journal.of(history.key)
-        seconds = [one.creation_seconds for one in known if one.status == "ok"]
-        return Tally(seconds, is_over=len(seconds) < len(known))
-
-    def make(self, history: History, *, warm_up: bool = False) -> None:
-        """Make one; of whatever library, its failure stops no others."""
-        del warm_up  # every version is written once
-        task = MakeHistory(history, self._directory / "history")
-        allowed = self._timeout * max(1.0, history.count / VERSIONS_WITHIN_TIMEOUT)
-        try:
-            made: History = self._workers.worker(history.format).ask(task, allowed)
-        except MissingLibrary as error:
-            made = replace(history, status=f"not available: {error}")
-        except NoSpace as full:
-            free = shutil.disk_usage(self._directory).free
-            raise NoSpace(
-                f"the disk below {self._directory} is full ({free / 1e6:.0f} MB left) in {self.name(history)}: {full}; "
-                "free some space or give another --scratch, then --resume; finished histories are kept"
-            ) from full
-        except HyperslabError as error:
-            made = replace(history, status=f"failed: {error}")
-        finally:
-            removed(task.path)  # a worker that was killed leaves its file
-        self._journal.append(made)
+def make(history: History, workers: LocalWorkers, directory: Path, timeout_seconds: float) -> History:
+    """Make a history in the process of its contender; of whatever library, its failure stops no others."""
+    task = MakeHistory(history, directory / "history")
+    allowed = timeout_seconds * max(1.0, history.count / VERSIONS_WITHIN_TIMEOUT)
+    try:
+        made: History = workers.worker(history.format).ask(task, allowed)
+    except MissingLibrary as error:
+        made = replace(history, status=f"not available: {error}")
+    except NoSpace as full:
+        free = shutil.disk_usage(directory).free
+        raise NoSpace(
+            f"the disk below {directory} is full ({free / 1e6:.0f} MB left) in {history.name}: {full}; "
+            "free some space or give another --scratch, then --resume; finished histories are kept"
+        ) from full
+    except HyperslabError as error:
+        made = replace(history, status=f"failed: {error}")
+    finally:
+        removed(task.path)  # a worker that was killed leaves its file
+    return made
 
 
 @dataclass(frozen=True)

@@ -65,7 +65,7 @@ def run_published(
         here.mkdir()
         for cell in writes + reads:
             if not _has(journal, cell, trial) or OPERATIONS[cell.operation.name].verb == "write":
-                announce(f"{cell.case} {cell.format} {cell.operation.name} {cell.conditions} {cell.cache}")
+                announce(cell.name)
                 _trial(journal, workers, group, cell, here, trial)
         shutil.rmtree(here, ignore_errors=True)
 
