@@ -5,7 +5,7 @@ from __future__ import annotations
 import contextlib
 import shutil
 from collections.abc import Callable
-from dataclasses import dataclass, fields
+from dataclasses import dataclass, fields, replace
 from pathlib import Path
 from typing import Any
 
@@ -102,19 +102,16 @@ def _trial(journal: Journal[Trial], workers: LocalWorkers, group: Group, cell: C
 
 
 def _measured(journal: Journal[Trial], group: Group, cell: Cell, number: int, phases: Phases, path: Path) -> Trial:
-    found = {f"{field.name}_seconds": getattr(phases, field.name) for field in fields(Phases)}
-    blank = blank_trial(cell, str(cells.array_dtype(group.case)), number, "failed", "")
     stored, files = cache.disk_usage(path) if path.exists() else (None, None)
-    return Trial(
-        **{
-            **blank.to_dict(),
-            **found,
-            "status": "ok",
-            "reason": None,
-            "position": len(journal),
-            "layout": "the study's own",
-            "decoded_nbytes": cells.asked_nbytes(group.case, cell),
-            "stored_nbytes": stored,
-            "file_count": files,
-        }
+    found: dict[str, Any] = {f"{field.name}_seconds": getattr(phases, field.name) for field in fields(Phases)}
+    return replace(
+        blank_trial(cell, str(cells.array_dtype(group.case)), number, "failed", ""),
+        status="ok",
+        reason=None,
+        position=len(journal),
+        layout="the study's own",
+        decoded_nbytes=cells.asked_nbytes(group.case, cell),
+        stored_nbytes=stored,
+        file_count=files,
+        **found,
     )
