@@ -19,7 +19,7 @@ import numpy as np
 from comparison import OURS, Row, Side
 
 import hyperslab as hs
-from hyperslab.bench.history_formats import Unsynced
+from hyperslab.bench.histories.contenders import Unsynced
 from hyperslab.versions.commit import writing
 
 PLAIN, THEIRS = "h5py, unversioned", "versioned-hdf5"

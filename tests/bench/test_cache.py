@@ -7,8 +7,8 @@ from pathlib import Path
 
 import pytest
 
-from hyperslab.bench import cache
 from hyperslab.bench.session import Request, run_bench
+from hyperslab.lab import cache
 
 
 def written(path: Path, nbytes: int) -> Path:

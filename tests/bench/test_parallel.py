@@ -6,8 +6,8 @@ import pytest
 
 from hyperslab.bench import mpi
 from hyperslab.bench.session import Request, run_bench
-from hyperslab.bench.worker import combine
 from hyperslab.errors import UsageError
+from hyperslab.lab.timers import combine
 
 
 def accepted(run) -> list:
@@ -76,9 +76,9 @@ def test_mpi_refuses_what_ranks_cannot_do() -> None:
 
 
 def test_a_combined_trial_is_as_long_as_its_slowest_part() -> None:
-    from hyperslab.bench.trial import Measured
+    from hyperslab.lab.timers import Timing
 
-    parts = [Measured({"read": s}, s, 10, 100, None, 4, verified=True) for s in (1.0, 3.0)]
+    parts = [Timing({"read": s}, s, 10, 100, None, 4, verified=True) for s in (1.0, 3.0)]
     whole = combine(parts)
     assert whole.seconds == {"read": 3.0}
     assert whole.cpu_seconds == 4.0

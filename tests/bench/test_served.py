@@ -6,10 +6,10 @@ from pathlib import Path
 
 import pytest
 
-from hyperslab.bench import serving
 from hyperslab.bench.results import Run
 from hyperslab.bench.session import Request, run_bench
 from hyperslab.formats import FORMATS, format_class
+from hyperslab.lab import serving
 
 STUDY = """
 name: served

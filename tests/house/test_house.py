@@ -13,13 +13,14 @@ ROOT = Path(__file__).parents[2]
 PACKAGE = ROOT / "python" / "hyperslab"
 # Upper layers first; a module may import its own layer and those below it, never one above. A dotted name is one room,
 # or one module, of a package whose other parts are in another layer.
-# `model` is above `bench`: workloads are made of its patterns, and calibration runs its trials.
+# `model` is above `bench`: workloads are made of its patterns. Both measure by `lab`, which knows neither.
 LAYERS = [
     ["__main__"],
     ["cli"],
     ["report"],
     ["model"],
     ["bench"],
+    ["lab"],
     ["formats"],
     ["versions.compat"],
     ["versions", "versions.file", "versions.rewrite.repairing"],  # what is kept is written as any version

@@ -15,8 +15,8 @@ import numpy as np
 import pytest
 import yaml
 
-from hyperslab.bench.environment import observe
 from hyperslab.errors import UsageError
+from hyperslab.lab.environment import observe
 from hyperslab.model.calibrate import caches_of, observation_of
 from hyperslab.model.evaluation import Evaluation, evaluate, measured_again
 from hyperslab.model.evaluation_session import Request, run_evaluation

@@ -12,8 +12,8 @@ from synthetic import make_run
 
 from hyperslab.bench.compare import compare
 from hyperslab.bench.results import Run
-from hyperslab.bench.statistics import interval_of_ratio
 from hyperslab.errors import UsageError
+from hyperslab.lab.statistics import interval_of_ratio
 from hyperslab.report.terminal import print_comparison
 
 

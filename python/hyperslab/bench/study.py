@@ -22,7 +22,7 @@ from pydantic import (
     model_validator,
 )
 
-from hyperslab.bench.patterns import OPERATIONS, Operation
+from hyperslab.bench.operations import OPERATIONS, Operation
 from hyperslab.errors import StudyError
 from hyperslab.formats import FORMATS
 
@@ -143,8 +143,8 @@ def _operation(entry: Any) -> Any:
     return entry
 
 
-def load(path: Path) -> list[Case]:
-    """The cases of a study file; raises StudyError that names the file, the key and what is expected."""
+def read(path: Path) -> dict[str, Any]:
+    """What a study file says, unchecked."""
     try:
         with open(path, encoding="utf-8") as stream:
             given = yaml.safe_load(stream)
@@ -156,6 +156,12 @@ def load(path: Path) -> list[Case]:
         raise StudyError(f"{path}: not a YAML file: {' '.join(str(error).split())}") from error
     if not isinstance(given, dict):
         raise StudyError(f"{path}: a study is a mapping with keys such as formats, shape, operations")
+    return given
+
+
+def load(path: Path) -> list[Case]:
+    """The cases of a study file; raises StudyError that names the file, the key and what is expected."""
+    given = read(path)
     if "NUMBER_ELEMENTS" in given:
         given = _published_configuration(path, given)
     return [_checked(path, case) for case in _expanded(given, path.stem)]

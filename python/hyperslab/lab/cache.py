@@ -43,6 +43,12 @@ def files_below(path: Path) -> list[Path]:
     return [Path(folder, name) for folder, _, names in os.walk(path) for name in sorted(names)]
 
 
+def disk_usage(path: Path) -> tuple[int, int]:
+    """Bytes and number of the files below a path; sparse files count what they hold, as `du` does."""
+    files = files_below(path)
+    return sum(file.stat().st_size for file in files), len(files)
+
+
 def make_durable(path: Path) -> None:
     """Bring a file or tree to the device: fsync files and directories, or syncfs where they are many."""
     files = files_below(path)

@@ -5,16 +5,18 @@ from __future__ import annotations
 import importlib
 import shutil
 from abc import ABC, abstractmethod
-from collections.abc import Mapping
+from collections.abc import Callable, Iterator, Mapping
+from contextlib import AbstractContextManager, contextmanager
 from pathlib import Path
 from typing import Any, ClassVar
 
 import numpy as np
 
-from hyperslab.bench.histories import Edit
+from hyperslab.bench.histories.edits import Edit
 from hyperslab.errors import MissingLibrary
 
 Arrays = dict[str, np.ndarray[Any, Any]]
+Reading = Callable[[str | None], Arrays]
 COMPRESSIONS = ("none", "gzip", "lzf", "blosc")
 
 
@@ -58,13 +60,20 @@ class HistoryFormat(ABC):
 
     @staticmethod
     @abstractmethod
-    def latest(path: Path) -> Arrays:
-        """Open the file, read all arrays of its last version, close it."""
+    def opened(path: Path) -> AbstractContextManager[Reading]:
+        """Open the file to read versions by their names; None is the last one."""
 
-    @staticmethod
-    @abstractmethod
-    def every(path: Path, count: int) -> int:
+    @classmethod
+    def latest(cls, path: Path) -> Arrays:
+        """Open the file, read all arrays of its last version, close it."""
+        with cls.opened(path) as read:
+            return read(None)
+
+    @classmethod
+    def every(cls, path: Path, count: int) -> int:
         """Open the file and read all arrays of each version; how many elements these were."""
+        with cls.opened(path) as read:
+            return sum(array.size for number in range(count) for array in read(str(number)).values())
 
 
 def _applied(group: Any, edits: Mapping[str, Edit]) -> None:
@@ -86,10 +95,6 @@ def _staged(
         return
     for name, edit in edits.items():
         version.create_dataset(name, data=edit.rows, chunks=(chunk_length,) * edit.rows.ndim, **options)
-
-
-def _total(arrays: Arrays) -> int:
-    return sum(array.size for array in arrays.values())
 
 
 class OurHistory(HistoryFormat):
@@ -114,21 +119,13 @@ class OurHistory(HistoryFormat):
         self._file.close()
 
     @staticmethod
-    def latest(path: Path) -> Arrays:
-        """Read the last version."""
+    @contextmanager
+    def opened(path: Path) -> Iterator[Reading]:
+        """Open the file."""
         from hyperslab.versions import VersionedFile
 
         with VersionedFile(path) as file:
-            return {name: array[...] for name, array in file[None].arrays.items()}
-
-    @staticmethod
-    def every(path: Path, count: int) -> int:
-        """Read each version."""
-        from hyperslab.versions import VersionedFile
-
-        with VersionedFile(path) as file:
-            names = map(str, range(count))
-            return sum(_total({key: array[...] for key, array in file[name].arrays.items()}) for name in names)
+            yield lambda name: {key: array[...] for key, array in file[name].arrays.items()}
 
 
 class UnsyncedHistory(OurHistory):
@@ -181,23 +178,14 @@ class VersionedHdf5History(HistoryFormat):
         self._file.close()
 
     @staticmethod
-    def latest(path: Path) -> Arrays:
-        """Read the last version."""
-        import h5py
-
-        with h5py.File(path) as file:
-            version = _library("versioned_hdf5").VersionedHDF5File(file)[None]
-            return {name: array[...] for name, array in version.items()}
-
-    @staticmethod
-    def every(path: Path, count: int) -> int:
-        """Read each version."""
+    @contextmanager
+    def opened(path: Path) -> Iterator[Reading]:
+        """Open the file."""
         import h5py
 
         with h5py.File(path) as file:
             versions = _library("versioned_hdf5").VersionedHDF5File(file)
-            names = map(str, range(count))
-            return sum(_total({key: array[...] for key, array in versions[name].items()}) for name in names)
+            yield lambda name: {key: array[...] for key, array in versions[name].items()}
 
 
 class IcechunkHistory(HistoryFormat):
@@ -233,30 +221,26 @@ class IcechunkHistory(HistoryFormat):
         """Nothing: each version is written when it is made."""
 
     @staticmethod
-    def _opened(path: Path) -> Any:
+    @contextmanager
+    def opened(path: Path) -> Iterator[Reading]:
+        """Open the repository; what it calls its versions is looked up when one is asked for by name."""
+        import zarr
+
         icechunk = _library("icechunk")
-        return icechunk.Repository.open(icechunk.local_filesystem_storage(str(path)))
+        repository = icechunk.Repository.open(icechunk.local_filesystem_storage(str(path)))
+        identities: dict[str, str] = {}
 
-    @staticmethod
-    def latest(path: Path) -> Arrays:
-        """Read the last version."""
-        import zarr
+        def read(name: str | None) -> Arrays:
+            if name is None:
+                session = repository.readonly_session("main")
+            else:
+                if not identities:
+                    identities.update({entry.message: entry.id for entry in repository.ancestry(branch="main")})
+                session = repository.readonly_session(snapshot_id=identities[name])
+            group = zarr.open_group(session.store, mode="r")
+            return {key: np.asarray(array[...]) for key, array in group.arrays()}
 
-        group = zarr.open_group(IcechunkHistory._opened(path).readonly_session("main").store, mode="r")
-        return {name: np.asarray(array[...]) for name, array in group.arrays()}
-
-    @staticmethod
-    def every(path: Path, count: int) -> int:
-        """Read each version."""
-        import zarr
-
-        repository = IcechunkHistory._opened(path)
-        total = 0
-        for entry in repository.ancestry(branch="main"):
-            if entry.message.isdigit() and int(entry.message) < count:
-                group = zarr.open_group(repository.readonly_session(snapshot_id=entry.id).store, mode="r")
-                total += _total({name: np.asarray(array[...]) for name, array in group.arrays()})
-        return total
+        yield read
 
 
 def _zarr_codecs(compression: str) -> Any:
@@ -296,21 +280,13 @@ class PlainHistory(HistoryFormat):
         self._file.close()
 
     @staticmethod
-    def latest(path: Path) -> Arrays:
-        """Read the last version."""
+    @contextmanager
+    def opened(path: Path) -> Iterator[Reading]:
+        """Open the file, which has one version."""
         import h5py
 
         with h5py.File(path) as file:
-            return {name: array[...] for name, array in file.items()}
-
-    @staticmethod
-    def every(path: Path, count: int) -> int:
-        """Nothing: there is one version.
-
-        Raises:
-            NotImplementedError: Always.
-        """
-        raise NotImplementedError("an unversioned file has one version")
+            yield lambda _: {name: array[...] for name, array in file.items()}
 
 
 HISTORY_FORMATS: dict[str, type[HistoryFormat]] = {
@@ -324,3 +300,8 @@ def removed(path: Path) -> None:
         shutil.rmtree(path)
     else:
         path.unlink(missing_ok=True)
+
+
+def spelled(name: str) -> str:
+    """A contender's name as an option has it: `hyperslab, not synced` is `hyperslab-not-synced`."""
+    return name.replace(", ", "-").replace(" ", "-")

@@ -7,10 +7,11 @@ from typing import Literal
 
 import numpy as np
 
-from hyperslab.bench.history_study import NAME, History
+from hyperslab.bench.histories.trials import History
 from hyperslab.bench.records import Verdict
 
 Word = Literal["holds", "reverses", "undecided"]
+STUDY = "seed4-histories"
 CLAIMED, OURS, PLAIN = "versioned-hdf5", "hyperslab", "h5py, unversioned"
 CHUNK_LENGTH = 1 << 12
 CONSTANT = "large_fraction_constant_sparse"
@@ -46,7 +47,7 @@ def _verdict(
     word: Word = "undecided" if theirs is None else "holds" if holds(theirs) else "reverses"
     figures = ((CLAIMED, theirs), (OURS, ours))
     said = ", ".join(f"{name} {'not measured' if value is None else f'{value:.2g}'}" for name, value in figures)
-    return Verdict(identity, NAME, claim, published, "not run", said, word)
+    return Verdict(identity, STUDY, claim, published, "not run", said, word)
 
 
 def _constant(done: list[History], contender: str, chunk_length: int = CHUNK_LENGTH) -> list[History]:

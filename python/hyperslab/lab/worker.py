@@ -1,6 +1,6 @@
 """Processes that do the trials: one for each format, so that libraries neither share state nor crash each other.
 
-A worker imports one format's library, then answers jobs one at a time. Only one trial runs at any moment; its
+A worker imports one format's library, then does tasks one at a time. Only one trial runs at any moment; its
 process is fresh to the file, not to the library, whose import no trial should pay for.
 """
 
@@ -8,45 +8,46 @@ from __future__ import annotations
 
 import contextlib
 import errno
+import gc
 import multiprocessing
 import signal
-import time
-from collections.abc import Sequence
-from dataclasses import dataclass, replace
+from collections.abc import Callable, Iterator
 from multiprocessing.connection import Connection
-from pathlib import Path
-from typing import Any, Protocol, TypeVar
+from typing import Any, Protocol
 
 import numpy as np
 
-from hyperslab.bench.patterns import Operation
-from hyperslab.bench.published import PublishedArrays, make_replay
-from hyperslab.bench.records import Phases
-from hyperslab.bench.trial import Job, Measured, Workbench
 from hyperslab.errors import HyperslabError, NoSpace, TrialFailed
-
-# Time for all processes of a trial to have read their job before they start together.
-START_TOGETHER_SECONDS = 0.25
-
-
-@dataclass(frozen=True)
-class Prepare:
-    """Ask a worker to write the file that reads will read."""
-
-    job: Job
+from hyperslab.lab.fields import Field
+from hyperslab.memory import make_ready
 
 
-@dataclass(frozen=True)
-class PublishedJob:
-    """Ask a worker to write or read as a published study did."""
+class Workbench:
+    """The state that a worker keeps between jobs: the source elements, made once for each array shape."""
 
-    replay: str
-    verb: str
-    format: str
-    path: Path
-    arrays: PublishedArrays
-    operation: Operation
-    printed: Path  # what the study printed inside its timers goes to a real file
+    def __init__(self) -> None:
+        self._field: Field | None = None
+        self._buffer = np.empty(0)
+
+    def arrays(self, field: Field, stored: np.dtype[Any]) -> Callable[[int], np.ndarray]:
+        """A function that gives array number i of a field, in the dtype in which a format stores it."""
+        if field != self._field:
+            self._buffer = np.empty(0)
+            self._buffer, self._field = field.buffer(), field
+        buffer = self._buffer
+        return lambda i: field.array(buffer, i).view(stored)
+
+    @contextlib.contextmanager
+    def undisturbed(self, nbytes: int) -> Iterator[None]:
+        """While Python collects no garbage; `nbytes` of memory are ready to be allocated."""
+        gc.collect()
+        gc.freeze()  # what is left stays: looking through the libraries' objects again takes longer than many a trial
+        gc.disable()
+        make_ready(nbytes)
+        try:
+            yield
+        finally:
+            gc.enable()
 
 
 class Task(Protocol):
@@ -54,29 +55,6 @@ class Task(Protocol):
 
     def run(self, bench: Workbench) -> Any:
         """Do it."""
-
-
-Request = Job | Prepare | PublishedJob | Task
-T = TypeVar("T", int, float)
-
-
-def _answer(bench: Workbench, request: Request) -> Any:
-    if isinstance(request, Prepare):
-        return bench.prepare(request.job)
-    if isinstance(request, PublishedJob):
-        return _replay(request)
-    return bench.run(request) if isinstance(request, Job) else request.run(bench)
-
-
-def _replay(request: PublishedJob) -> Phases:
-    replay = make_replay(request.replay)
-    verb = replay.write if request.verb == "write" else replay.read
-    with (
-        open(request.printed, "w") as stream,
-        contextlib.redirect_stdout(stream),
-        contextlib.redirect_stderr(stream),  # warnings that a published program provoked are its own
-    ):
-        return verb(request.format, request.path, request.arrays, request.operation)
 
 
 def _serve(connection: Connection) -> None:
@@ -87,7 +65,7 @@ def _serve(connection: Connection) -> None:
         while True:
             request = connection.recv()
             try:
-                answer = _answer(bench, request)
+                answer = request.run(bench)
             except Exception as error:
                 answer = _told(error)
             connection.send(answer)
@@ -125,12 +103,12 @@ class Worker:
         self._process: multiprocessing.process.BaseProcess | None = None
         self._connection: Connection | None = None
 
-    def ask(self, request: Request) -> Any:
+    def ask(self, request: Task, timeout_seconds: float | None = None) -> Any:
         """Send a request and wait; raises what the worker says, or TrialFailed when it died or hung."""
         self.send(request)
-        return self.receive()
+        return self.receive(timeout_seconds)
 
-    def send(self, request: Request) -> None:
+    def send(self, request: Task) -> None:
         """Send a request without waiting."""
         if self._process is None:
             context = multiprocessing.get_context("spawn")
@@ -141,12 +119,13 @@ class Worker:
         assert self._connection is not None
         self._connection.send(request)
 
-    def receive(self) -> Any:
+    def receive(self, timeout_seconds: float | None = None) -> Any:
         """Wait for the answer to the last request."""
         assert self._connection is not None
-        if not self._connection.poll(self._timeout):
+        allowed = self._timeout if timeout_seconds is None else timeout_seconds
+        if not self._connection.poll(allowed):
             self.stop()
-            raise TrialFailed(f"no answer within {self._timeout:g} s; --timeout allows longer ones")
+            raise TrialFailed(f"no answer within {allowed:g} s; --timeout allows longer ones")
         try:
             answer = self._connection.recv()
         except (EOFError, ConnectionError) as error:
@@ -183,8 +162,6 @@ class Worker:
 class LocalWorkers:
     """A worker for each format and part, on this machine."""
 
-    controls_cache = True
-
     def __init__(self, timeout_seconds: float) -> None:
         self._timeout = timeout_seconds
         self._workers: dict[tuple[str, int], Worker] = {}
@@ -196,44 +173,8 @@ class LocalWorkers:
             self._workers[key] = Worker(f"{format_name} {part}", self._timeout)
         return self._workers[key]
 
-    def run(self, jobs: Sequence[Job]) -> Measured:
-        """Run the parts of one trial, all starting together where they are several, and combine what they found."""
-        if len(jobs) == 1:
-            found: Measured = self.worker(jobs[0].format).ask(jobs[0])
-            return found
-        workers = [self.worker(job.format, job.part) for job in jobs]
-        start = time.monotonic() + START_TOGETHER_SECONDS  # Linux has one monotonic clock for all processes
-        for worker, job in zip(workers, jobs, strict=True):
-            worker.send(replace(job, start_at=start))
-        return combine([worker.receive() for worker in workers])
-
-    def stop(self) -> None:
+    def close(self) -> None:
         """End every process."""
         for worker in self._workers.values():
             worker.stop(grace_seconds=2.0)
         self._workers.clear()
-
-
-def combine(parts: Sequence[Measured]) -> Measured:
-    """The trial that several processes made together: as long as its slowest, as large as all of them."""
-
-    def total(values: list[T | None]) -> T | None:
-        known = [value for value in values if value is not None]
-        return sum(known[1:], known[0]) if len(known) == len(values) else None
-
-    slowest = max(parts, key=lambda part: sum(part.seconds.values()))
-    amplifications = [part.read_amplification for part in parts if part.read_amplification is not None]
-    errors = [part.max_abs_error for part in parts if part.max_abs_error is not None]
-    return replace(
-        slowest,
-        cpu_seconds=total([part.cpu_seconds for part in parts]),
-        peak_rss_nbytes=total([part.peak_rss_nbytes for part in parts]),
-        device_read_nbytes=total([part.device_read_nbytes for part in parts]),
-        device_write_nbytes=total([part.device_write_nbytes for part in parts]),
-        decoded_nbytes=sum(part.decoded_nbytes for part in parts),
-        selection_count=total([part.selection_count for part in parts]),
-        chunk_count=total([part.chunk_count for part in parts]),
-        read_amplification=float(np.mean(amplifications)) if amplifications else None,
-        verified=all(part.verified for part in parts) if all(p.verified is not None for p in parts) else None,
-        max_abs_error=max(errors) if errors else None,
-    )

@@ -187,7 +187,7 @@ class Far:
 @contextlib.contextmanager
 def far(port: int, seconds: float) -> Iterator[Far]:
     """A delaying proxy before a server's port, as a process of its own."""
-    command = [sys.executable, "-m", "hyperslab.bench.delaying", str(port), str(seconds)]
+    command = [sys.executable, "-m", "hyperslab.lab.delaying", str(port), str(seconds)]
     process = subprocess.Popen(command, stdin=subprocess.PIPE, stdout=subprocess.PIPE, text=True)
     try:
         yield Far(process)

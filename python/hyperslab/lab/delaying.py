@@ -1,6 +1,6 @@
 """A network that takes its time: connections passed on to a server, every byte late by the same seconds each way.
 
-    python -m hyperslab.bench.delaying PORT SECONDS
+    python -m hyperslab.lab.delaying PORT SECONDS
 
 Each line on standard input, `ADDRESS PORT`, opens one more port (0: any that is free), whose number is answered. The
 end of the input ends it, and so does what cannot be opened. A new connection costs a round trip before its first byte,

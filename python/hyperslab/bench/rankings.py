@@ -1,8 +1,4 @@
-"""From trials to summaries and rankings: medians, bootstrap intervals, and winners only where intervals part.
-
-Intervals are 95 % percentile-bootstrap intervals of the median (B. Efron, "Bootstrap methods: another look at
-the jackknife", 1979), drawn with a fixed seed so that the same trials always give the same figures.
-"""
+"""From trials to summaries and rankings: a winner is named only where intervals part."""
 
 from __future__ import annotations
 
@@ -13,42 +9,12 @@ from dataclasses import dataclass
 import numpy as np
 
 from hyperslab.bench.records import METRICS, Summary, Trial
+from hyperslab.lab.statistics import interval_of_median
 
-RESAMPLES = 2000
-SEED = 95
-# Below six values even the widest interval, from the least to the largest, holds the median with less than 95 %
-# (1 - 2 * 0.5**n): the interval stays unknown rather than pretend.
-LEAST_FOR_INTERVAL = 6
 # Metrics that move elements, and so have a throughput.
 MOVES_DATA = frozenset({"write", "append", "read", "write_durable", "write_total", "read_total"})
 
 PointEstimate = Callable[[Sequence[float]], float]
-
-
-def interval_of_median(values: Sequence[float]) -> tuple[float, float] | None:
-    """The 95 % bootstrap interval of the median; None for fewer than six values."""
-    if len(values) < LEAST_FOR_INTERVAL:
-        return None
-    low, high = np.percentile(_resampled_medians(values, np.random.default_rng(SEED)), [2.5, 97.5])
-    return float(low), float(high)
-
-
-def interval_of_ratio(a: Sequence[float], b: Sequence[float]) -> tuple[float, float] | None:
-    """The 95 % bootstrap interval of median(b) / median(a); None where either has fewer than six values."""
-    if min(len(a), len(b)) < LEAST_FOR_INTERVAL:
-        return None
-    random = np.random.default_rng(SEED)
-    medians_a, medians_b = (_resampled_medians(values, random) for values in (a, b))
-    if not medians_a.all():
-        return None
-    low, high = np.percentile(medians_b / medians_a, [2.5, 97.5])
-    return float(low), float(high)
-
-
-def _resampled_medians(values: Sequence[float], random: np.random.Generator) -> np.ndarray:
-    drawn = random.integers(0, len(values), (RESAMPLES, len(values)))
-    medians: np.ndarray = np.median(np.asarray(values)[drawn], axis=1)
-    return medians
 
 
 def summarise(trials: Iterable[Trial], point: Callable[[Trial], PointEstimate] | None = None) -> list[Summary]:
@@ -90,16 +56,7 @@ def _summary(
     moved = first.decoded_nbytes if metric in MOVES_DATA else None
     in_file = _file_decoded_nbytes(first)
     return Summary(
-        case=first.case,
-        method=first.method,
-        conditions=first.conditions,
-        format=first.format,
-        operation=first.operation,
-        shape=first.shape,
-        dtype=first.dtype,
-        count=first.count,
-        cache=first.cache,
-        processes=first.processes,
+        **first.columns,
         metric=metric,
         n=len(values),
         rejected=rejected,

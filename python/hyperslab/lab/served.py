@@ -6,8 +6,7 @@ from contextlib import ExitStack
 from pathlib import Path
 from typing import Any
 
-from hyperslab.bench import cache, serving
-from hyperslab.bench.study import Conditions
+from hyperslab.lab import cache, serving
 
 BUCKET = "files"  # of S3; the folder that all files are in
 
@@ -24,14 +23,13 @@ class ServedFiles:
         self.folder = directory / BUCKET
         self.folder.mkdir()
 
-    def place(self, path: Path, conditions: Conditions) -> tuple[str, dict[str, Any]]:
+    def place(self, path: Path, server: str, round_trip_ms: float) -> tuple[str, dict[str, Any]]:
         """URL and storage options of a file of the folder, by a port where nobody has been."""
-        server = conditions.server or ""
         if server == "moto":
             self._upload(path)
-        key = (server, conditions.round_trip_ms)
+        key = (server, round_trip_ms)
         if key not in self._far:
-            seconds = conditions.round_trip_ms / 2000
+            seconds = round_trip_ms / 2000
             self._far[key] = self._stack.enter_context(serving.far(self._port(server), seconds))
         at = f"http://127.0.0.1:{self._far[key].port()}"
         name = path.relative_to(self.folder).as_posix()

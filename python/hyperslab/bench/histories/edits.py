@@ -29,7 +29,7 @@ class Edit:
 
 
 @dataclass(frozen=True)
-class Workload:
+class EditPattern:
     """How many rows an array begins with, and how many each version changes, inserts, deletes and appends."""
 
     name: str
@@ -91,13 +91,13 @@ def _drawn(random: np.random.Generator, count: int, length: int) -> Rows:
     return np.unique((random.power(POWER, count) * length).astype(np.int64))
 
 
-WORKLOADS = {
+EDIT_PATTERNS = {
     workload.name: workload
     for workload in (
-        Workload("large_fraction_changes_sparse", 5000, 1000, 10, 10, 10),
-        Workload("small_fraction_changes_sparse", 5000, 10, 10, 10, 10),
-        Workload("large_fraction_constant_sparse", 5000, 1000, 0, 0, 0),
-        Workload("mostly_appends_sparse", 1000, 10, 10, 10, 1000),
-        Workload("mostly_appends_dense", 30, 10, 1, 1, 1, columns=30),
+        EditPattern("large_fraction_changes_sparse", 5000, 1000, 10, 10, 10),
+        EditPattern("small_fraction_changes_sparse", 5000, 10, 10, 10, 10),
+        EditPattern("large_fraction_constant_sparse", 5000, 1000, 0, 0, 0),
+        EditPattern("mostly_appends_sparse", 1000, 10, 10, 10, 1000),
+        EditPattern("mostly_appends_dense", 30, 10, 1, 1, 1, columns=30),
     )
 }
