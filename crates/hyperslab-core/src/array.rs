@@ -1,21 +1,11 @@
 //! An array of a file that somebody else wrote: its shape and elements, and the segments that hold its chunks.
 
 use crate::element::Element;
+use crate::fill::Fill;
 use crate::object_names::ObjectNames;
 use crate::segment::Segment;
 use crate::unreadable::Unreadable;
 use crate::virtual_mappings::VirtualMappings;
-
-/// What elements are where nothing was ever written.
-#[derive(Clone, Debug, PartialEq, Eq)]
-pub enum Fill {
-    /// All bytes zero: the library's default.
-    Zero,
-    /// One element, as stored.
-    Value(Vec<u8>),
-    /// The writer said that there is none: unwritten elements are undefined; we give zeros.
-    Undefined,
-}
 
 /// A value of an attribute, or any small array read with the metadata.
 #[derive(Clone, Debug, PartialEq)]

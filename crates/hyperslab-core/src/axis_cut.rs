@@ -4,7 +4,8 @@ use std::ops::Range;
 
 use crate::axis::AxisSelection;
 use crate::error::Error;
-use crate::placement::{AxisIndices, AxisPart, Piece, Pieces};
+use crate::orthogonal::AxisIndices;
+use crate::placement::{AxisPart, Piece, Pieces};
 use crate::segment::SegmentAxis;
 
 /// How a segment that is an unbroken interval of one axis lies there.

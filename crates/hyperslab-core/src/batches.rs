@@ -4,9 +4,10 @@
 use std::ops::Range;
 
 use crate::array::Array;
+use crate::chunk_read::state;
 use crate::coalesce::{BatchLimits, CoalescePolicy};
 use crate::manifest::ChunkState;
-use crate::plan::{ReadPlan, state};
+use crate::plan::ReadPlan;
 
 /// Reads from which the size of all is estimated.
 const ESTIMATED_READS: u64 = 16;

@@ -3,12 +3,12 @@
 use crate::array::Array;
 use crate::axis::AxisSelection;
 use crate::codec::Codec;
+use crate::element::same_bytes;
 use crate::error::checked_product;
 use crate::grid::ChunkGrid;
-use crate::plan::PlanError;
-use crate::resolve::{background, damaged};
+use crate::plan_error::PlanError;
+use crate::resolve::background;
 use crate::segment::{Segment, SegmentAxis};
-use crate::segment_reads::same_bytes;
 use crate::virtual_mappings::VirtualMappings;
 
 /// Arrays one after another along an axis; all else of their shapes, and their elements, must be equal.
@@ -16,11 +16,11 @@ use crate::virtual_mappings::VirtualMappings;
 /// Each keeps its own grids, codecs and fill values, so lengths and chunk shapes may differ. What is known of the first
 /// one besides its segments is kept: names of dimensions, attributes, the fill value.
 pub fn concatenate(parts: &[Array], axis: usize) -> Result<Array, PlanError> {
-    let Some(first) = parts.first() else { return Err(damaged("nothing to concatenate")) };
+    let Some(first) = parts.first() else { return Err(PlanError::damaged("nothing to concatenate")) };
     let mut whole =
         Array { virtual_mappings: VirtualMappings::NONE, segments: Ok(Vec::new()), ..first.clone() };
     let Some(mut shape) = first.shape.clone().filter(|shape| axis < shape.len()) else {
-        return Err(damaged("an array without the axis along which it is concatenated"));
+        return Err(PlanError::damaged("an array without the axis along which it is concatenated"));
     };
     let (mut segments, mut length) = (Vec::new(), 0_u64);
     for part in parts {
@@ -28,7 +28,7 @@ pub fn concatenate(parts: &[Array], axis: usize) -> Result<Array, PlanError> {
         let differs = |(place, (one, other)): (usize, (&u64, &u64))| place != axis && one != other;
         let fits = own.len() == shape.len() && !own.iter().zip(&shape).enumerate().any(differs);
         if !fits || !same_bytes(&part.element, &first.element) {
-            return Err(damaged("arrays of different shapes or elements cannot be concatenated"));
+            return Err(PlanError::damaged("arrays of different shapes or elements cannot be concatenated"));
         }
         let held = part.segments.as_deref().map_err(Clone::clone)?;
         for segment in background(first, part, own, held)?.iter().chain(held) {

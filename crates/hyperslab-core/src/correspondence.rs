@@ -4,7 +4,7 @@ use std::collections::VecDeque;
 
 use crate::axis::AxisSelection;
 use crate::error::Error;
-use crate::plan::PlanError;
+use crate::plan_error::PlanError;
 use crate::unreadable::Unreadable;
 
 /// Most positions that are looked at one by one.

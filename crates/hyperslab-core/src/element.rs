@@ -245,3 +245,12 @@ impl Element {
         }
     }
 }
+
+/// Whether stored elements are the array's as they are; names of an enumeration's values make no difference.
+pub fn same_bytes(stored: &Element, wanted: &Element) -> bool {
+    let plain = |element: &Element| match element {
+        Element::Enumeration { base, .. } => (**base).clone(),
+        other => other.clone(),
+    };
+    stored == wanted || plain(stored) == plain(wanted)
+}

@@ -1,11 +1,7 @@
 //! An array cut into chunks of one shape.
 
 use crate::error::{Error, checked_product, same_ndim};
-use crate::hyperslab::Hyperslab;
-use crate::overlap::{AxisOverlap, Overlap, Overlaps};
 use crate::row_major;
-use crate::selection::Selection;
-use crate::totals::SelectionTotals;
 
 /// The regular grid of chunks over an array. Chunks at the array's end are stored whole, so partly unused.
 #[derive(Clone, Debug, PartialEq, Eq, Hash)]
@@ -90,45 +86,6 @@ impl ChunkGrid {
         Ok(ChunkBox { start, stored_shape: self.chunk_shape.clone(), valid_shape })
     }
 
-    /// What a selection shares with one chunk; possibly nothing.
-    pub fn overlap(&self, chunk_index: &[u64], selection: &Selection) -> Result<Overlap, Error> {
-        self.check_chunk(chunk_index)?;
-        selection.check_within(&self.shape)?;
-        Ok(match selection {
-            Selection::Hyperslab(hyperslab) => Overlap::of_hyperslab(self, chunk_index, hyperslab),
-            Selection::Points(points) => Overlap::of_points(self, chunk_index, points),
-        })
-    }
-
-    /// What a selection shares with each chunk that it touches, in row-major order of the chunks.
-    ///
-    /// The work is proportional to the chunks touched, for points to the points; not to the array.
-    pub fn overlaps(&self, selection: &Selection) -> Result<Overlaps, Error> {
-        selection.check_within(&self.shape)?;
-        Ok(match selection {
-            Selection::Hyperslab(hyperslab) => Overlaps::of_hyperslab(self.axis_overlaps(hyperslab)),
-            Selection::Points(points) => Overlaps::of_points(self, points),
-        })
-    }
-
-    /// The sums over every chunk that a selection touches.
-    pub fn totals(&self, selection: &Selection) -> Result<SelectionTotals, Error> {
-        selection.check_within(&self.shape)?;
-        Ok(match selection {
-            Selection::Hyperslab(hyperslab) => SelectionTotals::of_hyperslab(self, hyperslab),
-            Selection::Points(points) => {
-                SelectionTotals::of_overlaps(self, Overlaps::of_points(self, points))
-            }
-        })
-    }
-
-    /// Per axis, the overlap with each chunk touched. Their product is the chunks touched by the hyperslab.
-    pub(crate) fn axis_overlaps(&self, hyperslab: &Hyperslab) -> Vec<Vec<AxisOverlap>> {
-        (hyperslab.axes().iter().zip(&self.shape).zip(&self.chunk_shape))
-            .map(|((&axis, &length), &chunk_length)| AxisOverlap::all(axis, length, chunk_length))
-            .collect()
-    }
-
     /// The linear index of the chunk that holds a point, and the point's place in that chunk's buffer.
     pub(crate) fn locate(&self, point: &[u64]) -> (u64, u64) {
         let axes = point.iter().zip(self.shape.iter().zip(&self.chunk_shape));
@@ -137,7 +94,7 @@ impl ChunkGrid {
         })
     }
 
-    fn check_chunk(&self, chunk_index: &[u64]) -> Result<(), Error> {
+    pub(crate) fn check_chunk(&self, chunk_index: &[u64]) -> Result<(), Error> {
         same_ndim("the chunk index", chunk_index.len(), "the grid", self.shape.len())?;
         let grid_shape = self.grid_shape();
         match (0..grid_shape.len()).find(|&axis| chunk_index[axis] >= grid_shape[axis]) {

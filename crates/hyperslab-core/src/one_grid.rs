@@ -4,12 +4,13 @@
 
 use std::sync::Arc;
 
-use crate::array::{Array, Fill};
+use crate::array::Array;
 use crate::codec::Codec;
+use crate::element::same_bytes;
+use crate::fill::Fill;
 use crate::grid::ChunkGrid;
 use crate::manifest::{ChunkState, Manifest, StoredChunk};
 use crate::segment::{Segment, SegmentAxis};
-use crate::segment_reads::same_bytes;
 use crate::virtual_array::{VirtualAxis, VirtualMapping, VirtualSelection};
 use crate::virtual_mappings::{MappedAxis, VirtualMappings};
 

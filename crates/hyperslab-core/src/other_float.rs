@@ -1,9 +1,7 @@
 //! Floats whose parts lie otherwise than in IEEE 754's: 20-bit floats, bfloat16. What they are is exact in an IEEE float that
 //! is wide enough.
 
-use crate::array::Array;
-use crate::element::{Element, FloatLayout};
-use crate::recode::recoded;
+use crate::element::FloatLayout;
 
 /// Bytes, bits of the mantissa, least exponent, and the one behind the greatest: of IEEE floats that numbers convert to.
 const WIDER: [(u64, u8, i64, i64); 2] = [(4, 23, -126, 128), (8, 52, -1022, 1024)];
@@ -19,7 +17,7 @@ pub(crate) fn is_other_float(nbytes: u64, layout: &FloatLayout) -> bool {
 
 /// The bytes of the narrowest IEEE float that holds all values, as h5py chooses it; none where that is binary16, or
 /// wider than binary64.
-fn wider(nbytes: u64, layout: &FloatLayout) -> Option<u64> {
+pub(crate) fn wider(nbytes: u64, layout: &FloatLayout) -> Option<u64> {
     let exponents = 1_i64.checked_shl(u32::from(layout.exponent_nbits)).filter(|&exponents| exponents > 1)?;
     let bias = i64::from(layout.exponent_bias);
     let holds = |&(width, mantissa_nbits, least, behind): &(u64, u8, i64, i64)| {
@@ -56,18 +54,6 @@ pub(crate) fn value(layout: &FloatLayout, bits: u64) -> f64 {
 fn scaled(number: f64, power: i32) -> f64 {
     let half = power / 2;
     number * 2_f64.powi(half) * 2_f64.powi(power - half)
-}
-
-/// An array of such floats as one of IEEE floats. Other arrays, and those that cannot be converted chunk by chunk, stay
-/// as they are.
-pub fn with_ieee_floats(array: Array) -> Array {
-    let Element::Float { nbytes, order, layout } = array.element else { return array };
-    if !is_other_float(nbytes, &layout) || !array.virtual_mappings.is_empty() {
-        return array;
-    }
-    let element = wider(nbytes, &layout).and_then(|nbytes| Element::float(nbytes, order));
-    let shown = element.and_then(|element| recoded(&array, None, &element).ok());
-    shown.unwrap_or(array)
 }
 
 #[cfg(test)]

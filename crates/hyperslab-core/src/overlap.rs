@@ -4,13 +4,14 @@
 //! chunk's buffer (stored chunk shape, C order) and in the output buffer (selection's shape, C order) both
 //! advance by one. `run_count` is its closed form; `Runs` lists the runs themselves.
 
-use crate::axis::AxisSelection;
+use crate::axis_overlap::{AxisOverlap, AxisSums, Run};
+use crate::error::Error;
 use crate::grid::ChunkGrid;
 use crate::hyperslab::Hyperslab;
 use crate::points::Points;
 use crate::row_major::{self, Odometer};
-use crate::runs::{Run, Runs};
-use crate::totals::AxisSums;
+use crate::runs::Runs;
+use crate::selection::Selection;
 
 /// What a selection shares with one chunk.
 #[derive(Clone, Debug)]
@@ -47,7 +48,7 @@ impl Overlap {
 
     fn product(axes: Vec<AxisOverlap>) -> Self {
         Self {
-            chunk_index: axes.iter().map(|axis| axis.chunk).collect(),
+            chunk_index: axes.iter().map(AxisOverlap::chunk).collect(),
             valid_element_count: axes.iter().map(|axis| axis.valid_length).product(),
             elements: Elements::Product(axes),
         }
@@ -125,116 +126,26 @@ impl Overlap {
     }
 }
 
-/// What one axis of a hyperslab shares with one chunk's interval on that axis.
-#[derive(Clone, Copy, Debug)]
-pub(crate) struct AxisOverlap {
-    selected: AxisSelection,
-    chunk: u64,
-    pub(crate) chunk_length: u64,
-    pub(crate) valid_length: u64,
-    /// The positions in the selection, so on the output's axis, that lie in the chunk: `first..stop`.
-    first: u64,
-    stop: u64,
-}
-
-impl AxisOverlap {
-    /// The overlap of `selected`, whose touching blocks must be merged, with chunk number `chunk`.
-    fn new(selected: AxisSelection, chunk: u64, length: u64, chunk_length: u64) -> Self {
-        let start = chunk * chunk_length;
-        let valid_length = chunk_length.min(length - start);
-        let first = selected.position_of(start);
-        let stop = selected.position_of(start + valid_length);
-        Self { selected, chunk, chunk_length, valid_length, first, stop }
+impl ChunkGrid {
+    /// What a selection shares with one chunk; possibly nothing.
+    pub fn overlap(&self, chunk_index: &[u64], selection: &Selection) -> Result<Overlap, Error> {
+        self.check_chunk(chunk_index)?;
+        selection.check_within(self.shape())?;
+        Ok(match selection {
+            Selection::Hyperslab(hyperslab) => Overlap::of_hyperslab(self, chunk_index, hyperslab),
+            Selection::Points(points) => Overlap::of_points(self, chunk_index, points),
+        })
     }
 
-    /// The overlaps with every chunk that is touched: each one starts the search for the next.
-    pub(crate) fn all(selected: AxisSelection, length: u64, chunk_length: u64) -> Vec<Self> {
-        let selected = selected.merged();
-        let at = |position: u64| {
-            (position < selected.len())
-                .then(|| Self::new(selected, selected.nth(position) / chunk_length, length, chunk_length))
-        };
-        std::iter::successors(at(0), |overlap| at(overlap.stop)).collect()
-    }
-
-    pub(crate) fn chunk(&self) -> u64 {
-        self.chunk
-    }
-
-    pub(crate) fn element_count(&self) -> u64 {
-        self.stop - self.first
-    }
-
-    /// How many elements the output has on this axis.
-    pub(crate) fn buffer_length(&self) -> u64 {
-        self.selected.len()
-    }
-
-    /// Where the element at `position` in the selection lies in the chunk.
-    fn chunk_offset(&self, position: u64) -> u64 {
-        self.selected.nth(position) - self.chunk * self.chunk_length
-    }
-
-    /// Whether this axis is selected whole, in order, and nothing but it is in either buffer.
-    pub(crate) fn is_whole(&self) -> bool {
-        self.element_count() == self.chunk_length && self.chunk_length == self.buffer_length()
-    }
-
-    /// Every shared element by itself.
-    pub(crate) fn elements(&self) -> Vec<Run> {
-        let run_at =
-            |position| Run { chunk_offset: self.chunk_offset(position), buffer_offset: position, length: 1 };
-        (self.first..self.stop).map(run_at).collect()
-    }
-
-    /// The shared parts of the selection's blocks.
-    pub(crate) fn blocks(&self) -> Vec<Run> {
-        let block = self.selected.block();
-        let run_at = |position: u64| {
-            (position < self.stop).then(|| Run {
-                chunk_offset: self.chunk_offset(position),
-                buffer_offset: position,
-                length: (block - position % block).min(self.stop - position),
-            })
-        };
-        std::iter::successors(run_at(self.first), |run| run_at(run.buffer_offset + run.length)).collect()
-    }
-
-    /// Whether the whole selection has gaps on this axis, in this chunk or not.
-    pub(crate) fn has_gaps(&self) -> bool {
-        !self.selected.is_contiguous()
-    }
-
-    /// Whether the chunk has two indices of a longer interval.
-    pub(crate) fn is_cut_pair(&self) -> bool {
-        self.element_count() == 2 && self.buffer_length() > 2 && !self.has_gaps()
-    }
-
-    fn block_count(&self) -> u64 {
-        if self.element_count() == 0 {
-            return 0;
-        }
-        (self.stop - 1) / self.selected.block() - self.first / self.selected.block() + 1
-    }
-
-    /// Whether the last element on this axis is followed, in both buffers, by the first of the next line.
-    fn wraps(&self) -> bool {
-        self.element_count() > 0
-            && self.element_count() == self.buffer_length()
-            && self.chunk_offset(self.first) == 0
-            && self.chunk_offset(self.stop - 1) == self.chunk_length - 1
-    }
-
-    pub(crate) fn sums(&self) -> AxisSums {
-        AxisSums {
-            chunks: 1,
-            valid: self.valid_length,
-            elements: self.element_count(),
-            adjacent: self.element_count() - self.block_count(),
-            block_adjacent: self.element_count() - self.block_count(),
-            wraps: u64::from(self.wraps()),
-            wholes: u64::from(self.is_whole()),
-        }
+    /// What a selection shares with each chunk that it touches, in row-major order of the chunks.
+    ///
+    /// The work is proportional to the chunks touched, for points to the points; not to the array.
+    pub fn overlaps(&self, selection: &Selection) -> Result<Overlaps, Error> {
+        selection.check_within(self.shape())?;
+        Ok(match selection {
+            Selection::Hyperslab(hyperslab) => Overlaps::of_hyperslab(self.axis_overlaps(hyperslab)),
+            Selection::Points(points) => Overlaps::of_points(self, points),
+        })
     }
 }
 

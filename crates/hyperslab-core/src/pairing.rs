@@ -2,15 +2,11 @@
 
 use crate::axis::AxisSelection;
 use crate::correspondence::{Correspondence, aligned};
-use crate::plan::PlanError;
-use crate::resolve::{damaged, too_many, unsupported};
+use crate::plan_error::PlanError;
 use crate::row_major::Odometer;
-use crate::selection_rows::rows;
+use crate::selection_rows::{MOST_PIECES, Row, rows};
 use crate::unreadable::Unreadable;
 use crate::virtual_array::{VirtualAxis, VirtualBox, VirtualSelection};
-
-/// Most boxes, or rows, that a selection is taken apart into.
-pub(crate) const MOST_PIECES: usize = 1 << 16;
 
 /// An axis of the virtual array, an axis of a source, or one of each that show the same.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -21,6 +17,10 @@ pub(crate) struct AxisPair {
     pub source_axis: Option<usize>,
     /// Which index shows which.
     pub indices: Correspondence,
+}
+
+pub(crate) fn too_many() -> PlanError {
+    PlanError::unsupported("a virtual array of more than a million parts")
 }
 
 /// All of one part: regular in itself, with the axes in their order.
@@ -55,7 +55,9 @@ fn count(axes: &Axes) -> Option<u64> {
 /// A selection as the product of its axes; `None` if it is none.
 fn axes(selection: &VirtualSelection, shape: &[u64]) -> Result<Option<Axes>, PlanError> {
     let has_axes = |ndim: usize| {
-        (ndim == shape.len()).then_some(()).ok_or_else(|| damaged("a mapping has another number of axes"))
+        (ndim == shape.len())
+            .then_some(())
+            .ok_or_else(|| PlanError::damaged("a mapping has another number of axes"))
     };
     let interval = |start: u64, length: u64| AxisSelection::interval(0, start, length);
     Ok(match selection {
@@ -79,7 +81,8 @@ fn axes(selection: &VirtualSelection, shape: &[u64]) -> Result<Option<Axes>, Pla
 }
 
 fn regular(axis: &VirtualAxis) -> Result<AxisSelection, PlanError> {
-    let sides = axis.count.zip(axis.block).ok_or_else(|| damaged("a limited mapping without end"))?;
+    let sides =
+        axis.count.zip(axis.block).ok_or_else(|| PlanError::damaged("a limited mapping without end"))?;
     let selected = match sides {
         (_, 0) => AxisSelection::interval(0, axis.start, 0),
         (count, block) => AxisSelection::new(0, axis.start, axis.stride.max(1), count, block),
@@ -150,9 +153,6 @@ fn pieces(pairs: &[Vec<AxisPair>]) -> Result<Vec<Pairing>, PlanError> {
     Ok(found)
 }
 
-/// A start per axis, and the elements from there on along the last one.
-pub(crate) type Row = (Vec<u64>, u64);
-
 /// Selections of different shapes, or of no regular one: rows, cut where those of either side end.
 fn row_by_row(shown: Vec<Row>, source: Vec<Row>) -> Result<Vec<Pairing>, PlanError> {
     let total = |rows: &[Row]| rows.iter().map(|(_, length)| length).sum::<u64>();
@@ -166,7 +166,9 @@ fn row_by_row(shown: Vec<Row>, source: Vec<Row>) -> Result<Vec<Pairing>, PlanErr
         let count = (*length).min(*source_length);
         found.push(row_pairing(start, source_start, count)?);
         if found.len() > 2 * MOST_PIECES {
-            return Err(unsupported("a mapping of so many rows between selections of different shapes"));
+            return Err(PlanError::unsupported(
+                "a mapping of so many rows between selections of different shapes",
+            ));
         }
         for (start, length) in [(&mut *start, &mut *length), (&mut *source_start, &mut *source_length)] {
             *length -= count;

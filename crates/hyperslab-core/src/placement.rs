@@ -2,49 +2,6 @@
 
 use std::ops::Deref;
 
-use crate::axis::AxisSelection;
-
-/// What is asked of one axis; the output has its indices in this order.
-#[derive(Clone, Debug, PartialEq, Eq, Hash)]
-pub enum AxisIndices {
-    /// Blocks at a regular distance.
-    Regular(AxisSelection),
-    /// Indices one by one, in any order; one may be asked for twice.
-    Listed(Vec<u64>),
-}
-
-impl AxisIndices {
-    /// How many indices are asked for.
-    pub fn len(&self) -> u64 {
-        match self {
-            Self::Regular(selected) => selected.len(),
-            Self::Listed(indices) => indices.len() as u64,
-        }
-    }
-
-    /// Whether nothing is asked for.
-    pub fn is_empty(&self) -> bool {
-        self.len() == 0
-    }
-
-    /// The least index asked for; 0 if there is none.
-    pub fn start(&self) -> u64 {
-        match self {
-            Self::Regular(selected) => selected.start(),
-            Self::Listed(indices) => indices.iter().min().copied().unwrap_or(0),
-        }
-    }
-
-    /// One more than the greatest index asked for; 0 if there is none.
-    pub fn stop(&self) -> u64 {
-        match self {
-            Self::Regular(selected) if selected.is_empty() => 0,
-            Self::Regular(selected) => selected.stop(),
-            Self::Listed(indices) => indices.iter().max().map_or(0, |&index| index.saturating_add(1)),
-        }
-    }
-}
-
 /// Elements of one axis, evenly spaced in a chunk and consecutive in the output.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
 pub struct Piece {

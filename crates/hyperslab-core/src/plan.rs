@@ -3,16 +3,11 @@
 
 use std::collections::HashSet;
 
-use thiserror::Error;
-
 use crate::array::Array;
-use crate::axis::AxisSelection;
-use crate::byte_range::ByteRange;
-use crate::coalesce::CoalescePolicy;
-use crate::error::{Error, checked_product, same_ndim};
-use crate::hyperslab::Hyperslab;
-use crate::manifest::ChunkState;
-use crate::placement::{AxisIndices, Placement};
+use crate::chunk_read::ChunkRead;
+use crate::error::{Error, checked_product};
+use crate::orthogonal::Orthogonal;
+use crate::plan_error::PlanError;
 use crate::segment::Segment;
 use crate::segment_index::SegmentIndex;
 use crate::segment_reads::{SegmentReads, check_fill, check_segment, misses};
@@ -20,65 +15,6 @@ use crate::unreadable::Unreadable;
 
 /// Most pairs of segments that are looked at for an element that both hold.
 const MOST_COMPARED: usize = 1 << 23;
-
-/// Why there is no plan.
-#[derive(Clone, Debug, Error, PartialEq, Eq)]
-pub enum PlanError {
-    /// The selection does not fit the array.
-    #[error(transparent)]
-    Selection(#[from] Error),
-    /// The array cannot be read, or not this way.
-    #[error(transparent)]
-    Unreadable(#[from] Unreadable),
-}
-
-/// A selection axis by axis: the product of what is asked of each.
-#[derive(Clone, Debug, PartialEq, Eq, Hash)]
-pub struct Orthogonal {
-    axes: Vec<AxisIndices>,
-}
-
-impl Orthogonal {
-    /// The product of these axes.
-    pub fn new(axes: Vec<AxisIndices>) -> Result<Self, Error> {
-        checked_product("the size of the selection", axes.iter().map(AxisIndices::len))?;
-        Ok(Self { axes })
-    }
-
-    /// Everything in an array of this shape.
-    pub fn all(shape: &[u64]) -> Result<Self, Error> {
-        Hyperslab::all(shape).map(|all| Self::from(&all))
-    }
-
-    /// One entry per axis.
-    pub fn axes(&self) -> &[AxisIndices] {
-        &self.axes
-    }
-
-    /// The shape of the output.
-    pub fn shape(&self) -> Vec<u64> {
-        self.axes.iter().map(AxisIndices::len).collect()
-    }
-
-    /// Fails unless an array of this shape has every element selected.
-    pub fn check_within(&self, shape: &[u64]) -> Result<(), Error> {
-        same_ndim("the selection", self.axes.len(), "the array", shape.len())?;
-        let mut axes = self.axes.iter().zip(shape).enumerate();
-        match axes.find(|(_, (asked, length))| asked.stop() > **length) {
-            None => Ok(()),
-            Some((axis, (asked, &length))) => {
-                Err(Error::OutOfBounds { axis, index: asked.stop() - 1, length })
-            }
-        }
-    }
-}
-
-impl From<&Hyperslab> for Orthogonal {
-    fn from(hyperslab: &Hyperslab) -> Self {
-        let axes: &[AxisSelection] = hyperslab.axes();
-        Self { axes: axes.iter().copied().map(AxisIndices::Regular).collect() }
-    }
-}
 
 /// What a selection reads of an array, chunk by chunk. Its reads never write the same place of the output,
 /// unless
@@ -90,38 +26,6 @@ pub struct ReadPlan {
     segments: Vec<SegmentReads>,
     read_count: u64,
     is_disjoint: bool,
-}
-
-/// One read of a plan: a chunk, or a part of an uncompressed one.
-#[derive(Clone, Debug)]
-pub struct ChunkRead<'a> {
-    /// Which segment of the array.
-    pub segment: usize,
-    /// The chunk's linear index in the segment's grid.
-    pub chunk: u64,
-    /// Its bytes are its elements, in C order: any part can be read without the rest.
-    pub is_plain: bool,
-    /// Elements in the stored chunk.
-    pub chunk_element_count: u64,
-    /// Where its elements go.
-    pub placement: Placement<'a>,
-}
-
-impl ChunkRead<'_> {
-    /// Whether all of the chunk's stored bytes are fetched, whatever part of it is asked for: to read few bytes in vain
-    /// costs less than a request, and neighbours come with one.
-    pub fn is_fetched_whole(&self, element_nbytes: u64, policy: CoalescePolicy) -> bool {
-        !self.is_plain || self.chunk_element_count.saturating_mul(element_nbytes) <= policy.gap_nbytes
-    }
-
-    /// The stored bytes to fetch where that is so: of a plain chunk no more than its elements.
-    pub fn whole_range(&self, stored: ByteRange, element_nbytes: u64) -> ByteRange {
-        let elements = self.chunk_element_count.saturating_mul(element_nbytes);
-        ByteRange {
-            length: if self.is_plain { stored.length.min(elements) } else { stored.length },
-            ..stored
-        }
-    }
 }
 
 impl ReadPlan {
@@ -306,10 +210,4 @@ fn segments(array: &Array) -> Result<&[Segment], Unreadable> {
         return Err(Unreadable::unsupported("a virtual array whose sources are not open"));
     }
     Ok(segments)
-}
-
-/// What is known of the chunk of a read.
-pub(crate) fn state<'a>(array: &'a Array, read: &ChunkRead<'_>) -> ChunkState<'a> {
-    let segment = array.segments.as_ref().ok().and_then(|segments| segments.get(read.segment));
-    segment.map_or(ChunkState::Missing, |segment| segment.manifest.state(read.chunk))
 }

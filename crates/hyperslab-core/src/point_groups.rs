@@ -3,8 +3,9 @@
 use std::collections::BTreeSet;
 
 use crate::array::Array;
-use crate::placement::AxisIndices;
-use crate::plan::{Orthogonal, PlanError};
+use crate::orthogonal::AxisIndices;
+use crate::orthogonal::Orthogonal;
+use crate::plan_error::PlanError;
 use crate::points::Points;
 use crate::segment::Segment;
 

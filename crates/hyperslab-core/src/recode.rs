@@ -2,18 +2,19 @@
 
 use std::sync::Arc;
 
-use crate::array::{Array, Fill};
+use crate::array::Array;
 use crate::byte_range::ByteRange;
 use crate::codec::Codec;
 use crate::convert::{converted, is_convertible};
-use crate::element::Element;
+use crate::element::{Element, same_bytes};
+use crate::fill::Fill;
 use crate::grid::ChunkGrid;
 use crate::manifest::{ChunkState, Manifest, StoredChunk};
-use crate::packing::{Packing, unpack};
-use crate::plan::PlanError;
-use crate::resolve::unsupported;
+use crate::other_float::{is_other_float, wider};
+use crate::packing::Packing;
+use crate::plan_error::PlanError;
 use crate::segment::Segment;
-use crate::segment_reads::same_bytes;
+use crate::unpack::unpack;
 
 const PIECE_NBYTES: u64 = 1 << 20;
 const LEAST_PIECE_NBYTES: u64 = 16 << 10;
@@ -33,7 +34,7 @@ pub(crate) fn with_element(source: &Arc<Array>, element: &Element) -> Result<Arc
 pub fn recoded(source: &Array, packing: Option<&Packing>, element: &Element) -> Result<Array, PlanError> {
     let stored = &source.element;
     if !is_convertible(stored, element) {
-        return Err(unsupported(OTHER_KIND));
+        return Err(PlanError::unsupported(OTHER_KIND));
     }
     let width = |element: &Element| usize::try_from(element.nbytes()).unwrap_or(0);
     let recode = |bytes: &[u8]| {
@@ -54,7 +55,7 @@ pub fn recoded(source: &Array, packing: Option<&Packing>, element: &Element) -> 
     };
     let show = |segment: &Segment| {
         if segment.plain_edge_chunks || segment.element != source.element {
-            return Err(unsupported(OTHER_KIND));
+            return Err(PlanError::unsupported(OTHER_KIND));
         }
         let segment = cut(segment)?;
         Ok(Segment {
@@ -70,6 +71,18 @@ pub fn recoded(source: &Array, packing: Option<&Packing>, element: &Element) -> 
         Err(reason) => Err(reason.clone()),
     };
     Ok(Array { element: element.clone(), fill: fill(&source.fill), segments, ..source.clone() })
+}
+
+/// An array of floats whose parts lie otherwise than in IEEE 754's as one of IEEE floats. Other arrays, and those that cannot be converted chunk by chunk, stay
+/// as they are.
+pub fn with_ieee_floats(array: Array) -> Array {
+    let Element::Float { nbytes, order, layout } = array.element else { return array };
+    if !is_other_float(nbytes, &layout) || !array.virtual_mappings.is_empty() {
+        return array;
+    }
+    let element = wider(nbytes, &layout).and_then(|nbytes| Element::float(nbytes, order));
+    let shown = element.and_then(|element| recoded(&array, None, &element).ok());
+    shown.unwrap_or(array)
 }
 
 /// The same segment; if it is one large uncompressed piece, as chunks of about `PIECE_NBYTES`: what is converted is read

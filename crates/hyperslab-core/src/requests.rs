@@ -5,9 +5,10 @@ use std::collections::HashSet;
 use crate::array::Array;
 use crate::batches::Batches;
 use crate::byte_range::ByteRange;
+use crate::chunk_read::{ChunkRead, state};
 use crate::coalesce::{CoalescePolicy, coalesce, parts};
 use crate::manifest::{ChunkState, FileIndex};
-use crate::plan::{ChunkRead, ReadPlan, state};
+use crate::plan::ReadPlan;
 
 /// Bytes to fetch from one file.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash, PartialOrd, Ord)]

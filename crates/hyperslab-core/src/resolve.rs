@@ -15,8 +15,8 @@ use crate::correspondence::Correspondence;
 use crate::grid::ChunkGrid;
 use crate::manifest::Manifest;
 use crate::one_grid::one_grid;
-use crate::pairing::{AxisPair, pairings};
-use crate::plan::PlanError;
+use crate::pairing::{AxisPair, pairings, too_many};
+use crate::plan_error::PlanError;
 use crate::recode::with_element;
 use crate::row_major::Odometer;
 use crate::segment::{Segment, SegmentAxis};
@@ -114,7 +114,7 @@ fn add_parts<E: From<PlanError>>(
                 parts.push(Part::numbered(mapping, source, axis, number, growing)?);
             }
         }
-        _ => return Err(damaged("a mapping is unlimited on one side only").into()),
+        _ => return Err(PlanError::damaged("a mapping is unlimited on one side only").into()),
     }
     Ok(())
 }
@@ -128,7 +128,7 @@ fn add_segments(
     segments: &mut Vec<Segment>,
 ) -> Result<(), PlanError> {
     let Some(source_shape) = &source.shape else {
-        return Err(unsupported("a virtual array whose source has no elements"));
+        return Err(PlanError::unsupported("a virtual array whose source has no elements"));
     };
     let inner = source.segments.as_ref().map_err(Unreadable::clone)?;
     let background = background(array, source, source_shape, inner)?;
@@ -182,7 +182,7 @@ pub(crate) fn background(
 fn axis_through(pairing: &[AxisPair], axis: &SegmentAxis) -> Result<Vec<SegmentAxis>, PlanError> {
     let Some(source_axis) = axis.array_axis else { return Ok(vec![*axis]) };
     let pair = pairing.iter().find(|pair| pair.source_axis == Some(source_axis));
-    let Some(pair) = pair else { return Err(damaged("a mapping has another number of axes")) };
+    let Some(pair) = pair else { return Err(PlanError::damaged("a mapping has another number of axes")) };
     let inner = Correspondence { shown: axis.shown, source: axis.source };
     let stretches = pair.indices.through(inner)?.into_iter();
     Ok(stretches
@@ -193,7 +193,7 @@ fn axis_through(pairing: &[AxisPair], axis: &SegmentAxis) -> Result<Vec<SegmentA
 /// One segment of the virtual array: a source's, with axes of one chunk where the virtual array has more.
 fn segment(pairing: &[AxisPair], inner: &Segment, chosen: Vec<SegmentAxis>) -> Result<Segment, PlanError> {
     if inner.codecs.iter().any(|codec| matches!(codec, Codec::Transpose { .. })) {
-        return Err(unsupported("a source whose chunks are transposed"));
+        return Err(PlanError::unsupported("a source whose chunks are transposed"));
     }
     let (mut axes, mut grid_shape, mut chunk_shape) = (Vec::new(), Vec::new(), Vec::new());
     let lengths = inner.grid.shape().iter().copied().zip(inner.grid.chunk_shape().iter().copied());
@@ -235,16 +235,4 @@ fn product(lists: &[Vec<SegmentAxis>]) -> impl Iterator<Item = Vec<SegmentAxis>>
         odometer.turn();
         Some(chosen)
     })
-}
-
-pub(crate) fn unsupported(feature: &str) -> PlanError {
-    Unreadable::unsupported(feature).into()
-}
-
-pub(crate) fn damaged(problem: &str) -> PlanError {
-    Unreadable::damaged(problem).into()
-}
-
-pub(crate) fn too_many() -> PlanError {
-    unsupported("a virtual array of more than a million parts")
 }

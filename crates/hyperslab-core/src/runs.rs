@@ -1,33 +1,7 @@
 //! The runs of one overlap, listed.
 
-use crate::overlap::AxisOverlap;
+use crate::axis_overlap::{AxisOverlap, Run};
 use crate::row_major::Odometer;
-
-/// Elements that are consecutive in a chunk's buffer and in the output buffer: one `memcpy`.
-#[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
-pub struct Run {
-    /// Where the run starts in the chunk's buffer, in elements.
-    pub chunk_offset: u64,
-    /// Where the run starts in the output buffer, in elements.
-    pub buffer_offset: u64,
-    /// How many elements it has.
-    pub length: u64,
-}
-
-impl Run {
-    fn scaled(self, chunk_stride: u64, buffer_stride: u64) -> Self {
-        Self {
-            chunk_offset: self.chunk_offset * chunk_stride,
-            buffer_offset: self.buffer_offset * buffer_stride,
-            length: self.length,
-        }
-    }
-
-    fn is_followed_by(&self, next: &Self) -> bool {
-        self.chunk_offset + self.length == next.chunk_offset
-            && self.buffer_offset + self.length == next.buffer_offset
-    }
-}
 
 /// The runs of one overlap, in the selection's order.
 #[derive(Clone, Debug)]

@@ -2,11 +2,11 @@
 
 use std::sync::Arc;
 
-use crate::array::Fill;
 use crate::axis::AxisSelection;
 use crate::codec::Codec;
 use crate::element::Element;
 use crate::error::Error;
+use crate::fill::Fill;
 use crate::grid::ChunkGrid;
 use crate::manifest::Manifest;
 

@@ -3,7 +3,7 @@
 use std::collections::HashSet;
 
 use crate::axis::AxisSelection;
-use crate::plan::Orthogonal;
+use crate::orthogonal::Orthogonal;
 use crate::segment::Segment;
 
 /// The segments of one array by where they start, on the axis on which they start at most places.

@@ -2,13 +2,16 @@
 
 use std::ops::Range;
 
-use crate::array::{Array, Fill};
+use crate::array::Array;
 use crate::axis_cut::AxisCut;
+use crate::chunk_read::ChunkRead;
 use crate::codec::Codec;
-use crate::element::Element;
+use crate::element::same_bytes;
 use crate::error::{Error, checked_product};
-use crate::placement::{AxisIndices, Placement};
-use crate::plan::{ChunkRead, Orthogonal, PlanError};
+use crate::fill::Fill;
+use crate::orthogonal::{AxisIndices, Orthogonal};
+use crate::placement::Placement;
+use crate::plan_error::PlanError;
 use crate::row_major::{Odometer, ravel, unravel};
 use crate::segment::{Segment, SegmentAxis};
 use crate::unreadable::Unreadable;
@@ -265,13 +268,4 @@ pub(crate) fn check_fill(fill: &Fill, element_nbytes: u64) -> Result<(), PlanErr
         }
         _ => Ok(()),
     }
-}
-
-/// Whether stored elements are the array's as they are; names of an enumeration's values make no difference.
-pub fn same_bytes(stored: &Element, wanted: &Element) -> bool {
-    let plain = |element: &Element| match element {
-        Element::Enumeration { base, .. } => (**base).clone(),
-        other => other.clone(),
-    };
-    stored == wanted || plain(stored) == plain(wanted)
 }

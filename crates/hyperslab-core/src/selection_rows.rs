@@ -1,11 +1,15 @@
 //! Elements of a virtual selection in row-major order, row by row.
 
 use crate::axis::AxisSelection;
-use crate::pairing::{MOST_PIECES, Row};
-use crate::plan::PlanError;
-use crate::resolve::unsupported;
+use crate::plan_error::PlanError;
 use crate::row_major::Odometer;
 use crate::virtual_array::{VirtualBox, VirtualSelection};
+
+/// Most boxes, or rows, that a selection is taken apart into.
+pub(crate) const MOST_PIECES: usize = 1 << 16;
+
+/// A start per axis, and the elements from there on along the last one.
+pub(crate) type Row = (Vec<u64>, u64);
 
 /// The rows of a selection, which may be the product of `axes`.
 pub(crate) fn rows(
@@ -24,7 +28,7 @@ pub(crate) fn rows(
 }
 
 fn too_long() -> PlanError {
-    unsupported("a mapping of so many rows between selections of different shapes")
+    PlanError::unsupported("a mapping of so many rows between selections of different shapes")
 }
 
 fn of_product(axes: &[Vec<AxisSelection>], ndim: usize) -> Result<Vec<Row>, PlanError> {

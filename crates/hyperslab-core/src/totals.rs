@@ -1,8 +1,11 @@
 //! Sums over every chunk that a selection touches, for a hyperslab without visiting the chunks.
 
+use crate::axis_overlap::AxisSums;
+use crate::error::Error;
 use crate::grid::ChunkGrid;
 use crate::hyperslab::Hyperslab;
-use crate::overlap::{AxisOverlap, Overlaps};
+use crate::overlap::Overlaps;
+use crate::selection::Selection;
 
 /// What a selection costs a grid, in chunks, runs and elements.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Hash)]
@@ -50,46 +53,15 @@ impl SelectionTotals {
     }
 }
 
-/// What the run count of a hyperslab needs to know about one axis, summed over chunks.
-#[derive(Clone, Copy, Debug, Default)]
-pub(crate) struct AxisSums {
-    pub(crate) chunks: u64,
-    pub(crate) valid: u64,
-    pub(crate) elements: u64,
-    /// Elements that directly follow another one on this axis.
-    pub(crate) adjacent: u64,
-    /// The same as `Overlap::block_runs` has it.
-    pub(crate) block_adjacent: u64,
-    /// Chunks in which the end of this axis is followed, in both buffers, by the start of the next line.
-    pub(crate) wraps: u64,
-    /// Chunks in which this axis is selected whole, without gaps: the least reason for a wrap.
-    pub(crate) wholes: u64,
-}
-
-impl AxisSums {
-    fn over(overlaps: &[AxisOverlap]) -> Self {
-        overlaps.iter().map(AxisOverlap::sums).fold(Self::default(), |total, axis| Self {
-            chunks: total.chunks + axis.chunks,
-            valid: total.valid + axis.valid,
-            elements: total.elements + axis.elements,
-            adjacent: total.adjacent + axis.adjacent,
-            block_adjacent: total.block_adjacent + axis.block_adjacent,
-            wraps: total.wraps + axis.wraps,
-            wholes: total.wholes + axis.wholes,
+impl ChunkGrid {
+    /// The sums over every chunk that a selection touches.
+    pub fn totals(&self, selection: &Selection) -> Result<SelectionTotals, Error> {
+        selection.check_within(self.shape())?;
+        Ok(match selection {
+            Selection::Hyperslab(hyperslab) => SelectionTotals::of_hyperslab(self, hyperslab),
+            Selection::Points(points) => {
+                SelectionTotals::of_overlaps(self, Overlaps::of_points(self, points))
+            }
         })
-    }
-
-    /// Every element starts a run, except those that join the element before them.
-    ///
-    /// In row-major order the step to an element advances one axis and resets all faster ones. The element
-    /// joins if it is adjacent on the advancing axis and every faster axis wraps; slower axes do not matter.
-    /// So the joins are, summed over the advancing axis d,
-    /// `Π(e < d) elements[e] · adjacent[d] · Π(e > d) wraps[e]`, and because each factor
-    /// belongs to one axis, the formula holds for one chunk and for the sums over a product of chunks alike.
-    pub(crate) fn run_count(axes: impl Iterator<Item = Self>) -> u64 {
-        let (elements, joins) = axes.fold((1, 0), |(elements, joins), axis| {
-            (elements * axis.elements, joins * axis.wraps + elements * axis.adjacent)
-        });
-        elements - joins
     }
 }

@@ -1,11 +1,12 @@
 //! The chunks that a selection touches, with the numbers that a cost depends on: no list of runs, and no memory
 //! taken per chunk, so that tens of millions of chunks are visited in a second.
 
+use crate::axis_overlap::AxisOverlap;
+use crate::axis_overlap::AxisSums;
 use crate::error::Error;
 use crate::grid::ChunkGrid;
-use crate::overlap::{AxisOverlap, Overlap};
+use crate::overlap::Overlap;
 use crate::selection::Selection;
-use crate::totals::AxisSums;
 
 /// One chunk that a selection touches; the numbers are those of its [`Overlap`].
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]

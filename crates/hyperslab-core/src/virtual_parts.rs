@@ -6,8 +6,7 @@ use crate::array::Array;
 use crate::axis::AxisSelection;
 use crate::correspondence::{aligned, parts};
 use crate::error::MAX_ELEMENT_COUNT;
-use crate::plan::PlanError;
-use crate::resolve::damaged;
+use crate::plan_error::PlanError;
 use crate::virtual_array::{VirtualAxis, VirtualMapping, VirtualSelection};
 
 /// What a virtual array shows of one source.
@@ -36,7 +35,8 @@ impl Part {
         growing: &mut Growing,
     ) -> Result<Vec<Self>, PlanError> {
         let length = source.shape.as_ref().and_then(|shape| shape.get(source_axis).copied());
-        let length = length.ok_or_else(|| damaged("a mapping has another number of axes than its source"))?;
+        let length = length
+            .ok_or_else(|| PlanError::damaged("a mapping has another number of axes than its source"))?;
         let selected = |selection: &VirtualSelection, axis| match selection {
             VirtualSelection::Regular(axes) => axes.get(axis).copied(),
             _ => None,
@@ -72,9 +72,9 @@ impl Part {
             _ => None,
         };
         let block = row.and_then(|row| Some((row, row.block?)));
-        let (row, block) = block.ok_or_else(|| damaged("a row of sources without blocks"))?;
+        let (row, block) = block.ok_or_else(|| PlanError::damaged("a row of sources without blocks"))?;
         let start = row.stride.checked_mul(number).and_then(|distance| distance.checked_add(row.start));
-        let start = start.ok_or_else(|| damaged("a row of sources beyond 2^64"))?;
+        let start = start.ok_or_else(|| PlanError::damaged("a row of sources beyond 2^64"))?;
         growing.reach(axis, start.saturating_add(block));
         let one = VirtualAxis { start, stride: block.max(1), count: Some(1), block: Some(block) };
         let shown = with_axis(&mapping.target, axis, one);
@@ -150,7 +150,7 @@ impl Growing {
                 .collect(),
         };
         if stops.len() != self.shape.len() {
-            return Err(damaged("a mapping has another number of axes than its virtual array"));
+            return Err(PlanError::damaged("a mapping has another number of axes than its virtual array"));
         }
         for (least, stop) in self.least.iter_mut().zip(stops) {
             *least = (*least).max(stop.unwrap_or(0));
