@@ -5,60 +5,11 @@ use std::ops::Range;
 
 use crate::btree::Btree;
 use crate::btree2::Btree2;
-use crate::hdf5::Hdf5;
-use crate::stored::Stored;
+use crate::error::ModelError;
+use crate::index_block::{Block, HEADER};
+use crate::index_kind::IndexKind;
+use crate::stored::{Chunks, Stored};
 use crate::tables::Table;
-
-/// How an HDF5 file finds the chunks of an array.
-#[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
-pub enum IndexKind {
-    /// The first B-tree: all files but those written with `libver` 1.10 or later.
-    BtreeV1,
-    /// The second B-tree, for arrays that grow without bound along several axes, from `libver` 1.10 on.
-    BtreeV2,
-    /// A table, for arrays that cannot grow, from `libver` 1.10 on.
-    FixedArray,
-    /// A table that grows, for arrays that grow without bound along one axis, from `libver` 1.10 on.
-    ExtensibleArray {
-        /// That axis.
-        axis: usize,
-    },
-    /// No index: one chunk, or all of them allocated when the array was made.
-    None,
-    /// No chunks: the array lies in one piece.
-    Contiguous,
-}
-
-/// The first block of every index: of the first B-tree its root.
-pub(crate) const HEADER: u64 = 0;
-
-/// A part of an index.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub(crate) struct Block {
-    pub id: u64,
-    /// Bytes that are read of it; 0: it is never read.
-    pub nbytes: u64,
-    /// Bytes of the file that are taken when it is made.
-    pub made_nbytes: u64,
-}
-
-impl Block {
-    /// One that is read as it is made.
-    pub fn whole(id: u64, nbytes: u64) -> Self {
-        Self { id, nbytes, made_nbytes: nbytes }
-    }
-}
-
-/// What putting a chunk into an index does to its blocks.
-#[derive(Clone, Debug, Default, PartialEq, Eq)]
-pub(crate) struct Inserted {
-    /// Blocks that are looked at, in order; those that were made for it need not be read.
-    pub needed: Vec<Block>,
-    /// Blocks made, in order.
-    pub created: Vec<Block>,
-    /// Older blocks changed.
-    pub changed: Vec<u64>,
-}
 
 /// A block that is read.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -90,14 +41,14 @@ pub(crate) struct Index {
 
 impl Index {
     /// Of an array without chunks.
-    pub fn new(hdf5: &Hdf5, stored: &Stored) -> Self {
+    pub fn new(stored: &Stored, kind: IndexKind, wide_lengths: bool) -> Self {
         let (grid_shape, ndim) = (stored.grid.grid_shape(), stored.grid.shape().len());
         // Address; if filtered, the length in as many bytes as it may take, and the mask.
         let least = u64::from((1 + (stored.chunk_nbytes().max(1).ilog2() + 8) / 8).min(8));
-        let length_nbytes = if hdf5.wide_lengths { 8 } else { least };
+        let length_nbytes = if wide_lengths { 8 } else { least };
         let element_nbytes = if stored.is_encoded() { 8 + length_nbytes + 4 } else { 8 };
         let table = |growing_axis| Table::new(growing_axis, grid_shape.clone(), element_nbytes);
-        let structure = match hdf5.index {
+        let structure = match kind {
             IndexKind::None | IndexKind::Contiguous => Structure::None,
             IndexKind::BtreeV1 => Structure::Btree(Btree::new(ndim)),
             IndexKind::BtreeV2 => Structure::Btree2(Btree2::new(element_nbytes + 8 * ndim as u64)),
@@ -112,6 +63,32 @@ impl Index {
             read: 0..0,
             changed: HashSet::new(),
         }
+    }
+
+    /// The index of an array's chunks as its file has it.
+    pub fn of(stored: &Stored, kind: IndexKind, wide_lengths: bool) -> Result<Self, ModelError> {
+        let mut index = Self::new(stored, kind, wide_lengths);
+        match &stored.chunks {
+            Chunks::Missing => {}
+            Chunks::RowMajor => index.fill(),
+            Chunks::Listed(manifest) => {
+                // Chunks were allocated in the order in which they came.
+                let mut chunks: Vec<(u64, u64)> =
+                    manifest.stored().map(|chunk| (chunk.range.offset, chunk.index)).collect();
+                chunks.sort_unstable();
+                let in_order = chunks.iter().zip(0..).all(|(&(_, chunk), place)| chunk == place);
+                if in_order && chunks.len() as u64 == stored.grid.chunk_count() {
+                    index.fill();
+                } else if !chunks.is_empty() {
+                    index.create();
+                    for (_, chunk) in chunks {
+                        index.insert(chunk, &stored.grid.chunk_index(chunk)?);
+                    }
+                }
+            }
+        }
+        index.forget();
+        Ok(index)
     }
 
     /// Now of all chunks, written in row-major order before anybody looked.

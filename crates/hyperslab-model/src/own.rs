@@ -7,13 +7,14 @@ use hyperslab_core::{
     Selection, StoredChunk, VirtualMappings,
 };
 
-use crate::access::Operation;
 use crate::device::{Device, PageCacheSize, Unit};
 use crate::error::ModelError;
-use crate::index::IndexKind;
+use crate::index_kind::IndexKind;
 use crate::lru::Lru;
+use crate::operation::Operation;
+use crate::places::Places;
 use crate::request::{Purpose, Request, Watch};
-use crate::stored::{Chunks, Places, Stored};
+use crate::stored::{Chunks, Stored};
 use crate::variables::Variables;
 
 /// Requests that a host far away is sent at a time to begin with (`stores/remote/host.rs`).
