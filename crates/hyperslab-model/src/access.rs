@@ -6,7 +6,7 @@ use crate::device::PageCacheSize;
 use crate::error::ModelError;
 use crate::flat::OpenFlat;
 use crate::hdf5::{Hdf5, OpenHdf5};
-use crate::index_kind::IndexKind;
+use crate::index::kind::IndexKind;
 use crate::operation::Operation;
 use crate::own::{OpenOwn, Own};
 use crate::paper::{OpenPaper, PaperLibrary};

@@ -16,16 +16,12 @@
 //! | `read_ahead` | what the system reads of one file beyond what is asked for |
 
 mod access;
-mod btree;
-mod btree2;
 mod chunk_cache;
 mod device;
 mod error;
 mod flat;
 mod hdf5;
 mod index;
-mod index_block;
-mod index_kind;
 mod lru;
 mod operation;
 mod own;
@@ -35,7 +31,6 @@ mod read_ahead;
 mod request;
 mod sieve;
 mod stored;
-mod tables;
 mod variables;
 mod zarr;
 
@@ -44,7 +39,7 @@ pub use chunk_cache::ChunkCacheSize;
 pub use device::PageCacheSize;
 pub use error::ModelError;
 pub use hdf5::Hdf5;
-pub use index_kind::IndexKind;
+pub use index::kind::IndexKind;
 pub use operation::Operation;
 pub use own::Own;
 pub use paper::PaperLibrary;

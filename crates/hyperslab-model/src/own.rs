@@ -9,7 +9,7 @@ use hyperslab_core::{
 
 use crate::device::{Device, PageCacheSize, Unit};
 use crate::error::ModelError;
-use crate::index_kind::IndexKind;
+use crate::index::kind::IndexKind;
 use crate::lru::Lru;
 use crate::operation::Operation;
 use crate::places::Places;

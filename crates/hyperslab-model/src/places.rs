@@ -1,7 +1,7 @@
 //! Where the chunks of an array lie in one file, or will.
 
-use crate::btree::{Btree, row_major_node_count, same_node_count};
-use crate::index_kind::IndexKind;
+use crate::index::btree::{Btree, row_major_node_count, same_node_count};
+use crate::index::kind::IndexKind;
 use crate::stored::{Chunks, Stored};
 use std::collections::HashMap;
 use std::ops::Range;

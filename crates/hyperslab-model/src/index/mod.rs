@@ -1,15 +1,21 @@
 //! The blocks of HDF5's chunk indexes: which are read to find a chunk, and which are made or changed when one comes.
 
+pub(crate) mod block;
+pub(crate) mod btree;
+mod btree2;
+pub(crate) mod kind;
+mod tables;
+
 use std::collections::HashSet;
 use std::ops::Range;
 
-use crate::btree::Btree;
-use crate::btree2::Btree2;
 use crate::error::ModelError;
-use crate::index_block::{Block, HEADER};
-use crate::index_kind::IndexKind;
+use crate::index::block::{Block, HEADER};
+use crate::index::btree::Btree;
+use crate::index::btree2::Btree2;
+use crate::index::kind::IndexKind;
+use crate::index::tables::Table;
 use crate::stored::{Chunks, Stored};
-use crate::tables::Table;
 
 /// A block that is read.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]

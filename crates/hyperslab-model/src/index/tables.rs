@@ -3,7 +3,7 @@
 use std::collections::HashSet;
 use std::ops::Range;
 
-use crate::index_block::{Block, HEADER, Inserted};
+use crate::index::block::{Block, HEADER, Inserted};
 
 /// Elements of a page of a table.
 const PAGE: u64 = 1024;

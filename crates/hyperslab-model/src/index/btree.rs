@@ -5,7 +5,7 @@
 
 use std::ops::Range;
 
-use crate::index_block::{Block, Inserted};
+use crate::index::block::{Block, Inserted};
 
 const MOST: u64 = 64;
 const KEPT_BY_LAST: u64 = 57;

@@ -3,7 +3,7 @@
 
 use std::ops::Range;
 
-use crate::index_block::{Block, HEADER, Inserted};
+use crate::index::block::{Block, HEADER, Inserted};
 
 const NODE_NBYTES: u64 = 2048;
 /// Signature, version, kind; checksum.
