@@ -5,6 +5,7 @@ use std::sync::{Mutex, MutexGuard, PoisonError};
 use std::time::{Duration, Instant};
 
 use tokio::sync::{Semaphore, SemaphorePermit};
+use url::Url;
 
 use super::login::Logins;
 
@@ -231,6 +232,16 @@ impl Drop for Turn<'_> {
                 pace.owed -= 1;
             }
         }
+    }
+}
+
+/// What a server is called in statistics.
+pub(super) fn host_name(server: &Url) -> String {
+    let name = server.host_str().unwrap_or_default();
+    match (server.scheme(), server.port()) {
+        ("http" | "https", Some(port)) => format!("{name}:{port}"),
+        ("http" | "https", None) => name.to_owned(),
+        (scheme, _) => format!("{scheme}://{name}"),
     }
 }
 
