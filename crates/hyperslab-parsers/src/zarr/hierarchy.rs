@@ -12,7 +12,7 @@ use super::parts::Parts;
 use super::tables::Table;
 use crate::allowed::Allowed;
 use crate::error::Error;
-use crate::pages::FetchError;
+use crate::error::FetchError;
 
 /// No sensible metadata document is longer.
 const MAX_DOCUMENT_NBYTES: u64 = 512 << 20;

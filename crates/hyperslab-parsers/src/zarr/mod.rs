@@ -41,8 +41,8 @@ use hyperslab_core::{
 };
 
 use crate::allowed::Allowed;
-use crate::error::Error;
-use crate::pages::{FetchError, Source};
+use crate::error::{Error, FetchError};
+use crate::pages::Source;
 pub use array_document::ArrayDocument;
 pub use far::{FarHierarchy, FarKeys, parse_far};
 use hierarchy::{Hierarchy, Location};

@@ -4,7 +4,7 @@ use hyperslab_core::{ByteRange, FileIndex};
 
 use super::hierarchy::ChunkBytes;
 use crate::error::Error;
-use crate::pages::FetchError;
+use crate::error::FetchError;
 
 /// Reads parts of files.
 pub trait Parts {

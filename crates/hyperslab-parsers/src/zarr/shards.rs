@@ -9,7 +9,7 @@ use super::document;
 use super::hierarchy::{Chunk, ChunkBytes};
 use super::parts::{self, Parts};
 use crate::error::Error;
-use crate::pages::FetchError;
+use crate::error::FetchError;
 
 /// Indices of shards that are in memory at a time.
 const INDICES_TOGETHER: usize = 256;
