@@ -17,7 +17,7 @@ use hyperslab_core::{ByteRange, Group, Link, Tree};
 
 use crate::error::{Error, FetchError};
 use crate::pages::Source;
-use crate::zarr::references::{Files, local};
+use crate::zarr::files::{Files, local};
 use names::{Names, Scope};
 use values::{attributes, is_variable};
 use xml::Node;

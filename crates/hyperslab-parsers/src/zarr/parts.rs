@@ -2,7 +2,7 @@
 
 use hyperslab_core::{ByteRange, FileIndex};
 
-use super::hierarchy::ChunkBytes;
+use super::chunk_bytes::ChunkBytes;
 use crate::error::Error;
 use crate::error::FetchError;
 
