@@ -71,6 +71,7 @@ pub use grid::touches::Touch;
 pub use plan::batches::Batches;
 pub use plan::chunk_read::ChunkRead;
 pub use plan::coalesce::{BatchLimits, CoalescePolicy, Merged, coalesce, parts};
+pub use plan::defaults::{CHUNK_CACHE_NBYTES, FIRST_IN_FLIGHT};
 pub use plan::error::PlanError;
 pub use plan::placement::{AxisPart, Piece, Pieces, Placement, Row};
 pub use plan::point_groups::PointGroup;

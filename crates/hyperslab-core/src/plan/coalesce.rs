@@ -1,6 +1,7 @@
 //! Fewer, larger requests out of many small byte ranges: pure, with the store's policy as an argument.
 
 use crate::byte_range::ByteRange;
+use crate::plan::defaults::FIRST_IN_FLIGHT;
 
 /// What a store prefers.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -46,7 +47,12 @@ impl CoalescePolicy {
         gap_nbytes: 64 << 10,
         most_nbytes: 16 << 20,
         part_nbytes: 2 << 20,
-        batch: BatchLimits { stored_nbytes: 2 << 20, decoded_nbytes: u64::MAX, reads: 256, side_by_side: 32 },
+        batch: BatchLimits {
+            stored_nbytes: 2 << 20,
+            decoded_nbytes: u64::MAX,
+            reads: 256,
+            side_by_side: FIRST_IN_FLIGHT as u64,
+        },
     };
 
     /// Whether `next`, which does not start before `held`, should come with it.

@@ -4,6 +4,7 @@ pub(crate) mod axis_cut;
 pub(crate) mod batches;
 pub(crate) mod chunk_read;
 pub(crate) mod coalesce;
+pub(crate) mod defaults;
 pub(crate) mod error;
 pub(crate) mod placement;
 pub(crate) mod point_groups;
