@@ -310,7 +310,8 @@ def test_prefixes_of_urls_are_compared_by_parts() -> None:
         "https://data.example.org/a/%252e%252e/b", "https://data.example.org/a/..\\b", "https://data.example.org/a/.%2e/b",
         "https://data.example.org/a/x%5c..%5c..%5cb", "https://data.example.org\n.evil.com/a", "https:///a/b",
         "https://data.example.org%2eevil.com/a/b", "//data.example.org/a/b", "file:///a/b", "s3://data.example.org/a/b",
-        "https://data.example.org:99999/a/b", "https://[/a",
+        "https://data.example.org:99999/a/b", "https://[/a", "https://data.example.org/a/c/../b",
+        "https://data.example.org/a\tb", "https://data.example.org\\a", "https://data.example.org/a/c%2f..%2fb",
     ):  # fmt: skip
         assert not is_below(outside, prefix), outside
     assert is_below("s3a://bucket/a/b", "s3://bucket/a")
