@@ -22,7 +22,7 @@ from hyperslab.cli import app
 from hyperslab.errors import DamagedFile
 
 VERSIONS = "_version_data/versions"
-LOG = "_version_data/__fingerprints__"
+LOG = "_version_fingerprints"
 
 
 @pytest.fixture

@@ -173,7 +173,7 @@ def test_sizes_add_up(survey: Path) -> None:
 def test_what_no_version_has_is_counted(survey: Path) -> None:
     with h5py.File(survey, "r+") as file:
         del file["_version_data/versions/b"]  # as versioned-hdf5 deletes one: nothing is freed
-        del file["_version_data/__fingerprints__"]  # or `verify` would miss it
+        del file["_version_fingerprints"]  # or `verify` would miss it
         raw = file["_version_data/x/raw_data"]
         raw.resize((raw.shape[0] + 16, *raw.shape[1:]))
         raw[-16:] = 7  # as a commit leaves it that was cut short

@@ -1,7 +1,7 @@
 """`Fingerprints`: what every version was when it was committed, apart from its chunks, which have their hashes.
 
-One array beside the chunks, `/_version_data/__fingerprints__`, that only grows: of each commit one record.
-versioned-hdf5 passes over what is no group there. docs/versions-layout.md has every byte.
+One array beside `/_version_data`, `/_version_fingerprints`, that only grows: of each commit one record. versioned-hdf5
+looks only below `/_version_data`. docs/versions-layout.md has every byte.
 """
 
 from __future__ import annotations
@@ -23,8 +23,7 @@ from hyperslab.errors import DamagedFile
 from hyperslab.versions.layout import ARRAY_BOOKKEEPING, DATA, VERSION_BOOKKEEPING, VERSIONS
 from hyperslab.versions.staged_chunks import MISSING, Places
 
-NAME = "__fingerprints__"
-LOG = f"{DATA}/{NAME}"
+LOG = "_version_fingerprints"
 LOG_CHUNK_LENGTH = 4096
 MOST_RECORD_NBYTES = 1 << 30  # of one, decoded
 HEADER = struct.Struct("<II")
@@ -193,7 +192,7 @@ class Fingerprints:
 def _opened(file: h5py.Group) -> Any:
     found = file.get(LOG)
     if found is None:
-        found = file[DATA].create_dataset(NAME, shape=(0,), maxshape=(None,), chunks=(LOG_CHUNK_LENGTH,), dtype="u1")
+        found = file.create_dataset(LOG, shape=(0,), maxshape=(None,), chunks=(LOG_CHUNK_LENGTH,), dtype="u1")
     if not isinstance(found, h5py.Dataset) or found.dtype != np.uint8 or found.ndim != 1:
         raise DamagedFile(f"{LOG} in {file.file.filename} is no list of fingerprints: hyperslab.versions.repair helps")
     return found

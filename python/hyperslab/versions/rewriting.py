@@ -15,7 +15,7 @@ from hyperslab.archive.array import Array as ArchiveArray
 from hyperslab.archive.tree import Group
 from hyperslab.errors import DamagedFile
 from hyperslab.versions.chunk_store import row_count
-from hyperslab.versions.fingerprints import NAME, Mark, Marks, content, description, keys_of, rewrite
+from hyperslab.versions.fingerprints import LOG, Mark, Marks, content, description, keys_of, rewrite
 from hyperslab.versions.interruption import let_through
 from hyperslab.versions.journaled_file import JournaledFile
 from hyperslab.versions.layout import ARRAY_BOOKKEEPING, DATA, FIRST_VERSION, VERSIONS
@@ -87,19 +87,22 @@ class Target(NamedTuple):
 
 
 def rewrite_in_place(file: h5py.File, change: Change, journaled: JournaledFile | None) -> None:
-    """Put a new tree of versions in the place of the old one, of the same file; last, two links change."""
+    """Put a new tree of versions in the place of the old one, of the same file; last, its links change."""
     arrays = VirtualArrays(file, journaled)
     top = file["/"].id
     root = h5py.Group(h5py.h5g.create(top, None))
     Rewriting(Target(root, file, is_elsewhere=False, arrays=arrays), change).write()
-    old = file[DATA]
-    try:
-        top.unlink(DATA.encode())
-        top.links.create_hard(DATA.encode(), root.id, DATA.encode())
-    except BaseException:
-        if DATA not in file:
-            file[DATA] = old
-        raise
+    for name in (DATA, LOG):
+        old = file.get(name)
+        try:
+            if old is not None:
+                top.unlink(name.encode())
+            if name in root:
+                top.links.create_hard(name.encode(), root.id, name.encode())
+        except BaseException:
+            if name not in file and old is not None:
+                file[name] = old
+            raise
 
 
 def rewrite_elsewhere(file: h5py.File, target: h5py.File, change: Change, journaled: JournaledFile) -> None:
@@ -108,7 +111,7 @@ def rewrite_elsewhere(file: h5py.File, target: h5py.File, change: Change, journa
     copy_attributes(file["/"].id, target["/"].id)
     rewriting = Rewriting(Target(target, file, is_elsewhere=True, arrays=arrays), change)
     for name in file:
-        if name != DATA:
+        if name not in (DATA, LOG):
             rewriting.take(file, target, name)
     rewriting.write()
 
@@ -156,7 +159,7 @@ class Rewriting:
         is_changed = prefix.rstrip("/") in self._change.arrays
         for name in old:
             path = f"{prefix}{name}"
-            if path in ("versions", NAME) or (is_changed and name in CHUNKS):
+            if path == "versions" or (is_changed and name in CHUNKS):
                 continue
             if not self._is_group(old, name) or not self._touches(path):
                 self.take(old, new, name)

@@ -38,6 +38,7 @@ from hyperslab.versions.witness import Testimony
 
 UNLIKE = "HDF5 sees other {} than hyperslab"
 FEW = 3  # names in a message
+LOST = "it was committed, and is not there (unless other software removed it, as `del file[name]` does)"
 TEXT_NBYTES = 16  # of text of any length, in a chunk: its length, and where it is
 
 
@@ -129,7 +130,7 @@ class SecondLook:
                 if not record.tables:
                     self._found.unproved[name] = "it was committed and is not there: who deleted it cannot be told"
                 elif all(map(self._is_as_recorded, record.tables, record.tables.values())):
-                    self._found.add("it was committed, and is not there", None, (name,))
+                    self._found.add(LOST, None, (name,))
             elif name not in self._table and versions[name].attrs.get("timestamp") == record.timestamp:
                 self._found.add("it was committed, and says that it was not", None, (name,))
 
