@@ -46,8 +46,8 @@ def parts_of(url: str) -> UrlParts | None:
         return None
     name, colon, port = found[3].rpartition(":") if not found[3].endswith("]") else (found[3], "", "")
     server = (name or port).removesuffix(".") + (colon + port if name else "")
-    path = found[4].removeprefix("/").removesuffix("/")
-    return UrlParts(kind, server, tuple(map(unquote, path.split("/"))) if path else ())
+    written = found[4].removeprefix("/").removesuffix("/")
+    return UrlParts(kind, server, tuple(map(unquote, written.split("/"))) if written else ())
 
 
 def is_below(url: str, prefix: str) -> bool:

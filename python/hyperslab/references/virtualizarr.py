@@ -15,7 +15,8 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 
 from hyperslab.archive import Group, open
-from hyperslab.archive.remote import HTTP, is_url
+from hyperslab.archive.remote import is_url
+from hyperslab.archive.url_prefix import HTTP
 from hyperslab.errors import MissingLibrary, Refused, UsageError
 from hyperslab.references import zarr3
 from hyperslab.references.chunks import ChunkTable

@@ -98,7 +98,7 @@ def parsed(
     if isinstance(place, Remote):
         return OpenFile(place, chunk_cache_nbytes, sources or Sources(place.options, near=place.url), patterns)
     path = place
-    own = sources or Sources(allowed=Allowed.of(None, path))
+    own = sources or Sources(allowed=Allowed.of((), path))
     late = partial(_settled_late, path) if is_lazy else None
     for _ in range(MOST_ATTEMPTS):
         with settled(path), suppress(FileChanged):

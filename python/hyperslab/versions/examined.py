@@ -1,0 +1,113 @@
+"""`Examined`: what can be asked of the versions of a file, beside their groups."""
+
+from __future__ import annotations
+
+import os
+from pathlib import Path
+from typing import TYPE_CHECKING
+
+from hyperslab.versions.table import VersionKey, VersionTable
+
+if TYPE_CHECKING:
+    from hyperslab.versions.diff import VersionDiff
+    from hyperslab.versions.export import Exported
+    from hyperslab.versions.log import LogEntry
+    from hyperslab.versions.stats import Progress, Stats
+    from hyperslab.versions.verify import Verification
+
+
+class Examined:
+    """What changed from version to version, what each takes, whether all are whole, and copies of one."""
+
+    path: str
+
+    @property
+    def table(self) -> VersionTable:
+        """All versions with their parents and times."""
+        raise NotImplementedError
+
+    def _check_whole(self) -> None:
+        """Refuse a file that was closed, or whose versions are not in its root."""
+        raise NotImplementedError
+
+    def log(self, progress: Progress | None = None) -> list[LogEntry]:
+        """All versions, oldest first, with their sizes and what each changed of its parent. No chunk is read.
+
+        Args:
+            progress: Called with a version's name, how many are done, and how many there are.
+        """
+        from hyperslab.versions.log import log
+
+        self._check_whole()
+        return log(self.path, self.table, progress)
+
+    def diff(self, before: VersionKey, after: VersionKey = None) -> VersionDiff:
+        """What differs between two versions, the second the current one by default; also while another is made.
+
+        Which chunks differ is known from the mappings. Elements are read when they are asked for, and only where
+        chunks differ: `file.diff("v1", "v2")["depth"].elements().boxes`.
+
+        Raises:
+            KeyError: There is no such version.
+        """
+        from hyperslab.versions.diff import diff
+
+        self._check_whole()
+        return diff(self.path, self.table.find(before), self.table.find(after))
+
+    def verify(self, *versions: VersionKey, progress: Progress | None = None) -> Verification:
+        """Check that versions are what was committed, all by default: every chunk is read and hashed again, once.
+
+        Args:
+            versions: Those to check.
+            progress: Called with an array's path, how many chunks are hashed, and how many will be.
+
+        Raises:
+            KeyError: There is no such version.
+            DamagedFile: Not even what versions there are can be read.
+        """
+        from hyperslab.versions.verify import verify
+
+        self._check_whole()
+        names = [self.table.find(version) for version in versions] if versions else None
+        return verify(self.path, self.table, names, progress)
+
+    def stats(self, progress: Progress | None = None) -> Stats:
+        """How many bytes each version has, shares with its parent, and has alone; and what no version has any more.
+
+        Args:
+            progress: Called with a version's name, how many are counted, and how many there are.
+        """
+        from hyperslab.versions.stats import stats
+
+        self._check_whole()
+        return stats(self.path, self.table, progress)
+
+    def export(
+        self,
+        version: VersionKey,
+        target: str | os.PathLike[str],
+        *,
+        skip_unsupported: bool = False,
+        progress: Progress | None = None,
+    ) -> Exported:
+        """Write a version as a file of its own, its chunks as they are stored: neither decoded nor encoded.
+
+        Args:
+            version: Which.
+            target: Where to; a file is replaced, if all goes well. Its ending chooses the format: `.h5` is HDF5,
+                `.zarr` a new folder of Zarr 3, `.json` and `.parquet` kerchunk references, which lead into this file.
+            skip_unsupported: Leave out arrays that the format cannot express, instead of refusing them.
+            progress: Called with an array's path, how many of its chunks are copied, and how many it has.
+
+        Raises:
+            KeyError: There is no such version.
+            UsageError: The ending is not known, or `target` cannot be written.
+            Refused: The format cannot express an array; the message has its name and the reason.
+        """
+        from hyperslab.versions.export import export
+
+        self._check_whole()
+        return export(
+            self.path, self.table.find(version), Path(target), skip_unsupported=skip_unsupported, progress=progress
+        )
