@@ -15,8 +15,9 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 
 from hyperslab.archive.opening import open
-from hyperslab.archive.remote import HTTP, is_url
+from hyperslab.archive.remote import is_url
 from hyperslab.archive.tree import Group
+from hyperslab.archive.url_prefix import HTTP
 from hyperslab.errors import MissingLibrary, Refused, UsageError
 from hyperslab.references import zarr3
 from hyperslab.references.chunks import ChunkTable

@@ -8,8 +8,10 @@ from collections.abc import Callable, Iterable, Iterator
 from contextlib import contextmanager
 from typing import TYPE_CHECKING, Any, Literal, TypeAlias
 
+from hyperslab.archive.allowed import Allowed, Places
 from hyperslab.archive.array import Array as ArchiveArray
 from hyperslab.archive.open_file import CHUNK_CACHE_NBYTES
+from hyperslab.archive.remote import Sources
 from hyperslab.archive.tree import Group
 from hyperslab.errors import UsageError
 from hyperslab.journal.locks import check_process
@@ -46,6 +48,8 @@ class VersionedFile(Inspected):
         mode: `r` to read; `r+` to add versions; `a` to make the file if there is none; `w` to make a new one.
         chunk_cache_nbytes: Memory for decoded chunks of each version that is read.
         timeout: To write: how many seconds to wait for others who have the file open. Ctrl-C ends it.
+        allowed: Folders and URLs that the groups of versions may lead to, as for `hyperslab.open`. `diff`, `log`,
+            `stats` and `export` read nothing but the file.
 
     Raises:
         FileNotFoundError: There is no such file.
@@ -55,7 +59,13 @@ class VersionedFile(Inspected):
     """
 
     def __init__(
-        self, file: Place, mode: Mode = "r", chunk_cache_nbytes: int = CHUNK_CACHE_NBYTES, *, timeout: float = TIMEOUT
+        self,
+        file: Place,
+        mode: Mode = "r",
+        chunk_cache_nbytes: int = CHUNK_CACHE_NBYTES,
+        *,
+        timeout: float = TIMEOUT,
+        allowed: Places | None = None,
     ) -> None:
         self._stores: Any = None
         self._kept_open: Any = None  # libhdf5 reads again what nobody keeps open
@@ -78,7 +88,8 @@ class VersionedFile(Inspected):
             self._borrow(file)
         is_lazy, to_write = self._owned is not None or self._file is None, self._file is not None
         place = (self.path, chunk_cache_nbytes, self._within)
-        self._seen = SeenVersions(*place, is_lazy=is_lazy, to_write=to_write, settle=self._settle)
+        sources = Sources(allowed=Allowed.of(allowed, self.path))
+        self._seen = SeenVersions(*place, is_lazy=is_lazy, to_write=to_write, settle=self._settle, sources=sources)
 
     @held_back()
     def _own(self, mode: Mode, timeout: float) -> None:

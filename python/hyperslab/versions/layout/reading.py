@@ -110,7 +110,7 @@ def parsed(
     if isinstance(place, Remote):
         return PartOfFile(place, chunk_cache_nbytes, sources or Sources(place.options, near=place.url), patterns)
     path = place
-    own = sources or Sources(allowed=Allowed.of(None, path))
+    own = sources or Sources(allowed=Allowed.of((), path))
     late = partial(between_commits_later, path) if is_lazy else None
     for _ in range(MOST_ATTEMPTS):
         with between_commits(path), suppress(FileChanged):
