@@ -45,7 +45,7 @@ from hyperslab.versions.journal import (
     write_journal,
 )
 from hyperslab.versions.locks import check_process, exclusive, locked
-from hyperslab.versions.write_guard import NIL, UNKNOWN, Guard, addition, guard_of, is_plain
+from hyperslab.versions.write_guard import NIL, UNFINISHED, UNKNOWN, Guard, addition, guard_of, is_plain
 from hyperslab.versions.write_order import Overwritten, steps_of
 
 PAGE_NBYTES = 4096
@@ -303,10 +303,9 @@ class JournaledFile:
         guard = guard_of(self.at)
         if guard is not None and guard.is_set:
             raise MissingJournal(
-                f"a commit to {self.path} was cut short while it overwrote parts of the file, and its journal is gone: "
-                f"put it back beside the file, as {journal_path(self.path)}, and open the file again. If there is none, "
-                f"`hyperslab versions repair {self.path} -o NEW` writes all that can be proved good into a new file. "
-                "Nothing was changed; reading works as far as nothing is torn"
+                f"{self.path}: {UNFINISHED}. Put it there, as {journal_path(self.path)}, and open the file again. If "
+                f"it is lost, `hyperslab versions repair {self.path} -o NEW` writes all that can be proved good "
+                "into a new file. Nothing was changed; until then the file can only be read"
             )
         if guard is None:
             for offset, data in addition(self.at, self._nbytes):
@@ -336,7 +335,6 @@ class JournaledFile:
             if not overwritten:
                 self._forget_overwritten()
             return
-        before = self.committed_nbytes
         guard = self._guard(overwritten)
         steps = steps_of(overwritten, self.at, versions, guard)
         if os.fstat(self._descriptor).st_size != nbytes:

@@ -30,6 +30,7 @@ from hyperslab.versions.staged_array import StagedArray, fill_element
 from hyperslab.versions.staged_chunks import MISSING
 from hyperslab.versions.staged_group import StagedGroup
 from hyperslab.versions.table import data_version_of, is_committed
+from hyperslab.versions.write_guard import UNFINISHED, is_set
 
 # What versioned-hdf5 calls a virtual array until it puts it in the place of another.
 TEMPORARY = "_tmp_"
@@ -121,7 +122,7 @@ def repair(path: str | os.PathLike[str], output: str | os.PathLike[str], *, keep
 def _recovered(path: str) -> Iterator[tuple[str, list[Loss]]]:
     """The file itself; where a commit was cut short, a copy in which it is finished. And what is to be said of it."""
     if not Path(journal_path(path)).is_file():
-        yield path, []
+        yield path, [Loss("all", None, UNFINISHED)] if is_set(path) else []
         return
     with tempfile.TemporaryDirectory(prefix="hyperslab-repair-") as folder:
         copy = str(Path(folder) / Path(path).name)

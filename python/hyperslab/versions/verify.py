@@ -12,11 +12,12 @@ from functools import cached_property
 import numpy as np
 
 from hyperslab.errors import FileChanged, HyperslabError, ReadError
-from hyperslab.versions import witness
+from hyperslab.versions import witness, write_guard
 from hyperslab.versions.chunk_maps import ChunkMap, ChunkMaps, VersionMap
 from hyperslab.versions.chunk_stack import ChunkStack, chunk_stacks
+from hyperslab.versions.journal import journal_path
 from hyperslab.versions.layout import DATA_VERSION, FIRST_VERSION, VERSIONS
-from hyperslab.versions.reading import parsed
+from hyperslab.versions.reading import parsed, settled
 from hyperslab.versions.rehash import rehashed
 from hyperslab.versions.staged_chunks import MISSING, Places
 from hyperslab.versions.stored_bytes import StoredBytes
@@ -109,6 +110,10 @@ def _verify(found: Verification, table: VersionTable, names: Sequence[str] | Non
     if names is None:
         _check_bookkeeping(found, table)
         found.add(*(Damage(problem, array) for array, problem in problems.items()))
+    with settled(path):
+        if write_guard.is_set(path):
+            remedy = f"put it there, as {journal_path(path)}, or use `hyperslab versions repair`"
+            found.add(Damage(f"{write_guard.UNFINISHED}: {remedy}"))
     uses = {array: _Uses(stack) for array, stack in stacks.items()}
     for described in ChunkMaps(path).each(checked):
         found.version_count += 1

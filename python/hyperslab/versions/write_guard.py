@@ -1,8 +1,8 @@
 """The write guard: what keeps HDF5's library from writing to a file while a commit overwrites parts of it.
 
-It is a message in the object header of the root group. Its flags say that who does not know its type must not open the
-file to write. Between commits its type is NIL, which is empty space to all readers; while a commit overwrites, it is one
-that no library knows. One byte is changed for that, which no power cut tears.
+It is a message in the object header of the root group. Its flags say that who does not know its type must not open
+the file to write. Between commits its type is NIL, which is empty space to all readers; while a commit overwrites, its
+type is one that no library knows. One byte is changed for that, which no power cut tears.
 
 Files of the first layout have it: superblock of version 0 or 1, object headers of version 1, which have no checksums.
 """
@@ -10,19 +10,22 @@ Files of the first layout have it: superblock of version 0 or 1, object headers 
 from __future__ import annotations
 
 import io
+import os
 import struct
 from collections.abc import Callable, Iterator
 from functools import cache
 from typing import NamedTuple
 
+from hyperslab.versions.journal import SECTOR_NBYTES
+
 SUPERBLOCK = b"\x89HDF\r\n\x1a\n"
-SECTOR_NBYTES = 512
 NIL, CONTINUATION, UNKNOWN = 0x00, 0x10, 0xFF  # types of messages
 REFUSE_WRITERS = 0x08  # a flag: fail if the type is not known and the file is opened to write
 HEAD = struct.Struct("<HHB3x")  # of a message: type, length of its body, flags
 PREFIX_NBYTES = 16  # of an object header
 MARK = b"hslguard"
 CONTINUATION_NBYTES = HEAD.size + 16
+UNFINISHED = "a commit was cut short while it overwrote parts of the file, and its journal is not beside it"
 MOST_BLOCKS = 64
 MOST_BLOCK_NBYTES = 1 << 16
 MOST_ADDRESS = 1 << 62  # that a file system knows
@@ -104,6 +107,13 @@ def addition(read: Reader, end: int) -> list[tuple[int, bytes]]:
         changed += HEAD.pack(NIL, spare - HEAD.size, 0)
     new_end = struct.pack("<Q", place + len(block))
     return [(place, block), (root, bytes(changed)), (fields + 16, new_end)]
+
+
+def is_set(path: str) -> bool:
+    """Whether a file refuses writers: between commits only if one was cut short, and its journal is gone."""
+    with open(path, "rb", buffering=0) as file:
+        guard = guard_of(lambda offset, count: os.pread(file.fileno(), count, offset).ljust(count, b"\0"))
+    return guard is not None and guard.is_set
 
 
 @cache

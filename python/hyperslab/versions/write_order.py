@@ -12,7 +12,8 @@ After each step they find all that was there before, and the new version only wh
 4. nodes of groups with more names than before: links, those of versions last;
 5. nodes of groups with less;
 6. which version is current, and the free space of heaps;
-7. the write guard lets others write again.
+7. the write guard lets others write again; together with 6 where that changes one sector only, which no power cut
+   tears.
 
 Between two of these all is on the disk before the next begins.
 """
@@ -26,7 +27,7 @@ from typing import NamedTuple
 
 import numpy as np
 
-from hyperslab.versions.journal import Step
+from hyperslab.versions.journal import SECTOR_NBYTES, Step
 from hyperslab.versions.write_guard import NIL, SUPERBLOCK, UNKNOWN, Guard, is_plain
 
 CONTINUATION, SYMBOL_TABLE = 0x10, 0x11  # messages of an object header
@@ -38,6 +39,7 @@ NODE_CHUNKS = 64  # in a node of a tree of chunks, as libhdf5 makes them if nobo
 MOST_BARRIERS = 8  # where chunks lie in each other's places; then they are only written one after the other
 COUNT = b"largest_index\0"  # an attribute: in an object header
 MOST_HEADER_NBYTES = 1 << 12
+COUNTING = (2, 0)  # where that is written, if no guard keeps others from writing
 Reader = Callable[[int, int], bytes]
 Part = tuple[tuple[int, ...], int, bytes]  # its order among others, offset, bytes
 
@@ -52,6 +54,13 @@ class Overwritten(NamedTuple):
     def is_still(self, signature: bytes) -> bool:
         """Whether it was such an object before, and stays one."""
         return self.old.startswith(signature) and self.new.startswith(signature)
+
+    @property
+    def sectors(self) -> set[int]:
+        """The numbers of those in which a byte changes."""
+        is_other = np.frombuffer(self.old, np.uint8) != np.frombuffer(self.new, np.uint8)
+        found: list[int] = np.unique((np.flatnonzero(is_other) + self.offset) // SECTOR_NBYTES).tolist()
+        return set(found)
 
 
 class Shown(NamedTuple):
@@ -75,6 +84,7 @@ def steps_of(
     is_ordered = is_plain(read(0, 16))
     shown = _shown(read, versions) if is_ordered and versions is not None else Shown([], set())
     phases: list[list[Part]] = [[] for _ in range(6)]
+    last: set[int] = set()  # the sectors that change at the end
     if guard is not None and not guard.is_set:
         phases[0].append(((2,), guard.offset, bytes([UNKNOWN])))
     for one in overwritten:
@@ -87,8 +97,10 @@ def steps_of(
             if after != NO_FREE_SPACE:
                 phases[5].append(((1,), one.offset + FREE_SPACE_AT, after))
             continue
-        phase, *order = _place(one, shown, is_ordered, versions, guard)
+        phase, *order = _guarded_place(one, shown, is_ordered, versions, guard)
         phases[phase].append((tuple(order), one.offset, one.new))
+        if guard is not None and phase == 5:
+            last |= one.sectors
     free, *behind = _layers(phases[1], overwritten if is_ordered else [])
     steps: list[Step] = []
     for number, layer in enumerate([phases[0] + free, *behind, *phases[2:]]):
@@ -96,7 +108,9 @@ def steps_of(
         if layer and steps and not is_late:
             steps.append(None)
         steps += [(offset, new) for _, offset, new in sorted(layer)]
-    return steps if guard is None else [*steps, None, (guard.offset, bytes([NIL]))]
+    if guard is not None:  # what a power cut may tear is on the disk before others may write
+        steps += [*([None] if len(last) > 1 or not phases[5] else []), (guard.offset, bytes([NIL]))]
+    return steps
 
 
 def _layers(parts: list[Part], overwritten: list[Overwritten]) -> list[list[Part]]:
@@ -176,14 +190,20 @@ def _overlapping(parts: list[Part], starts: list[tuple[int, int]], extents: set[
     return found
 
 
-def _place(
+def _guarded_place(
     one: Overwritten, shown: Shown, is_ordered: bool, versions: int | None, guard: Guard | None
 ) -> tuple[int, ...]:
+    """The phase of an object, and its order there, where a guard may keep others from writing."""
+    if guard is not None and one.offset == guard.root:  # which leads to a new guard
+        return 0, 1
+    place = _place(one, shown, is_ordered, versions)
+    return (1, 4) if guard is not None and place == COUNTING else place
+
+
+def _place(one: Overwritten, shown: Shown, is_ordered: bool, versions: int | None) -> tuple[int, ...]:
     """The phase of an object, and its order there."""
     if one.new.startswith(SUPERBLOCK):
         return 0, 0
-    if guard is not None and one.offset == guard.root:  # which leads to a new guard
-        return 0, 1
     if not is_ordered:
         if one.offset == versions:
             return 5, 0
@@ -202,7 +222,7 @@ def _place(
             return (3, is_shown, 0, from_root) if change > 0 else (4, 0, from_root)
         return (2, 1, from_root) if is_group or change < 0 else (1, 3, from_root)
     if COUNT in one.new and len(one.new) <= MOST_HEADER_NBYTES:
-        return (2, 0) if guard is None else (1, 4)
+        return COUNTING
     return (1, 1) if one.new.startswith(b"GCOL") else (1, 0)
 
 
