@@ -138,10 +138,11 @@ def refused(path: Path, how: Counter[str]) -> Iterator[list[bool]]:
         yield found
         how["written to"] += 1
     except OSError as error:
-        assert "unknown message" in str(error), error
-        assert path.read_bytes() == before
+        if "unknown message" not in str(error):
+            raise
         how["refused by the guard"] += 1
         found.append(True)
+    assert not found or path.read_bytes() == before
 
 
 Stranger = Callable[[Path, Expected, "Counter[str]"], None]
@@ -296,7 +297,7 @@ def campaign(points: Iterator[int], trials: Trials, stranger: Stranger, *, witho
         count += 1
         stranger(trials.path, Expected(returned, without_power=without_power), how)
     print(f"{stranger.__name__}: {count} points, {dict(how)}")
-    if stranger in WRITERS:
+    if ALL and stranger in WRITERS:
         assert how["written to"] > 0  # strangers really write where the guard does not refuse them
         assert how["written to"] + how["refused by the guard"] + how["needed its journal"] == count
 
