@@ -302,6 +302,23 @@ def campaign(points: Iterator[int], trials: Trials, stranger: Stranger, *, witho
         assert how["written to"] + how["refused by the guard"] + how["needed its journal"] == count
 
 
+@pytest.fixture
+def trials_with_theirs(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Trials:
+    """The file is of versioned-hdf5: our first commit gives it a guard."""
+    path = tmp_path / "begun.h5"
+    with h5py.File(path, "w") as h5, VersionedHDF5File(h5).stage_version("v0") as version:
+        for name, data in state_of(0).items():
+            options = {"dtype": h5py.string_dtype()} if data.dtype == object else {"compression": "gzip"}
+            version.create_dataset(name, data=data, chunks=(40,), **options)
+    return Trials(path, work, monkeypatch, returned=1)
+
+
+@pytest.mark.parametrize("stranger", [nobody, both_of_them])
+def test_a_file_of_theirs(trials_with_theirs: Trials, stranger: Stranger) -> None:
+    campaign(trials_with_theirs.kills(2), trials_with_theirs, stranger, without_power=False)
+    campaign(trials_with_theirs.power_cuts(4, 1), trials_with_theirs, stranger, without_power=True)
+
+
 @pytest.mark.parametrize("stranger", STRANGERS)
 def test_killed_and_then(trials: Trials, stranger: Stranger) -> None:
     campaign(trials.kills(4), trials, stranger, without_power=False)

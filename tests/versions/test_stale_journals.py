@@ -21,7 +21,7 @@ import hyperslab as hs
 from hyperslab.errors import HyperslabError, ReadError, StaleJournal, UsageError
 from hyperslab.versions import repair, writing
 from hyperslab.versions.journal import Foreign, Journal, Torn, found_journal
-from hyperslab.versions.write_guard import is_set
+from hyperslab.versions.write_guard import is_set_in
 
 
 @pytest.fixture
@@ -98,7 +98,7 @@ def test_others_commit_over_it(cut_short: Callable[..., Path], applied: int) -> 
     before = path.read_bytes()
     with h5py.File(path) as file:
         first = len(VersionedHDF5File(file).versions)
-    if is_set(str(path)):
+    if is_set_in(str(path)):
         with pytest.raises(OSError, match="unknown message"):
             commit_as_others(path, first)
         assert path.read_bytes() == before

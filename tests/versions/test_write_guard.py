@@ -4,26 +4,28 @@ kept from reading. Between commits nobody notices it.
 
 from __future__ import annotations
 
+import errno
 import shutil
 import struct
 import subprocess
 from collections.abc import Callable, Iterator
 from contextlib import suppress
 from pathlib import Path
+from typing import Any
 
 import h5py
 import hypothesis.strategies as st
 import numpy as np
 import pytest
 import versioned_hdf5
-from disks import ALL, SECTOR_NBYTES
+from disks import ALL, SECTOR_NBYTES, Counting
 from hypothesis import given, settings
 from test_half_applied import after, check_as_others, commit, elements, journals, prefixes
 from versioned_hdf5 import VersionedHDF5File
 
 import hyperslab as hs
 from hyperslab.errors import DamagedFile, MissingJournal, ReadError
-from hyperslab.versions import repair
+from hyperslab.versions import repair, writing
 from hyperslab.versions.journal import Journal
 from hyperslab.versions.virtual import VirtualArrays
 from hyperslab.versions.write_guard import Guard, addition, empty_file, guard_of
@@ -274,6 +276,29 @@ def test_a_guard_that_is_rolled_back_comes_with_the_next_commit(theirs: Path, mo
     assert not is_set(theirs)
 
 
+def test_a_full_disk_that_gets_room_again(theirs: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    class Full(Counting):
+        is_full = True
+
+        def pwrite(self, descriptor: int, data: Any, offset: int) -> int:
+            if self.is_full:
+                raise OSError(errno.ENOSPC, "full")
+            return super().pwrite(descriptor, data, offset)
+
+    disk, before = Full(), theirs.read_bytes()
+    monkeypatch.setattr(writing, "SYSTEM", disk)
+    with hs.VersionedFile(theirs, "r+") as file:
+        with pytest.raises(OSError, match="full"):
+            commit(file, 1)
+        assert theirs.read_bytes() == before
+        disk.is_full = False
+        commit(file, 1)
+        np.testing.assert_array_equal(file["v1"]["x"][...], elements(1))
+    with hs.VersionedFile(theirs, "r+") as file:
+        commit(file, 2)
+    assert not is_set(theirs)
+
+
 def test_files_of_later_layouts_have_none(tmp_path: Path) -> None:
     path = tmp_path / "later.h5"
     with h5py.File(path, "w", libver="latest") as file, VersionedHDF5File(file).stage_version("v0") as version:
@@ -303,13 +328,18 @@ def test_the_journal_is_gone(ours: Path, monkeypatch: pytest.MonkeyPatch, tmp_pa
     with hs.VersionedFile(ours) as file:
         assert file.versions == ["v0", "v1"]
         np.testing.assert_array_equal(file["v1"]["x"][...], elements(1))
-        assert "its journal is not beside it" in file.verify().damages[0].what
+        assert "or a part of it, is missing" in file.verify().damages[0].what
     repaired = repair(ours, tmp_path / "repaired.h5")
     assert repaired.versions == ["v0", "v1"]
-    assert "its journal is not beside it" in repaired.notes[0].reason
+    assert "or a part of it, is missing" in repaired.notes[0].reason
     assert ours.read_bytes() == half
     with hs.VersionedFile(tmp_path / "repaired.h5", "r+") as file:
         commit(file, 2)
+    Path(name).write_bytes(journal.packed()[:-SECTOR_NBYTES])
+    with pytest.raises(MissingJournal):
+        hs.VersionedFile(ours, "r+")
+    assert "or a part of it, is missing" in repair(ours, tmp_path / "again.h5").notes[0].reason
+    assert Path(name).read_bytes() == journal.packed()[:-SECTOR_NBYTES]
     Path(name).write_bytes(journal.packed())
     with hs.VersionedFile(ours, "r+") as file:
         assert file.versions == ["v0", "v1", "v2"]

@@ -45,7 +45,7 @@ from hyperslab.versions.journal import (
     write_journal,
 )
 from hyperslab.versions.locks import check_process, exclusive, locked
-from hyperslab.versions.write_guard import NIL, UNFINISHED, UNKNOWN, Guard, addition, guard_of, is_plain
+from hyperslab.versions.write_guard import NIL, UNFINISHED, UNKNOWN, Guard, addition, guard_of, is_plain, is_set
 from hyperslab.versions.write_order import Overwritten, steps_of
 
 PAGE_NBYTES = 4096
@@ -86,6 +86,7 @@ class JournaledFile:
     Raises:
         UsageError: Somebody else has it open.
         StaleJournal: What lies beside it as its journal is not of it.
+        MissingJournal: A commit was cut short while it overwrote parts of it, and the journal is gone.
     """
 
     def __init__(self, path: str, *, truncate: bool = False, timeout: float = 0.0, system: System = os) -> None:
@@ -94,6 +95,8 @@ class JournaledFile:
         self._process = os.getpid()
         self._descriptor = locked(path, self._opened, timeout)
         try:
+            if not truncate:
+                _check_has_journal(path, self._descriptor)
             recover(path, self._descriptor, system)
             if truncate:
                 system.ftruncate(self._descriptor, 0)
@@ -293,26 +296,16 @@ class JournaledFile:
                 self._unwritten.append((start, bytes(view)))  # what libhdf5 may read again
 
     def add_guard(self) -> None:
-        """Let the next commit give the file a write guard, if it has none and can have one.
-
-        Raises:
-            MissingJournal: The guard refuses writers, and the journal that was to end that is gone.
-        """
-        if not self.committed_nbytes:
+        """Let the next commit give the file a write guard, if it has none and can have one. Nothing else waits yet."""
+        if not self.committed_nbytes or guard_of(self.at) is not None:
             return
-        guard = guard_of(self.at)
-        if guard is not None and guard.is_set:
-            raise MissingJournal(
-                f"{self.path}: {UNFINISHED}. Put it there, as {journal_path(self.path)}, and open the file again. If "
-                f"it is lost, `hyperslab versions repair {self.path} -o NEW` writes all that can be proved good "
-                "into a new file. Nothing was changed; until then the file can only be read"
-            )
-        if guard is None:
-            for offset, data in addition(self.at, self._nbytes):
-                self.seek(offset)
-                self.write(data)
-            self._append_tail()
-            self._nothing = self._overwritten(), self._nbytes
+        for offset, data in addition(self.at, self._nbytes):
+            self.seek(offset)
+            self.write(data)
+        self._append_tail()
+        self._nothing = self._overwritten(), self._nbytes
+        if self._failure is not None:  # the disk is full: what comes next may need no room, or come later
+            self.roll_back()
 
     def commit(self, versions: int | None = None, *, keep_journal: bool = False) -> None:
         """Make all that was written last, together.
@@ -464,6 +457,20 @@ class JournaledFile:
         """Close the descriptor that a forked process got: the lock is that of its parent, as is all that is written."""
         self._is_open = False
         os.close(self._descriptor)
+
+
+def _check_has_journal(path: str, descriptor: int) -> None:
+    """Refuse a file whose guard is set without the journal that clears it. A torn one is left as it is.
+
+    Raises:
+        MissingJournal: This is one.
+    """
+    if is_set(descriptor) and not isinstance(found_journal(path), Journal | Foreign):
+        raise MissingJournal(
+            f"{path}: {UNFINISHED}. Put it there, as {journal_path(path)}, and open the file again. If it is lost, "
+            f"`hyperslab versions repair {path} -o NEW` writes all that can be proved good into a new file. Until then "
+            "the file can only be read. Nothing was changed"
+        )
 
 
 _open_files: WeakSet[JournaledFile] = WeakSet()

@@ -19,7 +19,7 @@ from hyperslab._core import ChunkGrid, filters_of
 from hyperslab.archive.array import Array as ArchiveArray
 from hyperslab.archive.remote import Sources
 from hyperslab.archive.tree import Group, OpenFile
-from hyperslab.errors import DamagedFile, StaleJournal, UsageError
+from hyperslab.errors import DamagedFile, MissingJournal, StaleJournal, UsageError
 from hyperslab.versions.codec_options import codec_options
 from hyperslab.versions.evidence import READING, Evidence, Shape
 from hyperslab.versions.file import VersionedFile
@@ -30,7 +30,7 @@ from hyperslab.versions.staged_array import StagedArray, fill_element
 from hyperslab.versions.staged_chunks import MISSING
 from hyperslab.versions.staged_group import StagedGroup
 from hyperslab.versions.table import data_version_of, is_committed
-from hyperslab.versions.write_guard import UNFINISHED, is_set
+from hyperslab.versions.write_guard import UNFINISHED, is_set_in
 
 # What versioned-hdf5 calls a virtual array until it puts it in the place of another.
 TEMPORARY = "_tmp_"
@@ -122,7 +122,7 @@ def repair(path: str | os.PathLike[str], output: str | os.PathLike[str], *, keep
 def _recovered(path: str) -> Iterator[tuple[str, list[Loss]]]:
     """The file itself; where a commit was cut short, a copy in which it is finished. And what is to be said of it."""
     if not Path(journal_path(path)).is_file():
-        yield path, [Loss("all", None, UNFINISHED)] if is_set(path) else []
+        yield path, [Loss("all", None, UNFINISHED)] if is_set_in(path) else []
         return
     with tempfile.TemporaryDirectory(prefix="hyperslab-repair-") as folder:
         copy = str(Path(folder) / Path(path).name)
@@ -131,6 +131,9 @@ def _recovered(path: str) -> Iterator[tuple[str, list[Loss]]]:
         notes = []
         try:
             JournaledFile(copy).close()
+        except MissingJournal:
+            notes = [Loss("all", None, UNFINISHED)]
+            Path(journal_path(copy)).unlink()
         except StaleJournal:
             notes = [Loss("all", None, f"{journal_path(path)} is not of the file as it is now, and was left out")]
             Path(journal_path(copy)).unlink()

@@ -111,7 +111,7 @@ def _verify(found: Verification, table: VersionTable, names: Sequence[str] | Non
         _check_bookkeeping(found, table)
         found.add(*(Damage(problem, array) for array, problem in problems.items()))
     with settled(path):
-        if write_guard.is_set(path):
+        if write_guard.is_set_in(path):
             remedy = f"put it there, as {journal_path(path)}, or use `hyperslab versions repair`"
             found.add(Damage(f"{write_guard.UNFINISHED}: {remedy}"))
     uses = {array: _Uses(stack) for array, stack in stacks.items()}

@@ -25,7 +25,7 @@ HEAD = struct.Struct("<HHB3x")  # of a message: type, length of its body, flags
 PREFIX_NBYTES = 16  # of an object header
 MARK = b"hslguard"
 CONTINUATION_NBYTES = HEAD.size + 16
-UNFINISHED = "a commit was cut short while it overwrote parts of the file, and its journal is not beside it"
+UNFINISHED = "a commit was cut short while it overwrote parts of the file, and its journal, or a part of it, is missing"
 MOST_BLOCKS = 64
 MOST_BLOCK_NBYTES = 1 << 16
 MOST_ADDRESS = 1 << 62  # that a file system knows
@@ -109,11 +109,16 @@ def addition(read: Reader, end: int) -> list[tuple[int, bytes]]:
     return [(place, block), (root, bytes(changed)), (fields + 16, new_end)]
 
 
-def is_set(path: str) -> bool:
+def is_set(descriptor: int) -> bool:
     """Whether a file refuses writers: between commits only if one was cut short, and its journal is gone."""
-    with open(path, "rb", buffering=0) as file:
-        guard = guard_of(lambda offset, count: os.pread(file.fileno(), count, offset).ljust(count, b"\0"))
+    guard = guard_of(lambda offset, count: os.pread(descriptor, count, offset).ljust(count, b"\0"))
     return guard is not None and guard.is_set
+
+
+def is_set_in(path: str) -> bool:
+    """The same of the file that has this name."""
+    with open(path, "rb", buffering=0) as file:
+        return is_set(file.fileno())
 
 
 @cache

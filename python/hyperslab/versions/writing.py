@@ -209,11 +209,7 @@ def _let_go(held: list[Any], process: int) -> None:
 
 
 def opened(journaled: JournaledFile, mode: str) -> h5py.File:
-    """The HDF5 file that libhdf5 writes through a journal. Objects that are closed it forgets.
-
-    Raises:
-        MissingJournal: A commit to it was cut short, and nothing says how it goes on.
-    """
+    """The HDF5 file that libhdf5 writes through a journal. Objects that are closed it forgets."""
     if mode == "w":
         journaled.seek(0)
         journaled.write(empty_file())
