@@ -20,6 +20,7 @@ from versioned_hdf5 import VersionedHDF5File
 import hyperslab as hs
 from hyperslab.errors import HyperslabError, ReadError, StaleJournal, UsageError
 from hyperslab.journal.journal import Foreign, Journal, Torn, found_journal
+from hyperslab.journal.write_guard import is_set_in
 from hyperslab.versions import repair
 from hyperslab.versions.commit import writing
 
@@ -93,10 +94,17 @@ def refused(path: Path, *whose: str) -> None:
 
 @pytest.mark.parametrize("applied", [*range(24), 1000] if ALL else [0, 1, 2, 5, 9, 14, 20, 1000])
 def test_others_commit_over_it(cut_short: Callable[..., Path], applied: int) -> None:
-    """Whatever was applied of ours: theirs are there, and ours as far as the file shows it."""
+    """Whatever was applied of ours: they are refused, or theirs are there, and ours as far as the file shows it."""
     path = cut_short(applied=applied)
+    before = path.read_bytes()
     with h5py.File(path) as file:
         first = len(VersionedHDF5File(file).versions)
+    if is_set_in(str(path)):
+        with pytest.raises(OSError, match="unknown message"):
+            commit_as_others(path, first)
+        assert path.read_bytes() == before
+        assert check(path, 3) == 3
+        return
     commit_as_others(path, first)
     refused(path)
     check_as_others(path, first + 3)

@@ -5,7 +5,8 @@ ones are kept in memory until the commit, which is:
 
 1. fdatasync: what was appended is on the disk;
 2. the journal, a file beside: all that is overwritten, with what was there before; fsync of it and of its folder;
-3. the same is written in place, in the order that `write_order` says, fdatasync;
+3. the same is written in place, in the order that `write_order` says, while `write_guard` keeps others from writing,
+   fdatasync;
 4. the journal is removed, and the folder synced.
 
 Whoever opens the file next finds a whole journal and does step 3 again, if the file is still the one that it is of; or
@@ -25,10 +26,11 @@ from weakref import WeakSet
 import numpy as np
 import numpy.typing as npt
 
-from hyperslab.errors import StaleJournal
+from hyperslab.errors import MissingJournal, StaleJournal
 from hyperslab.journal.journal import (
     Foreign,
     Journal,
+    Step,
     System,
     Torn,
     apply,
@@ -43,6 +45,7 @@ from hyperslab.journal.journal import (
     write_journal,
 )
 from hyperslab.journal.locks import check_process, exclusive, locked
+from hyperslab.journal.write_guard import NIL, UNFINISHED, UNKNOWN, Guard, addition, guard_of, is_plain, is_set
 from hyperslab.journal.write_order import Overwritten, steps_of
 
 PAGE_NBYTES = 4096
@@ -83,6 +86,7 @@ class JournaledFile:
     Raises:
         UsageError: Somebody else has it open.
         StaleJournal: What lies beside it as its journal is not of it.
+        MissingJournal: A commit was cut short while it overwrote parts of it, and the journal is gone.
     """
 
     def __init__(self, path: str, *, truncate: bool = False, timeout: float = 0.0, system: System = os) -> None:
@@ -91,6 +95,8 @@ class JournaledFile:
         self._process = os.getpid()
         self._descriptor = locked(path, self._opened, timeout)
         try:
+            if not truncate:
+                _check_has_journal(path, self._descriptor)
             recover(path, self._descriptor, system)
             if truncate:
                 system.ftruncate(self._descriptor, 0)
@@ -112,6 +118,7 @@ class JournaledFile:
         self._unwritten: list[tuple[int, bytes]] = []  # because of the failure
         self._has_journal = False  # whose writing has begun: from then on only it says what is written
         self._is_applying = False
+        self._nothing: tuple[list[Overwritten], int] = [], self.committed_nbytes  # what needs no commit
         _open_files.add(self)
 
     def __repr__(self) -> str:
@@ -288,6 +295,18 @@ class JournaledFile:
             if len(view) <= TAIL_NBYTES:
                 self._unwritten.append((start, bytes(view)))  # what libhdf5 may read again
 
+    def add_guard(self) -> None:
+        """Let the next commit give the file a write guard, if it has none and can have one. Nothing else waits yet."""
+        if not self.committed_nbytes or guard_of(self.at) is not None:
+            return
+        for offset, data in addition(self.at, self._nbytes):
+            self.seek(offset)
+            self.write(data)
+        self._append_tail()
+        self._nothing = self._overwritten(), self._nbytes
+        if self._failure is not None:  # the disk is full: what comes next may need no room, or come later
+            self.roll_back()
+
     def commit(self, versions: int | None = None, *, keep_journal: bool = False) -> None:
         """Make all that was written last, together.
 
@@ -305,16 +324,16 @@ class JournaledFile:
             raise self._failure
         nbytes = max(self._nbytes, self.committed_nbytes)
         overwritten = self._overwritten()
-        if not overwritten and nbytes == self.committed_nbytes:
-            self._forget_overwritten()
+        if (overwritten, nbytes) == self._nothing:
+            if not overwritten:
+                self._forget_overwritten()
             return
-        before = self.committed_nbytes
-        steps = steps_of(overwritten, self.at, versions)
+        guard = self._guard(overwritten)
+        steps = steps_of(overwritten, self.at, versions, guard)
         if os.fstat(self._descriptor).st_size != nbytes:
             self._system.ftruncate(self._descriptor, nbytes)
         self._system.fdatasync(self._descriptor)
-        old = [(one.offset, one.old) for one in overwritten]
-        journal = Journal(before, nbytes, old, steps, samples(self._descriptor, before, nbytes))
+        journal = self._journal(overwritten, steps, guard, nbytes)
         try:
             self._has_journal = True
             write_journal(self.path, journal, self._system)
@@ -326,10 +345,35 @@ class JournaledFile:
             apply(self._descriptor, journal, self._system)
             self._forget_overwritten()
             self.committed_nbytes = self._nbytes = nbytes
+            self._nothing = [], nbytes
             self._is_applying = False  # last: before, whatever stops us, the commit is to be finished
             if not keep_journal:
                 remove_journal(self.path, self._system)
         self._has_journal = False
+
+    def _guard(self, overwritten: list[Overwritten]) -> Guard | None:
+        """What keeps others from writing meanwhile; one that is new refuses them from when the root leads there."""
+        if not overwritten or not self.committed_nbytes or not is_plain(os.pread(self._descriptor, 16, 0)):
+            return None
+        guard = guard_of(self.at)
+        if guard is None or any(one.offset <= guard.offset < one.offset + len(one.new) for one in overwritten):
+            return None
+        if guard.offset >= self.committed_nbytes:
+            self.seek(guard.offset)
+            self.write(bytes([UNKNOWN]))
+            self._append_tail()
+            guard = guard._replace(is_set=True)
+        return guard
+
+    def _journal(self, overwritten: list[Overwritten], steps: list[Step], guard: Guard | None, nbytes: int) -> Journal:
+        before, old = self.committed_nbytes, [(one.offset, one.old) for one in overwritten]
+        sampled = [(before, nbytes)]
+        if guard is not None:
+            old.append((guard.offset, bytes([UNKNOWN if guard.is_set else NIL])))
+            if guard.offset >= before:  # it will change
+                sampled = [(before, guard.offset), (guard.offset + 1, nbytes)]
+        found = [sample for start, stop in sampled for sample in samples(self._descriptor, start, stop)]
+        return Journal(before, nbytes, old, steps, found)
 
     def _overwritten(self) -> list[Overwritten]:
         """The committed bytes that are other ones now, object by object."""
@@ -381,6 +425,7 @@ class JournaledFile:
         self._unwritten.clear()
         self._failure = None
         self._nbytes = self.committed_nbytes
+        self._nothing = [], self._nbytes
         self._system.ftruncate(self._descriptor, self.committed_nbytes)
 
     def take_place_of(self, path: str) -> None:
@@ -412,6 +457,20 @@ class JournaledFile:
         """Close the descriptor that a forked process got: the lock is that of its parent, as is all that is written."""
         self._is_open = False
         os.close(self._descriptor)
+
+
+def _check_has_journal(path: str, descriptor: int) -> None:
+    """Refuse a file whose guard is set without the journal that clears it. A torn one is left as it is.
+
+    Raises:
+        MissingJournal: This is one.
+    """
+    if is_set(descriptor) and not isinstance(found_journal(path), Journal | Foreign):
+        raise MissingJournal(
+            f"{path}: {UNFINISHED}. Put it there, as {journal_path(path)}, and open the file again. If it is lost, "
+            f"`hyperslab versions repair {path} -o NEW` writes all that can be proved good into a new file. Until then "
+            "the file can only be read. Nothing was changed"
+        )
 
 
 _open_files: WeakSet[JournaledFile] = WeakSet()

@@ -3,14 +3,17 @@ journal: h5py, versioned-hdf5, another hard link.
 
 After each step they find all that was there before, and the new version only when all that it needs is in place:
 
-1. the end of the file, so that nobody else's objects are put where ours are; and that heaps of names have no free
-   space, for what says where that is changes in two places at once;
+1. the write guard, if the file has one; the end of the file, so that nobody else's objects are put where ours are; and
+   that heaps of names have no free space, for what says where that is changes in two places at once;
 2. what nothing of before leads to, and what only gets more: chunks, heaps, trees of chunks from their roots down;
-3. how many chunks are known by their hashes: others show them from then on, and put no others in their places; and
-   nodes of trees that have less chunks than before, as part of them went to others;
+3. how many chunks are known by their hashes: others show them from then on, and put no others in their places (where
+   the guard keeps others from writing, this is part of 2); and nodes of trees that have less chunks than before, as
+   part of them went to others;
 4. nodes of groups with more names than before: links, those of versions last;
 5. nodes of groups with less;
-6. which version is current, and the free space of heaps.
+6. which version is current, and the free space of heaps;
+7. the write guard lets others write again; together with 6 where that changes one sector only, which no power cut
+   tears.
 
 Between two of these all is on the disk before the next begins.
 """
@@ -24,9 +27,9 @@ from typing import NamedTuple
 
 import numpy as np
 
-from hyperslab.journal.journal import Step
+from hyperslab.journal.journal import SECTOR_NBYTES, Step
+from hyperslab.journal.write_guard import NIL, SUPERBLOCK, UNKNOWN, Guard, is_plain
 
-SUPERBLOCK = b"\x89HDF\r\n\x1a\n"
 CONTINUATION, SYMBOL_TABLE = 0x10, 0x11  # messages of an object header
 NO_FREE_SPACE = struct.pack("<Q", 1)
 FREE_SPACE_AT = 16  # in a local heap
@@ -36,6 +39,7 @@ NODE_CHUNKS = 64  # in a node of a tree of chunks, as libhdf5 makes them if nobo
 MOST_BARRIERS = 8  # where chunks lie in each other's places; then they are only written one after the other
 COUNT = b"largest_index\0"  # an attribute: in an object header
 MOST_HEADER_NBYTES = 1 << 12
+COUNTING = (2, 0)  # where that is written, if no guard keeps others from writing
 Reader = Callable[[int, int], bytes]
 Part = tuple[tuple[int, ...], int, bytes]  # its order among others, offset, bytes
 
@@ -51,6 +55,13 @@ class Overwritten(NamedTuple):
         """Whether it was such an object before, and stays one."""
         return self.old.startswith(signature) and self.new.startswith(signature)
 
+    @property
+    def sectors(self) -> set[int]:
+        """The numbers of those in which a byte changes."""
+        is_other = np.frombuffer(self.old, np.uint8) != np.frombuffer(self.new, np.uint8)
+        found: list[int] = np.unique((np.flatnonzero(is_other) + self.offset) // SECTOR_NBYTES).tolist()
+        return set(found)
+
 
 class Shown(NamedTuple):
     """Where the group is by which versions are found: its object header, and its nodes."""
@@ -59,20 +70,25 @@ class Shown(NamedTuple):
     nodes: set[int]
 
 
-def steps_of(overwritten: list[Overwritten], read: Reader, versions: int | None) -> list[Step]:
+def steps_of(
+    overwritten: list[Overwritten], read: Reader, versions: int | None, guard: Guard | None = None
+) -> list[Step]:
     """The order; None stands between what has to be on the disk before the rest is written.
 
     Args:
         overwritten: What a commit overwrites.
         read: Gives so many bytes from an offset on, as they will be.
         versions: Where the object header of the group of versions is, if there is one.
+        guard: What keeps others from writing meanwhile; it is set by the first step, if not from the start.
     """
-    start = read(0, 16)
-    is_plain = start[:8] == SUPERBLOCK and start[8] < 2 and start[13:15] == b"\x08\x08"
-    shown = _shown(read, versions) if is_plain and versions is not None else Shown([], set())
+    is_ordered = is_plain(read(0, 16))
+    shown = _shown(read, versions) if is_ordered and versions is not None else Shown([], set())
     phases: list[list[Part]] = [[] for _ in range(6)]
+    last: set[int] = set()  # the sectors that change at the end
+    if guard is not None and not guard.is_set:
+        phases[0].append(((2,), guard.offset, bytes([UNKNOWN])))
     for one in overwritten:
-        if is_plain and one.is_still(b"HEAP") and len(one.new) >= FREE_SPACE_AT + 8:
+        if is_ordered and one.is_still(b"HEAP") and len(one.new) >= FREE_SPACE_AT + 8:
             before, after = (data[FREE_SPACE_AT : FREE_SPACE_AT + 8] for data in (one.old, one.new))
             if before != NO_FREE_SPACE:
                 phases[0].append(((1,), one.offset + FREE_SPACE_AT, NO_FREE_SPACE))
@@ -81,15 +97,19 @@ def steps_of(overwritten: list[Overwritten], read: Reader, versions: int | None)
             if after != NO_FREE_SPACE:
                 phases[5].append(((1,), one.offset + FREE_SPACE_AT, after))
             continue
-        phase, *order = _place(one, shown, is_plain, versions)
+        phase, *order = _guarded_place(one, shown, is_ordered, versions, guard)
         phases[phase].append((tuple(order), one.offset, one.new))
-    free, *behind = _layers(phases[1], overwritten if is_plain else [])
+        if guard is not None and phase == 5:
+            last |= one.sectors
+    free, *behind = _layers(phases[1], overwritten if is_ordered else [])
     steps: list[Step] = []
     for number, layer in enumerate([phases[0] + free, *behind, *phases[2:]]):
         is_late = MOST_BARRIERS < number < len(behind)
         if layer and steps and not is_late:
             steps.append(None)
         steps += [(offset, new) for _, offset, new in sorted(layer)]
+    if guard is not None:  # what a power cut may tear is on the disk before others may write
+        steps += [*([None] if len(last) > 1 or not phases[5] else []), (guard.offset, bytes([NIL]))]
     return steps
 
 
@@ -170,11 +190,21 @@ def _overlapping(parts: list[Part], starts: list[tuple[int, int]], extents: set[
     return found
 
 
-def _place(one: Overwritten, shown: Shown, is_plain: bool, versions: int | None) -> tuple[int, ...]:
+def _guarded_place(
+    one: Overwritten, shown: Shown, is_ordered: bool, versions: int | None, guard: Guard | None
+) -> tuple[int, ...]:
+    """The phase of an object, and its order there, where a guard may keep others from writing."""
+    if guard is not None and one.offset == guard.root:  # which leads to a new guard
+        return 0, 1
+    place = _place(one, shown, is_ordered, versions)
+    return (1, 4) if guard is not None and place == COUNTING else place
+
+
+def _place(one: Overwritten, shown: Shown, is_ordered: bool, versions: int | None) -> tuple[int, ...]:
     """The phase of an object, and its order there."""
     if one.new.startswith(SUPERBLOCK):
         return 0, 0
-    if not is_plain:
+    if not is_ordered:
         if one.offset == versions:
             return 5, 0
         return (3, 0) if one.new[:4] in NEWER else (1, 0)
@@ -192,7 +222,7 @@ def _place(one: Overwritten, shown: Shown, is_plain: bool, versions: int | None)
             return (3, is_shown, 0, from_root) if change > 0 else (4, 0, from_root)
         return (2, 1, from_root) if is_group or change < 0 else (1, 3, from_root)
     if COUNT in one.new and len(one.new) <= MOST_HEADER_NBYTES:
-        return 2, 0
+        return COUNTING
     return (1, 1) if one.new.startswith(b"GCOL") else (1, 0)
 
 

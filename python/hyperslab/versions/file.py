@@ -54,7 +54,7 @@ class VersionedFile(Inspected):
     Raises:
         FileNotFoundError: There is no such file.
         Unsupported: The file has no versions, or those of a later layout.
-        StaleJournal: A journal lies beside it that is not of it.
+        StaleJournal, MissingJournal: The journal beside it is not of it; to write: one is needed, and is not there.
         UsageError: It cannot be written to.
     """
 

@@ -28,6 +28,7 @@ from hyperslab.journal.journal import (
 )
 from hyperslab.journal.journaled_file import JournaledFile
 from hyperslab.journal.settling import is_readable
+from hyperslab.journal.write_guard import empty_file
 from hyperslab.versions.commit import libhdf5
 from hyperslab.versions.commit.chunk_store import ChunkStore, is_text
 from hyperslab.versions.layout import names as layout
@@ -58,6 +59,7 @@ class WritableFile:
         FileNotFoundError: There is none, in mode `r+`.
         UsageError: Somebody else has it open, or it has no place for versions.
         StaleJournal: What lies beside it as its journal is not of it.
+        MissingJournal: A commit to it was cut short, and its journal is gone.
     """
 
     def __init__(self, path: str, mode: str, system: System, timeout: float = 0.0) -> None:
@@ -210,13 +212,18 @@ def _let_go(held: list[Any], process: int) -> None:
 
 def opened(journaled: JournaledFile, mode: str) -> h5py.File:
     """The HDF5 file that libhdf5 writes through a journal. Objects that are closed it forgets."""
+    if mode == "w":
+        journaled.seek(0)
+        journaled.write(empty_file())
+    else:
+        journaled.add_guard()
 
     def set_driver(access: h5py.h5p.PropFAID, fileobj: JournaledFile) -> None:
         access.set_fileobj_driver(h5py.h5fd.fileobj_driver, fileobj)
         libhdf5.evict_on_close(access)
 
     h5py.register_driver("hyperslab", set_driver)
-    return h5py.File(journaled.path, mode, driver="hyperslab", fileobj=journaled)
+    return h5py.File(journaled.path, "r+", driver="hyperslab", fileobj=journaled)
 
 
 def check_borrowed(file: h5py.Group) -> None:

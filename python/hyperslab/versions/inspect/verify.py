@@ -12,6 +12,9 @@ from functools import cached_property
 import numpy as np
 
 from hyperslab.errors import FileChanged, HyperslabError, ReadError
+from hyperslab.journal import write_guard
+from hyperslab.journal.journal import journal_path
+from hyperslab.journal.settling import between_commits
 from hyperslab.progress import Progress
 from hyperslab.versions.inspect import witness
 from hyperslab.versions.inspect.chunk_maps import ChunkMap, ChunkMaps, VersionMap
@@ -110,6 +113,10 @@ def _verify(found: Verification, table: VersionTable, names: Sequence[str] | Non
     if names is None:
         _check_bookkeeping(found, table)
         found.add(*(Damage(problem, array) for array, problem in problems.items()))
+    with between_commits(path):
+        if write_guard.is_set_in(path):
+            remedy = f"put it there, as {journal_path(path)}, or use `hyperslab versions repair`"
+            found.add(Damage(f"{write_guard.UNFINISHED}: {remedy}"))
     uses = {array: _Uses(stack) for array, stack in stacks.items()}
     for described in ChunkMaps(path).each(checked):
         found.version_count += 1

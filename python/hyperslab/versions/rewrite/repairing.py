@@ -19,9 +19,10 @@ from hyperslab._core import ChunkGrid, filters_of
 from hyperslab.archive.array import Array as ArchiveArray
 from hyperslab.archive.remote import Sources
 from hyperslab.archive.tree import Group, OpenFile
-from hyperslab.errors import DamagedFile, StaleJournal, UsageError
+from hyperslab.errors import DamagedFile, MissingJournal, StaleJournal, UsageError
 from hyperslab.journal.journal import journal_path
 from hyperslab.journal.journaled_file import JournaledFile
+from hyperslab.journal.write_guard import UNFINISHED, is_set_in
 from hyperslab.versions.commit.codec_options import codec_options
 from hyperslab.versions.file import VersionedFile
 from hyperslab.versions.layout.elements import fill_element
@@ -122,7 +123,7 @@ def repair(path: str | os.PathLike[str], output: str | os.PathLike[str], *, keep
 def _recovered(path: str) -> Iterator[tuple[str, list[Loss]]]:
     """The file itself; where a commit was cut short, a copy in which it is finished. And what is to be said of it."""
     if not Path(journal_path(path)).is_file():
-        yield path, []
+        yield path, [Loss("all", None, UNFINISHED)] if is_set_in(path) else []
         return
     with tempfile.TemporaryDirectory(prefix="hyperslab-repair-") as folder:
         copy = str(Path(folder) / Path(path).name)
@@ -131,6 +132,9 @@ def _recovered(path: str) -> Iterator[tuple[str, list[Loss]]]:
         notes = []
         try:
             JournaledFile(copy).close()
+        except MissingJournal:
+            notes = [Loss("all", None, UNFINISHED)]
+            Path(journal_path(copy)).unlink()
         except StaleJournal:
             notes = [Loss("all", None, f"{journal_path(path)} is not of the file as it is now, and was left out")]
             Path(journal_path(copy)).unlink()
