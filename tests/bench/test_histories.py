@@ -83,6 +83,7 @@ scales: {quick: {counts: [3]}}
 """
 
 
+@pytest.mark.slow
 def test_the_command(tmp_path: Path) -> None:
     study, output = tmp_path / "few.yaml", tmp_path / "run"
     study.write_text(STUDY)

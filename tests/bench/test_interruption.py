@@ -44,6 +44,7 @@ def identity(trial: dict[str, object]) -> tuple[object, ...]:
     return tuple(trial[key] for key in ("case", "conditions", "format", "operation", "cache", "processes", "trial"))
 
 
+@pytest.mark.slow
 def test_a_killed_run_resumes_without_losing_or_repeating_a_trial(tmp_path, study, hyperslab) -> None:
     output, path = tmp_path / "run", study()
     process = begin(path, output)
@@ -67,6 +68,7 @@ def test_a_killed_run_resumes_without_losing_or_repeating_a_trial(tmp_path, stud
     assert not list(output.glob(".hyperslab-scratch-*"))
 
 
+@pytest.mark.slow
 def test_ctrl_c_keeps_finished_trials_and_their_tables(tmp_path, study, hyperslab) -> None:
     output, path = tmp_path / "run", study()
     process = begin(path, output)

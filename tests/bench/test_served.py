@@ -29,6 +29,7 @@ def ran(directory: Path, server: str) -> Run:
     return run_bench(Request(studies=(str(study),), output=directory / "run", scale="quick", trials=1))
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("server", ["nginx", "versitygw", "moto"])
 def test_contenders_read_from_a_server(tmp_path: Path, server: str) -> None:
     reason = serving.absent(server)

@@ -96,6 +96,7 @@ def test_every_layout(contender: Format, tmp_path: Path) -> None:
             assert description(contender, path) == spec
 
 
+@pytest.mark.slow
 def test_every_codec(contender: Format, tmp_path: Path) -> None:
     asked = [(name, level) for name in sorted(contender.capabilities.codecs) for level in _levels(name)]
     for index, (name, level) in enumerate(asked):

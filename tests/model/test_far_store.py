@@ -93,6 +93,7 @@ def calibrated(folder: Path, *options: str) -> Path:
     return made
 
 
+@pytest.mark.slow
 def test_a_url_is_calibrated_and_predicted(server: serving.Nginx, tmp_path: Path) -> None:
     url = f"{server.url}/ocean.h5"
     made = calibrated(tmp_path, "--store", url, "--option", "timeout=20")
@@ -113,6 +114,7 @@ def test_a_url_is_calibrated_and_predicted(server: serving.Nginx, tmp_path: Path
         calibrate_far(FarFile("here", f"{server.url}/text.h5"))
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("name", ["nginx", "versitygw"])
 def test_a_server_started_here(name: str, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     from hyperslab.lab.rounds import StopRule

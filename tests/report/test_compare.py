@@ -39,6 +39,7 @@ def test_only_what_changed_differs(run: Run, tmp_path: Path):
     assert "null" not in {row.format for row in comparison.rows}
 
 
+@pytest.mark.slow
 def test_faster_is_told_from_slower(run: Run, tmp_path: Path):
     comparison = compare(run, _slower(run, tmp_path, 0.5))
     assert {row.outcome for row in comparison.rows if row.format == "hdf5"} == {"faster"}

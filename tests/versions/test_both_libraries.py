@@ -397,4 +397,4 @@ Versions.TestCase.settings = settings(
     phases=[Phase.explicit, Phase.reuse, Phase.generate],  # shrinking would take minutes
     report_multiple_bugs=False,
 )
-TestVersions = Versions.TestCase
+TestVersions = pytest.mark.slow(Versions.TestCase)

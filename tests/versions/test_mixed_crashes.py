@@ -319,11 +319,13 @@ def test_a_file_of_theirs(trials_with_theirs: Trials, stranger: Stranger) -> Non
     campaign(trials_with_theirs.power_cuts(4, 1), trials_with_theirs, stranger, without_power=True)
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("stranger", STRANGERS)
 def test_killed_and_then(trials: Trials, stranger: Stranger) -> None:
     campaign(trials.kills(4), trials, stranger, without_power=False)
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("stranger", STRANGERS)
 def test_without_power_and_then(trials: Trials, stranger: Stranger) -> None:
     campaign(trials.power_cuts(8, 2 if ALL else 1), trials, stranger, without_power=True)

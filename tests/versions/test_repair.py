@@ -207,6 +207,7 @@ def killed_at(path: Path, stop_at: int) -> int:
         return len(pipe.read())
 
 
+@pytest.mark.slow
 def test_kills_of_versioned_hdf5(tmp_path: Path) -> None:
     """Every version that is saved is right; of those that were flushed before, nearly all are."""
     rng, saved, flushed_count, unreadable = random.Random(4), 0, 0, 0

@@ -171,6 +171,7 @@ def test_closing_lets_go_of_descriptors(tmp_path: Path, mode: Any) -> None:
     del held, native
 
 
+@pytest.mark.slow
 def test_an_empty_file_stays_empty(tmp_path: Path) -> None:
     path = tmp_path / "empty.h5"
     path.write_bytes(b"")
