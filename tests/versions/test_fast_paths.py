@@ -21,7 +21,7 @@ from hyperslab._core import (
     mappings_block,
 )
 from hyperslab.versions.commit.chunk_store import ChunkStore, make_store
-from hyperslab.versions.commit.commit import virtual
+from hyperslab.versions.commit import virtual
 from hyperslab.versions.layout.names import chunk_hash
 
 SHAPES = [

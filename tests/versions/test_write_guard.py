@@ -27,7 +27,8 @@ import hyperslab as hs
 from hyperslab.errors import DamagedFile, MissingJournal, ReadError
 from hyperslab.journal.journal import Journal
 from hyperslab.journal.write_guard import Guard, addition, empty_file, guard_of
-from hyperslab.versions import repair, writing
+from hyperslab.versions import repair
+from hyperslab.versions.commit import writing
 from hyperslab.versions.commit.virtual import VirtualArrays
 
 SYSTEM_PYTHON = "/usr/bin/python3"
