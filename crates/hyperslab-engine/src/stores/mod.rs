@@ -14,7 +14,7 @@ use crate::read_error::ReadError;
 pub use file::{FileStore, FileVersion};
 pub use remote::{
     ByteCache, Expected, Identity, Location, ObjectEnd, RemoteFolder, RemoteOptions, RemoteStatistics,
-    RemoteStore, WebUrl, remote_statistics,
+    RemoteStore, UrlParts, WebUrl, remote_statistics,
 };
 pub(crate) use table::Found;
 pub use table::{Opener, OtherFile, Stores};

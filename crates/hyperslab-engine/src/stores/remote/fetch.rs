@@ -12,7 +12,7 @@ use super::host::Host;
 use super::location::Location;
 use super::options::RemoteOptions;
 use super::process::Process;
-use super::transport::{NoCredentials, Refusal};
+use super::transport::{NoCredentials, NotAllowed, Refusal};
 use crate::read_error::ReadError;
 
 /// Waits before the second attempt, and at most; each is twice the one before, and then drawn from its upper half.
@@ -251,6 +251,10 @@ impl Fetcher<'_> {
     fn classified(&self, offset: u64, error: &Error) -> Failure {
         if let Some(refusal) = cause::<Refusal>(error) {
             return self.refused(offset, refusal);
+        }
+        if let Some(refused) = cause::<NotAllowed>(error) {
+            let said = format!("{}: {refused}", self.location.name);
+            return Failure::Lasting(ReadError::NotAllowed { said });
         }
         if cause::<NoCredentials>(error).is_some() {
             return Failure::Lasting(self.failed(offset, NoCredentials.to_string(), CREDENTIALS));

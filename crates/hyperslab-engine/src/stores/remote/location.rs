@@ -14,7 +14,9 @@ use url::Url;
 
 use super::options::RemoteOptions;
 use super::process::Timeouts;
+use super::redirect::Follows;
 use super::transport::Transport;
+use super::url_parts::UrlParts;
 
 /// One object of one store.
 #[derive(Clone)]
@@ -158,7 +160,7 @@ pub(super) fn host_name(server: &Url) -> String {
     }
 }
 
-fn transport(host: &str, options: &RemoteOptions, follows: bool) -> Result<Transport, String> {
+fn transport(host: &str, options: &RemoteOptions, is_http: bool) -> Result<Transport, String> {
     let mut headers = HeaderMap::new();
     for (name, value) in &options.headers {
         let known =
@@ -169,6 +171,8 @@ fn transport(host: &str, options: &RemoteOptions, follows: bool) -> Result<Trans
         headers.insert(known, value);
     }
     let timeouts = Timeouts { connect: options.connect_timeout, read: options.timeout };
+    let allowed = |places: &Vec<String>| places.iter().filter_map(|place| UrlParts::parse(place)).collect();
+    let follows = is_http.then(|| Follows(options.allowed.as_ref().map(allowed)));
     Ok(Transport { host: host.to_owned(), headers, timeouts, follows })
 }
 

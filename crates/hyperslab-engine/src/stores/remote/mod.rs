@@ -4,6 +4,7 @@
 //! |---|---|
 //! | [`RemoteStore`] | an open object: this file |
 //! | [`Location`], [`RemoteOptions`] | which object, and how to reach it: `location`, `options` |
+//! | [`UrlParts`] | whether a URL is below another: `url_parts` |
 //! | [`RemoteFolder`] | objects by their keys below one URL: `folder` |
 //! | bytes that were fetched, kept on request | `byte_cache` |
 //! | one range until it has come: attempts, waits, what errors mean | `fetch` |
@@ -21,6 +22,7 @@ mod options;
 mod process;
 mod redirect;
 mod transport;
+mod url_parts;
 
 use std::collections::BTreeMap;
 use std::io::IoSliceMut;
@@ -40,6 +42,7 @@ pub use host::RemoteStatistics;
 pub use location::{Location, WebUrl};
 pub use options::RemoteOptions;
 use process::Process;
+pub use url_parts::UrlParts;
 
 /// How often a wait for the network looks whether it should stop.
 const POLL: Duration = Duration::from_millis(20);

@@ -19,7 +19,7 @@ use object_store::client::{
 use super::host::Host;
 use super::location::host_name;
 use super::process::{Process, Timeouts, Way};
-use super::redirect::Route;
+use super::redirect::{Follows, NotFollowed, Route};
 
 /// More of a server's explanation is not read.
 const MOST_EXPLANATION_NBYTES: usize = 16 << 10;
@@ -50,6 +50,26 @@ impl fmt::Display for Refusal {
 
 impl Error for Refusal {}
 
+/// An answer that leads to a server that the user does not allow.
+#[derive(Debug)]
+pub(super) struct NotAllowed {
+    /// As its URLs begin.
+    pub server: String,
+}
+
+impl fmt::Display for NotAllowed {
+    fn fmt(&self, out: &mut fmt::Formatter<'_>) -> fmt::Result {
+        write!(
+            out,
+            "its server redirects to {0}, which is not allowed: that is not followed; if you trust it, add {0:?} to \
+             allowed=[...] (docs/security.md)",
+            self.server
+        )
+    }
+}
+
+impl Error for NotAllowed {}
+
 /// A request for credentials that nobody granted. Nothing of the answer is kept: it may be secret.
 #[derive(Debug)]
 pub(super) struct NoCredentials;
@@ -70,8 +90,8 @@ pub(super) struct Transport {
     /// Sent with every request for a range.
     pub headers: HeaderMap,
     pub timeouts: Timeouts,
-    /// Whether an answer that leads elsewhere is followed: not where requests are signed.
-    pub follows: bool,
+    /// Where an answer that leads elsewhere is followed to: nowhere where requests are signed.
+    pub follows: Option<Follows>,
 }
 
 impl fmt::Debug for Transport {
@@ -167,7 +187,7 @@ impl Transport {
         request: HttpRequest,
     ) -> Result<HttpResponse, HttpError> {
         let client = self.client(process, Way::Usual)?;
-        let mut route = if self.follows { Route::of(&request) } else { None };
+        let mut route = self.follows.as_ref().and_then(|follows| Route::of(&request, follows));
         host.requested();
         let mut answer = client.call(request).await?;
         let mut asked = self.host.clone();
@@ -175,7 +195,12 @@ impl Transport {
             let next = match route.next(&answer) {
                 Ok(None) => break,
                 Ok(Some(next)) => next,
-                Err(problem) => return Err(refusal(answer.status(), Cow::Owned(problem))),
+                Err(NotFollowed::Never(problem)) => {
+                    return Err(refusal(answer.status(), Cow::Owned(problem)));
+                }
+                Err(NotFollowed::NotAllowed(server)) => {
+                    return Err(HttpError::new(HttpErrorKind::Unknown, NotAllowed { server }));
+                }
             };
             let (request, url) = next;
             process.host(&asked).redirected();
