@@ -15,7 +15,8 @@ from hyperslab.archive.array import Array as ArchiveArray
 from hyperslab.archive.tree import Group
 from hyperslab.errors import DamagedFile
 from hyperslab.versions.chunk_store import row_count
-from hyperslab.versions.fingerprints import LOG, Mark, Marks, content, description, keys_of, rewrite
+from hyperslab.versions.fingerprint_log import LOG, Mark, Marks
+from hyperslab.versions.fingerprints import content, description, keys_of, rewrite
 from hyperslab.versions.interruption import let_through
 from hyperslab.versions.journaled_file import JournaledFile
 from hyperslab.versions.layout import ARRAY_BOOKKEEPING, DATA, FIRST_VERSION, VERSIONS

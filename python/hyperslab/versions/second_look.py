@@ -15,10 +15,8 @@ from hyperslab.archive.array import Array as ArchiveArray
 from hyperslab.archive.tree import Group
 from hyperslab.errors import HyperslabError
 from hyperslab.versions.chunk_stack import ChunkStack, chunk_stacks
+from hyperslab.versions.fingerprint_log import Mark, Marks, Record
 from hyperslab.versions.fingerprints import (
-    Mark,
-    Marks,
-    Record,
     array_attributes,
     content,
     description,
