@@ -20,8 +20,8 @@ from hyperslab._core import (
     hash_staged,
     mappings_block,
 )
-from hyperslab.versions.commit.chunk_store import ChunkStore, make_store
 from hyperslab.versions.commit import virtual
+from hyperslab.versions.commit.chunk_store import ChunkStore, make_store
 from hyperslab.versions.layout.names import chunk_hash
 
 SHAPES = [

@@ -283,9 +283,27 @@ def test_a_version_that_was_committed_is_never_removed(path: Path, flag: Any) ->
     with h5py.File(path) as file:
         assert "v2" in file[VERSIONS]
     assert path.read_bytes()[: len(before)] == before
-    if flag is not np.False_:
-        with pytest.raises(DamagedFile, match="'v2'"), hs.VersionedFile(path) as file:
-            file.versions  # noqa: B018
+    with hs.VersionedFile(path) as file:
+        for ask in (lambda: file.versions, lambda: file["v2"], lambda: file[-1], lambda: file.log()):
+            with pytest.raises(DamagedFile, match="'v2'"):
+                ask()
+        assert len(file["v4"]["x"][...])  # the others are there
+    with pytest.raises(DamagedFile, match="'v2'"):
+        hs.open(path, version="v2")
+
+
+def test_what_was_not_committed_is_left_out(path: Path) -> None:
+    """Nor one of a name that was committed once, at another time."""
+    with hs.VersionedFile(path, "r+") as file:
+        file.delete_versions("v2", repack=False)
+    with h5py.File(path, "r+") as file:
+        for name in ("begun", "v2"):
+            begun = file.create_group(f"{VERSIONS}/{name}")
+            begun.attrs.update(prev_version="v4", committed=np.False_, timestamp="2024-01-01 00:00:00.000000+0000")
+    with hs.VersionedFile(path) as file:
+        assert file.versions == ["v0", "v1", "v3", "v4"]
+        with pytest.raises(KeyError):
+            file["v2"]
 
 
 def test_what_others_began_is_removed(path: Path) -> None:

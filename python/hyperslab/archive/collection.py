@@ -107,6 +107,11 @@ class OpenCollection(OpenFile):
         """None: a collection has no URL of its own."""
         return None
 
+    @property
+    def opened_urls(self) -> list[str]:
+        """Those of its files."""
+        return [url for file in self._files for url in file.opened_urls]
+
     def token(self, name: str) -> tuple[Any, ...]:
         """What Dask tells a group or array apart by: the same in every process until one of the files changes."""
         return ("hyperslab", self.options, self._digest, name)

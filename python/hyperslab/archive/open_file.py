@@ -75,13 +75,13 @@ def far_file(
 ) -> tuple[str, ArchiveFile]:
     """A file far away, or the Zarr hierarchy that a URL is of: its name tells which, or that there is no such file."""
     if place.names_file:
-        file = place.file()
+        file = place.file(sources.allowed.redirects())
         try:
             return file.name, ArchiveFile.remote(file, chunk_cache_nbytes, sources.reach(file.name), list(patterns))
         except NoSuchRemoteFile:
             if place.has_suffix:
                 raise
-    folder = place.folder().file()
+    folder = place.folder().file(sources.allowed.redirects())
     return folder.name, ArchiveFile.remote_zarr(folder, chunk_cache_nbytes)
 
 

@@ -48,7 +48,7 @@ def credentials(url_prefix: str, **options: Any) -> None:
     """
     if not is_url(url_prefix):
         raise UsageError(f"{url_prefix!r} is no URL of a kind that we know ({', '.join(SCHEMES)})")
-    prefix = parts_of(url_prefix)
+    prefix = _prefix(url_prefix)
     if prefix is None:
         raise UsageError(f"{shown(url_prefix)} names no server, or its path can be read in two ways: give a plain URL")
     if options:
@@ -88,8 +88,11 @@ class Remote:
         folder, path = self.folder(), self.folder()._path
         return replace(folder, url=f"{path}/{key}{folder.url[len(path) :]}") if key else folder
 
-    def file(self) -> RemoteFile:
+    def file(self, allowed: list[str] | None = None) -> RemoteFile:
         """What the compiled part needs to open it.
+
+        Args:
+            allowed: URLs that its server may redirect to beside its own, with all below them; None for any.
 
         Raises:
             UsageError: The URL or an option is not understood, or what it was opened with is not in this process.
@@ -101,7 +104,8 @@ class Remote:
             raise UsageError(f"{said}; say it here: hyperslab.credentials(URL prefix, {absent[0]}=...)")
         limits = {name: given.pop(name, default) for name, default in LIMITS.items()}
         url, config, headers = _KINDS[self._kind](self.url, given)
-        return RemoteFile(url, config=config, headers=headers, cache_nbytes=self.cache_nbytes, **limits)
+        kept = self.cache_nbytes
+        return RemoteFile(url, config=config, headers=headers, cache_nbytes=kept, allowed=allowed, **limits)
 
     @property
     def names_file(self) -> bool:
@@ -163,7 +167,7 @@ class Sources:
         """
         if not self.allowed.permits(url, self.near):
             raise self.refused(url)
-        return self.remote(url).file()
+        return self.remote(url).file(self.allowed.redirects())
 
     def check_place(self, path: str) -> None:
         """Refuse a file or URL, or a name of a file far away, that the document may not lead to.
@@ -268,6 +272,12 @@ def shown(url: str) -> str:
     user, at, server = server.rpartition("@")
     container = user.partition(":")[0] + at if kind.lower() in AZURE else ""
     return f"{kind}://{container}{server}{slash}{key}" if is_url(url) else url
+
+
+def _prefix(url: str) -> UrlParts | None:
+    """What credentials are for: however it is written."""
+    found = parts_of(url)
+    return None if found is None else found._replace(is_straight=True)
 
 
 def _registered_for(url: str) -> dict[str, Any]:

@@ -79,6 +79,11 @@ class OpenFile:
         return self.place.url if isinstance(self.place, Remote) else None
 
     @property
+    def opened_urls(self) -> list[str]:
+        """The URLs that were opened, with whatever they hold: of a collection one for each of its files far away."""
+        return [] if self.url is None else [self.url]
+
+    @property
     def is_closed(self) -> bool:
         """Whether nothing can be had from it any more."""
         return self._core is None

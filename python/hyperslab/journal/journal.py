@@ -316,8 +316,8 @@ def _earlier(path: str, stored: bytes) -> Journal | Torn:
             os.close(descriptor)
     raise StaleJournal(
         f"{journal_path(path)} is of an earlier hyperslab, and cannot prove that it is of {path}. Nothing was changed. "
-        "If nobody wrote to the file since, and it is where it was, open it once with the hyperslab that wrote it "
-        "(0.1); else move the journal away: the file has all versions but the last"
+        "If nobody wrote to the file since, and it is where it was, open it once with the hyperslab that wrote it; "
+        "else move the journal away: the file has all versions but the last"
     )
 
 

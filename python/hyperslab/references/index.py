@@ -124,8 +124,9 @@ class Index:
         """A URL's query may be a secret, or say which file is meant: it can neither be kept nor left out."""
         remedy = "open it without, as storage_options={'query': ...}, and save a .hs"
         for root in self.roots.values():
-            own = root.url
-            asked = [own] if own is not None and path.suffix != ".hs" else []
+            own = root.opened.opened_urls
+            is_told_by_query = len(set(map(shown, own))) < len(set(own))
+            asked = own if path.suffix != ".hs" or is_told_by_query else []
             for url in (*asked, *root.file.urls):
                 if "?" in url and url.lower().startswith("http"):
                     raise Refused(f"{shown(url)} is asked for with a query, which references never hold: {remedy}")

@@ -124,6 +124,10 @@ class VersionedFile(Inspected):
         return self._seen.table
 
     @property
+    def _said(self) -> VersionTable:
+        return self._seen.said
+
+    @property
     def current_version(self) -> str | None:
         """The name of the current version; None while there is none. Can be set."""
         return self._seen.current

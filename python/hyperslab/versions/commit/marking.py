@@ -9,12 +9,10 @@ import h5py
 import numpy as np
 
 from hyperslab.archive.array import Array as ArchiveArray
+from hyperslab.versions.layout.fingerprint_log import Mark, Marks, Record
 from hyperslab.versions.layout.fingerprints import (
     CONTENT_NBYTES,
     NOTHING,
-    Mark,
-    Marks,
-    Record,
     array_attributes,
     content,
     description,

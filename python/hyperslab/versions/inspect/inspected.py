@@ -28,6 +28,11 @@ class Inspected:
         """All versions with their parents and times."""
         raise NotImplementedError
 
+    @property
+    def _said(self) -> VersionTable:
+        """All versions that say that they were committed."""
+        raise NotImplementedError
+
     def _check_whole(self) -> None:
         """Refuse what cannot be asked now."""
         raise NotImplementedError
@@ -77,8 +82,9 @@ class Inspected:
         from hyperslab.versions.inspect.verify import verify
 
         self._check_whole()
-        names = [self.table.find(version) for version in versions] if versions else None
-        return verify(self.path, self.table, names, progress)
+        said = self._said  # of a damaged file too
+        names = [said.find(version) for version in versions] if versions else None
+        return verify(self.path, said, names, progress)
 
     def stats(self, progress: Progress | None = None) -> Stats:
         """How many bytes each version has, shares with its parent, and has alone; and what no version has any more.

@@ -16,10 +16,8 @@ from hyperslab.archive.tree import Group
 from hyperslab.errors import HyperslabError
 from hyperslab.versions.inspect.chunk_stack import ChunkStack, chunk_stacks
 from hyperslab.versions.inspect.testimony import Testimony
+from hyperslab.versions.layout.fingerprint_log import Mark, Marks, Record
 from hyperslab.versions.layout.fingerprints import (
-    Mark,
-    Marks,
-    Record,
     array_attributes,
     content,
     description,

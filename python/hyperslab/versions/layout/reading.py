@@ -19,6 +19,7 @@ from hyperslab.archive.remote import Remote, Sources, is_url, shown
 from hyperslab.archive.tree import Group, OpenFile
 from hyperslab.errors import DamagedFile, FileChanged, UsageError
 from hyperslab.journal.settling import MOST_ATTEMPTS, PAUSE_SECONDS, between_commits, between_commits_later
+from hyperslab.versions.layout.fingerprint_log import LOG, Recorded
 from hyperslab.versions.layout.names import DATA, VERSIONS
 from hyperslab.versions.layout.table import VersionTable
 
@@ -36,15 +37,33 @@ def local_path(file: str | os.PathLike[str]) -> str:
     return os.path.abspath(path)  # noqa: PTH100 -- resolve() would follow links
 
 
-def version_table(place: str | Remote, within: str = "") -> VersionTable:
+def version_table(place: str | Remote, within: str = "", sources: Sources | None = None) -> VersionTable:
     """All versions of a file, or of the group `within` it, whose path then ends with "/".
 
     Raises:
         Unsupported: It has none.
     """
-    found = parsed(place, 0, (f"{within}{VERSIONS}/*",)).root[f"/{within}"]
+    found = parsed(place, 0, (f"{within}{VERSIONS}/*",), sources=sources).root[f"/{within}"]
     assert isinstance(found, Group)
     return VersionTable.of(found)
+
+
+def check_given_up(place: str | Remote, table: VersionTable, within: str = "", sources: Sources | None = None) -> None:
+    """Refuse to take versions for uncommitted of which there are fingerprints, made when they were committed.
+
+    Raises:
+        DamagedFile: There is such a version.
+    """
+    if not table.given_up:
+        return
+    array = parsed(place, 0, (f"{within}{LOG}",), sources=sources).root.get(f"{within}{LOG}")
+    known = Recorded.of(array[...].tobytes()).versions if isinstance(array, Array) else {}
+    for name, timestamp in table.given_up.items():
+        if name in known and known[name].timestamp == timestamp:
+            raise DamagedFile(
+                f"version {name!r} of {table.path} was committed, and says that it was not: file.verify() tells what"
+                " else is damaged; hyperslab.versions.repair may help"
+            )
 
 
 def version_group(

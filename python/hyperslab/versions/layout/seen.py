@@ -11,7 +11,7 @@ from hyperslab.archive.tree import Group
 from hyperslab.errors import ReadError
 from hyperslab.versions.layout import names as layout
 from hyperslab.versions.layout.names import FIRST_VERSION, VERSIONS
-from hyperslab.versions.layout.reading import parsed, version_group, version_table
+from hyperslab.versions.layout.reading import check_given_up, parsed, version_group, version_table
 from hyperslab.versions.layout.table import VersionKey, VersionTable, data_version_of, group_of_versions
 from hyperslab.versions.layout.version_group import VersionGroup
 
@@ -53,7 +53,7 @@ class SeenVersions:
     def refresh(self) -> None:
         """See what was committed since. Groups that were given stay as they are."""
         self._settle()
-        root = parsed(self._path, 0, (f"{self._within}{VERSIONS}",)).root[f"/{self._within}"]
+        root = parsed(self._path, 0, (f"{self._within}{VERSIONS}",), sources=self._sources).root[f"/{self._within}"]
         assert isinstance(root, Group)
         said = group_of_versions(root).attrs
         layout.check_data_version(data_version_of(said), root.filename, to_write=self._to_write)
@@ -67,16 +67,26 @@ class SeenVersions:
 
     @property
     def table(self) -> VersionTable:
-        """All versions. Can be set, by who changes them."""
+        """All versions. Can be set, by who changes them.
+
+        Raises:
+            DamagedFile: One says that it was not committed, and was; or nothing that can be read.
+        """
         if self._table is None:
-            self._settle()
-            found = version_table(self._path, self._within)
+            found = self.said
+            check_given_up(self._path, found, self._within, self._sources)
             self._table = found.changed(None, self._current) if self._current in found else found
         return self._table
 
     @table.setter
     def table(self, table: VersionTable) -> None:
         self._table = table
+
+    @property
+    def said(self) -> VersionTable:
+        """All versions that say that they were committed."""
+        self._settle()
+        return version_table(self._path, self._within, self._sources)
 
     @property
     def current(self) -> str | None:

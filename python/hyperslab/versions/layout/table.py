@@ -5,6 +5,7 @@ from __future__ import annotations
 import datetime as dt
 from bisect import bisect_right
 from collections.abc import Container, Iterator, Mapping
+from contextlib import suppress
 from dataclasses import dataclass, replace
 from functools import cached_property
 from typing import Any, TypeAlias
@@ -35,10 +36,11 @@ class VersionTable(Mapping[str, Version]):
         self.current = current if current in self._versions else None
         self.data_version = data_version
         self.path = path
+        self.given_up: dict[str, str] = {}  # versions that say that they were not committed, and when they were
 
     @classmethod
     def of(cls, root: Group) -> VersionTable:
-        """The table of a file; what was never committed is not in it.
+        """The table of a file; what says that it was never committed is not in it.
 
         Raises:
             Unsupported: The file has no versions.
@@ -48,10 +50,13 @@ class VersionTable(Mapping[str, Version]):
         number = data_version_of(versions.attrs)
         found: list[Version] = []
         given_up: dict[Any, Any] = {}
+        times: dict[str, str] = {}
         for name, group in versions.groups.items():
             attributes = group.attrs
             if name == FIRST_VERSION or not is_committed(attributes, name, root.filename, number):
                 given_up[name] = attributes.get("prev_version")
+                with suppress(ReadError, KeyError):
+                    times[name] = str(attributes["timestamp"])
                 continue
             if "prev_version" not in attributes:
                 raise DamagedFile(f"version {name!r} of {root.filename} does not say which it was made from")
@@ -61,7 +66,9 @@ class VersionTable(Mapping[str, Version]):
         current = versions.attrs.get("current_version")
         for _ in given_up:  # versioned-hdf5 says so before it commits: what it was before then is the parent
             current = given_up.get(current, current)
-        return cls(found, current, number, root.filename)
+        table = cls(found, current, number, root.filename)
+        table.given_up = times
+        return table
 
     def __getitem__(self, name: str) -> Version:
         try:

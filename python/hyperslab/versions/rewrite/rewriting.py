@@ -19,7 +19,8 @@ from hyperslab.journal.signals import let_through
 from hyperslab.versions.commit.attributes import copy_attributes
 from hyperslab.versions.commit.chunk_store import row_count
 from hyperslab.versions.commit.virtual import VirtualArrays, put_bookkeeping
-from hyperslab.versions.layout.fingerprints import LOG, Mark, Marks, content, description, keys_of, rewrite
+from hyperslab.versions.layout.fingerprint_log import LOG, Mark, Marks
+from hyperslab.versions.layout.fingerprints import content, description, keys_of, rewrite
 from hyperslab.versions.layout.names import ARRAY_BOOKKEEPING, DATA, FIRST_VERSION, VERSIONS
 from hyperslab.versions.layout.places import Places, places_of
 from hyperslab.versions.layout.reading import parsed

@@ -15,7 +15,9 @@ use url::Url;
 use super::host::host_name;
 use super::options::RemoteOptions;
 use super::process::Timeouts;
+use super::redirect::Follows;
 use super::transport::Transport;
+use super::url_parts::UrlParts;
 
 /// One object of one store.
 #[derive(Clone)]
@@ -149,7 +151,7 @@ fn host(url: &Url, options: &RemoteOptions) -> String {
     host_name(server)
 }
 
-fn transport(host: &str, options: &RemoteOptions, follows: bool) -> Result<Transport, String> {
+fn transport(host: &str, options: &RemoteOptions, is_http: bool) -> Result<Transport, String> {
     let mut headers = HeaderMap::new();
     for (name, value) in &options.headers {
         let known =
@@ -160,6 +162,8 @@ fn transport(host: &str, options: &RemoteOptions, follows: bool) -> Result<Trans
         headers.insert(known, value);
     }
     let timeouts = Timeouts { connect: options.connect_timeout, read: options.timeout };
+    let allowed = |places: &Vec<String>| places.iter().filter_map(|place| UrlParts::parse(place)).collect();
+    let follows = is_http.then(|| Follows(options.allowed.as_ref().map(allowed)));
     Ok(Transport { host: host.to_owned(), headers, timeouts, follows })
 }
 
