@@ -38,7 +38,7 @@ test: setup system test-rust test-python
 
 # The damage tests need files to damage: small ones are made, and the foreign ones are taken where they are.
 test-rust: setup
-	$(BIN)/python tests/engine/make_samples.py target/samples
+	$(BIN)/python tests/engine/make_samples.py target/samples ../shared/corpus
 	HYPERSLAB_CORPUS="$(CURDIR)/target/samples:$(CURDIR)/../shared/corpus" HYPERSLAB_DAMAGES=20 \
 	  cargo test --workspace --locked --quiet
 

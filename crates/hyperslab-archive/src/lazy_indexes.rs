@@ -1,22 +1,26 @@
 //! Arrays of a file with versions, whose chunks are looked up when they are first read; few of them without the others.
 
 use std::collections::HashMap;
-use std::path::PathBuf;
 use std::sync::{Arc, Mutex};
 
 use hyperslab_core::{
-    Array, ChunkState, Link, Manifest, Orthogonal, PlanError, ReadPlan, Segment, StoredChunk, Tree,
+    Array, ChunkState, Manifest, Orthogonal, PlanError, ReadPlan, Segment, StoredChunk, Tree,
     VirtualMappings, shared_grid, shown_segment, some_chunk_places,
 };
-use hyperslab_engine::ReadError;
+use hyperslab_engine::{FileStore, ReadError, Store, Stores};
 use hyperslab_parsers::hdf5::LazyIndex;
 use hyperslab_parsers::{self as parsers, Pages, Policy};
-use pyo3::prelude::*;
 
-use crate::archive_file::{Bytes, Opened};
-use crate::failure::Failure;
+use crate::error::{CallerError, Error, Problem};
+use crate::resolved::Resolved;
 use crate::sources::LocalSource;
-use crate::virtual_sources::{Problem, Resolved};
+use crate::tree_path::array_at;
+
+/// Waits until nobody overwrites what is committed to a file of versions, and keeps it so.
+pub trait BetweenCommits: Send + Sync {
+    /// Call `read` while nobody overwrites what is committed.
+    fn run(&self, read: &mut dyn FnMut()) -> Result<(), CallerError>;
+}
 
 /// Chunks of a read that are looked up one by one.
 const FEW_CHUNKS: u64 = 8;
@@ -27,15 +31,20 @@ const MOST_SPARING_READS: u32 = 8;
 pub(crate) struct LazyIndexes {
     /// By the numbers of the arrays.
     indexes: Vec<Option<LazyIndex>>,
-    /// Gives a context of Python in which nobody overwrites what is committed.
-    settled: Py<PyAny>,
+    /// The file whose arrays they are.
+    store: Arc<FileStore>,
+    between_commits: Arc<dyn BetweenCommits>,
     /// Reads that looked up few chunks, by the numbers of the arrays.
     sparing_reads: Mutex<HashMap<usize, u32>>,
 }
 
 impl LazyIndexes {
-    pub(crate) fn new(indexes: Vec<Option<LazyIndex>>, settled: Py<PyAny>) -> Self {
-        Self { indexes, settled, sparing_reads: Mutex::default() }
+    pub(crate) fn new(
+        indexes: Vec<Option<LazyIndex>>,
+        store: Arc<FileStore>,
+        between_commits: Arc<dyn BetweenCommits>,
+    ) -> Self {
+        Self { indexes, store, between_commits, sparing_reads: Mutex::default() }
     }
 
     /// Whether the chunks of an array are not in its file's tree.
@@ -48,10 +57,10 @@ impl LazyIndexes {
     }
 
     /// An array with its chunks.
-    pub(crate) fn array(&self, file: &Opened, number: usize) -> Result<Array, Problem> {
-        let described = &file.tree.arrays[number];
+    pub(crate) fn array(&self, tree: &Tree, number: usize) -> Result<Array, Error> {
+        let described = &tree.arrays[number];
         let Some(index) = self.index(number) else { return Ok(described.clone()) };
-        let found = self.while_settled(file, |pages| index.chunks(pages))?;
+        let found = self.between_commits(|pages| index.chunks(pages))?;
         Ok(match found.map(|chunks| with_chunks(described, chunks)) {
             Ok(array) => array.unwrap_or_else(|| described.clone()),
             Err(error) => Array { segments: Err(error.into()), ..described.clone() },
@@ -62,11 +71,12 @@ impl LazyIndexes {
     /// where that is not so, and where anything is not as it is in sound files: who looks up all finds out.
     pub(crate) fn few(
         &self,
-        file: &Opened,
+        tree: &Tree,
+        stores: &Stores,
         number: usize,
         selection: &Orthogonal,
     ) -> Result<Option<Resolved>, Problem> {
-        let Some((source, array)) = self.without_chunks(file, number) else { return Ok(None) };
+        let Some((source, array)) = self.without_chunks(tree, number) else { return Ok(None) };
         let Some(touched) = touched(&array, selection)? else { return Ok(None) };
         if self.are_many(number) {
             return Ok(None);
@@ -74,14 +84,14 @@ impl LazyIndexes {
         let places = if number == source {
             Some(touched.iter().map(|&index| (index, index)).collect())
         } else {
-            places_in_stack(file, number, source, &array, &touched)
+            places_in_stack(tree, number, source, &array, &touched)
         };
         let Some(places) = places else { return Ok(None) };
         let mut wanted: Vec<u64> = places.iter().map(|&(_, place)| place).collect();
         wanted.sort_unstable();
         wanted.dedup();
         let Some(index) = self.index(source) else { return Ok(None) };
-        let found = self.while_settled(file, |pages| index.some_chunks(pages, &wanted))?;
+        let found = self.between_commits(|pages| index.some_chunks(pages, &wanted))?;
         let mut found = found.unwrap_or_default();
         found.retain(|chunk| wanted.binary_search(&chunk.index).is_ok());
         if found.len() != wanted.len() {
@@ -97,22 +107,19 @@ impl LazyIndexes {
         let Some(array) = with_chunks(&array, places.iter().filter_map(shown).collect()) else {
             return Ok(None);
         };
-        Ok(Some(Resolved::numbered(array, file.stores.with(Vec::new()), number as u64)))
+        Ok(Some(Resolved::numbered(array, stores.with(Vec::new()), number as u64)))
     }
 
     /// Fails where no selection of an array can be read, as far as that is known without its chunks; says whether it is.
-    pub(crate) fn check(&self, file: &Opened, number: usize) -> Result<bool, PlanError> {
-        let array = self.without_chunks(file, number);
+    pub(crate) fn check(&self, tree: &Tree, number: usize) -> Result<bool, PlanError> {
+        let array = self.without_chunks(tree, number);
         array.map_or(Ok(false), |(_, array)| ReadPlan::check(&array).map(|()| true))
     }
 
     /// An array as one of a single grid, without any chunk, and the number of the one that has its chunks: a stack of
-    /// them, or itself. `None` of others, and where all chunks were looked up.
-    fn without_chunks(&self, file: &Opened, number: usize) -> Option<(usize, Array)> {
-        if file.known(number).is_some() {
-            return None;
-        }
-        let described = &file.tree.arrays[number];
+    /// them, or itself. `None` of others.
+    fn without_chunks(&self, tree: &Tree, number: usize) -> Option<(usize, Array)> {
+        let described = &tree.arrays[number];
         if self.has(number) {
             return Some((number, described.clone()));
         }
@@ -121,8 +128,8 @@ impl LazyIndexes {
         if &**name != "." || is_numbered {
             return None;
         }
-        let source = array_at(&file.tree, path).filter(|&source| self.has(source))?;
-        let stack = file.tree.arrays.get(source)?;
+        let source = array_at(tree, path).filter(|&source| self.has(source))?;
+        let stack = tree.arrays.get(source)?;
         let segment = shown_segment(&shared_grid(described, stack)?, stack, &[])?;
         let array = Array {
             shape: described.shape.clone(),
@@ -148,48 +155,37 @@ impl LazyIndexes {
     }
 
     /// Read of the file as it is now, while nobody overwrites what is committed.
-    fn while_settled<T>(
+    fn between_commits<T>(
         &self,
-        file: &Opened,
         read: impl FnOnce(&mut Pages<'_>) -> Result<T, parsers::Error>,
-    ) -> Result<Result<T, parsers::Error>, Problem> {
-        let fault = |failure: Failure| Problem::File(PathBuf::from(&file.name), Box::new(failure));
-        let raised = |error: PyErr| fault(Failure::Raised(error));
-        let Bytes::Local(store) = &file.bytes else { return Ok(Err(closed())) };
-        let context = Python::attach(|py| {
-            let context = self.settled.call0(py)?;
-            context.call_method0(py, "__enter__").map(|_| context)
+    ) -> Result<Result<T, parsers::Error>, Error> {
+        let (mut read, mut found) = (Some(read), None);
+        let waited = self.between_commits.run(&mut || {
+            let Some(read) = read.take() else { return };
+            found = Some(self.store.now().map(|store| {
+                let policy = Policy { first_nbytes: 0, ..Policy::LOCAL };
+                read(&mut Pages::new(&LocalSource(&store), policy))
+            }));
         });
-        let context = context.map_err(raised)?;
-        let found = store.now().map(|store| {
-            let policy = Policy { first_nbytes: 0, ..Policy::LOCAL };
-            read(&mut Pages::new(&LocalSource(&store), policy))
-        });
-        let nothing = |py: Python<'_>| (py.None(), py.None(), py.None());
-        Python::attach(|py| context.call_method1(py, "__exit__", nothing(py))).map_err(raised)?;
-        found.map_err(|error| fault(Failure::Read(error)))
+        waited.map_err(Error::Caller)?;
+        Ok(found.unwrap_or(Err(ReadError::Cancelled))?)
     }
-}
 
-/// Fails where chunks of a virtual array are not found that the file had when it was parsed, and the file is another
-/// one now: somebody writes to it who lets nobody know when it is whole.
-pub(crate) fn check_found(file: &Opened, number: usize, found: &Array) -> Result<(), Problem> {
-    let asked = file.tree.arrays[number].virtual_mappings.len() as u64;
-    let [segment] = found.segments.as_deref().unwrap_or_default() else { return Ok(()) };
-    let Bytes::Local(store) = &file.bytes else { return Ok(()) };
-    if segment.manifest.chunk_count() >= asked {
-        return Ok(());
+    /// Fails where chunks of a virtual array are not found that the file had when it was parsed, and the file is another
+    /// one now: somebody writes to it who lets nobody know when it is whole.
+    pub(crate) fn check_found(&self, tree: &Tree, number: usize, found: &Array) -> Result<(), Error> {
+        let asked = tree.arrays[number].virtual_mappings.len() as u64;
+        let [segment] = found.segments.as_deref().unwrap_or_default() else { return Ok(()) };
+        if segment.manifest.chunk_count() >= asked || self.store.now()?.version() == self.store.version() {
+            return Ok(());
+        }
+        Err(ReadError::FileChanged { file: self.store.name().to_owned() }.into())
     }
-    let fault = |error| Problem::File(PathBuf::from(&file.name), Box::new(Failure::Read(error)));
-    if store.now().map_err(fault)?.version() == store.version() {
-        return Ok(());
-    }
-    Err(fault(ReadError::FileChanged { file: file.name.clone() }))
 }
 
 /// The places, in the stack that has them, of chunks of a virtual array, by their linear indices.
 fn places_in_stack(
-    file: &Opened,
+    tree: &Tree,
     number: usize,
     stack: usize,
     array: &Array,
@@ -199,8 +195,8 @@ fn places_in_stack(
         Ok([segment]) => Some(segment.grid.clone()),
         _ => None,
     };
-    let count = only(file.tree.arrays.get(stack)?)?.chunk_count();
-    let places = some_chunk_places(&file.tree.arrays[number].virtual_mappings, &only(array)?, touched)?;
+    let count = only(tree.arrays.get(stack)?)?.chunk_count();
+    let places = some_chunk_places(&tree.arrays[number].virtual_mappings, &only(array)?, touched)?;
     places.iter().all(|&(_, place)| place < count).then_some(places)
 }
 
@@ -222,24 +218,4 @@ fn with_chunks(array: &Array, chunks: Vec<StoredChunk>) -> Option<Array> {
     let manifest = Arc::new(Manifest::of_chunks(chunks));
     let segments = Ok(vec![Segment { manifest, ..segment.clone() }]);
     Some(Array { segments, attributes: Vec::new(), ..array.clone() })
-}
-
-/// The array that a path from the root leads to, without any link but names.
-fn array_at(tree: &Tree, path: &str) -> Option<usize> {
-    let mut names = path.split('/').filter(|name| !matches!(*name, "" | ".")).peekable();
-    let mut group = 0;
-    while let Some(name) = names.next() {
-        let (_, link) = tree.groups.get(group)?.links.iter().find(|(link, _)| link == name)?;
-        match link {
-            Link::Group(number) => group = *number,
-            Link::Array(number) if names.peek().is_none() => return Some(*number),
-            _ => return None,
-        }
-    }
-    None
-}
-
-/// Only local files are opened so.
-fn closed() -> parsers::Error {
-    parsers::Error::Unsupported { feature: "looking up chunks of a file that is not held open".to_owned() }
 }

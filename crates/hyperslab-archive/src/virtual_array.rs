@@ -1,159 +1,66 @@
 //! The sources of a virtual array: found, opened and parsed when the array is first used, each file once.
 
-use std::collections::{HashMap, HashSet};
+use std::collections::HashMap;
 use std::path::{Path, PathBuf};
-use std::sync::Arc;
-use std::sync::atomic::{AtomicU64, Ordering};
+use std::sync::{Arc, Mutex};
 
-use hyperslab_core::{
-    Array, ChunkGrid, FileIndex, Link, Manifest, Orthogonal, PlanError, ReadPlan, SegmentIndex, Tree,
-    Unreadable, resolve,
-};
-use hyperslab_engine::{OtherFile, Stores};
+use hyperslab_core::{Array, FileIndex, Link, Tree, Unreadable, resolve};
+use hyperslab_engine::{FileVersion, OtherFile, Stores};
 
-use crate::archive_file::{Bytes, Opened, SourceFile};
-use crate::failure::Failure;
-use crate::hdf5_places::{self, Naming};
-use crate::lazy_indexes::check_found;
-use crate::sought::Sought;
+use crate::error::{Error, Problem};
+use crate::format::Parsed;
+use crate::hdf5_places;
+use crate::lazy_indexes::LazyIndexes;
+use crate::resolved::Resolved;
+use crate::source_resolver::SourceResolver;
+use crate::tree_path::{self, MOST_HOPS};
 
 /// Virtual arrays whose sources are virtual arrays, at most so many deep.
 const MOST_DEPTH: usize = 16;
-/// Links that a path may lead over.
-const MOST_HOPS: usize = 32;
 
-/// Of so many segments no index is made: they are all looked at.
-const FEW_SEGMENTS: usize = 64;
-
-/// A virtual array as one with segments, and the files that these lie in.
-pub(crate) struct Resolved {
-    pub(crate) array: Array,
-    pub(crate) stores: Stores,
-    /// Finds the segments of a selection, unless there are none.
-    index: Option<SegmentIndex>,
-    /// Tells it, in the cache of chunks, from arrays of files and from one that another thread resolved.
-    pub(crate) number: u64,
+/// A file that arrays of another one show parts of, as it was when it was parsed. It is not held open.
+struct SourceFile {
+    tree: Tree,
+    version: FileVersion,
 }
 
-impl Resolved {
-    pub(crate) fn new(array: Array, stores: Stores) -> Self {
-        Self::numbered(array, stores, next_number())
-    }
+/// The files that sources of virtual arrays are in, once they were parsed.
+#[derive(Default)]
+pub(crate) struct SourceFiles(Mutex<HashMap<PathBuf, Arc<SourceFile>>>);
 
-    /// Whose chunks in the cache are those of others with this number.
-    pub(crate) fn numbered(array: Array, stores: Stores, number: u64) -> Self {
-        let index = array.segments.as_deref().ok().and_then(SegmentIndex::new);
-        Self { array, stores, index, number }
-    }
-}
-
-/// The number of the next one, above those of arrays of files.
-static NEXT_NUMBER: AtomicU64 = AtomicU64::new(1 << 32);
-
-/// A number that no array of this process has.
-fn next_number() -> u64 {
-    NEXT_NUMBER.fetch_add(1, Ordering::Relaxed)
-}
-
-/// An array whose segments are known: as its file has it, resolved, or with the chunks that a read looked for.
-#[derive(Clone)]
-pub(crate) enum WholeArray {
-    Stored(Arc<Opened>, usize),
-    Virtual(Arc<Resolved>),
-    Sought(Arc<Sought>),
-}
-
-impl WholeArray {
-    /// An array of an open file, whose number was checked.
-    pub(crate) fn of(file: &Arc<Opened>, number: usize) -> Result<Self, Problem> {
-        let described = &file.tree.arrays[number];
-        let segment_count = described.segments.as_ref().map_or(0, Vec::len);
-        let is_indexed = segment_count > FEW_SEGMENTS && matches!(file.bytes, Bytes::Collection(_));
-        if described.virtual_mappings.is_empty() && !file.is_lazy(number) && !is_indexed {
-            return Ok(Self::Stored(Arc::clone(file), number));
+impl SourceFiles {
+    /// A file, parsed, unless it was before. Nobody waits for a lock: see `Archive::resolved`.
+    fn parsed(&self, path: &Path, resolver: &SourceResolver) -> Result<Arc<SourceFile>, Error> {
+        let known = self.0.try_lock().ok().and_then(|known| known.get(path).cloned());
+        if let Some(known) = known {
+            return Ok(known);
         }
-        file.resolved(number).map(Self::Virtual)
-    }
-
-    /// The same for other archives to show its chunks, which must be listed for that.
-    pub(crate) fn listed(file: &Arc<Opened>, number: usize) -> Result<Self, Problem> {
-        if matches!(file.bytes, Bytes::Keys(_)) {
-            let feature = "combining or indexing Zarr hierarchies far away, whose chunks nobody lists,";
-            return Err(Problem::from(Unreadable::unsupported(feature)));
+        let opened = Arc::new(resolver.open_file(path)?);
+        let Parsed { store, tree, .. } = Parsed::of(path, opened, &[], false, resolver.allowed())?;
+        let found = Arc::new(SourceFile { tree, version: store.version() });
+        if let Ok(mut known) = self.0.try_lock() {
+            known.insert(path.to_owned(), Arc::clone(&found));
         }
-        Self::of(file, number)
-    }
-
-    pub(crate) fn array(&self) -> &Array {
-        match self {
-            Self::Stored(file, number) => &file.tree.arrays[*number],
-            Self::Virtual(resolved) => &resolved.array,
-            Self::Sought(sought) => &sought.array,
-        }
-    }
-
-    /// The plan of a selection.
-    pub(crate) fn plan(&self, selection: &Orthogonal) -> Result<ReadPlan, PlanError> {
-        let index = match self {
-            Self::Stored(..) | Self::Sought(_) => None,
-            Self::Virtual(resolved) => resolved.index.as_ref(),
-        };
-        match index {
-            None => ReadPlan::new(self.array(), selection),
-            Some(index) => ReadPlan::indexed(self.array(), index, selection),
-        }
-    }
-
-    pub(crate) fn stores(&self) -> &Stores {
-        match self {
-            Self::Stored(file, _) => &file.stores,
-            Self::Virtual(resolved) => &resolved.stores,
-            Self::Sought(sought) => &sought.stores,
-        }
-    }
-
-    /// Tells arrays apart in the cache of chunks.
-    pub(crate) fn number(&self) -> u64 {
-        match self {
-            Self::Stored(_, number) => *number as u64,
-            Self::Virtual(resolved) => resolved.number,
-            Self::Sought(sought) => sought.number,
-        }
-    }
-
-    /// Each manifest once, however many segments show its chunks, with its grid.
-    pub(crate) fn manifests(&self) -> Vec<(&Manifest, &ChunkGrid)> {
-        let mut seen = HashSet::new();
-        let segments = self.array().segments.as_deref().unwrap_or_default().iter();
-        let new = segments.filter(|segment| seen.insert(Arc::as_ptr(&segment.manifest)));
-        new.map(|segment| (&*segment.manifest, &segment.grid)).collect()
+        Ok(found)
     }
 }
 
-/// Why a virtual array has no segments.
-pub(crate) enum Problem {
-    /// It is of a kind that we cannot read, or contradicts itself.
-    Plan(PlanError),
-    /// A source's file cannot be read.
-    File(PathBuf, Box<Failure>),
-}
-
-impl From<Unreadable> for Problem {
-    fn from(reason: Unreadable) -> Self {
-        Self::Plan(reason.into())
-    }
-}
-
-impl From<PlanError> for Problem {
-    fn from(problem: PlanError) -> Self {
-        Self::Plan(problem)
-    }
+/// The file whose virtual arrays are resolved.
+#[derive(Clone, Copy)]
+pub(crate) struct VirtualFile<'o> {
+    pub(crate) path: &'o Path,
+    pub(crate) tree: &'o Tree,
+    pub(crate) stores: &'o Stores,
+    pub(crate) resolver: &'o SourceResolver,
+    pub(crate) indexes: Option<&'o LazyIndexes>,
+    pub(crate) sources: &'o SourceFiles,
+    pub(crate) is_far: bool,
 }
 
 /// Resolve an array of an open file.
-pub(crate) fn resolved(opened: &Opened, number: usize) -> Result<Resolved, Problem> {
-    let own = File { path: opened.path.clone(), tree: TreeOf::Opened(&opened.tree), numbers: Vec::new() };
-    let mut sources = Sources {
+pub(crate) fn resolved(opened: VirtualFile<'_>, number: usize) -> Result<Resolved, Problem> {
+    let own = File { path: opened.path.to_owned(), tree: TreeOf::Opened(opened.tree), numbers: Vec::new() };
+    let mut resolver = VirtualArrayResolver {
         opened,
         places: own.path.canonicalize().map(|path| (path, 0)).into_iter().collect(),
         files: vec![own],
@@ -162,16 +69,16 @@ pub(crate) fn resolved(opened: &Opened, number: usize) -> Result<Resolved, Probl
         resolving: Vec::new(),
         table: Vec::new(),
     };
-    let array = sources.array((0, number))?;
-    sources.arrays.clear(); // so that the array need not be copied
-    if opened.indexes.is_some() {
-        check_found(opened, number, &array)?;
+    let array = resolver.array((0, number))?;
+    resolver.arrays.clear(); // so that the array need not be copied
+    if let Some(indexes) = opened.indexes {
+        indexes.check_found(opened.tree, number, &array)?;
     }
-    let stores = opened.stores.with(sources.table);
+    let stores = opened.stores.with(resolver.table);
     Ok(Resolved::new(Arc::unwrap_or_clone(array), stores))
 }
 
-/// A file's place in `Sources::files`, and an array's number in it.
+/// A file's place in `VirtualArrayResolver::files`, and an array's number in it.
 type Place = (usize, usize);
 
 /// A path's end.
@@ -203,8 +110,9 @@ struct File<'o> {
     numbers: Vec<FileIndex>,
 }
 
-struct Sources<'o> {
-    opened: &'o Opened,
+/// Resolves one array, and what it shows of others.
+struct VirtualArrayResolver<'o> {
+    opened: VirtualFile<'o>,
     files: Vec<File<'o>>,
     /// Files by their canonical paths.
     places: HashMap<PathBuf, usize>,
@@ -217,7 +125,7 @@ struct Sources<'o> {
     table: Vec<OtherFile>,
 }
 
-impl Sources<'_> {
+impl VirtualArrayResolver<'_> {
     /// The source of a mapping of a virtual array in file `from`; `None` if there is no such file or array.
     fn source(&mut self, from: usize, file: &str, path: &str) -> Result<Option<Arc<Array>>, Problem> {
         let Some(file) = self.file(from, file)? else { return Ok(None) };
@@ -242,9 +150,9 @@ impl Sources<'_> {
         let Some(described) = tree.tree().arrays.get(number) else {
             return Err(Problem::from(Unreadable::damaged("a source without description")));
         };
-        let lazy = self.opened.indexes.as_ref().filter(|indexes| file == 0 && indexes.has(number));
+        let lazy = self.opened.indexes.filter(|indexes| file == 0 && indexes.has(number));
         let array = if let Some(indexes) = lazy {
-            indexes.array(self.opened, number)?
+            indexes.array(self.opened.tree, number)?
         } else if described.virtual_mappings.is_empty() {
             self.moved(file, described)?
         } else {
@@ -297,7 +205,7 @@ impl Sources<'_> {
         if name == "." {
             return Ok(Some(from));
         }
-        if matches!(self.opened.bytes, Bytes::Remote(_)) {
+        if self.opened.is_far {
             // A source that is not looked for must not pass for one that is not there.
             let feature = "a virtual array of a remote file with sources in other files";
             let is_own = Path::new(name).file_name() == self.opened.path.file_name();
@@ -312,8 +220,7 @@ impl Sources<'_> {
             return Ok(*known);
         }
         let own = &self.files[from].path;
-        let found = hdf5_places::find(Naming::Virtual, own, name, &self.opened.reach);
-        let found = found.map_err(|error| Problem::File(own.clone(), Box::new(Failure::Read(error))))?;
+        let found = self.opened.resolver.virtual_source(own, name)?;
         let place = match found {
             Some(path) => {
                 let canonical = path.canonicalize().unwrap_or_else(|_| path.clone());
@@ -329,8 +236,7 @@ impl Sources<'_> {
         if let Some(&place) = self.places.get(&canonical) {
             return Ok(place);
         }
-        let fault = |failure| Problem::File(path.clone(), Box::new(failure));
-        let source = self.opened.source(&path).map_err(fault)?;
+        let source = self.opened.sources.parsed(&path, self.opened.resolver)?;
         let others = source.tree.other_files.iter().map(|name| hdf5_places::raw(&path, name));
         let others = others.map(|path| OtherFile { path, version: None, is_padded: true });
         let own = OtherFile { path: path.clone(), version: Some(source.version), is_padded: false };
@@ -354,11 +260,10 @@ impl Sources<'_> {
             Node::Group(file, _) if path.starts_with('/') => Node::Group(file, 0),
             from => from,
         };
-        for name in path.split('/').filter(|name| !matches!(*name, "" | ".")) {
+        for name in tree_path::names(path) {
             let Node::Group(file, group) = here else { return Ok(None) };
             let tree = self.files[file].tree.clone();
-            let links = tree.tree().groups.get(group).map_or(&[][..], |group| &group.links);
-            let next = match links.iter().find(|(link, _)| link == name).map(|(_, link)| link) {
+            let next = match tree_path::link(tree.tree(), group, name) {
                 None => None,
                 Some(Link::Group(number)) => Some(Node::Group(file, *number)),
                 Some(Link::Array(number)) => Some(Node::Array((file, *number))),

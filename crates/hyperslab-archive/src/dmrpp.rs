@@ -5,7 +5,7 @@ use std::path::{Path, PathBuf};
 use hyperslab_core::Tree;
 use hyperslab_parsers::{Allowed, Error, Source, dmrpp};
 
-use crate::referenced::{folder_of, is_url};
+use crate::url::{folder_of, is_url};
 
 /// The tree of a document.
 pub(crate) fn parse(source: &dyn Source, document: &Path, allowed: &Allowed) -> Result<Tree, Error> {

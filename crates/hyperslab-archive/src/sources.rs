@@ -6,7 +6,8 @@ use hyperslab_core::ByteRange;
 use hyperslab_engine::{Expected, ReadError, RemoteFolder, RemoteStore, Store};
 use hyperslab_parsers::zarr::FarKeys;
 use hyperslab_parsers::{FetchError, Source};
-use pyo3::prelude::*;
+
+use crate::interrupt::Interruptible;
 
 /// A file of this machine, or one far away that nobody interrupts.
 pub(crate) struct LocalSource<'a>(pub(crate) &'a dyn Store);
@@ -33,13 +34,13 @@ impl Source for LocalSource<'_> {
 pub(crate) struct RemoteSource<'a> {
     store: &'a RemoteStore,
     head: &'a [u8],
-    interrupts: &'a Interrupts,
+    work: &'a Interruptible<'a>,
     failure: Mutex<Option<ReadError>>,
 }
 
 impl<'a> RemoteSource<'a> {
-    pub(crate) fn new(store: &'a RemoteStore, head: &'a [u8], interrupts: &'a Interrupts) -> Self {
-        Self { store, head, interrupts, failure: Mutex::new(None) }
+    pub(crate) fn new(store: &'a RemoteStore, head: &'a [u8], work: &'a Interruptible<'a>) -> Self {
+        Self { store, head, work, failure: Mutex::new(None) }
     }
 
     /// Why bytes could not be fetched, if that is what went wrong.
@@ -60,7 +61,7 @@ impl<'a> RemoteSource<'a> {
         if ranges.is_empty() {
             return Ok(Vec::new());
         }
-        self.store.read_round(ranges, &|| self.interrupts.are_pending()).map_err(|error| {
+        self.store.read_round(ranges, &|| self.work.is_over()).map_err(|error| {
             let said = FetchError(error.to_string());
             *self.failure.lock().unwrap_or_else(std::sync::PoisonError::into_inner) = Some(error);
             said
@@ -92,13 +93,13 @@ impl Source for RemoteSource<'_> {
 /// The keys of a Zarr hierarchy far away.
 pub(crate) struct RemoteKeys<'a> {
     folder: &'a RemoteFolder,
-    interrupts: &'a Interrupts,
+    work: &'a Interruptible<'a>,
     failure: Mutex<Option<ReadError>>,
 }
 
 impl<'a> RemoteKeys<'a> {
-    pub(crate) fn new(folder: &'a RemoteFolder, interrupts: &'a Interrupts) -> Self {
-        Self { folder, interrupts, failure: Mutex::new(None) }
+    pub(crate) fn new(folder: &'a RemoteFolder, work: &'a Interruptible<'a>) -> Self {
+        Self { folder, work, failure: Mutex::new(None) }
     }
 
     /// Why keys could not be had, if that is what went wrong.
@@ -118,30 +119,11 @@ const DOCUMENT: Expected = Expected { likely: 64 << 10, most: 512 << 20 };
 
 impl FarKeys for RemoteKeys<'_> {
     fn get(&self, keys: &[String]) -> Result<Vec<Option<Vec<u8>>>, FetchError> {
-        let stop = || self.interrupts.are_pending();
+        let stop = || self.work.is_over();
         self.folder.each_whole(keys, DOCUMENT, &stop).map_err(|error| self.failed(error))
     }
 
     fn folders(&self, of: &[String]) -> Result<Option<Vec<Vec<String>>>, FetchError> {
-        self.folder.folders(of, &|| self.interrupts.are_pending()).map_err(|error| self.failed(error))
-    }
-}
-
-/// Signals whose handlers raised while Rust waited.
-#[derive(Default)]
-pub(crate) struct Interrupts(Mutex<Option<PyErr>>);
-
-impl Interrupts {
-    /// Let the interpreter handle signals; whether one raised.
-    pub(crate) fn are_pending(&self) -> bool {
-        #[allow(clippy::redundant_closure_for_method_calls)] // a path is of one lifetime only
-        let Err(error) = Python::attach(|py| py.check_signals()) else { return false };
-        *self.0.lock().unwrap_or_else(std::sync::PoisonError::into_inner) = Some(error);
-        true
-    }
-
-    /// What was raised.
-    pub(crate) fn raised(self) -> Option<PyErr> {
-        self.0.into_inner().unwrap_or_else(std::sync::PoisonError::into_inner)
+        self.folder.folders(of, &|| self.work.is_over()).map_err(|error| self.failed(error))
     }
 }

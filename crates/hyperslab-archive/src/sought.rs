@@ -12,7 +12,7 @@ use hyperslab_parsers::FetchError;
 use hyperslab_parsers::zarr::{ArrayDocument, Parts};
 
 /// Where the keys of a hierarchy lead.
-pub(crate) enum Keys {
+pub enum Keys {
     /// To files below a folder of this machine.
     Local(PathBuf),
     /// To objects far away.
@@ -67,7 +67,8 @@ impl Sought {
 const MOST_INDEX_NBYTES: usize = 256 << 20;
 
 impl Keys {
-    pub(crate) fn name(&self) -> String {
+    /// What people call the hierarchy.
+    pub fn name(&self) -> String {
         match self {
             Self::Local(folder) => folder.display().to_string(),
             Self::Far(folder) => folder.name().to_owned(),

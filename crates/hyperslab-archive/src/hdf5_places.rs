@@ -7,12 +7,32 @@ use hyperslab_core::Tree;
 use hyperslab_engine::{ReadError, Store, Stores};
 
 use crate::format::Format;
-use crate::referenced::Reach;
+use crate::source_resolver::SourceResolver;
 use crate::sources::LocalSource;
+
+impl SourceResolver {
+    /// The file that an external link of the file `own` leads to, where the HDF5 library looks for it; `None` if there
+    /// is none.
+    pub fn linked_file(&self, own: &Path, name: &str) -> Result<Option<PathBuf>, ReadError> {
+        find(Naming::Link, own, name, self)
+    }
+
+    /// The same of the source of a virtual array.
+    pub fn virtual_source(&self, own: &Path, name: &str) -> Result<Option<PathBuf>, ReadError> {
+        find(Naming::Virtual, own, name, self)
+    }
+
+    /// The external raw file of an array of the file `own`. Fails unless it is a regular file that may be opened.
+    pub fn raw_file(&self, own: &Path, name: &str) -> Result<PathBuf, ReadError> {
+        let path = raw(own, name);
+        self.open_file(&path)?;
+        Ok(path)
+    }
+}
 
 /// What names the file.
 #[derive(Clone, Copy, PartialEq, Eq)]
-pub(crate) enum Naming {
+enum Naming {
     Virtual,
     Link,
 }
@@ -21,34 +41,34 @@ const ORIGIN: &str = "${ORIGIN}";
 
 /// The file that another one names, if there is one: the first that is HDF5, or else the first. What may not be led to
 /// is passed over as if it could not be opened, and said if nothing else is found.
-pub(crate) fn find(
+fn find(
     naming: Naming,
     own: &Path,
     name: &str,
-    reach: &Reach,
+    resolver: &SourceResolver,
 ) -> Result<Option<PathBuf>, ReadError> {
     let (mut refused, mut other) = (None, None);
     for path in candidates(naming, own, name) {
-        if !reach.allowed().permits(&path) {
+        if !resolver.allowed().permits(&path) {
             refused.get_or_insert(path);
             continue;
         }
         match std::fs::metadata(&path) {
             Err(_) => {}
             Ok(metadata) if metadata.is_dir() => {}
-            Ok(_) if is_hdf5(&path, reach)? => return Ok(Some(path)),
+            Ok(_) if is_hdf5(&path, resolver)? => return Ok(Some(path)),
             Ok(_) => drop(other.get_or_insert(path)),
         }
     }
     match (other, refused) {
         (Some(path), _) => Ok(Some(path)),
-        (None, Some(path)) => Err(reach.refused_file(&path)),
+        (None, Some(path)) => Err(resolver.refused_file(&path)),
         (None, None) => Ok(None),
     }
 }
 
-fn is_hdf5(path: &Path, reach: &Reach) -> Result<bool, ReadError> {
-    let store = reach.open_file(path)?;
+fn is_hdf5(path: &Path, resolver: &SourceResolver) -> Result<bool, ReadError> {
+    let store = resolver.open_file(path)?;
     Ok(matches!(Format::of(&LocalSource(&store)), Ok(Format::Hdf5)))
 }
 
@@ -88,10 +108,10 @@ pub(crate) fn raw(own: &Path, name: &str) -> PathBuf {
 }
 
 /// The stores of a file: it, and the external raw files that it names.
-pub(crate) fn stores(own: &Path, opened: Arc<dyn Store>, tree: &Tree, reach: &Reach) -> Stores {
+pub(crate) fn stores(own: &Path, opened: Arc<dyn Store>, tree: &Tree, resolver: &SourceResolver) -> Stores {
     let others = tree.other_files.iter().map(|name| raw(own, name)).collect();
     let name = opened.name().to_owned();
-    Stores::with_opener(Some(opened), name, others, reach.opener()).with_padded_others()
+    Stores::with_opener(Some(opened), name, others, resolver.opener()).with_padded_others()
 }
 
 /// The prefix that the library makes of a whole variable, if it makes one.

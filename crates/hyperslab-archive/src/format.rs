@@ -6,21 +6,26 @@ use std::sync::Arc;
 use hyperslab_core::{ByteRange, Tree};
 use hyperslab_engine::{FileStore, Store};
 use hyperslab_parsers::hdf5::LazyIndex;
-use hyperslab_parsers::{self as parsers, Allowed, Error, Pages, Policy, Source};
+use hyperslab_parsers::{self as parsers, Allowed, Pages, Policy, Source};
 
 use crate::dmrpp;
-use crate::failure::Failure;
-use crate::referenced::folder_of;
+use crate::error::Error;
 use crate::sources::LocalSource;
+use crate::url::folder_of;
 
 /// A closed set: the formats of files, Zarr's folders, references (JSON), which show other files as Zarr, and
 /// collections, which are made of several of them.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub(crate) enum Format {
+pub enum Format {
+    /// HDF5, so NetCDF-4 too.
     Hdf5,
+    /// The classic formats of NetCDF.
     NetCdf3,
+    /// FITS.
     Fits,
+    /// HDF4.
     Hdf4,
+    /// A folder of Zarr, versions 2 and 3.
     Zarr,
     /// Kerchunk's JSON, or another description of chunks as Zarr.
     References,
@@ -28,6 +33,7 @@ pub(crate) enum Format {
     OwnReferences,
     /// A DMR++ document (XML), which says where in another file chunks are.
     Dmrpp,
+    /// Several archives, shown as one.
     Collection,
 }
 
@@ -36,7 +42,7 @@ const HDF5_SIGNATURE: &[u8] = b"\x89HDF\r\n\x1a\n";
 
 impl Format {
     /// The format of a file, by its signature.
-    pub(crate) fn of(source: &dyn Source) -> Result<Self, Error> {
+    pub(crate) fn of(source: &dyn Source) -> Result<Self, parsers::Error> {
         match head(source, 0)? {
             head if head.starts_with(b"CDF\x01")
                 || head.starts_with(b"CDF\x02")
@@ -59,7 +65,7 @@ impl Format {
         }
     }
 
-    fn behind_user_block(source: &dyn Source) -> Result<Self, Error> {
+    fn behind_user_block(source: &dyn Source) -> Result<Self, parsers::Error> {
         let places = std::iter::successors(Some(512_u64), |place| place.checked_mul(2));
         let places = places.take_while(|&place| place < source.length());
         let heads: Vec<ByteRange> = places.map(|place| head_range(source, place)).collect();
@@ -67,11 +73,11 @@ impl Format {
             return Ok(Self::Hdf5);
         }
         let reason = "signatures of HDF5, NetCDF, FITS and HDF4, and references (JSON, DMR++) were looked for; a Zarr archive is a folder";
-        Err(Error::UnknownFormat { reason: reason.to_owned() })
+        Err(parsers::Error::UnknownFormat { reason: reason.to_owned() })
     }
 
     /// What people call it.
-    pub(crate) fn name(self) -> &'static str {
+    pub fn name(self) -> &'static str {
         match self {
             Self::Hdf5 => "hdf5",
             Self::NetCdf3 => "netcdf3",
@@ -93,7 +99,7 @@ impl Format {
         path: &Path,
         patterns: &[String],
         allowed: &Allowed,
-    ) -> Result<Tree, Error> {
+    ) -> Result<Tree, parsers::Error> {
         let pages = &mut Pages::new(source, policy);
         match self {
             Self::NetCdf3 => parsers::netcdf3::parse(pages),
@@ -103,11 +109,11 @@ impl Format {
             Self::References => parsers::zarr::parse_references(source, &folder_of(path), allowed),
             Self::Dmrpp => dmrpp::parse(source, path, allowed),
             Self::Zarr | Self::Collection => {
-                Err(Error::UnknownFormat { reason: "a Zarr archive is a folder".to_owned() })
+                Err(parsers::Error::UnknownFormat { reason: "a Zarr archive is a folder".to_owned() })
             }
-            Self::OwnReferences => {
-                Err(Error::UnknownFormat { reason: "references are no source of an array".to_owned() })
-            }
+            Self::OwnReferences => Err(parsers::Error::UnknownFormat {
+                reason: "references are no source of an array".to_owned(),
+            }),
         }
     }
 }
@@ -130,9 +136,9 @@ impl Parsed {
         patterns: &[String],
         without_chunks: bool,
         allowed: &Allowed,
-    ) -> Result<Self, Failure> {
+    ) -> Result<Self, Error> {
         let source = LocalSource(&*store);
-        let format = Format::of(&source)?;
+        let format = Format::of(&source).map_err(|problem| Error::parse_of(path, problem))?;
         let parsed = if without_chunks && format == Format::Hdf5 {
             parsers::hdf5::parse_without_chunks(&mut Pages::new(&source, Policy::LOCAL), patterns)
         } else {
@@ -144,12 +150,12 @@ impl Parsed {
             Ok(store) => Arc::new(store),
             Err(shared) => shared,
         };
-        let (tree, indexes) = parsed?;
+        let (tree, indexes) = parsed.map_err(|problem| Error::parse_of(path, problem))?;
         Ok(Self { store, format, tree, indexes })
     }
 }
 
-fn head(source: &dyn Source, offset: u64) -> Result<Vec<u8>, Error> {
+fn head(source: &dyn Source, offset: u64) -> Result<Vec<u8>, parsers::Error> {
     let read = source.read_ranges(&[head_range(source, offset)])?;
     Ok(read.into_iter().next().unwrap_or_default())
 }
