@@ -62,6 +62,7 @@ lint: setup
 	$(BIN)/ruff check .
 	$(BIN)/ruff format --check .
 	$(BIN)/mypy
+	MYPYPATH=python $(BIN)/python -m mypy.stubtest --concise --allowlist tests/stubtest-allowed.txt hyperslab._core
 
 format:
 	cargo fmt
