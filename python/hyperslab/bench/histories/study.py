@@ -6,12 +6,11 @@ from collections.abc import Iterable
 from pathlib import Path
 from typing import Any, Literal
 
-from pydantic import BaseModel, ConfigDict, Field, PositiveInt, ValidationError, field_validator
+from pydantic import BaseModel, ConfigDict, Field, PositiveInt, field_validator
 
 from hyperslab.bench.histories.contenders import COMPRESSIONS, HISTORY_FORMATS
 from hyperslab.bench.histories.edits import EDIT_PATTERNS
-from hyperslab.bench.study import STUDIES_DIRECTORY, Scale, read
-from hyperslab.errors import StudyError
+from hyperslab.bench.study import STUDIES_DIRECTORY, Scale, checked, read
 
 KIND = "histories"
 
@@ -51,12 +50,7 @@ class HistoryCase(BaseModel):
 
 def load(path: Path, given: dict[str, Any]) -> HistoryCase:
     """The study that a file says; raises StudyError that names the file, the key and what is expected."""
-    try:
-        return HistoryCase.model_validate({"name": path.stem, "family": path.stem, **given})
-    except ValidationError as error:
-        first = error.errors()[0]
-        where = ".".join(map(str, first["loc"])) or "study"
-        raise StudyError(f"{path}: {where}: {first['msg'].removeprefix('Value error, ')}") from error
+    return checked(path, {"name": path.stem, "family": path.stem, **given}, HistoryCase)
 
 
 def shipped() -> Iterable[HistoryCase]:
