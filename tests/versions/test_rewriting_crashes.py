@@ -100,7 +100,7 @@ def test_power_cuts_while_rewriting(trials: Trials) -> None:
 @pytest.mark.parametrize("step", range(4))
 def test_exceptions_leave_the_old_state(begun: Path, monkeypatch: pytest.MonkeyPatch, step: int) -> None:
     """Not only of the disk: Ctrl-C, or no memory, at any call of ours into libhdf5."""
-    from hyperslab.versions.commit.commit import virtual
+    from hyperslab.versions.commit import virtual
     from hyperslab.versions.rewrite import rewriting
 
     class Stop(BaseException):
