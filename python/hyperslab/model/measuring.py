@@ -32,6 +32,7 @@ from hyperslab.bench.statistics import interval_of_median
 from hyperslab.bench.trial import Check, Counters, Job, Timers, Workbench, array_name, disk_usage
 from hyperslab.bench.trial import Measured as PassFound
 from hyperslab.bench.worker import LocalWorkers, Prepare
+from hyperslab.chunk_grid import ceil_div
 from hyperslab.errors import Refused, UsageError
 from hyperslab.formats import make_format
 from hyperslab.formats.contract import ArrayFile, ArraySpec, Codec, Format, Need
@@ -445,7 +446,7 @@ def _groups(cells: Iterable[Cell]) -> list[list[Cell]]:
 
 def _group_nbytes(group: list[Cell]) -> int:
     lengths = zip(group[0].workload.array.shape, group[0].layout.chunk_shape, strict=True)
-    stored = group[0].chunk_nbytes * int(np.prod([-(-length // chunk) for length, chunk in lengths]))
+    stored = group[0].chunk_nbytes * int(np.prod([ceil_div(length, chunk) for length, chunk in lengths]))
     files = {(_format_of(cell), getattr(cell.library, "index", "")) for cell in group}
     return stored * (len(files) + any(cell.cache == "new" for cell in group))
 

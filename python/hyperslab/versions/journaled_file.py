@@ -25,6 +25,7 @@ from weakref import WeakSet
 import numpy as np
 import numpy.typing as npt
 
+from hyperslab.chunk_grid import ceil_div
 from hyperslab.errors import StaleJournal
 from hyperslab.versions.journal import (
     Foreign,
@@ -182,7 +183,7 @@ class JournaledFile:
             if first < last:
                 view[first - start : last - start] = data[first - offset : last - offset]
         if self._pages:
-            for number in range(start // PAGE_NBYTES, -(-stop // PAGE_NBYTES)):
+            for number in range(start // PAGE_NBYTES, ceil_div(stop, PAGE_NBYTES)):
                 page = self._pages.get(number)
                 if page is not None:
                     origin = number * PAGE_NBYTES
@@ -344,7 +345,7 @@ class JournaledFile:
 
     def _old_and_new(self, start: int, stop: int) -> tuple[bytes, bytes]:
         old, new = [], []
-        for number in range(start // PAGE_NBYTES, -(-stop // PAGE_NBYTES)):
+        for number in range(start // PAGE_NBYTES, ceil_div(stop, PAGE_NBYTES)):
             page, origin = self._pages[number], number * PAGE_NBYTES
             part = slice(max(start - origin, 0), min(stop - origin, PAGE_NBYTES))
             old.append(page.old[part])
