@@ -14,6 +14,7 @@ from hyperslab.bench.operations import OPERATIONS, selections
 from hyperslab.bench.published import make_replay
 from hyperslab.bench.records import Cell, Method
 from hyperslab.bench.study import Case, Conditions
+from hyperslab.chunk_grid import ceil_div
 from hyperslab.errors import MissingLibrary, StudyError
 from hyperslab.formats import availability, format_class, make_format
 from hyperslab.formats.contract import ArraySpec, Codec, Need, StoredLayout
@@ -125,7 +126,7 @@ def auto_chunks(shape: tuple[int, ...], itemsize: int) -> tuple[int, ...]:
     lengths = [max(1, length) for length in shape]
     while int(np.prod(lengths, dtype=np.int64)) * itemsize > AUTO_CHUNK_NBYTES and max(lengths) > 1:
         axis = lengths.index(max(lengths))
-        lengths[axis] = -(-lengths[axis] // 2)
+        lengths[axis] = ceil_div(lengths[axis], 2)
     return tuple(lengths)
 
 
@@ -133,7 +134,7 @@ def _shards(chunks: tuple[int, ...], shape: tuple[int, ...]) -> tuple[int, ...]:
     """Shards of up to `SHARD_CHUNKS` chunks: doubled along the axis with the most chunks left to take in."""
     times = [1] * len(chunks)
     while int(np.prod(times)) < SHARD_CHUNKS:
-        left = [-(-length // (c * t)) for length, c, t in zip(shape, chunks, times, strict=True)]
+        left = [ceil_div(length, c * t) for length, c, t in zip(shape, chunks, times, strict=True)]
         if max(left) <= 1:
             break
         times[left.index(max(left))] *= 2

@@ -14,6 +14,7 @@ import numpy as np
 from pydantic import BaseModel, ConfigDict, Field, PositiveInt, field_validator
 
 from hyperslab._core import Hyperslab
+from hyperslab.chunk_grid import ceil_div
 
 Shape = tuple[int, ...]
 
@@ -72,7 +73,7 @@ def strided(shape: Shape, operation: Operation, _: np.random.Generator) -> list[
     """Every `step`-th element (2) along every axis, of a leading box of `shape` where one is given."""
     step = operation.step or 2
     box = _box(operation.shape or [None] * len(shape), shape)
-    counts = [-(-length // step) for length in box]
+    counts = [ceil_div(length, step) for length in box]
     return [Hyperslab([0] * len(shape), [step] * len(shape), counts, None)]
 
 

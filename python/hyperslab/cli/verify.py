@@ -11,6 +11,7 @@ from typing import TYPE_CHECKING, Annotated, Any, TypeAlias
 import typer
 from rich.table import Table
 
+from hyperslab.chunk_grid import ceil_div, chunk_counts
 from hyperslab.cli.archives import (
     Allowed,
     Concat,
@@ -207,7 +208,7 @@ def _count(array: Array, key: tuple[slice, ...], found: Verified) -> None:
     if array.stored_chunk_count is None:
         lengths = [bounds.stop - bounds.start for bounds in key]
         cut = array.chunks or tuple(lengths)
-        found.chunk_count += math.prod(-(-length // chunk) for length, chunk in zip(lengths, cut, strict=True))
+        found.chunk_count += math.prod(chunk_counts(lengths, cut))
         found.decoded_nbytes += math.prod(lengths) * array.dtype.itemsize
         return
     plan = array.plan(key)
@@ -218,7 +219,7 @@ def _count(array: Array, key: tuple[slice, ...], found: Verified) -> None:
 def _halves(box: Box, cut: tuple[int, ...]) -> list[Box]:
     """Two halves along the first axis that holds more than one chunk, the first one last; none in a single chunk."""
     for axis, ((start, stop), length) in enumerate(zip(box, cut, strict=True)):
-        count = -(-(stop - start) // length)
+        count = ceil_div(stop - start, length)
         if count > 1:
             middle = start + count // 2 * length
             return [(*box[:axis], bounds, *box[axis + 1 :]) for bounds in ((middle, stop), (start, middle))]
@@ -227,7 +228,7 @@ def _halves(box: Box, cut: tuple[int, ...]) -> list[Box]:
 
 def _may_be_written(array: Array, box: Box, cut: tuple[int, ...]) -> bool:
     """Whether a box holds a stored chunk; assumed of a box with so many that looking would take long."""
-    counts = (-(-(stop - start) // length) for (start, stop), length in zip(box, cut, strict=True))
+    counts = (ceil_div(stop - start, length) for (start, stop), length in zip(box, cut, strict=True))
     if array.chunks is None or array.stored_chunk_count is None or math.prod(counts) > MOST_PLANNED_CHUNKS:
         return True
     plan = array.plan(tuple(slice(*bounds) for bounds in box))

@@ -21,6 +21,7 @@ from typing import Any, BinaryIO, NamedTuple, Protocol
 import numpy as np
 import numpy.typing as npt
 
+from hyperslab.chunk_grid import ceil_div
 from hyperslab.errors import StaleJournal
 
 SECTOR_NBYTES = 512  # what disks write whole, or not at all
@@ -85,7 +86,7 @@ class Journal(NamedTuple):
         for offset, nbytes, checksum in self.samples:
             parts += [PIECE.pack(SAMPLE, offset, nbytes), CHECKSUM.pack(checksum)]
         body = b"".join(parts)
-        sector_count = -(-(HEADER.size + len(body)) // HELD_NBYTES)
+        sector_count = ceil_div(HEADER.size + len(body), HELD_NBYTES)
         filled = body.ljust(sector_count * HELD_NBYTES - HEADER.size, b"\0")
         head = HEADER.pack(len(body), self.before_nbytes, self.after_nbytes, zlib.crc32(filled), 0)[:-4]
         whole = head + CHECKSUM.pack(zlib.crc32(head)) + filled
@@ -157,7 +158,7 @@ def samples(descriptor: int, start: int, stop: int) -> list[tuple[int, int, int]
     nbytes = stop - start
     if nbytes <= 0:
         return []
-    count = min(MOST_SAMPLES, -(-nbytes // SAMPLE_NBYTES))
+    count = min(MOST_SAMPLES, ceil_div(nbytes, SAMPLE_NBYTES))
     if count * SAMPLE_NBYTES >= nbytes:
         return [(start, nbytes, zlib.crc32(os.pread(descriptor, nbytes, start)))]
     starts = [start + (nbytes - SAMPLE_NBYTES) * number // (count - 1) for number in range(count)]
@@ -269,7 +270,7 @@ def _read(path: str, block: bytes, rest: BinaryIO) -> Journal | Torn | Foreign:
 
 def _sorted_out(block: bytes) -> tuple[Sectors, Sectors]:
     """The sectors that were written, and the others."""
-    whole = block.ljust(-(-len(block) // SECTOR_NBYTES) * SECTOR_NBYTES, b"\0")
+    whole = block.ljust(ceil_div(len(block), SECTOR_NBYTES) * SECTOR_NBYTES, b"\0")
     sectors = np.frombuffer(whole, np.uint8).reshape(-1, SECTOR_NBYTES)
     is_written = (sectors[:, : len(MAGIC)] == np.frombuffer(MAGIC, np.uint8)).all(axis=1)
     return sectors[is_written], sectors[~is_written]

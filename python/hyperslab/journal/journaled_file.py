@@ -26,6 +26,7 @@ from weakref import WeakSet
 import numpy as np
 import numpy.typing as npt
 
+from hyperslab.chunk_grid import ceil_div
 from hyperslab.errors import MissingJournal, StaleJournal
 from hyperslab.journal.journal import (
     Foreign,
@@ -189,7 +190,7 @@ class JournaledFile:
             if first < last:
                 view[first - start : last - start] = data[first - offset : last - offset]
         if self._pages:
-            for number in range(start // PAGE_NBYTES, -(-stop // PAGE_NBYTES)):
+            for number in range(start // PAGE_NBYTES, ceil_div(stop, PAGE_NBYTES)):
                 page = self._pages.get(number)
                 if page is not None:
                     origin = number * PAGE_NBYTES
@@ -388,7 +389,7 @@ class JournaledFile:
 
     def _old_and_new(self, start: int, stop: int) -> tuple[bytes, bytes]:
         old, new = [], []
-        for number in range(start // PAGE_NBYTES, -(-stop // PAGE_NBYTES)):
+        for number in range(start // PAGE_NBYTES, ceil_div(stop, PAGE_NBYTES)):
             page, origin = self._pages[number], number * PAGE_NBYTES
             part = slice(max(start - origin, 0), min(stop - origin, PAGE_NBYTES))
             old.append(page.old[part])

@@ -17,6 +17,8 @@ from collections.abc import Sequence
 from dataclasses import dataclass
 from pathlib import Path
 
+from hyperslab.chunk_grid import ceil_div
+
 PAGE = mmap.PAGESIZE
 DROP_CACHES = "/proc/sys/vm/drop_caches"
 # Beyond so many files one syncfs costs less than syncing each, and does the same.
@@ -95,7 +97,7 @@ def _resident_pages(path: Path) -> tuple[int, int]:
     length = path.stat().st_size
     if length == 0:
         return 0, 0
-    count = -(-length // PAGE)
+    count = ceil_div(length, PAGE)
     with _Descriptor(path) as descriptor:
         address = _libc.mmap(None, length, mmap.PROT_READ, mmap.MAP_SHARED, descriptor, 0)
         if address is None or address == ctypes.c_void_p(-1).value:

@@ -24,6 +24,7 @@ import numpy as np
 
 from hyperslab.bench.operations import Operation
 from hyperslab.bench.trial import Job, Prepare, array_name, finish
+from hyperslab.chunk_grid import ceil_div
 from hyperslab.errors import Refused, UsageError
 from hyperslab.formats import make_format
 from hyperslab.formats.contract import ArrayFile, ArraySpec, Codec, Format, Need, StoredLayout
@@ -435,6 +436,6 @@ def _groups(cells: Iterable[ModelCell]) -> list[list[ModelCell]]:
 
 def _group_nbytes(group: list[ModelCell]) -> int:
     lengths = zip(group[0].workload.array.shape, group[0].layout.chunk_shape, strict=True)
-    stored = group[0].chunk_nbytes * int(np.prod([-(-length // chunk) for length, chunk in lengths]))
+    stored = group[0].chunk_nbytes * int(np.prod([ceil_div(length, chunk) for length, chunk in lengths]))
     files = {(_format_of(cell), getattr(cell.library, "index", "")) for cell in group}
     return stored * (len(files) + any(cell.cache == "new" for cell in group))

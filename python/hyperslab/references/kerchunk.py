@@ -13,6 +13,7 @@ from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
+from hyperslab.chunk_grid import ceil_div
 from hyperslab.errors import MissingLibrary
 from hyperslab.references import zarr2
 from hyperslab.references.chunks import ChunkTable
@@ -72,7 +73,7 @@ def _save_tables(table: ChunkTable, folder: Path, record_size: int) -> None:
     """Tables `refs.N.parq` of exactly `record_size` rows; those without any chunk are written too: readers ask."""
     folder.mkdir(parents=True, exist_ok=True)
     paths = np.array([*table.paths, None], object)
-    for number in range(-(-table.chunk_count // record_size)):
+    for number in range(ceil_div(table.chunk_count, record_size)):
         first = number * record_size
         start, stop = np.searchsorted(table.places, [first, first + record_size])
         rows, own = table.places[start:stop] - first, slice(start, stop)

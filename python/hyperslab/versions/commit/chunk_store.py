@@ -12,6 +12,7 @@ import numpy.typing as npt
 from h5py._objects import phil
 
 from hyperslab._core import ChunkTable, write_chunks
+from hyperslab.chunk_grid import ceil_div
 from hyperslab.errors import DamagedFile, Unsupported
 from hyperslab.versions.commit import libhdf5
 from hyperslab.versions.commit.attributes import integer, put_integer, put_integers
@@ -272,7 +273,7 @@ def room(raw: Any) -> int:
         Unsupported: More than anybody wants.
     """
     check_chunk_count(f"{raw.name} in {raw.file.filename}", raw.shape, raw.chunks, Unsupported)
-    return int(-(-raw.shape[0] // raw.chunks[0]))
+    return int(ceil_div(raw.shape[0], raw.chunks[0]))
 
 
 def is_text(dtype: Any) -> bool:

@@ -14,6 +14,7 @@ import h5py
 import numpy as np
 
 from hyperslab._core import gather_chunks, hash_chunks, hash_staged
+from hyperslab.chunk_grid import ceil_div
 from hyperslab.errors import DamagedFile, Unsupported
 from hyperslab.journal.signals import let_through
 from hyperslab.versions.commit.attributes import copy_attribute, copy_attributes, put_flag, put_text
@@ -282,7 +283,7 @@ class WholeChunks:
         self._whole, self._chunk_shape = array.whole, array.chunks
         self._fill = array.fillvalue
         axes = zip(array.shape, array.chunks, strict=True)
-        self.grid_shape = tuple(-(-length // chunk) for length, chunk in axes)
+        self.grid_shape = tuple(ceil_div(length, chunk) for length, chunk in axes)
         self.numbers = np.arange(math.prod(self.grid_shape))
         self.places = np.full(len(self.numbers), MISSING, np.int64)
 

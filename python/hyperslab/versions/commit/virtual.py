@@ -11,6 +11,7 @@ import numpy.typing as npt
 from h5py._objects import phil
 
 from hyperslab._core import add_mappings, mappings_block
+from hyperslab.chunk_grid import chunk_counts
 from hyperslab.errors import DamagedFile
 from hyperslab.journal.journaled_file import JournaledFile
 from hyperslab.versions.commit import libhdf5
@@ -173,7 +174,7 @@ def add_mappings_through_h5py(
     """Add the mapping of each chunk as h5py does it: the same as `add_mappings`, slowly, with any h5py."""
     chunk_shape = raw.chunks
     name = raw.name.encode()
-    grid_shape = tuple(-(-length // chunk) for length, chunk in zip(shape, chunk_shape, strict=True))
+    grid_shape = chunk_counts(shape, chunk_shape)
     stored = np.flatnonzero(places != MISSING)
     starts = np.stack(np.unravel_index(stored, grid_shape), axis=1) * chunk_shape
     blocks = np.minimum(np.asarray(shape) - starts, chunk_shape)

@@ -15,6 +15,7 @@ import h5py
 import numpy as np
 from h5py._hl.filters import guess_chunk
 
+from hyperslab.chunk_grid import chunk_counts
 from hyperslab.errors import DamagedFile, StaleJournal, UsageError
 from hyperslab.journal.journal import (
     Journal,
@@ -328,7 +329,7 @@ def new_array(file: h5py.Group, path: str, asked: dict[str, Any]) -> StagedArray
         fill = np.asarray(fill, dtype)[()]
         options["fillvalue"] = fill
     if elements is None:
-        grid_count = math.prod(-(-length // chunk) for length, chunk in zip(shape, chunk_shape, strict=True))
+        grid_count = math.prod(chunk_counts(shape, chunk_shape))
         stored = np.full(grid_count, MISSING, np.int64)
         staged = StagedChunks(shape, chunk_shape, dtype, fill, stored, _nothing_stored)
         return StagedArray(path, chunk_shape, dtype, fill, chunks=staged, options=options)

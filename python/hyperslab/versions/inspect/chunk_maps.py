@@ -17,6 +17,7 @@ import numpy as np
 from hyperslab._core import mapped_source
 from hyperslab.archive.array import Array as ArchiveArray
 from hyperslab.archive.tree import Group
+from hyperslab.chunk_grid import chunk_counts
 from hyperslab.errors import DamagedFile, HyperslabError, ReadError, Unsupported
 from hyperslab.versions.layout.names import VERSIONS, bookkeeping, raw_path
 from hyperslab.versions.layout.places import MISSING, Places, grid_places
@@ -48,7 +49,7 @@ class ChunkMap:
     @cached_property
     def grid_shape(self) -> tuple[int, ...]:
         """The number of chunks along each axis."""
-        return tuple(-(-length // chunk) for length, chunk in zip(self.shape, self.chunk_shape, strict=True))
+        return chunk_counts(self.shape, self.chunk_shape)
 
     @property
     def nbytes(self) -> int:

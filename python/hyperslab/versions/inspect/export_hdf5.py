@@ -13,6 +13,7 @@ import numpy as np
 
 from hyperslab.archive.array import Array as ArchiveArray
 from hyperslab.archive.tree import Group
+from hyperslab.chunk_grid import chunk_counts
 from hyperslab.errors import DamagedFile, UsageError
 from hyperslab.journal.locks import shared
 from hyperslab.progress import Progress
@@ -89,7 +90,7 @@ def _copy_chunks(
         done.encoded_again.append(path)
         return
     for segment in segments:
-        grid_shape = tuple(-(-length // chunk) for length, chunk in zip(array.shape, made.chunks, strict=True))
+        grid_shape = chunk_counts(array.shape, made.chunks)
         indices = np.stack(np.unravel_index(segment.indices().astype(np.int64), grid_shape), axis=1)
         files, masks = array.file_paths(), segment.filter_masks().tolist()
         columns = zip(segment.files().tolist(), segment.offsets().tolist(), segment.lengths().tolist(), strict=True)

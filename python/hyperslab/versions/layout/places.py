@@ -11,6 +11,7 @@ import numpy.typing as npt
 
 from hyperslab._core import chunk_places_of
 from hyperslab.archive.array import Array as ArchiveArray
+from hyperslab.chunk_grid import chunk_counts
 from hyperslab.errors import DamagedFile, Unsupported
 from hyperslab.versions.layout.names import DATA
 
@@ -42,7 +43,7 @@ def check_chunk_count(
     Raises:
         error: It is one.
     """
-    count = math.prod(-(-length // chunk) for length, chunk in zip(shape, chunk_shape, strict=True))
+    count = math.prod(chunk_counts(shape, chunk_shape))
     if count > MOST_CHUNKS:
         said = f"{name} of the shape {tuple(shape)} has {count} chunks of {tuple(chunk_shape)}, more than {MOST_CHUNKS}"
         raise error(f"{said}: larger chunks are needed, if its shape is right")

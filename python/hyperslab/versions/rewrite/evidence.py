@@ -9,6 +9,7 @@ import numpy as np
 
 from hyperslab.archive.array import Array as ArchiveArray
 from hyperslab.archive.tree import Group
+from hyperslab.chunk_grid import ceil_div
 from hyperslab.errors import DamagedFile, ReadError
 from hyperslab.versions.layout.elements import as_elements
 from hyperslab.versions.layout.names import DATA, Array, chunk_hash
@@ -134,7 +135,7 @@ class Evidence:
     def _stored_places(self) -> list[int]:
         """The places of the chunks that are in the file: fewer than there is room for, where a shape is damaged."""
         axes = zip(self.raw.shape[1:], self.chunk_shape[1:], strict=True)
-        columns = max(1, math.prod(-(-length // chunk) for length, chunk in axes))
+        columns = max(1, math.prod(ceil_div(length, chunk) for length, chunk in axes))
         found = [segment.indices() // np.uint64(columns) for segment in self.raw.segments()]
         places: list[int] = np.unique(np.concatenate(found)).tolist() if found else []
         return [place for place in places if place < self.count]

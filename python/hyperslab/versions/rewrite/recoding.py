@@ -13,6 +13,7 @@ import h5py
 import numpy as np
 
 from hyperslab.archive.array import Array as ArchiveArray
+from hyperslab.chunk_grid import ceil_div, chunk_counts
 from hyperslab.errors import UsageError
 from hyperslab.journal.signals import let_through
 from hyperslab.versions.commit.chunk_store import ChunkStore, is_text, make_store, room, row_count
@@ -186,8 +187,8 @@ class RecodedChunks:
         if self._last is not None and self._last[0] == shape and np.array_equal(self._last[1], old):
             return self._last[2]  # as in most versions nothing changed
         flat = old
-        old_grid = tuple(-(-length // chunk) for length, chunk in zip(shape, self._old_chunk_shape, strict=True))
-        grid = tuple(-(-length // chunk) for length, chunk in zip(shape, chunk_shape, strict=True))
+        old_grid = chunk_counts(shape, self._old_chunk_shape)
+        grid = chunk_counts(shape, chunk_shape)
         old = old.reshape(old_grid)
         found = np.full(math.prod(grid), MISSING, np.int64)
         batch: list[tuple[bytes, tuple[slice, ...]]] = []
@@ -215,7 +216,7 @@ class RecodedChunks:
         for place, chunk, old_chunk, length in axes:
             start, stop = place * chunk, min((place + 1) * chunk, length)
             box.append(slice(start, stop))
-            of.append(slice(start // old_chunk, -(-stop // old_chunk)))
+            of.append(slice(start // old_chunk, ceil_div(stop, old_chunk)))
             where += [start % old_chunk, stop - start]
         return old[tuple(of)].tobytes() + np.array(where).tobytes(), tuple(box)
 

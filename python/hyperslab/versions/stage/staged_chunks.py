@@ -14,6 +14,7 @@ from typing import Any
 import numpy as np
 import numpy.typing as npt
 
+from hyperslab.chunk_grid import ceil_div, chunk_counts
 from hyperslab.versions.layout.names import Array
 from hyperslab.versions.layout.places import MISSING, Places
 from hyperslab.versions.stage.selection import Selected
@@ -55,7 +56,7 @@ class StagedChunks:
     @property
     def grid_shape(self) -> tuple[int, ...]:
         """The number of chunks along each axis."""
-        return tuple(-(-length // chunk) for length, chunk in zip(self.shape, self.chunk_shape, strict=True))
+        return chunk_counts(self.shape, self.chunk_shape)
 
     def valid(self, index: Sequence[int]) -> tuple[slice, ...]:
         """The part of a chunk, by its index in the grid, that is inside the array."""
@@ -162,7 +163,7 @@ class StagedChunks:
         """Linear indices of chunks of which another part will be inside an array of `shape`, but not nothing."""
         changed, stays = np.zeros((), bool), np.ones((), bool)
         for old, new, chunk in zip(self.shape, shape, self.chunk_shape, strict=True):
-            starts = np.arange(-(-old // chunk)) * chunk
+            starts = np.arange(ceil_div(old, chunk)) * chunk
             differ = np.minimum(old, starts + chunk) != np.minimum(new, starts + chunk)
             changed, stays = np.logical_or.outer(changed, differ), np.logical_and.outer(stays, starts < new)
         return np.flatnonzero(changed & stays).astype(np.int64)
@@ -206,8 +207,8 @@ class StagedChunks:
         for axis, (start, step, count) in enumerate(selected.boxes or ()):
             chunk, parts = self.chunk_shape[axis], []
             for place in self._along(axis, (start, step, count)):
-                first = max(0, -(-(place * chunk - start) // step))
-                stop = min(count, -(-((place + 1) * chunk - start) // step))
+                first = max(0, ceil_div(place * chunk - start, step))
+                stop = min(count, ceil_div((place + 1) * chunk - start, step))
                 if first < stop:
                     origin = start + first * step - place * chunk
                     inside = slice(origin, origin + (stop - first - 1) * step + 1, step)
