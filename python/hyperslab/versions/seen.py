@@ -66,6 +66,12 @@ class SeenVersions:
         self._groups.clear()
 
     @property
+    def said(self) -> VersionTable:
+        """All versions that say that they were committed."""
+        self._settle()
+        return version_table(self._path, self._within, self._sources)
+
+    @property
     def table(self) -> VersionTable:
         """All versions. Can be set, by who changes them.
 
@@ -77,12 +83,6 @@ class SeenVersions:
             check_given_up(self._path, found, self._within, self._sources)
             self._table = found.changed(None, self._current) if self._current in found else found
         return self._table
-
-    @property
-    def said(self) -> VersionTable:
-        """All versions that say that they were committed."""
-        self._settle()
-        return version_table(self._path, self._within, self._sources)
 
     @table.setter
     def table(self, table: VersionTable) -> None:
