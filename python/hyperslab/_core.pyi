@@ -8,7 +8,7 @@ from collections.abc import Callable, Iterable, Sequence
 from contextlib import AbstractContextManager
 from pathlib import Path
 from types import EllipsisType
-from typing import Any, SupportsIndex, TypeAlias, final
+from typing import Any, Self, SupportsIndex, TypeAlias, final
 
 import numpy as np
 import numpy.typing as npt
@@ -425,7 +425,7 @@ class ArchiveFile:
 
     @staticmethod
     def remote(
-        file: RemoteFile, chunk_cache_nbytes: int, reach: Reach | None = None, patterns: Sequence[str] = ()
+        file: RemoteFile, chunk_cache_nbytes: int, reach: Reach | None = None, patterns: Sequence[str] = ...
     ) -> ArchiveFile:
         """Open a file far away. Releases the GIL; Ctrl-C stops it.
 
@@ -961,7 +961,7 @@ class ChunkTable:
         places: The place of each.
     """
 
-    def __init__(self, digests: bytes, places: npt.NDArray[np.int64]) -> None: ...
+    def __new__(cls, digests: bytes, places: npt.NDArray[np.int64]) -> Self: ...
     def __len__(self) -> int: ...
     def find(self, digests: bytes, nothing: bytes, next: int) -> tuple[npt.NDArray[np.int64], npt.NDArray[np.int64]]:
         """The place of each hash, -1 of `nothing`; and the numbers of those that are new.

@@ -109,6 +109,7 @@ def test_a_fingerprint_is_what_the_layout_says(path: Path) -> None:
         assert record["tables"][names.index("gg")] == 0
 
 
+@pytest.mark.slow
 def test_all_that_we_do_keeps_versions_proved(path: Path) -> None:
     assert_proved(path)
     with hs.VersionedFile(path, "r+") as file:
@@ -137,6 +138,7 @@ def test_all_that_we_do_keeps_versions_proved(path: Path) -> None:
     assert_proved(path)
 
 
+@pytest.mark.slow
 def test_versions_of_others_are_not_called_proved(tmp_path: Path) -> None:
     path = tmp_path / "theirs.h5"
     with h5py.File(path, "w") as h5, VersionedHDF5File(h5).stage_version("theirs") as version:
@@ -156,6 +158,7 @@ def test_versions_of_others_are_not_called_proved(tmp_path: Path) -> None:
     assert (said["proved"], list(said["unproved"])) == (["ours"], ["theirs"])
 
 
+@pytest.mark.slow
 def test_what_versioned_hdf5_does_is_no_damage(path: Path) -> None:
     with h5py.File(path, "r+") as h5:
         with VersionedHDF5File(h5).stage_version("theirs") as version:
@@ -173,6 +176,7 @@ def test_what_versioned_hdf5_does_is_no_damage(path: Path) -> None:
     assert_proved(path)
 
 
+@pytest.mark.slow
 def test_what_versioned_hdf5_stores_otherwise_is_unproved(tmp_path: Path) -> None:
     path = tmp_path / "v.h5"
     with hs.VersionedFile(path, "w") as file:
@@ -313,6 +317,7 @@ def test_what_others_began_is_removed(path: Path) -> None:
     assert_proved(path)
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("libver", ["earliest", "latest"])
 def test_a_file_that_is_open_for_writing_can_be_verified(tmp_path: Path, libver: str) -> None:
     """HDF5 lets nobody open one of its newest layouts again: that is no damage, and proves nothing."""

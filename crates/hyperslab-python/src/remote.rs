@@ -3,6 +3,7 @@
 use std::sync::Arc;
 use std::time::Duration;
 
+use hyperslab_archive as archive;
 use hyperslab_engine::{ByteCache, Location, RemoteOptions, UrlParts, WebUrl, remote_statistics};
 use pyo3::exceptions::PyValueError;
 use pyo3::prelude::*;
@@ -12,11 +13,7 @@ use crate::errors;
 
 /// Where a file is, and how to reach it: secrets included, so it cannot be shown or pickled.
 #[pyclass(frozen, module = "hyperslab._core")]
-pub(crate) struct RemoteFile {
-    pub(crate) url: String,
-    pub(crate) location: Location,
-    pub(crate) options: RemoteOptions,
-}
+pub(crate) struct RemoteFile(pub(crate) archive::RemoteFile);
 
 #[pymethods]
 impl RemoteFile {
@@ -47,13 +44,13 @@ impl RemoteFile {
             cache: Arc::new(ByteCache::new(cache_nbytes)),
         };
         let location = Location::of_url(&url, &options).map_err(errors::usage)?;
-        Ok(Self { url, location, options })
+        Ok(Self(archive::RemoteFile { url, location, options }))
     }
 
     /// The URL without what may be secret.
     #[getter]
     fn name(&self) -> &str {
-        &self.location.name
+        &self.0.location.name
     }
 }
 

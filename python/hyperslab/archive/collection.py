@@ -16,11 +16,11 @@ from typing import Any
 import numpy as np
 
 from hyperslab.archive.allowed import Places
-from hyperslab.archive.combining import Combination, Options, Recipe
+from hyperslab.archive.combining import Combination, Combining, Options, Recipe
 from hyperslab.archive.remote import Remote
 from hyperslab.archive.source_files import Place, are_many, places
 from hyperslab.archive.source_files import opened as opened_files
-from hyperslab.archive.tree import Combining, Group, OpenFile
+from hyperslab.archive.tree import Group, OpenFile
 from hyperslab.errors import NotAllowed, NotCombinable, UsageError
 
 CHOICES = {"differing": ("refuse", "first"), "missing": ("refuse", "drop"), "order": ("check", "sort", "any")}

@@ -10,35 +10,36 @@ from typing import TYPE_CHECKING, Any, Literal, TypeAlias
 
 from hyperslab.archive.allowed import Allowed, Places
 from hyperslab.archive.array import Array as ArchiveArray
+from hyperslab.archive.open_file import CHUNK_CACHE_NBYTES
 from hyperslab.archive.remote import Sources
-from hyperslab.archive.tree import CHUNK_CACHE_NBYTES, Group
+from hyperslab.archive.tree import Group
 from hyperslab.errors import UsageError
+from hyperslab.journal.locks import check_process
+from hyperslab.journal.signals import held_back
 from hyperslab.needed import need_h5py
-from hyperslab.versions import layout
-from hyperslab.versions.examined import Examined
-from hyperslab.versions.interruption import held_back
-from hyperslab.versions.layout import FIRST_VERSION, VERSIONS, Time
-from hyperslab.versions.locks import check_process
-from hyperslab.versions.reading import local_path
-from hyperslab.versions.seen import SeenVersions
-from hyperslab.versions.staged_array import StagedArray
-from hyperslab.versions.staged_group import StagedGroup
-from hyperslab.versions.table import Version, VersionKey, VersionTable
-from hyperslab.versions.version_group import checked_chunks
+from hyperslab.versions.inspect.inspected import Inspected
+from hyperslab.versions.layout import names as layout
+from hyperslab.versions.layout.names import FIRST_VERSION, VERSIONS, Time
+from hyperslab.versions.layout.reading import local_path
+from hyperslab.versions.layout.seen import SeenVersions
+from hyperslab.versions.layout.table import Version, VersionKey, VersionTable
+from hyperslab.versions.layout.version_group import checked_chunks
+from hyperslab.versions.stage.staged_array import StagedArray
+from hyperslab.versions.stage.staged_group import StagedGroup
 
 if TYPE_CHECKING:
     import h5py
 
-    from hyperslab.versions.committed import CommittedArray, CommittedGroup
-    from hyperslab.versions.journaled_file import JournaledFile
-    from hyperslab.versions.rewriting import Change
+    from hyperslab.journal.journaled_file import JournaledFile
+    from hyperslab.versions.rewrite.rewriting import Change
+    from hyperslab.versions.stage.committed import CommittedArray, CommittedGroup
 
 Place: TypeAlias = "str | os.PathLike[str] | h5py.File"
 TIMEOUT = 1.0  # seconds, for who only reads a little
 Mode = Literal["r", "r+", "a", "w"]
 
 
-class VersionedFile(Examined):
+class VersionedFile(Inspected):
     """A file of versions: `file["v1"]["x"][...]` reads, `with file.stage_version("v2") as version:` makes a new one.
 
     Args:
@@ -53,7 +54,7 @@ class VersionedFile(Examined):
     Raises:
         FileNotFoundError: There is no such file.
         Unsupported: The file has no versions, or those of a later layout.
-        StaleJournal: A journal lies beside it that is not of it.
+        StaleJournal, MissingJournal: The journal beside it is not of it; to write: one is needed, and is not there.
         UsageError: It cannot be written to.
     """
 
@@ -93,13 +94,13 @@ class VersionedFile(Examined):
     @held_back()
     def _own(self, mode: Mode, timeout: float) -> None:
         need_h5py("writing versions")
-        from hyperslab.versions import writing
+        from hyperslab.versions.commit import writing
 
         self._owned = writing.WritableFile(self.path, mode, writing.SYSTEM, timeout)
         self._forget()
 
     def _borrow(self, file: Any) -> None:
-        from hyperslab.versions.writing import check_borrowed, prepare
+        from hyperslab.versions.commit.writing import check_borrowed, prepare
 
         check_borrowed(file)
         if file.file.mode != "r":
@@ -227,7 +228,7 @@ class VersionedFile(Examined):
             ValueError: There is no such version.
             DamagedFile: A version that stays cannot be read.
         """
-        from hyperslab.versions.deletion import deletion
+        from hyperslab.versions.rewrite.deletion import deletion
 
         self._rewrite(lambda: deletion(self._file.file, names), repack)
 
@@ -257,14 +258,14 @@ class VersionedFile(Examined):
             TypeError: There is no such option, or elements cannot be cast so.
             ValueError: What is asked contradicts itself.
         """
-        from hyperslab.versions.recoding import modification
+        from hyperslab.versions.rewrite.recoding import modification
 
         asked = {"chunks": chunks, "dtype": dtype, "fillvalue": fillvalue}
         self._rewrite(lambda: modification(self._file.file, array, asked, codecs), repack)
 
     def repack(self) -> None:
         """Write the file anew, as short as can be, in the place of this one; only if it was opened here, to write."""
-        from hyperslab.versions.deletion import nothing
+        from hyperslab.versions.rewrite.deletion import nothing
 
         self._writable()
         if self._owned is None:
@@ -274,7 +275,7 @@ class VersionedFile(Examined):
     @held_back()
     def _rewrite(self, plan: Callable[[], Change], repack: bool) -> None:
         """Write versions anew, all or nothing."""
-        from hyperslab.versions.rewriting import rewrite_elsewhere, rewrite_in_place
+        from hyperslab.versions.rewrite.rewriting import rewrite_elsewhere, rewrite_in_place
 
         self._writable()
         self._check_whole()
@@ -306,7 +307,7 @@ class VersionedFile(Examined):
 
     def _forget(self) -> None:
         """What is known of chunks and groups may not be so any more."""
-        from hyperslab.versions.chunk_store import ChunkStores
+        from hyperslab.versions.commit.chunk_store import ChunkStores
 
         self._let_go()
         if self._owned is not None:
@@ -348,9 +349,9 @@ class VersionedFile(Examined):
     def _commit(
         self, name: str, parent: str | None, root: StagedGroup, make_current: bool, timestamp: Time | None
     ) -> None:
-        from hyperslab.versions.commit import undo, write_version
-        from hyperslab.versions.committed import CommittedVersion
-        from hyperslab.versions.virtual import VirtualArrays
+        from hyperslab.versions.commit.commit import undo, write_version
+        from hyperslab.versions.commit.virtual import VirtualArrays
+        from hyperslab.versions.stage.committed import CommittedVersion
 
         self._writable()
         stamp = layout.stored_time(timestamp)
@@ -380,7 +381,7 @@ class VersionedFile(Examined):
 
     def new_array(self, path: str, asked: dict[str, Any]) -> StagedArray:
         """A new array of the version that is being made."""
-        from hyperslab.versions.writing import new_array
+        from hyperslab.versions.commit.writing import new_array
 
         return new_array(self._file, path, asked)
 

@@ -12,6 +12,7 @@ use object_store::path::{Path, PathPart};
 use object_store::{ObjectStore, RetryConfig};
 use url::Url;
 
+use super::host::host_name;
 use super::options::RemoteOptions;
 use super::process::Timeouts;
 use super::redirect::Follows;
@@ -148,16 +149,6 @@ fn host(url: &Url, options: &RemoteOptions) -> String {
     let endpoint = given.and_then(|(_, endpoint)| Url::parse(endpoint).ok());
     let server = endpoint.as_ref().unwrap_or(url);
     host_name(server)
-}
-
-/// What a server is called in statistics.
-pub(super) fn host_name(server: &Url) -> String {
-    let name = server.host_str().unwrap_or_default();
-    match (server.scheme(), server.port()) {
-        ("http" | "https", Some(port)) => format!("{name}:{port}"),
-        ("http" | "https", None) => name.to_owned(),
-        (scheme, _) => format!("{scheme}://{name}"),
-    }
 }
 
 fn transport(host: &str, options: &RemoteOptions, is_http: bool) -> Result<Transport, String> {
