@@ -108,7 +108,7 @@ class FileChanged(ReadError):
 
 
 class NotAllowed(ReadError):
-    """A document leads to where it may not; docs/security.md has the rule, the message what to pass as `allowed=`."""
+    """A file leads to a place that is not allowed; the message says what to pass as `allowed=` (docs/security.md)."""
 
 
 class RemoteError(ReadError):

@@ -183,7 +183,7 @@ impl Parts for Hierarchy {
 fn read_range(path: &Path, range: ByteRange, allowed: &Allowed) -> Result<Vec<u8>, FetchError> {
     let fault = |problem: String| FetchError(format!("{}: {problem}", path.display()));
     let read = || {
-        let refused = || std::io::Error::other("it may not be led to: see allowed= in docs/security.md");
+        let refused = || std::io::Error::other("this place is not allowed: see allowed= in docs/security.md");
         if !allowed.permits(path) {
             return Err(refused());
         }

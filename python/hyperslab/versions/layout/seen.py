@@ -66,6 +66,12 @@ class SeenVersions:
         self._groups.clear()
 
     @property
+    def said(self) -> VersionTable:
+        """All versions that say that they were committed."""
+        self._settle()
+        return version_table(self._path, self._within, self._sources)
+
+    @property
     def table(self) -> VersionTable:
         """All versions. Can be set, by who changes them.
 
@@ -81,12 +87,6 @@ class SeenVersions:
     @table.setter
     def table(self, table: VersionTable) -> None:
         self._table = table
-
-    @property
-    def said(self) -> VersionTable:
-        """All versions that say that they were committed."""
-        self._settle()
-        return version_table(self._path, self._within, self._sources)
 
     @property
     def current(self) -> str | None:

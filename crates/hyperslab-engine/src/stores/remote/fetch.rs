@@ -257,7 +257,9 @@ impl Fetcher<'_> {
                 "references lead past its end: they are stale, index it again"
             }
             StatusCode::RANGE_NOT_SATISFIABLE => "the file is empty",
-            status if status.is_redirection() => "give the URL that it leads to, or the right region",
+            status if status.is_redirection() => {
+                "open the URL that it redirects to, or give the right region"
+            }
             status if is_passing(status) => {
                 let is_overload =
                     matches!(status, StatusCode::TOO_MANY_REQUESTS | StatusCode::SERVICE_UNAVAILABLE);

@@ -55,22 +55,23 @@ impl<'a> Route<'a> {
         let (Some(here), Some(first)) = (self.passed.last(), self.passed.first()) else { return Ok(None) };
         let Some(next) = led_to(answer, here).map_err(never)? else { return Ok(None) };
         if let Some(problem) = problem(first, here, &next) {
-            return Err(NotFollowed::Never(format!("it leads {problem}: that is not followed")));
+            return Err(NotFollowed::Never(format!("it redirects {problem}, which is never followed")));
         }
         if !self.passed.iter().any(|passed| is_same_server(passed, &next)) && !self.follows.permits(&next) {
             return Err(NotFollowed::NotAllowed(next.origin().ascii_serialization()));
         }
         if self.passed.contains(&next) {
-            return Err(never("its redirects lead round in a circle"));
+            return Err(never("its redirects go round in a circle"));
         }
         if self.passed.len() > MOST_REDIRECTS {
-            return Err(NotFollowed::Never(format!("it leads on more than {MOST_REDIRECTS} times")));
+            return Err(NotFollowed::Never(format!("it redirects more than {MOST_REDIRECTS} times")));
         }
         if here.origin() != next.origin() {
             self.headers = carried(&self.headers);
         }
         let mut request = Request::new(HttpRequestBody::empty());
-        *request.uri_mut() = next.as_str().parse().map_err(|_| never("it leads to no URL"))?;
+        *request.uri_mut() =
+            next.as_str().parse().map_err(|_| never("it redirects to something that is no URL"))?;
         *request.headers_mut() = self.headers.clone();
         self.passed.push(next.clone());
         Ok(Some((request, next)))
@@ -102,7 +103,7 @@ fn led_to(answer: &HttpResponse, here: &Url) -> Result<Option<Url>, &'static str
     );
     let Some(location) = answer.headers().get(LOCATION).filter(|_| leads) else { return Ok(None) };
     let place = location.to_str().ok().and_then(|text| here.join(text).ok());
-    let mut next = place.ok_or("it leads to no URL")?;
+    let mut next = place.ok_or("it redirects to something that is no URL")?;
     next.set_fragment(None);
     let _ = next.set_username("");
     let _ = next.set_password(None);
@@ -116,12 +117,14 @@ fn problem(first: &Url, here: &Url, next: &Url) -> Option<String> {
         "https" => {}
         "http" if here.scheme() == "http" => {}
         "http" => {
-            return Some(format!("from {from} to {to}, where everybody on the way can read and change it"));
+            return Some(format!(
+                "from {from} to {to}, where anybody on the way can read and change the data"
+            ));
         }
         other => return Some(format!("from {from} to a URL that starts with {other}:")),
     }
     (is_here(next) && !is_here(first))
-        .then(|| format!("from {from} to {to}, which is this machine or its keeper"))
+        .then(|| format!("from {from} to {to}, an address of this machine or of its cloud provider"))
 }
 
 /// Whether it names this machine, or what only this machine's own processes should ask, such as a cloud's metadata.

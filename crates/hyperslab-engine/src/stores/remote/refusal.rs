@@ -54,8 +54,8 @@ impl fmt::Display for NotAllowed {
     fn fmt(&self, out: &mut fmt::Formatter<'_>) -> fmt::Result {
         write!(
             out,
-            "its server redirects to {0}, which is not allowed: that is not followed; if you trust it, add {0:?} to \
-             allowed=[...] (docs/security.md)",
+            "its server redirects to {0}, which is not allowed, so it is not followed. If you trust that server, add \
+             {0:?} to allowed=[...] (docs/security.md)",
             self.server
         )
     }
