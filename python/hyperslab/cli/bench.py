@@ -22,33 +22,33 @@ def bench(
     study: Annotated[
         list[str] | None,
         typer.Argument(
-            help="Studies to run: a case, a family, a pattern, a YAML file, or seed4-histories. Without: `mine`."
+            help="Studies to run: a case, a family, a pattern, a YAML file, or seed4-histories. Default: `mine`."
         ),
     ] = None,
     output: Annotated[
-        Path, typer.Option("-o", "--output", help="Directory for results; must not hold another run.")
+        Path, typer.Option("-o", "--output", help="Directory for the results; it must not hold another run.")
     ] = Path("hyperslab-run"),
-    data: Annotated[str | None, typer.Option(help="FILE:ARRAY, your own array in any format of the table.")] = None,
-    scale: Annotated[Scale, typer.Option(help="Size of the experiment: same shape, smaller.")] = "small",
-    method: Annotated[Method, typer.Option(help="Equal work, or a published study's own boundaries.")] = "fair",
+    data: Annotated[str | None, typer.Option(help="Your own array, as FILE:ARRAY, in any of the formats.")] = None,
+    scale: Annotated[Scale, typer.Option(help="Size of the experiment; `paper` is full size.")] = "small",
+    method: Annotated[Method, typer.Option(help="Equal work, or a published study's own method.")] = "fair",
     formats: Annotated[str | None, typer.Option(help="Only these formats, comma-separated.")] = None,
     conditions: Annotated[str | None, typer.Option(help="Only these conditions, comma-separated.")] = None,
     cache: Annotated[str | None, typer.Option(help="Cache states of reads: cold,warm,unknown.")] = None,
-    trials: Annotated[int | None, typer.Option(min=1, help="Exactly so many trials of each cell.")] = None,
-    scratch: Annotated[Path | None, typer.Option(help="Where the measured files go; the output directory.")] = None,
-    resume: Annotated[bool, typer.Option("--resume", help="Go on with the interrupted run in the output.")] = False,
-    seed: Annotated[int | None, typer.Option(help="Of the random order of trials.")] = None,
+    trials: Annotated[int | None, typer.Option(min=1, help="Run exactly this many trials of each cell.")] = None,
+    scratch: Annotated[Path | None, typer.Option(help="Directory for measured files (default: the output).")] = None,
+    resume: Annotated[bool, typer.Option("--resume", help="Continue the interrupted run in the output.")] = False,
+    seed: Annotated[int | None, typer.Option(help="Seed of the random order of trials.")] = None,
     timeout: Annotated[float, typer.Option(min=1, help="Seconds after which a trial counts as hung.")] = 900.0,
     scheduler: Annotated[
-        str | None, typer.Option(help="Dask scheduler whose workers run `processes:` of parallel studies.")
+        str | None, typer.Option(help="Address of a Dask scheduler whose workers run parallel studies.")
     ] = None,
-    as_json: Annotated[bool, typer.Option("--json", help="Rankings and verdicts as JSON on standard output.")] = False,
+    as_json: Annotated[bool, typer.Option("--json", help="Print rankings and verdicts as JSON.")] = False,
 ) -> None:
     """Measure which array format is fastest for arrays like yours, on this machine.
 
     Example: hyperslab bench --data ocean.nc:sst -o ocean-run
     """
-    need_report("measuring, which ends with a report,")
+    need_report("hyperslab bench, which writes a report at the end,")
     from hyperslab.bench.history_study import NAME as HISTORIES
     from hyperslab.bench.session import Request, run_bench
 
@@ -76,13 +76,13 @@ def bench(
         with live(log) as progress:
             run = run_bench(request, progress, say=log.print)
     except (KeyboardInterrupt, SystemExit):
-        log.print(f"interrupted: finished trials are in {output}; go on with: hyperslab bench --resume -o {output}")
+        log.print(f"interrupted: finished trials are in {output}; continue with: hyperslab bench --resume -o {output}")
         raise
     _present(run, as_json)
 
 
 def _histories(output: Path, scale: str, resume: bool, as_json: bool) -> None:
-    """Seed 4's study: files that get one version after another."""
+    """Run seed 4's study, in which files get one version after another."""
     from hyperslab.bench import history_study
     from hyperslab.bench.history_verdicts import judge
     from hyperslab.report.histories import make_page
@@ -128,6 +128,6 @@ def _present(run: Any, as_json: bool) -> None:
     if failed:
         first = failed[0]
         raise RunError(
-            f"{len(failed)} of {len(run.trials)} trials failed, the first in {first.case} {first.format} "
-            f"{first.operation}: {first.reason}; the others are kept in {run.directory}"
+            f"{len(failed)} of {len(run.trials)} trials failed; the first was {first.case} {first.format} "
+            f"{first.operation}: {first.reason}; the other trials are kept in {run.directory}"
         )

@@ -1,4 +1,4 @@
-"""Many archives indexed side by side: by threads of this process, or by the workers of a Dask scheduler."""
+"""Index many archives in parallel: in threads of this process, or on the workers of a Dask scheduler."""
 
 from __future__ import annotations
 
@@ -17,9 +17,9 @@ CONNECT_SECONDS = 30
 
 
 def by_threads(work: Callable[[int], T], numbers: Iterable[int], threads: int) -> Iterator[tuple[int, T]]:
-    """Each number with what `work` gives for it, as they come; what it raises is raised, and no more is begun.
+    """Yield each number with the result of `work` as it is ready. If a call raises, raise it and start no more calls.
 
-    The threads are daemons: Ctrl-C waits neither for them nor for the servers that they wait for.
+    The threads are daemons, so Ctrl-C does not wait for them or for the servers that they are waiting for.
     """
     waiting: SimpleQueue[int] = SimpleQueue()
     done: SimpleQueue[tuple[int, T] | BaseException] = SimpleQueue()
@@ -52,10 +52,10 @@ def by_threads(work: Callable[[int], T], numbers: Iterable[int], threads: int) -
 
 
 def by_dask(tasks: Mapping[int, tuple[Any, Any]], scheduler: Any) -> Iterator[tuple[int, bytes]]:
-    """Each number with the references of its archive, as the workers of a scheduler finish them.
+    """Yield each number with the references of its archive, as the workers of a scheduler finish them.
 
     Args:
-        tasks: By numbers, paths or URLs of archives, and how to reach them and what they lead to.
+        tasks: For each number, the path or URL of an archive, and how to reach it and where it may lead.
         scheduler: A `distributed.Client`, or the address of a scheduler.
     """
     try:
@@ -79,11 +79,11 @@ def _connected(client: Any, address: object) -> Any:
     try:
         return client(address, timeout=CONNECT_SECONDS)
     except (OSError, ValueError) as error:
-        raise UsageError(f"no Dask scheduler answers at {address}: {error}") from error
+        raise UsageError(f"no Dask scheduler answers at {address}: {error}; check that it is running") from error
 
 
 def encoded(place: Any, sources: Any) -> bytes:
-    """The references of an archive as our own file of them has them; paths are absolute."""
+    """The references of an archive as the bytes of a `.hs` file, with absolute paths."""
     from hyperslab.references.index import Index
 
     with TemporaryDirectory(prefix="hyperslab-index-") as folder:
