@@ -27,7 +27,7 @@ HyperslabError                 a message for the user: what happened, where, and
 def printable(text: str) -> str:
     r"""Text that is safe to print: on one line, with control and bidirectional characters escaped as in `repr`.
 
-    Names and values in files are chosen by whoever wrote them, and a terminal obeys sequences that begin with `\x1b`.
+    The writer of a file chooses its names and values, and a terminal obeys sequences that begin with `\x1b`.
     """
     return text if text.isprintable() else "".join(one if one.isprintable() else repr(one)[1:-1] for one in text)
 

@@ -116,7 +116,7 @@ def _is_stream(place: Path) -> bool:
 
 def _check(target: Path, place: Path, is_folder: bool) -> None:
     if not place.parent.is_dir():
-        raise UsageError(f"there is no folder {place.parent} to write {place.name} to")
+        raise UsageError(f"there is no folder {place.parent} to write {place.name} to: create it first")
     if place.is_dir() and not (is_folder and (place / ".zmetadata").is_file()):
         raise UsageError(f"{target} is a folder that holds something else: choose another name")
     if is_folder and place.is_file():

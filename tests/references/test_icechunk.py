@@ -198,7 +198,7 @@ def test_stores_that_cannot_take_them(tmp_path: Path) -> None:
         index.to_icechunk(repository(tmp_path / "elsewhere").writable_session("main").store)
     session = repo.writable_session("main")
     index.to_icechunk(session.store)
-    with pytest.raises(UsageError, match="has x already"):
+    with pytest.raises(UsageError, match="already has x"):
         index.to_icechunk(session.store)
 
 

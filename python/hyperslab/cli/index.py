@@ -53,7 +53,7 @@ def index(
     if output.suffix not in SUFFIXES:
         raise UsageError(f"the name {output} does not say which format to write: end it with {', '.join(SUFFIXES)}")
     if not output.absolute().parent.is_dir():
-        raise UsageError(f"there is no folder {output.absolute().parent} to write {output.name} to")
+        raise UsageError(f"there is no folder {output.absolute().parent} to write {output.name} to: create it first")
     partial = None
     try:
         sources = list(expanded(files)) if concat is None else open_archive(files, option or [], concat, allowed)

@@ -45,7 +45,7 @@ def tables(done: Done) -> list[Table]:
     rows = [_row(name, each) for name, each in (*found.models.items(), *found.baselines.items())]
     if found.measured_again is not None:
         rows.append(_row("half of the passes, by the other half", found.measured_again))
-    rows.append((*paper, "", f"{PAPER_RMSE} (of what is not said)", *[""] * 5))
+    rows.append((*paper, "", f"{PAPER_RMSE} (the paper does not say of what)", *[""] * 5))
     always = ", ".join(f"{library} wins {_percent(share)}" for library, share in found.always_one().items())
     note = (
         f"Of the experiments, {always}: always choosing one library is right this often, but chooses no layout. "

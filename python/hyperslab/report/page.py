@@ -32,11 +32,11 @@ PAGE = "report.html"
 POLICY = "default-src 'none'; script-src 'unsafe-inline'; style-src 'unsafe-inline'; img-src data: blob:"
 FILES = {
     "trials.parquet": "every raw trial with all its phases and proofs",
-    "trials.csv": "the same, for every tool",
+    "trials.csv": "the same as text, for any tool",
     "summary.csv": "medians and intervals of every metric",
     "rankings.json": "every ranking",
     "verdicts.json": "the verdicts",
-    RUN_FILE: "what was asked, and the machine",
+    RUN_FILE: "the request and the machine",
     JOURNAL_FILE: "the journal that --resume reads",
 }
 

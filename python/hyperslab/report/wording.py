@@ -128,7 +128,7 @@ def arrays_text(shape: str, count: int, dtype: str) -> str:
 
 
 def conditions_text(case: Case | None, name: str, method: str = "fair") -> str:
-    """What conditions mean: chunks and codecs, or each library's own choice."""
+    """Conditions in words: their chunks and codecs, or each library's own choice."""
     said = case.conditions.get(name) if case else None
     if said is None:
         return name

@@ -70,7 +70,7 @@ def _draw(found: VersionDiff, target: Path) -> list[str]:
     from hyperslab.report.version_figures import draw_difference
 
     if not target.absolute().parent.is_dir():
-        raise UsageError(f"there is no folder {target.absolute().parent} to write {target.name} to")
+        raise UsageError(f"there is no folder {target.absolute().parent} to write {target.name} to: create it first")
     return draw_difference(found, target)
 
 
