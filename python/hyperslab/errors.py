@@ -16,6 +16,7 @@ HyperslabError                 a message for the user: what happened, where, and
 └── ReadError                  data of an archive could not be read
     ├── DamagedFile            the file contradicts itself or its format; get a good copy
     ├── StaleJournal           the journal beside a file does not match the file's present content; move one of them
+    ├── MissingJournal         a commit was interrupted, and its journal is gone; put it back
     ├── FileChanged            the file has changed since it was opened or indexed; open or index it again
     ├── NotAllowed             a document leads to a place that is not allowed; the message says how to allow it
     ├── RemoteError            a server did not deliver the data, even after retries
@@ -99,15 +100,16 @@ class StaleJournal(ReadError):
     """The journal beside a file does not match the file's present content. Nothing was changed; move one of them."""
 
 
+class MissingJournal(ReadError):
+    """A commit was interrupted, and its journal is no longer beside the file. Nothing was changed; put it back."""
+
+
 class FileChanged(ReadError):
     """The file has changed since it was opened or indexed; open or index it again."""
 
 
 class NotAllowed(ReadError):
-    """A document leads to a place that is not allowed. The message says what to pass as `allowed=` if you trust it.
-
-    docs/security.md has the rule.
-    """
+    """A file leads to a place that is not allowed; the message says what to pass as `allowed=` (docs/security.md)."""
 
 
 class RemoteError(ReadError):

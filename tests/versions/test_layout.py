@@ -13,7 +13,7 @@ import pytest
 from versioned_hdf5 import VersionedHDF5File, delete_versions
 
 import hyperslab as hs
-from hyperslab.versions.layout import chunk_hash
+from hyperslab.versions.layout.names import chunk_hash
 
 START = dt.datetime(2024, 1, 1, tzinfo=dt.UTC)
 

@@ -105,6 +105,7 @@ def outcomes(archive: Path, folder: Path, expected: Expected) -> dict[str, tuple
     return found
 
 
+@pytest.mark.slow
 @pytest.mark.timeout(1500)
 def test_their_tests_do_what_is_listed(pytestconfig: pytest.Config, tmp_path: Path) -> None:
     expected = Expected((HERE / "outcomes.txt").read_text())

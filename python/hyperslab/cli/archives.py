@@ -11,7 +11,8 @@ import typer
 from hyperslab.errors import DamagedFile, ReadError, Unsupported, UsageError
 
 if TYPE_CHECKING:
-    from hyperslab.archive import Array, Group
+    from hyperslab.archive.array import Array
+    from hyperslab.archive.tree import Group
 
 FileArgument: TypeAlias = Annotated[
     str,
@@ -100,7 +101,7 @@ def array_of(root: Group, name: str) -> Array:
     Raises:
         UsageError: There is no such array; the message lists the arrays of the archive.
     """
-    from hyperslab.archive import Group
+    from hyperslab.archive.tree import Group
 
     try:
         found = root[name]
@@ -121,7 +122,7 @@ def _names(group: Group) -> str:
 
 def arrays_of(root: Group) -> Iterator[Array]:
     """Every array, each of them once."""
-    from hyperslab.archive import Array
+    from hyperslab.archive.array import Array
 
     seen = set()
     for entry in entries(root):
@@ -132,7 +133,7 @@ def arrays_of(root: Group) -> Iterator[Array]:
 
 def entries(root: Group) -> Iterator[Entry]:
     """Everything below a group in tree order. The content of a group appears once, however many links lead to it."""
-    from hyperslab.archive import Group
+    from hyperslab.archive.tree import Group
 
     seen = {root.key}
     waiting = [_inside(root, root.name.rstrip("/"), "")]  # an explicit stack, because archives may be nested deeply

@@ -26,7 +26,8 @@ from hyperslab.cli.output import console, line
 from hyperslab.errors import HyperslabError
 
 if TYPE_CHECKING:
-    from hyperslab.archive import Array, Group
+    from hyperslab.archive.array import Array
+    from hyperslab.archive.tree import Group
 
 # In stored bytes. For smaller chunks, latency costs more than transfer; for larger ones, a worker waits long and needs
 # much memory.
@@ -56,7 +57,7 @@ def info(
 
 def describe(entry: Entry) -> dict[str, Any]:
     """One row for a name in the archive: a group, an array with its facts, or the problem with it."""
-    from hyperslab.archive import Array
+    from hyperslab.archive.array import Array
 
     row: dict[str, Any] = {"name": entry.path, "branch": entry.branch}
     try:

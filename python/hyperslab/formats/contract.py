@@ -1,4 +1,4 @@
-"""The interface that every format implements: Codec, Layout, ArraySpec, Capabilities, and the operations on a file.
+"""The interface of every format: Codec, StoredLayout, ArraySpec, Capabilities, and the operations on a file.
 
 A `Format` is stateless. `create` and `open` return an `ArrayFile`, which returns `ArrayHandle`s. The bench times
 each method as a separate operation. So a method must not do the work of another one early or late, if the library
@@ -47,7 +47,7 @@ class Codec:
 
 
 @dataclass(frozen=True)
-class Layout:
+class StoredLayout:
     """How an array's elements are laid out in storage. `chunk_shape=None` means contiguous."""
 
     chunk_shape: tuple[int, ...] | None = None
@@ -70,7 +70,7 @@ class ArraySpec:
 
     shape: tuple[int, ...]
     dtype: np.dtype[Any]
-    layout: Layout | None = None
+    layout: StoredLayout | None = None
     growable: bool = False
 
     @property
@@ -176,7 +176,7 @@ class Need:
 
 
 @dataclass(frozen=True)
-class Library:
+class Installed:
     """The software behind a format. Reports show it, and every run records it."""
 
     name: str
@@ -195,7 +195,7 @@ class Format(ABC):
 
     @classmethod
     @abstractmethod
-    def library(cls) -> Library:
+    def library(cls) -> Installed:
         """The library in use; raises MissingLibrary, which says how to install it."""
 
     @abstractmethod
@@ -248,7 +248,7 @@ def _dtype_reasons(dtype: np.dtype[Any], can: Capabilities) -> Iterator[str]:
         yield "can store only this machine's byte order"
 
 
-def _layout_reasons(spec: ArraySpec, layout: Layout, can: Capabilities) -> Iterator[str]:
+def _layout_reasons(spec: ArraySpec, layout: StoredLayout, can: Capabilities) -> Iterator[str]:
     if layout.chunk_shape is None and not can.contiguous:
         yield "cannot store arrays contiguously"
     if layout.chunk_shape is not None:
