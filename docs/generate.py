@@ -1,7 +1,7 @@
-"""Write what follows from the code and from results: docs/formats.md, docs/boundaries.md, the JSON schema of studies,
-and the speed tables in docs/reading.md, docs/remote.md and docs/references.md.
+"""Generate documentation from the code and from results: docs/formats.md, docs/boundaries.md, the JSON schema of
+studies, and the speed tables in docs/reading.md, remote.md, references.md and versions.md.
 
-A test fails when they are not what this writes; `make docs` writes them.
+`make docs` runs this. A test fails if the committed files differ from the output.
 """
 
 from __future__ import annotations
@@ -30,8 +30,8 @@ def formats_page() -> str:
     rows = "".join(_row(name, made) for name, made in known.items())
     pages = "".join(f"\n## {name}\n\n{_page(made)}\n" for name, made in known.items())
     intro = (
-        "# Formats\n\nMade by `make docs` from the code; what a format claims here is proved by the conformance\n"
-        "suite, `tests/formats/`. What it cannot do is refused with the reason before anything runs.\n\n"
+        "# Formats\n\n`make docs` generates this page from the code. The conformance suite, `tests/formats/`,\n"
+        "checks every claim. If a format cannot do what a study asks, hyperslab says why before anything runs.\n\n"
     )
     return intro + head + rows + pages
 
@@ -50,18 +50,18 @@ def _page(made: type[Format]) -> str:
 
 
 def boundaries_page() -> str:
-    """Where every timer begins and ends."""
+    """The page that says where every timer begins and ends."""
     phases = "".join(f"| {name} | {said} |\n" for name, said in BOUNDARIES.items())
     sums = "".join(f"| {name} | {' + '.join(parts)} |\n" for name, parts in METRICS.items() if len(parts) > 1)
     return (
-        "# What is timed\n\nMade by `make docs` from `bench/records.py`, the one place where the boundaries are "
-        "declared.\n\n| phase | what its timer holds |\n|---|---|\n" + phases + "\nPeople compare sums of phases:\n\n"
-        "| metric | phases, where they are part of the operation |\n|---|---|\n" + sums
+        "# What is timed\n\n`make docs` generates this page from `bench/records.py`, the one place that declares the "
+        "boundaries.\n\n| phase | what its timer includes |\n|---|---|\n" + phases + "\nMetrics are sums of phases:\n\n"
+        "| metric | phases, if they are part of the operation |\n|---|---|\n" + sums
     )
 
 
 def with_table(page: str, name: str, in_words: str) -> str:
-    """A page with a speed table made anew between its two marks."""
+    """The text of a page with its speed table regenerated between the two marks."""
     begins, ends = f"<!-- The table is made by `make docs` from {name}.json. -->\n", "<!-- The table ends. -->"
     before, _, rest = (DOCS / page).read_text().partition(begins)
     _, found, after = rest.partition(ends)
@@ -73,7 +73,7 @@ def with_table(page: str, name: str, in_words: str) -> str:
 
 
 def pages() -> dict[Path, str]:
-    """Every generated file with its content."""
+    """The path and content of every generated file."""
     return {
         DOCS / "formats.md": formats_page(),
         DOCS / "boundaries.md": boundaries_page(),

@@ -1,4 +1,4 @@
-"""Tells you how your array I/O will perform, and makes it fast."""
+"""Predict how fast your array I/O will be, and make it fast."""
 
 from importlib import import_module
 from typing import TYPE_CHECKING, Any
@@ -18,7 +18,7 @@ __all__ = [
 
 
 def __getattr__(name: str) -> Any:
-    """What needs NumPy is imported when it is first asked for: the command line starts without it."""
+    """Import everything that needs NumPy on first use, so that the command line starts without it."""
     if name in ("Array", "Group", "credentials", "open", "stats"):
         return getattr(import_module("hyperslab.archive"), name)
     if name in ("Index", "index"):

@@ -1,42 +1,43 @@
 """Every error that hyperslab raises on purpose.
 
-HyperslabError                 a message for a person: what happened, where, what to do
+HyperslabError                 a message for the user: what happened, where, and what to do
 ├── UsageError                 the request is wrong; change it (exit status 2)
-│   ├── StudyError             a study file that does not say a valid experiment
-│   ├── NotCombinable          files that cannot be one archive; the message names two and what differs
-│   ├── TooLargeForMemory      a selection of more bytes than there is memory for; a MemoryError too
-│   ├── Refused                a format cannot do what is asked, with the reason
-│   ├── NotAStoreProfile       a file that is no store profile, or one of another version
-│   ├── Untrained              a store profile that says nothing of a library, an operation or a codec
-│   └── MissingLibrary         a format's library is not installed, with how to install it
-├── RunError                   the request was right but running it failed (exit status 1)
-│   ├── TrialFailed            one trial failed; the run goes on without it
-│   ├── NoSpace                the disk filled up; what was finished is kept
-│   └── TooFewCells            a model has more coefficients than its training can tell apart
-└── ReadError                  bytes of an archive could not be read
+│   ├── StudyError             a study file does not describe a valid experiment
+│   ├── NotCombinable          files cannot form one archive; the message names two files and the difference
+│   ├── TooLargeForMemory      a selection has more bytes than there is memory; also a MemoryError
+│   ├── Refused                a format cannot do what you ask; the message has the reason
+│   ├── NotAStoreProfile       a file is not a store profile, or has another version
+│   ├── Untrained              a store profile does not cover a library, an operation or a codec
+│   └── MissingLibrary         a library is not installed; the message says how to install it
+├── RunError                   the request was right, but running it failed (exit status 1)
+│   ├── TrialFailed            one trial failed; the run continues without it
+│   ├── NoSpace                the disk is full; finished work is kept
+│   └── TooFewCells            a model has more coefficients than its training data can determine
+└── ReadError                  data of an archive could not be read
     ├── DamagedFile            the file contradicts itself or its format; get a good copy
-    ├── StaleJournal           what lies beside a file as its journal is not of it as it is now; move one of them
-    ├── FileChanged            the file is not the one that was opened any more; open it again
-    ├── NotAllowed             a document leads to where it may not; the message says what to pass if you trust it
-    ├── RemoteError            a server did not give what was asked for, however often it was asked
-    │   └── NoSuchRemoteFile   there is nothing at a URL; a FileNotFoundError too
-    └── Unsupported            the file is good, but uses something that we cannot read
+    ├── StaleJournal           the journal beside a file does not match the file's present content; move one of them
+    ├── MissingJournal         a commit was interrupted, and its journal is gone; put it back
+    ├── FileChanged            the file has changed since it was opened or indexed; open or index it again
+    ├── NotAllowed             a document leads to a place that is not allowed; the message says how to allow it
+    ├── RemoteError            a server did not deliver the data, even after retries
+    │   └── NoSuchRemoteFile   there is nothing at a URL; also a FileNotFoundError
+    └── Unsupported            the file is good, but uses a feature that hyperslab cannot read
 """
 
 
 def printable(text: str) -> str:
-    r"""Text as a terminal may show it: on one line, with what would steer the terminal or turn the text round escaped.
+    r"""Text that is safe to print: on one line, with control and bidirectional characters escaped as in `repr`.
 
-    As `repr` does: names and values in files are whatever their writers chose, and `\x1b` begins what terminals obey.
+    The writer of a file chooses its names and values, and a terminal obeys sequences that begin with `\x1b`.
     """
     return text if text.isprintable() else "".join(one if one.isprintable() else repr(one)[1:-1] for one in text)
 
 
 class HyperslabError(Exception):
-    """A message for a person: what happened, where, and what to do."""
+    """A message for the user: what happened, where, and what to do."""
 
     def __str__(self) -> str:
-        return printable(super().__str__())  # it names what is in files; `args` has it as it is
+        return printable(super().__str__())  # messages contain names from files; `args` holds the unescaped text
 
 
 class UsageError(HyperslabError):
@@ -44,31 +45,31 @@ class UsageError(HyperslabError):
 
 
 class StudyError(UsageError):
-    """A study file that does not say a valid experiment."""
+    """A study file does not describe a valid experiment."""
 
 
 class NotCombinable(UsageError):
-    """Files that cannot be combined safely; the message names two of them, what differs, and what can be done."""
+    """Files cannot be combined safely; the message names two of them, the difference, and what you can do."""
 
 
 class TooLargeForMemory(UsageError, MemoryError):
-    """A selection that no memory holds; the message says how many bytes it takes. Select less."""
+    """A selection does not fit in memory; the message says how many bytes it has. Select less."""
 
 
 class Refused(UsageError):
-    """A format cannot do what is asked, with the reason."""
+    """A format cannot do what you ask; the message has the reason."""
 
 
 class NotAStoreProfile(UsageError):
-    """A file that is no store profile, is cut off, or is of another version; calibrate again."""
+    """A file is not a store profile, is truncated, or has another version; calibrate again."""
 
 
 class Untrained(UsageError):
-    """A store profile that says nothing of a library, an operation or a codec."""
+    """A store profile does not cover a library, an operation or a codec."""
 
 
 class MissingLibrary(UsageError):
-    """A format's library is not installed; the message says how to install it."""
+    """A library is not installed; the message says how to install it."""
 
 
 class RunError(HyperslabError):
@@ -76,19 +77,19 @@ class RunError(HyperslabError):
 
 
 class TrialFailed(RunError):
-    """One trial failed; the run goes on without it."""
+    """One trial failed; the run continues without it."""
 
 
 class NoSpace(RunError):
-    """The disk filled up; what was finished before, files and trials, is kept."""
+    """The disk is full; files and trials that were finished before are kept."""
 
 
 class TooFewCells(RunError):
-    """A model has more coefficients than its training can tell apart; measure more cells."""
+    """A model has more coefficients than its training data can determine; measure more cells."""
 
 
 class ReadError(HyperslabError):
-    """Bytes of an archive could not be read."""
+    """Data of an archive could not be read."""
 
 
 class DamagedFile(ReadError):
@@ -96,15 +97,15 @@ class DamagedFile(ReadError):
 
 
 class StaleJournal(ReadError):
-    """What lies beside a file as its journal is not of it as it is now; nothing was changed; move one of them."""
+    """The journal beside a file does not match the file's present content. Nothing was changed; move one of them."""
 
 
 class MissingJournal(ReadError):
-    """A commit was cut short, and its journal is not beside the file any more; nothing was changed; put it back."""
+    """A commit was interrupted, and its journal is no longer beside the file. Nothing was changed; put it back."""
 
 
 class FileChanged(ReadError):
-    """The file is not the one that was opened any more; open it again."""
+    """The file has changed since it was opened or indexed; open or index it again."""
 
 
 class NotAllowed(ReadError):
@@ -112,7 +113,7 @@ class NotAllowed(ReadError):
 
 
 class RemoteError(ReadError):
-    """A server did not give what was asked for, however often it was asked; the message has status and remedy."""
+    """A server did not deliver the data, even after retries; the message has the status and the remedy."""
 
 
 class NoSuchRemoteFile(RemoteError, FileNotFoundError):
@@ -120,4 +121,4 @@ class NoSuchRemoteFile(RemoteError, FileNotFoundError):
 
 
 class Unsupported(ReadError):
-    """The file is good, but uses something that we cannot read; other arrays of it still open."""
+    """The file is good, but uses a feature that hyperslab cannot read; its other arrays still open."""

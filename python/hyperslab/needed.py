@@ -1,4 +1,4 @@
-"""Libraries that only some work needs: said before it begins, with how to get them."""
+"""Check for optional libraries before work begins, and say how to install missing ones."""
 
 from __future__ import annotations
 
@@ -10,10 +10,10 @@ REPORT = ("pyarrow", "matplotlib", "plotly")
 
 
 def need(doing: str, extra: str, *libraries: str) -> None:
-    """Go on only if libraries are installed, which an extra of ours brings.
+    """Check that libraries are installed; the message names the extra of hyperslab that installs them.
 
     Raises:
-        MissingLibrary: One of them is not.
+        MissingLibrary: One of them is not installed.
     """
     missing = [library for library in libraries if not _is_there(library)]
     if missing:
@@ -21,12 +21,12 @@ def need(doing: str, extra: str, *libraries: str) -> None:
 
 
 def need_h5py(doing: str) -> None:
-    """Go on only if h5py is installed: versions are read without it, but not written."""
+    """Check that h5py is installed: versions can be read without it, but not written."""
     need(doing, "versions", "h5py")
 
 
 def need_report(doing: str) -> None:
-    """Go on only if what draws figures and writes tables is installed."""
+    """Check that the libraries that draw figures and write tables are installed."""
     need(doing, "report", *REPORT)
 
 

@@ -1,8 +1,8 @@
-"""Files that are there whole or not at all: written beside their place, brought to the device, then renamed.
+"""Write files completely or not at all: write beside the target, sync to the device, then rename.
 
-What is at the place decides. A regular file is replaced, and the new one gets its permissions; a link is followed, and
-stays. A pipe, a terminal or a character device (`/dev/stdout`, `/dev/null`) is written to when all is ready; a disk, or
-a folder that holds something else, is refused.
+What happens depends on the target. A regular file is replaced, and the new file gets its permissions. A link is
+followed, and stays a link. A pipe, a terminal or a character device (`/dev/stdout`, `/dev/null`) is written to when
+everything is ready. A disk, or a folder that holds something else, is refused.
 """
 
 from __future__ import annotations
@@ -25,22 +25,23 @@ ZEROS = bytes(1 << 20)
 
 @contextmanager
 def replacing(target: Path, is_folder: bool = False, is_synced: bool = True) -> Iterator[Path]:
-    """A path to write to, which takes the target's place when the context ends well, and goes when it does not.
+    """Give a path to write to. It replaces the target if the context ends without an error, and is removed otherwise.
 
-    What is not synced may be torn by a crash of the machine: good where that would be noticed, and made again.
+    With `is_synced=False` a crash of the machine may leave a torn file. Use this only if the reader would notice that
+    and make the file again.
 
     Raises:
-        UsageError: There is no folder to write to, or what is in the way is not to be replaced.
-        NoSpace: The disk is full; what was there before is there still.
+        UsageError: There is no folder to write to, or the target must not be replaced.
+        NoSpace: The disk is full; an existing target is unchanged.
     """
     place = _followed(target)
     is_stream = _is_stream(place)
     if not is_stream:
         _check(target, place, is_folder)
     elif is_folder:
-        raise UsageError(f"{target} is no place for a folder: choose another name")
+        raise UsageError(f"{target} is a pipe or device and cannot become a folder: choose another name")
     try:
-        # A folder of our own, so that no file of anybody else has the name that we write to.
+        # A new folder, so that the name that we write to cannot belong to somebody else's file.
         own = Path(tempfile.mkdtemp(prefix=".hyperslab-", suffix=".new", dir=None if is_stream else place.parent))
     except OSError as error:
         _fail(target, error)
@@ -64,16 +65,16 @@ def replacing(target: Path, is_folder: bool = False, is_synced: bool = True) -> 
 
 
 def replace_with(target: Path, content: str | bytes) -> None:
-    """Give a file a new content: it holds either what it held before, or all of this."""
+    """Replace the content of a file: afterwards the file has either all of the new content or still the old one."""
     with replacing(target) as beside:
         beside.write_bytes(content.encode() if isinstance(content, str) else content)
 
 
 def allocate(path: Path, start: int) -> None:
-    """Have a file take the disk that it needs from a place on, now: once it is mapped, only a signal would tell.
+    """Allocate the disk space of a file from `start` to its end. On a mapped file, a full disk would only be a signal.
 
     Raises:
-        OSError: The disk has not so much.
+        OSError: The disk does not have enough space.
     """
     with path.open("r+b") as file:
         missing = file.seek(0, os.SEEK_END) - start
@@ -86,7 +87,7 @@ def allocate(path: Path, start: int) -> None:
 
 
 def _followed(target: Path) -> Path:
-    """Where links lead, but not those that stand for what a process has open."""
+    """The target of links, except links in /proc, which stand for a process's open files."""
     place = target.absolute()
     for _ in range(MOST_LINKS):
         folder = Path(os.path.realpath(place.parent))
@@ -94,7 +95,7 @@ def _followed(target: Path) -> Path:
         if not place.is_symlink() or _is_of_process(folder):
             return place
         place = folder / place.readlink()
-    raise UsageError(f"{target} is a link that leads in a circle: choose another name")
+    raise UsageError(f"{target} is a link that leads to itself: choose another name")
 
 
 def _is_of_process(folder: Path) -> bool:
@@ -109,31 +110,31 @@ def _is_stream(place: Path) -> bool:
     except OSError:
         return False
     if stat.S_ISBLK(mode) or stat.S_ISSOCK(mode):
-        raise UsageError(f"{place} is a {'disk' if stat.S_ISBLK(mode) else 'socket'}, no file: choose another name")
+        raise UsageError(f"{place} is a {'disk' if stat.S_ISBLK(mode) else 'socket'}, not a file: choose another name")
     return stat.S_ISFIFO(mode) or stat.S_ISCHR(mode)
 
 
 def _check(target: Path, place: Path, is_folder: bool) -> None:
     if not place.parent.is_dir():
-        raise UsageError(f"there is no folder {place.parent} to write {place.name} to")
+        raise UsageError(f"there is no folder {place.parent} to write {place.name} to: create it first")
     if place.is_dir() and not (is_folder and (place / ".zmetadata").is_file()):
         raise UsageError(f"{target} is a folder that holds something else: choose another name")
     if is_folder and place.is_file():
         raise UsageError(f"{target} is a file: remove it, or choose another name")
     if place.exists() and not os.access(place, os.W_OK):
-        raise UsageError(f"{target} is protected from writing: remove it, or choose another name")
+        raise UsageError(f"{target} is write-protected: remove it, or choose another name")
 
 
 def _fail(target: Path, error: OSError) -> None:
     if error.errno is not None and error.errno in FULL:
-        kept = "; what was there before stays" if target.is_file() else ""
+        kept = "; the old file is unchanged" if target.is_file() else ""
         raise NoSpace(
             f"{target}: {error.strerror}: nothing was written{kept}; make room, or choose another disk"
         ) from error
 
 
 def _copy(written: Path, stream: Path) -> None:
-    # Appended, never from the start: the stream may be a file that the shell has open as `>> file`.
+    # Append, never write from the start: the stream may be a file that the shell has open as `>> file`.
     with written.open("rb") as source, open(os.open(stream, os.O_WRONLY | os.O_APPEND), "wb") as opened:
         shutil.copyfileobj(source, opened)
 
@@ -144,7 +145,7 @@ def _take_place(beside: Path, place: Path, own: Path) -> None:
             _give_permissions(place, beside)
         beside.replace(place)
         return
-    old = own / f"{place.name}.old"  # a folder cannot take another's place at once
+    old = own / f"{place.name}.old"  # a folder cannot replace another in one step
     place.rename(old)
     try:
         beside.rename(place)
@@ -155,7 +156,7 @@ def _take_place(beside: Path, place: Path, own: Path) -> None:
 
 def _give_permissions(old: Path, new: Path) -> None:
     known = old.stat()
-    with suppress(OSError):  # only root gives files away
+    with suppress(OSError):  # only root may change the owner of a file
         os.chown(new, known.st_uid, known.st_gid)
     with suppress(OSError):  # some file systems have no permissions
         new.chmod(stat.S_IMODE(known.st_mode))
@@ -172,7 +173,7 @@ def _sync_one(path: Path) -> None:
     try:
         os.fsync(number)
     except OSError:
-        if not path.is_dir():  # some file systems sync no folders
+        if not path.is_dir():  # some file systems cannot sync folders
             raise
     finally:
         os.close(number)

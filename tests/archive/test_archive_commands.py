@@ -249,9 +249,9 @@ def test_wrong_requests_are_refused_in_one_line(good, foreign, tmp_path) -> None
         "3 indices": ("g/sst", "0, 1, 2"),
         "outside": ("g/sst", "20"),
         "positive step": ("g/sst", "::-1"),
-        "not understood": ("g/sst", "1:x"),
+        "is not valid": ("g/sst", "1:x"),
         "'0, ::4, 10:20'": ("g/sst", "__import__('os')"),
-        "without --json": ("g/sst", "--json", "-o", tmp_path / "out.npy"),
+        "cannot be combined with --json": ("g/sst", "--json", "-o", tmp_path / "out.npy"),
         "there is no folder": ("g/sst", "-o", tmp_path / "none" / "out.npy"),
     }
     for said, arguments in cases.items():

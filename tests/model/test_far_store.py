@@ -147,14 +147,14 @@ def test_rounds_are_of_as_many_requests_as_a_host_is_sent() -> None:
 @pytest.mark.parametrize(
     ("options", "what"),
     [
-        (["--store", "nginx"], "say with -o"),
+        (["--store", "nginx"], "--store needs -o"),
         (["--store", "ftp://host/file", "-o", "x"], "give a file's URL"),
         (["--store", "moto", "-o", "x"], "give a file's URL"),
-        (["--store", "https://host/f.h5", "--round-trip-ms", "3", "-o", "x"], "goes with a server started here"),
-        (["--store", "nginx", "--option", "anon=true", "-o", "x"], "is for URLs"),
-        (["--store", "nginx", "--resume", "-o", "x"], "begins anew"),
-        (["--store", "nginx", "--libraries", "zarr", "-o", "x"], "by hyperslab alone"),
-        (["--round-trip-ms", "3"], "go with --store"),
+        (["--store", "https://host/f.h5", "--round-trip-ms", "3", "-o", "x"], "needs a server started here"),
+        (["--store", "nginx", "--option", "anon=true", "-o", "x"], "applies to URLs only"),
+        (["--store", "nginx", "--resume", "-o", "x"], "cannot resume"),
+        (["--store", "nginx", "--libraries", "zarr", "-o", "x"], "measures hyperslab alone"),
+        (["--round-trip-ms", "3"], "need --store"),
     ],
 )
 def test_what_is_refused(options: list[str], what: str) -> None:

@@ -196,8 +196,8 @@ def test_a_tiny_calibration_predicts(workload: Path, tmp_path: Path, monkeypatch
 @pytest.mark.parametrize(
     ("options", "what"),
     [
-        (["--quick", "--full"], "not both"),
-        (["--dir", "no/such/directory"], "is no directory"),
+        (["--quick", "--full"], "exclude each other"),
+        (["--dir", "no/such/directory"], "is not a directory"),
         (["--libraries", "csv"], "cannot be calibrated"),
     ],
 )

@@ -79,9 +79,9 @@ def inexpressible(path: Path) -> dict[str, str]:
         kind = np.dtype({"names": ["a", "b"], "formats": ["i1", "f8"], "offsets": [0, 8], "itemsize": 16})
         file["gaps"] = np.zeros(200, kind)
     return {
-        "lzf": "lzf", "scaleoffset": "scaleoffset", "words": "any length", "filled": "not marked",
-        "other_fill": "another fill value", "masked": "filter masks", "every_other": "a part of it", "gaps": "gaps",
-        "summed_first": "no whole element",
+        "lzf": "lzf", "scaleoffset": "scaleoffset", "words": "variable length", "filled": "not marked",
+        "other_fill": "differs from CF", "masked": "filter masks", "every_other": "its part at", "gaps": "gaps",
+        "summed_first": "not a whole number of elements",
     }  # fmt: skip
 
 

@@ -140,7 +140,7 @@ def test_ctrl_c_keeps_what_was_indexed(tmp_path: Path) -> None:
         [sys.executable, "-c", code, *arguments], capture_output=True, text=True, check=False, timeout=50
     )
     assert stopped.returncode == 130, stopped.stderr
-    assert "of 40 files indexed: the same command goes on from there" in stopped.stderr
+    assert "of 40 files indexed: run the same command again to continue" in stopped.stderr
     assert not refs.exists()
     partial = tmp_path / "refs.hs.partial"
     known = {path: path.stat().st_mtime_ns for path in partial.glob("*.hs")}

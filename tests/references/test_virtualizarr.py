@@ -109,7 +109,7 @@ def test_what_it_cannot_say_is_refused_by_name(tmp_path: Path, registry: Any) ->
     with pytest.raises(Refused, match="cannot be referenced"):
         HyperslabParser()(url, registry)
     (tmp_path / "a#b.h5").write_bytes((tmp_path / "made.h5").read_bytes())
-    with pytest.raises(Refused, match="has #, % or"):
+    with pytest.raises(Refused, match="contains #, % or"):
         HyperslabParser(skip_variables=set(reasons))((tmp_path / "a#b.h5").as_uri(), registry)
     found = HyperslabParser(skip_unsupported=True)(url, registry).to_virtual_dataset(loadable_variables=[])
     assert set(found.variables) == {"fine", "filled", "other_fill"} <= {"fine", *reasons}

@@ -111,7 +111,7 @@ def test_terminal_shows_the_whole_table_of_a_single_case(tmp_path: Path):
 
 
 def test_terminal_without_rankings_says_so(tmp_path: Path):
-    assert "No ranking" in _printed(make_run(tmp_path, trials=[]), terminal.print_rankings)
+    assert "There is no ranking" in _printed(make_run(tmp_path, trials=[]), terminal.print_rankings)
 
 
 def _printed(run: Run, printer: object) -> str:

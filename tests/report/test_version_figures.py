@@ -43,7 +43,7 @@ def test_shares_are_of_the_elements_of_each_cell(tmp_path: Path) -> None:
         for suffix in (".png", ".svg"):
             assert draw_difference(found, tmp_path / f"d{suffix}") == ["cube", "gone"]
             assert (tmp_path / f"d{suffix}").stat().st_size > 1000
-        with pytest.raises(UsageError, match="endings"):
+        with pytest.raises(UsageError, match="end it with"):
             draw_difference(found, tmp_path / "d.pdf")
         with pytest.raises(UsageError, match="no array with one or two axes"):
             draw_difference(file.diff("a", "a"), tmp_path / "d.png")

@@ -152,7 +152,7 @@ def test_versions_of_others_are_not_called_proved(tmp_path: Path) -> None:
     assert (found.is_whole, found.proved, list(found.unproved)) == (True, ["ours"], ["theirs"])
     shown = CliRunner().invoke(app, ["versions", "verify", str(path)])
     assert shown.exit_code == 0
-    assert "1 of 2 versions proved" in shown.output
+    assert "1 of 2 versions are proved" in shown.output
     assert "theirs" in shown.output
     said = json.loads(CliRunner().invoke(app, ["versions", "verify", "--json", str(path)]).stdout)
     assert (said["proved"], list(said["unproved"])) == (["ours"], ["theirs"])

@@ -84,7 +84,7 @@ def test_log(survey: Path) -> None:
 @pytest.mark.slow
 def test_show(survey: Path) -> None:
     text = said("show", survey, -1)
-    assert "march, made from nothing, 2024-03-01 00:00:00 UTC" in text
+    assert "march, without a parent, 2024-03-01 00:00:00 UTC" in text
     assert "author: Ada" in text
     assert "20×30" in text
     found = as_json("show", survey, "2024-03-15")
@@ -136,7 +136,7 @@ def test_verify(survey: Path, tmp_path: Path) -> None:
     data[offset] ^= 1
     damaged = tmp_path / "damaged.h5"
     damaged.write_bytes(data)
-    assert "1 things are damaged" in refused(1, "verify", damaged)
+    assert "1 item is damaged" in refused(1, "verify", damaged)
     done = hyperslab("verify", damaged)
     assert "array g/track at (3,) in march, april: chunk 3: its elements do not have the hash" in done.stdout
     found = json.loads(hyperslab("verify", damaged, "--json").stdout)
@@ -165,7 +165,7 @@ def test_wrong_requests_are_one_line(survey: Path, tmp_path: Path) -> None:
 @pytest.mark.slow
 def test_delete(survey: Path, tmp_path: Path) -> None:
     path = Path(shutil.copy(survey, tmp_path / "survey.h5"))
-    assert "say --yes" in refused(2, "delete", path, "march")
+    assert "confirm with --yes" in refused(2, "delete", path, "march")
     assert as_json("log", path)["versions"][0]["name"] == "march"
     assert "no version 'may'" in refused(2, "delete", path, "may", "--yes")
     assert "march deleted, 1 versions are left" in said("delete", path, "-1", "--yes")
@@ -181,6 +181,6 @@ def test_repair(survey: Path, tmp_path: Path) -> None:
     with h5py.File(survey) as file:
         data[file["_version_data/g/track/raw_data"].id.get_chunk_info(3).byte_offset] ^= 1
     (tmp_path / "damaged.h5").write_bytes(data)
-    assert "2 things are lost" in refused(1, "repair", tmp_path / "damaged.h5", "-o", tmp_path / "mended.h5")
+    assert "2 items are lost" in refused(1, "repair", tmp_path / "damaged.h5", "-o", tmp_path / "mended.h5")
     assert as_json("verify", tmp_path / "mended.h5")["is_whole"]
     assert "there is no file" in refused(2, "repair", tmp_path / "none.h5", "-o", tmp_path / "x.h5")

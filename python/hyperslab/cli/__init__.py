@@ -1,4 +1,4 @@
-"""The command line: each command is one file; this one is their table of contents."""
+"""The command line. Each command is one file; this file lists them."""
 
 from __future__ import annotations
 
@@ -26,7 +26,7 @@ from hyperslab.cli import (
 from hyperslab.errors import HyperslabError, UsageError
 
 app = typer.Typer(
-    help="Tells you how your array I/O will perform, and makes it fast.",
+    help="Predict how fast your array I/O will be, and make it fast.",
     no_args_is_help=True,
     add_completion=False,
     pretty_exceptions_enable=False,
@@ -38,7 +38,7 @@ app.command("formats")(formats.formats)
 app.command("compare")(compare.compare_runs)
 app.command("report")(report.report)
 app.command("info")(info.info)
-# A selection may begin with a minus: "-1" is the last index, not an option.
+# A selection may begin with a minus sign: "-1" is the last index, not an option.
 app.command("read", context_settings={"ignore_unknown_options": True})(read.read)
 app.command("verify")(verify.verify)
 app.command("index")(index.index)
@@ -60,20 +60,20 @@ def _root(
 ) -> None: ...
 
 
-# What is said of exit statuses: typer makes the first of Ctrl-C, `_end` the other of SIGTERM.
+# Messages for exit statuses: typer makes the first from Ctrl-C, `_end` the second from SIGTERM.
 STOPPED = {128 + signal.SIGINT: "interrupted", 128 + signal.SIGTERM: "terminated"}
 
 
 def _end(number: int, _: object) -> None:
-    """Leave as after Ctrl-C, what was made for the time being removed; asking once more does not cut that short."""
+    """Exit as after Ctrl-C, so that temporary files are removed; a second signal does not interrupt that."""
     signal.signal(number, signal.SIG_IGN)
     sys.exit(128 + number)
 
 
 def main() -> None:
-    """Run the command line: errors are one line, exit status 2 for a wrong request, 1 for one that failed."""
+    """Run the command line. An error prints one line; the exit status is 2 for a wrong request, 1 for a failure."""
     for number in (signal.SIGTERM, signal.SIGHUP):
-        if signal.getsignal(number) == signal.SIG_DFL:  # nohup has it ignored
+        if signal.getsignal(number) == signal.SIG_DFL:  # nohup ignores SIGHUP
             signal.signal(number, _end)
     try:
         app()

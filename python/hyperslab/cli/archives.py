@@ -1,4 +1,4 @@
-"""What `info`, `read` and `verify` share: an archive opened with messages for people, and all that is in it."""
+"""What `info`, `read` and `verify` share: they open an archive with readable errors, and walk through its content."""
 
 from __future__ import annotations
 
@@ -17,19 +17,22 @@ if TYPE_CHECKING:
 FileArgument: TypeAlias = Annotated[
     str,
     typer.Argument(
-        help="An HDF5, NetCDF, FITS or HDF4 file, its URL (https, s3, gs, az), a Zarr folder, or a pattern in quotes."
+        help="An HDF5, NetCDF, FITS or HDF4 file, a Zarr folder, a URL (https, s3, gs, az), or a quoted pattern."
     ),
 ]
 Concat: TypeAlias = Annotated[
-    str | None, typer.Option("--concat", help="Several files: the dimension, or the number of the axis, to join along.")
+    str | None,
+    typer.Option("--concat", help="Concatenate several files along this dimension (its name, or an axis number)."),
 ]
 Options: TypeAlias = Annotated[
-    list[str], typer.Option("--option", help="How to reach a URL, as key=value: see docs/remote.md. Repeatable.")
+    list[str] | None,
+    typer.Option("--option", help="A storage option for URLs, as key=value: see docs/remote.md. Repeatable."),
 ]
 Allowed: TypeAlias = Annotated[
-    list[str],
+    list[str] | None,
     typer.Option(
-        "--allowed", help="A folder or URL that the file may lead to (docs/security.md); '' for none. Repeatable."
+        "--allowed",
+        help="A folder or URL to which the file may lead (docs/security.md); '' means none. Repeatable.",
     ),
 ]
 Found: TypeAlias = "Array | Group | Exception"
@@ -38,7 +41,7 @@ MOST_NAMES = 20
 
 @dataclass(frozen=True)
 class Entry:
-    """A name in an archive: where its line stands in the tree, and what it leads to."""
+    """A name in an archive: its path, the lines that draw its branch of the tree, and what the name leads to."""
 
     path: str
     branch: str
@@ -50,10 +53,10 @@ class Entry:
 def open_archive(
     path: str | list[str], options: list[str], concat: str | None = None, allowed: list[str] | None = None
 ) -> Group:
-    """The root of an archive; a file that is not there or may not be read is the user's mistake.
+    """Open an archive and return its root. A missing or unreadable file raises `UsageError`.
 
-    `options` are `key=value`, as in `storage_options`; `concat` is what several files are concatenated along;
-    `allowed` are places that the file may lead to.
+    `options` are `key=value` pairs for `storage_options`; `concat` is the dimension or axis along which several files
+    are concatenated; `allowed` lists the folders and URLs to which the file may lead.
     """
     import hyperslab
 
@@ -64,21 +67,21 @@ def open_archive(
         along = int(concat) if concat.isdecimal() else concat
         return hyperslab.open(path, storage_options=reached, concat=along, allowed=places)
     except FileNotFoundError as error:
-        raise UsageError(f"there is no file {error.filename or path}") from error
+        raise UsageError(f"there is no file {error.filename or path}: check the path") from error
     except OSError as error:
         raise UsageError(f"{path} cannot be opened: {error.strerror or error}") from error
 
 
 def allowed_places(allowed: list[str] | None) -> tuple[str, ...] | None:
-    """Places as `hyperslab.open` takes them; an empty one alone says that there are none."""
+    """The places in the form that `hyperslab.open` takes; a single empty string means that none is allowed."""
     return tuple(filter(None, allowed)) if allowed else None
 
 
 def storage_options(options: list[str]) -> dict[str, Any]:
-    """Numbers and truth values as such, all else as text."""
+    """The options as a dictionary, with numbers and booleans converted and everything else as text."""
     pairs = [option.partition("=") for option in options]
     if any(not name or not equals for name, equals, _ in pairs):
-        raise UsageError("give options as --option key=value")
+        raise UsageError("an --option has no key or no '=': write it as --option key=value")
     known = {"true": True, "false": False}
     return {name: known.get(value.lower(), _number(value)) for name, _, value in pairs}
 
@@ -93,10 +96,10 @@ def _number(text: str) -> str | int | float:
 
 
 def array_of(root: Group, name: str) -> Array:
-    """An array by its path.
+    """The array at a path.
 
     Raises:
-        UsageError: There is no such array; the message lists those that there are.
+        UsageError: There is no such array; the message lists the arrays of the archive.
     """
     from hyperslab.archive.tree import Group
 
@@ -105,7 +108,7 @@ def array_of(root: Group, name: str) -> Array:
     except KeyError as error:
         raise UsageError(f"{root.filename} has no array {name!r} ({message_of(error)}); {_names(root)}") from error
     except FileNotFoundError as error:
-        raise UsageError(f"{name!r} of {root.filename} is in {error.filename}, which is not there") from error
+        raise UsageError(f"{name!r} of {root.filename} is in {error.filename}, which does not exist") from error
     if isinstance(found, Group):
         raise UsageError(f"{name!r} of {root.filename} is a group, not an array; {_names(found)}")
     return found
@@ -118,7 +121,7 @@ def _names(group: Group) -> str:
 
 
 def arrays_of(root: Group) -> Iterator[Array]:
-    """Every array, each once."""
+    """Every array, each of them once."""
     from hyperslab.archive.array import Array
 
     seen = set()
@@ -129,11 +132,11 @@ def arrays_of(root: Group) -> Iterator[Array]:
 
 
 def entries(root: Group) -> Iterator[Entry]:
-    """Everything below a group in the order of a tree; what is in a group comes once, however many links lead to it."""
+    """Everything below a group in tree order. The content of a group appears once, however many links lead to it."""
     from hyperslab.archive.tree import Group
 
     seen = {root.key}
-    waiting = [_inside(root, root.name.rstrip("/"), "")]  # a stack of our own: archives may be nested deeply
+    waiting = [_inside(root, root.name.rstrip("/"), "")]  # an explicit stack, because archives may be nested deeply
     while waiting:
         entry = next(waiting[-1], None)
         if entry is None:
@@ -167,13 +170,13 @@ def _found(group: Group, name: str) -> Found:
 
 
 def lost(root: Group) -> str:
-    """That the file is shorter than it says, in words."""
-    said = f"the file is {root.lost_nbytes} bytes shorter than it says"
-    return f"{said}: it was cut off, in a download perhaps, or its writer never closed it"
+    """A sentence that says how much shorter the file is than its own header says."""
+    said = f"the file is {root.lost_nbytes} bytes shorter than its header says"
+    return f"{said}: perhaps a download was cut off, or the program that wrote it never closed it"
 
 
 def status_of(error: Exception) -> str:
-    """What an error says about what a name leads to: damaged, unsupported, unreadable, or a link that leads nowhere."""
+    """The state of an entry that raised `error`: damaged, unsupported, unreadable, or dangling (a broken link)."""
     if isinstance(error, DamagedFile):
         return "damaged"
     if isinstance(error, Unsupported):

@@ -21,34 +21,34 @@ Method = Literal["fair", "published", "both"]
 def bench(
     study: Annotated[
         list[str] | None,
-        typer.Argument(help="Studies to run: a case, a family, a pattern, or a YAML file. Without: `mine`."),
+        typer.Argument(help="Studies to run: a case, a family, a pattern, or a YAML file. Default: `mine`."),
     ] = None,
     output: Annotated[
-        Path, typer.Option("-o", "--output", help="Directory for results; must not hold another run.")
+        Path, typer.Option("-o", "--output", help="Directory for the results; it must not hold another run.")
     ] = Path("hyperslab-run"),
-    data: Annotated[str | None, typer.Option(help="FILE:ARRAY, your own array in any format of the table.")] = None,
-    scale: Annotated[Scale, typer.Option(help="Size of the experiment: same shape, smaller.")] = "small",
-    method: Annotated[Method, typer.Option(help="Equal work, or a published study's own boundaries.")] = "fair",
+    data: Annotated[str | None, typer.Option(help="Your own array, as FILE:ARRAY, in any of the formats.")] = None,
+    scale: Annotated[Scale, typer.Option(help="Size of the experiment; `paper` is full size.")] = "small",
+    method: Annotated[Method, typer.Option(help="Equal work, or a published study's own method.")] = "fair",
     formats: Annotated[str | None, typer.Option(help="Only these formats, comma-separated.")] = None,
     conditions: Annotated[str | None, typer.Option(help="Only these conditions, comma-separated.")] = None,
     cache: Annotated[str | None, typer.Option(help="Cache states of reads: cold,warm,unknown.")] = None,
-    trials: Annotated[int | None, typer.Option(min=1, help="Exactly so many trials of each cell.")] = None,
-    scratch: Annotated[Path | None, typer.Option(help="Where the measured files go; the output directory.")] = None,
-    resume: Annotated[bool, typer.Option("--resume", help="Go on with the interrupted run in the output.")] = False,
-    seed: Annotated[int | None, typer.Option(help="Of the random order of trials.")] = None,
+    trials: Annotated[int | None, typer.Option(min=1, help="Run exactly this many trials of each cell.")] = None,
+    scratch: Annotated[Path | None, typer.Option(help="Directory for measured files (default: the output).")] = None,
+    resume: Annotated[bool, typer.Option("--resume", help="Continue the interrupted run in the output.")] = False,
+    seed: Annotated[int | None, typer.Option(help="Seed of the random order of trials.")] = None,
     timeout: Annotated[
-        float, typer.Option(min=1, help="Seconds until a trial counts as hung; for 100 versions.")
+        float, typer.Option(min=1, help="Seconds until a trial counts as hung (histories: per 100 versions).")
     ] = 900.0,
     scheduler: Annotated[
-        str | None, typer.Option(help="Dask scheduler whose workers run `processes:` of parallel studies.")
+        str | None, typer.Option(help="Address of a Dask scheduler whose workers run parallel studies.")
     ] = None,
-    as_json: Annotated[bool, typer.Option("--json", help="Rankings and verdicts as JSON on standard output.")] = False,
+    as_json: Annotated[bool, typer.Option("--json", help="Print rankings and verdicts as JSON.")] = False,
 ) -> None:
     """Measure which array format is fastest for arrays like yours, on this machine.
 
     Example: hyperslab bench --data ocean.nc:sst -o ocean-run
     """
-    need_report("measuring, which ends with a report,")
+    need_report("hyperslab bench, which writes a report at the end,")
     from hyperslab.bench.session import Request, run_bench
 
     request = Request(
@@ -72,7 +72,7 @@ def bench(
         with live(log) as progress:
             run = run_bench(request, progress, say=log.print)
     except (KeyboardInterrupt, SystemExit):
-        log.print(f"interrupted: finished trials are in {output}; go on with: hyperslab bench --resume -o {output}")
+        log.print(f"interrupted: finished trials are in {output}; continue with: hyperslab bench --resume -o {output}")
         raise
     _present(run, as_json)
 
@@ -111,6 +111,6 @@ def _present(run: Any, as_json: bool) -> None:
     if failed:
         first = failed[0]
         raise RunError(
-            f"{len(failed)} of {len(run.trials)} trials failed, the first in {first.case} {first.format} "
-            f"{first.operation}: {first.reason}; the others are kept in {run.directory}"
+            f"{len(failed)} of {len(run.trials)} trials failed; the first was {first.case} {first.format} "
+            f"{first.operation}: {first.reason}; the other trials are kept in {run.directory}"
         )

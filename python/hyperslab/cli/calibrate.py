@@ -1,4 +1,4 @@
-"""`hyperslab calibrate`: measure what accesses cost on this machine, for `hyperslab predict`."""
+"""`hyperslab calibrate` measures what accesses cost on this machine; `hyperslab predict` uses the result."""
 
 from __future__ import annotations
 
@@ -24,50 +24,56 @@ if TYPE_CHECKING:
 
 def calibrate_machine(
     directory: Annotated[
-        Path | None, typer.Option("--dir", help="Where to measure: a directory of the file system in question.")
+        Path | None,
+        typer.Option("--dir", help="Directory on the file system to measure (default: the temporary directory)."),
     ] = None,
     store: Annotated[
         str | None,
-        typer.Option("--store", help="Far away instead: a file's URL; or nginx or versitygw, a server started here."),
+        typer.Option(
+            "--store", help="Measure a server instead: a file's URL, or nginx or versitygw to start one here."
+        ),
     ] = None,
     round_trip_ms: Annotated[
-        float | None, typer.Option("--round-trip-ms", min=0, help="Of a server started here: its distance (40).")
+        float | None, typer.Option("--round-trip-ms", min=0, help="Simulated round trip of a server started here (40).")
     ] = None,
-    option: Options | None = None,
+    option: Options = None,
     output: Annotated[
-        Path | None, typer.Option("-o", "--output", help="The store profile; by default where `predict` looks.")
+        Path | None,
+        typer.Option("-o", "--output", help="Where to save the store profile (default: where `predict` looks)."),
     ] = None,
     quick: Annotated[bool, typer.Option("--quick", help="Under 3 minutes, small arrays (the default).")] = False,
-    full: Annotated[bool, typer.Option("--full", help="Some 20 minutes: the published design, scaled.")] = False,
-    libraries: Annotated[str | None, typer.Option(help="Only these: hdf5,zarr,hyperslab,flat.")] = None,
-    resume: Annotated[bool, typer.Option("--resume", help="Go on with a calibration that was interrupted.")] = False,
-    as_json: Annotated[bool, typer.Option("--json", help="The store profile on standard output too.")] = False,
+    full: Annotated[bool, typer.Option("--full", help="About 20 minutes: the published design, scaled down.")] = False,
+    libraries: Annotated[str | None, typer.Option(help="Only these libraries: hdf5,zarr,hyperslab,flat.")] = None,
+    resume: Annotated[bool, typer.Option("--resume", help="Continue an interrupted calibration.")] = False,
+    as_json: Annotated[bool, typer.Option("--json", help="Print the store profile as JSON as well.")] = False,
 ) -> None:
-    """Measure what accesses cost on this machine and file system, once, so that costs can be predicted.
+    """Measure once what accesses cost on this machine and file system, so that `predict` can price workloads.
 
-    Of files on a server or in a bucket, what our own engine's reads of them cost: --store URL.
+    With --store URL, measure what hyperslab's own reads of files on a server or in a bucket cost.
 
     Example: hyperslab calibrate --quick
     """
     from hyperslab.model.store_profile import default_path
 
     if quick and full:
-        raise UsageError("--quick or --full, not both")
+        raise UsageError("--quick and --full exclude each other: use one of them")
     where = directory or Path(tempfile.gettempdir())
     if not where.is_dir():
-        raise UsageError(f"{where} is no directory: give one of the file system to measure with --dir")
+        raise UsageError(f"{where} is not a directory: use --dir to name one on the file system to measure")
     chosen = None if libraries is None else [name.strip() for name in libraries.split(",") if name.strip()]
     scale: Scale = "full" if full else "quick"
     path = output or default_path()
     if store is None:
         if option or round_trip_ms is not None:
-            raise UsageError("--option and --round-trip-ms go with --store")
+            raise UsageError("--option and --round-trip-ms need --store")
         made = _of_disk(where, scale, chosen, path, resume)
     else:
         if output is None:
-            raise UsageError("say with -o where the store profile goes: predict looks for that of the local disk")
+            raise UsageError(
+                "--store needs -o: the default path holds the store profile of the local disk, so name another file"
+            )
         if resume or chosen not in (None, ["hyperslab"]):
-            raise UsageError("--store is read by hyperslab alone, and begins anew each time")
+            raise UsageError("--store measures hyperslab alone and cannot resume: omit --libraries and --resume")
         made = _of_store(store, round_trip_ms, option or [], where, scale)
         made.save(path)
     if as_json:
@@ -86,7 +92,7 @@ def _of_disk(where: Path, scale: Scale, libraries: list[str] | None, path: Path,
         with live(log, "passes") as progress:
             made = calibrate(where, scale, libraries, progress=progress, journal=journal, resume=resume)
     except (KeyboardInterrupt, SystemExit, RunError):
-        left = f"measured cells are in {journal}, go on by --resume" if journal.exists() else "nothing is left"
+        left = f"measured cells are in {journal}; continue with --resume" if journal.exists() else "nothing was kept"
         log.print(f"no store profile was written; {left}", soft_wrap=True)
         raise
     made.save(path)
@@ -102,14 +108,17 @@ def _of_store(store: str, round_trip_ms: float | None, options: list[str], where
     far: AbstractContextManager[FarFile]
     if is_url(store):
         if round_trip_ms is not None:
-            raise UsageError(f"--round-trip-ms goes with a server started here, --store {' or '.join(SERVERS)}")
+            raise UsageError(f"--round-trip-ms needs a server started here: --store {' or '.join(SERVERS)}")
         far = nullcontext(at_url(store, reached))
     elif store in SERVERS:
         if reached:
-            raise UsageError("--option is for URLs")
+            raise UsageError(f"--option applies to URLs only, and --store {store} starts a server here: omit --option")
         far = served_here(store, 40.0 if round_trip_ms is None else round_trip_ms, where, scale)
     else:
-        raise UsageError(f"--store {store}: give a file's URL (https, s3, gs, az), or {' or '.join(SERVERS)}")
+        raise UsageError(
+            f"--store {store} is neither a URL nor a server: give a file's URL (https, s3, gs, az), "
+            f"or {' or '.join(SERVERS)}"
+        )
     log = console(stderr=True)
     with far as file, live(log, "passes") as progress:
         return calibrate_far(file, scale, progress=progress, say=lambda said: log.print(said, soft_wrap=True))

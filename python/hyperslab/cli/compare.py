@@ -1,4 +1,4 @@
-"""`hyperslab compare`: two runs, cell by cell."""
+"""`hyperslab compare` compares two runs cell by cell."""
 
 from __future__ import annotations
 
@@ -15,10 +15,10 @@ from hyperslab.cli.output import console
 def compare_runs(
     run_a: Annotated[Path, typer.Argument(help="Directory of the first run.")],
     run_b: Annotated[Path, typer.Argument(help="Directory of the second run; ratios are second / first.")],
-    unlike: Annotated[bool, typer.Option("--unlike", help="Compare although the machines differ.")] = False,
-    as_json: Annotated[bool, typer.Option("--json", help="As JSON.")] = False,
+    unlike: Annotated[bool, typer.Option("--unlike", help="Compare even if the machines differ.")] = False,
+    as_json: Annotated[bool, typer.Option("--json", help="Print JSON.")] = False,
 ) -> None:
-    """Compare two runs of the same studies: what became faster or slower, and by how much."""
+    """Compare two runs of the same studies, and show what became faster or slower and by how much."""
     from hyperslab.bench.compare import compare
     from hyperslab.bench.results import load_run
     from hyperslab.report.terminal import print_comparison

@@ -1,4 +1,4 @@
-"""`hyperslab evaluate`: how good a store profile's predictions are, on the paper's own experiments."""
+"""`hyperslab evaluate` tests the predictions of a store profile on the paper's own experiments."""
 
 from __future__ import annotations
 
@@ -19,34 +19,34 @@ if TYPE_CHECKING:
 
 def evaluate(
     profile: Annotated[
-        Path | None, typer.Option(help="Store profile to judge; the one that `calibrate` wrote last.")
+        Path | None, typer.Option(help="Store profile to test (default: the one from `calibrate`).")
     ] = None,
-    output: Annotated[Path, typer.Option("-o", "--output", help="Directory for results.")] = Path(
+    output: Annotated[Path, typer.Option("-o", "--output", help="Directory for the results.")] = Path(
         "hyperslab-evaluation"
     ),
     directory: Annotated[
-        Path | None, typer.Option("--dir", help="Where the measured files go; the output directory.")
+        Path | None, typer.Option("--dir", help="Directory for measured files (default: the output).")
     ] = None,
-    quick: Annotated[bool, typer.Option("--quick", help="Small arrays, fewer experiments: minutes.")] = False,
+    quick: Annotated[bool, typer.Option("--quick", help="Small arrays, fewer experiments; takes minutes.")] = False,
     full: Annotated[
-        bool, typer.Option("--full", help="All experiments, phases isolated: a quarter of an hour.")
+        bool, typer.Option("--full", help="All experiments, with isolated phases; takes a quarter of an hour.")
     ] = False,
     tiny: Annotated[bool, typer.Option("--tiny", hidden=True)] = False,
     again: Annotated[
-        bool, typer.Option("--again", help="Judge by the measurements that are in the output already.")
+        bool, typer.Option("--again", help="Evaluate the measurements that the output already holds.")
     ] = False,
-    as_json: Annotated[bool, typer.Option("--json", help="As JSON on standard output.")] = False,
+    as_json: Annotated[bool, typer.Option("--json", help="Print JSON.")] = False,
 ) -> None:
-    """Replay the paper's experiments on this machine, predict each of them, and say how good the predictions are.
+    """Replay the paper's experiments on this machine, predict each one, and report how good the predictions are.
 
     Example: hyperslab evaluate --quick
     """
-    need("evaluating, which ends with figures,", "report", "matplotlib")
+    need("hyperslab evaluate, which draws figures at the end,", "report", "matplotlib")
     from hyperslab.model.evaluation_session import Request, run_evaluation
     from hyperslab.report.evaluation import print_evaluation
 
     if quick + full + tiny > 1:
-        raise UsageError("--quick and --full are two scales: give one")
+        raise UsageError("--quick and --full exclude each other: use one of them")
     scale: ScaleName = "full" if full else "tiny" if tiny else "quick"
     log = console(stderr=True)
     with live(log, "passes") as progress:

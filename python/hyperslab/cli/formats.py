@@ -1,4 +1,4 @@
-"""`hyperslab formats`: what is installed, and what each format can do."""
+"""`hyperslab formats` shows which formats are installed and what each can do."""
 
 from __future__ import annotations
 
@@ -18,10 +18,10 @@ from hyperslab.formats.contract import Capabilities
 
 
 def formats(
-    name: Annotated[str | None, typer.Argument(help="One format: its manual page.")] = None,
-    as_json: Annotated[bool, typer.Option("--json", help="As JSON.")] = False,
+    name: Annotated[str | None, typer.Argument(help="Print the manual page of this format.")] = None,
+    as_json: Annotated[bool, typer.Option("--json", help="Print JSON.")] = False,
 ) -> None:
-    """List the formats: installed or how to install, and what each can do."""
+    """List the formats, what each can do, and how to install those that are missing."""
     rows = [describe(known) for known in ([name] if name else FORMATS)]
     if as_json:
         typer.echo(json.dumps(rows, indent=1))
@@ -32,7 +32,7 @@ def formats(
 
 
 def describe(name: str) -> dict[str, Any]:
-    """One row: name, available, reason, library, capabilities."""
+    """One row of the list: name, available, reason, library, default_layout, capabilities."""
     known = availability(name)
     missing = isinstance(known, MissingLibrary)
     return {

@@ -1,4 +1,4 @@
-"""`hyperslab index`: where the chunks of files are, saved once, so that opening them again takes no time."""
+"""`hyperslab index` saves where the chunks of files are, so that the files open quickly from then on."""
 
 from __future__ import annotations
 
@@ -22,35 +22,38 @@ MOST_NAMES = 20
 
 def index(
     files: Annotated[
-        list[str], typer.Argument(help="HDF5, NetCDF, FITS or HDF4 files, URLs, Zarr folders, references, patterns.")
+        list[str], typer.Argument(help="HDF5, NetCDF, FITS, HDF4 or references files, Zarr folders, URLs, patterns.")
     ],
-    output: Annotated[Path, typer.Option("--output", "-o", help="REFS.json, .parquet (kerchunk's) or .hs (our own).")],
+    output: Annotated[
+        Path, typer.Option("--output", "-o", help="Target: .json or .parquet (kerchunk's), .hs (our own).")
+    ],
     inline_threshold: Annotated[
-        int, typer.Option(help="kerchunk: arrays of at most so many bytes are put in as values.")
+        int, typer.Option(help="kerchunk only: store arrays of at most this many bytes as values.")
     ] = 500,
     skip_unsupported: Annotated[
-        bool, typer.Option("--skip-unsupported", help="kerchunk: leave out arrays that it cannot express.")
+        bool, typer.Option("--skip-unsupported", help="kerchunk only: leave out arrays that it cannot express.")
     ] = False,
-    threads: Annotated[int | None, typer.Option(help="Files that are indexed at a time.")] = None,
+    threads: Annotated[int | None, typer.Option(help="Number of files to index at a time.")] = None,
     scheduler: Annotated[
         str | None, typer.Option(help="Index on the workers of the Dask scheduler with this address.")
     ] = None,
-    option: Options | None = None,
-    allowed: Allowed | None = None,
+    option: Options = None,
+    allowed: Allowed = None,
     concat: Concat = None,
-    as_json: Annotated[bool, typer.Option("--json", help="As JSON.")] = False,
+    as_json: Annotated[bool, typer.Option("--json", help="Print JSON.")] = False,
 ) -> None:
-    """Save where the chunks of files are; several files become groups, or one by --concat.
+    """Save where the chunks of files are. Several files become groups, or one archive with --concat.
 
-    Stopped, it goes on where it was, but for --concat.
+    If you stop it, the same command continues where it was (but starts again with --concat).
+
     Example: hyperslab index 2019.nc 2020.nc -o ocean.hs
     """
     from hyperslab.references import SUFFIXES, expanded, index
 
     if output.suffix not in SUFFIXES:
-        raise UsageError(f"{output} has none of the endings {', '.join(SUFFIXES)}, which choose the format")
+        raise UsageError(f"the name {output} does not say which format to write: end it with {', '.join(SUFFIXES)}")
     if not output.absolute().parent.is_dir():
-        raise UsageError(f"there is no folder {output.absolute().parent} to write {output.name} to")
+        raise UsageError(f"there is no folder {output.absolute().parent} to write {output.name} to: create it first")
     partial = None
     try:
         sources = list(expanded(files)) if concat is None else open_archive(files, option or [], concat, allowed)
@@ -70,13 +73,13 @@ def index(
     except HyperslabError:
         raise
     except FileNotFoundError as error:
-        raise UsageError(f"there is no file {error.filename}") from error
+        raise UsageError(f"there is no file {error.filename}: check the path or pattern") from error
     except OSError as error:
         raise UsageError(f"{error.filename or output}: {error.strerror or error}") from error
     except KeyboardInterrupt:
         if partial is not None and partial.is_dir():
             done = len(list(partial.glob("*.hs")))
-            said = f"interrupted with {done} of {len(sources)} files indexed: the same command goes on from there"
+            said = f"interrupted with {done} of {len(sources)} files indexed: run the same command again to continue"
             console(stderr=True).print(line(said), soft_wrap=True)
         raise
     if partial is not None:

@@ -1,4 +1,4 @@
-"""`hyperslab info`: what is in an archive, how it is cut and stored, and whether that suits reading from a cloud."""
+"""`hyperslab info` shows what an archive contains, how it is chunked and stored, and whether that suits the cloud."""
 
 from __future__ import annotations
 
@@ -29,20 +29,21 @@ if TYPE_CHECKING:
     from hyperslab.archive.array import Array
     from hyperslab.archive.tree import Group
 
-# Below, a request's latency costs more than its bytes; above, one worker waits long and holds much. In stored bytes.
+# In stored bytes. For smaller chunks, latency costs more than transfer; for larger ones, a worker waits long and needs
+# much memory.
 LEAST_CHUNK_NBYTES, MOST_CHUNK_NBYTES = 1 << 20, 100 << 20
-WIDTH_OF_FILES = 1000  # names and shapes are not folded in logs and pipes: people search there
+WIDTH_OF_FILES = 1000  # do not fold names and shapes in logs and pipes, so that people can search there
 COLUMNS = ("shape", "element", "chunks", "codecs", "in memory", "stored", "ratio", "chunks stored", "mean chunk")
 
 
 def info(
     file: FileArgument,
-    as_json: Annotated[bool, typer.Option("--json", help="As JSON.")] = False,
-    option: Options | None = None,
-    allowed: Allowed | None = None,
+    as_json: Annotated[bool, typer.Option("--json", help="Print JSON.")] = False,
+    option: Options = None,
+    allowed: Allowed = None,
     concat: Concat = None,
 ) -> None:
-    """Show what is in a file: groups, arrays, chunks, codecs, sizes, and advice for reading it from a cloud.
+    """Show the content of a file: groups, arrays, chunks, codecs, sizes, and advice for reading it from a cloud.
 
     Example: hyperslab info ocean.nc
     """
@@ -55,7 +56,7 @@ def info(
 
 
 def describe(entry: Entry) -> dict[str, Any]:
-    """One name of the archive: group, array with its facts, or what is wrong with it."""
+    """One row for a name in the archive: a group, an array with its facts, or the problem with it."""
     from hyperslab.archive.array import Array
 
     row: dict[str, Any] = {"name": entry.path, "branch": entry.branch}
@@ -94,23 +95,23 @@ def facts(array: Array) -> dict[str, Any]:
 
 
 def _element(array: Array) -> tuple[str | None, int | None]:
-    """The element in words and the bytes in memory; not known of an array that nobody here can read."""
+    """The dtype in words and the size in memory; None for an array that neither hyperslab nor h5py can read."""
     from hyperslab.archive import display
 
     if array.unsupported and array.via == "hyperslab":
         return None, None
     try:
         return display.element(array), array.nbytes
-    except OSError:  # h5py cannot open the file that it should read instead of us
+    except OSError:  # h5py, which should read the array, cannot open the file
         return None, None
 
 
 def advice(found: dict[str, Any]) -> Iterator[str]:
-    """What a person should know before reading the array, above all from a cloud."""
+    """What a user should know before reading the array, especially from a cloud."""
     if found["damaged"]:
         yield f"damaged: {found['damaged']}"
     if found["unsupported"]:
-        how = "h5py reads it instead, with one thread" if found["via"] == "h5py" else "it cannot be read here"
+        how = "hyperslab reads it through h5py, with one thread" if found["via"] == "h5py" else "it cannot be read"
         yield f"unsupported: {found['unsupported']}; {how}"
     mean, count = found["mean_stored_chunk_nbytes"], found["stored_chunk_count"]
     if found["chunks"] is None or mean is None:
@@ -121,7 +122,7 @@ def advice(found: dict[str, Any]) -> Iterator[str]:
     if mean > MOST_CHUNK_NBYTES:
         said = f"stored chunks of {_size(mean)} on average are too large for reading from a cloud"
         times = f"{mean / MOST_CHUNK_NBYTES * 10:.0f}"
-        yield f"{said}: a worker may need a whole one for any part of it; make them about {times} times smaller"
+        yield f"{said}: reading any part of a chunk fetches the whole chunk; make them about {times} times smaller"
 
 
 def _larger(found: dict[str, Any]) -> str:

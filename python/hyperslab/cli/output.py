@@ -1,4 +1,4 @@
-"""Where commands print: as wide as the terminal, and readable where there is none."""
+"""The consoles that commands print to: as wide as the terminal, and readable in logs and pipes."""
 
 from __future__ import annotations
 
@@ -15,24 +15,24 @@ WIDTH_WITHOUT_TERMINAL = 132
 
 def console(stderr: bool = False) -> Console:
     """A console; logs and pipes get a fixed width instead of rich's eighty columns."""
-    made = Console(stderr=stderr, markup=False, emoji=False)  # what looks like "[red]" is somebody's name
+    made = Console(stderr=stderr, markup=False, emoji=False)  # a name in a file may look like "[red]"
     if not made.is_terminal:
         made.width = WIDTH_WITHOUT_TERMINAL
     return made
 
 
 def line(text: str, overflow: Literal["fold"] | None = None) -> Text:
-    """What a command says in one line or one cell, with whatever names in files hold escaped."""
+    """Text for one line or table cell, with control characters from names in files escaped."""
     return Text(printable(text), overflow=overflow)
 
 
 def lines(text: str) -> str:
-    """Lines of values, with whatever else steers a terminal escaped."""
+    """Several lines of text, with control characters other than line ends escaped."""
     return "\n".join(map(printable, text.split("\n")))
 
 
 def plain(value: Any) -> Any:
-    """A value as JSON can say it: without NaN and infinities (their names), bytes, complex numbers (pairs)."""
+    """A value that JSON can express: NaN and infinities become their names, bytes text, complex numbers pairs."""
     if hasattr(value, "tolist"):
         return plain(value.tolist())
     if isinstance(value, list | tuple):

@@ -1,4 +1,4 @@
-"""`hyperslab predict`: what a workload will cost, layout by layout and library by library."""
+"""`hyperslab predict` estimates how long a workload takes in each layout with each library."""
 
 from __future__ import annotations
 
@@ -20,23 +20,24 @@ CACHES = ("cold", "page-warm", "library-warm", "new")
 
 
 def predict_costs(
-    workload: Annotated[Path, typer.Argument(help="A workload: YAML with an array and what is read or written.")],
+    workload: Annotated[Path, typer.Argument(help="A YAML file with an array and its reads and writes.")],
     layout: Annotated[
-        list[str] | None, typer.Option("--layout", help="100x8; shards 100x8/400x8; codec 100x8:zstd=2.5; contiguous.")
+        list[str] | None,
+        typer.Option("--layout", help="Chunks 100x8; shards 100x8/400x8; codec 100x8:zstd=2.5; contiguous."),
     ] = None,
     file: Annotated[
-        str | None, typer.Option("--file", help="FILE or FILE:ARRAY, or a URL, whose layout is priced too.")
+        str | None, typer.Option("--file", help="A file or URL, or FILE:ARRAY, whose layout to price as well.")
     ] = None,
     store_profile: Annotated[
-        Path | None, typer.Option("--profile", help="A store profile; by default what `calibrate` wrote.")
+        Path | None, typer.Option("--profile", help="Store profile (default: the one from `calibrate`).")
     ] = None,
-    option: Options | None = None,
-    libraries: Annotated[str | None, typer.Option(help="Only these: hdf5,zarr,hyperslab,flat.")] = None,
-    cache: Annotated[str, typer.Option(help="Before: cold, page-warm, library-warm; new: no array yet.")] = "cold",
-    figure: Annotated[Path | None, typer.Option(help="Draw stacked bars: a .svg or .png file.")] = None,
-    as_json: Annotated[bool, typer.Option("--json", help="As JSON.")] = False,
+    option: Options = None,
+    libraries: Annotated[str | None, typer.Option(help="Only these libraries: hdf5,zarr,hyperslab,flat.")] = None,
+    cache: Annotated[str, typer.Option(help="Cache state at the start: cold, page-warm, library-warm, new.")] = "cold",
+    figure: Annotated[Path | None, typer.Option(help="Draw stacked bars into this .svg or .png file.")] = None,
+    as_json: Annotated[bool, typer.Option("--json", help="Print JSON.")] = False,
 ) -> None:
-    """Predict how long a workload takes in each layout, by each library, on the machine that was calibrated.
+    """Predict how long a workload takes in each layout with each library on the calibrated machine.
 
     Example: hyperslab predict boxes.yaml --layout 1000x8 --layout 64x64
     """
@@ -46,9 +47,9 @@ def predict_costs(
     from hyperslab.model.workload import load_workload
 
     if cache not in CACHES:
-        raise UsageError(f"--cache {cache}: say one of {', '.join(CACHES)}")
+        raise UsageError(f"--cache {cache} is not a cache state: use one of {', '.join(CACHES)}")
     if figure is not None and figure.suffix not in (".svg", ".png"):
-        raise UsageError(f"--figure {figure}: name a .svg or a .png file")
+        raise UsageError(f"--figure {figure} has an unknown format: name a .svg or .png file")
     asked = load_workload(workload)
     layouts = [parse_layout(text, asked.array.shape) for text in layout or []]
     if file is not None:

@@ -1,4 +1,4 @@
-"""What a person sees while a long command runs: a bar with the time left, or a line now and then in a log."""
+"""Progress of a long command: a bar with the time left in a terminal, or a line every 15 seconds in a log."""
 
 from __future__ import annotations
 
@@ -17,7 +17,7 @@ LOG_EVERY_SECONDS = 15.0
 
 @contextmanager
 def live(console: Console, unit: str = "trials") -> Iterator[Callable[[str, int, int], None]]:
-    """A function (what, done, expected) that shows progress, counted in `unit`, until the context ends."""
+    """Give a function (what, done, expected) that shows progress, counted in `unit`, until the context ends."""
     if not console.is_terminal:
         yield _log(console, unit)
         return

@@ -1,4 +1,4 @@
-"""`hyperslab read`: print or save a selection of an array, or say what reading it takes."""
+"""`hyperslab read` prints or saves a selection of an array, or shows what reading it would take."""
 
 from __future__ import annotations
 
@@ -21,7 +21,7 @@ if TYPE_CHECKING:
 
     from hyperslab.archive.array import Array
 
-MOST_PRINTED_NBYTES = 1 << 30  # NumPy prints the edges alone of what is large
+MOST_PRINTED_NBYTES = 1 << 30  # NumPy prints only the edges of a large array
 MOST_JSON_ELEMENTS = 100_000
 PLAN = ("element_count", "chunk_count", "missing_chunk_count", "request_count", "fetched_nbytes", "decoded_nbytes",
         "output_nbytes", "read_amplification")  # fmt: skip
@@ -29,13 +29,13 @@ PLAN = ("element_count", "chunk_count", "missing_chunk_count", "request_count", 
 
 def read(
     file: FileArgument,
-    array: Annotated[str, typer.Argument(help="Path of the array in it, with '/' between groups.")],
-    selection: Annotated[str, typer.Argument(help="As between NumPy's brackets: '0, ::4, 10:20'.")] = "...",
+    array: Annotated[str, typer.Argument(help="Path of the array in the file, with '/' between groups.")],
+    selection: Annotated[str, typer.Argument(help="Indices as between NumPy's brackets: '0, ::4, 10:20'.")] = "...",
     output: Annotated[Path | None, typer.Option("-o", "--output", help="Save as .npy instead of printing.")] = None,
-    as_json: Annotated[bool, typer.Option("--json", help="As JSON; for small selections.")] = False,
-    plan: Annotated[bool, typer.Option("--plan", help="Print what reading takes, and read nothing.")] = False,
-    option: Options | None = None,
-    allowed: Allowed | None = None,
+    as_json: Annotated[bool, typer.Option("--json", help="Print JSON (small selections only).")] = False,
+    plan: Annotated[bool, typer.Option("--plan", help="Print what reading would take, and read nothing.")] = False,
+    option: Options = None,
+    allowed: Allowed = None,
     concat: Concat = None,
 ) -> None:
     """Read a selection of an array.
@@ -43,7 +43,7 @@ def read(
     Example: hyperslab read ocean.nc sst '0, ::4, 10:20'
     """
     if output is not None and (as_json or plan):
-        raise UsageError("-o saves the elements: use it without --json and --plan")
+        raise UsageError("-o cannot be combined with --json or --plan: use one of them")
     key = parse_selection(selection)
     with open_archive(file, option or [], concat, allowed) as root:
         found = array_of(root, array)
@@ -55,7 +55,7 @@ def read(
             raise UsageError(f"{found.name}: not enough memory for the selection; select less: {error}") from error
         except BrokenPipeError:
             raise
-        except OSError as error:  # h5py's, where it reads instead of us, or of the output
+        except OSError as error:  # from h5py, if it does the reading, or from the output
             raise ReadError(f"array {found.name} of {file}: {error}") from error
 
 
@@ -72,7 +72,7 @@ def _do(found: Array, key: Any, output: Path | None, as_json: bool, plan: bool) 
 
 
 def parse_selection(text: str) -> Any:
-    """What stands between brackets: whole numbers, slices, lists of whole numbers, and an ellipsis."""
+    """The index that a text such as `0, ::4` stands for: integers, slices, lists of integers, and an ellipsis."""
     if not text.strip():
         return ...
     try:
@@ -81,9 +81,7 @@ def parse_selection(text: str) -> Any:
             return _item(tree.slice)
     except (SyntaxError, ValueError, RecursionError, MemoryError):
         pass
-    raise UsageError(
-        f"selection {text!r} is not understood: give an index or a slice for each axis, as in '0, ::4, 10:20'"
-    )
+    raise UsageError(f"selection {text!r} is not valid: give an index or a slice for each axis, as in '0, ::4, 10:20'")
 
 
 def _item(node: ast.expr) -> Any:
@@ -117,7 +115,7 @@ def _check_printable(found: Array, key: Any) -> None:
     nbytes = _element_count(found, key) * found.dtype.itemsize
     if nbytes > MOST_PRINTED_NBYTES:
         raise UsageError(
-            f"{found.name}: the selection has {nbytes / 1e9:.1f} GB, of which only the edges would be printed; "
+            f"{found.name}: the selection has {nbytes / 1e9:.1f} GB, and only its edges would be printed; "
             "give a smaller SELECTION, or save it with -o FILE.npy"
         )
 
@@ -161,12 +159,12 @@ def _print_json(found: Array, key: Any) -> None:
 
 def _save(found: Array, key: Any, output: Path) -> None:
     with replacing(output) as beside, warnings.catch_warnings():
-        warnings.simplefilter("ignore", UserWarning)  # NumPy: a dtype's metadata is not saved
+        warnings.simplefilter("ignore", UserWarning)  # NumPy warns that it does not save a dtype's metadata
         _write_npy(found, key, beside)
 
 
 def _write_npy(found: Array, key: Any, path: Path) -> None:
-    """Straight into the file where elements have a fixed size, so that it may be larger than memory."""
+    """Read fixed-size elements straight into the file, so that the selection may be larger than memory."""
     import numpy as np
 
     from hyperslab.archive.indexing import definite
@@ -186,10 +184,10 @@ def _write_npy(found: Array, key: Any, path: Path) -> None:
 
 
 def _fixed_text(found: Array, values: np.ndarray[Any, Any]) -> np.ndarray[Any, Any]:
-    """Text of any length as NumPy's text of one length, which .npy can hold."""
+    """Convert variable-length text to NumPy's fixed-length text, which .npy can hold."""
     if not all(isinstance(one, str) for one in values.flat):
-        raise UsageError(f"{found.name}: elements of varying length ({found.dtype}) cannot be kept in .npy")
+        raise UsageError(f"{found.name}: .npy cannot hold elements of varying length ({found.dtype}); use --json")
     fixed = values.astype(str)
     if (fixed != values).any():  # NumPy drops zeros at the end of text
-        raise UsageError(f"{found.name}: its text ends in zeros, which .npy cannot keep")
+        raise UsageError(f"{found.name}: some of its text ends in null characters, which .npy cannot hold; use --json")
     return fixed

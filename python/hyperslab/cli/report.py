@@ -1,4 +1,4 @@
-"""`hyperslab report`: tables, figures and the page, made anew from a run's raw trials."""
+"""`hyperslab report` makes tables, figures and the report page again from a run's raw trials."""
 
 from __future__ import annotations
 
@@ -12,8 +12,8 @@ from hyperslab.needed import need_report
 
 
 def report(run: Annotated[Path, typer.Argument(help="Directory of a run.")]) -> None:
-    """Make tables, figures and report.html anew from the trials of a run."""
-    need_report("making a report")
+    """Make tables, figures and report.html again from the trials of a run."""
+    need_report("hyperslab report")
     from hyperslab.bench.session import finish
     from hyperslab.report import make_report
     from hyperslab.report.terminal import print_rankings, print_verdicts

@@ -1,4 +1,4 @@
-"""`hyperslab studies`: what can be run."""
+"""`hyperslab studies` lists the studies that `hyperslab bench` can run."""
 
 from __future__ import annotations
 
@@ -16,11 +16,11 @@ from hyperslab.cli.output import console
 
 
 def studies(
-    name: Annotated[str | None, typer.Argument(help="One study, family, pattern or YAML file, in full.")] = None,
-    as_json: Annotated[bool, typer.Option("--json", help="As JSON.")] = False,
-    schema: Annotated[bool, typer.Option("--schema", help="The JSON schema of a study file.")] = False,
+    name: Annotated[str | None, typer.Argument(help="Show this study, family, pattern or YAML file in full.")] = None,
+    as_json: Annotated[bool, typer.Option("--json", help="Print JSON.")] = False,
+    schema: Annotated[bool, typer.Option("--schema", help="Print the JSON schema of study files.")] = False,
 ) -> None:
-    """List the studies that are shipped, or show one in full."""
+    """List the studies that come with hyperslab, or show one in full."""
     if schema:
         typer.echo(json_schema(), nl=False)
         return
@@ -54,4 +54,4 @@ def _table(cases: list[Case | HistoryCase]) -> None:
     for case in cases:
         table.add_row(case.name, case.title, " ".join(case.formats), _replay(case) or "–")
     console().print(table)
-    console().print(f"run one: hyperslab bench NAME   ({Path('your.yaml')} works as well; --schema describes it)")
+    console().print(f"run one: hyperslab bench NAME (or your own {Path('your.yaml')}; --schema describes it)")

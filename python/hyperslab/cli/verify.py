@@ -1,4 +1,4 @@
-"""`hyperslab verify`: decode every stored chunk of every array, and say which are damaged."""
+"""`hyperslab verify` decodes every stored chunk of every array, and reports which are damaged."""
 
 from __future__ import annotations
 
@@ -33,7 +33,7 @@ if TYPE_CHECKING:
 
 Box: TypeAlias = tuple[tuple[int, int], ...]  # start and stop of each axis
 SLAB_NBYTES = 64 << 20
-POINTED_NBYTES = 256  # what an element of any length is thought to take in memory
+POINTED_NBYTES = 256  # assumed size of a variable-length element in memory
 MOST_PLANNED_CHUNKS = 1 << 20
 MOST_MESSAGES = 10
 FAILED = ("damaged", "unreadable")
@@ -41,18 +41,18 @@ FAILED = ("damaged", "unreadable")
 
 @dataclass
 class Verified:
-    """What became of one array, of a group's attributes, of a name that leads nowhere, or of the file itself."""
+    """The result for one array, the attributes of a group, a broken link, or the file itself."""
 
     name: str
     status: str = "ok"  # or damaged, unreadable, unsupported, dangling
     messages: list[str] = field(default_factory=list)
     chunk_count: int = 0  # decoded without an error
-    damaged_count: int = 0  # chunks, or slabs where an array's parts are cut differently
-    missing_chunk_count: int | None = 0  # None where nobody lists chunks: missing ones are among `chunk_count`
+    damaged_count: int = 0  # chunks, or slabs if the array's parts are chunked differently
+    missing_chunk_count: int | None = 0  # None if chunks are not listed; `chunk_count` then includes missing ones
     decoded_nbytes: int = 0
 
     def fails(self, error: BaseException, status: str, damaged_count: int = 0) -> None:
-        """Keep an error; damage that was found stays found."""
+        """Record an error; it never replaces an earlier status of damaged or unreadable."""
         self.status = self.status if self.status in FAILED else status
         self.damaged_count += damaged_count
         if len(self.messages) < MOST_MESSAGES:
@@ -61,12 +61,12 @@ class Verified:
 
 def verify(
     file: FileArgument,
-    as_json: Annotated[bool, typer.Option("--json", help="As JSON.")] = False,
-    option: Options | None = None,
-    allowed: Allowed | None = None,
+    as_json: Annotated[bool, typer.Option("--json", help="Print JSON.")] = False,
+    option: Options = None,
+    allowed: Allowed = None,
     concat: Concat = None,
 ) -> None:
-    """Decode every chunk and attribute, checksums included. The exit status is 1 if anything is damaged.
+    """Decode every chunk and attribute, and check checksums. The exit status is 1 if anything is damaged.
 
     Example: hyperslab verify ocean.nc
     """
@@ -79,11 +79,11 @@ def verify(
     bad = [one for one in found if one.status in FAILED]
     if bad:
         damaged = f"{len(bad)} of {len(found)} arrays are damaged or unreadable"
-        raise RunError(f"{file}: {damaged}, the first is {bad[0].name}")
+        raise RunError(f"{file}: {damaged}; the first is {bad[0].name}")
 
 
 def verified(root: Group, progress: Callable[[str, int, int], None]) -> list[Verified]:
-    """Every array of an archive, decoded in bounded memory."""
+    """Decode every array of an archive in bounded memory, and return one result for each."""
     arrays, found = _arrays(root)
     if root.lost_nbytes:
         found.insert(0, Verified("(the file)", "damaged", [lost(root)]))
@@ -100,7 +100,7 @@ def verified(root: Group, progress: Callable[[str, int, int], None]) -> list[Ver
 
 
 def _arrays(root: Group) -> tuple[list[Array], list[Verified]]:
-    """The arrays, each once, and the names that lead to none."""
+    """The arrays, each once, and the names that do not lead to an array."""
     from hyperslab.archive.array import Array
 
     arrays: dict[tuple[str, str], Array] = {}
@@ -114,7 +114,7 @@ def _arrays(root: Group) -> tuple[list[Array], list[Verified]]:
 
 
 def _groups(root: Group) -> list[Verified]:
-    """The groups of which an attribute cannot be had."""
+    """The groups with an attribute that cannot be read."""
     from hyperslab.archive.tree import Group
 
     found = []
@@ -149,7 +149,7 @@ def _element_nbytes(array: Array) -> int:
 
 
 def _decode(array: Array, found: Verified) -> Iterator[int]:
-    """Decode an array, and keep what was found; yields the bytes that are done now and then."""
+    """Decode an array and record the result in `found`. Yields the number of bytes done after each box."""
     try:
         if array.damaged:
             raise DamagedFile(array.damaged)
@@ -170,7 +170,7 @@ def _decode(array: Array, found: Verified) -> Iterator[int]:
 
 
 def _decode_boxes(array: Array, found: Verified) -> Iterator[int]:
-    """Halve the array until a box fits the memory allowed, or was never written; halve on where one is damaged."""
+    """Halve the array until each box fits in `SLAB_NBYTES`; skip unwritten boxes, and halve damaged ones further."""
     cut = array.chunks or (1,) * array.ndim
     left, done = _expected(array), 0
     waiting: list[Box] = [tuple((0, length) for length in array.shape)] if array.size else []
@@ -198,13 +198,13 @@ def _decode_boxes(array: Array, found: Verified) -> Iterator[int]:
 
 
 def _expected(array: Array) -> int:
-    """Chunks to decode; where nobody lists them, all that may be there."""
+    """The number of chunks to decode; if chunks are not listed, all chunks of the grid."""
     stored = array.stored_chunk_count
     return array.chunk_count if stored is None else stored
 
 
 def _count(array: Array, key: tuple[slice, ...], found: Verified) -> None:
-    """Add what reading a box decoded."""
+    """Count the chunks and bytes that reading a box decoded."""
     if array.stored_chunk_count is None:
         lengths = [bounds.stop - bounds.start for bounds in key]
         cut = array.chunks or tuple(lengths)
@@ -217,7 +217,7 @@ def _count(array: Array, key: tuple[slice, ...], found: Verified) -> None:
 
 
 def _halves(box: Box, cut: tuple[int, ...]) -> list[Box]:
-    """Two halves along the first axis that holds more than one chunk, the first one last; none in a single chunk."""
+    """Split a box along its first axis of more than one chunk, first half last; an empty list for a single chunk."""
     for axis, ((start, stop), length) in enumerate(zip(box, cut, strict=True)):
         count = ceil_div(stop - start, length)
         if count > 1:
@@ -227,7 +227,7 @@ def _halves(box: Box, cut: tuple[int, ...]) -> list[Box]:
 
 
 def _may_be_written(array: Array, box: Box, cut: tuple[int, ...]) -> bool:
-    """Whether a box holds a stored chunk; assumed of a box with so many that looking would take long."""
+    """Whether a box holds a stored chunk; assumed True for a box with too many chunks to check quickly."""
     counts = (ceil_div(stop - start, length) for (start, stop), length in zip(box, cut, strict=True))
     if array.chunks is None or array.stored_chunk_count is None or math.prod(counts) > MOST_PLANNED_CHUNKS:
         return True
@@ -236,10 +236,10 @@ def _may_be_written(array: Array, box: Box, cut: tuple[int, ...]) -> bool:
 
 
 def _read(array: Array, key: Any) -> None:
-    """Decode a box without keeping it. What h5py had to read was not verified by us."""
+    """Decode a box and drop the result. Data that h5py had to read count as unverified."""
     array.read(key)
     if array.via != "hyperslab":
-        raise Unsupported("it uses a variety of a codec that only h5py reads")
+        raise Unsupported("it uses a variant of a codec that only h5py can read")
 
 
 def _print(found: list[Verified]) -> None:

@@ -1,4 +1,4 @@
-"""The formats that hyperslab can write, read and compare: one file each, one line each in `FORMATS`."""
+"""The formats that hyperslab can write, read and compare. Each is one file, and one line in `FORMATS`."""
 
 from __future__ import annotations
 
@@ -9,7 +9,7 @@ from typing import Any
 from hyperslab.errors import MissingLibrary, UsageError
 from hyperslab.formats.contract import Format, Installed
 
-# name -> where its class lives; imported only when asked for, so that a missing library harms nobody
+# name -> module and class; imported only on demand, so that a missing library affects only its own format
 FORMATS: dict[str, str] = {
     "null": "hyperslab.formats.null:Null",
     "raw": "hyperslab.formats.raw:Raw",
@@ -35,7 +35,7 @@ FORMATS: dict[str, str] = {
 
 
 def format_class(name: str) -> type[Format]:
-    """The class behind a name of the table; raises UsageError with the known names."""
+    """The class of a format; raises UsageError with the known names if there is no such format."""
     if name not in FORMATS:
         raise UsageError(f"unknown format {name!r}; the known ones are {', '.join(FORMATS)}")
     module, _, attribute = FORMATS[name].partition(":")
@@ -44,7 +44,7 @@ def format_class(name: str) -> type[Format]:
 
 
 def make_format(name: str, options: Mapping[str, Any] | None = None) -> Format:
-    """A format ready for use; raises UsageError for an option that it does not have."""
+    """A format with its options; raises UsageError if the format does not have one of the options."""
     known = format_class(name)
     try:
         return known(**(options or {}))
@@ -53,7 +53,7 @@ def make_format(name: str, options: Mapping[str, Any] | None = None) -> Format:
 
 
 def availability(name: str) -> Installed | MissingLibrary:
-    """The installed library of a format, or why it cannot be used and how to install it."""
+    """The installed library of a format, or an error that says what is missing and how to install it."""
     try:
         return format_class(name).library()
     except MissingLibrary as missing:

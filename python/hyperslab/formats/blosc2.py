@@ -1,12 +1,12 @@
 """Blosc2's N-dimensional arrays: one `NAME.b2nd` file per array in a directory.
 
 Specification: https://github.com/Blosc/c-blosc2/blob/main/README_B2ND_METALAYER.rst. Library: blosc2
-(python-blosc2). Chunks are cut into blocks, which the library chooses and which are decoded one by one, in
-threads of its own. `blosc-lz4` and `blosc-zstd` use Blosc2's byte shuffle; no codec means level 0, that is
-stored as it is. Without a layout: chunks as the library guesses them, blosc-zstd level 5. With a codec, a
-chunk of one repeated value is stored as that value, whatever the level.
+(python-blosc2). The library divides each chunk into blocks, whose size it chooses, and decodes the blocks one by one
+in its own threads. `blosc-lz4` and `blosc-zstd` use Blosc2's byte shuffle. Without a codec, the level is 0: data are
+stored uncompressed. If you give no layout, the library guesses chunks and uses blosc-zstd level 5. With a codec, a
+chunk whose elements are all equal is stored as one value, whatever the level.
 
-Option: `threads`, for encoding and decoding (None: the library's own number).
+Option: `threads`, for encoding and decoding (None: the library's default).
 
 Cannot express: a contiguous layout, chunks of 2 GiB or more, codecs other than Blosc's, nested names.
 """
@@ -80,9 +80,9 @@ class Blosc2(Format):
         if spec.layout is None:
             return
         if len(spec.layout.codecs) > 1:
-            yield "applies one codec at most"
+            yield "applies at most one codec"
         if math.prod(spec.layout.chunk_shape or ()) * spec.dtype.itemsize > _CHUNK_LIMIT:
-            yield "chunks have at most 2 GiB"
+            yield "cannot store chunks of 2 GiB or more"
 
 
 class Blosc2File(DirectoryFile):
@@ -94,20 +94,20 @@ class Blosc2File(DirectoryFile):
         self._threads = threads
 
     def describe(self, name: str) -> ArraySpec:
-        """What the array's file says."""
+        """Read shape, dtype and layout from the array's file."""
         array = self._lib.open(str(self._path(name)), mode="r")
         return ArraySpec(array.shape, array.dtype, StoredLayout(array.chunks, None, _codecs(array.cparams)))
 
     def _create(self, path: Path, spec: ArraySpec) -> Blosc2Array:
         if path.exists():
-            raise UsageError(f"{path} exists already")
+            raise UsageError(f"{path} exists already: choose another name")
         arguments: dict[str, Any] = {"dtype": spec.dtype, "urlpath": str(path), "mode": "w"}
         if spec.layout is not None:
             arguments["chunks"] = spec.layout.chunk_shape
             arguments["cparams"] = self._cparams(spec.layout.codecs)
         return Blosc2Array(self._threaded(self._lib.empty(spec.shape, **arguments)))
 
-    def _open(self, path: Path, spec: ArraySpec | None) -> Blosc2Array:  # noqa: ARG002 - says it itself
+    def _open(self, path: Path, spec: ArraySpec | None) -> Blosc2Array:  # noqa: ARG002 - the file describes itself
         array = self._lib.open(str(path), mode="a" if self._writable else "r")
         return Blosc2Array(self._threaded(array))
 

@@ -1,8 +1,9 @@
-"""What every format promises: the nouns Codec, StoredLayout, ArraySpec, Capabilities and the verbs of a file.
+"""The interface of every format: Codec, StoredLayout, ArraySpec, Capabilities, and the operations on a file.
 
-A `Format` is stateless. `create` and `open` give an `ArrayFile`; that gives `ArrayHandle`s. Each verb is one
-operation that the bench times on its own, so none may do another's work early or late where the library lets
-it be told apart; what a library defers (netCDF4 creates variables when the definition ends) it may defer.
+A `Format` is stateless. `create` and `open` return an `ArrayFile`, which returns `ArrayHandle`s. The bench times
+each method as a separate operation. So a method must not do the work of another one early or late, if the library
+lets you separate the two; where the library itself defers work (netCDF4 creates variables when the definition ends),
+the format may defer it too.
 """
 
 from __future__ import annotations
@@ -25,7 +26,7 @@ NUMERIC_DTYPES = frozenset(
 
 @dataclass(frozen=True)
 class Codec:
-    """One step of a codec chain: `deflate`, `zstd`, `blosc-zstd`, `shuffle`, … and its level where it has one.
+    """One step of a codec chain: `deflate`, `zstd`, `blosc-zstd`, `shuffle`, …, and its level if it has one.
 
     `blosc-*` codecs include Blosc's own byte shuffle; do not add `shuffle` to them.
     """
@@ -38,7 +39,7 @@ class Codec:
         """`deflate:4` -> Codec("deflate", 4); `shuffle` -> Codec("shuffle")."""
         name, _, level = text.partition(":")
         if level and not level.isdigit():
-            raise Refused(f"codec {text!r}: the part after ':' is a level, a whole number; for example deflate:4")
+            raise Refused(f"codec {text!r}: the part after ':' must be a level, an integer; for example deflate:4")
         return cls(name, int(level) if level else None)
 
     def __str__(self) -> str:
@@ -47,7 +48,7 @@ class Codec:
 
 @dataclass(frozen=True)
 class StoredLayout:
-    """How an array's elements are laid in storage. `chunk_shape=None` means contiguous."""
+    """How an array's elements are laid out in storage. `chunk_shape=None` means contiguous."""
 
     chunk_shape: tuple[int, ...] | None = None
     shard_shape: tuple[int, ...] | None = None
@@ -62,9 +63,9 @@ class StoredLayout:
 
 @dataclass(frozen=True)
 class ArraySpec:
-    """An array to create, or to open where the format does not describe itself.
+    """An array to create, or to open if the format does not describe itself.
 
-    `layout=None` asks for the library's own default, what a newcomer gets. `growable` makes axis 0 appendable.
+    `layout=None` means the library's own default, which a newcomer gets. `growable` lets axis 0 grow.
     """
 
     shape: tuple[int, ...]
@@ -80,28 +81,28 @@ class ArraySpec:
 
 @dataclass(frozen=True)
 class Capabilities:
-    """What a format can do; everything claimed here is proved by the conformance suite."""
+    """What a format can do. The conformance suite checks every claim."""
 
     dtypes: frozenset[str] = NUMERIC_DTYPES
     codecs: frozenset[str] = frozenset()
     contiguous: bool = True
     chunks: bool = False
     shards: bool = False
-    sharded_only: bool = False  # chunks are always kept in shards, so that conditions must give a shard shape
+    sharded_only: bool = False  # chunks are always stored in shards, so a condition must give a shard shape
     max_ndim: int | None = None
     slices: bool = True  # reads part of an array without decoding or returning all of it
     strided: bool = True  # every k-th element, in one call
     overwrite: bool = True  # rewrites part of an existing array in place
     append: bool = False  # grows axis 0 of an existing array
     compound: bool = False  # structured dtypes
-    field_write: bool = False  # writes one field of a compound array, leaving the others alone
-    empty: bool = True  # creates an array that is not written yet
-    many_arrays: bool = True  # several arrays in one file; if not, one file per array in a directory
-    urls: bool = False  # reads files by their URLs, from HTTP servers and S3
-    threads: bool = False  # the library decodes or fetches with threads of its own
-    byte_order: Literal["native", "big", "either", "text"] = "native"  # in the file; either: as the dtype says
+    field_write: bool = False  # writes one field of a compound array without changing the others
+    empty: bool = True  # can create an array without writing it
+    many_arrays: bool = True  # several arrays in one file; otherwise one file per array in a directory
+    urls: bool = False  # reads files by URL from HTTP servers and S3
+    threads: bool = False  # the library decodes or fetches with its own threads
+    byte_order: Literal["native", "big", "either", "text"] = "native"  # in the file; either: that of the dtype
     self_describing: bool = True  # shape and dtype are in the file
-    exact: bool = True  # what is read equals what was written, bit by bit
+    exact: bool = True  # data that are read equal the data that were written, bit by bit
     notes: str = ""
 
 
@@ -114,22 +115,22 @@ class ArrayHandle(ABC):
 
     @abstractmethod
     def read(self, selection: Hyperslab | None = None) -> np.ndarray:
-        """Read everything, or `selection`, into memory. Byte order is the library's own; never a lazy mapping."""
+        """Read everything, or `selection`, into memory, in the library's own byte order; never lazily."""
 
     def read_many(self, selections: Sequence[Hyperslab]) -> list[np.ndarray]:
-        """Read several selections. A format without random access parses once and cuts in memory."""
+        """Read several selections. A format without random access parses once and slices in memory."""
         return [self.read(selection) for selection in selections]
 
-    def append(self, data: np.ndarray) -> None:  # noqa: ARG002 - the contract's signature
+    def append(self, data: np.ndarray) -> None:  # noqa: ARG002 - the interface's signature
         """Grow axis 0 by `data.shape[0]` and write `data` there."""
         raise Refused(f"{type(self).__module__} cannot append")
 
-    def read_fields(self, fields: Sequence[str]) -> np.ndarray:  # noqa: ARG002 - the contract's signature
-        """Compound arrays: the named fields of all rows, as a structured array of shape (rows,)."""
+    def read_fields(self, fields: Sequence[str]) -> np.ndarray:  # noqa: ARG002 - the interface's signature
+        """For compound arrays: read these fields of all rows, as a structured array of shape (rows,)."""
         raise Refused(f"{type(self).__module__} has no compound arrays")
 
-    def write_field(self, field_name: str, data: np.ndarray) -> None:  # noqa: ARG002 - the contract's signature
-        """Compound arrays: one field of all rows; `data` has shape (rows,)."""
+    def write_field(self, field_name: str, data: np.ndarray) -> None:  # noqa: ARG002 - the interface's signature
+        """For compound arrays: write one field of all rows; `data` has shape (rows,)."""
         raise Refused(f"{type(self).__module__} has no compound arrays")
 
 
@@ -138,22 +139,22 @@ class ArrayFile(ABC):
 
     @abstractmethod
     def create_array(self, name: str, spec: ArraySpec) -> ArrayHandle:
-        """Create an array as `spec` says; without prefilling where the library allows that."""
+        """Create an array as `spec` describes it, without prefilling if the library allows that."""
 
     @abstractmethod
     def open_array(self, name: str, spec: ArraySpec | None = None) -> ArrayHandle:
-        """Open an existing array. `spec` is needed only where `self_describing` is False."""
+        """Open an existing array. `spec` is needed only if `self_describing` is False."""
 
     def array_names(self) -> list[str]:
-        """The arrays that can be opened by name, for `--data FILE:ARRAY`; nested ones with '/'."""
+        """The names of the arrays, as `--data FILE:ARRAY` takes them; nested names contain '/'."""
         raise Refused("this format does not list its arrays")
 
-    def describe(self, name: str) -> ArraySpec:  # noqa: ARG002 - the contract's signature
-        """Shape, dtype and the layout that the library really chose for an array."""
+    def describe(self, name: str) -> ArraySpec:  # noqa: ARG002 - the interface's signature
+        """The shape and dtype of an array, and the layout that the library actually chose."""
         raise Refused("this format does not describe its arrays")
 
-    def flush(self) -> None:  # noqa: B027 - doing nothing is right where nothing is buffered
-        """Hand what the library buffers to the operating system; nothing where it does not buffer."""
+    def flush(self) -> None:  # noqa: B027 - doing nothing is right for a library that does not buffer
+        """Pass the library's buffers on to the operating system; does nothing if the library does not buffer."""
 
     @abstractmethod
     def close(self) -> None:
@@ -162,7 +163,7 @@ class ArrayFile(ABC):
 
 @dataclass(frozen=True)
 class Need:
-    """What a trial asks of a format beyond storing the array itself."""
+    """What a trial needs from a format beyond storing the array itself."""
 
     slices: bool = False
     strided: bool = False
@@ -176,7 +177,7 @@ class Need:
 
 @dataclass(frozen=True)
 class Installed:
-    """The software behind a format: shown in reports, recorded with every run."""
+    """The software behind a format. Reports show it, and every run records it."""
 
     name: str
     version: str
@@ -184,18 +185,18 @@ class Installed:
 
 
 class Format(ABC):
-    """One way to keep arrays on disk. Stateless; `options` are the format's own, given by the study."""
+    """One way to store arrays on disk. Stateless; the study gives the options of the format."""
 
     name: ClassVar[str]
     extension: ClassVar[str]  # of the file or directory, with its dot
     aliases: ClassVar[tuple[str, ...]] = ()  # other extensions that --data FILE recognises
     capabilities: ClassVar[Capabilities]
-    default_layout: ClassVar[str]  # what a newcomer gets, in words: "contiguous", "blosc-lz4, guessed chunks"
+    default_layout: ClassVar[str]  # what a newcomer gets, for example "blosc-lz4, guessed chunks"
 
     @classmethod
     @abstractmethod
     def library(cls) -> Installed:
-        """The library in use; raises MissingLibrary with how to install it."""
+        """The library in use; raises MissingLibrary, which says how to install it."""
 
     @abstractmethod
     def create(self, path: Path) -> ArrayFile:
@@ -203,21 +204,21 @@ class Format(ABC):
 
     @abstractmethod
     def open(self, path: Path, mode: Literal["r", "r+"] = "r") -> ArrayFile:
-        """Open an existing one to read, or to change."""
+        """Open an existing file (or directory) to read or to change it."""
 
-    def open_url(self, url: str, storage_options: Mapping[str, Any]) -> ArrayFile:  # noqa: ARG002 - the contract's
-        """Open, to read, what `create` made and a server now has; options are those of s3fs."""
-        raise Refused(f"{self.name} reads no URLs")
+    def open_url(self, url: str, storage_options: Mapping[str, Any]) -> ArrayFile:  # noqa: ARG002 - the interface's signature
+        """Open for reading a file made by `create` that is now on a server; the options are those of s3fs."""
+        raise Refused(f"{self.name} cannot read URLs")
 
     def refusal(self, spec: ArraySpec, need: Need) -> str | None:
-        """Why this format cannot do it, or None. A format with rules of its own extends this."""
+        """Why this format cannot do it, or None. Formats with further rules extend `_reasons`."""
         return next(self._reasons(spec, need), None)
 
     def _reasons(self, spec: ArraySpec, need: Need) -> Iterator[str]:
         can = self.capabilities
         yield from _dtype_reasons(spec.dtype, can)
         if can.max_ndim is not None and len(spec.shape) > can.max_ndim:
-            yield f"at most {can.max_ndim} dimensions, {len(spec.shape)} asked"
+            yield f"stores at most {can.max_ndim} dimensions, but the array has {len(spec.shape)}"
         if spec.layout is not None:
             yield from _layout_reasons(spec, spec.layout, can)
         if spec.growable and not can.append:
@@ -231,9 +232,9 @@ _NEED_REASONS = {
     "overwrite": "cannot rewrite part of an array in place",
     "append": "cannot append",
     "compound": "has no compound types",
-    "empty": "creates an array only as it is written",
-    "urls": "reads no URLs",
-    "field_write": "cannot write one field and leave the others alone",
+    "empty": "cannot create an array without writing it",
+    "urls": "cannot read URLs",
+    "field_write": "cannot write one field without rewriting the others",
 }
 
 
@@ -244,7 +245,7 @@ def _dtype_reasons(dtype: np.dtype[Any], can: Capabilities) -> Iterator[str]:
     for unsupported in sorted({plain.name for plain in fields} - can.dtypes):
         yield f"cannot store {unsupported}"
     if can.byte_order == "native" and not dtype.isnative:
-        yield "stores only this machine's byte order"
+        yield "can store only this machine's byte order"
 
 
 def _layout_reasons(spec: ArraySpec, layout: StoredLayout, can: Capabilities) -> Iterator[str]:

@@ -1,15 +1,15 @@
-"""Text: comma-separated values, the format that everything reads and nothing reads fast.
+"""Comma-separated values: a text format that every program can read, but none can read fast.
 
-Specification: RFC 4180, https://www.rfc-editor.org/rfc/rfc4180. Library: pandas (`to_csv`, `read_csv`). One
-file `NAME.csv` per array in a directory. Rows are the product of the leading axes, columns are the last
-axis; an array of one axis has one value per line. Numbers are written with as many digits as bring back the
-same bits. Compound arrays have one column per field and a header line.
+Specification: RFC 4180, https://www.rfc-editor.org/rfc/rfc4180. Library: pandas (`to_csv`, `read_csv`). Each array
+is one file `NAME.csv` in a directory. The last axis becomes the columns, all other axes together the rows; a 1-D
+array has one value per line. Numbers are written with enough digits to read back the same bits. Compound arrays have
+one column per field and a header line.
 
-Reading a part skips the lines before it, but must look at every one of them; `read_many` parses once and
-cuts in memory. Rows of very many columns (10^5 and more) are slow: pandas keeps a column object for each.
+To read a part, pandas still scans all lines before it; `read_many` parses the file once and slices in memory. Rows
+with very many columns (10^5 and more) are slow, because pandas keeps one object per column.
 
-Cannot express: shape and dtype (give them when opening), the payload and sign of NaN, overwriting in place,
-nested names.
+Cannot express: shape and dtype (you give them when you open the array), the payload and sign of NaN, overwriting in
+place, nested names.
 """
 
 from __future__ import annotations
@@ -67,12 +67,12 @@ class CsvFile(DirectoryFile):
 
     def _open(self, path: Path, spec: ArraySpec | None) -> CsvArray:
         if spec is None:
-            raise UsageError(f"{path}: text does not say its shape and dtype; give them")
+            raise UsageError(f"{path}: a CSV file does not record shape and dtype; give a spec to open it")
         return CsvArray(path, spec)
 
 
 class CsvArray(OneFileArray):
-    """One text file; every verb opens, parses and closes it."""
+    """One text file; every method opens, parses and closes it."""
 
     def __init__(self, path: Path, spec: ArraySpec) -> None:
         self._path = path
@@ -82,7 +82,7 @@ class CsvArray(OneFileArray):
     def write(self, data: np.ndarray, selection: Hyperslab | None = None) -> None:
         """Print the whole array."""
         if selection is not None and selection.shape != self._shape:
-            raise Refused(f"{self._path}: lines of text have no fixed length; csv can only write a whole array")
+            raise Refused(f"{self._path}: csv can only write whole arrays, because lines have no fixed length")
         self._print(data, "w")
 
     def append(self, data: np.ndarray) -> None:
@@ -105,7 +105,7 @@ class CsvArray(OneFileArray):
         return np.ascontiguousarray(parsed[lines - first]).reshape(selection.shape)
 
     def read_many(self, selections: Sequence[Hyperslab]) -> list[np.ndarray]:
-        """Parse everything once and cut in memory."""
+        """Parse everything once and slice in memory."""
         whole = self.read()
         return [np.array(whole[selection.slices], order="C") for selection in selections]
 
@@ -161,7 +161,7 @@ def _native(dtype: np.dtype[Any]) -> np.dtype[Any]:
 
 
 def _exact() -> dict[str, str]:
-    """The argument that makes `read_csv` round correctly; pandas 3.1 does so by itself and deprecates it."""
+    """The argument that makes `read_csv` round correctly; pandas 3.1 deprecates it, because it always does."""
     major, minor = map(int, _pandas().__version__.split(".")[:2])
     return {} if (major, minor) >= (3, 1) else {"float_precision": "round_trip"}
 
@@ -170,5 +170,5 @@ def _pandas() -> Any:
     try:
         import pandas
     except ImportError as error:
-        raise MissingLibrary("csv needs pandas: pip install 'hyperslab[formats]' or pip install pandas") from error
+        raise MissingLibrary("csv needs pandas: pip install 'hyperslab[formats]', or pip install pandas") from error
     return pandas

@@ -1,7 +1,7 @@
-"""One file per array in a directory: what raw, npy and csv share.
+"""One file per array in a directory: what raw, npy, csv, blosc2 and tiledb share.
 
-Every open array may hold a file descriptor, so a study of thousands of arrays needs thousands of them;
-`open_descriptor` raises the process's soft limit to its hard limit when it is reached.
+Every open array may hold a file descriptor, so a study with thousands of arrays needs thousands of descriptors. When
+the process reaches its soft limit, `open_descriptor` raises it to the hard limit.
 """
 
 from __future__ import annotations
@@ -17,10 +17,10 @@ from hyperslab.formats.contract import ArrayFile, ArrayHandle, ArraySpec
 
 
 class OneFileArray(ArrayHandle):
-    """An array that is one file; it may hold a descriptor, which `close` gives back."""
+    """An array that is one file; it may hold a file descriptor, which `close` closes."""
 
     def close(self) -> None:
-        """Give back what the array holds; nothing where each verb opens and closes the file itself."""
+        """Close the array's descriptor; does nothing if each method opens and closes the file itself."""
 
 
 class DirectoryFile(ArrayFile):
@@ -67,12 +67,12 @@ class DirectoryFile(ArrayFile):
 
     def _path(self, name: str) -> Path:
         if "/" in name:
-            raise Refused(f"array name {name!r}: arrays that are files in a directory cannot be nested")
+            raise Refused(f"array name {name!r}: one file per array allows no nesting; use a name without '/'")
         return self._root / (name + self._extension)
 
 
 def open_descriptor(path: Path, flags: int) -> int:
-    """`os.open`, with more descriptors allowed where the soft limit of the process is in the way."""
+    """Call `os.open`; if the process has reached its soft limit of open files, raise the limit and try again."""
     try:
         return os.open(path, flags | os.O_CLOEXEC, 0o666)
     except OSError as error:

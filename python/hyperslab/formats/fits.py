@@ -1,19 +1,18 @@
-"""FITS images: what astronomy stores its arrays in.
+"""FITS images: the array format of astronomy.
 
-Specification: https://fits.gsfc.nasa.gov/fits_standard.html. Library: fitsio (CFITSIO inside), chosen over
-astropy.io.fits because appending with astropy becomes slower with every extension (measured: 1000 arrays of
-256 KiB, flushed one by one, took 96 s, with fitsio 0.8 s). Each array is an image extension whose EXTNAME is
-the array's name, told apart by case, of up to 68 ASCII characters; the primary HDU is empty. Stored
-big-endian, and converted by the library to native order; int8, uint16 and uint32 are stored with an offset
-(BZERO).
+Specification: https://fits.gsfc.nasa.gov/fits_standard.html. Library: fitsio (which contains CFITSIO). We chose it
+over astropy.io.fits, where each appended extension takes longer than the one before (measured: 1000 arrays of 256
+KiB, flushed one by one, took 96 s with astropy and 0.8 s with fitsio). Each array is an image extension whose
+EXTNAME is the name of the array: case-sensitive, at most 68 ASCII characters. The primary HDU is empty. The file is
+big-endian; the library converts to native order. int8, uint16 and uint32 are stored with an offset (BZERO).
 
-fitsio's call that only creates an image fills all of it with zeros, and its call that creates and writes in
-one pass turns infinities into NaN. So `create_array` remembers what to create, and the first `write` makes
-it: in one pass where it is the whole array and finite, else with that filling. What is never written is
-created when the file is closed.
+fitsio has a call that only creates an image, but it fills the image with zeros; its call that creates and writes in
+one pass turns infinities into NaN. So `create_array` only remembers what to create, and the first `write` creates
+the image: in one pass if it writes the whole array and all values are finite, otherwise with zeros first. An array
+that you never write is created when you close the file.
 
-CFITSIO buffers in blocks of 2880 bytes and writes them when an array has been written. Finding an array reads
-the headers of all. Tile compression is out of scope here.
+CFITSIO buffers blocks of 2880 bytes and writes them once an array has been written. To find an array, it reads the
+headers of all arrays. Tile compression is out of scope here.
 
 Cannot express: uint64 (fitsio does not write it), chunks, codecs, growth, writing every k-th element.
 """
@@ -65,13 +64,13 @@ class Fits(Format):
     def create(self, path: Path) -> ArrayFile:
         """Create the file with an empty primary HDU."""
         if path.exists():
-            raise UsageError(f"{path} exists already")
+            raise UsageError(f"{path} exists already: choose another name")
         fits = _fitsio().FITS(str(path), "rw", case_sensitive=True)
         fits.write(None)
         return FitsFile(path, fits)
 
     def open(self, path: Path, mode: Literal["r", "r+"] = "r") -> ArrayFile:
-        """Open the file; headers are read when an array is looked for."""
+        """Open the file; CFITSIO reads the headers when you ask for an array."""
         if not path.is_file():
             raise UsageError(f"{path} is not a file")
         try:
@@ -96,11 +95,11 @@ class FitsFile(ArrayFile):
     def create_array(self, name: str, spec: ArraySpec) -> ArrayHandle:
         """Remember the image extension to create; CFITSIO creates it with the first write."""
         if len(name) > _NAME_LIMIT or not name.isascii():
-            raise Refused(f"array name {name!r}: FITS names are ASCII, of at most {_NAME_LIMIT} characters")
+            raise Refused(f"array name {name!r}: FITS names have at most {_NAME_LIMIT} characters, all ASCII")
         self._created.append(FitsArray(self._fits, name, spec.shape, spec.dtype.newbyteorder("=")))
         return self._created[-1]
 
-    def open_array(self, name: str, spec: ArraySpec | None = None) -> ArrayHandle:  # noqa: ARG002 - says it itself
+    def open_array(self, name: str, spec: ArraySpec | None = None) -> ArrayHandle:  # noqa: ARG002 - the file describes itself
         """Find the extension."""
         hdu = self._image(name)
         return FitsArray(self._fits, name, tuple(hdu.get_dims()), None, hdu)
@@ -112,15 +111,15 @@ class FitsFile(ArrayFile):
         return [hdu.get_extname() for hdu in self._fits if _is_image(hdu) and hdu.get_extname()]
 
     def describe(self, name: str) -> ArraySpec:
-        """What the extension's header says."""
+        """Read shape and dtype from the extension's header."""
         hdu = self._image(name)
         if hdu.is_compressed():
-            raise UsageError(f"{self._path}: {name!r} is tile-compressed, which is out of scope here")
+            raise UsageError(f"{self._path}: {name!r} is tile-compressed, which this format does not support")
         origin = hdu[tuple(slice(0, 1) for _ in hdu.get_dims())]
         return ArraySpec(tuple(hdu.get_dims()), origin.dtype.newbyteorder("="), StoredLayout())
 
     def close(self) -> None:
-        """Create what was never written, and close the file."""
+        """Create arrays that were never written, and close the file."""
         self._create_all()
         self._fits.close()
 
@@ -140,7 +139,7 @@ class FitsFile(ArrayFile):
 
 
 class FitsArray(ArrayHandle):
-    """An image extension, perhaps one that is not created yet: then `dtype` says what it will hold."""
+    """An image extension. If it does not exist yet, `dtype` is the dtype that it will have."""
 
     def __init__(
         self, fits: Any, name: str, shape: tuple[int, ...], dtype: np.dtype[Any] | None, hdu: Any = None
@@ -152,7 +151,7 @@ class FitsArray(ArrayHandle):
         self._hdu = hdu
 
     def image(self) -> Any:
-        """The extension; created, full of zeros, if it is not there."""
+        """The extension; if it does not exist yet, it is created and filled with zeros."""
         if self._hdu is None:
             self._fits.create_image_hdu(dims=self._shape, dtype=self._dtype, extname=self._name)
             self._hdu = self._fits[-1]
@@ -162,7 +161,7 @@ class FitsArray(ArrayHandle):
         """Convert and write; a selection must have steps of 1."""
         wanted = self._shape if selection is None else tuple(selection.shape)
         if data.shape != wanted:
-            raise UsageError(f"array {self._name!r}: data of shape {data.shape} for a place of shape {wanted}")
+            raise UsageError(f"array {self._name!r}: the data have shape {data.shape}, the selection has {wanted}")
         if selection is None:
             self._write_all(data)
             return

@@ -1,16 +1,15 @@
-"""HDF4's scientific data sets: NASA's older archives.
+"""HDF4's scientific data sets: the format of NASA's older archives.
 
-Specification: https://support.hdfgroup.org/products/hdf4/ (HDF4 Specification and Developer's Guide).
-Library: pyhdf (HDF 4.2 inside). Contiguous, or all of an array deflated as one stream. Stored big-endian, and
-converted by the library to native order. A growable array is an unlimited one: HDF4 keeps it in linked
-blocks.
+Specification: https://support.hdfgroup.org/products/hdf4/ (HDF4 Specification and Developer's Guide). Library: pyhdf
+(which contains HDF 4.2). An array is contiguous, or deflated as one stream. The file is big-endian; the library
+converts to native order. A growable array has an unlimited dimension, and HDF4 stores it in linked blocks.
 
-A layout that is asked for is not prefilled with the fill value; without one, the library's default holds:
-parts that are not written are filled.
+If you give a layout, the array is not prefilled. If you give none, the library's default applies: parts that are
+never written hold the fill value.
 
-Cannot express: 64-bit integers, chunks (pyhdf has no call for them, so chunked files read, but are described
-as contiguous), overwriting a part of, or growing, what is deflated; arrays or files of 2 GiB or more; more
-than 5000 arrays.
+Cannot express: 64-bit integers; chunks (pyhdf has no call for them: chunked files can be read, but are described as
+contiguous); overwriting part of a deflated array, or growing it; arrays or files of 2 GiB or more; more than 5000
+arrays.
 """
 
 from __future__ import annotations
@@ -77,7 +76,7 @@ class Hdf4(Format):
     def create(self, path: Path) -> ArrayFile:
         """Create an empty file."""
         if path.exists():
-            raise UsageError(f"{path} exists already")
+            raise UsageError(f"{path} exists already: choose another name")
         constants = _constants()
         return Hdf4File(path, constants.WRITE | constants.CREATE)
 
@@ -94,7 +93,7 @@ class Hdf4(Format):
         if spec.layout is None or not spec.layout.codecs:
             return
         if len(spec.layout.codecs) > 1:
-            yield "applies one codec at most"
+            yield "applies at most one codec"
         if need.overwrite:
             yield "cannot rewrite part of a deflated array in place"
         if need.append or spec.growable:
@@ -127,7 +126,7 @@ class Hdf4File(ArrayFile):
             dataset.setcompress(constants.COMP_DEFLATE, level)
         return self._kept(dataset)
 
-    def open_array(self, name: str, spec: ArraySpec | None = None) -> ArrayHandle:  # noqa: ARG002 - says it itself
+    def open_array(self, name: str, spec: ArraySpec | None = None) -> ArrayHandle:  # noqa: ARG002 - the file describes itself
         """Find a data set by its name."""
         return self._kept(self._dataset(name))
 
@@ -136,7 +135,7 @@ class Hdf4File(ArrayFile):
         return list(self._file.datasets())
 
     def describe(self, name: str) -> ArraySpec:
-        """What the file says of a data set."""
+        """Read shape, dtype and codecs of a data set from the file."""
         dataset = self._dataset(name)
         _, axis_count, lengths, number, _ = dataset.info()
         shape = tuple(lengths) if axis_count > 1 else (int(np.ravel(lengths)[0]),)
@@ -170,7 +169,7 @@ class Hdf4File(ArrayFile):
         try:
             kind, *values = dataset.getcompress()
         except self._error:
-            return ()  # pyhdf has no other word for a data set that is stored as it is
+            return ()  # pyhdf raises this error for an uncompressed data set
         if kind == constants.COMP_NONE:
             return ()
         if kind == constants.COMP_DEFLATE:
@@ -193,7 +192,8 @@ class Hdf4Array(ArrayHandle):
         elif growable:
             lengths[0] = data.shape[0]
         if list(data.shape) != lengths:
-            raise UsageError(f"hdf4: data of shape {data.shape} for a place of shape {tuple(map(int, lengths))}")
+            wanted = tuple(map(int, lengths))
+            raise UsageError(f"hdf4: the data have shape {data.shape}, the selection has {wanted}")
         if selection is None:
             self._dataset.set(data, [0] * data.ndim, list(data.shape), [1] * data.ndim)
         else:
@@ -206,12 +206,12 @@ class Hdf4Array(ArrayHandle):
         return np.asarray(self._dataset.get(*_start_count_stride(selection)))
 
     def append(self, data: np.ndarray) -> None:
-        """Write behind the last row."""
+        """Write after the last row."""
         end = int(np.ravel(self._dataset.info()[2])[0])
         self._dataset.set(data, [end] + [0] * (data.ndim - 1), list(data.shape), [1] * data.ndim)
 
     def close(self) -> None:
-        """Give the data set back to the library, which writes what it still holds."""
+        """Release the data set; the library then writes its buffers."""
         self._dataset.endaccess()
 
 

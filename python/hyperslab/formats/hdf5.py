@@ -1,13 +1,13 @@
-"""HDF5 through h5py: what most scientific array files are.
+"""HDF5 through h5py: the format of most scientific array files.
 
-Specification: https://support.hdfgroup.org/documentation/hdf5/latest/_f_m_t3.html. Library: h5py (HDF5
-inside), hdf5plugin for the codecs zstd, blosc-lz4 and blosc-zstd. Options: `libver` ("earliest", "v110",
-"latest", …) and the chunk cache `rdcc_nbytes`, `rdcc_nslots`, `rdcc_w0`; None leaves the library's default.
+Specification: https://support.hdfgroup.org/documentation/hdf5/latest/_f_m_t3.html. Library: h5py (which contains
+HDF5), and hdf5plugin for the codecs zstd, blosc-lz4 and blosc-zstd. Options: `libver` ("earliest", "v110", "latest",
+…) and the chunk cache's `rdcc_nbytes`, `rdcc_nslots`, `rdcc_w0`; None keeps the library's default.
 
-A layout that is asked for is never prefilled; without one, h5py's default for everything: contiguous, and
-chunks that h5py guesses for growable arrays. Codecs are applied in the order in which they are named.
+If you give a layout, the file is not prefilled. If you give none, h5py's defaults apply: a contiguous layout, or
+chunks that h5py guesses for growable arrays. Codecs are applied in the order in which you name them.
 
-Cannot express: codecs or growth without chunks, shards. Writes and decodes with one thread.
+Cannot express: codecs or growth without chunks, shards. Encodes and decodes with one thread.
 """
 
 from __future__ import annotations
@@ -62,7 +62,7 @@ class Hdf5(Format):
 
     @classmethod
     def library(cls) -> Installed:
-        """h5py, the HDF5 in it, and hdf5plugin if it is there."""
+        """h5py, the HDF5 that it contains, and hdf5plugin if it is installed."""
         h5py = import_h5py()
         parts = [("HDF5", h5py.version.hdf5_version)]
         try:
@@ -82,7 +82,7 @@ class Hdf5(Format):
         return Hdf5File(self._open(path, mode))
 
     def open_url(self, url: str, storage_options: Mapping[str, Any]) -> ArrayFile:
-        """HDF5 in Python's hands: h5py over a file of fsspec's, whose blocks are read ahead as fsspec does it."""
+        """Open a URL with h5py through a file object of fsspec, which reads ahead in blocks."""
         return Hdf5File(import_h5py().File(fsspec_file(url, storage_options), "r"))
 
     def _open(self, path: Path, mode: str) -> Any:
@@ -121,10 +121,10 @@ class Hdf5File(ArrayFile):
         self._file = file
 
     def create_array(self, name: str, spec: ArraySpec) -> ArrayHandle:
-        """Create the dataset; its space is allocated when it is written."""
+        """Create the dataset; HDF5 allocates its space when it is written."""
         return Hdf5Array(self._create_dataset(name, spec))
 
-    def open_array(self, name: str, spec: ArraySpec | None = None) -> ArrayHandle:  # noqa: ARG002 - says it itself
+    def open_array(self, name: str, spec: ArraySpec | None = None) -> ArrayHandle:  # noqa: ARG002 - the file describes itself
         """Open the dataset."""
         return Hdf5Array(self._dataset(name))
 
@@ -135,7 +135,7 @@ class Hdf5File(ArrayFile):
         return names
 
     def describe(self, name: str) -> ArraySpec:
-        """What the file says, the codecs from its filter pipeline."""
+        """Read shape, dtype and layout from the file; the codecs come from its filter pipeline."""
         dataset = self._dataset(name)
         growable = bool(dataset.maxshape) and dataset.maxshape[0] is None
         return ArraySpec(
@@ -143,7 +143,7 @@ class Hdf5File(ArrayFile):
         )
 
     def flush(self) -> None:
-        """H5Fflush."""
+        """Call H5Fflush."""
         self._file.flush()
 
     def close(self) -> None:
@@ -177,7 +177,7 @@ class Hdf5Array(ArrayHandle):
         self._dataset = dataset
 
     def write(self, data: np.ndarray, selection: Hyperslab | None = None) -> None:
-        """One H5Dwrite."""
+        """Make one H5Dwrite call."""
         if (slices := _slices(selection)) is not None:
             self._dataset[slices] = data
             return
@@ -185,7 +185,7 @@ class Hdf5Array(ArrayHandle):
         self._dataset.id.write(memory, file, np.ascontiguousarray(data))
 
     def read(self, selection: Hyperslab | None = None) -> np.ndarray:
-        """One H5Dread."""
+        """Make one H5Dread call."""
         if (slices := _slices(selection)) is not None:
             found: np.ndarray = self._dataset[slices]
             return found
@@ -208,7 +208,7 @@ class Hdf5Array(ArrayHandle):
 
 
 def _slices(selection: Hyperslab | None) -> Any:
-    """What h5py takes in brackets; None where blocks of several elements need a hyperslab of HDF5's own."""
+    """The index for h5py's brackets; None if blocks of several elements need HDF5's own hyperslab selection."""
     if selection is None:
         return ()
     try:
@@ -223,8 +223,8 @@ def import_h5py() -> Any:
     try:
         import h5py
     except ImportError as error:
-        raise MissingLibrary("hdf5 needs h5py: pip install 'hyperslab[formats]' or pip install h5py") from error
+        raise MissingLibrary("hdf5 needs h5py: pip install 'hyperslab[formats]', or pip install h5py") from error
     with suppress(ImportError):
-        # By force: netCDF4 puts its own plug-ins on HDF5's path, and its blosc works with its own HDF5 only.
+        # force=True, because netCDF4 puts its own plug-ins on HDF5's path, and its blosc works only with its own HDF5.
         import_module("hdf5plugin").register(force=True)
     return h5py

@@ -1,15 +1,14 @@
-"""Tables in HDF5: a compound type, one record per row, its fields side by side in the file.
+"""Tables in HDF5: a compound type, with one record per row whose fields lie side by side in the file.
 
-Specification and library: as hdf5. An array has one axis, its rows; its dtype is structured and its fields
-are numbers. `read_fields` and `write_field` hand HDF5 a memory type that has only these fields; HDF5 still
-reads (and, for writing, rewrites) whole records.
+Specification and library: as in hdf5. An array has one axis, the rows; its dtype is structured, and its fields are
+numbers. `read_fields` and `write_field` give HDF5 a memory type with only the named fields; HDF5 still reads (and
+for writing, rewrites) whole records.
 
-The description of the type is one message in the object header and may not exceed 64 KiB. With names of
-five characters that is 1092 fields of any number type in the old file format and 2340 with
-`libver="latest"`, which is therefore the default here. What does not fit is refused, by trying it on a file
-in memory.
+The description of the type is one message in the object header, which may have at most 64 KiB. With five-character
+names, that is 1092 fields of any number type in the old file format, and 2340 with `libver="latest"`, which is the
+default here for this reason. hyperslab tries a type on a file in memory, and refuses it if it does not fit.
 
-Cannot express: arrays that are not tables (use hdf5), tables of several axes, shards.
+Cannot express: arrays that are not tables (use hdf5), tables with several axes, shards.
 """
 
 from __future__ import annotations
@@ -82,7 +81,7 @@ class Hdf5TableFile(Hdf5File):
             raise Refused(f"array {name!r} of {spec.dtype}: hdf5-compound stores only compound types; use hdf5")
         return Hdf5Table(self._create_dataset(name, spec))
 
-    def open_array(self, name: str, spec: ArraySpec | None = None) -> ArrayHandle:  # noqa: ARG002 - says it itself
+    def open_array(self, name: str, spec: ArraySpec | None = None) -> ArrayHandle:  # noqa: ARG002 - the file describes itself
         """Open the table."""
         return Hdf5Table(self._dataset(name))
 
@@ -91,10 +90,10 @@ class Hdf5Table(Hdf5Array):
     """An open table."""
 
     def read_fields(self, fields: Sequence[str]) -> np.ndarray:
-        """The fields of all rows."""
+        """Read these fields of all rows."""
         found: np.ndarray = self._dataset.fields(list(fields))[()]
         return found
 
     def write_field(self, field_name: str, data: np.ndarray) -> None:
-        """One field of all rows."""
+        """Write one field of all rows."""
         self._dataset[field_name] = data

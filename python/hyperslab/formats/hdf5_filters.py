@@ -1,7 +1,7 @@
-"""HDF5's filters and our codecs: how each is asked for and how it is read back.
+"""The HDF5 filters of our codecs: how to request each in a file, and how to recognise it.
 
-Registered numbers: https://github.com/HDFGroup/hdf5_plugins/blob/master/docs/RegisteredFilterPlugins.md.
-Filters that we do not write (szip, nbit, …) still have names, so that any file can be described.
+Registered numbers: https://github.com/HDFGroup/hdf5_plugins/blob/master/docs/RegisteredFilterPlugins.md. Filters
+that hyperslab does not write (szip, nbit, …) have names too, so that any file can be described.
 """
 
 from __future__ import annotations
@@ -33,7 +33,7 @@ _NUMBERS = {name: number for number, name in _NAMES.items()}
 _BLOSC_COMPRESSORS = {0: "blosclz", 1: "lz4", 2: "lz4hc", 3: "snappy", 4: "zlib", 5: "zstd"}
 _BLOSC_NUMBERS = {name: number for number, name in _BLOSC_COMPRESSORS.items()}
 _BLOSC_SHUFFLES = {0: "-noshuffle", 1: "", 2: "-bitshuffle"}
-# What the libraries choose where no level is asked for: h5py for deflate, hdf5plugin for the others.
+# The libraries' levels if you give none: h5py's for deflate, hdf5plugin's for the others.
 _DEFAULT_LEVELS = {"deflate": 4, "zstd": 3, "blosc-lz4": 5, "blosc-zstd": 5}
 
 
@@ -45,18 +45,18 @@ def add_filter(properties: Any, codec: Codec) -> None:
     elif codec.name == "deflate":
         properties.set_deflate(level)
     else:
-        # Optional, as the libraries do: a chunk that does not become smaller is stored as it is.
+        # Optional, as in the libraries: a chunk that does not become smaller is stored uncompressed.
         properties.set_filter(_number(codec), 1, _values(codec, level))
 
 
 def filters_of(dataset: Any) -> tuple[Codec, ...]:
-    """The codec chain of a dataset, as the file says it."""
+    """The codec chain of a dataset, read from the file."""
     properties = dataset.id.get_create_plist()
     return tuple(_codec(*properties.get_filter(index)) for index in range(properties.get_nfilters()))
 
 
 def missing_filter(h5py: Any, codec: Codec) -> str | None:
-    """Why a codec cannot be used here: its filter is not installed."""
+    """Why a codec cannot be used (its filter is not installed), or None."""
     if codec.name not in WRITABLE or h5py.h5z.filter_avail(_number(codec)):
         return None
     return f"codec {codec.name} is not installed: pip install hdf5plugin"

@@ -1,11 +1,11 @@
-"""HDF5 files written by h5py and read by zarr-python: our manifest shows them as a Zarr hierarchy.
+"""HDF5 files written by h5py and read by zarr-python, through hyperslab's manifest, which presents them as Zarr.
 
-Specification and library of writing: as hdf5, byte for byte the same files. `open` for reading makes hyperslab's
-manifest of the file, shows it as a `ZarrStore`, and lets zarr-python read that with hyperslab's codec pipeline: what
-anybody's program does that reads Zarr and is given an HDF5 file. What changes a file is h5py's. `describe` asks h5py
-too, because the chunks are shown to Zarr decoded.
+Specification and library for writing: as in hdf5; the files are identical byte for byte. `open` for reading makes
+hyperslab's manifest of the file, presents it as a `ZarrStore`, and lets zarr-python read that store with hyperslab's
+codec pipeline. Any program that reads Zarr would read an HDF5 file in this way. h5py does everything that changes a
+file. `describe` uses h5py too, because the store gives Zarr decoded chunks.
 
-Options: those of hdf5, which act on writing alone. Cannot express: codecs or growth without chunks, shards.
+Options: those of hdf5, which affect only writing. Cannot express: codecs or growth without chunks, shards.
 """
 
 from __future__ import annotations
@@ -30,23 +30,23 @@ class Hdf5Zarr(Hdf5):
 
     name: ClassVar[str] = "hdf5-zarr"
     extension: ClassVar[str] = ".h5"
-    aliases: ClassVar[tuple[str, ...]] = ()  # --data is read by hdf5
+    aliases: ClassVar[tuple[str, ...]] = ()  # the format hdf5 reads --data
     capabilities: ClassVar[Capabilities] = replace(
         Hdf5.capabilities,
         compound=False,
-        notes="reads HDF5 through zarr-python; writes, and reads of a file open for writing, are h5py's",
+        notes="reads HDF5 through zarr-python; writes with h5py, which also reads files open for writing",
     )
     default_layout: ClassVar[str] = Hdf5.default_layout
 
     @classmethod
     def library(cls) -> Installed:
-        """zarr-python, with hyperslab below it and what writes for it."""
+        """zarr-python, with hyperslab below it and the libraries that write the files."""
         writing = Hdf5.library()
         parts = (("hyperslab", __version__), (writing.name, writing.version), *writing.parts)
         return Installed("zarr", import_zarr().__version__, parts)
 
     def open(self, path: Path, mode: Literal["r", "r+"] = "r") -> ArrayFile:
-        """Open a file: by zarr-python to read it, by h5py to change it."""
+        """Open a file with zarr-python to read it, or with h5py to change it."""
         if mode != "r":
             return super().open(path, mode)
         if not path.is_file():
@@ -54,22 +54,22 @@ class Hdf5Zarr(Hdf5):
         return ManifestFile(path, self, {})
 
     def open_url(self, url: str, storage_options: Mapping[str, Any]) -> ArrayFile:
-        """Index a file far away, and open it by zarr-python."""
+        """Index a remote file, and open it with zarr-python."""
         return ManifestFile(url, self, storage_options)
 
     def pipeline(self) -> AbstractContextManager[Any]:
-        """What must hold while arrays are opened: hyperslab's codec pipeline."""
+        """The context in which arrays are opened: it sets hyperslab's codec pipeline."""
         pipeline = {"codec_pipeline.path": "hyperslab.archive.zarr_pipeline.Pipeline"}
         held: AbstractContextManager[Any] = import_zarr().config.set(pipeline)
         return held
 
     def during_io(self) -> AbstractContextManager[Any]:
-        """Nothing: one call reads a selection, by as many threads as there are cores."""
+        """An empty context: one call reads a selection, with as many threads as there are cores."""
         return nullcontext()
 
 
 class ManifestFile(ZarrFile):
-    """A file as the hierarchy that hyperslab shows."""
+    """A file that hyperslab presents as a Zarr hierarchy."""
 
     def __init__(self, where: Path | str, kind: Hdf5Zarr, storage_options: Mapping[str, Any]) -> None:
         from hyperslab.archive.zarr_store import ZarrStore
@@ -78,7 +78,7 @@ class ManifestFile(ZarrFile):
         super().__init__(Path(where), import_zarr().open_group(ZarrStore(self._archive), mode="r"), kind)
 
     def describe(self, name: str) -> ArraySpec:
-        """What h5py says of it."""
+        """Read shape, dtype and layout with h5py."""
         file = Hdf5().open(self._path)
         try:
             return file.describe(name)
@@ -86,6 +86,6 @@ class ManifestFile(ZarrFile):
             file.close()
 
     def close(self) -> None:
-        """Let go of the file."""
+        """Close the file."""
         super().close()
         self._archive.close()

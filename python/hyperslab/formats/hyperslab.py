@@ -1,12 +1,13 @@
-"""HDF5 files written by h5py and read by hyperslab's own engine: what reading without the HDF5 library gains.
+"""HDF5 files written by h5py and read by hyperslab's own engine: shows what is gained without the HDF5 library.
 
-Specification and library of writing: as hdf5, byte for byte the same files. `open` for reading goes through
-`hyperslab.open`: no HDF5 library, chunks fetched and decoded by several threads. What changes a file (`create`,
-and `open` with "r+") is h5py's, including the reads that are made meanwhile. `describe` asks h5py too, because
-levels of codecs are not part of what reading needs.
+Specification and library for writing: as in hdf5; the files are identical byte for byte. `open` for reading calls
+`hyperslab.open`, which does not use the HDF5 library and fetches and decodes chunks with several threads. h5py does
+everything that changes a file (`create`, and `open` with "r+"), including reads from a file open for writing.
+`describe` uses h5py too, because a reader does not need to know the levels of codecs.
 
-Options: `threads`, how many threads read and decode (by default one per core), and those of hdf5, which act on
-writing alone. What hyperslab could only read through h5py is refused when it is read: it would measure h5py.
+Options: `threads`, the number of threads that read and decode (default: one per core), and the options of hdf5,
+which affect only writing. An array that hyperslab can read only through h5py is refused, because that would measure
+h5py.
 
 Cannot express: codecs or growth without chunks, shards.
 """
@@ -36,26 +37,26 @@ class Hyperslab(Hdf5):
 
     name: ClassVar[str] = "hyperslab"
     extension: ClassVar[str] = ".h5"
-    aliases: ClassVar[tuple[str, ...]] = ()  # --data is read by hdf5
+    aliases: ClassVar[tuple[str, ...]] = ()  # the format hdf5 reads --data
     capabilities: ClassVar[Capabilities] = replace(
         Hdf5.capabilities,
         threads=True,
-        notes="reads HDF5 without the HDF5 library; writes, and reads of a file open for writing, are h5py's",
+        notes="reads HDF5 without the HDF5 library; writes with h5py, which also reads files open for writing",
     )
     default_layout: ClassVar[str] = Hdf5.default_layout
 
     def __post_init__(self) -> None:
         if self.threads is not None and self.threads < 1:
-            raise UsageError(f"format hyperslab: {self.threads} threads; use at least 1")
+            raise UsageError(f"format hyperslab: threads is {self.threads}; use at least 1")
 
     @classmethod
     def library(cls) -> Installed:
-        """Hyperslab itself, and what writes for it."""
+        """Hyperslab itself, and the libraries that write the files."""
         writing = Hdf5.library()
         return Installed("hyperslab", __version__, ((writing.name, writing.version), *writing.parts))
 
     def open(self, path: Path, mode: Literal["r", "r+"] = "r") -> ArrayFile:
-        """Open a file: by hyperslab to read it, by h5py to change it."""
+        """Open a file with hyperslab to read it, or with h5py to change it."""
         if mode != "r":
             return super().open(path, mode)
         if not path.is_file():
@@ -63,7 +64,7 @@ class Hyperslab(Hdf5):
         return HyperslabFile(self, path, {})
 
     def open_url(self, url: str, storage_options: Mapping[str, Any]) -> ArrayFile:
-        """Open a file far away by hyperslab."""
+        """Open a remote file with hyperslab."""
         return HyperslabFile(self, url, storage_options)
 
 
@@ -74,11 +75,11 @@ class HyperslabFile(ArrayFile):
         self._format, self._path = made_by, path
         self._root = hyperslab.open(path, storage_options=storage_options)
 
-    def create_array(self, name: str, spec: ArraySpec) -> ArrayHandle:  # noqa: ARG002 - the contract's signature
-        """Refused: the file is open for reading."""
-        raise Refused(f"{self._path} is open for reading: array {name!r} cannot be created")
+    def create_array(self, name: str, spec: ArraySpec) -> ArrayHandle:  # noqa: ARG002 - the interface's signature
+        """Raise Refused, because the file is open for reading."""
+        raise Refused(f"array {name!r} cannot be created: {self._path} is open for reading only")
 
-    def open_array(self, name: str, spec: ArraySpec | None = None) -> ArrayHandle:  # noqa: ARG002 - says it itself
+    def open_array(self, name: str, spec: ArraySpec | None = None) -> ArrayHandle:  # noqa: ARG002 - the file describes itself
         """Find the array."""
         try:
             found = self._root[name]
@@ -87,15 +88,15 @@ class HyperslabFile(ArrayFile):
         if not isinstance(found, hyperslab.archive.Array):
             raise UsageError(f"{self._path} has no array {name!r}; it has {', '.join(self.array_names())}")
         if found.via != "hyperslab":
-            raise Refused(f"array {name!r} of {self._path} is read through h5py: {found.unsupported}")
+            raise Refused(f"array {name!r} of {self._path} can only be read through h5py: {found.unsupported}")
         return HyperslabArray(found, self._format.threads)
 
     def array_names(self) -> list[str]:
-        """Every array, in all groups."""
+        """The names of all arrays in all groups."""
         return [array.name.lstrip("/") for array in self._root.walk()]
 
     def describe(self, name: str) -> ArraySpec:
-        """What h5py says of it."""
+        """Read shape, dtype and layout with h5py."""
         file = Hdf5.open(self._format, Path(self._path))
         try:
             return file.describe(name)
@@ -103,7 +104,7 @@ class HyperslabFile(ArrayFile):
             file.close()
 
     def close(self) -> None:
-        """Let go of the file."""
+        """Close the file."""
         self._root.close()
 
 
@@ -113,11 +114,11 @@ class HyperslabArray(ArrayHandle):
     def __init__(self, array: hyperslab.archive.Array, threads: int | None) -> None:
         self._array, self._threads = array, threads
 
-    def write(self, data: np.ndarray, selection: Selection | None = None) -> None:  # noqa: ARG002 - as the contract
-        """Refused: the file is open for reading."""
-        raise Refused(f"{self._array.filename} is open for reading: nothing can be written")
+    def write(self, data: np.ndarray, selection: Selection | None = None) -> None:  # noqa: ARG002 - the interface's
+        """Raise Refused, because the file is open for reading."""
+        raise Refused(f"{self._array.filename} cannot be written: it is open for reading only")
 
     def read(self, selection: Selection | None = None) -> np.ndarray:
-        """One read of all chunks that the selection touches, by several threads."""
+        """Read all chunks that the selection touches in one call, with several threads."""
         found: np.ndarray = self._array.read(... if selection is None else selection, threads=self._threads)
         return found

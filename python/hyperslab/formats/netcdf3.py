@@ -1,13 +1,13 @@
-"""The classic netCDF formats through netCDF4-python: big-endian arrays behind one header.
+"""The classic netCDF formats through netCDF4-python: big-endian arrays after one header.
 
-Specification: https://docs.unidata.ucar.edu/nug/current/file_format_specifications.html. Library:
-netCDF4-python (netCDF-C inside). Option `variant`: "classic" (CDF-1) or "64bit-offset" (CDF-2, the
-default). Bytes are big-endian in the file; the library converts, and hands out this machine's order.
+Specification: https://docs.unidata.ucar.edu/nug/current/file_format_specifications.html. Library: netCDF4-python
+(which contains netCDF-C). Option `variant`: "classic" (CDF-1) or "64bit-offset" (CDF-2, the default). The file is
+big-endian; the library converts to this machine's byte order.
 
-The header comes first, so defining an array after another was written moves the data of the file; define
-all arrays before writing any. One array of a file can grow: there is one record dimension.
+The header comes first, so defining an array after you have written another moves the data of the file; define all
+arrays before you write any. One array of a file can grow, because there is one record dimension.
 
-Sizes: 2 GiB - 4 bytes for one array (or one row of a growable one) in "classic", 4 GiB - 4 in
+Limits: one array (or one row of a growable array) has at most 2 GiB - 4 bytes in "classic" and 4 GiB - 4 bytes in
 "64bit-offset". Cannot express: unsigned and 64-bit integers (CDF-5 could), chunks, codecs, groups.
 """
 
@@ -77,7 +77,7 @@ class NetCDF3(Format):
         nbytes = spec.nbytes // max(spec.shape[0], 1) if spec.growable else spec.nbytes
         if nbytes > limit_nbytes:
             what = "rows" if spec.growable else "arrays"
-            yield f"netCDF-3 {self.variant} holds {what} of at most {limit_nbytes} bytes, {nbytes} asked"
+            yield f"netCDF-3 {self.variant} holds {what} of at most {limit_nbytes} bytes, but these have {nbytes}"
 
 
 class NetCDF3File(NetCDFFile):
@@ -88,12 +88,12 @@ class NetCDF3File(NetCDFFile):
         if "/" in name:
             raise Refused(f"array name {name!r}: netCDF-3 has no groups; use a name without '/'")
         if spec.growable and any(dimension.isunlimited() for dimension in self._dataset.dimensions.values()):
-            raise Refused(f"array {name!r}: netCDF-3 has one record dimension, so one growable array per file")
+            raise Refused(f"array {name!r}: netCDF-3 has one record dimension, so a file has one growable array")
         return super().create_array(name, spec)
 
     def _define(self, name: str, dtype: np.dtype[Any], dimensions: list[str], options: dict[str, Any]) -> Any:
-        # The file is big-endian whatever is asked; the library only takes this machine's types.
+        # The file is big-endian in any case; the library accepts only this machine's types.
         return self._dataset.createVariable(name, dtype.newbyteorder("="), dimensions, **options)
 
-    def _options(self, layout: StoredLayout) -> dict[str, Any]:  # noqa: ARG002 - contiguous is the only one
+    def _options(self, layout: StoredLayout) -> dict[str, Any]:  # noqa: ARG002 - contiguous is the only layout
         return {"fill_value": False}

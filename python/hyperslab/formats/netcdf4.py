@@ -1,16 +1,16 @@
-"""netCDF-4 through netCDF4-python: HDF5 files with netCDF's dimensions, what climate data comes in.
+"""netCDF-4 through netCDF4-python: HDF5 files with netCDF's dimensions, the usual format of climate data.
 
-Specification: https://docs.unidata.ucar.edu/nug/current/file_format_specifications.html. Library:
-netCDF4-python (netCDF-C and HDF5 inside). Each array has dimensions of its own; a growable one has an
-unlimited first dimension. Masking and scaling are off: what is read is what is in the file.
+Specification: https://docs.unidata.ucar.edu/nug/current/file_format_specifications.html. Library: netCDF4-python
+(which contains netCDF-C and HDF5). Each array has its own dimensions; the first dimension of a growable array is
+unlimited. Masking and scaling are off, so a read returns the values in the file.
 
-Without a layout, the library's default: fixed dimensions are contiguous, an unlimited one is chunked by one
-row, and everything is prefilled. A layout that is asked for is not prefilled. netCDF-C defers the
-definition of arrays until the first write.
+If you give no layout, the library's defaults apply: arrays with fixed dimensions are contiguous, an array with an
+unlimited dimension has chunks of one row, and everything is prefilled. If you give a layout, the file is not
+prefilled. netCDF-C defers the definition of arrays until the first write.
 
-With blosc, netCDF-C 4.10 fails on a chunk that does not become smaller instead of storing it as it is; the
-error says so. Cannot express: shuffle without deflate (netCDF4-python drops it silently), lzf, codecs or
-growth without chunks, shards. netCDF-C has a chunk cache of its own size; this format leaves it.
+With blosc, netCDF-C 4.10 fails on a chunk that does not become smaller, instead of storing it uncompressed; the
+error message says so. Cannot express: shuffle without deflate (netCDF4-python drops it silently), lzf, codecs or
+growth without chunks, shards. netCDF-C chooses the size of its chunk cache; this format does not change it.
 """
 
 from __future__ import annotations
@@ -37,7 +37,7 @@ from hyperslab.formats.contract import (
     StoredLayout,
 )
 
-# our codec -> what netCDF4-python calls it, and the flag that netCDF-C was built with it
+# our codec -> its name in netCDF4-python, and the flag that says whether netCDF-C was built with it
 _COMPRESSIONS = {
     "deflate": ("zlib", None),
     "zstd": ("zstd", "__has_zstandard_support__"),
@@ -63,7 +63,7 @@ class NetCDF4(Format):
 
     @classmethod
     def library(cls) -> Installed:
-        """netCDF4-python, the netCDF-C and the HDF5 in it."""
+        """netCDF4-python, and the netCDF-C and HDF5 that it contains."""
         netcdf = import_netcdf()
         parts = (("netCDF-C", netcdf.__netcdf4libversion__), ("HDF5", netcdf.__hdf5libversion__))
         return Installed("netCDF4-python", netcdf.__version__, parts)
@@ -95,7 +95,7 @@ def _codec_reasons(names: list[str]) -> Iterator[str]:
     for name in names:
         _, flag = _COMPRESSIONS.get(name, (None, None))
         if flag and not getattr(import_netcdf(), flag, 0):
-            yield f"this netCDF-C was built without {name}; pip install netCDF4 has it"
+            yield f"this netCDF-C was built without {name}; install one that has it with pip install netCDF4"
 
 
 class NetCDFFile(ArrayFile):
@@ -112,16 +112,16 @@ class NetCDFFile(ArrayFile):
         options = {} if spec.layout is None else self._options(spec.layout)
         return NetCDFArray(self._define(name, spec.dtype, dimensions, options))
 
-    def open_array(self, name: str, spec: ArraySpec | None = None) -> ArrayHandle:  # noqa: ARG002 - says it itself
-        """Look the variable up; netCDF-C has read its description when the file was opened."""
+    def open_array(self, name: str, spec: ArraySpec | None = None) -> ArrayHandle:  # noqa: ARG002 - the file describes itself
+        """Look up the variable; netCDF-C read its description when it opened the file."""
         return NetCDFArray(self._variable(name))
 
     def array_names(self) -> list[str]:
-        """Every variable, in all groups."""
+        """The names of all variables in all groups."""
         return list(_names(self._dataset, ""))
 
     def describe(self, name: str) -> ArraySpec:
-        """What the file says."""
+        """Read shape, dtype and layout from the file."""
         variable = self._variable(name)
         chunks = variable.chunking()
         growable = bool(variable.ndim) and variable.get_dims()[0].isunlimited()
@@ -131,7 +131,7 @@ class NetCDFFile(ArrayFile):
         return ArraySpec(variable.shape, variable.dtype, layout, growable)
 
     def flush(self) -> None:
-        """nc_sync."""
+        """Call nc_sync."""
         with _writing(self._dataset.filepath()):
             self._dataset.sync()
 
@@ -147,7 +147,7 @@ class NetCDFFile(ArrayFile):
         return self._dataset.createVariable(name, dtype, dimensions, endian=endian, **options)
 
     def _options(self, layout: StoredLayout) -> dict[str, Any]:
-        """The keyword arguments of createVariable that say this layout."""
+        """The keyword arguments of createVariable for this layout."""
         options: dict[str, Any] = {"fill_value": False}
         if layout.chunk_shape is None:
             return options | {"contiguous": True}
@@ -178,16 +178,16 @@ class NetCDFArray(ArrayHandle):
         variable.set_auto_maskandscale(False)
 
     def write(self, data: np.ndarray, selection: Hyperslab | None = None) -> None:
-        """nc_put_vara or nc_put_vars."""
+        """Call nc_put_vara or nc_put_vars."""
         self._put(... if selection is None else selection.slices, data)
 
     def read(self, selection: Hyperslab | None = None) -> np.ndarray:
-        """nc_get_vara or nc_get_vars."""
+        """Call nc_get_vara or nc_get_vars."""
         found: np.ndarray = self._variable[... if selection is None else selection.slices]
         return found
 
     def append(self, data: np.ndarray) -> None:
-        """Write behind the last row, which makes the unlimited dimension grow."""
+        """Write after the last row, which makes the unlimited dimension grow."""
         row_count = self._variable.shape[0]
         self._put(slice(row_count, row_count + data.shape[0]), data)
 
@@ -198,13 +198,13 @@ class NetCDFArray(ArrayHandle):
 
 @contextmanager
 def _writing(what: str) -> Iterator[None]:
-    """netCDF-C compresses when its cache is full, at a flush or at the end: each of them may be what fails."""
+    """Name what failed: netCDF-C may compress at a write, a flush or a close, so each of these can fail."""
     try:
         yield
     except RuntimeError as error:
         raise TrialFailed(
-            f"netCDF cannot write {what}: {error}; if the codec is blosc: netCDF's fails on chunks that do not "
-            "become smaller, use zstd or deflate"
+            f"netCDF cannot write {what}: {error}; if the codec is blosc, use zstd or deflate instead: netCDF's blosc "
+            "fails on chunks that do not become smaller"
         ) from error
 
 
@@ -215,7 +215,7 @@ def _names(group: Any, prefix: str) -> Iterator[str]:
 
 
 def _codecs(filters: dict[str, Any] | None) -> Iterator[Codec]:
-    """netCDF4-python's description of a filter chain as codecs, in the order of application."""
+    """The codecs of a filter chain that netCDF4-python describes, in the order of encoding."""
     if filters is None:
         return
     if filters["shuffle"]:
@@ -234,7 +234,7 @@ def _codecs(filters: dict[str, Any] | None) -> Iterator[Codec]:
 
 
 def open_dataset(path: Path, mode: str) -> Any:
-    """A netCDF file of any variant, opened."""
+    """Open a netCDF file of any variant."""
     try:
         return import_netcdf().Dataset(path, mode)
     except OSError as error:
@@ -243,9 +243,10 @@ def open_dataset(path: Path, mode: str) -> Any:
 
 @cache
 def import_netcdf() -> Any:
-    """netCDF4-python."""
+    """The module netCDF4."""
     try:
         import netCDF4
     except ImportError as error:
-        raise MissingLibrary("netcdf needs netCDF4: pip install 'hyperslab[formats]' or pip install netCDF4") from error
+        advice = "pip install 'hyperslab[formats]', or pip install netCDF4"
+        raise MissingLibrary(f"netcdf needs netCDF4: {advice}") from error
     return netCDF4

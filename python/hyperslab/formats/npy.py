@@ -1,9 +1,9 @@
 """NumPy's own files (NPY): a small header, then the elements.
 
-Specification: https://numpy.org/doc/stable/reference/generated/numpy.lib.format.html. Library: NumPy. One
-file `NAME.npy` per array in a directory; a single `.npy` file can be opened too, its array is named after
-the file. Whole arrays move with `tofile` and `fromfile`, as `np.save` and `np.load` do; parts move through
-`np.memmap` and are copied out of it, so nothing that is returned is lazy.
+Specification: https://numpy.org/doc/stable/reference/generated/numpy.lib.format.html. Library: NumPy. Each array is
+one file `NAME.npy` in a directory. You can also open a single `.npy` file; its array has the name of the file. Whole
+arrays are written with `tofile` and read with `fromfile`, as in `np.save` and `np.load`. Parts are accessed through
+`np.memmap` and copied, so a read never returns a lazy array.
 
 Cannot express: chunks, codecs, growth, several arrays in one file, nested names.
 """
@@ -52,7 +52,7 @@ class Npy(Format):
         return NpyFile(path, self.extension, writable=True)
 
     def open(self, path: Path, mode: Literal["r", "r+"] = "r") -> ArrayFile:
-        """Find the directory, or the single file."""
+        """Find the directory or the single file."""
         if path.is_file():
             return SingleNpyFile(path, writable=mode == "r+")
         return NpyFile(path, self.extension, writable=mode == "r+")
@@ -72,14 +72,14 @@ class NpyFile(DirectoryFile):
         stream.flush()
         return NpyArray(stream, spec.shape, spec.dtype, "C", stream.tell(), writable=True)
 
-    def _open(self, path: Path, spec: ArraySpec | None) -> NpyArray:  # noqa: ARG002 - the file says it all
+    def _open(self, path: Path, spec: ArraySpec | None) -> NpyArray:  # noqa: ARG002 - the file describes itself
         flags = os.O_RDWR if self._writable else os.O_RDONLY
         stream = os.fdopen(open_descriptor(path, flags), "r+b" if self._writable else "rb")
         shape, dtype, order = _header(stream, path)
         return NpyArray(stream, shape, dtype, order, stream.tell(), self._writable)
 
     def describe(self, name: str) -> ArraySpec:
-        """What the header says."""
+        """Read shape and dtype from the header."""
         path = self._path(name)
         with path.open("rb") as stream:
             shape, dtype, _ = _header(stream, path)
@@ -87,14 +87,14 @@ class NpyFile(DirectoryFile):
 
 
 class SingleNpyFile(NpyFile):
-    """One .npy file that somebody gave us; its only array has the file's name."""
+    """A single .npy file; its only array has the name of the file."""
 
     def __init__(self, path: Path, writable: bool) -> None:
         super().__init__(path.parent, path.suffix, writable)
         self._only = path.stem
 
     def create_array(self, name: str, spec: ArraySpec) -> NpyArray:  # noqa: ARG002 - never possible
-        """Refused: a .npy file holds one array."""
+        """Raise UsageError, because a .npy file holds one array."""
         raise UsageError(f"{self._only}{self._extension} holds one array; create a directory for {name!r}")
 
     def array_names(self) -> list[str]:
@@ -122,7 +122,7 @@ class NpyArray(OneFileArray):
         self._writable = writable
 
     def write(self, data: np.ndarray, selection: Hyperslab | None = None) -> None:
-        """Everything at once with `tofile`, a part through a mapping."""
+        """Write a whole array with `tofile`, a part through a memory mapping."""
         if selection is not None or self._order == "F":
             self._mapped()[... if selection is None else selection.slices] = data
             return
@@ -130,7 +130,7 @@ class NpyArray(OneFileArray):
         data.astype(self._dtype, order="C", copy=False).tofile(self._stream)
 
     def read(self, selection: Hyperslab | None = None) -> np.ndarray:
-        """Everything at once with `fromfile`, a part through a mapping."""
+        """Read a whole array with `fromfile`, a part through a memory mapping."""
         if selection is not None:
             return np.array(self._mapped()[selection.slices], order="C")
         self._stream.seek(self._offset)
@@ -138,13 +138,13 @@ class NpyArray(OneFileArray):
         return np.fromfile(self._stream, self._dtype, count).reshape(self._shape, order=self._order)
 
     def read_fields(self, fields: Sequence[str]) -> np.ndarray:
-        """The fields of all rows, picked out of a mapping."""
+        """Read these fields of all rows through a memory mapping."""
         out = np.empty(self._shape, [(name, self._dtype[name]) for name in fields])
         out[...] = self._mapped()[list(fields)]
         return out
 
     def write_field(self, field_name: str, data: np.ndarray) -> None:
-        """One field of all rows, through a mapping."""
+        """Write one field of all rows through a memory mapping."""
         self._mapped()[field_name] = data
 
     def close(self) -> None:
@@ -160,7 +160,7 @@ class NpyArray(OneFileArray):
 
 
 def _write_header(stream: BinaryIO, header: dict[str, Any]) -> None:
-    """The header in the oldest version of the format that can hold it, as np.save does."""
+    """Write the header in the oldest version of the format that can hold it, as np.save does."""
     try:
         np.lib.format.write_array_header_1_0(stream, header)
     except ValueError:
@@ -171,11 +171,11 @@ def _header(stream: BinaryIO, path: Path) -> tuple[tuple[int, ...], np.dtype[Any
     try:
         version = np.lib.format.read_magic(stream)
         if version > (2, 0):
-            raise ValueError(f"version {version} of the format (field names beyond Latin-1) is not read")
+            raise ValueError(f"version {version} of the format (field names beyond Latin-1) is not supported")
         read = np.lib.format.read_array_header_1_0 if version == (1, 0) else np.lib.format.read_array_header_2_0
         shape, fortran_order, dtype = read(stream, max_header_size=_LARGEST_HEADER_NBYTES)
     except ValueError as error:
         raise UsageError(f"{path} cannot be read as a NumPy file: {error}") from error
     if dtype.hasobject:
-        raise UsageError(f"{path} holds pickled Python objects, which are not read: they could run any code")
+        raise UsageError(f"{path} holds pickled Python objects, which could run any code, so it is not read")
     return shape, dtype, "F" if fortran_order else "C"

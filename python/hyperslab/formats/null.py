@@ -1,10 +1,9 @@
-"""The null format: does nothing at all, so that the harness can measure itself.
+"""The null format does nothing, so that the harness can measure itself.
 
-Writing drops the data and reading returns zeros that were allocated when the array was created or opened.
-It accepts every study, and its times are the floor below which no difference between formats means
-anything.
+Writing drops the data. Reading returns zeros that were allocated when the array was created or opened. The format
+accepts every study. Its times are a floor: a smaller difference between two formats means nothing.
 
-Library: none. Cannot express: anything; nothing is stored but an empty directory.
+Library: none. Cannot express: anything; only an empty directory is stored.
 """
 
 from __future__ import annotations
@@ -45,12 +44,12 @@ class Null(Format):
         return Installed("none", "-", (("NumPy", np.__version__),))
 
     def create(self, path: Path) -> ArrayFile:
-        """Make an empty directory, so that there is a path."""
+        """Make an empty directory, so that the path exists."""
         path.mkdir()
         return NullFile()
 
     def open(self, path: Path, mode: Literal["r", "r+"] = "r") -> ArrayFile:  # noqa: ARG002 - nothing to open
-        """Look whether the directory is there."""
+        """Check that the directory exists."""
         if not path.is_dir():
             raise UsageError(f"{path} is not a directory of the null format")
         return NullFile()
@@ -66,7 +65,7 @@ class NullFile(ArrayFile):
     def open_array(self, name: str, spec: ArraySpec | None = None) -> ArrayHandle:
         """Allocate the zeros."""
         if spec is None:
-            raise UsageError(f"array {name!r}: the null format needs its shape and dtype to open it")
+            raise UsageError(f"array {name!r}: the null format does not record shape and dtype; give a spec to open it")
         return NullArray(spec)
 
     def close(self) -> None:
@@ -74,7 +73,7 @@ class NullFile(ArrayFile):
 
 
 class NullArray(ArrayHandle):
-    """Zeros of one array; every read is a view of them."""
+    """The zeros of one array; every read returns a view of them."""
 
     def __init__(self, spec: ArraySpec) -> None:
         self._zeros = np.zeros(spec.shape, spec.dtype)
@@ -84,7 +83,7 @@ class NullArray(ArrayHandle):
         """Drop the data."""
 
     def read(self, selection: Hyperslab | None = None) -> np.ndarray:
-        """Zeros of the selection's shape."""
+        """Return zeros of the selection's shape."""
         if selection is None:
             return self._zeros
         return self._flat[: selection.size].reshape(selection.shape)
@@ -93,7 +92,7 @@ class NullArray(ArrayHandle):
         """Drop the data."""
 
     def read_fields(self, fields: Sequence[str]) -> np.ndarray:
-        """Zeros of the fields."""
+        """Return zeros for the fields."""
         dtype = np.dtype([(name, self._zeros.dtype[name]) for name in fields])
         return self._flat.view(np.uint8)[: self._flat.size * dtype.itemsize].view(dtype)
 

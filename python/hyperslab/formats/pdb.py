@@ -1,10 +1,10 @@
 """PDB, Livermore's Portable Database, through the PDB driver of the Silo library.
 
 Documentation: https://silo.readthedocs.io. Library: libsiloh5 (Debian: `apt-get install libsiloh5-0`), called
-by ctypes. Contiguous, in the machine's own byte order, which the file records.
+through ctypes. Arrays are contiguous, in the machine's own byte order, which the file records.
 
-Silo has no call that only creates: `create_array` remembers shape and dtype, and the first `write` makes the
-array in the file. Silo does not check that a selection is inside its array, so that is checked here.
+Silo has no call that only creates an array: `create_array` remembers shape and dtype, and the first `write` creates
+the array in the file. Silo does not check that a selection lies inside its array, so this module checks it.
 
 Cannot express: names other than letters, digits and underscores; 8-bit and unsigned integers; chunks, codecs,
 growth; 2 GiB or more in an array (Silo counts with 32-bit integers).
@@ -36,11 +36,11 @@ from hyperslab.formats.contract import (
     StoredLayout,
 )
 
-# silo.h's numbers; a type's is what DBWrite takes and DBGetVarType returns
+# Numbers from silo.h; DBWrite takes the number of a type, and DBGetVarType returns it
 _TYPES = {"int32": 16, "int16": 17, "int64": 18, "float32": 19, "float64": 20}
 _DTYPES = {number: np.dtype(name) for name, number in _TYPES.items()}
 _CLOBBER, _LOCAL, _PDB, _READ, _APPEND, _SHOW_NO_ERRORS = 0, 0, 2, 1, 2, 1
-_PLAIN_VARIABLES = 17  # the place of `var_names` and `nvar` among the pairs of DBtoc
+_PLAIN_VARIABLES = 17  # index of `var_names` and `nvar` among the pairs in DBtoc
 _SILO_OWN = frozenset(["_fileinfo", "_silolibinfo"])
 _MOST_AXES = 7  # Silo 4.11 overruns its stack and aborts with 8
 _DIMENSION_ROOM = 32
@@ -60,7 +60,7 @@ class Pdb(Format):
         dtypes=frozenset(_TYPES),
         max_ndim=_MOST_AXES,
         byte_order="native",
-        notes="an array comes into being when it is first written; names of letters, digits and _",
+        notes="an array is created when it is first written; names consist of letters, digits and _",
     )
     default_layout: ClassVar[str] = "contiguous"
 
@@ -72,7 +72,7 @@ class Pdb(Format):
     def create(self, path: Path) -> ArrayFile:
         """Create a file with Silo's own two arrays in it."""
         if path.exists():
-            raise UsageError(f"{path} exists already")
+            raise UsageError(f"{path} exists already: choose another name")
         return PdbFile(path, _silo().DBCreateReal(bytes(path), _CLOBBER, _LOCAL, b"", _PDB))
 
     def open(self, path: Path, mode: Literal["r", "r+"] = "r") -> ArrayFile:
@@ -97,43 +97,43 @@ class PdbFile(ArrayFile):
         self.pointer: int | None = file
 
     def create_array(self, name: str, spec: ArraySpec) -> ArrayHandle:
-        """Remember shape and dtype; Silo creates when it writes."""
+        """Remember shape and dtype; Silo creates the array with the first write."""
         if _NAME.fullmatch(name) is None:
-            raise Refused(f"array name {name!r}: PDB names in Silo have letters, digits and _ only")
+            raise Refused(f"array name {name!r}: PDB names in Silo consist of letters, digits and _ only")
         return PdbArray(self, name, spec.shape, spec.dtype)
 
-    def open_array(self, name: str, spec: ArraySpec | None = None) -> ArrayHandle:  # noqa: ARG002 - says it itself
-        """Look the array up in the symbol table."""
+    def open_array(self, name: str, spec: ArraySpec | None = None) -> ArrayHandle:  # noqa: ARG002 - the file describes itself
+        """Look up the array in the symbol table."""
         found = self.describe(name)
         return PdbArray(self, name, found.shape, found.dtype)
 
     def __del__(self) -> None:
-        # Silo refuses to open for writing what this process has open already, even if nobody can use it any more.
+        # Silo refuses to open a file for writing if this process still has it open, even through an unused handle.
         if getattr(self, "pointer", None) is not None:
             _silo().DBClose(self.pointer)
 
     def array_names(self) -> list[str]:
-        """Every array but Silo's own two."""
+        """The names of all arrays except Silo's own two."""
         contents = _silo().DBGetToc(self.pointer)[_PLAIN_VARIABLES]
         names = (contents.names[index].decode() for index in range(contents.count))
         return sorted(name for name in names if name not in _SILO_OWN)
 
     def describe(self, name: str) -> ArraySpec:
-        """Shape and dtype from the symbol table."""
+        """Read shape and dtype from the symbol table."""
         lengths = (ctypes.c_int * _DIMENSION_ROOM)()
         key = name.encode()
         axis_count = _silo().DBGetVarDims(self.pointer, key, _DIMENSION_ROOM, lengths) if _NAME.fullmatch(name) else -1
         if axis_count < 1:
             raise UsageError(f"{self._path} has no array {name!r}")
         if axis_count > _MOST_AXES:
-            raise UsageError(f"{self._path}: {name!r} has {axis_count} axes, Silo reads at most {_MOST_AXES}")
+            raise UsageError(f"{self._path}: {name!r} has {axis_count} axes, but Silo reads at most {_MOST_AXES}")
         number = _silo().DBGetVarType(self.pointer, key)
         if number not in _DTYPES:
-            raise UsageError(f"{self._path}: {name!r} has Silo's type {number}, which cannot be read here")
+            raise UsageError(f"{self._path}: {name!r} has Silo's type {number}, which this format cannot read")
         return ArraySpec(tuple(lengths[:axis_count]), _DTYPES[number], StoredLayout())
 
     def flush(self) -> None:
-        """Write the symbol table and what is buffered, where this Silo can (4.11)."""
+        """Write the symbol table and the buffers, if this version of Silo can (4.11)."""
         if hasattr(_silo(), "DBFlush"):
             _silo().DBFlush(self.pointer)
 
@@ -158,7 +158,7 @@ class PdbArray(ArrayHandle):
         stored = np.ascontiguousarray(data, self._dtype)
         wanted = self._shape if selection is None else selection.shape
         if stored.shape != tuple(wanted):
-            raise UsageError(f"array {self._name!r}: data of shape {stored.shape} for a place of shape {wanted}")
+            raise UsageError(f"array {self._name!r}: the data have shape {stored.shape}, the selection has {wanted}")
         key, kind, shape = self._name.encode(), _TYPES[self._dtype.name], _ints(self._shape)
         if selection is None:
             status = _silo().DBWrite(self._file.pointer, key, stored.ctypes.data, shape, len(shape), kind)
@@ -168,7 +168,7 @@ class PdbArray(ArrayHandle):
         self._check(status, "write")
 
     def read(self, selection: Hyperslab | None = None) -> np.ndarray:
-        """Read all, or a part."""
+        """Read the whole array or a selection."""
         key = self._name.encode()
         if selection is None:
             out = np.empty(self._shape, self._dtype)
@@ -181,10 +181,10 @@ class PdbArray(ArrayHandle):
         return out
 
     def _box(self, selection: Hyperslab) -> tuple[Any, Any, Any]:
-        """Offsets, lengths and strides; a length is the span in the array, not the number of elements."""
+        """Offsets, lengths and strides for Silo; a length is the span in the array, not the number of elements."""
         slices, counts = selection.slices, selection.shape
         if len(slices) != len(self._shape) or math.prod(counts) == 0:
-            raise UsageError(f"array {self._name!r}: a selection of shape {counts} cannot be used")
+            raise UsageError(f"array {self._name!r}: a selection of shape {counts} is empty or has the wrong rank")
         strides = [piece.step or 1 for piece in slices]
         spans = [(count - 1) * stride + 1 for count, stride in zip(counts, strides, strict=True)]
         offsets = [piece.start for piece in slices]
@@ -198,7 +198,7 @@ class PdbArray(ArrayHandle):
 
 
 class _Names(ctypes.Structure):
-    """One kind of object in Silo's table of contents: its names and how many there are."""
+    """One kind of object in Silo's table of contents: the names and their number."""
 
     _fields_ = (("names", ctypes.POINTER(ctypes.c_char_p)), ("count", ctypes.c_int))
 
@@ -229,7 +229,7 @@ def _silo() -> Any:
 
 
 def _load() -> Any:
-    # Debian's libsiloh5 uses symbols of libstdc++ without naming it among the libraries that it needs.
+    # Debian's libsiloh5 uses symbols of libstdc++, but does not list it as a dependency.
     ctypes.CDLL("libstdc++.so.6", mode=ctypes.RTLD_GLOBAL)
     try:
         return ctypes.CDLL("libsiloh5.so.0")

@@ -1,11 +1,12 @@
-"""Raw bytes through the operating system's own calls: the floor that every library is compared with.
+"""Raw bytes through the operating system's own calls: the floor with which every library is compared.
 
-One file `NAME.bin` per array in a directory: its elements in C order and nothing else, with `open`,
-`pread`, `pwrite` and `close` and no buffer in between. A selection costs one call for each run of bytes
-that is contiguous in the file; every k-th element of a row is picked out of one read of the row's span.
+Each array is one file `NAME.bin` in a directory. The file holds the elements in C order and nothing else; `open`,
+`pread`, `pwrite` and `close` access it without a buffer in between. A selection costs one call for each run of bytes
+that is contiguous in the file. To read every k-th element of a row, the format reads the row's whole span once and
+picks the elements from it.
 
-Library: the operating system. Cannot express: shape and dtype (give them when opening), chunks, codecs,
-compound types, nested names.
+Library: the operating system. Cannot express: shape and dtype (you give them when you open the array), chunks,
+codecs, compound types, nested names.
 """
 
 from __future__ import annotations
@@ -61,13 +62,13 @@ class RawFile(DirectoryFile):
 
     def _create(self, path: Path, spec: ArraySpec) -> RawArray:
         descriptor = open_descriptor(path, os.O_RDWR | os.O_CREAT | os.O_EXCL)
-        # Sets the size without writing a byte, so that any part can be written first and read later.
+        # Set the size without writing a byte, so that any part can be written first and read later.
         os.ftruncate(descriptor, spec.nbytes)
         return RawArray(descriptor, path, spec)
 
     def _open(self, path: Path, spec: ArraySpec | None) -> RawArray:
         if spec is None:
-            raise UsageError(f"{path}: raw bytes do not say their shape and dtype; give them")
+            raise UsageError(f"{path}: a raw file does not record shape and dtype; give a spec to open it")
         flags = os.O_RDWR if self._writable else os.O_RDONLY
         return RawArray(open_descriptor(path, flags), path, spec)
 
@@ -82,7 +83,7 @@ class RawArray(OneFileArray):
         self._dtype = spec.dtype
 
     def write(self, data: np.ndarray, selection: Hyperslab | None = None) -> None:
-        """One pwrite per run; runs of every k-th element are read, changed and written back."""
+        """Write each run with one pwrite; if only every k-th element is selected, read the run and change it first."""
         stored = np.ascontiguousarray(data, self._dtype)
         if selection is None:
             self._write_at(_bytes_of(stored), 0)
@@ -98,7 +99,7 @@ class RawArray(OneFileArray):
             self._write_at(_bytes_of(span), offset * self._dtype.itemsize)
 
     def read(self, selection: Hyperslab | None = None) -> np.ndarray:
-        """One pread per run, straight into the result where the run is contiguous."""
+        """Read each run with one pread, straight into the result if the run is contiguous."""
         if selection is None:
             whole = aligned_empty(self._shape, self._dtype)
             self._read_at(_bytes_of(whole), 0)
@@ -113,7 +114,7 @@ class RawArray(OneFileArray):
         return rows.reshape(selection.shape)
 
     def append(self, data: np.ndarray) -> None:
-        """Write behind the last element."""
+        """Write after the last element."""
         end = int(np.prod(self._shape, dtype=np.int64)) * self._dtype.itemsize
         self._write_at(_bytes_of(np.ascontiguousarray(data, self._dtype)), end)
         self._shape = (self._shape[0] + data.shape[0], *self._shape[1:])
@@ -132,7 +133,7 @@ class RawArray(OneFileArray):
         while view.nbytes:
             got = os.preadv(self._descriptor, [view], position)
             if not got:
-                raise RunError(f"{self._path} ends at byte {position}: it is shorter than shape and dtype say")
+                raise RunError(f"{self._path} ends at byte {position}: it is too short for its shape and dtype")
             view, position = view[got:], position + got
 
     def _write_at(self, view: memoryview, position: int) -> None:
@@ -153,7 +154,7 @@ def _pieces(rows: np.ndarray) -> Iterator[memoryview]:
 
 @dataclass(frozen=True)
 class Runs:
-    """A selection as equal runs of the file; each begins at an offset and has `picked_shape`, by `step`."""
+    """A selection as equal runs of the file. Each run has an offset and picks `picked_shape` elements by `step`."""
 
     count: int
     picked_shape: tuple[int, ...]

@@ -1,15 +1,15 @@
 """Zarr version 3 through TensorStore, Google's C++ library.
 
-Specification: https://zarr-specs.readthedocs.io/en/latest/v3/core/index.html. Library: tensorstore, its
-driver `zarr3` over files. Reads and writes in parallel in its own threads, without a cache. `deflate` is the
-codec gzip, `blosc-*` have byte shuffle. A contiguous layout is one chunk, and an array of one chunk is
-described as contiguous. Without a layout: TensorStore's own, chunks of 1 Mi elements, uncompressed.
+Specification: https://zarr-specs.readthedocs.io/en/latest/v3/core/index.html. Library: tensorstore, with its driver
+`zarr3` over files. It reads and writes in parallel in its own threads, without a cache. `deflate` is the codec gzip;
+`blosc-*` include byte shuffle. A contiguous layout is one chunk, and an array of one chunk is described as
+contiguous. If you give no layout, TensorStore's default applies: chunks of 1 Mi elements, uncompressed.
 
-Options: `threads` (TensorStore's data_copy_concurrency) and `file_io_concurrency`, upper limits (None: the
-library's own); `fsync`. TensorStore by itself calls fsync for every file that it writes; no other format here
-does, so it is off unless asked for.
+Options: `threads` (TensorStore's data_copy_concurrency) and `file_io_concurrency`, which are upper limits (None: the
+library's default); `fsync`. By default TensorStore calls fsync for every file that it writes. No other format here
+does, so fsync is off unless you set the option.
 
-Cannot express: shuffle alone, more than 2 GiB in an encoded chunk. Shards may be given.
+Cannot express: shuffle alone, more than 2 GiB in an encoded chunk. Shards are possible.
 """
 
 from __future__ import annotations
@@ -82,7 +82,7 @@ class TensorStore(Format):
         return TensorStoreFile(path, self._context(), writable=True)
 
     def open(self, path: Path, mode: Literal["r", "r+"] = "r") -> ArrayFile:
-        """Find the directory; a group needs no reading."""
+        """Find the directory; nothing is read, because the group has no content of its own."""
         if not path.is_dir():
             raise UsageError(f"{path} is not a directory")
         return TensorStoreFile(path, self._context(), writable=mode == "r+")
@@ -118,25 +118,25 @@ class TensorStoreFile(ArrayFile):
         }
         return TensorStoreArray(_tensorstore().open(wanted, context=self._context, create=True).result())
 
-    def open_array(self, name: str, spec: ArraySpec | None = None) -> ArrayHandle:  # noqa: ARG002 - says it itself
+    def open_array(self, name: str, spec: ArraySpec | None = None) -> ArrayHandle:  # noqa: ARG002 - the file describes itself
         """Read the array's metadata."""
         return TensorStoreArray(self._store(name))
 
     def array_names(self) -> list[str]:
-        """Every directory whose zarr.json says that it is an array."""
+        """The directories whose zarr.json describes an array."""
         found = (path for path in self._path.rglob("zarr.json") if path.parent != self._path)
         arrays = (path for path in found if json.loads(path.read_text()).get("node_type") == "array")
         return sorted(str(path.parent.relative_to(self._path)) for path in arrays)
 
     def describe(self, name: str) -> ArraySpec:
-        """What the array's metadata says."""
+        """Read shape, dtype and layout from the array's metadata."""
         store = self._store(name)
         metadata = store.spec().to_json()["metadata"]
         codecs, layout = _codecs_and_layout(metadata)
         return ArraySpec(store.shape, v3_stored_dtype(store.dtype.numpy_dtype, codecs[0]), layout)
 
     def close(self) -> None:
-        """Nothing: writing waits until it is done."""
+        """Do nothing, because every write waits until it is complete."""
 
     def _location(self, name: str) -> dict[str, Any]:
         return {"driver": "zarr3", "kvstore": {"driver": "file", "path": f"{self._path}/{name}/"}}
@@ -159,11 +159,11 @@ class TensorStoreArray(ArrayHandle):
         self._store = store
 
     def write(self, data: np.ndarray, selection: Hyperslab | None = None) -> None:
-        """Encode and store every chunk that is touched, and wait for it."""
+        """Encode and store every chunk that the selection touches, and wait until that is done."""
         self._part(selection).write(data).result()
 
     def read(self, selection: Hyperslab | None = None) -> np.ndarray:
-        """Read and decode every chunk that is touched."""
+        """Read and decode every chunk that the selection touches."""
         return np.asarray(self._part(selection).read().result())
 
     def append(self, data: np.ndarray) -> None:

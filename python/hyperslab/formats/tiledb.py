@@ -1,18 +1,18 @@
 """TileDB's dense arrays: a directory `NAME.tdb` per array, with a new fragment for every write.
 
-Specification: https://github.com/TileDB-Inc/TileDB/blob/main/format_spec/FORMAT.md. Library: tiledb
-(TileDB-Py). Chunks are TileDB's space tiles; `shuffle`, `deflate` and `zstd` are its filters ByteShuffle,
-Gzip and Zstd. A contiguous layout is one tile, and an array of one tile is described as contiguous; that is
-also what `tiledb.from_numpy` gives, so it is the default here. Reads and writes in threads of its own.
+Specification: https://github.com/TileDB-Inc/TileDB/blob/main/format_spec/FORMAT.md. Library: tiledb (TileDB-Py).
+Chunks are TileDB's space tiles; `shuffle`, `deflate` and `zstd` are its filters ByteShuffle, Gzip and Zstd. A
+contiguous layout is one tile, and an array of one tile is described as contiguous. `tiledb.from_numpy` makes such an
+array too, so it is the default here. TileDB reads and writes in its own threads.
 
-Nothing is changed in place: rewriting a part adds a fragment, and reading merges the fragments by their time.
-Every `write` opens the array, writes one fragment and commits it. Every k-th element is cut out of all
-elements between them after reading.
+TileDB changes nothing in place: rewriting a part adds a fragment, and reading merges the fragments in order of their
+time. Every `write` opens the array, writes one fragment and commits it. To read every k-th element, the format reads
+all elements in between and picks the wanted ones.
 
-Option: `threads`, for computing and for I/O (None: the library's own number).
+Option: `threads`, for computing and for I/O (None: the library's default).
 
-Cannot express: growth (the domain is fixed when the array is created), tiles larger than the array, writing
-every k-th element.
+Cannot express: growth (the domain is fixed when the array is created), tiles larger than the array, writing every
+k-th element.
 """
 
 from __future__ import annotations
@@ -56,13 +56,13 @@ class TileDB(Format):
         many_arrays=False,
         threads=True,
         byte_order="native",
-        notes="every write adds a fragment, also when it overwrites; a strided read reads everything between",
+        notes="every write adds a fragment, even if it overwrites; a strided read reads all elements in between",
     )
     default_layout: ClassVar[str] = "one tile, uncompressed"
 
     @classmethod
     def library(cls) -> Installed:
-        """TileDB-Py and the C++ library in it."""
+        """TileDB-Py and the C++ library that it contains."""
         tiledb = _tiledb()
         return Installed("tiledb", tiledb.__version__, (("TileDB", ".".join(map(str, tiledb.libtiledb.version()))),))
 
@@ -98,10 +98,10 @@ class TileDBFile(DirectoryFile):
         self._context = context
 
     def describe(self, name: str) -> ArraySpec:
-        """What the array's schema says."""
+        """Read shape, dtype and layout from the array's schema."""
         schema = _tiledb().ArraySchema.load(str(self._path(name)), ctx=self._context)
         if schema.sparse or schema.nattr != 1:
-            raise UsageError(f"{self._path(name)}: only dense arrays of one attribute can be read")
+            raise UsageError(f"{self._path(name)}: only dense arrays with one attribute can be read")
         attribute = schema.attr(0)
         tiles = tuple(int(schema.domain.dim(axis).tile) for axis in range(schema.ndim))
         codecs = tuple(_codec(step) for step in attribute.filters)
@@ -113,14 +113,14 @@ class TileDBFile(DirectoryFile):
         _tiledb().Array.create(str(path), _schema(spec, self._context), ctx=self._context)
         return TileDBArray(path, self._context, self._writable)
 
-    def _open(self, path: Path, spec: ArraySpec | None) -> TileDBArray:  # noqa: ARG002 - says it itself
+    def _open(self, path: Path, spec: ArraySpec | None) -> TileDBArray:  # noqa: ARG002 - the file describes itself
         array = TileDBArray(path, self._context, self._writable)
         array.load()
         return array
 
 
 class TileDBArray(OneFileArray):
-    """An array; TileDB opens it either to read or to write."""
+    """An array; TileDB opens it either for reading or for writing."""
 
     def __init__(self, path: Path, context: Any, writable: bool) -> None:
         self._path = path
@@ -129,7 +129,7 @@ class TileDBArray(OneFileArray):
         self._reader: Any = None
 
     def load(self) -> Any:
-        """Open the array to read: its schema and the list of its fragments."""
+        """Open the array for reading, which loads its schema and the list of its fragments."""
         if self._reader is None:
             self._reader = _tiledb().open(str(self._path), "r", ctx=self._context)
         return self._reader
@@ -137,17 +137,17 @@ class TileDBArray(OneFileArray):
     def write(self, data: np.ndarray, selection: Hyperslab | None = None) -> None:
         """Write one fragment."""
         if not self._writable:
-            raise UsageError(f"{self._path} was opened to read only")
+            raise UsageError(f"{self._path} was opened for reading only")
         slices = ... if selection is None else selection.slices
         if selection is not None and any((piece.step or 1) != 1 for piece in selection.slices):
             raise Refused("tiledb cannot write every k-th element")
         with _tiledb().open(str(self._path), "w", ctx=self._context) as writer:
             writer[slices] = data
-        # A reader sees the fragments of the moment when it was opened.
+        # A reader sees only the fragments that existed when it was opened.
         self.close()
 
     def read(self, selection: Hyperslab | None = None) -> np.ndarray:
-        """Read and decode every tile that is touched, of every fragment."""
+        """Read and decode every tile that the selection touches, in every fragment."""
         return np.asarray(self.load()[... if selection is None else selection.slices])
 
     def close(self) -> None:

@@ -1,16 +1,14 @@
 """Zarr version 2 through zarr-python 3: one file per chunk in a directory.
 
-Specification: https://zarr-specs.readthedocs.io/en/latest/v2/v2.0.html. Library: zarr (3 or newer),
-numcodecs. `deflate` is numcodecs' Zlib, `blosc-*` its Blosc with byte shuffle. A contiguous layout is one
-chunk; without a layout it is what zarr 2 gave (chunks guessed from shape and itemsize, Blosc lz4 level 5 with
-shuffle, every chunk stored), written out here because zarr-python 3 gives version 2 another default
-compressor.
+Specification: https://zarr-specs.readthedocs.io/en/latest/v2/v2.0.html. Library: zarr (3 or newer) and numcodecs.
+`deflate` is numcodecs' Zlib, `blosc-*` its Blosc with byte shuffle. A contiguous layout is one chunk. If you give no
+layout, you get the defaults of zarr 2: chunks guessed from shape and itemsize, Blosc lz4 level 5 with shuffle, every
+chunk stored. They are set here, because zarr-python 3 uses another default compressor for version 2.
 
-Option: `threads`, how many chunks are worked on at a time (None: zarr-python's own 10). Python's interpreter
-lock leaves little to gain from it.
+Option: `threads`, the number of chunks that are processed at a time (None: zarr-python's default of 10). More
+threads help little, because Python's interpreter lock limits them.
 
-Cannot express: a part of a chunk read without decoding all of it, shards, more than 2 GiB in an encoded
-chunk.
+Cannot express: reading part of a chunk without decoding all of it, shards, more than 2 GiB in an encoded chunk.
 """
 
 from __future__ import annotations
@@ -42,7 +40,7 @@ class Zarr2(ZarrPython):
     default_layout: ClassVar[str] = "guessed chunks, blosc-lz4:5"
 
     def encoding(self, spec: ArraySpec) -> Encoding:
-        """All codecs but the last are Zarr's filters; the last is its compressor."""
+        """The array's encoding. All codecs but the last are Zarr's filters; the last is its compressor."""
         codecs = _PUBLISHED_DEFAULT if spec.layout is None else spec.layout.codecs
         *filters, compressor = [_numcodec(codec, spec.dtype.itemsize) for codec in codecs] or [None]
         if codecs and codecs[-1].name == "shuffle":

@@ -1,16 +1,16 @@
 """Zarr version 3 through zarr-python: one file per chunk in a directory.
 
-Specification: https://zarr-specs.readthedocs.io/en/latest/v3/core/index.html. Library: zarr (3 or newer).
-`deflate` is the codec gzip, which has the same compressed stream in gzip's framing; `blosc-*` have byte
-shuffle. A contiguous layout is one chunk; without a layout, zarr-python guesses chunks and compresses with
-zstd. Stores of version 2 open as well.
+Specification: https://zarr-specs.readthedocs.io/en/latest/v3/core/index.html. Library: zarr (3 or newer). `deflate`
+is the codec gzip, which has the same compressed stream in gzip's framing; `blosc-*` include byte shuffle. A
+contiguous layout is one chunk. If you give no layout, zarr-python guesses chunks and compresses with zstd. Stores of
+version 2 can be opened too.
 
-Option: `threads`, how many chunks are worked on at a time (None: zarr-python's own 10). Python's interpreter
-lock leaves little to gain from it.
+Option: `threads`, the number of chunks that are processed at a time (None: zarr-python's default of 10). More
+threads help little, because Python's interpreter lock limits them.
 
-Cannot express: shuffle alone (the specification has no such codec; zarr-python's extension warns that others
-may not read it), a part of a chunk read without decoding all of it, more than 2 GiB in an encoded chunk.
-Shards have a format of their own: `zarr3-sharded`.
+Cannot express: shuffle alone (the specification has no such codec; zarr-python has an extension, but warns that
+other libraries may not read it), reading part of a chunk without decoding all of it, more than 2 GiB in an encoded
+chunk. Shards have their own format: `zarr3-sharded`.
 """
 
 from __future__ import annotations
@@ -38,5 +38,5 @@ class Zarr3(ZarrPython):
     default_layout: ClassVar[str] = "guessed chunks, zstd:0"
 
     def encoding(self, spec: ArraySpec) -> Encoding:
-        """As version 3 says it."""
+        """The array's encoding in version 3."""
         return v3_encoding(spec)

@@ -1,15 +1,15 @@
 """Zarr version 3 with shards through zarr-python: many chunks in one file, with an index at its end.
 
-Specification: https://zarr-specs.readthedocs.io/en/latest/v3/codecs/sharding-indexed/index.html. Library:
-zarr (3 or newer). Codecs as in `zarr3`; they encode the chunks inside a shard. A layout must name both
-shapes, and the shard's must be a multiple of the chunk's. Without a layout: `shards="auto"`, zarr-python's
-own (experimental) choice, which makes chunks of up to 1 MiB and shards of two chunks along every axis that
-has more than eight.
+Specification: https://zarr-specs.readthedocs.io/en/latest/v3/codecs/sharding-indexed/index.html. Library: zarr (3 or
+newer). The codecs are those of `zarr3`; they encode the chunks inside a shard. A layout must give both a chunk shape
+and a shard shape, and the shard shape must be a multiple of the chunk shape. If you give no layout, `shards="auto"`
+applies: zarr-python's own (experimental) choice, with chunks of up to 1 MiB, and shards of two chunks along every
+axis that has more than eight.
 
-Option: `threads`, how many chunks are worked on at a time (None: zarr-python's own 10). Python's interpreter
-lock leaves little to gain from it.
+Option: `threads`, the number of chunks that are processed at a time (None: zarr-python's default of 10). More
+threads help little, because Python's interpreter lock limits them.
 
-Cannot express: a contiguous layout, shuffle alone; writing part of a shard without rewriting all of it.
+Cannot express: a contiguous layout, shuffle alone, writing part of a shard without rewriting all of it.
 """
 
 from __future__ import annotations
@@ -44,12 +44,12 @@ class Zarr3Sharded(ZarrPython):
     default_layout: ClassVar[str] = "guessed chunks and shards, zstd:0"
 
     def encoding(self, spec: ArraySpec) -> Encoding:
-        """As version 3 says it, with shards in any case."""
+        """The array's encoding in version 3, always with shards."""
         encoding = v3_encoding(spec)
         return replace(encoding, shards="auto") if spec.layout is None else encoding
 
     def pipeline(self) -> AbstractContextManager[None]:
-        """Silence: zarr-python warns that automatic shards are experimental, as the docstring says too."""
+        """A context that hides zarr-python's warning that automatic shards are experimental."""
         return _without_the_warning()
 
     def _reasons(self, spec: ArraySpec, need: Need) -> Iterator[str]:

@@ -1,8 +1,8 @@
-"""Codecs as Zarr metadata names them: in version 3's `zarr.json` and in version 2's `.zarray`.
+"""Codecs as Zarr metadata describe them, in version 3's `zarr.json` and in version 2's `.zarray`.
 
 Specifications: https://zarr-specs.readthedocs.io/en/latest/v3/core/index.html and
-https://zarr-specs.readthedocs.io/en/latest/v2/v2.0.html. Version 3 has no zlib framing: `deflate` is its
-codec `gzip`, the same compressed stream with another header. Codecs that we do not write keep their own
+https://zarr-specs.readthedocs.io/en/latest/v2/v2.0.html. Version 3 has no zlib framing: `deflate` is its codec
+`gzip`, which has the same compressed stream with another header. Codecs that hyperslab does not write keep their own
 names, so that any array can be described.
 """
 
@@ -19,9 +19,9 @@ from hyperslab.formats.contract import ArraySpec, Codec
 V2_CODECS = frozenset(["shuffle", "deflate", "zstd", "blosc-lz4", "blosc-zstd"])
 V3_CODECS = frozenset(["deflate", "zstd", "blosc-lz4", "blosc-zstd"])
 
-# Blosc cannot take a buffer of 2 GiB; gzip and zstd as numcodecs binds them share its limit.
+# Blosc cannot take a buffer of 2 GiB; numcodecs' gzip and zstd have the same limit.
 _ENCODED_CHUNK_LIMIT = 2**31 - 1
-# The levels of zarr-python's own classes, where none is asked for; zstd's 0 means its default.
+# The levels of zarr-python's own classes, used if you give none; 0 means zstd's own default.
 _V2_LEVELS = {"deflate": 1, "zstd": 0, "blosc": 5}
 _V3_LEVELS = {"deflate": 5, "zstd": 0, "blosc": 5}
 _V2_SHUFFLES = {-1: "-autoshuffle", 0: "-noshuffle", 1: "", 2: "-bitshuffle"}
@@ -50,7 +50,7 @@ def v3_codec(entry: Mapping[str, Any]) -> Codec:
 
 
 def v3_serializer_json(dtype: np.dtype[Any]) -> dict[str, Any]:
-    """The codec that turns elements into bytes, in the byte order that `dtype` says."""
+    """The codec that turns elements into bytes, in the byte order of `dtype`."""
     if dtype.itemsize == 1:
         return {"name": "bytes"}
     orders = {"<": "little", ">": "big", "=": sys.byteorder}
@@ -58,7 +58,7 @@ def v3_serializer_json(dtype: np.dtype[Any]) -> dict[str, Any]:
 
 
 def v3_stored_dtype(dtype: np.dtype[Any], serializer: Mapping[str, Any]) -> np.dtype[Any]:
-    """`dtype` in the byte order that it is stored in."""
+    """`dtype` in the byte order in which it is stored."""
     orders: dict[str, Literal["<", ">"]] = {"little": "<", "big": ">"}
     endian = (serializer.get("configuration") or {}).get("endian")
     return dtype.newbyteorder(orders[endian]) if endian in orders else dtype
@@ -91,7 +91,7 @@ def encoded_chunk_reasons(spec: ArraySpec) -> Iterator[str]:
     for length in spec.layout.chunk_shape or spec.shape:
         nbytes *= length
     if nbytes > _ENCODED_CHUNK_LIMIT:
-        yield f"codecs take chunks of at most 2 GiB, this layout's have {nbytes} bytes; choose smaller chunks"
+        yield f"codecs accept chunks below 2 GiB, but this layout's have {nbytes} bytes; choose smaller chunks"
 
 
 def shard_reasons(spec: ArraySpec) -> Iterator[str]:

@@ -1,11 +1,11 @@
-"""What the formats that use zarr-python 3 share: a directory store with a group, and arrays in it.
+"""What the formats that use zarr-python 3 share: a directory store with a group, and arrays in the group.
 
-A contiguous layout is one chunk that is the whole array; the other way round, an array of one chunk is
-described as contiguous. With a layout, every chunk is stored (`write_empty_chunks`), also one that holds only
-the fill value: otherwise constant data would seem to cost nothing. Without one, the library decides.
+A contiguous layout is one chunk that is the whole array; conversely, an array of one chunk is described as
+contiguous. If you give a layout, every chunk is stored (`write_empty_chunks`), even one that holds only the fill
+value; otherwise constant data would seem to cost nothing. If you give no layout, the library decides.
 
-Option of all of them: `threads`, how many chunks are worked on at a time (None: zarr-python's own 10). It is
-a setting of the process that holds for the length of each call.
+All of these formats have the option `threads`, the number of chunks that are processed at a time (None:
+zarr-python's default of 10). It is a setting of the process, which applies for the duration of each call.
 """
 
 from __future__ import annotations
@@ -47,7 +47,7 @@ from hyperslab.formats.zarr_metadata import (
 
 @dataclass(frozen=True)
 class Encoding:
-    """What `Group.create_array` is told; "auto" leaves it to zarr-python."""
+    """Arguments for `Group.create_array`; "auto" leaves the choice to zarr-python."""
 
     chunks: tuple[int, ...] | Literal["auto"] = "auto"
     shards: tuple[int, ...] | Literal["auto"] | None = None
@@ -68,7 +68,7 @@ class ZarrPython(Format):
 
     @classmethod
     def library(cls) -> Installed:
-        """zarr-python, and numcodecs with the compressed codecs."""
+        """zarr-python, and numcodecs, which has the compressors."""
         return Installed("zarr", import_zarr().__version__, (("numcodecs", version("numcodecs")),))
 
     def create(self, path: Path) -> ArrayFile:
@@ -85,14 +85,14 @@ class ZarrPython(Format):
             raise UsageError(f"{path} is not a Zarr group that holds arrays: {error}") from error
 
     def open_url(self, url: str, storage_options: Mapping[str, Any]) -> ArrayFile:
-        """Open a group by obstore, without looking for consolidated metadata."""
+        """Open a group through obstore, without looking for consolidated metadata."""
         zarr = import_zarr()
         store = zarr.storage.ObjectStore(obstore_store(url, storage_options), read_only=True)
         group = zarr.open_group(store, mode="r", zarr_format=self.zarr_format, use_consolidated=False)
         return ZarrFile(Path(url), group, self)
 
     def open_in_memory(self, path: Path) -> ArrayFile:
-        """Open a copy of a directory that is kept in memory: no file is touched from then on."""
+        """Open a copy of a directory in memory; afterwards no file is accessed."""
         zarr = import_zarr()
         buffer = import_module("zarr.core.buffer").default_buffer_prototype().buffer
         kept = {
@@ -103,11 +103,11 @@ class ZarrPython(Format):
         return ZarrFile(path, zarr.open_group(zarr.storage.MemoryStore(kept), mode="r"), self)
 
     def pipeline(self) -> AbstractContextManager[Any]:
-        """What must hold while arrays are created or opened; they keep the codec pipeline of then."""
+        """The context in which arrays are created or opened; they keep the codec pipeline that it sets."""
         return nullcontext()
 
     def during_io(self) -> AbstractContextManager[Any]:
-        """What must hold while elements are read or written: here, how many chunks are at work at a time."""
+        """The context in which elements are read or written: it sets how many chunks are processed at a time."""
         if self.threads is None:
             return nullcontext()
         limit: AbstractContextManager[Any] = import_zarr().config.set({"async.concurrency": self.threads})
@@ -148,7 +148,7 @@ class ZarrFile(ArrayFile):
             )
         return ZarrArray(array, self._kind)
 
-    def open_array(self, name: str, spec: ArraySpec | None = None) -> ArrayHandle:  # noqa: ARG002 - says it itself
+    def open_array(self, name: str, spec: ArraySpec | None = None) -> ArrayHandle:  # noqa: ARG002 - the file describes itself
         """Read the array's metadata."""
         with self._kind.pipeline():
             array = self._array(name)
@@ -157,12 +157,12 @@ class ZarrFile(ArrayFile):
         return ZarrArray(array, self._kind)
 
     def array_names(self) -> list[str]:
-        """Every array of the hierarchy."""
+        """The names of all arrays in the hierarchy."""
         is_array = import_zarr().Array
         return sorted(name for name, member in self._group.members(max_depth=None) if isinstance(member, is_array))
 
     def describe(self, name: str) -> ArraySpec:
-        """What the array's metadata says."""
+        """Read shape, dtype and layout from the array's metadata."""
         array = self._array(name)
         return ArraySpec(array.shape, _dtype(array), _layout(array))
 
@@ -188,13 +188,13 @@ class ZarrArray(ArrayHandle):
         self._kind = kind
 
     def write(self, data: np.ndarray, selection: Hyperslab | None = None) -> None:
-        """Encode and store every chunk that is touched."""
+        """Encode and store every chunk that the selection touches."""
         self._refuse_if_read_only()
         with self._kind.during_io():
             self._array[self._slices(selection)] = data
 
     def read(self, selection: Hyperslab | None = None) -> np.ndarray:
-        """Read and decode every chunk that is touched."""
+        """Read and decode every chunk that the selection touches."""
         with self._kind.during_io():
             return np.asarray(self._array[self._slices(selection)])
 
@@ -205,21 +205,21 @@ class ZarrArray(ArrayHandle):
             self._array.append(data, axis=0)
 
     def _refuse_if_read_only(self) -> None:
-        # zarr-python itself would see it, but the pipeline zarrs writes past the store.
+        # zarr-python itself would check this, but the pipeline zarrs writes without the store.
         if self._array.read_only:
-            raise UsageError(f"{self._array.store_path} was opened to read only")
+            raise UsageError(f"{self._array.store_path} was opened for reading only")
 
     def _slices(self, selection: Hyperslab | None) -> Any:
         if selection is None:
             return ...
         slices = selection.slices
         if not self._kind.capabilities.strided and any((piece.step or 1) != 1 for piece in slices):
-            raise Refused(f"{self._kind.name} knows steps of 1 only")
+            raise Refused(f"{self._kind.name} supports only steps of 1")
         return slices
 
 
 def v3_encoding(spec: ArraySpec) -> Encoding:
-    """A layout in version 3."""
+    """The encoding of an array in version 3."""
     if spec.layout is None:
         return Encoding(serializer=v3_serializer_json(spec.dtype))
     return Encoding(
@@ -233,12 +233,12 @@ def v3_encoding(spec: ArraySpec) -> Encoding:
 
 
 def chunks_of(layout: StoredLayout, shape: tuple[int, ...]) -> tuple[int, ...]:
-    """The chunk shape; all of the array where the layout is contiguous."""
+    """The chunk shape of a layout; the array's whole shape if the layout is contiguous."""
     return layout.chunk_shape or tuple(max(length, 1) for length in shape)
 
 
 def import_zarr() -> Any:
-    """zarr-python 3, or how to install it."""
+    """The module zarr, version 3; raises MissingLibrary, which says how to install it."""
     try:
         import zarr
     except ImportError as error:

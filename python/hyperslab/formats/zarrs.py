@@ -1,13 +1,13 @@
 """Zarr version 3 through zarr-python with the Rust codec pipeline zarrs: the same files as `zarr3`.
 
-Specification: https://zarr-specs.readthedocs.io/en/latest/v3/core/index.html. Library: zarr for the metadata,
-zarrs (https://zarrs-python.readthedocs.io) for reading, writing, encoding and decoding of chunks, which it
-does in parallel in its own threads. The pipeline is in force for the arrays that this format opens and for no
-other. It is used strictly: what it cannot do is refused, and never done by zarr-python in its place.
+Specification: https://zarr-specs.readthedocs.io/en/latest/v3/core/index.html. Library: zarr for the metadata, and
+zarrs (https://zarrs-python.readthedocs.io), which reads, writes, encodes and decodes chunks in parallel in its own
+threads. The pipeline applies only to the arrays that this format opens. It runs in strict mode: if it cannot do
+something, the call is refused, and zarr-python never takes over.
 
-Option: `threads`, how many chunks are worked on at a time (None: one per core).
+Option: `threads`, the number of chunks that are processed at a time (None: one per core).
 
-Cannot express: every k-th element (the pipeline knows steps of 1 only), shuffle alone. Shards may be given.
+Cannot express: every k-th element (the pipeline supports only steps of 1), shuffle alone. Shards are possible.
 """
 
 from __future__ import annotations
@@ -50,11 +50,11 @@ class Zarrs(ZarrPython):
         return Installed("zarrs", version("zarrs"), (("zarr", zarr.__version__),))
 
     def encoding(self, spec: ArraySpec) -> Encoding:
-        """As version 3 says it."""
+        """The array's encoding in version 3."""
         return v3_encoding(spec)
 
     def pipeline(self) -> AbstractContextManager[Any]:
-        """The Rust pipeline while an array is created or opened."""
+        """The context in which arrays are created or opened: it sets the Rust pipeline."""
         settings = {
             "codec_pipeline.path": "zarrs.ZarrsCodecPipeline",
             "codec_pipeline.strict": True,
@@ -64,5 +64,5 @@ class Zarrs(ZarrPython):
         return context
 
     def during_io(self) -> AbstractContextManager[Any]:
-        """Nothing more: the pipeline keeps what it was made with."""
+        """An empty context, because the pipeline keeps the settings that it was created with."""
         return nullcontext()

@@ -1,4 +1,4 @@
-"""References: where the chunks of archives are, kept in a file, so that opening needs no file of the archive again."""
+"""References record where the chunks of archives are, so that you can open them without reading metadata again."""
 
 from hyperslab.references.index import SUFFIXES, Index, Referenced, Saved, expanded, index
 

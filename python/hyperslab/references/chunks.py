@@ -1,4 +1,4 @@
-"""The chunks of an array as one grid, with the byte range of each: what Zarr and kerchunk can say, and nothing else."""
+"""The chunks of an array as one grid, with the byte range of each; this is all that Zarr and kerchunk can express."""
 
 from __future__ import annotations
 
@@ -19,24 +19,24 @@ if TYPE_CHECKING:
     from hyperslab._core import Segment
     from hyperslab.archive.array import Array
 
-BLOCK = 100_000  # chunks of which names are made at a time
+BLOCK = 100_000  # number of chunks whose names are made at a time
 
 
 @dataclass(frozen=True)
 class ChunkTable:
-    """Chunks that are stored, by their places in a regular grid; columns of equal length, sorted by place."""
+    """The stored chunks of a regular grid, as columns of equal length, sorted by their linear index in the grid."""
 
     grid_shape: tuple[int, ...]
     places: npt.NDArray[np.int64]
-    paths: list[str]  # of files; `files` are indices of it
+    paths: list[str]  # of the files; `files` holds indices into this list
     files: npt.NDArray[np.int64]
     offsets: npt.NDArray[np.int64]
     lengths: npt.NDArray[np.int64]
-    inline: dict[int, bytes] = field(default_factory=dict)  # encoded bytes of further chunks, by place
+    inline: dict[int, bytes] = field(default_factory=dict)  # encoded bytes of further chunks, by linear index
 
     @property
     def chunk_count(self) -> int:
-        """Chunks of the grid, stored or not."""
+        """The number of chunks in the grid, stored or not."""
         return math.prod(self.grid_shape)
 
     @property
@@ -45,16 +45,16 @@ class ChunkTable:
         return len(self.places) + len(self.inline) == self.chunk_count
 
     def used_paths(self) -> set[str]:
-        """Paths of the files that chunks lie in."""
+        """The paths of the files that hold chunks."""
         return {self.paths[file] for file in np.unique(self.files).tolist()}
 
     def key(self, place: int) -> str:
-        """A chunk's name in Zarr 2: its index with dots; a scalar's only chunk is "0"."""
+        """A chunk's name in Zarr 2: its indices with dots in between; the only chunk of a scalar is "0"."""
         index = np.unravel_index(place, self.grid_shape) if self.grid_shape else (0,)
         return ".".join(str(int(number)) for number in index)
 
     def named(self) -> Iterator[tuple[str, str, int, int]]:
-        """Name, path, offset and length of each stored chunk that is not inline."""
+        """Yield name, path, offset and length of each stored chunk that is not inline."""
         for start in range(0, len(self.places), BLOCK):
             block = slice(start, start + BLOCK)
             axes = np.unravel_index(self.places[block], self.grid_shape) if self.grid_shape else ([0],)
@@ -65,59 +65,59 @@ class ChunkTable:
 
 @dataclass(frozen=True)
 class Stored:
-    """An array that is one grid of chunks with one chain of codecs."""
+    """An array that is one grid of chunks with one codec chain."""
 
     chunk_shape: tuple[int, ...]
-    codecs: list[dict[str, Any]]  # first step of encoding first
+    codecs: list[dict[str, Any]]  # in the order of encoding
     table: ChunkTable
-    fills: frozenset[bytes]  # one element each: what chunks that are not stored may hold
+    fills: frozenset[bytes]  # the fill values, one element each, that missing chunks may stand for
 
 
 def stored(array: Array) -> Stored:
-    """The chunks of an array, if all of them are encoded alike.
+    """The chunks of an array, if all of them are encoded in the same way.
 
     Raises:
-        Refused: With the reason.
+        Refused: They are not; the message has the reason.
     """
     if array.unsupported:
         raise Refused(array.unsupported)
     if array.dtype.hasobject:
-        raise Refused("its elements are of any length: only their pointers are in its chunks")
+        raise Refused("its elements have variable length, so its chunks hold only pointers to them")
     segments = array.segments()
     chunk_shape = one_grid(array, segments)
     if segments and segments[0].dtype != array.dtype:
-        raise Refused(f"its elements are converted from {segments[0].dtype} to {array.dtype}")
+        raise Refused(f"its elements must be converted from {segments[0].dtype} to {array.dtype}")
     fills = {segment.fill or bytes(array.dtype.itemsize) for segment in segments} | {array.fill_bytes}
     codecs = segments[0].codecs if segments else []
     return Stored(chunk_shape, codecs, table(array, segments, chunk_shape), frozenset(fills))
 
 
 def of_bytes(encoded: bytes, ndim: int) -> ChunkTable:
-    """One chunk, whose bytes are here."""
+    """A table of one chunk, which is given as bytes."""
     none = np.empty(0, np.int64)
     return ChunkTable((1,) * ndim, none, [], none, none, none, {0: encoded})
 
 
 def one_grid(array: Array, segments: list[Segment]) -> tuple[int, ...]:
-    """The chunk shape that all segments have, if one grid and one chain of codecs can stand for them all.
+    """The common chunk shape of all segments, if one grid and one codec chain can describe them all.
 
     Raises:
-        Refused: With what keeps them apart.
+        Refused: They differ; the message says how.
     """
     if not segments:
         return tuple(max(length, 1) for length in array.shape)  # nothing was ever written
     first = segments[0]
     for segment in segments:
         if segment.chunk_shape != first.chunk_shape:
-            raise Refused(f"its parts are cut differently: chunks {first.chunk_shape} and {segment.chunk_shape}")
+            raise Refused(f"its parts are chunked differently: {first.chunk_shape} and {segment.chunk_shape}")
         if segment.codecs != first.codecs:
             raise Refused("its parts are encoded differently")
         if segment.dtype != first.dtype:
-            raise Refused(f"its parts have elements of different dtypes: {first.dtype} and {segment.dtype}")
+            raise Refused(f"its parts have different dtypes: {first.dtype} and {segment.dtype}")
         if segment.plain_edge_chunks and _has_edge(segment):
             raise Refused("its chunks at the edge are stored without their codecs (HDF5's partial-edge-chunk flag)")
         if not segment.is_tidy:
-            raise Refused("its elements are no plain numbers or strings: they must be repaired after decoding")
+            raise Refused("its elements are not plain numbers or strings: they must be converted after decoding")
         _check_box(array, segment)
     return first.chunk_shape
 
@@ -127,20 +127,20 @@ def _has_edge(segment: Segment) -> bool:
 
 
 def _check_box(array: Array, segment: Segment) -> None:
-    """A segment must take whole chunks of its source, and put them where the array's own grid has chunks."""
+    """Check that a segment takes whole chunks of its source and puts them at chunk boundaries of the array."""
     if segment.box is None:
-        raise Refused("it shows its source with steps, or with other axes")
+        raise Refused("it maps its source with steps, or with different axes")
     for start, length, source, chunk, whole in zip(*segment.box, segment.chunk_shape, array.shape, strict=True):
         ends_well = length % chunk == 0 or start + length == whole
         if start % chunk or source % chunk or not ends_well:
-            raise Refused(f"a part of it, at {segment.box[0]}, does not lie at bounds of chunks {segment.chunk_shape}")
+            raise Refused(f"its part at {segment.box[0]} does not lie at boundaries of chunks {segment.chunk_shape}")
 
 
 def table(array: Array, segments: list[Segment], chunk_shape: tuple[int, ...]) -> ChunkTable:
     """The chunks of all segments in the array's own grid.
 
     Raises:
-        NotAllowed: It lies in a file that its archive may not lead to.
+        NotAllowed: The chunks lie in a file to which the archive may not lead.
         Refused: A chunk skips a codec, or reaches past the end of its file, or two segments have the same chunk.
     """
     grid_shape = chunk_counts(array.shape, chunk_shape)
@@ -156,19 +156,19 @@ def table(array: Array, segments: list[Segment], chunk_shape: tuple[int, ...]) -
     paths = [_absolute(path, array.filename) for path in listed]
     _check_ends(paths, numbers, offsets + lengths)
     if not lengths.all():
-        raise Refused("one of its chunks has no bytes, which references take for a whole file")
+        raise Refused("one of its chunks has zero bytes, which readers of references take for a whole file")
     return ChunkTable(grid_shape, places, paths, numbers, offsets, lengths, inline)
 
 
 def _part(segment: Segment, grid_shape: tuple[int, ...]) -> tuple[Any, ...]:
-    """Places in the array's grid, numbers of files, offsets, lengths; and what is inline, by place."""
+    """Columns of a segment's chunks (index in the array's grid, file, offset, length), and its inline chunks."""
     if segment.filter_masks().any():
-        raise Refused("some of its chunks are stored without some of its codecs (HDF5's filter masks)")
+        raise Refused("some of its chunks skip some of its codecs (HDF5's filter masks)")
     indices = segment.indices().astype(np.int64)
     places, is_shown = _moved(segment, indices, grid_shape)
     columns = (segment.files(), segment.offsets(), segment.lengths())
     if any(column.dtype == np.uint64 and (column >> np.uint64(63)).any() for column in columns):
-        raise Refused("the offsets of its chunks are beyond 2**63")
+        raise Refused("some of its chunks have an offset of 2**63 or more")
     inside = segment.inline()
     moved, are_shown = _moved(segment, np.fromiter(inside, np.int64, len(inside)), grid_shape)
     kept = {int(place): chunk for place, is_in, chunk in zip(moved, are_shown, inside.values(), strict=True) if is_in}
@@ -176,7 +176,7 @@ def _part(segment: Segment, grid_shape: tuple[int, ...]) -> tuple[Any, ...]:
 
 
 def _moved(segment: Segment, indices: npt.NDArray[np.int64], grid_shape: tuple[int, ...]) -> tuple[Any, Any]:
-    """Linear indices in a segment's own grid as places in the array's; and which of them the segment shows."""
+    """Convert linear indices from a segment's grid to the array's, and say which of them the segment includes."""
     assert segment.box is not None
     if not grid_shape:
         return indices, np.ones(len(indices), bool)
@@ -191,19 +191,19 @@ def _moved(segment: Segment, indices: npt.NDArray[np.int64], grid_shape: tuple[i
 
 
 def _absolute(path: str | None, beside: str) -> str:
-    """A file's URL, or its absolute path; a path that a file far away names is relative to it."""
+    """A file's URL or absolute path; a path that a remote file names is relative to that file."""
     if path is None or "://" in path:
         return shown(path or "")
     if "://" in beside:
         return f"{beside.rpartition('/')[0]}/{path}"
-    return os.path.abspath(path)  # noqa: PTH100 -- links stay as they are
+    return os.path.abspath(path)  # noqa: PTH100 -- links are not resolved
 
 
 def _check_ends(paths: list[str], numbers: npt.NDArray[np.int64], ends: npt.NDArray[np.int64]) -> None:
-    """HDF5 reads external files that are too short as if they went on with zeros; other readers do not."""
+    """Refuse external files that are too short: HDF5 pads them with zeros, but other readers do not."""
     if len(numbers) == 0 or not (numbers != 0).any():
         return
     for number in np.unique(numbers[numbers != 0]).tolist():
         path = paths[number]
         if "://" not in path and os.path.getsize(path) < ends[numbers == number].max():  # noqa: PTH202
-            raise Refused(f"{path}, which its chunks lie in, is shorter than they say")
+            raise Refused(f"the file {path} ends before some of its chunks")

@@ -1,4 +1,4 @@
-"""What goes into references that speak Zarr: which groups and arrays, under which names, and what is left out."""
+"""The content of references in Zarr's terms: which groups and arrays, under which names, and what is left out."""
 
 from __future__ import annotations
 
@@ -21,35 +21,35 @@ class Language(Protocol):
     """A version of Zarr: the modules `zarr2` and `zarr3`."""
 
     def group_documents(self, prefix: str, attributes: Mapping[str, Any]) -> dict[str, Document]:
-        """The documents of a group by their keys; the prefix is its path with a slash, or nothing for the root."""
+        """The documents of a group by key; the prefix is its path with a slash, or empty for the root."""
 
     def array_documents(
         self, path: str, array: Array, dimensions: list[str], inline_threshold: int
     ) -> tuple[dict[str, Document], ChunkTable]:
-        """The documents of an array by their keys, and its chunks.
+        """The documents of an array by key, and its chunks.
 
         Raises:
-            Refused: It cannot be said, with the reason.
+            Refused: The array cannot be expressed; the message has the reason.
         """
 
 
 @dataclass
 class Export:
-    """What goes into references, and what became of it."""
+    """The settings of an export, and a count of what it wrote."""
 
     language: Language
     inline_threshold: int
     skip_unsupported: bool
-    skipped: Container[str] = ()  # names of arrays that are not wanted
+    skipped: Container[str] = ()  # names of arrays to leave out
     array_count: int = 0
     chunk_count: int = 0
     left_out: dict[str, str] = field(default_factory=dict)
 
     def items(self, roots: Mapping[str, Group]) -> Iterator[tuple[str, Document | ChunkTable]]:
-        """Documents under their keys, and the table of chunks of each array under the array's name.
+        """Yield documents under their keys, and the chunk table of each array under the array's name.
 
         Raises:
-            Refused: An array cannot be said in this version of Zarr, and is not to be left out.
+            Refused: An array cannot be expressed in this version of Zarr, and `skip_unsupported` is False.
         """
         if list(roots) != [""]:
             yield from self.language.group_documents("", {}).items()
@@ -76,7 +76,7 @@ class Export:
         except Refused as refused:
             if not self.skip_unsupported:
                 said = f"array {array.name} of {array.filename} cannot be referenced: {refused}"
-                raise Refused(f"{said}; leave out such arrays, or save references of our own (.hs)") from refused
+                raise Refused(f"{said}; leave out such arrays, or save hyperslab's own references (.hs)") from refused
             self.left_out[path] = str(refused)
             return
         yield from documents.items()
@@ -86,13 +86,13 @@ class Export:
 
 
 class Dimensions:
-    """Names for the axes of arrays: their own, or in each group `phony_dim_0` and so on, one for each length."""
+    """Names for the axes of arrays: their own, or `phony_dim_0` and so on, one for each length in a group."""
 
     def __init__(self) -> None:
         self._phony: dict[str, list[int]] = {}
 
     def of(self, path: str, array: Array) -> list[str]:
-        """A name for each axis, none twice."""
+        """A name for each axis, all of them different."""
         lengths = self._phony.setdefault(path.rpartition("/")[0], [])
         given = array.dims if array.dims is not None and len(array.dims) == array.ndim else ("",) * array.ndim
         named: list[str] = []
@@ -110,7 +110,7 @@ class Dimensions:
 
 
 def below(root: Group) -> list[tuple[str, Group | Array]]:
-    """Everything below a group by its path, an array under each of its names; what cannot be had is left out."""
+    """Everything below a group by path, arrays under each of their names; unreadable entries are left out."""
     found: list[tuple[str, Group | Array]] = []
     for path, group in groups_by_path(root):
         found += [(path, group)] if path else []

@@ -1,6 +1,6 @@
-"""Virtual references in an Icechunk store: Zarr 3 documents, and for each chunk the range of a file that it is.
+"""Virtual references in an Icechunk store: Zarr 3 documents, and for each chunk its byte range in a file.
 
-Icechunk reads what it refers to through virtual chunk containers, which say how files below a prefix are reached.
+Icechunk reads these files through virtual chunk containers, which say how to reach the files below a prefix.
 """
 
 from __future__ import annotations
@@ -24,17 +24,17 @@ if TYPE_CHECKING:
     from hyperslab.archive.tree import Group
 
 ESCAPED = re.compile(r"[^!-~]|[\"#%<>?`{}^|\\]")  # characters that URLs escape
-BLOCK = 50_000  # references that are handed over at a time
+BLOCK = 50_000  # number of references passed to Icechunk at a time
 
 
 def save(roots: Mapping[str, Group], store: Any, export: Export) -> None:
-    """Write references into a writable Icechunk store. Nothing is written if anything is refused.
+    """Write references into a writable Icechunk store. If anything is refused, nothing is written.
 
     Raises:
-        Refused: An array cannot be said, or Icechunk cannot find a file.
-        UsageError: The store is none of Icechunk's, cannot be written to, has one of the arrays already, or no
-            container for a file that chunks lie in.
-        FileChanged: A file is another one now than when it was indexed.
+        Refused: An array cannot be expressed, or Icechunk cannot find a file.
+        UsageError: The store is not an Icechunk store, cannot be written to, already has one of the arrays, or has no
+            container for a file that holds chunks.
+        FileChanged: A file has changed since it was indexed.
     """
     _check_store(store)
     for root in roots.values():
@@ -52,9 +52,9 @@ def save(roots: Mapping[str, Group], store: Any, export: Export) -> None:
 
 
 def _url(path: str) -> str:
-    """A file's URL, escaped for a local path, if Icechunk can find it: it takes names of objects as they are."""
+    """A file's URL, escaped if it is a local path. Refused if Icechunk would not find the object."""
     if "://" in path and not path.startswith("http") and ESCAPED.search(path):
-        raise Refused(f"Icechunk finds no object whose name has characters that URLs escape: {path}")
+        raise Refused(f"Icechunk cannot find objects whose name has characters that URLs escape: {path}")
     return path if "://" in path else Path(path).as_uri()
 
 
@@ -64,15 +64,16 @@ def _check_store(store: Any) -> None:
     except ImportError as error:
         raise MissingLibrary("Icechunk is not installed: pip install 'hyperslab[icechunk]'") from error
     if not isinstance(store, IcechunkStore):
-        raise UsageError(f"{type(store).__name__} is no Icechunk store: use repository.writable_session('main').store")
+        kind = type(store).__name__
+        raise UsageError(f"{kind} is not an Icechunk store: use repository.writable_session('main').store")
     if store.read_only:
         raise UsageError("the Icechunk store is read-only: use repository.writable_session('main').store")
 
 
 def _checksum(path: str, roots: Iterable[Group]) -> Any:
-    """What tells a file from a later one: the ETag of one far away, where its server gives one; else when it changed.
+    """The checksum by which Icechunk detects a changed file: a remote file's ETag, if any, or the modification time.
 
-    Icechunk keeps whole seconds: a change in the same second as the last one before indexing goes unnoticed.
+    Icechunk keeps whole seconds, so it cannot detect a change in the same second as the last change before indexing.
     """
     indexed = next((root.file.version for root in roots if root.filename == path), None)
     if "://" in path:
@@ -87,11 +88,11 @@ def _check_containers(store: Any, paths: Iterable[str]) -> None:
     prefixes = tuple(store.session.config.virtual_chunk_containers or {})
     for path in sorted(paths):
         if not _url(path).startswith(prefixes):
-            folder = _url(path).partition("%")[0].rpartition("/")[0] + "/"  # Icechunk 1 finds no prefix that is escaped
-            has = f"has containers for {', '.join(prefixes)} only" if prefixes else "has no virtual chunk containers"
+            folder = _url(path).partition("%")[0].rpartition("/")[0] + "/"  # Icechunk 1 cannot find an escaped prefix
+            has = f"has containers only for {', '.join(prefixes)}" if prefixes else "has no virtual chunk containers"
             raise UsageError(
-                f"the Icechunk repository {has}, and {path} is needed: in its configuration, "
-                f"set_virtual_chunk_container(VirtualChunkContainer({folder!r}, ...)), and save it"
+                f"the Icechunk repository {has}, so it cannot reach {path}: call set_virtual_chunk_container("
+                f"VirtualChunkContainer({folder!r}, ...)) on its configuration, and save the configuration"
             )
 
 
@@ -101,7 +102,7 @@ def _check_new(store: Any, items: Iterable[tuple[str, Document | ChunkTable]]) -
     for key, item in items:
         if not isinstance(item, ChunkTable) and item["node_type"] == "array" and sync(store.exists(key)):
             name = key.removesuffix("/zarr.json")
-            raise UsageError(f"the Icechunk store has {name} already: delete it first, or use another store")
+            raise UsageError(f"the Icechunk store already has {name}: delete it first, or use another store")
 
 
 def _set(store: Any, key: str, value: bytes) -> None:
@@ -115,7 +116,7 @@ def _set_chunks(store: Any, name: str, table: ChunkTable, checksums: Mapping[str
     for block in _blocks(table, checksums):
         failed = store.set_virtual_refs(name, block, validate_containers=True)
         if failed:
-            raise Refused(f"Icechunk takes no virtual chunks of {block[0].location} for {name}")
+            raise Refused(f"Icechunk does not accept virtual chunks in {block[0].location} for {name}")
     for place, chunk in table.inline.items():
         index = np.unravel_index(place, table.grid_shape) if table.grid_shape else ()
         _set(store, "/".join([name, "c", *(str(int(number)) for number in index)]), chunk)

@@ -1,4 +1,4 @@
-"""`index`: archives opened once for all, so that where their chunks are can be saved and opened again."""
+"""`index` finds out where the chunks of archives are, so that you can save this as references and open them later."""
 
 from __future__ import annotations
 
@@ -31,7 +31,7 @@ Source = str | os.PathLike[str] | Group
 
 @dataclass(frozen=True)
 class Referenced:
-    """What references were written of."""
+    """A summary of the references that were written."""
 
     file_count: int
     array_count: int
@@ -41,24 +41,24 @@ class Referenced:
 
 @dataclass(frozen=True)
 class Saved(Referenced):
-    """What was saved, and where."""
+    """A summary of a file or folder of references that was saved."""
 
     path: str
     nbytes: int  # of the file, or of all files of the folder
 
 
 class Index:
-    """Archives whose metadata were read: `roots` by the names of the groups that they will be in references.
+    """Archives whose metadata have been read. `roots` maps the names of their groups in the references to their roots.
 
-    One archive alone has the name "", and is the root itself.
+    A single archive has the name "", because it is the root of the references itself.
     """
 
     def __init__(self, roots: Mapping[str, Group]) -> None:
         for root in roots.values():
             if root.name != "/":
-                raise UsageError(f"{root.name} of {root.filename} is no whole archive: index its root")
+                raise UsageError(f"{root.name} of {root.filename} is not a whole archive: index its root instead")
         self.roots = MappingProxyType(dict(roots))
-        self.lasting: TemporaryDirectory[str] | None = None  # what the roots were opened from, removed with this
+        self.lasting: TemporaryDirectory[str] | None = None  # holds the files of the roots; removed with the index
 
     def save(
         self,
@@ -68,28 +68,30 @@ class Index:
         skip_unsupported: bool = False,
         record_size: int = kerchunk.RECORD_SIZE,
     ) -> Saved:
-        """Write references; what was at `target` before is replaced at once, and only if all went well.
+        """Write references. An existing target is replaced in one step, and only if everything succeeded.
 
-        The ending of `target` chooses the format: `.hs` is our own, which holds everything and opens at once;
-        `.json` and `.parquet` are kerchunk's, for xarray, zarr-python and other readers of Zarr.
+        The ending of `target` chooses the format. `.hs` is hyperslab's own format, which holds everything and opens at
+        once. `.json` and `.parquet` are kerchunk's formats for xarray, zarr-python and other readers of Zarr.
 
         Args:
             target: Where to write.
-            inline_threshold: Arrays of at most so many bytes are put into kerchunk's references as values; of arrays in
-                files that an archive leads to only where `allowed=` was said.
+            inline_threshold: Store arrays of at most this many bytes as values in kerchunk's references. Arrays in
+                files to which an archive leads are stored as values only if you gave `allowed=`.
             skip_unsupported: Leave out arrays that kerchunk's references cannot express, instead of refusing them.
-            record_size: References of one Parquet table.
+            record_size: Number of references in one Parquet table.
 
         Raises:
             Refused: An array cannot be expressed; the message has its name and the reason.
-            UsageError: The target has another ending, or cannot be written to.
+            UsageError: The target has another ending, or cannot be written.
         """
         path = Path(target)
         self._check_queries(path)
         if path.suffix not in SUFFIXES:
-            raise UsageError(f"{path} has none of the endings {', '.join(SUFFIXES)}, which choose the format")
+            raise UsageError(f"the name {path} does not say which format to write: end it with {', '.join(SUFFIXES)}")
         if record_size < 1 or inline_threshold < 0:
-            raise UsageError(f"record_size {record_size}, inline_threshold {inline_threshold}: use at least 1 and 0")
+            raise UsageError(
+                f"record_size is {record_size} and inline_threshold is {inline_threshold}: use at least 1 and 0"
+            )
         if path.suffix == ".hs":
             return self._save_own(path)
         export = Export(zarr2, inline_threshold, skip_unsupported)
@@ -100,20 +102,20 @@ class Index:
         return self._saved(path, export.array_count, export.chunk_count, export.left_out)
 
     def to_icechunk(self, store: Any, *, inline_threshold: int = 500, skip_unsupported: bool = False) -> Referenced:
-        """Write virtual references into an Icechunk store, which zarr-python and xarray read; committing is yours.
+        """Write virtual references into an Icechunk store, for zarr-python and xarray. You commit the session yourself.
 
-        The repository must have virtual chunk containers for the files. Each reference keeps the ETag of a file far
-        away, or when a local one was changed, so that Icechunk refuses chunks of a file that is another one.
+        The repository must have virtual chunk containers for the files. Each reference keeps the ETag of a remote file
+        or the modification time of a local one, so Icechunk refuses chunks of a file that has changed.
 
         Args:
-            store: That of a writable session.
-            inline_threshold: Arrays of at most so many bytes are written as values, as in `save`.
+            store: The store of a writable session.
+            inline_threshold: Write arrays of at most this many bytes as values, as in `save`.
             skip_unsupported: Leave out arrays that Zarr 3 cannot express, instead of refusing them.
 
         Raises:
             Refused: An array cannot be expressed; the message has its name and the reason.
-            UsageError: The store is read-only, has no container for a file, or has an array of that name already.
-            FileChanged: A file is another one now than when it was indexed.
+            UsageError: The store is read-only, has no container for a file, or already has an array of that name.
+            FileChanged: A file has changed since it was indexed.
         """
         export = Export(zarr3, inline_threshold, skip_unsupported)
         icechunk.save(self.roots, store, export)
@@ -121,15 +123,15 @@ class Index:
         return Referenced(len(self.roots), export.array_count, export.chunk_count, left_out)
 
     def _check_queries(self, path: Path) -> None:
-        """A URL's query may be a secret, or say which file is meant: it can neither be kept nor left out."""
-        remedy = "open it without, as storage_options={'query': ...}, and save a .hs"
+        """Refuse URLs with a query: it may be a secret or select the file, so it can be neither kept nor left out."""
+        remedy = "open the URL without it, pass storage_options={'query': ...}, and save a .hs"
         for root in self.roots.values():
             own = root.opened.opened_urls
             is_told_by_query = len(set(map(shown, own))) < len(set(own))
             asked = own if path.suffix != ".hs" or is_told_by_query else []
             for url in (*asked, *root.file.urls):
                 if "?" in url and url.lower().startswith("http"):
-                    raise Refused(f"{shown(url)} is asked for with a query, which references never hold: {remedy}")
+                    raise Refused(f"{shown(url)} was opened with a query, which references never contain: {remedy}")
 
     def _save_own(self, path: Path, is_synced: bool = True) -> Saved:
         folder = str(path.absolute().parent)
@@ -155,23 +157,23 @@ def index(
     scheduler: Any = None,
     allowed: Places | None = None,
 ) -> Index:
-    """Read where all chunks of archives are, of several side by side.
+    """Find out where all chunks of archives are; several archives are indexed in parallel.
 
     Args:
-        sources: Files, patterns as in `"*.nc"`, URLs, or what `hyperslab.open` gave; several become groups, named
-            after their files.
-        storage_options: How to reach URLs, as for `open`. References never hold them.
-        resume: A folder for the references of each file as soon as they are known. Files that are in it already
-            and have not changed since are not indexed again.
-        progress: Called with a file's name once it is indexed, how many are, and how many there are.
-        threads: Files that are indexed at a time; as many as there are cores, or 32 where some are far away.
+        sources: Files, patterns such as `"*.nc"`, URLs, or groups that `hyperslab.open` returned. Several sources
+            become groups, named after their files.
+        storage_options: How to reach URLs, as for `open`. References never contain them.
+        resume: A folder that receives the references of each file as soon as they are known. Files whose references
+            are in it already, and that have not changed since, are not indexed again.
+        progress: Called after each file with its name, the number of files indexed, and the number of all files.
+        threads: How many files to index at a time. The default is one per core, or 32 if some files are remote.
         scheduler: Index on the workers of a Dask scheduler instead: its address, or a `distributed.Client`. The
-            workers must find the files under the same paths. No credentials are sent to them: they take those from
-            their environment, or from `hyperslab.credentials` called there.
-        allowed: What the files may lead to, as for `open`.
+            workers must find the files under the same paths. They are sent no credentials; they take them from their
+            environment, or from `hyperslab.credentials` called there.
+        allowed: Where the files may lead, as for `open`.
 
     Returns:
-        An `Index`; `save` writes it.
+        An `Index`; call its `save` to write references.
 
     Raises:
         UsageError: There is nothing to index.
@@ -179,12 +181,12 @@ def index(
     """
     given = list(expanded(sources))
     if not given:
-        raise UsageError("nothing to index: no file was given")
+        raise UsageError("there is nothing to index: give at least one file")
     if threads is not None and threads < 1:
         raise UsageError(f"threads is {threads}: use at least 1")
     lasting = None
     if resume is None and (len(given) > MOST_OPEN or scheduler is not None):
-        # References hold no file open: there may be too many.
+        # Keep references instead of open files, because there may be more files than a process may open.
         lasting = TemporaryDirectory(prefix="hyperslab-index-", ignore_cleanup_errors=True)
     folder = Path(lasting.name) if lasting else Path(resume) if resume is not None else None
     if folder is not None:
@@ -204,7 +206,7 @@ def index(
 
 
 def expanded(sources: Source | Iterable[Source]) -> Iterator[Source]:
-    """Files in place of the patterns that they match, in the order of `hyperslab.open`.
+    """The sources with each pattern replaced by the files that match it, in the order of `hyperslab.open`.
 
     Raises:
         FileNotFoundError: A pattern matches no file.
@@ -215,7 +217,7 @@ def expanded(sources: Source | Iterable[Source]) -> Iterator[Source]:
 
 @dataclass(frozen=True)
 class _Gathering:
-    """Archives that are being opened, by way of their references in a folder if there is one."""
+    """Archives that are being opened, through their references in a folder if there is one."""
 
     given: list[Source]
     folder: Path | None
@@ -224,7 +226,7 @@ class _Gathering:
     allowed: Places | None
 
     def roots(self, scheduler: Any) -> Iterator[tuple[int, Group]]:
-        """The root of each archive with its number, as they come."""
+        """Yield the number and root of each archive as it is ready."""
         if scheduler is None:
             if self.threads == 1 or len(self.given) == 1:
                 yield from ((number, self.opened(number)) for number in range(len(self.given)))
@@ -244,7 +246,7 @@ class _Gathering:
             yield number, self.reopened(number)
 
     def opened(self, number: int) -> Group:
-        """An archive; from its references if they are there and true."""
+        """Open an archive, through its references if they exist and are up to date."""
         known = self.known(number)
         if known is not None:
             return known
@@ -256,7 +258,7 @@ class _Gathering:
         return self.reopened(number)
 
     def known(self, number: int) -> Group | None:
-        """An archive that need not be indexed."""
+        """An archive that is open already or has valid references; None if it must be indexed."""
         source = self.given[number]
         if isinstance(source, Group):
             return source
@@ -270,7 +272,7 @@ class _Gathering:
         return root
 
     def reopened(self, number: int) -> Group:
-        """An archive by references that were made of it: these lead to it, and to what it may lead to."""
+        """Open an archive through its references, which may lead to the archive and to where it may lead."""
         _, sources = locate(self.path(number), self.options, 0, self.allowed)
         known = str(self.place(number).absolute())
         return OpenFile(known, CHUNK_CACHE_NBYTES, replace(sources, near=None)).root
@@ -279,16 +281,16 @@ class _Gathering:
         source = self.given[number]
         assert not isinstance(source, Group)
         path = os.fspath(source)
-        return path if is_url(path) else os.path.abspath(path)  # noqa: PTH100 -- links stay links
+        return path if is_url(path) else os.path.abspath(path)  # noqa: PTH100 -- links are not resolved
 
     def place(self, number: int) -> Path:
-        """Where the references of an archive are kept."""
+        """The path of the references of an archive."""
         assert self.folder is not None
         return self.folder / f"{hashlib.sha256(self.path(number).encode()).hexdigest()[:32]}.hs"
 
 
 def _names(paths: list[str]) -> list[str]:
-    """The files' names without their endings; a number makes equal ones differ."""
+    """The names of the files without their endings; equal names get a number."""
     names: dict[str, None] = {}
     for path in paths:
         stem = Path(path).stem or "archive"

@@ -1,7 +1,7 @@
-"""kerchunk's references, version 1: one JSON document, or a folder with a Parquet table for each part of an array.
+"""kerchunk's references, version 1: one JSON document, or a folder with Parquet tables for each array.
 
-The layouts are those of `docs/source/spec.rst` in fsspec/kerchunk, and of `LazyReferenceMapper` in
-fsspec's `implementations/reference.py`.
+`docs/source/spec.rst` in fsspec/kerchunk describes the JSON layout, and `LazyReferenceMapper` in fsspec's
+`implementations/reference.py` defines the Parquet layout.
 """
 
 from __future__ import annotations
@@ -23,11 +23,11 @@ from hyperslab.replacing import replacing
 if TYPE_CHECKING:
     from hyperslab.archive.tree import Group
 
-RECORD_SIZE = 100_000  # references of one Parquet table
+RECORD_SIZE = 100_000  # references in one Parquet table
 
 
 def save_json(roots: Mapping[str, Group], target: Path, export: Export) -> None:
-    """One document: `{"version": 1, "refs": {...}}`, written as it is made."""
+    """Write one document, `{"version": 1, "refs": {...}}`, piece by piece."""
     with replacing(target) as beside, beside.open("w", encoding="utf-8") as stream:
         stream.write('{"version": 1, "refs": {')
         separator = "\n"
@@ -52,7 +52,7 @@ def _lines(key: str, item: dict[str, Any] | ChunkTable) -> Iterator[str]:
 
 
 def save_parquet(roots: Mapping[str, Group], target: Path, export: Export, record_size: int = RECORD_SIZE) -> None:
-    """A folder: `.zmetadata` with all documents, and for each array tables of `record_size` chunks."""
+    """Write a folder: `.zmetadata` with all documents, and for each array tables of `record_size` chunks."""
     try:
         import pyarrow  # noqa: F401
     except ImportError as error:
@@ -70,7 +70,7 @@ def save_parquet(roots: Mapping[str, Group], target: Path, export: Export, recor
 
 
 def _save_tables(table: ChunkTable, folder: Path, record_size: int) -> None:
-    """Tables `refs.N.parq` of exactly `record_size` rows; those without any chunk are written too: readers ask."""
+    """Write tables `refs.N.parq` of exactly `record_size` rows, also those without chunks, which readers expect."""
     folder.mkdir(parents=True, exist_ok=True)
     paths = np.array([*table.paths, None], object)
     for number in range(ceil_div(table.chunk_count, record_size)):

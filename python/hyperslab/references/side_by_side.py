@@ -1,4 +1,4 @@
-"""Work on many numbers side by side: by threads of this process, or by the workers of a Dask scheduler."""
+"""Index many archives in parallel: in threads of this process, or on the workers of a Dask scheduler."""
 
 from __future__ import annotations
 
@@ -14,9 +14,9 @@ CONNECT_SECONDS = 30
 
 
 def by_threads(work: Callable[[int], T], numbers: Iterable[int], threads: int) -> Iterator[tuple[int, T]]:
-    """Each number with what `work` gives for it, as they come; what it raises is raised, and no more is begun.
+    """Yield each number with the result of `work` as it is ready. If a call raises, raise it and start no more calls.
 
-    The threads are daemons: Ctrl-C waits neither for them nor for the servers that they wait for.
+    The threads are daemons, so Ctrl-C does not wait for them or for the servers that they are waiting for.
     """
     waiting: SimpleQueue[int] = SimpleQueue()
     done: SimpleQueue[tuple[int, T] | BaseException] = SimpleQueue()
@@ -49,11 +49,11 @@ def by_threads(work: Callable[[int], T], numbers: Iterable[int], threads: int) -
 
 
 def by_dask(work: Callable[..., T], tasks: Mapping[int, tuple[Any, ...]], scheduler: Any) -> Iterator[tuple[int, T]]:
-    """Each number with what `work` gives for its task, as the workers of a scheduler finish them.
+    """Yield each number with the result of `work` for its task, as the workers of a scheduler finish them.
 
     Args:
-        work: What a worker calls.
-        tasks: By numbers, what it is called with.
+        work: The function that a worker calls.
+        tasks: For each number, the arguments of the call.
         scheduler: A `distributed.Client`, or the address of a scheduler.
     """
     try:
@@ -77,4 +77,4 @@ def _connected(client: Any, address: object) -> Any:
     try:
         return client(address, timeout=CONNECT_SECONDS)
     except (OSError, ValueError) as error:
-        raise UsageError(f"no Dask scheduler answers at {address}: {error}") from error
+        raise UsageError(f"no Dask scheduler answers at {address}: {error}; check that it is running") from error

@@ -1,6 +1,6 @@
-"""A parser for VirtualiZarr: its virtual datasets of every format that hyperslab reads, with hyperslab's manifests.
+"""A parser for VirtualiZarr: it makes virtual datasets of every format that hyperslab reads.
 
-`virtualizarr.open_virtual_dataset(url, registry=registry, parser=HyperslabParser())`.
+Use it as `virtualizarr.open_virtual_dataset(url, registry=registry, parser=HyperslabParser())`.
 """
 
 from __future__ import annotations
@@ -26,24 +26,24 @@ from hyperslab.references.export import Document, Export
 if TYPE_CHECKING:
     from hyperslab.archive.array import Array
 
-MOST_CHUNKS = 1 << 27  # of one array: VirtualiZarr's manifests hold stored and missing ones alike
+MOST_CHUNKS = 1 << 27  # of one array: VirtualiZarr's manifests have an entry for each chunk, stored or missing
 ESCAPED = re.compile(r"[#%?]")
-OF_URLS = ("bucket", "container_name")  # settings of obstore's stores that the URL says itself
+OF_URLS = ("bucket", "container_name")  # settings of obstore's stores that the URL already contains
 
 
 @dataclass(frozen=True)
 class HyperslabParser:
-    """What VirtualiZarr calls with a URL and its registry of stores, to be given a `ManifestStore`.
+    """A parser that VirtualiZarr calls with a URL and its registry of stores; it returns a `ManifestStore`.
 
-    Metadata are read by hyperslab, chunks later by VirtualiZarr through the registry's store.
+    hyperslab reads the metadata. VirtualiZarr later reads the chunks through the registry's store.
 
     Args:
-        group: The group that is the root.
-        skip_variables: Names of arrays that are left out.
-        skip_unsupported: Leave out arrays that VirtualiZarr cannot say, instead of refusing the file: those whose
-            elements are of any length or lie in the metadata, or whose codecs numcodecs lacks.
-        storage_options: How hyperslab reaches the URL, as for `open`; by default as the registry's store does, but for
-            credentials that it asks a function for.
+        group: The group to use as the root.
+        skip_variables: Names of arrays to leave out.
+        skip_unsupported: Leave out arrays that VirtualiZarr cannot express, instead of refusing the file: arrays with
+            variable-length elements, with values in the metadata, or with codecs that numcodecs lacks.
+        storage_options: How hyperslab reaches the URL, as for `open`. By default it uses the settings of the registry's
+            store, except for credentials that the store gets from a function.
     """
 
     group: str | None = None
@@ -55,7 +55,7 @@ class HyperslabParser:
         """The arrays and groups of a file as a `virtualizarr.manifests.ManifestStore`.
 
         Raises:
-            Refused: An array cannot be said, with the reason.
+            Refused: An array cannot be expressed; the message has the reason.
             UsageError: There is no such group.
             ReadError: The file cannot be read.
         """
@@ -69,14 +69,14 @@ class HyperslabParser:
         with open(url, storage_options=options) as opened:
             root = opened[self.group] if self.group else opened
             if not isinstance(root, Group):
-                raise UsageError(f"{self.group} of {url} is an array: VirtualiZarr opens groups")
+                raise UsageError(f"{self.group} of {url} is an array, but VirtualiZarr opens groups: name its group")
             export = Export(_Manifests(), 0, self.skip_unsupported, frozenset(self.skip_variables or ()))
             items = dict(export.items({"": root}))
         return ManifestStore(_root(items), registry=registry)
 
 
 class _Manifests:
-    """Zarr 3 as VirtualiZarr's manifests can say it: no chunk's bytes are at hand."""
+    """Zarr 3 as far as VirtualiZarr's manifests can express it; they hold no chunks inline."""
 
     def group_documents(self, prefix: str, attributes: Mapping[str, Any]) -> dict[str, Document]:
         return zarr3.group_documents(prefix, attributes)
@@ -86,17 +86,20 @@ class _Manifests:
     ) -> tuple[dict[str, Document], ChunkTable]:
         documents, table = zarr3.array_documents(path, array, dimensions, inline_threshold)
         if table.inline:
-            raise Refused("its values lie in the file's metadata: VirtualiZarr refers to ranges of files only")
+            raise Refused("its values lie in the file's metadata, but VirtualiZarr can only refer to byte ranges")
         if table.chunk_count > MOST_CHUNKS:
-            raise Refused(f"it has room for {table.chunk_count} chunks, and VirtualiZarr keeps an entry for each")
+            raise Refused(
+                f"its grid has {table.chunk_count} chunks; VirtualiZarr keeps an entry for each, so "
+                f"the limit is {MOST_CHUNKS}"
+            )
         for used in table.used_paths():
             if "://" not in used and ESCAPED.search(used):
-                raise Refused(f"VirtualiZarr finds no file whose path has #, % or ?: {used}")
+                raise Refused(f"VirtualiZarr cannot find files whose path contains #, % or ?: {used}")
         return documents, table
 
 
 def _root(items: Mapping[str, Document | ChunkTable]) -> Any:
-    """The root as a `ManifestGroup`, made from the deepest nodes up: archives may be nested deeply."""
+    """The root as a `ManifestGroup`, built from the deepest nodes upwards, because archives may be nested deeply."""
     from virtualizarr.manifests import ManifestArray, ManifestGroup
     from zarr.core.metadata.v3 import ArrayV3Metadata
 
@@ -133,12 +136,12 @@ def _manifest(table: ChunkTable) -> Any:
 
 
 def _url(path: str) -> str:
-    """A local path with `file://`, but with nothing escaped: VirtualiZarr takes it for the name of the file."""
+    """A local path with `file://` but without escapes, because VirtualiZarr takes it as the name of the file."""
     return path if "://" in path else f"file://{path}"
 
 
 def _options_of(store: Any, url: str) -> dict[str, Any]:
-    """The settings of one of obstore's stores as `open` has them."""
+    """The settings of an obstore store as storage options for `open`."""
     client = dict(getattr(store, "client_options", None) or {})
     headers = client.pop("default_headers", {})
     if url.partition("://")[0] in HTTP:

@@ -1,4 +1,4 @@
-"""An array as Zarr version 2 describes it, the language of kerchunk; or why it cannot be said."""
+"""Arrays in Zarr version 2, which kerchunk uses; or the reason why an array cannot be expressed."""
 
 from __future__ import annotations
 
@@ -18,13 +18,13 @@ from hyperslab.references.chunks import ChunkTable
 if TYPE_CHECKING:
     from hyperslab.archive.array import Array
 
-LEVEL = 1  # of compressors that numcodecs wants to know even for decoding
+LEVEL = 1  # the compression level, which numcodecs requires even for decoding
 NUMBERS = {"f": (2, 4, 8), "c": (8, 16), "i": (1, 2, 4, 8), "u": (1, 2, 4, 8), "b": (1,)}
 
 
 @dataclass(frozen=True)
 class Described:
-    """An array's documents, and its chunks."""
+    """The documents of an array, and its chunks."""
 
     zarray: dict[str, Any]
     attributes: dict[str, Any]
@@ -32,10 +32,10 @@ class Described:
 
 
 def described(array: Array, inline_threshold: int) -> Described:
-    """An array; its values themselves, decoded, if they take at most `inline_threshold` bytes.
+    """Describe an array; if it has at most `inline_threshold` bytes, include its decoded values.
 
     Raises:
-        Refused: With the reason.
+        Refused: The array cannot be expressed; the message has the reason.
     """
     if array.is_null:
         raise Refused("it has no elements (a null dataspace)")
@@ -56,20 +56,20 @@ def described(array: Array, inline_threshold: int) -> Described:
 
 
 def group_documents(prefix: str, attributes: Mapping[str, Any]) -> dict[str, dict[str, Any]]:
-    """A group's documents by their keys."""
+    """The documents of a group by key."""
     return {f"{prefix}.zgroup": {"zarr_format": 2}, f"{prefix}.zattrs": plain_attributes(attributes)}
 
 
 def array_documents(
     path: str, array: Array, dimensions: list[str], inline_threshold: int
 ) -> tuple[dict[str, dict[str, Any]], ChunkTable]:
-    """An array's documents by their keys, and its chunks.
+    """The documents of an array by key, and its chunks.
 
     Raises:
-        Refused: With the reason.
+        Refused: The array cannot be expressed; the message has the reason.
     """
     if any(part.startswith(".z") for part in path.split("/")):
-        raise Refused("its name is one of Zarr's own documents")
+        raise Refused("its name begins with .z, which Zarr reserves for its own documents")
     found = described(array, inline_threshold)
     attributes = {**found.attributes, "_ARRAY_DIMENSIONS": dimensions}
     return {f"{path}/.zarray": found.zarray, f"{path}/.zattrs": attributes}, found.table
@@ -93,18 +93,18 @@ def _inlined(array: Array) -> Described:
 
 
 def texts(values: np.ndarray[Any, Any]) -> bytes:
-    """numcodecs' `vlen-utf8`: how many texts, then the length of each before it.
+    """Encode text as numcodecs' `vlen-utf8` does: the number of strings, then each string after its length.
 
     Raises:
-        Refused: There is something else among the elements.
+        Refused: Some elements are not text.
     """
     found = values.reshape(-1).tolist()
     if not all(isinstance(text, str) for text in found):
-        raise Refused("its elements are of any length, and no texts")
+        raise Refused("its elements have variable length, and are not text")
     try:
         encoded = [text.encode() for text in found]
     except UnicodeEncodeError as error:
-        raise Refused("its texts are no UTF-8") from error
+        raise Refused("its text is not valid UTF-8") from error
     return struct.pack("<I", len(found)) + b"".join(struct.pack("<I", len(text)) + text for text in encoded)
 
 
@@ -121,21 +121,21 @@ def _zarray(array: Array, chunk_shape: tuple[int, ...], dtype: Any, fill: Any) -
 
 
 def dtype_of(dtype: np.dtype[Any]) -> Any:
-    """A dtype in Zarr 2: NumPy's own text, or names and texts of fields.
+    """A dtype in Zarr 2: NumPy's string, or a list of field names and strings.
 
     Raises:
-        Refused: Zarr has no such elements.
+        Refused: Zarr 2 has no such dtype.
     """
     if dtype.names is not None:
         fields = [[name, dtype_of(dtype[name])] for name in dtype.names]
         if np.dtype([(name, dtype[name]) for name in dtype.names]).itemsize != dtype.itemsize or _is_mixed(dtype):
-            raise Refused("there are gaps between the fields of its elements, or they are in another order")
+            raise Refused("the fields of its dtype have gaps between them, or are not in the order of their offsets")
         return fields
     if dtype.subdtype is not None:
         raise Refused("its elements are arrays")
     widths = NUMBERS.get(dtype.kind)
     if (widths is None and dtype.kind not in "SUVMm") or (widths is not None and dtype.itemsize not in widths):
-        raise Refused(f"Zarr has no elements of dtype {dtype}")
+        raise Refused(f"Zarr has no dtype {dtype}")
     return dtype.str
 
 
@@ -151,7 +151,7 @@ def _simple(name: str, **settings: Any) -> Callable[[Mapping[str, Any]], dict[st
 
 def _lz4(codec: Mapping[str, Any]) -> dict[str, Any]:
     if codec["framing"] != "numcodecs":
-        raise Refused("numcodecs has no lz4 in HDF5's framing")
+        raise Refused("numcodecs cannot decode lz4 in HDF5's framing")
     return {"id": "lz4", "acceleration": 1}
 
 
@@ -159,7 +159,7 @@ def _pair(name: str, codec: Mapping[str, Any], **settings: Any) -> dict[str, Any
     return {"id": name, "dtype": dtype_of(codec["decoded"]), "astype": dtype_of(codec["stored"]), **settings}
 
 
-# What decodes each codec in numcodecs; what is not here it does not have.
+# How to decode each codec with numcodecs; it does not have the other codecs.
 NUMCODECS: dict[str, Callable[[Mapping[str, Any]], dict[str, Any]]] = {
     "shuffle": lambda codec: {"id": "shuffle", "elementsize": codec["element_nbytes"]},
     "deflate": _simple("zlib", level=LEVEL),
@@ -177,15 +177,15 @@ NUMCODECS: dict[str, Callable[[Mapping[str, Any]], dict[str, Any]]] = {
 
 
 def numcodecs_chain(stored: chunks.Stored, element_nbytes: int) -> list[dict[str, Any]]:
-    """The steps of encoding as numcodecs has them, first to last.
+    """The codec chain in numcodecs' terms, in the order of encoding.
 
     Raises:
-        Refused: numcodecs has no such codec, or cannot undo one on what the step before it leaves.
+        Refused: numcodecs lacks a codec, or cannot undo a shuffle of such a number of bytes.
     """
-    nbytes: int | None = math.prod(stored.chunk_shape) * element_nbytes  # that go into a step, if all chunks agree
+    nbytes: int | None = math.prod(stored.chunk_shape) * element_nbytes  # input of a step, if equal for all chunks
     for codec in stored.codecs:
         if codec["name"] == "shuffle" and (nbytes is None or nbytes % codec["element_nbytes"]):
-            raise Refused("its bytes were shuffled with a rest that is no whole element, which numcodecs cannot undo")
+            raise Refused("numcodecs cannot undo its shuffle: the shuffled bytes are not a whole number of elements")
         known = {"shuffle": 0, "fletcher32": 4, "crc32c": 4}.get(codec["name"])
         nbytes = None if nbytes is None or known is None else nbytes + known
     return [_numcodec(codec) for codec in stored.codecs]
@@ -199,31 +199,31 @@ def _numcodec(codec: Mapping[str, Any]) -> dict[str, Any]:
 
 def _check_reversed(order: list[int]) -> None:
     if list(order) != list(range(len(order)))[::-1]:
-        raise Refused("its axes are permuted otherwise than reversed")
+        raise Refused("its axes are transposed in another order than reversed")
 
 
 def _fill(array: Array, attributes: dict[str, Any], missing: set[bytes] | None) -> Any:
-    """Zarr 2's fill value as xarray understands it: CF's `_FillValue`, which is moved there from the attributes.
+    """The fill value for Zarr 2. xarray takes it for CF's `_FillValue`, so that attribute moves into it.
 
-    `missing` are the fill values of chunks that were never written; None if there are none.
+    `missing` are the fill values of chunks that were never written; None if there are no such chunks.
 
     Raises:
-        Refused: Missing chunks hold something that readers of CF would take for something else.
+        Refused: Readers of CF would misinterpret the fill value of missing chunks.
     """
     unmasked = {fill for fill in missing or () if any(fill)}
     marked = _marked(array, attributes)
     if marked is None:
         if unmasked:
-            raise Refused("chunks that were never written hold a fill value that is not marked as CF's _FillValue")
+            raise Refused("chunks that were never written have a fill value that is not marked as CF's _FillValue")
         return None
     if missing is not None and missing != {marked.tobytes()}:
-        raise Refused("chunks that were never written hold another fill value than CF's _FillValue")
+        raise Refused("the fill value of chunks that were never written differs from CF's _FillValue")
     attributes.pop("_FillValue")
     return json_fill(marked[()])
 
 
 def _marked(array: Array, attributes: Mapping[str, Any]) -> np.ndarray[Any, Any] | None:
-    """`_FillValue` as an element, if there is one that an element can be."""
+    """The attribute `_FillValue` as an element of the array; None if there is none, or it does not fit the dtype."""
     if "_FillValue" not in attributes or array.dtype.names is not None:
         return None
     given = np.asarray(array.attrs["_FillValue"]).reshape(-1)
@@ -250,7 +250,7 @@ def _float(value: float) -> float | str:
 
 
 def plain_attributes(attributes: Mapping[str, Any]) -> dict[str, Any]:
-    """Attributes that JSON can say, as kerchunk says them; values that it cannot say are left out."""
+    """The attributes as kerchunk writes them in JSON; values that JSON cannot express are left out."""
     found = {}
     for name in attributes:
         try:
@@ -261,10 +261,10 @@ def plain_attributes(attributes: Mapping[str, Any]) -> dict[str, Any]:
 
 
 def plain(value: Any) -> Any:
-    """A value as JSON has it: one of a list of one, as netCDF writes them; complex numbers as pairs.
+    """A value for JSON. An array of one element becomes the element, as in netCDF; complex numbers become pairs.
 
     Raises:
-        TypeError: JSON has nothing like it.
+        TypeError: JSON cannot express it.
     """
     if isinstance(value, np.ndarray):
         return plain(value[0]) if value.shape == (1,) else [plain(one) for one in value]
@@ -278,7 +278,7 @@ def plain(value: Any) -> Any:
         return [plain(one) for one in value]
     if value is None or isinstance(value, str | int | float | bool):
         return value
-    raise TypeError(f"JSON has no {type(value).__name__}")
+    raise TypeError(f"JSON cannot express a {type(value).__name__}")
 
 
 def encoded(chunk: bytes) -> str:

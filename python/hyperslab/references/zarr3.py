@@ -1,7 +1,7 @@
-"""An array as Zarr version 3 describes it, the language of Icechunk and VirtualiZarr; or why it cannot be said.
+"""Arrays in Zarr version 3, which Icechunk and VirtualiZarr use; or the reason why an array cannot be expressed.
 
-Codecs stand under the names that zarr-python gives to those of numcodecs (`numcodecs.zlib`, ...): HDF5's chains are
-made of them. Specification: https://zarr-specs.readthedocs.io/en/latest/v3/core/
+Codecs have the names that zarr-python gives to numcodecs' codecs (`numcodecs.zlib`, ...), of which HDF5's codec chains
+consist. Specification: https://zarr-specs.readthedocs.io/en/latest/v3/core/
 """
 
 from __future__ import annotations
@@ -22,11 +22,11 @@ from hyperslab.references.chunks import ChunkTable
 if TYPE_CHECKING:
     from hyperslab.archive.array import Array
 
-OF_ARRAYS = ("transpose", "delta", "fixedscaleoffset")  # codecs that come before elements become bytes
+OF_ARRAYS = ("transpose", "delta", "fixedscaleoffset")  # codecs that work on elements, before they become bytes
 
 
 def group_documents(prefix: str, attributes: Mapping[str, Any]) -> dict[str, dict[str, Any]]:
-    """A group's document by its key."""
+    """The document of a group by key."""
     document = {"zarr_format": 3, "node_type": "group", "attributes": _strict(attributes)}
     return {f"{prefix}zarr.json": document}
 
@@ -34,10 +34,10 @@ def group_documents(prefix: str, attributes: Mapping[str, Any]) -> dict[str, dic
 def array_documents(
     path: str, array: Array, dimensions: list[str], inline_threshold: int
 ) -> tuple[dict[str, dict[str, Any]], ChunkTable]:
-    """An array's document by its key, and its chunks.
+    """The document of an array by key, and its chunks.
 
     Raises:
-        Refused: With the reason.
+        Refused: The array cannot be expressed; the message has the reason.
     """
     _check_name(path)
     if array.is_null:
@@ -63,13 +63,13 @@ def array_documents(
 def _check_name(path: str) -> None:
     for part in path.split("/"):
         if part == "zarr.json" or part.startswith("__") or not part.strip("."):
-            raise Refused(f"Zarr keeps names like {part!r} to itself")
+            raise Refused(f"Zarr reserves names like {part!r}")
 
 
 def _referenced(array: Array) -> tuple[dict[str, Any], ChunkTable]:
     found = chunks.stored(array)
     if not found.table.is_full and len(found.fills) > 1:
-        raise Refused("chunks that were never written hold different fill values in its parts")
+        raise Refused("its parts have different fill values for chunks that were never written")
     fill = next(iter(found.fills)) if len(found.fills) == 1 else array.fill_bytes
     described = _described(array.dtype, np.frombuffer(fill, array.dtype, 1)[0], found.chunk_shape)
     before, after = _codecs(found, array.dtype)
@@ -91,8 +91,8 @@ def _inlined(array: Array) -> tuple[dict[str, Any], ChunkTable]:
 
 
 def _described(dtype: np.dtype[Any], fill: Any, chunk_shape: tuple[int, ...]) -> dict[str, Any]:
-    """Data type, fill value, the codec that makes bytes, and the grid."""
-    zarr2.dtype_of(dtype)  # refuses what Zarr has no elements for
+    """Data type, fill value, the codec that turns elements into bytes, and the grid."""
+    zarr2.dtype_of(dtype)  # refuses dtypes that Zarr does not have
     is_big = _byte_order(dtype) == ">"
     data_type, fill_value = _data_type(dtype.newbyteorder("<"), fill)
     to_bytes = {"name": "bytes", "configuration": {"endian": "big" if is_big else "little"}}
@@ -108,7 +108,7 @@ def _byte_order(dtype: np.dtype[Any]) -> str:
     if dtype.names is None:
         return "<" if dtype.str[0] == "|" else dtype.str[0]
     if any(_byte_order(dtype[name]) == ">" for name in dtype.names):
-        raise Refused("the fields of its elements are big-endian, which Zarr 3 cannot say")
+        raise Refused("the fields of its dtype are big-endian, which Zarr 3 cannot express")
     return "<"
 
 
@@ -119,11 +119,11 @@ def _data_type(dtype: np.dtype[Any], fill: Any) -> tuple[Any, Any]:
         raise MissingLibrary("references in Zarr 3 need zarr-python: pip install 'zarr>=3.1'") from error
     try:
         with warnings.catch_warnings():
-            warnings.simplefilter("ignore")  # zarr-python warns of types that are not in the core specification
+            warnings.simplefilter("ignore")  # zarr-python warns about types outside the core specification
             found = parse_dtype(dtype, zarr_format=3)
             return found.to_json(zarr_format=3), found.to_json_scalar(fill, zarr_format=3)
     except (ValueError, TypeError) as error:
-        raise Refused(f"Zarr 3 has no elements of dtype {dtype}: {error}") from error
+        raise Refused(f"Zarr 3 has no dtype {dtype}: {error}") from error
 
 
 def _chunk_grid(chunk_shape: tuple[int, ...]) -> dict[str, Any]:
@@ -131,7 +131,7 @@ def _chunk_grid(chunk_shape: tuple[int, ...]) -> dict[str, Any]:
 
 
 def _codecs(found: chunks.Stored, dtype: np.dtype[Any]) -> tuple[list[Any], list[Any]]:
-    """The codecs before and behind the one that makes bytes, first step of encoding first."""
+    """The codecs before and after the one that turns elements into bytes, in the order of encoding."""
     before: list[dict[str, Any]] = []
     after: list[dict[str, Any]] = []
     for codec, settings in zip(found.codecs, zarr2.numcodecs_chain(found, dtype.itemsize), strict=True):
@@ -141,7 +141,7 @@ def _codecs(found: chunks.Stored, dtype: np.dtype[Any]) -> tuple[list[Any], list
         if name == "transpose":
             described = {"name": name, "configuration": {"order": list(codec["order"])}}
         if is_of_arrays and after:
-            raise Refused(f"its codec {codec['name']} comes after one of bytes")
+            raise Refused(f"its codec {codec['name']} works on elements but comes after a codec of bytes")
         if is_of_arrays and name != "transpose" and (dtype.str[0] == ">" or codec["stored"] != codec["decoded"]):
             raise Refused(f"its codec {codec['name']} changes the elements' dtype, or they are big-endian")
         (before if is_of_arrays else after).append(described)
@@ -158,7 +158,7 @@ def _attributes(array: Array) -> dict[str, Any]:
 
 
 def _cf_fill(array: Array) -> Any:
-    """`_FillValue` as xarray has it in Zarr 3: floats as base64 of a little-endian double. None if it is no element."""
+    """`_FillValue` as xarray writes it in Zarr 3: floats as base64 of a little-endian double. None if it is unfit."""
     try:
         given = np.asarray(array.attrs["_FillValue"]).reshape(-1)
     except HyperslabError:
@@ -175,7 +175,7 @@ def _cf_fill(array: Array) -> Any:
 
 
 def _strict(attributes: Mapping[str, Any]) -> dict[str, Any]:
-    """Attributes that strict JSON can say, which has no infinities and nothing that is no number."""
+    """The attributes that strict JSON can express, which has no infinities and no NaN."""
     return {name: value for name, value in zarr2.plain_attributes(attributes).items() if _is_strict(value)}
 
 

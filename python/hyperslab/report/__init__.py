@@ -1,4 +1,4 @@
-"""What people look at: tables, figures and one self-contained page, made from a run and measuring nothing."""
+"""The output for users: tables, figures and one self-contained page, made from a run. Nothing is measured here."""
 
 from __future__ import annotations
 
@@ -8,7 +8,7 @@ from hyperslab.bench.results import Run
 
 
 def make_report(run: Run) -> Path:
-    """Draw every figure and write report.html into the run's directory, and histories.md; gives the page's path."""
+    """Draw every figure, write report.html (and histories.md) into the run's directory; return the page's path."""
     from hyperslab.report.figures import draw
     from hyperslab.report.histories import make_page
     from hyperslab.report.page import write_page

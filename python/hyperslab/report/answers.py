@@ -1,4 +1,4 @@
-"""The headline of the page: what is fastest, operation by operation, or why no winner can be named."""
+"""The first section of the page: which format is fastest for each operation, or why there is no winner."""
 
 from __future__ import annotations
 
@@ -26,7 +26,7 @@ MOST_CARDS = 12
 
 
 def answering(run: Run) -> list[Ranking]:
-    """The rankings that answer the question: by the fair method where it ran, else the published one."""
+    """The rankings that answer the question: those of the fair method if it ran, otherwise of the published one."""
     fair = [r for r in run.rankings if r.method == "fair"]
     return fair or run.rankings
 
@@ -40,17 +40,17 @@ def summary_sentence(run: Run) -> str:
     says = [f"<strong>{escape(name)}</strong> in {count}" for name, count in wins]
     unnamed = sum(r.winner is None for r in compared)
     if unnamed:
-        says.append(f"no format in {unnamed}, where intervals overlap or trials are too few")
+        says.append(f"no format in {unnamed}, because intervals overlap or there are too few trials")
     noun = "comparison" if len(compared) == 1 else "comparisons"
     return f"Fastest in {len(compared)} {noun} by the {compared[0].method} method: {', '.join(says)}."
 
 
 def answers_section(run: Run) -> str:
-    """One article for each case: cards for its largest arrays, and a table of every comparison."""
+    """The section with one article per case: cards for the case's largest arrays, and a table of all comparisons."""
     rankings = answering(run)
     names = dict.fromkeys(r.case for r in rankings)
     articles = "".join(_article(run, name, [r for r in rankings if r.case == name]) for name in names)
-    nothing = "<p>No trial was accepted: see “What has no figures” for the reasons.</p>"
+    nothing = "<p>No trial was accepted; “Trials without figures” gives the reasons.</p>"
     chooser = '<div class="chooser" id="answer-chooser"></div>'
     return section("answer", "Fastest for arrays like yours", f"{chooser}{articles}" if articles else nothing)
 
@@ -116,5 +116,5 @@ def _comparisons(rankings: list[Ranking]) -> Table:
     header = (
         "operation", "arrays", "conditions", "cache", "fastest", "", "lowest median", "95 % interval", "MB/s", "n",
     )  # fmt: skip
-    note = "Times hold everything that a user waits for: creating and writing until durable; opening, reading, closing."
+    note = "Times include everything that a user waits for: create and write until durable; open, read and close."
     return Table("Every comparison", header, tuple(rows), note)

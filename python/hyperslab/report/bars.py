@@ -32,7 +32,7 @@ from hyperslab.report.wording import (
 if TYPE_CHECKING:
     from matplotlib.axes import Axes
 
-# Beyond this span small bars would vanish: the axis turns logarithmic.
+# For a larger span the axis is logarithmic; otherwise small bars would vanish.
 LINEAR_SPAN = 20.0
 BAR_WIDTH = 0.12  # inches
 
@@ -47,7 +47,7 @@ class Panel:
 
 
 def draw_bars(run: Run, summaries: list[Summary], arrays: Arrays, stem: Path) -> list[Path]:
-    """The bars of one case, method and size; nothing where there is nothing to show."""
+    """The bars of one case, method and size; None if there is nothing to show."""
     from matplotlib.patches import Patch
 
     panels = bar_panels([s for s in summaries if arrays_of(s) == arrays])
@@ -65,7 +65,7 @@ def draw_bars(run: Run, summaries: list[Summary], arrays: Arrays, stem: Path) ->
 
 
 def bar_panels(summaries: list[Summary]) -> list[Panel]:
-    """create and write of each writing operation; open once; read of each reading one."""
+    """The panels: create and write for each operation that writes, one for open, and read for each that reads."""
     wanted: dict[tuple[str, str], list[Summary]] = {}
     operations = list(dict.fromkeys(s.operation for s in summaries))
     reads = [s.operation for s in summaries if not moves_nothing_back(s)]
@@ -89,7 +89,7 @@ def _words(run: Run, shown: list[Summary]) -> Words:
     per_array = any(is_per_array(s) for s in shown)
     drawn = f"Bars: {'median of the trials' if first.method == 'fair' else statistic_text(case)}"
     drawn += f"; whiskers: {INTERVAL}"
-    drawn += "; times are for one array where a panel says so (total / arrays), else for all" * per_array
+    drawn += "; times are for all arrays, or for one (total / arrays) where the panel says so" * per_array
     title = f"{first.case}: {case.title}" if case and case.title else first.case
     subtitle = f"{arrays_text(first.shape, first.count, first.dtype)}, {first.method} method"
     return Words(title, subtitle, caption(run, drawn, shown))

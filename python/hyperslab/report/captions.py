@@ -1,4 +1,4 @@
-"""The line under every figure: what is drawn, n, interval, method, cache, conditions, arrays, machine."""
+"""The caption under every figure: what is drawn, n, interval, method, cache, conditions, arrays, machine."""
 
 from __future__ import annotations
 
@@ -34,7 +34,7 @@ DATA = {
 
 
 def caption(run: Run, drawn: str, shown: list[Summary]) -> str:
-    """The whole caption of a figure that shows `shown`; `drawn` says what its marks and units mean."""
+    """The caption of a figure that shows the summaries `shown`; `drawn` explains its marks and units."""
     case = case_named(run, shown[0].case)
     parts = [
         drawn,
@@ -63,14 +63,14 @@ def _arrays(case: Case | None, shown: list[Summary]) -> str:
 
 
 def data_text(case: Case | None) -> str:
-    """What fills the arrays."""
+    """The data in the arrays, in words."""
     if case is None:
         return "unknown"
     return case.data_file or DATA.get(case.data, case.data)
 
 
 def method_text(case: Case | None, method: str) -> str:
-    """The method in words; a published one with its statistic and the faults that it keeps."""
+    """The method in words; for a published method, with its statistic and its faults."""
     if method != "published":
         return FAIR
     if case is None or case.replay is None:
@@ -80,7 +80,7 @@ def method_text(case: Case | None, method: str) -> str:
 
 
 def faults_of(case: Case) -> list[tuple[str, str]]:
-    """The published method's faults: number and sentence."""
+    """The faults of the published method, as pairs of number and sentence."""
     return list(make_replay(case.replay).faults.items()) if case.replay else []
 
 

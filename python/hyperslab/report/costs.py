@@ -1,4 +1,4 @@
-"""Stacked bars of predicted costs, phase by phase: the figures 4, 5 and 9 of the cost model's paper."""
+"""Stacked bars of predicted costs by phase, as in figures 4, 5 and 9 of the cost model's paper."""
 
 from __future__ import annotations
 
@@ -23,7 +23,7 @@ INK = "#15181d"
 
 
 def draw_costs(found: Sequence[Prediction], what: str, cache: str, path: Path) -> None:
-    """Draw one bar for each prediction, stacked by phase, with its interval, into an SVG or PNG file."""
+    """Draw one bar per prediction, stacked by phase and with its interval, and save it as SVG or PNG."""
     import matplotlib
     from matplotlib.patches import Patch
 
@@ -33,7 +33,7 @@ def draw_costs(found: Sequence[Prediction], what: str, cache: str, path: Path) -
     caption = "Bars: predicted seconds by phase; whiskers: 95 % interval of the prediction."
     extrapolating = [str(prediction.layout) for prediction in found if prediction.cost.extrapolating]
     if extrapolating:
-        caption += f" Outside of what was trained: {', '.join(dict.fromkeys(extrapolating))}."
+        caption += f" Outside the range of the training: {', '.join(dict.fromkeys(extrapolating))}."
     with matplotlib.rc_context(STYLE):  # type: ignore[arg-type] # its keys are a Literal of 300 names
         width = max(PANEL_WIDTH, 0.55 * len({str(prediction.layout) for prediction in found}))
         sheet = new_sheet(len(libraries), Words(what, f"predicted, {cache}", caption), legend, min(width, 6.0))

@@ -1,4 +1,4 @@
-"""An evaluation in the terminal and in figures."""
+"""Show an evaluation in the terminal and in figures."""
 
 from __future__ import annotations
 
@@ -28,7 +28,7 @@ HEADER = (
 
 
 def print_evaluation(done: Done, console: Console) -> None:
-    """The accuracy of every model, the phases, and the verdicts."""
+    """Print the accuracy of every model, the phases, and the verdicts."""
     for text in (*done.notes, *(f"warning: {reason}" for reason in done.warnings)):
         console.print(Text(text, style="dim"))
     for table in tables(done):
@@ -36,7 +36,7 @@ def print_evaluation(done: Done, console: Console) -> None:
 
 
 def tables(done: Done) -> list[Table]:
-    """Every table of an evaluation."""
+    """All tables of an evaluation."""
     found = done.serial
     paper = (
         "the paper, on three clusters",
@@ -45,10 +45,10 @@ def tables(done: Done) -> list[Table]:
     rows = [_row(name, each) for name, each in (*found.models.items(), *found.baselines.items())]
     if found.measured_again is not None:
         rows.append(_row("half of the passes, by the other half", found.measured_again))
-    rows.append((*paper, "", f"{PAPER_RMSE} (of what is not said)", *[""] * 5))
+    rows.append((*paper, "", f"{PAPER_RMSE} (the paper does not say of what)", *[""] * 5))
     always = ", ".join(f"{library} wins {_percent(share)}" for library, share in found.always_one().items())
     note = (
-        f"Of the experiments {always}: naming one library always is right so often, but says nothing of layouts. "
+        f"Of the experiments, {always}: always choosing one library is right this often, but chooses no layout. "
         f"Regret: how much longer the choice takes than the best of all layouts and libraries. {_held_out(done)}"
     )
     phases = tuple(
@@ -74,7 +74,7 @@ def tables(done: Done) -> list[Table]:
 
 
 def draw_evaluation(done: Done, directory: Path) -> list[Path]:
-    """Figures 11 and 12 of the paper, as PNG and SVG; returns their paths."""
+    """Draw figures 11 and 12 of the paper as PNG and SVG, and return their paths."""
     directory.mkdir(parents=True, exist_ok=True)
     found = done.serial
     caption = " ".join(f"{note}." for note in done.notes)

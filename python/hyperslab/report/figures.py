@@ -16,9 +16,9 @@ DIRECTORY = "figures"
 
 
 def draw(run: Run) -> list[Path]:
-    """Draw all figures into the run's `figures`, as PNG and SVG; returns their paths.
+    """Draw all figures as PNG and SVG into the run's directory `figures`, and return their paths.
 
-    Bars show the largest arrays of a series; the rest of the series is in its lines, and all of it on the page.
+    Bars show the largest arrays of a series. Lines show the whole series, and the page shows everything.
     """
     directory = run.directory / DIRECTORY
     directory.mkdir(exist_ok=True)
@@ -38,8 +38,8 @@ def _figures_of(run: Run, summaries: list[Summary], stem: Path) -> list[Path]:
 
 
 def style() -> AbstractContextManager[None]:
-    """The rc settings of every figure, while they hold."""
+    """A context with the matplotlib settings of every figure."""
     import matplotlib
 
-    # The file canvases are named when saving; no window system is ever asked for.
+    # Saving names a file canvas, so no window system is ever needed.
     return matplotlib.rc_context(STYLE)  # type: ignore[arg-type] # its keys are a Literal of 300 names

@@ -1,4 +1,4 @@
-"""Seed 4's figures and verdicts as a page of Markdown with pictures: sizes, creation, versions, reading."""
+"""Seed 4's figures and verdicts as a Markdown page with pictures: file size, creation, versions, reading."""
 
 from __future__ import annotations
 
@@ -24,7 +24,7 @@ FIGURES: dict[str, tuple[str, Figure]] = {
 
 
 def make_page(histories: list[History], verdicts: list[Verdict], output: Path) -> Path:
-    """Write the page and its pictures; gives the page."""
+    """Write the page and its pictures, and return the page's path."""
     done = [history for history in histories if history.status == "ok"]
     plain = [history for history in done if history.compression == "none"]
     claims = [verdict for verdict in verdicts if verdict.study == STUDY]
@@ -62,7 +62,7 @@ def _axes(title: str) -> tuple[Any, dict[str, Any]]:
 
 
 def _drawn(histories: list[History], path: Path, title: str, figure: Figure) -> None:
-    """A line for each contender and chunk length over the number of versions."""
+    """Draw a line for each contender and chunk length over the number of versions."""
     sheet, axes = _axes(title)
     lines: dict[tuple[str, str, int], list[tuple[int, float]]] = {}
     for history in histories:

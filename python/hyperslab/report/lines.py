@@ -39,7 +39,7 @@ DASHES: tuple[Dash, ...] = ("-", "--", ":", "-.")
 
 
 class Point(NamedTuple):
-    """A place on a line, with its interval where that is known."""
+    """A point on a line, with its interval if that is known."""
 
     x: float
     y: float
@@ -48,7 +48,7 @@ class Point(NamedTuple):
 
 
 class Axis(NamedTuple):
-    """What a figure shows against what."""
+    """The axes of a figure: what they show, and their labels."""
 
     x_label: str
     y_label: str
@@ -66,7 +66,7 @@ class Panel:
 
 
 def draw_scale_lines(run: Run, summaries: list[Summary], stem: Path) -> list[Path]:
-    """Time against the number of elements or arrays; nothing for a case of one size."""
+    """Draw time against the number of elements or arrays; nothing for a case of one size."""
     if len(sizes(summaries)) < 2 or is_speed_case(summaries[0].case):
         return []
     by_count = len({arrays.elements for arrays in sizes(summaries)}) == 1
@@ -77,7 +77,7 @@ def draw_scale_lines(run: Run, summaries: list[Summary], stem: Path) -> list[Pat
 
 
 def draw_speed_curves(run: Run, summaries: list[Summary], stem: Path) -> list[Path]:
-    """Throughput against size, in total and for the operation alone, as in 2002."""
+    """Draw throughput against size, in total and for the operation alone, as in 2002."""
     if not is_speed_case(summaries[0].case):
         return []
     panels = _panels(summaries, lambda s: (headline_metric(s.operation), bare_metric(s)))
@@ -95,7 +95,7 @@ def bare_metric(summary: Summary) -> str:
 
 
 def _panels(summaries: list[Summary], metrics: Callable[[Summary], tuple[str, ...]]) -> list[Panel]:
-    """Sizes of a selection are one series: operations that differ in parameters only share a panel."""
+    """The panel of a summary: operations that differ only in their parameters share one, as a series."""
     found: dict[tuple[str, str, str], list[Summary]] = defaultdict(list)
     operations = list(dict.fromkeys(s.operation for s in summaries))
     chosen = [s for s in summaries if s.metric in metrics(s)]

@@ -1,4 +1,4 @@
-"""Pieces of HTML: sections and tables. All text is escaped here."""
+"""HTML for sections and tables. All text is escaped here."""
 
 from __future__ import annotations
 
@@ -7,17 +7,17 @@ from html import escape
 
 from hyperslab.report.tables import Table
 
-# Cells that hold figures are set in columns of even digits.
+# Cells that match hold numbers, which are set in digits of equal width.
 _FIGURES = frozenset("0123456789[–<")
 
 
 def section(anchor: str, title: str, inner: str) -> str:
-    """A section with its heading; nothing where there is nothing inside."""
+    """A section with its heading; empty if it has no content."""
     return f'<section id="{anchor}"><h2>{escape(title)}</h2>{inner}</section>' if inner else ""
 
 
 def table_markup(table: Table, kinds: Sequence[str] = ()) -> str:
-    """A table with its title and note; nothing for an empty one. `kinds` marks rows for a filter."""
+    """A table with its title and note; empty if the table has no rows. `kinds` marks rows for a filter."""
     if not table.rows:
         return ""
     header = "".join(f'<th scope="col">{escape(name)}</th>' for name in table.header)

@@ -1,4 +1,4 @@
-"""One self-contained report.html: everything that a run says, explorable, without a network."""
+"""One self-contained, interactive report.html with all results of a run; it needs no network."""
 
 from __future__ import annotations
 
@@ -28,28 +28,28 @@ from hyperslab.report.tables import (
 )
 
 PAGE = "report.html"
-# Nothing is fetched, and the browser is told so: only what stands in the page itself may run.
+# The page fetches nothing, and this policy tells the browser to run only what is in the page itself.
 POLICY = "default-src 'none'; script-src 'unsafe-inline'; style-src 'unsafe-inline'; img-src data: blob:"
 FILES = {
     "trials.parquet": "every raw trial with all its phases and proofs",
-    "trials.csv": "the same, for every tool",
+    "trials.csv": "the same as text, for any tool",
     "summary.csv": "medians and intervals of every metric",
     "rankings.json": "every ranking",
     "verdicts.json": "the verdicts",
-    RUN_FILE: "what was asked, and the machine",
+    RUN_FILE: "the request and the machine",
     JOURNAL_FILE: "the journal that --resume reads",
 }
 
 
 def write_page(run: Run) -> Path:
-    """Write report.html into the run's directory; gives its path."""
+    """Write report.html into the run's directory, and return its path."""
     path = run.directory / PAGE
     replace_with(path, render(run))
     return path
 
 
 def render(run: Run) -> str:
-    """The whole page."""
+    """The HTML of the whole page."""
     from plotly.offline import get_plotlyjs
 
     sections = [part for part in _sections(run) if part]
@@ -85,7 +85,9 @@ def _sections(run: Run) -> list[str]:
         _verdicts_section(run),
         section("method", "Method and boundaries", _tables(boundaries_table(), metrics_table(), methods_table(run))),
         section("environment", "Environment", _tables(environment_table(run), overhead_table(run))),
-        section("losses", "What has no figures", _tables(losses_table(run), conversions_table(run)) or _NOTHING_LOST),
+        section(
+            "losses", "Trials without figures", _tables(losses_table(run), conversions_table(run)) or _NOTHING_LOST
+        ),
         _files_section(run),
     ]
 
@@ -129,7 +131,7 @@ def _figures_section(run: Run) -> str:
         for name, title in (
             ("bars", "Side by side"),
             ("phases", "Where the time goes"),
-            ("scale", "Over sizes"),
+            ("scale", "Time against size"),
             ("speed", "Speed curves of 2002"),
         )
     )
@@ -158,7 +160,7 @@ def _files_section(run: Run) -> str:
         f'<a href="{DIRECTORY}/{escape(Path(name).stem)}.svg">SVG</a></li>'
         for name in drawn
     )
-    inner = f"<p>All beside this page.</p><ul>{rows}</ul>"
+    inner = f"<p>These files lie in the same folder as this page.</p><ul>{rows}</ul>"
     if pictures:
         inner += f"<details><summary>{len(drawn)} figures for print</summary><ul>{pictures}</ul></details>"
     return section("files", "Raw files", inner)

@@ -1,4 +1,4 @@
-"""What the page's figures are drawn from: one JSON document with every summary, made compact."""
+"""The data of the page's figures: one compact JSON document with every summary."""
 
 from __future__ import annotations
 
@@ -30,7 +30,7 @@ from hyperslab.report.wording import (
     operation_title,
 )
 
-# Columns of a row: words are kept once and referred to by their place; then come the numbers.
+# Columns of a row: first words, which are stored once and referred to by index, then numbers.
 WORDS = ("case", "method", "conditions", "format", "operation", "shape", "cache", "metric")
 NUMBERS = ("count", "processes", "n", "divisor", "shown", "median", "low", "high", "megabytes")
 
@@ -72,7 +72,7 @@ def _numbers(summary: Summary) -> list[float | int | None]:
 
 
 def _rounded(value: float | None) -> float | None:
-    """Six digits are more than any timer here means; the file stays small."""
+    """Round to six digits, which is more than the timers resolve, to keep the file small."""
     return None if value is None else float(f"{value:.6g}")
 
 

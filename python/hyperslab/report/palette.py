@@ -1,4 +1,4 @@
-"""How each format is painted: the same colour and mark in every figure and on the page."""
+"""The colour and mark of each format, the same in every figure and on the page."""
 
 from __future__ import annotations
 
@@ -7,14 +7,14 @@ from dataclasses import dataclass
 
 @dataclass(frozen=True)
 class Paint:
-    """A colour, and a mark for those who do not tell colours apart, by matplotlib's and by Plotly's name."""
+    """A colour, and a mark for readers who cannot tell colours apart, under matplotlib's and Plotly's name."""
 
     colour: str
     marker: str
     symbol: str
 
 
-# Families share a hue: HDF5 blue, netCDF orange, Zarr green; hyperslab stands out; what measures the harness is grey.
+# Families share a hue: HDF5 is blue, netCDF orange, Zarr green. hyperslab stands out. The null format is grey.
 PAINTS: dict[str, Paint] = {
     "null": Paint("#c7c7c7", "x", "x-thin-open"),
     "raw": Paint("#5f6b7a", "o", "circle"),
@@ -36,16 +36,16 @@ PAINTS: dict[str, Paint] = {
     "blosc2": Paint("#0f9aa8", "D", "diamond"),
     "tiledb": Paint("#8a5a34", "v", "triangle-down"),
 }
-# For a format that is added without a paint of its own.
+# For a format without an entry in the table.
 PLAIN = Paint("#444444", "P", "cross")
 
 
 def paint_of(format_name: str) -> Paint:
-    """The paint of a format."""
+    """The colour and mark of a format."""
     return PAINTS.get(format_name, PLAIN)
 
 
 def in_order(formats: set[str]) -> list[str]:
-    """Formats in the order of the paints, so that legends always read alike."""
+    """The formats in the order of the table, so that legends always have the same order."""
     places = {name: place for place, name in enumerate(PAINTS)}
     return sorted(formats, key=lambda name: (places.get(name, len(places)), name))

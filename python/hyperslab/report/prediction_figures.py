@@ -16,14 +16,14 @@ if TYPE_CHECKING:
     from matplotlib.artist import Artist
     from matplotlib.axes import Axes
 
-# The model's libraries by the names of the formats that stand for them.
+# For each library of the model, the format whose colour it has.
 FORMAT_OF = {"zarr": "zarr3", "flat": "npy"}
 OURS, OTHERS = "#e0004d", "#a3adba"
 PANEL = 3.4  # inches wide
 
 
 def draw_scatter(outcomes: Sequence[Outcome], models: Sequence[str], caption: str, stem: Path) -> list[Path]:
-    """Predicted against measured seconds, one panel for each model; the diagonal is a perfect prediction."""
+    """Draw predicted against measured seconds, one panel per model; the diagonal is a perfect prediction."""
     with style():
         sheet = new_sheet(len(models), _words("Predicted against measured time", caption), _legend(outcomes), PANEL)
         for axes, model in zip(sheet.panels, models, strict=True):
@@ -32,7 +32,7 @@ def draw_scatter(outcomes: Sequence[Outcome], models: Sequence[str], caption: st
 
 
 def draw_accuracy_bars(accuracies: Mapping[str, Accuracy], caption: str, stem: Path) -> list[Path]:
-    """Share of experiments whose faster library each model predicts, and the regret of its choices."""
+    """Draw the share of experiments for which each model predicts the faster library, and the regret of its choices."""
     with style():
         sheet = new_sheet(2, _words("Choosing by prediction", caption), [], PANEL + 0.8)
         names = list(accuracies)
@@ -44,7 +44,7 @@ def draw_accuracy_bars(accuracies: Mapping[str, Accuracy], caption: str, stem: P
         head(sheet.panels[0], "Faster library predicted", f"% of experiments; dashed: {paper:.0f} % in the paper")
         regrets = [100 * (accuracies[name].regret_worst or 0.0) for name in names]
         _draw_bars(sheet.panels[1], names, regrets, "%")
-        head(sheet.panels[1], "Worst regret", "% more time than the fastest layout and library take")
+        head(sheet.panels[1], "Worst regret", "% more time than the fastest layout and library")
         return save(sheet, stem)
 
 

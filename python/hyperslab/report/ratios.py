@@ -1,4 +1,4 @@
-"""The ratio tables of 2002: how many times faster HDF5 is than each other library, over all sizes."""
+"""The ratio tables of the 2002 study: how many times faster HDF5 is than each other library, over all sizes."""
 
 from __future__ import annotations
 
@@ -23,7 +23,7 @@ from hyperslab.report.wording import UNKNOWN, cache_title, digits
 
 @dataclass(frozen=True)
 class RatioTable:
-    """HDF5 against each library, for one operation of one case, method, conditions and cache state."""
+    """HDF5 compared with each library, for one operation of one case, method, conditions and cache state."""
 
     case: str
     method: str
@@ -35,7 +35,7 @@ class RatioTable:
 
 @dataclass(frozen=True)
 class RatioRow:
-    """One library: ratios over the sizes, in total and for the operation alone."""
+    """The row of one library: its ratios over the sizes, in total and for the operation alone."""
 
     format: str
     total: tuple[float, ...]
@@ -43,7 +43,7 @@ class RatioRow:
 
 
 def ratio_tables(run: Run) -> list[RatioTable]:
-    """The ratio tables of every case of the 2002 study; ratio = the library's seconds / HDF5's seconds."""
+    """The ratio tables of all cases of the 2002 study; ratio = the library's seconds / HDF5's seconds."""
     tables = []
     for (case, _), summaries in by_case_and_method(run).items():
         if is_speed_case(case):
@@ -83,5 +83,5 @@ def range_text(ratios: tuple[float, ...]) -> str:
 
 
 def heading(table: RatioTable) -> str:
-    """What a table is about, in one line."""
+    """The heading of a table, in one line."""
     return f"{table.case}: {table.operation}, {table.method}, {table.conditions}, {cache_title(table.cache)}"

@@ -68,7 +68,7 @@ class Words:
 def new_sheet(
     panel_count: int, words: Words, legend: Sequence[tuple[str, Artist]], panel_width: float = PANEL_WIDTH
 ) -> Sheet:
-    """An empty sheet: heading above, then the legend, the panels, and the caption below."""
+    """An empty sheet with heading, legend, panels and caption, from top to bottom."""
     from matplotlib.figure import Figure
 
     rows = ceil(panel_count / max(2, int(WIDEST / (panel_width + GAP_X))))
@@ -124,7 +124,7 @@ def _place_panels(figure: Figure, count: int, columns: int, top: float) -> list[
 
 
 def head(axes: Axes, title: str, subtitle: str) -> None:
-    """A panel's title, with what it is about below, wrapped to the panel."""
+    """Write a panel's title with its subtitle below, wrapped to the width of the panel."""
     inches = axes.bbox.width / axes.get_figure(root=True).dpi  # type: ignore[union-attr] # panels have a figure
     lines = textwrap.wrap(subtitle, int(inches * 17))
     above, grey = 6 + 11 * len(lines), "#5b626d"
@@ -133,7 +133,7 @@ def head(axes: Axes, title: str, subtitle: str) -> None:
 
 
 def log_ticks(axis: Axis, unit: str = "") -> None:
-    """Numbers that people read (0.01, 10, 1M) in place of powers; a short axis is marked at 2 and 5 too."""
+    """Label an axis with plain numbers (0.01, 10, 1M) instead of powers; a short axis also has ticks at 2 and 5."""
     from matplotlib.ticker import EngFormatter, FuncFormatter, LogLocator, NullFormatter
 
     low, high = axis.get_view_interval()
@@ -152,7 +152,7 @@ def save(sheet: Sheet, stem: Path) -> list[Path]:
 
 
 def save_as(sheet: Sheet, path: Path) -> None:
-    """Save as one file, by its suffix: .png or .svg."""
+    """Save as one file; its suffix chooses .png or .svg."""
     from matplotlib.backends.backend_agg import FigureCanvasAgg
 
     FigureCanvasAgg(sheet.figure)

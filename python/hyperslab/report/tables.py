@@ -1,4 +1,4 @@
-"""The tables of a run, as plain data: the terminal and the page render them, each in its way."""
+"""The tables of a run as plain data, which the terminal and the page render in their own ways."""
 
 from __future__ import annotations
 
@@ -28,13 +28,13 @@ from hyperslab.report.wording import (
     trials_text,
 )
 
-# More cases than this are counted, not listed.
+# If there are more cases than this, only their number is shown.
 MOST_LISTED = 4
 
 
 @dataclass(frozen=True)
 class Table:
-    """Text in rows; what the reader must know to read it stands in the note."""
+    """Rows of text; the note explains how to read them."""
 
     title: str
     header: tuple[str, ...]
@@ -61,7 +61,7 @@ def ranking_table(ranking: Ranking) -> Table:
 
 
 def ranking_title(ranking: Ranking) -> str:
-    """What was ranked, under which conditions."""
+    """The heading of a ranking: what was ranked, and under which conditions."""
     size = f"{ranking.count} × [{ranking.shape.replace('x', ' × ')}]"
     processes = f", {ranking.processes} processes" if ranking.processes > 1 else ""
     return (
@@ -71,7 +71,7 @@ def ranking_title(ranking: Ranking) -> str:
 
 
 def outcome(ranking: Ranking) -> str:
-    """The winner, or why there is none."""
+    """The winner, or the reason why there is none."""
     if ranking.winner is not None:
         return f"winner: {ranking.winner}"
     if len(ranking.entries) == 1:
@@ -89,20 +89,20 @@ def lead(ranking: Ranking) -> float | None:
 
 
 def boundaries_table() -> Table:
-    """Where every timer starts and stops."""
+    """The table that says where every timer starts and stops."""
     rows = tuple((phase, text) for phase, text in BOUNDARIES.items())
-    return Table("The timers of the fair method", ("phase", "what is inside"), rows)
+    return Table("The timers of the fair method", ("phase", "what its timer includes"), rows)
 
 
 def metrics_table() -> Table:
-    """The sums of phases that are compared."""
+    """The table of the sums of phases that are compared."""
     rows = [(name, metric_title(name), " + ".join(phases)) for name, phases in METRICS.items() if len(phases) > 1]
-    note = "Phases that an operation does not have are left out of its sum."
+    note = "If an operation lacks a phase, the sum leaves it out."
     return Table("What is compared", ("metric", "in words", "phases"), tuple(rows), note)
 
 
 def methods_table(run: Run) -> Table:
-    """The published methods that were repeated, with their statistic and their faults."""
+    """The table of the published methods that were replayed, with their statistic and faults."""
     from hyperslab.report.captions import faults_of
 
     replayed = {case.replay: case for case in run.description.cases if case.replay}
@@ -112,12 +112,12 @@ def methods_table(run: Run) -> Table:
         for number, text in faults_of(case)
     ]
     wanted = "published" in run.description.methods
-    title = "Faults that the published methods' figures contain"
+    title = "Faults of the published methods, which their figures contain"
     return Table(title, ("method", "statistic", "fault", "what it does"), tuple(rows if wanted else ()))
 
 
 def environment_table(run: Run) -> Table:
-    """The machine, the libraries, and what was asked; unknown is said."""
+    """The table of the machine, the libraries and the request; unknown values are shown as unknown."""
     seen, asked = run.description.environment, run.description
     rows = [
         ("run started", asked.started_at),
@@ -138,7 +138,7 @@ def environment_table(run: Run) -> Table:
 
 
 def losses_table(run: Run) -> Table:
-    """Trials without figures: refused, failed or rejected, with the reasons."""
+    """The table of trials without figures: refused, failed or rejected, with the reasons."""
     groups: dict[tuple[str, str, str], list[Trial]] = defaultdict(list)
     for trial in run.trials:
         if trial.status != "ok":
@@ -149,8 +149,8 @@ def losses_table(run: Run) -> Table:
     ]
     header = ("status", "format", "operations", "cases", "trials", "reason")
     note = (
-        "Refused: the format cannot do it, known before anything ran. Failed: it ran and broke. "
-        "Rejected: the proof of the cache state failed, so the trial counts nowhere."
+        "Refused: the format cannot do it, and this was known before anything ran. Failed: the trial ran, but raised "
+        "an error. Rejected: the trial could not prove its cache state, so it does not count."
     )
     return Table("Refused, failed and rejected", header, tuple(rows), note)
 
@@ -161,7 +161,7 @@ def _listed(names: list[str]) -> str:
 
 
 def conversions_table(run: Run) -> Table:
-    """Formats that gave back something else than was written, and by how much."""
+    """The table of formats whose reads differ from what was written, and by how much."""
     groups: dict[tuple[str, str, str, str], list[Trial]] = defaultdict(list)
     for t in run.trials:
         if t.status == "ok" and _is_converted(t):
@@ -171,7 +171,10 @@ def conversions_table(run: Run) -> Table:
         for (name, dtype, returned, exact), found in sorted(groups.items())
     ]
     header = ("format", "written", "returned", "equal", "largest error", "cases", "trials")
-    note = "Conversion to native elements is inside the timer of a read. Formats not listed gave back what they got."
+    note = (
+        "The timer of a read includes the conversion to native elements. Formats that are not listed returned exactly "
+        "what was written."
+    )
     return Table("Conversions", header, tuple(rows), note)
 
 
@@ -185,7 +188,7 @@ def _same_dtype(returned: str, written: str) -> bool:
     try:
         return np.dtype(returned) == np.dtype(written)
     except TypeError:
-        # A compound dtype's text is no name that numpy reads back.
+        # NumPy cannot parse the text of a compound dtype.
         return returned == written
 
 
@@ -199,7 +202,7 @@ def _largest(trials: list[Trial]) -> str:
 
 
 def overhead_table(run: Run) -> Table:
-    """The harness's own cost: what the timers show for the format that does nothing."""
+    """The table of the harness's own cost: the times of the null format, which does nothing."""
     groups: dict[tuple[str, str, str], list[Summary]] = defaultdict(list)
     for s in run.summaries:
         if s.format == "null" and s.metric == headline_metric(s.operation):
@@ -210,7 +213,7 @@ def overhead_table(run: Run) -> Table:
         for worst in [max(group, key=lambda s: s.median_seconds)]
     ]
     header = ("case", "operation", "cache", "median", "95 % interval", "n")
-    note = "The largest of each case's sizes and conditions; every figure of the run contains it."
+    note = "The largest value over each case's sizes and conditions; every figure of the run includes this cost."
     return Table("Harness overhead (null)", header, tuple(rows), note)
 
 
@@ -219,7 +222,7 @@ def _interval(summary: Summary) -> str:
 
 
 def verdict_table(run: Run) -> Table:
-    """What became of each published conclusion."""
+    """The table of verdicts on the published conclusions."""
     rows = [
         (v.id, v.conclusion, v.published, v.by_published_method, v.by_fair_method, _verdict(v.verdict, v.reason))
         for v in run.verdicts
@@ -233,15 +236,15 @@ def _verdict(verdict: str, reason: str) -> str:
 
 
 def ratio_sheets(run: Run) -> list[Table]:
-    """The ratio tables of 2002, as measured here."""
+    """The ratio tables of the 2002 study, as measured on this machine."""
     sheets = []
     for table in ratio_tables(run):
         rows = [(row.format, range_text(row.total), range_text(row.alone), str(len(row.total))) for row in table.rows]
         shown = [s for s in run.summaries if (s.case, s.method) == (table.case, table.method)]
         case = case_named(run, table.case)
         statistic = statistic_text(case) if table.method == "published" else "median of the trials"
-        note = f"Ratio = LIB seconds / HDF5 seconds, {statistic}, lowest to highest over the sizes; "
-        note += f"{trials_text(s.n for s in shown)} trials each. No interval: the range is over sizes."
+        note = f"Ratio = LIB seconds / HDF5 seconds, {statistic}, from lowest to highest over the sizes; "
+        note += f"{trials_text(s.n for s in shown)} trials each. The range is over sizes; it is not an interval."
         header = ("LIB", "HDF5/LIB, total time", f"HDF5/LIB, {table.operation.partition('-')[0]} alone", "sizes")
         sheets.append(Table(heading(table), header, tuple(rows), note))
     return sheets

@@ -1,4 +1,4 @@
-"""A run's rankings and verdicts, and two runs' comparison, in the terminal."""
+"""Print the rankings and verdicts of a run, and the comparison of two runs, in the terminal."""
 
 from __future__ import annotations
 
@@ -25,11 +25,11 @@ STYLES = {
 
 
 def print_rankings(run: Run, console: Console) -> None:
-    """One line for each ranking; for a single case also the full tables of its largest arrays."""
+    """Print one line per ranking; if there is a single case, also the full tables of its largest arrays."""
     if not run.description.cases:
         return
     if not run.rankings:
-        console.print("No ranking: no trial was accepted. The reasons are in trials.csv.")
+        console.print("There is no ranking, because no trial was accepted. trials.csv has the reasons.")
         return
     for case, method in dict.fromkeys((r.case, r.method) for r in run.rankings):
         console.print(_overview(run.rankings, case, method))
@@ -67,12 +67,12 @@ def _result(ranking: Ranking) -> tuple[Text, str, Text | str]:
 
 
 def print_verdicts(run: Run, console: Console) -> None:
-    """The published conclusions that this run decides, and how many it leaves open; the page has the figures."""
+    """Print the published conclusions that this run decides, and the number of the others; the page has the figures."""
     if not run.verdicts:
         return
     decided = [v for v in run.verdicts if v.verdict != "undecided"]
     rows = tuple((v.verdict, v.conclusion, v.id) for v in decided)
-    print_table(Table("Published conclusions, here", ("verdict", "conclusion", "id"), rows), console)
+    print_table(Table("Published conclusions on this machine", ("verdict", "conclusion", "id"), rows), console)
     counts = {name: sum(v.verdict == name for v in run.verdicts) for name in ("holds", "reverses", "undecided")}
     console.print(
         f"{len(run.verdicts)} conclusions: {counts['holds']} hold, {counts['reverses']} reverse, "
@@ -81,7 +81,7 @@ def print_verdicts(run: Run, console: Console) -> None:
 
 
 def print_comparison(comparison: Comparison, console: Console) -> None:
-    """Cell by cell, how the second run differs from the first."""
+    """Print, cell by cell, how the second run differs from the first."""
     for case, method in dict.fromkeys((row.case, row.method) for row in comparison.rows):
         title = Text(f"{case}, {method} method: B against A", style="bold")
         shown = RichTable(title=title, title_justify="left", header_style="dim", box=None, pad_edge=False)
@@ -95,7 +95,7 @@ def print_comparison(comparison: Comparison, console: Console) -> None:
     for difference in comparison.differences:
         console.print(Text(f"unlike: {difference}", style="yellow"))
     if comparison.only_a or comparison.only_b:
-        console.print(f"{len(comparison.only_a)} cells are only in A, {len(comparison.only_b)} only in B")
+        console.print(f"{len(comparison.only_a)} cells are only in A, {len(comparison.only_b)} are only in B")
 
 
 def _compared(row: ComparisonRow) -> tuple[str | Text, ...]:
@@ -113,7 +113,7 @@ def _compared(row: ComparisonRow) -> tuple[str | Text, ...]:
 
 
 def print_table(table: Table, console: Console) -> None:
-    """Any table, with its note below; nothing for an empty one."""
+    """Print a table with its note below; an empty table prints nothing."""
     if not table.rows:
         return
     shown = RichTable(title=Text(table.title), title_justify="left", header_style="bold", box=None, pad_edge=False)

@@ -1,4 +1,4 @@
-"""A picture of what differs between two versions: where in each array with one or two axes elements changed."""
+"""A picture of the difference between two versions: where elements of 1-D and 2-D arrays changed."""
 
 from __future__ import annotations
 
@@ -21,29 +21,29 @@ CHANGED, ADDED, REMOVED, CHUNKS = "#e0004d", "#bfe3cf", "#d5dae1", "#c3cad4"
 LINE_CELLS, IMAGE_CELLS = 360, 120  # along an axis
 MOST_PANELS = 12
 MOST_CHUNK_LINES = 64
-LEAST_SHARE = 0.5  # as which the smallest share is drawn, so that one element of millions is seen
+LEAST_SHARE = 0.5  # the smallest share is drawn as this one, so that one element among millions is visible
 PANEL_WIDTH = 3.6  # inches
 
 
 def draw_difference(found: VersionDiff, target: Path) -> list[str]:
-    """Draw where elements changed; reads the chunks that differ.
+    """Draw where elements changed. This reads the chunks that differ.
 
     Args:
         found: The difference.
-        target: A .png or .svg.
+        target: The path of a .png or .svg file.
 
     Returns:
-        The arrays that differ, and were not drawn: those with more axes, those in one version only, and what is more
-        than fits.
+        The arrays that differ but were not drawn: arrays with more than two axes, arrays in only one version, and
+        arrays for which there was no room.
 
     Raises:
-        UsageError: The ending is another, or no array can be drawn.
+        UsageError: The target has another ending, or no array can be drawn.
         DamagedFile: Chunks cannot be read.
     """
     from matplotlib.patches import Patch
 
     if target.suffix not in FILE_OPTIONS:
-        raise UsageError(f"{target} has none of the endings {', '.join(FILE_OPTIONS)}")
+        raise UsageError(f"the name {target} does not say which format to draw: end it with {', '.join(FILE_OPTIONS)}")
     drawn = [array for array in found.arrays.values() if _can_be_drawn(array)][:MOST_PANELS]
     if not drawn:
         raise UsageError(f"{found.before} and {found.after}: no array with one or two axes is in both and differs")
@@ -51,8 +51,8 @@ def draw_difference(found: VersionDiff, target: Path) -> list[str]:
     words = Words(
         f"{found.before} → {found.after}",
         f"{len(found.arrays)} arrays differ" + (f", {len(drawn)} are shown" if left_out else ""),
-        "Elements that differ, as a share of those in each cell of the picture; the smallest share is drawn so strong"
-        " that it can be seen. Thin lines are bounds of chunks, where they are few.",
+        "Share of the elements in each cell of the picture that differ; even the smallest share is drawn strong enough"
+        " to be visible. If there are few chunks, thin lines show their boundaries.",
     )
     colours = {"changed": CHANGED, "only after": ADDED, "only before": REMOVED}
     with style():
@@ -75,7 +75,7 @@ def _can_be_drawn(array: ArrayDiff) -> bool:
 
 
 def shares(array: ArrayDiff, cells: int) -> npt.NDArray[np.float64]:
-    """The share of the elements that differ in each cell of a grid of at most `cells` along each axis."""
+    """The share of elements that differ in each cell of a grid with at most `cells` cells along each axis."""
     lengths = np.asarray([max(pair) for pair in zip(*array.shape, strict=True)])
     counts = np.minimum(lengths, cells)
     found = np.zeros(counts, np.int64)
@@ -125,7 +125,7 @@ def _draw_image(axes: Axes, array: ArrayDiff) -> None:
 
 
 def _draw_outside(axes: Axes, lengths: list[tuple[int, int]]) -> None:
-    """What only one version has: along the last axis columns, along the first rows."""
+    """Mark what only one version has: columns along the last axis, rows along the first."""
     for place, (before, after) in enumerate(reversed(lengths)):
         if before != after:
             span: Any = axes.axhspan if place else axes.axvspan

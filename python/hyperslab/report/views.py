@@ -1,4 +1,4 @@
-"""Selections of a run's summaries that figures, tables and the page share."""
+"""Selections from a run's summaries that figures, tables and the page share."""
 
 from __future__ import annotations
 
@@ -12,7 +12,7 @@ from hyperslab.bench.records import Summary
 from hyperslab.bench.results import Run
 from hyperslab.bench.study import Case
 
-# The study whose speed curves and ratio tables HDF5/LIB are drawn.
+# The study with speed curves and ratio tables HDF5/LIB.
 SPEED_STUDY = "seed2"
 RATIO_OF = "hdf5"
 
@@ -31,12 +31,12 @@ class Arrays:
 
     @property
     def size(self) -> tuple[int, int]:
-        """For sorting: all elements, then the number of arrays."""
+        """The key for sorting: the number of all elements, then the number of arrays."""
         return self.elements * self.count, self.count
 
 
 def arrays_of(summary: Summary) -> Arrays:
-    """The arrays that a summary is about."""
+    """The arrays of a summary."""
     return Arrays(summary.shape, summary.count)
 
 
@@ -45,12 +45,12 @@ def sizes(summaries: list[Summary]) -> list[Arrays]:
     return sorted({arrays_of(s) for s in summaries}, key=lambda arrays: arrays.size)
 
 
-# The order of panels: as a file lives.
+# The order of panels, from the creation of a file to its reading.
 METRIC_ORDER = ("create_total", "write", "write_durable", "write_total", "append", "open_total", "read", "read_total")
 
 
 def by_case_and_method(run: Run) -> dict[tuple[str, str], list[Summary]]:
-    """Summaries of formats that do work, apart by case and method, in the order of the run."""
+    """The summaries by case and method, without the null format, in the order of the run."""
     groups: dict[tuple[str, str], list[Summary]] = defaultdict(list)
     for summary in run.summaries:
         if summary.format not in UNRANKED:
@@ -59,7 +59,7 @@ def by_case_and_method(run: Run) -> dict[tuple[str, str], list[Summary]]:
 
 
 def case_named(run: Run, name: str) -> Case | None:
-    """The case as it was asked for; None for trials of a case that run.json does not hold."""
+    """The case as requested; None if run.json does not contain the case of some trials."""
     return next((case for case in run.description.cases if case.name == name), None)
 
 
@@ -69,7 +69,7 @@ def is_speed_case(case: str) -> bool:
 
 
 def panel_order(summary: Summary, operations: list[str]) -> tuple[int, int]:
-    """The place of a panel: operations as the study orders them, then metrics as a file lives."""
+    """The key for sorting panels: first the study's order of operations, then the order of metrics."""
     return operations.index(summary.operation), METRIC_ORDER.index(summary.metric)
 
 
@@ -85,18 +85,18 @@ def moves_nothing_back(summary: Summary) -> bool:
 
 
 def published_seconds(summary: Summary) -> float:
-    """The figure that the method itself reports: the published statistic, or the median."""
+    """The seconds that the method itself reports: the published statistic, or the median."""
     return summary.point_seconds if summary.method == "published" else summary.median_seconds
 
 
 def decoded_megabytes(summary: Summary) -> float | None:
-    """Decoded MB that one trial moves; None for metrics that move none."""
+    """The decoded MB that one trial moves; None for metrics that move no data."""
     if summary.throughput_mbps is None:
         return None
     return summary.throughput_mbps * summary.median_seconds
 
 
 def throughput(summary: Summary) -> float | None:
-    """Decoded MB/s by the method's own figure."""
+    """Decoded MB/s, computed with the method's own statistic."""
     moved, seconds = decoded_megabytes(summary), published_seconds(summary)
     return moved / seconds if moved is not None and seconds > 0 else None

@@ -1,4 +1,4 @@
-"""Figures in words: seconds, bytes and intervals with their units. Unknown is a dash, never a zero."""
+"""Text for numbers: seconds, bytes and intervals with their units. An unknown value is a dash, never a zero."""
 
 from __future__ import annotations
 
@@ -21,7 +21,7 @@ METRIC_TITLES: dict[str, str] = {
     "open_total": "open",
     "read_total": "open, read and close",
 }
-# A published timer stopped where it stopped, so its words promise less.
+# Published timers may stop earlier than ours, so these titles promise less.
 PUBLISHED_TITLES: dict[str, str] = {
     "create_total": "create, as published",
     "write": "write alone, as published",
@@ -40,12 +40,12 @@ CACHE_TITLES: dict[str, str] = {
 
 
 def unit_of(seconds: float) -> tuple[float, str]:
-    """The unit (its seconds, its name) in which a time is a number of at least one."""
+    """The largest unit, as (seconds, name), in which a time is at least one."""
     return next(((size, name) for size, name in _UNITS if seconds >= size), _UNITS[-1])
 
 
 def seconds_text(seconds: float | None) -> str:
-    """A time in a fitting unit, with three significant digits."""
+    """A time in a suitable unit, with three significant digits."""
     if seconds is None:
         return UNKNOWN
     size, name = unit_of(seconds)
@@ -53,7 +53,7 @@ def seconds_text(seconds: float | None) -> str:
 
 
 def interval_text(low: float | None, high: float | None) -> str:
-    """An interval of times in one unit, as [1.20 to 1.31] ms."""
+    """An interval of times in one unit, for example [1.20 to 1.31] ms."""
     if low is None or high is None:
         return UNKNOWN
     size, name = unit_of(high)
@@ -61,7 +61,7 @@ def interval_text(low: float | None, high: float | None) -> str:
 
 
 def digits(value: float | None) -> str:
-    """Three significant digits, without an exponent for the sizes that people read."""
+    """A number with three significant digits; only very small and very large numbers have an exponent."""
     if value is None:
         return UNKNOWN
     if value != 0 and not 1e-3 <= abs(value) < 1e6:
@@ -106,7 +106,7 @@ def metric_title(metric: str, method: str = "fair") -> str:
 
 
 def operation_title(label: str) -> str:
-    """What an operation does, with its parameters as the study gave them."""
+    """The title of an operation, with its parameters as the study gives them."""
     name, _, parameters = label.partition("(")
     kind = OPERATIONS.get(name)
     title = name if kind is None else f"read {kind.title}" if kind.verb == "read" else kind.title
@@ -114,7 +114,7 @@ def operation_title(label: str) -> str:
 
 
 def dtype_text(dtype: str) -> str:
-    """A dtype as people say it: a compound one, as NumPy writes it, by its number of fields and their dtype."""
+    """A dtype in words; for a compound dtype, the number of its fields and their dtypes."""
     if not dtype.startswith("["):
         return dtype
     kinds = dict.fromkeys(np.dtype(kind).name for _, kind in ast.literal_eval(dtype))
@@ -122,13 +122,13 @@ def dtype_text(dtype: str) -> str:
 
 
 def arrays_text(shape: str, count: int, dtype: str) -> str:
-    """The arrays of a file, as 2048 arrays of float32 [128 × 128]."""
+    """The arrays of a file, for example "2048 arrays of float32 [128 × 128]"."""
     one = f"{dtype_text(dtype)} [{shape.replace('x', ' × ')}]"
     return f"1 array of {one}" if count == 1 else f"{count:,} arrays of {one}"
 
 
 def conditions_text(case: Case | None, name: str, method: str = "fair") -> str:
-    """What conditions mean: chunks and codecs, or each library's own choice."""
+    """Conditions in words: their chunks and codecs, or each library's own choice."""
     said = case.conditions.get(name) if case else None
     if said is None:
         return name
@@ -143,18 +143,18 @@ def conditions_text(case: Case | None, name: str, method: str = "fair") -> str:
 
 
 def trials_text(counts: Iterable[int]) -> str:
-    """The numbers of trials behind a figure, as n = 5 to 10 trials."""
+    """The number of trials behind a figure, for example "n = 5 to 10"."""
     least, most = min(known_counts := list(counts)), max(known_counts)
     return f"n = {least}" if least == most else f"n = {least} to {most}"
 
 
 def names_text(names: Iterable[str]) -> str:
-    """Names in a sentence."""
+    """A list of names for a sentence, such as "a, b and c"."""
     *first, last = list(names)
     return f"{', '.join(first)} and {last}" if first else last
 
 
 def is_per_array(summary: Summary) -> bool:
-    """Whether a time is shown for one array, as the papers do: operations that touch every array of many."""
+    """Whether to show a time per array, as the papers do for operations that touch each of many arrays."""
     name = summary.operation.partition("(")[0]
     return summary.count > 1 and name in {"write", "write-separate", "write-fields", "read-all"}

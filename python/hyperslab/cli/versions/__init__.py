@@ -1,4 +1,4 @@
-"""`hyperslab versions`: what can be done with the versions of a file; each command is one file."""
+"""`hyperslab versions`: the commands that work with the versions of a file. Each command is one file."""
 
 from __future__ import annotations
 
@@ -7,10 +7,10 @@ import typer
 from hyperslab.cli.versions import delete, diff, export, log, repair, show, stats, verify
 
 app = typer.Typer(
-    help="The versions of a file: what is in them, what differs, whether all is well. docs/versions.md",
+    help="List, compare, check, export and delete the versions of a file. See docs/versions.md.",
     no_args_is_help=True,
 )
-# A version may begin with a minus: "-1" is the parent of the current one, not an option.
+# A version may begin with a minus sign: "-1" is the parent of the current version, not an option.
 DASHES = {"ignore_unknown_options": True}
 app.command("delete", context_settings=DASHES)(delete.delete)
 app.command("diff", context_settings=DASHES)(diff.diff)

@@ -1,4 +1,4 @@
-"""`hyperslab versions delete`: versions go, with what only they hold."""
+"""`hyperslab versions delete` deletes versions and the chunks that only they use."""
 
 from __future__ import annotations
 
@@ -19,14 +19,14 @@ def delete(
     version: Annotated[list[str], typer.Argument(help=VERSION_HELP)],
     yes: Annotated[bool, typer.Option("--yes", "-y", help="Do not ask.")] = False,
     repack: Annotated[
-        bool, typer.Option("--repack/--no-repack", help="Write the file anew, or only what is needed, behind the rest.")
+        bool, typer.Option("--repack/--no-repack", help="Rewrite the whole file, or only append what is needed.")
     ] = True,
     timeout: Annotated[
-        float, typer.Option(min=0, help="How many seconds to wait for others who have the file open.")
+        float, typer.Option(min=0, help="Seconds to wait for other programs that have the file open.")
     ] = 1.0,
     as_json: AsJson = False,
 ) -> None:
-    """Delete versions; their children become those of their parents. All or nothing.
+    """Delete versions: all of them or, if that fails, none. Their children become children of their parents.
 
     Example: hyperslab versions delete survey.h5 march --yes
     """
@@ -38,7 +38,7 @@ def delete(
                 _ask(file, names, len(versions))
             versions.delete_versions(names, repack=repack)
             left = versions.versions
-    except (KeyboardInterrupt, SystemExit):  # all or nothing, and people want to know which
+    except (KeyboardInterrupt, SystemExit):  # all or none were deleted: say which
         with opened(file) as versions:
             gone = [name for name in names if name not in versions]
         console(stderr=True).print(line(f"{file}: {', '.join(gone) or 'nothing'} deleted"), soft_wrap=True)
@@ -56,6 +56,6 @@ def delete(
 
 def _ask(file: str, names: list[str], count: int) -> None:
     if not sys.stdin.isatty():
-        raise UsageError(f"{len(names)} of {count} versions of {file} would be deleted for ever: say --yes")
-    if not typer.confirm(f"Delete {', '.join(names)}, {len(names)} of {count} versions of {file}, for ever?"):
+        raise UsageError(f"{len(names)} of {count} versions of {file} would be deleted for good: confirm with --yes")
+    if not typer.confirm(f"Delete {', '.join(names)}, {len(names)} of {count} versions of {file}, for good?"):
         raise UsageError("nothing was deleted")

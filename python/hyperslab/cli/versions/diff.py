@@ -1,4 +1,4 @@
-"""`hyperslab versions diff`: what differs between two versions, and where."""
+"""`hyperslab versions diff` shows what differs between two versions, and where."""
 
 from __future__ import annotations
 
@@ -26,17 +26,17 @@ MOST_LISTED_CHUNKS = 100_000  # in JSON
 def diff(
     file: FileArgument,
     before: Annotated[str, typer.Argument(help=VERSION_HELP)],
-    after: Annotated[str | None, typer.Argument(help="The other version; the current one by default.")] = None,
-    array: Annotated[list[str] | None, typer.Option("--array", help="Only this array. Repeatable.")] = None,
+    after: Annotated[str | None, typer.Argument(help="The other version (default: the current one).")] = None,
+    array: Annotated[list[str] | None, typer.Option("--array", help="Compare only this array. Repeatable.")] = None,
     elements: Annotated[
-        bool, typer.Option("--elements", help="Read the chunks that differ: which elements, and where.")
+        bool, typer.Option("--elements", help="Read the chunks that differ, and show which elements differ.")
     ] = False,
     figure: Annotated[
-        Path | None, typer.Option("--figure", help="Draw where arrays of one or two axes changed: .png or .svg.")
+        Path | None, typer.Option("--figure", help="Draw where 1-D and 2-D arrays changed, as .png or .svg.")
     ] = None,
     as_json: AsJson = False,
 ) -> None:
-    """Compare two versions: arrays, shapes, attributes, and which chunks differ, known without reading any.
+    """Compare the arrays, shapes and attributes of two versions, and list the chunks that differ without reading any.
 
     Example: hyperslab versions diff survey.h5 march april --elements --figure april.png
     """
@@ -70,7 +70,7 @@ def _draw(found: VersionDiff, target: Path) -> list[str]:
     from hyperslab.report.version_figures import draw_difference
 
     if not target.absolute().parent.is_dir():
-        raise UsageError(f"there is no folder {target.absolute().parent} to write {target.name} to")
+        raise UsageError(f"there is no folder {target.absolute().parent} to write {target.name} to: create it first")
     return draw_difference(found, target)
 
 

@@ -1,4 +1,4 @@
-"""`hyperslab versions export`: a version as a file of its own."""
+"""`hyperslab versions export` writes one version to a separate file."""
 
 from __future__ import annotations
 
@@ -19,14 +19,14 @@ def export(
     file: FileArgument,
     version: Annotated[str, typer.Argument(help=VERSION_HELP)],
     output: Annotated[
-        Path, typer.Option("--output", "-o", help="TARGET.h5, .zarr (a folder), or .json or .parquet (kerchunk's).")
+        Path, typer.Option("--output", "-o", help="Target: .h5, .zarr (a folder), .json or .parquet (kerchunk's).")
     ],
     skip_unsupported: Annotated[
         bool, typer.Option("--skip-unsupported", help="Leave out arrays that the format cannot express.")
     ] = False,
     as_json: AsJson = False,
 ) -> None:
-    """Write a version as a file of its own; chunks are copied as they are stored.
+    """Write one version to a separate file. Chunks are copied as stored, without decoding.
 
     Example: hyperslab versions export survey.h5 march -o march.zarr
     """
@@ -41,7 +41,7 @@ def export(
         return
     out = console()
     out.print(
-        line(f"{done.path}: {done.version}, {done.array_count} arrays, {done.chunk_count} chunks as they are stored"),
+        line(f"{done.path}: {done.version}, {done.array_count} arrays, {done.chunk_count} chunks copied as stored"),
         soft_wrap=True,
     )
     for path in done.encoded_again:

@@ -1,4 +1,4 @@
-"""`hyperslab versions log`: all versions, and what each changed."""
+"""`hyperslab versions log` lists all versions and what each changed."""
 
 from __future__ import annotations
 
@@ -20,9 +20,11 @@ SIGNS = {"added": "+", "removed": "−", "changed": "~"}
 
 
 def log(file: FileArgument, as_json: AsJson = False) -> None:
-    """List all versions, oldest first: parent, time, size, and what each changed of its parent.
+    """List all versions, oldest first, with parent, time, size, and the changes relative to the parent.
 
-    `*` marks the current one; + arrays are new, − are gone, of ~ the chunks are counted that differ.
+    `*` marks the current version. `+` marks new arrays, `−` removed arrays, and `~` changed arrays with the number of
+    chunks that differ.
+
     Example: hyperslab versions log survey.h5
     """
     with opened(file) as versions, live(console(stderr=True), unit="versions") as progress:

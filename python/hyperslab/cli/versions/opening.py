@@ -1,4 +1,4 @@
-"""What the commands share: a file with versions opened with messages for people, and versions named as people do."""
+"""What the commands share: opening a file with versions with readable errors, and finding the version you name."""
 
 from __future__ import annotations
 
@@ -16,20 +16,22 @@ if TYPE_CHECKING:
     from hyperslab.versions.file import Mode
     from hyperslab.versions.layout.table import VersionKey
 
-FileArgument: TypeAlias = Annotated[str, typer.Argument(help="A file with versions: ours, or versioned-hdf5's.")]
-AsJson: TypeAlias = Annotated[bool, typer.Option("--json", help="As JSON.")]
+FileArgument: TypeAlias = Annotated[
+    str, typer.Argument(help="A file with versions, written by hyperslab or versioned-hdf5.")
+]
+AsJson: TypeAlias = Annotated[bool, typer.Option("--json", help="Print JSON.")]
 VERSION_HELP = "A version: its name, a time in UTC (2024-05-01T12:00), 0 for the current one, -1 for its parent, …"
 
 
 @contextmanager
 def opened(path: str, mode: Mode = "r", timeout: float = 0.0) -> Iterator[VersionedFile]:
-    """A file with versions; one that is not there or may not be read is the user's mistake."""
+    """Open a file with versions. A missing or unreadable file raises `UsageError`."""
     import hyperslab
 
     try:
         file = hyperslab.VersionedFile(path, mode, timeout=timeout)
     except FileNotFoundError as error:
-        raise UsageError(f"there is no file {error.filename or path}") from error
+        raise UsageError(f"there is no file {error.filename or path}: check the path") from error
     except OSError as error:
         raise UsageError(f"{path} cannot be opened: {error.strerror or error}") from error
     with file:
@@ -37,7 +39,7 @@ def opened(path: str, mode: Mode = "r", timeout: float = 0.0) -> Iterator[Versio
 
 
 def name_of(file: VersionedFile, said: str | None) -> str:
-    """The name of the version that a person means; the current one if nothing is said.
+    """The name of the version that the user's text means; the current version for None.
 
     Raises:
         UsageError: There is no such version.

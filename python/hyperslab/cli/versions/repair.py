@@ -1,4 +1,4 @@
-"""`hyperslab versions repair`: from a damaged file, a new one with all that can be proved good."""
+"""`hyperslab versions repair` writes everything in a damaged file that it can prove good into a new file."""
 
 from __future__ import annotations
 
@@ -21,13 +21,13 @@ MOST_LINES = 50
 
 def repair(
     file: FileArgument,
-    output: Annotated[Path, typer.Option("--output", "-o", help="The new file; the damaged one is left as it is.")],
+    output: Annotated[Path, typer.Option("--output", "-o", help="The new file; the damaged file stays unchanged.")],
     keep_unproved: Annotated[
-        bool, typer.Option("--keep-unproved", help="Keep also what can be read, but of which nothing proves it right.")
+        bool, typer.Option("--keep-unproved", help="Also keep data that can be read but not proved correct.")
     ] = False,
     as_json: AsJson = False,
 ) -> None:
-    """Write what can be proved good of a damaged file into a new one. The exit status is 1 if something is lost.
+    """Write what can be proved good in a damaged file into a new file. The exit status is 1 if something is lost.
 
     Example: hyperslab versions repair survey.h5 -o repaired.h5
     """
@@ -36,7 +36,7 @@ def repair(
     try:
         found = repair(file, output, keep_unproved=keep_unproved)
     except FileNotFoundError as error:
-        raise UsageError(f"there is no file {error.filename or file}") from error
+        raise UsageError(f"there is no file {error.filename or file}: check the path") from error
     except OSError as error:
         raise UsageError(f"{error.filename or file}: {error.strerror or error}") from error
     if as_json:
@@ -44,7 +44,8 @@ def repair(
     else:
         _print(found)
     if not found.is_complete:
-        raise RunError(f"{file}: {len(found.lost)} things are lost; {output} has the rest")
+        items = "item is" if len(found.lost) == 1 else "items are"
+        raise RunError(f"{file}: {len(found.lost)} {items} lost; {output} has the rest")
 
 
 def _print(found: Repair) -> None:
@@ -54,5 +55,9 @@ def _print(found: Repair) -> None:
             out.print(line(f"{said}: {one}"), soft_wrap=True)
         if len(kept) > MOST_LINES:
             out.print(line(f"{said}: {len(kept) - MOST_LINES} more"))
-    mended = f", {found.mended_chunk_count} chunks were found elsewhere" if found.mended_chunk_count else ""
+    mended = (
+        f", {found.mended_chunk_count} chunks were recovered from elsewhere in the file"
+        if found.mended_chunk_count
+        else ""
+    )
     out.print(line(f"{found.output}: {len(found.versions)} versions{mended}"), soft_wrap=True)

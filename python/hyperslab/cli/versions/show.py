@@ -1,4 +1,4 @@
-"""`hyperslab versions show`: what is in one version."""
+"""`hyperslab versions show` shows the content of one version."""
 
 from __future__ import annotations
 
@@ -20,7 +20,7 @@ if TYPE_CHECKING:
 
 def show(
     file: FileArgument,
-    version: Annotated[str | None, typer.Argument(help=VERSION_HELP + " By default the current one.")] = None,
+    version: Annotated[str | None, typer.Argument(help=VERSION_HELP + " Default: the current one.")] = None,
     as_json: AsJson = False,
 ) -> None:
     """Show the groups, arrays and attributes of a version.
@@ -52,7 +52,7 @@ def _facts(version: Version, is_current: bool, attributes: dict[str, Any]) -> di
 
 
 def _row(entry: Entry, group: Group) -> dict[str, Any]:
-    """A name in the version, with what `info` says of it, and its attributes."""
+    """A row for a name in the version: what `hyperslab info` says about it, and its attributes."""
     from hyperslab.versions.inspect.chunk_maps import user_attributes
 
     row = {name: value for name, value in describe(entry).items() if name not in ("branch", "again", "advice", "dims")}
@@ -68,7 +68,7 @@ def _print(
     from hyperslab.archive.display import nbytes
 
     out = console()
-    parent = f"made from {version.parent}" if version.parent else "made from nothing"
+    parent = f"child of {version.parent}" if version.parent else "without a parent"
     current = ", the current version" if is_current else ""
     out.print(line(f"{file}: {version.name}, {parent}, {version.time:%Y-%m-%d %H:%M:%S} UTC{current}"), soft_wrap=True)
     for name, value in attributes.items():

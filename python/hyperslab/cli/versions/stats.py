@@ -1,4 +1,4 @@
-"""`hyperslab versions stats`: what versions hold, and what of it is stored only once."""
+"""`hyperslab versions stats` shows how many bytes versions hold, and how many of them they share."""
 
 from __future__ import annotations
 
@@ -20,7 +20,7 @@ TOTALS = ("nbytes", "stored_nbytes", "deduplication_ratio", "unreferenced_nbytes
 
 
 def stats(file: FileArgument, as_json: AsJson = False) -> None:
-    """Count bytes: of each version, what it shares with its parent, and what only it has.
+    """Count the bytes of each version, those that it shares with its parent, and those that only it uses.
 
     Example: hyperslab versions stats survey.h5
     """
@@ -46,14 +46,14 @@ def _print(found: Stats) -> None:
         table.add_row(*(line(cell, overflow="fold") for cell in cells))
     out.print(table)
     ratio = found.deduplication_ratio
-    times = "" if ratio is None else f", {ratio:.3g} times as much if versions shared none"
+    times = "" if ratio is None else f" (without sharing: {ratio:.3g} times as much)"
     parts = [
         f"{nbytes(found.file_nbytes)} in the file",
-        f"{nbytes(found.stored_nbytes)} chunks of versions{times}",
-        f"{nbytes(found.unreferenced_nbytes)} chunks that no version has",
-        f"{nbytes(found.uncommitted_nbytes)} remains of commits cut short",
-        f"{nbytes(found.other_nbytes)} mappings, tables, text, free room",
+        f"{nbytes(found.stored_nbytes)} in chunks of versions{times}",
+        f"{nbytes(found.unreferenced_nbytes)} in chunks that no version uses",
+        f"{nbytes(found.uncommitted_nbytes)} left by interrupted commits",
+        f"{nbytes(found.other_nbytes)} in mappings, tables, text and free space",
     ]
     out.print(line("; ".join(parts)), soft_wrap=True)
     for name, problem in found.problems.items():
-        out.print(line(f"{name} is not counted: {problem}"), soft_wrap=True)
+        out.print(line(f"{name} was not counted: {problem}"), soft_wrap=True)

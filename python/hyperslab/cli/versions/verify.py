@@ -1,4 +1,4 @@
-"""`hyperslab versions verify`: whether versions are what was committed."""
+"""`hyperslab versions verify` checks that versions are what was committed."""
 
 from __future__ import annotations
 
@@ -21,11 +21,12 @@ MOST_LINES = 50
 
 def verify(
     file: FileArgument,
-    version: Annotated[list[str] | None, typer.Argument(help=VERSION_HELP + " By default all.")] = None,
+    version: Annotated[list[str] | None, typer.Argument(help=VERSION_HELP + " Default: all.")] = None,
     as_json: AsJson = False,
 ) -> None:
-    """Read and hash every chunk again, each once, and compare all else with fingerprints. The exit status is 1 if
-    anything is damaged.
+    """Read and hash every chunk once, and compare everything else with the fingerprints that commits wrote.
+
+    The exit status is 1 if anything is damaged.
 
     Example: hyperslab versions verify survey.h5
     """
@@ -37,7 +38,8 @@ def verify(
     else:
         _print(found)
     if not found.is_whole:
-        raise RunError(f"{file}: {found.damage_count} things are damaged; hyperslab versions repair may help")
+        items = "item is" if found.damage_count == 1 else "items are"
+        raise RunError(f"{file}: {found.damage_count} {items} damaged; try hyperslab versions repair")
 
 
 def _print(found: Verification) -> None:
@@ -52,16 +54,16 @@ def _print(found: Verification) -> None:
         out.print(line(f"not checked: {array}: {reason}"), soft_wrap=True)
     if found.uncommitted:
         names = ", ".join(found.uncommitted)
-        out.print(line(f"never committed, removed when the file is next written to: {names}"), soft_wrap=True)
+        out.print(line(f"never committed; the next program that writes to the file removes: {names}"), soft_wrap=True)
     if found.unproved:
         total = len(found.proved) + len(found.unproved)
-        out.print(f"{len(found.proved)} of {total} versions proved; of the others only what holds their elements:")
+        out.print(f"{len(found.proved)} of {total} versions are proved; only the elements of the others were checked:")
         for name, reason in list(found.unproved.items())[:MOST_LINES]:
             out.print(line(f"not proved: {name}: {reason}"), soft_wrap=True)
         if len(found.unproved) > MOST_LINES:
             out.print(line(f"… {len(found.unproved) - MOST_LINES} more"))
     counts = f"{found.version_count} versions, {found.chunk_count} chunks ({nbytes(found.nbytes)})"
-    proved = "all as committed" if not found.unproved else "nothing damaged, not all proved"
+    proved = "all as committed" if not found.unproved else "nothing is damaged, but not everything is proved"
     said = proved if found.is_whole else f"{found.damage_count} damaged"
     out.print(line(f"{found.path}: {counts}: {said}"), soft_wrap=True)
 
