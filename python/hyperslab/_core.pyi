@@ -23,19 +23,27 @@ class Hyperslab:
 
     On each axis it selects the indices `start + i * stride + j` for every `i < count` and `j < block`.
 
-    Args:
-        start: The first index, one per axis.
-        stride: The distance between the starts of neighbouring blocks; by default `block`: blocks touch.
-        count: The number of blocks; by default 1. A count of 0 selects nothing.
-        block: The length of a block; by default 1.
+    Parameters
+    ----------
+    start
+        The first index, one per axis.
+    stride
+        The distance between the starts of neighbouring blocks; by default `block`: blocks touch.
+    count
+        The number of blocks; by default 1. A count of 0 selects nothing.
+    block
+        The length of a block; by default 1.
 
     Two hyperslabs are equal when their four parameters are. The same elements can be said in several ways:
     `count=(6,)` and `block=(6,)` select the same and are not equal.
 
-    Raises:
-        ValueError: The arguments differ in length, a stride or block is 0, blocks overlap (a stride below the
-            block with a count above 1), a number is negative, or an index exceeds 2**63 - 1.
-        TypeError: An argument is not a sequence of whole numbers.
+    Raises
+    ------
+    ValueError
+        The arguments differ in length, a stride or block is 0, blocks overlap (a stride below the block with a count
+        above 1), a number is negative, or an index exceeds 2**63 - 1.
+    TypeError
+        An argument is not a sequence of whole numbers.
 
     >>> Hyperslab(start=(0, 10), count=(100, 5)).slices
     (slice(0, 100, 1), slice(10, 15, 1))
@@ -58,10 +66,14 @@ class Hyperslab:
         An int selects one index and keeps its axis with length 1. Axes not mentioned are taken whole. Slices
         are clipped to the array as Python clips them; negative ints and bounds count from the end.
 
-        Raises:
-            IndexError: An int is outside the array, or there are more indices than axes.
-            ValueError: A slice has a negative step.
-            TypeError: An index is neither an int, a slice nor an ellipsis.
+        Raises
+        ------
+        IndexError
+            An int is outside the array, or there are more indices than axes.
+        ValueError
+            A slice has a negative step.
+        TypeError
+            An index is neither an int, a slice nor an ellipsis.
         """
 
     @staticmethod
@@ -107,8 +119,10 @@ class Hyperslab:
     def slices(self) -> tuple[slice, ...]:
         """The slices that select the same elements: one per axis, with int start, stop and positive step.
 
-        Raises:
-            ValueError: An axis selects separate blocks of more than one element, which no slice can say.
+        Raises
+        ------
+        ValueError
+            An axis selects separate blocks of more than one element, which no slice can say.
         """
 
     @property
@@ -118,9 +132,12 @@ class Hyperslab:
     def check_within(self, shape: Iterable[SupportsIndex]) -> None:
         """Do nothing if an array of `shape` has every element selected.
 
-        Raises:
-            IndexError: It has not; the message has the axis, the last index selected and the array's length.
-            ValueError: `shape` has another number of axes.
+        Raises
+        ------
+        IndexError
+            It has not; the message has the axis, the last index selected and the array's length.
+        ValueError
+            `shape` has another number of axes.
         """
 
     def __eq__(self, other: object, /) -> bool: ...
@@ -131,12 +148,17 @@ class Hyperslab:
 class Points:
     """Elements of an array, listed one by one, in any order; an element may be listed twice.
 
-    Args:
-        coordinates: Integers of shape `(size, ndim)`: one row per point.
+    Parameters
+    ----------
+    coordinates
+        Integers of shape `(size, ndim)`: one row per point.
 
-    Raises:
-        ValueError: The shape is another, there are no axes, or a coordinate is negative.
-        TypeError: The coordinates are not integers.
+    Raises
+    ------
+    ValueError
+        The shape is another, there are no axes, or a coordinate is negative.
+    TypeError
+        The coordinates are not integers.
     """
 
     def __new__(cls, coordinates: npt.ArrayLike) -> Points: ...
@@ -159,9 +181,12 @@ class Points:
     def check_within(self, shape: Iterable[SupportsIndex]) -> None:
         """Do nothing if an array of `shape` has every point.
 
-        Raises:
-            IndexError: It has not; the message has the first axis and index outside, and the array's length.
-            ValueError: `shape` has another number of axes.
+        Raises
+        ------
+        IndexError
+            It has not; the message has the first axis and index outside, and the array's length.
+        ValueError
+            `shape` has another number of axes.
         """
 
     def __eq__(self, other: object, /) -> bool: ...
@@ -175,13 +200,18 @@ class ChunkGrid:
     Every chunk is stored with the whole chunk shape, as in HDF5 and Zarr; of an edge chunk only the part
     inside the array is valid.
 
-    Args:
-        shape: The array's shape.
-        chunk_shape: The chunks' shape, at least 1 on every axis; it may exceed the array.
+    Parameters
+    ----------
+    shape
+        The array's shape.
+    chunk_shape
+        The chunks' shape, at least 1 on every axis; it may exceed the array.
 
-    Raises:
-        ValueError: The shapes differ in length, a chunk's length is 0, or there are more than 2**63 - 1
-            elements in all chunks together.
+    Raises
+    ------
+    ValueError
+        The shapes differ in length, a chunk's length is 0, or there are more than 2**63 - 1 elements in all chunks
+        together.
 
     A **run** is a maximal sequence of elements, consecutive in the selection's order, whose offsets in the
     chunk's buffer (chunk shape, C order) and in the output buffer (selection's shape, C order) both advance
@@ -213,22 +243,28 @@ class ChunkGrid:
     def linear_index(self, chunk_index: Iterable[SupportsIndex]) -> int:
         """The place of a chunk in the row-major order of chunks.
 
-        Raises:
-            IndexError: The grid has no such chunk.
+        Raises
+        ------
+        IndexError
+            The grid has no such chunk.
         """
 
     def chunk_index(self, linear_index: SupportsIndex) -> tuple[int, ...]:
         """The chunk at a place in the row-major order of chunks.
 
-        Raises:
-            IndexError: The grid has fewer chunks.
+        Raises
+        ------
+        IndexError
+            The grid has fewer chunks.
         """
 
     def chunk_box(self, chunk_index: Iterable[SupportsIndex]) -> Hyperslab:
         """The part of the array that a chunk holds: the shape of this hyperslab is the chunk's valid shape.
 
-        Raises:
-            IndexError: The grid has no such chunk.
+        Raises
+        ------
+        IndexError
+            The grid has no such chunk.
         """
 
     def chunks(self, selection: Selection) -> npt.NDArray[np.int64]:
@@ -236,11 +272,15 @@ class ChunkGrid:
 
         The work is proportional to the chunks touched (for points, to the points). Releases the GIL.
 
-        Returns:
+        Returns
+        -------
+        npt.NDArray[np.int64]
             int64 of shape `(chunks touched, ndim)`.
 
-        Raises:
-            IndexError: The selection reaches outside the array.
+        Raises
+        ------
+        IndexError
+            The selection reaches outside the array.
         """
 
     def copy_runs(self, selection: Selection) -> tuple[npt.NDArray[np.int64], npt.NDArray[np.int64]]:
@@ -248,11 +288,15 @@ class ChunkGrid:
 
         Releases the GIL.
 
-        Returns:
+        Returns
+        -------
+        tuple[npt.NDArray[np.int64], npt.NDArray[np.int64]]
             `(run_counts, element_counts)`, each int64 of shape `(chunks touched,)`.
 
-        Raises:
-            IndexError: The selection reaches outside the array.
+        Raises
+        ------
+        IndexError
+            The selection reaches outside the array.
         """
 
     def fully_covered(self, selection: Selection) -> npt.NDArray[np.bool_]:
@@ -260,21 +304,29 @@ class ChunkGrid:
 
         Such a chunk can be written without reading it first. Releases the GIL.
 
-        Returns:
+        Returns
+        -------
+        npt.NDArray[np.bool_]
             bool of shape `(chunks touched,)`.
 
-        Raises:
-            IndexError: The selection reaches outside the array.
+        Raises
+        ------
+        IndexError
+            The selection reaches outside the array.
         """
 
     def runs(self, chunk_index: Iterable[SupportsIndex], selection: Selection) -> list[tuple[int, int, int]]:
         """The runs that copy one chunk's part of a selection, in the selection's order; possibly none.
 
-        Returns:
+        Returns
+        -------
+        list[tuple[int, int, int]]
             `(chunk_offset, buffer_offset, length)` of each run, in elements of the two buffers.
 
-        Raises:
-            IndexError: The grid has no such chunk, or the selection reaches outside the array.
+        Raises
+        ------
+        IndexError
+            The grid has no such chunk, or the selection reaches outside the array.
         """
 
     def totals(self, selection: Selection) -> SelectionTotals:
@@ -282,8 +334,10 @@ class ChunkGrid:
 
         For a hyperslab the work is proportional to the chunks along each axis, not to their product.
 
-        Raises:
-            IndexError: The selection reaches outside the array.
+        Raises
+        ------
+        IndexError
+            The selection reaches outside the array.
         """
 
     def __eq__(self, other: object, /) -> bool: ...
@@ -330,24 +384,37 @@ class CacheState:
     Nothing is read or written: libraries, the page cache and the device are simulated. `hyperslab.model` is the
     comfortable way here.
 
-    Args:
-        grid: The array's shape and its chunks'.
-        element_nbytes: Width of an element in bytes.
-        library: `hdf5`, `zarr`, `flat` (netCDF-3, FITS, npy), `hyperslab`, or the paper's algorithm as it is printed:
-            `paper_hdf5`, `paper_zarr`.
-        chunks: Which chunks exist at first: `row_major` (all, written in this order), `missing`, or `listed`.
-        manifest: Of listed chunks the linear indices, offsets and stored lengths, uint64.
-        ratio: Decoded bytes per stored byte; None without codecs.
-        page_cache_nbytes: Bytes that the page cache may hold.
-        read_ahead_nbytes: Bytes that the system reads ahead at most; followed for HDF5, as Linux does it. 0: never.
-        options: What the library takes. hdf5: `chunk_cache_nbytes`, `chunk_cache_slots`, `w0` (by default those of
-            HDF5 2.0), `index` (`btree_v1`, `btree_v2`, `fixed_array`, `extensible_array`, `none`, or `contiguous`:
-            no chunks), `growing_axis`, `wide_lengths`, `mpi_writing`; zarr: `shard_shape`; hyperslab:
-            `chunk_cache_nbytes`, `far` (on a server); paper_hdf5: `library_cache_nbytes`, `index_block_chunk_count`.
+    Parameters
+    ----------
+    grid
+        The array's shape and its chunks'.
+    element_nbytes
+        Width of an element in bytes.
+    library
+        `hdf5`, `zarr`, `flat` (netCDF-3, FITS, npy), `hyperslab`, or the paper's algorithm as it is printed:
+        `paper_hdf5`, `paper_zarr`.
+    chunks
+        Which chunks exist at first: `row_major` (all, written in this order), `missing`, or `listed`.
+    manifest
+        Of listed chunks the linear indices, offsets and stored lengths, uint64.
+    ratio
+        Decoded bytes per stored byte; None without codecs.
+    page_cache_nbytes
+        Bytes that the page cache may hold.
+    read_ahead_nbytes
+        Bytes that the system reads ahead at most; followed for HDF5, as Linux does it. 0: never.
+    options
+        What the library takes. hdf5: `chunk_cache_nbytes`, `chunk_cache_slots`, `w0` (by default those of HDF5 2.0),
+        `index` (`btree_v1`, `btree_v2`, `fixed_array`, `extensible_array`, `none`, or `contiguous`: no chunks),
+        `growing_axis`, `wide_lengths`, `mpi_writing`; zarr: `shard_shape`; hyperslab: `chunk_cache_nbytes`, `far` (on a
+        server); paper_hdf5: `library_cache_nbytes`, `index_block_chunk_count`.
 
-    Raises:
-        ValueError: A number or a name has no meaning; the message says what to give.
-        TypeError: The library has no such option.
+    Raises
+    ------
+    ValueError
+        A number or a name has no meaning; the message says what to give.
+    TypeError
+        The library has no such option.
     """
 
     def __new__(
@@ -366,9 +433,12 @@ class CacheState:
     def access(self, operation: str, selections: list[Hyperslab | Points]) -> npt.NDArray[np.uint64]:
         """The variables of each access in turn: uint64, shape `(accesses, variables)`; `operation` is read or write.
 
-        Raises:
-            IndexError: A selection reaches outside the array.
-            ValueError: A selection has another number of axes, or the library cannot do the operation.
+        Raises
+        ------
+        IndexError
+            A selection reaches outside the array.
+        ValueError
+            A selection has another number of axes, or the library cannot do the operation.
         """
 
     def requests(self, operation: str, selection: Hyperslab | Points) -> tuple[npt.NDArray[np.uint64], list[_Request]]:
@@ -384,8 +454,10 @@ class CacheState:
 def contention(processes: int, servers: int) -> float:
     """Formula 8 of the paper, `cf`: how many processes use a data server at a time.
 
-    Raises:
-        ValueError: There is no process or no server.
+    Raises
+    ------
+    ValueError
+        There is no process or no server.
     """
 
 AxisIndices: TypeAlias = tuple[int, int, int, int] | npt.NDArray[np.int64]  # for annotations only
@@ -397,9 +469,12 @@ _Offsets: TypeAlias = npt.NDArray[np.uint64]
 class ArchiveFile:
     """An open file of any format: its groups and arrays by their numbers; group 0 is the root.
 
-    Raises:
-        DamagedFile: The file contradicts its format.
-        Unsupported: The file is of no format that we know.
+    Raises
+    ------
+    DamagedFile
+        The file contradicts its format.
+    Unsupported
+        The file is of no format that we know.
     """
 
     def __new__(
@@ -412,15 +487,21 @@ class ArchiveFile:
     ) -> ArchiveFile:
         """Open a file.
 
-        Args:
-            path: Where it is.
-            chunk_cache_nbytes: Memory for decoded chunks.
-            reach: How whatever it leads to is reached, and whether it may be.
-            patterns: Of an HDF5 file, which objects are read, by their names from the root on: `*` is any one name,
-                `**` any number of them, at the end all below; a name that a pattern spells out is no other's
-                wildcard. All without any. Others may then append to the file while it is read.
-            settled: If given, chunks are looked up when arrays are first read; few of them without the others. It
-                gives a context in which nobody overwrites what is committed; called by any thread.
+        Parameters
+        ----------
+        path : str
+            Where it is.
+        chunk_cache_nbytes : int
+            Memory for decoded chunks.
+        reach : Reach | None
+            How whatever it leads to is reached, and whether it may be.
+        patterns : list[str]
+            Of an HDF5 file, which objects are read, by their names from the root on: `*` is any one name, `**` any
+            number of them, at the end all below; a name that a pattern spells out is no other's wildcard. All without
+            any. Others may then append to the file while it is read.
+        settled : Callable[[], AbstractContextManager[None]] | None
+            If given, chunks are looked up when arrays are first read; few of them without the others. It gives a
+            context in which nobody overwrites what is committed; called by any thread.
         """
 
     @staticmethod
@@ -429,21 +510,29 @@ class ArchiveFile:
     ) -> ArchiveFile:
         """Open a file far away. Releases the GIL; Ctrl-C stops it.
 
-        Args:
-            file: The file.
-            chunk_cache_nbytes: Memory for decoded chunks.
-            reach: As of a file of this machine.
+        Parameters
+        ----------
+        file : RemoteFile
+            The file.
+        chunk_cache_nbytes : int
+            Memory for decoded chunks.
+        reach : Reach | None
+            As of a file of this machine.
 
-        Raises:
-            RemoteError: The server did not give what was asked for.
+        Raises
+        ------
+        RemoteError
+            The server did not give what was asked for.
         """
 
     @staticmethod
     def remote_zarr(folder: RemoteFile, chunk_cache_nbytes: int) -> ArchiveFile:
         """Open a Zarr hierarchy far away: consolidated, or where folders can be listed. As `remote`.
 
-        Raises:
-            Unsupported: A group without consolidated metadata on a server that lists nothing.
+        Raises
+        ------
+        Unsupported
+            A group without consolidated metadata on a server that lists nothing.
         """
 
     @staticmethod
@@ -457,20 +546,28 @@ class ArchiveFile:
     ) -> ArchiveFile:
         """An archive of Zarr metadata, whose chunks lie in other files.
 
-        Args:
-            documents: Metadata documents (`zarr.json`, or `.zarray`, `.zattrs`, `.zgroup`, or `.zmetadata`) by their
-                keys; small chunks may stand among them.
-            tables: By the path of an array, of each of its chunks in C order: file, offset and length, and by their
-                linear indices the encoded bytes of those that are in no file. File 2**32 - 1 stands for a missing
-                chunk; offset and length 0 for all of a file, as in Kerchunk's Parquet. Entries beyond the array's
-                chunks are left out.
-            files: Names of the files, which the tables count from 0.
-            folder: What relative names are relative to.
-            chunk_cache_nbytes: As in `remote`, like `reach`.
+        Parameters
+        ----------
+        documents : dict[str, bytes]
+            Metadata documents (`zarr.json`, or `.zarray`, `.zattrs`, `.zgroup`, or `.zmetadata`) by their keys; small
+            chunks may stand among them.
+        tables : dict[str, tuple[_Files, _Offsets, _Offsets, dict[int, bytes]]]
+            By the path of an array, of each of its chunks in C order: file, offset and length, and by their linear
+            indices the encoded bytes of those that are in no file. File 2**32 - 1 stands for a missing chunk; offset
+            and length 0 for all of a file, as in Kerchunk's Parquet. Entries beyond the array's chunks are left out.
+        files : list[str]
+            Names of the files, which the tables count from 0.
+        folder : str
+            What relative names are relative to.
+        chunk_cache_nbytes : int
+            As in `remote`, like `reach`.
 
-        Raises:
-            DamagedFile: Columns of different lengths, a file that is not among `files`, or damaged metadata.
-            Unsupported: No metadata document is there.
+        Raises
+        ------
+        DamagedFile
+            Columns of different lengths, a file that is not among `files`, or damaged metadata.
+        Unsupported
+            No metadata document is there.
         """
 
     @staticmethod
@@ -510,9 +607,12 @@ class ArchiveFile:
     def check_sources(self) -> None:
         """Check that files that references were made of are still the same; other archives have none.
 
-        Raises:
-            FileChanged: One is another one now.
-            ReadError: One cannot be opened.
+        Raises
+        ------
+        FileChanged
+            One is another one now.
+        ReadError
+            One cannot be opened.
         """
 
     def attributes(self, group: int) -> list[tuple[str, Any]]:
@@ -534,14 +634,21 @@ class ArchiveFile:
 def save_references(path: str, folder: str, archives: list[tuple[str, ArchiveFile]]) -> tuple[int, int]:
     """Write the references of archives to a file; gives how many arrays and stored chunks there are.
 
-    Args:
-        path: The file.
-        folder: Where it will stand: paths of files below it are kept relative to it.
-        archives: Each with the name of the group that it will be; "" for one that is the root itself.
+    Parameters
+    ----------
+    path : str
+        The file.
+    folder : str
+        Where it will stand: paths of files below it are kept relative to it.
+    archives : list[tuple[str, ArchiveFile]]
+        Each with the name of the group that it will be; "" for one that is the root itself.
 
-    Raises:
-        DamagedFile: A file that a virtual array shows is damaged.
-        OSError: The file could not be written.
+    Raises
+    ------
+    DamagedFile
+        A file that a virtual array shows is damaged.
+    OSError
+        The file could not be written.
     """
 
 def counterparts(
@@ -552,13 +659,20 @@ def counterparts(
 ]:
     """The groups of several files, as path, file and number in the first that has each; and their arrays by path.
 
-    Args:
-        files: The files.
-        dimension: The name of the dimension along which arrays are to be concatenated.
-        axis: Or the number of the axis.
-        ignored: Attributes in which arrays may differ.
+    Parameters
+    ----------
+    files : list[ArchiveFile]
+        The files.
+    dimension : str | None
+        The name of the dimension along which arrays are to be concatenated.
+    axis : int | None
+        Or the number of the axis.
+    ignored : list[str]
+        Attributes in which arrays may differ.
 
-    Returns:
+    Returns
+    -------
+    tuple
         With each array's path the columns files, arrays (numbers in these), kinds, axes and lengths: one entry for each
         file that has it. Kinds are equal where all but the length along the axis, and where chunks are, is equal.
     """
@@ -573,36 +687,58 @@ def combine(
 ) -> ArchiveFile:
     """An archive of arrays that are made of several files'. The files themselves are not held open.
 
-    Args:
-        name: What people call it.
-        version: Tells it from what the same files were before.
-        files: The files.
-        groups: Of each group the file and number whose attributes it has, and its links as name, kind and number.
-        arrays: Of each array the path, for messages, and an `archive.combining.Recipe`.
-        chunk_cache_nbytes: As of `ArchiveFile`.
+    Parameters
+    ----------
+    name : str
+        What people call it.
+    version : str
+        Tells it from what the same files were before.
+    files : list[ArchiveFile]
+        The files.
+    groups : list[tuple[int, int, list[tuple[str, str, int]]]]
+        Of each group the file and number whose attributes it has, and its links as name, kind and number.
+    arrays : list[tuple[str, Any]]
+        Of each array the path, for messages, and an `archive.combining.Recipe`.
+    chunk_cache_nbytes : int
+        As of `ArchiveFile`.
 
-    Raises:
-        Unsupported: Elements are of different kinds, which nothing converts.
+    Raises
+    ------
+    Unsupported
+        Elements are of different kinds, which nothing converts.
     """
 
 @final
 class RemoteFile:
     """Where a file far away is, and how to reach it: secrets included, so it cannot be shown or pickled.
 
-    Args:
-        url: Of HTTP, S3, Google Cloud Storage or Azure; for HTTP without user and password.
-        config: Keys and values as the Rust crate `object_store` knows them.
-        headers: Sent with every request for bytes.
-        connect_timeout: Seconds to wait for a connection.
-        timeout: Seconds to wait for any next byte.
-        attempts: How often a request is made before its failure is raised.
-        patience: Seconds after which a request is not made again.
-        concurrency: Requests to the host in flight at most; None leaves it as it is.
-        cache_nbytes: Memory for fetched bytes, for all files that are opened with this; 0 keeps none.
-        allowed: URLs that a server may redirect to beside itself, with all below them; None for any.
+    Parameters
+    ----------
+    url
+        Of HTTP, S3, Google Cloud Storage or Azure; for HTTP without user and password.
+    config
+        Keys and values as the Rust crate `object_store` knows them.
+    headers
+        Sent with every request for bytes.
+    connect_timeout
+        Seconds to wait for a connection.
+    timeout
+        Seconds to wait for any next byte.
+    attempts
+        How often a request is made before its failure is raised.
+    patience
+        Seconds after which a request is not made again.
+    concurrency
+        Requests to the host in flight at most; None leaves it as it is.
+    cache_nbytes
+        Memory for fetched bytes, for all files that are opened with this; 0 keeps none.
+    allowed
+        URLs that a server may redirect to beside itself, with all below them; None for any.
 
-    Raises:
-        UsageError: The URL or an option is not understood; values are not repeated.
+    Raises
+    ------
+    UsageError
+        The URL or an option is not understood; values are not repeated.
     """
 
     def __new__(
@@ -636,19 +772,27 @@ class Reach:
     ) -> Reach:
         """Make it.
 
-        Args:
-            document: What people call the document.
-            function: Says how to open a URL, or refuses; called by any thread. Without it the environment does.
-            places: The files and folders of this machine that it may lead to; all without any.
-            listed: What is allowed, as a refusal says it.
+        Parameters
+        ----------
+        document : str
+            What people call the document.
+        function : Callable[[str], RemoteFile] | None
+            Says how to open a URL, or refuses; called by any thread. Without it the environment does.
+        places : list[str] | None
+            The files and folders of this machine that it may lead to; all without any.
+        listed : list[str]
+            What is allowed, as a refusal says it.
         """
 
     def linked(self, own: str, name: str) -> Path | None:
         """The file that an external link of a file leads to, where the HDF5 library looks; None if there is none.
 
-        Raises:
-            NotAllowed: It may not be led to.
-            ReadError: It is no regular file.
+        Raises
+        ------
+        NotAllowed
+            It may not be led to.
+        ReadError
+            It is no regular file.
         """
 
     def source(self, own: str, name: str) -> Path | None:
@@ -753,8 +897,10 @@ class StoredArray:
     def dtype(self) -> np.dtype[Any]:
         """The dtype of an element, in the file's byte order.
 
-        Raises:
-            Unsupported: NumPy has no such element.
+        Raises
+        ------
+        Unsupported
+            NumPy has no such element.
         """
 
     @property
@@ -830,13 +976,19 @@ class StoredArray:
     def plan(self, asked: list[AxisIndices]) -> ReadPlan:
         """What reading a selection takes.
 
-        Args:
-            asked: Per axis `(start, stride, count, block)`, or an int64 array of indices from 0 up.
+        Parameters
+        ----------
+        asked : list[AxisIndices]
+            Per axis `(start, stride, count, block)`, or an int64 array of indices from 0 up.
 
-        Raises:
-            IndexError: The selection reaches outside the array.
-            Unsupported: The array cannot be read here.
-            DamagedFile: The array's description, or the table of its chunks, is damaged.
+        Raises
+        ------
+        IndexError
+            The selection reaches outside the array.
+        Unsupported
+            The array cannot be read here.
+        DamagedFile
+            The array's description, or the table of its chunks, is damaged.
         """
 
     def read_into(
@@ -844,17 +996,27 @@ class StoredArray:
     ) -> None:
         """Read a selection into the bytes of its output. Releases the GIL; Ctrl-C stops it.
 
-        Args:
-            asked: As of `plan`.
-            out: uint8, the selection's elements in C order.
-            threads: Most to use, the calling one included.
-            is_reused: Whether `out` was written to before: bears on speed alone.
+        Parameters
+        ----------
+        asked : list[AxisIndices]
+            As of `plan`.
+        out : npt.NDArray[np.uint8]
+            uint8, the selection's elements in C order.
+        threads : int | None
+            Most to use, the calling one included.
+        is_reused : bool
+            Whether `out` was written to before: bears on speed alone.
 
-        Raises:
-            ValueError: `out` is not contiguous, or has another size than the selection.
-            DamagedFile: Stored bytes are not what their format says.
-            FileChanged: The file is not the one that was opened any more.
-            ReadError: The operating system could not read.
+        Raises
+        ------
+        ValueError
+            `out` is not contiguous, or has another size than the selection.
+        DamagedFile
+            Stored bytes are not what their format says.
+        FileChanged
+            The file is not the one that was opened any more.
+        ReadError
+            The operating system could not read.
         """
 
     def plan_points(self, points: Points) -> ReadPlan:
@@ -884,8 +1046,10 @@ def mapped_source(array: StoredArray) -> tuple[str, str] | None:
 def filters_of(file: str, path: str) -> list[tuple[int, list[int]]]:
     """The number and the parameters of each filter of an array, by its path in an HDF5 file of this machine.
 
-    Raises:
-        ReadError: They cannot be read, or there is no such array.
+    Raises
+    ------
+    ReadError
+        They cannot be read, or there is no such array.
     """
 
 def hash_chunks(
@@ -897,16 +1061,24 @@ def hash_chunks(
 ) -> bytes:
     """SHA-256, 32 bytes each, of the valid part of chunks of an array, followed by `str(its shape)`.
 
-    Args:
-        data: The array's bytes, in C order.
-        shapes: The array's, of at least one axis, and the chunks'.
-        numbers: Linear indices of the chunks.
-        width: Bytes of an element.
-        taken: Whenever so many hashes are there, in order, they are given to this function, after the number of the
-            first; meanwhile other threads make the next ones.
+    Parameters
+    ----------
+    data : npt.NDArray[np.uint8]
+        The array's bytes, in C order.
+    shapes : tuple[Sequence[int], Sequence[int]]
+        The array's, of at least one axis, and the chunks'.
+    numbers : npt.NDArray[np.int64]
+        Linear indices of the chunks.
+    width : int
+        Bytes of an element.
+    taken : tuple[int, Callable[[int, bytes], None]] | None
+        Whenever so many hashes are there, in order, they are given to this function, after the number of the first;
+        meanwhile other threads make the next ones.
 
-    Raises:
-        ValueError: The bytes are not of that shape.
+    Raises
+    ------
+    ValueError
+        The bytes are not of that shape.
     """
 
 def hash_staged(
@@ -919,13 +1091,20 @@ def hash_staged(
 ) -> bytes:
     """The same of some chunks of an array.
 
-    Args:
-        slab: Bytes of whole chunks, one after another.
-        slots: Where in it each of them is.
-        numbers: Linear index of each in the array's grid.
-        shapes: The array's and the chunks'.
-        width: Bytes of an element.
-        taken: As above.
+    Parameters
+    ----------
+    slab : npt.NDArray[np.uint8]
+        Bytes of whole chunks, one after another.
+    slots : npt.NDArray[np.int64]
+        Where in it each of them is.
+    numbers : npt.NDArray[np.int64]
+        Linear index of each in the array's grid.
+    shapes : tuple[Sequence[int], Sequence[int]]
+        The array's and the chunks'.
+    width : int
+        Bytes of an element.
+    taken : tuple[int, Callable[[int, bytes], None]] | None
+        As above.
     """
 
 def lzf(data: bytes) -> bytes:
@@ -940,11 +1119,16 @@ def gather_chunks(
     """Bytes of some chunks of an array, by their linear indices, one after another, each whole: with `fill` for each
     element outside the array, whose bytes are `data`.
 
-    Args:
-        data: The array's bytes, in C order.
-        shapes: The array's and the chunks'.
-        numbers: Linear indices of the chunks.
-        fill: Bytes of one element.
+    Parameters
+    ----------
+    data : npt.NDArray[np.uint8]
+        The array's bytes, in C order.
+    shapes : tuple[Sequence[int], Sequence[int]]
+        The array's and the chunks'.
+    numbers : npt.NDArray[np.int64]
+        Linear indices of the chunks.
+    fill : bytes
+        Bytes of one element.
     """
 
 def mappings_block(
@@ -956,9 +1140,12 @@ def mappings_block(
 class ChunkTable:
     """Where the chunk of each hash is, among all chunks of an array.
 
-    Args:
-        digests: The hashes, 32 bytes each.
-        places: The place of each.
+    Parameters
+    ----------
+    digests
+        The hashes, 32 bytes each.
+    places
+        The place of each.
     """
 
     def __new__(cls, digests: bytes, places: npt.NDArray[np.int64]) -> Self: ...
@@ -984,21 +1171,33 @@ def write_chunks(
 ) -> int:
     """Store chunks of an array that is a stack of them, encoded by several threads, through the libhdf5 of h5py.
 
-    Args:
-        function: Address of `H5Dwrite_chunk` in that library; h5py's lock is held.
-        array: Its identifier.
-        first: The place of the first chunk.
-        chunk_shape: Of each.
-        chunks: Their bytes, one after another.
-        chunk_nbytes: Bytes of each.
-        filters: HDF5's numbers of the array's filters, in order, of deflate, shuffle, fletcher32 and LZF; with the
-            level or the bytes of an element.
+    Parameters
+    ----------
+    function : int
+        Address of `H5Dwrite_chunk` in that library; h5py's lock is held.
+    array : int
+        Its identifier.
+    first : int
+        The place of the first chunk.
+    chunk_shape : Sequence[int]
+        Of each.
+    chunks : npt.NDArray[np.uint8]
+        Their bytes, one after another.
+    chunk_nbytes : int
+        Bytes of each.
+    filters : Sequence[tuple[int, int]]
+        HDF5's numbers of the array's filters, in order, of deflate, shuffle, fletcher32 and LZF; with the level or the
+        bytes of an element.
 
-    Returns:
+    Returns
+    -------
+    int
         A bit for each filter that was left out of the last chunk, the first filter's the least.
 
-    Raises:
-        RuntimeError: libhdf5 refused.
+    Raises
+    ------
+    RuntimeError
+        libhdf5 refused.
     """
 
 def add_mappings(
@@ -1011,31 +1210,47 @@ def add_mappings(
 ) -> None:
     """Add a mapping for each stored chunk to a property list, through the libhdf5 that h5py loaded.
 
-    Args:
-        functions: Addresses of `H5Sselect_hyperslab` and `H5Pset_virtual` in that library, HDF5 1.10 or later; h5py's
-            lock is held.
-        ids: Property list, dataspace of the virtual array, dataspace of the source.
-        path: The source's.
-        shape: The virtual array's.
-        chunk_shape: The chunks'.
-        places: As `chunk_places_of` gives them.
+    Parameters
+    ----------
+    functions : tuple[int, int]
+        Addresses of `H5Sselect_hyperslab` and `H5Pset_virtual` in that library, HDF5 1.10 or later; h5py's lock is
+        held.
+    ids : tuple[int, int, int]
+        Property list, dataspace of the virtual array, dataspace of the source.
+    path : str
+        The source's.
+    shape : Sequence[int]
+        The virtual array's.
+    chunk_shape : Sequence[int]
+        The chunks'.
+    places : npt.NDArray[np.int64]
+        As `chunk_places_of` gives them.
 
-    Raises:
-        RuntimeError: libhdf5 refused.
+    Raises
+    ------
+    RuntimeError
+        libhdf5 refused.
     """
 
 @final
 class ZarrArray:
     """An array of a Zarr folder that others may write to: each read looks for its chunks anew, and keeps nothing.
 
-    Args:
-        document: The text of its `zarr.json` or `.zarray`.
-        folder: What the keys of its chunks are relative to: a folder of this machine, or what is far away.
-        fill: The bytes of an element that was never written; by default what the document says.
+    Parameters
+    ----------
+    document
+        The text of its `zarr.json` or `.zarray`.
+    folder
+        What the keys of its chunks are relative to: a folder of this machine, or what is far away.
+    fill
+        The bytes of an element that was never written; by default what the document says.
 
-    Raises:
-        Unsupported: It uses something that we cannot read.
-        DamagedFile: The document contradicts its format.
+    Raises
+    ------
+    Unsupported
+        It uses something that we cannot read.
+    DamagedFile
+        The document contradicts its format.
     """
 
     def __new__(cls, document: bytes, folder: str | RemoteFile, fill: bytes | None = None) -> ZarrArray: ...
@@ -1043,8 +1258,10 @@ class ZarrArray:
     def dtype(self) -> np.dtype[Any]:
         """The dtype of an element, in the stored byte order.
 
-        Raises:
-            Unsupported: NumPy has no such element.
+        Raises
+        ------
+        Unsupported
+            NumPy has no such element.
         """
 
     @property

@@ -12,8 +12,10 @@ REPORT = ("pyarrow", "matplotlib", "plotly")
 def need(doing: str, extra: str, *libraries: str) -> None:
     """Check that libraries are installed; the message names the extra of hyperslab that installs them.
 
-    Raises:
-        MissingLibrary: One of them is not installed.
+    Raises
+    ------
+    MissingLibrary
+        One of them is not installed.
     """
     missing = [library for library in libraries if not _is_there(library)]
     if missing:

@@ -30,9 +30,12 @@ def replacing(target: Path, is_folder: bool = False, is_synced: bool = True) -> 
     With `is_synced=False` a crash of the machine may leave a torn file. Use this only if the reader would notice that
     and make the file again.
 
-    Raises:
-        UsageError: There is no folder to write to, or the target must not be replaced.
-        NoSpace: The disk is full; an existing target is unchanged.
+    Raises
+    ------
+    UsageError
+        There is no folder to write to, or the target must not be replaced.
+    NoSpace
+        The disk is full; an existing target is unchanged.
     """
     place = _followed(target)
     is_stream = _is_stream(place)
@@ -73,8 +76,10 @@ def replace_with(target: Path, content: str | bytes) -> None:
 def allocate(path: Path, start: int) -> None:
     """Allocate the disk space of a file from `start` to its end. On a mapped file, a full disk would only be a signal.
 
-    Raises:
-        OSError: The disk does not have enough space.
+    Raises
+    ------
+    OSError
+        The disk does not have enough space.
     """
     with path.open("r+b") as file:
         missing = file.seek(0, os.SEEK_END) - start

@@ -26,8 +26,10 @@ class Allowed:
     def of(places: Places | None, own: str) -> Allowed:
         """What a user said, of a file that he opens.
 
-        Raises:
-            UsageError: It is no list of places.
+        Raises
+        ------
+        UsageError
+            It is no list of places.
         """
         if places is None:
             return Allowed(None, (own,))

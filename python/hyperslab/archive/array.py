@@ -223,8 +223,10 @@ class Array:
     def check_files(self, paths: Iterable[str | None]) -> None:
         """Refuse what references must not lead to, because the array's own file may not; None is that file.
 
-        Raises:
-            NotAllowed: One of the files is such a place.
+        Raises
+        ------
+        NotAllowed
+            One of the files is such a place.
         """
         for path in paths:
             if path is not None:
@@ -233,9 +235,12 @@ class Array:
     def plan(self, selection: Key = ...) -> ReadPlan:
         """What reading a selection takes: chunks, requests, bytes, read amplification. Nothing is read.
 
-        Raises:
-            Unsupported: hyperslab cannot read the array, or its chunks are Zarr's far away: nobody lists them.
-            DamagedFile: The array's description, or the table of its chunks, is damaged.
+        Raises
+        ------
+        Unsupported
+            hyperslab cannot read the array, or its chunks are Zarr's far away: nobody lists them.
+        DamagedFile
+            The array's description, or the table of its chunks, is damaged.
         """
         if isinstance(selection, Points):
             return self._stored.plan_points(selection)
@@ -254,17 +259,26 @@ class Array:
     def read(self, selection: Key = ..., *, out: np.ndarray[Any, Any] | None = None, threads: int | None = None) -> Any:
         """Read a selection.
 
-        Args:
-            selection: What would stand between brackets, a `Hyperslab`, or `Points`, which give one axis.
-            out: Where the elements go; read into directly if it is in C order and of the array's dtype, else cast
-                into if that is safe.
-            threads: How many threads read and decode; by default one per core.
+        Parameters
+        ----------
+        selection : Key
+            What would stand between brackets, a `Hyperslab`, or `Points`, which give one axis.
+        out : np.ndarray[Any, Any] | None
+            Where the elements go; read into directly if it is in C order and of the array's dtype, else cast into if
+            that is safe.
+        threads : int | None
+            How many threads read and decode; by default one per core.
 
-        Raises:
-            Unsupported: The array uses something that we cannot read, and h5py is not there to do it.
-            TooLargeForMemory: There is not as much memory as the selection takes.
-            DamagedFile: What was stored is not what its format says; the message has file, array, chunk, offset.
-            FileChanged: The file is not the one that was opened any more.
+        Raises
+        ------
+        Unsupported
+            The array uses something that we cannot read, and h5py is not there to do it.
+        TooLargeForMemory
+            There is not as much memory as the selection takes.
+        DamagedFile
+            What was stored is not what its format says; the message has file, array, chunk, offset.
+        FileChanged
+            The file is not the one that was opened any more.
         """
         if self.is_null:
             raise Unsupported(f"array {self.name} of {self._file.path} has no elements (a null dataspace)")

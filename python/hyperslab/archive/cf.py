@@ -89,8 +89,10 @@ def is_packed(attrs: dict[str, Any]) -> bool:
 def decoding(dtype: np.dtype[Any], attrs: dict[str, Any]) -> tuple[np.dtype[Any], Conversion]:
     """What xarray decodes numbers to, and how.
 
-    Raises:
-        Unsupported: An attribute is no number that they can be decoded by; the message names it.
+    Raises
+    ------
+    Unsupported
+        An attribute is no number that they can be decoded by; the message names it.
     """
     if dtype.kind not in "iuf" or dtype.itemsize > 8 or (dtype.kind == "f" and dtype.itemsize < 4):
         raise Unsupported(f"packed numbers of dtype {dtype}")

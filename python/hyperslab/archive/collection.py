@@ -37,8 +37,10 @@ def opened(
 ) -> Group:
     """The root group of a collection; arguments are those of `hyperslab.open`.
 
-    Raises:
-        NotCombinable: Two files do not go together.
+    Raises
+    ------
+    NotCombinable
+        Two files do not go together.
     """
     options = _options(combining)
     found = tuple(places(paths, storage_options, cache_nbytes, allowed))

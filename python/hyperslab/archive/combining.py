@@ -138,8 +138,10 @@ class Combination:
     def recipes(self) -> dict[str, Recipe]:
         """How each array is made, by its path.
 
-        Raises:
-            NotCombinable: Two files do not go together; the message names them and what differs.
+        Raises
+        ------
+        NotCombinable
+            Two files do not go together; the message names them and what differs.
         """
         made = {path: self.recipe(row) for path, row in self.rows.items()}
         return {path: recipe for path, recipe in made.items() if recipe is not None}

@@ -32,9 +32,12 @@ def _h5py() -> Any:
 def dtype_of(path: str, name: str, reach: Reach) -> np.dtype[Any]:
     """The dtype of an array.
 
-    Raises:
-        DamagedFile: h5py cannot read it either.
-        NotAllowed: It leads to where it may not.
+    Raises
+    ------
+    DamagedFile
+        h5py cannot read it either.
+    NotAllowed
+        It leads to where it may not.
     """
     try:
         h5py = _h5py()
@@ -54,10 +57,14 @@ def files_of(path: str, name: str, reach: Reach) -> set[str]:
 def read(path: str, name: str, index: Index, reach: Reach) -> np.ndarray[Any, Any]:
     """The elements that an index selects, with every axis of the array; of points, as many as there are.
 
-    Raises:
-        DamagedFile: h5py cannot read it either.
-        NotAllowed: It leads to where it may not.
-        Unsupported: It takes a codec that h5py does not have here.
+    Raises
+    ------
+    DamagedFile
+        h5py cannot read it either.
+    NotAllowed
+        It leads to where it may not.
+    Unsupported
+        It takes a codec that h5py does not have here.
     """
     try:
         array = _read(path, name, index, reach)

@@ -21,9 +21,12 @@ MOST_HOPS = 64
 class Followed:
     """The files that an array of a file leads to, with those that the files lead to in turn.
 
-    Raises:
-        NotAllowed: One of them may not be led to.
-        ReadError: One of them is no regular file.
+    Raises
+    ------
+    NotAllowed
+        One of them may not be led to.
+    ReadError
+        One of them is no regular file.
     """
 
     def __init__(self, h5py: Any, path: str, name: str, reach: Reach) -> None:
@@ -126,8 +129,10 @@ def _numbered(file: str, inner: str) -> Iterator[tuple[str, str]]:
 def check_regular(path: str) -> None:
     """Refuse what is no regular file, or says that it is empty and is not.
 
-    Raises:
-        ReadError: It is none.
+    Raises
+    ------
+    ReadError
+        It is none.
     """
     if not Path(path).is_file():
         raise ReadError(f"{path}: it is not a regular file")

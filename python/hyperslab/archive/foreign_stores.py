@@ -41,8 +41,10 @@ def is_foreign(source: object) -> bool:
 def place_of(source: Any) -> str | Remote:
     """The local path, or the URL with its options, that such a source leads to.
 
-    Raises:
-        UsageError: It leads nowhere that hyperslab reads, or was configured with something that cannot be taken over.
+    Raises
+    ------
+    UsageError
+        It leads nowhere that hyperslab reads, or was configured with something that cannot be taken over.
     """
     store, path = source if isinstance(source, tuple) else (source, None)
     if _library(store) == "obstore":

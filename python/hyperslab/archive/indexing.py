@@ -37,10 +37,14 @@ class Index(NamedTuple):
 def definite(key: Key, shape: Sequence[int]) -> Index:
     """The index that a key means in an array of `shape`.
 
-    Raises:
-        IndexError: An index is outside the array, or there are more indices than axes.
-        ValueError: A slice has a step below 1, or a mask another length than its axis.
-        TypeError: Something else stands between the brackets.
+    Raises
+    ------
+    IndexError
+        An index is outside the array, or there are more indices than axes.
+    ValueError
+        A slice has a step below 1, or a mask another length than its axis.
+    TypeError
+        Something else stands between the brackets.
     """
     if isinstance(key, Hyperslab):
         key.check_within(shape)
@@ -62,9 +66,12 @@ def definite(key: Key, shape: Sequence[int]) -> Index:
 def of_points(points: Points, shape: Sequence[int]) -> Index:
     """The index that points mean in an array of `shape`: one axis, with the points in their order.
 
-    Raises:
-        IndexError: A point is outside the array.
-        ValueError: Points have another number of axes than the array.
+    Raises
+    ------
+    IndexError
+        A point is outside the array.
+    ValueError
+        Points have another number of axes than the array.
     """
     points.check_within(shape)
     coordinates = points.coordinates

@@ -33,8 +33,10 @@ class LinkedFiles:
     def known(self, place: str | Remote) -> OpenFile | None:
         """The open file that is at a place; none where it is not open.
 
-        Raises:
-            Unsupported: It would be one more than we are willing to open.
+        Raises
+        ------
+        Unsupported
+            It would be one more than we are willing to open.
         """
         file = self._known.get(identity(place))
         if file is not None and not file.is_closed:

@@ -54,9 +54,12 @@ def has_journal(path: str) -> bool:
 def local_file(path: str, chunk_cache_nbytes: int, reach: Reach) -> ArchiveFile:
     """A file; one beside which a journal lies when its commit is finished: what is half overwritten may look damaged.
 
-    Raises:
-        StaleJournal: The journal is not of this file as it is now.
-        ReadError: The commit cannot be finished here.
+    Raises
+    ------
+    StaleJournal
+        The journal is not of this file as it is now.
+    ReadError
+        The commit cannot be finished here.
     """
     try:
         found = ArchiveFile(path, chunk_cache_nbytes, reach)

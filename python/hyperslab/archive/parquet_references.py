@@ -65,10 +65,14 @@ class ParquetReferences:
     def table(self, array: str) -> Table:
         """The chunks of an array: files, offsets, lengths and what is inline, and the names of the files.
 
-        Raises:
-            DamagedFile: A table cannot be read, or has other columns or another length than it should.
-            Unsupported: There are too many chunks.
-            MissingLibrary: pyarrow is not installed.
+        Raises
+        ------
+        DamagedFile
+            A table cannot be read, or has other columns or another length than it should.
+        Unsupported
+            There are too many chunks.
+        MissingLibrary
+            pyarrow is not installed.
         """
         count = min(self._chunk_count(array), self._row_count(array))
         if count > MOST_CHUNKS:

@@ -42,9 +42,12 @@ def credentials(url_prefix: str, **options: Any) -> None:
 
     Pickled arrays carry no credentials: a worker process takes them from its environment, or from here.
 
-    Args:
-        url_prefix: As in `"s3://bucket/"` or `"https://data.example.org/"`; its user and query do not matter.
-        options: As in `open(..., storage_options=...)`; none at all takes back what was said.
+    Parameters
+    ----------
+    url_prefix : str
+        As in `"s3://bucket/"` or `"https://data.example.org/"`; its user and query do not matter.
+    options : Any
+        As in `open(..., storage_options=...)`; none at all takes back what was said.
     """
     if not is_url(url_prefix):
         raise UsageError(f"{url_prefix!r} is no URL of a kind that we know ({', '.join(SCHEMES)})")
@@ -60,11 +63,13 @@ def credentials(url_prefix: str, **options: Any) -> None:
 def stats() -> dict[str, Any]:
     """What this process asked of hosts far away, and what came, since it started.
 
-    Returns:
-        `request_count`, `retry_count` (requests among them that repeated a failed one), `redirect_count` (answers
-        that led elsewhere, where another request asked for the same), `round_count` (times that reading metadata
-        waited for an answer), `fetched_nbytes`, `reused_nbytes` (not fetched again, but kept, where
-        `open(..., cache_nbytes=...)` said so), and the same for each host under `hosts`.
+    Returns
+    -------
+    dict[str, Any]
+        `request_count`, `retry_count` (requests among them that repeated a failed one), `redirect_count` (answers that
+        led elsewhere, where another request asked for the same), `round_count` (times that reading metadata waited for
+        an answer), `fetched_nbytes`, `reused_nbytes` (not fetched again, but kept, where `open(..., cache_nbytes=...)`
+        said so), and the same for each host under `hosts`.
     """
     hosts = host_statistics()
     names = ("request_count", "retry_count", "redirect_count", "round_count", "fetched_nbytes", "reused_nbytes")
@@ -91,11 +96,15 @@ class Remote:
     def file(self, allowed: list[str] | None = None) -> RemoteFile:
         """What the compiled part needs to open it.
 
-        Args:
-            allowed: URLs that its server may redirect to beside its own, with all below them; None for any.
+        Parameters
+        ----------
+        allowed : list[str] | None
+            URLs that its server may redirect to beside its own, with all below them; None for any.
 
-        Raises:
-            UsageError: The URL or an option is not understood, or what it was opened with is not in this process.
+        Raises
+        ------
+        UsageError
+            The URL or an option is not understood, or what it was opened with is not in this process.
         """
         given = {**_registered_for(self.url), **self.options}
         absent = [name for name in self.lacking if name not in given]
@@ -161,9 +170,12 @@ class Sources:
     def file(self, url: str) -> RemoteFile:
         """What the compiled part needs to open a URL.
 
-        Raises:
-            NotAllowed: The document that names the URL may not lead there.
-            UsageError: The URL or an option is not understood, or what it was opened with is not in this process.
+        Raises
+        ------
+        NotAllowed
+            The document that names the URL may not lead there.
+        UsageError
+            The URL or an option is not understood, or what it was opened with is not in this process.
         """
         if not self.allowed.permits(url, self.near):
             raise self.refused(url)
@@ -172,8 +184,10 @@ class Sources:
     def check_place(self, path: str) -> None:
         """Refuse a file or URL, or a name of a file far away, that the document may not lead to.
 
-        Raises:
-            NotAllowed: It may not.
+        Raises
+        ------
+        NotAllowed
+            It may not.
         """
         if self.near is not None and "://" not in path and not os.path.isabs(path):  # noqa: PTH117
             path = f"{folder_of(self.near)}/{path}"
@@ -188,8 +202,10 @@ class Sources:
     def remote(self, url: str) -> Remote:
         """A URL with the options that its server may have.
 
-        Raises:
-            UsageError: It is no URL that we know.
+        Raises
+        ------
+        UsageError
+            It is no URL that we know.
         """
         if not is_url(url):
             raise UsageError(f"URLs of this kind are not known, but {', '.join(SCHEMES)}")
@@ -206,9 +222,12 @@ class Sources:
     def linked(self, place: str | Remote, name: str) -> tuple[str | Remote, Sources]:
         """The file that a link of another one leads to, and how to reach what that leads to.
 
-        Raises:
-            FileNotFoundError: There is none.
-            NotAllowed: The link may not lead there.
+        Raises
+        ------
+        FileNotFoundError
+            There is none.
+        NotAllowed
+            The link may not lead there.
         """
         if isinstance(place, Remote) and not is_url(name) and not name.startswith("/") and "://" not in name:
             beside = place.beside(name)
@@ -228,8 +247,10 @@ class Sources:
     def check(self, urls: Iterable[str]) -> None:
         """Say at once what is wrong with options, and let no server have what was meant for another.
 
-        Raises:
-            UsageError: An option is not understood, or the references name several web servers.
+        Raises
+        ------
+        UsageError
+            An option is not understood, or the references name several web servers.
         """
         servers: dict[tuple[Any, ...], str] = {}
         for url in filter(is_url, urls):

@@ -38,9 +38,12 @@ def places(
 ) -> list[Place]:
     """Where the files are, in the order given; those of one pattern by their names, numbers in these by value.
 
-    Raises:
-        FileNotFoundError: A pattern matches no file.
-        UsageError: There is no file at all, or a group is not the root of its file.
+    Raises
+    ------
+    FileNotFoundError
+        A pattern matches no file.
+    UsageError
+        There is no file at all, or a group is not the root of its file.
     """
     listed = list(paths) if is_listed(paths) else [paths]
     allowed = allowed if allowed is None or isinstance(allowed, str) else list(allowed)
@@ -64,8 +67,10 @@ def _places(one: Any, options: Mapping[str, Any], cache_nbytes: int, allowed: Pl
 def matching(pattern: str) -> list[str]:
     """The files that a pattern matches, in order of their names, numbers in these by value.
 
-    Raises:
-        FileNotFoundError: There is none.
+    Raises
+    ------
+    FileNotFoundError
+        There is none.
     """
     found = glob.glob(pattern, recursive=True)  # noqa: PTH207 -- Path.glob takes no absolute patterns
     if not found:
@@ -87,8 +92,10 @@ def natural(name: str) -> list[tuple[int, str | int]]:
 def opened(places: list[Place]) -> list[OpenFile]:
     """What is in each file. Local files are closed again, so that there may be more of them than may be open.
 
-    Raises:
-        HyperslabError: As of `hyperslab.open`, for the first file that fails.
+    Raises
+    ------
+    HyperslabError
+        As of `hyperslab.open`, for the first file that fails.
     """
     are_remote = any(not isinstance(place, Group) and isinstance(place[0], Remote) for place in places)
     pool = ThreadPoolExecutor(threads_for(are_remote))

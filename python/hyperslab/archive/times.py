@@ -51,8 +51,10 @@ class Clock:
     def of(cls, units: str, calendar: str) -> Clock:
         """Parse CF's attributes.
 
-        Raises:
-            NoCommonTime: They are not of a kind that we know.
+        Raises
+        ------
+        NoCommonTime
+            They are not of a kind that we know.
         """
         found = MOMENT.fullmatch(units)
         calendar = CALENDARS.get(calendar.lower(), calendar.lower())
@@ -105,16 +107,23 @@ def day_number(year: int, month: int, day: int, calendar: str) -> int:
 def joined(clocks: Sequence[Clock], arrays: Sequence[Sequence[Numbers]]) -> tuple[str, list[list[Numbers]]]:
     """Times of several files, of one or more arrays each, by the first file's moment and calendar.
 
-    Args:
-        clocks: What the numbers of each file mean.
-        arrays: Of each array the numbers, file by file.
+    Parameters
+    ----------
+    clocks : Sequence[Clock]
+        What the numbers of each file mean.
+    arrays : Sequence[Sequence[Numbers]]
+        Of each array the numbers, file by file.
 
-    Returns:
+    Returns
+    -------
+    tuple[str, list[list[Numbers]]]
         The unit and moment that they are counted in now, and int64 numbers as of `arrays`. The unit is the finest one
         of the files', or as much finer as keeps every number whole.
 
-    Raises:
-        NoCommonTime: Calendars differ, numbers are masked or not finite, or reach too far from the moment.
+    Raises
+    ------
+    NoCommonTime
+        Calendars differ, numbers are masked or not finite, or reach too far from the moment.
     """
     first = clocks[0]
     if any(not np.isfinite(array).all() for own in arrays for array in own):

@@ -221,8 +221,10 @@ class Group(Mapping[str, "Group | Array"]):
     def groups(self) -> dict[str, Group]:
         """The groups in this one, by name; links that lead nowhere, and what is damaged or unsupported, are left out.
 
-        Raises:
-            ReadError: Something could not be fetched, so that nobody knows what it is.
+        Raises
+        ------
+        ReadError
+            Something could not be fetched, so that nobody knows what it is.
         """
         return {name: child for name, child in self._children() if isinstance(child, Group)}
 
@@ -258,12 +260,18 @@ class Group(Mapping[str, "Group | Array"]):
     def __getitem__(self, path: str) -> Group | Array:
         """What a path leads to; a path from the root starts with "/". A Zarr array without a group around it is `[""]`.
 
-        Raises:
-            KeyError: There is nothing, or links lead in a circle.
-            FileNotFoundError: A link leads to another file that is not there.
-            Unsupported: What is there cannot be read.
-            DamagedFile: What is there is damaged.
-            ReadError: What describes it could not be fetched.
+        Raises
+        ------
+        KeyError
+            There is nothing, or links lead in a circle.
+        FileNotFoundError
+            A link leads to another file that is not there.
+        Unsupported
+            What is there cannot be read.
+        DamagedFile
+            What is there is damaged.
+        ReadError
+            What describes it could not be fetched.
         """
         if not isinstance(path, str):
             raise TypeError(f"{path!r} is no name of a group or array")
@@ -324,8 +332,10 @@ class Group(Mapping[str, "Group | Array"]):
     def __contains__(self, path: object) -> bool:
         """Whether the name is there, as in h5py, even if what it leads to is not.
 
-        Raises:
-            ReadError: A group on the way could not be fetched.
+        Raises
+        ------
+        ReadError
+            A group on the way could not be fetched.
         """
         if not isinstance(path, str):
             return False

@@ -192,16 +192,25 @@ class Engine(BackendEntrypoint):
     ) -> Dataset:
         """One group as a dataset.
 
-        Args:
-            filename_or_obj: A path or URL, a list or a pattern of these, or a `hyperslab.Group` that is open.
-            drop_variables: Names to leave out.
-            group: The path of the group; the root by default.
-            concat: The dimension along which several files are concatenated.
-            version: Of a file with versions, the one to open: its name, a time in UTC, or 0, -1, ... for the current
-                one, its parent, and so on.
-            allowed: Folders and URLs that the file may lead to, as for `hyperslab.open`.
-            open_options: What `hyperslab.open` takes beside the path.
-            decoders: What xarray decodes by: `mask_and_scale`, `decode_times`, ...
+        Parameters
+        ----------
+        filename_or_obj : Any
+            A path or URL, a list or a pattern of these, or a `hyperslab.Group` that is open.
+        drop_variables : str | Iterable[str] | None
+            Names to leave out.
+        group : str | None
+            The path of the group; the root by default.
+        concat : str | int | None
+            The dimension along which several files are concatenated.
+        version : VersionKey
+            Of a file with versions, the one to open: its name, a time in UTC, or 0, -1, ... for the current one, its
+            parent, and so on.
+        allowed : Places | None
+            Folders and URLs that the file may lead to, as for `hyperslab.open`.
+        open_options : dict[str, Any] | None
+            What `hyperslab.open` takes beside the path.
+        decoders : Any
+            What xarray decodes by: `mask_and_scale`, `decode_times`, ...
         """
         opened = _group(filename_or_obj, group, concat, version, allowed, open_options)
         decoded = self._decoded(opened, drop_variables, decoders)

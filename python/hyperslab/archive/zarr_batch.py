@@ -26,11 +26,16 @@ class Batch(NamedTuple):
 def batch_of(items: list[Any], out_shape: tuple[int, ...], drop_axes: tuple[int, ...], metadata: Any) -> Batch | None:
     """The batch that zarr-python's items are together; None if they are no selection of this kind.
 
-    Args:
-        items: Byte getter, specification of the chunk, what is taken of it, where that goes, and one thing more.
-        out_shape: The shape of the output.
-        drop_axes: Axes whose only index is asked for without the axis, where lists are asked for on others.
-        metadata: The array's.
+    Parameters
+    ----------
+    items : list[Any]
+        Byte getter, specification of the chunk, what is taken of it, where that goes, and one thing more.
+    out_shape : tuple[int, ...]
+        The shape of the output.
+    drop_axes : tuple[int, ...]
+        Axes whose only index is asked for without the axis, where lists are asked for on others.
+    metadata : Any
+        The array's.
     """
     chunk_shape = items[0][1].shape
     if any(spec.shape != chunk_shape for _, spec, *_ in items):

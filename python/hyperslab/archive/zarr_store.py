@@ -228,8 +228,10 @@ class ZarrStore(Store):
 def array_metadata(array: Array, dimensions: tuple[str, ...]) -> dict[str, Any]:
     """The `zarr.json` of an array.
 
-    Raises:
-        Unsupported: We cannot read the array, or Zarr has no data type for its elements.
+    Raises
+    ------
+    Unsupported
+        We cannot read the array, or Zarr has no data type for its elements.
     """
     if array.via == "hyperslab" and array.unsupported:
         raise Unsupported(array.unsupported)

@@ -98,8 +98,10 @@ def _number(text: str) -> str | int | float:
 def array_of(root: Group, name: str) -> Array:
     """The array at a path.
 
-    Raises:
-        UsageError: There is no such array; the message lists the arrays of the archive.
+    Raises
+    ------
+    UsageError
+        There is no such array; the message lists the arrays of the archive.
     """
     from hyperslab.archive.tree import Group
 

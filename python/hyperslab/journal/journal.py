@@ -99,8 +99,10 @@ class Journal(NamedTuple):
     def unpacked(cls, whole: bytes) -> Journal | None:
         """What was packed, without the sectors' own beginnings; None if it ends too early.
 
-        Raises:
-            ValueError: A checksum is wrong, or what it says contradicts itself.
+        Raises
+        ------
+        ValueError
+            A checksum is wrong, or what it says contradicts itself.
         """
         length, before, after, checksum, of_head = HEADER.unpack_from(whole)
         if zlib.crc32(whole[: HEADER.size - CHECKSUM.size]) != of_head:
@@ -134,8 +136,10 @@ class Journal(NamedTuple):
     def states(self) -> list[tuple[int, list[bytes]]]:
         """What the bytes of each piece are before the commit, and after each of its steps; with the piece's offset.
 
-        Raises:
-            ValueError: A step overwrites what is not said to have been there.
+        Raises
+        ------
+        ValueError
+            A step overwrites what is not said to have been there.
         """
         pieces = sorted(self.old)
         starts = [offset for offset, _ in pieces]
@@ -218,8 +222,10 @@ class Foreign(NamedTuple):
 def found_journal(path: str) -> Journal | Torn | Foreign | None:
     """What lies beside a file; None if nothing does.
 
-    Raises:
-        StaleJournal: It is a journal, but one that cannot be read.
+    Raises
+    ------
+    StaleJournal
+        It is a journal, but one that cannot be read.
     """
     name = journal_path(path)
     try:
@@ -347,8 +353,10 @@ def in_the_way(path: str, found: Foreign) -> StaleJournal:
 def write_journal(path: str, journal: Journal, system: System) -> None:
     """Write down what is to be overwritten, so that it lasts.
 
-    Raises:
-        StaleJournal: Something has its name.
+    Raises
+    ------
+    StaleJournal
+        Something has its name.
     """
     try:
         descriptor = system.open(journal_path(path), os.O_WRONLY | os.O_CREAT | os.O_EXCL, 0o666)
@@ -387,8 +395,10 @@ def remove_journal(path: str, system: System) -> None:
 def recover(path: str, descriptor: int, system: System = os) -> None:
     """Finish a commit that was cut short, or forget one that had not begun to overwrite.
 
-    Raises:
-        StaleJournal: What lies beside the file is not of it. Nothing was changed.
+    Raises
+    ------
+    StaleJournal
+        What lies beside the file is not of it. Nothing was changed.
     """
     found = found_journal(path)
     if found is None:

@@ -78,16 +78,25 @@ def address(memory: npt.NDArray[np.uint8]) -> int:
 class JournaledFile:
     """A file for h5py (`h5py.File(journaled, ...)`), locked against other writers while it is open.
 
-    Args:
-        path: The file; made if there is none.
-        truncate: Whether to empty it.
-        timeout: How many seconds to wait for others who have it open.
-        system: Makes the calls that reach the disk.
+    Parameters
+    ----------
+    path : str
+        The file; made if there is none.
+    truncate : bool
+        Whether to empty it.
+    timeout : float
+        How many seconds to wait for others who have it open.
+    system : System
+        Makes the calls that reach the disk.
 
-    Raises:
-        UsageError: Somebody else has it open.
-        StaleJournal: What lies beside it as its journal is not of it.
-        MissingJournal: A commit was cut short while it overwrote parts of it, and the journal is gone.
+    Raises
+    ------
+    UsageError
+        Somebody else has it open.
+    StaleJournal
+        What lies beside it as its journal is not of it.
+    MissingJournal
+        A commit was cut short while it overwrote parts of it, and the journal is gone.
     """
 
     def __init__(self, path: str, *, truncate: bool = False, timeout: float = 0.0, system: System = os) -> None:
@@ -164,8 +173,10 @@ class JournaledFile:
     def at(self, offset: int, count: int) -> bytes:
         """So many bytes from an offset on.
 
-        Raises:
-            OSError: Something could not be written.
+        Raises
+        ------
+        OSError
+            Something could not be written.
         """
         self.seek(offset)
         found = self.read(count)
@@ -311,13 +322,19 @@ class JournaledFile:
     def commit(self, versions: int | None = None, *, keep_journal: bool = False) -> None:
         """Make all that was written last, together.
 
-        Args:
-            versions: Where the object header of the group of versions is.
-            keep_journal: Whether the journal stays, until the file takes the place of another.
+        Parameters
+        ----------
+        versions : int | None
+            Where the object header of the group of versions is.
+        keep_journal : bool
+            Whether the journal stays, until the file takes the place of another.
 
-        Raises:
-            UsageError: This process was forked off that which opened the file.
-            OSError: The disk is full or broken. What was committed before is whole; nothing more can be written here.
+        Raises
+        ------
+        UsageError
+            This process was forked off that which opened the file.
+        OSError
+            The disk is full or broken. What was committed before is whole; nothing more can be written here.
         """
         self.check_process()
         self._append_tail()
@@ -401,11 +418,7 @@ class JournaledFile:
         self._written.clear()
 
     def check_process(self) -> None:
-        """Refuse a process that was forked off that which opened the file.
-
-        Raises:
-            UsageError: This is one.
-        """
+        """Refuse, by `UsageError`, a process that was forked off the one that opened the file."""
         check_process(self.path, self._process)
 
     def roll_back(self) -> None:
@@ -461,11 +474,7 @@ class JournaledFile:
 
 
 def _check_has_journal(path: str, descriptor: int) -> None:
-    """Refuse a file whose guard is set without the journal that clears it. A torn one is left as it is.
-
-    Raises:
-        MissingJournal: This is one.
-    """
+    """Refuse a file whose guard is set without the journal that clears it. A torn one is left as it is."""
     if is_set(descriptor) and not isinstance(found_journal(path), Journal | Foreign):
         raise MissingJournal(
             f"{path}: {UNFINISHED}. Put it there, as {journal_path(path)}, and open the file again. If it is lost, "

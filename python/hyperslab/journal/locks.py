@@ -27,13 +27,19 @@ class Opens(Protocol):
 def locked(path: str, opened: Opens, timeout: float) -> int:
     """A file, opened and locked: that which has the name then, as another may be put in its place meanwhile.
 
-    Args:
-        path: Its name.
-        opened: Opens it.
-        timeout: How many seconds to wait for others who have it open. Signals have their effect meanwhile.
+    Parameters
+    ----------
+    path : str
+        Its name.
+    opened : Opens
+        Opens it.
+    timeout : float
+        How many seconds to wait for others who have it open. Signals have their effect meanwhile.
 
-    Raises:
-        UsageError: Somebody else still has it open.
+    Raises
+    ------
+    UsageError
+        Somebody else still has it open.
     """
     until, pauses = time.monotonic() + timeout, iter(PAUSES)
     while True:
@@ -71,8 +77,10 @@ def _is_locked(descriptor: int) -> bool:
 def check_process(path: str, process: int) -> None:
     """Refuse to write in a process that was forked off that which opened a file: neither knows what the other did.
 
-    Raises:
-        UsageError: This is another process.
+    Raises
+    ------
+    UsageError
+        This is another process.
     """
     if os.getpid() != process:
         raise UsageError(

@@ -21,9 +21,12 @@ PAUSE_SECONDS = 0.01
 def between_commits(path: str) -> Iterator[None]:
     """Between commits: one that is going on is waited for, one that was cut short is finished, the next has to wait.
 
-    Raises:
-        StaleJournal: A journal lies beside the file that is not of it as it is now.
-        ReadError: A commit was cut short, and this cannot finish it.
+    Raises
+    ------
+    StaleJournal
+        A journal lies beside the file that is not of it as it is now.
+    ReadError
+        A commit was cut short, and this cannot finish it.
     """
     for _ in range(MOST_ATTEMPTS):
         with shared(path):
@@ -44,8 +47,10 @@ def _journal(path: str) -> str:
 def is_readable(path: str) -> bool:
     """Whether a file is between two commits, whatever lies beside it. For who holds off commits.
 
-    Raises:
-        StaleJournal: A journal lies beside it that is not of it.
+    Raises
+    ------
+    StaleJournal
+        A journal lies beside it that is not of it.
     """
     found = found_journal(path)
     if not isinstance(found, Journal):

@@ -58,8 +58,10 @@ def is_plain(start: bytes) -> bool:
 def guard_of(read: Reader) -> Guard | None:
     """The guard of a file; None if it has none.
 
-    Args:
-        read: Gives so many bytes from an offset on, zeros behind the end.
+    Parameters
+    ----------
+    read : Reader
+        Gives so many bytes from an offset on, zeros behind the end.
     """
     start = read(0, SECTOR_NBYTES)
     root = _root(start)

@@ -75,11 +75,16 @@ def steps_of(
 ) -> list[Step]:
     """The order; None stands between what has to be on the disk before the rest is written.
 
-    Args:
-        overwritten: What a commit overwrites.
-        read: Gives so many bytes from an offset on, as they will be.
-        versions: Where the object header of the group of versions is, if there is one.
-        guard: What keeps others from writing meanwhile; it is set by the first step, if not from the start.
+    Parameters
+    ----------
+    overwritten : list[Overwritten]
+        What a commit overwrites.
+    read : Reader
+        Gives so many bytes from an offset on, as they will be.
+    versions : int | None
+        Where the object header of the group of versions is, if there is one.
+    guard : Guard | None
+        What keeps others from writing meanwhile; it is set by the first step, if not from the start.
     """
     is_ordered = is_plain(read(0, 16))
     shown = _shown(read, versions) if is_ordered and versions is not None else Shown([], set())

@@ -15,12 +15,18 @@ R = TypeVar("R")
 class Journal(Generic[R]):
     """Every record of a run, by what it is of: in memory, and a line each in a file. A context: it closes the file.
 
-    Args:
-        path: The file; what it holds already is a part of the journal.
-        read: A record from what its line holds.
-        write: What a record's line holds.
-        key: What a record is of.
-        header: What the first line of a new file says before any record; None where files have no such line.
+    Parameters
+    ----------
+    path : Path
+        The file; what it holds already is a part of the journal.
+    read : Callable[[dict[str, Any]], R]
+        A record from what its line holds.
+    write : Callable[[R], dict[str, Any]]
+        What a record's line holds.
+    key : Callable[[R], Hashable]
+        What a record is of.
+    header : Mapping[str, Any] | None
+        What the first line of a new file says before any record; None where files have no such line.
     """
 
     def __init__(

@@ -15,13 +15,20 @@ def check_room(
 ) -> None:
     """Raise UsageError with figures where files do not fit below `directory`, or an array does not fit into memory.
 
-    Args:
-        what: What is measured, in words.
-        files_nbytes: Bytes of all files that are on disk at one time.
-        array_nbytes: Bytes of the largest array, which is held three times.
-        directory: Where the files go.
-        memory_nbytes: Memory of the machine; None where it is not known.
-        hint: What the user can do about it.
+    Parameters
+    ----------
+    what : str
+        What is measured, in words.
+    files_nbytes : float
+        Bytes of all files that are on disk at one time.
+    array_nbytes : float
+        Bytes of the largest array, which is held three times.
+    directory : Path
+        Where the files go.
+    memory_nbytes : int | None
+        Memory of the machine; None where it is not known.
+    hint : str
+        What the user can do about it.
     """
     free = shutil.disk_usage(directory).free
     if files_nbytes > free:

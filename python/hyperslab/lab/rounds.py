@@ -65,12 +65,18 @@ P = TypeVar("P")
 class Rounds:
     """Measures groups of points, one group after another, and tells whoever watches.
 
-    Args:
-        rule: When a point has enough.
-        seed: Of the order of trials.
-        progress: Told of each trial before it begins.
-        expected: How many trials there will be at most.
-        made: How many of them were made before.
+    Parameters
+    ----------
+    rule : StopRule
+        When a point has enough.
+    seed : int
+        Of the order of trials.
+    progress : Progress
+        Told of each trial before it begins.
+    expected : int
+        How many trials there will be at most.
+    made : int
+        How many of them were made before.
     """
 
     def __init__(self, rule: StopRule, seed: int, progress: Progress, expected: int, made: int = 0) -> None:
@@ -97,13 +103,20 @@ class Rounds:
     ) -> None:
         """Make the trials of one group, until each of its points has enough.
 
-        Args:
-            points: What is measured in turn.
-            make: Makes one trial of a point, and remembers what it gave.
-            tally: What is known of a point.
-            warm_up: Makes the first trial of a point, which counts for nothing.
-            name: A point in words.
-            is_cold: Whether the trials of a point begin with nothing in the page cache.
+        Parameters
+        ----------
+        points : Sequence[P]
+            What is measured in turn.
+        make : Callable[[P], None]
+            Makes one trial of a point, and remembers what it gave.
+        tally : Callable[[P], Tally]
+            What is known of a point.
+        warm_up : Callable[[P], None] | None
+            Makes the first trial of a point, which counts for nothing.
+        name : Callable[[P], str]
+            A point in words.
+        is_cold : Callable[[P], bool]
+            Whether the trials of a point begin with nothing in the page cache.
         """
 
         def pending() -> list[P]:

@@ -59,8 +59,10 @@ class Accuracy:
 def accuracy(outcomes: Sequence[Outcome], model: str) -> Accuracy:
     """How good `model` predicts outcomes.
 
-    Raises:
-        ValueError: There is no outcome, or one without a positive prediction of this model.
+    Raises
+    ------
+    ValueError
+        There is no outcome, or one without a positive prediction of this model.
     """
     if not outcomes:
         raise ValueError("no outcomes: nothing was measured")

@@ -56,10 +56,13 @@ def calibrate(
     the file `journal` as they are measured: with `resume` those that it holds are not measured again. Whoever has the
     store profile removes it.
 
-    Raises:
-        UsageError: A library is unknown, or the disk is too small for the least design; `journal` holds cells and
-            `resume` is not said, or those of another request, machine or version.
-        TooFewCells: Too little was measured for a library to be fitted.
+    Raises
+    ------
+    UsageError
+        A library is unknown, or the disk is too small for the least design; `journal` holds cells and `resume` is not
+        said, or those of another request, machine or version.
+    TooFewCells
+        Too little was measured for a library to be fitted.
     """
     environment = observe(directory, list(FORMATS.values()))
     chosen, notes = _installed(libraries)

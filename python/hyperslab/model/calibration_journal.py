@@ -26,9 +26,11 @@ def calibration_journal(
 ) -> Iterator[Journal[Measured]]:
     """The journal of measured cells; its first line says what was asked, and where. One without cells is removed.
 
-    Raises:
-        UsageError: The file cannot be written; without `resume` it holds cells already; with it, it holds none, or
-            those of another request or machine.
+    Raises
+    ------
+    UsageError
+        The file cannot be written; without `resume` it holds cells already; with it, it holds none, or those of another
+        request or machine.
     """
     header = {"version": __version__, "asked": dict(asked), "environment": environment.to_dict()}
     try:

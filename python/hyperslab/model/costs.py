@@ -154,8 +154,10 @@ def parallel_values(
 
     `servers` is the count of data servers (devices) on which the data lie; `contention` is formula 8.
 
-    Raises:
-        ValueError: There is no process or no server.
+    Raises
+    ------
+    ValueError
+        There is no process or no server.
     """
     shared = contention(processes, servers)
     requests, nbytes = (

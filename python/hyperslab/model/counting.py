@@ -73,8 +73,10 @@ def count_each(
 
     `chunks` says what exists before: the whole array, written in row-major order, or nothing.
 
-    Raises:
-        ValueError: The layout or a number has no meaning, or the library cannot do what is asked.
+    Raises
+    ------
+    ValueError
+        The layout or a number has no meaning, or the library cannot do what is asked.
     """
     return _rows(workload.steps(), workload, layout, library, caches, chunks)
 
@@ -114,8 +116,10 @@ def count(
 ) -> Variables:
     """The variables of a workload: those of its calls, each times its weight, and of closing the array.
 
-    Raises:
-        ValueError: The layout or a number has no meaning, or the library cannot do what is asked.
+    Raises
+    ------
+    ValueError
+        The layout or a number has no meaning, or the library cannot do what is asked.
     """
     steps = workload.steps()
     return _summed(workload, library, steps, _rows(steps, workload, layout, library, caches, chunks), chunks)
@@ -126,8 +130,10 @@ def count_operations(cell: ModelCell, caches: Caches | None = None) -> dict[Oper
 
     What is written at closing is among the writes; so is opening, where there are any.
 
-    Raises:
-        ValueError: The layout or a number has no meaning, or the library cannot do what is asked.
+    Raises
+    ------
+    ValueError
+        The layout or a number has no meaning, or the library cannot do what is asked.
     """
     steps = cell.workload.steps()
     chunks: State = "missing" if cell.cache == "new" else "row_major"

@@ -128,9 +128,12 @@ def evaluate(tasks: Sequence[Task], measured: Sequence[Measured], profile: Store
 
     All are predicted by the coefficients that the profile's own cells give: nothing of what is judged was ever fitted.
 
-    Raises:
-        Untrained: The profile says nothing of a library or operation that was measured.
-        TooFewCells: Its cells do not do for our model.
+    Raises
+    ------
+    Untrained
+        The profile says nothing of a library or operation that was measured.
+    TooFewCells
+        Its cells do not do for our model.
     """
     ours = [predict_cell(found.cell, profile) for found in measured]
     predicted: list[dict[str, float]] = [

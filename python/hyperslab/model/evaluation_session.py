@@ -70,9 +70,12 @@ class Done:
 def run_evaluation(request: Request, progress: Progress = lambda *_: None, say: Callable[[str], None] = print) -> Done:
     """Carry out a request; results are written to its output. Ctrl-C removes the measured files, and keeps nothing.
 
-    Raises:
-        NotAStoreProfile: The profile cannot be used.
-        UsageError: A directory cannot be written, or disk or memory are too small.
+    Raises
+    ------
+    NotAStoreProfile
+        The profile cannot be used.
+    UsageError
+        A directory cannot be written, or disk or memory are too small.
     """
     profile = load_store_profile(request.profile)
     _make_directories(request)

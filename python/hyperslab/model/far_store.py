@@ -187,10 +187,14 @@ def calibrate_far(
 ) -> StoreProfile:
     """What our own engine's reads of a store cost; `say` hears beforehand how many bytes they take.
 
-    Raises:
-        UsageError: No array of the file will do.
-        ReadError: The file cannot be read.
-        TooFewCells: Its arrays are too small, or too much alike, for a fit.
+    Raises
+    ------
+    UsageError
+        No array of the file will do.
+    ReadError
+        The file cannot be read.
+    TooFewCells
+        Its arrays are too small, or too much alike, for a fit.
     """
     size, notes, workers = SIZES[scale], list[str](), LocalWorkers(TIMEOUT_SECONDS)
     with hyperslab.open(file.url, storage_options=file.options) as root:
@@ -232,8 +236,10 @@ def at_url(url: str, options: dict[str, Any]) -> FarFile:
 def served_here(server: str, round_trip_ms: float, directory: Path, scale: Scale) -> Iterator[FarFile]:
     """A file for training, on a server that is started here, behind a network that takes its time.
 
-    Raises:
-        MissingLibrary: The server, or what writes the file, is not installed.
+    Raises
+    ------
+    MissingLibrary
+        The server, or what writes the file, is not installed.
     """
     with scratch_below(directory) as scratch, closing(ServedFiles(scratch)) as files:
         path = files.folder / "training.h5"

@@ -43,9 +43,12 @@ def layout_of_file(where: str, workload: Workload, storage_options: Mapping[str,
 
     A file may be far away; `storage_options` say how to reach it, as in `open`.
 
-    Raises:
-        UsageError: There is no such array, or it is not of the workload's shape.
-        ReadError: The file cannot be read.
+    Raises
+    ------
+    UsageError
+        There is no such array, or it is not of the workload's shape.
+    ReadError
+        The file cannot be read.
     """
     path, name = file_and_array(where)
     shape = tuple(workload.array.shape)

@@ -97,8 +97,10 @@ def fit(
     combination of others in all cells, as reads and chunks are where each chunk is a file: these have their cost.
     Intervals are by the bootstrap; without `resamples` the coefficients have none.
 
-    Raises:
-        TooFewCells: There are fewer cells than coefficients, and two.
+    Raises
+    ------
+    TooFewCells
+        There are fewer cells than coefficients, and two.
     """
     mine = [cell for cell in cells if (cell.library, cell.operation) == (library, operation)]
     codecs = tuple(sorted({name for cell in mine if (name := codec_name(cell.codec)) is not None}))

@@ -68,8 +68,10 @@ class Hdf5:
     def of_version(cls, version: str) -> Hdf5:
         """The defaults of a version of HDF5, as `2.0.0` or `1.14.6`.
 
-        Raises:
-            ValueError: The version does not begin with a number.
+        Raises
+        ------
+        ValueError
+            The version does not begin with a number.
         """
         return cls() if int(version.split(".")[0]) >= 2 else cls(chunk_cache_nbytes=MIB, chunk_cache_slots=521)
 

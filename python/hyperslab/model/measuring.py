@@ -131,10 +131,14 @@ def measure(
     alike; what a pass reads, or wrote, is first compared with what it must be, in a pass that nobody times. A cell
     of which no pass proves its state, since another program fills or empties the page cache, is told and not given.
 
-    Raises:
-        Refused: A library cannot hold a layout, or do what is asked of it.
-        UsageError: Disk or memory are too small; known before anything runs.
-        TrialFailed: A worker died, or found other elements than were written.
+    Raises
+    ------
+    Refused
+        A library cannot hold a layout, or do what is asked of it.
+    UsageError
+        Disk or memory are too small; known before anything runs.
+    TrialFailed
+        A worker died, or found other elements than were written.
     """
     for cell in cells:
         _refuse(cell)

@@ -100,8 +100,10 @@ def tasks(scale: Scale, libraries: tuple[Library, ...] | None = None) -> Iterato
 def installed_hdf5() -> Hdf5:
     """HDF5 with the defaults of the version that h5py has here.
 
-    Raises:
-        MissingLibrary: h5py is not installed.
+    Raises
+    ------
+    MissingLibrary
+        h5py is not installed.
     """
     from hyperslab.formats.hdf5 import import_h5py
 

@@ -56,18 +56,29 @@ def predict(
 ) -> list[Prediction]:
     """What a workload costs in each layout by each library, the fastest first.
 
-    Args:
-        workload: A Workload, or the path of its YAML file.
-        layouts: Layouts, or shapes of chunks.
-        libraries: `hdf5`, `zarr`, `hyperslab`, `flat`; by default all that the store profile has and that can do it.
-        store_profile: A StoreProfile, or the path of its file; by default the one that `calibrate` wrote.
-        cache: What is cached before: `cold` (the default), `page-warm`, `library-warm`; or `new`: there is no array.
+    Parameters
+    ----------
+    workload : Workload | str | Path
+        A Workload, or the path of its YAML file.
+    layouts : Sequence[Layout | Sequence[int]]
+        Layouts, or shapes of chunks.
+    libraries : Iterable[str] | None
+        `hdf5`, `zarr`, `hyperslab`, `flat`; by default all that the store profile has and that can do it.
+    store_profile : StoreProfile | str | Path | None
+        A StoreProfile, or the path of its file; by default the one that `calibrate` wrote.
+    cache : CellCache | None
+        What is cached before: `cold` (the default), `page-warm`, `library-warm`; or `new`: there is no array.
 
-    Raises:
-        StudyError: The workload's file does not say a workload.
-        NotAStoreProfile: The store profile cannot be used.
-        Refused: A library that is named cannot hold a layout, or do what is asked.
-        Untrained: The store profile says nothing of a library that is named.
+    Raises
+    ------
+    StudyError
+        The workload's file does not say a workload.
+    NotAStoreProfile
+        The store profile cannot be used.
+    Refused
+        A library that is named cannot hold a layout, or do what is asked.
+    Untrained
+        The store profile says nothing of a library that is named.
     """
     asked = workload if isinstance(workload, Workload) else load_workload(workload)
     trained = store_profile if isinstance(store_profile, StoreProfile) else load_store_profile(store_profile)
@@ -101,10 +112,14 @@ def _library(name: str, trained: StoreProfile) -> Library:
 def predict_cell(cell: ModelCell, trained: StoreProfile, model: Model = EXTENDED) -> Prediction:
     """What one cell costs, by any model.
 
-    Raises:
-        Untrained: The store profile says nothing of the library.
-        TooFewCells: Its cells do not do for the model.
-        ValueError: The layout or the accesses have no meaning.
+    Raises
+    ------
+    Untrained
+        The store profile says nothing of the library.
+    TooFewCells
+        Its cells do not do for the model.
+    ValueError
+        The layout or the accesses have no meaning.
     """
     name = cell.library.name
     variables = count_operations(cell, caches_of(trained.environment))
@@ -161,8 +176,10 @@ def parse_layout(text: str, shape: Sequence[int] = ()) -> Layout:
 
     `contiguous` is an array of `shape` in one piece.
 
-    Raises:
-        UsageError: It is no layout; the message says what is.
+    Raises
+    ------
+    UsageError
+        It is no layout; the message says what is.
     """
     if text == "contiguous":
         return Layout(tuple(shape), contiguous=True)

@@ -50,9 +50,12 @@ class StoreProfile:
     def coefficients(self, library: str, operation: Operation, model: Model = EXTENDED) -> Coefficients:
         """What a model says of a library and operation: as saved, or fitted to the cells now.
 
-        Raises:
-            Untrained: The profile has nothing of this library and operation.
-            TooFewCells: Its cells do not do for this model.
+        Raises
+        ------
+        Untrained
+            The profile has nothing of this library and operation.
+        TooFewCells
+            Its cells do not do for this model.
         """
         for each in self.fits:
             if (each.library, each.operation, each.model) == (library, operation, model.name):
@@ -123,8 +126,10 @@ def default_path() -> Path:
 def load_store_profile(path: str | Path | None = None) -> StoreProfile:
     """A store profile from its file, the default one without a path.
 
-    Raises:
-        NotAStoreProfile: There is no such file, it is cut off, no store profile, or of another version.
+    Raises
+    ------
+    NotAStoreProfile
+        There is no such file, it is cut off, no store profile, or of another version.
     """
     path = Path(path) if path is not None else default_path()
     remedy = f"make one: hyperslab calibrate -o {path}"

@@ -162,8 +162,10 @@ class Workload(BaseModel):
 def load_workload(path: str | Path) -> Workload:
     """The workload of a YAML file.
 
-    Raises:
-        StudyError: The file is missing, or does not say a workload; the message names file and place.
+    Raises
+    ------
+    StudyError
+        The file is missing, or does not say a workload; the message names file and place.
     """
     try:
         given: Any = yaml.safe_load(Path(path).read_text())

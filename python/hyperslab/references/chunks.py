@@ -76,8 +76,10 @@ class Stored:
 def stored(array: Array) -> Stored:
     """The chunks of an array, if all of them are encoded in the same way.
 
-    Raises:
-        Refused: They are not; the message has the reason.
+    Raises
+    ------
+    Refused
+        They are not; the message has the reason.
     """
     if array.unsupported:
         raise Refused(array.unsupported)
@@ -101,8 +103,10 @@ def of_bytes(encoded: bytes, ndim: int) -> ChunkTable:
 def one_grid(array: Array, segments: list[Segment]) -> tuple[int, ...]:
     """The common chunk shape of all segments, if one grid and one codec chain can describe them all.
 
-    Raises:
-        Refused: They differ; the message says how.
+    Raises
+    ------
+    Refused
+        They differ; the message says how.
     """
     if not segments:
         return tuple(max(length, 1) for length in array.shape)  # nothing was ever written
@@ -139,9 +143,12 @@ def _check_box(array: Array, segment: Segment) -> None:
 def table(array: Array, segments: list[Segment], chunk_shape: tuple[int, ...]) -> ChunkTable:
     """The chunks of all segments in the array's own grid.
 
-    Raises:
-        NotAllowed: The chunks lie in a file to which the archive may not lead.
-        Refused: A chunk skips a codec, or reaches past the end of its file, or two segments have the same chunk.
+    Raises
+    ------
+    NotAllowed
+        The chunks lie in a file to which the archive may not lead.
+    Refused
+        A chunk skips a codec, or reaches past the end of its file, or two segments have the same chunk.
     """
     grid_shape = chunk_counts(array.shape, chunk_shape)
     parts = [_part(segment, grid_shape) for segment in segments]

@@ -28,8 +28,10 @@ class Language(Protocol):
     ) -> tuple[dict[str, Document], ChunkTable]:
         """The documents of an array by key, and its chunks.
 
-        Raises:
-            Refused: The array cannot be expressed; the message has the reason.
+        Raises
+        ------
+        Refused
+            The array cannot be expressed; the message has the reason.
         """
 
 
@@ -48,8 +50,10 @@ class Export:
     def items(self, roots: Mapping[str, Group]) -> Iterator[tuple[str, Document | ChunkTable]]:
         """Yield documents under their keys, and the chunk table of each array under the array's name.
 
-        Raises:
-            Refused: An array cannot be expressed in this version of Zarr, and `skip_unsupported` is False.
+        Raises
+        ------
+        Refused
+            An array cannot be expressed in this version of Zarr, and `skip_unsupported` is False.
         """
         if list(roots) != [""]:
             yield from self.language.group_documents("", {}).items()

@@ -30,11 +30,15 @@ BLOCK = 50_000  # number of references passed to Icechunk at a time
 def save(roots: Mapping[str, Group], store: Any, export: Export) -> None:
     """Write references into a writable Icechunk store. If anything is refused, nothing is written.
 
-    Raises:
-        Refused: An array cannot be expressed, or Icechunk cannot find a file.
-        UsageError: The store is not an Icechunk store, cannot be written to, already has one of the arrays, or has no
-            container for a file that holds chunks.
-        FileChanged: A file has changed since it was indexed.
+    Raises
+    ------
+    Refused
+        An array cannot be expressed, or Icechunk cannot find a file.
+    UsageError
+        The store is not an Icechunk store, cannot be written to, already has one of the arrays, or has no container for
+        a file that holds chunks.
+    FileChanged
+        A file has changed since it was indexed.
     """
     _check_store(store)
     for root in roots.values():

@@ -73,16 +73,24 @@ class Index:
         The ending of `target` chooses the format. `.hs` is hyperslab's own format, which holds everything and opens at
         once. `.json` and `.parquet` are kerchunk's formats for xarray, zarr-python and other readers of Zarr.
 
-        Args:
-            target: Where to write.
-            inline_threshold: Store arrays of at most this many bytes as values in kerchunk's references. Arrays in
-                files to which an archive leads are stored as values only if you gave `allowed=`.
-            skip_unsupported: Leave out arrays that kerchunk's references cannot express, instead of refusing them.
-            record_size: Number of references in one Parquet table.
+        Parameters
+        ----------
+        target : str | os.PathLike[str]
+            Where to write.
+        inline_threshold : int
+            Store arrays of at most this many bytes as values in kerchunk's references. Arrays in files to which an
+            archive leads are stored as values only if you gave `allowed=`.
+        skip_unsupported : bool
+            Leave out arrays that kerchunk's references cannot express, instead of refusing them.
+        record_size : int
+            Number of references in one Parquet table.
 
-        Raises:
-            Refused: An array cannot be expressed; the message has its name and the reason.
-            UsageError: The target has another ending, or cannot be written.
+        Raises
+        ------
+        Refused
+            An array cannot be expressed; the message has its name and the reason.
+        UsageError
+            The target has another ending, or cannot be written.
         """
         path = Path(target)
         self._check_queries(path)
@@ -107,15 +115,23 @@ class Index:
         The repository must have virtual chunk containers for the files. Each reference keeps the ETag of a remote file
         or the modification time of a local one, so Icechunk refuses chunks of a file that has changed.
 
-        Args:
-            store: The store of a writable session.
-            inline_threshold: Write arrays of at most this many bytes as values, as in `save`.
-            skip_unsupported: Leave out arrays that Zarr 3 cannot express, instead of refusing them.
+        Parameters
+        ----------
+        store : Any
+            The store of a writable session.
+        inline_threshold : int
+            Write arrays of at most this many bytes as values, as in `save`.
+        skip_unsupported : bool
+            Leave out arrays that Zarr 3 cannot express, instead of refusing them.
 
-        Raises:
-            Refused: An array cannot be expressed; the message has its name and the reason.
-            UsageError: The store is read-only, has no container for a file, or already has an array of that name.
-            FileChanged: A file has changed since it was indexed.
+        Raises
+        ------
+        Refused
+            An array cannot be expressed; the message has its name and the reason.
+        UsageError
+            The store is read-only, has no container for a file, or already has an array of that name.
+        FileChanged
+            A file has changed since it was indexed.
         """
         export = Export(zarr3, inline_threshold, skip_unsupported)
         icechunk.save(self.roots, store, export)
@@ -159,25 +175,38 @@ def index(
 ) -> Index:
     """Find out where all chunks of archives are; several archives are indexed in parallel.
 
-    Args:
-        sources: Files, patterns such as `"*.nc"`, URLs, or groups that `hyperslab.open` returned. Several sources
-            become groups, named after their files.
-        storage_options: How to reach URLs, as for `open`. References never contain them.
-        resume: A folder that receives the references of each file as soon as they are known. Files whose references
-            are in it already, and that have not changed since, are not indexed again.
-        progress: Called after each file with its name, the number of files indexed, and the number of all files.
-        threads: How many files to index at a time. The default is one per core, or 32 if some files are remote.
-        scheduler: Index on the workers of a Dask scheduler instead: its address, or a `distributed.Client`. The
-            workers must find the files under the same paths. They are sent no credentials; they take them from their
-            environment, or from `hyperslab.credentials` called there.
-        allowed: Where the files may lead, as for `open`.
+    Parameters
+    ----------
+    sources : Source | Iterable[Source]
+        Files, patterns such as `"*.nc"`, URLs, or groups that `hyperslab.open` returned. Several sources become groups,
+        named after their files.
+    storage_options : Mapping[str, Any] | None
+        How to reach URLs, as for `open`. References never contain them.
+    resume : str | os.PathLike[str] | None
+        A folder that receives the references of each file as soon as they are known. Files whose references are in it
+        already, and that have not changed since, are not indexed again.
+    progress : Callable[[str, int, int], None] | None
+        Called after each file with its name, the number of files indexed, and the number of all files.
+    threads : int | None
+        How many files to index at a time. The default is one per core, or 32 if some files are remote.
+    scheduler : Any
+        Index on the workers of a Dask scheduler instead: its address, or a `distributed.Client`. The workers must find
+        the files under the same paths. They are sent no credentials; they take them from their environment, or from
+        `hyperslab.credentials` called there.
+    allowed : Places | None
+        Where the files may lead, as for `open`.
 
-    Returns:
+    Returns
+    -------
+    Index
         An `Index`; call its `save` to write references.
 
-    Raises:
-        UsageError: There is nothing to index.
-        MissingLibrary: `scheduler` needs Dask.
+    Raises
+    ------
+    UsageError
+        There is nothing to index.
+    MissingLibrary
+        `scheduler` needs Dask.
     """
     given = list(expanded(sources))
     if not given:
@@ -208,8 +237,10 @@ def index(
 def expanded(sources: Source | Iterable[Source]) -> Iterator[Source]:
     """The sources with each pattern replaced by the files that match it, in the order of `hyperslab.open`.
 
-    Raises:
-        FileNotFoundError: A pattern matches no file.
+    Raises
+    ------
+    FileNotFoundError
+        A pattern matches no file.
     """
     for source in [sources] if isinstance(sources, str | os.PathLike | Group) else sources:
         yield from matching(source) if isinstance(source, str) and are_many(source) else [source]

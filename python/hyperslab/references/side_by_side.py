@@ -51,10 +51,14 @@ def by_threads(work: Callable[[int], T], numbers: Iterable[int], threads: int) -
 def by_dask(work: Callable[..., T], tasks: Mapping[int, tuple[Any, ...]], scheduler: Any) -> Iterator[tuple[int, T]]:
     """Yield each number with the result of `work` for its task, as the workers of a scheduler finish them.
 
-    Args:
-        work: The function that a worker calls.
-        tasks: For each number, the arguments of the call.
-        scheduler: A `distributed.Client`, or the address of a scheduler.
+    Parameters
+    ----------
+    work : Callable[..., T]
+        The function that a worker calls.
+    tasks : Mapping[int, tuple[Any, ...]]
+        For each number, the arguments of the call.
+    scheduler : Any
+        A `distributed.Client`, or the address of a scheduler.
     """
     try:
         from distributed import Client, as_completed

@@ -37,13 +37,18 @@ class HyperslabParser:
 
     hyperslab reads the metadata. VirtualiZarr later reads the chunks through the registry's store.
 
-    Args:
-        group: The group to use as the root.
-        skip_variables: Names of arrays to leave out.
-        skip_unsupported: Leave out arrays that VirtualiZarr cannot express, instead of refusing the file: arrays with
-            variable-length elements, with values in the metadata, or with codecs that numcodecs lacks.
-        storage_options: How hyperslab reaches the URL, as for `open`. By default it uses the settings of the registry's
-            store, except for credentials that the store gets from a function.
+    Parameters
+    ----------
+    group : str | None
+        The group to use as the root.
+    skip_variables : Iterable[str] | None
+        Names of arrays to leave out.
+    skip_unsupported : bool
+        Leave out arrays that VirtualiZarr cannot express, instead of refusing the file: arrays with variable-length
+        elements, with values in the metadata, or with codecs that numcodecs lacks.
+    storage_options : Mapping[str, Any] | None
+        How hyperslab reaches the URL, as for `open`. By default it uses the settings of the registry's store, except
+        for credentials that the store gets from a function.
     """
 
     group: str | None = None
@@ -54,10 +59,14 @@ class HyperslabParser:
     def __call__(self, url: str, registry: Any) -> Any:
         """The arrays and groups of a file as a `virtualizarr.manifests.ManifestStore`.
 
-        Raises:
-            Refused: An array cannot be expressed; the message has the reason.
-            UsageError: There is no such group.
-            ReadError: The file cannot be read.
+        Raises
+        ------
+        Refused
+            An array cannot be expressed; the message has the reason.
+        UsageError
+            There is no such group.
+        ReadError
+            The file cannot be read.
         """
         try:
             from virtualizarr.manifests import ManifestStore

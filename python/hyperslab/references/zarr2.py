@@ -34,8 +34,10 @@ class Described:
 def described(array: Array, inline_threshold: int) -> Described:
     """Describe an array; if it has at most `inline_threshold` bytes, include its decoded values.
 
-    Raises:
-        Refused: The array cannot be expressed; the message has the reason.
+    Raises
+    ------
+    Refused
+        The array cannot be expressed; the message has the reason.
     """
     if array.is_null:
         raise Refused("it has no elements (a null dataspace)")
@@ -65,8 +67,10 @@ def array_documents(
 ) -> tuple[dict[str, dict[str, Any]], ChunkTable]:
     """The documents of an array by key, and its chunks.
 
-    Raises:
-        Refused: The array cannot be expressed; the message has the reason.
+    Raises
+    ------
+    Refused
+        The array cannot be expressed; the message has the reason.
     """
     if any(part.startswith(".z") for part in path.split("/")):
         raise Refused("its name begins with .z, which Zarr reserves for its own documents")
@@ -95,8 +99,10 @@ def _inlined(array: Array) -> Described:
 def texts(values: np.ndarray[Any, Any]) -> bytes:
     """Encode text as numcodecs' `vlen-utf8` does: the number of strings, then each string after its length.
 
-    Raises:
-        Refused: Some elements are not text.
+    Raises
+    ------
+    Refused
+        Some elements are not text.
     """
     found = values.reshape(-1).tolist()
     if not all(isinstance(text, str) for text in found):
@@ -123,8 +129,10 @@ def _zarray(array: Array, chunk_shape: tuple[int, ...], dtype: Any, fill: Any) -
 def dtype_of(dtype: np.dtype[Any]) -> Any:
     """A dtype in Zarr 2: NumPy's string, or a list of field names and strings.
 
-    Raises:
-        Refused: Zarr 2 has no such dtype.
+    Raises
+    ------
+    Refused
+        Zarr 2 has no such dtype.
     """
     if dtype.names is not None:
         fields = [[name, dtype_of(dtype[name])] for name in dtype.names]
@@ -179,8 +187,10 @@ NUMCODECS: dict[str, Callable[[Mapping[str, Any]], dict[str, Any]]] = {
 def numcodecs_chain(stored: chunks.Stored, element_nbytes: int) -> list[dict[str, Any]]:
     """The codec chain in numcodecs' terms, in the order of encoding.
 
-    Raises:
-        Refused: numcodecs lacks a codec, or cannot undo a shuffle of such a number of bytes.
+    Raises
+    ------
+    Refused
+        numcodecs lacks a codec, or cannot undo a shuffle of such a number of bytes.
     """
     nbytes: int | None = math.prod(stored.chunk_shape) * element_nbytes  # input of a step, if equal for all chunks
     for codec in stored.codecs:
@@ -207,8 +217,10 @@ def _fill(array: Array, attributes: dict[str, Any], missing: set[bytes] | None) 
 
     `missing` are the fill values of chunks that were never written; None if there are no such chunks.
 
-    Raises:
-        Refused: Readers of CF would misinterpret the fill value of missing chunks.
+    Raises
+    ------
+    Refused
+        Readers of CF would misinterpret the fill value of missing chunks.
     """
     unmasked = {fill for fill in missing or () if any(fill)}
     marked = _marked(array, attributes)
@@ -263,8 +275,10 @@ def plain_attributes(attributes: Mapping[str, Any]) -> dict[str, Any]:
 def plain(value: Any) -> Any:
     """A value for JSON. An array of one element becomes the element, as in netCDF; complex numbers become pairs.
 
-    Raises:
-        TypeError: JSON cannot express it.
+    Raises
+    ------
+    TypeError
+        JSON cannot express it.
     """
     if isinstance(value, np.ndarray):
         return plain(value[0]) if value.shape == (1,) else [plain(one) for one in value]

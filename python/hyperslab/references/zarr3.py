@@ -36,8 +36,10 @@ def array_documents(
 ) -> tuple[dict[str, dict[str, Any]], ChunkTable]:
     """The document of an array by key, and its chunks.
 
-    Raises:
-        Refused: The array cannot be expressed; the message has the reason.
+    Raises
+    ------
+    Refused
+        The array cannot be expressed; the message has the reason.
     """
     _check_name(path)
     if array.is_null:

@@ -28,17 +28,25 @@ PANEL_WIDTH = 3.6  # inches
 def draw_difference(found: VersionDiff, target: Path) -> list[str]:
     """Draw where elements changed. This reads the chunks that differ.
 
-    Args:
-        found: The difference.
-        target: The path of a .png or .svg file.
+    Parameters
+    ----------
+    found : VersionDiff
+        The difference.
+    target : Path
+        The path of a .png or .svg file.
 
-    Returns:
+    Returns
+    -------
+    list[str]
         The arrays that differ but were not drawn: arrays with more than two axes, arrays in only one version, and
         arrays for which there was no room.
 
-    Raises:
-        UsageError: The target has another ending, or no array can be drawn.
-        DamagedFile: Chunks cannot be read.
+    Raises
+    ------
+    UsageError
+        The target has another ending, or no array can be drawn.
+    DamagedFile
+        Chunks cannot be read.
     """
     from matplotlib.patches import Patch
 

@@ -42,20 +42,31 @@ Mode = Literal["r", "r+", "a", "w"]
 class VersionedFile(Inspected):
     """A file of versions: `file["v1"]["x"][...]` reads, `with file.stage_version("v2") as version:` makes a new one.
 
-    Args:
-        file: Its path, or an `h5py.File` (or group in one) that is open; then `mode` is that file's, and closing it is
-            its owner's.
-        mode: `r` to read; `r+` to add versions; `a` to make the file if there is none; `w` to make a new one.
-        chunk_cache_nbytes: Memory for decoded chunks of each version that is read.
-        timeout: To write: how many seconds to wait for others who have the file open. Ctrl-C ends it.
-        allowed: Folders and URLs that the groups of versions may lead to, as for `hyperslab.open`. `diff`, `log`,
-            `stats` and `export` read nothing but the file.
+    Parameters
+    ----------
+    file : Place
+        Its path, or an `h5py.File` (or group in one) that is open; then `mode` is that file's, and closing it is its
+        owner's.
+    mode : Mode
+        `r` to read; `r+` to add versions; `a` to make the file if there is none; `w` to make a new one.
+    chunk_cache_nbytes : int
+        Memory for decoded chunks of each version that is read.
+    timeout : float
+        To write: how many seconds to wait for others who have the file open. Ctrl-C ends it.
+    allowed : Places | None
+        Folders and URLs that the groups of versions may lead to, as for `hyperslab.open`. `diff`, `log`, `stats` and
+        `export` read nothing but the file.
 
-    Raises:
-        FileNotFoundError: There is no such file.
-        Unsupported: The file has no versions, or those of a later layout.
-        StaleJournal, MissingJournal: The journal beside it is not of it; to write: one is needed, and is not there.
-        UsageError: It cannot be written to.
+    Raises
+    ------
+    FileNotFoundError
+        There is no such file.
+    Unsupported
+        The file has no versions, or those of a later layout.
+    StaleJournal, MissingJournal
+        The journal beside it is not of it; to write: one is needed, and is not there.
+    UsageError
+        It cannot be written to.
     """
 
     def __init__(
@@ -151,9 +162,12 @@ class VersionedFile(Inspected):
         """The group of a version: by name, by time in UTC (the last one then or before), 0 or None for the current
         one, -n for its ancestors.
 
-        Raises:
-            KeyError: There is no such version.
-            IndexError: There are not so many ancestors.
+        Raises
+        ------
+        KeyError
+            There is no such version.
+        IndexError
+            There are not so many ancestors.
         """
         self._check_not_closed()
         return self._seen[key]
@@ -184,15 +198,23 @@ class VersionedFile(Inspected):
 
         An exception inside leaves the file as it was.
 
-        Args:
-            name: The version's name; made up if there is none.
-            prev_version: The version to start from, by default the current one; "" to start from nothing.
-            make_current: Whether it becomes the current version.
-            timestamp: When it was committed, in UTC, if not now.
+        Parameters
+        ----------
+        name : str | None
+            The version's name; made up if there is none.
+        prev_version : str | None
+            The version to start from, by default the current one; "" to start from nothing.
+        make_current : bool
+            Whether it becomes the current version.
+        timestamp : Time | None
+            When it was committed, in UTC, if not now.
 
-        Raises:
-            ValueError: There is such a version already, or no such parent; the time is not in UTC.
-            UsageError: The file is open for reading, or another version is being made.
+        Raises
+        ------
+        ValueError
+            There is such a version already, or no such parent; the time is not in UTC.
+        UsageError
+            The file is open for reading, or another version is being made.
         """
         self._writable()
         chosen = layout.check_name(str(uuid.uuid4()) if name is None else name)
@@ -217,16 +239,22 @@ class VersionedFile(Inspected):
 
         All or nothing, as committing is. Readers keep what they have open.
 
-        Args:
-            names: The names of the versions.
-            repack: Write what stays into a new file, which then takes the place of this one: it is as short as can
-                be, and nothing of what was deleted is left in it. Needs room for both. If not, only the arrays that
-                lose chunks are written anew, behind the rest: the file gets longer, for HDF5 forgets what is free. An
-                `h5py.File` that was given is never repacked.
+        Parameters
+        ----------
+        names : str | Iterable[str]
+            The names of the versions.
+        repack : bool
+            Write what stays into a new file, which then takes the place of this one: it is as short as can be, and
+            nothing of what was deleted is left in it. Needs room for both. If not, only the arrays that lose chunks are
+            written anew, behind the rest: the file gets longer, for HDF5 forgets what is free. An `h5py.File` that was
+            given is never repacked.
 
-        Raises:
-            ValueError: There is no such version.
-            DamagedFile: A version that stays cannot be read.
+        Raises
+        ------
+        ValueError
+            There is no such version.
+        DamagedFile
+            A version that stays cannot be read.
         """
         from hyperslab.versions.rewrite.deletion import deletion
 
@@ -244,19 +272,30 @@ class VersionedFile(Inspected):
     ) -> None:
         """Change how an array is stored, in all versions; all or nothing, as committing is.
 
-        Args:
-            array: The array's path.
-            chunks: The chunk shape.
-            dtype: The dtype; all elements are cast.
-            fillvalue: The fill value; elements that are the old one become this one.
-            repack: As for `delete_versions`.
-            codecs: `compression`, `compression_opts`, `shuffle`, `fletcher32`, `scaleoffset`, as h5py has them; None
-                for none. What is not said stays as it is.
+        Parameters
+        ----------
+        array : str
+            The array's path.
+        chunks : int | tuple[int, ...] | Literal[True] | None
+            The chunk shape.
+        dtype : Any
+            The dtype; all elements are cast.
+        fillvalue : Any
+            The fill value; elements that are the old one become this one.
+        repack : bool
+            As for `delete_versions`.
+        codecs : Any
+            `compression`, `compression_opts`, `shuffle`, `fletcher32`, `scaleoffset`, as h5py has them; None for none.
+            What is not said stays as it is.
 
-        Raises:
-            KeyError: There is no such array.
-            TypeError: There is no such option, or elements cannot be cast so.
-            ValueError: What is asked contradicts itself.
+        Raises
+        ------
+        KeyError
+            There is no such array.
+        TypeError
+            There is no such option, or elements cannot be cast so.
+        ValueError
+            What is asked contradicts itself.
         """
         from hyperslab.versions.rewrite.recoding import modification
 

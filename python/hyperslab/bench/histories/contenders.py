@@ -37,10 +37,14 @@ def _library(name: str) -> Any:
 class HistoryFormat(ABC):
     """One contender, with its file open for writing.
 
-    Args:
-        path: The file, or folder, to make.
-        chunk_length: Elements of a chunk along each axis.
-        compression: One of COMPRESSIONS.
+    Parameters
+    ----------
+    path : Path
+        The file, or folder, to make.
+    chunk_length : int
+        Elements of a chunk along each axis.
+    compression : str
+        One of COMPRESSIONS.
     """
 
     name: ClassVar[str]

@@ -34,12 +34,18 @@ VERSIONS_WITHIN_TIMEOUT = 100  # a worker may take the timeout for so many versi
 class History:
     """One trial: which, and what it took. Figures are None where it was not to be had, and `status` says why.
 
-    Args:
-        workload: The name of its edits.
-        version_seconds: Of each version in turn.
-        read_latest_seconds: Of each reading of the latest version, opening the file included.
-        read_all_seconds: Of reading every version once; None where that was not asked.
-        separate_nbytes: The elements of all versions, each counted anew.
+    Parameters
+    ----------
+    workload : str
+        The name of its edits.
+    version_seconds : tuple[float, ...]
+        Of each version in turn.
+    read_latest_seconds : tuple[float, ...]
+        Of each reading of the latest version, opening the file included.
+    read_all_seconds : float | None
+        Of reading every version once; None where that was not asked.
+    separate_nbytes : int | None
+        The elements of all versions, each counted anew.
     """
 
     workload: str

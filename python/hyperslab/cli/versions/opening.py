@@ -41,8 +41,10 @@ def opened(path: str, mode: Mode = "r", timeout: float = 0.0) -> Iterator[Versio
 def name_of(file: VersionedFile, said: str | None) -> str:
     """The name of the version that the user's text means; the current version for None.
 
-    Raises:
-        UsageError: There is no such version.
+    Raises
+    ------
+    UsageError
+        There is no such version.
     """
     try:
         return file.table.find(_key(file, said))

@@ -66,10 +66,14 @@ def make_store(
 class ChunkStore:
     """The chunks of one array, over all versions. It only ever grows.
 
-    Args:
-        file: Where it is.
-        path: The array's path in a version.
-        journaled: What libhdf5 writes to, where it is ours.
+    Parameters
+    ----------
+    file : h5py.Group
+        Where it is.
+    path : str
+        The array's path in a version.
+    journaled : JournaledFile | None
+        What libhdf5 writes to, where it is ours.
     """
 
     def __init__(self, file: h5py.Group, path: str, journaled: JournaledFile | None = None) -> None:
@@ -134,10 +138,14 @@ class ChunkStore:
     def append(self, digests: bytes, chunks: Array, lengths: npt.NDArray[np.int64]) -> None:
         """Store new chunks. They count when `settle` was called.
 
-        Args:
-            digests: The hash of each.
-            chunks: The chunks, each whole, with one axis more in front.
-            lengths: How many rows of each are inside their array.
+        Parameters
+        ----------
+        digests : bytes
+            The hash of each.
+        chunks : Array
+            The chunks, each whole, with one axis more in front.
+        lengths : npt.NDArray[np.int64]
+            How many rows of each are inside their array.
         """
         first, last = self.count, self.count + len(chunks)
         self.raw.id.set_extent((last * self.chunk_shape[0], *self.chunk_shape[1:]))
@@ -197,8 +205,10 @@ class ChunkStore:
     def check_same(self, dtype: Any, chunk_shape: tuple[int, ...] | None, fill: Any) -> None:
         """Refuse an array that contradicts what earlier versions had under its path.
 
-        Raises:
-            ValueError: dtype, chunks or fill value differ.
+        Raises
+        ------
+        ValueError
+            dtype, chunks or fill value differ.
         """
         theirs = self.raw.dtype
         if dtype is not None and dtype != theirs and not (is_text(dtype) and is_text(theirs)):
@@ -218,9 +228,12 @@ class ChunkStore:
 class ChunkStores:
     """The chunks of all arrays of a file.
 
-    Args:
-        file: Where they are.
-        journaled: What libhdf5 writes to, where it is ours.
+    Parameters
+    ----------
+    file : h5py.Group
+        Where they are.
+    journaled : JournaledFile | None
+        What libhdf5 writes to, where it is ours.
     """
 
     def __init__(self, file: h5py.Group, journaled: JournaledFile | None) -> None:
@@ -255,8 +268,10 @@ class ChunkStores:
 def row_count(table: Any) -> int:
     """How many rows of a table of hashes count.
 
-    Raises:
-        DamagedFile: More than it has.
+    Raises
+    ------
+    DamagedFile
+        More than it has.
     """
     count = integer(table, COUNT)
     most = min(table.shape[0], table.id.get_num_chunks() * table.chunks[0]) if table.chunks else table.shape[0]
@@ -269,8 +284,10 @@ def row_count(table: Any) -> int:
 def room(raw: Any) -> int:
     """How many chunks a stack has room for: whatever a version shows is one of these.
 
-    Raises:
-        Unsupported: More than anybody wants.
+    Raises
+    ------
+    Unsupported
+        More than anybody wants.
     """
     check_chunk_count(f"{raw.name} in {raw.file.filename}", raw.shape, raw.chunks, Unsupported)
     return int(ceil_div(raw.shape[0], raw.chunks[0]))

@@ -55,16 +55,26 @@ def write_version(
 ) -> CommittedGroup:
     """Write all of a version, into a group that no link leads to before it is whole.
 
-    Args:
-        file: Where it goes.
-        root: What it holds.
-        parent: The name of the version before, if arrays are to be taken from it.
-        timestamp: When it is committed.
-        version: Which it will be.
-        arrays: Makes virtual arrays.
-        make_current: Whether it becomes the current version.
+    Parameters
+    ----------
+    file : h5py.Group
+        Where it goes.
+    root : StagedGroup
+        What it holds.
+    parent : str | None
+        The name of the version before, if arrays are to be taken from it.
+    timestamp : str
+        When it is committed.
+    version : CommittedVersion
+        Which it will be.
+    arrays : VirtualArrays
+        Makes virtual arrays.
+    make_current : bool
+        Whether it becomes the current version.
 
-    Returns:
+    Returns
+    -------
+    CommittedGroup
         What it holds.
     """
     versions = file[VERSIONS]

@@ -16,10 +16,14 @@ ROW_NBYTES = HASH_TABLE_DTYPE.itemsize
 class HashRows:
     """Writes rows behind those that there are.
 
-    Args:
-        table: The hash table.
-        filters: Its filters, with a parameter each; None if others are to encode it.
-        known: The rows that there are.
+    Parameters
+    ----------
+    table : Any
+        The hash table.
+    filters : list[tuple[int, int]] | None
+        Its filters, with a parameter each; None if others are to encode it.
+    known : Array
+        The rows that there are.
     """
 
     def __init__(self, table: Any, filters: list[tuple[int, int]] | None, known: Array) -> None:

@@ -31,9 +31,12 @@ if TYPE_CHECKING:
 class Marking:
     """Collects the marks of all groups and arrays of a version.
 
-    Args:
-        stores: The chunks of the file's arrays.
-        parent: The version that it is made from.
+    Parameters
+    ----------
+    stores : ChunkStores
+        The chunks of the file's arrays.
+    parent : str | None
+        The version that it is made from.
     """
 
     def __init__(self, stores: ChunkStores, parent: str | None) -> None:

@@ -33,9 +33,12 @@ class VirtualArrays:
     libhdf5 forgets objects that are closed (`writing.opened`), so it never knows anything else. In other files, and in
     those of later layouts (superblock 2 and 3), libhdf5 adds one mapping after another.
 
-    Args:
-        file: Where they go.
-        journaled: What libhdf5 writes to, if it is ours.
+    Parameters
+    ----------
+    file : h5py.File
+        Where they go.
+    journaled : JournaledFile | None
+        What libhdf5 writes to, if it is ours.
     """
 
     def __init__(self, file: h5py.File, journaled: JournaledFile | None) -> None:
@@ -54,13 +57,20 @@ class VirtualArrays:
         """Make one, without attributes. It is whole when `finish` was called, and must be closed by then, and when the
         next one is made; no link but this one leads to it till then.
 
-        Args:
-            group: Where it goes.
-            name: Its name there.
-            shape: Its shape.
-            places: Of each chunk of its grid, in C order, the place in `raw`; -1 where the fill value is.
-            raw: All chunks, stacked along axis 0.
-            fill: What its elements are that are in no chunk.
+        Parameters
+        ----------
+        group : h5py.Group
+            Where it goes.
+        name : str
+            Its name there.
+        shape : tuple[int, ...]
+            Its shape.
+        places : Places
+            Of each chunk of its grid, in C order, the place in `raw`; -1 where the fill value is.
+        raw : Any
+            All chunks, stacked along axis 0.
+        fill : Any
+            What its elements are that are in no chunk.
         """
         if self._waiting_nbytes > MOST_WAITING_NBYTES:
             self.finish()
@@ -138,13 +148,20 @@ def _place_of_mappings(journaled: JournaledFile, header: int) -> int:
 def create_virtual(group: h5py.Group, name: str, shape: tuple[int, ...], places: Places, raw: Any, fill: Any) -> Any:
     """A virtual array of chunks of `raw`.
 
-    Args:
-        group: Where it goes.
-        name: Its name there.
-        shape: Its shape.
-        places: Of each chunk of its grid, in C order, the place in `raw`; -1 where the fill value is.
-        raw: All chunks, stacked along axis 0.
-        fill: What its elements are that are in no chunk; not heeded for text of any length, which is then empty.
+    Parameters
+    ----------
+    group : h5py.Group
+        Where it goes.
+    name : str
+        Its name there.
+    shape : tuple[int, ...]
+        Its shape.
+    places : Places
+        Of each chunk of its grid, in C order, the place in `raw`; -1 where the fill value is.
+    raw : Any
+        All chunks, stacked along axis 0.
+    fill : Any
+        What its elements are that are in no chunk; not heeded for text of any length, which is then empty.
     """
     plist = h5py.h5p.create(h5py.h5p.DATASET_CREATE)
     plist.set_layout(h5py.h5d.VIRTUAL)

@@ -50,17 +50,27 @@ BEGUN = b"HSLABNEW"  # what such a file begins with until it is whole
 class WritableFile:
     """An HDF5 file that is written to through a journal.
 
-    Args:
-        path: Where it is.
-        mode: `r+`, `a` or `w`.
-        system: The calls that reach the disk.
-        timeout: How many seconds to wait for others who have it open.
+    Parameters
+    ----------
+    path : str
+        Where it is.
+    mode : str
+        `r+`, `a` or `w`.
+    system : System
+        The calls that reach the disk.
+    timeout : float
+        How many seconds to wait for others who have it open.
 
-    Raises:
-        FileNotFoundError: There is none, in mode `r+`.
-        UsageError: Somebody else has it open, or it has no place for versions.
-        StaleJournal: What lies beside it as its journal is not of it.
-        MissingJournal: A commit to it was cut short, and its journal is gone.
+    Raises
+    ------
+    FileNotFoundError
+        There is none, in mode `r+`.
+    UsageError
+        Somebody else has it open, or it has no place for versions.
+    StaleJournal
+        What lies beside it as its journal is not of it.
+    MissingJournal
+        A commit to it was cut short, and its journal is gone.
     """
 
     def __init__(self, path: str, mode: str, system: System, timeout: float = 0.0) -> None:
@@ -108,11 +118,15 @@ class WritableFile:
     def replace(self, fill: Callable[[h5py.File, JournaledFile], None]) -> None:
         """Put a new file in the place of this one, in one step, when all of it is on the disk.
 
-        Args:
-            fill: Writes what the new file holds; the second is what libhdf5 writes to.
+        Parameters
+        ----------
+        fill : Callable[[h5py.File, JournaledFile], None]
+            Writes what the new file holds; the second is what libhdf5 writes to.
 
-        Raises:
-            UsageError: Something has the name that the new file needs.
+        Raises
+        ------
+        UsageError
+            Something has the name that the new file needs.
         """
         beside = f"{self._path}{BESIDE}"
         _begin(beside, self._system)
@@ -230,9 +244,12 @@ def opened(journaled: JournaledFile, mode: str) -> h5py.File:
 def check_borrowed(file: h5py.Group) -> None:
     """Refuse an h5py file that only h5py can read.
 
-    Raises:
-        UsageError: It is no file of this machine, or a commit to it was cut short, which its journal is to finish.
-        StaleJournal: What lies beside it as its journal is not of it.
+    Raises
+    ------
+    UsageError
+        It is no file of this machine, or a commit to it was cut short, which its journal is to finish.
+    StaleJournal
+        What lies beside it as its journal is not of it.
     """
     path = file.file.filename
     if file.file.driver not in READABLE_DRIVERS or not Path(path).is_file():
@@ -247,9 +264,12 @@ def check_borrowed(file: h5py.Group) -> None:
 def prepare(file: h5py.Group) -> None:
     """Make the place for versions if there is none, and remove what was never committed.
 
-    Raises:
-        Unsupported: A later library wrote it.
-        UsageError: It is of an earlier layout.
+    Raises
+    ------
+    Unsupported
+        A later library wrote it.
+    UsageError
+        It is of an earlier layout.
     """
     if DATA not in file:
         versions = file.create_group(VERSIONS)
@@ -282,8 +302,10 @@ def prepare(file: h5py.Group) -> None:
 def attributes_of(versions: h5py.Group, name: str) -> Any:
     """The attributes of a version.
 
-    Raises:
-        DamagedFile: They cannot be had.
+    Raises
+    ------
+    DamagedFile
+        They cannot be had.
     """
     try:
         return versions[name].attrs
@@ -294,10 +316,14 @@ def attributes_of(versions: h5py.Group, name: str) -> Any:
 def new_array(file: h5py.Group, path: str, asked: dict[str, Any]) -> StagedArray:
     """An array as `create_dataset` asks for it.
 
-    Raises:
-        ValueError: What is asked contradicts itself, or earlier versions of the array.
-        TypeError: Neither shape nor elements are given, or an option is not known, or elements of this kind.
-        NotImplementedError: It has no axes.
+    Raises
+    ------
+    ValueError
+        What is asked contradicts itself, or earlier versions of the array.
+    TypeError
+        Neither shape nor elements are given, or an option is not known, or elements of this kind.
+    NotImplementedError
+        It has no axes.
     """
     shape, dtype, data = (asked.pop(name) for name in ("shape", "dtype", "data"))
     chunks, fill = asked.pop("chunks", None), asked.pop("fillvalue", None)

@@ -33,11 +33,15 @@ logger = logging.getLogger(__name__)
 class VersionedHDF5File:
     """The versions of an HDF5 file: `file["v1"]["x"][...]` reads, `with file.stage_version("v2") as group:` adds one.
 
-    Args:
-        f: An `h5py.File`, or a group of one. Closing it is its owner's.
+    Parameters
+    ----------
+    f : h5py.Group
+        An `h5py.File`, or a group of one. Closing it is its owner's.
 
-    Raises:
-        ValueError: The file has no versions and is open for reading, or those of a later layout.
+    Raises
+    ------
+    ValueError
+        The file has no versions and is open for reading, or those of a later layout.
     """
 
     def __init__(self, f: h5py.Group) -> None:
@@ -107,10 +111,14 @@ class VersionedHDF5File:
         """The group of a version: by name, by time in UTC (the last one then or before), 0 or None for the current
         one, -n for its ancestors.
 
-        Raises:
-            ValueError: The file was closed, or the version is not committed yet.
-            KeyError: There is no such version.
-            IndexError: There are not so many ancestors.
+        Raises
+        ------
+        ValueError
+            The file was closed, or the version is not committed yet.
+        KeyError
+            There is no such version.
+        IndexError
+            There are not so many ancestors.
         """
         if self.closed:
             raise ValueError("File is closed")
@@ -162,14 +170,21 @@ class VersionedHDF5File:
     ) -> Iterator[InMemoryGroup]:
         """Make a new version: what the `with` statement gives can be changed; at its end that is committed.
 
-        Args:
-            version_name: The version's name; made up if it is None.
-            prev_version: The version to start from, by default the current one; "" to start from nothing.
-            make_current: Whether it becomes the current version.
-            timestamp: When it was committed, in UTC, if not now.
+        Parameters
+        ----------
+        version_name : str | None
+            The version's name; made up if it is None.
+        prev_version : str | None
+            The version to start from, by default the current one; "" to start from nothing.
+        make_current : bool
+            Whether it becomes the current version.
+        timestamp : Time | None
+            When it was committed, in UTC, if not now.
 
-        Raises:
-            ValueError: There is such a version already, or no such parent; the time is not in UTC; the file is closed.
+        Raises
+        ------
+        ValueError
+            There is such a version already, or no such parent; the time is not in UTC; the file is closed.
         """
         if self.closed:
             raise ValueError("File is closed")

@@ -26,10 +26,14 @@ if TYPE_CHECKING:
 class DatasetLike:
     """An array of a version.
 
-    Args:
-        parent: The group that it is in.
-        name: Its name there.
-        array: The array that is being made; None of a committed version.
+    Parameters
+    ----------
+    parent : InMemoryGroup
+        The group that it is in.
+    name : str
+        Its name there.
+    array : StagedArray | None
+        The array that is being made; None of a committed version.
     """
 
     def __init__(self, parent: InMemoryGroup, name: str, array: StagedArray | None = None) -> None:
@@ -211,10 +215,14 @@ class DatasetLike:
     def resize(self, size: Any, axis: int | None = None) -> None:
         """Give the array another shape, or one axis another length; new elements are the fill value.
 
-        Raises:
-            ValueError: The shape has another number of axes; or the version was committed.
-            AxisError: There is no such axis.
-            TypeError: A length is no number.
+        Raises
+        ------
+        ValueError
+            The shape has another number of axes; or the version was committed.
+        AxisError
+            There is no such axis.
+        TypeError
+            A length is no number.
         """
         staged = self._changeable()
         if axis is None:

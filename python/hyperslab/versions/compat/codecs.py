@@ -27,8 +27,10 @@ def settings_of(raw: Any) -> dict[str, Any]:
 def check_codecs(asked: dict[str, Any], raw: Any, path: str) -> None:
     """Refuse codecs that contradict those of earlier versions.
 
-    Raises:
-        ValueError: They do.
+    Raises
+    ------
+    ValueError
+        They do.
     """
     if raw is None:
         return

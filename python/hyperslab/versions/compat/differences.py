@@ -24,8 +24,10 @@ class Box:
 def differences(opened: Opened, name: str, first: str, second: str) -> dict[Box, tuple[Any, Any]]:
     """The chunks that differ, with their elements in both versions; None where one has no such part.
 
-    Raises:
-        KeyError: One of them has no such array.
+    Raises
+    ------
+    KeyError
+        One of them has no such array.
     """
     dtypes = [opened.array(version, name).dtype for version in (first, second)]
     changed = opened.native.diff(first, second).arrays.get(name)

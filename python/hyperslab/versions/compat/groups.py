@@ -39,12 +39,18 @@ class Attributes(dict[str, Any]):
 class InMemoryGroup(h5py.Group):  # type: ignore[misc]
     """A group of a version: one that is being made, or one that was committed and is not to be changed.
 
-    Args:
-        opened: The file.
-        version: The version's name.
-        path: The group's path in it.
-        staged: What is being made; None of a committed version.
-        up: The group that it is in; None of the version itself.
+    Parameters
+    ----------
+    opened : Opened
+        The file.
+    version : str
+        The version's name.
+    path : str
+        The group's path in it.
+    staged : StagedGroup | None
+        What is being made; None of a committed version.
+    up : InMemoryGroup | None
+        The group that it is in; None of the version itself.
     """
 
     def __init__(
@@ -105,8 +111,10 @@ class InMemoryGroup(h5py.Group):  # type: ignore[misc]
     def check_open(self) -> None:
         """Refuse changes to what was committed.
 
-        Raises:
-            ValueError: It was.
+        Raises
+        ------
+        ValueError
+            It was.
         """
         if self._committed:
             raise ValueError(f'InMemoryGroup "{self.name}" has already been committed: stage a new version')
@@ -230,8 +238,10 @@ class InMemoryGroup(h5py.Group):  # type: ignore[misc]
     def create_group(self, name: str, track_order: bool | None = None) -> InMemoryGroup:  # noqa: ARG002 -- by name
         """A new group; groups on the way to it are made too.
 
-        Raises:
-            ValueError: There is something already, the version was committed, or the path begins with "/".
+        Raises
+        ------
+        ValueError
+            There is something already, the version was committed, or the path begins with "/".
         """
         self.check_open()
         assert self.staged is not None
@@ -270,10 +280,14 @@ class InMemoryGroup(h5py.Group):  # type: ignore[misc]
 
         If an earlier version had one of this path, dtype, chunks and codecs are what that had.
 
-        Raises:
-            ValueError: What is given contradicts itself or the earlier array; or the version was committed.
-            TypeError: Neither shape nor data are given, or elements of this kind cannot have versions.
-            NotImplementedError: It would have no axes.
+        Raises
+        ------
+        ValueError
+            What is given contradicts itself or the earlier array; or the version was committed.
+        TypeError
+            Neither shape nor data are given, or elements of this kind cannot have versions.
+        NotImplementedError
+            It would have no axes.
         """
         self.check_open()
         if name.startswith("/"):
@@ -303,8 +317,10 @@ class InMemoryGroup(h5py.Group):  # type: ignore[misc]
     def require_dataset(self, name: str, shape: Any, dtype: Any, exact: bool = False, **options: Any) -> DatasetLike:
         """The array of this path, if it has this shape, and a dtype that this can be read as; a new one if none is.
 
-        Raises:
-            TypeError: What is there is something else.
+        Raises
+        ------
+        TypeError
+            What is there is something else.
         """
         if name not in self:
             return self.create_dataset(name, shape, dtype, **options)

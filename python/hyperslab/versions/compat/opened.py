@@ -79,8 +79,10 @@ class Opened:
     def array(self, version: str, path: str) -> ArchiveArray:
         """An array of a committed version.
 
-        Raises:
-            KeyError: There is none.
+        Raises
+        ------
+        KeyError
+            There is none.
         """
         self.table  # noqa: B018 -- which also notices changes
         found = self.native[version][path]

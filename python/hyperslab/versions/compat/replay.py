@@ -17,8 +17,10 @@ __all__ = ["delete_version", "delete_versions", "modify_metadata"]
 def delete_versions(f: VersionedHDF5File | h5py.Group, versions_to_delete: str | Iterable[str]) -> None:
     """Delete versions, with the data that no other has.
 
-    Raises:
-        ValueError: There is no such version.
+    Raises
+    ------
+    ValueError
+        There is no such version.
     """
     opened = _opened(f)
     opened.native.delete_versions(versions_to_delete)
@@ -43,21 +45,35 @@ def modify_metadata(
 ) -> None:
     """Change how an array is stored, in all versions. What is left out stays as it is.
 
-    Args:
-        f: The file.
-        dataset_name: The array's path in a version.
-        chunks: The shape of a chunk.
-        dtype: The elements' dtype; they are cast.
-        fillvalue: What elements are that nobody wrote; those that are the old one become this one.
-        compression: The codec; None for none.
-        compression_opts: Its settings.
-        scaleoffset: The setting of HDF5's scale-offset filter.
-        shuffle: Whether bytes are shuffled before compression.
-        fletcher32: Whether chunks have checksums.
+    Parameters
+    ----------
+    f : VersionedHDF5File | h5py.Group
+        The file.
+    dataset_name : str
+        The array's path in a version.
+    chunks : Any
+        The shape of a chunk.
+    dtype : Any
+        The elements' dtype; they are cast.
+    fillvalue : Any
+        What elements are that nobody wrote; those that are the old one become this one.
+    compression : Any
+        The codec; None for none.
+    compression_opts : Any
+        Its settings.
+    scaleoffset : Any
+        The setting of HDF5's scale-offset filter.
+    shuffle : Any
+        Whether bytes are shuffled before compression.
+    fletcher32 : Any
+        Whether chunks have checksums.
 
-    Raises:
-        KeyError: There is no such array.
-        ValueError: What is given contradicts itself.
+    Raises
+    ------
+    KeyError
+        There is no such array.
+    ValueError
+        What is given contradicts itself.
     """
     opened = _opened(f)
     codecs = given(compression, compression_opts, scaleoffset, shuffle, fletcher32)

@@ -29,8 +29,10 @@ def all_versions(f: h5py.Group, *, include_first: bool = False) -> Iterator[str]
 def get_nth_previous_version(f: h5py.Group, version_name: str, n: int) -> str:
     """The name of the version n steps before another.
 
-    Raises:
-        IndexError: There is no such version, or it has not so many before it.
+    Raises
+    ------
+    IndexError
+        There is no such version, or it has not so many before it.
     """
     table = Opened.of(f).table
     if version_name not in table:
@@ -41,10 +43,14 @@ def get_nth_previous_version(f: h5py.Group, version_name: str, n: int) -> str:
 def get_version_by_timestamp(f: h5py.Group, timestamp: dt.datetime | np.datetime64, exact: bool = False) -> str:
     """The name of the last version committed at a time (UTC) or before; with `exact` only at it.
 
-    Raises:
-        KeyError: There is none.
-        ValueError: The time is not in UTC.
-        TypeError: It is no time.
+    Raises
+    ------
+    KeyError
+        There is none.
+    ValueError
+        The time is not in UTC.
+    TypeError
+        It is no time.
     """
     table, time = Opened.of(f).table, as_datetime(timestamp)
     found = table.at(time)
@@ -56,8 +62,10 @@ def get_version_by_timestamp(f: h5py.Group, timestamp: dt.datetime | np.datetime
 def set_current_version(f: h5py.Group, version_name: str) -> None:
     """Make a version the current one.
 
-    Raises:
-        ValueError: There is no such version.
+    Raises
+    ------
+    ValueError
+        There is no such version.
     """
     if version_name not in f[VERSIONS]:
         raise ValueError(f"there is no version {version_name!r} in {f.file.filename}")

@@ -81,8 +81,10 @@ class VersionMap:
 class ChunkMaps:
     """The maps of a file's versions, parsed when they are asked for, of which some are kept.
 
-    Args:
-        path: The file's.
+    Parameters
+    ----------
+    path : str
+        The file's.
     """
 
     def __init__(self, path: str) -> None:

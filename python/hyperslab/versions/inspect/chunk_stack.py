@@ -20,14 +20,21 @@ from hyperslab.versions.layout.reading import parsed
 class ChunkStack:
     """The chunks of one array over all versions.
 
-    Args:
-        path: The array's path in a version.
-        raw: The stack.
-        table: The hashes of its chunks.
+    Parameters
+    ----------
+    path : str
+        The array's path in a version.
+    raw : ArchiveArray
+        The stack.
+    table : ArchiveArray
+        The hashes of its chunks.
 
-    Raises:
-        DamagedFile: They contradict the layout.
-        Unsupported: There is room for too many.
+    Raises
+    ------
+    DamagedFile
+        They contradict the layout.
+    Unsupported
+        There is room for too many.
     """
 
     def __init__(self, path: str, raw: ArchiveArray, table: ArchiveArray) -> None:
@@ -50,8 +57,10 @@ class ChunkStack:
     def of(cls, root: Group, array: str) -> ChunkStack:
         """That of one array, by its path in a version, of a file's root.
 
-        Raises:
-            DamagedFile: There is none.
+        Raises
+        ------
+        DamagedFile
+            There is none.
         """
         found = []
         for name in (f"{DATA}/{array}/raw_data", f"{DATA}/{array}/hash_table"):
@@ -75,8 +84,10 @@ class ChunkStack:
     def rows(self) -> Array:
         """The table's rows that count: `hash`, and the rows (`shape`) of the stack that it is of.
 
-        Raises:
-            DamagedFile: There are fewer than it says, or they are something else.
+        Raises
+        ------
+        DamagedFile
+            There are fewer than it says, or they are something else.
         """
         if self._table.dtype != HASH_TABLE_DTYPE or not 0 <= self.count <= stored_length(self._table):
             said = f"{self.count} of {self._table.shape[0]} rows of {self._table.dtype} are said to count"

@@ -128,8 +128,10 @@ class ArrayDiff:
     def changed_chunks(self) -> Iterator[ChangedChunk]:
         """The chunks that differ, read a few at a time.
 
-        Raises:
-            DamagedFile: They cannot be read.
+        Raises
+        ------
+        DamagedFile
+            They cannot be read.
         """
         for indices, before, after in self._batches(self._known_chunks()):
             for place, index in enumerate(indices.tolist()):
@@ -148,11 +150,15 @@ class ArrayDiff:
     def elements(self, progress: Progress | None = None) -> ChangedElements:
         """Compare the elements of the chunks that differ; they are read once, and the result is kept.
 
-        Args:
-            progress: Called with the path, the chunks that were read, and how many there are.
+        Parameters
+        ----------
+        progress : Progress | None
+            Called with the path, the chunks that were read, and how many there are.
 
-        Raises:
-            DamagedFile: They cannot be read.
+        Raises
+        ------
+        DamagedFile
+            They cannot be read.
         """
         if "_elements" not in self.__dict__:
             self.__dict__["_elements"] = self._read_elements(progress or (lambda *_: None))
@@ -272,8 +278,10 @@ class VersionDiff:
 def diff(path: str, before: str, after: str) -> VersionDiff:
     """What differs between two versions of a file, by their names.
 
-    Raises:
-        DamagedFile: A version cannot be found in the file.
+    Raises
+    ------
+    DamagedFile
+        A version cannot be found in the file.
     """
     maps = ChunkMaps(path)
     old, new = maps.each([before]), maps.each([after])
@@ -366,8 +374,10 @@ class Side:
     def chunks(self, indices: npt.NDArray[np.int64]) -> Array:
         """Chunks by their indices; where the array has none, the fill value.
 
-        Raises:
-            DamagedFile: They cannot be read.
+        Raises
+        ------
+        DamagedFile
+            They cannot be read.
         """
         stack = self.stacks[self.map.path]
         if self.map.places is None or stack.chunk_shape != self.map.chunk_shape:

@@ -24,16 +24,25 @@ def export(
 ) -> Exported:
     """Write a version; what was at `target` before is replaced at once, and only if all went well.
 
-    Args:
-        path: The file's.
-        version: The version's name.
-        target: Where to write; its ending chooses the format.
-        skip_unsupported: Leave out arrays that the format cannot express, instead of refusing them.
-        progress: Called with an array's path, how many of its chunks are copied, and how many it has.
+    Parameters
+    ----------
+    path : str
+        The file's.
+    version : str
+        The version's name.
+    target : Path
+        Where to write; its ending chooses the format.
+    skip_unsupported : bool
+        Leave out arrays that the format cannot express, instead of refusing them.
+    progress : Progress | None
+        Called with an array's path, how many of its chunks are copied, and how many it has.
 
-    Raises:
-        UsageError: The ending is not known, or there is no room for the target.
-        Refused: The format cannot express an array; the message has its name and the reason.
+    Raises
+    ------
+    UsageError
+        The ending is not known, or there is no room for the target.
+    Refused
+        The format cannot express an array; the message has its name and the reason.
     """
     if target.suffix in HDF5:
         need_h5py("exporting a version as HDF5")

@@ -46,8 +46,10 @@ class Inspected:
     def log(self, progress: Progress | None = None) -> list[LogEntry]:
         """All versions, oldest first, with their sizes and what each changed of its parent. No chunk is read.
 
-        Args:
-            progress: Called with a version's name, how many are done, and how many there are.
+        Parameters
+        ----------
+        progress : Progress | None
+            Called with a version's name, how many are done, and how many there are.
         """
         from hyperslab.versions.inspect.log import log
 
@@ -60,8 +62,10 @@ class Inspected:
         Which chunks differ is known from the mappings. Elements are read when they are asked for, and only where
         chunks differ: `file.diff("v1", "v2")["depth"].elements().boxes`.
 
-        Raises:
-            KeyError: There is no such version.
+        Raises
+        ------
+        KeyError
+            There is no such version.
         """
         from hyperslab.versions.inspect.diff import diff
 
@@ -71,13 +75,19 @@ class Inspected:
     def verify(self, *versions: VersionKey, progress: Progress | None = None) -> Verification:
         """Check that versions are what was committed, all by default: every chunk is read and hashed again, once.
 
-        Args:
-            versions: Those to check.
-            progress: Called with an array's path, how many chunks are hashed, and how many will be.
+        Parameters
+        ----------
+        versions : VersionKey
+            Those to check.
+        progress : Progress | None
+            Called with an array's path, how many chunks are hashed, and how many will be.
 
-        Raises:
-            KeyError: There is no such version.
-            DamagedFile: Not even what versions there are can be read.
+        Raises
+        ------
+        KeyError
+            There is no such version.
+        DamagedFile
+            Not even what versions there are can be read.
         """
         from hyperslab.versions.inspect.verify import verify
 
@@ -89,8 +99,10 @@ class Inspected:
     def stats(self, progress: Progress | None = None) -> Stats:
         """How many bytes each version has, shares with its parent, and has alone; and what no version has any more.
 
-        Args:
-            progress: Called with a version's name, how many are counted, and how many there are.
+        Parameters
+        ----------
+        progress : Progress | None
+            Called with a version's name, how many are counted, and how many there are.
         """
         from hyperslab.versions.inspect.stats import stats
 
@@ -107,17 +119,26 @@ class Inspected:
     ) -> Exported:
         """Write a version as a file of its own, its chunks as they are stored: neither decoded nor encoded.
 
-        Args:
-            version: Which.
-            target: Where to; a file is replaced, if all goes well. Its ending chooses the format: `.h5` is HDF5,
-                `.zarr` a new folder of Zarr 3, `.json` and `.parquet` kerchunk references, which lead into this file.
-            skip_unsupported: Leave out arrays that the format cannot express, instead of refusing them.
-            progress: Called with an array's path, how many of its chunks are copied, and how many it has.
+        Parameters
+        ----------
+        version : VersionKey
+            Which.
+        target : str | os.PathLike[str]
+            Where to; a file is replaced, if all goes well. Its ending chooses the format: `.h5` is HDF5, `.zarr` a new
+            folder of Zarr 3, `.json` and `.parquet` kerchunk references, which lead into this file.
+        skip_unsupported : bool
+            Leave out arrays that the format cannot express, instead of refusing them.
+        progress : Progress | None
+            Called with an array's path, how many of its chunks are copied, and how many it has.
 
-        Raises:
-            KeyError: There is no such version.
-            UsageError: The ending is not known, or `target` cannot be written.
-            Refused: The format cannot express an array; the message has its name and the reason.
+        Raises
+        ------
+        KeyError
+            There is no such version.
+        UsageError
+            The ending is not known, or `target` cannot be written.
+        Refused
+            The format cannot express an array; the message has its name and the reason.
         """
         from hyperslab.versions.inspect.export import export
 

@@ -45,13 +45,19 @@ class LogEntry:
 def log(path: str, table: VersionTable, progress: Progress | None = None) -> list[LogEntry]:
     """The versions of a file, oldest first.
 
-    Args:
-        path: The file's.
-        table: Its versions.
-        progress: Called with a version's name, how many are compared, and how many there are.
+    Parameters
+    ----------
+    path : str
+        The file's.
+    table : VersionTable
+        Its versions.
+    progress : Progress | None
+        Called with a version's name, how many are compared, and how many there are.
 
-    Raises:
-        FileChanged: Another file took its place meanwhile.
+    Raises
+    ------
+    FileChanged
+        Another file took its place meanwhile.
     """
     entries: list[LogEntry] = []
     with StoredBytes(path) as stored:

@@ -29,9 +29,12 @@ def unequal(one: Array, other: Array) -> npt.NDArray[np.bool_]:
 def within(differ: npt.NDArray[np.bool_], origins: npt.NDArray[np.int64]) -> Boxes:
     """Boxes around what is true: with one axis exactly that, else the smallest box in each chunk.
 
-    Args:
-        differ: Chunks, with one axis more in front.
-        origins: Where each starts in its array (chunk × axis).
+    Parameters
+    ----------
+    differ : npt.NDArray[np.bool_]
+        Chunks, with one axis more in front.
+    origins : npt.NDArray[np.int64]
+        Where each starts in its array (chunk × axis).
     """
     if differ.ndim == 2:
         slots, places = np.nonzero(differ)

@@ -33,15 +33,23 @@ def rehashed(
 ) -> Iterator[Rehashed]:
     """Hash chunks, many at a time, side by side.
 
-    Args:
-        stack: The chunks.
-        places: Which to hash.
-        row_of: For each place the row of the table that has its hash.
-        shapes: The shapes of those of which versions have not just the whole.
-        guessed: Those whose shapes are all that may be: one is enough, and with several axes none may be right.
+    Parameters
+    ----------
+    stack : ChunkStack
+        The chunks.
+    places : Places
+        Which to hash.
+    row_of : Places
+        For each place the row of the table that has its hash.
+    shapes : Shapes
+        The shapes of those of which versions have not just the whole.
+    guessed : Set[int]
+        Those whose shapes are all that may be: one is enough, and with several axes none may be right.
 
-    Raises:
-        Unsupported: The chunks cannot be decoded here.
+    Raises
+    ------
+    Unsupported
+        The chunks cannot be decoded here.
     """
     dtype = stack.raw.dtype
     width = POINTED_NBYTES if dtype.hasobject else dtype.itemsize

@@ -42,11 +42,16 @@ TEXT_NBYTES = 16  # of text of any length, in a chunk: its length, and where it 
 class SecondLook:
     """Looks at a file that both libraries have open.
 
-    Args:
-        path: The file's.
-        file: The file, as h5py has it.
-        found: What is found.
-        names: The versions to look at; None for all.
+    Parameters
+    ----------
+    path : str
+        The file's.
+    file : h5py.File
+        The file, as h5py has it.
+    found : Testimony
+        What is found.
+    names : Sequence[str] | None
+        The versions to look at; None for all.
     """
 
     def __init__(self, path: str, file: h5py.File, found: Testimony, names: Sequence[str] | None) -> None:

@@ -31,9 +31,12 @@ _Known = TypeVar("_Known")
 def staged_difference(root: StagedGroup, versions: Any) -> VersionDiff:
     """Compare a version that is being made with its parent.
 
-    Args:
-        root: The version.
-        versions: The `VersionedFile` that it is made in.
+    Parameters
+    ----------
+    root : StagedGroup
+        The version.
+    versions : Any
+        The `VersionedFile` that it is made in.
     """
     versions._check_whole()
     path, file = versions.path, versions._file
@@ -94,8 +97,10 @@ class StagedSide(Side):
     def chunks(self, indices: npt.NDArray[np.int64]) -> Array:
         """Chunks by their indices; where the array has none, the fill value.
 
-        Raises:
-            FileChanged: They were changed after the comparison.
+        Raises
+        ------
+        FileChanged
+            They were changed after the comparison.
         """
         source, numbers = self.source, self.numbers(indices)
         is_staged = np.isin(numbers, source.numbers)

@@ -100,13 +100,19 @@ class Stats:
 def stats(path: str, table: VersionTable, progress: Progress | None = None) -> Stats:
     """Count what the versions of a file hold.
 
-    Args:
-        path: The file's.
-        table: Its versions.
-        progress: Called with a version's name, how many are counted, and how many there are.
+    Parameters
+    ----------
+    path : str
+        The file's.
+    table : VersionTable
+        Its versions.
+    progress : Progress | None
+        Called with a version's name, how many are counted, and how many there are.
 
-    Raises:
-        FileChanged: Another file took its place meanwhile.
+    Raises
+    ------
+    FileChanged
+        Another file took its place meanwhile.
     """
     with StoredBytes(path) as stored:
         stacks, problems = chunk_stacks(path)
@@ -136,8 +142,10 @@ def with_parents(maps: ChunkMaps, table: VersionTable) -> Iterator[tuple[Version
 class Tally:
     """Counts chunks over versions.
 
-    Args:
-        stacks: The chunks that arrays ever had, by the arrays' paths.
+    Parameters
+    ----------
+    stacks : dict[str, ChunkStack]
+        The chunks that arrays ever had, by the arrays' paths.
     """
 
     def __init__(self, stacks: dict[str, ChunkStack]) -> None:

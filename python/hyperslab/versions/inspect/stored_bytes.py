@@ -16,8 +16,10 @@ READ_NBYTES = 8 << 20
 class StoredBytes:
     """A file whose chunks are copied; a context manager. Open it before the file is parsed.
 
-    Args:
-        path: The file's.
+    Parameters
+    ----------
+    path : str
+        The file's.
     """
 
     def __init__(self, path: str) -> None:
@@ -33,8 +35,10 @@ class StoredBytes:
     def check(self) -> None:
         """Call it after others opened the path, to know that they have the same file.
 
-        Raises:
-            FileChanged: Another file took its name.
+        Raises
+        ------
+        FileChanged
+            Another file took its name.
         """
         own, now = os.fstat(self._descriptor), os.stat(self.path)  # noqa: PTH116
         if (own.st_dev, own.st_ino) != (now.st_dev, now.st_ino):
@@ -43,9 +47,12 @@ class StoredBytes:
     def ranges(self, ranges: Iterable[tuple[str | None, int, int]]) -> Iterator[memoryview]:
         """The bytes of ranges: path, offset and length of each. Those that follow one another are read together.
 
-        Raises:
-            DamagedFile: The file ends before a range does.
-            Unsupported: A range is of another file.
+        Raises
+        ------
+        DamagedFile
+            The file ends before a range does.
+        Unsupported
+            A range is of another file.
         """
         together: list[tuple[int, int]] = []
         stop = 0

@@ -75,14 +75,21 @@ def verify(
 ) -> Verification:
     """Check versions of a file.
 
-    Args:
-        path: The file's.
-        table: Its versions.
-        names: The versions to check; without it all, and what no version has but a later one may find by its hash.
-        progress: Called with an array's path, how many chunks were hashed, and how many will be.
+    Parameters
+    ----------
+    path : str
+        The file's.
+    table : VersionTable
+        Its versions.
+    names : Sequence[str] | None
+        The versions to check; without it all, and what no version has but a later one may find by its hash.
+    progress : Progress | None
+        Called with an array's path, how many chunks were hashed, and how many will be.
 
-    Raises:
-        FileChanged: Another file took its place meanwhile.
+    Raises
+    ------
+    FileChanged
+        Another file took its place meanwhile.
     """
     found = Verification(path)
     with StoredBytes(path) as stored:

@@ -21,8 +21,10 @@ OPEN = "file is already open for write"  # what HDF5 says of files of its newest
 def ask(path: str, names: Sequence[str] | None) -> Testimony:
     """Ask HDF5's library about versions of a file, all by default, in another process.
 
-    Raises:
-        ModuleNotFoundError: There is no h5py here.
+    Raises
+    ------
+    ModuleNotFoundError
+        There is no h5py here.
     """
     import h5py  # noqa: F401 -- so that a missing one is no damage
 

@@ -34,8 +34,10 @@ class ChunkLoader:
 def fill_element(dtype: np.dtype[Any], stored: Any) -> Any:
     """What elements are that nobody wrote.
 
-    Raises:
-        ValueError: They would be text of any length that is not empty.
+    Raises
+    ------
+    ValueError
+        They would be text of any length that is not empty.
     """
     if dtype.hasobject:
         if stored not in (None, 0, "", b""):

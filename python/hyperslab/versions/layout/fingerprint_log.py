@@ -118,8 +118,10 @@ def record_places(stored: bytes) -> Iterator[tuple[int, int]]:
 def record_body(stored: bytes, at: int, length: int) -> dict[str, Any]:
     """What a record says.
 
-    Raises:
-        ValueError: It is not as it was written.
+    Raises
+    ------
+    ValueError
+        It is not as it was written.
     """
     body = stored[at + HEADER.size : at + HEADER.size + length]
     if len(body) != length or zlib.crc32(body) != HEADER.unpack_from(stored, at)[1]:

@@ -40,9 +40,12 @@ NOWHERE = 1  # address of the table of an array that others stored anew: nothing
 class Fingerprints:
     """The fingerprints of a file that versions are added to.
 
-    Args:
-        file: Where they are.
-        is_ours: Whether nobody else adds versions meanwhile.
+    Parameters
+    ----------
+    file : h5py.Group
+        Where they are.
+    is_ours : bool
+        Whether nobody else adds versions meanwhile.
     """
 
     def __init__(self, file: h5py.Group, *, is_ours: bool) -> None:
@@ -119,8 +122,10 @@ def recorded(file: h5py.Group) -> Recorded:
 def check_never_committed(file: h5py.Group, names: Iterable[str]) -> None:
     """Refuse to take versions for uncommitted that were committed.
 
-    Raises:
-        DamagedFile: One was.
+    Raises
+    ------
+    DamagedFile
+        One was.
     """
     wanted = list(names)
     known = recorded(file).versions if wanted else {}
@@ -146,10 +151,14 @@ def description(dtype: np.dtype[Any], chunk_shape: tuple[int, ...], fill: Any) -
 def content(shape: tuple[int, ...], places: Places, keys: Places) -> bytes:
     """What an array holds, in short: its shape, and the first 8 bytes of each chunk's hash, zeros where none is stored.
 
-    Args:
-        shape: The array's.
-        places: Of each chunk, in C order, its place; -1 where none is stored.
-        keys: By place the first 8 bytes of hashes.
+    Parameters
+    ----------
+    shape : tuple[int, ...]
+        The array's.
+    places : Places
+        Of each chunk, in C order, its place; -1 where none is stored.
+    keys : Places
+        By place the first 8 bytes of hashes.
     """
     flat = places.reshape(-1)
     found = np.append(keys, np.int64(0))[flat]  # at -1, too, nothing
@@ -264,13 +273,20 @@ def rewrite(
 ) -> None:
     """Write the fingerprints of versions that are kept, where a new tree of versions is.
 
-    Args:
-        source: The file with the old ones.
-        target: Where the new tree is.
-        kept: The names of versions.
-        parents: Of those whose parent becomes another.
-        current: The name of the current version.
-        changed: By version the marks of arrays that are stored otherwise.
+    Parameters
+    ----------
+    source : h5py.Group
+        The file with the old ones.
+    target : h5py.Group
+        Where the new tree is.
+    kept : Iterable[str]
+        The names of versions.
+    parents : Mapping[str, str]
+        Of those whose parent becomes another.
+    current : str
+        The name of the current version.
+    changed : Mapping[str, Marks]
+        By version the marks of arrays that are stored otherwise.
     """
     known = recorded(source).versions
     pieces = []

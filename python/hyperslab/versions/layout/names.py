@@ -58,9 +58,12 @@ def path_in_version(name: str) -> str:
 def stored_time(time: Time | None) -> str:
     """A time, or now, as it is stored.
 
-    Raises:
-        ValueError: The time is not in UTC.
-        TypeError: It is no time.
+    Raises
+    ------
+    ValueError
+        The time is not in UTC.
+    TypeError
+        It is no time.
     """
     return as_datetime(dt.datetime.now(dt.UTC) if time is None else time).strftime(TIME_FORMAT)
 
@@ -68,8 +71,10 @@ def stored_time(time: Time | None) -> str:
 def parsed_time(stored: str) -> dt.datetime:
     """A time as it is stored.
 
-    Raises:
-        ValueError: It is no time.
+    Raises
+    ------
+    ValueError
+        It is no time.
     """
     if len(stored) == TIME_LENGTH and stored[10] == " ":  # as all are: forty times as fast
         with suppress(ValueError):
@@ -93,8 +98,10 @@ def as_datetime(time: Time) -> dt.datetime:
 def check_name(name: str) -> str:
     """A name that a new version can have.
 
-    Raises:
-        ValueError: It cannot.
+    Raises
+    ------
+    ValueError
+        It cannot.
     """
     if not isinstance(name, str) or not name or "/" in name or name in (".", FIRST_VERSION):
         raise ValueError(f"{name!r} cannot name a version: use text without '/'")
@@ -104,8 +111,10 @@ def check_name(name: str) -> str:
 def check_array_path(path: str) -> None:
     """Refuse names of arrays that the layout needs for itself.
 
-    Raises:
-        ValueError: The name is one of those.
+    Raises
+    ------
+    ValueError
+        The name is one of those.
     """
     first = path.split("/", 1)[0]
     if first == "versions":
@@ -117,9 +126,12 @@ def check_array_path(path: str) -> None:
 def check_data_version(number: int, path: str, *, to_write: bool) -> None:
     """Refuse files that a later versioned-hdf5 wrote, and writing to those of an earlier one.
 
-    Raises:
-        Unsupported: The file is of such a version.
-        UsageError: It can only be read.
+    Raises
+    ------
+    Unsupported
+        The file is of such a version.
+    UsageError
+        It can only be read.
     """
     if number > DATA_VERSION:
         raise Unsupported(f"{path} has data_version {number}, and {DATA_VERSION} is the last we know: update hyperslab")

@@ -24,9 +24,12 @@ MOST_CHUNKS = 1 << 26
 def grid_places(base: ArchiveArray, chunk_shape: tuple[int, ...]) -> Places | None:
     """Of each chunk of a version's array its place; None if it is not made of whole chunks.
 
-    Raises:
-        DamagedFile: It has another number of axes than its chunks.
-        Unsupported: It has too many chunks.
+    Raises
+    ------
+    DamagedFile
+        It has another number of axes than its chunks.
+    Unsupported
+        It has too many chunks.
     """
     name = f"{base.name} in {base.filename}"
     if len(base.shape) != len(chunk_shape) or min(chunk_shape, default=0) < 1:
@@ -40,8 +43,10 @@ def check_chunk_count(
 ) -> None:
     """Refuse an array with too many chunks.
 
-    Raises:
-        error: It is one.
+    Raises
+    ------
+    error
+        It is one.
     """
     count = math.prod(chunk_counts(shape, chunk_shape))
     if count > MOST_CHUNKS:
@@ -61,8 +66,10 @@ def stored_length(table: ArchiveArray) -> int:
 def places_of(base: ArchiveArray, path: str, chunk_count: int | None) -> Places | None:
     """Of each chunk of a version's array its place among those of its path; None if it holds its elements itself.
 
-    Raises:
-        DamagedFile: It is made of something else, or of chunks that are not there.
+    Raises
+    ------
+    DamagedFile
+        It is made of something else, or of chunks that are not there.
     """
     places = grid_places(base, tuple(int(length) for length in base.attrs["chunks"]))
     if places is None or base.attrs["raw_data"] != f"/{DATA}/{path}/raw_data":

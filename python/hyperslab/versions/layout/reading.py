@@ -27,8 +27,10 @@ from hyperslab.versions.layout.table import VersionTable
 def local_path(file: str | os.PathLike[str]) -> str:
     """The absolute path of a file with versions.
 
-    Raises:
-        UsageError: It is a URL.
+    Raises
+    ------
+    UsageError
+        It is a URL.
     """
     path = os.fspath(file)
     if is_url(path):
@@ -40,8 +42,10 @@ def local_path(file: str | os.PathLike[str]) -> str:
 def version_table(place: str | Remote, within: str = "", sources: Sources | None = None) -> VersionTable:
     """All versions of a file, or of the group `within` it, whose path then ends with "/".
 
-    Raises:
-        Unsupported: It has none.
+    Raises
+    ------
+    Unsupported
+        It has none.
     """
     found = parsed(place, 0, (f"{within}{VERSIONS}/*",), sources=sources).root[f"/{within}"]
     assert isinstance(found, Group)
@@ -51,8 +55,10 @@ def version_table(place: str | Remote, within: str = "", sources: Sources | None
 def check_given_up(place: str | Remote, table: VersionTable, within: str = "", sources: Sources | None = None) -> None:
     """Refuse to take versions for uncommitted of which there are fingerprints, made when they were committed.
 
-    Raises:
-        DamagedFile: There is such a version.
+    Raises
+    ------
+    DamagedFile
+        There is such a version.
     """
     if not table.given_up:
         return
@@ -77,16 +83,25 @@ def version_group(
 ) -> Group:
     """The group of a version, with its arrays.
 
-    Args:
-        place: The file; a far one too.
-        name: The version's.
-        chunk_cache_nbytes: Memory for decoded chunks.
-        within: The path of the group that versions are in.
-        is_lazy: Look up chunks when arrays are read: only of files that nobody writes to without our journal.
-        sources: What it may lead to.
+    Parameters
+    ----------
+    place : str | Remote
+        The file; a far one too.
+    name : str
+        The version's.
+    chunk_cache_nbytes : int
+        Memory for decoded chunks.
+    within : str
+        The path of the group that versions are in.
+    is_lazy : bool
+        Look up chunks when arrays are read: only of files that nobody writes to without our journal.
+    sources : Sources | None
+        What it may lead to.
 
-    Raises:
-        DamagedFile: It is not there.
+    Raises
+    ------
+    DamagedFile
+        It is not there.
     """
     patterns = (f"{within}{VERSIONS}/{name}/**", f"{within}{DATA}/**/raw_data")
     path = f"{within}{VERSIONS}/{name}"
@@ -123,8 +138,10 @@ def parsed(
     """A part of a file, as it is between commits. Of a far file as it is: nobody commits to one, and to ask for the
     journal of a commit that was cut short before the file was copied there would take a request each time.
 
-    Raises:
-        ReadError: A commit was cut short, and the file may not be written to.
+    Raises
+    ------
+    ReadError
+        A commit was cut short, and the file may not be written to.
     """
     if isinstance(place, Remote):
         return PartOfFile(place, chunk_cache_nbytes, sources or Sources(place.options, near=place.url), patterns)

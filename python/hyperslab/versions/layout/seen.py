@@ -20,17 +20,27 @@ class SeenVersions:
     """The versions of a file: which is the current one from the start on, and all of them from when they are first
     asked for, as that takes the longer the more there are.
 
-    Args:
-        path: The file; a far one too.
-        chunk_cache_nbytes: Memory for decoded chunks of each version.
-        within: The path of the group that versions are in, with "/" at its end.
-        is_lazy: Look up chunks when arrays are read: only of files that nobody writes to without our journal.
-        to_write: Whether versions will be added.
-        settle: Called before the file is looked at.
-        sources: What it may lead to.
+    Parameters
+    ----------
+    path : str | Remote
+        The file; a far one too.
+    chunk_cache_nbytes : int
+        Memory for decoded chunks of each version.
+    within : str
+        The path of the group that versions are in, with "/" at its end.
+    is_lazy : bool
+        Look up chunks when arrays are read: only of files that nobody writes to without our journal.
+    to_write : bool
+        Whether versions will be added.
+    settle : Callable[[], None]
+        Called before the file is looked at.
+    sources : Sources | None
+        What it may lead to.
 
-    Raises:
-        Unsupported: The file has no versions, or those of a later layout.
+    Raises
+    ------
+    Unsupported
+        The file has no versions, or those of a later layout.
     """
 
     def __init__(
@@ -75,8 +85,10 @@ class SeenVersions:
     def table(self) -> VersionTable:
         """All versions. Can be set, by who changes them.
 
-        Raises:
-            DamagedFile: One says that it was not committed, and was; or nothing that can be read.
+        Raises
+        ------
+        DamagedFile
+            One says that it was not committed, and was; or nothing that can be read.
         """
         if self._table is None:
             found = self.said
@@ -98,9 +110,12 @@ class SeenVersions:
     def __getitem__(self, key: VersionKey) -> VersionGroup:
         """The group of a version.
 
-        Raises:
-            KeyError: There is no such version.
-            IndexError: There are not so many ancestors.
+        Raises
+        ------
+        KeyError
+            There is no such version.
+        IndexError
+            There are not so many ancestors.
         """
         if self._table is None:
             is_current = key is None or (type(key) is int and key == 0)

@@ -42,9 +42,12 @@ class VersionTable(Mapping[str, Version]):
     def of(cls, root: Group) -> VersionTable:
         """The table of a file; what says that it was never committed is not in it.
 
-        Raises:
-            Unsupported: The file has no versions.
-            DamagedFile: A version does not say when it was committed.
+        Raises
+        ------
+        Unsupported
+            The file has no versions.
+        DamagedFile
+            A version does not say when it was committed.
         """
         versions = group_of_versions(root)
         number = data_version_of(versions.attrs)
@@ -85,9 +88,12 @@ class VersionTable(Mapping[str, Version]):
     def find(self, key: VersionKey) -> str:
         """The name of the version that a key means: a name, 0 or -n (ancestors of the current one), a time, None.
 
-        Raises:
-            KeyError: There is no such version.
-            IndexError: There are not so many ancestors, or the number is positive.
+        Raises
+        ------
+        KeyError
+            There is no such version.
+        IndexError
+            There are not so many ancestors, or the number is positive.
         """
         if key is None:
             return self._current()
@@ -100,9 +106,12 @@ class VersionTable(Mapping[str, Version]):
     def ancestor(self, name: str, steps: int) -> str:
         """The version so many steps before one.
 
-        Raises:
-            IndexError: There are not so many.
-            KeyError: A version on the way was deleted.
+        Raises
+        ------
+        IndexError
+            There are not so many.
+        KeyError
+            A version on the way was deleted.
         """
         if steps < 0:
             raise IndexError(f"{-steps} is no ancestor: 0 is the current version, -1 its parent")
@@ -117,8 +126,10 @@ class VersionTable(Mapping[str, Version]):
     def at(self, time: dt.datetime) -> Version:
         """The last version committed at a time or before it.
 
-        Raises:
-            KeyError: There is none.
+        Raises
+        ------
+        KeyError
+            There is none.
         """
         place = bisect_right(self._times, time)
         if not place:
@@ -165,8 +176,10 @@ class VersionTable(Mapping[str, Version]):
 def is_committed(attributes: Mapping[str, Any], name: str, path: str, data_version: int) -> bool:
     """Whether a version was committed, by its attributes. What cannot be read does not say that it was not.
 
-    Raises:
-        DamagedFile: They do not say.
+    Raises
+    ------
+    DamagedFile
+        They do not say.
     """
     where = f"version {name!r} of {path}"
     if "committed" not in attributes:
@@ -188,8 +201,10 @@ def is_committed(attributes: Mapping[str, Any], name: str, path: str, data_versi
 def data_version_of(attributes: Mapping[str, Any]) -> int:
     """The number of the layout, from the attributes of the group that holds all versions.
 
-    Raises:
-        DamagedFile: It is no number.
+    Raises
+    ------
+    DamagedFile
+        It is no number.
     """
     said = attributes.get("data_version", 1)
     if isinstance(said, bool | np.bool_) or not isinstance(said, int | np.integer):
@@ -200,9 +215,12 @@ def data_version_of(attributes: Mapping[str, Any]) -> int:
 def group_of_versions(root: Group) -> Group:
     """The group that holds those of all versions.
 
-    Raises:
-        Unsupported: The file has no versions.
-        DamagedFile: It is no group.
+    Raises
+    ------
+    Unsupported
+        The file has no versions.
+    DamagedFile
+        It is no group.
     """
     if DATA not in root:
         raise Unsupported(f"{root.filename} holds no versions: hyperslab.VersionedFile makes some")

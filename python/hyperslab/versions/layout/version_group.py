@@ -39,8 +39,10 @@ class VersionGroup(Group):
 def check_agrees(array: Array) -> None:
     """Refuse an array of a version that is cut otherwise than its chunks are, or shows some that are not there.
 
-    Raises:
-        DamagedFile: It is.
+    Raises
+    ------
+    DamagedFile
+        It is.
     """
     raw, said = None, None
     with suppress(HyperslabError, KeyError, TypeError, ValueError):  # of what is missing others say what it means
@@ -66,8 +68,10 @@ def check_agrees(array: Array) -> None:
 def checked_chunks(array: Array) -> Array:
     """The chunks that an array of a version is made of.
 
-    Raises:
-        DamagedFile: They are no array, or it does not agree with them.
+    Raises
+    ------
+    DamagedFile
+        They are no array, or it does not agree with them.
     """
     check_agrees(array)
     raw = _chunks(array)
@@ -84,8 +88,10 @@ def _chunks(array: Array) -> Group | Array:
 def check_chunks(array: Array, said: tuple[int, ...], chunks: tuple[int, ...]) -> None:
     """Refuse an array of a version that says to be made of other chunks than there are.
 
-    Raises:
-        DamagedFile: It does.
+    Raises
+    ------
+    DamagedFile
+        It does.
     """
     if said != chunks:
         raise _damaged(array, f"it is said to be made of chunks of {said}, and its chunks are {chunks}")

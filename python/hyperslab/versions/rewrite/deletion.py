@@ -37,9 +37,12 @@ from hyperslab.versions.rewrite.rewriting import (
 def deletion(file: h5py.File, names: str | Iterable[str]) -> Change:
     """What deleting versions takes. Children of a version that is deleted become those of its parent.
 
-    Raises:
-        ValueError: There is no such version.
-        DamagedFile: A version that stays cannot be read, so that nobody knows what it needs.
+    Raises
+    ------
+    ValueError
+        There is no such version.
+    DamagedFile
+        A version that stays cannot be read, so that nobody knows what it needs.
     """
     versions = version_table(file.filename)
     deleted = {names} if isinstance(names, str) else set(names)
@@ -141,13 +144,19 @@ def rows_of(table: Any, raw: Any, kept: Places) -> Array:
     """The rows of some chunks' hashes, as they are when these chunks are all that there are. Where nothing is known of
     one (versioned-hdf5's `rebuild_hashtables` leaves out those that are there twice), a hash of zeros is no chunk's.
 
-    Args:
-        table: The hash table.
-        raw: The chunks.
-        kept: The places of those that stay.
+    Parameters
+    ----------
+    table : Any
+        The hash table.
+    raw : Any
+        The chunks.
+    kept : Places
+        The places of those that stay.
 
-    Raises:
-        DamagedFile: The table names chunks that are not there.
+    Raises
+    ------
+    DamagedFile
+        The table names chunks that are not there.
     """
     length = raw.chunks[0]
     rows = table[: row_count(table)]

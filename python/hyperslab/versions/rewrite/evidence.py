@@ -25,12 +25,17 @@ class Evidence:
     `is_moved`: a deletion by versioned-hdf5 moved chunks, and was interrupted before it wrote their hashes anew.
     `is_torn`: after that, so that some versions' mappings are old and some new.
 
-    Args:
-        root: Of the file.
-        path: The array's path in a version.
+    Parameters
+    ----------
+    root : Group
+        Of the file.
+    path : str
+        The array's path in a version.
 
-    Raises:
-        DamagedFile: There are no chunks that could be read at all.
+    Raises
+    ------
+    DamagedFile
+        There are no chunks that could be read at all.
     """
 
     def __init__(self, root: Group, path: str) -> None:
@@ -63,8 +68,10 @@ class Evidence:
     def places_of(self, array: ArchiveArray) -> Places:
         """Of each chunk of a version's array its place.
 
-        Raises:
-            DamagedFile: It is not made of whole chunks.
+        Raises
+        ------
+        DamagedFile
+            It is not made of whole chunks.
         """
         places = grid_places(array, self.chunk_shape)
         if places is None:
@@ -85,8 +92,10 @@ class Evidence:
     def proved(self, place: int, shape: Shape) -> int:
         """Where the chunk is that a mapping to a place means, by its hash: mostly there.
 
-        Raises:
-            DamagedFile: Its bytes are nowhere in the file, or cannot be read.
+        Raises
+        ------
+        DamagedFile
+            Its bytes are nowhere in the file, or cannot be read.
         """
         key = (place, shape)
         if key not in self._checked:

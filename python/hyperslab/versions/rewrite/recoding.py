@@ -34,16 +34,25 @@ Convert: TypeAlias = "Callable[[Any], Array]"
 def modification(file: h5py.File, path: str, asked: dict[str, Any], codecs: dict[str, Any]) -> Change:
     """What changing how an array is stored takes.
 
-    Args:
-        file: Where it is.
-        path: The array's path.
-        asked: `chunks`, `dtype`, `fillvalue`; None: as it is.
-        codecs: Options of h5py; None for none. Those that are not there stay as they are.
+    Parameters
+    ----------
+    file : h5py.File
+        Where it is.
+    path : str
+        The array's path.
+    asked : dict[str, Any]
+        `chunks`, `dtype`, `fillvalue`; None: as it is.
+    codecs : dict[str, Any]
+        Options of h5py; None for none. Those that are not there stay as they are.
 
-    Raises:
-        KeyError: There is no such array.
-        TypeError: Elements of its dtype cannot become such ones.
-        ValueError: The chunks have another number of axes, or the options contradict each other.
+    Raises
+    ------
+    KeyError
+        There is no such array.
+    TypeError
+        Elements of its dtype cannot become such ones.
+    ValueError
+        The chunks have another number of axes, or the options contradict each other.
     """
     if unknown := codecs.keys() - set(CODECS):
         raise TypeError(f"{', '.join(sorted(unknown))}: there is no such option")

@@ -54,12 +54,18 @@ class Loss:
 class Repair:
     """What came of a repair.
 
-    Attributes:
-        output: The new file.
-        versions: The versions in it, oldest first.
-        lost: What is not in it, and why.
-        notes: What else differs, or is worth knowing, of versions that are in it.
-        mended_chunk_count: Chunks that were found elsewhere than where they should have been.
+    Attributes
+    ----------
+    output
+        The new file.
+    versions
+        The versions in it, oldest first.
+    lost
+        What is not in it, and why.
+    notes
+        What else differs, or is worth knowing, of versions that are in it.
+    mended_chunk_count
+        Chunks that were found elsewhere than where they should have been.
     """
 
     output: Path
@@ -96,15 +102,23 @@ def repair(path: str | os.PathLike[str], output: str | os.PathLike[str], *, keep
     An array of a version is good if its mappings, and every chunk that they show, can be read, and each chunk has the
     SHA-256 that was stored. Chunks that an interrupted deletion moved are found by their SHA-256.
 
-    Args:
-        path: The damaged file.
-        output: The new file.
-        keep_unproved: Whether to keep also what can be read, but of which nothing proves that it is right.
+    Parameters
+    ----------
+    path : str | os.PathLike[str]
+        The damaged file.
+    output : str | os.PathLike[str]
+        The new file.
+    keep_unproved : bool
+        Whether to keep also what can be read, but of which nothing proves that it is right.
 
-    Raises:
-        FileNotFoundError: There is no such file.
-        UsageError: There is something at `output` already.
-        ReadError: Not even the names of the versions can be read.
+    Raises
+    ------
+    FileNotFoundError
+        There is no such file.
+    UsageError
+        There is something at `output` already.
+    ReadError
+        Not even the names of the versions can be read.
     """
     if os.path.lexists(output):
         raise UsageError(f"there is a {os.fspath(output)} already: choose another name for what is repaired")

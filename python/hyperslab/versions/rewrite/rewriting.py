@@ -61,12 +61,18 @@ MakeChunks: TypeAlias = "Callable[[Target], NewChunks]"
 class Change:
     """What is to become of the versions of a file.
 
-    Attributes:
-        arrays: By their paths those that get other chunks, and how; None for those that no version has any more.
-        versions: The names of those that are kept.
-        parents: Of each of them whose parent becomes another, that one's name.
-        current: The name of the version that is current afterwards.
-        read: The paths of the arrays whose elements are read on the way.
+    Attributes
+    ----------
+    arrays
+        By their paths those that get other chunks, and how; None for those that no version has any more.
+    versions
+        The names of those that are kept.
+    parents
+        Of each of them whose parent becomes another, that one's name.
+    current
+        The name of the version that is current afterwards.
+    read
+        The paths of the arrays whose elements are read on the way.
     """
 
     versions: frozenset[str]
@@ -261,10 +267,14 @@ class Rewriting:
 def version_groups(path: str, names: list[str], read: Iterable[str] = ()) -> Iterator[tuple[str, Group]]:
     """Versions as they are committed, parsed so many together as memory allows.
 
-    Args:
-        path: The file.
-        names: Their names.
-        read: The paths of arrays whose elements can then be read; of others only what they are.
+    Parameters
+    ----------
+    path : str
+        The file.
+    names : list[str]
+        Their names.
+    read : Iterable[str]
+        The paths of arrays whose elements can then be read; of others only what they are.
     """
     start, count = 0, 1
     chunks = [f"{DATA}/{array}/raw_data" for array in read]
@@ -285,8 +295,10 @@ def version_groups(path: str, names: list[str], read: Iterable[str] = ()) -> Ite
 def arrays_of(group: Group, prefix: str = "") -> Iterator[tuple[str, ArchiveArray]]:
     """Every array below a group, with its path.
 
-    Raises:
-        DamagedFile: One cannot be had.
+    Raises
+    ------
+    DamagedFile
+        One cannot be had.
     """
     for name, (kind, _) in group.opened.links(group.key[1]).items():
         if kind in ("soft", "external"):

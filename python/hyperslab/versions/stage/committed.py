@@ -27,10 +27,14 @@ FEW_CHUNKS = 8
 class CommittedVersion:
     """A version that was committed here: what else is asked of it is parsed.
 
-    Args:
-        path: The file's.
-        name: The version's.
-        stores: The chunks of the file's arrays.
+    Parameters
+    ----------
+    path : str
+        The file's.
+    name : str
+        The version's.
+    stores : ChunkStores
+        The chunks of the file's arrays.
     """
 
     path: str

@@ -46,10 +46,14 @@ class Selected(NamedTuple):
 def selected(key: Key, shape: tuple[int, ...]) -> Selected:
     """What a key means in an array of `shape`.
 
-    Raises:
-        IndexError: An index is outside the array.
-        ValueError: A step is below 1, or a mask is of another shape.
-        TypeError: It is no key.
+    Raises
+    ------
+    IndexError
+        An index is outside the array.
+    ValueError
+        A step is below 1, or a mask is of another shape.
+    TypeError
+        It is no key.
     """
     mask = key[0] if isinstance(key, tuple) and len(key) == 1 else key
     if isinstance(mask, np.ndarray) and mask.dtype == bool and mask.ndim == len(shape) > 1:
@@ -84,8 +88,10 @@ def selected(key: Key, shape: tuple[int, ...]) -> Selected:
 def spread(value: Any, selection: Selected, dtype: np.dtype[Any]) -> np.ndarray[Any, Any]:
     """A value, as an array with the axes of the selection before ints dropped any.
 
-    Raises:
-        ValueError: It does not fit the selection.
+    Raises
+    ------
+    ValueError
+        It does not fit the selection.
     """
     array = np.asarray(value, dtype)
     while array.ndim > len(selection.shape) and array.shape[0] == 1:

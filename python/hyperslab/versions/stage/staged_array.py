@@ -162,8 +162,10 @@ class StagedArray:
     def resize(self, size: int | Sequence[int], axis: int | None = None) -> None:
         """Give the array another shape, or one axis another length. New elements are the fill value.
 
-        Raises:
-            ValueError: The shape has another number of axes, a negative length, or too many chunks.
+        Raises
+        ------
+        ValueError
+            The shape has another number of axes, a negative length, or too many chunks.
         """
         self._check_open()
         if axis is not None:

@@ -26,13 +26,20 @@ FEW_ELEMENTS = 64
 class StagedChunks:
     """A grid of chunks over an array of `shape`.
 
-    Args:
-        shape: The array's.
-        chunk_shape: Of each chunk.
-        dtype: Of the elements.
-        fill: The element where there is nothing.
-        stored: For each chunk its place among the stored ones, or -1.
-        load: Reads stored chunks, by their places, into one array with an axis more, in front.
+    Parameters
+    ----------
+    shape : tuple[int, ...]
+        The array's.
+    chunk_shape : tuple[int, ...]
+        Of each chunk.
+    dtype : np.dtype[Any]
+        Of the elements.
+    fill : Any
+        The element where there is nothing.
+    stored : Places
+        For each chunk its place among the stored ones, or -1.
+    load : Callable[[Places], Array]
+        Reads stored chunks, by their places, into one array with an axis more, in front.
     """
 
     def __init__(

@@ -92,8 +92,10 @@ class StagedGroup(MutableMapping[str, "Child"]):
     def create_group(self, path: str) -> StagedGroup:
         """A new group; groups on the way to it are made too.
 
-        Raises:
-            ValueError: There is something already.
+        Raises
+        ------
+        ValueError
+            There is something already.
         """
         self._check_open()
         if path.startswith("/"):
@@ -123,17 +125,26 @@ class StagedGroup(MutableMapping[str, "Child"]):
     ) -> StagedArray:
         """A new array. If an earlier version had one of this path, dtype, chunks and codecs are what that had.
 
-        Args:
-            path: Its name, with groups on the way.
-            shape: Its shape, if `data` does not say it.
-            dtype: The elements' dtype.
-            data: Its elements; without any it holds the fill value, and takes no space.
-            options: `chunks` (for one axis 4096 by default), `fillvalue`, `compression`, `compression_opts`,
-                `shuffle`, `fletcher32`, `scaleoffset`, as h5py has them.
+        Parameters
+        ----------
+        path : str
+            Its name, with groups on the way.
+        shape : int | tuple[int, ...] | None
+            Its shape, if `data` does not say it.
+        dtype : Any
+            The elements' dtype.
+        data : Any
+            Its elements; without any it holds the fill value, and takes no space.
+        options : Any
+            `chunks` (for one axis 4096 by default), `fillvalue`, `compression`, `compression_opts`, `shuffle`,
+            `fletcher32`, `scaleoffset`, as h5py has them.
 
-        Raises:
-            ValueError: There is something of this name, or what is given contradicts the earlier array.
-            NotImplementedError: An array without axes: the layout has no place for one.
+        Raises
+        ------
+        ValueError
+            There is something of this name, or what is given contradicts the earlier array.
+        NotImplementedError
+            An array without axes: the layout has no place for one.
         """
         if path in self:
             raise ValueError(f"there is a {path!r} already")
@@ -181,8 +192,10 @@ class StagedGroup(MutableMapping[str, "Child"]):
     def diff(self) -> VersionDiff:
         """What this version, as it is now, changes of the one that it is made from. Only what is staged is hashed.
 
-        Raises:
-            UsageError: This is a group in a version, not the version.
+        Raises
+        ------
+        UsageError
+            This is a group in a version, not the version.
         """
         if self.parent is not None:
             raise UsageError(f"{self.name!r} is a group: ask the version for what it changes")
