@@ -99,6 +99,10 @@ class StaleJournal(ReadError):
     """What lies beside a file as its journal is not of it as it is now; nothing was changed; move one of them."""
 
 
+class MissingJournal(ReadError):
+    """A commit was cut short, and its journal is not beside the file any more; nothing was changed; put it back."""
+
+
 class FileChanged(ReadError):
     """The file is not the one that was opened any more; open it again."""
 

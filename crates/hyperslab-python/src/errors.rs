@@ -3,7 +3,7 @@
 use hyperslab_core::{Error, PlanError, Unreadable};
 use hyperslab_engine as engine;
 use hyperslab_parsers as parsers;
-use pyo3::exceptions::{PyIndexError, PyValueError};
+use pyo3::exceptions::{PyIndexError, PyRuntimeError, PyValueError};
 use pyo3::{PyErr, Python};
 
 /// The errors that `hyperslab/errors.py` defines.
@@ -35,11 +35,21 @@ pub(crate) fn to_python(error: Error) -> PyErr {
     }
 }
 
-/// A file that could not be opened.
-#[allow(clippy::needless_pass_by_value)] // as above
-pub(crate) fn of_parser(file: &str, error: parsers::Error) -> PyErr {
-    let message = format!("{file}: {error}");
+/// An archive that could not be opened, or an array of it that could not be read.
+pub(crate) fn of_archive(error: hyperslab_archive::Error) -> PyErr {
+    let message = error.to_string();
     match error {
+        hyperslab_archive::Error::Parse { problem, .. } => of_parser(&problem, message),
+        hyperslab_archive::Error::Read(error) => of_read(error),
+        hyperslab_archive::Error::Caller(error) => match error.downcast::<PyErr>() {
+            Ok(raised) => *raised,
+            Err(_) => PyRuntimeError::new_err(message),
+        },
+    }
+}
+
+fn of_parser(problem: &parsers::Error, message: String) -> PyErr {
+    match problem {
         parsers::Error::Unsupported { .. } | parsers::Error::UnknownFormat { .. } => unsupported(message),
         parsers::Error::Fetch(_) => python::ReadError::new_err(message),
         _ => python::DamagedFile::new_err(message),

@@ -5,37 +5,28 @@
 mod archive_file;
 mod axes;
 mod cache_state;
+mod callbacks;
 mod chunk_bytes;
 mod collection;
-mod dmrpp;
 mod dtypes;
 mod errors;
-mod failure;
-mod format;
 mod grid;
-mod hdf5_places;
 mod hyperslab;
 mod integers;
-mod lazy_indexes;
-mod lazy_tables;
 mod libhdf5;
-mod open_far;
 mod points;
+mod reach;
 mod read_plan;
-mod reading;
-mod referenced;
 mod references;
 mod remote;
 mod segment;
 mod selection;
 mod slices;
-mod sought;
-mod sources;
 mod stored_array;
+mod table_columns;
 mod totals;
 mod values;
 mod versions;
-mod virtual_sources;
 mod zarr_array;
 
 /// The compiled nouns of hyperslab; `_core.pyi` has the full documentation.
@@ -58,13 +49,13 @@ mod _core {
     #[pymodule_export]
     use crate::points::Points;
     #[pymodule_export]
-    use crate::read_plan::ReadPlan;
+    use crate::reach::{Reach, refusal};
     #[pymodule_export]
-    use crate::referenced::{Reach, refusal};
+    use crate::read_plan::ReadPlan;
     #[pymodule_export]
     use crate::references::save_references;
     #[pymodule_export]
-    use crate::remote::{RemoteFile, host_statistics, web_url};
+    use crate::remote::{RemoteFile, host_statistics, url_parts, web_url};
     #[pymodule_export]
     use crate::segment::Segment;
     #[pymodule_export]

@@ -3,7 +3,8 @@
 use std::sync::Arc;
 use std::time::Duration;
 
-use hyperslab_engine::{ByteCache, Location, RemoteOptions, WebUrl, remote_statistics};
+use hyperslab_archive as archive;
+use hyperslab_engine::{ByteCache, Location, RemoteOptions, UrlParts, WebUrl, remote_statistics};
 use pyo3::exceptions::PyValueError;
 use pyo3::prelude::*;
 use pyo3::types::PyDict;
@@ -12,16 +13,12 @@ use crate::errors;
 
 /// Where a file is, and how to reach it: secrets included, so it cannot be shown or pickled.
 #[pyclass(frozen, module = "hyperslab._core")]
-pub(crate) struct RemoteFile {
-    pub(crate) url: String,
-    pub(crate) location: Location,
-    pub(crate) options: RemoteOptions,
-}
+pub(crate) struct RemoteFile(pub(crate) archive::RemoteFile);
 
 #[pymethods]
 impl RemoteFile {
     #[new]
-    #[pyo3(signature = (url, *, config, headers, connect_timeout, timeout, attempts, patience, concurrency, cache_nbytes))]
+    #[pyo3(signature = (url, *, config, headers, connect_timeout, timeout, attempts, patience, concurrency, cache_nbytes, allowed=None))]
     #[allow(clippy::too_many_arguments)] // one a keyword
     fn new(
         url: String,
@@ -33,6 +30,7 @@ impl RemoteFile {
         patience: f64,
         concurrency: Option<usize>,
         cache_nbytes: usize,
+        allowed: Option<Vec<String>>,
     ) -> PyResult<Self> {
         let options = RemoteOptions {
             config,
@@ -42,16 +40,17 @@ impl RemoteFile {
             most_attempts: attempts.max(1),
             patience: seconds("patience", patience)?,
             most_in_flight: concurrency,
+            allowed,
             cache: Arc::new(ByteCache::new(cache_nbytes)),
         };
         let location = Location::of_url(&url, &options).map_err(errors::usage)?;
-        Ok(Self { url, location, options })
+        Ok(Self(archive::RemoteFile { url, location, options }))
     }
 
     /// The URL without what may be secret.
     #[getter]
     fn name(&self) -> &str {
-        &self.location.name
+        &self.0.location.name
     }
 }
 
@@ -85,4 +84,11 @@ pub(crate) fn host_statistics(py: Python<'_>) -> PyResult<Bound<'_, PyDict>> {
 pub(crate) fn web_url(text: &str) -> Option<(String, String, String, String, String, Option<String>)> {
     let WebUrl { scheme, user, password, server, path, query } = WebUrl::parse(text)?;
     Some((scheme, user, password, server, path, query))
+}
+
+/// A URL taken apart, by what prefixes are compared by, and whether nothing in it goes up; None if it says no one place.
+#[pyfunction]
+pub(crate) fn url_parts(text: &str) -> Option<(String, String, Vec<Vec<u8>>, bool)> {
+    let UrlParts { kind, server, path, is_straight } = UrlParts::parse(text)?;
+    Some((kind, server, path, is_straight))
 }

@@ -1,12 +1,12 @@
 //! `Segment`: a box of an array with the chunks that hold it, as columns; what references are written from.
 
+use hyperslab_archive::WholeArray;
 use hyperslab_core::{BitshuffleInner, ChunkState, Codec, Fill, SegmentAxis, StoredChunk};
 use hyperslab_engine::is_tidy;
 use numpy::PyArray1;
 use pyo3::prelude::*;
 use pyo3::types::{PyBytes, PyDict, PyTuple};
 
-use crate::virtual_sources::WholeArray;
 use crate::{dtypes, integers};
 
 /// A part of an array that one grid of chunks holds.

@@ -4,16 +4,13 @@ use std::collections::HashMap;
 use std::path::PathBuf;
 
 use hyperslab_core::{ChunkGrid, chunk_places};
-use hyperslab_engine::FileStore;
-use hyperslab_parsers::{Pages, Policy, hdf5};
+use hyperslab_parsers::hdf5;
 use numpy::{IntoPyArray, PyArray1, PyReadonlyArray1};
 use pyo3::exceptions::PyValueError;
 use pyo3::prelude::*;
 
 use crate::chunk_bytes::DIGEST_NBYTES;
 use crate::errors;
-use crate::failure::Failure;
-use crate::sources::LocalSource;
 use crate::stored_array::StoredArray;
 
 /// Of each chunk of a version's array, in C order, its place in the stack of all chunks; -1 of those that are not
@@ -26,7 +23,7 @@ pub(crate) fn chunk_places_of<'py>(
     chunk_shape: Vec<u64>,
 ) -> PyResult<Option<Bound<'py, PyArray1<i64>>>> {
     let array = array.get();
-    let described = array.described();
+    let described = array.0.described();
     let Some(shape) = described.shape.clone() else { return Ok(None) };
     let grid = ChunkGrid::new(shape, chunk_shape).map_err(errors::to_python)?;
     let places = py.detach(|| {
@@ -46,7 +43,7 @@ pub(crate) fn chunk_places_of<'py>(
 #[pyfunction]
 #[allow(clippy::needless_pass_by_value)] // PyO3 hands arguments over by value
 pub(crate) fn mapped_source(array: &Bound<'_, StoredArray>) -> Option<(String, String)> {
-    let mappings = &array.get().described().virtual_mappings;
+    let mappings = &array.get().0.described().virtual_mappings;
     let names = mappings.one_source().map(|(file, path)| (file.to_string(), path.to_string()));
     (!mappings.is_empty()).then(|| names.unwrap_or_default())
 }
@@ -55,13 +52,7 @@ pub(crate) fn mapped_source(array: &Bound<'_, StoredArray>) -> Option<(String, S
 #[pyfunction]
 #[allow(clippy::needless_pass_by_value)] // PyO3 hands arguments over by value
 pub(crate) fn filters_of(py: Python<'_>, file: PathBuf, path: &str) -> PyResult<Vec<(u16, Vec<u32>)>> {
-    let found = py.detach(|| {
-        let store = FileStore::open(&file)?;
-        let source = LocalSource(&store);
-        Ok::<_, Failure>(hdf5::filters(&mut Pages::new(&source, Policy::LOCAL), path)?)
-    });
-    let found = found.map_err(|failure| failure.into_python(&file))?;
-    Ok(found.into_iter().map(|filter| (filter.number, filter.parameters)).collect())
+    py.detach(|| hyperslab_archive::hdf5_filters(&file, path)).map_err(errors::of_archive)
 }
 
 /// The mappings of a virtual array as libhdf5 writes them; None if it would write them otherwise.

@@ -28,7 +28,8 @@ from hyperslab.cli.progress import live
 from hyperslab.errors import DamagedFile, FileChanged, HyperslabError, ReadError, RunError, Unsupported
 
 if TYPE_CHECKING:
-    from hyperslab.archive import Array, Group
+    from hyperslab.archive.array import Array
+    from hyperslab.archive.tree import Group
 
 Box: TypeAlias = tuple[tuple[int, int], ...]  # start and stop of each axis
 SLAB_NBYTES = 64 << 20
@@ -100,7 +101,7 @@ def verified(root: Group, progress: Callable[[str, int, int], None]) -> list[Ver
 
 def _arrays(root: Group) -> tuple[list[Array], list[Verified]]:
     """The arrays, each once, and the names that lead to none."""
-    from hyperslab.archive import Array
+    from hyperslab.archive.array import Array
 
     arrays: dict[tuple[str, str], Array] = {}
     problems = _groups(root)
@@ -114,7 +115,7 @@ def _arrays(root: Group) -> tuple[list[Array], list[Verified]]:
 
 def _groups(root: Group) -> list[Verified]:
     """The groups of which an attribute cannot be had."""
-    from hyperslab.archive import Group
+    from hyperslab.archive.tree import Group
 
     found = []
     inner = (entry.found for entry in entries(root) if isinstance(entry.found, Group) and not entry.is_again)

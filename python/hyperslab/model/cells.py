@@ -22,7 +22,7 @@ CellCache = Literal["cold", "page-warm", "library-warm", "new"]
 
 
 @dataclass(frozen=True)
-class Cell:
+class ModelCell:
     """What is counted, measured and predicted. The ratio of a codec may be unknown before: measuring finds it."""
 
     workload: Workload

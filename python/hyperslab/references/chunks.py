@@ -17,7 +17,7 @@ from hyperslab.errors import Refused
 
 if TYPE_CHECKING:
     from hyperslab._core import Segment
-    from hyperslab.archive import Array
+    from hyperslab.archive.array import Array
 
 BLOCK = 100_000  # chunks of which names are made at a time
 

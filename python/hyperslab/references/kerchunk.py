@@ -21,7 +21,7 @@ from hyperslab.references.export import Export
 from hyperslab.replacing import replacing
 
 if TYPE_CHECKING:
-    from hyperslab.archive import Group
+    from hyperslab.archive.tree import Group
 
 RECORD_SIZE = 100_000  # references of one Parquet table
 

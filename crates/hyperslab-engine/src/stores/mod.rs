@@ -13,7 +13,7 @@ pub use file::FileStore;
 pub use file_version::FileVersion;
 pub use remote::{
     ByteCache, Expected, Identity, Location, ObjectEnd, RemoteFolder, RemoteOptions, RemoteStatistics,
-    RemoteStore, WebUrl, remote_statistics,
+    RemoteStore, UrlParts, WebUrl, remote_statistics,
 };
 pub(crate) use table::Found;
 pub use table::{Opener, OtherFile, Stores};

@@ -13,7 +13,7 @@ use super::identity::Identity;
 use super::location::Location;
 use super::options::RemoteOptions;
 use super::process::Process;
-use super::refusal::{NoCredentials, Refusal};
+use super::refusal::{NoCredentials, NotAllowed, Refusal};
 use crate::read_error::ReadError;
 
 /// Waits before the second attempt, and at most; each is twice the one before, and then drawn from its upper half.
@@ -220,6 +220,10 @@ impl Fetcher<'_> {
     fn classified(&self, offset: u64, error: &Error) -> Failure {
         if let Some(refusal) = cause::<Refusal>(error) {
             return self.refused(offset, refusal);
+        }
+        if let Some(refused) = cause::<NotAllowed>(error) {
+            let said = format!("{}: {refused}", self.location.name);
+            return Failure::Lasting(ReadError::NotAllowed { said });
         }
         if cause::<NoCredentials>(error).is_some() {
             return Failure::Lasting(self.failed(offset, NoCredentials.to_string(), CREDENTIALS));

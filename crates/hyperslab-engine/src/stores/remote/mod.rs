@@ -4,6 +4,7 @@
 //! |---|---|
 //! | [`RemoteStore`] | an open object: this file |
 //! | [`Location`], [`RemoteOptions`] | which object, and how to reach it: `location`, `options` |
+//! | [`UrlParts`] | whether a URL is below another: `url_parts` |
 //! | [`RemoteFolder`] | objects by their keys below one URL: `folder` |
 //! | bytes that were fetched, kept on request | `byte_cache` |
 //! | one range until it has come: attempts, waits, what errors mean | `fetch` |
@@ -23,6 +24,7 @@ mod process;
 mod redirect;
 mod refusal;
 mod transport;
+mod url_parts;
 
 use std::collections::BTreeMap;
 use std::io::IoSliceMut;
@@ -39,9 +41,10 @@ use fetch::{Fetcher, Wanted};
 pub use folder::{Expected, ObjectEnd, RemoteFolder};
 pub use host::RemoteStatistics;
 pub use identity::Identity;
-pub use location::{Location, WebUrl};
+pub use location::Location;
 pub use options::RemoteOptions;
 use process::Process;
+pub use url_parts::{UrlParts, WebUrl};
 
 /// How often a wait for the network looks whether it should stop.
 const POLL: Duration = Duration::from_millis(20);

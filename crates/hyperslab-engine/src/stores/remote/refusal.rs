@@ -42,3 +42,23 @@ impl fmt::Display for NoCredentials {
 }
 
 impl Error for NoCredentials {}
+
+/// An answer that leads to a server that the user does not allow.
+#[derive(Debug)]
+pub(super) struct NotAllowed {
+    /// As its URLs begin.
+    pub server: String,
+}
+
+impl fmt::Display for NotAllowed {
+    fn fmt(&self, out: &mut fmt::Formatter<'_>) -> fmt::Result {
+        write!(
+            out,
+            "its server redirects to {0}, which is not allowed: that is not followed; if you trust it, add {0:?} to \
+             allowed=[...] (docs/security.md)",
+            self.server
+        )
+    }
+}
+
+impl Error for NotAllowed {}

@@ -18,8 +18,8 @@ use object_store::client::{
 
 use super::host::{Host, host_name};
 use super::process::{Process, Timeouts, Way};
-use super::redirect::Route;
-use super::refusal::{NoCredentials, Refusal};
+use super::redirect::{Follows, NotFollowed, Route};
+use super::refusal::{NoCredentials, NotAllowed, Refusal};
 
 /// More of a server's explanation is not read.
 const MOST_EXPLANATION_NBYTES: usize = 16 << 10;
@@ -34,8 +34,8 @@ pub(super) struct Transport {
     /// Sent with every request for a range.
     pub headers: HeaderMap,
     pub timeouts: Timeouts,
-    /// Whether an answer that leads elsewhere is followed: not where requests are signed.
-    pub follows: bool,
+    /// Where an answer that leads elsewhere is followed to: nowhere where requests are signed.
+    pub follows: Option<Follows>,
 }
 
 impl fmt::Debug for Transport {
@@ -131,7 +131,7 @@ impl Transport {
         request: HttpRequest,
     ) -> Result<HttpResponse, HttpError> {
         let client = self.client(process, Way::Usual)?;
-        let mut route = if self.follows { Route::of(&request) } else { None };
+        let mut route = self.follows.as_ref().and_then(|follows| Route::of(&request, follows));
         host.requested();
         let mut answer = client.call(request).await?;
         let mut asked = self.host.clone();
@@ -139,7 +139,12 @@ impl Transport {
             let next = match route.next(&answer) {
                 Ok(None) => break,
                 Ok(Some(next)) => next,
-                Err(problem) => return Err(refusal(answer.status(), Cow::Owned(problem))),
+                Err(NotFollowed::Never(problem)) => {
+                    return Err(refusal(answer.status(), Cow::Owned(problem)));
+                }
+                Err(NotFollowed::NotAllowed(server)) => {
+                    return Err(HttpError::new(HttpErrorKind::Unknown, NotAllowed { server }));
+                }
             };
             let (request, url) = next;
             process.host(&asked).redirected();

@@ -1,0 +1,290 @@
+//! `Archive`: an open file of any format, its tree, and what reading its arrays shares.
+
+use std::collections::HashMap;
+use std::path::{Path, PathBuf};
+use std::sync::{Arc, Mutex};
+
+use hyperslab_core::{Attribute, ByteRange, FileIndex, Tree, Unreadable};
+use hyperslab_engine::{
+    ChunkCache, FileStore, FileVersion, Identity, Opener, OtherFile, ReadError, RemoteStore, Store, Stores,
+};
+use hyperslab_parsers as parsers;
+use hyperslab_parsers::zarr::ArrayDocument;
+
+use crate::error::Problem;
+use crate::format::Format;
+use crate::interrupt::{InterruptCheck, NeverInterrupted};
+use crate::lazy_indexes::LazyIndexes;
+use crate::lazy_tables::LazyTables;
+use crate::open_references::OpenReferences;
+use crate::resolved::Resolved;
+use crate::sought::Keys;
+use crate::source_resolver::SourceResolver;
+use crate::tree_path::{self, Node};
+use crate::url::is_url;
+use crate::virtual_array::{self, SourceFiles, VirtualFile};
+
+/// An open file or folder, or several archives shown as one. Threads share it.
+pub struct Archive {
+    pub(crate) name: String,
+    pub(crate) path: PathBuf,
+    pub(crate) format: Format,
+    pub(crate) tree: Tree,
+    pub(crate) kind: ArchiveKind,
+    pub(crate) stores: Stores,
+    pub(crate) cache: ChunkCache,
+    /// What it may lead to.
+    pub(crate) resolver: SourceResolver,
+    /// Asked whether reads go on.
+    pub(crate) interrupts: Arc<dyn InterruptCheck>,
+    /// Attributes that the format's own libraries do not show.
+    pub(crate) hidden: &'static [&'static str],
+    /// Where chunks are looked up when they are needed.
+    pub(crate) indexes: Option<LazyIndexes>,
+    /// Virtual arrays, by their numbers, once they were used.
+    resolved: Mutex<HashMap<usize, Arc<Resolved>>>,
+    sources: SourceFiles,
+}
+
+/// Where parsers find more bytes of an archive after it was opened.
+pub(crate) enum ArchiveKind {
+    Folder,
+    Local(Arc<FileStore>),
+    /// A local file that is not held open.
+    Closed(FileVersion),
+    Remote(Arc<RemoteStore>),
+    References(Box<OpenReferences>),
+    /// A Zarr hierarchy far away: nowhere else than in its keys.
+    Keys(Box<FarArrays>),
+    Tables(Box<LazyTables>),
+    Collection(Box<OpenCollection>),
+}
+
+/// How the chunks of a Zarr hierarchy far away are looked for.
+pub(crate) struct FarArrays {
+    /// By the numbers of the arrays.
+    pub(crate) documents: Vec<ArrayDocument>,
+    pub(crate) keys: Keys,
+    pub(crate) digest: u64,
+}
+
+/// Files that are shown as one.
+pub(crate) struct OpenCollection {
+    /// Tells its files' versions from others.
+    pub(crate) version: String,
+    /// By an array's number, the file that its elements point into.
+    pub(crate) heaps: HashMap<usize, Heap>,
+    /// What is known of files far away.
+    pub(crate) identities: HashMap<PathBuf, Identity>,
+}
+
+/// A file of a collection that elements point into.
+pub(crate) struct Heap {
+    pub(crate) file: Arc<Archive>,
+    /// Its number in the collection.
+    pub(crate) number: FileIndex,
+}
+
+impl Archive {
+    pub(crate) fn new(
+        name: String,
+        path: &Path,
+        format: Format,
+        tree: Tree,
+        kind: ArchiveKind,
+        stores: Stores,
+        cache: ChunkCache,
+    ) -> Self {
+        let is_netcdf4 = format == Format::Hdf5 && parsers::hdf5::is_netcdf4(&tree);
+        let hidden = if is_netcdf4 { parsers::hdf5::HIDDEN } else { &[] };
+        Self {
+            name,
+            path: path.to_owned(),
+            format,
+            tree,
+            kind,
+            stores,
+            cache,
+            resolver: SourceResolver::default(),
+            interrupts: Arc::new(NeverInterrupted),
+            hidden,
+            indexes: None,
+            resolved: Mutex::default(),
+            sources: SourceFiles::default(),
+        }
+    }
+
+    /// The same, which may lead as far as `resolver` lets it.
+    pub(crate) fn resolving(self, resolver: SourceResolver) -> Self {
+        Self { resolver, ..self }
+    }
+
+    /// The same, whose reads the caller may end.
+    #[must_use]
+    pub fn interrupted_by(self, interrupts: Arc<dyn InterruptCheck>) -> Self {
+        Self { interrupts, ..self }
+    }
+
+    /// What people call it: its path, or its URL without what may be secret.
+    pub fn name(&self) -> &str {
+        &self.name
+    }
+
+    /// Where it is: a path, or a URL.
+    pub fn path(&self) -> &Path {
+        &self.path
+    }
+
+    /// What kind of file it is.
+    pub fn format(&self) -> Format {
+        self.format
+    }
+
+    /// Its groups and arrays, as its metadata describe them. Virtual arrays, and those that were described without
+    /// their chunks, have no segments there: `ArchiveArray` has.
+    pub fn tree(&self) -> &Tree {
+        &self.tree
+    }
+
+    /// Of these attributes of the archive those that the format's own libraries show.
+    pub fn shown<'a>(&self, attributes: &'a [Attribute]) -> impl Iterator<Item = &'a Attribute> {
+        attributes.iter().filter(|attribute| !self.hidden.contains(&attribute.name.as_str()))
+    }
+
+    /// The path of every array, by its number; `None` of those to which no path of names leads.
+    pub fn array_paths(&self) -> Vec<Option<String>> {
+        tree_path::array_paths(&self.tree)
+    }
+
+    /// The number of the array at a path from the root, over soft links too; `None` if there is none.
+    pub fn find_array(&self, path: &str) -> Result<Option<usize>, Unreadable> {
+        let found = tree_path::find(&self.tree, 0, path, 0)?;
+        Ok(found.and_then(|node| match node {
+            Node::Array(number) => Some(number),
+            Node::Group(_) => None,
+        }))
+    }
+
+    /// Which version of the file was opened: its `ETag`, or its size and time of change; `None` for a folder.
+    pub fn version(&self) -> Option<String> {
+        match &self.kind {
+            ArchiveKind::Folder | ArchiveKind::Tables(_) => None,
+            ArchiveKind::References(references) => references.version(),
+            ArchiveKind::Local(store) => Some(store.version().to_string()),
+            ArchiveKind::Keys(far) => Some(format!("metadata {:016x}", far.digest)),
+            ArchiveKind::Closed(version) => Some(version.to_string()),
+            ArchiveKind::Remote(store) => store.version(),
+            ArchiveKind::Collection(collection) => Some(collection.version.clone()),
+        }
+    }
+
+    /// Bytes by which the file is shorter than it says that it is: it was cut off, or never closed.
+    pub fn lost_nbytes(&self) -> u64 {
+        let held = match &self.kind {
+            ArchiveKind::Folder
+            | ArchiveKind::References(_)
+            | ArchiveKind::Keys(_)
+            | ArchiveKind::Tables(_)
+            | ArchiveKind::Collection(_) => return 0,
+            ArchiveKind::Local(store) => store.nbytes(),
+            ArchiveKind::Closed(version) => version.nbytes(),
+            ArchiveKind::Remote(store) => store.nbytes(),
+        };
+        self.tree.declared_nbytes.map_or(0, |declared| declared.saturating_sub(held))
+    }
+
+    /// URLs of the files far away that chunks lie in beside this one.
+    pub fn urls(&self) -> Vec<&str> {
+        let paths = self.stores.others().iter().filter_map(|file| file.path.to_str());
+        paths.filter(|path| is_url(path)).collect()
+    }
+
+    /// Fails if a file that references were made of is another one now; other archives have none.
+    pub fn check_sources(&self) -> Result<(), ReadError> {
+        let ArchiveKind::References(_) = self.kind else { return Ok(()) };
+        (1..self.stores.next_number()).try_for_each(|number| {
+            let number = FileIndex::try_from(number).unwrap_or(FileIndex::MAX);
+            let store = self.stores.get(number)?;
+            match store.far() {
+                Some(far) if store.nbytes() > 0 => {
+                    far.read_ranges(&[ByteRange { offset: 0, length: 1 }], &|| false).map(drop)
+                }
+                _ => Ok(()), // it was checked when it was opened
+            }
+        })
+    }
+
+    /// The opened file as one that chunks lie in; folders, references and collections have none.
+    pub(crate) fn own_file(&self) -> Option<OtherFile> {
+        let version = match &self.kind {
+            _ if matches!(self.format, Format::References | Format::Dmrpp) => return None,
+            ArchiveKind::Local(store) => Some(store.version()),
+            ArchiveKind::Closed(version) => Some(*version),
+            ArchiveKind::Remote(_) => None,
+            ArchiveKind::Folder
+            | ArchiveKind::References(_)
+            | ArchiveKind::Keys(_)
+            | ArchiveKind::Tables(_)
+            | ArchiveKind::Collection(_) => return None,
+        };
+        Some(OtherFile { path: self.path.clone(), version, is_padded: false })
+    }
+
+    /// What opens it, where that is no matter of its path.
+    pub(crate) fn own_opener(&self) -> Option<Opener> {
+        let ArchiveKind::Remote(store) = &self.kind else { return None };
+        let store = Arc::clone(store);
+        Some(Arc::new(move |_| Ok(Arc::clone(&store) as Arc<dyn Store>)))
+    }
+
+    /// Whether an array has no chunks as it is in its tree, but gets them when it is first used.
+    pub(crate) fn is_lazy(&self, number: usize) -> bool {
+        matches!(self.kind, ArchiveKind::References(_) | ArchiveKind::Tables(_))
+            || self.indexes.as_ref().is_some_and(|indexes| indexes.has(number))
+    }
+
+    /// A virtual array, or one that is lazy, as far as it was resolved before.
+    pub(crate) fn known(&self, number: usize) -> Option<Arc<Resolved>> {
+        self.resolved.try_lock().ok().and_then(|known| known.get(&number).cloned())
+    }
+
+    /// What looks up the chunks of an array when they are needed, unless all were looked up before.
+    pub(crate) fn indexes_of(&self, number: usize) -> Option<&LazyIndexes> {
+        self.indexes.as_ref().filter(|_| self.known(number).is_none())
+    }
+
+    /// A virtual array, or one of references or a collection, as one with segments. It is resolved once, or, by threads
+    /// at the same time, more than once: nobody waits for a lock that a thread may have held when the process was forked.
+    pub(crate) fn resolved(&self, number: usize) -> Result<Arc<Resolved>, Problem> {
+        if let Some(known) = self.known(number) {
+            return Ok(known);
+        }
+        let found = Arc::new(match &self.kind {
+            ArchiveKind::References(references) => {
+                let array = references.array(number, &self.name, &*self.interrupts)?;
+                Resolved::new(array, self.stores.with(Vec::new()))
+            }
+            ArchiveKind::Tables(tables) => tables.array(number)?,
+            ArchiveKind::Collection(_) => {
+                Resolved::new(self.tree.arrays[number].clone(), self.stores.with(Vec::new()))
+            }
+            _ => virtual_array::resolved(self.virtual_file(), number)?,
+        });
+        Ok(match self.resolved.try_lock() {
+            Ok(mut known) => Arc::clone(known.entry(number).or_insert(found)),
+            Err(_) => found,
+        })
+    }
+
+    fn virtual_file(&self) -> VirtualFile<'_> {
+        VirtualFile {
+            path: &self.path,
+            tree: &self.tree,
+            stores: &self.stores,
+            resolver: &self.resolver,
+            indexes: self.indexes.as_ref(),
+            sources: &self.sources,
+            is_far: matches!(self.kind, ArchiveKind::Remote(_)),
+        }
+    }
+}

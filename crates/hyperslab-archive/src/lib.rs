@@ -1,0 +1,71 @@
+//! Archives: files of every format, here and far away, opened, and their arrays read.
+//!
+//! ```text
+//! path or URL ─► Archive: format, tree, stores ─► ArchiveArray ─► WholeArray: segments, sources found ─► plan ─► bytes
+//! ```
+//!
+//! | noun | home |
+//! |---|---|
+//! | [`Archive`]; [`OpenOptions`]; [`FileIdentity`] | what is open: `archive`, `open_local`, `open_far`; `file_identity` |
+//! | [`ArchiveArray`]; [`ArrayPlan`]; [`ArraySelection`] | one array of it: `array`, `heap`; `array_plan`; `reading` |
+//! | [`WholeArray`] | an array whose segments are known: `whole_array`, `virtual_array`, `lazy_indexes`, `lazy_tables` |
+//! | [`SourceResolver`] | the files that a document names, and whether it may: `source_resolver`, `hdf5_places` |
+//! | [`CombinedArray`] | several archives as one: `combining` |
+//! | [`save_references`] | where chunks are, written into a file of its own: `saving`; read again by `open_references` |
+//! | [`ZarrArray`] | a Zarr array that others write to: `zarr_array`, `sought` |
+//!
+//! Callers give small traits where their own code is needed: [`InterruptCheck`], [`UrlResolver`], [`BetweenCommits`],
+//! [`TableReader`]. Nothing here knows Python. No state is shared by archives but what belongs to the process: threads,
+//! connections, files held open.
+
+mod archive;
+mod array;
+mod array_plan;
+mod combining;
+mod dmrpp;
+mod error;
+mod file_identity;
+mod format;
+mod hdf5_filters;
+mod hdf5_places;
+mod heap;
+mod interrupt;
+mod lazy_indexes;
+mod lazy_tables;
+mod open_far;
+mod open_local;
+mod open_references;
+mod reading;
+mod referenced;
+mod resolved;
+mod role;
+mod saving;
+mod sought;
+mod source_resolver;
+mod sources;
+mod tree_path;
+mod url;
+mod virtual_array;
+mod whole_array;
+mod zarr_array;
+
+pub use archive::Archive;
+pub use array::ArchiveArray;
+pub use array_plan::ArrayPlan;
+pub use combining::{CombinedArray, CombinedGroup, Conversion, find_counterparts};
+pub use error::{CallerError, Error};
+pub use file_identity::FileIdentity;
+pub use format::Format;
+pub use hdf5_filters::hdf5_filters;
+pub use interrupt::{InterruptCheck, NeverInterrupted};
+pub use lazy_indexes::BetweenCommits;
+pub use lazy_tables::TableReader;
+pub use open_far::RemoteFile;
+pub use open_local::{CHUNK_CACHE_NBYTES, OpenOptions};
+pub use reading::{ArraySelection, ReadOptions};
+pub use saving::{SaveError, save_references};
+pub use sought::Keys;
+pub use source_resolver::{SourceResolver, UrlResolver};
+pub use url::shown;
+pub use whole_array::WholeArray;
+pub use zarr_array::ZarrArray;

@@ -1,0 +1,135 @@
+//! Files and Zarr hierarchies far away, opened.
+
+use std::path::{Path, PathBuf};
+use std::sync::Arc;
+
+use hyperslab_core::Tree;
+use hyperslab_engine::{Location, ReadError, RemoteFolder, RemoteOptions, RemoteStore, Store, Stores};
+use hyperslab_parsers::references::References;
+use hyperslab_parsers::{self as parsers, Policy};
+
+use crate::archive::{Archive, ArchiveKind, FarArrays};
+use crate::error::Error;
+use crate::format::Format;
+use crate::interrupt::Interruptible;
+use crate::open_local::OpenOptions;
+use crate::open_references::OpenReferences;
+use crate::referenced::Referenced;
+use crate::sought::Keys;
+use crate::source_resolver::SourceResolver;
+use crate::sources::{RemoteKeys, RemoteSource};
+use crate::url::{beside, folder_of, is_url, shown};
+
+/// Where a file far away is, and how to reach it: secrets included.
+#[derive(Clone)]
+pub struct RemoteFile {
+    /// The URL, as it was given.
+    pub url: String,
+    /// What it leads to.
+    pub location: Location,
+    /// How that is asked for bytes.
+    pub options: RemoteOptions,
+}
+
+impl Archive {
+    /// Open a file far away.
+    pub fn open_remote(file: &RemoteFile, options: &OpenOptions) -> Result<Self, Error> {
+        let work = Interruptible::new(&*options.interrupts);
+        Self::of_remote(file, options, &work).map_err(|error| work.failure(error))
+    }
+
+    fn of_remote(file: &RemoteFile, options: &OpenOptions, work: &Interruptible<'_>) -> Result<Self, Error> {
+        let head_nbytes = usize::try_from(Policy::REMOTE.first_nbytes).unwrap_or(usize::MAX);
+        let (location, remote_options) = (file.location.clone(), file.options.clone());
+        let (store, head) = RemoteStore::open(location, remote_options, head_nbytes, &|| work.is_over())?;
+        let (name, path) = (file.location.name.clone(), Path::new(&file.location.name));
+        let (resolver, folder) = (&options.resolver, folder_of(path));
+        let source = RemoteSource::new(&store, &head, work);
+        let parsed = Format::of(&source).and_then(|format| {
+            if format == Format::OwnReferences {
+                return Ok((format, Tree::default(), Some(References::read(&source)?)));
+            }
+            let (patterns, allowed) = (&options.patterns, resolver.allowed());
+            Ok((format, format.parse(&source, Policy::REMOTE, path, patterns, allowed)?, None))
+        });
+        let failure = source.failure();
+        let fault = |problem| failure.map_or_else(|| Error::parse_of(path, problem), Error::Read);
+        let parsed = parsed.map_err(fault)?;
+        let store = Arc::new(store);
+        let (format, tree) = match parsed {
+            (_, _, Some(found)) => {
+                let open = OpenReferences::far(Arc::clone(&store), found);
+                return Ok(Self::of_own_references(open, path, options));
+            }
+            (format, tree, None) => (format, tree),
+        };
+        let stores = if matches!(format, Format::References | Format::Dmrpp) {
+            Referenced::of_names(name.clone(), &folder, &tree.other_files).stores(resolver.clone())
+        } else {
+            stores_beside(file, Arc::clone(&store), format, &tree, resolver)
+        };
+        let kind = ArchiveKind::Remote(store);
+        Ok(Self::new(name, path, format, tree, kind, stores, options.cache()).with_options(options))
+    }
+
+    /// Open a Zarr hierarchy far away.
+    pub fn open_remote_zarr(file: &RemoteFile, options: &OpenOptions) -> Result<Self, Error> {
+        let work = Interruptible::new(&*options.interrupts);
+        let folder = Arc::new(RemoteFolder::new(file.location.clone(), file.options.clone()));
+        let keys = RemoteKeys::new(&folder, &work);
+        let parsed = parsers::zarr::parse_far(&keys);
+        let failure = keys.failure();
+        let found = match (failure, parsed) {
+            (_, Ok(found)) => found,
+            (Some(failure), Err(_)) => return Err(work.failure(failure)),
+            (None, Err(parsers::Error::UnknownFormat { reason })) => {
+                let url = format!("{} ({reason})", folder.name());
+                return Err(work.failure(ReadError::NoSuchObject { url }));
+            }
+            (None, Err(problem)) => return Err(work.failure(Error::parse(folder.name(), problem))),
+        };
+        let path = PathBuf::from(folder.name());
+        let stores = Stores::new(None, &path, Vec::new());
+        let far = FarArrays { documents: found.documents, keys: Keys::Far(folder), digest: found.digest };
+        let (name, kind) = (path.display().to_string(), ArchiveKind::Keys(Box::new(far)));
+        let archive = Self::new(name, &path, Format::Zarr, found.tree, kind, stores, options.cache());
+        Ok(archive.interrupted_by(Arc::clone(&options.interrupts)))
+    }
+}
+
+/// A file far away, and those that it names.
+fn stores_beside(
+    file: &RemoteFile,
+    store: Arc<RemoteStore>,
+    format: Format,
+    tree: &Tree,
+    resolver: &SourceResolver,
+) -> Stores {
+    let (url, options, resolver) = (file.url.clone(), file.options.clone(), resolver.clone());
+    let open = move |other: &Path| open_beside(&url, &other.to_string_lossy(), &options, &resolver);
+    let others = tree.other_files.iter().map(PathBuf::from).collect();
+    let stores = Stores::with_opener(Some(store), file.location.name.clone(), others, Arc::new(open));
+    if format == Format::Hdf5 { stores.with_padded_others() } else { stores }
+}
+
+/// A file that a remote one names: a URL, one beside it, or, where that is allowed by name, one of this machine.
+fn open_beside(
+    url: &str,
+    other: &str,
+    options: &RemoteOptions,
+    resolver: &SourceResolver,
+) -> Result<Arc<dyn Store>, ReadError> {
+    let target = beside(url, other);
+    if !is_url(&target) {
+        return Ok(Arc::new(resolver.open_file(Path::new(&target))?));
+    }
+    let (location, own) = resolver.location(&target)?;
+    let (location, options) = if is_url(other) {
+        (location, own)
+    } else {
+        let failed = |problem: String| ReadError::System { file: shown(&target), problem };
+        (Location::of_url(&target, options).map_err(failed)?, options.clone())
+    };
+    let (store, _) = RemoteStore::open(location, options, 1, &|| false)?;
+    Ok(Arc::new(store))
+}

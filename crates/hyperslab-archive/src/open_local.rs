@@ -1,0 +1,188 @@
+//! Files and folders of this machine, opened.
+
+use std::collections::HashMap;
+use std::path::Path;
+use std::sync::Arc;
+
+use hyperslab_core::Tree;
+use hyperslab_engine::{ChunkCache, FileStore, OtherFile, Store, Stores};
+use hyperslab_parsers as parsers;
+use hyperslab_parsers::zarr::Table;
+
+use crate::archive::{Archive, ArchiveKind};
+use crate::error::Error;
+use crate::file_identity::FileIdentity;
+use crate::format::{Format, Parsed};
+use crate::hdf5_places;
+use crate::interrupt::{InterruptCheck, NeverInterrupted};
+use crate::lazy_indexes::{BetweenCommits, LazyIndexes};
+use crate::lazy_tables::{LazyTables, TableReader};
+use crate::open_references::OpenReferences;
+use crate::referenced::Referenced;
+use crate::source_resolver::SourceResolver;
+use crate::sources::LocalSource;
+use crate::url::folder_of;
+
+/// Bytes of decoded chunks that an archive keeps, unless it is told otherwise.
+pub const CHUNK_CACHE_NBYTES: usize = 32 << 20;
+
+/// How an archive is opened.
+#[derive(Clone)]
+pub struct OpenOptions {
+    /// Bytes of decoded chunks that are kept, of which only a part was wanted.
+    pub chunk_cache_nbytes: usize,
+    /// Finds the files that the archive names, and says which may be opened.
+    pub resolver: SourceResolver,
+    /// Of HDF5 as much as these patterns of names lead to; everything if there are none.
+    pub patterns: Vec<String>,
+    /// If given, the chunks of an HDF5 file are looked up when arrays are first read, while nobody overwrites what is
+    /// committed.
+    pub between_commits: Option<Arc<dyn BetweenCommits>>,
+    /// Lets the caller end long work.
+    pub interrupts: Arc<dyn InterruptCheck>,
+}
+
+impl Default for OpenOptions {
+    fn default() -> Self {
+        Self {
+            chunk_cache_nbytes: CHUNK_CACHE_NBYTES,
+            resolver: SourceResolver::default(),
+            patterns: Vec::new(),
+            between_commits: None,
+            interrupts: Arc::new(NeverInterrupted),
+        }
+    }
+}
+
+impl OpenOptions {
+    pub(crate) fn cache(&self) -> ChunkCache {
+        ChunkCache::new(self.chunk_cache_nbytes)
+    }
+}
+
+impl Archive {
+    /// Open a file or a folder of this machine.
+    pub fn open(path: &Path, options: &OpenOptions) -> Result<Self, Error> {
+        if path.is_dir() {
+            return Self::open_folder(path, options);
+        }
+        Self::of_file(path, FileStore::open(path)?, options)
+    }
+
+    /// Open a file of this machine that the caller knows already: `Error::Read` with `FileChanged` if the path leads to
+    /// another file now, or to the same one after somebody wrote to it.
+    pub fn open_known(path: &Path, identity: FileIdentity, options: &OpenOptions) -> Result<Self, Error> {
+        let store = FileStore::open(path)?;
+        identity.check(&store)?;
+        Self::of_file(path, store, options)
+    }
+
+    /// A local file or folder that is not held open: what it holds is known, and can be combined.
+    pub fn open_closed(path: &Path, options: &OpenOptions) -> Result<Self, Error> {
+        let mut archive = Self::open(path, options)?;
+        let ArchiveKind::Local(store) = &archive.kind else { return Ok(archive) };
+        let version = store.version();
+        let own = OtherFile { path: archive.path.clone(), version: Some(version), is_padded: false };
+        (archive.stores, archive.kind) = (archive.stores.closed(own), ArchiveKind::Closed(version));
+        Ok(archive)
+    }
+
+    /// What tells the opened file from all others; `None` unless it is a file of this machine that is held open.
+    pub fn identity(&self) -> Option<FileIdentity> {
+        let ArchiveKind::Local(store) = &self.kind else { return None };
+        FileIdentity::of(store.file()).ok()
+    }
+
+    /// Metadata documents of Zarr, by their keys, and the chunks of arrays, by the arrays' paths, as one archive. Tables
+    /// number `files`, whose names are relative to `folder`.
+    pub fn of_references(
+        documents: HashMap<String, Vec<u8>>,
+        tables: HashMap<String, Table>,
+        files: &[String],
+        folder: &Path,
+        options: &OpenOptions,
+    ) -> Result<Self, Error> {
+        let allowed = options.resolver.allowed();
+        let tree = parsers::zarr::parse_tables(documents, tables, files, folder, allowed);
+        let tree = tree.map_err(|problem| Error::parse_of(folder, problem))?;
+        let name = folder.display().to_string();
+        let named = Referenced::of_names(name.clone(), folder, &tree.other_files);
+        let stores = named.stores(options.resolver.clone());
+        let (format, kind) = (Format::References, ArchiveKind::Folder);
+        Ok(Self::new(name, folder, format, tree, kind, stores, options.cache()).with_options(options))
+    }
+
+    /// The same, where `tables` gives the chunks of an array when it is first used.
+    pub fn of_tables(
+        documents: HashMap<String, Vec<u8>>,
+        tables: Box<dyn TableReader>,
+        folder: &Path,
+        options: &OpenOptions,
+    ) -> Result<Self, Error> {
+        let name = folder.display().to_string();
+        let stores = Stores::new(None, folder, Vec::new());
+        let found = LazyTables::new(documents, tables, folder.to_owned(), options.resolver.clone());
+        let (tables, tree) = found.map_err(|problem| Error::parse_of(folder, problem))?;
+        let (format, kind) = (Format::References, ArchiveKind::Tables(Box::new(tables)));
+        Ok(Self::new(name, folder, format, tree, kind, stores, options.cache()).with_options(options))
+    }
+
+    /// A Zarr hierarchy: all of its files are in a folder, or elsewhere; there is no file number 0.
+    fn open_folder(path: &Path, options: &OpenOptions) -> Result<Self, Error> {
+        let tree = parsers::zarr::parse_directory(path, options.resolver.allowed());
+        let tree = tree.map_err(|problem| Error::parse_of(path, problem))?;
+        let stores = Stores::new(None, path, tree.other_files.clone()).opened_by(options.resolver.opener());
+        let (name, kind) = (path.display().to_string(), ArchiveKind::Folder);
+        Ok(Self::new(name, path, Format::Zarr, tree, kind, stores, options.cache()).with_options(options))
+    }
+
+    fn of_file(path: &Path, store: FileStore, options: &OpenOptions) -> Result<Self, Error> {
+        let OpenOptions { resolver, patterns, between_commits, .. } = options;
+        let (name, opened) = (path.display().to_string(), Arc::new(store));
+        let format = Format::of(&LocalSource(&*opened));
+        if format.map_err(|problem| Error::parse_of(path, problem))? == Format::OwnReferences {
+            return Ok(Self::of_own_references(OpenReferences::open(path, &opened)?, path, options));
+        }
+        let Parsed { store, format, tree, indexes } =
+            Parsed::of(path, opened, patterns, between_commits.is_some(), resolver.allowed())?;
+        let stores = Self::stores_of(path, Arc::clone(&store) as Arc<dyn Store>, format, &tree, resolver);
+        let indexes = between_commits.as_ref().map(|between_commits| {
+            LazyIndexes::new(indexes, Arc::clone(&store), Arc::clone(between_commits))
+        });
+        let kind = ArchiveKind::Local(store);
+        let mut archive = Self::new(name, path, format, tree, kind, stores, options.cache());
+        archive.indexes = indexes;
+        Ok(archive.with_options(options))
+    }
+
+    /// The opened file, and those that it names.
+    fn stores_of(
+        path: &Path,
+        opened: Arc<dyn Store>,
+        format: Format,
+        tree: &Tree,
+        resolver: &SourceResolver,
+    ) -> Stores {
+        let folder = folder_of(path);
+        match format {
+            Format::References | Format::Dmrpp => {
+                let name = path.display().to_string();
+                Referenced::of_names(name, &folder, &tree.other_files).stores(resolver.clone())
+            }
+            Format::Hdf5 => hdf5_places::stores(path, opened, tree, resolver),
+            _ => Stores::new(Some(opened), &folder, tree.other_files.clone()).opened_by(resolver.opener()),
+        }
+    }
+
+    pub(crate) fn of_own_references(mut open: OpenReferences, path: &Path, options: &OpenOptions) -> Self {
+        let (name, tree) = (path.display().to_string(), std::mem::take(&mut open.found.tree));
+        let stores = open.referenced(name.clone(), &folder_of(path)).stores(options.resolver.clone());
+        let kind = ArchiveKind::References(Box::new(open));
+        let format = Format::OwnReferences;
+        Self::new(name, path, format, tree, kind, stores, options.cache()).with_options(options)
+    }
+
+    pub(crate) fn with_options(self, options: &OpenOptions) -> Self {
+        self.resolving(options.resolver.clone()).interrupted_by(Arc::clone(&options.interrupts))
+    }
+}

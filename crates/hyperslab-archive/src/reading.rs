@@ -1,0 +1,96 @@
+//! What is asked of an array, and carrying it out.
+
+use hyperslab_core::{Array, Orthogonal, PlanError, PointGroup, Points, ReadPlan};
+use hyperslab_engine::{ChunkCache, Execution, Stores, default_thread_count, execute, read_points, tidy};
+use hyperslab_parsers::zarr::ArrayDocument;
+
+use crate::error::Error;
+use crate::interrupt::{InterruptCheck, Interruptible};
+
+/// What is asked of an array: a selection axis by axis, or points.
+#[derive(Clone, Debug)]
+pub enum ArraySelection<'a> {
+    /// Indices on each axis.
+    Axes(Orthogonal),
+    /// Elements one by one.
+    Points(&'a Points),
+}
+
+/// How a read is made.
+#[derive(Clone, Copy, Debug, Default)]
+pub struct ReadOptions {
+    /// Most threads to use, the calling one included; as many as there are processors if it is not said.
+    pub thread_count: Option<usize>,
+    /// Whether the output's memory was written to before.
+    pub is_reused: bool,
+}
+
+/// How to read it: one plan, or for points a plan that is not used and their groups.
+pub(crate) struct Planned {
+    plan: ReadPlan,
+    groups: Option<Vec<PointGroup>>,
+}
+
+impl ArraySelection<'_> {
+    /// The chunks, or shards, of a Zarr array of this shape that it touches.
+    pub(crate) fn touched(&self, document: &ArrayDocument, shape: &[u64]) -> Result<Vec<u64>, PlanError> {
+        match self {
+            Self::Axes(selection) => document.touched(shape, selection),
+            Self::Points(points) => document.touched_by(shape, points),
+        }
+    }
+
+    pub(crate) fn planned(
+        &self,
+        array: &Array,
+        plan: impl Fn(&Orthogonal) -> Result<ReadPlan, PlanError>,
+    ) -> Result<Planned, PlanError> {
+        Ok(match self {
+            Self::Axes(selection) => Planned { plan: plan(selection)?, groups: None },
+            Self::Points(points) => {
+                let groups = Some(PointGroup::of(points, array)?);
+                Planned { plan: plan(&Orthogonal::all(&vec![0; points.ndim()])?)?, groups }
+            }
+        })
+    }
+}
+
+/// An array, and what reading it takes.
+pub(crate) struct Reading<'a> {
+    pub(crate) array: &'a Array,
+    pub(crate) name: &'a str,
+    /// Tells arrays apart in the cache.
+    pub(crate) number: u64,
+    pub(crate) stores: &'a Stores,
+    pub(crate) cache: &'a ChunkCache,
+    pub(crate) interrupts: &'a dyn InterruptCheck,
+    pub(crate) options: ReadOptions,
+}
+
+impl Reading<'_> {
+    /// Read into the bytes of the output.
+    pub(crate) fn carry_out(&self, planned: &Planned, out: &mut [u8]) -> Result<(), Error> {
+        let work = Interruptible::new(self.interrupts);
+        let mut poll = || work.is_over();
+        let execution = Execution {
+            plan: &planned.plan,
+            array: self.array,
+            array_name: self.name,
+            array_number: self.number,
+            stores: self.stores,
+            cache: self.cache,
+            thread_count: self.options.thread_count.unwrap_or_else(default_thread_count),
+            is_reused: self.options.is_reused,
+        };
+        let read = match &planned.groups {
+            None => execute(&execution, out, &mut poll),
+            Some(groups) => read_points(&execution, groups, out, &mut poll),
+        };
+        if let Some(raised) = work.raised() {
+            return Err(raised);
+        }
+        read?;
+        tidy(&self.array.element, out);
+        Ok(())
+    }
+}

@@ -1,0 +1,87 @@
+//! `ZarrArray`: an array of a Zarr folder that others write to; each read looks for its chunks anew.
+
+use hyperslab_core::{Element, PlanError, ReadPlan, Unreadable};
+use hyperslab_engine::{ChunkCache, ReadError};
+use hyperslab_parsers::zarr::ArrayDocument;
+
+use crate::error::Error;
+use crate::interrupt::InterruptCheck;
+use crate::reading::{ArraySelection, ReadOptions, Reading};
+use crate::sought::{Keys, Sought};
+
+/// Reads that are made anew if a shard was replaced between its index and its subchunks.
+const MOST_ATTEMPTS: u32 = 8;
+
+/// An array of a folder that others write to.
+pub struct ZarrArray {
+    document: ArrayDocument,
+    keys: Keys,
+    name: String,
+    cache: ChunkCache,
+}
+
+impl ZarrArray {
+    /// By its metadata document, and where its keys lead. `fill` takes the place of the document's fill value.
+    pub fn new(document: &[u8], keys: Keys, fill: Option<Vec<u8>>) -> Result<Self, Unreadable> {
+        let name = keys.name();
+        let document = ArrayDocument::of(document, "")?;
+        if let Some(reason) = document.unreadable() {
+            return Err(reason.clone());
+        }
+        let document = match fill {
+            Some(element) => document.with_fill(element),
+            None => document,
+        };
+        Ok(Self { document, keys, name, cache: ChunkCache::new(0) })
+    }
+
+    /// What its elements are.
+    pub fn element(&self) -> Element {
+        self.document.empty().element
+    }
+
+    /// The shape of what one key holds.
+    pub fn key_shape(&self) -> &[u64] {
+        self.document.key_shape()
+    }
+
+    /// Read a selection, in an array of this shape, into the bytes of its output.
+    pub fn read_into(
+        &self,
+        shape: &[u64],
+        selection: &ArraySelection<'_>,
+        out: &mut [u8],
+        options: ReadOptions,
+        interrupts: &dyn InterruptCheck,
+    ) -> Result<(), Error> {
+        let mut attempt = 1;
+        loop {
+            let sought = self.sought(shape, selection)?;
+            let reading = Reading {
+                array: &sought.array,
+                name: &self.name,
+                number: sought.number,
+                stores: &sought.stores,
+                cache: &self.cache,
+                interrupts,
+                options,
+            };
+            let planned =
+                selection.planned(&sought.array, |selection| ReadPlan::new(&sought.array, selection));
+            let planned = planned.map_err(|problem| self.refused(problem))?;
+            match reading.carry_out(&planned, out) {
+                Err(Error::Read(ReadError::FileChanged { .. })) if attempt < MOST_ATTEMPTS => attempt += 1,
+                done => return done,
+            }
+        }
+    }
+
+    fn sought(&self, shape: &[u64], selection: &ArraySelection<'_>) -> Result<Sought, ReadError> {
+        let touched = selection.touched(&self.document, shape).map_err(|problem| self.refused(problem))?;
+        Sought::new(&self.document, &self.keys, shape, &touched, 0, &|| false)
+    }
+
+    fn refused(&self, problem: PlanError) -> ReadError {
+        ReadError::Plan { file: self.name.clone(), array: self.name.clone(), problem }
+    }
+}
