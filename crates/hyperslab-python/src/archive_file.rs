@@ -5,7 +5,7 @@ use std::path::PathBuf;
 use std::sync::Arc;
 
 use hyperslab_archive::{Archive, ArchiveArray, Error, OpenOptions};
-use hyperslab_core::{Attribute, Link, Unreadable};
+use hyperslab_core::{Link, Unreadable};
 use pyo3::exceptions::PyIndexError;
 use pyo3::prelude::*;
 use pyo3::types::PyList;
@@ -149,7 +149,7 @@ impl ArchiveFile {
 
     /// The attributes of a group.
     fn attributes<'py>(&self, py: Python<'py>, group: usize) -> PyResult<Bound<'py, PyList>> {
-        attributes(py, &self.group(group)?.attributes, &self.0)
+        values::attributes(py, &self.group(group)?.attributes, &self.0)
     }
 
     /// What a group holds: `(name, kind, target)`.
@@ -189,26 +189,6 @@ pub(crate) fn opened(
 ) -> PyResult<ArchiveFile> {
     let archive = py.detach(open).map_err(errors::of_archive)?;
     Ok(ArchiveFile(Arc::new(archive)))
-}
-
-/// `(name, value)` of each attribute; a value that cannot be had is the exception that says why.
-pub(crate) fn attributes<'py>(
-    py: Python<'py>,
-    attributes: &[Attribute],
-    archive: &Archive,
-) -> PyResult<Bound<'py, PyList>> {
-    let list = PyList::empty(py);
-    for attribute in archive.shown(attributes) {
-        let value = match &attribute.value {
-            Ok(value) => values::attribute(py, value, &archive.tree().names),
-            Err(reason) => {
-                Err(errors::unreadable(reason, format!("attribute {:?}: {reason}", attribute.name)))
-            }
-        };
-        let value = value.unwrap_or_else(|error| error.into_value(py).into_bound(py).into_any());
-        list.append((&attribute.name, value))?;
-    }
-    Ok(list)
 }
 
 fn kind(link: &Link) -> &'static str {

@@ -9,7 +9,6 @@ use numpy::{PyArray1, PyArrayMethods};
 use pyo3::prelude::*;
 use pyo3::types::{PyBytes, PyList, PyTuple};
 
-use crate::archive_file::attributes;
 use crate::points::Points;
 use crate::read_plan::ReadPlan;
 use crate::segment::Segment;
@@ -204,7 +203,7 @@ impl StoredArray {
 
     /// The array's attributes.
     fn attributes<'py>(&self, py: Python<'py>) -> PyResult<Bound<'py, PyList>> {
-        attributes(py, &self.0.described().attributes, self.0.archive())
+        values::attributes(py, &self.0.described().attributes, self.0.archive())
     }
 
     /// What reading a selection takes.

@@ -1,16 +1,35 @@
 //! Elements as Python values: attributes, elements whose bytes lie elsewhere in the file, references as paths.
 
-use hyperslab_core::{Element, ObjectNames, StringPadding, Value};
+use hyperslab_archive::Archive;
+use hyperslab_core::{Attribute, Element, ObjectNames, StringPadding, Value};
 use hyperslab_engine::tidy;
 use pyo3::exceptions::PyValueError;
 use pyo3::prelude::*;
 use pyo3::types::{PyBytes, PyList, PyString, PyTuple};
 
 use crate::dtypes::dtype;
-use crate::errors::unsupported;
+use crate::errors::{unreadable, unsupported};
 
 /// Bytes of a region reference behind the address: a number in a heap.
 const REGION_EXTRA_NBYTES: usize = 4;
+
+/// `(name, value)` of each attribute; a value that cannot be had is the exception that says why.
+pub(crate) fn attributes<'py>(
+    py: Python<'py>,
+    attributes: &[Attribute],
+    archive: &Archive,
+) -> PyResult<Bound<'py, PyList>> {
+    let list = PyList::empty(py);
+    for shown in archive.shown(attributes) {
+        let value = match &shown.value {
+            Ok(value) => attribute(py, value, &archive.tree().names),
+            Err(reason) => Err(unreadable(reason, format!("attribute {:?}: {reason}", shown.name))),
+        };
+        let value = value.unwrap_or_else(|error| error.into_value(py).into_bound(py).into_any());
+        list.append((&shown.name, value))?;
+    }
+    Ok(list)
+}
 
 /// `(shape, dtype, elements)`: a shape of None for no value, elements as bytes, or as a list where they are
 /// objects. One text of any length has no dtype.

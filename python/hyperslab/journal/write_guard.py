@@ -16,6 +16,7 @@ from collections.abc import Callable, Iterator
 from functools import cache
 from typing import NamedTuple
 
+from hyperslab.chunk_grid import ceil_div
 from hyperslab.journal.journal import SECTOR_NBYTES
 
 SUPERBLOCK = b"\x89HDF\r\n\x1a\n"
@@ -100,7 +101,7 @@ def addition(read: Reader, end: int) -> list[tuple[int, bytes]]:
         if spare >= 0:
             break
         at += HEAD.size + length
-    place = -(-end // 8) * 8
+    place = ceil_div(end, 8) * 8
     block = read(at, HEAD.size + length) + HEAD.pack(NIL, len(MARK), REFUSE_WRITERS) + MARK
     changed = bytearray(start[root:at])
     struct.pack_into("<H", changed, 2, count + (3 if spare else 2))

@@ -41,10 +41,10 @@ use fetch::{Fetcher, Wanted};
 pub use folder::{Expected, ObjectEnd, RemoteFolder};
 pub use host::RemoteStatistics;
 pub use identity::Identity;
-pub use location::{Location, WebUrl};
+pub use location::Location;
 pub use options::RemoteOptions;
 use process::Process;
-pub use url_parts::UrlParts;
+pub use url_parts::{UrlParts, WebUrl};
 
 /// How often a wait for the network looks whether it should stop.
 const POLL: Duration = Duration::from_millis(20);

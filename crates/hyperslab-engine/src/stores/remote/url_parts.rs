@@ -1,9 +1,42 @@
 //! Whether a URL is at or below another one: by the kind of store, the server or bucket, and the parts of the path.
 
-use super::location::WebUrl;
+use url::Url;
+
+use super::host::host_name;
 
 /// Decoded so often, a path must say all that it hides.
 const MOST_ENCODINGS: usize = 8;
+
+/// A URL of the web as requests are made to it, in parts: what names a server must be read as they read it.
+pub struct WebUrl {
+    /// `http` or `https`.
+    pub scheme: String,
+    /// As encoded in the URL; may be empty.
+    pub user: String,
+    /// As encoded in the URL; may be empty.
+    pub password: String,
+    /// Name or address, and the port where it is not the usual one.
+    pub server: String,
+    /// Without what `.` and `..` stand for.
+    pub path: String,
+    /// What follows `?`.
+    pub query: Option<String>,
+}
+
+impl WebUrl {
+    /// None if it is no URL of the web.
+    pub fn parse(text: &str) -> Option<Self> {
+        let url = Url::parse(text).ok().filter(|url| matches!(url.scheme(), "http" | "https"))?;
+        Some(Self {
+            scheme: url.scheme().to_owned(),
+            user: url.username().to_owned(),
+            password: url.password().unwrap_or_default().to_owned(),
+            server: host_name(&url),
+            path: url.path().to_owned(),
+            query: url.query().map(str::to_owned),
+        })
+    }
+}
 
 /// A URL, taken apart. Schemes that mean the same store are one kind.
 #[derive(Clone, Debug, PartialEq, Eq)]
