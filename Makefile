@@ -1,12 +1,13 @@
 # The one task runner: README.md and .ci/run call these, and nothing else builds or tests.
 #   make demo    set up, build, and answer "which format is fastest?" on real data
 #   make bench   measure the speed table anew, against every peer (minutes, and the machine to itself)
+#   make check   after a change: linters, types, and all tests but the slow ones
 #   make test    set up what tests need, system packages included where apt and root allow it, and run all tests
 PYTHON ?= python3
 BIN := .venv/bin
 RUST_SOURCES := $(shell find crates -name '*.rs' -o -name Cargo.toml) Cargo.toml Cargo.lock
 
-.PHONY: setup system demo test test-rust test-python fuzz lint format bench docs clean
+.PHONY: setup system demo check test test-rust test-python fuzz lint format bench docs clean
 
 setup: .stamps/built
 
@@ -41,8 +42,14 @@ test-rust: setup
 	HYPERSLAB_CORPUS="$(CURDIR)/target/samples:$(CURDIR)/../shared/corpus" HYPERSLAB_DAMAGES=20 \
 	  cargo test --workspace --locked --quiet
 
+# One process for each processor; who is done first takes tests from the others.
+PYTEST := $(BIN)/python -m pytest -n auto --dist worksteal
+
 test-python:
-	$(BIN)/python -m pytest
+	$(PYTEST)
+
+check: lint
+	$(PYTEST) -q -m "not slow"
 
 # Coverage-guided, every parser and codec in turn: `make fuzz SECONDS=3600`. Findings stay in target/fuzz/findings.
 SECONDS := 60
@@ -55,6 +62,7 @@ lint: setup
 	$(BIN)/ruff check .
 	$(BIN)/ruff format --check .
 	$(BIN)/mypy
+	MYPYPATH=python $(BIN)/python -m mypy.stubtest --concise --allowlist tests/stubtest-allowed.txt hyperslab._core
 
 format:
 	cargo fmt

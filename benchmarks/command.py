@@ -16,7 +16,7 @@ import kept
 import peers
 import speed_table
 
-from hyperslab.bench.environment import observe
+from hyperslab.lab.environment import observe
 
 QUICK_MEGABYTES = 64
 Groups = dict[str, Callable[[], Iterator[dict[str, Any]]]]

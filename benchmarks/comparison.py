@@ -10,14 +10,16 @@ import time
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, field
 from datetime import UTC, datetime
+from functools import partial
 from pathlib import Path
 from typing import Any
 
 import numpy as np
-from paired import RESAMPLES, paired_ratio
 
-from hyperslab.bench import cache
 from hyperslab.errors import MissingLibrary
+from hyperslab.lab import cache
+from hyperslab.lab.rounds import MOST_REJECTED, Rounds, Tally, exactly, trial_count
+from hyperslab.lab.statistics import interval_of_median, interval_of_ratio
 
 OURS = "hyperslab"
 ROOT = Path(__file__).parents[1]
@@ -64,8 +66,8 @@ def measure(row: Row, quick: bool) -> dict[str, Any]:
     if OURS not in ready:
         raise RuntimeError(f"{row.key}: hyperslab itself is {absent[OURS]}")
     turns = min(3, row.turns) if quick else row.turns
-    accepted, rejected = interleaved({name: side.run for name, side in ready.items()}, turns, row.files)
-    seconds = {name: [turn.seconds[name] / row.per_turn for turn in accepted] for name in ready}
+    took, proof = interleaved({name: partial(seconds_of, side.run) for name, side in ready.items()}, turns, row.files)
+    seconds = {name: [each / row.per_turn for each in all_took] for name, all_took in took.items()}
     return {
         "key": row.key,
         "work": row.work,
@@ -73,12 +75,7 @@ def measure(row: Row, quick: bool) -> dict[str, Any]:
         "seconds": {name: float(np.median(all_took)) for name, all_took in seconds.items()},
         "comparisons": _comparisons(row, seconds, absent),
         "limit": _limit(row, seconds[OURS]),
-        "cache": {
-            "state": "warm",
-            "turns_made_again": len(rejected),
-            "device_read_nbytes": max((turn.device_read or 0 for turn in accepted), default=0),
-            "not_proved": next((turn.not_warm for turn in accepted if turn.not_warm), None),
-        },
+        "cache": proof,
         "samples": {name: [round(took, 8) for took in all_took] for name, all_took in seconds.items()},
         **provenance(),
     }
@@ -122,55 +119,74 @@ def same(read: Any, expected: Any) -> bool:
     return alike and np.squeeze(a).shape == np.squeeze(b).shape and bool(np.array_equal(a.ravel(), b.ravel()))
 
 
-@dataclass(frozen=True)
-class Turn:
-    """Seconds of each side, and why the files are not proved to have been warm; None where they were."""
-
-    seconds: dict[str, float]
-    device_read: int | None
-    not_warm: str | None
-
-
 def interleaved(
-    sides: Mapping[str, Callable[[], Any]], turns: int, files: Sequence[Path]
-) -> tuple[list[Turn], list[Turn]]:
-    """The turns that count, and those that were made again because the files were not warm.
+    sides: Mapping[str, Callable[[], float]], turns: int, files: Sequence[Path] = ()
+) -> tuple[dict[str, list[float]], dict[str, Any]]:
+    """The seconds that each side gives in so many turns, after one that warms up; and proof that files stayed warm.
 
-    The first turn warms up. At most as many are made again as count; then they count, and say what is wrong.
+    A turn is every side once, in an order drawn anew: one trial of the lab's rounds. It is made again if the files were
+    not warm. After so many of these the next ones count, and the proof says what is wrong.
     """
-    accepted: list[Turn] = []
-    rejected: list[Turn] = []
-    drawn = random.Random(1)
-    _turn(sides, drawn, files)
-    while len(accepted) < turns:
-        turn = _turn(sides, drawn, files)
-        if turn.not_warm and len(rejected) < turns:
-            rejected.append(turn)
+    seconds: dict[str, list[float]] = {name: [] for name in sides}
+    proof: dict[str, Any] = {"state": "warm", "turns_made_again": 0, "device_read_nbytes": 0, "not_proved": None}
+    order, rule = random.Random(1), exactly(turns)
+
+    def make(_: str) -> None:
+        took, device_read, not_warm = _turn(sides, order, files)
+        if not_warm and proof["turns_made_again"] < MOST_REJECTED:
+            proof["turns_made_again"] += 1
             cache.warm_up(files)
-        else:
-            accepted.append(turn)
-    return accepted, rejected
+            return
+        proof["device_read_nbytes"] = max(proof["device_read_nbytes"], device_read or 0)
+        proof["not_proved"] = proof["not_proved"] or not_warm
+        for name in sides:
+            seconds[name].append(took[name])
+
+    def warm_up(_: str) -> None:
+        _turn(sides, order, files)
+
+    def tally(_: str) -> Tally:
+        return Tally(next(iter(seconds.values())), proof["turns_made_again"])
+
+    rounds = Rounds(rule, 1, lambda *_: None, trial_count(1, rule))
+    rounds.run(["turn"], make, tally, warm_up=warm_up)
+    return seconds, proof
 
 
-def _turn(sides: Mapping[str, Callable[[], Any]], drawn: random.Random, files: Sequence[Path]) -> Turn:
-    """Every side once, in an order drawn anew, without garbage collection."""
-    order, seconds = drawn.sample(list(sides), len(sides)), {}
+def _turn(
+    sides: Mapping[str, Callable[[], float]], order: random.Random, files: Sequence[Path]
+) -> tuple[dict[str, float], int | None, str | None]:
+    """Seconds of each side, without garbage collection; bytes from the device; why the files are not proved warm."""
+    took = {}
     gc.collect()
-    gc.disable()
     before = cache.device_bytes()
-    try:
-        for name in order:
-            start = time.perf_counter()
-            result = sides[name]()
-            seconds[name] = time.perf_counter() - start
-            del result
-    finally:
-        gc.enable()
+    for name in order.sample(list(sides), len(sides)):
+        gc.disable()
+        try:
+            took[name] = sides[name]()
+        finally:
+            gc.enable()
     after = cache.device_bytes()
     device_read = (after - before).read if before and after else None
     # A process's own code may have to be paged in again; so little beside the files bears on no figure.
     much = None if device_read is None else max(0, device_read - sum(path.stat().st_size for path in files) // 1000)
-    return Turn(seconds, device_read, cache.why_not("warm", cache.resident_fraction(files), much, 0))
+    return took, device_read, cache.why_not("warm", cache.resident_fraction(files), much, 0)
+
+
+def seconds_of(run: Callable[[], Any]) -> float:
+    """Seconds of a call; what it gives is let go of afterwards."""
+    start = time.perf_counter()
+    result = run()
+    seconds = time.perf_counter() - start
+    del result
+    return seconds
+
+
+def compared(ours: Sequence[float], peer: Sequence[float], target: float | None = None) -> dict[str, Any]:
+    """Our median / the peer's, with its interval by resampling the turns, and what that says of a target."""
+    ratio = float(np.median(ours) / np.median(peer))
+    low, high = interval_of_ratio(peer, ours, paired=True) or (None, None)
+    return {"ratio": ratio, "low": low, "high": high, "verdict": verdict(ratio, low, high, target)}
 
 
 def _comparisons(row: Row, seconds: dict[str, list[float]], absent: dict[str, str]) -> list[dict[str, Any]]:
@@ -181,9 +197,7 @@ def _comparisons(row: Row, seconds: dict[str, list[float]], absent: dict[str, st
         target = row.targets.get(peer)
         found: dict[str, Any] = {"peer": peer, "status": absent.get(peer, "measured"), "target": target}
         if peer in seconds:
-            ratio = paired_ratio(seconds[OURS], seconds[peer])
-            found |= {"ratio": ratio.ratio, "low": ratio.low, "high": ratio.high}
-            found["verdict"] = verdict(ratio.ratio, ratio.low, ratio.high, target)
+            found |= compared(seconds[OURS], seconds[peer], target)
         made.append(found)
     return made
 
@@ -192,17 +206,15 @@ def _limit(row: Row, ours: list[float]) -> dict[str, Any] | None:
     """The row's absolute target, where it has one."""
     if row.most_seconds is None:
         return None
-    drawn = np.random.default_rng(3).integers(0, len(ours), (RESAMPLES, len(ours)))
-    low, high = np.percentile(np.median(np.array(ours)[drawn], axis=1), [2.5, 97.5])
-    value = float(np.median(ours))
-    target = row.most_seconds
-    said = verdict(value, float(low), float(high), target)
-    return {"seconds": value, "low": float(low), "high": float(high), "target": target, "verdict": said}
+    low, high = interval_of_median(ours) or (None, None)
+    value, target = float(np.median(ours)), row.most_seconds
+    said = verdict(value, low, high, target)
+    return {"seconds": value, "low": low, "high": high, "target": target, "verdict": said}
 
 
-def verdict(value: float, low: float, high: float, target: float | None) -> str | None:
-    """`met` or `missed`; with a question mark where the interval holds the target too."""
+def verdict(value: float, low: float | None, high: float | None, target: float | None) -> str | None:
+    """`met` or `missed`; with a question mark where the interval holds the target too, or is not known."""
     if target is None:
         return None
-    sure = "" if high <= target or low > target else "?"
+    sure = "" if low is not None and high is not None and (high <= target or low > target) else "?"
     return ("met" if value <= target else "missed") + sure

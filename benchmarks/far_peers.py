@@ -17,7 +17,7 @@ import indexers
 from comparison import Side
 
 import hyperslab
-from hyperslab.bench.serving import Far, Nginx
+from hyperslab.lab.serving import Far, Nginx
 
 AT_A_TIME = 64
 LARGE_BLOCK_NBYTES = 8 << 20

@@ -15,7 +15,7 @@ from comparison import OURS, Row, Side
 from far_peers import FarFile
 from files import CHUNK, Files
 
-from hyperslab.bench import serving
+from hyperslab.lab import serving
 
 NEAR, FARTHER = 0.020, 0.025  # seconds each way
 W8_PLANES = 16  # 64 MiB in 64 chunks

@@ -17,7 +17,7 @@ import netCDF4
 import numpy as np
 
 from hyperslab.formats import make_format
-from hyperslab.formats.contract import ArraySpec, Codec, Layout
+from hyperslab.formats.contract import ArraySpec, Codec, StoredLayout
 
 CHUNK = (1, 512, 512)
 PLANE = (1024, 1024)
@@ -89,7 +89,7 @@ class Files:
         def write(path: Path) -> None:
             codecs = () if codec is None else (Codec.parse(codec),)
             store = make_format("zarr3").create(path)
-            spec = ArraySpec(self.data.shape, self.data.dtype, Layout(CHUNK, None, codecs))
+            spec = ArraySpec(self.data.shape, self.data.dtype, StoredLayout(CHUNK, None, codecs))
             store.create_array("x", spec).write(self.data)
             store.close()
 

@@ -11,7 +11,6 @@ from __future__ import annotations
 
 import json
 import os
-import random
 import sys
 import tempfile
 import time
@@ -21,14 +20,15 @@ from pathlib import Path
 
 import h5py
 import numpy as np
-from paired import paired_ratio
+from comparison import compared, interleaved
 
-from hyperslab.bench import cache
-from hyperslab.bench.environment import observe
-from hyperslab.bench.fields import Field
-from hyperslab.bench.patterns import Operation
-from hyperslab.bench.trial import Job, Workbench, array_name
-from hyperslab.formats.contract import ArraySpec, Layout
+from hyperslab.bench.operations import Operation
+from hyperslab.bench.trial import Job, Prepare, array_name
+from hyperslab.formats.contract import ArraySpec, StoredLayout
+from hyperslab.lab import cache
+from hyperslab.lab.environment import observe
+from hyperslab.lab.fields import Field
+from hyperslab.lab.worker import Workbench
 from hyperslab.memory import aligned_empty
 
 SHAPE = (64, 512, 512)  # float32: 64 MiB
@@ -70,32 +70,26 @@ BY_HAND: dict[str, Callable[[Path], float]] = {"raw": raw_by_hand, "hdf5": hdf5_
 
 def compare(name: str, directory: Path, pairs: int) -> dict[str, object]:
     """Interleaved pairs of one format."""
-    spec = ArraySpec(SHAPE, np.dtype("float32"), Layout())
+    spec = ArraySpec(SHAPE, np.dtype("float32"), StoredLayout())
     path = directory / name
     job = Job(name, (), Operation(name="read-all"), spec, Field("waves", SHAPE, spec.dtype), 1, path)
     bench = Workbench()
-    bench.prepare(job)
+    Prepare(job).run(bench)
     files = cache.files_below(path)
     cache.warm_up(files)
-    harness, hand = [], []
-    for pair in range(-3, pairs):
-        sides = ["harness", "hand"]
-        random.shuffle(sides)
-        for side in sides:
-            seconds = sum(bench.run(job).seconds.values()) if side == "harness" else BY_HAND[name](path)
-            if pair >= 0:  # the first three pairs are warm-up
-                (harness if side == "harness" else hand).append(seconds)
-    resident = cache.resident_fraction(files)
-    found = paired_ratio(harness, hand)
+    sides = {"harness": lambda: sum(job.run(bench).seconds.values()), "hand": lambda: BY_HAND[name](path)}
+    seconds, _ = interleaved(sides, pairs, files)
+    harness, hand = seconds["harness"], seconds["hand"]
+    found = compared(harness, hand)
     return {
         "format": name,
         "pairs": pairs,
-        "resident": resident,
-        "harness_median_seconds": found.ours_seconds,
-        "by_hand_median_seconds": found.peer_seconds,
-        "ratio": found.ratio,
-        "ratio_low": found.low,
-        "ratio_high": found.high,
+        "resident": cache.resident_fraction(files),
+        "harness_median_seconds": float(np.median(harness)),
+        "by_hand_median_seconds": float(np.median(hand)),
+        "ratio": found["ratio"],
+        "ratio_low": found["low"],
+        "ratio_high": found["high"],
         "harness_min_seconds": min(harness),
         "by_hand_min_seconds": min(hand),
     }

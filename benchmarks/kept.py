@@ -7,7 +7,7 @@ import sys
 from pathlib import Path
 from typing import Any
 
-from hyperslab.bench.environment import Environment
+from hyperslab.lab.environment import Environment
 
 
 def begun(path: Path, environment: dict[str, Any], whole_run: bool, **about: Any) -> dict[str, Any]:

@@ -12,7 +12,6 @@ from __future__ import annotations
 
 import argparse
 import json
-import random
 import re
 import subprocess
 import sys
@@ -20,13 +19,13 @@ import tempfile
 import time
 from collections.abc import Callable
 from dataclasses import asdict
+from functools import partial
 from pathlib import Path
 from typing import Any
 
 import numpy as np
 import speed_table
-from comparison import OURS, provenance, verdict
-from paired import paired_ratio
+from comparison import OURS, compared, interleaved, provenance, verdict
 
 RESULTS = Path(__file__).parent / "results" / "references.json"
 CHUNKS, RECORD_SIZE, ICECHUNK_BATCH = 10_000_000, 100_000, 200_000
@@ -177,26 +176,31 @@ def run_side(name: str, folder: Path, place: int) -> None:
 
 def measure(folder: Path, count: int, turns: int) -> dict[str, Any]:
     """The record of the row."""
-    place, drawn = count // 2, random.Random(1)
+    place = count // 2
     expected = int(order(count)[place])
     samples: dict[str, list[dict[str, Any]]] = {name: [] for name in SIDES}
+
+    def seconds_of(name: str) -> float:
+        command = [sys.executable, "-W", "ignore", __file__, "--side", name, str(place), "--files", str(folder)]
+        done = subprocess.run(command, capture_output=True, text=True, check=False)
+        if done.returncode:
+            raise RuntimeError(done.stderr.strip().splitlines()[-1][:300])
+        found = json.loads(done.stdout.splitlines()[-1])
+        if found["value"] != expected:
+            raise RuntimeError("wrong: it read something else")
+        samples[name].append(found)
+        return float(found["seconds"])
+
     absent: dict[str, str] = {}
-    for turn in range(turns + 1):  # the first warms up
-        for name in drawn.sample(list(SIDES), len(SIDES)):
-            if name in absent:
-                continue
-            command = [sys.executable, "-W", "ignore", __file__, "--side", name, str(place), "--files", str(folder)]
-            done = subprocess.run(command, capture_output=True, text=True, check=False)
-            if done.returncode:
-                absent[name] = done.stderr.strip().splitlines()[-1][:300]
-                continue
-            found = json.loads(done.stdout.splitlines()[-1])
-            if found["value"] != expected:
-                absent[name] = "wrong: it read something else"
-            elif turn:
-                samples[name].append(found)
+    for name in SIDES:
+        try:
+            seconds_of(name)
+        except RuntimeError as error:
+            absent[name] = str(error)
     if OURS in absent:
         raise RuntimeError(f"hyperslab itself: {absent[OURS]}")
+    interleaved({name: partial(seconds_of, name) for name in SIDES if name not in absent}, turns)
+    samples = {name: found[-turns:] for name, found in samples.items()}  # without those that warmed up
     return {"chunks": count, "turns": turns, "sides": sides(samples, absent), "samples": samples, **provenance()}
 
 
@@ -217,8 +221,7 @@ def sides(samples: dict[str, list[dict[str, Any]]], absent: dict[str, str]) -> d
                 verdict(max(peaks), min(peaks), max(peaks), MOST_NBYTES),
             ]
         else:
-            ratio = paired_ratio(ours, seconds)
-            made[name] |= {"ratio": ratio.ratio, "low": ratio.low, "high": ratio.high}
+            made[name] |= compared(ours, seconds)
     return made
 
 
@@ -251,7 +254,7 @@ def measured(folder: Path, count: int, turns: int) -> dict[str, Any]:
     """The row with what it was measured on."""
     from importlib.metadata import PackageNotFoundError, version
 
-    from hyperslab.bench.environment import observe
+    from hyperslab.lab.environment import observe
 
     libraries = {}
     for name in ("hyperslab", "zarr", "fsspec", "pandas", "pyarrow", "icechunk"):

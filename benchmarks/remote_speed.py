@@ -28,7 +28,7 @@ from comparison import OURS, Row, Side
 from files import Files
 
 import hyperslab
-from hyperslab.bench import serving
+from hyperslab.lab import serving
 
 RESULTS = Path(__file__).parent / "results" / "remote_speed.json"
 MEGABYTES = 256

@@ -2,7 +2,8 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterator
+from collections.abc import Callable, Iterator, Mapping
+from functools import partial
 from pathlib import Path
 from typing import Any
 
@@ -13,7 +14,7 @@ import peers
 from comparison import OURS, Row, Side
 from files import Files
 
-from hyperslab.bench import cache
+from hyperslab.lab import cache
 from hyperslab.memory import aligned_empty
 
 LARGE_CACHE_NBYTES = 1 << 30  # holds every decoded chunk of the field
@@ -56,39 +57,42 @@ def deflate(files: Files) -> Iterator[Row]:
 
 def zarr(files: Files) -> Iterator[Row]:
     """W1 as Zarr 3: everything, with the two codecs that its readers are fastest at."""
-    for codec in ("zstd:3", "blosc-lz4:5"):
-        path = files.zarr(codec)
-        yield Row(
-            key=f"zarr-{codec.split(':')[0]}",
-            work=f"everything, Zarr 3, {codec}",
-            files=cache.files_below(path),
-            expected=peers.checksum(files.data),
-            sides={
-                OURS: whole(lambda path=path: peers.by_hyperslab(path)),
-                "zarrs": whole(lambda path=path: peers.by_zarr("zarrs", path)),
-                "tensorstore": whole(lambda path=path: peers.by_zarr("tensorstore", path)),
-            },
-            targets={"zarrs": 0.95, "tensorstore": 0.95},
-            turns=25,
-        )
+    readers = {
+        OURS: peers.by_hyperslab,
+        "zarrs": partial(peers.by_zarr, "zarrs"),
+        "tensorstore": partial(peers.by_zarr, "tensorstore"),
+    }
+    return _by_codec(files, "zarr", "everything", readers, {"zarrs": 0.95, "tensorstore": 0.95}, 25)
 
 
 def pipeline(files: Files) -> Iterator[Row]:
     """Everything through zarr-python, `zarr.open(...)[...]`, by its codec pipelines."""
+    readers = {
+        OURS: partial(peers.by_pipeline, "hyperslab"),
+        "zarr-python": partial(peers.by_pipeline, "zarr-python"),
+        "zarrs": partial(peers.by_pipeline, "zarrs"),
+    }
+    return _by_codec(files, "pipeline", "zarr.open(...)[...]", readers, {"zarr-python": 0.6, "zarrs": 0.95}, 9)
+
+
+def _by_codec(
+    files: Files,
+    key: str,
+    work: str,
+    readers: Mapping[str, Callable[[Path], peers.Read]],
+    targets: Mapping[str, float],
+    turns: int,
+) -> Iterator[Row]:
     for codec in ("zstd:3", "blosc-lz4:5"):
         path = files.zarr(codec)
         yield Row(
-            key=f"pipeline-{codec.split(':')[0]}",
-            work=f"zarr.open(...)[...], Zarr 3, {codec}",
+            key=f"{key}-{codec.split(':')[0]}",
+            work=f"{work}, Zarr 3, {codec}",
             files=cache.files_below(path),
             expected=peers.checksum(files.data),
-            sides={
-                OURS: whole(lambda path=path: peers.by_pipeline("hyperslab", path)),
-                "zarr-python": whole(lambda path=path: peers.by_pipeline("zarr-python", path)),
-                "zarrs": whole(lambda path=path: peers.by_pipeline("zarrs", path)),
-            },
-            targets={"zarr-python": 0.6, "zarrs": 0.95},
-            turns=9,
+            sides={name: whole(partial(reader, path)) for name, reader in readers.items()},
+            targets=targets,
+            turns=turns,
         )
 
 

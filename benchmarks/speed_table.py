@@ -105,7 +105,7 @@ def _cells(row: dict[str, Any]) -> list[list[str]]:
         text = f"{limit['nbytes'] / MIB:.1f} MiB"
         made.insert(0, ["–", "", text, f"≤ {limit['target'] / MIB:.0f} MiB", limit["verdict"]])
     elif limit:
-        text = f"{limit['seconds'] * 1e3:.1f} ms [{limit['low'] * 1e3:.1f}, {limit['high'] * 1e3:.1f}]"
+        text = f"{limit['seconds'] * 1e3:.1f} ms{_interval(limit, '.1f', 1e3)}"
         made.insert(0, ["–", "", text, f"≤ {limit['target'] * 1e3:.0f} ms", limit["verdict"]])
     return made
 
@@ -116,8 +116,15 @@ def _compared(row: dict[str, Any], found: dict[str, Any]) -> list[str]:
         return [found["peer"], "", found["status"], target, ""]
     if "nbytes" in found:
         return [found["peer"], f"{found['nbytes'] / MIB:.1f} MiB", "", target, ""]
-    ratio = f"{found['ratio']:.3f} [{found['low']:.3f}, {found['high']:.3f}]"
+    ratio = f"{found['ratio']:.3f}{_interval(found, '.3f')}"
     return [found["peer"], duration(row["seconds"][found["peer"]]), ratio, target, found["verdict"] or ""]
+
+
+def _interval(found: dict[str, Any], digits: str, unit: float = 1.0) -> str:
+    """An interval in brackets; nothing where it is not known."""
+    if found["low"] is None:
+        return ""
+    return f" [{found['low'] * unit:{digits}}, {found['high'] * unit:{digits}}]"
 
 
 if __name__ == "__main__":
@@ -140,7 +147,7 @@ def references_markdown(results: dict[str, Any]) -> str:
         if found["status"] != "measured":
             body += f"| {name} | | | {found['status']} | | |\n"
             continue
-        ratio = f"{found['ratio']:.3f} [{found['low']:.3f}, {found['high']:.3f}]" if "ratio" in found else ""
+        ratio = f"{found['ratio']:.3f}{_interval(found, '.3f')}" if "ratio" in found else ""
         told = f"{found['seconds']:.3f} s | {found['peak_nbytes'] / (1 << 20):.0f} MiB"
         verdicts = ", ".join(found.get("verdicts", []))
         body += f"| {name} | {told} | {ratio} | {found.get('target', '')} | {verdicts} |\n"

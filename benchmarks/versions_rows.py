@@ -19,8 +19,8 @@ import numpy as np
 from comparison import OURS, Row, Side
 
 import hyperslab as hs
-from hyperslab.bench.history_formats import Unsynced
-from hyperslab.versions import writing
+from hyperslab.bench.histories.contenders import Unsynced
+from hyperslab.versions.commit import writing
 
 PLAIN, THEIRS = "h5py, unversioned", "versioned-hdf5"
 ELEMENT_NBYTES = 8

@@ -24,13 +24,12 @@ import comparison
 import numpy as np
 import peers
 import versions_rows
-from comparison import OURS, provenance, verdict
-from paired import PairedRatio, paired_ratio
+from comparison import OURS, compared, provenance, verdict
 from peak_memory import status_nbytes
 from versions_rows import THEIRS, Making, Updates
 
-from hyperslab.bench.histories import WORKLOADS
-from hyperslab.bench.history_formats import HISTORY_FORMATS
+from hyperslab.bench.histories.contenders import HISTORY_FORMATS
+from hyperslab.bench.histories.edits import EDIT_PATTERNS
 
 RESULTS = Path(__file__).parent / "results" / "versions_speed.json"
 PACKAGES = ("h5py", "versioned-hdf5", "numpy")
@@ -58,7 +57,7 @@ def groups(where: Path, quick: bool) -> command.Groups:
         "version": written(lambda making: versions_rows.new_version(making, megabytes)),
         "delete": written(lambda making: versions_rows.deletion(making, 61 if quick else 601)),
         "many": lambda: iter([many(where, MANY_CHUNKS // 100 if quick else MANY_CHUNKS)]),
-        "histories": lambda: (history(where, name, 60 if quick else HISTORY) for name in WORKLOADS),
+        "histories": lambda: (history(where, name, 60 if quick else HISTORY) for name in EDIT_PATTERNS),
     }
 
 
@@ -113,7 +112,7 @@ def one_of_many(by: str, where: Path, count: int) -> None:
 
 def history(where: Path, name: str, count: int) -> dict[str, Any]:
     """A workload of seed 4: the time of its last versions, both libraries taking turns at every version."""
-    workload = WORKLOADS[name]
+    workload = EDIT_PATTERNS[name]
     chunk = 256 if workload.columns else 4096
     formats = {OURS: HISTORY_FORMATS[UNSYNCED], THEIRS: HISTORY_FORMATS[THEIRS]}
     paths = {by: where / f"{name}-{by}.h5" for by in formats}
@@ -127,30 +126,25 @@ def history(where: Path, name: str, count: int) -> dict[str, Any]:
     for file in files.values():
         file.close()
     last = {by: all_took[-WINDOW:] for by, all_took in took.items()}
-    ratio = paired_ratio(last[OURS], last[THEIRS])
     early = took[OURS][EARLY - WINDOW // 2 : EARLY + WINDOW // 2]
-    compared = [
-        {"peer": THEIRS, "status": "measured", "target": MOST_OF_A_VERSION} | _ratio(ratio, MOST_OF_A_VERSION),
-    ]
+    asked = [(THEIRS, last[THEIRS], MOST_OF_A_VERSION)]
     seconds = {by: float(np.median(some)) for by, some in last.items()}
     if not workload.grows:
-        itself, growth = f"itself at version {EARLY}", paired_ratio(last[OURS], early)
-        compared.append({"peer": itself, "status": "measured", "target": MOST_GROWTH} | _ratio(growth, MOST_GROWTH))
-        seconds[itself] = growth.peer_seconds
+        asked.append((itself := f"itself at version {EARLY}", early, MOST_GROWTH))
+        seconds[itself] = float(np.median(early))
+    comparisons = [
+        {"peer": peer, "status": "measured", "target": target} | compared(last[OURS], took, target)
+        for peer, took, target in asked
+    ]
     return {
         "key": f"history-{name}",
         "work": f"version {count} of {name}, none synced",
         "turns": WINDOW,
         "seconds": seconds,
-        "comparisons": compared,
+        "comparisons": comparisons,
         "stored_nbytes": {by: path.stat().st_size for by, path in paths.items()},
         **provenance(),
     }
-
-
-def _ratio(ratio: PairedRatio, target: float) -> dict[str, Any]:
-    said = verdict(ratio.ratio, ratio.low, ratio.high, target)
-    return {"ratio": ratio.ratio, "low": ratio.low, "high": ratio.high, "verdict": said}
 
 
 def main() -> None:

@@ -21,8 +21,8 @@ from rich.console import Console
 from rich.table import Table
 
 import hyperslab
-from hyperslab.bench import cache
-from hyperslab.bench.statistics import interval_of_median, interval_of_ratio
+from hyperslab.lab import cache
+from hyperslab.lab.statistics import interval_of_median, interval_of_ratio
 
 TURNS = 9
 SHAPE, CHUNK = (8, 1024, 1024), (1, 512, 512)  # float32: 32 MiB in chunks of 1 MiB

@@ -19,11 +19,11 @@ from importlib.metadata import version
 from pathlib import Path
 from typing import Any
 
-from hyperslab.bench.environment import Environment, observe
-from hyperslab.bench.history_study import JOURNAL, load
-from hyperslab.bench.history_verdicts import judge
+from hyperslab.bench.histories.trials import JOURNAL, load_histories
+from hyperslab.bench.histories.verdicts import judge
 from hyperslab.bench.records import Verdict
 from hyperslab.bench.results import Run, load_run
+from hyperslab.lab.environment import Environment, observe
 
 PAGE = Path(__file__).with_name("verdicts.md")
 MARK = "\n## "
@@ -138,7 +138,7 @@ def _row(verdict: Verdict) -> str:
 
 def history_section(directory: Path) -> tuple[str, str]:
     """The heading and section of a run of seed 4's histories."""
-    histories = load(directory)
+    histories = load_histories(directory)
     times = datetime.fromtimestamp((directory / JOURNAL).stat().st_mtime, UTC)
     here = observe(directory, [])
     libraries = {name: version(name) for name in ("h5py", "versioned-hdf5", "icechunk")}

@@ -8,7 +8,7 @@ from collections.abc import Callable, Iterable, Sequence
 from contextlib import AbstractContextManager
 from pathlib import Path
 from types import EllipsisType
-from typing import Any, SupportsIndex, TypeAlias, final
+from typing import Any, Self, SupportsIndex, TypeAlias, final
 
 import numpy as np
 import numpy.typing as npt
@@ -425,7 +425,7 @@ class ArchiveFile:
 
     @staticmethod
     def remote(
-        file: RemoteFile, chunk_cache_nbytes: int, reach: Reach | None = None, patterns: Sequence[str] = ()
+        file: RemoteFile, chunk_cache_nbytes: int, reach: Reach | None = None, patterns: Sequence[str] = ...
     ) -> ArchiveFile:
         """Open a file far away. Releases the GIL; Ctrl-C stops it.
 
@@ -599,6 +599,7 @@ class RemoteFile:
         patience: Seconds after which a request is not made again.
         concurrency: Requests to the host in flight at most; None leaves it as it is.
         cache_nbytes: Memory for fetched bytes, for all files that are opened with this; 0 keeps none.
+        allowed: URLs that a server may redirect to beside itself, with all below them; None for any.
 
     Raises:
         UsageError: The URL or an option is not understood; values are not repeated.
@@ -616,6 +617,7 @@ class RemoteFile:
         patience: float,
         concurrency: int | None,
         cache_nbytes: int,
+        allowed: list[str] | None = None,
     ) -> RemoteFile: ...
     @property
     def name(self) -> str:
@@ -660,6 +662,12 @@ def refusal(document: str, place: str, allowed: list[str]) -> str:
 
 def host_statistics() -> dict[str, dict[str, int]]:
     """Counts of what each host was asked by this process."""
+
+def url_parts(text: str) -> tuple[str, str, list[bytes], bool] | None:
+    """The kind of store, the server or bucket, the parts of the path, and whether nothing in the URL goes up.
+
+    None if it names no server, or its path can be read in two ways.
+    """
 
 def web_url(text: str) -> tuple[str, str, str, str, str, str | None] | None:
     """Scheme, user, password, server (with its port where it is not the usual one), path and query of a web URL.
@@ -953,7 +961,7 @@ class ChunkTable:
         places: The place of each.
     """
 
-    def __init__(self, digests: bytes, places: npt.NDArray[np.int64]) -> None: ...
+    def __new__(cls, digests: bytes, places: npt.NDArray[np.int64]) -> Self: ...
     def __len__(self) -> int: ...
     def find(self, digests: bytes, nothing: bytes, next: int) -> tuple[npt.NDArray[np.int64], npt.NDArray[np.int64]]:
         """The place of each hash, -1 of `nothing`; and the numbers of those that are new.

@@ -99,12 +99,16 @@ class StaleJournal(ReadError):
     """What lies beside a file as its journal is not of it as it is now; nothing was changed; move one of them."""
 
 
+class MissingJournal(ReadError):
+    """A commit was cut short, and its journal is not beside the file any more; nothing was changed; put it back."""
+
+
 class FileChanged(ReadError):
     """The file is not the one that was opened any more; open it again."""
 
 
 class NotAllowed(ReadError):
-    """A document leads to where it may not; docs/security.md has the rule, the message what to pass as `allowed=`."""
+    """A file leads to a place that is not allowed; the message says what to pass as `allowed=` (docs/security.md)."""
 
 
 class RemoteError(ReadError):

@@ -76,6 +76,7 @@ def tried(folder: Path, kind: str) -> list[str]:
     return troubles
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("kind", absurd_files.KINDS)
 def test_absurd_numbers_are_named_or_read(tmp_path: Path, kind: str) -> None:
     """In a process of its own, whose memory is limited and whose death is seen."""

@@ -201,6 +201,7 @@ def test_verify_finds_each_damaged_chunk(good) -> None:
     assert found["/sparse"]["status"] == "ok"
 
 
+@pytest.mark.slow
 def test_verify_reads_more_than_it_holds(tmp_path) -> None:
     """Larger than a slab, and damaged in its last chunk."""
     with h5py.File(tmp_path / "a.h5", "w") as file:
@@ -218,6 +219,7 @@ def test_verify_does_not_call_the_unsupported_damaged(foreign) -> None:
     assert str(FUTURE_FILTER) in found["/odd"]["messages"][0]
 
 
+@pytest.mark.slow
 def test_a_truncated_file_is_named(tmp_path) -> None:
     path = tmp_path / "short.h5"
     with h5py.File(path, "w") as file:
@@ -234,6 +236,7 @@ def test_a_truncated_file_is_named(tmp_path) -> None:
         assert "short.h5" in refused(1, command[0], path, *command[1:])
 
 
+@pytest.mark.slow
 def test_wrong_requests_are_refused_in_one_line(good, foreign, tmp_path) -> None:
     (tmp_path / "text.txt").write_text("not an array in here")
     for command in (["info"], ["verify"], ["read", "a"]):

@@ -61,6 +61,7 @@ PREFIXES = (
 )  # fmt: skip
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("without", [(), ("folder", "cwd")], ids=["all", "elsewhere"])
 def test_files_are_found_where_h5py_finds_them(made: Path, without: tuple[str, ...]) -> None:
     hidden = [made / place / name for place in without for name in ("raw.bin", "source.h5")]

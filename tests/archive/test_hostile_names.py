@@ -65,6 +65,7 @@ def test_json_is_exact(path: Path) -> None:
     assert {f"/{name}" for name in [*NAMES, *MARKUP]} <= {array["name"] for array in found["arrays"]}
 
 
+@pytest.mark.slow
 def test_what_reading_says(path: Path) -> None:
     for words in (("--plan",), ("9",), ("0:1",), ("0:1", "--json")):
         for name in NAMES[:3]:
@@ -80,6 +81,7 @@ def test_saving_references(path: Path, tmp_path: Path) -> None:
     assert not steering(run("index", path, "-o", tmp_path / "refs.json", "--skip-unsupported"))
 
 
+@pytest.mark.slow
 def test_versions(tmp_path: Path) -> None:
     path = tmp_path / "versions.h5"
     with hs.VersionedFile(path, "w") as file:

@@ -65,6 +65,7 @@ def test_a_full_disk_is_an_error_and_leaves_what_was_there(source: Path, small_d
     assert (small_disk / "old.npy").read_bytes() == b"worth something"
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("ending", ["hs", "json", "parquet"])
 def test_references_on_a_full_disk(tmp_path: Path, small_disk: Path, ending: str) -> None:
     path = tmp_path / "many.h5"
@@ -109,6 +110,7 @@ def character_device(path: Path, minor: int) -> Path:
     return path
 
 
+@pytest.mark.slow
 def test_a_device_stays_one(source: Path, tmp_path: Path) -> None:
     null, full = character_device(tmp_path / "null", 3), character_device(tmp_path / "full", 7)
     assert read(source, "-o", null).returncode == 0

@@ -92,6 +92,7 @@ def selected(array, kind, key):
     return array[key] if kind == "basic" else getattr(array, kind)[key]
 
 
+@pytest.mark.slow
 @settings(max_examples=150, deadline=None)
 @given(data=st.data())
 def test_every_selection_equals_zarr_pythons(tmp_path_factory, data):

@@ -7,8 +7,8 @@ from pathlib import Path
 
 import pytest
 
-from hyperslab.bench import cache
 from hyperslab.bench.session import Request, run_bench
+from hyperslab.lab import cache
 
 
 def written(path: Path, nbytes: int) -> Path:
@@ -16,6 +16,7 @@ def written(path: Path, nbytes: int) -> Path:
     return path
 
 
+@pytest.mark.slow
 def test_a_cold_trial_reads_the_file_from_the_device_and_a_warm_one_nothing(on_disk, study) -> None:
     path = study(formats=["raw", "hdf5", "zarr3"], shape=[128, 128, 128], caches=["cold", "warm"])
     run = run_bench(Request(studies=(str(path),), output=on_disk / "run", scale="paper", trials=3))

@@ -11,6 +11,7 @@ from hyperslab.bench.results import load_run
 from hyperslab.formats import FORMATS
 
 
+@pytest.mark.slow
 def test_formats_lists_every_format_with_its_capabilities(hyperslab) -> None:
     rows = json.loads(hyperslab("formats", "--json").stdout)
     assert [row["name"] for row in rows] == list(FORMATS)
@@ -33,6 +34,7 @@ def test_studies_lists_names_and_titles(hyperslab) -> None:
     assert all(row["title"] for row in rows)
 
 
+@pytest.mark.slow
 def test_a_run_leaves_what_people_use(tmp_path, study, hyperslab) -> None:
     done = hyperslab("bench", study(), "-o", tmp_path / "run", "--trials", 3)
     assert done.returncode == 0, done.stderr
@@ -44,6 +46,7 @@ def test_a_run_leaves_what_people_use(tmp_path, study, hyperslab) -> None:
     assert again.returncode == 0, again.stderr
 
 
+@pytest.mark.slow
 def test_parquet_holds_every_raw_trial_with_unknown_as_null(tmp_path, study, hyperslab) -> None:
     import pyarrow.parquet as pq
 
@@ -55,12 +58,14 @@ def test_parquet_holds_every_raw_trial_with_unknown_as_null(tmp_path, study, hyp
     assert write["write_seconds"] > 0
 
 
+@pytest.mark.slow
 def test_json_is_for_scripts(tmp_path, study, hyperslab) -> None:
     done = hyperslab("bench", study(), "-o", tmp_path / "run", "--trials", 3, "--json")
     found = json.loads(done.stdout)
     assert {entry["format"] for entry in found["rankings"][0]["entries"]} == {"raw", "npy"}
 
 
+@pytest.mark.slow
 def test_two_runs_are_compared(tmp_path, study, hyperslab) -> None:
     for name in ("a", "b"):
         assert hyperslab("bench", study(), "-o", tmp_path / name, "--trials", 4).returncode == 0
@@ -69,6 +74,7 @@ def test_two_runs_are_compared(tmp_path, study, hyperslab) -> None:
     assert "raw" in done.stdout
 
 
+@pytest.mark.slow
 def test_the_users_own_array_is_measured(tmp_path, study, hyperslab) -> None:
     values = np.arange(24, dtype=">i4").reshape(2, 3, 4)
     np.save(tmp_path / "mine.npy", values)
@@ -104,6 +110,7 @@ def test_a_wrong_study_is_refused_in_one_line(tmp_path, study, hyperslab, differ
     assert "Traceback" not in done.stderr
 
 
+@pytest.mark.slow
 def test_wrong_requests_are_refused_in_one_line(tmp_path, study, hyperslab) -> None:
     (tmp_path / "broken.nc").write_bytes(b"not a netCDF file")
     (tmp_path / "list.yaml").write_text("- 1\n")

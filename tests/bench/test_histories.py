@@ -3,24 +3,27 @@
 from __future__ import annotations
 
 import json
+from collections import Counter
 from itertools import pairwise
 from pathlib import Path
+from typing import Any
 
 import numpy as np
 import pytest
 from typer.testing import CliRunner
 
-from hyperslab.bench import history_study
-from hyperslab.bench.histories import WORKLOADS
-from hyperslab.bench.history_formats import HISTORY_FORMATS
-from hyperslab.bench.history_study import History, Scale
-from hyperslab.bench.history_verdicts import judge
-from hyperslab.errors import RunError
+from hyperslab.bench.histories.contenders import HISTORY_FORMATS
+from hyperslab.bench.histories.edits import EDIT_PATTERNS
+from hyperslab.bench.histories.trials import JOURNAL, History, MakeHistory, load_histories, make
+from hyperslab.bench.histories.verdicts import judge
+from hyperslab.cli import app
+from hyperslab.errors import StudyError, UsageError
+from hyperslab.lab.worker import Workbench, _told
 
 
-@pytest.mark.parametrize("name", list(WORKLOADS))
+@pytest.mark.parametrize("name", list(EDIT_PATTERNS))
 def test_edits(name: str) -> None:
-    workload = WORKLOADS[name]
+    workload = EDIT_PATTERNS[name]
     arrays: dict[str, np.ndarray] = {}
     lengths = []
     for edits in workload.edits(30):
@@ -37,10 +40,28 @@ def test_edits(name: str) -> None:
     assert again == [edit.rows.sum() for edits in workload.edits(5) for edit in edits.values()]
 
 
+class InProcess:
+    """Workers that are this process: what a test does to a contender is seen."""
+
+    def worker(self, _: str) -> InProcess:
+        return self
+
+    def ask(self, task: MakeHistory, timeout_seconds: float) -> History:
+        assert timeout_seconds >= 60
+        try:
+            return task.run(Workbench())
+        except Exception as error:
+            raise _told(error) from error
+
+
+def made(folder: Path, *history: Any) -> History:
+    return make(History(*history), InProcess(), folder, 60)
+
+
 @pytest.mark.parametrize("contender", list(HISTORY_FORMATS))
 @pytest.mark.parametrize("name", ["large_fraction_changes_sparse", "mostly_appends_dense"])
 def test_each_contender(contender: str, name: str, tmp_path: Path) -> None:
-    history = history_study.trial(tmp_path, name, contender, 6, 1 << 8, "gzip")
+    history = made(tmp_path, name, contender, 6, 1 << 8, "gzip")
     assert history.status == "ok"
     assert len(history.version_seconds) == 6
     assert len(history.read_latest_seconds) == 20
@@ -48,28 +69,111 @@ def test_each_contender(contender: str, name: str, tmp_path: Path) -> None:
     assert history.separate_nbytes
     assert history.read_all_seconds is None
     assert not list(tmp_path.iterdir())
-    plain = history_study.trial(tmp_path, name, contender, 3, 1 << 8, "none")
+    plain = made(tmp_path, name, contender, 3, 1 << 8, "none")
     assert (plain.read_all_seconds is not None) == HISTORY_FORMATS[contender].keeps_versions
 
 
-def test_the_command(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
-    from hyperslab.cli import app
+STUDY = """
+kind: histories
+counts: [3, 6]
+chunk_lengths: [4096, 16384]
+dense_chunk_lengths: [256]
+conditions: [none, lzf]
+scales: {quick: {counts: [3]}}
+"""
 
-    monkeypatch.setitem(history_study.SCALES, "quick", Scale((3, 6), (1 << 12, 1 << 14), (1 << 8,), ("none", "lzf")))
-    asked = ["bench", "seed4-histories", "--scale", "quick", "-o", str(tmp_path)]
+
+@pytest.mark.slow
+def test_the_command(tmp_path: Path) -> None:
+    study, output = tmp_path / "few.yaml", tmp_path / "run"
+    study.write_text(STUDY)
+    asked = ["bench", str(study), "-o", str(output)]
     done = CliRunner().invoke(app, asked)
     assert done.exit_code == 0, done.output
     assert "S4-03" in done.output
-    assert (tmp_path / "sizes.png").stat().st_size > 10_000
-    page = (tmp_path / "histories.md").read_text()
+    assert (output / "sizes.png").stat().st_size > 10_000
+    page = (output / "histories.md").read_text()
     assert "not available" in page  # Zarr has no LZF
-    count = len((tmp_path / "histories.jsonl").read_text().splitlines())
-    assert isinstance(CliRunner().invoke(app, asked).exception, RunError)
-    journal = tmp_path / "histories.jsonl"
+    journal = output / JOURNAL
+    count = len(journal.read_text().splitlines())
+    assert count == (4 * 2 * 2 * 2 + 2 * 2) * 5
+    assert isinstance(CliRunner().invoke(app, asked).exception, UsageError)
     journal.write_bytes(journal.read_bytes()[:-20])  # as a kill may leave it: the last trial is done again
-    again = CliRunner().invoke(app, [*asked, "--resume", "--json"])
+    again = CliRunner().invoke(app, ["bench", "-o", str(output), "--resume", "--json"])
     assert [verdict["id"] for verdict in json.loads(again.stdout)["verdicts"]] == [f"S4-0{n}" for n in range(1, 6)]
-    assert len((tmp_path / "histories.jsonl").read_text().splitlines()) == count
+    assert len(journal.read_text().splitlines()) == count
+    assert CliRunner().invoke(app, ["report", str(output)]).exit_code == 0
+
+
+def test_every_option_counts(tmp_path: Path) -> None:
+    study, output, scratch = tmp_path / "few.yaml", tmp_path / "run", tmp_path / "scratch"
+    study.write_text(STUDY)
+    scratch.mkdir()
+    only = ["--formats", "hyperslab-not-synced,h5py-unversioned", "--conditions", "none", "--cache", "warm"]
+    asked = [
+        "bench",
+        str(study),
+        "-o",
+        str(output),
+        "--scale",
+        "quick",
+        "--scratch",
+        str(scratch),
+        "--seed",
+        "5",
+        *only,
+    ]
+    done = CliRunner().invoke(app, [*asked, "--trials", "2", "--timeout", "60", "--json"])
+    assert done.exit_code == 0, done.output
+    found = Counter((one.workload, one.format, one.chunk_length) for one in load_histories(output))
+    assert set(found.values()) == {2}
+    assert len(found) == (4 * 2 + 1) * 2
+    assert {one.count for one in load_histories(output)} == {3}
+    assert json.loads((output / "run.json").read_text())["seed"] == 5
+    assert not list(scratch.iterdir())
+
+
+@pytest.mark.parametrize(
+    ("option", "what"),
+    [
+        (["--data", "f.nc:x"], "about its own files"),
+        (["--formats", "zarr3"], "has no format 'zarr3'"),
+        (["--conditions", "snappy"], "has no conditions 'snappy'"),
+        (["--cache", "cold"], "reads files warm"),
+        (["--method", "published"], "nothing to run by the published method"),
+    ],
+)
+def test_what_is_refused(option: list[str], what: str, tmp_path: Path) -> None:
+    error = CliRunner().invoke(app, ["bench", "seed4-histories", "-o", str(tmp_path), *option]).exception
+    assert isinstance(error, UsageError)
+    assert what in str(error)
+
+
+def test_a_run_of_an_earlier_hyperslab_is_refused_by_name(tmp_path: Path) -> None:
+    line = {"workload": "mostly_appends_dense", "format": "hyperslab", "count": 3, "chunk_length": 256}
+    line |= {"compression": "none", "status": "wrong", "version_seconds": [], "read_latest_seconds": []}
+    (tmp_path / JOURNAL).write_text(json.dumps(line) + "\n")
+    for more, what in ((["--resume"], "an earlier hyperslab"), ([], "holds a run already")):
+        error = CliRunner().invoke(app, ["bench", "seed4-histories", "-o", str(tmp_path), *more]).exception
+        assert isinstance(error, UsageError)
+        assert what in str(error)
+
+
+def test_the_study_is_shown() -> None:
+    shown = CliRunner().invoke(app, ["studies", "seed4-histories"])
+    (case,) = json.loads(shown.stdout)
+    assert case["counts"] == [50, 100, 500, 1000, 5000]
+    assert set(case["formats"]) == set(HISTORY_FORMATS)
+    assert "seed4-histories" in CliRunner().invoke(app, ["studies", "--json"]).stdout
+
+
+def test_a_study_that_is_wrong_is_said(tmp_path: Path) -> None:
+    study = tmp_path / "few.yaml"
+    for wrong, what in (("[0]", "counts.0"), ("[1]\nconditions: [snappy]", "unknown conditions 'snappy'")):
+        study.write_text(f"kind: histories\nchunk_lengths: [9]\ndense_chunk_lengths: [9]\ncounts: {wrong}\n")
+        error = CliRunner().invoke(app, ["bench", str(study), "-o", str(tmp_path / "run")]).exception
+        assert isinstance(error, StudyError)
+        assert what in str(error)
 
 
 def test_a_trial_that_fails_stops_no_others(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
@@ -77,7 +181,7 @@ def test_a_trial_that_fails_stops_no_others(tmp_path: Path, monkeypatch: pytest.
         raise ValueError("no such thing")
 
     monkeypatch.setattr(HISTORY_FORMATS["h5py, unversioned"], "add", add)
-    found = history_study.trial(tmp_path, "mostly_appends_dense", "h5py, unversioned", 3, 256, "none")
+    found = made(tmp_path, "mostly_appends_dense", "h5py, unversioned", 3, 256, "none")
     assert found.status == "failed: ValueError: no such thing"
     assert not list(tmp_path.iterdir())
 

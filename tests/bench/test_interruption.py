@@ -16,8 +16,8 @@ import pytest
 
 from hyperslab.bench.results import JOURNAL_FILE
 from hyperslab.bench.trial import Job
-from hyperslab.bench.worker import Worker
 from hyperslab.errors import TrialFailed
+from hyperslab.lab.worker import Worker
 
 TRIALS = 12
 
@@ -44,6 +44,7 @@ def identity(trial: dict[str, object]) -> tuple[object, ...]:
     return tuple(trial[key] for key in ("case", "conditions", "format", "operation", "cache", "processes", "trial"))
 
 
+@pytest.mark.slow
 def test_a_killed_run_resumes_without_losing_or_repeating_a_trial(tmp_path, study, hyperslab) -> None:
     output, path = tmp_path / "run", study()
     process = begin(path, output)
@@ -67,6 +68,7 @@ def test_a_killed_run_resumes_without_losing_or_repeating_a_trial(tmp_path, stud
     assert not list(output.glob(".hyperslab-scratch-*"))
 
 
+@pytest.mark.slow
 def test_ctrl_c_keeps_finished_trials_and_their_tables(tmp_path, study, hyperslab) -> None:
     output, path = tmp_path / "run", study()
     process = begin(path, output)
@@ -149,7 +151,7 @@ def test_a_hung_worker_is_ended(tmp_path) -> None:
 
 
 def test_what_the_run_did_not_make_is_never_removed(tmp_path) -> None:
-    from hyperslab.bench.scratch import MARK_FILE, NOTE_FILE, PREFIX, scratch_below
+    from hyperslab.lab.scratch import MARK_FILE, NOTE_FILE, PREFIX, scratch_below
 
     run = tmp_path / "run"
     run.mkdir()
@@ -168,7 +170,7 @@ def test_what_the_run_did_not_make_is_never_removed(tmp_path) -> None:
 
 
 def test_what_a_killed_session_left_is_removed_by_the_next_one(tmp_path) -> None:
-    from hyperslab.bench.scratch import MARK_FILE, PREFIX, scratch_below
+    from hyperslab.lab.scratch import MARK_FILE, PREFIX, scratch_below
 
     with scratch_below(tmp_path) as living:
         left = tmp_path / f"{PREFIX}left"

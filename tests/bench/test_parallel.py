@@ -6,8 +6,8 @@ import pytest
 
 from hyperslab.bench import mpi
 from hyperslab.bench.session import Request, run_bench
-from hyperslab.bench.worker import combine
 from hyperslab.errors import UsageError
+from hyperslab.lab.timers import combine
 
 
 def accepted(run) -> list:
@@ -17,6 +17,7 @@ def accepted(run) -> list:
     return [trial for trial in trials if trial.status == "ok"]
 
 
+@pytest.mark.slow
 def test_processes_share_the_work_and_read_what_was_written(tmp_path, study) -> None:
     path = study(
         formats=["raw", "hdf5", "zarr3"],
@@ -52,6 +53,7 @@ def test_dask_workers_run_the_parts(tmp_path, study) -> None:
     assert {trial.processes for trial in accepted(run)} == {2}
 
 
+@pytest.mark.slow
 def test_no_scheduler_is_said_plainly(tmp_path, study, hyperslab) -> None:
     pytest.importorskip("dask.distributed", reason="not installed: pip install 'hyperslab[dask]'")
     done = hyperslab("bench", study(), "-o", tmp_path / "run", "--scheduler", "tcp://127.0.0.1:1")
@@ -59,6 +61,7 @@ def test_no_scheduler_is_said_plainly(tmp_path, study, hyperslab) -> None:
     assert "no Dask scheduler answers" in done.stderr
 
 
+@pytest.mark.slow
 def test_mpi_ranks_write_and_read_one_file(tmp_path, study) -> None:
     if reason := mpi.refusal("hdf5", "write"):
         pytest.skip(reason)
@@ -76,9 +79,9 @@ def test_mpi_refuses_what_ranks_cannot_do() -> None:
 
 
 def test_a_combined_trial_is_as_long_as_its_slowest_part() -> None:
-    from hyperslab.bench.trial import Measured
+    from hyperslab.lab.timers import Timing
 
-    parts = [Measured({"read": s}, s, 10, 100, None, 4, verified=True) for s in (1.0, 3.0)]
+    parts = [Timing({"read": s}, s, 10, 100, None, 4, verified=True) for s in (1.0, 3.0)]
     whole = combine(parts)
     assert whole.seconds == {"read": 3.0}
     assert whole.cpu_seconds == 4.0

@@ -9,7 +9,7 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from hyperslab.bench.patterns import OPERATIONS, Operation, selections
+from hyperslab.bench.operations import OPERATIONS, Operation, selections
 
 READS = [name for name, kind in OPERATIONS.items() if kind.pattern is not None]
 shapes = st.lists(st.integers(1, 40), min_size=2, max_size=4).map(tuple)

@@ -10,7 +10,7 @@ from typing import Any
 import numpy as np
 import pytest
 
-from hyperslab.bench.patterns import Operation
+from hyperslab.bench.operations import Operation
 from hyperslab.bench.published import REPLAYS, PublishedArrays, compound, make_replay, seed0, seed2
 from hyperslab.bench.records import Phases
 from hyperslab.errors import MissingLibrary, Refused, StudyError

@@ -6,10 +6,10 @@ from pathlib import Path
 
 import pytest
 
-from hyperslab.bench import serving
 from hyperslab.bench.results import Run
 from hyperslab.bench.session import Request, run_bench
 from hyperslab.formats import FORMATS, format_class
+from hyperslab.lab import serving
 
 STUDY = """
 name: served
@@ -29,6 +29,7 @@ def ran(directory: Path, server: str) -> Run:
     return run_bench(Request(studies=(str(study),), output=directory / "run", scale="quick", trials=1))
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("server", ["nginx", "versitygw", "moto"])
 def test_contenders_read_from_a_server(tmp_path: Path, server: str) -> None:
     reason = serving.absent(server)

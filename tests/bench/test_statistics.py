@@ -7,9 +7,10 @@ from dataclasses import replace
 import numpy as np
 import pytest
 
-from hyperslab.bench.patterns import Operation
+from hyperslab.bench.operations import Operation
+from hyperslab.bench.rankings import rank, summarise
 from hyperslab.bench.records import METRICS, Phases, blank_trial
-from hyperslab.bench.statistics import interval_of_median, rank, summarise
+from hyperslab.lab.statistics import interval_of_median
 
 
 def trial(format_name: str, number: int, seconds: float, status: str = "ok"):

@@ -10,12 +10,12 @@ from pathlib import Path
 
 import pytest
 
-from hyperslab.bench.environment import throttle_of
+from hyperslab.lab.environment import throttle_of
 
 MANY = 100_000_000_000  # bytes a second: nobody waits for that
 COMMAND = """
 import pathlib, sys
-from hyperslab.bench.environment import throttle_of
+from hyperslab.lab.environment import throttle_of
 
 input()
 print(throttle_of(pathlib.Path(sys.argv[1])))

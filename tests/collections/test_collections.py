@@ -1,6 +1,7 @@
 """Collections are what xarray makes of the same files, loaded and decoded one by one."""
 
 import calendar
+import json
 import pickle
 from pathlib import Path
 
@@ -257,6 +258,33 @@ def test_zarr(tmp_path, zarr_format):
     assert alike["x"].dtype == np.dtype("i2")
     ours = xr.open_dataset(alike, engine="hyperslab").load()
     xr.testing.assert_identical(ours, xr.concat(whole[:2], "time", combine_attrs="override"))
+
+
+def test_files_of_one_name_in_two_folders(tmp_path, monkeypatch):
+    """Also where references name them, relative to their folder or to where they are opened."""
+    for number in range(2):
+        folder = tmp_path / f"{number}"
+        folder.mkdir()
+        with h5py.File(folder / "data.h5", "w") as file:
+            file["x"] = np.full(9, number)
+        monkeypatch.chdir(folder)
+        hs.index("data.h5").save("refs.json")
+        hs.index("data.h5").save("refs.hs")
+        layout = h5py.VirtualLayout((9,), "i8")
+        layout[:] = h5py.VirtualSource("data.h5", "x", (9,))
+        with h5py.File("virtual.h5", "w") as file:
+            file.create_virtual_dataset("x", layout)
+        assert json.loads((folder / "refs.json").read_text())["refs"]["x/0"]
+    monkeypatch.chdir(tmp_path)
+    for name in ("data.h5", "refs.json", "refs.hs", "virtual.h5"):
+        for parts in (
+            [f"{number}/{name}" for number in range(2)],
+            [hs.open(f"{number}/{name}") for number in range(2)],
+        ):
+            group = hs.open(parts, concat=0)
+            np.testing.assert_array_equal(group["x"][...], np.repeat([0, 1], 9))
+            again = pickle.loads(pickle.dumps(group["x"]))
+            np.testing.assert_array_equal(again[5:14], np.repeat([0, 1], [4, 5]))
 
 
 def test_files_without_names_of_dimensions_are_concatenated_by_axis(tmp_path):

@@ -99,6 +99,7 @@ def indexed_arrays(draw: st.DrawFn) -> tuple[tuple[int, ...], tuple[slice | int,
     return shape, index
 
 
+@pytest.mark.slow
 @settings(max_examples=300)
 @given(hyperslabs() | points())
 def test_chunks_and_runs_match_brute_force(case: Case) -> None:

@@ -39,6 +39,7 @@ def outcome(path: Path) -> dict[str, object]:
     return found
 
 
+@pytest.mark.slow
 @pytest.mark.timeout(1500)
 @pytest.mark.skipif(not CORPUS.is_dir(), reason="the corpus of foreign files is not here")
 def test_every_array_of_the_corpus_is_right_or_refused_by_name(record_property) -> None:

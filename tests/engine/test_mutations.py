@@ -23,6 +23,7 @@ def test_the_checksum_is_lookup3() -> None:
     assert mutants.lookup3(b"Four score and seven years ago") == 0x17770551
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("number", range(8))
 def test_mutants_are_read_as_h5py_reads_them(samples: list[Path], number: int) -> None:
     path = samples[number]

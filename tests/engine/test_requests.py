@@ -81,6 +81,7 @@ def write(path: Path, made: list[dict[str, Any]], seed: int) -> None:
                 array[box] = random.integers(0, 100, array[box].shape)
 
 
+@pytest.mark.slow
 @settings(max_examples=12, deadline=None, suppress_health_check=[HealthCheck.too_slow])
 @given(case=cases(), seed=st.integers(0, 1000))
 def test_requests_are_what_the_system_sees(
@@ -92,6 +93,7 @@ def test_requests_are_what_the_system_sees(
     check(path, reads)
 
 
+@pytest.mark.slow
 def test_requests_of_large_arrays_do_not_depend_on_threads(tmp_path: Path) -> None:
     path = tmp_path / "a.h5"
     values = np.random.default_rng(0).integers(0, 1000, (3000, 700), "i4")
@@ -109,6 +111,7 @@ def test_requests_of_large_arrays_do_not_depend_on_threads(tmp_path: Path) -> No
     check(path, [(name, key, threads) for name in names for key in (*keys, points) for threads in (1, 2)])
 
 
+@pytest.mark.slow
 def test_a_grid_of_a_billion_chunks_costs_what_is_stored(tmp_path: Path) -> None:
     path = tmp_path / "a.h5"
     with h5py.File(path, "w", libver="latest") as file:

@@ -100,6 +100,7 @@ def layouts(draw: st.DrawFn) -> list[Any]:
     return found
 
 
+@pytest.mark.slow
 @FEW
 @given(layout=layouts(), threads=st.sampled_from([1, None]))
 def test_strided_mappings_are_what_h5py_reads(tmp_path: Path, layout: list[Any], threads: int | None) -> None:
@@ -285,6 +286,7 @@ def test_elements_of_any_length_come_from_the_same_file_only(tmp_path: Path) -> 
     assert list(array[...]) == ["one", "two", "three"]
 
 
+@pytest.mark.slow
 def test_ten_thousand_mappings_of_one_array(tmp_path: Path) -> None:
     """As versioned-hdf5 makes them: each chunk of a version is somewhere in one array of all chunks ever written."""
     count, length = 10_000, 16

@@ -10,7 +10,7 @@ from typing import Any, Literal
 import numpy as np
 
 from hyperslab.errors import Refused
-from hyperslab.formats.contract import ArrayHandle, ArraySpec, Codec, Format, Layout, Need
+from hyperslab.formats.contract import ArrayHandle, ArraySpec, Codec, Format, Need, StoredLayout
 
 SHAPE = (12, 10)
 CHUNK, SHARD = (4, 5), (8, 10)
@@ -109,7 +109,7 @@ def plain_spec(contender: Format, shape: tuple[int, ...] = SHAPE, **more: Any) -
     raise Refused(f"{contender.name}: {reason}")
 
 
-def accepted(contender: Format, layout: Layout, **more: Any) -> bool:
+def accepted(contender: Format, layout: StoredLayout, **more: Any) -> bool:
     """Whether the format takes some array of this layout."""
     try:
         plain_spec(contender, layout=layout, **more)
@@ -118,12 +118,12 @@ def accepted(contender: Format, layout: Layout, **more: Any) -> bool:
     return True
 
 
-def layouts(contender: Format, codecs: Sequence[Codec] = (), scale: int = 1) -> list[Layout]:
+def layouts(contender: Format, codecs: Sequence[Codec] = (), scale: int = 1) -> list[StoredLayout]:
     """The layouts that the format takes, among contiguous, chunked and sharded ones."""
     ndim, chain = len(plain_spec(contender).shape), tuple(codecs)
     chunk = tuple(scale * extent for extent in CHUNK[:ndim])
     shard = tuple(scale * extent for extent in SHARD[:ndim])
-    candidates = [Layout(None, None, chain), Layout(chunk, None, chain), Layout(chunk, shard, chain)]
+    candidates = [StoredLayout(None, None, chain), StoredLayout(chunk, None, chain), StoredLayout(chunk, shard, chain)]
     return [layout for layout in candidates if accepted(contender, layout)]
 
 

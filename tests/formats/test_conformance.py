@@ -32,7 +32,7 @@ from storing import (
 )
 
 from hyperslab.errors import HyperslabError, UsageError
-from hyperslab.formats.contract import NUMERIC_DTYPES, ArraySpec, Codec, Format, Layout, Need
+from hyperslab.formats.contract import NUMERIC_DTYPES, ArraySpec, Codec, Format, Need, StoredLayout
 
 SHAPES = [(7,), (1,), (3, 7), (5, 1), (1, 5), (2, 3, 5), (2, 1, 3, 4), (2, 2, 2, 2, 2)]
 LEVELLED = frozenset(["deflate", "zstd", "blosc-lz4", "blosc-zstd", "bzip2"])
@@ -96,6 +96,7 @@ def test_every_layout(contender: Format, tmp_path: Path) -> None:
             assert description(contender, path) == spec
 
 
+@pytest.mark.slow
 def test_every_codec(contender: Format, tmp_path: Path) -> None:
     asked = [(name, level) for name in sorted(contender.capabilities.codecs) for level in _levels(name)]
     for index, (name, level) in enumerate(asked):
@@ -110,14 +111,14 @@ def _levels(codec_name: str) -> list[int | None]:
     return [None, 1, 7] if codec_name in LEVELLED else [None]
 
 
-def _layout_with(contender: Format, codec: Codec) -> Layout:
+def _layout_with(contender: Format, codec: Codec) -> StoredLayout:
     """The last accepted layout whose chain has the codec: alone, or beside another one that it needs."""
     others = [Codec(name) for name in sorted(contender.capabilities.codecs - {codec.name})]
     for chain in [[codec], *([codec, other] for other in others), *([other, codec] for other in others)]:
         if found := layouts(contender, chain, scale=16):
             return found[-1]
     chunk_shape = CHUNK[: len(plain_spec(contender).shape)]
-    spec = replace(plain_spec(contender), layout=Layout(chunk_shape, None, (codec,)))
+    spec = replace(plain_spec(contender), layout=StoredLayout(chunk_shape, None, (codec,)))
     reason = contender.refusal(spec, NO_NEED)
     if "pip install" in str(reason):
         pytest.skip(f"not installed: {reason}")
@@ -129,7 +130,7 @@ def _compresses(contender: Format, path: Path, spec: ArraySpec) -> None:
     data = np.zeros(spec.shape, spec.dtype)
     data[::2] = np.ones((), spec.dtype)
     round_trip(contender, path, spec, data)
-    layout = spec.layout or Layout()
+    layout = spec.layout or StoredLayout()
     plain = replace(spec, layout=replace(layout, codecs=()))
     rearranged = all(codec.name == "shuffle" for codec in layout.codecs)
     if contender.capabilities.exact and not rearranged and contender.refusal(plain, NO_NEED) is None:
@@ -138,7 +139,7 @@ def _compresses(contender: Format, path: Path, spec: ArraySpec) -> None:
         assert len(stored_bytes(path)) < len(stored_bytes(uncompressed)) / 2
 
 
-def _is_stored_with(stored: Layout | None, asked: Layout) -> None:
+def _is_stored_with(stored: StoredLayout | None, asked: StoredLayout) -> None:
     assert stored is not None
     assert (stored.chunk_shape, stored.shard_shape) == (asked.chunk_shape, asked.shard_shape)
     assert [codec.name for codec in stored.codecs] == [codec.name for codec in asked.codecs]
@@ -174,7 +175,7 @@ def test_self_description(contender: Format, tmp_path: Path) -> None:
         described = file.describe("a")
         assert (described.shape, described.growable) == (spec.shape, False)
         assert described.dtype.newbyteorder("=") == spec.dtype
-        assert isinstance(described.layout, Layout)
+        assert isinstance(described.layout, StoredLayout)
         same(contender, file.open_array("a").read(), sample(spec))
 
 
@@ -230,12 +231,12 @@ def test_everything_not_claimed_is_refused(contender: Format) -> None:
         assert bool(reason) == (not getattr(can, need.name)), f"{need.name}: {reason}"
     ndim = len(spec.shape)
     refused = [
-        Layout(CHUNK[:ndim], None, (Codec("no-such-codec"),)),
-        Layout((4,) * (ndim + 1)),
-        Layout((0,) * ndim),
-        *([] if can.contiguous else [Layout()]),
-        *([] if can.chunks else [Layout(CHUNK[:ndim])]),
-        *([] if can.shards else [Layout(CHUNK[:ndim], SHARD[:ndim])]),
+        StoredLayout(CHUNK[:ndim], None, (Codec("no-such-codec"),)),
+        StoredLayout((4,) * (ndim + 1)),
+        StoredLayout((0,) * ndim),
+        *([] if can.contiguous else [StoredLayout()]),
+        *([] if can.chunks else [StoredLayout(CHUNK[:ndim])]),
+        *([] if can.shards else [StoredLayout(CHUNK[:ndim], SHARD[:ndim])]),
     ]
     for layout in refused:
         assert contender.refusal(replace(spec, layout=layout), NO_NEED), layout

@@ -65,6 +65,7 @@ def test_parts_are_read(contender: Format, strided: bool, tmp_path: Path) -> Non
                 same(contender, handle.read(selection), data[selection.slices])
 
 
+@pytest.mark.slow
 @settings(max_examples=20, deadline=None, suppress_health_check=[HealthCheck.function_scoped_fixture])
 @given(picture=st.data())
 def test_any_shape_and_part(contender: Format, tmp_path: Path, picture: st.DataObject) -> None:

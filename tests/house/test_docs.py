@@ -71,6 +71,8 @@ def make_versions(path: Path) -> None:
             version["depth"][20:25] = -1
 
 
+@pytest.mark.slow
+@pytest.mark.timeout(1200)
 def test_every_command_of_the_pages_runs(tmp_path) -> None:
     """In the order of the pages, in one directory, as a reader would."""
     make_files_that_readers_have(tmp_path)

@@ -7,7 +7,7 @@ from typing import Any
 
 import numpy as np
 
-from hyperslab.bench.environment import observe
+from hyperslab.lab.environment import observe
 from hyperslab.model import EXTENDED, Observation, StoreProfile, Variables, fit
 from hyperslab.model.costs import overlapped
 from hyperslab.model.terms import values

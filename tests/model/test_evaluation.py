@@ -15,8 +15,8 @@ import numpy as np
 import pytest
 import yaml
 
-from hyperslab.bench.environment import observe
 from hyperslab.errors import UsageError
+from hyperslab.lab.environment import observe
 from hyperslab.model.calibrate import caches_of, observation_of
 from hyperslab.model.evaluation import Evaluation, evaluate, measured_again
 from hyperslab.model.evaluation_session import Request, run_evaluation
@@ -78,6 +78,7 @@ def known(tmp_path_factory: pytest.TempPathFactory) -> Evaluation:
     return evaluate(planned, measured, profile)
 
 
+@pytest.mark.slow
 def test_what_is_known_is_predicted(known: Evaluation) -> None:
     ours = known.models[EXTENDED.name]
     assert ours.fastest_accuracy is not None
@@ -158,6 +159,7 @@ def test_the_page_says_a_workload() -> None:
     assert len(workload.steps()) == 1001
 
 
+@pytest.mark.slow
 def test_a_tiny_evaluation_for_real(profile: StoreProfile, tmp_path: Path) -> None:
     pytest.importorskip("matplotlib", reason="not installed: pip install 'hyperslab[report]'")
     profile.save(tmp_path / "p.json")

@@ -126,18 +126,21 @@ def check_index_blocks(case: dict[str, Any], predicted: int, watched: Watched, c
         assert len(changed) == predicted, f"{case}: index blocks {sorted(changed)}, predicted {predicted}"
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("latest", [False, True])
 @pytest.mark.parametrize("python", PYTHONS)
 def test_reads(python: str | None, latest: bool, tmp_path: Path) -> None:
     run(drawn(hdf5_cases(["read"], latest, [None, None, "gzip", "fletcher32"]), CASES), python, tmp_path)
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("latest", [False, True])
 @pytest.mark.parametrize("python", PYTHONS)
 def test_writes_and_reads(python: str | None, latest: bool, tmp_path: Path) -> None:
     run(drawn(hdf5_cases(["read", "write", "write"], latest, [None]), CASES), python, tmp_path)
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("latest", [False, True])
 @pytest.mark.parametrize("python", PYTHONS)
 def test_writes_of_encoded_chunks(python: str | None, latest: bool, tmp_path: Path) -> None:
@@ -213,6 +216,7 @@ MANY = {
 }
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("python", PYTHONS)
 @pytest.mark.parametrize("index", MANY)
 def test_indexes_of_many_blocks(index: str, python: str | None, tmp_path: Path) -> None:

@@ -82,6 +82,7 @@ def check(case: dict[str, Any], watched: Watched, folder: str) -> None:
             assert +read == Counter(whole), what
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("sharded", [False, True])
 def test_files(sharded: bool, tmp_path: Path) -> None:
     cases, folder = drawn(zarr_cases(sharded), CASES), tmp_path / "watched"

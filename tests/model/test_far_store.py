@@ -12,14 +12,14 @@ import pytest
 from typer.testing import CliRunner
 
 import hyperslab as hs
-from hyperslab.bench import serving
-from hyperslab.bench.trial import Workbench
 from hyperslab.cli import app
 from hyperslab.errors import Refused, UsageError
+from hyperslab.lab import serving
+from hyperslab.lab.worker import Workbench
 from hyperslab.model import Layout, Own, Workload, load_store_profile
-from hyperslab.model.cells import Cell
+from hyperslab.model.cells import ModelCell
 from hyperslab.model.counting import count_operations
-from hyperslab.model.far_store import FarFile, FarPass, arrays_of, calibrate_far
+from hyperslab.model.far_store import FarFile, FarPass, arrays_of, calibrate_far, why_not
 
 h5py = pytest.importorskip("h5py", reason="not installed: pip install 'hyperslab[formats]'")
 runner = CliRunner()
@@ -63,7 +63,7 @@ def test_the_server_sees_what_is_told(server: serving.Nginx, access: dict[str, A
     with hs.open(url) as root:
         for far in arrays_of(root, 9):
             asked = Workload.model_validate({"array": far.array, "accesses": [access, access]})
-            cell = Cell(asked, far.layout, Own(far=True), "cold")
+            cell = ModelCell(asked, far.layout, Own(far=True), "cold")
             told = count_operations(cell)["read"]
             with hs.open(url) as anew:
                 array, seen = anew[far.name], len(server.requests())
@@ -72,10 +72,10 @@ def test_the_server_sees_what_is_told(server: serving.Nginx, access: dict[str, A
             sent = [nbytes for _, nbytes in server.requests()[seen:]]
             assert (len(sent), sum(sent)) == (told.n_rdisk, told.s_rdisk), far.name
             assert told.n_rrequest == told.n_rdisk >= told.n_rseek > 0
-            found = FarPass(FarFile("", url), far.name, asked).run(Workbench())
+            _, counted = FarPass(FarFile("", url), far.name, asked).run(Workbench())
             gc.unfreeze()  # a worker would end; here other tests want their garbage collected
-            assert found.why_not(told) is None
-            assert found.why_not(told._replace(n_rdisk=told.n_rdisk + 1)) is not None
+            assert why_not(counted, told) is None
+            assert why_not(counted, told._replace(n_rdisk=told.n_rdisk + 1)) is not None
 
 
 def test_which_arrays_are_read(server: serving.Nginx) -> None:
@@ -93,6 +93,7 @@ def calibrated(folder: Path, *options: str) -> Path:
     return made
 
 
+@pytest.mark.slow
 def test_a_url_is_calibrated_and_predicted(server: serving.Nginx, tmp_path: Path) -> None:
     url = f"{server.url}/ocean.h5"
     made = calibrated(tmp_path, "--store", url, "--option", "timeout=20")
@@ -113,14 +114,15 @@ def test_a_url_is_calibrated_and_predicted(server: serving.Nginx, tmp_path: Path
         calibrate_far(FarFile("here", f"{server.url}/text.h5"))
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("name", ["nginx", "versitygw"])
 def test_a_server_started_here(name: str, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    from hyperslab.lab.rounds import StopRule
     from hyperslab.model import far_store
-    from hyperslab.model.measuring import Repeats
 
     if reason := serving.absent(name):
         pytest.skip(reason)
-    monkeypatch.setitem(far_store.SIZES, "quick", far_store.Size(3, 1 << 20, Repeats(1, 1)))
+    monkeypatch.setitem(far_store.SIZES, "quick", far_store.Size(3, 1 << 20, StopRule(1, 1)))
     profile = load_store_profile(calibrated(tmp_path, "--store", name, "--round-trip-ms", "30"))
     assert profile.store == f"{name}, 30 ms round trip"
     assert min(cell.seconds for cell in profile.cells) > 0.06, "a connection, and a request"
@@ -135,10 +137,10 @@ def test_a_server_started_here(name: str, tmp_path: Path, monkeypatch: pytest.Mo
 
 def test_rounds_are_of_as_many_requests_as_a_host_is_sent() -> None:
     asked = Workload.model_validate({"array": {"shape": [330, 2**20], "dtype": "u1"}, "accesses": [{"select": "all"}]})
-    far = count_operations(Cell(asked, Layout((1, 2**20), ratio=1.0), Own(far=True), "cold"))["read"]
+    far = count_operations(ModelCell(asked, Layout((1, 2**20), ratio=1.0), Own(far=True), "cold"))["read"]
     assert far.n_rseek == -(-far.n_rdisk // 32) > 1
     assert (far.n_cache, far.n_rindex) == (0, 0)
-    near = count_operations(Cell(asked, Layout((1, 2**20), ratio=1.0), Own(), "cold"))["read"]
+    near = count_operations(ModelCell(asked, Layout((1, 2**20), ratio=1.0), Own(), "cold"))["read"]
     assert near.n_rdisk > far.n_rdisk
 
 

@@ -69,6 +69,7 @@ class Calibration:
         return self.journal.read_text().splitlines()[1:] if self.journal.exists() else []
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("number", [signal.SIGTERM, signal.SIGINT, signal.SIGHUP])
 def test_a_signal_leaves_the_journal_alone(number: signal.Signals, tmp_path: Path) -> None:
     begun = Calibration(tmp_path)
@@ -81,6 +82,7 @@ def test_a_signal_leaves_the_journal_alone(number: signal.Signals, tmp_path: Pat
     assert sorted(path.name for path in tmp_path.iterdir()) == ["measured", "profile.json.measured.jsonl"]
 
 
+@pytest.mark.slow
 def test_a_killed_one_goes_on(tmp_path: Path) -> None:
     begun = Calibration(tmp_path)
     process = begun.begin_and_wait()

@@ -9,18 +9,19 @@ from typing import Any
 import pytest
 
 from hyperslab.errors import HyperslabError, Refused, UsageError
+from hyperslab.lab.rounds import StopRule
 from hyperslab.model import Flat, Hdf5, Layout, Library, Own, PaperHdf5, Workload, Zarr
-from hyperslab.model.cells import Cell, CellCache
-from hyperslab.model.measuring import Measured, Repeats, disk_nbytes, measure
+from hyperslab.model.cells import CellCache, ModelCell
+from hyperslab.model.measuring import Measured, disk_nbytes, measure
 
-ONCE = Repeats(1, 1)
+ONCE = StopRule(1, 1)
 
 
-def cell(library: Library, cache: CellCache, select: str = "all", operation: str = "read", **layout: Any) -> Cell:
+def cell(library: Library, cache: CellCache, select: str = "all", operation: str = "read", **layout: Any) -> ModelCell:
     array = {"shape": [400, 30], "dtype": "i4"}
     accesses = [{"select": select, "operation": operation, **({"count": 3} if select == "random-rows" else {})}]
     workload = Workload.model_validate({"array": array, "accesses": accesses})
-    return Cell(workload, Layout(**{"chunk_shape": (100, 10), **layout}), library, cache)
+    return ModelCell(workload, Layout(**{"chunk_shape": (100, 10), **layout}), library, cache)
 
 
 CELLS = [
@@ -100,11 +101,11 @@ def test_json_and_back(measured: dict[str, Measured]) -> None:
 
 def test_repeats_and_their_interval(tmp_path: Path) -> None:
     cells = [cell(Hdf5(), "page-warm"), cell(Hdf5(), "page-warm", "columns")]
-    for each in measure(cells, tmp_path, Repeats(2, 6)):
+    for each in measure(cells, tmp_path, StopRule(2, 6)):
         assert len(each.passes) == 6
         assert each.interval is not None
         assert each.interval[0] <= each.median_seconds <= each.interval[1]
-    for each in measure(cells, tmp_path, Repeats(2, 6, most_seconds=0)):
+    for each in measure(cells, tmp_path, StopRule(2, 6, most_seconds=0)):
         assert len(each.passes) == 2
 
 
@@ -128,7 +129,7 @@ def test_a_cache_that_holds_everything() -> None:
         (cell(Hdf5(), "cold", codec="snappy"), "no codec"),
     ],
 )
-def test_what_cannot_be_measured_is_refused(impossible: Cell, reason: str, tmp_path: Path) -> None:
+def test_what_cannot_be_measured_is_refused(impossible: ModelCell, reason: str, tmp_path: Path) -> None:
     with pytest.raises(Refused, match=reason):
         next(measure([impossible], tmp_path, ONCE))
     assert list(tmp_path.iterdir()) == []
@@ -138,7 +139,7 @@ def test_weights_are_refused(tmp_path: Path) -> None:
     accesses = [{"select": "all", "weight": 2}]
     workload = Workload.model_validate({"array": {"shape": [4]}, "accesses": accesses})
     with pytest.raises(UsageError, match="weights"):
-        next(measure([Cell(workload, Layout((2,)), Hdf5(), "cold")], tmp_path, ONCE))
+        next(measure([ModelCell(workload, Layout((2,)), Hdf5(), "cold")], tmp_path, ONCE))
 
 
 def test_the_disk_is_known_beforehand(tmp_path: Path) -> None:
@@ -149,7 +150,7 @@ def test_the_disk_is_known_beforehand(tmp_path: Path) -> None:
     )
     workload = Workload.model_validate({"array": {"shape": [10**9, 10**5]}, "accesses": [{"select": "all"}]})
     with pytest.raises(UsageError, match=r"needs 400000\.0 GB"):
-        next(measure([Cell(workload, Layout((10**5, 10)), Hdf5(), "cold")], tmp_path, ONCE))
+        next(measure([ModelCell(workload, Layout((10**5, 10)), Hdf5(), "cold")], tmp_path, ONCE))
 
 
 def test_stopping_early_leaves_nothing(tmp_path: Path) -> None:

@@ -11,6 +11,7 @@ import pytest
 EXAMPLES = Path(__file__).parents[2] / "examples"
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize(("name", "needs"), [("to_icechunk", "icechunk"), ("with_virtualizarr", "virtualizarr")])
 def test_example(name: str, needs: str, tmp_path: Path) -> None:
     pytest.importorskip(needs)

@@ -118,6 +118,7 @@ def test_what_one_file_says_is_raised(tmp_path: Path) -> None:
     assert "011.h5" in done.stderr
 
 
+@pytest.mark.slow
 def test_ctrl_c_keeps_what_was_indexed(tmp_path: Path) -> None:
     paths = many(tmp_path, 40)
     refs = tmp_path / "refs.hs"
@@ -150,6 +151,7 @@ def test_ctrl_c_keeps_what_was_indexed(tmp_path: Path) -> None:
     check_many(refs, 40)
 
 
+@pytest.mark.slow
 def test_on_a_dask_cluster(tmp_path: Path) -> None:
     distributed = pytest.importorskip("distributed", reason="not installed: pip install 'hyperslab[dask]'")
     paths = many(tmp_path, 12)

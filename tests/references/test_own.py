@@ -96,6 +96,7 @@ def test_every_format(tmp_path: Path) -> None:
         check(path, tmp_path / f"{number}.hs")
 
 
+@pytest.mark.slow
 @pytest.mark.skipif(not CORPUS.is_dir(), reason="the corpus is not on this machine")
 def test_the_corpus(tmp_path: Path) -> None:
     checked = 0
@@ -181,6 +182,7 @@ print(seconds, int(peak[1]) // 1024, array.stored_chunk_count, element)
 """
 
 
+@pytest.mark.slow
 def test_ten_million_chunks(tmp_path: Path) -> None:
     """As many chunks in one file, opened anew in another process: memory is bounded, and time is told."""
     count = 10_000_000

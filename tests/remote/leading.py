@@ -21,6 +21,7 @@ class Leading:
 
     def __init__(self, body: bytes, certificate: Path | None = None, address: str = "127.0.0.1") -> None:
         self.body = body
+        self.bodies: dict[str, bytes] = {}  # by path with query, where another file is
         self.leads: dict[str, str] = {}  # from a path to any URL
         self.status = 302
         self.login: str | None = None  # what must be in Authorization
@@ -65,8 +66,9 @@ class Leading:
             self.send(request, 401, {"WWW-Authenticate": "Basic"})
         else:
             first, last = map(int, re.findall(r"\d+", headers["range"]))
-            part = self.body[first : last + 1]
-            said = f"bytes {first}-{first + len(part) - 1}/{len(self.body)}"
+            body = self.bodies.get(request.path, self.body)
+            part = body[first : last + 1]
+            said = f"bytes {first}-{first + len(part) - 1}/{len(body)}"
             self.send(request, 206, {"Content-Range": said, "ETag": '"one"'}, part)
 
     def send(self, request: BaseHTTPRequestHandler, status: int, headers: dict[str, str], body: bytes = b"") -> None:

@@ -17,9 +17,9 @@ from typing import Any, TypeVar
 
 import pytest
 
-from hyperslab.bench import serving
-from hyperslab.bench.serving import Nginx, free_port
 from hyperslab.errors import MissingLibrary
+from hyperslab.lab import serving
+from hyperslab.lab.serving import Nginx, free_port
 
 __all__ = ["Behaviour", "Nginx", "Proxy", "basic", "free_port", "moto", "nginx"]
 T = TypeVar("T")

@@ -134,6 +134,7 @@ def test_every_request_carries_the_tag(proxy: servers.Proxy) -> None:
     assert all("if-match" in seen for seen in names)
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("seed", range(5))
 def test_any_mixture_of_failures_gives_the_right_data(proxy: servers.Proxy, root: Path, seed: int) -> None:
     random = np.random.default_rng(seed)

@@ -172,6 +172,7 @@ def test_on_s3(s3: str, tmp_path: Path, version: int, consolidated: bool) -> Non
         hs.open(f"s3://{bucket}/a/y.zarr", storage_options=options)
 
 
+@pytest.mark.slow
 def test_commands(server: servers.Nginx, hierarchy) -> None:
     import json
     import subprocess

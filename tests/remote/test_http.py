@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import multiprocessing
-import os
 import pickle
 import signal
 import threading
@@ -158,7 +157,7 @@ def test_ctrl_c_stops_waiting(proxy: servers.Proxy, is_open: bool) -> None:
 
     def interrupt() -> None:
         time.sleep(0.5)
-        os.kill(os.getpid(), signal.SIGINT)
+        signal.pthread_kill(threading.main_thread().ident or 0, signal.SIGINT)
 
     threading.Thread(target=interrupt).start()
     begun = time.monotonic()

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import json
 import os
+import pickle
 import socket
 import subprocess
 import sys
@@ -15,7 +16,7 @@ import pytest
 import servers
 
 import hyperslab as hs
-from hyperslab.errors import RemoteError
+from hyperslab.errors import NotAllowed, RemoteError
 
 SECRETS = {
     "token": "tell nobody",
@@ -99,7 +100,7 @@ def test_circles_end_at_once(make, body: bytes) -> None:
     first, second = make(body), make(body)
     first.leads = {"/ocean.h5": f"{second.url}/x", "/self": "/self?"}
     second.leads = {"/x": f"{first.url}/ocean.h5"}
-    with pytest.raises(RemoteError, match=r"HTTP 302 Found: its redirects lead round in a circle.*give the URL"):
+    with pytest.raises(RemoteError, match=r"HTTP 302 Found: its redirects go round in a circle.*open the URL"):
         hs.open(f"{first.url}/ocean.h5", storage_options={"concurrency": 1})
     assert (len(first.seen), len(second.seen)) == (1, 1)
     assert hs.stats()["hosts"][first.host]["redirect_count"] == 1
@@ -108,7 +109,7 @@ def test_circles_end_at_once(make, body: bytes) -> None:
 def test_ever_new_urls_end_soon(make, body: bytes) -> None:
     first = make(body)
     first.leads = {f"/{step}": f"/{step + 1}" for step in range(100)}
-    with pytest.raises(RemoteError, match="it leads on more than 10 times"):
+    with pytest.raises(RemoteError, match="it redirects more than 10 times"):
         hs.open(f"{first.url}/0", storage_options={"concurrency": 1})
     assert len(first.seen) == 11
 
@@ -117,7 +118,7 @@ def test_ever_new_urls_end_soon(make, body: bytes) -> None:
 def test_only_the_web_is_led_to(make, body: bytes, location: str) -> None:
     first = make(body)
     first.leads = {"/ocean.h5": location}
-    with pytest.raises(RemoteError, match=r"it leads (from .* to a URL that starts with|to no URL)"):
+    with pytest.raises(RemoteError, match=r"it redirects (from .* to a URL that starts|to something)"):
         hs.open(f"{first.url}/ocean.h5", storage_options={"concurrency": 1})
     assert len(first.seen) == 1
 
@@ -131,7 +132,7 @@ def test_nothing_far_leads_onto_this_machine(make, body: bytes) -> None:
     first, second = make(body, None, address), make(body)
     first.leads = {"/ocean.h5": f"{second.url}/latest/meta-data", "/near.h5": f"{first.url}/copy.h5"}
     assert hs.open(f"{first.url}/near.h5")["group/deep"][1, 1] == 5.0
-    with pytest.raises(RemoteError, match="which is this machine or its keeper"):
+    with pytest.raises(RemoteError, match="an address of this machine or of its cloud"):
         hs.open(f"{first.url}/ocean.h5")
     assert not second.seen
 
@@ -151,7 +152,7 @@ def test_signed_requests_are_not_led_elsewhere(make, body: bytes) -> None:
 SCRIPT = """
 import json, sys
 import hyperslab as hs
-from hyperslab.errors import RemoteError
+from hyperslab.errors import NotAllowed, RemoteError
 for url in sys.argv[2:]:
     try:
         print(hs.open(url, storage_options=json.loads(sys.argv[1]))["group/deep"][1, 1])
@@ -174,11 +175,46 @@ def test_encryption_is_not_left(make, body: bytes, tmp_path: Path) -> None:
     )
     whole, other, refused = ran.stdout.splitlines()
     assert (whole, other) == ("5.0", "5.0")
-    assert f"from {first.url} to {plain.url}, where everybody on the way can read" in refused
+    assert f"from {first.url} to {plain.url}, where anybody on the way can read" in refused
     assert "hunter" not in refused
     assert not plain.seen
     assert second.seen
     assert all(headers.keys() <= HARMLESS for _, headers in second.seen)
+
+
+def test_only_allowed_servers_are_led_to(make, body: bytes, tmp_path: Path) -> None:
+    first, second = make(body), make(body)
+    first.leads = {"/ocean.h5": f"{second.url}/data/copy.h5?v=1", "/near.h5": "/elsewhere/ocean.h5"}
+    for allowed in (None, [second.url], ["/data", f"{second.url}/data/"]):
+        assert hs.open(f"{first.url}/ocean.h5", allowed=allowed)["group/deep"][1, 1] == 5.0
+    second.seen.clear()
+    for allowed in ((), [first.url], ["/data"], [f"{second.url}/dat"], [f"{second.url}/data/copy"]):
+        with pytest.raises(NotAllowed, match=rf"ocean.h5: its server redirects to {second.url}, which is not"):
+            hs.open(f"{first.url}/ocean.h5", allowed=allowed)
+        # what the server moved on itself is its own business
+        assert hs.open(f"{first.url}/near.h5", allowed=allowed)["group/deep"][1, 1] == 5.0
+    refs = tmp_path / "refs.json"
+    array = {"zarr_format": 2, "shape": [8], "chunks": [8], "dtype": "|u1", "compressor": None, "filters": None}
+    keys = {".zgroup": '{"zarr_format": 2}', "x/.zarray": json.dumps(array | {"fill_value": None, "order": "C"})}
+    refs.write_text(json.dumps({"version": 1, "refs": keys | {"x/0": [f"{first.url}/ocean.h5", 0, 8]}}))
+    with pytest.raises(NotAllowed, match="redirects"):
+        hs.open(refs, allowed=[first.url])["x"][...]
+    again = pickle.loads(pickle.dumps(hs.open(refs, allowed=[first.url])["x"]))
+    with pytest.raises(NotAllowed, match="redirects"):
+        again[...]
+    with pytest.raises(NotAllowed, match="redirects"):
+        hs.open([f"{first.url}/near.h5", f"{first.url}/ocean.h5"], concat=0, allowed=())
+    with pytest.raises(NotAllowed, match="redirects"):
+        hs.open(f"{first.url}/ocean.h5", version=0, allowed=())
+    assert not second.seen
+    assert bytes(hs.open(refs, allowed=[first.url, second.url])["x"][...]) == body[:8]
+
+
+def test_back_to_a_server_that_was_left(make, body: bytes) -> None:
+    first, second = make(body), make(body)
+    first.leads = {"/ocean.h5": f"{second.url}/back"}
+    second.leads = {"/back": f"{first.url}/copy.h5"}
+    assert hs.open(f"{first.url}/ocean.h5", allowed=[second.url])["group/deep"][1, 1] == 5.0
 
 
 def test_a_wrong_password_is_sent_once(make, body: bytes) -> None:

@@ -2,14 +2,18 @@
 
 from __future__ import annotations
 
+import io
 import pickle
 from pathlib import Path
 
 import h5py
+import leading
 import numpy as np
+import pytest
 import servers
 
 import hyperslab as hs
+from hyperslab.errors import Refused
 
 
 def made(folder: Path, count: int) -> tuple[list[str], np.ndarray]:
@@ -37,6 +41,30 @@ def test_files_far_away(server: servers.Nginx, root: Path) -> None:
     assert hs.stats()["request_count"] - before <= 4
     again = pickle.loads(pickle.dumps(group["x"]))
     np.testing.assert_array_equal(again[5:70:9], whole[5:70:9])
+
+
+def numbered(number: int) -> bytes:
+    """A file of one array, as long as any other."""
+    stored = io.BytesIO()
+    with h5py.File(stored, "w") as file:
+        file["x"] = np.full(9000, number)
+    return stored.getvalue()
+
+
+def test_urls_that_differ_in_their_queries_only(tmp_path: Path) -> None:
+    """They have one name for people, for queries are not shown: still each is read for itself."""
+    with leading.each() as make:
+        server = make(numbered(9))
+        server.bodies = {f"/get?file={number}": numbered(number) for number in range(4)}
+        paths = [f"{server.url}/get?file={number}" for number in range(4)]
+        expected = np.repeat(np.arange(4), 9000)
+        np.testing.assert_array_equal(hs.open(paths, concat=0)["x"][...], expected)
+        nested = [hs.open(paths[:2], concat=0), hs.open(paths[2:], concat=0)]
+        np.testing.assert_array_equal(hs.open(nested, concat=0)["x"][...], expected)
+        np.testing.assert_array_equal(hs.open([paths[1], f"{server.url}/get"], concat=0)["x"][8998:9002], [1, 1, 9, 9])
+        for name in ("refs.hs", "refs.json"):
+            with pytest.raises(Refused, match="query"):
+                hs.index(hs.open(paths, concat=0)).save(tmp_path / name)
 
 
 def test_text_of_one_of_them(server: servers.Nginx, root: Path, tmp_path: Path) -> None:

@@ -6,6 +6,7 @@ import json
 import subprocess
 import sys
 
+import pytest
 import servers
 
 
@@ -13,6 +14,7 @@ def run(*words: str) -> subprocess.CompletedProcess[str]:
     return subprocess.run([sys.executable, "-m", "hyperslab", *words], capture_output=True, text=True, timeout=120)
 
 
+@pytest.mark.slow
 def test_info_read_and_verify(server: servers.Nginx) -> None:
     url = f"{server.url}/private/ocean.h5"
     options = ["--option", f"username={servers.USER}", "--option", f"password={servers.PASSWORD}"]
@@ -22,6 +24,7 @@ def test_info_read_and_verify(server: servers.Nginx) -> None:
     assert run("verify", url, *options).returncode == 0
 
 
+@pytest.mark.slow
 def test_mistakes_are_named(server: servers.Nginx) -> None:
     refused = run("info", f"{server.url}/private/ocean.h5")
     assert (refused.returncode, "HTTP 401" in refused.stderr) == (1, True), refused.stderr

@@ -25,6 +25,7 @@ def files(tmp_path_factory: pytest.TempPathFactory) -> Iterator[servers.Nginx]:
         yield running
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("name", far_files.MAKERS)
 def test_few_rounds_and_few_bytes(files: servers.Nginx, name: str) -> None:
     seen, before = len(files.requests()), hs.stats()

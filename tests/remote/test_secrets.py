@@ -96,6 +96,8 @@ def test_buckets_are_exact() -> None:
     assert _registered_for("s3://ocean/x") == {"key": "ours"}
     with pytest.raises(UsageError, match="names no server"):
         hs.credentials("https://", token="x")
+    with pytest.raises(UsageError, match="can be read in two ways"):
+        hs.credentials("https://h/a%2f..%2fb", token="x")
 
 
 def test_a_token_goes_only_to_its_port(server: servers.Nginx, proxy: servers.Proxy) -> None:

@@ -34,6 +34,7 @@ def ocean(root: Path) -> xr.Dataset:
     return xr.open_dataset(root / "ocean.nc", engine="hyperslab").load()
 
 
+@pytest.mark.slow
 def test_a_cluster_of_processes_reads_a_far_file(server: servers.Nginx, ocean: xr.Dataset) -> None:
     distributed = pytest.importorskip("distributed", reason="not installed: pip install 'hyperslab[dask]'")
     url = f"{server.url}/private/ocean.nc"

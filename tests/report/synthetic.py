@@ -7,12 +7,12 @@ from pathlib import Path
 
 import numpy as np
 
-from hyperslab.bench.environment import Environment
-from hyperslab.bench.patterns import Operation
+from hyperslab.bench.operations import Operation
+from hyperslab.bench.rankings import rank, summarise
 from hyperslab.bench.records import Cell, Trial, Verdict, blank_trial
 from hyperslab.bench.results import Run, RunDescription, point_estimate_of
-from hyperslab.bench.statistics import rank, summarise
 from hyperslab.bench.study import Case, Conditions
+from hyperslab.lab.environment import Environment
 
 HOSTILE = "no <script>alert('x')</script> & codec"
 # Format -> seconds to move one million bytes; null and raw bound the rest.

@@ -55,6 +55,7 @@ def page(run: Run) -> Path:
     return write_page(run)
 
 
+@pytest.mark.slow
 def test_it_draws_without_an_error(page: Path, tmp_path: Path):
     document, console = _open(page, tmp_path / "profile", "--dump-dom")
     assert console == []
@@ -74,6 +75,7 @@ def test_it_draws_without_an_error(page: Path, tmp_path: Path):
     assert 'data-drawn="seed0-1 fair"' in document
 
 
+@pytest.mark.slow
 def test_the_select_switches_the_case(page: Path, tmp_path: Path):
     acted = _with_hand(page, tmp_path / "acted.html", 'choose("case", "seed0-21");')
     document, console = _open(acted, tmp_path / "profile", "--dump-dom")
@@ -85,6 +87,7 @@ def test_the_select_switches_the_case(page: Path, tmp_path: Path):
     assert not re.search(r'<article class="answer" data-case="seed0-21" hidden', document)
 
 
+@pytest.mark.slow
 def test_published_curves_name_their_statistic_and_faults(page: Path, tmp_path: Path):
     acted = _with_hand(page, tmp_path / "acted.html", 'choose("case", "seed2-W1"); choose("method", "published");')
     document, console = _open(acted, tmp_path / "profile", "--dump-dom")
@@ -95,6 +98,7 @@ def test_published_curves_name_their_statistic_and_faults(page: Path, tmp_path: 
     assert "decoded MB/s" in speed
 
 
+@pytest.mark.slow
 def test_the_filter_hides_other_verdicts(page: Path, tmp_path: Path):
     acted = _with_hand(
         page, tmp_path / "acted.html", "document.querySelector('button[data-verdict=reverses]').click();"
@@ -111,6 +115,7 @@ def test_an_error_would_be_seen(page: Path, tmp_path: Path):
     assert any("seen" in line for line in console)
 
 
+@pytest.mark.slow
 def test_it_can_be_looked_at(page: Path, tmp_path: Path):
     picture = tmp_path / "page.png"
     _open(page, tmp_path / "profile", f"--screenshot={picture}")

@@ -12,8 +12,8 @@ from synthetic import make_run
 
 from hyperslab.bench.compare import compare
 from hyperslab.bench.results import Run
-from hyperslab.bench.statistics import interval_of_ratio
 from hyperslab.errors import UsageError
+from hyperslab.lab.statistics import interval_of_ratio
 from hyperslab.report.terminal import print_comparison
 
 
@@ -39,6 +39,7 @@ def test_only_what_changed_differs(run: Run, tmp_path: Path):
     assert "null" not in {row.format for row in comparison.rows}
 
 
+@pytest.mark.slow
 def test_faster_is_told_from_slower(run: Run, tmp_path: Path):
     comparison = compare(run, _slower(run, tmp_path, 0.5))
     assert {row.outcome for row in comparison.rows if row.format == "hdf5"} == {"faster"}

@@ -25,6 +25,7 @@ def paths(run: Run) -> list[Path]:
     return draw(run)
 
 
+@pytest.mark.slow
 def test_every_case_has_its_figures_as_png_and_svg(paths: list[Path]):
     names = {path.stem for path in paths}
     assert {"seed0-1-fair-bars", "seed0-1-published-bars", "seed0-21-fair-scale"} <= names

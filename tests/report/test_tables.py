@@ -10,8 +10,8 @@ import pytest
 from rich.console import Console
 from synthetic import HOSTILE, cases, make_run
 
+from hyperslab.bench.rankings import Ranking
 from hyperslab.bench.results import Run
-from hyperslab.bench.statistics import Ranking
 from hyperslab.report import tables, terminal
 from hyperslab.report.ratios import ratio_tables
 from hyperslab.report.wording import arrays_text, digits, interval_text, nbytes_text, seconds_text

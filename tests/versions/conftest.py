@@ -8,7 +8,7 @@ from typing import Any
 import pytest
 from disks import ALL
 
-from hyperslab.versions import witness
+from hyperslab.versions.inspect import witness
 
 HERE = Path(__file__).parent
 OF_THE_REAL_ONE = ("test_fingerprints", "test_verifying", "test_version_commands")

@@ -16,7 +16,7 @@ from typing import Any
 
 import pytest
 
-from hyperslab.versions import writing
+from hyperslab.versions.commit import writing
 
 ALL = os.environ.get("HYPERSLAB_CRASHES") == "all"
 

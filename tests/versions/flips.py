@@ -17,8 +17,8 @@ import numpy as np
 from versioned_hdf5 import VersionedHDF5File
 
 import hyperslab as hs
-from hyperslab.versions import second_look, verify, witness
-from hyperslab.versions.fingerprints import type_text
+from hyperslab.versions.inspect import second_look, verify, witness
+from hyperslab.versions.layout.fingerprints import type_text
 
 LOADED = (second_look, verify)  # before processes are forked, each of which would load them again
 MOST_SECONDS = 15

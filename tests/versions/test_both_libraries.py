@@ -22,7 +22,8 @@ from hypothesis.stateful import RuleBasedStateMachine, initialize, invariant, pr
 from versioned_hdf5 import VersionedHDF5File
 
 import hyperslab as hs
-from hyperslab.versions import witness, writing
+from hyperslab.versions.commit import writing
+from hyperslab.versions.inspect import witness
 
 # Of processes that were killed: what they let go of afterwards does not count.
 pytestmark = pytest.mark.filterwarnings("ignore::pytest.PytestUnraisableExceptionWarning")
@@ -396,4 +397,4 @@ Versions.TestCase.settings = settings(
     phases=[Phase.explicit, Phase.reuse, Phase.generate],  # shrinking would take minutes
     report_multiple_bugs=False,
 )
-TestVersions = Versions.TestCase
+TestVersions = pytest.mark.slow(Versions.TestCase)

@@ -122,6 +122,7 @@ def readers(path: Path, function: Callable[[str], None], reader_count: int) -> I
     assert min(counts) > 0
 
 
+@pytest.mark.slow
 def test_readers_while_others_commit(tmp_path: Path) -> None:
     path = tmp_path / "v.h5"
     begin(path)
@@ -132,6 +133,7 @@ def test_readers_while_others_commit(tmp_path: Path) -> None:
     print(f"{COMMITS} commits, {sum(counts)} versions read meanwhile by {READERS} readers")
 
 
+@pytest.mark.slow
 def test_readers_with_other_libraries_between_commits(tmp_path: Path) -> None:
     """A writer that has the file open some commits at a time; both sides wait for the other's lock."""
     path = tmp_path / "v.h5"

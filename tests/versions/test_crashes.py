@@ -101,6 +101,7 @@ def trials(begun: Path, monkeypatch: pytest.MonkeyPatch) -> Trials:
     return Trials(begun, work, monkeypatch, returned=1)
 
 
+@pytest.mark.slow
 @pytest.mark.filterwarnings("ignore::pytest.PytestUnraisableExceptionWarning")
 def test_kill_at_any_call(trials: Trials) -> None:
     found = [check(trials.path, returned) for returned in trials.kills(30)]
@@ -108,6 +109,7 @@ def test_kill_at_any_call(trials: Trials) -> None:
     print(f"{len(found)} kills")
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("number", [errno.ENOSPC, errno.EIO])
 @pytest.mark.parametrize("stays", [False, True])
 def test_a_failing_disk(trials: Trials, number: int, stays: bool) -> None:
@@ -128,6 +130,7 @@ def test_a_file_goes_on_after_a_failure(begun: Path, trials: Trials) -> None:
     assert check(begun, 2) == 2
 
 
+@pytest.mark.slow
 def test_power_cuts(trials: Trials) -> None:
     found = [check(trials.path, returned) for returned in trials.power_cuts(100, 12)]
     print(f"{len(found)} cuts")
@@ -142,6 +145,7 @@ with hs.VersionedFile(sys.argv[1], "r+") as file:
 """
 
 
+@pytest.mark.slow
 def test_kill_9(begun: Path) -> None:
     rng = random.Random(3)
     for _ in range(20 if ALL else 3):

@@ -60,6 +60,7 @@ def read_all(path: Path) -> None:
                 continue
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("library", ["ours", "theirs"])
 def test_damaged_files(tmp_path: Path, library: str) -> None:
     path, new = tmp_path / "v.h5", tmp_path / "new.h5"

@@ -128,6 +128,7 @@ def made(request: Any, tmp_path: Path) -> Path:
     return path
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("way", WAYS)
 @pytest.mark.parametrize(
     "names", [["first"], ["second"], ["third"], ["first", "second"], ["second", "third"], ["first", "third"]], ids=str
@@ -150,6 +151,7 @@ def test_deleting_versions(made: Path, way: str, names: list[str]) -> None:
     check_goes_on(made)
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("way", WAYS)
 def test_deleting_all_versions(made: Path, way: str) -> None:
     change(made, way, "delete_versions", ["first", "second", "third"])
@@ -183,6 +185,7 @@ OPTIONS: list[tuple[str, dict[str, Any]]] = [
 ]
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize(
     ("made", "array", "options", "way"),
     [(LIBRARIES[number % 2], *one, WAYS[number % 3]) for number, one in enumerate(OPTIONS)],

@@ -20,9 +20,9 @@ from hyperslab._core import (
     hash_staged,
     mappings_block,
 )
-from hyperslab.versions import virtual
-from hyperslab.versions.chunk_store import ChunkStore, make_store
-from hyperslab.versions.layout import chunk_hash
+from hyperslab.versions.commit import virtual
+from hyperslab.versions.commit.chunk_store import ChunkStore, make_store
+from hyperslab.versions.layout.names import chunk_hash
 
 SHAPES = [
     ((1000,), (16,)),
@@ -224,6 +224,7 @@ def test_table_of_chunks() -> None:
         table.find(b"short", nothing, 0)
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("options", [{"compression": "gzip", "shuffle": True}, {"compression": "lzf"}], ids=str)
 def test_chunks_that_we_encode_are_overwritten_in_part_by_libhdf5(tmp_path: Path, options: dict[str, Any]) -> None:
     """versioned-hdf5 does so when it deletes versions; short chunks, so that stored lengths often stay the same."""

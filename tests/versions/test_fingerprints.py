@@ -22,7 +22,7 @@ from hyperslab.cli import app
 from hyperslab.errors import DamagedFile
 
 VERSIONS = "_version_data/versions"
-LOG = "_version_data/__fingerprints__"
+LOG = "_version_fingerprints"
 
 
 @pytest.fixture
@@ -109,6 +109,7 @@ def test_a_fingerprint_is_what_the_layout_says(path: Path) -> None:
         assert record["tables"][names.index("gg")] == 0
 
 
+@pytest.mark.slow
 def test_all_that_we_do_keeps_versions_proved(path: Path) -> None:
     assert_proved(path)
     with hs.VersionedFile(path, "r+") as file:
@@ -137,6 +138,7 @@ def test_all_that_we_do_keeps_versions_proved(path: Path) -> None:
     assert_proved(path)
 
 
+@pytest.mark.slow
 def test_versions_of_others_are_not_called_proved(tmp_path: Path) -> None:
     path = tmp_path / "theirs.h5"
     with h5py.File(path, "w") as h5, VersionedHDF5File(h5).stage_version("theirs") as version:
@@ -156,6 +158,7 @@ def test_versions_of_others_are_not_called_proved(tmp_path: Path) -> None:
     assert (said["proved"], list(said["unproved"])) == (["ours"], ["theirs"])
 
 
+@pytest.mark.slow
 def test_what_versioned_hdf5_does_is_no_damage(path: Path) -> None:
     with h5py.File(path, "r+") as h5:
         with VersionedHDF5File(h5).stage_version("theirs") as version:
@@ -173,6 +176,7 @@ def test_what_versioned_hdf5_does_is_no_damage(path: Path) -> None:
     assert_proved(path)
 
 
+@pytest.mark.slow
 def test_what_versioned_hdf5_stores_otherwise_is_unproved(tmp_path: Path) -> None:
     path = tmp_path / "v.h5"
     with hs.VersionedFile(path, "w") as file:
@@ -279,9 +283,27 @@ def test_a_version_that_was_committed_is_never_removed(path: Path, flag: Any) ->
     with h5py.File(path) as file:
         assert "v2" in file[VERSIONS]
     assert path.read_bytes()[: len(before)] == before
-    if flag is not np.False_:
-        with pytest.raises(DamagedFile, match="'v2'"), hs.VersionedFile(path) as file:
-            file.versions  # noqa: B018
+    with hs.VersionedFile(path) as file:
+        for ask in (lambda: file.versions, lambda: file["v2"], lambda: file[-1], lambda: file.log()):
+            with pytest.raises(DamagedFile, match="'v2'"):
+                ask()
+        assert len(file["v4"]["x"][...])  # the others are there
+    with pytest.raises(DamagedFile, match="'v2'"):
+        hs.open(path, version="v2")
+
+
+def test_what_was_not_committed_is_left_out(path: Path) -> None:
+    """Nor one of a name that was committed once, at another time."""
+    with hs.VersionedFile(path, "r+") as file:
+        file.delete_versions("v2", repack=False)
+    with h5py.File(path, "r+") as file:
+        for name in ("begun", "v2"):
+            begun = file.create_group(f"{VERSIONS}/{name}")
+            begun.attrs.update(prev_version="v4", committed=np.False_, timestamp="2024-01-01 00:00:00.000000+0000")
+    with hs.VersionedFile(path) as file:
+        assert file.versions == ["v0", "v1", "v3", "v4"]
+        with pytest.raises(KeyError):
+            file["v2"]
 
 
 def test_what_others_began_is_removed(path: Path) -> None:
@@ -295,6 +317,7 @@ def test_what_others_began_is_removed(path: Path) -> None:
     assert_proved(path)
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("libver", ["earliest", "latest"])
 def test_a_file_that_is_open_for_writing_can_be_verified(tmp_path: Path, libver: str) -> None:
     """HDF5 lets nobody open one of its newest layouts again: that is no damage, and proves nothing."""

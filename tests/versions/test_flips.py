@@ -16,9 +16,9 @@ from flips import FILES, READERS, ask, flips, isolated
 
 import hyperslab as hs
 from hyperslab.errors import HyperslabError
-from hyperslab.versions import witness
+from hyperslab.versions.inspect import witness
 
-COUNT = 500 if ALL else 14  # of each file
+COUNT = 500 if ALL else 8  # of each file
 SEED = 13
 
 
@@ -32,6 +32,7 @@ def verdict(path: str) -> tuple[bool, str]:
     return found.is_whole, "; ".join(one.what for one in found.damages)
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("make", FILES, ids=lambda make: make.__name__)
 def test_no_harmful_flip_is_called_whole(make: Any, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(witness, "ask", ask)

@@ -17,8 +17,8 @@ from disks import ALL, SECTOR_NBYTES, Dying
 from versioned_hdf5 import VersionedHDF5File
 
 import hyperslab as hs
-from hyperslab.versions import writing
-from hyperslab.versions.journal import Journal, Step, found_journal
+from hyperslab.journal.journal import Journal, Step, found_journal
+from hyperslab.versions.commit import writing
 
 LENGTH = 400
 
@@ -133,11 +133,13 @@ def begun(tmp_path: Path) -> Path:
     return path
 
 
+@pytest.mark.slow
 def test_commits(begun: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     works = [lambda file, number=number: commit(file, number) for number in range(1, 25 if ALL else 4)]
     print(*count_exposed(begun, journals(begun, monkeypatch, works)), "journals and states")
 
 
+@pytest.mark.slow
 def test_a_group_of_versions_that_gets_more_nodes(begun: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     with hs.VersionedFile(begun, "r+") as file:
         for number in range(1, 7):

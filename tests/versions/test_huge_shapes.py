@@ -15,8 +15,8 @@ import pytest
 import hyperslab as hs
 from hyperslab.errors import HyperslabError
 from hyperslab.versions import repair
-from hyperslab.versions.places import MOST_CHUNKS
-from hyperslab.versions.virtual import create_virtual
+from hyperslab.versions.commit.virtual import create_virtual
+from hyperslab.versions.layout.places import MOST_CHUNKS
 
 HUGE = [1 << 40, 1 << 60]
 STACK = "_version_data/x"

@@ -66,6 +66,7 @@ def begun(tmp_path: Path) -> Path:
     return committed(tmp_path / "begun.h5", 3)
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("step", list(STEPS))
 def test_ctrl_c_at_any_call(begun: Path, step: str) -> None:
     work, after = STEPS[step]
@@ -74,7 +75,7 @@ def test_ctrl_c_at_any_call(begun: Path, step: str) -> None:
     with hs.VersionedFile(path, "r+") as file, interrupted_at(0) as calls:
         work(file)
     came_early = 0
-    points = sorted(random.Random(step).sample(range(1, calls[0] + 1), 1000 if ALL else 25))
+    points = sorted(random.Random(step).sample(range(1, calls[0] + 1), 1000 if ALL else 10))
     for call in points:
         path.write_bytes(begun.read_bytes())
         with hs.VersionedFile(path, "r+") as file:
@@ -151,6 +152,7 @@ COMMANDS: dict[str, tuple[list[str], str | None]] = {
 }
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("name", list(COMMANDS))
 def test_commands(tmp_path: Path, long_history: bytes, monkeypatch: pytest.MonkeyPatch, name: str) -> None:
     monkeypatch.chdir(tmp_path)

@@ -11,7 +11,7 @@ import numpy as np
 from disks import Counting
 from hypothesis import HealthCheck, given, settings
 
-from hyperslab.versions.journaled_file import LARGE_NBYTES, TAIL_NBYTES, JournaledFile
+from hyperslab.journal.journaled_file import LARGE_NBYTES, TAIL_NBYTES, JournaledFile
 
 MEMORY = np.random.default_rng(4).integers(0, 256, 1 << 22, np.uint8)
 OTHER = np.random.default_rng(5).integers(0, 256, 1 << 21, np.uint8)

@@ -18,8 +18,8 @@ import hyperslab as hs
 from hyperslab.archive.array import Array
 from hyperslab.archive.tree import Group
 from hyperslab.errors import DamagedFile, FileChanged, HyperslabError
-from hyperslab.versions.layout import DATA, VERSIONS
-from hyperslab.versions.reading import parsed, version_group
+from hyperslab.versions.layout.names import DATA, VERSIONS
+from hyperslab.versions.layout.reading import parsed, version_group
 
 ARRAYS: dict[str, tuple[tuple[int, ...], tuple[int, ...], dict[str, Any]]] = {
     "x": ((7001,), (3,), {}),  # mappings that come in one piece, an index of several levels
@@ -187,10 +187,10 @@ def test_a_commit_goes_on(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> No
             with file.stage_version(f"more {number}") as version:
                 version["x"][...] = np.arange(7001) + number
     entered = []
-    from hyperslab.versions import reading
+    from hyperslab.journal import settling
 
-    inner = reading.settled
-    monkeypatch.setattr(reading, "settled", lambda path: entered.append(path) or inner(path))
+    inner = settling.between_commits
+    monkeypatch.setattr(settling, "between_commits", lambda path: entered.append(path) or inner(path))
     assert array_of(group, "x")[6000] == state["x"][6000]
     np.testing.assert_array_equal(array_of(group, "x")[...], state["x"])
     assert entered == [str(path)] * 2

@@ -93,7 +93,8 @@ def outcomes(archive: Path, folder: Path, expected: Expected) -> dict[str, tuple
     # netCDF4, where another test imported it, points HDF5 to filters that h5py's library cannot use.
     environment = {name: value for name, value in os.environ.items() if name != "HDF5_PLUGIN_PATH"}
     written = folder / "outcomes.jsonl"
-    environment |= {"PYTHONPATH": str(HERE), "PEER_OUTCOMES": str(written), "PEER_LEFT_OUT": " ".join(expected.modules)}
+    environment |= {"PYTHONPATH": os.pathsep.join([str(HERE), *filter(None, [environment.get("PYTHONPATH")])])}
+    environment |= {"PEER_OUTCOMES": str(written), "PEER_LEFT_OUT": " ".join(expected.modules)}
     done = subprocess.run(command, capture_output=True, text=True, cwd=folder, env=environment, timeout=1400)
     assert done.returncode in (0, 1), done.stdout[-5_000:] + done.stderr[-5_000:]
     found: dict[str, tuple[str, str]] = {}
@@ -104,14 +105,15 @@ def outcomes(archive: Path, folder: Path, expected: Expected) -> dict[str, tuple
     return found
 
 
+@pytest.mark.slow
 @pytest.mark.timeout(1500)
 def test_their_tests_do_what_is_listed(pytestconfig: pytest.Config, tmp_path: Path) -> None:
     expected = Expected((HERE / "outcomes.txt").read_text())
     found = outcomes(downloaded(Path(pytestconfig.cache.mkdir(NAME))), tmp_path, expected)
     differences = expected.differences(found)
     assert not differences, f"{NAME} {VERSION} is not as outcomes.txt has it:\n" + "\n".join(differences)
-    assert expected.share_that_passes(found) > 0.6
-    assert "more than six in ten of the tests pass" in " ".join(DOCS.read_text().split())
+    assert expected.share_that_passes(found) > 2 / 3
+    assert "more than two thirds of the tests pass" in " ".join(DOCS.read_text().split())
 
 
 def test_a_difference_is_named() -> None:

@@ -21,7 +21,8 @@ from versioned_hdf5 import VersionedHDF5File
 
 import hyperslab as hs
 from hyperslab.errors import HyperslabError, UsageError
-from hyperslab.versions import repair, writing
+from hyperslab.versions import repair
+from hyperslab.versions.commit import writing
 
 
 def values(name: str) -> dict[str, Any]:
@@ -206,6 +207,7 @@ def killed_at(path: Path, stop_at: int) -> int:
         return len(pipe.read())
 
 
+@pytest.mark.slow
 def test_kills_of_versioned_hdf5(tmp_path: Path) -> None:
     """Every version that is saved is right; of those that were flushed before, nearly all are."""
     rng, saved, flushed_count, unreadable = random.Random(4), 0, 0, 0

@@ -76,12 +76,14 @@ def trials(begun: Path, monkeypatch: pytest.MonkeyPatch) -> Trials:
     return Trials(begun, work, monkeypatch, returned=0)
 
 
+@pytest.mark.slow
 @pytest.mark.filterwarnings("ignore::pytest.PytestUnraisableExceptionWarning")  # of a process that is dead
 def test_kills(trials: Trials) -> None:
     found = [check(trials.path, returned) for returned in trials.kills(6)]
     print(f"{len(found)} kills")
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("number", [errno.ENOSPC, errno.EIO])
 @pytest.mark.parametrize("stays", [False, True])
 def test_failing_disks(trials: Trials, number: int, stays: bool) -> None:
@@ -89,6 +91,7 @@ def test_failing_disks(trials: Trials, number: int, stays: bool) -> None:
     print(f"{len(found)} failures")
 
 
+@pytest.mark.slow
 def test_power_cuts_while_rewriting(trials: Trials) -> None:
     found = [check(trials.path, returned) for returned in trials.power_cuts(25, 6)]
     print(f"{len(found)} cuts")
@@ -97,7 +100,8 @@ def test_power_cuts_while_rewriting(trials: Trials) -> None:
 @pytest.mark.parametrize("step", range(4))
 def test_exceptions_leave_the_old_state(begun: Path, monkeypatch: pytest.MonkeyPatch, step: int) -> None:
     """Not only of the disk: Ctrl-C, or no memory, at any call of ours into libhdf5."""
-    from hyperslab.versions import rewriting, virtual
+    from hyperslab.versions.commit import virtual
+    from hyperslab.versions.rewrite import rewriting
 
     class Stop(BaseException):
         pass

@@ -14,8 +14,8 @@ from versioned_hdf5 import VersionedHDF5File, delete_versions
 
 import hyperslab as hs
 from hyperslab.errors import DamagedFile, FileChanged, UsageError
-from hyperslab.versions.chunk_maps import ChunkMaps
-from hyperslab.versions.regions import joined, runs
+from hyperslab.versions.inspect.chunk_maps import ChunkMaps
+from hyperslab.versions.inspect.regions import joined, runs
 
 START = dt.datetime(2024, 1, 1, tzinfo=dt.UTC)
 
@@ -173,7 +173,7 @@ def test_sizes_add_up(survey: Path) -> None:
 def test_what_no_version_has_is_counted(survey: Path) -> None:
     with h5py.File(survey, "r+") as file:
         del file["_version_data/versions/b"]  # as versioned-hdf5 deletes one: nothing is freed
-        del file["_version_data/__fingerprints__"]  # or `verify` would miss it
+        del file["_version_fingerprints"]  # or `verify` would miss it
         raw = file["_version_data/x/raw_data"]
         raw.resize((raw.shape[0] + 16, *raw.shape[1:]))
         raw[-16:] = 7  # as a commit leaves it that was cut short
@@ -184,8 +184,8 @@ def test_what_no_version_has_is_counted(survey: Path) -> None:
 
 
 def test_versions_are_parsed_in_batches_and_few_are_kept(survey: Path, monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr("hyperslab.versions.chunk_maps.MOST_KEPT_VERSIONS", 1)
-    monkeypatch.setattr("hyperslab.versions.chunk_maps.MOST_PARSED_PLACES", 1)
+    monkeypatch.setattr("hyperslab.versions.inspect.chunk_maps.MOST_KEPT_VERSIONS", 1)
+    monkeypatch.setattr("hyperslab.versions.inspect.chunk_maps.MOST_PARSED_PLACES", 1)
     with hs.VersionedFile(survey) as file:
         assert [len(entry.changes) for entry in file.log()] == [3, 1, 3, 1]
         assert len(ChunkMaps(file.path)._kept) <= 1

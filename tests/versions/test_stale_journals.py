@@ -6,6 +6,11 @@ from __future__ import annotations
 
 import os
 import shutil
+import struct
+import subprocess
+import sys
+import tempfile
+import zlib
 from collections.abc import Callable, Iterator
 from pathlib import Path
 from typing import Any
@@ -19,8 +24,10 @@ from versioned_hdf5 import VersionedHDF5File
 
 import hyperslab as hs
 from hyperslab.errors import HyperslabError, ReadError, StaleJournal, UsageError
-from hyperslab.versions import repair, writing
-from hyperslab.versions.journal import Foreign, Journal, Torn, found_journal
+from hyperslab.journal.journal import Foreign, Journal, Torn, found_journal
+from hyperslab.journal.write_guard import is_set_in
+from hyperslab.versions import repair
+from hyperslab.versions.commit import writing
 
 
 @pytest.fixture
@@ -92,10 +99,17 @@ def refused(path: Path, *whose: str) -> None:
 
 @pytest.mark.parametrize("applied", [*range(24), 1000] if ALL else [0, 1, 2, 5, 9, 14, 20, 1000])
 def test_others_commit_over_it(cut_short: Callable[..., Path], applied: int) -> None:
-    """Whatever was applied of ours: theirs are there, and ours as far as the file shows it."""
+    """Whatever was applied of ours: they are refused, or theirs are there, and ours as far as the file shows it."""
     path = cut_short(applied=applied)
+    before = path.read_bytes()
     with h5py.File(path) as file:
         first = len(VersionedHDF5File(file).versions)
+    if is_set_in(str(path)):
+        with pytest.raises(OSError, match="unknown message"):
+            commit_as_others(path, first)
+        assert path.read_bytes() == before
+        assert check(path, 3) == 3
+        return
     commit_as_others(path, first)
     refused(path)
     check_as_others(path, first + 3)
@@ -254,6 +268,40 @@ def test_sectors_of_a_journal_are_missing(cut_short: Callable[..., Path], keep: 
     assert check(path, 2) == 2
 
 
+def of_first_format(journal: Journal) -> bytes:
+    """A journal as hyperslab wrote it before journals proved which file they are of."""
+    last = [(offset, states[-1]) for offset, states in journal.states()]
+    body = b"".join(struct.pack("<QI", offset, len(data)) + data for offset, data in last)
+    head = struct.pack("<8sQQQ", b"HSLABJ01", len(body), journal.before_nbytes, journal.after_nbytes)
+    return head + struct.pack("<I", zlib.crc32(body, zlib.crc32(head))) + body
+
+
+@pytest.mark.parametrize("applied", [0, 1, 3])
+def test_a_journal_of_the_first_format(cut_short: Callable[..., Path], applied: int) -> None:
+    """It does not say what was there before: it is refused by name, and nothing is touched."""
+    path = cut_short(applied=applied)
+    journal = found_journal(str(path))
+    assert isinstance(journal, Journal)
+    stored = of_first_format(journal)
+    journal_of(path).write_bytes(stored)
+    refused(path)
+    with pytest.raises(StaleJournal, match=r"of an earlier hyperslab.*Nothing was changed"):
+        hs.VersionedFile(path)
+    for short in (stored[:100], stored[:-1], stored[:200] + b"x" + stored[201:]):
+        journal_of(path).write_bytes(short)  # it was never whole: its commit had not begun to overwrite
+        assert isinstance(found_journal(str(path)), Torn)
+
+
+def test_a_journal_of_the_first_format_that_is_done(cut_short: Callable[..., Path]) -> None:
+    path = cut_short(applied=1000)
+    journal = found_journal(str(path))
+    assert isinstance(journal, Journal)
+    journal_of(path).write_bytes(of_first_format(journal))
+    assert hs.VersionedFile(path).versions == ["v0", "v1", "v2"]
+    assert check(path, 3) == 3
+    assert not journal_of(path).exists()
+
+
 FOREIGN = [b"my own notes", b"\xd9\xd5\x05\xf9\x20\xa1\x63\xd7" + bytes(600), bytes(512) + b"x" * 600]
 
 
@@ -336,8 +384,9 @@ def test_who_may_not_write(cut_short: Callable[..., Path], tmp_path: Path) -> No
     """What they cannot finish is not shown as if it were, and the error says so; a torn journal is nothing to them."""
     path = cut_short()
     before = snapshot(tmp_path)
-    for folder in (tmp_path, tmp_path.parent, tmp_path.parent.parent):
-        folder.chmod(0o755)
+    for folder in (tmp_path, *tmp_path.parents):
+        if folder.stat().st_uid == 0 and folder.is_relative_to(tempfile.gettempdir()):
+            folder.chmod(folder.stat().st_mode | 0o55)
     os.seteuid(65534)
     try:
         with pytest.raises(ReadError, match="finishes it, which you may not"):
@@ -351,6 +400,54 @@ def test_who_may_not_write(cut_short: Callable[..., Path], tmp_path: Path) -> No
         assert hs.VersionedFile(path).versions == ["v0", "v1"]
     finally:
         os.seteuid(0)
+
+
+READ_ONLY = """
+import sys
+import hyperslab as hs
+from hyperslab.errors import HyperslabError
+
+path, count = sys.argv[1], int(sys.argv[2])
+with hs.VersionedFile(path) as file:
+    assert file.versions == [f"v{number}" for number in range(count)], file.versions
+    for name in file.versions:
+        assert len(file[name]["x"][...]) == len(hs.open(path, version=name)["x"][...])
+    file.diff("v0", "v1"), file.log(), file.stats()
+    assert file.verify().is_whole
+for mode in ("r+", "a", "w"):
+    try:
+        hs.VersionedFile(path, mode)
+    except (OSError, HyperslabError) as error:
+        assert path in str(error), error
+    else:
+        raise AssertionError(mode)
+print("read")
+"""
+
+
+def mounted(folder: Path, *command: str) -> subprocess.CompletedProcess[str]:
+    """What a command says to whom a folder is a file system of its own, which nobody can write to."""
+    mounting = 'mount --bind "$0" "$0" && mount -o remount,bind,ro "$0" || exit 99; exec "$@"'
+    whole = ["unshare", "--mount", "sh", "-c", mounting, str(folder), *command]
+    return subprocess.run(whole, capture_output=True, text=True, check=False)
+
+
+def test_a_file_system_that_cannot_be_written_to(cut_short: Callable[..., Path], tmp_path: Path) -> None:
+    """Versions are read from it; a commit that was cut short cannot be finished there, which is said."""
+    if os.geteuid() != 0 or shutil.which("unshare") is None or mounted(tmp_path, "true").returncode:
+        pytest.skip("takes root, and a system where it may mount")
+    whole = committed(tmp_path / "whole.h5", 3)
+    path = cut_short(applied=3)
+    torn = committed(tmp_path / "torn.h5", 2)
+    journal_of(torn).write_bytes(journal_of(path).read_bytes()[:-512])
+    before = snapshot(tmp_path)
+    for one, count in ((whole, 3), (torn, 2)):
+        done = mounted(tmp_path, sys.executable, "-c", READ_ONLY, str(one), str(count))
+        assert done.stdout == "read\n", done.stderr
+    done = mounted(tmp_path, sys.executable, "-c", READ_ONLY, str(path), "3")
+    assert "ReadError" in done.stderr
+    assert "cut short" in done.stderr
+    assert snapshot(tmp_path) == before
 
 
 def test_repair_goes_on_without_a_journal_of_another(cut_short: Callable[..., Path], tmp_path: Path) -> None:

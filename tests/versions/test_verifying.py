@@ -14,8 +14,8 @@ from versioned_hdf5 import VersionedHDF5File
 
 import hyperslab as hs
 from hyperslab.errors import HyperslabError
-from hyperslab.versions import witness
-from hyperslab.versions.chunk_stack import ChunkStack
+from hyperslab.versions.inspect import witness
+from hyperslab.versions.inspect.chunk_stack import ChunkStack
 
 VERSIONS = "_version_data/versions"
 
@@ -48,6 +48,7 @@ def verified(path: Path, *versions: Any) -> Any:
         return file.verify(*versions)
 
 
+@pytest.mark.slow
 def test_each_chunk_is_read_once_however_many_versions_have_it(path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     loaded, load = [], ChunkStack.load
     monkeypatch.setattr(ChunkStack, "load", lambda self, places: loaded.append(len(places)) or load(self, places))
@@ -64,6 +65,7 @@ def test_each_chunk_is_read_once_however_many_versions_have_it(path: Path, monke
     assert verified(path, "v3", -1, "v3").version_count == 2
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("name", ["x", "g/y", "text"])
 def test_a_damaged_chunk_is_named_with_the_versions_that_have_it(path: Path, name: str) -> None:
     with h5py.File(path) as file:
@@ -104,6 +106,7 @@ def edit(path: Path, change: Any) -> Any:
     return found.damages
 
 
+@pytest.mark.slow
 def test_hashes_that_are_wrong_or_missing(path: Path, committed: Path) -> None:
     def wrong_hash(file: Any) -> None:
         table = file["_version_data/x/hash_table"]
@@ -142,6 +145,7 @@ def test_hashes_that_are_wrong_or_missing(path: Path, committed: Path) -> None:
     assert any("rows of" in one.what for one in edit(path, more_count))
 
 
+@pytest.mark.slow
 def test_versions_that_contradict_each_other(path: Path, committed: Path) -> None:
     def no_parent(file: Any) -> None:
         file[f"{VERSIONS}/v7"].attrs["prev_version"] = "gone"
@@ -209,6 +213,7 @@ def test_a_table_of_hashes_with_gaps_is_told_and_a_commit_of_ours_mends_it(tmp_p
         assert [file["theirs"]["x"][place] for place in (4, 5, 14, 15, 35)] == [6, -1, -1, 17, -2]
 
 
+@pytest.mark.slow
 def test_no_flipped_bit_goes_unseen(committed: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     """Whatever byte is damaged: each version is what it was, or `verify` says otherwise."""
     monkeypatch.setattr(witness, "ask", ask)

@@ -67,6 +67,7 @@ def test_help_is_sorted() -> None:
     assert all("Example: hyperslab versions" in (command.callback.__doc__ or "") for command in app.registered_commands)
 
 
+@pytest.mark.slow
 def test_log(survey: Path) -> None:
     text = said("log", survey)
     assert "april *" in text
@@ -80,6 +81,7 @@ def test_log(survey: Path) -> None:
     assert changes == {"depth": ("changed", 2), "g/track": ("changed", 3), "new": ("added", 1)}
 
 
+@pytest.mark.slow
 def test_show(survey: Path) -> None:
     text = said("show", survey, -1)
     assert "march, made from nothing, 2024-03-01 00:00:00 UTC" in text
@@ -91,6 +93,7 @@ def test_show(survey: Path) -> None:
     assert (depth["attributes"], depth["codecs"], depth["chunks"]) == ({"units": "m"}, ["deflate"], [5, 10])
 
 
+@pytest.mark.slow
 def test_diff(survey: Path, tmp_path: Path) -> None:
     text = said("diff", survey, "march", "april", "--elements")
     assert "[3:7, 2:5]" in text
@@ -115,6 +118,7 @@ def test_diff(survey: Path, tmp_path: Path) -> None:
     assert ".png" in refused(2, "diff", survey, "march", "--figure", tmp_path / "d.pdf")
 
 
+@pytest.mark.slow
 def test_stats(survey: Path) -> None:
     assert "shared with parent" in said("stats", survey)
     found = as_json("stats", survey)
@@ -122,6 +126,7 @@ def test_stats(survey: Path) -> None:
     assert [version["name"] for version in found["versions"]] == ["march", "april"]
 
 
+@pytest.mark.slow
 def test_verify(survey: Path, tmp_path: Path) -> None:
     assert "2 versions, 25 chunks" in said("verify", survey)
     assert as_json("verify", survey, "march")["chunk_count"] == 22
@@ -138,6 +143,7 @@ def test_verify(survey: Path, tmp_path: Path) -> None:
     assert (found["is_whole"], found["damages"][0]["chunk_index"]) == (False, [3])
 
 
+@pytest.mark.slow
 def test_export(survey: Path, tmp_path: Path) -> None:
     assert "2 arrays" in said("export", survey, "march", "-o", tmp_path / "march.h5")
     with h5py.File(tmp_path / "march.h5") as file:
@@ -146,6 +152,7 @@ def test_export(survey: Path, tmp_path: Path) -> None:
     assert "endings" in refused(2, "export", survey, "march", "-o", tmp_path / "march.csv")
 
 
+@pytest.mark.slow
 def test_wrong_requests_are_one_line(survey: Path, tmp_path: Path) -> None:
     assert "there is no file" in refused(2, "log", tmp_path / "none.h5")
     assert "no version 'may' in" in refused(2, "show", survey, "may")
@@ -155,6 +162,7 @@ def test_wrong_requests_are_one_line(survey: Path, tmp_path: Path) -> None:
     assert "holds no versions" in refused(1, "stats", tmp_path / "plain.h5")
 
 
+@pytest.mark.slow
 def test_delete(survey: Path, tmp_path: Path) -> None:
     path = Path(shutil.copy(survey, tmp_path / "survey.h5"))
     assert "say --yes" in refused(2, "delete", path, "march")
@@ -165,6 +173,7 @@ def test_delete(survey: Path, tmp_path: Path) -> None:
     assert as_json("delete", path, "april", "--yes", "--no-repack")["versions"] == []
 
 
+@pytest.mark.slow
 def test_repair(survey: Path, tmp_path: Path) -> None:
     assert "2 versions" in said("repair", survey, "-o", tmp_path / "whole.h5")
     assert as_json("verify", tmp_path / "whole.h5")["is_whole"]

@@ -58,6 +58,7 @@ def test_versions_can_be_written_as_netcdf(path: str, tmp_path: Path) -> None:
     np.testing.assert_array_equal(xr.open_dataset(tmp_path / "a.nc")["x"], np.arange(100.0))
 
 
+@pytest.mark.slow
 def test_dask_cuts_at_chunks_and_tells_versions_apart(path: str) -> None:
     found = {key: xr.open_dataset(path, engine="hyperslab", version=key, chunks={}) for key in ("a", "b")}
     assert found["a"]["x"].chunks == ((8,) * 12 + (4,),)

@@ -6,9 +6,12 @@ import subprocess
 import sys
 from pathlib import Path
 
+import pytest
+
 EXAMPLE = Path(__file__).parents[2] / "examples" / "versions.py"
 
 
+@pytest.mark.slow
 def test_example(tmp_path: Path) -> None:
     command = [sys.executable, "-W", "error", str(EXAMPLE), str(tmp_path / "survey.h5")]
     done = subprocess.run(command, capture_output=True, text=True, timeout=200)

@@ -131,6 +131,7 @@ COMMANDS: dict[str, tuple[int, str]] = {
 }
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("command", COMMANDS)
 def test_every_command_says_what_it_lacks(command: str, path: Path, tmp_path: Path) -> None:
     status, said = COMMANDS[command]

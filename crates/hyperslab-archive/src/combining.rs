@@ -134,18 +134,21 @@ fn identities(files: &[Arc<Archive>]) -> HashMap<PathBuf, Identity> {
 }
 
 /// Opens the files of a collection, each as the archive would that it comes from.
-fn opener(openers: HashMap<PathBuf, Opener>) -> Opener {
+fn opener(openers: HashMap<PathBuf, Own>) -> Opener {
     Arc::new(move |path: &Path| match openers.get(path) {
-        Some(open) => open(path),
+        Some((_, open)) => open(path),
         None => Ok(Arc::new(FileStore::open(path)?) as Arc<dyn Store>),
     })
 }
+
+/// What opens a file, and the number of the archive that alone knows which file its name means, if that is so.
+type Own = (Option<usize>, Opener);
 
 /// The files that chunks of a collection lie in, and what opens those that are no local files.
 #[derive(Default)]
 struct FileTable {
     files: Vec<OtherFile>,
-    openers: HashMap<PathBuf, Opener>,
+    openers: HashMap<PathBuf, Own>,
     /// The numbers of an archive's files here, by the address of its stores; number 0 is the opened one.
     numbers: HashMap<usize, Arc<Vec<FileIndex>>>,
     /// The numbers of opened files, by the archive's.
@@ -153,9 +156,15 @@ struct FileTable {
 }
 
 impl FileTable {
-    fn push(&mut self, file: OtherFile, open: Option<Opener>) -> FileIndex {
+    /// Files are told apart by their names. Where two files have one, as URLs have whose queries differ, which are not
+    /// shown, the second is numbered.
+    fn push(&mut self, mut file: OtherFile, open: Option<Opener>, owner: Option<usize>) -> FileIndex {
         if let Some(open) = open {
-            self.openers.insert(file.path.clone(), open);
+            let name = file.path.clone();
+            if self.openers.get(&name).is_some_and(|(other, _)| *other != owner) {
+                file.path = format!("{} [{}]", name.display(), self.files.len() + 1).into();
+            }
+            self.openers.insert(file.path.clone(), (owner, Arc::new(move |_: &Path| open(&name))));
         }
         self.files.push(file);
         FileIndex::try_from(self.files.len()).unwrap_or(FileIndex::MAX)
@@ -168,14 +177,15 @@ impl FileTable {
             return Arc::clone(known);
         }
         let own = self.own.get(&number).copied().unwrap_or_else(|| {
-            let own = file.own_file().map(|own| self.push(own, file.own_opener()));
+            let own = file.own_file().map(|own| self.push(own, file.own_opener(), Some(number)));
             *self.own.entry(number).or_insert(own.unwrap_or(FileIndex::MAX))
         });
         let is_local =
             matches!(file.kind, ArchiveKind::Local(_) | ArchiveKind::Closed(_) | ArchiveKind::Folder);
         let is_plain = is_local && !file.resolver.allowed().is_narrow();
         let open = (!is_plain).then(|| Arc::clone(stores.opener()));
-        let others = stores.others().iter().map(|other| self.push(other.clone(), open.clone()));
+        let owner = matches!(file.kind, ArchiveKind::Collection(_)).then_some(number);
+        let others = stores.others().iter().map(|other| self.push(other.clone(), open.clone(), owner));
         let found: Arc<Vec<FileIndex>> = Arc::new(std::iter::once(own).chain(others).collect());
         self.numbers.insert(key, Arc::clone(&found));
         found

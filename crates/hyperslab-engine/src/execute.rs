@@ -1,6 +1,7 @@
 //! Carries out a plan: fetch, decode, scatter; the only place where the bytes of chunks are read.
 
 mod far;
+mod pace;
 mod sought;
 
 use std::sync::atomic::{AtomicBool, AtomicU64, Ordering};
@@ -20,6 +21,7 @@ use crate::read_error::ReadError;
 use crate::scatter::{Destination, Target, index};
 use crate::stores::{Store, Stores};
 use crate::threads::{Helpers, ThreadMemory};
+use pace::Pace;
 
 /// Larger chunks are refused: no format's writer makes them, and damaged metadata must not exhaust memory.
 pub const MAX_CHUNK_NBYTES: u64 = 16 << 30;
@@ -69,11 +71,17 @@ pub fn execute(
         fill(out, &execution.array.fill);
     }
     let done = all.into_iter().try_for_each(|batches| {
-        let pace = far::Pace::new(execution, &batches);
+        let pace = pace(execution, &batches);
         Job::new(execution, Destination::new(&mut *out, plan, &batches), &batches, pace).run(poll)
     });
     // A file that changed explains whatever went wrong.
     execution.stores.check_unchanged().and(done)
+}
+
+/// How a store far away is read; none for stores of this machine.
+fn pace(execution: &Execution<'_>, batches: &Batches) -> Option<Pace> {
+    let in_flight = execution.stores.far_requests()?;
+    Some(Pace::new(in_flight, execution.thread_count, batches))
 }
 
 /// Reads that threads take batch by batch.
@@ -88,7 +96,7 @@ struct Job<'a> {
     is_streamed: bool,
     policy: CoalescePolicy,
     /// How a store far away is read; None where threads read for themselves.
-    pace: Option<far::Pace>,
+    pace: Option<Pace>,
     is_over: AtomicBool,
     failure: Mutex<Option<ReadError>>,
 }
@@ -131,7 +139,7 @@ impl<'a> Job<'a> {
         execution: &'a Execution<'a>,
         destination: Destination<'a>,
         batches: &'a Batches,
-        pace: Option<far::Pace>,
+        pace: Option<Pace>,
     ) -> Self {
         let most_threads = if batches.decoded_nbytes() < SHARED_NBYTES { 1 } else { batches.count() };
         let thread_count = execution.thread_count.min(index(most_threads)).max(1);

@@ -33,7 +33,7 @@ pub use points::read_points;
 pub use read_error::ReadError;
 pub use stores::{
     ByteCache, Expected, FarStore, FileStore, FileVersion, Identity, Location, ObjectEnd, Opener, OtherFile,
-    RemoteFolder, RemoteOptions, RemoteStatistics, RemoteStore, Stop, Store, Stores, WebUrl,
+    RemoteFolder, RemoteOptions, RemoteStatistics, RemoteStore, Stop, Store, Stores, UrlParts, WebUrl,
     remote_statistics,
 };
 pub use threads::default_thread_count;

@@ -6,22 +6,14 @@ use crate::device::PageCacheSize;
 use crate::error::ModelError;
 use crate::flat::OpenFlat;
 use crate::hdf5::{Hdf5, OpenHdf5};
-use crate::index::IndexKind;
+use crate::index::kind::IndexKind;
+use crate::operation::Operation;
 use crate::own::{OpenOwn, Own};
-use crate::paper::OpenPaper;
+use crate::paper::{OpenPaper, PaperLibrary};
 use crate::request::Watch;
 use crate::stored::Stored;
 use crate::variables::Variables;
 use crate::zarr::{OpenZarr, Zarr};
-
-/// What is done with a selection.
-#[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
-pub enum Operation {
-    /// Its elements are read.
-    Read,
-    /// All of its elements are written.
-    Write,
-}
 
 /// Who accesses the array, and how. A closed set.
 #[derive(Clone, Debug, PartialEq)]
@@ -36,20 +28,6 @@ pub enum Library {
     Hyperslab(Own),
     /// The paper's algorithm as it is printed, of the one library or the other.
     Paper(PaperLibrary),
-}
-
-/// Whose variables the paper's algorithm computes.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub enum PaperLibrary {
-    /// Chunks in one file, behind a library cache.
-    Hdf5 {
-        /// Bytes of the library cache: a set of chunks, of which the one used least recently goes.
-        library_cache_nbytes: u64,
-        /// Chunks indexed by an index block.
-        index_block_chunk_count: u64,
-    },
-    /// A file per chunk.
-    Zarr,
 }
 
 /// An array that a library has open, and what its caches hold.

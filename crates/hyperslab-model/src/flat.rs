@@ -2,10 +2,10 @@
 
 use hyperslab_core::{ByteRange, ChunkGrid, Selection};
 
-use crate::access::Operation;
 use crate::device::{Device, PageCacheSize, Unit};
 use crate::error::ModelError;
 use crate::hdf5::Hdf5;
+use crate::operation::Operation;
 use crate::request::{Purpose, Request, Watch};
 use crate::sieve::Sieve;
 use crate::stored::{Chunks, Stored};

@@ -2,13 +2,15 @@
 
 use hyperslab_core::{ByteRange, Selection, Touch};
 
-use crate::access::Operation;
 use crate::chunk_cache::{ChunkCache, ChunkCacheSize, Left};
 use crate::device::{Device, PageCacheSize, Unit};
 use crate::error::ModelError;
-use crate::index::{BlockRead, Index, IndexKind};
+use crate::index::kind::IndexKind;
+use crate::index::{BlockRead, Index};
+use crate::operation::Operation;
+use crate::places::Places;
 use crate::request::{Purpose, Request, Watch};
-use crate::stored::{Places, Stored, index_of};
+use crate::stored::Stored;
 use crate::variables::Variables;
 
 /// Most slots of the table of cached chunks.
@@ -79,7 +81,7 @@ impl OpenHdf5 {
         let device = Device::new(pages, unit, stored.grid.chunk_count(), stored.most_nbytes(unit));
         Ok(Self {
             cache,
-            index: index_of(&stored, hdf5)?,
+            index: Index::of(&stored, hdf5.index, hdf5.wide_lengths)?,
             device: device.with_read_ahead(places.base_nbytes(), places.nbytes(stored.grid.chunk_count())),
             places,
             mpi_writing: hdf5.mpi_writing,

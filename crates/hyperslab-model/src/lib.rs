@@ -16,8 +16,6 @@
 //! | `read_ahead` | what the system reads of one file beyond what is asked for |
 
 mod access;
-mod btree;
-mod btree2;
 mod chunk_cache;
 mod device;
 mod error;
@@ -25,23 +23,26 @@ mod flat;
 mod hdf5;
 mod index;
 mod lru;
+mod operation;
 mod own;
 mod paper;
+mod places;
 mod read_ahead;
 mod request;
 mod sieve;
 mod stored;
-mod tables;
 mod variables;
 mod zarr;
 
-pub use access::{CacheState, Library, Operation, PaperLibrary};
+pub use access::{CacheState, Library};
 pub use chunk_cache::ChunkCacheSize;
 pub use device::PageCacheSize;
 pub use error::ModelError;
 pub use hdf5::Hdf5;
-pub use index::IndexKind;
+pub use index::kind::IndexKind;
+pub use operation::Operation;
 pub use own::Own;
+pub use paper::PaperLibrary;
 pub use request::{Purpose, Request, Watch};
 pub use stored::{Chunks, Stored};
 pub use variables::{Variables, contention};

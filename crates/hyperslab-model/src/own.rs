@@ -3,21 +3,19 @@
 use std::sync::Arc;
 
 use hyperslab_core::{
-    Array, CoalescePolicy, Codec, Element, Fill, Manifest, Orthogonal, ReadPlan, Role, Segment, SegmentAxis,
-    Selection, StoredChunk, VirtualMappings,
+    Array, CoalescePolicy, Codec, Element, FIRST_IN_FLIGHT, Fill, Manifest, Orthogonal, ReadPlan, Role,
+    Segment, SegmentAxis, Selection, StoredChunk, VirtualMappings,
 };
 
-use crate::access::Operation;
 use crate::device::{Device, PageCacheSize, Unit};
 use crate::error::ModelError;
-use crate::index::IndexKind;
+use crate::index::kind::IndexKind;
 use crate::lru::Lru;
+use crate::operation::Operation;
+use crate::places::Places;
 use crate::request::{Purpose, Request, Watch};
-use crate::stored::{Chunks, Places, Stored};
+use crate::stored::{Chunks, Stored};
 use crate::variables::Variables;
-
-/// Requests that a host far away is sent at a time to begin with (`stores/remote/host.rs`).
-const IN_FLIGHT: u64 = 32;
 
 /// How our own engine is used.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -30,7 +28,7 @@ pub struct Own {
 
 impl Own {
     /// What `open` keeps unless it is told otherwise.
-    pub const CHUNK_CACHE_NBYTES: u64 = 32 << 20;
+    pub const CHUNK_CACHE_NBYTES: u64 = hyperslab_core::CHUNK_CACHE_NBYTES;
 }
 
 #[derive(Clone, Debug)]
@@ -131,7 +129,7 @@ impl OpenOwn {
             watch.saw(Request { purpose: Purpose::ReadPart, chunk: 0, range: request.range });
         }
         if self.own.is_far {
-            variables.n_rseek = variables.n_rdisk.div_ceil(IN_FLIGHT);
+            variables.n_rseek = variables.n_rdisk.div_ceil(FIRST_IN_FLIGHT as u64);
         }
         let copied = self.stored.grid.totals(selection)?;
         variables.s_decode = s_decode;

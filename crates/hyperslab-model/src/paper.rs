@@ -8,12 +8,26 @@ use std::collections::HashSet;
 
 use hyperslab_core::{Selection, Touch};
 
-use crate::access::{Operation, PaperLibrary};
 use crate::device::PageCacheSize;
 use crate::error::ModelError;
 use crate::lru::Lru;
+use crate::operation::Operation;
 use crate::stored::{Chunks, Stored};
 use crate::variables::Variables;
+
+/// Whose variables the paper's algorithm computes.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum PaperLibrary {
+    /// Chunks in one file, behind a library cache.
+    Hdf5 {
+        /// Bytes of the library cache: a set of chunks, of which the one used least recently goes.
+        library_cache_nbytes: u64,
+        /// Chunks indexed by an index block.
+        index_block_chunk_count: u64,
+    },
+    /// A file per chunk.
+    Zarr,
+}
 
 #[derive(Clone, Debug)]
 pub(crate) struct OpenPaper {

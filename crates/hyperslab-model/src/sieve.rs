@@ -2,7 +2,7 @@
 
 use hyperslab_core::ByteRange;
 
-use crate::access::Operation;
+use crate::operation::Operation;
 
 /// HDF5's default.
 const MOST_NBYTES: u64 = 65_536;

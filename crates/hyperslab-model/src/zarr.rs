@@ -2,9 +2,9 @@
 
 use hyperslab_core::{ByteRange, ChunkGrid, ChunkState, Selection, Touch};
 
-use crate::access::Operation;
 use crate::device::{Device, PageCacheSize, Unit};
 use crate::error::ModelError;
+use crate::operation::Operation;
 use crate::request::{Purpose, Request, Watch};
 use crate::stored::{Chunks, Stored};
 use crate::variables::Variables;

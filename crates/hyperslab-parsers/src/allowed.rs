@@ -48,9 +48,11 @@ pub fn refusal(document: &str, place: &str, allowed: &[String]) -> String {
     let mut places: Vec<String> = allowed.iter().map(|place| format!("{place:?}")).collect();
     places.push(format!("{folder:?}"));
     let places = places.join(", ");
-    let said =
-        format!("{} leads to {place:?}, which it may not: that is not followed", document.escape_debug());
-    format!("{said}; if you trust it, open it with allowed=[{places}] (docs/security.md)")
+    let said = format!(
+        "{} leads to {place:?}, which is not allowed, so it is not followed",
+        document.escape_debug()
+    );
+    format!("{said}. If you trust the file, open it with allowed=[{places}] (docs/security.md)")
 }
 
 /// A path without links, dots and relative parts; of what is not there, as it would be.

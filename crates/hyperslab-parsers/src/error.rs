@@ -3,6 +3,11 @@
 use hyperslab_core::Unreadable;
 use thiserror::Error;
 
+/// Bytes could not be fetched. The message names the file and what to do.
+#[derive(Clone, Debug, Error, PartialEq, Eq)]
+#[error("{0}")]
+pub struct FetchError(pub String);
+
 /// What is wrong with a file, and where.
 #[derive(Clone, Debug, Error, PartialEq, Eq)]
 pub enum Error {
@@ -80,7 +85,7 @@ pub enum Error {
     },
     /// The bytes could not be fetched.
     #[error("{0}")]
-    Fetch(#[from] crate::pages::FetchError),
+    Fetch(#[from] FetchError),
 }
 
 impl Error {

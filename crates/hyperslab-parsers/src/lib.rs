@@ -25,5 +25,5 @@ pub mod references;
 pub mod zarr;
 
 pub use allowed::{Allowed, refusal};
-pub use error::Error;
-pub use pages::{FetchError, Memory, Pages, Policy, Source, Statistics};
+pub use error::{Error, FetchError};
+pub use pages::{Memory, Pages, Policy, Source, Statistics};

@@ -5,9 +5,8 @@ use std::cell::RefCell;
 use std::collections::{BTreeSet, HashMap};
 
 use hyperslab_core::ByteRange;
-use thiserror::Error;
 
-use crate::error::Error;
+use crate::error::{Error, FetchError};
 
 /// Where a file's bytes come from: a local file, a web server, an object store, or memory.
 pub trait Source: Sync {
@@ -17,11 +16,6 @@ pub trait Source: Sync {
     /// The bytes of several ranges, all within the file, fetched side by side where that helps.
     fn read_ranges(&self, ranges: &[ByteRange]) -> Result<Vec<Vec<u8>>, FetchError>;
 }
-
-/// Bytes could not be fetched. The message names the file and what to do.
-#[derive(Clone, Debug, Error, PartialEq, Eq)]
-#[error("{0}")]
-pub struct FetchError(pub String);
 
 /// What fetching took so far.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]

@@ -43,3 +43,20 @@ pub(crate) fn settle_each<K, T>(
 fn is_open<T>(result: &Result<T, Error>) -> bool {
     result.as_ref().is_err_and(Error::is_not_held)
 }
+
+/// Parts of an object, read one after another: what one misses does not keep the others from saying what they
+/// miss.
+pub(crate) fn gather<T, U>(
+    items: impl IntoIterator<Item = T>,
+    read: impl Fn(T) -> Result<U, Error>,
+) -> Result<Vec<U>, Error> {
+    let (mut gathered, mut missing) = (Vec::new(), None);
+    for item in items {
+        match read(item) {
+            Ok(part) => gathered.push(part),
+            Err(error) if error.is_not_held() => missing = Some(error),
+            Err(error) => return Err(error),
+        }
+    }
+    missing.map_or(Ok(gathered), Err)
+}

@@ -55,7 +55,7 @@ mod _core {
     #[pymodule_export]
     use crate::references::save_references;
     #[pymodule_export]
-    use crate::remote::{RemoteFile, host_statistics, web_url};
+    use crate::remote::{RemoteFile, host_statistics, url_parts, web_url};
     #[pymodule_export]
     use crate::segment::Segment;
     #[pymodule_export]

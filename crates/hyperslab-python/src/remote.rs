@@ -4,7 +4,7 @@ use std::sync::Arc;
 use std::time::Duration;
 
 use hyperslab_archive as archive;
-use hyperslab_engine::{ByteCache, Location, RemoteOptions, WebUrl, remote_statistics};
+use hyperslab_engine::{ByteCache, Location, RemoteOptions, UrlParts, WebUrl, remote_statistics};
 use pyo3::exceptions::PyValueError;
 use pyo3::prelude::*;
 use pyo3::types::PyDict;
@@ -18,7 +18,7 @@ pub(crate) struct RemoteFile(pub(crate) archive::RemoteFile);
 #[pymethods]
 impl RemoteFile {
     #[new]
-    #[pyo3(signature = (url, *, config, headers, connect_timeout, timeout, attempts, patience, concurrency, cache_nbytes))]
+    #[pyo3(signature = (url, *, config, headers, connect_timeout, timeout, attempts, patience, concurrency, cache_nbytes, allowed=None))]
     #[allow(clippy::too_many_arguments)] // one a keyword
     fn new(
         url: String,
@@ -30,6 +30,7 @@ impl RemoteFile {
         patience: f64,
         concurrency: Option<usize>,
         cache_nbytes: usize,
+        allowed: Option<Vec<String>>,
     ) -> PyResult<Self> {
         let options = RemoteOptions {
             config,
@@ -39,6 +40,7 @@ impl RemoteFile {
             most_attempts: attempts.max(1),
             patience: seconds("patience", patience)?,
             most_in_flight: concurrency,
+            allowed,
             cache: Arc::new(ByteCache::new(cache_nbytes)),
         };
         let location = Location::of_url(&url, &options).map_err(errors::usage)?;
@@ -82,4 +84,11 @@ pub(crate) fn host_statistics(py: Python<'_>) -> PyResult<Bound<'_, PyDict>> {
 pub(crate) fn web_url(text: &str) -> Option<(String, String, String, String, String, Option<String>)> {
     let WebUrl { scheme, user, password, server, path, query } = WebUrl::parse(text)?;
     Some((scheme, user, password, server, path, query))
+}
+
+/// A URL taken apart, by what prefixes are compared by, and whether nothing in it goes up; None if it says no one place.
+#[pyfunction]
+pub(crate) fn url_parts(text: &str) -> Option<(String, String, Vec<Vec<u8>>, bool)> {
+    let UrlParts { kind, server, path, is_straight } = UrlParts::parse(text)?;
+    Some((kind, server, path, is_straight))
 }

@@ -53,6 +53,12 @@ class Allowed:
             return True
         return any(is_below(url, place) for place in (*self.listed(near), *self.own) if "://" in place)
 
+    def redirects(self) -> list[str] | None:
+        """What servers may redirect to beside themselves; None for any: what a document may lead to does not matter,
+        for it is the server that leads on.
+        """
+        return None if self.places is None else [place for place in self.places if "://" in place]
+
     def holds(self, place: str) -> bool:
         """Whether a file may be copied from: the user named it, or it is where he allows files to be."""
         if self.places is not None:

@@ -16,11 +16,11 @@ from typing import Any
 import numpy as np
 
 from hyperslab.archive.allowed import Places
-from hyperslab.archive.combining import Combination, Options, Recipe
+from hyperslab.archive.combining import Combination, Combining, Options, Recipe
 from hyperslab.archive.remote import Remote
 from hyperslab.archive.source_files import Place, are_many, places
 from hyperslab.archive.source_files import opened as opened_files
-from hyperslab.archive.tree import Combining, Group, OpenFile
+from hyperslab.archive.tree import Group, OpenFile
 from hyperslab.errors import NotAllowed, NotCombinable, UsageError
 
 CHOICES = {"differing": ("refuse", "first"), "missing": ("refuse", "drop"), "order": ("check", "sort", "any")}
@@ -106,6 +106,11 @@ class OpenCollection(OpenFile):
     def url(self) -> str | None:
         """None: a collection has no URL of its own."""
         return None
+
+    @property
+    def opened_urls(self) -> list[str]:
+        """Those of its files."""
+        return [url for file in self._files for url in file.opened_urls]
 
     def token(self, name: str) -> tuple[Any, ...]:
         """What Dask tells a group or array apart by: the same in every process until one of the files changes."""

@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Iterable, Sequence
 from dataclasses import dataclass, field, replace
 from functools import cached_property
-from typing import Any, Literal, NoReturn
+from typing import Any, Literal, NoReturn, TypedDict
 
 import numpy as np
 
@@ -22,6 +22,16 @@ MEANING = ("units", "calendar", "standard_name", "positive", "cell_methods", "gr
            "flag_values", "flag_masks", "flag_meanings")  # fmt: skip
 # Arrays that must be equal are compared in pieces of this size, and not at all where one is larger than the second.
 COMPARED_NBYTES, MOST_COMPARED_NBYTES = 64 << 20, 256 << 20
+
+
+class Combining(TypedDict, total=False):
+    """How several files are combined, as `open` is told."""
+
+    concat: str | int | None
+    differing: Literal["refuse", "first"]
+    missing: Literal["refuse", "drop"]
+    order: Literal["check", "sort", "any"]
+    leave_out: Iterable[str]
 
 
 @dataclass(frozen=True)

@@ -85,8 +85,6 @@ def group(shown: Group) -> str:
 
 
 def _branches(shown: Group, margin: str, lines: list[str], above: set[object]) -> None:
-    from hyperslab.archive.tree import Group
-
     names = list(shown)
     for place, key in enumerate(names):
         if len(lines) > MOST_LINES:
@@ -99,7 +97,7 @@ def _branches(shown: Group, margin: str, lines: list[str], above: set[object]) -
         except Exception as error:  # a repr never raises
             lines.append(f"{margin}{start}{name}: {printable(str(error.args[0] if error.args else repr(error)))}")
             continue
-        if not isinstance(child, Group):
+        if not isinstance(child, Mapping):
             lines.append(f"{margin}{start}{name}: {facts(child)}")
         elif child.key in above:
             lines.append(f"{margin}{start}{name}/ (again)")

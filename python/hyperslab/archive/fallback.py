@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from contextlib import suppress
 from importlib import import_module
 from importlib.util import find_spec
 from typing import Any
@@ -11,7 +12,7 @@ import numpy as np
 from hyperslab._core import Reach
 from hyperslab.archive.followed import Followed
 from hyperslab.archive.indexing import Index
-from hyperslab.errors import DamagedFile
+from hyperslab.errors import DamagedFile, Unsupported
 
 # For whatever HDF5 meets, and for elements and texts that NumPy or Python cannot have.
 WHAT_H5PY_RAISES = (OSError, RuntimeError, KeyError, TypeError, ValueError, OverflowError)
@@ -56,10 +57,16 @@ def read(path: str, name: str, index: Index, reach: Reach) -> np.ndarray[Any, An
     Raises:
         DamagedFile: h5py cannot read it either.
         NotAllowed: It leads to where it may not.
+        Unsupported: It takes a codec that h5py does not have here.
     """
     try:
         array = _read(path, name, index, reach)
     except WHAT_H5PY_RAISES as error:
+        codec = _missing_codec(path, name)
+        if codec is not None:
+            plugin = " (pip install hdf5plugin has many)" if find_spec("hdf5plugin") is None else ""
+            said = f"array {name} of {path} is encoded with {codec}, which neither hyperslab nor h5py has here"
+            raise Unsupported(f"{said}: install a plugin of HDF5 for it{plugin}") from error
         raise DamagedFile(f"array {name} of {path}: h5py cannot read it either: {error}") from error
     if index.points is not None:
         start = [axis[0] for axis in index.axes if not isinstance(axis, np.ndarray)]
@@ -78,6 +85,17 @@ def _read(path: str, name: str, index: Index, reach: Reach) -> np.ndarray[Any, A
         text = h5py.check_string_dtype(stored.dtype)
         source = stored.asstr() if text is not None and text.length is None else stored
         return np.asarray(source[tuple(_around(axis) for axis in index.axes)])
+
+
+def _missing_codec(path: str, name: str) -> str | None:
+    """The first filter of an array that libhdf5 does not have."""
+    h5py = _h5py()
+    with suppress(*WHAT_H5PY_RAISES), h5py.File(path, "r") as file:
+        made = file[name].id.get_create_plist()
+        for number, _, _, label in map(made.get_filter, range(made.get_nfilters())):
+            if not h5py.h5z.filter_avail(number):
+                return f"{label.decode('utf-8', 'replace')!r} (HDF5 filter {number})"
+    return None
 
 
 def _around(asked: Any) -> slice:

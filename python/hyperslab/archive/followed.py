@@ -37,7 +37,7 @@ class Followed:
                 continue
             self._seen.add((path, name))
             if hops > MOST_HOPS or len(self._seen) > MOST_FILES:
-                raise Unsupported(f"{path} leads on and on: more than {MOST_HOPS} links or {MOST_FILES} files")
+                raise Unsupported(f"{path} leads on too far: through more than {MOST_HOPS} links or {MOST_FILES} files")
             with h5py.File(path, "r") as file:
                 waiting += [(*led, hops + 1) for led in self._led(file.id, path, name)]
         self.files.discard(path)
@@ -134,7 +134,7 @@ def check_regular(path: str) -> None:
     descriptor = os.open(path, os.O_RDONLY | getattr(os, "O_NONBLOCK", 0))
     try:
         if os.fstat(descriptor).st_size == 0 and os.read(descriptor, 1):
-            raise ReadError(f"{path}: it says that it has no bytes, and has some: it is not a regular file")
+            raise ReadError(f"{path}: it has bytes although its size is 0, so it is not a regular file")
     except OSError as error:
         raise ReadError(f"{path}: {error.strerror}: it is not a regular file") from error
     finally:

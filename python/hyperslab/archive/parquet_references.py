@@ -17,6 +17,7 @@ import numpy.typing as npt
 
 from hyperslab._core import ArchiveFile
 from hyperslab.archive.remote import Sources
+from hyperslab.chunk_grid import ceil_div
 from hyperslab.errors import DamagedFile, MissingLibrary, Unsupported
 
 NO_FILE = np.uint32(2**32 - 1)
@@ -95,7 +96,7 @@ class ParquetReferences:
         try:
             zarray = self.documents[f"{array}/.zarray"]
             lengths = zip(zarray["shape"], zarray["chunks"], strict=True)
-            return math.prod(-(-length // chunk) for length, chunk in lengths)
+            return math.prod(ceil_div(length, chunk) for length, chunk in lengths)
         except (KeyError, TypeError, ValueError, ZeroDivisionError) as error:
             raise DamagedFile(f"array {array} of {self.folder}: its .zarray says no grid of chunks") from error
 

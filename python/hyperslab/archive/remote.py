@@ -12,13 +12,9 @@ from urllib.parse import unquote
 
 from hyperslab._core import Reach, RemoteFile, host_statistics, refusal, web_url
 from hyperslab.archive.allowed import Allowed
-from hyperslab.archive.url_prefix import folder_of
+from hyperslab.archive.url_prefix import AZURE, GCS, HTTP, S3, UrlParts, folder_of, parts_of
 from hyperslab.errors import NotAllowed, UsageError
 
-HTTP = ("http", "https")
-S3 = ("s3", "s3a")
-GCS = ("gs", "gcs")
-AZURE = ("az", "azure", "abfs", "abfss", "adl")
 SCHEMES = (*HTTP, *S3, *GCS, *AZURE)
 # What every kind of store understands, with what is used if nothing is said: seconds, but for the two counts.
 LIMITS = {"connect_timeout": 10.0, "timeout": 30.0, "attempts": 6, "patience": 180.0, "concurrency": None}
@@ -28,9 +24,7 @@ OPEN_OPTIONS = {
     "virtual_hosted_style_request", "use_ssl", "account_host",
 }  # fmt: skip
 
-Scope = tuple[Any, str, tuple[str, ...]]  # the kind of URL, server or bucket, and the parts of a path
-
-_registered: dict[Scope, dict[str, Any]] = {}
+_registered: dict[UrlParts, dict[str, Any]] = {}
 
 
 def is_url(path: object) -> bool:
@@ -43,7 +37,8 @@ def credentials(url_prefix: str, **options: Any) -> None:
 
     Scheme, server and port must be the same, and the path must begin with all parts of this one's: what is said of
     `https://data.example.org/a` is for `/a/b`, and neither for `/ab` nor for `https://data.example.org:8443/a`. For
-    object stores the bucket must be the same; `"s3://"` alone is for all buckets.
+    object stores the bucket must be the same; `"s3://"` alone is for all buckets. A URL whose path hides a `..` behind
+    codes such as `%2f` is below none.
 
     Pickled arrays carry no credentials: a worker process takes them from its environment, or from here.
 
@@ -53,13 +48,13 @@ def credentials(url_prefix: str, **options: Any) -> None:
     """
     if not is_url(url_prefix):
         raise UsageError(f"{url_prefix!r} is no URL of a kind that we know ({', '.join(SCHEMES)})")
-    scope = _scope(url_prefix)
-    if scope is None:
-        raise UsageError(f"{shown(url_prefix)} names no server that could be given credentials")
+    prefix = _prefix(url_prefix)
+    if prefix is None:
+        raise UsageError(f"{shown(url_prefix)} names no server, or its path can be read in two ways: give a plain URL")
     if options:
-        _registered[scope] = dict(options)
+        _registered[prefix] = dict(options)
     else:
-        _registered.pop(scope, None)
+        _registered.pop(prefix, None)
 
 
 def stats() -> dict[str, Any]:
@@ -93,8 +88,11 @@ class Remote:
         folder, path = self.folder(), self.folder()._path
         return replace(folder, url=f"{path}/{key}{folder.url[len(path) :]}") if key else folder
 
-    def file(self) -> RemoteFile:
+    def file(self, allowed: list[str] | None = None) -> RemoteFile:
         """What the compiled part needs to open it.
+
+        Args:
+            allowed: URLs that its server may redirect to beside its own, with all below them; None for any.
 
         Raises:
             UsageError: The URL or an option is not understood, or what it was opened with is not in this process.
@@ -106,7 +104,8 @@ class Remote:
             raise UsageError(f"{said}; say it here: hyperslab.credentials(URL prefix, {absent[0]}=...)")
         limits = {name: given.pop(name, default) for name, default in LIMITS.items()}
         url, config, headers = _KINDS[self._kind](self.url, given)
-        return RemoteFile(url, config=config, headers=headers, cache_nbytes=self.cache_nbytes, **limits)
+        kept = self.cache_nbytes
+        return RemoteFile(url, config=config, headers=headers, cache_nbytes=kept, allowed=allowed, **limits)
 
     @property
     def names_file(self) -> bool:
@@ -168,7 +167,7 @@ class Sources:
         """
         if not self.allowed.permits(url, self.near):
             raise self.refused(url)
-        return self.remote(url).file()
+        return self.remote(url).file(self.allowed.redirects())
 
     def check_place(self, path: str) -> None:
         """Refuse a file or URL, or a name of a file far away, that the document may not lead to.
@@ -275,37 +274,18 @@ def shown(url: str) -> str:
     return f"{kind}://{container}{server}{slash}{key}" if is_url(url) else url
 
 
-def _scope(url: str) -> Scope | None:
-    """What credentials that are said of a URL are for; None of a URL that names no server."""
-    kind, _, rest = url.partition("://")
-    if kind.lower() not in HTTP:
-        bucket, _, key = rest.partition("/")
-        return _KINDS[kind.lower()], bucket, tuple(key.removesuffix("/").split("/")) if key else ()
-    parts = web_url(url)
-    if parts is None or not parts[3]:
-        return None
-    name, colon, port = parts[3].rpartition(":") if not parts[3].endswith("]") else (parts[3], "", "")
-    server = (name or port).removesuffix(".") + (colon + port if name else "")
-    return parts[0], server, _segments(parts[4])
-
-
-def _segments(path: str) -> tuple[str, ...]:
-    """The parts of a path between slashes. One that hides its way in encoded dots and slashes counts as the root."""
-    parts = tuple(unquote(part) for part in path.strip("/").split("/")) if path != "/" else ()
-    hidden = (step for part in parts for step in part.replace("\\", "/").split("/"))
-    return () if path.startswith("//") or any(step in (".", "..") for step in hidden) else parts
+def _prefix(url: str) -> UrlParts | None:
+    """What credentials are for: however it is written."""
+    found = parts_of(url)
+    return None if found is None else found._replace(is_straight=True)
 
 
 def _registered_for(url: str) -> dict[str, Any]:
-    found = _scope(url)
-    if found is None:
+    found = parts_of(url)
+    covering = [] if found is None else [prefix for prefix in _registered if found.is_below(prefix)]
+    if not covering:
         return {}
-    kind, server, parts = found
-    covering = [
-        scope for scope in _registered
-        if scope[0] == kind and (scope[1] == server or not scope[1]) and parts[: len(scope[2])] == scope[2]
-    ]  # fmt: skip
-    return dict(_registered[max(covering, key=lambda scope: (bool(scope[1]), len(scope[2])))]) if covering else {}
+    return dict(_registered[max(covering, key=lambda prefix: (bool(prefix.server), len(prefix.path)))])
 
 
 Reached = tuple[str, list[tuple[str, str]], list[tuple[str, str]]]  # URL, configuration of the store, HTTP headers

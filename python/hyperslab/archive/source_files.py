@@ -12,7 +12,7 @@ from typing import Any, TypeAlias, TypeGuard
 
 from hyperslab.archive.allowed import Places
 from hyperslab.archive.foreign_stores import is_foreign
-from hyperslab.archive.recipe import recipe
+from hyperslab.archive.open_file import locate
 from hyperslab.archive.remote import Remote, Sources, is_url
 from hyperslab.archive.tree import Group, OpenFile
 from hyperslab.errors import UsageError
@@ -57,8 +57,8 @@ def _places(one: Any, options: Mapping[str, Any], cache_nbytes: int, allowed: Pl
         return [one]
     path = one if is_foreign(one) else os.fspath(one)
     if not is_foreign(one) and are_many(path):
-        return [recipe(name, options, cache_nbytes, allowed) for name in matching(path)]
-    return [recipe(path, options, cache_nbytes, allowed)]
+        return [locate(name, options, cache_nbytes, allowed) for name in matching(path)]
+    return [locate(path, options, cache_nbytes, allowed)]
 
 
 def matching(pattern: str) -> list[str]:

@@ -1,4 +1,4 @@
-"""`open` and `Group`: the tree of an archive, with its links followed when they are asked for."""
+"""`OpenFile` and `Group`: the tree of an archive, with its links followed when they are asked for."""
 
 from __future__ import annotations
 
@@ -7,118 +7,28 @@ from collections.abc import Callable, Iterable, Iterator, Mapping
 from contextlib import AbstractContextManager
 from difflib import get_close_matches
 from functools import cached_property
-from pathlib import Path
-from stat import S_ISDIR
-from typing import TYPE_CHECKING, Any, Literal, TypedDict, Unpack
+from typing import Any
 
 from hyperslab._core import ArchiveFile, Reach
-from hyperslab.archive import display, unfinished, walking
-from hyperslab.archive.allowed import Places
+from hyperslab.archive import display, walking
 from hyperslab.archive.array import Array
 from hyperslab.archive.attributes import Attributes
 from hyperslab.archive.linked_files import LinkedFiles
+from hyperslab.archive.open_file import far_file, is_zarr_folder, local_file
 from hyperslab.archive.parquet_references import ParquetReferences
-from hyperslab.archive.recipe import recipe
 from hyperslab.archive.remote import Remote, Sources
-from hyperslab.errors import DamagedFile, NoSuchRemoteFile, ReadError, Unsupported, UsageError
+from hyperslab.errors import DamagedFile, ReadError, Unsupported
 
-if TYPE_CHECKING:
-    from hyperslab.versions.table import VersionKey
-
-CHUNK_CACHE_NBYTES = 32 << 20
 MOST_HOPS = 32
 REFERENCES = ("references", "dmrpp")  # formats that name the files that chunks lie in
 MOST_NAMES = 8  # in a message
-# One of these lies in the root of every Zarr hierarchy.
-ZARR_METADATA = ("zarr.json", ".zgroup", ".zarray", ".zmetadata")
-
-
-def open(
-    path: Any,
-    *,
-    storage_options: Mapping[str, Any] | None = None,
-    chunk_cache_nbytes: int = CHUNK_CACHE_NBYTES,
-    cache_nbytes: int = 0,
-    version: VersionKey = None,
-    allowed: Places | None = None,
-    **combining: Unpack[Combining],
-) -> Group:
-    """Open an HDF5, NetCDF, FITS or HDF4 file, a Zarr folder, or references, for reading; or several of them as one.
-
-    Args:
-        path: The file or folder, or its URL: `https://`, `s3://`, `gs://`, `az://`, `abfs://`, `file://`. A URL that
-            ends in `.zarr` or `/` is of a Zarr hierarchy. Or a store of obstore, or a file, mapper or file system of
-            fsspec, the stores also as `(store, path)`: what they were configured with is taken over.
-            Of references, our own (`.hs`), Kerchunk's JSON or folder of Parquet, a `.zmetadata` with `.zchunkstore`s,
-            or a DMR++ document; files that they name are URLs, or relative to their folder.
-            Several: a list of these and of open root groups, or a pattern (`"2019-*.nc"`): docs/collections.md.
-        storage_options: How to reach a URL: credentials, endpoint, headers, limits, named as fsspec's file systems
-            name them (docs/remote.md). Of references also how to reach the URLs that they name.
-        chunk_cache_nbytes: Memory for decoded chunks of which only a part was read, so that reading another part
-            need not decode them again; for all arrays of the file together.
-        cache_nbytes: Memory for bytes that were fetched from a URL, so that what another read needs of them is not
-            fetched again; those used longest ago go first. Of several files, each has as much.
-        version: Of a file of versioned-hdf5 or `VersionedFile`, the version to open: its name, a time in UTC (the
-            last version then or before), or -1 for the parent of the current version, 0 for that itself, and so on.
-        allowed: Folders and URLs that the file may lead to, with all below them: by references, links, virtual arrays
-            and external raw files; `()` for the file alone. Without it a file of this machine may lead anywhere, one
-            far away to its own folder there: docs/security.md.
-        combining: How several files are combined. `concat`: the name of the dimension, or the number of the axis,
-            along which arrays are concatenated; without it each array is in one file, or equal in all.
-            `differing="first"`: arrays without that dimension need not be equal, the first file's are taken.
-            `missing="drop"`: arrays that are not in all files are left out. `order="sort"`: files are put in order by
-            their coordinates along the dimension; `order="any"`: these may overlap or go back. `leave_out`: paths of
-            arrays to leave out.
-
-    Returns:
-        The root group, or that of the version: `file["group/array"][0, ::4, 10:20]` reads. It can be used in a `with`
-        statement.
-
-    Raises:
-        FileNotFoundError: There is no such file.
-        RemoteError: A server did not give what was asked for.
-        DamagedFile: The file contradicts its format.
-        Unsupported: The file is of no format that we know, or has no versions.
-        KeyError: There is no such version.
-        NotAllowed: The file leads to where it may not; mostly that is said when an array or link is used.
-        NotCombinable: Two of the files cannot be combined safely; the message names them and what differs.
-    """
-    from hyperslab.archive import collection
-
-    for name, nbytes in (("chunk_cache_nbytes", chunk_cache_nbytes), ("cache_nbytes", cache_nbytes)):
-        if nbytes < 0:
-            raise ValueError(f"{name} is {nbytes}: use 0 for no cache")
-    options = dict(storage_options or {})
-    if collection.are_many(path) or combining:
-        if version is not None:
-            raise UsageError("one file at a time is opened at a version")
-        return collection.opened(path, options, chunk_cache_nbytes, combining, cache_nbytes, allowed)
-    place, sources = recipe(path, options, cache_nbytes, allowed)
-    if version is not None:
-        from hyperslab.versions.seen import opened_version
-
-        return opened_version(place, version, chunk_cache_nbytes, sources)
-    opened = OpenFile(place, chunk_cache_nbytes, sources)
-    if options and not opened.is_remote and opened.core.format not in REFERENCES:
-        raise UsageError(f"storage_options= is for URLs, {opened.path} is a local path")
-    return opened.root
-
-
-class Combining(TypedDict, total=False):
-    """How several files are combined, as `open` is told."""
-
-    concat: str | int | None
-    differing: Literal["refuse", "first"]
-    missing: Literal["refuse", "drop"]
-    order: Literal["check", "sort", "any"]
-    leave_out: Iterable[str]
 
 
 class OpenFile:
     """An open file, shared by all of its groups and arrays; one that is not held is opened again by each read.
 
     Of HDF5 maybe only what patterns of names lead to; and its chunks maybe only when they are read, in the context that
-    `settled` gives.
+    `between_commits` gives.
     """
 
     def __init__(
@@ -129,7 +39,7 @@ class OpenFile:
         patterns: tuple[str, ...] = (),
         *,
         is_held: bool = True,
-        settled: Callable[[], AbstractContextManager[None]] | None = None,
+        between_commits: Callable[[], AbstractContextManager[None]] | None = None,
         linked: LinkedFiles | None = None,
     ) -> None:
         self.place = place
@@ -138,18 +48,18 @@ class OpenFile:
         self.patterns = patterns
         self._core: ArchiveFile | None
         if isinstance(place, Remote):
-            self.path, self._core = _opened_far(place, chunk_cache_nbytes, sources, patterns)
+            self.path, self._core = far_file(place, chunk_cache_nbytes, sources, patterns)
         else:
             self.path = place
-            tables = ParquetReferences.found(place, sources) if _is_folder(place) else None
+            tables = ParquetReferences.found(place, sources) if is_zarr_folder(place) else None
             if tables is not None:
                 self._core = tables.opened(chunk_cache_nbytes)
             elif is_held:
                 reach = sources.reach(place)
                 if patterns:  # of a file with versions, by who looked for its journal
-                    self._core = ArchiveFile(place, chunk_cache_nbytes, reach, list(patterns), settled)
+                    self._core = ArchiveFile(place, chunk_cache_nbytes, reach, list(patterns), between_commits)
                 else:
-                    self._core = unfinished.opened(place, chunk_cache_nbytes, reach)
+                    self._core = local_file(place, chunk_cache_nbytes, reach)
             else:
                 self._core = ArchiveFile.closed(place, sources.reach(place))
         if self._core.format in REFERENCES:
@@ -167,6 +77,11 @@ class OpenFile:
     def url(self) -> str | None:
         """The URL that was opened, with whatever it holds; None of a local file."""
         return self.place.url if isinstance(self.place, Remote) else None
+
+    @property
+    def opened_urls(self) -> list[str]:
+        """The URLs that were opened, with whatever they hold: of a collection one for each of its files far away."""
+        return [] if self.url is None else [self.url]
 
     @property
     def is_closed(self) -> bool:
@@ -234,43 +149,13 @@ class OpenFile:
         return self.core.version or str(os.stat(self.path).st_mtime_ns)  # noqa: PTH116
 
     def reopening(self, name: str) -> tuple[Any, ...]:
-        """How to pickle a group or array: as the recipe to find it again."""
-        return (_reopened, (self.place, self.chunk_cache_nbytes, self.sources, self.patterns, name))
+        """How to pickle a group or array: as what finds it again."""
+        return (found_again, (self.place, self.chunk_cache_nbytes, self.sources, name))
 
 
-def _opened_far(
-    place: Remote, chunk_cache_nbytes: int, sources: Sources, patterns: tuple[str, ...]
-) -> tuple[str, ArchiveFile]:
-    """A file far away, or the Zarr hierarchy that a URL is of: its name tells which, or that there is no such file."""
-    if place.names_file:
-        file = place.file()
-        try:
-            return file.name, ArchiveFile.remote(file, chunk_cache_nbytes, sources.reach(file.name), list(patterns))
-        except NoSuchRemoteFile:
-            if place.has_suffix:
-                raise
-    folder = place.folder().file()
-    return folder.name, ArchiveFile.remote_zarr(folder, chunk_cache_nbytes)
-
-
-def _is_folder(path: str) -> bool:
-    """Whether a local path leads to a folder of Zarr, or to a file."""
-    if not S_ISDIR(os.stat(path).st_mode):  # noqa: PTH116 -- raises what Python raises for a file that is not there
-        return False
-    if not any((Path(path) / name).exists() for name in ZARR_METADATA):
-        raise Unsupported(f"{path} is a folder without Zarr metadata ({', '.join(ZARR_METADATA)})")
-    return True
-
-
-def _reopened(
-    place: str | Remote, chunk_cache_nbytes: int, sources: Sources, patterns: tuple[str, ...], name: str
-) -> Group | Array:
-    if patterns:  # of a file with versions: not while one is committed
-        from hyperslab.versions.reading import parsed
-
-        root = parsed(place, chunk_cache_nbytes, patterns, sources=sources).root
-    else:
-        root = OpenFile(place, chunk_cache_nbytes, sources, patterns).root
+def found_again(place: str | Remote, chunk_cache_nbytes: int, sources: Sources, name: str) -> Group | Array:
+    """What pickled groups and arrays become."""
+    root = OpenFile(place, chunk_cache_nbytes, sources).root
     return root if name == "/" else root[name]
 
 

@@ -23,16 +23,17 @@ from hyperslab.archive.allowed import Places
 from hyperslab.archive.array import Array
 from hyperslab.archive.cf import attributes
 from hyperslab.archive.dimensions import dimension_names
+from hyperslab.archive.opening import open
 from hyperslab.archive.remote import is_url, shown
-from hyperslab.archive.tree import Group, open
+from hyperslab.archive.tree import Group
 from hyperslab.archive.walking import groups_by_path
 from hyperslab.errors import UsageError
-from hyperslab.versions.layout import bookkeeping
+from hyperslab.versions.layout.names import bookkeeping
 
 if TYPE_CHECKING:
     from xarray import DataTree
 
-    from hyperslab.versions.table import VersionKey
+    from hyperslab.versions.layout.table import VersionKey
 
 SUFFIXES = (".nc", ".nc4", ".cdf", ".h5", ".hdf5", ".he5", ".hdf", ".h4", ".fits", ".fit", ".fts", ".zarr")
 MOST_FILES = 32  # that tasks of other processes are about, kept open

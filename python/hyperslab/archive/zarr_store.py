@@ -31,6 +31,7 @@ from hyperslab.archive.array import Array
 from hyperslab.archive.dimensions import dimension_names
 from hyperslab.archive.tree import Group
 from hyperslab.archive.walking import groups_by_path
+from hyperslab.chunk_grid import chunk_counts
 from hyperslab.errors import Unsupported, printable
 
 METADATA = "zarr.json"
@@ -122,7 +123,7 @@ class ZarrStore(Store):
         if not found or "chunk_grid" not in self._described[0].get(path, {}):
             return None
         numbers = coordinates.split("/") if coordinates else []
-        grid = grid_shape(self.array(path).shape, self.chunk_shape(path))
+        grid = chunk_counts(self.array(path).shape, self.chunk_shape(path))
         if len(numbers) != len(grid) or not all(number.isdecimal() for number in numbers):
             return None
         index = tuple(int(number) for number in numbers)
@@ -207,7 +208,7 @@ class ZarrStore(Store):
             yield f"{path}/{METADATA}".lstrip("/")
             if metadata["node_type"] == "array":
                 shape = metadata["shape"]
-                grid = grid_shape(shape, metadata["chunk_grid"]["configuration"]["chunk_shape"])
+                grid = chunk_counts(shape, metadata["chunk_grid"]["configuration"]["chunk_shape"])
                 indices = np.ndindex(*grid)
                 yield from ("/".join([*([path] if path else []), "c", *map(str, index)]) for index in indices)
 
@@ -255,11 +256,6 @@ def array_metadata(array: Array, dimensions: tuple[str, ...]) -> dict[str, Any]:
         "attributes": _json_attributes(array),
         "dimension_names": list(dimensions),
     }
-
-
-def grid_shape(shape: Iterable[int], chunk_shape: Iterable[int]) -> tuple[int, ...]:
-    """Chunks along each axis."""
-    return tuple(-(-length // chunk) for length, chunk in zip(shape, chunk_shape, strict=True))
 
 
 def _chunk_shape(array: Array) -> tuple[int, ...]:

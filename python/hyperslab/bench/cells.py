@@ -4,19 +4,22 @@ from __future__ import annotations
 
 from collections.abc import Iterator
 from dataclasses import dataclass
+from itertools import product
 from typing import Any
 
 import numpy as np
 
-from hyperslab.bench import mpi, serving
-from hyperslab.bench.fields import Field
-from hyperslab.bench.patterns import OPERATIONS, selections
+from hyperslab.bench import mpi
+from hyperslab.bench.operations import OPERATIONS, selections
 from hyperslab.bench.published import make_replay
 from hyperslab.bench.records import Cell, Method
 from hyperslab.bench.study import Case, Conditions
+from hyperslab.chunk_grid import ceil_div
 from hyperslab.errors import MissingLibrary, StudyError
 from hyperslab.formats import availability, format_class, make_format
-from hyperslab.formats.contract import ArraySpec, Codec, Layout, Need
+from hyperslab.formats.contract import ArraySpec, Codec, Need, StoredLayout
+from hyperslab.lab import serving
+from hyperslab.lab.fields import Field
 
 AUTO_CHUNK_NBYTES = 1 << 20
 SHARD_CHUNKS = 16  # chunks of a shard, where a format has shards
@@ -55,27 +58,13 @@ def groups(case: Case, method: Method) -> list[Group]:
 
 
 def _cells(case: Case, method: Method, shape: tuple[int, ...], count: int) -> Iterator[Cell]:
-    names = list(case.conditions) if method == "fair" else published_conditions(case)
-    for conditions in names:
-        for format_name in case.formats:
-            if method == "published" and format_name not in make_replay(case.replay or "").formats:
-                continue
-            for operation in case.operations:
-                if method == "published" and OPERATIONS[operation.name].fair_only:
-                    continue
-                for cache in _caches(case, method, operation.name):
-                    for processes in case.processes if method == "fair" else [1]:
-                        yield Cell(
-                            case.name,
-                            method,
-                            conditions,
-                            format_name,
-                            operation,
-                            shape,
-                            count,
-                            cache,
-                            processes,
-                        )
+    fair = method == "fair"
+    conditions = list(case.conditions) if fair else published_conditions(case)
+    formats = [name for name in case.formats if fair or name in make_replay(case.replay or "").formats]
+    operations = [each for each in case.operations if fair or not OPERATIONS[each.name].fair_only]
+    for condition, name, operation in product(conditions, formats, operations):
+        for cache, processes in product(_caches(case, method, operation.name), case.processes if fair else [1]):
+            yield Cell(case.name, method, condition, name, operation, shape, count, cache, processes)
 
 
 def _caches(case: Case, method: Method, operation: str) -> list[Any]:
@@ -107,20 +96,20 @@ def spec_of(case: Case, cell: Cell) -> ArraySpec:
     return ArraySpec(cell.shape, dtype, layout_of(case, cell, dtype), growable)
 
 
-def layout_of(case: Case, cell: Cell, dtype: np.dtype[Any]) -> Layout | None:
+def layout_of(case: Case, cell: Cell, dtype: np.dtype[Any]) -> StoredLayout | None:
     """The layout that conditions mean for an array; None where the library's default is asked for."""
     said = case.conditions[cell.conditions]
     if said == "default":
         return None
     codecs = tuple(Codec.parse(text) for text in said.codecs)
     if said.chunks == "contiguous":
-        return Layout(None, None, codecs)
+        return StoredLayout(None, None, codecs)
     if said.chunks == "auto":
         chunks = auto_chunks(cell.shape, dtype.itemsize)
     else:
         chunks = _given_chunks(case.name, said.chunks, cell.shape)
     can = format_class(cell.format).capabilities
-    return Layout(chunks, _shards(chunks, cell.shape) if can.sharded_only else None, codecs)
+    return StoredLayout(chunks, _shards(chunks, cell.shape) if can.sharded_only else None, codecs)
 
 
 def _given_chunks(case: str, chunks: list[int], shape: tuple[int, ...]) -> tuple[int, ...]:
@@ -137,7 +126,7 @@ def auto_chunks(shape: tuple[int, ...], itemsize: int) -> tuple[int, ...]:
     lengths = [max(1, length) for length in shape]
     while int(np.prod(lengths, dtype=np.int64)) * itemsize > AUTO_CHUNK_NBYTES and max(lengths) > 1:
         axis = lengths.index(max(lengths))
-        lengths[axis] = -(-lengths[axis] // 2)
+        lengths[axis] = ceil_div(lengths[axis], 2)
     return tuple(lengths)
 
 
@@ -145,7 +134,7 @@ def _shards(chunks: tuple[int, ...], shape: tuple[int, ...]) -> tuple[int, ...]:
     """Shards of up to `SHARD_CHUNKS` chunks: doubled along the axis with the most chunks left to take in."""
     times = [1] * len(chunks)
     while int(np.prod(times)) < SHARD_CHUNKS:
-        left = [-(-length // (c * t)) for length, c, t in zip(shape, chunks, times, strict=True)]
+        left = [ceil_div(length, c * t) for length, c, t in zip(shape, chunks, times, strict=True)]
         if max(left) <= 1:
             break
         times[left.index(max(left))] *= 2

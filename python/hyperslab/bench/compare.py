@@ -8,11 +8,12 @@ from typing import Literal
 
 import numpy as np
 
-from hyperslab.bench.records import Trial
+from hyperslab.bench.rankings import UNRANKED, headline_metric
+from hyperslab.bench.records import Row, Trial
 from hyperslab.bench.results import Run
-from hyperslab.bench.statistics import UNRANKED, headline_metric, interval_of_ratio
 from hyperslab.bench.study import Case
 from hyperslab.errors import UsageError
+from hyperslab.lab.statistics import interval_of_ratio
 
 Outcome = Literal["faster", "slower", "no difference", "unknown"]
 # What makes two cases of one name unlike; sizes, operations and cache states are in the cells' keys.
@@ -20,18 +21,9 @@ CASE_MUST_AGREE = ("dtype", "data", "data_file", "conditions", "options", "store
 
 
 @dataclass(frozen=True)
-class ComparisonRow:
+class ComparisonRow(Row):
     """One cell in both runs: medians of the metric that ranks its operation, and their ratio b / a."""
 
-    case: str
-    method: str
-    conditions: str
-    format: str
-    operation: str
-    shape: str
-    count: int
-    cache: str
-    processes: int
     metric: str
     a_seconds: float
     b_seconds: float
@@ -100,15 +92,7 @@ def _row(a: list[Trial], b: list[Trial]) -> ComparisonRow | None:
     a_seconds, b_seconds = float(np.median(a_values)), float(np.median(b_values))
     low, high = interval_of_ratio(a_values, b_values) or (None, None)
     return ComparisonRow(
-        case=first.case,
-        method=first.method,
-        conditions=first.conditions,
-        format=first.format,
-        operation=first.operation,
-        shape=first.shape,
-        count=first.count,
-        cache=first.cache,
-        processes=first.processes,
+        **first.columns,
         metric=metric,
         a_seconds=a_seconds,
         b_seconds=b_seconds,

@@ -13,7 +13,7 @@ from typing import Annotated, Any, Literal
 import yaml
 from pydantic import BaseModel, ConfigDict, Field, ValidationError, field_validator, model_validator
 
-from hyperslab.bench.patterns import OPERATIONS
+from hyperslab.bench.operations import OPERATIONS
 from hyperslab.bench.records import METRICS
 from hyperslab.bench.study import STUDIES_DIRECTORY
 from hyperslab.errors import StudyError

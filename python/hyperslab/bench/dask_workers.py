@@ -10,16 +10,17 @@ import socket
 from collections.abc import Sequence
 from typing import Any
 
-from hyperslab.bench.trial import Job, Measured, Workbench
-from hyperslab.bench.worker import combine
+from hyperslab.bench.trial import Job
 from hyperslab.errors import HyperslabError, MissingLibrary, RunError, TrialFailed, UsageError
+from hyperslab.lab.timers import Timing, combine
+from hyperslab.lab.worker import Workbench
 
 _bench = Workbench()
 
 
-def _run_part(job: Job) -> Measured:
+def _run_part(job: Job) -> Timing:
     """Runs on a Dask worker, in its process; the source elements are kept there between trials."""
-    return _bench.run(job)
+    return job.run(_bench)
 
 
 class DaskWorkers:
@@ -36,7 +37,7 @@ class DaskWorkers:
             raise UsageError(f"--scheduler {scheduler}: no Dask scheduler answers there ({error})") from error
         self._timeout = timeout_seconds
 
-    def run(self, jobs: Sequence[Job]) -> Measured:
+    def run(self, jobs: Sequence[Job]) -> Timing:
         """Run each part on a worker of its own; raises UsageError when there are too few."""
         addresses = self._addresses()
         if len(addresses) < len(jobs):
@@ -63,9 +64,9 @@ class DaskWorkers:
         known: dict[str, dict[str, Any]] = self._client.scheduler_info(n_workers=-1)["workers"]
         return known
 
-    def _result(self, future: Any) -> Measured:
+    def _result(self, future: Any) -> Timing:
         try:
-            found: Measured = future.result(timeout=self._timeout)
+            found: Timing = future.result(timeout=self._timeout)
         except HyperslabError:
             raise
         except TimeoutError as error:

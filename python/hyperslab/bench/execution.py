@@ -2,42 +2,47 @@
 
 from __future__ import annotations
 
+import time
 from collections.abc import Sequence
-from dataclasses import dataclass
-from typing import Protocol
+from dataclasses import replace
 
 from hyperslab.bench import mpi
+from hyperslab.bench.dask_workers import DaskWorkers
 from hyperslab.bench.records import Cell
 from hyperslab.bench.study import Case
-from hyperslab.bench.trial import Job, Measured
-from hyperslab.bench.worker import LocalWorkers
+from hyperslab.bench.trial import Job
+from hyperslab.lab.timers import Timing, combine
+from hyperslab.lab.worker import LocalWorkers
+
+# Time for all processes of a trial to have read their job before they start together.
+START_TOGETHER_SECONDS = 0.25
 
 
-class Executor(Protocol):
-    """Whatever runs the parts of one trial side by side."""
-
-    @property
-    def controls_cache(self) -> bool:
-        """Whether it runs where the bench controls the page cache."""
-
-    def run(self, jobs: Sequence[Job]) -> Measured:
-        """Run the parts side by side and combine what they found."""
-
-
-@dataclass(frozen=True)
 class Execution:
-    """The workers on this machine, and whoever runs trials of several parts."""
+    """The workers on this machine, and a cluster's for trials of several parts, if there is one."""
 
-    local: LocalWorkers
-    several: Executor
-    timeout_seconds: float
+    def __init__(self, timeout_seconds: float, cluster: DaskWorkers | None = None) -> None:
+        self.local = LocalWorkers(timeout_seconds)
+        self._timeout = timeout_seconds
+        self._cluster = cluster
 
-    def run(self, case: Case, cell: Cell, jobs: Sequence[Job]) -> Measured:
-        """Run the parts of one trial wherever its case says."""
+    def run(self, case: Case, cell: Cell, jobs: Sequence[Job]) -> Timing:
+        """Run the parts of one trial wherever its case says, and combine what they found."""
         if case.launcher == "mpi":
-            return mpi.run(jobs[0], cell.processes, self.timeout_seconds)
-        return self.several.run(jobs) if len(jobs) > 1 else self.local.run(jobs)
+            return mpi.run(jobs[0], cell.processes, self._timeout)
+        if len(jobs) == 1:
+            found: Timing = self.local.worker(cell.format).ask(jobs[0])
+            return found
+        return self._side_by_side(jobs) if self._cluster is None else self._cluster.run(jobs)
+
+    def _side_by_side(self, jobs: Sequence[Job]) -> Timing:
+        """All parts start together."""
+        workers = [self.local.worker(job.format, job.part) for job in jobs]
+        start = time.monotonic() + START_TOGETHER_SECONDS  # Linux has one monotonic clock for all processes
+        for worker, job in zip(workers, jobs, strict=True):
+            worker.send(replace(job, start_at=start))
+        return combine([worker.receive() for worker in workers])
 
     def controls_cache(self, cell: Cell) -> bool:
         """Whether the page cache that a trial of this cell meets is the one that the bench controls."""
-        return cell.processes == 1 or self.several.controls_cache
+        return cell.processes == 1 or self._cluster is None or self._cluster.controls_cache

@@ -4,32 +4,37 @@ from __future__ import annotations
 
 import os
 import shutil
-from collections.abc import Iterator
-from dataclasses import replace
+from collections.abc import Iterator, Sequence
+from dataclasses import fields, replace
 from datetime import UTC, datetime
 from pathlib import Path
 from typing import Any
 
-from hyperslab.bench import cache, cells
+from hyperslab.bench import cells
 from hyperslab.bench.cells import Group
-from hyperslab.bench.environment import pressure
 from hyperslab.bench.execution import Execution
-from hyperslab.bench.fields import Field
-from hyperslab.bench.ledger import WARM_UP, Ledger
-from hyperslab.bench.patterns import OPERATIONS
-from hyperslab.bench.records import Cell, Trial, blank_trial
-from hyperslab.bench.served import ServedFiles
-from hyperslab.bench.trial import Job, Measured, disk_usage
-from hyperslab.bench.worker import Prepare
+from hyperslab.bench.operations import OPERATIONS
+from hyperslab.bench.rankings import headline_metric
+from hyperslab.bench.records import WARM_UP, Cell, Trial, blank_trial
+from hyperslab.bench.trial import Job, Prepare
 from hyperslab.errors import NoSpace, TrialFailed
 from hyperslab.formats import make_format
+from hyperslab.lab import cache
+from hyperslab.lab.environment import pressure
+from hyperslab.lab.fields import Field
+from hyperslab.lab.journal import Journal
+from hyperslab.lab.rounds import Tally
+from hyperslab.lab.served import ServedFiles
+from hyperslab.lab.timers import Timing
 
 
 class FairTrials:
     """The files of one group, and its trials one by one."""
 
-    def __init__(self, ledger: Ledger, execution: Execution, group: Group, directory: Path, field: Field) -> None:
-        self._ledger = ledger
+    def __init__(
+        self, journal: Journal[Trial], execution: Execution, group: Group, directory: Path, field: Field
+    ) -> None:
+        self._journal = journal
         self._execution = execution
         self._group = group
         self._served = ServedFiles(directory)
@@ -37,16 +42,25 @@ class FairTrials:
         self._field = field
         self._prepared: dict[tuple[str, str], tuple[Path, str]] = {}
 
-    def make(self, cell: Cell, number: int) -> None:
-        """Make one trial of a cell and record what came of it."""
-        self._ledger.announce(self._group, cell)
-        dtype = str(cells.spec_of(self._group.case, cell).dtype)
-        verb = {"write": self._write, "read": self._read, "modify": self._modify}
+    def warm_up(self, cell: Cell) -> None:
+        """The first trial of a cell; one that is repeated after --resume is not kept twice."""
+        trial = self._made(cell, WARM_UP)
+        if trial.status != "ok" or not self._journal.of(cell.key):
+            self._journal.append(trial)
+
+    def make(self, cell: Cell) -> None:
+        """Make one trial of a cell and keep what came of it."""
+        number = sum(trial.trial > WARM_UP for trial in self._journal.of(cell.key))
+        self._journal.append(self._made(cell, number))
+
+    def _made(self, cell: Cell, number: int) -> Trial:
+        verbs = {"write": self._write, "read": self._read, "modify": self._modify}
         busy = pressure()
         started_at = datetime.now(UTC).isoformat(timespec="milliseconds")
         try:
-            trial = verb[OPERATIONS[cell.operation.name].verb](cell, number)
+            trial = verbs[OPERATIONS[cell.operation.name].verb](cell, number)
         except TrialFailed as failure:
+            dtype = str(cells.spec_of(self._group.case, cell).dtype)
             trial = blank_trial(cell, dtype, number, "failed", str(failure))
         except NoSpace as full:
             free = shutil.disk_usage(self._directory).free
@@ -54,14 +68,12 @@ class FairTrials:
                 f"the disk below {self._directory.parent} is full ({free / 1e6:.0f} MB left) in {cell.key}: {full}; "
                 "free some space or give another --scratch, then --resume; finished trials are kept"
             ) from full
-        self._ledger.record(
-            replace(
-                trial,
-                position=self._ledger.position,
-                started_at=started_at,
-                io_pressure=busy.io_full_avg10,
-                load=busy.load,
-            )
+        return replace(
+            trial,
+            position=len(self._journal),
+            started_at=started_at,
+            io_pressure=busy.io_full_avg10,
+            load=busy.load,
         )
 
     def close(self) -> None:
@@ -114,7 +126,7 @@ class FairTrials:
         path, layout = self._prepare(cell)
         job = self._job(cell, path)
         if served := cells.server_of(self._group.case, cell):
-            url, options = self._served.place(path, served)
+            url, options = self._served.place(path, served.server or "", served.round_trip_ms)
             job = replace(job, url=url, storage_options=tuple(options.items()))
         jobs = [replace(job, part=k, parts=cell.processes) for k in range(cell.processes)]
         resident = cache.bring_about(cell.cache, cache.files_below(path))
@@ -154,14 +166,10 @@ class FairTrials:
         known = self._prepared.get((cell.format, cell.conditions))
         return known[1] if known else self._prepare(cell)[1]
 
-    def _trial(self, cell: Cell, number: int, measured: Measured, path: Path, layout: str | None) -> Trial:
-        stored, files = disk_usage(path)
+    def _trial(self, cell: Cell, number: int, measured: Timing, path: Path, layout: str | None) -> Trial:
+        stored, files = cache.disk_usage(path)
         found: dict[str, Any] = {f"{phase}_seconds": seconds for phase, seconds in measured.seconds.items()}
-        names = (
-            "cpu_seconds peak_rss_nbytes device_read_nbytes device_write_nbytes decoded_nbytes selection_count "
-            "chunk_count read_amplification returned_dtype verified max_abs_error"
-        )
-        found |= {name: getattr(measured, name) for name in names.split()}
+        found |= {each.name: getattr(measured, each.name) for each in fields(Timing) if each.name != "seconds"}
         blank = blank_trial(cell, str(cells.spec_of(self._group.case, cell).dtype), number, "failed", "")
         return replace(blank, status="ok", reason=None, layout=layout, stored_nbytes=stored, file_count=files, **found)
 
@@ -182,3 +190,12 @@ def _remove(path: Path) -> None:
         shutil.rmtree(path, ignore_errors=True)
     else:
         path.unlink(missing_ok=True)
+
+
+def tally_of(cell: Cell, known: Sequence[Trial]) -> Tally:
+    """What the stop rule is told of a cell's trials: the metric that ranks its operation."""
+    metric = headline_metric(cell.operation.name)
+    attempts = [trial for trial in known if trial.trial > WARM_UP]
+    seconds = [trial.phases.metric(metric) or 0.0 for trial in attempts if trial.status == "ok"]
+    is_over = any(trial.status in ("failed", "refused") for trial in known)
+    return Tally(seconds, len(attempts) - len(seconds), is_over)

@@ -15,8 +15,9 @@ from pathlib import Path
 
 import numpy as np
 
-from hyperslab.bench.trial import Job, Measured
+from hyperslab.bench.trial import Job
 from hyperslab.errors import TrialFailed
+from hyperslab.lab.timers import Timing
 
 MPIRUN = "mpirun.openmpi"
 PYTHON = "/usr/bin/python3"
@@ -41,7 +42,7 @@ def refusal(format_name: str, operation: str) -> str | None:
     return None if found.returncode == 0 else HOW_TO
 
 
-def run(job: Job, processes: int, timeout_seconds: float) -> Measured:
+def run(job: Job, processes: int, timeout_seconds: float) -> Timing:
     """One trial by so many ranks; raises TrialFailed with what mpirun said."""
     source = _source(job)
     layout = job.spec.layout
@@ -65,7 +66,7 @@ def run(job: Job, processes: int, timeout_seconds: float) -> Measured:
         raise TrialFailed(f"{found['ranks']} ranks ran of {processes}: mpirun and mpi4py do not belong together")
     if not found["verified"]:
         raise TrialFailed("what the ranks read is not what was written")
-    return Measured(
+    return Timing(
         seconds=found["seconds"],
         cpu_seconds=None,
         peak_rss_nbytes=None,

@@ -5,8 +5,9 @@ from __future__ import annotations
 from dataclasses import asdict, dataclass, fields
 from typing import Any, Literal
 
-from hyperslab.bench.patterns import Operation
+from hyperslab.bench.operations import Operation
 
+WARM_UP = -1  # the number of a cell's first trial, which no statistic uses
 Method = Literal["fair", "published"]
 # A study asks for cold, warm or unknown; what is written does not exist before: new. `cache` says what each means.
 CacheState = Literal["cold", "warm", "unknown", "new"]
@@ -83,6 +84,11 @@ class Cell:
     processes: int = 1
 
     @property
+    def name(self) -> str:
+        """The cell in words, for whoever watches."""
+        return f"{self.case} {self.format} {self.operation.name} {self.conditions} {self.cache}"
+
+    @property
     def key(self) -> str:
         """Identifies the cell within a run, across interruptions."""
         shape = "x".join(map(str, self.shape))
@@ -91,8 +97,8 @@ class Cell:
 
 
 @dataclass(frozen=True)
-class Trial:
-    """One timed repetition with its proof. One row of trials.parquet; unknown is None."""
+class Row:
+    """The columns that say which cell a row of a table is of."""
 
     case: str
     method: str
@@ -104,7 +110,24 @@ class Trial:
     count: int  # arrays in the file
     cache: str
     processes: int
-    trial: int  # 0, 1, …; -1 is the warm-up, which no statistic uses
+
+    @property
+    def cell_key(self) -> str:
+        """The key of this row's Cell."""
+        parts = (self.case, self.method, self.conditions, self.format, self.operation, self.shape)
+        return "|".join([*parts, str(self.count), self.cache, str(self.processes)])
+
+    @property
+    def columns(self) -> dict[str, Any]:
+        """These columns alone, for another row of the cell."""
+        return {field.name: getattr(self, field.name) for field in fields(Row)}
+
+
+@dataclass(frozen=True)
+class Trial(Row):
+    """One timed repetition with its proof. One row of trials.parquet; unknown is None."""
+
+    trial: int  # 0, 1, …; or WARM_UP
     status: Literal["ok", "rejected", "refused", "failed"]
     reason: str | None = None
     position: int | None = None  # in the order in which the run executed its trials
@@ -138,12 +161,6 @@ class Trial:
     load: float | None = None  # one-minute load average before the trial
 
     @property
-    def cell_key(self) -> str:
-        """The key of this trial's Cell."""
-        parts = (self.case, self.method, self.conditions, self.format, self.operation, self.shape)
-        return "|".join([*parts, str(self.count), self.cache, str(self.processes)])
-
-    @property
     def phases(self) -> Phases:
         """The seconds of each phase."""
         return Phases(**{field.name: getattr(self, f"{field.name}_seconds") for field in fields(Phases)})
@@ -175,19 +192,9 @@ def blank_trial(
 
 
 @dataclass(frozen=True)
-class Summary:
+class Summary(Row):
     """One metric of one cell over its accepted trials. One row of summary.csv."""
 
-    case: str
-    method: str
-    conditions: str
-    format: str
-    operation: str
-    shape: str
-    dtype: str
-    count: int
-    cache: str
-    processes: int
     metric: str
     n: int  # accepted trials
     rejected: int  # trials whose proof failed

@@ -8,18 +8,21 @@ from __future__ import annotations
 
 import csv
 import json
-import os
-from collections.abc import Callable, Iterator, Mapping, Sequence
-from dataclasses import asdict, dataclass, fields
+from collections.abc import Callable, Iterator, Sequence
+from dataclasses import asdict, dataclass, field, fields
 from pathlib import Path
 from typing import Any
 
-from hyperslab.bench.environment import Environment
+from hyperslab.bench.histories.study import HistoryCase
+from hyperslab.bench.histories.trials import History, load_histories
+from hyperslab.bench.histories.verdicts import judge as judge_histories
 from hyperslab.bench.published import make_replay
+from hyperslab.bench.rankings import PointEstimate, Ranking, rank, summarise
 from hyperslab.bench.records import Summary, Trial, Verdict
-from hyperslab.bench.statistics import PointEstimate, Ranking, rank, summarise
 from hyperslab.bench.study import Case, Scale
 from hyperslab.errors import RunError, UsageError
+from hyperslab.lab.environment import Environment
+from hyperslab.lab.journal import Journal, load_lines
 from hyperslab.replacing import replace_with
 
 RUN_FILE, JOURNAL_FILE = "run.json", "trials.jsonl"
@@ -36,11 +39,15 @@ class RunDescription:
     seed: int  # of the order of trials
     cases: tuple[Case, ...]
     environment: Environment
+    histories: tuple[HistoryCase, ...] = ()
 
     def to_dict(self) -> dict[str, Any]:
         """For run.json."""
-        cases = [case.model_dump(exclude_none=True, exclude_defaults=True) for case in self.cases]
-        return {**asdict(self), "cases": cases, "environment": self.environment.to_dict()}
+        said = {
+            key: [case.model_dump(exclude_none=True, exclude_defaults=True) for case in cases]
+            for key, cases in (("cases", self.cases), ("histories", self.histories))
+        }
+        return {**asdict(self), **said, "environment": self.environment.to_dict()}
 
     @classmethod
     def from_dict(cls, given: dict[str, Any]) -> RunDescription:
@@ -53,6 +60,7 @@ class RunDescription:
             seed=given["seed"],
             cases=tuple(Case.model_validate(case) for case in given["cases"]),
             environment=Environment(**given["environment"]),
+            histories=tuple(HistoryCase.model_validate(case) for case in given.get("histories", [])),
         )
 
 
@@ -66,39 +74,12 @@ class Run:
     summaries: list[Summary]
     rankings: list[Ranking]
     verdicts: list[Verdict]
-
-
-class Journal:
-    """Appends what is finished, a line each; it is on the device before the next thing starts."""
-
-    def __init__(self, path: Path) -> None:
-        _drop_torn_line(path)
-        self._stream = open(path, "a", encoding="utf-8")  # noqa: SIM115 - it lives as long as the journal
-
-    def append(self, finished: Mapping[str, Any]) -> None:
-        """Write one line and sync it."""
-        self._stream.write(json.dumps(finished) + "\n")
-        self._stream.flush()
-        os.fdatasync(self._stream.fileno())
-
-    def close(self) -> None:
-        """Close the file."""
-        self._stream.close()
-
-
-def _drop_torn_line(path: Path) -> None:
-    """A kill can leave half a last line; cut it so that the next trial starts on a line of its own."""
-    if not path.exists():
-        return
-    content = path.read_bytes()
-    whole = content.rfind(b"\n") + 1
-    if whole < len(content):
-        os.truncate(path, whole)
+    histories: list[History] = field(default_factory=list)
 
 
 def start_run(directory: Path, description: RunDescription) -> None:
     """Make `directory` a run's; refuses one that holds a run already."""
-    if (directory / RUN_FILE).exists():
+    if (directory / RUN_FILE).exists() or load_histories(directory):
         raise UsageError(f"{directory} holds a run already; go on with it by --resume, or choose another with -o")
     replace_with(directory / RUN_FILE, json.dumps(description.to_dict(), indent=1) + "\n")
 
@@ -109,6 +90,11 @@ def load_description(directory: Path) -> RunDescription:
     try:
         return RunDescription.from_dict(json.loads(path.read_text()))
     except FileNotFoundError as error:
+        if load_histories(directory):
+            raise UsageError(
+                f"{directory} holds histories that an earlier hyperslab made, which did not say where: they cannot be "
+                "gone on with; start a new run"
+            ) from error
         raise UsageError(
             f"{directory} holds no run (no {RUN_FILE}); `hyperslab bench STUDY -o DIR` makes one"
         ) from error
@@ -116,16 +102,14 @@ def load_description(directory: Path) -> RunDescription:
         raise RunError(f"{path}: not a run of this version of hyperslab ({error})") from error
 
 
+def open_journal(directory: Path) -> Journal[Trial]:
+    """The journal of a run's trials, by their cells."""
+    return Journal(directory / JOURNAL_FILE, lambda line: Trial(**line), Trial.to_dict, lambda trial: trial.cell_key)
+
+
 def load_trials(directory: Path) -> list[Trial]:
     """Every finished trial of a run."""
     return [Trial(**line) for line in load_lines(directory / JOURNAL_FILE)]
-
-
-def load_lines(journal: Path) -> list[dict[str, Any]]:
-    """What a journal holds, nothing if there is none; a torn last line, left by a kill, is not one of its lines."""
-    if not journal.exists():
-        return []
-    return [json.loads(line) for line in journal.read_bytes().split(b"\n")[:-1] if line]
 
 
 def load_run(directory: Path) -> Run:
@@ -136,8 +120,9 @@ def load_run(directory: Path) -> Run:
     description = load_description(directory)
     trials = load_trials(directory)
     summaries = summarise(trials, point_estimate_of(description.cases))
-    verdicts = judge(load_conclusions(), summaries)
-    return Run(directory, description, trials, summaries, rank(summaries), verdicts)
+    histories = load_histories(directory)
+    verdicts = judge(load_conclusions(), summaries) + (judge_histories(histories) if histories else [])
+    return Run(directory, description, trials, summaries, rank(summaries), verdicts, histories)
 
 
 def point_estimate_of(cases: Sequence[Case]) -> Callable[[Trial], PointEstimate]:

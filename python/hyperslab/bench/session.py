@@ -7,33 +7,39 @@ import os
 import random
 import tempfile
 from collections.abc import Callable, Sequence
-from contextlib import suppress
-from dataclasses import dataclass, field, replace
+from contextlib import closing, suppress
+from dataclasses import dataclass, field
 from datetime import UTC, datetime
 from pathlib import Path
 
+import numpy as np
+
 import hyperslab
 from hyperslab.bench.cells import Group
-from hyperslab.bench.environment import Environment, observe
-from hyperslab.bench.execution import Executor
-from hyperslab.bench.ledger import Ledger, Progress
+from hyperslab.bench.dask_workers import DaskWorkers
+from hyperslab.bench.execution import Execution
+from hyperslab.bench.histories import study as histories
+from hyperslab.bench.histories.contenders import spelled
+from hyperslab.bench.histories.study import HistoryCase
+from hyperslab.bench.histories.trials import make, planned, tally_of
+from hyperslab.bench.histories.trials import open_journal as open_histories
 from hyperslab.bench.results import (
-    JOURNAL_FILE,
-    Journal,
     Run,
     RunDescription,
     load_description,
     load_run,
-    load_trials,
+    open_journal,
     start_run,
     write_tables,
 )
-from hyperslab.bench.runner import POLICIES, Policy, Runner, check_room, expand
+from hyperslab.bench.runner import RULES, check_groups, expand, expected, run_groups
 from hyperslab.bench.scaling import scaled
-from hyperslab.bench.scratch import scratch_below
-from hyperslab.bench.study import Case, Scale, load, shipped
+from hyperslab.bench.study import Case, Scale, load, read, shipped
 from hyperslab.bench.user_data import load_user_array
 from hyperslab.errors import StudyError, UsageError
+from hyperslab.lab.environment import Environment, observe
+from hyperslab.lab.rounds import Progress, Rounds, exactly
+from hyperslab.lab.scratch import scratch_below
 
 DEFAULT_STUDY = "mine"
 
@@ -55,16 +61,16 @@ class Request:
     resume: bool = False
     seed: int | None = None
     timeout_seconds: float = 900.0
-    executor: Executor | None = field(default=None, compare=False)
+    executor: DaskWorkers | None = field(default=None, compare=False)
 
 
-def choose(names: Sequence[str]) -> list[Case]:
+def choose(names: Sequence[str]) -> list[Case | HistoryCase]:
     """The cases that names mean: a case, a family, a pattern such as 'seed0-*', or the path of a study file."""
-    chosen: dict[str, Case] = {}
-    known = shipped()
+    chosen: dict[str, Case | HistoryCase] = {}
+    known: list[Case | HistoryCase] = [*shipped(), *histories.shipped()]
     for name in names or (DEFAULT_STUDY,):
         if name.endswith((".yaml", ".yml")) or os.sep in name:
-            found = load(Path(name))
+            found = _load(Path(name))
         else:
             found = [case for case in known if fnmatch.fnmatchcase(case.name, name) or case.family == name]
         if not found:
@@ -79,6 +85,11 @@ def choose(names: Sequence[str]) -> list[Case]:
     return list(chosen.values())
 
 
+def _load(path: Path) -> Sequence[Case | HistoryCase]:
+    given = read(path)
+    return [histories.load(path, given)] if given.get("kind") == histories.KIND else load(path)
+
+
 def run_bench(request: Request, progress: Progress = lambda *_: None, say: Callable[[str], None] = print) -> Run:
     """Carry out a request, or go on with an interrupted one; gives the finished run with its tables written.
 
@@ -87,42 +98,48 @@ def run_bench(request: Request, progress: Progress = lambda *_: None, say: Calla
     _check_output(request.output)
     scratch_parent = _existing(request.scratch or request.output)
     description = _resumed(request) if request.resume else _started(request, scratch_parent)
-    cases = description.cases
-    groups = expand(cases, description.methods)
-    check_room(groups, scratch_parent, description.environment.memory_nbytes)
-    _say_what_is_left_out(cases, description.methods, say)
+    groups = expand(description.cases, description.methods)
+    check_groups(groups, scratch_parent, description.environment.memory_nbytes)
+    _say_what_is_left_out(description, say)
     if not request.resume:
         start_run(request.output, description)
     with scratch_below(scratch_parent, request.output) as scratch:
-        _run_groups(request, description, groups, scratch, progress)
+        try:
+            _measure(request, description, groups, scratch, progress)
+        except BaseException:
+            with suppress(Exception):  # the interruption is what the user must hear of
+                finish(request.output)
+            raise
     return finish(request.output)
 
 
-def _run_groups(
+def _measure(
     request: Request,
     description: RunDescription,
     groups: Sequence[Group],
     scratch: Path,
     progress: Progress,
 ) -> None:
-    journal = Journal(request.output / JOURNAL_FILE)
-    runner = Runner(
-        Ledger(journal, load_trials(request.output), progress),
-        scratch,
-        _policy(request, description.scale),
-        seed=description.seed,
-        timeout_seconds=request.timeout_seconds,
-        executor=request.executor,
-        data_files=_save_data_files(description.cases, scratch),
-    )
-    try:
-        runner.run(groups)
-    except BaseException:
-        with suppress(Exception):  # the interruption is what the user must hear of
-            finish(request.output)
-        raise
-    finally:
-        journal.close()
+    exact = None if request.trials is None else exactly(request.trials)
+    execution = Execution(request.timeout_seconds, request.executor)
+    with closing(execution.local):
+        if groups:
+            rule = exact or RULES[description.scale]
+            with open_journal(request.output) as journal:
+                rounds = Rounds(rule, description.seed, progress, expected(groups, rule), len(journal))
+                data_files = _save_data_files(description.cases, scratch)
+                run_groups(groups, rounds, journal, execution, scratch, data_files)
+        if plan := [group for case in description.histories for group in planned(case)]:
+            rule = exact or exactly(1)
+            with open_histories(request.output) as made:
+                rounds = Rounds(rule, description.seed, progress, sum(map(len, plan)) * rule.most, len(made))
+                for group in plan:
+                    rounds.run(
+                        group,
+                        lambda one: made.append(make(one, execution.local, scratch, request.timeout_seconds)),
+                        lambda one: tally_of(made.of(one.key)),
+                        name=lambda one: one.name,
+                    )
 
 
 def finish(directory: Path) -> Run:
@@ -135,11 +152,15 @@ def finish(directory: Path) -> Run:
 def _save_data_files(cases: Sequence[Case], scratch: Path) -> dict[str, Path]:
     """Every user's array that a run writes, kept as .npy: workers load it into memory, whatever it came from."""
     origins = sorted({case.data_file for case in cases if case.data_file})
-    return {origin: load_user_array(origin).save(scratch / f"data-{k}.npy") for k, origin in enumerate(origins)}
+    paths = {origin: scratch / f"data-{k}.npy" for k, origin in enumerate(origins)}
+    for origin, path in paths.items():
+        np.save(path, load_user_array(origin))
+    return paths
 
 
 def _started(request: Request, scratch: Path) -> RunDescription:
-    cases = [_adapted(case, request) for case in choose(request.studies)]
+    chosen = choose(request.studies)
+    cases = [_adapted(case, request) for case in chosen if isinstance(case, Case)]
     formats = sorted({name for case in cases for name in case.formats})
     return RunDescription(
         version=hyperslab.__version__,
@@ -149,6 +170,7 @@ def _started(request: Request, scratch: Path) -> RunDescription:
         seed=request.seed if request.seed is not None else random.SystemRandom().randrange(2**31),
         cases=tuple(cases),
         environment=observe(scratch, formats),
+        histories=tuple(_adapted_histories(case, request) for case in chosen if isinstance(case, HistoryCase)),
     )
 
 
@@ -181,6 +203,23 @@ def _adapted(case: Case, request: Request) -> Case:
     return scaled(Case.model_validate(changed), request.scale)
 
 
+def _adapted_histories(case: HistoryCase, request: Request) -> HistoryCase:
+    """The study of histories at the request's scale, for the request's contenders and compressions."""
+    if request.data is not None:
+        raise UsageError(f"study {case.name} is about its own files; --data goes with `mine` or a study of yours")
+    if request.caches not in (None, ("warm",)):
+        raise UsageError(f"study {case.name} reads files warm; leave --cache out")
+    full = case.scaled(request.scale)
+    update: dict[str, object] = {}
+    if request.formats is not None:
+        by_option = {spelled(name): name for name in full.formats}
+        kept = _kept(case.name, "format", list(by_option), list(request.formats))
+        update["formats"] = [by_option[name] for name in kept]
+    if request.conditions is not None:
+        update["conditions"] = _kept(case.name, "conditions", full.conditions, list(request.conditions))
+    return full.model_copy(update=update)
+
+
 def _kept(case: str, what: str, known: list[str], asked: list[str]) -> list[str]:
     for name in asked:
         if name not in known:
@@ -188,20 +227,14 @@ def _kept(case: str, what: str, known: list[str], asked: list[str]) -> list[str]
     return [name for name in known if name in asked]
 
 
-def _policy(request: Request, scale: Scale) -> Policy:
-    policy = POLICIES[scale]
-    if request.trials is None:
-        return policy
-    return replace(policy, least=request.trials, most=request.trials, most_seconds=float("inf"))
-
-
-def _say_what_is_left_out(cases: Sequence[Case], methods: Sequence[str], say: Callable[[str], None]) -> None:
-    if "published" not in methods:
+def _say_what_is_left_out(description: RunDescription, say: Callable[[str], None]) -> None:
+    if "published" not in description.methods:
         return
-    without = [case.name for case in cases if not case.replay]
+    every: list[Case | HistoryCase] = [*description.cases, *description.histories]
+    without = [case.name for case in every if isinstance(case, HistoryCase) or not case.replay]
     if without:
         say(f"no published method is known for {', '.join(without)}: only --method fair measures it")
-    if len(without) == len(cases) and list(methods) == ["published"]:
+    if len(without) == len(every) and list(description.methods) == ["published"]:
         raise UsageError("nothing to run by the published method; use --method fair")
 
 

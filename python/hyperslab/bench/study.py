@@ -9,7 +9,7 @@ from __future__ import annotations
 import json
 from collections.abc import Iterator, Mapping
 from pathlib import Path
-from typing import Any, Literal
+from typing import Any, Literal, TypeVar
 
 import yaml
 from pydantic import (
@@ -22,7 +22,7 @@ from pydantic import (
     model_validator,
 )
 
-from hyperslab.bench.patterns import OPERATIONS, Operation
+from hyperslab.bench.operations import OPERATIONS, Operation
 from hyperslab.errors import StudyError
 from hyperslab.formats import FORMATS
 
@@ -30,6 +30,7 @@ Scale = Literal["quick", "small", "paper"]
 Cache = Literal["cold", "warm", "unknown"]
 Server = Literal["nginx", "versitygw", "moto"]
 Shape = list[PositiveInt]
+M = TypeVar("M", bound=BaseModel)
 
 
 class Conditions(BaseModel):
@@ -143,8 +144,8 @@ def _operation(entry: Any) -> Any:
     return entry
 
 
-def load(path: Path) -> list[Case]:
-    """The cases of a study file; raises StudyError that names the file, the key and what is expected."""
+def read(path: Path) -> dict[str, Any]:
+    """What a study file says, unchecked."""
     try:
         with open(path, encoding="utf-8") as stream:
             given = yaml.safe_load(stream)
@@ -156,9 +157,15 @@ def load(path: Path) -> list[Case]:
         raise StudyError(f"{path}: not a YAML file: {' '.join(str(error).split())}") from error
     if not isinstance(given, dict):
         raise StudyError(f"{path}: a study is a mapping with keys such as formats, shape, operations")
+    return given
+
+
+def load(path: Path) -> list[Case]:
+    """The cases of a study file; raises StudyError that names the file, the key and what is expected."""
+    given = read(path)
     if "NUMBER_ELEMENTS" in given:
         given = _published_configuration(path, given)
-    return [_checked(path, case) for case in _expanded(given, path.stem)]
+    return [checked(path, case, Case) for case in _expanded(given, path.stem)]
 
 
 def _expanded(given: dict[str, Any], default_name: str) -> Iterator[dict[str, Any]]:
@@ -185,16 +192,17 @@ def _expanded(given: dict[str, Any], default_name: str) -> Iterator[dict[str, An
         yield merged
 
 
-def _checked(path: Path, case: dict[str, Any]) -> Case:
+def checked(path: Path, given: dict[str, Any], kind: type[M]) -> M:
+    """What a study file says, as a model of pydantic's; raises StudyError that names the file and the key."""
     try:
-        return Case.model_validate(case)
+        return kind.model_validate(given)
     except ValidationError as error:
         first = error.errors()[0]
         where = ".".join(str(part) for part in first["loc"]) or "study"
         message = first["msg"].removeprefix("Value error, ")
         if first["type"] == "extra_forbidden":
-            message = f"unknown key; the known ones are {', '.join(Case.model_fields)}"
-        raise StudyError(f"{path}: {case.get('name', '?')}: {where}: {message}") from error
+            message = f"unknown key; the known ones are {', '.join(kind.model_fields)}"
+        raise StudyError(f"{path}: {given.get('name', '?')}: {where}: {message}") from error
 
 
 def _published_configuration(path: Path, given: dict[str, Any]) -> dict[str, Any]:

@@ -2,30 +2,28 @@
 
 from __future__ import annotations
 
-import gc
-import resource
 import time
-from collections.abc import Callable, Iterator, Sequence
-from contextlib import contextmanager, suppress
-from dataclasses import dataclass, field, replace
+from collections.abc import Callable, Sequence
+from dataclasses import dataclass, replace
 from pathlib import Path
 from typing import Any
 
 import numpy as np
 
 from hyperslab._core import ChunkGrid, Hyperslab
-from hyperslab.bench import cache
-from hyperslab.bench.fields import Field
-from hyperslab.bench.patterns import OPERATIONS, Operation, selections
-from hyperslab.errors import Refused, TrialFailed
+from hyperslab.bench.operations import OPERATIONS, Operation, selections
+from hyperslab.errors import Refused
 from hyperslab.formats import make_format
 from hyperslab.formats.contract import ArrayFile, ArrayHandle, ArraySpec, Format
-from hyperslab.memory import make_ready
+from hyperslab.lab import cache
+from hyperslab.lab.fields import Field
+from hyperslab.lab.timers import Check, Counters, Timers, Timing
+from hyperslab.lab.worker import Workbench
 
 
 @dataclass(frozen=True)
 class Job:
-    """What a worker is asked to do, with all that it takes; one part of `parts` where processes share a trial."""
+    """One fair trial, with all that it takes; one part of `parts` where processes share a trial."""
 
     format: str
     options: tuple[tuple[str, Any], ...]
@@ -48,123 +46,31 @@ class Job:
         """The file to read: from its server, if one has it."""
         return made.open(self.path) if self.url is None else made.open_url(self.url, dict(self.storage_options))
 
+    def run(self, bench: Workbench) -> Timing:
+        """Do it and measure it."""
+        verbs = {"write": write, "read": read, "modify": modify}
+        do = verbs[OPERATIONS[self.operation.name].verb]
+        source = bench.arrays(self.field, self.spec.dtype)
+        made = self.make_format()
+        made.library()  # imports it: no trial pays for that
+        _wait_until(self.start_at)
+        # The file's pages in the page cache, and an array in the program.
+        with bench.undisturbed(self.spec.nbytes * (self.count + 1) // self.parts):
+            return do(self, made, source)
+
 
 @dataclass(frozen=True)
-class Measured:
-    """What a worker found. Seconds by phase; everything else as in records.Trial."""
+class Prepare:
+    """Asks a worker to write the file that reads will read."""
 
-    seconds: dict[str, float]
-    cpu_seconds: float | None
-    peak_rss_nbytes: int | None
-    device_read_nbytes: int | None
-    device_write_nbytes: int | None
-    decoded_nbytes: int
-    selection_count: int | None = None
-    chunk_count: int | None = None
-    read_amplification: float | None = None
-    returned_dtype: str | None = None
-    verified: bool | None = None
-    max_abs_error: float | None = None
+    job: Job
 
-
-class Timers:
-    """Seconds by phase. `with timers("read"):` is the only place of the bench where a clock is read."""
-
-    def __init__(self) -> None:
-        self.seconds: dict[str, float] = {}
-        self.cpu_seconds = 0.0
-        self._phase = ""
-
-    def __call__(self, phase: str) -> Timers:
-        """Name the phase that is timed next."""
-        self._phase = phase
-        return self
-
-    def __enter__(self) -> None:
-        self._cpu = time.process_time()
-        self._start = time.perf_counter()
-
-    def __exit__(self, *_: object) -> None:
-        elapsed = time.perf_counter() - self._start
-        self.cpu_seconds += time.process_time() - self._cpu
-        self.seconds[self._phase] = self.seconds.get(self._phase, 0.0) + elapsed
-
-
-@dataclass
-class Check:
-    """Compares what was read with what was written, outside the timers."""
-
-    exact: bool
-    skipped: bool = False  # the null format stores nothing that could be compared
-    returned_dtype: str | None = None
-    max_abs_error: float | None = None
-    compared: int = field(default=0)
-
-    def __call__(self, got: np.ndarray, expected: np.ndarray, what: str) -> None:
-        """Raise TrialFailed where they differ by more than the format admits to."""
-        if self.skipped:
-            return
-        self.compared += 1
-        if got.shape != expected.shape:
-            raise TrialFailed(f"{what}: shape {got.shape} was read, {expected.shape} was written")
-        if np.array_equal(got, expected):
-            return
-        if self.exact or expected.dtype.kind != "f":
-            raise TrialFailed(f"{what}: what was read is not what was written")
-        error = float(np.max(np.abs(got.astype(np.float64) - expected)))
-        self.max_abs_error = max(error, self.max_abs_error or 0.0)
-
-    @property
-    def verified(self) -> bool | None:
-        """Whether all that was read was compared; None where nothing could be."""
-        return True if self.compared else None
-
-
-class Workbench:
-    """The state that a worker keeps between jobs: the source elements, made once for each array shape."""
-
-    def __init__(self) -> None:
-        self._field: Field | None = None
-        self._buffer = np.empty(0)
-
-    def arrays(self, job: Job) -> Callable[[int], np.ndarray]:
-        """A function that gives array number i of the job, in the dtype in which the format stores it."""
-        if job.field != self._field:
-            self._buffer = np.empty(0)
-            self._buffer, self._field = job.field.buffer(), job.field
-        buffer, stored = self._buffer, job.spec.dtype
-        return lambda i: job.field.array(buffer, i).view(stored)
-
-    def run(self, job: Job) -> Measured:
-        """Do a job and measure it."""
-        verbs = {"write": write, "read": read, "modify": modify}
-        do = verbs[OPERATIONS[job.operation.name].verb]
-        source = self.arrays(job)
-        made = job.make_format()
-        made.library()  # imports it: no trial pays for that
-        _wait_until(job.start_at)
-        # The file's pages in the page cache, and an array in the program.
-        with self.undisturbed(job.spec.nbytes * (job.count + 1) // job.parts):
-            return do(job, made, source)
-
-    @contextmanager
-    def undisturbed(self, nbytes: int) -> Iterator[None]:
-        """While Python collects no garbage; `nbytes` of memory are ready to be allocated."""
-        gc.collect()
-        gc.freeze()  # what is left stays: looking through the libraries' objects again takes longer than many a trial
-        gc.disable()
-        make_ready(nbytes)
-        try:
-            yield
-        finally:
-            gc.enable()
-
-    def prepare(self, job: Job) -> str:
-        """Write the file that reads will read, untimed; gives the layout that the library really chose."""
-        made, source = job.make_format(), self.arrays(job)
-        whole = replace(job, operation=Operation(name="write"))
-        _write_file(whole, made, source, Timers())
-        return _layout_in(made, job)
+    def run(self, bench: Workbench) -> str:
+        """Write it, untimed; gives the layout that the library really chose."""
+        made = self.job.make_format()
+        whole = replace(self.job, operation=Operation(name="write"))
+        _write_file(whole, made, bench.arrays(self.job.field, self.job.spec.dtype), Timers())
+        return _layout_in(made, self.job)
 
 
 def _layout_in(made: Format, job: Job) -> str:
@@ -190,42 +96,10 @@ def _wait_until(moment: float | None) -> None:
         time.sleep(0.0005)
 
 
-class Counters:
-    """Device bytes and peak memory over the timed part of a trial."""
-
-    def __init__(self) -> None:
-        with suppress(OSError), open("/proc/self/clear_refs", "w") as control:
-            control.write("5")  # start the high-water mark anew: proc(5)
-        self._before = cache.device_bytes()
-
-    def measured(self, timers: Timers, decoded_nbytes: int, **found: Any) -> Measured:
-        """What the timers and counters found until now."""
-        after = cache.device_bytes()
-        moved = after - self._before if after and self._before else None
-        return Measured(
-            seconds=timers.seconds,
-            cpu_seconds=timers.cpu_seconds,
-            peak_rss_nbytes=_peak_rss_nbytes(),
-            device_read_nbytes=moved.read if moved else None,
-            device_write_nbytes=moved.written if moved else None,
-            decoded_nbytes=decoded_nbytes,
-            **found,
-        )
-
-
-def _peak_rss_nbytes() -> int | None:
-    try:
-        with open("/proc/self/status") as stream:
-            line = next(line for line in stream if line.startswith("VmHWM"))
-    except (OSError, StopIteration):
-        return resource.getrusage(resource.RUSAGE_SELF).ru_maxrss * 1024
-    return int(line.split()[1]) * 1024
-
-
 # --- writing ------------------------------------------------------------------------------------------------
 
 
-def write(job: Job, made: Format, source: Callable[[int], np.ndarray]) -> Measured:
+def write(job: Job, made: Format, source: Callable[[int], np.ndarray]) -> Timing:
     """Create, write, flush, close, fsync; then read back outside the timers."""
     timers, counters = Timers(), Counters()
     _write_file(job, made, source, timers)
@@ -262,12 +136,7 @@ def _write_file(job: Job, made: Format, source: Callable[[int], np.ndarray], tim
                 handle = target.create_array(array_name(i), job.spec)
             if job.operation.name != "create":
                 _write_array(job, handle, data, timers)
-    with timers("flush"):
-        target.flush()
-    with timers("close"):
-        target.close()
-    with timers("fsync"):
-        cache.make_durable(job.path)
+    finish(target, job.path, timers)
 
 
 def _write_array(job: Job, handle: ArrayHandle, data: np.ndarray, timers: Timers) -> None:
@@ -284,7 +153,7 @@ def _write_array(job: Job, handle: ArrayHandle, data: np.ndarray, timers: Timers
 # --- reading ------------------------------------------------------------------------------------------------
 
 
-def read(job: Job, made: Format, source: Callable[[int], np.ndarray]) -> Measured:
+def read(job: Job, made: Format, source: Callable[[int], np.ndarray]) -> Timing:
     """Open the file and the arrays, read what is asked, close; each read is compared with what was written."""
     wanted = _arrays_wanted(job)
     asked = _selections_wanted(job)
@@ -397,7 +266,7 @@ def _chunks_touched(job: Job, asked: Sequence[Hyperslab], arrays: int) -> dict[s
 # --- changing -----------------------------------------------------------------------------------------------
 
 
-def modify(job: Job, made: Format, source: Callable[[int], np.ndarray]) -> Measured:
+def modify(job: Job, made: Format, source: Callable[[int], np.ndarray]) -> Timing:
     """Open an existing file to change it: overwrite a part of each array in place, or append to each."""
     change = append if job.operation.name == "append" else overwrite
     timers, counters = Timers(), Counters()
@@ -411,7 +280,7 @@ def modify(job: Job, made: Format, source: Callable[[int], np.ndarray]) -> Measu
         after, moved = change(job, handle, before, patch, timers)
         expected.append(after)
         decoded += moved
-    _finish(job, opened, timers)
+    finish(opened, job.path, timers)
     measured = counters.measured(timers, decoded)
     check = _check_of(made)
     again = made.open(job.path)
@@ -447,16 +316,11 @@ def append(
     return np.concatenate([before, added]), added.nbytes
 
 
-def _finish(job: Job, opened: ArrayFile, timers: Timers) -> None:
+def finish(written: ArrayFile, path: Path, timers: Timers) -> None:
+    """Bring what was written to the device, and close the file."""
     with timers("flush"):
-        opened.flush()
+        written.flush()
     with timers("close"):
-        opened.close()
+        written.close()
     with timers("fsync"):
-        cache.make_durable(job.path)
-
-
-def disk_usage(path: Path) -> tuple[int, int]:
-    """Bytes and number of the files below a path; sparse files count what they hold, as `du` does."""
-    files = cache.files_below(path)
-    return sum(file.stat().st_size for file in files), len(files)
+        cache.make_durable(path)

@@ -2,9 +2,7 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass
 from pathlib import Path
-from typing import Any
 
 import numpy as np
 
@@ -13,31 +11,8 @@ from hyperslab.formats import FORMATS, format_class, make_format
 from hyperslab.formats.contract import ArrayFile
 
 
-@dataclass(frozen=True)
-class UserArray:
-    """An array in memory, native byte order, C order; `origin` says where it came from."""
-
-    origin: str
-    values: np.ndarray
-
-    @property
-    def shape(self) -> tuple[int, ...]:
-        """Its shape."""
-        return self.values.shape
-
-    @property
-    def dtype(self) -> np.dtype[Any]:
-        """Its dtype."""
-        return self.values.dtype
-
-    def save(self, path: Path) -> Path:
-        """Keep the elements as .npy, from which every worker loads them into memory."""
-        np.save(path, self.values)
-        return path
-
-
-def load_user_array(text: str) -> UserArray:
-    """Load FILE:ARRAY; raises UsageError that names the file and says what is wrong and what there is."""
+def load_user_array(text: str) -> np.ndarray:
+    """Load FILE:ARRAY, in native byte order; raises UsageError that names the file, what is wrong and what there is."""
     name, _, array = text.rpartition(":")
     path = Path(name or text)
     if not path.exists():
@@ -57,7 +32,7 @@ def load_user_array(text: str) -> UserArray:
         raise UsageError(f"--data {text}: cannot be read ({type(error).__name__}: {error})") from error
     finally:
         opened.close()
-    return UserArray(text, _usable(text, np.asarray(values)))
+    return _usable(text, np.asarray(values))
 
 
 def _usable(text: str, values: np.ndarray) -> np.ndarray:

@@ -11,7 +11,8 @@ import typer
 from hyperslab.errors import DamagedFile, ReadError, Unsupported, UsageError
 
 if TYPE_CHECKING:
-    from hyperslab.archive import Array, Group
+    from hyperslab.archive.array import Array
+    from hyperslab.archive.tree import Group
 
 FileArgument: TypeAlias = Annotated[
     str,
@@ -97,7 +98,7 @@ def array_of(root: Group, name: str) -> Array:
     Raises:
         UsageError: There is no such array; the message lists those that there are.
     """
-    from hyperslab.archive import Group
+    from hyperslab.archive.tree import Group
 
     try:
         found = root[name]
@@ -118,7 +119,7 @@ def _names(group: Group) -> str:
 
 def arrays_of(root: Group) -> Iterator[Array]:
     """Every array, each once."""
-    from hyperslab.archive import Array
+    from hyperslab.archive.array import Array
 
     seen = set()
     for entry in entries(root):
@@ -129,7 +130,7 @@ def arrays_of(root: Group) -> Iterator[Array]:
 
 def entries(root: Group) -> Iterator[Entry]:
     """Everything below a group in the order of a tree; what is in a group comes once, however many links lead to it."""
-    from hyperslab.archive import Group
+    from hyperslab.archive.tree import Group
 
     seen = {root.key}
     waiting = [_inside(root, root.name.rstrip("/"), "")]  # a stack of our own: archives may be nested deeply

@@ -21,9 +21,7 @@ Method = Literal["fair", "published", "both"]
 def bench(
     study: Annotated[
         list[str] | None,
-        typer.Argument(
-            help="Studies to run: a case, a family, a pattern, a YAML file, or seed4-histories. Without: `mine`."
-        ),
+        typer.Argument(help="Studies to run: a case, a family, a pattern, or a YAML file. Without: `mine`."),
     ] = None,
     output: Annotated[
         Path, typer.Option("-o", "--output", help="Directory for results; must not hold another run.")
@@ -38,7 +36,9 @@ def bench(
     scratch: Annotated[Path | None, typer.Option(help="Where the measured files go; the output directory.")] = None,
     resume: Annotated[bool, typer.Option("--resume", help="Go on with the interrupted run in the output.")] = False,
     seed: Annotated[int | None, typer.Option(help="Of the random order of trials.")] = None,
-    timeout: Annotated[float, typer.Option(min=1, help="Seconds after which a trial counts as hung.")] = 900.0,
+    timeout: Annotated[
+        float, typer.Option(min=1, help="Seconds until a trial counts as hung; for 100 versions.")
+    ] = 900.0,
     scheduler: Annotated[
         str | None, typer.Option(help="Dask scheduler whose workers run `processes:` of parallel studies.")
     ] = None,
@@ -49,12 +49,8 @@ def bench(
     Example: hyperslab bench --data ocean.nc:sst -o ocean-run
     """
     need_report("measuring, which ends with a report,")
-    from hyperslab.bench.history_study import NAME as HISTORIES
     from hyperslab.bench.session import Request, run_bench
 
-    if tuple(study or ()) == (HISTORIES,):
-        _histories(output, scale, resume, as_json)
-        return
     request = Request(
         studies=tuple(study or ()),
         output=output,
@@ -79,24 +75,6 @@ def bench(
         log.print(f"interrupted: finished trials are in {output}; go on with: hyperslab bench --resume -o {output}")
         raise
     _present(run, as_json)
-
-
-def _histories(output: Path, scale: str, resume: bool, as_json: bool) -> None:
-    """Seed 4's study: files that get one version after another."""
-    from hyperslab.bench import history_study
-    from hyperslab.bench.history_verdicts import judge
-    from hyperslab.report.histories import make_page
-
-    log = console(stderr=True)
-    histories = history_study.run(output, scale, lambda said: log.print(said, soft_wrap=True), resume=resume)
-    verdicts = judge(histories)
-    page = make_page(histories, verdicts, output)
-    if as_json:
-        typer.echo(json.dumps({"verdicts": [asdict(verdict) for verdict in verdicts]}, indent=1))
-        return
-    for verdict in verdicts:
-        typer.echo(f"{verdict.id} {verdict.verdict}: {verdict.conclusion}: {verdict.by_fair_method}")
-    typer.echo(f"report: {page}")
 
 
 def _list(text: str | None) -> tuple[str, ...] | None:
@@ -125,6 +103,11 @@ def _present(run: Any, as_json: bool) -> None:
         print_verdicts(run, out)
         out.print(f"report: {page}", soft_wrap=True)
     failed = [trial for trial in run.trials if trial.status == "failed"]
+    if broken := [history for history in run.histories if history.status.startswith("failed")]:
+        raise RunError(
+            f"{len(broken)} of {len(run.histories)} histories failed, the first by {broken[0].format}: "
+            f"{broken[0].status}; the others are kept in {run.directory}"
+        )
     if failed:
         first = failed[0]
         raise RunError(

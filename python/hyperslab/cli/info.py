@@ -26,7 +26,8 @@ from hyperslab.cli.output import console, line
 from hyperslab.errors import HyperslabError
 
 if TYPE_CHECKING:
-    from hyperslab.archive import Array, Group
+    from hyperslab.archive.array import Array
+    from hyperslab.archive.tree import Group
 
 # Below, a request's latency costs more than its bytes; above, one worker waits long and holds much. In stored bytes.
 LEAST_CHUNK_NBYTES, MOST_CHUNK_NBYTES = 1 << 20, 100 << 20
@@ -55,7 +56,7 @@ def info(
 
 def describe(entry: Entry) -> dict[str, Any]:
     """One name of the archive: group, array with its facts, or what is wrong with it."""
-    from hyperslab.archive import Array
+    from hyperslab.archive.array import Array
 
     row: dict[str, Any] = {"name": entry.path, "branch": entry.branch}
     try:

@@ -19,7 +19,7 @@ from hyperslab.replacing import allocate, replacing
 if TYPE_CHECKING:
     import numpy as np
 
-    from hyperslab.archive import Array
+    from hyperslab.archive.array import Array
 
 MOST_PRINTED_NBYTES = 1 << 30  # NumPy prints the edges alone of what is large
 MOST_JSON_ELEMENTS = 100_000

@@ -9,8 +9,9 @@ from typing import Annotated
 import typer
 from rich.table import Table
 
+from hyperslab.bench.histories.study import HistoryCase
 from hyperslab.bench.session import choose
-from hyperslab.bench.study import Case, json_schema, shipped
+from hyperslab.bench.study import Case, json_schema
 from hyperslab.cli.output import console
 
 
@@ -23,7 +24,7 @@ def studies(
     if schema:
         typer.echo(json_schema(), nl=False)
         return
-    cases = choose([name]) if name else shipped()
+    cases = choose([name or "*"])
     if as_json:
         rows = [case.model_dump(exclude_none=True) if name else _brief(case) for case in cases]
         typer.echo(json.dumps(rows, indent=1))
@@ -33,20 +34,24 @@ def studies(
         _table(cases)
 
 
-def _brief(case: Case) -> dict[str, object]:
+def _brief(case: Case | HistoryCase) -> dict[str, object]:
     return {
         "name": case.name,
         "title": case.title,
         "family": case.family,
         "source": case.source,
         "formats": case.formats,
-        "methods": ["fair", "published"] if case.replay else ["fair"],
+        "methods": ["fair", "published"] if _replay(case) else ["fair"],
     }
 
 
-def _table(cases: list[Case]) -> None:
+def _replay(case: Case | HistoryCase) -> str | None:
+    return case.replay if isinstance(case, Case) else None
+
+
+def _table(cases: list[Case | HistoryCase]) -> None:
     table = Table("study", "title", "formats", "published method", box=None)
     for case in cases:
-        table.add_row(case.name, case.title, " ".join(case.formats), case.replay or "–")
+        table.add_row(case.name, case.title, " ".join(case.formats), _replay(case) or "–")
     console().print(table)
     console().print(f"run one: hyperslab bench NAME   ({Path('your.yaml')} works as well; --schema describes it)")

@@ -11,6 +11,7 @@ from typing import TYPE_CHECKING, Annotated, Any, TypeAlias
 import typer
 from rich.table import Table
 
+from hyperslab.chunk_grid import ceil_div, chunk_counts
 from hyperslab.cli.archives import (
     Allowed,
     Concat,
@@ -27,7 +28,8 @@ from hyperslab.cli.progress import live
 from hyperslab.errors import DamagedFile, FileChanged, HyperslabError, ReadError, RunError, Unsupported
 
 if TYPE_CHECKING:
-    from hyperslab.archive import Array, Group
+    from hyperslab.archive.array import Array
+    from hyperslab.archive.tree import Group
 
 Box: TypeAlias = tuple[tuple[int, int], ...]  # start and stop of each axis
 SLAB_NBYTES = 64 << 20
@@ -99,7 +101,7 @@ def verified(root: Group, progress: Callable[[str, int, int], None]) -> list[Ver
 
 def _arrays(root: Group) -> tuple[list[Array], list[Verified]]:
     """The arrays, each once, and the names that lead to none."""
-    from hyperslab.archive import Array
+    from hyperslab.archive.array import Array
 
     arrays: dict[tuple[str, str], Array] = {}
     problems = _groups(root)
@@ -113,7 +115,7 @@ def _arrays(root: Group) -> tuple[list[Array], list[Verified]]:
 
 def _groups(root: Group) -> list[Verified]:
     """The groups of which an attribute cannot be had."""
-    from hyperslab.archive import Group
+    from hyperslab.archive.tree import Group
 
     found = []
     inner = (entry.found for entry in entries(root) if isinstance(entry.found, Group) and not entry.is_again)
@@ -206,7 +208,7 @@ def _count(array: Array, key: tuple[slice, ...], found: Verified) -> None:
     if array.stored_chunk_count is None:
         lengths = [bounds.stop - bounds.start for bounds in key]
         cut = array.chunks or tuple(lengths)
-        found.chunk_count += math.prod(-(-length // chunk) for length, chunk in zip(lengths, cut, strict=True))
+        found.chunk_count += math.prod(chunk_counts(lengths, cut))
         found.decoded_nbytes += math.prod(lengths) * array.dtype.itemsize
         return
     plan = array.plan(key)
@@ -217,7 +219,7 @@ def _count(array: Array, key: tuple[slice, ...], found: Verified) -> None:
 def _halves(box: Box, cut: tuple[int, ...]) -> list[Box]:
     """Two halves along the first axis that holds more than one chunk, the first one last; none in a single chunk."""
     for axis, ((start, stop), length) in enumerate(zip(box, cut, strict=True)):
-        count = -(-(stop - start) // length)
+        count = ceil_div(stop - start, length)
         if count > 1:
             middle = start + count // 2 * length
             return [(*box[:axis], bounds, *box[axis + 1 :]) for bounds in ((middle, stop), (start, middle))]
@@ -226,7 +228,7 @@ def _halves(box: Box, cut: tuple[int, ...]) -> list[Box]:
 
 def _may_be_written(array: Array, box: Box, cut: tuple[int, ...]) -> bool:
     """Whether a box holds a stored chunk; assumed of a box with so many that looking would take long."""
-    counts = (-(-(stop - start) // length) for (start, stop), length in zip(box, cut, strict=True))
+    counts = (ceil_div(stop - start, length) for (start, stop), length in zip(box, cut, strict=True))
     if array.chunks is None or array.stored_chunk_count is None or math.prod(counts) > MOST_PLANNED_CHUNKS:
         return True
     plan = array.plan(tuple(slice(*bounds) for bounds in box))

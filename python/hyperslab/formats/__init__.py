@@ -7,7 +7,7 @@ from collections.abc import Mapping
 from typing import Any
 
 from hyperslab.errors import MissingLibrary, UsageError
-from hyperslab.formats.contract import Format, Library
+from hyperslab.formats.contract import Format, Installed
 
 # name -> where its class lives; imported only when asked for, so that a missing library harms nobody
 FORMATS: dict[str, str] = {
@@ -52,7 +52,7 @@ def make_format(name: str, options: Mapping[str, Any] | None = None) -> Format:
         raise UsageError(f"format {name}: {error}; see `hyperslab formats {name}`") from error
 
 
-def availability(name: str) -> Library | MissingLibrary:
+def availability(name: str) -> Installed | MissingLibrary:
     """The installed library of a format, or why it cannot be used and how to install it."""
     try:
         return format_class(name).library()

@@ -29,9 +29,9 @@ from hyperslab.formats.contract import (
     Capabilities,
     Codec,
     Format,
-    Layout,
-    Library,
+    Installed,
     Need,
+    StoredLayout,
 )
 from hyperslab.formats.directory import DirectoryFile, OneFileArray
 
@@ -61,10 +61,10 @@ class Blosc2(Format):
     default_layout: ClassVar[str] = "guessed chunks, blosc-zstd:5"
 
     @classmethod
-    def library(cls) -> Library:
+    def library(cls) -> Installed:
         """python-blosc2 and the C library in it."""
         blosc2 = _blosc2()
-        return Library("blosc2", blosc2.__version__, (("C-Blosc2", blosc2.blosclib_version.split(" ")[0]),))
+        return Installed("blosc2", blosc2.__version__, (("C-Blosc2", blosc2.blosclib_version.split(" ")[0]),))
 
     def create(self, path: Path) -> ArrayFile:
         """Make the directory."""
@@ -96,7 +96,7 @@ class Blosc2File(DirectoryFile):
     def describe(self, name: str) -> ArraySpec:
         """What the array's file says."""
         array = self._lib.open(str(self._path(name)), mode="r")
-        return ArraySpec(array.shape, array.dtype, Layout(array.chunks, None, _codecs(array.cparams)))
+        return ArraySpec(array.shape, array.dtype, StoredLayout(array.chunks, None, _codecs(array.cparams)))
 
     def _create(self, path: Path, spec: ArraySpec) -> Blosc2Array:
         if path.exists():

@@ -1,4 +1,4 @@
-"""What every format promises: the nouns Codec, Layout, ArraySpec, Capabilities and the verbs of a file.
+"""What every format promises: the nouns Codec, StoredLayout, ArraySpec, Capabilities and the verbs of a file.
 
 A `Format` is stateless. `create` and `open` give an `ArrayFile`; that gives `ArrayHandle`s. Each verb is one
 operation that the bench times on its own, so none may do another's work early or late where the library lets
@@ -46,7 +46,7 @@ class Codec:
 
 
 @dataclass(frozen=True)
-class Layout:
+class StoredLayout:
     """How an array's elements are laid in storage. `chunk_shape=None` means contiguous."""
 
     chunk_shape: tuple[int, ...] | None = None
@@ -69,7 +69,7 @@ class ArraySpec:
 
     shape: tuple[int, ...]
     dtype: np.dtype[Any]
-    layout: Layout | None = None
+    layout: StoredLayout | None = None
     growable: bool = False
 
     @property
@@ -175,7 +175,7 @@ class Need:
 
 
 @dataclass(frozen=True)
-class Library:
+class Installed:
     """The software behind a format: shown in reports, recorded with every run."""
 
     name: str
@@ -194,7 +194,7 @@ class Format(ABC):
 
     @classmethod
     @abstractmethod
-    def library(cls) -> Library:
+    def library(cls) -> Installed:
         """The library in use; raises MissingLibrary with how to install it."""
 
     @abstractmethod
@@ -247,7 +247,7 @@ def _dtype_reasons(dtype: np.dtype[Any], can: Capabilities) -> Iterator[str]:
         yield "stores only this machine's byte order"
 
 
-def _layout_reasons(spec: ArraySpec, layout: Layout, can: Capabilities) -> Iterator[str]:
+def _layout_reasons(spec: ArraySpec, layout: StoredLayout, can: Capabilities) -> Iterator[str]:
     if layout.chunk_shape is None and not can.contiguous:
         yield "cannot store arrays contiguously"
     if layout.chunk_shape is not None:

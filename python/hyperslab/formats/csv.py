@@ -22,7 +22,7 @@ import numpy as np
 
 from hyperslab._core import Hyperslab
 from hyperslab.errors import MissingLibrary, Refused, UsageError
-from hyperslab.formats.contract import ArrayFile, ArraySpec, Capabilities, Format, Library
+from hyperslab.formats.contract import ArrayFile, ArraySpec, Capabilities, Format, Installed
 from hyperslab.formats.directory import DirectoryFile, OneFileArray
 
 
@@ -44,9 +44,9 @@ class Csv(Format):
     default_layout: ClassVar[str] = "lines of text"
 
     @classmethod
-    def library(cls) -> Library:
+    def library(cls) -> Installed:
         """Pandas."""
-        return Library("pandas", _pandas().__version__)
+        return Installed("pandas", _pandas().__version__)
 
     def create(self, path: Path) -> ArrayFile:
         """Make the directory."""

@@ -35,9 +35,9 @@ from hyperslab.formats.contract import (
     ArraySpec,
     Capabilities,
     Format,
-    Layout,
-    Library,
+    Installed,
     Need,
+    StoredLayout,
 )
 
 _NAME_LIMIT = 68  # characters of a string in one header card
@@ -57,10 +57,10 @@ class Fits(Format):
     default_layout: ClassVar[str] = "contiguous"
 
     @classmethod
-    def library(cls) -> Library:
+    def library(cls) -> Installed:
         """Fitsio and the CFITSIO in it."""
         fitsio = _fitsio()
-        return Library("fitsio", fitsio.__version__, (("CFITSIO", fitsio.cfitsio_version()),))
+        return Installed("fitsio", fitsio.__version__, (("CFITSIO", fitsio.cfitsio_version()),))
 
     def create(self, path: Path) -> ArrayFile:
         """Create the file with an empty primary HDU."""
@@ -117,7 +117,7 @@ class FitsFile(ArrayFile):
         if hdu.is_compressed():
             raise UsageError(f"{self._path}: {name!r} is tile-compressed, which is out of scope here")
         origin = hdu[tuple(slice(0, 1) for _ in hdu.get_dims())]
-        return ArraySpec(tuple(hdu.get_dims()), origin.dtype.newbyteorder("="), Layout())
+        return ArraySpec(tuple(hdu.get_dims()), origin.dtype.newbyteorder("="), StoredLayout())
 
     def close(self) -> None:
         """Create what was never written, and close the file."""

@@ -31,9 +31,9 @@ from hyperslab.formats.contract import (
     Capabilities,
     Codec,
     Format,
-    Layout,
-    Library,
+    Installed,
     Need,
+    StoredLayout,
 )
 
 _DEFAULT_LEVEL = 6  # zlib's own
@@ -66,13 +66,13 @@ class Hdf4(Format):
     default_layout: ClassVar[str] = "contiguous"
 
     @classmethod
-    def library(cls) -> Library:
+    def library(cls) -> Installed:
         """Pyhdf and the HDF4 in it."""
         _constants()
         from pyhdf.HDF import getlibversion
 
         major, minor, release, _ = getlibversion()
-        return Library("pyhdf", version("pyhdf"), (("HDF4", f"{major}.{minor}.{release}"),))
+        return Installed("pyhdf", version("pyhdf"), (("HDF4", f"{major}.{minor}.{release}"),))
 
     def create(self, path: Path) -> ArrayFile:
         """Create an empty file."""
@@ -144,7 +144,7 @@ class Hdf4File(ArrayFile):
         dataset.endaccess()
         for dtype_name, member in _TYPES.items():
             if getattr(_constants(), member) == number:
-                return ArraySpec(shape, np.dtype(dtype_name), Layout(None, None, codecs))
+                return ArraySpec(shape, np.dtype(dtype_name), StoredLayout(None, None, codecs))
         raise UsageError(f"{self._path}: {name!r} has HDF4's number type {number}, which is not a NumPy number")
 
     def close(self) -> None:

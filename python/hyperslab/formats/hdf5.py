@@ -30,9 +30,9 @@ from hyperslab.formats.contract import (
     ArraySpec,
     Capabilities,
     Format,
-    Layout,
-    Library,
+    Installed,
     Need,
+    StoredLayout,
 )
 from hyperslab.formats.far import fsspec_file
 from hyperslab.formats.hdf5_filters import WRITABLE, add_filter, filters_of, missing_filter
@@ -61,15 +61,15 @@ class Hdf5(Format):
     default_layout: ClassVar[str] = "contiguous"
 
     @classmethod
-    def library(cls) -> Library:
+    def library(cls) -> Installed:
         """h5py, the HDF5 in it, and hdf5plugin if it is there."""
         h5py = import_h5py()
         parts = [("HDF5", h5py.version.hdf5_version)]
         try:
             import hdf5plugin
         except ImportError:
-            return Library("h5py", h5py.__version__, tuple(parts))
-        return Library("h5py", h5py.__version__, (*parts, ("hdf5plugin", hdf5plugin.version)))
+            return Installed("h5py", h5py.__version__, tuple(parts))
+        return Installed("h5py", h5py.__version__, (*parts, ("hdf5plugin", hdf5plugin.version)))
 
     def create(self, path: Path) -> ArrayFile:
         """Create an empty file."""
@@ -138,7 +138,9 @@ class Hdf5File(ArrayFile):
         """What the file says, the codecs from its filter pipeline."""
         dataset = self._dataset(name)
         growable = bool(dataset.maxshape) and dataset.maxshape[0] is None
-        return ArraySpec(dataset.shape, dataset.dtype, Layout(dataset.chunks, None, filters_of(dataset)), growable)
+        return ArraySpec(
+            dataset.shape, dataset.dtype, StoredLayout(dataset.chunks, None, filters_of(dataset)), growable
+        )
 
     def flush(self) -> None:
         """H5Fflush."""

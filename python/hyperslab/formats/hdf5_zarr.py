@@ -19,7 +19,7 @@ from typing import Any, ClassVar, Literal
 import hyperslab.archive
 from hyperslab._core import __version__
 from hyperslab.errors import UsageError
-from hyperslab.formats.contract import ArrayFile, ArraySpec, Capabilities, Library
+from hyperslab.formats.contract import ArrayFile, ArraySpec, Capabilities, Installed
 from hyperslab.formats.hdf5 import Hdf5
 from hyperslab.formats.zarr_python import ZarrFile, import_zarr
 
@@ -39,11 +39,11 @@ class Hdf5Zarr(Hdf5):
     default_layout: ClassVar[str] = Hdf5.default_layout
 
     @classmethod
-    def library(cls) -> Library:
+    def library(cls) -> Installed:
         """zarr-python, with hyperslab below it and what writes for it."""
         writing = Hdf5.library()
         parts = (("hyperslab", __version__), (writing.name, writing.version), *writing.parts)
-        return Library("zarr", import_zarr().__version__, parts)
+        return Installed("zarr", import_zarr().__version__, parts)
 
     def open(self, path: Path, mode: Literal["r", "r+"] = "r") -> ArrayFile:
         """Open a file: by zarr-python to read it, by h5py to change it."""
@@ -74,7 +74,7 @@ class ManifestFile(ZarrFile):
     def __init__(self, where: Path | str, kind: Hdf5Zarr, storage_options: Mapping[str, Any]) -> None:
         from hyperslab.archive.zarr_store import ZarrStore
 
-        self._archive = hyperslab.archive.open(where, storage_options=storage_options)
+        self._archive = hyperslab.open(where, storage_options=storage_options)
         super().__init__(Path(where), import_zarr().open_group(ZarrStore(self._archive), mode="r"), kind)
 
     def describe(self, name: str) -> ArraySpec:

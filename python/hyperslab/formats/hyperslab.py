@@ -24,7 +24,7 @@ import hyperslab.archive
 from hyperslab._core import Hyperslab as Selection
 from hyperslab._core import __version__
 from hyperslab.errors import Refused, UsageError
-from hyperslab.formats.contract import ArrayFile, ArrayHandle, ArraySpec, Capabilities, Library
+from hyperslab.formats.contract import ArrayFile, ArrayHandle, ArraySpec, Capabilities, Installed
 from hyperslab.formats.hdf5 import Hdf5
 
 
@@ -49,10 +49,10 @@ class Hyperslab(Hdf5):
             raise UsageError(f"format hyperslab: {self.threads} threads; use at least 1")
 
     @classmethod
-    def library(cls) -> Library:
+    def library(cls) -> Installed:
         """Hyperslab itself, and what writes for it."""
         writing = Hdf5.library()
-        return Library("hyperslab", __version__, ((writing.name, writing.version), *writing.parts))
+        return Installed("hyperslab", __version__, ((writing.name, writing.version), *writing.parts))
 
     def open(self, path: Path, mode: Literal["r", "r+"] = "r") -> ArrayFile:
         """Open a file: by hyperslab to read it, by h5py to change it."""
@@ -72,7 +72,7 @@ class HyperslabFile(ArrayFile):
 
     def __init__(self, made_by: Hyperslab, path: Path | str, storage_options: Mapping[str, Any]) -> None:
         self._format, self._path = made_by, path
-        self._root = hyperslab.archive.open(path, storage_options=storage_options)
+        self._root = hyperslab.open(path, storage_options=storage_options)
 
     def create_array(self, name: str, spec: ArraySpec) -> ArrayHandle:  # noqa: ARG002 - the contract's signature
         """Refused: the file is open for reading."""

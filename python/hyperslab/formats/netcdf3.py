@@ -27,9 +27,9 @@ from hyperslab.formats.contract import (
     ArraySpec,
     Capabilities,
     Format,
-    Layout,
-    Library,
+    Installed,
     Need,
+    StoredLayout,
 )
 from hyperslab.formats.netcdf4 import NetCDF4, NetCDFFile, import_netcdf, open_dataset
 
@@ -58,7 +58,7 @@ class NetCDF3(Format):
             raise UsageError(f"netcdf3 variant {self.variant!r}: the known ones are {', '.join(_VARIANTS)}")
 
     @classmethod
-    def library(cls) -> Library:
+    def library(cls) -> Installed:
         """netCDF4-python, as for netcdf4."""
         return NetCDF4.library()
 
@@ -95,5 +95,5 @@ class NetCDF3File(NetCDFFile):
         # The file is big-endian whatever is asked; the library only takes this machine's types.
         return self._dataset.createVariable(name, dtype.newbyteorder("="), dimensions, **options)
 
-    def _options(self, layout: Layout) -> dict[str, Any]:  # noqa: ARG002 - contiguous is the only one
+    def _options(self, layout: StoredLayout) -> dict[str, Any]:  # noqa: ARG002 - contiguous is the only one
         return {"fill_value": False}

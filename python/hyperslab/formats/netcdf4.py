@@ -32,9 +32,9 @@ from hyperslab.formats.contract import (
     Capabilities,
     Codec,
     Format,
-    Layout,
-    Library,
+    Installed,
     Need,
+    StoredLayout,
 )
 
 # our codec -> what netCDF4-python calls it, and the flag that netCDF-C was built with it
@@ -62,11 +62,11 @@ class NetCDF4(Format):
     default_layout: ClassVar[str] = "contiguous, prefilled"
 
     @classmethod
-    def library(cls) -> Library:
+    def library(cls) -> Installed:
         """netCDF4-python, the netCDF-C and the HDF5 in it."""
         netcdf = import_netcdf()
         parts = (("netCDF-C", netcdf.__netcdf4libversion__), ("HDF5", netcdf.__hdf5libversion__))
-        return Library("netCDF4-python", netcdf.__version__, parts)
+        return Installed("netCDF4-python", netcdf.__version__, parts)
 
     def create(self, path: Path) -> ArrayFile:
         """Create an empty file."""
@@ -125,7 +125,9 @@ class NetCDFFile(ArrayFile):
         variable = self._variable(name)
         chunks = variable.chunking()
         growable = bool(variable.ndim) and variable.get_dims()[0].isunlimited()
-        layout = Layout(tuple(chunks) if isinstance(chunks, list) else None, None, tuple(_codecs(variable.filters())))
+        layout = StoredLayout(
+            tuple(chunks) if isinstance(chunks, list) else None, None, tuple(_codecs(variable.filters()))
+        )
         return ArraySpec(variable.shape, variable.dtype, layout, growable)
 
     def flush(self) -> None:
@@ -144,7 +146,7 @@ class NetCDFFile(ArrayFile):
         endian = {"<": "little", ">": "big"}[dtype.byteorder]
         return self._dataset.createVariable(name, dtype, dimensions, endian=endian, **options)
 
-    def _options(self, layout: Layout) -> dict[str, Any]:
+    def _options(self, layout: StoredLayout) -> dict[str, Any]:
         """The keyword arguments of createVariable that say this layout."""
         options: dict[str, Any] = {"fill_value": False}
         if layout.chunk_shape is None:

@@ -19,7 +19,7 @@ import numpy as np
 
 from hyperslab._core import Hyperslab
 from hyperslab.errors import UsageError
-from hyperslab.formats.contract import ArrayFile, ArraySpec, Capabilities, Format, Layout, Library
+from hyperslab.formats.contract import ArrayFile, ArraySpec, Capabilities, Format, Installed, StoredLayout
 from hyperslab.formats.directory import DirectoryFile, OneFileArray, open_descriptor
 
 # NumPy's own limit of 10,000 bytes guards its parser against hostile files, but stops at about 600 fields.
@@ -42,9 +42,9 @@ class Npy(Format):
     default_layout: ClassVar[str] = "contiguous"
 
     @classmethod
-    def library(cls) -> Library:
+    def library(cls) -> Installed:
         """NumPy."""
-        return Library("NumPy", np.__version__)
+        return Installed("NumPy", np.__version__)
 
     def create(self, path: Path) -> ArrayFile:
         """Make the directory."""
@@ -83,7 +83,7 @@ class NpyFile(DirectoryFile):
         path = self._path(name)
         with path.open("rb") as stream:
             shape, dtype, _ = _header(stream, path)
-        return ArraySpec(shape, dtype, Layout())
+        return ArraySpec(shape, dtype, StoredLayout())
 
 
 class SingleNpyFile(NpyFile):

@@ -17,7 +17,7 @@ import numpy as np
 
 from hyperslab._core import Hyperslab
 from hyperslab.errors import UsageError
-from hyperslab.formats.contract import ArrayFile, ArrayHandle, ArraySpec, Capabilities, Format, Library
+from hyperslab.formats.contract import ArrayFile, ArrayHandle, ArraySpec, Capabilities, Format, Installed
 
 
 class Null(Format):
@@ -40,9 +40,9 @@ class Null(Format):
     default_layout: ClassVar[str] = "nothing"
 
     @classmethod
-    def library(cls) -> Library:
+    def library(cls) -> Installed:
         """Only NumPy, for the zeros."""
-        return Library("none", "-", (("NumPy", np.__version__),))
+        return Installed("none", "-", (("NumPy", np.__version__),))
 
     def create(self, path: Path) -> ArrayFile:
         """Make an empty directory, so that there is a path."""

@@ -31,9 +31,9 @@ from hyperslab.formats.contract import (
     ArraySpec,
     Capabilities,
     Format,
-    Layout,
-    Library,
+    Installed,
     Need,
+    StoredLayout,
 )
 
 # silo.h's numbers; a type's is what DBWrite takes and DBGetVarType returns
@@ -65,9 +65,9 @@ class Pdb(Format):
     default_layout: ClassVar[str] = "contiguous"
 
     @classmethod
-    def library(cls) -> Library:
+    def library(cls) -> Installed:
         """Silo."""
-        return Library("Silo", _silo().DBVersion().decode())
+        return Installed("Silo", _silo().DBVersion().decode())
 
     def create(self, path: Path) -> ArrayFile:
         """Create a file with Silo's own two arrays in it."""
@@ -130,7 +130,7 @@ class PdbFile(ArrayFile):
         number = _silo().DBGetVarType(self.pointer, key)
         if number not in _DTYPES:
             raise UsageError(f"{self._path}: {name!r} has Silo's type {number}, which cannot be read here")
-        return ArraySpec(tuple(lengths[:axis_count]), _DTYPES[number], Layout())
+        return ArraySpec(tuple(lengths[:axis_count]), _DTYPES[number], StoredLayout())
 
     def flush(self) -> None:
         """Write the symbol table and what is buffered, where this Silo can (4.11)."""

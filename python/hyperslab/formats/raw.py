@@ -22,7 +22,7 @@ import numpy as np
 
 from hyperslab._core import Hyperslab
 from hyperslab.errors import RunError, UsageError
-from hyperslab.formats.contract import ArrayFile, ArraySpec, Capabilities, Format, Library
+from hyperslab.formats.contract import ArrayFile, ArraySpec, Capabilities, Format, Installed
 from hyperslab.formats.directory import DirectoryFile, OneFileArray, open_descriptor
 from hyperslab.memory import aligned_empty
 
@@ -42,9 +42,9 @@ class Raw(Format):
     default_layout: ClassVar[str] = "contiguous"
 
     @classmethod
-    def library(cls) -> Library:
+    def library(cls) -> Installed:
         """The operating system."""
-        return Library(platform.system(), platform.release())
+        return Installed(platform.system(), platform.release())
 
     def create(self, path: Path) -> ArrayFile:
         """Make the directory."""

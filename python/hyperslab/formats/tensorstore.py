@@ -31,9 +31,9 @@ from hyperslab.formats.contract import (
     ArraySpec,
     Capabilities,
     Format,
-    Layout,
-    Library,
+    Installed,
     Need,
+    StoredLayout,
 )
 from hyperslab.formats.zarr_metadata import (
     V3_CODECS,
@@ -70,10 +70,10 @@ class TensorStore(Format):
     default_layout: ClassVar[str] = "chunks of 1 Mi elements, uncompressed"
 
     @classmethod
-    def library(cls) -> Library:
+    def library(cls) -> Installed:
         """TensorStore."""
         _tensorstore()
-        return Library("tensorstore", version("tensorstore"))
+        return Installed("tensorstore", version("tensorstore"))
 
     def create(self, path: Path) -> ArrayFile:
         """Create the directory and a group's metadata, so that any Zarr library can open it."""
@@ -196,7 +196,7 @@ def _metadata(spec: ArraySpec) -> dict[str, Any]:
     return {**metadata, "chunk_grid": {"name": "regular", "configuration": grid}, "codecs": codecs}
 
 
-def _codecs_and_layout(metadata: dict[str, Any]) -> tuple[list[dict[str, Any]], Layout]:
+def _codecs_and_layout(metadata: dict[str, Any]) -> tuple[list[dict[str, Any]], StoredLayout]:
     chunk_shape = tuple(metadata["chunk_grid"]["configuration"]["chunk_shape"])
     codecs, shard_shape = metadata["codecs"], None
     if codecs[0]["name"] == "sharding_indexed":
@@ -204,7 +204,7 @@ def _codecs_and_layout(metadata: dict[str, Any]) -> tuple[list[dict[str, Any]], 
         chunk_shape, shard_shape, codecs = tuple(inner["chunk_shape"]), chunk_shape, inner["codecs"]
     whole = shard_shape is None and chunk_shape == tuple(metadata["shape"])
     named = tuple(v3_codec(codec) for codec in codecs if codec["name"] != "bytes")
-    return codecs, Layout(None if whole else chunk_shape, shard_shape, named)
+    return codecs, StoredLayout(None if whole else chunk_shape, shard_shape, named)
 
 
 def _tensorstore() -> Any:

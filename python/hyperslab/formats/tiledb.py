@@ -32,9 +32,9 @@ from hyperslab.formats.contract import (
     Capabilities,
     Codec,
     Format,
-    Layout,
-    Library,
+    Installed,
     Need,
+    StoredLayout,
 )
 from hyperslab.formats.directory import DirectoryFile, OneFileArray
 
@@ -61,10 +61,10 @@ class TileDB(Format):
     default_layout: ClassVar[str] = "one tile, uncompressed"
 
     @classmethod
-    def library(cls) -> Library:
+    def library(cls) -> Installed:
         """TileDB-Py and the C++ library in it."""
         tiledb = _tiledb()
-        return Library("tiledb", tiledb.__version__, (("TileDB", ".".join(map(str, tiledb.libtiledb.version()))),))
+        return Installed("tiledb", tiledb.__version__, (("TileDB", ".".join(map(str, tiledb.libtiledb.version()))),))
 
     def create(self, path: Path) -> ArrayFile:
         """Make the directory."""
@@ -105,7 +105,9 @@ class TileDBFile(DirectoryFile):
         attribute = schema.attr(0)
         tiles = tuple(int(schema.domain.dim(axis).tile) for axis in range(schema.ndim))
         codecs = tuple(_codec(step) for step in attribute.filters)
-        return ArraySpec(schema.shape, attribute.dtype, Layout(None if tiles == schema.shape else tiles, None, codecs))
+        return ArraySpec(
+            schema.shape, attribute.dtype, StoredLayout(None if tiles == schema.shape else tiles, None, codecs)
+        )
 
     def _create(self, path: Path, spec: ArraySpec) -> TileDBArray:
         _tiledb().Array.create(str(path), _schema(spec, self._context), ctx=self._context)
@@ -157,7 +159,7 @@ class TileDBArray(OneFileArray):
 
 def _schema(spec: ArraySpec, context: Any) -> Any:
     tiledb = _tiledb()
-    layout = spec.layout or Layout()
+    layout = spec.layout or StoredLayout()
     tiles = layout.chunk_shape or spec.shape
     dimensions = [
         tiledb.Dim(name=f"axis_{axis}", domain=(0, length - 1), tile=tile, dtype=np.uint64, ctx=context)

@@ -29,9 +29,9 @@ from hyperslab.formats.contract import (
     ArraySpec,
     Codec,
     Format,
-    Layout,
-    Library,
+    Installed,
     Need,
+    StoredLayout,
 )
 from hyperslab.formats.far import obstore_store
 from hyperslab.formats.zarr_metadata import (
@@ -67,9 +67,9 @@ class ZarrPython(Format):
     zarr_format: ClassVar[Literal[2, 3]]
 
     @classmethod
-    def library(cls) -> Library:
+    def library(cls) -> Installed:
         """zarr-python, and numcodecs with the compressed codecs."""
-        return Library("zarr", import_zarr().__version__, (("numcodecs", version("numcodecs")),))
+        return Installed("zarr", import_zarr().__version__, (("numcodecs", version("numcodecs")),))
 
     def create(self, path: Path) -> ArrayFile:
         """Create the directory and its group's metadata."""
@@ -232,7 +232,7 @@ def v3_encoding(spec: ArraySpec) -> Encoding:
     )
 
 
-def chunks_of(layout: Layout, shape: tuple[int, ...]) -> tuple[int, ...]:
+def chunks_of(layout: StoredLayout, shape: tuple[int, ...]) -> tuple[int, ...]:
     """The chunk shape; all of the array where the layout is contiguous."""
     return layout.chunk_shape or tuple(max(length, 1) for length in shape)
 
@@ -253,9 +253,9 @@ def _dtype(array: Any) -> np.dtype[Any]:
     return dtype if array.metadata.zarr_format == 2 else v3_stored_dtype(dtype, array.serializer.to_dict())
 
 
-def _layout(array: Any) -> Layout:
+def _layout(array: Any) -> StoredLayout:
     whole = array.shards is None and array.chunks == array.shape
-    return Layout(None if whole else array.chunks, array.shards, tuple(_codecs(array)))
+    return StoredLayout(None if whole else array.chunks, array.shards, tuple(_codecs(array)))
 
 
 def _codecs(array: Any) -> Iterator[Codec]:

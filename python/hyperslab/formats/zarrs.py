@@ -17,7 +17,7 @@ from importlib.metadata import version
 from typing import Any, ClassVar
 
 from hyperslab.errors import MissingLibrary
-from hyperslab.formats.contract import ArraySpec, Capabilities, Library
+from hyperslab.formats.contract import ArraySpec, Capabilities, Installed
 from hyperslab.formats.zarr_metadata import V3_CODECS
 from hyperslab.formats.zarr_python import Encoding, ZarrPython, import_zarr, v3_encoding
 
@@ -40,14 +40,14 @@ class Zarrs(ZarrPython):
     default_layout: ClassVar[str] = "guessed chunks, zstd:0"
 
     @classmethod
-    def library(cls) -> Library:
+    def library(cls) -> Installed:
         """The zarrs pipeline, and zarr-python above it."""
         zarr = import_zarr()
         try:
             import zarrs  # noqa: F401 - importing it registers the pipeline
         except ImportError as error:
             raise MissingLibrary("zarrs is not installed: pip install 'hyperslab[formats]'") from error
-        return Library("zarrs", version("zarrs"), (("zarr", zarr.__version__),))
+        return Installed("zarrs", version("zarrs"), (("zarr", zarr.__version__),))
 
     def encoding(self, spec: ArraySpec) -> Encoding:
         """As version 3 says it."""

@@ -12,7 +12,7 @@ that costs on a machine that was calibrated.
 
 from hyperslab._core import contention
 from hyperslab.model.calibrate import calibrate
-from hyperslab.model.cells import Cell
+from hyperslab.model.cells import ModelCell
 from hyperslab.model.costs import Coefficients, Cost, parallel_values, price
 from hyperslab.model.counting import Variables, count, count_each, count_operations
 from hyperslab.model.fit import Observation, fit
@@ -28,7 +28,6 @@ __all__ = [
     "PAPER",
     "Access",
     "Caches",
-    "Cell",
     "Coefficients",
     "Cost",
     "Flat",
@@ -36,6 +35,7 @@ __all__ = [
     "Layout",
     "Library",
     "Model",
+    "ModelCell",
     "Observation",
     "Own",
     "PaperHdf5",

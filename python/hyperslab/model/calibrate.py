@@ -11,15 +11,16 @@ from datetime import UTC, datetime
 from pathlib import Path
 
 from hyperslab import __version__
-from hyperslab.bench.environment import Environment, observe, throttle_of
 from hyperslab.errors import MissingLibrary, TooFewCells, UsageError
 from hyperslab.formats import availability
-from hyperslab.model.calibration_journal import CalibrationJournal
+from hyperslab.lab.environment import Environment, observe, throttle_of
+from hyperslab.lab.rounds import Progress
+from hyperslab.model.calibration_journal import calibration_journal
 from hyperslab.model.costs import Coefficients
 from hyperslab.model.counting import count_operations
 from hyperslab.model.fit import Observation, fit
 from hyperslab.model.libraries import Caches
-from hyperslab.model.measuring import Measured, Progress, disk_nbytes, measure
+from hyperslab.model.measuring import Measured, disk_nbytes, key_of, measure
 from hyperslab.model.store_profile import StoreProfile
 from hyperslab.model.terms import EXTENDED
 from hyperslab.model.training import LIBRARIES, SIZES, Scale, Size, design, nbytes, smaller
@@ -70,24 +71,39 @@ def calibrate(
     asked = {"size": asdict(size), "libraries": chosen, "seed": seed}
     with ExitStack() as ended:
         path = journal or Path(ended.enter_context(tempfile.TemporaryDirectory())) / "journal"
-        kept = ended.enter_context(CalibrationJournal(path, asked, environment, resume=resume))
-        if kept.cell_count:
-            notes.append(f"{kept.cell_count} of {len(planned)} cells were measured before an interruption")
-        missing = kept.missing(planned)
+        kept = ended.enter_context(calibration_journal(path, asked, environment, resume=resume))
+        if len(kept):
+            notes.append(f"{len(kept)} of {len(planned)} cells were measured before an interruption")
+        missing = [cell for cell in planned if not kept.of(key_of(cell))]
         measuring = measure(missing, directory, size.repeats, seed=seed, progress=progress, say=notes.append)
         for found in ended.enter_context(closing(measuring)):
             kept.append(found)
-        cells = [observation_of(measured, caches) for measured in kept.measured(planned)]
+        cells = [observation_of(measured, caches) for cell in planned for measured in kept.of(key_of(cell))]
+    return profile_of(cells, environment, store_of(directory), scale if isinstance(scale, str) else "own", notes)
+
+
+def profile_of(
+    cells: Sequence[Observation],
+    environment: Environment,
+    store: str,
+    scale: str,
+    notes: list[str],
+    *,
+    is_far: bool = False,
+) -> StoreProfile:
+    """The store profile that observations make: coefficients are fitted to them, and notes say what is not there."""
     fits = fitted(cells, notes)
+    made_at = datetime.now(UTC).isoformat(timespec="seconds")
     return StoreProfile(
         environment=environment,
-        store=store_of(directory),
-        made_at=datetime.now(UTC).isoformat(timespec="seconds"),
-        scale=scale if isinstance(scale, str) else "own",
+        store=store,
+        made_at=made_at,
+        scale=scale,
         hyperslab_version=__version__,
         cells=tuple(cells),
         fits=fits,
         notes=tuple(notes),
+        is_far=is_far,
     )
 
 

@@ -7,6 +7,7 @@ from typing import Literal
 
 import numpy as np
 
+from hyperslab.chunk_grid import ceil_div
 from hyperslab.model.libraries import Hdf5, Layout, Library
 from hyperslab.model.workload import Workload
 
@@ -21,7 +22,7 @@ CellCache = Literal["cold", "page-warm", "library-warm", "new"]
 
 
 @dataclass(frozen=True)
-class Cell:
+class ModelCell:
     """What is counted, measured and predicted. The ratio of a codec may be unknown before: measuring finds it."""
 
     workload: Workload
@@ -56,7 +57,7 @@ class Cell:
         if self.cache != "library-warm" or not isinstance(self.library, Hdf5):
             return self.library
         lengths = zip(self.workload.array.shape, self.layout.chunk_shape, strict=True)
-        counts = [-(-length // chunk) for length, chunk in lengths]
+        counts = [ceil_div(length, chunk) for length, chunk in lengths]
         # HDF5 hashes a chunk by the bits of its place, those of one axis after another: so many slots never collide.
         slots = 1 << sum(max(1, count - 1).bit_length() for count in counts)
         nbytes = 2 * self.chunk_nbytes * int(np.prod(counts))

@@ -11,7 +11,7 @@ import numpy as np
 import numpy.typing as npt
 
 from hyperslab._core import CacheState, ChunkGrid
-from hyperslab.model.cells import Cell
+from hyperslab.model.cells import ModelCell
 from hyperslab.model.libraries import Caches, Hdf5, Layout, Library, Own, Zarr, options_of
 from hyperslab.model.workload import Step, Workload
 
@@ -121,7 +121,7 @@ def count(
     return _summed(workload, library, steps, _rows(steps, workload, layout, library, caches, chunks), chunks)
 
 
-def count_operations(cell: Cell, caches: Caches | None = None) -> dict[Operation, Variables]:
+def count_operations(cell: ModelCell, caches: Caches | None = None) -> dict[Operation, Variables]:
     """The variables of a cell's reads and of its writes, with what its `cache` says is there, or cached, before.
 
     What is written at closing is among the writes; so is opening, where there are any.
@@ -149,7 +149,7 @@ def count_operations(cell: Cell, caches: Caches | None = None) -> dict[Operation
     return found
 
 
-def _with_cache(found: Variables, cell: Cell, is_kept: bool) -> Variables:
+def _with_cache(found: Variables, cell: ModelCell, is_kept: bool) -> Variables:
     if is_kept:
         return found._replace(n_array=0.0)
     if cell.cache in ("cold", "new"):

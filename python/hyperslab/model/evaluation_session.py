@@ -11,18 +11,19 @@ from dataclasses import asdict, dataclass
 from pathlib import Path
 from typing import Any
 
-from hyperslab.bench.environment import observe
 from hyperslab.bench.records import Verdict
 from hyperslab.errors import RunError, UsageError
+from hyperslab.lab.environment import observe
+from hyperslab.lab.rounds import Progress, StopRule
 from hyperslab.model.evaluation import Evaluation, evaluate
-from hyperslab.model.measuring import Measured, Progress, Repeats, disk_nbytes, measure
+from hyperslab.model.measuring import Measured, disk_nbytes, measure
 from hyperslab.model.paper_experiments import SCALES, ScaleName, Task, arrays, tasks
 from hyperslab.model.store_profile import StoreProfile, load_store_profile
 from hyperslab.model.takeaways import judge
 from hyperslab.replacing import replace_with
 
 MEASURED_FILE = "measured.json"
-REPEATS = {"tiny": Repeats(1, 1), "quick": Repeats(6, 6), "full": Repeats(6, 8, most_seconds=5.0)}
+REPEATS = {"tiny": StopRule(1, 1), "quick": StopRule(6, 6), "full": StopRule(6, 8, most_seconds=5.0)}
 
 
 @dataclass(frozen=True)

@@ -9,34 +9,31 @@ from __future__ import annotations
 from collections.abc import Callable, Iterable, Iterator
 from contextlib import ExitStack, closing, contextmanager
 from dataclasses import dataclass, field
-from datetime import UTC, datetime
 from pathlib import Path
 from typing import Any
 
 import numpy as np
 
 import hyperslab.archive
-from hyperslab import __version__
-from hyperslab.archive import Array, Group
+from hyperslab.archive.array import Array
 from hyperslab.archive.remote import shown, stats
-from hyperslab.bench.environment import observe
-from hyperslab.bench.fields import Field
-from hyperslab.bench.scratch import scratch_below
-from hyperslab.bench.served import ServedFiles
-from hyperslab.bench.study import Conditions
-from hyperslab.bench.trial import Measured as PassFound
-from hyperslab.bench.trial import Timers, Workbench
-from hyperslab.bench.worker import LocalWorkers
+from hyperslab.archive.tree import Group
 from hyperslab.errors import UsageError
 from hyperslab.formats import make_format
-from hyperslab.formats.contract import ArraySpec, Codec
-from hyperslab.formats.contract import Layout as StoredLayout
-from hyperslab.model.calibrate import fitted, observation_of
-from hyperslab.model.cells import Cell
+from hyperslab.formats.contract import ArraySpec, Codec, StoredLayout
+from hyperslab.lab.environment import observe
+from hyperslab.lab.fields import Field
+from hyperslab.lab.rounds import Progress, StopRule
+from hyperslab.lab.scratch import scratch_below
+from hyperslab.lab.served import ServedFiles
+from hyperslab.lab.timers import Timers, Timing
+from hyperslab.lab.worker import LocalWorkers, Workbench
+from hyperslab.model.calibrate import observation_of, profile_of
+from hyperslab.model.cells import ModelCell
 from hyperslab.model.counting import Variables, count_operations
 from hyperslab.model.file_layout import layout_of
 from hyperslab.model.libraries import MIB, Caches, Layout, Own
-from hyperslab.model.measuring import TIMEOUT_SECONDS, Progress, Repeats, measure_by
+from hyperslab.model.measuring import TIMEOUT_SECONDS, Passes, measure_by
 from hyperslab.model.store_profile import StoreProfile, elsewhere
 from hyperslab.model.training import Scale
 from hyperslab.model.workload import Workload
@@ -44,6 +41,7 @@ from hyperslab.model.workload import Workload
 SERVERS = ("nginx", "versitygw")  # that can be started here
 FORMAT = "hyperslab"
 LIBRARY = Own(far=True)
+COUNTED = ("request_count", "retry_count", "fetched_nbytes")  # of `stats`, over the accesses of a pass
 
 
 @dataclass(frozen=True)
@@ -52,12 +50,12 @@ class Size:
 
     array_count: int
     most_nbytes: int
-    repeats: Repeats
+    repeats: StopRule
 
 
 SIZES: dict[Scale, Size] = {
-    "quick": Size(4, 8 * MIB, Repeats(2, 3, 0.1)),
-    "full": Size(8, 64 * MIB, Repeats(3, 7, 5.0)),
+    "quick": Size(4, 8 * MIB, StopRule(2, 3, 0.1)),
+    "full": Size(8, 64 * MIB, StopRule(3, 7, 5.0)),
 }
 # Decoded bytes of a call's box, and how many calls are made.
 BOXES = ((8, 1), (8, 6), (64 << 10, 1), (256 << 10, 4), (MIB, 1), (8 * MIB, 1), (64 * MIB, 1))
@@ -80,7 +78,7 @@ class FarArray:
     array: dict[str, Any]  # of a workload
     layout: Layout
 
-    def cells(self, most_nbytes: int) -> Iterator[Cell]:
+    def cells(self, most_nbytes: int) -> Iterator[ModelCell]:
         """Boxes of many sizes, long ones and tall ones, as far as they ask for no more; alike ones once."""
         seen: set[Variables] = set()
         width = np.dtype(self.array["dtype"]).itemsize
@@ -89,14 +87,14 @@ class FarArray:
                 shape = _box(self.array["shape"], max(1, nbytes // width), reverse)
                 access = {"select": "random-boxes", "shape": shape, "count": count}
                 workload = Workload.model_validate({"array": self.array, "accesses": [access], "seed": 20200615})
-                cell = Cell(workload, self.layout, LIBRARY, "cold")
+                cell = ModelCell(workload, self.layout, LIBRARY, "cold")
                 variables = requests_of(cell)
                 if 0 < variables.s_rdisk <= most_nbytes and variables not in seen:
                     seen.add(variables)
                     yield cell
 
 
-def requests_of(cell: Cell) -> Variables:
+def requests_of(cell: ModelCell) -> Variables:
     """What a cell makes us ask of the server."""
     return count_operations(cell)["read"]
 
@@ -124,27 +122,6 @@ def arrays_of(root: Group, most: int) -> list[FarArray]:
 
 
 @dataclass(frozen=True)
-class FarFound:
-    """What a pass found: seconds by phase; requests of its accesses, those made again, and bytes that came."""
-
-    seconds: dict[str, float]
-    request_count: int
-    retry_count: int
-    fetched_nbytes: int
-
-    def why_not(self, variables: Variables) -> str | None:
-        """Why it does not count; None if it made the requests that were told."""
-        if self.retry_count:
-            return f"{self.retry_count} requests were made again"
-        told = int(variables.n_rdisk), int(variables.s_rdisk)
-        if (self.request_count, self.fetched_nbytes) != told:
-            return (
-                f"{self.request_count} requests of {self.fetched_nbytes} bytes were made, {told[0]} of {told[1]} told"
-            )
-        return None
-
-
-@dataclass(frozen=True)
 class FarPass:
     """Asks a worker to open a file far away, and to make the accesses of a workload once."""
 
@@ -152,12 +129,12 @@ class FarPass:
     array: str
     workload: Workload
 
-    def run(self, bench: Workbench) -> FarFound:
-        """Open, make the accesses, and close."""
+    def run(self, bench: Workbench) -> tuple[Timing, dict[str, int]]:
+        """Open, make the accesses, and close; gives what the engine counted of the accesses beside the seconds."""
         timers, steps = Timers(), self.workload.steps()
         with bench.undisturbed(self.workload.largest_nbytes(steps)):
             with timers("open"):
-                root = hyperslab.archive.open(self.file.url, storage_options=self.file.options)
+                root = hyperslab.open(self.file.url, storage_options=self.file.options)
                 array = root[self.array]
                 assert isinstance(array, Array)
             before = stats()
@@ -167,35 +144,37 @@ class FarPass:
             after = stats()
             with timers("close"):
                 root.close()
-        names = ("request_count", "retry_count", "fetched_nbytes")
-        return FarFound(timers.seconds, **{name: after[name] - before[name] for name in names})
+        return Timing(timers.seconds), {name: after[name] - before[name] for name in COUNTED}
 
 
-@dataclass(frozen=True)
-class _Passes:
+def why_not(counted: dict[str, int], told: Variables) -> str | None:
+    """Why a pass does not count; None if it made the requests that were told, and none twice."""
+    if counted["retry_count"]:
+        return f"{counted['retry_count']} requests were made again"
+    found, asked = (counted["request_count"], counted["fetched_nbytes"]), (int(told.n_rdisk), int(told.s_rdisk))
+    if found != asked:
+        return f"{found[0]} requests of {found[1]} bytes were made, {asked[0]} of {asked[1]} told"
+    return None
+
+
+class _FarPasses(Passes):
     """Passes over the arrays of one file, each in a new process."""
 
-    workers: LocalWorkers
-    file: FarFile
-    arrays: dict[str, FarArray]  # by `Cell.file_key`
+    def __init__(self, workers: LocalWorkers, file: FarFile, arrays: dict[str, FarArray]) -> None:
+        super().__init__()
+        self._workers, self._file = workers, file
+        self._arrays = arrays  # by `ModelCell.file_key`
 
-    def known(self, cell: Cell) -> Cell:
-        """The file says the ratio."""
-        return cell
-
-    def make_pass(self, cell: Cell, *, check: bool = False) -> tuple[PassFound, str | None]:
+    def make_pass(self, cell: ModelCell, *, check: bool = False) -> tuple[Timing, str | None]:
         """One pass, and how its requests differ from those that were told."""
-        array, worker = self.arrays[cell.file_key], self.workers.worker(FORMAT)
+        array, worker = self._arrays[cell.file_key], self._workers.worker(FORMAT)
         if check:  # nothing here knows better than the file what is in it
-            return PassFound({}, None, None, None, None, 0), None
+            return Timing({}), None
         try:
-            found: FarFound = worker.ask(FarPass(self.file, array.name, cell.workload))
+            timing, counted = worker.ask(FarPass(self._file, array.name, cell.workload))
         finally:
             worker.stop()
-        return PassFound(found.seconds, None, None, None, None, 0), found.why_not(requests_of(cell))
-
-    def remove(self) -> None:
-        """Nothing is here."""
+        return timing, why_not(counted, requests_of(cell))
 
 
 def calibrate_far(
@@ -214,7 +193,7 @@ def calibrate_far(
         TooFewCells: Its arrays are too small, or too much alike, for a fit.
     """
     size, notes, workers = SIZES[scale], list[str](), LocalWorkers(TIMEOUT_SECONDS)
-    with hyperslab.archive.open(file.url, storage_options=file.options) as root:
+    with hyperslab.open(file.url, storage_options=file.options) as root:
         found = arrays_of(root, size.array_count)
     if not found:
         raise UsageError(
@@ -228,23 +207,19 @@ def calibrate_far(
     arrays = {cell.file_key: array for array, cells in planned for cell in cells}
     nbytes = sum(requests_of(cell).s_rdisk for cell in cells) * size.repeats.most
     say(f"{len(cells)} cells; at most {nbytes / 1e6:.0f} MB and {len(cells) * size.repeats.most} openings")
-    passes = _Passes(workers, file, arrays)
     with ExitStack() as ended:
-        ended.callback(workers.stop)
-        measuring = measure_by(lambda: passes, cells, size.repeats, seed=seed, progress=progress, say=notes.append)
+        ended.callback(workers.close)
+        measuring = measure_by(
+            lambda: _FarPasses(workers, file, arrays),
+            cells,
+            size.repeats,
+            seed=seed,
+            progress=progress,
+            say=notes.append,
+        )
         measured = list(ended.enter_context(closing(measuring)))
     observed = [observation_of(each, Caches()) for each in measured]
-    return StoreProfile(
-        environment=elsewhere(observe(Path.cwd(), [FORMAT])),
-        store=file.store,
-        made_at=datetime.now(UTC).isoformat(timespec="seconds"),
-        scale=scale,
-        hyperslab_version=__version__,
-        cells=tuple(observed),
-        fits=fitted(observed, notes),
-        notes=tuple(notes),
-        is_far=True,
-    )
+    return profile_of(observed, elsewhere(observe(Path.cwd(), [FORMAT])), file.store, scale, notes, is_far=True)
 
 
 def at_url(url: str, options: dict[str, Any]) -> FarFile:
@@ -263,8 +238,7 @@ def served_here(server: str, round_trip_ms: float, directory: Path, scale: Scale
     with scratch_below(directory) as scratch, closing(ServedFiles(scratch)) as files:
         path = files.folder / "training.h5"
         _write(path, _specs(2048 if scale == "quick" else 8192))
-        conditions = Conditions.model_validate({"server": server, "round_trip_ms": round_trip_ms})
-        url, options = files.place(path, conditions)
+        url, options = files.place(path, server, round_trip_ms)
         yield FarFile(f"{server}, {round_trip_ms:g} ms round trip", url, options)
 
 

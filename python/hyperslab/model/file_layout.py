@@ -8,8 +8,8 @@ from typing import Any
 
 import numpy as np
 
-from hyperslab.archive import Array
-from hyperslab.archive import open as open_archive
+from hyperslab.archive.array import Array
+from hyperslab.archive.opening import open as open_archive
 from hyperslab.archive.remote import is_url, shown
 from hyperslab.errors import Refused, UsageError
 from hyperslab.model.libraries import Layout, Manifest

@@ -1,8 +1,8 @@
 """Measure cells for real: each library in a process of its own, caches brought about and proved, repeats interleaved.
 
-The parts are the bench's: its formats write and open the files, its workers run the accesses, its cache states are
-brought about and proved as for its trials. Its runner is not used: a cell of it is one named operation on a file that
-every case makes anew, here it is any workload, with a chunk cache and a cache state that a study cannot name.
+Passes are made by the lab's rounds, as the trials of a study are. What is made differs: a trial is one named operation
+on a file that every case makes anew, a pass is any workload, with a chunk cache and a cache state that a study cannot
+name.
 
 What counts is what a user waits for: opening or creating, the accesses, closing, and for what writes also flushing and
 fsync, since libraries defer writing and until then nothing is safe. Library-warm, it is the accesses alone.
@@ -10,59 +10,49 @@ fsync, since libraries defer writing and until then nothing is safe. Library-war
 
 from __future__ import annotations
 
-import itertools
 import os
-import random
 import shutil
 import tempfile
+from abc import ABC, abstractmethod
 from collections.abc import Callable, Generator, Iterable, Sequence
-from contextlib import ExitStack
+from contextlib import ExitStack, closing
 from dataclasses import asdict, dataclass, replace
 from pathlib import Path
-from typing import Any, Protocol
+from typing import Any
 
 import numpy as np
 
-from hyperslab.bench import cache
-from hyperslab.bench.environment import observe
-from hyperslab.bench.fields import Field
-from hyperslab.bench.patterns import Operation
-from hyperslab.bench.scratch import scratch_below
-from hyperslab.bench.statistics import interval_of_median
-from hyperslab.bench.trial import Check, Counters, Job, Timers, Workbench, array_name, disk_usage
-from hyperslab.bench.trial import Measured as PassFound
-from hyperslab.bench.worker import LocalWorkers, Prepare
+from hyperslab.bench.operations import Operation
+from hyperslab.bench.trial import Job, Prepare, array_name, finish
+from hyperslab.chunk_grid import ceil_div
 from hyperslab.errors import Refused, UsageError
 from hyperslab.formats import make_format
-from hyperslab.formats.contract import ArrayFile, ArraySpec, Codec, Format, Need
-from hyperslab.formats.contract import Layout as StoredLayout
+from hyperslab.formats.contract import ArrayFile, ArraySpec, Codec, Format, Need, StoredLayout
 from hyperslab.formats.zarr_python import ZarrPython
-from hyperslab.model.cells import Cell
+from hyperslab.lab import cache
+from hyperslab.lab.environment import observe
+from hyperslab.lab.fields import Field
+from hyperslab.lab.room import check_room
+from hyperslab.lab.rounds import Progress, Rounds, StopRule, Tally, trial_count
+from hyperslab.lab.scratch import scratch_below
+from hyperslab.lab.statistics import interval_of_median
+from hyperslab.lab.timers import Check, Counters, Timers, Timing
+from hyperslab.lab.worker import LocalWorkers, Workbench
+from hyperslab.model.cells import ModelCell
 from hyperslab.model.libraries import Flat, Hdf5, Layout, Own, Zarr
 from hyperslab.model.workload import Step, Workload
 
 PHASES = ("create", "open", "access", "flush", "close", "fsync")
 MEASURABLE: dict[str, type[Hdf5 | Zarr | Own | Flat]] = {kind.name: kind for kind in (Hdf5, Zarr, Own, Flat)}
-MOST_REJECTED = 6
 TIMEOUT_SECONDS = 600.0
-
-Progress = Callable[[str, int, int], None]  # what is going on, passes done, passes expected at most
-
-
-@dataclass(frozen=True)
-class Repeats:
-    """How often a cell is measured: `most` times, or, once its passes took `most_seconds`, at least `least` times."""
-
-    least: int = 6  # below this a median has no interval
-    most: int = 6
-    most_seconds: float = 20.0
+RULE = StopRule(6, 6)  # below six passes a median has no interval
 
 
 @dataclass(frozen=True)
 class Measured:
     """What was found of a cell: the seconds by phase of each accepted pass."""
 
-    cell: Cell  # its layout has the ratio that was found
+    cell: ModelCell  # its layout has the ratio that was found
     passes: tuple[dict[str, float], ...]
     rejected: int = 0
     reason: str | None = None  # why the last rejected pass was
@@ -110,7 +100,7 @@ class Measured:
         """What `to_dict` gave; raises KeyError, TypeError or ValueError where it did not."""
         library = dict(given["library"])
         layout: dict[str, Any] = {k: tuple(v) if isinstance(v, list) else v for k, v in given["layout"].items()}
-        cell = Cell(
+        cell = ModelCell(
             Workload.model_validate(given["workload"]),
             Layout(**layout),
             MEASURABLE[library.pop("name")](**library),
@@ -120,15 +110,15 @@ class Measured:
         return cls(cell, tuple(given["passes"]), **rest)
 
 
-def disk_nbytes(cells: Iterable[Cell]) -> int:
+def disk_nbytes(cells: Iterable[ModelCell]) -> int:
     """Bytes of disk that measuring needs at most: one group of files at a time, and one that is being written."""
     return max((_group_nbytes(group) for group in _groups(cells)), default=0)
 
 
 def measure(
-    cells: Sequence[Cell],
+    cells: Sequence[ModelCell],
     directory: Path,
-    repeats: Repeats | None = None,
+    rule: StopRule = RULE,
     *,
     seed: int = 0,
     progress: Progress = lambda *_: None,
@@ -146,100 +136,107 @@ def measure(
         UsageError: Disk or memory are too small; known before anything runs.
         TrialFailed: A worker died, or found other elements than were written.
     """
-    groups = _groups(cells)
     for cell in cells:
         _refuse(cell)
-    _check_room(groups, directory)
+    array = max((cell.array_nbytes for cell in cells), default=0)
+    hint = "--quick needs less, or give another --dir"
+    check_room("measuring", disk_nbytes(cells), array, directory, observe(directory, []).memory_nbytes, hint)
     workers = LocalWorkers(TIMEOUT_SECONDS)
     with scratch_below(directory) as scratch, ExitStack() as ended:
-        ended.callback(workers.stop)
-        yield from measure_by(lambda: _Files(workers, scratch), cells, repeats, seed=seed, progress=progress, say=say)
+        ended.callback(workers.close)
+        yield from measure_by(
+            lambda: _LocalPasses(workers, scratch), cells, rule, seed=seed, progress=progress, say=say
+        )
 
 
-class Files(Protocol):
-    """What the cells of one group are measured by."""
+Key = tuple[str, str, str, str]
 
-    def known(self, cell: Cell) -> Cell:
+
+def key_of(cell: ModelCell) -> Key:
+    """What tells cells apart, before and after measuring, which finds the ratio of their codecs."""
+    return cell.file_key, cell.workload.model_dump_json(exclude_defaults=True), repr(cell.library), cell.cache
+
+
+class Passes(ABC):
+    """The passes of one group of cells, and what they found."""
+
+    def __init__(self) -> None:
+        self.found: dict[Key, Measured] = {}
+
+    def tally(self, cell: ModelCell) -> Tally:
+        """What was found until now."""
+        found = self.found.get(key_of(cell))
+        return Tally(found.seconds, found.rejected) if found else Tally()
+
+    def check(self, cell: ModelCell) -> None:
+        """The first pass, which nobody times: what is read, or written, is compared with what it must be."""
+        self.found[key_of(cell)] = Measured(self.known(cell), ())
+        self.make_pass(cell, check=True)
+
+    def make(self, cell: ModelCell) -> None:
+        """Make a pass, and remember what it found."""
+        found = self.found[key_of(cell)]
+        made, reason = self.make_pass(cell)
+        if reason is not None:
+            found = replace(found, rejected=found.rejected + 1, reason=reason)
+        else:
+            passes = (*found.passes, made.seconds)
+            found = replace(found, passes=passes, device_read_nbytes=made.device_read_nbytes)
+        self.found[key_of(cell)] = found
+
+    def known(self, cell: ModelCell) -> ModelCell:
         """The cell with the ratio that its codecs reach."""
+        return cell
 
-    def make_pass(self, cell: Cell, *, check: bool = False) -> tuple[PassFound, str | None]:
+    @abstractmethod
+    def make_pass(self, cell: ModelCell, *, check: bool = False) -> tuple[Timing, str | None]:
         """One pass, and why it does not count, if it does not; with `check` one that never does."""
 
-    def remove(self) -> None:
-        """Let go of them."""
+    def close(self) -> None:  # noqa: B027 - who has no files of its own has nothing to let go of
+        """Let go of the files."""
 
 
 def measure_by(
-    make_files: Callable[[], Files],
-    cells: Sequence[Cell],
-    repeats: Repeats | None = None,
+    make_passes: Callable[[], Passes],
+    cells: Sequence[ModelCell],
+    rule: StopRule = RULE,
     *,
     seed: int = 0,
     progress: Progress = lambda *_: None,
     say: Callable[[str], None] = lambda _: None,
 ) -> Generator[Measured, None, None]:
     """The same, wherever the files of each group are."""
-    repeats = repeats or Repeats()
-    made, expected = itertools.count(), len(cells) * (repeats.most + 1)
-
-    def announce(cell: Cell) -> None:
-        progress(cell.name, min(next(made), expected - 1), expected)
-
-    order = random.Random(seed)
+    rounds = Rounds(rule, seed, progress, trial_count(len(cells), rule))
     for group in _groups(cells):
-        files = make_files()
-        for found in _measure_group(group, files, repeats, order, announce):
-            if found.passes:
-                yield found
-            else:
-                say(f"{found.cell.name}: no pass was accepted: {found.reason}")
-        files.remove()
-
-
-def _measure_group(
-    group: list[Cell], files: Files, repeats: Repeats, order: random.Random, announce: Callable[[Cell], None]
-) -> list[Measured]:
-    found = []
-    for cell in group:
-        announce(cell)
-        found.append(Measured(files.known(cell), ()))
-        files.make_pass(cell, check=True)
-    places = list(range(len(group)))
-    while pending := [k for k in places if _is_pending(found[k], repeats)]:
-        order.shuffle(pending)
-        # Making one file cold cools all others: cold passes of a round follow each other, before the rest or after it.
-        colder = order.choice((True, False))
-        for k in sorted(pending, key=lambda k: (group[k].cache == "cold") is colder):
-            announce(group[k])
-            found[k] = _with_pass(found[k], *files.make_pass(group[k]))
-    return found
-
-
-def _is_pending(measured: Measured, repeats: Repeats) -> bool:
-    made = len(measured.passes)
-    if made >= repeats.most or made + measured.rejected >= repeats.most + MOST_REJECTED:
-        return False
-    return made < repeats.least or sum(measured.seconds) < repeats.most_seconds
-
-
-def _with_pass(measured: Measured, made: PassFound, reason: str | None) -> Measured:
-    if reason is not None:
-        return replace(measured, rejected=measured.rejected + 1, reason=reason)
-    return replace(measured, passes=(*measured.passes, made.seconds), device_read_nbytes=made.device_read_nbytes)
+        with closing(make_passes()) as passes:
+            rounds.run(
+                group,
+                passes.make,
+                passes.tally,
+                warm_up=passes.check,
+                name=lambda cell: cell.name,
+                is_cold=lambda cell: cell.cache == "cold",
+            )
+            for found in passes.found.values():
+                if found.passes:
+                    yield found
+                else:
+                    say(f"{found.cell.name}: no pass was accepted: {found.reason}")
 
 
 # --- files --------------------------------------------------------------------------------------------------
 
 
-class _Files:
+class _LocalPasses(Passes):
     """The files of one group: each is written once and shared; new arrays get one of their own for each pass."""
 
     def __init__(self, workers: LocalWorkers, scratch: Path) -> None:
+        super().__init__()
         self._workers = workers
         self._directory = Path(tempfile.mkdtemp(dir=scratch))
         self._written: dict[str, int] = {}
 
-    def known(self, cell: Cell) -> Cell:
+    def known(self, cell: ModelCell) -> ModelCell:
         """The cell with the ratio that its codecs reach."""
         if cell.layout.codec is None:
             return cell
@@ -248,7 +245,7 @@ class _Files:
         ratio = cell.array_nbytes / self._written[job.path.name]
         return replace(cell, layout=replace(cell.layout, ratio=ratio))
 
-    def make_pass(self, cell: Cell, *, check: bool = False) -> tuple[PassFound, str | None]:
+    def make_pass(self, cell: ModelCell, *, check: bool = False) -> tuple[Timing, str | None]:
         """One pass, and why its cache state is not proved, if it is not."""
         path = self._path(cell)
         worker = self._workers.worker(_format_of(cell))
@@ -262,18 +259,18 @@ class _Files:
         job = _job(cell, path)
         self._write(job)
         resident = None if check else _bring_about(cell, cache.files_below(path))
-        made: PassFound = worker.ask(Pass(job, cell, check))
+        made: Timing = worker.ask(Pass(job, cell, check))
         if check:
             return made, None
         state = "cold" if cell.cache == "cold" else "warm"
         least = 0 if cell.writes else 1  # what replaces whole chunks need not read any
         return made, cache.why_not(state, resident, made.device_read_nbytes, least)
 
-    def remove(self) -> None:
+    def close(self) -> None:
         """Free the disk."""
         shutil.rmtree(self._directory, ignore_errors=True)
 
-    def _path(self, cell: Cell) -> Path:
+    def _path(self, cell: ModelCell) -> Path:
         made = make_format(_format_of(cell))
         index = getattr(cell.library, "index", "")
         return self._directory / f"{made.name}-{index}{made.extension}"
@@ -281,10 +278,10 @@ class _Files:
     def _write(self, job: Job) -> None:
         if job.path.name not in self._written:
             self._workers.worker(job.format).ask(Prepare(job))
-            self._written[job.path.name] = disk_usage(job.path)[0]
+            self._written[job.path.name] = cache.disk_usage(job.path)[0]
 
 
-def _bring_about(cell: Cell, paths: Sequence[Path]) -> float | None:
+def _bring_about(cell: ModelCell, paths: Sequence[Path]) -> float | None:
     """Put the files into the cell's state; what is warm already is left as it is."""
     if cell.cache == "cold":
         return cache.bring_about("cold", paths)
@@ -300,14 +297,14 @@ class Pass:
     """Asks a worker to make the accesses of a cell once; with `check` untimed, and each is compared."""
 
     job: Job
-    cell: Cell
+    cell: ModelCell
     check: bool
 
-    def run(self, bench: Workbench) -> PassFound:
+    def run(self, bench: Workbench) -> Timing:
         """Open or create, make the accesses, and close."""
         made = self.job.make_format()
         made.library()  # imports it: no pass pays for that
-        source = bench.arrays(self.job)(0)
+        source = bench.arrays(self.job.field, self.job.spec.dtype)(0)
         steps = self.cell.workload.steps()
         new = [np.ascontiguousarray(source[step.selection.slices]) if _is_write(step) else None for step in steps]
         timers = Timers()
@@ -326,7 +323,11 @@ class Pass:
                         handle.read(step.selection)
                     else:
                         verify(handle.read(step.selection), source[step.selection.slices], self.cell.name)
-            self._finish(opened, timers)
+            if self.cell.writes:
+                finish(opened, self.job.path, timers)
+            else:
+                with timers("close"):
+                    opened.close()
         found = counters.measured(timers, 0)
         if verify is not None and self.cell.writes:
             self._verify_written(made, source, steps, verify)
@@ -349,16 +350,6 @@ class Pass:
             opened = made.open(self.job.path, "r+" if self.cell.writes else "r")
             return opened, opened.open_array(array_name(0), self.job.spec)
 
-    def _finish(self, opened: ArrayFile, timers: Timers) -> None:
-        if self.cell.writes:
-            with timers("flush"):
-                opened.flush()
-        with timers("close"):
-            opened.close()
-        if self.cell.writes:
-            with timers("fsync"):
-                cache.make_durable(self.job.path)
-
     def _verify_written(self, made: Format, source: np.ndarray, steps: list[Step], verify: Check) -> None:
         """Only what the steps wrote: an array that is new has nothing else."""
         opened = made.open(self.job.path)
@@ -375,7 +366,7 @@ def _is_write(step: Step) -> bool:
 # --- cells as the bench's formats see them ------------------------------------------------------------------
 
 
-def _format_of(cell: Cell) -> str:
+def _format_of(cell: ModelCell) -> str:
     library = cell.library
     if isinstance(library, Zarr):
         return "zarr3" if cell.layout.shard_shape is None else "zarr3-sharded"
@@ -385,7 +376,7 @@ def _format_of(cell: Cell) -> str:
     return names[type(library)]
 
 
-def _options_of(cell: Cell) -> tuple[tuple[str, Any], ...]:
+def _options_of(cell: ModelCell) -> tuple[tuple[str, Any], ...]:
     library = cell.opened
     if not isinstance(library, Hdf5):
         return ()
@@ -398,7 +389,7 @@ def _options_of(cell: Cell) -> tuple[tuple[str, Any], ...]:
     return tuple(named.items())
 
 
-def _spec_of(cell: Cell) -> ArraySpec:
+def _spec_of(cell: ModelCell) -> ArraySpec:
     array, library = cell.workload.array, cell.library
     shape = tuple(array.shape)
     codecs = () if cell.layout.codec is None else (Codec.parse(cell.layout.codec),)
@@ -408,14 +399,14 @@ def _spec_of(cell: Cell) -> ArraySpec:
     return ArraySpec(shape, np.dtype(array.dtype), layout, growable)
 
 
-def _job(cell: Cell, path: Path) -> Job:
+def _job(cell: ModelCell, path: Path) -> Job:
     spec = _spec_of(cell)
     # What codecs are given must compress, as measurements do; other elements are as good as noise.
     field = Field("waves" if cell.layout.codec else "uniform", spec.shape, spec.dtype)
     return Job(_format_of(cell), _options_of(cell), Operation(name="write"), spec, field, 1, path)
 
 
-def _refuse(cell: Cell) -> None:
+def _refuse(cell: ModelCell) -> None:
     """Raise what makes a cell impossible to measure."""
     if any(access.weight != 1 for access in cell.workload.accesses):
         raise UsageError(f"{cell.name}: measuring makes every access once; weights must be 1")
@@ -435,33 +426,16 @@ def _refuse(cell: Cell) -> None:
         raise Refused(f"{cell.name}: {reason}")
 
 
-def _groups(cells: Iterable[Cell]) -> list[list[Cell]]:
+def _groups(cells: Iterable[ModelCell]) -> list[list[ModelCell]]:
     """Cells that share an array and a layout, in the order of their first."""
-    groups: dict[str, list[Cell]] = {}
+    groups: dict[str, list[ModelCell]] = {}
     for cell in cells:
         groups.setdefault(cell.file_key, []).append(cell)
     return list(groups.values())
 
 
-def _group_nbytes(group: list[Cell]) -> int:
+def _group_nbytes(group: list[ModelCell]) -> int:
     lengths = zip(group[0].workload.array.shape, group[0].layout.chunk_shape, strict=True)
-    stored = group[0].chunk_nbytes * int(np.prod([-(-length // chunk) for length, chunk in lengths]))
+    stored = group[0].chunk_nbytes * int(np.prod([ceil_div(length, chunk) for length, chunk in lengths]))
     files = {(_format_of(cell), getattr(cell.library, "index", "")) for cell in group}
     return stored * (len(files) + any(cell.cache == "new" for cell in group))
-
-
-def _check_room(groups: list[list[Cell]], directory: Path) -> None:
-    needed = max(map(_group_nbytes, groups), default=0)
-    free = shutil.disk_usage(directory).free
-    if needed > free:
-        raise UsageError(
-            f"measuring needs {needed / 1e9:.1f} GB below {directory}, which has {free / 1e9:.1f} GB; "
-            "--quick needs less, or give another --dir"
-        )
-    memory = observe(directory, []).memory_nbytes
-    array = max((group[0].array_nbytes for group in groups), default=0)
-    if memory is not None and 3 * array > memory:
-        raise UsageError(
-            f"an array of {array / 1e9:.1f} GB is held three times (written, read, compared), memory is "
-            f"{memory / 1e9:.1f} GB; --quick needs less"
-        )

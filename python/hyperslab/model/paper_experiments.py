@@ -12,7 +12,7 @@ from collections.abc import Iterator
 from dataclasses import dataclass
 from typing import Any, Literal
 
-from hyperslab.model.cells import Cell, CellCache
+from hyperslab.model.cells import CellCache, ModelCell
 from hyperslab.model.libraries import Hdf5, Layout, Library, Zarr
 from hyperslab.model.workload import Workload
 
@@ -76,7 +76,7 @@ class Task:
 
     question: str
     layout: str
-    cell: Cell
+    cell: ModelCell
 
 
 def arrays(scale: Scale) -> list[PaperArray]:
@@ -93,7 +93,7 @@ def tasks(scale: Scale, libraries: tuple[Library, ...] | None = None) -> Iterato
             workload = Workload.model_validate(given)
             for name, chunk_shape in array.chunk_shapes.items():
                 for library in libraries or (installed_hdf5(), Zarr()):
-                    cell = Cell(workload, Layout(chunk_shape), library, cache)
+                    cell = ModelCell(workload, Layout(chunk_shape), library, cache)
                     yield Task(f"{array.name} {operation} {pattern} {cache}", name, cell)
 
 

@@ -9,7 +9,7 @@ from typing import Any
 
 from hyperslab.errors import Refused, UsageError
 from hyperslab.model.calibrate import caches_of
-from hyperslab.model.cells import Cell, CellCache
+from hyperslab.model.cells import CellCache, ModelCell
 from hyperslab.model.costs import Cost, price
 from hyperslab.model.counting import Operation, Variables, count_operations
 from hyperslab.model.libraries import Hdf5, Layout, Library, Own, Zarr
@@ -80,7 +80,7 @@ def predict(
         for name in chosen or trained.libraries:
             if name not in LIBRARIES:
                 raise UsageError(f"no library {name!r}; the known ones are {', '.join(LIBRARIES)}")
-            cell = Cell(asked, layout, _library(name, trained), cache or "cold")
+            cell = ModelCell(asked, layout, _library(name, trained), cache or "cold")
             reason = why_not(cell)
             if reason is None:
                 found.append(predict_cell(cell, trained))
@@ -98,7 +98,7 @@ def _library(name: str, trained: StoreProfile) -> Library:
     return replace(library, far=True) if isinstance(library, Own) and trained.is_far else library
 
 
-def predict_cell(cell: Cell, trained: StoreProfile, model: Model = EXTENDED) -> Prediction:
+def predict_cell(cell: ModelCell, trained: StoreProfile, model: Model = EXTENDED) -> Prediction:
     """What one cell costs, by any model.
 
     Raises:
@@ -115,7 +115,7 @@ def predict_cell(cell: Cell, trained: StoreProfile, model: Model = EXTENDED) -> 
     return Prediction(name, cell.layout, sum(costs[1:], costs[0]), variables)
 
 
-def why_not(cell: Cell) -> str | None:
+def why_not(cell: ModelCell) -> str | None:
     """Why a library cannot hold a layout or do what a workload asks; None if it can."""
     shape, layout = cell.workload.array.shape, cell.layout
     for words, part in (("chunk", layout.chunk_shape), ("shard", layout.shard_shape)):
@@ -124,7 +124,7 @@ def why_not(cell: Cell) -> str | None:
     return _why_not_held(cell.library, cell) or _why_not_done(cell.library, cell)
 
 
-def _why_not_held(library: Library, cell: Cell) -> str | None:
+def _why_not_held(library: Library, cell: ModelCell) -> str | None:
     shape, layout = tuple(cell.workload.array.shape), cell.layout
     if layout.shard_shape is not None and not isinstance(library, Zarr):
         return "only Zarr has shards"
@@ -142,7 +142,7 @@ def _why_not_held(library: Library, cell: Cell) -> str | None:
     return None
 
 
-def _why_not_done(library: Library, cell: Cell) -> str | None:
+def _why_not_done(library: Library, cell: ModelCell) -> str | None:
     if isinstance(library, Own) and cell.writes:
         return "our engine only reads"
     if isinstance(library, Own) and library.far and cell.cache != "cold":

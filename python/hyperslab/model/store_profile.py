@@ -11,8 +11,8 @@ from typing import Any
 
 import numpy as np
 
-from hyperslab.bench.environment import Environment, observe
 from hyperslab.errors import NotAStoreProfile, Untrained
+from hyperslab.lab.environment import Environment, observe
 from hyperslab.model.costs import Coefficient, Coefficients
 from hyperslab.model.counting import Operation, Variables
 from hyperslab.model.fit import Observation, fit

@@ -17,9 +17,9 @@ from typing import Any, Literal
 import numpy as np
 
 from hyperslab._core import ChunkGrid, Hyperslab
-from hyperslab.model.cells import Cell, CellCache
+from hyperslab.lab.rounds import StopRule
+from hyperslab.model.cells import CellCache, ModelCell
 from hyperslab.model.libraries import Flat, Hdf5, Layout, Library, Own, Zarr
-from hyperslab.model.measuring import Repeats
 from hyperslab.model.workload import Workload
 
 Scale = Literal["quick", "full"]
@@ -41,7 +41,7 @@ class Size:
     encoded_chunks: tuple[tuple[int, int], ...]  # times `chunk_row_count`, and columns
     most_touches: int  # chunks that the calls of one cell may touch
     most_nbytes: int  # and bytes of these chunks
-    repeats: Repeats
+    repeats: StopRule
 
 
 SIZES: dict[Scale, Size] = {
@@ -55,7 +55,7 @@ SIZES: dict[Scale, Size] = {
         ((1, 4), (1, 32), (1, 128)),
         2000,
         2 << 30,
-        Repeats(2, 5, 1.0),
+        StopRule(2, 5, 1.0),
     ),
     "quick": Size(
         65_536,
@@ -66,7 +66,7 @@ SIZES: dict[Scale, Size] = {
         ((1, 16),),
         250,
         1 << 30,
-        Repeats(2, 3, 0.1),
+        StopRule(2, 3, 0.1),
     ),
 }
 
@@ -82,7 +82,7 @@ def nbytes(size: Size) -> int:
     return size.row_count * COLUMN_COUNT * 4
 
 
-def design(size: Size, libraries: Iterable[str] = tuple(LIBRARIES)) -> list[Cell]:
+def design(size: Size, libraries: Iterable[str] = tuple(LIBRARIES)) -> list[ModelCell]:
     """The cells, those that share files next to each other."""
     chosen = [name for name in LIBRARIES if name in set(libraries)]
     return [cell for layout in _layouts(size) for cell in _cells_of(size, layout, chosen)]
@@ -122,7 +122,7 @@ def _layouts(size: Size) -> Iterator[_Stored]:
             yield _Stored(long, layout, (300, 4), True, ("cold", "page-warm"))
 
 
-def _cells_of(size: Size, stored: _Stored, libraries: list[str]) -> Iterator[Cell]:
+def _cells_of(size: Size, stored: _Stored, libraries: list[str]) -> Iterator[ModelCell]:
     reads = [_workload(stored, "read", access) for access in _accesses(size, stored, "read")]
     whole, *parts = [_workload(stored, "write", access) for access in _accesses(size, stored, "write")]
     for name in libraries:
@@ -133,12 +133,12 @@ def _cells_of(size: Size, stored: _Stored, libraries: list[str]) -> Iterator[Cel
             # Nothing else is told by the library's cache of the column and the rows than by that of all and of boxes.
             caches = stored.caches if name in WRITING and place in (0, len(reads) - 1) else ("cold", "page-warm")
             for cache in caches:
-                yield Cell(workload, stored.layout, library, cache)
+                yield ModelCell(workload, stored.layout, library, cache)
         if name in WRITING:
-            yield Cell(whole, stored.layout, library, "new")
+            yield ModelCell(whole, stored.layout, library, "new")
             for workload in parts:
-                yield Cell(workload, stored.layout, library, "page-warm")
-            yield Cell(parts[-1], stored.layout, library, "cold")
+                yield ModelCell(workload, stored.layout, library, "page-warm")
+            yield ModelCell(parts[-1], stored.layout, library, "cold")
 
 
 def _accesses(size: Size, stored: _Stored, operation: str) -> Iterator[dict[str, Any]]:

@@ -30,7 +30,7 @@ from pydantic import (
 )
 
 from hyperslab._core import Hyperslab
-from hyperslab.bench.patterns import OPERATIONS, Operation
+from hyperslab.bench.operations import OPERATIONS, Operation
 from hyperslab.errors import StudyError
 
 SELECTS = sorted(name.removeprefix("read-") for name, kind in OPERATIONS.items() if kind.pattern is not None)

@@ -12,11 +12,12 @@ import numpy as np
 import numpy.typing as npt
 
 from hyperslab.archive.remote import shown
+from hyperslab.chunk_grid import ceil_div, chunk_counts
 from hyperslab.errors import Refused
 
 if TYPE_CHECKING:
     from hyperslab._core import Segment
-    from hyperslab.archive import Array
+    from hyperslab.archive.array import Array
 
 BLOCK = 100_000  # chunks of which names are made at a time
 
@@ -142,7 +143,7 @@ def table(array: Array, segments: list[Segment], chunk_shape: tuple[int, ...]) -
         NotAllowed: It lies in a file that its archive may not lead to.
         Refused: A chunk skips a codec, or reaches past the end of its file, or two segments have the same chunk.
     """
-    grid_shape = tuple(-(-length // chunk) for length, chunk in zip(array.shape, chunk_shape, strict=True))
+    grid_shape = chunk_counts(array.shape, chunk_shape)
     parts = [_part(segment, grid_shape) for segment in segments]
     inline = {place: encoded for *_, inside in parts for place, encoded in inside.items()}
     columns = [np.concatenate([np.empty(0, np.int64), *(part[k] for part in parts)]) for k in range(4)]
@@ -180,11 +181,11 @@ def _moved(segment: Segment, indices: npt.NDArray[np.int64], grid_shape: tuple[i
     if not grid_shape:
         return indices, np.ones(len(indices), bool)
     chunk = segment.chunk_shape
-    own = tuple(-(-length // size) for length, size in zip(segment.source_shape, chunk, strict=True))
+    own = chunk_counts(segment.source_shape, chunk)
     axes, is_shown = [], np.ones(len(indices), bool)
     for axis, start, length, source, size in zip(np.unravel_index(indices, own), *segment.box, chunk, strict=True):
         moved = axis - source // size
-        is_shown &= (moved >= 0) & (moved < -(-length // size))
+        is_shown &= (moved >= 0) & (moved < ceil_div(length, size))
         axes.append(np.where(is_shown, moved + start // size, 0))
     return np.ravel_multi_index(tuple(axes), grid_shape, mode="clip"), is_shown
 

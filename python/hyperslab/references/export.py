@@ -6,13 +6,13 @@ from collections.abc import Container, Iterator, Mapping
 from dataclasses import dataclass, field
 from typing import TYPE_CHECKING, Any, Protocol
 
-from hyperslab.archive import Group
+from hyperslab.archive.tree import Group
 from hyperslab.archive.walking import groups_by_path
 from hyperslab.errors import Refused
 from hyperslab.references.chunks import ChunkTable
 
 if TYPE_CHECKING:
-    from hyperslab.archive import Array
+    from hyperslab.archive.array import Array
 
 Document = dict[str, Any]
 

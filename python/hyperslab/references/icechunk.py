@@ -21,7 +21,7 @@ from hyperslab.references.chunks import ChunkTable
 from hyperslab.references.export import Document, Export
 
 if TYPE_CHECKING:
-    from hyperslab.archive import Group
+    from hyperslab.archive.tree import Group
 
 ESCAPED = re.compile(r"[^!-~]|[\"#%<>?`{}^|\\]")  # characters that URLs escape
 BLOCK = 50_000  # references that are handed over at a time

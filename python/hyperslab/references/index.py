@@ -12,12 +12,12 @@ from types import MappingProxyType
 from typing import Any
 
 from hyperslab._core import save_references
-from hyperslab.archive import Group, open
 from hyperslab.archive.allowed import Places
-from hyperslab.archive.recipe import recipe
+from hyperslab.archive.open_file import CHUNK_CACHE_NBYTES, locate
+from hyperslab.archive.opening import open
 from hyperslab.archive.remote import is_url, shown
 from hyperslab.archive.source_files import are_many, matching, threads_for
-from hyperslab.archive.tree import CHUNK_CACHE_NBYTES, OpenFile
+from hyperslab.archive.tree import Group, OpenFile
 from hyperslab.errors import HyperslabError, Refused, UsageError
 from hyperslab.references import icechunk, kerchunk, zarr2, zarr3
 from hyperslab.references.export import Export
@@ -124,8 +124,9 @@ class Index:
         """A URL's query may be a secret, or say which file is meant: it can neither be kept nor left out."""
         remedy = "open it without, as storage_options={'query': ...}, and save a .hs"
         for root in self.roots.values():
-            own = root.url
-            asked = [own] if own is not None and path.suffix != ".hs" else []
+            own = root.opened.opened_urls
+            is_told_by_query = len(set(map(shown, own))) < len(set(own))
+            asked = own if path.suffix != ".hs" or is_told_by_query else []
             for url in (*asked, *root.file.urls):
                 if "?" in url and url.lower().startswith("http"):
                     raise Refused(f"{shown(url)} is asked for with a query, which references never hold: {remedy}")
@@ -235,8 +236,8 @@ class _Gathering:
             if root is not None:
                 yield number, root
             else:
-                missing[number] = recipe(self.path(number), self.options, 0, self.allowed)
-        for number, content in by_dask(missing, scheduler):
+                missing[number] = locate(self.path(number), self.options, 0, self.allowed)
+        for number, content in by_dask(encoded, missing, scheduler):
             known = self.place(number)
             with replacing(known, is_synced=False) as beside:
                 beside.write_bytes(content)
@@ -270,7 +271,7 @@ class _Gathering:
 
     def reopened(self, number: int) -> Group:
         """An archive by references that were made of it: these lead to it, and to what it may lead to."""
-        _, sources = recipe(self.path(number), self.options, 0, self.allowed)
+        _, sources = locate(self.path(number), self.options, 0, self.allowed)
         known = str(self.place(number).absolute())
         return OpenFile(known, CHUNK_CACHE_NBYTES, replace(sources, near=None)).root
 
@@ -297,3 +298,11 @@ def _names(paths: list[str]) -> list[str]:
             name = f"{stem}_{number}"
         names[name] = None
     return list(names)
+
+
+def encoded(place: Any, sources: Any) -> bytes:
+    """The references of an archive as our own file of them has them; paths are absolute."""
+    with TemporaryDirectory(prefix="hyperslab-index-") as folder:
+        path = Path(folder) / "one.hs"
+        Index({"": OpenFile(place, CHUNK_CACHE_NBYTES, sources).root}).save(path)
+        return path.read_bytes()

@@ -13,6 +13,7 @@ from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
+from hyperslab.chunk_grid import ceil_div
 from hyperslab.errors import MissingLibrary
 from hyperslab.references import zarr2
 from hyperslab.references.chunks import ChunkTable
@@ -20,7 +21,7 @@ from hyperslab.references.export import Export
 from hyperslab.replacing import replacing
 
 if TYPE_CHECKING:
-    from hyperslab.archive import Group
+    from hyperslab.archive.tree import Group
 
 RECORD_SIZE = 100_000  # references of one Parquet table
 
@@ -72,7 +73,7 @@ def _save_tables(table: ChunkTable, folder: Path, record_size: int) -> None:
     """Tables `refs.N.parq` of exactly `record_size` rows; those without any chunk are written too: readers ask."""
     folder.mkdir(parents=True, exist_ok=True)
     paths = np.array([*table.paths, None], object)
-    for number in range(-(-table.chunk_count // record_size)):
+    for number in range(ceil_div(table.chunk_count, record_size)):
         first = number * record_size
         start, stop = np.searchsorted(table.places, [first, first + record_size])
         rows, own = table.places[start:stop] - first, slice(start, stop)

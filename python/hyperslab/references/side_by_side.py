@@ -1,15 +1,12 @@
-"""Many archives indexed side by side: by threads of this process, or by the workers of a Dask scheduler."""
+"""Work on many numbers side by side: by threads of this process, or by the workers of a Dask scheduler."""
 
 from __future__ import annotations
 
 from collections.abc import Callable, Iterable, Iterator, Mapping
-from pathlib import Path
 from queue import Empty, SimpleQueue
-from tempfile import TemporaryDirectory
 from threading import Event, Thread
 from typing import Any, TypeVar
 
-from hyperslab.archive.tree import CHUNK_CACHE_NBYTES, OpenFile
 from hyperslab.errors import MissingLibrary, UsageError
 
 T = TypeVar("T")
@@ -51,11 +48,12 @@ def by_threads(work: Callable[[int], T], numbers: Iterable[int], threads: int) -
         is_over.set()
 
 
-def by_dask(tasks: Mapping[int, tuple[Any, Any]], scheduler: Any) -> Iterator[tuple[int, bytes]]:
-    """Each number with the references of its archive, as the workers of a scheduler finish them.
+def by_dask(work: Callable[..., T], tasks: Mapping[int, tuple[Any, ...]], scheduler: Any) -> Iterator[tuple[int, T]]:
+    """Each number with what `work` gives for its task, as the workers of a scheduler finish them.
 
     Args:
-        tasks: By numbers, paths or URLs of archives, and how to reach them and what they lead to.
+        work: What a worker calls.
+        tasks: By numbers, what it is called with.
         scheduler: A `distributed.Client`, or the address of a scheduler.
     """
     try:
@@ -64,7 +62,7 @@ def by_dask(tasks: Mapping[int, tuple[Any, Any]], scheduler: Any) -> Iterator[tu
         raise MissingLibrary("scheduler= needs Dask: pip install 'hyperslab[dask]'") from error
     client: Any = scheduler if isinstance(scheduler, Client) else _connected(Client, scheduler)
     completed: Any = as_completed
-    futures = {client.submit(encoded, *task, pure=False): number for number, task in tasks.items()}
+    futures = {client.submit(work, *task, pure=False): number for number, task in tasks.items()}
     try:
         for future in completed(list(futures)):
             yield futures[future], future.result()
@@ -80,13 +78,3 @@ def _connected(client: Any, address: object) -> Any:
         return client(address, timeout=CONNECT_SECONDS)
     except (OSError, ValueError) as error:
         raise UsageError(f"no Dask scheduler answers at {address}: {error}") from error
-
-
-def encoded(place: Any, sources: Any) -> bytes:
-    """The references of an archive as our own file of them has them; paths are absolute."""
-    from hyperslab.references.index import Index
-
-    with TemporaryDirectory(prefix="hyperslab-index-") as folder:
-        path = Path(folder) / "one.hs"
-        Index({"": OpenFile(place, CHUNK_CACHE_NBYTES, sources).root}).save(path)
-        return path.read_bytes()

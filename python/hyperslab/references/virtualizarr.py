@@ -14,15 +14,17 @@ from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
-from hyperslab.archive import Group, open
-from hyperslab.archive.remote import HTTP, is_url
+from hyperslab.archive.opening import open
+from hyperslab.archive.remote import is_url
+from hyperslab.archive.tree import Group
+from hyperslab.archive.url_prefix import HTTP
 from hyperslab.errors import MissingLibrary, Refused, UsageError
 from hyperslab.references import zarr3
 from hyperslab.references.chunks import ChunkTable
 from hyperslab.references.export import Document, Export
 
 if TYPE_CHECKING:
-    from hyperslab.archive import Array
+    from hyperslab.archive.array import Array
 
 MOST_CHUNKS = 1 << 27  # of one array: VirtualiZarr's manifests hold stored and missing ones alike
 ESCAPED = re.compile(r"[#%?]")

@@ -16,7 +16,7 @@ from hyperslab.references import chunks
 from hyperslab.references.chunks import ChunkTable
 
 if TYPE_CHECKING:
-    from hyperslab.archive import Array
+    from hyperslab.archive.array import Array
 
 LEVEL = 1  # of compressors that numcodecs wants to know even for decoding
 NUMBERS = {"f": (2, 4, 8), "c": (8, 16), "i": (1, 2, 4, 8), "u": (1, 2, 4, 8), "b": (1,)}

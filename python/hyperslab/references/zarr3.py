@@ -20,7 +20,7 @@ from hyperslab.references import chunks, zarr2
 from hyperslab.references.chunks import ChunkTable
 
 if TYPE_CHECKING:
-    from hyperslab.archive import Array
+    from hyperslab.archive.array import Array
 
 OF_ARRAYS = ("transpose", "delta", "fixedscaleoffset")  # codecs that come before elements become bytes
 

@@ -8,9 +8,13 @@ from hyperslab.bench.results import Run
 
 
 def make_report(run: Run) -> Path:
-    """Draw every figure and write report.html into the run's directory; gives the page's path."""
+    """Draw every figure and write report.html into the run's directory, and histories.md; gives the page's path."""
     from hyperslab.report.figures import draw
+    from hyperslab.report.histories import make_page
     from hyperslab.report.page import write_page
 
+    histories = make_page(run.histories, run.verdicts, run.directory) if run.histories else None
+    if histories is not None and not run.description.cases:
+        return histories
     draw(run)
     return write_page(run)

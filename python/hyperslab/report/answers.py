@@ -5,8 +5,8 @@ from __future__ import annotations
 from collections import Counter
 from html import escape
 
+from hyperslab.bench.rankings import Ranking
 from hyperslab.bench.results import Run
-from hyperslab.bench.statistics import Ranking
 from hyperslab.report.captions import data_text
 from hyperslab.report.markup import section, table_markup
 from hyperslab.report.palette import paint_of

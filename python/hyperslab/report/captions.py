@@ -5,8 +5,8 @@ from __future__ import annotations
 from hyperslab.bench.published import make_replay
 from hyperslab.bench.records import Summary
 from hyperslab.bench.results import Run
-from hyperslab.bench.statistics import LEAST_FOR_INTERVAL
 from hyperslab.bench.study import Case
+from hyperslab.lab.statistics import LEAST_FOR_INTERVAL
 from hyperslab.report.views import case_named, sizes
 from hyperslab.report.wording import (
     arrays_text,

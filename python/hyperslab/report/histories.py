@@ -8,8 +8,9 @@ from typing import Any
 
 import numpy as np
 
-from hyperslab.bench.histories import WORKLOADS
-from hyperslab.bench.history_study import History
+from hyperslab.bench.histories.edits import EDIT_PATTERNS
+from hyperslab.bench.histories.trials import History
+from hyperslab.bench.histories.verdicts import STUDY
 from hyperslab.bench.records import Verdict
 
 PAGE = "histories.md"
@@ -26,7 +27,8 @@ def make_page(histories: list[History], verdicts: list[Verdict], output: Path) -
     """Write the page and its pictures; gives the page."""
     done = [history for history in histories if history.status == "ok"]
     plain = [history for history in done if history.compression == "none"]
-    parts = ["# Files with versions: seed 4's study\n", _verdicts(verdicts)]
+    claims = [verdict for verdict in verdicts if verdict.study == STUDY]
+    parts = ["# Files with versions: seed 4's study\n", _verdicts(claims)]
     for name, (title, figure) in FIGURES.items():
         _drawn(plain, output / f"{name}.png", title, figure)
         parts.append(f"## {title}\n\n![{title}]({name}.png)\n")
@@ -49,13 +51,13 @@ def _verdicts(verdicts: Iterable[Verdict]) -> str:
 def _axes(title: str) -> tuple[Any, dict[str, Any]]:
     from matplotlib.figure import Figure as Sheet
 
-    sheet = Sheet(figsize=(4 * len(WORKLOADS), 3.4), layout="constrained")
-    axes = dict(zip(WORKLOADS, sheet.subplots(1, len(WORKLOADS)), strict=True))
+    sheet = Sheet(figsize=(4 * len(EDIT_PATTERNS), 3.4), layout="constrained")
+    axes = dict(zip(EDIT_PATTERNS, sheet.subplots(1, len(EDIT_PATTERNS)), strict=True))
     for name, one in axes.items():
         one.set_title(name, fontsize=8)
         one.set_xlabel("versions")
         one.grid(alpha=0.3)
-    axes[next(iter(WORKLOADS))].set_ylabel(title)
+    axes[next(iter(EDIT_PATTERNS))].set_ylabel(title)
     return sheet, axes
 
 

@@ -8,9 +8,9 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import TYPE_CHECKING, Literal, NamedTuple
 
+from hyperslab.bench.rankings import headline_metric
 from hyperslab.bench.records import Summary
 from hyperslab.bench.results import Run
-from hyperslab.bench.statistics import headline_metric
 from hyperslab.report.captions import INTERVAL, caption, statistic_text
 from hyperslab.report.palette import in_order, paint_of
 from hyperslab.report.sheet import Words, head, log_ticks, new_sheet, save

@@ -5,10 +5,11 @@ from __future__ import annotations
 import json
 from typing import Any
 
+from hyperslab.bench.rankings import headline_metric
 from hyperslab.bench.records import BOUNDARIES, METRICS, Summary
 from hyperslab.bench.results import Run
-from hyperslab.bench.statistics import LEAST_FOR_INTERVAL, headline_metric
 from hyperslab.bench.study import Case
+from hyperslab.lab.statistics import LEAST_FOR_INTERVAL
 from hyperslab.report.captions import CACHE, INTERVAL, data_text, machine_text, method_text, statistic_text
 from hyperslab.report.lines import bare_metric
 from hyperslab.report.palette import in_order, paint_of

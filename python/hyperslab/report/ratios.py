@@ -6,9 +6,9 @@ from collections import defaultdict
 from dataclasses import dataclass
 from statistics import median
 
+from hyperslab.bench.rankings import headline_metric
 from hyperslab.bench.records import Summary
 from hyperslab.bench.results import Run
-from hyperslab.bench.statistics import headline_metric
 from hyperslab.report.lines import bare_metric
 from hyperslab.report.palette import in_order
 from hyperslab.report.views import (

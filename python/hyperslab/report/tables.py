@@ -7,9 +7,9 @@ from dataclasses import dataclass, fields
 
 import numpy as np
 
+from hyperslab.bench.rankings import Ranking, headline_metric
 from hyperslab.bench.records import BOUNDARIES, METRICS, Summary, Trial
 from hyperslab.bench.results import Run
-from hyperslab.bench.statistics import Ranking, headline_metric
 from hyperslab.report.captions import statistic_text
 from hyperslab.report.ratios import heading, range_text, ratio_tables
 from hyperslab.report.views import case_named

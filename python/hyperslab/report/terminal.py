@@ -7,8 +7,8 @@ from rich.table import Table as RichTable
 from rich.text import Text
 
 from hyperslab.bench.compare import Comparison, ComparisonRow
+from hyperslab.bench.rankings import Ranking
 from hyperslab.bench.results import Run
-from hyperslab.bench.statistics import Ranking
 from hyperslab.report.tables import Table, lead, outcome, ranking_table
 from hyperslab.report.views import Arrays
 from hyperslab.report.wording import digits, seconds_text
@@ -26,6 +26,8 @@ STYLES = {
 
 def print_rankings(run: Run, console: Console) -> None:
     """One line for each ranking; for a single case also the full tables of its largest arrays."""
+    if not run.description.cases:
+        return
     if not run.rankings:
         console.print("No ranking: no trial was accepted. The reasons are in trials.csv.")
         return

@@ -15,7 +15,7 @@ from hyperslab.report.sheet import FILE_OPTIONS, Words, head, new_sheet, save_as
 if TYPE_CHECKING:
     from matplotlib.axes import Axes
 
-    from hyperslab.versions.diff import ArrayDiff, VersionDiff
+    from hyperslab.versions.inspect.diff import ArrayDiff, VersionDiff
 
 CHANGED, ADDED, REMOVED, CHUNKS = "#e0004d", "#bfe3cf", "#d5dae1", "#c3cad4"
 LINE_CELLS, IMAGE_CELLS = 360, 120  # along an axis

@@ -6,10 +6,10 @@ from collections import defaultdict
 from dataclasses import dataclass
 from math import prod
 
-from hyperslab.bench.patterns import OPERATIONS
+from hyperslab.bench.operations import OPERATIONS
+from hyperslab.bench.rankings import UNRANKED
 from hyperslab.bench.records import Summary
 from hyperslab.bench.results import Run
-from hyperslab.bench.statistics import UNRANKED
 from hyperslab.bench.study import Case
 
 # The study whose speed curves and ratio tables HDF5/LIB are drawn.

@@ -7,7 +7,7 @@ from collections.abc import Iterable
 
 import numpy as np
 
-from hyperslab.bench.patterns import OPERATIONS
+from hyperslab.bench.operations import OPERATIONS
 from hyperslab.bench.records import Summary
 from hyperslab.bench.study import Case, Conditions
 

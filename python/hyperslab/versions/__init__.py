@@ -6,12 +6,12 @@ The layout is that of versioned-hdf5 (its DATA_VERSION 4): either library reads 
 from typing import TYPE_CHECKING, Any
 
 from hyperslab.versions.file import VersionedFile
-from hyperslab.versions.staged_array import StagedArray
-from hyperslab.versions.staged_group import StagedGroup
-from hyperslab.versions.table import Version, VersionTable
+from hyperslab.versions.layout.table import Version, VersionTable
+from hyperslab.versions.stage.staged_array import StagedArray
+from hyperslab.versions.stage.staged_group import StagedGroup
 
 if TYPE_CHECKING:
-    from hyperslab.versions.repairing import Loss, Repair, repair
+    from hyperslab.versions.rewrite.repairing import Loss, Repair, repair
 
 __all__ = ["Loss", "Repair", "StagedArray", "StagedGroup", "Version", "VersionTable", "VersionedFile", "repair"]
 
@@ -25,4 +25,4 @@ def __getattr__(name: str) -> Any:
     from hyperslab.needed import need_h5py
 
     need_h5py("repairing a file with versions")
-    return getattr(import_module("hyperslab.versions.repairing"), name)
+    return getattr(import_module("hyperslab.versions.rewrite.repairing"), name)

@@ -6,42 +6,40 @@ import os
 import uuid
 from collections.abc import Callable, Iterable, Iterator
 from contextlib import contextmanager
-from pathlib import Path
 from typing import TYPE_CHECKING, Any, Literal, TypeAlias
 
+from hyperslab.archive.allowed import Allowed, Places
 from hyperslab.archive.array import Array as ArchiveArray
-from hyperslab.archive.tree import CHUNK_CACHE_NBYTES, Group
+from hyperslab.archive.open_file import CHUNK_CACHE_NBYTES
+from hyperslab.archive.remote import Sources
+from hyperslab.archive.tree import Group
 from hyperslab.errors import UsageError
+from hyperslab.journal.locks import check_process
+from hyperslab.journal.signals import held_back
 from hyperslab.needed import need_h5py
-from hyperslab.versions import layout
-from hyperslab.versions.interruption import held_back
-from hyperslab.versions.layout import FIRST_VERSION, VERSIONS, Time
-from hyperslab.versions.locks import check_process
-from hyperslab.versions.reading import local_path
-from hyperslab.versions.seen import SeenVersions
-from hyperslab.versions.staged_array import StagedArray
-from hyperslab.versions.staged_group import StagedGroup
-from hyperslab.versions.table import Version, VersionKey, VersionTable
-from hyperslab.versions.version_group import checked_chunks
+from hyperslab.versions.inspect.inspected import Inspected
+from hyperslab.versions.layout import names as layout
+from hyperslab.versions.layout.names import FIRST_VERSION, VERSIONS, Time
+from hyperslab.versions.layout.reading import local_path
+from hyperslab.versions.layout.seen import SeenVersions
+from hyperslab.versions.layout.table import Version, VersionKey, VersionTable
+from hyperslab.versions.layout.version_group import checked_chunks
+from hyperslab.versions.stage.staged_array import StagedArray
+from hyperslab.versions.stage.staged_group import StagedGroup
 
 if TYPE_CHECKING:
     import h5py
 
-    from hyperslab.versions.committed import CommittedArray, CommittedGroup
-    from hyperslab.versions.diff import VersionDiff
-    from hyperslab.versions.export import Exported
-    from hyperslab.versions.journaled_file import JournaledFile
-    from hyperslab.versions.log import LogEntry
-    from hyperslab.versions.rewriting import Change
-    from hyperslab.versions.stats import Progress, Stats
-    from hyperslab.versions.verify import Verification
+    from hyperslab.journal.journaled_file import JournaledFile
+    from hyperslab.versions.rewrite.rewriting import Change
+    from hyperslab.versions.stage.committed import CommittedArray, CommittedGroup
 
 Place: TypeAlias = "str | os.PathLike[str] | h5py.File"
 TIMEOUT = 1.0  # seconds, for who only reads a little
 Mode = Literal["r", "r+", "a", "w"]
 
 
-class VersionedFile:
+class VersionedFile(Inspected):
     """A file of versions: `file["v1"]["x"][...]` reads, `with file.stage_version("v2") as version:` makes a new one.
 
     Args:
@@ -50,16 +48,24 @@ class VersionedFile:
         mode: `r` to read; `r+` to add versions; `a` to make the file if there is none; `w` to make a new one.
         chunk_cache_nbytes: Memory for decoded chunks of each version that is read.
         timeout: To write: how many seconds to wait for others who have the file open. Ctrl-C ends it.
+        allowed: Folders and URLs that the groups of versions may lead to, as for `hyperslab.open`. `diff`, `log`,
+            `stats` and `export` read nothing but the file.
 
     Raises:
         FileNotFoundError: There is no such file.
         Unsupported: The file has no versions, or those of a later layout.
-        StaleJournal: A journal lies beside it that is not of it.
+        StaleJournal, MissingJournal: The journal beside it is not of it; to write: one is needed, and is not there.
         UsageError: It cannot be written to.
     """
 
     def __init__(
-        self, file: Place, mode: Mode = "r", chunk_cache_nbytes: int = CHUNK_CACHE_NBYTES, *, timeout: float = TIMEOUT
+        self,
+        file: Place,
+        mode: Mode = "r",
+        chunk_cache_nbytes: int = CHUNK_CACHE_NBYTES,
+        *,
+        timeout: float = TIMEOUT,
+        allowed: Places | None = None,
     ) -> None:
         self._stores: Any = None
         self._kept_open: Any = None  # libhdf5 reads again what nobody keeps open
@@ -82,18 +88,19 @@ class VersionedFile:
             self._borrow(file)
         is_lazy, to_write = self._owned is not None or self._file is None, self._file is not None
         place = (self.path, chunk_cache_nbytes, self._within)
-        self._seen = SeenVersions(*place, is_lazy=is_lazy, to_write=to_write, settle=self._settle)
+        sources = Sources(allowed=Allowed.of(allowed, self.path))
+        self._seen = SeenVersions(*place, is_lazy=is_lazy, to_write=to_write, settle=self._settle, sources=sources)
 
     @held_back()
     def _own(self, mode: Mode, timeout: float) -> None:
         need_h5py("writing versions")
-        from hyperslab.versions import writing
+        from hyperslab.versions.commit import writing
 
         self._owned = writing.WritableFile(self.path, mode, writing.SYSTEM, timeout)
         self._forget()
 
     def _borrow(self, file: Any) -> None:
-        from hyperslab.versions.writing import check_borrowed, prepare
+        from hyperslab.versions.commit.writing import check_borrowed, prepare
 
         check_borrowed(file)
         if file.file.mode != "r":
@@ -115,6 +122,10 @@ class VersionedFile:
     def table(self) -> VersionTable:
         """All versions with their parents and times."""
         return self._seen.table
+
+    @property
+    def _said(self) -> VersionTable:
+        return self._seen.said
 
     @property
     def current_version(self) -> str | None:
@@ -217,7 +228,7 @@ class VersionedFile:
             ValueError: There is no such version.
             DamagedFile: A version that stays cannot be read.
         """
-        from hyperslab.versions.deletion import deletion
+        from hyperslab.versions.rewrite.deletion import deletion
 
         self._rewrite(lambda: deletion(self._file.file, names), repack)
 
@@ -247,14 +258,14 @@ class VersionedFile:
             TypeError: There is no such option, or elements cannot be cast so.
             ValueError: What is asked contradicts itself.
         """
-        from hyperslab.versions.recoding import modification
+        from hyperslab.versions.rewrite.recoding import modification
 
         asked = {"chunks": chunks, "dtype": dtype, "fillvalue": fillvalue}
         self._rewrite(lambda: modification(self._file.file, array, asked, codecs), repack)
 
     def repack(self) -> None:
         """Write the file anew, as short as can be, in the place of this one; only if it was opened here, to write."""
-        from hyperslab.versions.deletion import nothing
+        from hyperslab.versions.rewrite.deletion import nothing
 
         self._writable()
         if self._owned is None:
@@ -264,7 +275,7 @@ class VersionedFile:
     @held_back()
     def _rewrite(self, plan: Callable[[], Change], repack: bool) -> None:
         """Write versions anew, all or nothing."""
-        from hyperslab.versions.rewriting import rewrite_elsewhere, rewrite_in_place
+        from hyperslab.versions.rewrite.rewriting import rewrite_elsewhere, rewrite_in_place
 
         self._writable()
         self._check_whole()
@@ -296,7 +307,7 @@ class VersionedFile:
 
     def _forget(self) -> None:
         """What is known of chunks and groups may not be so any more."""
-        from hyperslab.versions.chunk_store import ChunkStores
+        from hyperslab.versions.commit.chunk_store import ChunkStores
 
         self._let_go()
         if self._owned is not None:
@@ -338,9 +349,9 @@ class VersionedFile:
     def _commit(
         self, name: str, parent: str | None, root: StagedGroup, make_current: bool, timestamp: Time | None
     ) -> None:
-        from hyperslab.versions.commit import undo, write_version
-        from hyperslab.versions.committed import CommittedVersion
-        from hyperslab.versions.virtual import VirtualArrays
+        from hyperslab.versions.commit.commit import undo, write_version
+        from hyperslab.versions.commit.virtual import VirtualArrays
+        from hyperslab.versions.stage.committed import CommittedVersion
 
         self._writable()
         stamp = layout.stored_time(timestamp)
@@ -370,91 +381,9 @@ class VersionedFile:
 
     def new_array(self, path: str, asked: dict[str, Any]) -> StagedArray:
         """A new array of the version that is being made."""
-        from hyperslab.versions.writing import new_array
+        from hyperslab.versions.commit.writing import new_array
 
         return new_array(self._file, path, asked)
-
-    def log(self, progress: Progress | None = None) -> list[LogEntry]:
-        """All versions, oldest first, with their sizes and what each changed of its parent. No chunk is read.
-
-        Args:
-            progress: Called with a version's name, how many are done, and how many there are.
-        """
-        from hyperslab.versions.log import log
-
-        self._check_whole()
-        return log(self.path, self.table, progress)
-
-    def diff(self, before: VersionKey, after: VersionKey = None) -> VersionDiff:
-        """What differs between two versions, the second the current one by default; also while another is made.
-
-        Which chunks differ is known from the mappings. Elements are read when they are asked for, and only where
-        chunks differ: `file.diff("v1", "v2")["depth"].elements().boxes`.
-
-        Raises:
-            KeyError: There is no such version.
-        """
-        from hyperslab.versions.diff import diff
-
-        self._check_whole()
-        return diff(self.path, self.table.find(before), self.table.find(after))
-
-    def verify(self, *versions: VersionKey, progress: Progress | None = None) -> Verification:
-        """Check that versions are what was committed, all by default: every chunk is read and hashed again, once.
-
-        Args:
-            versions: Those to check.
-            progress: Called with an array's path, how many chunks are hashed, and how many will be.
-
-        Raises:
-            KeyError: There is no such version.
-            DamagedFile: Not even what versions there are can be read.
-        """
-        from hyperslab.versions.verify import verify
-
-        self._check_whole()
-        names = [self.table.find(version) for version in versions] if versions else None
-        return verify(self.path, self.table, names, progress)
-
-    def stats(self, progress: Progress | None = None) -> Stats:
-        """How many bytes each version has, shares with its parent, and has alone; and what no version has any more.
-
-        Args:
-            progress: Called with a version's name, how many are counted, and how many there are.
-        """
-        from hyperslab.versions.stats import stats
-
-        self._check_whole()
-        return stats(self.path, self.table, progress)
-
-    def export(
-        self,
-        version: VersionKey,
-        target: str | os.PathLike[str],
-        *,
-        skip_unsupported: bool = False,
-        progress: Progress | None = None,
-    ) -> Exported:
-        """Write a version as a file of its own, its chunks as they are stored: neither decoded nor encoded.
-
-        Args:
-            version: Which.
-            target: Where to; a file is replaced, if all goes well. Its ending chooses the format: `.h5` is HDF5,
-                `.zarr` a new folder of Zarr 3, `.json` and `.parquet` kerchunk references, which lead into this file.
-            skip_unsupported: Leave out arrays that the format cannot express, instead of refusing them.
-            progress: Called with an array's path, how many of its chunks are copied, and how many it has.
-
-        Raises:
-            KeyError: There is no such version.
-            UsageError: The ending is not known, or `target` cannot be written.
-            Refused: The format cannot express an array; the message has its name and the reason.
-        """
-        from hyperslab.versions.export import export
-
-        self._check_whole()
-        return export(
-            self.path, self.table.find(version), Path(target), skip_unsupported=skip_unsupported, progress=progress
-        )
 
     def close(self) -> None:
         """Close the file, if it was opened here."""

@@ -2,9 +2,11 @@
 
 use hyperslab_core::BitshuffleInner;
 
+use super::buffer::{Buffer, Size};
 use super::lz4::decode_block;
 use super::reader::Bytes;
-use super::{Buffer, Size, Tools, shuffle, zstd};
+use super::scratch::Tools;
+use super::{shuffle, zstd};
 use crate::Error;
 
 const CODEC: &str = "bitshuffle";

@@ -4,8 +4,10 @@
 //! element ("split"), compressed after the block was shuffled. See c-blosc2's `README_CHUNK_FORMAT.rst`;
 //! Blosc 1 differs in when blocks are split and in which elements are bitshuffled.
 
+use super::buffer::{Buffer, Size};
 use super::reader::Bytes;
-use super::{Buffer, Size, Step, Tools, bitshuffle, blosclz, lz4, shuffle, zlib, zstd};
+use super::scratch::{Step, Tools};
+use super::{bitshuffle, blosclz, lz4, shuffle, zlib, zstd};
 use crate::Error;
 
 pub(super) const CODEC: &str = "blosc";

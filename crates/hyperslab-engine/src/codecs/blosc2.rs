@@ -4,8 +4,10 @@
 //! c-blosc2's `README_CFRAME_FORMAT.rst`. If the frame has the metalayer `b2nd`, its one chunk is an
 //! n-dimensional array cut into blocks (`README_B2ND_METALAYER.rst`).
 
+use super::blosc;
+use super::buffer::{Buffer, Size};
 use super::reader::Bytes;
-use super::{Buffer, Size, Tools, blosc};
+use super::scratch::Tools;
 use crate::Error;
 
 const CODEC: &str = "blosc2";

@@ -1,6 +1,6 @@
 //! `BloscLZ`: Blosc's own LZ format, a descendant of `FastLZ`.
 
-use super::Size;
+use super::buffer::Size;
 use super::lzf::Copier;
 use super::reader::Bytes;
 use crate::Error;

@@ -2,7 +2,7 @@
 
 use bzip2::{Decompress, Status};
 
-use super::{Buffer, Size};
+use super::buffer::{Buffer, Size};
 use crate::Error;
 
 const CODEC: &str = "bzip2";

@@ -2,7 +2,10 @@
 
 use hyperslab_core::Codec;
 
-use super::{Scratch, Shuffled, Size, Step, step};
+use super::buffer::Size;
+use super::scratch::{Scratch, Step};
+use super::shuffle::Shuffled;
+use super::step::step;
 use crate::Error;
 
 /// A decoded chunk, in the thread's scratch memory or in the encoded bytes themselves.

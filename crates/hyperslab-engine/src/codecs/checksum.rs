@@ -2,7 +2,8 @@
 
 use hyperslab_core::Checksum;
 
-use super::{Buffer, Size, Step};
+use super::buffer::{Buffer, Size};
+use super::scratch::Step;
 use crate::Error;
 
 /// Checks the sum; what is behind it is copied, what is before it stays where it is.

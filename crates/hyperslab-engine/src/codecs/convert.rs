@@ -2,7 +2,7 @@
 
 use hyperslab_core::{Element, Packing, convert, is_convertible, unpack};
 
-use super::{Buffer, Size};
+use super::buffer::{Buffer, Size};
 use crate::Error;
 
 const CODEC: &str = "convert";

@@ -2,8 +2,8 @@
 
 use hyperslab_core::Element;
 
+use super::buffer::{Buffer, Size};
 use super::numbers::{Kind, Number};
-use super::{Buffer, Size};
 use crate::Error;
 
 const CODEC: &str = "delta";

@@ -2,9 +2,9 @@
 
 use hyperslab_core::Element;
 
+use super::buffer::{Buffer, Size};
 use super::delta::whole_elements;
 use super::numbers::{Kind, Number};
-use super::{Buffer, Size};
 use crate::Error;
 
 const CODEC: &str = "fixedscaleoffset";

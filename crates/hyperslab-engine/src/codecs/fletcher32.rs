@@ -17,3 +17,8 @@ pub(super) fn verify(input: &[u8]) -> Result<usize, Error> {
     }
     Err(Error::Checksum { codec: CODEC, stored, computed: fletcher32(data) })
 }
+
+/// The data with its sum behind them.
+pub(super) fn encode(data: &[u8]) -> Vec<u8> {
+    [data, &fletcher32(data).to_le_bytes()].concat()
+}

@@ -4,7 +4,7 @@ use std::io::Read as _;
 
 use libdeflater::Decompressor;
 
-use super::{Buffer, Size};
+use super::buffer::{Buffer, Size};
 use crate::Error;
 
 const CODEC: &str = "gzip";

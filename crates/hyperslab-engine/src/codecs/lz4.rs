@@ -1,7 +1,7 @@
 //! LZ4 blocks in two framings: registered filter 32004's, and numcodecs' lz4.
 
+use super::buffer::{Buffer, Size};
 use super::reader::Bytes;
-use super::{Buffer, Size};
 use crate::Error;
 
 const CODEC: &str = "lz4";

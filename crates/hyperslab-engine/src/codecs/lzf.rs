@@ -1,10 +1,16 @@
 //! LZF (Marc Lehmann's liblzf) without a header: registered filter 32000, `PyTables`' and h5py's.
 
+use super::buffer::{Buffer, Size};
 use super::reader::Bytes;
-use super::{Buffer, Size};
 use crate::Error;
 
 const CODEC: &str = "lzf";
+
+/// How far back LZF can copy from, and how much at once.
+const MOST_DISTANCE: usize = 1 << 13;
+const MOST_LENGTH: usize = 264;
+const MOST_LITERALS: usize = 32;
+const TABLE_BITS: u32 = 14;
 
 /// Decodes one block. Each step is a run of literals, or a copy of what came out before.
 pub(super) fn decode(input: &[u8], size: Size, out: &mut Buffer) -> Result<usize, Error> {
@@ -79,4 +85,50 @@ impl<'o> Copier<'o> {
         }
         size.exceeded(codec)
     }
+}
+
+/// Encodes: runs of literals, and copies of what stood before. What is encoded piece by piece is decoded as one.
+pub fn encode(bytes: &[u8]) -> Vec<u8> {
+    let mut out = Vec::with_capacity(bytes.len());
+    let mut last_seen = vec![usize::MAX; 1 << TABLE_BITS];
+    let (mut at, mut literals) = (0, 0);
+    while let Some(&[a, b, c]) = bytes.get(at..at + 3).and_then(<[u8]>::first_chunk::<3>) {
+        let three = u32::from_le_bytes([a, b, c, 0]);
+        let seen = &mut last_seen[(three.wrapping_mul(0x9e37_79b1) >> (32 - TABLE_BITS)) as usize];
+        let before = std::mem::replace(seen, at);
+        let is_near = before < at && at - before <= MOST_DISTANCE;
+        if !is_near || bytes[before..before + 3] != [a, b, c] {
+            at += 1;
+            continue;
+        }
+        let most = MOST_LENGTH.min(bytes.len() - at);
+        let same = bytes[before..].iter().zip(&bytes[at..at + most]).take_while(|(one, other)| one == other);
+        let length = same.count();
+        push_literals(&mut out, &bytes[literals..at]);
+        push_copy(&mut out, at - before, length);
+        at += length;
+        literals = at;
+    }
+    push_literals(&mut out, &bytes[literals..]);
+    out
+}
+
+#[allow(clippy::cast_possible_truncation)] // lengths and distances are bounded by the constants above
+fn push_literals(out: &mut Vec<u8>, literals: &[u8]) {
+    for run in literals.chunks(MOST_LITERALS) {
+        out.push((run.len() - 1) as u8);
+        out.extend(run);
+    }
+}
+
+#[allow(clippy::cast_possible_truncation)]
+fn push_copy(out: &mut Vec<u8>, distance: usize, length: usize) {
+    let (distance, length) = (distance - 1, length - 2);
+    if length < 7 {
+        out.push((length << 5 | distance >> 8) as u8);
+    } else {
+        out.push((7 << 5 | distance >> 8) as u8);
+        out.push((length - 7) as u8);
+    }
+    out.push(distance as u8);
 }

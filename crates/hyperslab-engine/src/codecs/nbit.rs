@@ -3,8 +3,8 @@
 //! The parameters are a description of the element, as `H5Znbit.c` writes it: how many numbers there are,
 //! whether nothing was done, the count of elements, and then the element's class with what the class needs.
 
+use super::buffer::{Buffer, Size};
 use super::reader::Bits;
-use super::{Buffer, Size};
 use crate::Error;
 
 const CODEC: &str = "nbit";

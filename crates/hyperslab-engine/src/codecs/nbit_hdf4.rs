@@ -1,7 +1,7 @@
 //! HDF4's n-bit coding: some consecutive bits of each element, the most significant first.
 
+use super::buffer::{Buffer, Size};
 use super::reader::Bits;
-use super::{Buffer, Size};
 use crate::Error;
 
 const CODEC: &str = "nbit";

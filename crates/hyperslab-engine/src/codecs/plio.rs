@@ -1,7 +1,7 @@
 //! FITS's `PLIO_1` (FITS Standard 4.0, section 10.4.3): IRAF's line lists, instructions that paint runs of one
 //! value. Decodes to big-endian integers of 4 bytes.
 
-use super::{Buffer, Size};
+use super::buffer::{Buffer, Size};
 use crate::Error;
 
 const CODEC: &str = "plio";

@@ -4,9 +4,9 @@ use std::sync::OnceLock;
 
 use hyperslab_core::{ByteOrder, Dither, Element, Quantum};
 
+use super::buffer::{Buffer, Size};
 use super::delta::whole_elements;
 use super::numbers::{Kind, Number};
-use super::{Buffer, Size};
 use crate::Error;
 
 const CODEC: &str = "quantize";

@@ -3,8 +3,8 @@
 //! The first integer as it is, then blocks: how many low bits are kept as they are; of each difference the rest
 //! in unary and those bits. Differences are mapped so that small ones are small: 0, -1, 1, -2, …
 
+use super::buffer::{Buffer, Size};
 use super::reader::{Bits, Bytes};
-use super::{Buffer, Size};
 use crate::Error;
 
 const CODEC: &str = "rice";

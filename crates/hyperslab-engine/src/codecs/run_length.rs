@@ -2,8 +2,8 @@
 //!
 //! A byte says what follows: with its high bit, one byte to repeat, otherwise bytes as they are.
 
+use super::buffer::{Buffer, Size};
 use super::reader::Bytes;
-use super::{Buffer, Size};
 use crate::Error;
 
 const CODEC: &str = "run-length";

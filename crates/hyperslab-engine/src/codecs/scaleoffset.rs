@@ -6,8 +6,8 @@
 //! the least value (1), that value (16, of which 8 are used), and the packed offsets; the greatest offset
 //! stands for the fill value.
 
+use super::buffer::{Buffer, Size};
 use super::reader::{Bits, Bytes};
-use super::{Buffer, Size};
 use crate::Error;
 
 const CODEC: &str = "scaleoffset";

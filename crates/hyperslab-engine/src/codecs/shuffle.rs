@@ -3,9 +3,10 @@
 //! A shuffled chunk holds the first bytes of all its elements, then the second bytes, and so on: planes.
 //! Bytes that make no whole element stay at the end as they are (HDF5's `H5Zshuffle.c` does the same).
 
+use super::buffer::{Buffer, Size};
+use super::planes::Planes;
 #[cfg(target_arch = "x86_64")]
 use super::shuffle_x86 as simd;
-use super::{Buffer, Size};
 use crate::Error;
 
 const CODEC: &str = "shuffle";
@@ -27,6 +28,22 @@ pub(super) fn decode(
     let nbytes = size.admit(CODEC, input.len())?;
     unshuffle_whole(input, element_nbytes, out.space(nbytes)?);
     Ok(nbytes)
+}
+
+/// Encodes: the first bytes of all elements, then the second ones, and so on; last what makes no whole element.
+pub(super) fn encode(width: usize, bytes: &[u8]) -> Vec<u8> {
+    let count = bytes.len() / width;
+    if count <= 1 || width == 1 {
+        return bytes.to_vec();
+    }
+    let mut out = vec![0; bytes.len()];
+    for (index, plane) in out.chunks_exact_mut(count).take(width).enumerate() {
+        for (byte, element) in plane.iter_mut().zip(bytes.chunks_exact(width)) {
+            *byte = element[index];
+        }
+    }
+    out[count * width..].copy_from_slice(&bytes[count * width..]);
+    out
 }
 
 /// Puts all elements of a shuffled chunk, and the bytes after the last whole one, into `out`.
@@ -113,27 +130,6 @@ fn pick(block: &[u8], element_nbytes: usize, places: impl Iterator<Item = usize>
         for (index, byte) in element.iter_mut().enumerate() {
             *byte = block[index * count + place];
         }
-    }
-}
-
-/// The planes of a chunk, and the element to begin with.
-#[derive(Clone, Copy)]
-pub(super) struct Planes<'p> {
-    bytes: &'p [u8],
-    count: usize,
-    element_nbytes: usize,
-    first_element: usize,
-}
-
-impl<'p> Planes<'p> {
-    /// From the first element wanted to the chunk's last, one byte of each.
-    pub(super) fn plane(&self, index: usize) -> &'p [u8] {
-        &self.bytes[index * self.count + self.first_element..(index + 1) * self.count]
-    }
-
-    /// The same planes from a later element on.
-    pub(super) fn skip(self, elements: usize) -> Self {
-        Self { first_element: self.first_element + elements, ..self }
     }
 }
 

@@ -7,7 +7,7 @@ use std::arch::is_x86_feature_detected;
 #[allow(clippy::wildcard_imports)] // nothing but instructions
 use std::arch::x86_64::*;
 
-use super::shuffle::Planes;
+use super::planes::Planes;
 
 /// Fills `out` with elements of 2, 4 or 8 bytes, or of a multiple of 8; how many were done. The rest, and
 /// every other width, is left to the caller.

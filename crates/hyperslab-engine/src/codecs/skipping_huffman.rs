@@ -3,8 +3,8 @@
 //! After D. W. Jones, "Application of splay trees to data compression", CACM 31 (1988): the tree starts balanced,
 //! and each byte's path to the root is halved by semi-rotations once it was met, by the encoder and by us alike.
 
+use super::buffer::{Buffer, Size};
 use super::reader::Bits;
-use super::{Buffer, Size};
 use crate::Error;
 
 const CODEC: &str = "skipping-huffman";

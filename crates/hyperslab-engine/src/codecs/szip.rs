@@ -5,8 +5,10 @@
 //! preprocessing, a sample is the mapped difference to the one before, and a line's first block begins with a
 //! sample as it is. Pixels of 32 and 64 bits are coded as planes of bytes.
 
+use super::buffer::{Buffer, Size};
 use super::reader::{Bits, Bytes};
-use super::{Buffer, Size, Tools, shuffle};
+use super::scratch::Tools;
+use super::shuffle;
 use crate::Error;
 
 const CODEC: &str = "szip";

@@ -1,8 +1,8 @@
 //! DEFLATE in zlib's framing (RFC 1950): HDF5's filter 1, numcodecs' zlib.
 
-use libdeflater::{DecompressionError, Decompressor};
+use libdeflater::{CompressionLvl, Compressor, DecompressionError, Decompressor};
 
-use super::{Buffer, Size};
+use super::buffer::{Buffer, Size};
 use crate::Error;
 
 pub(super) const CODEC: &str = "deflate";
@@ -31,4 +31,13 @@ pub(super) fn inflate_into(
             Err(Error::Damaged { codec: CODEC, problem: "not a whole zlib stream with a right checksum" })
         }
     }
+}
+
+/// Encodes; `None` if the level is none of zlib's.
+pub(super) fn encode(level: u32, bytes: &[u8]) -> Option<Vec<u8>> {
+    let mut compressor = Compressor::new(CompressionLvl::new(i32::try_from(level).ok()?).ok()?);
+    let mut out = vec![0; compressor.zlib_compress_bound(bytes.len())];
+    let nbytes = compressor.zlib_compress(bytes, &mut out).ok()?;
+    out.truncate(nbytes);
+    Some(out)
 }

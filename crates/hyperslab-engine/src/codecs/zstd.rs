@@ -3,7 +3,8 @@
 
 use zstd_safe::DCtx;
 
-use super::{Buffer, Size, Tools};
+use super::buffer::{Buffer, Size};
+use super::scratch::Tools;
 use crate::Error;
 
 const CODEC: &str = "zstd";

@@ -3,72 +3,19 @@
 
 use std::sync::atomic::Ordering;
 use std::sync::mpsc::{RecvTimeoutError, channel};
-use std::sync::{Condvar, Mutex, PoisonError};
 use std::time::Duration;
 
-use hyperslab_core::{Batches, ByteRange, coalesce};
+use hyperslab_core::{ByteRange, coalesce};
 
-use super::{Encoded, Execution, Job};
+use super::pace::Pace;
+use super::{Encoded, Job};
 use crate::read_error::ReadError;
 use crate::scatter::index;
 use crate::stores::FarStore;
 use crate::threads::ThreadMemory;
 
-/// Stored bytes in memory, over all threads.
-const WINDOW_NBYTES: u64 = 128 << 20;
 /// How often the caller is asked whether to go on.
 const POLL: Duration = Duration::from_millis(20);
-
-/// How a store far away is read.
-pub(super) struct Pace {
-    /// Threads, nearly all of them asleep.
-    thread_count: usize,
-    pub(super) decoders: Decoders,
-}
-
-impl Pace {
-    /// None for stores of this machine.
-    pub fn new(execution: &Execution<'_>, batches: &Batches) -> Option<Self> {
-        let in_flight = execution.stores.far_requests()? as u64;
-        let batch_nbytes = batches.stored_nbytes_per_read().saturating_mul(batches.most_reads());
-        let affordable = (WINDOW_NBYTES / batch_nbytes.max(1)).max(1);
-        let thread_count = index(in_flight.min(affordable).min(batches.count()).max(1));
-        Some(Self { thread_count, decoders: Decoders::new(execution.thread_count) })
-    }
-}
-
-/// Decoding at a time, however many threads wait for bytes.
-pub(super) struct Decoders {
-    free: Mutex<usize>,
-    freed: Condvar,
-}
-
-impl Decoders {
-    fn new(count: usize) -> Self {
-        Self { free: Mutex::new(count.max(1)), freed: Condvar::new() }
-    }
-
-    pub fn decode<T>(&self, work: impl FnOnce() -> T) -> T {
-        let mut free = self.free.lock().unwrap_or_else(PoisonError::into_inner);
-        while *free == 0 {
-            free = self.freed.wait(free).unwrap_or_else(PoisonError::into_inner);
-        }
-        *free -= 1;
-        drop(free);
-        let _again = Freeing(self);
-        work()
-    }
-}
-
-/// Frees a decoder however its work ends.
-struct Freeing<'d>(&'d Decoders);
-
-impl Drop for Freeing<'_> {
-    fn drop(&mut self) {
-        *self.0.free.lock().unwrap_or_else(PoisonError::into_inner) += 1;
-        self.0.freed.notify_one();
-    }
-}
 
 impl Job<'_> {
     /// Let threads work, and ask now and then whether to go on.

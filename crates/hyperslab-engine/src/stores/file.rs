@@ -1,63 +1,15 @@
 //! A file of this machine, read by position and never mapped: a file that shrinks is an error, not a signal.
 
-use std::fs::{File, Metadata};
+use std::fs::File;
 use std::io::{self, IoSliceMut};
 use std::path::Path;
-use std::time::SystemTime;
 
 use hyperslab_core::CoalescePolicy;
 
-use super::{Store, held};
+use super::contract::Store;
+use super::file_version::FileVersion;
+use super::held;
 use crate::read_error::ReadError;
-
-/// What tells a file from a later one of the same name: its size and time of change.
-#[derive(Clone, Copy, Debug)]
-pub struct FileVersion {
-    nbytes: u64,
-    modified: Option<SystemTime>,
-    /// Which file of its file system, where that is known: one that was put in its place is another one, even if it
-    /// is as long and was written within the same tick of the clock.
-    inode: Option<u64>,
-}
-
-impl FileVersion {
-    /// Of a file whose size and time of change are known.
-    pub fn new(nbytes: u64, modified: Option<SystemTime>) -> Self {
-        Self { nbytes, modified, inode: None }
-    }
-
-    /// That which a path leads to now; `None` if there is no file.
-    pub fn of(path: &Path) -> Option<Self> {
-        std::fs::metadata(path).ok().filter(Metadata::is_file).map(|metadata| version(&metadata))
-    }
-
-    /// The file's size.
-    pub fn nbytes(&self) -> u64 {
-        self.nbytes
-    }
-
-    /// When the file was changed last.
-    pub fn modified(&self) -> Option<SystemTime> {
-        self.modified
-    }
-}
-
-impl PartialEq for FileVersion {
-    /// Whether they may be of one file: what is not known of one of them tells nothing.
-    fn eq(&self, other: &Self) -> bool {
-        let inodes = self.inode.zip(other.inode);
-        let is_one = inodes.is_none_or(|(one, other)| one == other);
-        is_one && self.nbytes == other.nbytes && self.modified == other.modified
-    }
-}
-
-impl std::fmt::Display for FileVersion {
-    /// The size, and nanoseconds since 1970.
-    fn fmt(&self, formatter: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
-        let since = self.modified.and_then(|modified| modified.duration_since(SystemTime::UNIX_EPOCH).ok());
-        write!(formatter, "{} bytes of {}", self.nbytes, since.map_or(0, |since| since.as_nanos()))
-    }
-}
 
 /// An open file, with its size and time of change at that moment. Threads and forked processes can share it.
 #[derive(Debug)]
@@ -81,7 +33,7 @@ impl FileStore {
         if !metadata.is_file() {
             return Err(ReadError::System { file: name, problem: "it is not a regular file".to_owned() });
         }
-        Ok(Self { name, file, version: version(&metadata), grows: false })
+        Ok(Self { name, file, version: FileVersion::of_metadata(&metadata), grows: false })
     }
 
     /// The same file, to which somebody may append: only that it shrinks is a change. For what is never overwritten.
@@ -94,7 +46,12 @@ impl FileStore {
     pub fn now(&self) -> Result<Self, ReadError> {
         let opened = self.file.try_clone().and_then(|file| Ok((file.metadata()?, file)));
         let (metadata, file) = opened.map_err(|error| system(&self.name, &error))?;
-        Ok(Self { name: self.name.clone(), file, version: version(&metadata), grows: self.grows })
+        Ok(Self {
+            name: self.name.clone(),
+            file,
+            version: FileVersion::of_metadata(&metadata),
+            grows: self.grows,
+        })
     }
 
     /// Open a file for reading, if there is one under that name. A folder is none.
@@ -125,14 +82,14 @@ impl FileStore {
 
     fn check_within(&self, offset: u64, nbytes: usize) -> Result<(), ReadError> {
         let nbytes = nbytes as u64;
-        if offset.checked_add(nbytes).is_some_and(|end| end <= self.version.nbytes) {
+        if offset.checked_add(nbytes).is_some_and(|end| end <= self.version.nbytes()) {
             return Ok(());
         }
         Err(ReadError::Truncated {
             file: self.name.clone(),
             offset,
             nbytes,
-            file_nbytes: self.version.nbytes,
+            file_nbytes: self.version.nbytes(),
         })
     }
 
@@ -155,7 +112,7 @@ impl Store for FileStore {
     }
 
     fn nbytes(&self) -> u64 {
-        self.version.nbytes
+        self.version.nbytes()
     }
 
     fn policy(&self) -> CoalescePolicy {
@@ -175,8 +132,8 @@ impl Store for FileStore {
 
     fn check_unchanged(&self) -> Result<(), ReadError> {
         let metadata = self.file.metadata().map_err(|error| system(&self.name, &error))?;
-        let now = version(&metadata);
-        if now == self.version || (self.grows && now.nbytes >= self.version.nbytes) {
+        let now = FileVersion::of_metadata(&metadata);
+        if now == self.version || (self.grows && now.nbytes() >= self.version.nbytes()) {
             return Ok(());
         }
         Err(ReadError::FileChanged { file: self.name.clone() })
@@ -228,21 +185,6 @@ fn has_no_descriptor(error: &io::Error) -> bool {
 #[cfg(not(unix))]
 fn has_no_descriptor(_: &io::Error) -> bool {
     false
-}
-
-fn version(metadata: &Metadata) -> FileVersion {
-    FileVersion { nbytes: metadata.len(), modified: metadata.modified().ok(), inode: inode(metadata) }
-}
-
-#[cfg(unix)]
-#[allow(clippy::unnecessary_wraps)] // other systems have none
-fn inode(metadata: &Metadata) -> Option<u64> {
-    Some(std::os::unix::fs::MetadataExt::ino(metadata))
-}
-
-#[cfg(not(unix))]
-fn inode(_: &Metadata) -> Option<u64> {
-    None
 }
 
 #[cfg(unix)]

@@ -6,7 +6,7 @@ use std::path::{Path, PathBuf};
 use std::sync::atomic::{AtomicBool, AtomicU64, AtomicUsize, Ordering};
 use std::sync::{Arc, Mutex, Weak};
 
-use super::Store;
+use super::contract::Store;
 use crate::brief_lock::lock_briefly;
 
 /// What is held at most of the descriptors that the process may have: the others are the program's.

@@ -6,7 +6,7 @@ use std::sync::Arc;
 
 use hyperslab_core::CoalescePolicy;
 
-use super::Store;
+use super::contract::Store;
 use crate::read_error::ReadError;
 
 /// A file followed by zeros without end.

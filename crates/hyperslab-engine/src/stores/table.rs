@@ -5,10 +5,13 @@ use std::sync::Arc;
 
 use hyperslab_core::{CoalescePolicy, FileIndex};
 
+use super::contract::{FarStore, Stop, Store};
+use super::file::FileStore;
+use super::file_version::FileVersion;
 use super::held::HeldFiles;
 use super::padded::PaddedStore;
+use super::remote::Expected;
 use super::remote::RemoteFolder;
-use super::{Expected, FarStore, FileStore, FileVersion, Stop, Store};
 use crate::read_error::ReadError;
 
 /// A file beside the opened one, which chunks lie in.

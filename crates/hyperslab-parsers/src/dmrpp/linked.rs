@@ -5,13 +5,15 @@ use std::collections::BTreeMap;
 
 use hyperslab_core::{ByteRange, Codec, Element, Fill, Manifest, Segment, Unreadable};
 
-use super::variable::DATA_FILE;
 use super::xml::{Node, numbers};
 use crate::pieces::{Piece, Pieces, addressed, grid_over};
 use crate::segment::{array_nbytes, gridded, one_chunk, stored, too_large};
 
 /// A chunk: its position, and its bytes.
 type Placed = (Box<[u64]>, ByteRange);
+
+/// The data file's number; see `Document`.
+pub(super) const DATA_FILE: u32 = 1;
 
 /// The attribute that says which part of its chunk a `chunk` is.
 const PART: &str = "LinkedBlockIndex";

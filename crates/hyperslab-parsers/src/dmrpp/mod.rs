@@ -5,6 +5,7 @@
 //! otherwise, fill values rounded to six digits. What a document gives no bytes for is unsupported, never fill.
 
 mod linked;
+mod names;
 #[cfg(test)]
 #[allow(clippy::unwrap_used, clippy::panic)]
 mod tests;
@@ -12,28 +13,19 @@ mod values;
 mod variable;
 mod xml;
 
-use std::cell::Cell;
-use std::collections::HashMap;
+use hyperslab_core::{ByteRange, Group, Link, Tree};
 
-use hyperslab_core::{ByteRange, Group, Link, Tree, Unreadable};
-
-use crate::error::Error;
-use crate::pages::{FetchError, Source};
-use crate::zarr::references::{Files, local};
+use crate::error::{Error, FetchError};
+use crate::pages::Source;
+use crate::zarr::files::{Files, local};
+use names::{Names, Scope};
 use values::{attributes, is_variable};
 use xml::Node;
 
 /// A document is read as a whole; no sensible one is longer.
 const MAX_NBYTES: u64 = 512 << 20;
-/// Of all arrays of texts together, as they are held.
-const MAX_TEXT_NBYTES: usize = 512 << 20;
-/// Of a group's path: each name in the group is known by it.
-const MAX_PATH_NBYTES: usize = 4096;
 /// What documents say for a data file whose place is only known where they are served.
 const TEMPLATES: &[&str] = &["OPeNDAP_DMRpp_DATA_ACCESS_URL", "OPeNDAP_DMRpp_MISSING_DATA_ACCESS_URL"];
-
-/// The path of the group that something is in.
-type Scope<'s> = &'s str;
 
 /// The tree of a document. Its file without a name is the one that it stands beside: see [`beside`].
 pub fn parse(source: &dyn Source) -> Result<Tree, Error> {
@@ -120,90 +112,4 @@ impl<'n> Document<'n> {
             Err(reason) => Link::Unreadable(reason),
         }
     }
-}
-
-/// What variables refer to by paths.
-struct Names<'n> {
-    dimensions: HashMap<String, u64>,
-    enumerations: HashMap<String, &'n Node>,
-    /// Bytes of texts that may still be held.
-    room: Cell<usize>,
-}
-
-/// The lengths of axes, and their names if all have one.
-type Shape = (Vec<u64>, Option<Vec<String>>);
-
-impl<'n> Names<'n> {
-    fn of(root: &'n Node) -> Result<Self, Error> {
-        let room = Cell::new(MAX_TEXT_NBYTES);
-        let mut names = Self { dimensions: HashMap::new(), enumerations: HashMap::new(), room };
-        let mut waiting = vec![(root, String::new())];
-        while let Some((group, path)) = waiting.pop() {
-            if path.len() > MAX_PATH_NBYTES {
-                let limit = MAX_PATH_NBYTES as u64;
-                return Err(Error::TooMany { what: "bytes of a group's path", limit });
-            }
-            for child in &group.children {
-                let named = format!("{path}/{}", child.attribute("name").unwrap_or_default());
-                match child.name.as_str() {
-                    "Group" => waiting.push((child, named)),
-                    "Dimension" => {
-                        let length = child.attribute("size").and_then(|text| text.trim().parse().ok());
-                        names.dimensions.extend(length.map(|length| (named, length)));
-                    }
-                    "Enumeration" => {
-                        names.enumerations.insert(named, child);
-                    }
-                    _ => {}
-                }
-            }
-        }
-        Ok(names)
-    }
-
-    /// Count bytes of texts that are about to be held: few bytes of a document say how many they are.
-    fn spend(&self, nbytes: usize) -> Result<(), Unreadable> {
-        let left = self.room.get().checked_sub(nbytes);
-        let problem = || format!("texts of more than {MAX_TEXT_NBYTES} bytes in one document");
-        self.room.set(left.ok_or_else(|| Unreadable::unsupported(problem()))?);
-        Ok(())
-    }
-
-    fn shape(&self, node: &Node, scope: Scope<'_>) -> Result<Shape, Unreadable> {
-        let (mut lengths, mut named) = (Vec::new(), Some(Vec::new()));
-        for dimension in node.children("Dim") {
-            let own = dimension.attribute("size").and_then(|text| text.trim().parse().ok());
-            let name = dimension.attribute("name");
-            let known = name.and_then(|name| found(&self.dimensions, name, scope)).copied();
-            let length = known.or(own);
-            let missing =
-                || Unreadable::damaged(format!("a dimension without a length: {}", name.unwrap_or("?")));
-            lengths.push(length.ok_or_else(missing)?);
-            let last = name.and_then(|name| name.rsplit('/').next());
-            named = named.zip(last).map(|(mut names, last)| {
-                names.push(last.to_owned());
-                names
-            });
-        }
-        Ok((lengths, named))
-    }
-
-    fn enumeration(&self, name: &str, scope: Scope<'_>) -> Option<&'n Node> {
-        found(&self.enumerations, name, scope).copied()
-    }
-}
-
-/// What a name means in a group: a path from the root, or something of the group or of one around it.
-fn found<'m, T>(known: &'m HashMap<String, T>, name: &str, scope: Scope<'_>) -> Option<&'m T> {
-    if name.starts_with('/') {
-        return known.get(name);
-    }
-    let mut around = Some(scope);
-    while let Some(path) = around {
-        if let Some(value) = known.get(&format!("{path}/{name}")) {
-            return Some(value);
-        }
-        around = path.rsplit_once('/').map(|(parent, _)| parent);
-    }
-    None
 }

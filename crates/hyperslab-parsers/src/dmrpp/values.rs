@@ -4,8 +4,8 @@ use hyperslab_core::{
     Attribute, ByteOrder, Charset, Element, Field, Member, StringPadding, Unreadable, Value,
 };
 
+use super::names::{Names, Scope};
 use super::xml::{Node, numbers};
-use super::{Names, Scope};
 use crate::attribute::text_element;
 
 /// NetCDF's fill value of floats, which documents give with six digits.

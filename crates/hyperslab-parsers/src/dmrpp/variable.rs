@@ -8,14 +8,14 @@ use hyperslab_core::{
     VirtualMappings,
 };
 
+use super::linked::DATA_FILE;
+use super::names::{Names, Scope};
 use super::values::{element, fill, fixed_text, words};
 use super::xml::{Node, Place, numbers};
-use super::{Names, Scope, linked, values};
+use super::{linked, values};
 use crate::segment::{array_nbytes, gridded, one_chunk, stored, too_large};
 use crate::zarr::base64::decoded;
 
-/// The data file's number; see `Document`.
-pub(super) const DATA_FILE: u32 = 1;
 /// Most values that are repeated as text.
 const MAX_WORDS: u64 = 1 << 22;
 

@@ -6,7 +6,7 @@ use quick_xml::escape::resolve_predefined_entity;
 use quick_xml::events::{BytesRef, BytesStart, Event};
 
 use crate::error::Error;
-use crate::zarr::references::Files;
+use crate::zarr::files::Files;
 
 /// Elements within elements; groups are seldom nested deeper than five.
 const MAX_DEPTH: usize = 128;

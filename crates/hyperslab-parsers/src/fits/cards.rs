@@ -5,10 +5,12 @@ use std::collections::HashMap;
 
 use hyperslab_core::{Attribute, Element, Value};
 
-use super::BLOCK;
 use crate::attribute;
 use crate::error::Error;
 use crate::pages::Pages;
+
+/// Headers and data come in blocks of this many bytes (section 3.1).
+pub(super) const BLOCK: u64 = 2880;
 
 const WHAT: &str = "a FITS header";
 const CARD: usize = 80;

@@ -10,8 +10,9 @@ use hyperslab_core::{
     SegmentAxis, StoredChunk, Unreadable,
 };
 
+use super::hdu::Hdu;
+use super::image;
 use super::table::{Column, column_nbytes, columns};
-use super::{Hdu, image};
 use crate::error::Error;
 use crate::pages::Pages;
 use crate::segment::gridded;

@@ -4,7 +4,7 @@ use hyperslab_core::{
     Array, ByteOrder, ByteRange, Element, Fill, Manifest, Role, Segment, Unreadable, VirtualMappings,
 };
 
-use super::Hdu;
+use super::hdu::Hdu;
 use crate::segment::{array_nbytes, gridded, one_chunk, stored, too_large};
 
 /// The image of a primary or IMAGE HDU.

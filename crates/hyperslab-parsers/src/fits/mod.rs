@@ -8,6 +8,7 @@
 
 mod cards;
 mod compressed;
+mod hdu;
 mod image;
 mod table;
 #[cfg(test)]
@@ -16,28 +17,13 @@ mod tests;
 
 use std::collections::HashSet;
 
-use hyperslab_core::{Array, Group, Link, Tree, Unreadable};
+use hyperslab_core::{Group, Link, Tree, Unreadable};
 
 use crate::error::Error;
 use crate::pages::Pages;
 use crate::rounds::settle;
-use cards::Cards;
-
-/// Headers and data come in blocks of this many bytes (section 3.1).
-const BLOCK: u64 = 2880;
-
-/// One header with the place of its data.
-struct Hdu {
-    number: usize,
-    cards: Cards,
-    data_offset: u64,
-}
-
-/// What an HDU gives: an array, or nothing, or the reason why none; and the columns that are left out.
-struct Content {
-    array: Option<Result<Array, Unreadable>>,
-    left_out: Vec<(String, Unreadable)>,
-}
+use cards::BLOCK;
+use hdu::{Content, Hdu};
 
 /// The tree of a FITS file: one group, an array for each HDU with data.
 pub fn parse(pages: &mut Pages<'_>) -> Result<Tree, Error> {

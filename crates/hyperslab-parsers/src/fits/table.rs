@@ -4,7 +4,8 @@ use hyperslab_core::{
     Array, ByteOrder, Charset, Element, Field, Fill, Role, StringPadding, Unreadable, VirtualMappings,
 };
 
-use super::{Content, Hdu, image};
+use super::hdu::{Content, Hdu};
+use super::image;
 use crate::attribute::boolean_element;
 
 const MAX_COLUMN_COUNT: i64 = 999;

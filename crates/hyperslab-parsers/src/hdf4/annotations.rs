@@ -4,8 +4,9 @@
 use hyperslab_core::{Attribute, ByteOrder, Element};
 
 use super::descriptors::tag;
-use super::groups::until_zero;
-use super::{File, pieces};
+use super::file::File;
+use super::pieces;
+use super::text::until_zero;
 use crate::attribute::{named, scalar, text};
 use crate::error::Error;
 

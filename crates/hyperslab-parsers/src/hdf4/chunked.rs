@@ -3,13 +3,14 @@
 use hyperslab_core::{Element, Fill, Manifest, Segment, StoredChunk, Unreadable};
 
 use super::descriptors::small;
-use super::layout::Segments;
+use super::file::{File, Segments};
 use super::pieces::{self, Located, locate};
 use super::special::{Chunked, Coder};
-use super::{File, groups, vdata};
+use super::vdata;
 use crate::cursor::Cursor;
 use crate::error::Error;
 use crate::pieces::Pieces;
+use crate::rounds::gather;
 use crate::segment::{array_nbytes, gridded, stored};
 
 const WHAT: &str = "an HDF4 chunk table";
@@ -48,7 +49,7 @@ pub(super) fn segments(
     };
     let chunk_nbytes = array_nbytes(&chunk_shape, element).unwrap_or(u64::MAX);
     let entries = entries(file, chunked.table, chunk_shape.len())?;
-    let found = groups::gather(&entries, |entry| chunk(file, chunked, entry, chunk_nbytes))?;
+    let found = gather(&entries, |entry| chunk(file, chunked, entry, chunk_nbytes))?;
     Ok(manifest(file, &empty, &entries, found)?.and_then(make).map(|segment| vec![segment]))
 }
 
@@ -73,9 +74,8 @@ fn manifest(
         }
     }
     let mut manifest = Manifest::of_chunks(chunks);
-    let scattered = groups::gather(scattered, |(index, pieces)| {
-        Ok((index, pieces::bytes(&pieces, file, "an HDF4 chunk")?))
-    })?;
+    let scattered =
+        gather(scattered, |(index, pieces)| Ok((index, pieces::bytes(&pieces, file, "an HDF4 chunk")?)))?;
     for (index, bytes) in scattered {
         manifest.insert_inline(index, bytes);
     }

@@ -1,9 +1,10 @@
 //! From the pieces of an object to the chunks of an array.
 
-use hyperslab_core::{Element, Fill, Manifest, Segment, Unreadable};
+use hyperslab_core::{Element, Fill, Manifest, Unreadable};
 
+use super::chunked;
+use super::file::{File, Segments};
 use super::pieces::{self, Located};
-use super::{File, chunked};
 use crate::error::Error;
 use crate::pieces::{addressed, grid_over};
 use crate::segment::{array_nbytes, gridded, one_chunk, stored, too_large};
@@ -11,9 +12,6 @@ use crate::segment::{array_nbytes, gridded, one_chunk, stored, too_large};
 const WHAT: &str = "the data of an HDF4 array";
 /// Smaller chunks are not worth a request each, where all bytes can be taken into the metadata.
 const LEAST_CHUNK_NBYTES: u64 = 512;
-
-/// An array's chunks; the outer error is of bytes that are not held, the inner one of the array.
-pub(super) type Segments = Result<Vec<Segment>, Unreadable>;
 
 /// The chunks of an array whose data were located.
 pub(super) fn segments(

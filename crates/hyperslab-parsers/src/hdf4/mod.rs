@@ -9,6 +9,7 @@
 mod annotations;
 mod chunked;
 mod descriptors;
+mod file;
 mod groups;
 mod layout;
 mod number_type;
@@ -18,62 +19,20 @@ mod special;
 #[cfg(test)]
 #[allow(clippy::unwrap_used, clippy::panic, clippy::cast_possible_truncation)]
 mod tests;
+mod text;
 mod variables;
 mod vdata;
 
-use std::cell::{Cell, RefCell};
 use std::collections::{HashMap, HashSet};
 
-use hyperslab_core::{Array, Attribute, Group, Link, Tree, Unreadable};
+use hyperslab_core::{Attribute, Group, Link, Tree, Unreadable};
 
 use crate::error::Error;
 use crate::pages::Pages;
+use crate::rounds::gather;
 use crate::rounds::{settle, settle_each};
-use descriptors::{Descriptors, tag};
-
-/// What a step reads: the file's bytes, its descriptors, and the other files found on the way.
-struct File<'f> {
-    pages: &'f Pages<'f>,
-    descriptors: &'f Descriptors,
-    found: &'f Found,
-}
-
-/// What steps leave behind.
-#[derive(Default)]
-struct Found {
-    other_files: RefCell<Vec<String>>,
-    /// Bytes of objects read so far: objects that share their bytes must not multiply without bound.
-    read_nbytes: Cell<u64>,
-}
-
-impl File<'_> {
-    /// The number that manifests use for another file.
-    fn number_of(&self, name: String) -> u32 {
-        let mut files = self.found.other_files.borrow_mut();
-        let place = files.iter().position(|known| *known == name).unwrap_or_else(|| {
-            files.push(name);
-            files.len() - 1
-        });
-        u32::try_from(place).unwrap_or(u32::MAX - 1) + 1
-    }
-
-    /// Count bytes of objects, read or about to be.
-    fn spend(&self, nbytes: u64) -> Result<(), Error> {
-        let limit = self.pages.file_length().saturating_mul(8).saturating_add(64 << 20);
-        let spent = self.found.read_nbytes.get().saturating_add(nbytes);
-        self.found.read_nbytes.set(spent.min(limit));
-        if spent <= limit { Ok(()) } else { Err(Error::TooMany { what: "bytes of HDF4 objects", limit }) }
-    }
-}
-
-/// One thing to read arrays from.
-#[derive(Clone, Debug)]
-enum Source {
-    /// The reference number of a Vgroup of class `Var0.0`.
-    Variable(u16),
-    /// A numeric data group, or an old scientific data group: tag and reference number.
-    Group(u16, u16),
-}
+use descriptors::tag;
+use file::{File, Found, Named, Source};
 
 /// What a file holds, before its arrays are read.
 struct Contents {
@@ -82,9 +41,6 @@ struct Contents {
     /// What we can name only.
     others: Vec<(String, Unreadable)>,
 }
-
-/// An array, or why there is none, and its name.
-type Named = (String, Result<Array, Unreadable>);
 
 /// The tree of an HDF4 file.
 pub fn parse(pages: &mut Pages<'_>) -> Result<Tree, Error> {
@@ -106,7 +62,7 @@ pub fn parse(pages: &mut Pages<'_>) -> Result<Tree, Error> {
 }
 
 fn contents(file: &File<'_>) -> Result<Contents, Error> {
-    let vgroups = groups::gather(file.descriptors.with_tag(tag::VGROUP), |descriptor| {
+    let vgroups = gather(file.descriptors.with_tag(tag::VGROUP), |descriptor| {
         tolerant(groups::read(file, descriptor.reference)).map(|vgroup| (descriptor.reference, vgroup))
     })?;
     let root = vgroups.iter().filter(|(_, vgroup)| vgroup.as_ref().is_some_and(|it| it.class == "CDF0.0"));
@@ -137,7 +93,7 @@ fn tolerant<T>(result: Result<T, Error>) -> Result<Option<T>, Error> {
 
 /// Tables of the user's, and raster images.
 fn others(file: &File<'_>) -> Result<Vec<(String, Unreadable)>, Error> {
-    let tables = groups::gather(file.descriptors.with_tag(tag::VDATA), |descriptor| {
+    let tables = gather(file.descriptors.with_tag(tag::VDATA), |descriptor| {
         let table = tolerant(vdata::read(file, descriptor.reference))?;
         let table = table.filter(|table| !INTERNAL.iter().any(|class| table.class.starts_with(class)));
         Ok(table.map(|table| (format!("vdata {} {}", descriptor.reference, table.name), "a Vdata table")))

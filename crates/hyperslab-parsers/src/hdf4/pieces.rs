@@ -3,11 +3,12 @@
 use std::collections::HashSet;
 
 use super::descriptors::{Descriptor, small, tag};
+use super::file::File;
 use super::special::{self, Chunked, Coder, Special};
-use super::{File, groups};
 use crate::cursor::Cursor;
 use crate::error::Error;
 use crate::pieces::{Piece, Pieces};
+use crate::rounds::gather;
 
 /// Most bytes that are taken into the metadata: small objects, and data that no chunk address can say.
 pub(super) const MAX_INLINE_NBYTES: u64 = 64 << 20;
@@ -90,7 +91,7 @@ pub(super) fn bytes(pieces: &Pieces, file: &File<'_>, what: &'static str) -> Res
     if pieces.file != 0 {
         return Err(Error::unsupported(format!("{what} in another file")));
     }
-    let parts = groups::gather(&pieces.list, |piece| match piece.offset {
+    let parts = gather(&pieces.list, |piece| match piece.offset {
         Some(offset) => file.pages.bytes(what, offset, piece.length).map(std::borrow::Cow::into_owned),
         None => Ok(vec![0; usize::try_from(piece.length).unwrap_or_default()]),
     })?;

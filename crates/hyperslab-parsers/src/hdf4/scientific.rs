@@ -6,11 +6,12 @@ use hyperslab_core::{Array, Attribute, Element, Fill, Role, VirtualMappings};
 
 use super::annotations::Annotations;
 use super::descriptors::{small, tag};
-use super::groups::gather;
+use super::file::{File, Named, Source};
 use super::pieces::{self, Located, locate};
-use super::{File, Named, Source, layout, number_type};
+use super::{layout, number_type};
 use crate::cursor::Cursor;
 use crate::error::Error;
+use crate::rounds::gather;
 use crate::segment::{gridded, one_chunk, stored};
 use hyperslab_core::{ByteRange, Manifest, Segment, Unreadable};
 

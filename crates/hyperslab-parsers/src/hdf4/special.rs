@@ -2,7 +2,8 @@
 //! `hfile_priv.h`).
 
 use super::descriptors::{Descriptor, small};
-use super::{File, groups};
+use super::file::File;
+use super::text::until_zero;
 use crate::cursor::Cursor;
 use crate::error::Error;
 use hyperslab_core::{ByteRange, Codec};
@@ -102,7 +103,7 @@ pub(super) fn read(file: &File<'_>, descriptor: Descriptor) -> Result<Special, E
 fn external(cursor: &mut Cursor<'_>) -> Result<Special, Error> {
     let (length, offset) = (cursor.uint_be(4)?, cursor.uint_be(4)?);
     let name_nbytes = usize::try_from(cursor.uint_be(4)?).unwrap_or(usize::MAX);
-    let file = groups::until_zero(cursor.take(name_nbytes)?);
+    let file = until_zero(cursor.take(name_nbytes)?);
     Ok(Special::External { range: ByteRange { offset, length }, file })
 }
 

@@ -3,10 +3,12 @@
 use hyperslab_core::{Array, Attribute, Element, Fill, Role, Unreadable, VirtualMappings};
 
 use super::descriptors::tag;
-use super::groups::{self, Vgroup, gather};
+use super::file::{File, Named};
+use super::groups::{self, Vgroup};
 use super::pieces::{self, Located, locate};
-use super::{File, Named, layout, number_type, vdata};
+use super::{layout, number_type, vdata};
 use crate::error::Error;
+use crate::rounds::gather;
 use crate::segment::array_nbytes;
 
 /// A dimension: `None` for the length of an unlimited one.

@@ -4,7 +4,9 @@
 use hyperslab_core::{Attribute, Element, Value};
 
 use super::descriptors::{small, tag};
-use super::{File, groups, number_type, pieces};
+use super::file::File;
+use super::text::text;
+use super::{number_type, pieces};
 use crate::cursor::Cursor;
 use crate::error::Error;
 
@@ -41,9 +43,9 @@ pub(super) fn read(file: &File<'_>, reference: u16) -> Result<Vdata, Error> {
     column(&mut cursor, count)?; // offsets in the record
     let orders = column(&mut cursor, count)?;
     for _ in 0..count {
-        groups::text(&mut cursor)?;
+        text(&mut cursor)?;
     }
-    let (name, class) = (groups::text(&mut cursor)?, groups::text(&mut cursor)?);
+    let (name, class) = (text(&mut cursor)?, text(&mut cursor)?);
     let fields = numbers.into_iter().zip(orders).map(|(number, order)| Field { number, order }).collect();
     Ok(Vdata { reference, name, class, record_count, record_nbytes, fields })
 }

@@ -58,3 +58,10 @@ fn entry(cursor: &mut Cursor<'_>, superblock: &Superblock) -> Result<Entry, Erro
     cursor.skip(parent_count.saturating_mul(sizes.offset))?;
     Ok((offset, cursor.take(length)?.to_vec()))
 }
+
+/// The superblock, with the metadata that an image holds laid over the file.
+pub(super) fn start(pages: &mut Pages<'_>) -> Result<Superblock, Error> {
+    let superblock = settle(pages, Superblock::read)?;
+    lay_over(pages, &superblock)?;
+    Ok(superblock)
+}

@@ -60,9 +60,9 @@ pub use self::mappings_block::mappings_block;
 pub use self::netcdf4::{DIMENSION_ONLY, HIDDEN, NON_COORDINATE_PREFIX, is_netcdf4};
 pub use self::vlen::resolve;
 
+use self::cache_image::start;
 use self::file::File;
 use self::scope::Scope;
-use self::superblock::Superblock;
 use self::walk::{Indexes, State, Walk};
 use crate::error::Error;
 use crate::pages::Pages;
@@ -132,11 +132,4 @@ pub fn read_mappings_block(bytes: &[u8]) -> Result<[hyperslab_core::VirtualMappi
     let sizes = sizes::Sizes { offset: 8, length: 8, base: 0 };
     let each = virtual_layout::read_one_by_one(bytes, sizes).map(hyperslab_core::VirtualMappings::Each);
     Ok([virtual_layout::read_mappings(bytes, 0, sizes)?, each?])
-}
-
-/// The superblock, with the metadata that an image holds laid over the file.
-fn start(pages: &mut Pages<'_>) -> Result<Superblock, Error> {
-    let superblock = settle(pages, Superblock::read)?;
-    cache_image::lay_over(pages, &superblock)?;
-    Ok(superblock)
 }

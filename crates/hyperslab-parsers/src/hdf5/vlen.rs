@@ -5,6 +5,7 @@ use std::borrow::Cow;
 
 use hyperslab_core::Element;
 
+use super::cache_image;
 use super::global_heap::Collections;
 use super::sizes::Sizes;
 use crate::cursor::Cursor;
@@ -23,7 +24,7 @@ const MIN_LIMIT: u64 = 64 << 20;
 /// The pointers in a sequence come right behind it. A sequence's bytes are its elements, as stored; those of a region
 /// reference are the array's address and the region.
 pub fn resolve(pages: &mut Pages<'_>, element: &Element, bytes: &[u8]) -> Result<Vec<Vec<u8>>, Error> {
-    let sizes = super::start(pages)?.sizes;
+    let sizes = cache_image::start(pages)?.sizes;
     let mut collections = Collections::default();
     settle(pages, |pages| values(&mut collections, pages, sizes, element, bytes))
 }

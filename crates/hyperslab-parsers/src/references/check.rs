@@ -2,7 +2,7 @@
 
 use hyperslab_core::{Codec, Element, Fill, Link};
 
-use super::{StoredArray, StoredSegment, Tables};
+use super::tables::{StoredArray, StoredSegment, Tables};
 use crate::error::Error;
 
 /// Fails unless numbers lead to what there is, and segments lie in their arrays.

@@ -13,14 +13,14 @@ mod check;
 mod columns;
 mod schema;
 mod stored;
+mod tables;
 
 use std::collections::HashMap;
 use std::io::{self, Write};
 use std::sync::Arc;
 
 use hyperslab_core::{
-    Array, ByteRange, ChunkGrid, Codec, Element, FileIndex, Fill, Group, Manifest, Segment, SegmentAxis,
-    Tree, Unreadable, VirtualMappings,
+    Array, ByteRange, FileIndex, Group, Manifest, Segment, Tree, Unreadable, VirtualMappings,
 };
 
 use crate::cursor::Cursor;
@@ -29,63 +29,14 @@ use crate::hdf5::lookup3::{CHECKSUM_NBYTES, checked, lookup3};
 use crate::pages::Source;
 pub use columns::MOST_CHUNKS;
 use stored::{Input, Stored};
+pub use tables::SourceFile;
+use tables::{ManifestPlace, StoredArray, StoredSegment, Tables};
 
 /// What every file of references starts with.
 pub const SIGNATURE: &[u8] = b"\x89HSR\r\n\x1a\n";
 /// Of the format that is written, and the only one that is read.
 const VERSION: u32 = 1;
 const FOOTER_NBYTES: u64 = 24; // offset and length of the tables, version, checksum
-
-/// A file that chunks lie in.
-#[derive(Clone, Debug, PartialEq, Eq)]
-pub struct SourceFile {
-    /// Its path, relative to the folder of the references if it lies below it.
-    pub path: String,
-    /// How long it was.
-    pub nbytes: Option<u64>,
-    /// When it was changed last, in seconds and nanoseconds since 1970 began.
-    pub modified: Option<(u64, u32)>,
-    /// What a server calls this version of it.
-    pub etag: Option<String>,
-    /// Whether it goes on with zeros behind its end, as HDF5's external raw files do.
-    pub is_padded: bool,
-}
-
-/// An array without its chunks' places.
-#[derive(Clone, Debug, PartialEq)]
-struct StoredArray {
-    described: Array,
-    segments: Result<Vec<StoredSegment>, Unreadable>,
-    /// The file that pointers of variable-length elements lead into.
-    heap_file: Option<FileIndex>,
-}
-
-/// A segment with the number of its manifest instead of the manifest.
-#[derive(Clone, Debug, PartialEq)]
-struct StoredSegment {
-    axes: Vec<SegmentAxis>,
-    grid: ChunkGrid,
-    codecs: Vec<Codec>,
-    element: Element,
-    plain_edge_chunks: bool,
-    fill: Fill,
-    manifest: usize,
-}
-
-/// Where a manifest is in the file, its checksum included.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
-struct ManifestPlace {
-    offset: u64,
-    nbytes: u64,
-}
-
-#[derive(Default)]
-struct Tables {
-    files: Vec<SourceFile>,
-    groups: Vec<Group>,
-    arrays: Vec<StoredArray>,
-    manifests: Vec<ManifestPlace>,
-}
 
 /// An open file of references: everything but the manifests.
 pub struct References {

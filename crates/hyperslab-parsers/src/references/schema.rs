@@ -10,7 +10,7 @@ use hyperslab_core::{
 };
 
 use super::stored::{Input, Stored};
-use super::{ManifestPlace, SourceFile, StoredArray, StoredSegment, Tables};
+use super::tables::{ManifestPlace, SourceFile, StoredArray, StoredSegment, Tables};
 use crate::error::Error;
 
 macro_rules! records {

@@ -6,10 +6,11 @@ use hyperslab_core::{
     Segment, Unreadable,
 };
 
-use super::hierarchy::{Chunk, ChunkBytes};
+use super::chunk_bytes::{Chunk, ChunkBytes};
+use super::description::{Description, array};
 use super::nodes::{Documents, node};
 use super::parts::Parts;
-use super::{Description, array, chunks, document};
+use super::{chunks, document};
 
 /// What the metadata of an array say.
 pub struct ArrayDocument {

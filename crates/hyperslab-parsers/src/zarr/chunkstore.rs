@@ -7,8 +7,8 @@ use hyperslab_core::{ByteRange, Unreadable};
 use serde_json::Value;
 
 use super::document;
+use super::files::{Files, local};
 use super::hierarchy::{Hierarchy, Location};
-use super::references::{Files, local};
 use crate::error::Error;
 
 const NAME: &str = ".zchunkstore";

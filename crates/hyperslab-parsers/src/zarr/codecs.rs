@@ -29,7 +29,7 @@ pub(super) fn chain(list: Option<&Value>, ndim: usize) -> Result<Chain, Unreadab
                 is_serialised = true;
             }
             "sharding_indexed" => {
-                let shards = Shards::of(&configuration, ndim)?;
+                let shards = sharded(&configuration, ndim)?;
                 if list.len() > 1 {
                     return Err(Unreadable::unsupported("a codec around sharding_indexed"));
                 }
@@ -45,6 +45,35 @@ pub(super) fn chain(list: Option<&Value>, ndim: usize) -> Result<Chain, Unreadab
         chain.codecs.push(unknown("no codec from array to bytes that is known"));
     }
     Ok(chain)
+}
+
+/// The chain of the subchunks, with the shards in it.
+fn sharded(configuration: &Value, ndim: usize) -> Result<Chain, Unreadable> {
+    let mut inner = chain(configuration.get("codecs"), ndim)?;
+    let index_at_start = match document::string(configuration, "index_location") {
+        None | Some("end") => false,
+        Some("start") => true,
+        Some(other) => return Err(Unreadable::unsupported(format!("index_location {other:?}"))),
+    };
+    let subchunk_shape = document::lengths(configuration, "chunk_shape")?;
+    if subchunk_shape.len() != ndim || subchunk_shape.contains(&0) {
+        return Err(Unreadable::damaged("the chunk_shape of sharding_indexed does not fit the array"));
+    }
+    let (order, has_checksum) = index_codecs(configuration.get("index_codecs"), ndim)?;
+    let within = inner.shards.take().map(Box::new);
+    inner.shards = Some(Shards { subchunk_shape, order, has_checksum, index_at_start, within });
+    Ok(inner)
+}
+
+/// The index itself: 16 bytes a subchunk, and at most a checksum behind.
+fn index_codecs(list: Option<&Value>, ndim: usize) -> Result<(ByteOrder, bool), Unreadable> {
+    let Some(list) = list else { return Ok((ByteOrder::Little, true)) };
+    let index = chain(Some(list), ndim.saturating_add(1))?;
+    match index.codecs.as_slice() {
+        [] => Ok((index.order, false)),
+        [Codec::Crc32c] => Ok((index.order, true)),
+        _ => Err(Unreadable::unsupported("a compressed shard index")),
+    }
 }
 
 fn order(configuration: &Value) -> Result<ByteOrder, Unreadable> {

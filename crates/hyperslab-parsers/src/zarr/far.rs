@@ -12,7 +12,7 @@ use super::hierarchy::{Hierarchy, Location};
 use super::{chunkstore, document, nodes};
 use crate::allowed::Allowed;
 use crate::error::Error;
-use crate::pages::FetchError;
+use crate::error::FetchError;
 
 /// Keys that are asked for, many at a time.
 pub trait FarKeys {

@@ -5,9 +5,8 @@ use std::collections::BTreeMap;
 use hyperslab_core::ByteRange;
 use serde::Deserialize;
 
+use super::files::{Files, invalid, local};
 use super::hierarchy::Location;
-use super::kerchunk::invalid;
-use super::references::{Files, local};
 use super::templates::{Expanded, Templates};
 use crate::error::Error;
 

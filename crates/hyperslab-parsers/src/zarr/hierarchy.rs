@@ -7,12 +7,13 @@ use std::path::{Path, PathBuf};
 
 use hyperslab_core::{ByteRange, ChunkGrid, FileIndex, Unreadable};
 
-use super::chunks::Keys;
+use super::chunk_bytes::{Chunk, ChunkBytes};
+use super::keys::Keys;
 use super::parts::Parts;
 use super::tables::Table;
 use crate::allowed::Allowed;
 use crate::error::Error;
-use crate::pages::FetchError;
+use crate::error::FetchError;
 
 /// No sensible metadata document is longer.
 const MAX_DOCUMENT_NBYTES: u64 = 512 << 20;
@@ -24,56 +25,6 @@ pub(super) enum Location {
     Stored { file: FileIndex, range: Option<ByteRange> },
     /// To these bytes.
     Inline(Box<[u8]>),
-}
-
-/// One chunk, or one shard: its linear index in the grid, and its bytes.
-pub(super) struct Chunk<'h> {
-    pub index: u64,
-    pub bytes: ChunkBytes<'h>,
-}
-
-/// Where the bytes of a chunk are.
-#[derive(Clone, Copy)]
-pub(super) enum ChunkBytes<'h> {
-    Stored { file: FileIndex, range: ByteRange },
-    Inline(&'h [u8]),
-}
-
-impl<'h> ChunkBytes<'h> {
-    pub fn length(&self) -> u64 {
-        match self {
-            Self::Stored { range, .. } => range.length,
-            Self::Inline(bytes) => bytes.len() as u64,
-        }
-    }
-
-    /// A part that they do not reach to, of a whole file: reading it says that the file ends before.
-    pub fn beyond(&self, part: ByteRange) -> Option<Self> {
-        match self {
-            Self::Stored { file, range } if range.offset == 0 => {
-                Some(Self::Stored { file: *file, range: part })
-            }
-            _ => None,
-        }
-    }
-
-    /// A part of them; `None` if they do not reach so far.
-    pub fn part(&self, part: ByteRange) -> Option<Self> {
-        if part.offset.checked_add(part.length)? > self.length() {
-            return None;
-        }
-        Some(match self {
-            Self::Stored { file, range } => {
-                let range = ByteRange::new(range.offset.checked_add(part.offset)?, part.length).ok()?;
-                Self::Stored { file: *file, range }
-            }
-            Self::Inline(bytes) => {
-                let (start, stop) = (usize::try_from(part.offset).ok()?, usize::try_from(part.end()).ok()?);
-                let bytes: &'h [u8] = bytes.get(start..stop)?;
-                Self::Inline(bytes)
-            }
-        })
-    }
 }
 
 /// Keys, sorted, and where they lead; arrays may have their chunks in a table instead.
@@ -232,7 +183,7 @@ impl Parts for Hierarchy {
 fn read_range(path: &Path, range: ByteRange, allowed: &Allowed) -> Result<Vec<u8>, FetchError> {
     let fault = |problem: String| FetchError(format!("{}: {problem}", path.display()));
     let read = || {
-        let refused = || std::io::Error::other("it may not be led to: see allowed= in docs/security.md");
+        let refused = || std::io::Error::other("this place is not allowed: see allowed= in docs/security.md");
         if !allowed.permits(path) {
             return Err(refused());
         }

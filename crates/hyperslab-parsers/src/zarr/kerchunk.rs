@@ -13,9 +13,9 @@ use serde::de::{DeserializeSeed, Deserializer, Error as _, IgnoredAny, MapAccess
 use serde_json::Value;
 
 use super::base64::decoded;
+use super::files::{Files, local};
 use super::generated::{self, Generator};
 use super::hierarchy::Location;
-use super::references::{Files, local};
 use super::templates::Templates;
 use crate::error::Error;
 
@@ -32,11 +32,6 @@ pub(super) struct References {
     generators: Vec<Generator>,
     entries: Entries,
     files: Files,
-}
-
-/// What is wrong with a reference file.
-pub(super) fn invalid(problem: impl Into<String>) -> Error {
-    Error::invalid("a reference file", 0, problem)
 }
 
 impl References {

@@ -8,7 +8,7 @@ use hyperslab_core::{ByteRange, FileIndex};
 use super::hierarchy::{Hierarchy, Location};
 use crate::allowed::Allowed;
 use crate::error::Error;
-use crate::pages::FetchError;
+use crate::error::FetchError;
 
 const MAX_DEPTH: usize = 64;
 const MAX_FILE_COUNT: usize = 1 << 26;

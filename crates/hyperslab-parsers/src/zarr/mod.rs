@@ -8,23 +8,27 @@
 
 mod array_document;
 pub(crate) mod base64;
+mod chunk_bytes;
 mod chunks;
 mod chunkstore;
 mod codecs;
+mod description;
 mod document;
 mod element;
 mod far;
+pub(crate) mod files;
 mod fill;
 mod generated;
 mod hierarchy;
 mod kerchunk;
+mod keys;
 mod listing;
 mod nodes;
 mod parts;
 #[cfg(test)]
 #[allow(clippy::unwrap_used, clippy::panic)]
 mod reference_tests;
-pub(crate) mod references;
+mod references;
 mod shards;
 mod tables;
 mod templates;
@@ -36,34 +40,17 @@ mod v3;
 
 use std::path::Path;
 
-use hyperslab_core::{
-    Array, Attribute, ByteRange, Codec, Element, Fill, Role, Segment, Tree, Unreadable, VirtualMappings,
-};
+use hyperslab_core::{Array, ByteRange, Tree};
 
 use crate::allowed::Allowed;
-use crate::error::Error;
-use crate::pages::{FetchError, Source};
+use crate::error::{Error, FetchError};
+use crate::pages::Source;
 pub use array_document::ArrayDocument;
+use description::{Description, array};
 pub use far::{FarHierarchy, FarKeys, parse_far};
 use hierarchy::{Hierarchy, Location};
 pub use parts::Parts;
 pub use tables::Table;
-
-/// What an array's metadata say, in whichever version.
-struct Description {
-    shape: Vec<u64>,
-    /// Shape of what one file holds.
-    chunk_shape: Vec<u64>,
-    element: Element,
-    fill: Fill,
-    /// The chain of a chunk, or of a subchunk where there are shards; or why there is none.
-    codecs: Result<Vec<Codec>, Unreadable>,
-    shards: Option<shards::Shards>,
-    keys: chunks::Keys,
-    dimensions: Option<Vec<String>>,
-    attributes: Vec<Attribute>,
-    role: Role,
-}
 
 /// A reference file is read as a whole; no sensible one is longer.
 const MAX_REFERENCES_NBYTES: u64 = 2 << 30;
@@ -95,7 +82,7 @@ pub fn parse_tables(
 ) -> Result<Tree, Error> {
     let inline = |(key, bytes): (String, Vec<u8>)| (key.into_boxed_str(), Location::Inline(bytes.into()));
     let entries = documents.into_iter().map(inline).collect();
-    let files = files.iter().map(|name| references::local(name).to_owned()).collect();
+    let files = files.iter().map(|name| files::local(name).to_owned()).collect();
     let hierarchy = Hierarchy::new(entries, files, folder, allowed);
     nodes::tree(hierarchy.with_tables(tables.into_iter().collect()), placed)
 }
@@ -105,20 +92,4 @@ pub fn parse_tables(
 fn placed(hierarchy: &Hierarchy, path: &str, description: Description) -> Array {
     let segments = chunks::segments(hierarchy, path, &description);
     array(&description, &description.shape, segments)
-}
-
-/// An array as its description has it, in a shape, with these segments.
-fn array(description: &Description, shape: &[u64], segments: Result<Vec<Segment>, Unreadable>) -> Array {
-    Array {
-        max_shape: vec![None; shape.len()],
-        shape: Some(shape.to_vec()),
-        element: description.element.clone(),
-        fill: description.fill.clone(),
-        is_chunked: true,
-        role: description.role,
-        virtual_mappings: VirtualMappings::NONE,
-        segments,
-        dimensions: description.dimensions.clone(),
-        attributes: description.attributes.clone(),
-    }
 }

@@ -5,8 +5,9 @@ use std::collections::{BTreeMap, HashMap};
 use hyperslab_core::{Array, Group, Link, Tree, Unreadable};
 use serde_json::Value;
 
+use super::description::Description;
 use super::hierarchy::Hierarchy;
-use super::{Description, document, v2, v3};
+use super::{document, v2, v3};
 use crate::error::Error;
 
 const MAX_NODE_COUNT: usize = 1 << 24;

@@ -2,9 +2,9 @@
 
 use hyperslab_core::{ByteRange, FileIndex};
 
-use super::hierarchy::ChunkBytes;
+use super::chunk_bytes::ChunkBytes;
 use crate::error::Error;
-use crate::pages::FetchError;
+use crate::error::FetchError;
 
 /// Reads parts of files.
 pub trait Parts {

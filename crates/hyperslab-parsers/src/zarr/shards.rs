@@ -2,14 +2,11 @@
 //! 1.0).
 
 use hyperslab_core::{ByteOrder, ByteRange, ChunkGrid, Unreadable};
-use serde_json::Value;
 
-use super::codecs::{Chain, chain};
-use super::document;
-use super::hierarchy::{Chunk, ChunkBytes};
+use super::chunk_bytes::{Chunk, ChunkBytes};
 use super::parts::{self, Parts};
 use crate::error::Error;
-use crate::pages::FetchError;
+use crate::error::FetchError;
 
 /// Indices of shards that are in memory at a time.
 const INDICES_TOGETHER: usize = 256;
@@ -18,32 +15,14 @@ const WHAT: &str = "a shard's index";
 /// How shards are built.
 pub(super) struct Shards {
     pub subchunk_shape: Vec<u64>,
-    order: ByteOrder,
-    has_checksum: bool,
-    index_at_start: bool,
+    pub order: ByteOrder,
+    pub has_checksum: bool,
+    pub index_at_start: bool,
     /// How subchunks that are shards themselves are built.
     pub within: Option<Box<Shards>>,
 }
 
 impl Shards {
-    /// The chain of the subchunks, with the shards in it.
-    pub fn of(configuration: &Value, ndim: usize) -> Result<Chain, Unreadable> {
-        let mut inner = chain(configuration.get("codecs"), ndim)?;
-        let index_at_start = match document::string(configuration, "index_location") {
-            None | Some("end") => false,
-            Some("start") => true,
-            Some(other) => return Err(Unreadable::unsupported(format!("index_location {other:?}"))),
-        };
-        let subchunk_shape = document::lengths(configuration, "chunk_shape")?;
-        if subchunk_shape.len() != ndim || subchunk_shape.contains(&0) {
-            return Err(Unreadable::damaged("the chunk_shape of sharding_indexed does not fit the array"));
-        }
-        let (order, has_checksum) = index_codecs(configuration.get("index_codecs"), ndim)?;
-        let within = inner.shards.take().map(Box::new);
-        inner.shards = Some(Self { subchunk_shape, order, has_checksum, index_at_start, within });
-        Ok(inner)
-    }
-
     /// Where the index of a shard of this shape is: whether at its start, and how many bytes it takes.
     pub fn index_place(&self, shard_shape: &[u64]) -> Result<(bool, u64), Unreadable> {
         let nbytes = self.index_nbytes(&self.counts(shard_shape)?);
@@ -64,17 +43,6 @@ impl Shards {
         counts
             .collect::<Option<_>>()
             .ok_or_else(|| Unreadable::damaged("subchunks do not divide their shard"))
-    }
-}
-
-/// The index itself: 16 bytes a subchunk, and at most a checksum behind.
-fn index_codecs(list: Option<&Value>, ndim: usize) -> Result<(ByteOrder, bool), Unreadable> {
-    let Some(list) = list else { return Ok((ByteOrder::Little, true)) };
-    let index = chain(Some(list), ndim.saturating_add(1))?;
-    match index.codecs.as_slice() {
-        [] => Ok((index.order, false)),
-        [hyperslab_core::Codec::Crc32c] => Ok((index.order, true)),
-        _ => Err(Unreadable::unsupported("a compressed shard index")),
     }
 }
 

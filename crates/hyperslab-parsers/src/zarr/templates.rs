@@ -5,7 +5,7 @@
 use std::cell::Cell;
 use std::collections::BTreeMap;
 
-use super::kerchunk::invalid;
+use super::files::invalid;
 use crate::error::Error;
 
 /// Brackets within brackets, at most.

@@ -2,7 +2,7 @@
 
 use std::path::PathBuf;
 
-use hyperslab_core::{ByteRange, Link, Unreadable};
+use hyperslab_core::{ByteRange, Codec, Fill, Link, Unreadable};
 
 use super::*;
 

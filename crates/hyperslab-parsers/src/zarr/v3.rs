@@ -2,8 +2,9 @@
 
 use serde_json::Value;
 
-use super::chunks::Keys;
-use super::{Description, codecs, document, element, fill};
+use super::description::Description;
+use super::keys::Keys;
+use super::{codecs, document, element, fill};
 use hyperslab_core::{ByteOrder, Fill, Role, Unreadable};
 
 const KNOWN_KEYS: [&str; 13] = [

@@ -15,7 +15,7 @@ from typing import Any, ClassVar, Literal
 
 import numpy as np
 
-from hyperslab.bench.patterns import Operation
+from hyperslab.bench.operations import Operation
 from hyperslab.bench.records import Phases
 from hyperslab.errors import StudyError
 

@@ -19,7 +19,7 @@ from typing import Any, ClassVar, Literal
 
 import numpy as np
 
-from hyperslab.bench.patterns import Operation
+from hyperslab.bench.operations import Operation
 from hyperslab.bench.published import PublishedArrays, Replay
 from hyperslab.bench.records import Phases
 from hyperslab.errors import Refused

@@ -17,12 +17,12 @@ from typing import ClassVar, Literal
 import numpy as np
 
 from hyperslab._core import Hyperslab
-from hyperslab.bench.patterns import OPERATIONS, Operation, selections
+from hyperslab.bench.operations import OPERATIONS, Operation, selections
 from hyperslab.bench.published import PublishedArrays, Replay
 from hyperslab.bench.records import Phases
 from hyperslab.errors import Refused
 from hyperslab.formats import make_format
-from hyperslab.formats.contract import ArrayHandle, ArraySpec, Format, Layout, Need
+from hyperslab.formats.contract import ArrayHandle, ArraySpec, Format, Need, StoredLayout
 
 
 class Seed2(Replay):
@@ -100,7 +100,7 @@ def _native(array: ArrayHandle, selection: Hyperslab) -> np.ndarray:
 
 def _made(format_name: str, arrays: PublishedArrays) -> tuple[Format, ArraySpec]:
     """The format, and its contiguous array; raises Refused before anything is written."""
-    made, spec = make_format(format_name), ArraySpec(arrays.shape, arrays.dtype, Layout())
+    made, spec = make_format(format_name), ArraySpec(arrays.shape, arrays.dtype, StoredLayout())
     if reason := made.refusal(spec, Need()):
         raise Refused(f"{format_name} {reason}; `stored_as` names another dtype for the same bits")
     return made, spec

@@ -17,7 +17,7 @@ from hyperslab.cli.versions.opening import VERSION_HELP, AsJson, FileArgument, n
 from hyperslab.errors import MissingLibrary, UsageError
 
 if TYPE_CHECKING:
-    from hyperslab.versions.diff import ArrayDiff, Change, VersionDiff
+    from hyperslab.versions.inspect.diff import ArrayDiff, Change, VersionDiff
 
 MOST_BOXES = 4  # in the table
 MOST_LISTED_CHUNKS = 100_000  # in JSON

@@ -13,7 +13,7 @@ from hyperslab.cli.progress import live
 from hyperslab.cli.versions.opening import AsJson, FileArgument, opened
 
 if TYPE_CHECKING:
-    from hyperslab.versions.log import LogEntry
+    from hyperslab.versions.inspect.log import LogEntry
 
 MOST_CHANGES = 6
 SIGNS = {"added": "+", "removed": "−", "changed": "~"}

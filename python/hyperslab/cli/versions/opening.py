@@ -14,7 +14,7 @@ from hyperslab.errors import UsageError
 if TYPE_CHECKING:
     from hyperslab.versions import VersionedFile
     from hyperslab.versions.file import Mode
-    from hyperslab.versions.table import VersionKey
+    from hyperslab.versions.layout.table import VersionKey
 
 FileArgument: TypeAlias = Annotated[str, typer.Argument(help="A file with versions: ours, or versioned-hdf5's.")]
 AsJson: TypeAlias = Annotated[bool, typer.Option("--json", help="As JSON.")]

@@ -14,8 +14,8 @@ from hyperslab.cli.output import console, line, plain
 from hyperslab.cli.versions.opening import VERSION_HELP, AsJson, FileArgument, name_of, opened
 
 if TYPE_CHECKING:
-    from hyperslab.archive import Group
-    from hyperslab.versions.table import Version
+    from hyperslab.archive.tree import Group
+    from hyperslab.versions.layout.table import Version
 
 
 def show(
@@ -27,7 +27,7 @@ def show(
 
     Example: hyperslab versions show survey.h5 march
     """
-    from hyperslab.versions.chunk_maps import user_attributes
+    from hyperslab.versions.inspect.chunk_maps import user_attributes
 
     with opened(file) as versions:
         found = versions.table[name_of(versions, version)]
@@ -53,7 +53,7 @@ def _facts(version: Version, is_current: bool, attributes: dict[str, Any]) -> di
 
 def _row(entry: Entry, group: Group) -> dict[str, Any]:
     """A name in the version, with what `info` says of it, and its attributes."""
-    from hyperslab.versions.chunk_maps import user_attributes
+    from hyperslab.versions.inspect.chunk_maps import user_attributes
 
     row = {name: value for name, value in describe(entry).items() if name not in ("branch", "again", "advice", "dims")}
     row["name"] = entry.path.removeprefix(group.name.rstrip("/")).lstrip("/")

@@ -14,7 +14,7 @@ from hyperslab.cli.progress import live
 from hyperslab.cli.versions.opening import AsJson, FileArgument, opened
 
 if TYPE_CHECKING:
-    from hyperslab.versions.stats import Stats
+    from hyperslab.versions.inspect.stats import Stats
 
 TOTALS = ("nbytes", "stored_nbytes", "deduplication_ratio", "unreferenced_nbytes", "uncommitted_nbytes", "other_nbytes")
 

@@ -14,7 +14,7 @@ from hyperslab.cli.versions.opening import VERSION_HELP, AsJson, FileArgument, n
 from hyperslab.errors import RunError
 
 if TYPE_CHECKING:
-    from hyperslab.versions.verify import Damage, Verification
+    from hyperslab.versions.inspect.verify import Damage, Verification
 
 MOST_LINES = 50
 

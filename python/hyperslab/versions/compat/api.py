@@ -24,7 +24,7 @@ from hyperslab.versions.compat.versions import (
     get_version_by_timestamp,
     set_current_version,
 )
-from hyperslab.versions.layout import DATA, FIRST_VERSION, VERSIONS, Time, stored_time
+from hyperslab.versions.layout.names import DATA, FIRST_VERSION, VERSIONS, Time, stored_time
 
 VersionGroup = InMemoryGroup | CommittedGroup
 logger = logging.getLogger(__name__)
@@ -145,13 +145,12 @@ class VersionedHDF5File:
 
     def __delitem__(self, item: str) -> None:
         """Delete a version, with the data that no other has."""
-        from hyperslab.versions.compat.replay import delete_versions
-
         if not isinstance(item, str):
             raise NotImplementedError("versions are deleted by name")
         if item not in self._versions:
             raise KeyError(item)
-        delete_versions(self, [item])
+        self._opened.native.delete_versions([item])
+        self._opened.changed()
 
     @contextmanager
     def stage_version(

@@ -16,8 +16,8 @@ from numpy.exceptions import AxisError
 from hyperslab.archive.array import Array as ArchiveArray
 from hyperslab.errors import printable
 from hyperslab.versions.compat.text import as_h5py, decoded, is_string
-from hyperslab.versions.layout import ARRAY_BOOKKEEPING
-from hyperslab.versions.staged_array import StagedArray
+from hyperslab.versions.layout.names import ARRAY_BOOKKEEPING
+from hyperslab.versions.stage.staged_array import StagedArray
 
 if TYPE_CHECKING:
     from hyperslab.versions.compat.groups import InMemoryGroup

@@ -4,9 +4,9 @@ from __future__ import annotations
 
 import h5py
 
-from hyperslab.versions.layout import DATA_VERSION
-from hyperslab.versions.layout import DEFAULT_CHUNK_LENGTH as DEFAULT_CHUNK_SIZE
-from hyperslab.versions.writing import prepare
+from hyperslab.versions.commit.writing import prepare
+from hyperslab.versions.layout.names import DATA_VERSION
+from hyperslab.versions.layout.names import DEFAULT_CHUNK_LENGTH as DEFAULT_CHUNK_SIZE
 
 __all__ = ["DATA_VERSION", "DEFAULT_CHUNK_SIZE", "initialize"]
 

@@ -14,13 +14,13 @@ import h5py
 import numpy as np
 
 from hyperslab.errors import printable
-from hyperslab.versions.chunk_store import is_text
+from hyperslab.versions.commit.chunk_store import is_text
 from hyperslab.versions.compat.arrays import DatasetLike, DatasetWrapper, InMemorySparseDataset
 from hyperslab.versions.compat.codecs import GIVEN_NOTHING, check_codecs, given, settings_of
 from hyperslab.versions.compat.opened import Opened
-from hyperslab.versions.layout import ARRAY_BOOKKEEPING, check_array_path
-from hyperslab.versions.staged_array import StagedArray
-from hyperslab.versions.staged_group import StagedGroup
+from hyperslab.versions.layout.names import ARRAY_BOOKKEEPING, check_array_path
+from hyperslab.versions.stage.staged_array import StagedArray
+from hyperslab.versions.stage.staged_group import StagedGroup
 
 SCALAR = "Scalar datasets are not implemented: the layout has no place for an array without axes; use the shape (1,)"
 

@@ -10,8 +10,8 @@ import h5py
 from hyperslab.archive.array import Array as ArchiveArray
 from hyperslab.errors import DamagedFile
 from hyperslab.versions.file import VersionedFile
-from hyperslab.versions.layout import DATA, DATA_VERSION, VERSIONS
-from hyperslab.versions.table import VersionTable
+from hyperslab.versions.layout.names import DATA, DATA_VERSION, VERSIONS
+from hyperslab.versions.layout.table import VersionTable
 
 
 def is_outdated(f: h5py.Group) -> bool:

@@ -8,7 +8,7 @@ from typing import Any
 import h5py
 import numpy as np
 
-from hyperslab.versions.layout import DATA, HASH_TABLE_DTYPE, VERSIONS, chunk_hash
+from hyperslab.versions.layout.names import DATA, HASH_TABLE_DTYPE, VERSIONS, chunk_hash
 
 
 def stored_arrays(f: h5py.Group) -> Iterator[str]:

@@ -9,8 +9,8 @@ import h5py
 import numpy as np
 
 from hyperslab.versions.compat.opened import Opened
-from hyperslab.versions.layout import FIRST_VERSION, VERSIONS, as_datetime
-from hyperslab.versions.layout import TIME_FORMAT as TIMESTAMP_FMT
+from hyperslab.versions.layout.names import FIRST_VERSION, VERSIONS, as_datetime
+from hyperslab.versions.layout.names import TIME_FORMAT as TIMESTAMP_FMT
 
 __all__ = [
     "TIMESTAMP_FMT",

@@ -4,7 +4,7 @@ use std::collections::{BTreeMap, HashMap};
 use std::fmt;
 use std::sync::{Arc, Mutex};
 
-use super::fetch::Identity;
+use super::identity::Identity;
 use crate::brief_lock::lock_briefly;
 
 /// Objects of which it is kept what they were when they were opened.

@@ -5,14 +5,15 @@ use std::time::{Duration, Instant};
 use futures_util::TryStreamExt;
 use futures_util::future::{join, join_all};
 use http::StatusCode;
-use object_store::{Error, GetOptions, GetRange, ObjectMeta};
+use object_store::{Error, GetOptions, GetRange};
 use rand::RngExt as _;
 
 use super::host::Host;
+use super::identity::Identity;
 use super::location::Location;
 use super::options::RemoteOptions;
 use super::process::Process;
-use super::transport::{NoCredentials, Refusal};
+use super::refusal::{NoCredentials, NotAllowed, Refusal};
 use crate::read_error::ReadError;
 
 /// Waits before the second attempt, and at most; each is twice the one before, and then drawn from its upper half.
@@ -22,38 +23,6 @@ const LONGEST_WAIT: Duration = Duration::from_secs(10);
 const FIRST_CONNECTIONS: usize = 8;
 /// A request that brings less per second is given up, however steadily it trickles.
 const LEAST_NBYTES_PER_SECOND: u64 = 16 << 10;
-
-/// What tells an object from what took its place.
-#[derive(Clone, Debug, PartialEq, Eq)]
-pub struct Identity {
-    /// How long it is.
-    pub nbytes: u64,
-    /// What its server calls this version of it.
-    pub etag: Option<String>,
-    /// Seconds since 1970; 0 if the server does not say.
-    pub modified: i64,
-}
-
-impl Identity {
-    fn of(meta: &ObjectMeta) -> Self {
-        Self { nbytes: meta.size, etag: meta.e_tag.clone(), modified: meta.last_modified.timestamp() }
-    }
-
-    /// Whether an answer is about the same object. What a server leaves out of an answer counts as unchanged.
-    pub(super) fn agrees(&self, other: &Self) -> bool {
-        let etags = self.etag.as_ref().zip(other.etag.as_ref());
-        let tagged = etags.map_or_else(
-            || self.modified == other.modified || self.modified == 0 || other.modified == 0,
-            |(ours, theirs)| ours == theirs,
-        );
-        tagged && self.nbytes == other.nbytes
-    }
-
-    /// The tag, if servers may compare it: a weak one never matches (RFC 9110, 13.1.1).
-    fn strong_etag(&self) -> Option<String> {
-        self.etag.clone().filter(|etag| !etag.starts_with("W/"))
-    }
-}
 
 /// What an attempt came to, if not to the bytes.
 enum Failure {
@@ -252,6 +221,10 @@ impl Fetcher<'_> {
         if let Some(refusal) = cause::<Refusal>(error) {
             return self.refused(offset, refusal);
         }
+        if let Some(refused) = cause::<NotAllowed>(error) {
+            let said = format!("{}: {refused}", self.location.name);
+            return Failure::Lasting(ReadError::NotAllowed { said });
+        }
         if cause::<NoCredentials>(error).is_some() {
             return Failure::Lasting(self.failed(offset, NoCredentials.to_string(), CREDENTIALS));
         }
@@ -284,7 +257,9 @@ impl Fetcher<'_> {
                 "references lead past its end: they are stale, index it again"
             }
             StatusCode::RANGE_NOT_SATISFIABLE => "the file is empty",
-            status if status.is_redirection() => "give the URL that it leads to, or the right region",
+            status if status.is_redirection() => {
+                "open the URL that it redirects to, or give the right region"
+            }
             status if is_passing(status) => {
                 let is_overload =
                     matches!(status, StatusCode::TOO_MANY_REQUESTS | StatusCode::SERVICE_UNAVAILABLE);

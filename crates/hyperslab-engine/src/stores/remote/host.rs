@@ -4,12 +4,12 @@ use std::sync::atomic::{AtomicU64, Ordering};
 use std::sync::{Mutex, MutexGuard, PoisonError};
 use std::time::{Duration, Instant};
 
+use hyperslab_core::FIRST_IN_FLIGHT;
 use tokio::sync::{Semaphore, SemaphorePermit};
+use url::Url;
 
 use super::login::Logins;
 
-/// Requests in flight to begin with.
-const FIRST_ALLOWED: usize = 32;
 /// Requests in flight at most, unless told otherwise.
 pub(super) const MOST_ALLOWED: usize = 64;
 /// More requests in flight are worth it while they bring this much more per second.
@@ -87,7 +87,7 @@ pub(super) struct Turn<'h> {
 impl Default for Host {
     fn default() -> Self {
         let pace = Pace {
-            allowed: FIRST_ALLOWED,
+            allowed: FIRST_IN_FLIGHT,
             most: MOST_ALLOWED,
             owed: 0,
             in_flight: 0,
@@ -103,7 +103,7 @@ impl Default for Host {
             fetched_nbytes: AtomicU64::new(0),
             reused_nbytes: AtomicU64::new(0),
             logins: Logins::default(),
-            permits: Semaphore::new(FIRST_ALLOWED),
+            permits: Semaphore::new(FIRST_IN_FLIGHT),
             pace: Mutex::new(pace),
         }
     }
@@ -234,6 +234,16 @@ impl Drop for Turn<'_> {
     }
 }
 
+/// What a server is called in statistics.
+pub(super) fn host_name(server: &Url) -> String {
+    let name = server.host_str().unwrap_or_default();
+    match (server.scheme(), server.port()) {
+        ("http" | "https", Some(port)) => format!("{name}:{port}"),
+        ("http" | "https", None) => name.to_owned(),
+        (scheme, _) => format!("{scheme}://{name}"),
+    }
+}
+
 #[cfg(test)]
 mod tests {
     use super::*;
@@ -241,11 +251,11 @@ mod tests {
     #[test]
     fn a_host_that_is_asked_too_much_is_asked_half_as_much() {
         let host = Host::default();
-        assert_eq!(host.permits.available_permits(), FIRST_ALLOWED);
+        assert_eq!(host.permits.available_permits(), FIRST_IN_FLIGHT);
         host.slow_down();
-        assert_eq!(host.permits.available_permits(), FIRST_ALLOWED / 2);
+        assert_eq!(host.permits.available_permits(), FIRST_IN_FLIGHT / 2);
         host.slow_down(); // of the same burst
-        assert_eq!(host.permits.available_permits(), FIRST_ALLOWED / 2);
+        assert_eq!(host.permits.available_permits(), FIRST_IN_FLIGHT / 2);
     }
 
     #[test]
@@ -255,7 +265,7 @@ mod tests {
         let turns = runtime.map(|runtime| {
             runtime.block_on(async {
                 let mut turns = Vec::new();
-                for _ in 0..FIRST_ALLOWED {
+                for _ in 0..FIRST_IN_FLIGHT {
                     turns.push(host.turn().await);
                 }
                 turns
@@ -271,10 +281,10 @@ mod tests {
         let host = Host::default();
         let turn = Turn { host: &host, permit: None };
         host.pace().in_flight = 1;
-        for _ in 0..FIRST_ALLOWED {
+        for _ in 0..FIRST_IN_FLIGHT {
             turn.came(1 << 20);
         }
-        assert!(host.permits.available_permits() > FIRST_ALLOWED);
+        assert!(host.permits.available_permits() > FIRST_IN_FLIGHT);
         drop(turn);
     }
 }

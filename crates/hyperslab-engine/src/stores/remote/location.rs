@@ -12,9 +12,12 @@ use object_store::path::{Path, PathPart};
 use object_store::{ObjectStore, RetryConfig};
 use url::Url;
 
+use super::host::host_name;
 use super::options::RemoteOptions;
 use super::process::Timeouts;
+use super::redirect::Follows;
 use super::transport::Transport;
+use super::url_parts::UrlParts;
 
 /// One object of one store.
 #[derive(Clone)]
@@ -148,17 +151,7 @@ fn host(url: &Url, options: &RemoteOptions) -> String {
     host_name(server)
 }
 
-/// What a server is called in statistics.
-pub(super) fn host_name(server: &Url) -> String {
-    let name = server.host_str().unwrap_or_default();
-    match (server.scheme(), server.port()) {
-        ("http" | "https", Some(port)) => format!("{name}:{port}"),
-        ("http" | "https", None) => name.to_owned(),
-        (scheme, _) => format!("{scheme}://{name}"),
-    }
-}
-
-fn transport(host: &str, options: &RemoteOptions, follows: bool) -> Result<Transport, String> {
+fn transport(host: &str, options: &RemoteOptions, is_http: bool) -> Result<Transport, String> {
     let mut headers = HeaderMap::new();
     for (name, value) in &options.headers {
         let known =
@@ -169,6 +162,8 @@ fn transport(host: &str, options: &RemoteOptions, follows: bool) -> Result<Trans
         headers.insert(known, value);
     }
     let timeouts = Timeouts { connect: options.connect_timeout, read: options.timeout };
+    let allowed = |places: &Vec<String>| places.iter().filter_map(|place| UrlParts::parse(place)).collect();
+    let follows = is_http.then(|| Follows(options.allowed.as_ref().map(allowed)));
     Ok(Transport { host: host.to_owned(), headers, timeouts, follows })
 }
 

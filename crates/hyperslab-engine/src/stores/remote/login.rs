@@ -7,7 +7,7 @@ use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 use http::HeaderValue;
 use tokio::sync::OnceCell;
 
-use super::transport::Refusal;
+use super::refusal::Refusal;
 
 /// What became of a login: nothing, or how it was refused.
 pub(super) type Trial = OnceCell<Option<Refusal>>;

@@ -4,6 +4,7 @@
 //! |---|---|
 //! | [`RemoteStore`] | an open object: this file |
 //! | [`Location`], [`RemoteOptions`] | which object, and how to reach it: `location`, `options` |
+//! | [`UrlParts`] | whether a URL is below another: `url_parts` |
 //! | [`RemoteFolder`] | objects by their keys below one URL: `folder` |
 //! | bytes that were fetched, kept on request | `byte_cache` |
 //! | one range until it has come: attempts, waits, what errors mean | `fetch` |
@@ -15,12 +16,15 @@ mod byte_cache;
 mod fetch;
 mod folder;
 mod host;
+pub(super) mod identity;
 mod location;
 mod login;
 mod options;
 mod process;
 mod redirect;
+mod refusal;
 mod transport;
+mod url_parts;
 
 use std::collections::BTreeMap;
 use std::io::IoSliceMut;
@@ -33,13 +37,14 @@ use hyperslab_core::{ByteRange, CoalescePolicy};
 use super::{FarStore, Stop, Store};
 use crate::read_error::ReadError;
 pub use byte_cache::ByteCache;
-pub use fetch::Identity;
 use fetch::{Fetcher, Wanted};
 pub use folder::{Expected, ObjectEnd, RemoteFolder};
 pub use host::RemoteStatistics;
+pub use identity::Identity;
 pub use location::{Location, WebUrl};
 pub use options::RemoteOptions;
 use process::Process;
+pub use url_parts::UrlParts;
 
 /// How often a wait for the network looks whether it should stop.
 const POLL: Duration = Duration::from_millis(20);

@@ -23,6 +23,8 @@ pub struct RemoteOptions {
     pub patience: Duration,
     /// Requests to the host in flight at most; None leaves it as it is.
     pub most_in_flight: Option<usize>,
+    /// URLs that a server may lead on to from its own, with all below them; None: wherever redirects may lead at all.
+    pub allowed: Option<Vec<String>>,
     /// Bytes that were fetched, kept for all stores that share these options.
     pub cache: Arc<ByteCache>,
 }
@@ -37,6 +39,7 @@ impl Default for RemoteOptions {
             most_attempts: 6,
             patience: Duration::from_secs(180),
             most_in_flight: None,
+            allowed: None,
             cache: Arc::new(ByteCache::new(0)),
         }
     }

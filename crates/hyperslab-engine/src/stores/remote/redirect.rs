@@ -12,53 +12,87 @@ use http::{HeaderMap, HeaderName, Request, StatusCode};
 use object_store::client::{HttpRequest, HttpRequestBody, HttpResponse};
 use url::{Host, Url};
 
+use super::url_parts::UrlParts;
+
 /// More lead nowhere. Browsers bear 20, curl 50, servers of files need 1 or 2.
 const MOST_REDIRECTS: usize = 10;
 /// What another server is sent: which bytes are wanted, and of what. Not who wants them, and nothing that a user said.
 const CARRIED: [HeaderName; 6] =
     [ACCEPT, RANGE, IF_MATCH, IF_NONE_MATCH, IF_MODIFIED_SINCE, IF_UNMODIFIED_SINCE];
 
+/// To which servers, beside its own, a URL may lead on: those below which URLs; None for any.
+///
+/// What a server has moved on itself is its own business; a user who says what is allowed is asked for other servers.
+#[derive(Clone, Debug)]
+pub(super) struct Follows(pub Option<Vec<UrlParts>>);
+
+/// Why an answer is not followed, without paths and queries: these may be secret.
+#[derive(Debug, PartialEq, Eq)]
+pub(super) enum NotFollowed {
+    /// It would be followed nowhere.
+    Never(String),
+    /// The user does not allow it.
+    NotAllowed(String),
+}
+
 /// The URLs that a request went through so far.
-pub(super) struct Route {
+pub(super) struct Route<'a> {
+    follows: &'a Follows,
     passed: Vec<Url>,
     headers: HeaderMap,
 }
 
-impl Route {
+impl<'a> Route<'a> {
     /// Where a request begins; none if it is of no kind that is followed.
-    pub fn of(request: &HttpRequest) -> Option<Self> {
+    pub fn of(request: &HttpRequest, follows: &'a Follows) -> Option<Self> {
         let url = Url::parse(&request.uri().to_string()).ok()?;
-        Some(Self { passed: vec![url], headers: request.headers().clone() })
+        Some(Self { follows, passed: vec![url], headers: request.headers().clone() })
     }
 
     /// The request that an answer leads to, and its URL; none if it leads nowhere.
-    ///
-    /// Errors say why it is not made, without paths and queries: these may be secret.
-    pub fn next(&mut self, answer: &HttpResponse) -> Result<Option<(HttpRequest, Url)>, String> {
+    pub fn next(&mut self, answer: &HttpResponse) -> Result<Option<(HttpRequest, Url)>, NotFollowed> {
+        let never = |problem: &str| NotFollowed::Never(problem.to_owned());
         let (Some(here), Some(first)) = (self.passed.last(), self.passed.first()) else { return Ok(None) };
-        let Some(next) = led_to(answer, here)? else { return Ok(None) };
+        let Some(next) = led_to(answer, here).map_err(never)? else { return Ok(None) };
         if let Some(problem) = problem(first, here, &next) {
-            return Err(format!("it leads {problem}: that is not followed"));
+            return Err(NotFollowed::Never(format!("it redirects {problem}, which is never followed")));
+        }
+        if !self.passed.iter().any(|passed| is_same_server(passed, &next)) && !self.follows.permits(&next) {
+            return Err(NotFollowed::NotAllowed(next.origin().ascii_serialization()));
         }
         if self.passed.contains(&next) {
-            return Err("its redirects lead round in a circle".to_owned());
+            return Err(never("its redirects go round in a circle"));
         }
         if self.passed.len() > MOST_REDIRECTS {
-            return Err(format!("it leads on more than {MOST_REDIRECTS} times"));
+            return Err(NotFollowed::Never(format!("it redirects more than {MOST_REDIRECTS} times")));
         }
         if here.origin() != next.origin() {
             self.headers = carried(&self.headers);
         }
         let mut request = Request::new(HttpRequestBody::empty());
-        *request.uri_mut() = next.as_str().parse().map_err(|_| "it leads to no URL".to_owned())?;
+        *request.uri_mut() =
+            next.as_str().parse().map_err(|_| never("it redirects to something that is no URL"))?;
         *request.headers_mut() = self.headers.clone();
         self.passed.push(next.clone());
         Ok(Some((request, next)))
     }
 }
 
+impl Follows {
+    fn permits(&self, url: &Url) -> bool {
+        let Some(allowed) = &self.0 else { return true };
+        UrlParts::parse(url.as_str()).is_some_and(|url| allowed.iter().any(|place| url.is_below(place)))
+    }
+}
+
+/// Whether one server has both, if only one of them with encryption.
+fn is_same_server(one: &Url, other: &Url) -> bool {
+    let is_usual = |url: &Url| url.port().is_none();
+    one.origin() == other.origin() || (one.host() == other.host() && is_usual(one) && is_usual(other))
+}
+
 /// Where an answer leads, if it does. A user and a password in it are nobody's that we know.
-fn led_to(answer: &HttpResponse, here: &Url) -> Result<Option<Url>, String> {
+fn led_to(answer: &HttpResponse, here: &Url) -> Result<Option<Url>, &'static str> {
     let leads = matches!(
         answer.status(),
         StatusCode::MOVED_PERMANENTLY
@@ -69,7 +103,7 @@ fn led_to(answer: &HttpResponse, here: &Url) -> Result<Option<Url>, String> {
     );
     let Some(location) = answer.headers().get(LOCATION).filter(|_| leads) else { return Ok(None) };
     let place = location.to_str().ok().and_then(|text| here.join(text).ok());
-    let mut next = place.ok_or("it leads to no URL")?;
+    let mut next = place.ok_or("it redirects to something that is no URL")?;
     next.set_fragment(None);
     let _ = next.set_username("");
     let _ = next.set_password(None);
@@ -83,12 +117,14 @@ fn problem(first: &Url, here: &Url, next: &Url) -> Option<String> {
         "https" => {}
         "http" if here.scheme() == "http" => {}
         "http" => {
-            return Some(format!("from {from} to {to}, where everybody on the way can read and change it"));
+            return Some(format!(
+                "from {from} to {to}, where anybody on the way can read and change the data"
+            ));
         }
         other => return Some(format!("from {from} to a URL that starts with {other}:")),
     }
     (is_here(next) && !is_here(first))
-        .then(|| format!("from {from} to {to}, which is this machine or its keeper"))
+        .then(|| format!("from {from} to {to}, an address of this machine or of its cloud provider"))
 }
 
 /// Whether it names this machine, or what only this machine's own processes should ask, such as a cloud's metadata.
@@ -121,6 +157,18 @@ mod tests {
     fn refused(from: &str, to: &str) -> bool {
         let (Ok(from), Ok(to)) = (Url::parse(from), Url::parse(to)) else { return true };
         problem(&from, &from, &to).is_some()
+    }
+
+    #[test]
+    fn other_servers_are_those_of_another_name_or_port() {
+        let is_same = |one, other| match (Url::parse(one), Url::parse(other)) {
+            (Ok(one), Ok(other)) => is_same_server(&one, &other),
+            _ => false,
+        };
+        assert!(is_same("http://a/x", "https://A/y") && is_same("http://a:81/x", "http://a:81/y"));
+        for other in ["http://b/x", "http://a:81/x", "https://a:80/x", "http://a.b/x"] {
+            assert!(!is_same("http://a/x", other), "{other}");
+        }
     }
 
     #[test]

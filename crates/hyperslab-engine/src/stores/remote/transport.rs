@@ -16,51 +16,15 @@ use object_store::client::{
     HttpClient, HttpConnector, HttpError, HttpErrorKind, HttpRequest, HttpResponse, HttpService,
 };
 
-use super::host::Host;
-use super::location::host_name;
+use super::host::{Host, host_name};
 use super::process::{Process, Timeouts, Way};
-use super::redirect::Route;
+use super::redirect::{Follows, NotFollowed, Route};
+use super::refusal::{NoCredentials, NotAllowed, Refusal};
 
 /// More of a server's explanation is not read.
 const MOST_EXPLANATION_NBYTES: usize = 16 << 10;
 /// How long to wait for credentials: a machine that gives any is near.
 const CREDENTIALS_TIMEOUT: Duration = Duration::from_secs(5);
-
-/// An answer to a range that is not that range.
-#[derive(Clone, Debug)]
-pub(super) struct Refusal {
-    pub status: StatusCode,
-    /// The server's own word for it, as S3 and Azure give one.
-    pub code: Option<String>,
-    /// How long the server wants us to wait.
-    pub retry_after: Option<Duration>,
-    /// What is wrong with an answer that is no refusal.
-    pub problem: Option<Cow<'static, str>>,
-}
-
-impl fmt::Display for Refusal {
-    fn fmt(&self, out: &mut fmt::Formatter<'_>) -> fmt::Result {
-        write!(out, "HTTP {}", self.status)?;
-        if let Some(code) = &self.code {
-            write!(out, " ({code})")?;
-        }
-        self.problem.as_ref().map_or(Ok(()), |problem| write!(out, ": {problem}"))
-    }
-}
-
-impl Error for Refusal {}
-
-/// A request for credentials that nobody granted. Nothing of the answer is kept: it may be secret.
-#[derive(Debug)]
-pub(super) struct NoCredentials;
-
-impl fmt::Display for NoCredentials {
-    fn fmt(&self, out: &mut fmt::Formatter<'_>) -> fmt::Result {
-        out.write_str("no credentials that are accepted were given, or found on this machine")
-    }
-}
-
-impl Error for NoCredentials {}
 
 /// The requests of one store.
 #[derive(Clone)]
@@ -70,8 +34,8 @@ pub(super) struct Transport {
     /// Sent with every request for a range.
     pub headers: HeaderMap,
     pub timeouts: Timeouts,
-    /// Whether an answer that leads elsewhere is followed: not where requests are signed.
-    pub follows: bool,
+    /// Where an answer that leads elsewhere is followed to: nowhere where requests are signed.
+    pub follows: Option<Follows>,
 }
 
 impl fmt::Debug for Transport {
@@ -167,7 +131,7 @@ impl Transport {
         request: HttpRequest,
     ) -> Result<HttpResponse, HttpError> {
         let client = self.client(process, Way::Usual)?;
-        let mut route = if self.follows { Route::of(&request) } else { None };
+        let mut route = self.follows.as_ref().and_then(|follows| Route::of(&request, follows));
         host.requested();
         let mut answer = client.call(request).await?;
         let mut asked = self.host.clone();
@@ -175,7 +139,12 @@ impl Transport {
             let next = match route.next(&answer) {
                 Ok(None) => break,
                 Ok(Some(next)) => next,
-                Err(problem) => return Err(refusal(answer.status(), Cow::Owned(problem))),
+                Err(NotFollowed::Never(problem)) => {
+                    return Err(refusal(answer.status(), Cow::Owned(problem)));
+                }
+                Err(NotFollowed::NotAllowed(server)) => {
+                    return Err(HttpError::new(HttpErrorKind::Unknown, NotAllowed { server }));
+                }
             };
             let (request, url) = next;
             process.host(&asked).redirected();

@@ -2,7 +2,7 @@
 
 use hyperslab_core::{ByteRange, StoredChunk};
 
-use super::{ChunkIndex, is_before, push};
+use super::index::{ChunkIndex, is_before, push};
 use crate::cursor::Cursor;
 use crate::error::Error;
 use crate::hdf5::sizes::all_ones;

@@ -4,7 +4,8 @@ use std::sync::Arc;
 
 use hyperslab_core::StoredChunk;
 
-use super::{ChunkIndex, ElementFormat, IndexTask, Task, is_before, push};
+use super::element::ElementFormat;
+use super::index::{ChunkIndex, is_before, push};
 use crate::cursor::Cursor;
 use crate::error::Error;
 use crate::hdf5::btree2::{Header, Node};
@@ -17,7 +18,11 @@ const PLAIN: u8 = 10;
 const FILTERED: u8 = 11;
 
 /// Read the tree's header.
-pub(super) fn start(index: &ChunkIndex, address: u64, pages: &Pages<'_>) -> Result<Vec<IndexTask>, Error> {
+pub(super) fn start(
+    index: &ChunkIndex,
+    address: u64,
+    pages: &Pages<'_>,
+) -> Result<Vec<(Arc<Header>, Node)>, Error> {
     let header = Header::read(address, index.sizes, pages)?;
     if format(index, &header).is_none() {
         let (kind, nbytes) = (header.record_type, header.record_nbytes);
@@ -26,23 +31,21 @@ pub(super) fn start(index: &ChunkIndex, address: u64, pages: &Pages<'_>) -> Resu
     }
     let root = header.root();
     let header = Arc::new(header);
-    Ok(root.into_iter().map(|root| IndexTask(Task::BTree2Node(Arc::clone(&header), root))).collect())
+    Ok(root.into_iter().map(|root| (Arc::clone(&header), root)).collect())
 }
 
 /// Read a node: its chunks, and the nodes below it.
 pub(super) fn step(
     index: &ChunkIndex,
-    header: &Arc<Header>,
+    header: &Header,
     node: Node,
     pages: &Pages<'_>,
     found: &mut Vec<StoredChunk>,
-) -> Result<Vec<IndexTask>, Error> {
+) -> Result<Vec<Node>, Error> {
     let Some(format) = format(index, header) else { return Ok(Vec::new()) };
     let mut previous = Vec::new();
     let mut each = |record: &[u8]| push_record(index, format, record, &mut previous, found);
-    let children = header.read_node(node, pages, &index.visited, &mut each)?;
-    let task = |child| IndexTask(Task::BTree2Node(Arc::clone(header), child));
-    Ok(children.into_iter().map(task).collect())
+    header.read_node(node, pages, &index.visited, &mut each)
 }
 
 /// What stands before the chunk's place in the grid, which is eight bytes an axis.

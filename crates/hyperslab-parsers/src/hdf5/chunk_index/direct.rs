@@ -2,7 +2,7 @@
 
 use hyperslab_core::{ByteRange, StoredChunk};
 
-use super::{ChunkIndex, push};
+use super::index::{ChunkIndex, push};
 use crate::error::Error;
 use crate::pages::Pages;
 

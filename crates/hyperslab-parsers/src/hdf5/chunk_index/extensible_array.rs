@@ -9,8 +9,8 @@ use std::sync::Arc;
 
 use hyperslab_core::{ByteRange, StoredChunk};
 
-use super::ChunkIndex;
-use super::element::ElementFormat;
+use super::array_head::{Head, START_NBYTES, page_elements};
+use super::index::ChunkIndex;
 use super::page_runs::{PageRun, PagedBlock};
 use crate::cursor::Cursor;
 use crate::error::Error;
@@ -22,8 +22,6 @@ const HEADER: &str = "an extensible array's header";
 const INDEX_BLOCK: &str = "an extensible array's index block";
 const SUPER_BLOCK: &str = "an extensible array's secondary block";
 const DATA_BLOCK: &str = "an extensible array's data block";
-/// Signature, version and client of every structure.
-const START_NBYTES: u64 = 6;
 
 /// A part of the array.
 #[derive(Clone, Debug)]
@@ -38,8 +36,7 @@ pub(super) enum Part {
 /// The array, as its header describes it.
 #[derive(Debug)]
 pub(super) struct Array {
-    header: u64,
-    client: u8,
+    head: Head,
     index_block: u64,
     /// Bytes of the place in the array that blocks repeat.
     place_width: usize,
@@ -52,7 +49,6 @@ pub(super) struct Array {
     /// Super blocks whose data blocks hang on the index block.
     direct_count: u32,
     page_elements: u64,
-    format: ElementFormat,
 }
 
 /// Note that the header will be needed.
@@ -99,22 +95,13 @@ impl Array {
     fn read(index: &ChunkIndex, address: u64, pages: &Pages<'_>) -> Result<Option<Self>, Error> {
         let bytes = pages.bytes(HEADER, address, header_nbytes(index.sizes))?;
         let mut cursor = Cursor::new(HEADER, address, checked(HEADER, address, &bytes)?);
-        cursor.signature(b"EAHD")?;
-        if cursor.u8()? != 0 {
-            return Err(Error::unsupported("an extensible array of a version other than 0"));
-        }
-        let client = cursor.u8()?;
-        let element_nbytes = usize::from(cursor.u8()?);
+        let head = Head::read(index, b"EAHD", "an extensible array", address, &mut cursor)?;
         let max_nbits = cursor.u8()?;
         let index_elements = u64::from(cursor.u8()?);
         let (min_elements, min_pointers) = (cursor.u8()?, cursor.u8()?);
-        let page_nbits = u32::from(cursor.u8()?);
+        let page_elements = page_elements(cursor.u8()?);
         cursor.skip(6 * index.sizes.length)?; // statistics
         let index_block = index.sizes.address(&mut cursor)?;
-        let format = ElementFormat::new(index.sizes, index.chunk_nbytes, client == 1, element_nbytes);
-        let (Some(format), 0..=1) = (format, client) else {
-            return Err(cursor.invalid(format!("elements of {element_nbytes} bytes for client {client}")));
-        };
         let counts = super_block_counts(max_nbits, min_elements, min_pointers);
         let Some((super_count, direct_count)) = counts else {
             let parameters = (max_nbits, min_elements, min_pointers);
@@ -122,16 +109,14 @@ impl Array {
         };
         let Some(index_block) = index_block else { return Ok(None) };
         let array = Self {
-            header: address,
-            client,
+            head,
             index_block,
             place_width: usize::from(max_nbits.div_ceil(8)),
             index_elements,
             min_elements: u64::from(min_elements),
             super_count,
             direct_count,
-            page_elements: 1_u64.checked_shl(page_nbits).unwrap_or(u64::MAX),
-            format,
+            page_elements,
         };
         pages.want(ByteRange { offset: index_block, length: array.index_block_nbytes(index.sizes) });
         Ok(Some(array))
@@ -157,7 +142,7 @@ impl Array {
         let pointers = self.direct_block_count() + u64::from(self.super_count - self.direct_count);
         START_NBYTES
             + (sizes.offset + CHECKSUM_NBYTES) as u64
-            + self.index_elements * self.format.nbytes as u64
+            + self.index_elements * self.head.format.nbytes as u64
             + pointers * sizes.offset as u64
     }
 
@@ -186,20 +171,7 @@ impl Array {
     /// All of a data block that is read at once: only its prefix where it is paged.
     fn data_block_nbytes(&self, element_count: u64, sizes: Sizes) -> u64 {
         let elements = if element_count > self.page_elements { 0 } else { element_count };
-        self.prefix_nbytes(sizes).saturating_add(elements.saturating_mul(self.format.nbytes as u64))
-    }
-
-    /// Signature, version, client, and the way back to the header.
-    fn read_start(&self, index: &ChunkIndex, signature: &[u8], cursor: &mut Cursor<'_>) -> Result<(), Error> {
-        cursor.signature(signature)?;
-        let (version, client) = (cursor.u8()?, cursor.u8()?);
-        if version != 0 || client != self.client {
-            return Err(cursor.invalid(format!("version {version}, client {client}")));
-        }
-        if index.sizes.defined_address(cursor)? != self.header {
-            return Err(cursor.invalid("it belongs to another array"));
-        }
-        Ok(())
+        self.prefix_nbytes(sizes).saturating_add(elements.saturating_mul(self.head.format.nbytes as u64))
     }
 
     fn read_index_block(
@@ -212,10 +184,11 @@ impl Array {
         let bytes = pages.bytes(INDEX_BLOCK, address, nbytes)?;
         index.visited.enter(INDEX_BLOCK, address, nbytes, pages.file_length())?;
         let mut cursor = Cursor::new(INDEX_BLOCK, address, checked(INDEX_BLOCK, address, &bytes)?);
-        self.read_start(index, b"EAIB", &mut cursor)?;
-        let elements_nbytes = usize::try_from(self.index_elements).unwrap_or(usize::MAX) * self.format.nbytes;
+        self.head.check_start(index, b"EAIB", &mut cursor)?;
+        let elements_nbytes =
+            usize::try_from(self.index_elements).unwrap_or(usize::MAX) * self.head.format.nbytes;
         let elements = Cursor::new(INDEX_BLOCK, cursor.offset(), cursor.take(elements_nbytes)?);
-        index.push_elements((&index.numbering.unlimited_first()?, 0), &self.format, elements, found)?;
+        index.push_elements((&index.numbering.unlimited_first()?, 0), &self.head.format, elements, found)?;
         let mut parts = Vec::new();
         for number in 0..self.direct_count {
             self.data_blocks(index, number, &mut cursor, pages, &mut parts)?;
@@ -269,7 +242,7 @@ impl Array {
         let bytes = pages.bytes(SUPER_BLOCK, address, nbytes)?;
         index.visited.enter(SUPER_BLOCK, address, nbytes, pages.file_length())?;
         let mut cursor = Cursor::new(SUPER_BLOCK, address, checked(SUPER_BLOCK, address, &bytes)?);
-        self.read_start(index, b"EASB", &mut cursor)?;
+        self.head.check_start(index, b"EASB", &mut cursor)?;
         cursor.skip(self.place_width)?;
         let bitmap = cursor.take(usize::try_from(self.bitmap_nbytes(number)).unwrap_or(usize::MAX))?;
         let mut parts = Vec::new();
@@ -297,7 +270,7 @@ impl Array {
             first,
             element_count,
             page_elements: self.page_elements,
-            format: self.format,
+            format: self.head.format,
         };
         // Bits follow one another over the data blocks, although each block has room for whole bytes.
         let place = first.saturating_sub(self.super_block_first(number)) / element_count.max(1);
@@ -315,10 +288,15 @@ impl Array {
         let bytes = pages.bytes(DATA_BLOCK, address, nbytes)?;
         index.visited.enter(DATA_BLOCK, address, nbytes, pages.file_length())?;
         let mut cursor = Cursor::new(DATA_BLOCK, address, checked(DATA_BLOCK, address, &bytes)?);
-        self.read_start(index, b"EADB", &mut cursor)?;
+        self.head.check_start(index, b"EADB", &mut cursor)?;
         cursor.skip(self.place_width)?;
         // Of a paged block nothing is left here.
-        index.push_elements((&index.numbering.unlimited_first()?, first), &self.format, cursor, found)?;
+        index.push_elements(
+            (&index.numbering.unlimited_first()?, first),
+            &self.head.format,
+            cursor,
+            found,
+        )?;
         Ok(Vec::new())
     }
 }

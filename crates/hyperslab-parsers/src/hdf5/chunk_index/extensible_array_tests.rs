@@ -3,7 +3,7 @@
 #![allow(clippy::unwrap_used)] // a failed unwrap is a failed test
 
 use super::super::testing::{Image, SIZES, UNDEFINED, bytes, layout, rows, walk, words};
-use super::{Array, super_block_counts};
+use super::{Array, Head, super_block_counts};
 use crate::error::Error;
 use crate::hdf5::chunk_index::element::ElementFormat;
 use crate::hdf5::layout::{ChunkedLayout, ExtensibleArrayParameters, IndexKind};
@@ -78,8 +78,7 @@ fn library_defaults() {
     // 32 bits, 16 elements, 4 pointers: 29 super blocks, 4 of them direct, of 6 blocks of 16 to 64 elements.
     assert_eq!(super_block_counts(32, 16, 4), Some((29, 4)));
     let array = Array {
-        header: 0,
-        client: 0,
+        head: Head { address: 0, client: 0, format: ElementFormat::new(SIZES, 1, false, 8).unwrap() },
         index_block: 0,
         place_width: 4,
         index_elements: 4,
@@ -87,7 +86,6 @@ fn library_defaults() {
         super_count: 29,
         direct_count: 4,
         page_elements: 1024,
-        format: ElementFormat::new(SIZES, 1, false, 8).unwrap(),
     };
     assert_eq!(array.direct_block_count(), 6);
     assert_eq!([0, 1, 2, 3, 4].map(|number| array.block_elements(number)), [16, 32, 32, 64, 64]);

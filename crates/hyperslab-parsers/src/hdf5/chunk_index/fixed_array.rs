@@ -4,8 +4,8 @@ use std::sync::Arc;
 
 use hyperslab_core::{ByteRange, StoredChunk};
 
-use super::ChunkIndex;
-use super::element::ElementFormat;
+use super::array_head::{Head, START_NBYTES, page_elements};
+use super::index::ChunkIndex;
 use super::page_runs::{PageRun, PagedBlock};
 use crate::cursor::Cursor;
 use crate::error::Error;
@@ -15,8 +15,6 @@ use crate::pages::Pages;
 
 const HEADER: &str = "a fixed array's header";
 const BLOCK: &str = "a fixed array's data block";
-/// Signature, version and client of either structure.
-const START_NBYTES: u64 = 6;
 
 /// A part of the array.
 #[derive(Clone, Debug)]
@@ -29,12 +27,10 @@ pub(super) enum Part {
 /// The array, as its header describes it.
 #[derive(Debug)]
 pub(super) struct Array {
-    header: u64,
-    client: u8,
+    head: Head,
     block: u64,
     element_count: u64,
     page_elements: u64,
-    format: ElementFormat,
 }
 
 /// Note that the header will be needed.
@@ -69,23 +65,12 @@ impl Array {
     fn read(index: &ChunkIndex, address: u64, pages: &Pages<'_>) -> Result<Option<Self>, Error> {
         let bytes = pages.bytes(HEADER, address, header_nbytes(index.sizes))?;
         let mut cursor = Cursor::new(HEADER, address, checked(HEADER, address, &bytes)?);
-        cursor.signature(b"FAHD")?;
-        if cursor.u8()? != 0 {
-            return Err(Error::unsupported("a fixed array of a version other than 0"));
-        }
-        let client = cursor.u8()?;
-        let element_nbytes = usize::from(cursor.u8()?);
-        let page_nbits = u32::from(cursor.u8()?);
+        let head = Head::read(index, b"FAHD", "a fixed array", address, &mut cursor)?;
+        let page_elements = page_elements(cursor.u8()?);
         let element_count = index.sizes.length(&mut cursor)?;
         let block = index.sizes.address(&mut cursor)?;
-        let format = ElementFormat::new(index.sizes, index.chunk_nbytes, client == 1, element_nbytes);
-        let (Some(format), 0..=1) = (format, client) else {
-            return Err(cursor.invalid(format!("elements of {element_nbytes} bytes for client {client}")));
-        };
-        // A page of more elements than can be is a block without pages.
-        let page_elements = 1_u64.checked_shl(page_nbits).unwrap_or(u64::MAX);
         let Some(block) = block else { return Ok(None) };
-        let array = Self { header: address, client, block, element_count, page_elements, format };
+        let array = Self { head, block, element_count, page_elements };
         pages.want(ByteRange { offset: block, length: array.prefix_nbytes(index.sizes) });
         pages.want(ByteRange { offset: block, length: array.first_nbytes(index.sizes) });
         Ok(Some(array))
@@ -102,7 +87,7 @@ impl Array {
             first: 0,
             element_count: self.element_count,
             page_elements: self.page_elements,
-            format: self.format,
+            format: self.head.format,
         }
     }
 
@@ -120,21 +105,8 @@ impl Array {
     /// All that is read first: the prefix of a paged block, the whole of another.
     fn first_nbytes(&self, sizes: Sizes) -> u64 {
         let elements = if self.is_paged() { 0 } else { self.element_count };
-        let nbytes = elements.saturating_mul(self.format.nbytes as u64);
+        let nbytes = elements.saturating_mul(self.head.format.nbytes as u64);
         self.prefix_nbytes(sizes).saturating_add(nbytes)
-    }
-
-    /// Signature, version, client, and the way back to the header.
-    fn read_start(&self, index: &ChunkIndex, cursor: &mut Cursor<'_>) -> Result<(), Error> {
-        cursor.signature(b"FADB")?;
-        let (version, client) = (cursor.u8()?, cursor.u8()?);
-        if version != 0 || client != self.client {
-            return Err(cursor.invalid(format!("version {version}, client {client}")));
-        }
-        if index.sizes.defined_address(cursor)? != self.header {
-            return Err(cursor.invalid("it belongs to another array"));
-        }
-        Ok(())
     }
 
     fn read_prefix(&self, index: &ChunkIndex, pages: &Pages<'_>) -> Result<Vec<Part>, Error> {
@@ -142,7 +114,7 @@ impl Array {
         let bytes = pages.bytes(BLOCK, self.block, nbytes)?;
         index.visited.enter(BLOCK, self.block, nbytes, pages.file_length())?;
         let mut cursor = Cursor::new(BLOCK, self.block, checked(BLOCK, self.block, &bytes)?);
-        self.read_start(index, &mut cursor)?;
+        self.head.check_start(index, b"FADB", &mut cursor)?;
         let runs = self.paged(index.sizes).runs(cursor.rest(), 0, pages)?;
         Ok(runs.into_iter().map(Part::Run).collect())
     }
@@ -157,8 +129,8 @@ impl Array {
         let bytes = pages.bytes(BLOCK, self.block, nbytes)?;
         index.visited.enter(BLOCK, self.block, nbytes, pages.file_length())?;
         let mut cursor = Cursor::new(BLOCK, self.block, checked(BLOCK, self.block, &bytes)?);
-        self.read_start(index, &mut cursor)?;
-        index.push_elements((&index.numbering.row_major()?, 0), &self.format, cursor, found)
+        self.head.check_start(index, b"FADB", &mut cursor)?;
+        index.push_elements((&index.numbering.row_major()?, 0), &self.head.format, cursor, found)
     }
 }
 

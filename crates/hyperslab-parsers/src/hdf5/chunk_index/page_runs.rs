@@ -2,8 +2,8 @@
 
 use hyperslab_core::{ByteRange, StoredChunk};
 
-use super::ChunkIndex;
 use super::element::ElementFormat;
+use super::index::ChunkIndex;
 use super::numbering::Order;
 use crate::cursor::Cursor;
 use crate::error::Error;

@@ -3,7 +3,9 @@
 use hyperslab_core::StoredChunk;
 
 use super::*;
+use crate::hdf5::layout::ChunkedLayout;
 use crate::hdf5::lookup3::lookup3;
+use crate::hdf5::sizes::Sizes;
 use crate::pages::{Memory, Policy};
 
 /// Addresses and lengths of eight bytes, without a user block.

@@ -1,0 +1,100 @@
+//! Fewer, larger requests out of many small byte ranges: pure, with the store's policy as an argument.
+
+use crate::byte_range::ByteRange;
+use crate::plan::defaults::FIRST_IN_FLIGHT;
+
+/// What a store prefers.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct CoalescePolicy {
+    /// Bytes that may be fetched in vain between two ranges; uncompressed chunks up to this size come whole.
+    pub gap_nbytes: u64,
+    /// Ranges are not merged beyond this; a single larger one stays whole.
+    pub most_nbytes: u64,
+    /// A larger request is made as several of this size and a rest.
+    pub part_nbytes: u64,
+    /// What is fetched together.
+    pub batch: BatchLimits,
+}
+
+/// How many reads make a batch, which is fetched together and then decoded.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct BatchLimits {
+    /// Stored bytes.
+    pub stored_nbytes: u64,
+    /// Decoded bytes: threads should have batches to share.
+    pub decoded_nbytes: u64,
+    /// Reads.
+    pub reads: u64,
+    /// Batches that few reads are spread over.
+    pub side_by_side: u64,
+}
+
+impl CoalescePolicy {
+    /// For files on this machine: a request costs about as much as copying these few bytes.
+    pub const LOCAL: Self = Self {
+        gap_nbytes: 4 << 10,
+        most_nbytes: 4 << 20,
+        part_nbytes: 0x7fff_f000, // what Linux reads in one call
+        batch: BatchLimits {
+            stored_nbytes: 256 << 10,
+            decoded_nbytes: 512 << 10,
+            reads: 256,
+            side_by_side: 1,
+        },
+    };
+    /// For files far away: a request costs as much as many kilobytes.
+    pub const REMOTE: Self = Self {
+        gap_nbytes: 64 << 10,
+        most_nbytes: 16 << 20,
+        part_nbytes: 2 << 20,
+        batch: BatchLimits {
+            stored_nbytes: 2 << 20,
+            decoded_nbytes: u64::MAX,
+            reads: 256,
+            side_by_side: FIRST_IN_FLIGHT as u64,
+        },
+    };
+
+    /// Whether `next`, which does not start before `held`, should come with it.
+    pub fn joins(&self, held: ByteRange, next: ByteRange) -> bool {
+        let gap = next.offset.saturating_sub(held.end());
+        let nbytes = next.end().max(held.end()) - held.offset;
+        gap <= self.gap_nbytes && nbytes <= self.most_nbytes
+    }
+}
+
+/// One request, and which of the ranges it serves.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct Merged {
+    /// What to fetch.
+    pub range: ByteRange,
+    /// The ranges inside, by their places in the list that was given.
+    pub members: std::ops::Range<usize>,
+}
+
+/// The requests that a range is fetched with.
+pub fn parts(range: ByteRange, part_nbytes: u64) -> impl Iterator<Item = ByteRange> {
+    let part_nbytes = part_nbytes.max(1);
+    (0..range.length.div_ceil(part_nbytes)).map(move |number| {
+        let start = number * part_nbytes;
+        ByteRange {
+            offset: range.offset.saturating_add(start),
+            length: part_nbytes.min(range.length - start),
+        }
+    })
+}
+
+/// Requests for ranges that are sorted by offset; equal and overlapping ones are fetched once.
+pub fn coalesce(sorted: &[ByteRange], policy: CoalescePolicy) -> Vec<Merged> {
+    let mut merged: Vec<Merged> = Vec::new();
+    for (place, &range) in sorted.iter().enumerate() {
+        match merged.last_mut() {
+            Some(last) if policy.joins(last.range, range) => {
+                last.range.length = range.end().max(last.range.end()) - last.range.offset;
+                last.members.end = place + 1;
+            }
+            _ => merged.push(Merged { range, members: place..place + 1 }),
+        }
+    }
+    merged
+}

@@ -1,0 +1,72 @@
+//! Points by the chunks that hold them, so that each chunk is read once however many points it has.
+
+use std::collections::BTreeSet;
+
+use crate::array::Array;
+use crate::array::segment::Segment;
+use crate::plan::error::PlanError;
+use crate::selection::orthogonal::AxisIndices;
+use crate::selection::orthogonal::Orthogonal;
+use crate::selection::points::Points;
+
+/// Elements of an uncompressed array that are fetched together for the points among them.
+const PLAIN_ELEMENT_COUNT: u64 = 512;
+
+/// Points that lie near each other: within one chunk, or within a short row of an uncompressed array.
+#[derive(Clone, Debug)]
+pub struct PointGroup {
+    /// The indices of the points on each axis, sorted; their product holds every point.
+    pub around: Orthogonal,
+    /// For each point, its number among all points, and its place in the output of `around`.
+    pub places: Vec<(u64, u64)>,
+}
+
+impl PointGroup {
+    /// The points of an array, group by group, in the order of the chunks. The work is that of sorting the points.
+    pub fn of(points: &Points, array: &Array) -> Result<Vec<Self>, PlanError> {
+        let shape = array.shape.as_deref().unwrap_or_default();
+        points.check_within(shape)?;
+        let tile = tile_shape(array, shape);
+        let tile_of = |point: &[u64]| -> Vec<u64> {
+            point.iter().zip(&tile).map(|(&index, &length)| index / length.max(1)).collect()
+        };
+        let mut numbered: Vec<(Vec<u64>, u64, &[u64])> =
+            points.iter().zip(0..).map(|(point, number)| (tile_of(point), number, point)).collect();
+        numbered.sort_unstable();
+        numbered.chunk_by(|one, other| one.0 == other.0).map(group).collect()
+    }
+}
+
+fn group(members: &[(Vec<u64>, u64, &[u64])]) -> Result<PointGroup, PlanError> {
+    let ndim = members.first().map_or(0, |(_, _, point)| point.len());
+    let on_axis = |axis: usize| -> Vec<u64> {
+        let indices: BTreeSet<u64> = members.iter().map(|(_, _, point)| point[axis]).collect();
+        indices.into_iter().collect()
+    };
+    let indices: Vec<Vec<u64>> = (0..ndim).map(on_axis).collect();
+    let place = |point: &[u64]| {
+        let positions = point
+            .iter()
+            .zip(&indices)
+            .map(|(index, held)| (held.binary_search(index).unwrap_or_default() as u64, held.len() as u64));
+        positions.fold(0, |place, (position, length)| place * length + position)
+    };
+    let places = members.iter().map(|(_, number, point)| (*number, place(point))).collect();
+    let around = Orthogonal::new(indices.into_iter().map(AxisIndices::Listed).collect())?;
+    Ok(PointGroup { around, places })
+}
+
+/// What is read for the sake of one point: its chunk where chunks are decoded whole, else a short row.
+fn tile_shape(array: &Array, shape: &[u64]) -> Vec<u64> {
+    let encoded =
+        |segment: &&Segment| !segment.codecs.is_empty() && segment.grid.shape().len() == shape.len();
+    let segments = array.segments.as_deref().unwrap_or_default();
+    if let Some(segment) = segments.iter().find(encoded) {
+        return segment.grid.chunk_shape().to_vec();
+    }
+    let mut row = vec![1; shape.len()];
+    if let Some(last) = row.last_mut() {
+        *last = PLAIN_ELEMENT_COUNT;
+    }
+    row
+}

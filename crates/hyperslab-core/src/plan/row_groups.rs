@@ -1,0 +1,93 @@
+//! Rows of an uncompressed chunk that one request fetches: pure, so that a plan tells what a read will ask for.
+
+use crate::byte_range::ByteRange;
+use crate::plan::coalesce::CoalescePolicy;
+use crate::plan::placement::{Placement, Row};
+
+/// Rows at least this long are worth a request, or a part of a vectored one, of their own.
+const LONG_ROW_NBYTES: u64 = 512;
+/// Bytes of one request for shorter rows, which go through memory of the reader's.
+const SHORT_ROWS_NBYTES: u64 = 1 << 20;
+/// Most rows of one request: what Linux takes in a vectored one.
+const MOST_ROWS: usize = 1024;
+
+/// Which rows are fetched together, in elements.
+#[derive(Clone, Copy, Debug)]
+struct RowLimits {
+    /// Between two rows, fetched in vain.
+    gap: u64,
+    /// From the first row's start to the last one's end.
+    span: u64,
+}
+
+impl RowLimits {
+    fn joins(self, first: &Row, last: &Row, next: &Row) -> bool {
+        let end = last.chunk_stop();
+        next.chunk_offset >= end
+            && next.chunk_offset - end <= self.gap
+            && next.chunk_stop() - first.chunk_offset <= self.span
+    }
+
+    /// A row whose elements lie apart, in rows of a bounded span.
+    fn pieces(self, row: Row) -> impl Iterator<Item = Row> {
+        let most = if row.step == 1 {
+            row.count
+        } else if row.step - 1 > self.gap {
+            1
+        } else {
+            (self.span / row.step).max(1)
+        };
+        let starts = (0..row.count).step_by(usize::try_from(most).unwrap_or(usize::MAX).max(1));
+        starts.map(move |first| Row {
+            chunk_offset: row.chunk_offset + first * row.step,
+            output_offset: row.output_offset + first,
+            count: most.min(row.count - first),
+            step: if most == 1 { 1 } else { row.step },
+        })
+    }
+}
+
+impl Placement<'_> {
+    /// Whether rows are so long that they are fetched straight to where they belong.
+    pub fn has_long_rows(&self, element_nbytes: u64) -> bool {
+        self.row_element_count() * element_nbytes.max(1) >= LONG_ROW_NBYTES
+    }
+
+    /// Every request of an uncompressed chunk that lies at `chunk`: its rows, which do not overlap, and its bytes.
+    /// Stops at the first error.
+    pub fn row_groups<E>(
+        &self,
+        chunk: ByteRange,
+        element_nbytes: u64,
+        policy: CoalescePolicy,
+        mut each: impl FnMut(&[Row], ByteRange) -> Result<(), E>,
+    ) -> Result<(), E> {
+        let width = element_nbytes.max(1);
+        let is_long = self.has_long_rows(element_nbytes);
+        let span = if is_long { policy.most_nbytes } else { SHORT_ROWS_NBYTES.min(policy.most_nbytes) };
+        let limits = RowLimits { gap: policy.gap_nbytes / width, span: span.div_ceil(width) };
+        let mut rows: Vec<Row> = Vec::new();
+        let mut flush = |rows: &mut Vec<Row>| {
+            let (Some(first), Some(last)) = (rows.first(), rows.last()) else { return Ok(()) };
+            let offset = chunk.offset.saturating_add(first.chunk_offset * width);
+            let length = (last.chunk_stop() - first.chunk_offset) * width;
+            let done = each(rows, ByteRange { offset, length });
+            rows.clear();
+            done
+        };
+        self.rows(|row| {
+            for row in limits.pieces(row) {
+                let ends = match (rows.first(), rows.last()) {
+                    (Some(first), Some(last)) => rows.len() == MOST_ROWS || !limits.joins(first, last, &row),
+                    _ => false,
+                };
+                if ends {
+                    flush(&mut rows)?;
+                }
+                rows.push(row);
+            }
+            Ok(())
+        })?;
+        flush(&mut rows)
+    }
+}

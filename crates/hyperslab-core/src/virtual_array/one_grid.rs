@@ -1,0 +1,200 @@
+//! A virtual array whose parts are the chunks of one grid: what versioned-hdf5 writes. Its mappings become one
+//! manifest instead of a segment each; whatever is not quite so is left to the general way, which gives the same
+//! elements.
+
+use std::sync::Arc;
+
+use crate::array::Array;
+use crate::array::codec::Codec;
+use crate::array::element::same_bytes;
+use crate::array::fill::Fill;
+use crate::array::manifest::{ChunkState, Manifest, StoredChunk};
+use crate::array::segment::{Segment, SegmentAxis};
+use crate::array::virtual_mapping::{VirtualAxis, VirtualMapping, VirtualSelection};
+use crate::array::virtual_mappings::{MappedAxis, VirtualMappings};
+use crate::grid::chunk_grid::ChunkGrid;
+
+/// The one segment of a virtual array each of whose mappings shows a chunk of `source` as a chunk of its own; `None`
+/// if it is not so.
+pub(crate) fn one_grid(array: &Array, source: &Array) -> Option<Segment> {
+    let grid = shared_grid(array, source)?;
+    let places = chunk_places(&array.virtual_mappings, &grid)?;
+    shown_segment(&grid, source, &places)
+}
+
+/// The grid of a virtual array whose chunks may be those of `source`, which is a stack of such along axis 0: whatever
+/// its mappings are. `None` where they cannot be.
+pub fn shared_grid(array: &Array, source: &Array) -> Option<ChunkGrid> {
+    let (shape, source_shape) = (array.shape.as_deref()?, source.shape.as_deref()?);
+    let [stored] = source.segments.as_deref().ok()? else { return None };
+    let plain = same_bytes(&source.element, &array.element)
+        && stored.element == source.element
+        && same_fill(&source.fill, &array.fill)
+        && same_fill(&stored.fill, &source.fill)
+        && !stored.plain_edge_chunks
+        && !stored.codecs.iter().any(|codec| matches!(codec, Codec::Transpose { .. }));
+    let whole = SegmentAxis::of_box(&vec![0; source_shape.len()], source_shape, &vec![0; source_shape.len()]);
+    if !plain || stored.axes != whole.ok()? || stored.grid.shape() != source_shape {
+        return None;
+    }
+    let chunk_shape = stored.grid.chunk_shape();
+    let is_stack = source_shape.len() == shape.len()
+        && !shape.contains(&0)
+        && source_shape.first()? % chunk_shape.first()? == 0
+        && source_shape.iter().zip(chunk_shape).skip(1).all(|(length, chunk)| length == chunk);
+    if !is_stack {
+        return None;
+    }
+    ChunkGrid::new(shape.to_vec(), chunk_shape.to_vec()).ok()
+}
+
+/// The segment of such a virtual array in which the chunks with these linear indices, in increasing order, are those at
+/// these places of `source`. `None` where that has no such place.
+pub fn shown_segment(grid: &ChunkGrid, source: &Array, places: &[(u64, u64)]) -> Option<Segment> {
+    let [stored] = source.segments.as_deref().ok()? else { return None };
+    let origin = vec![0; grid.shape().len()];
+    Some(Segment {
+        axes: SegmentAxis::of_box(&origin, grid.shape(), &origin).ok()?,
+        grid: grid.clone(),
+        codecs: stored.codecs.clone(),
+        element: stored.element.clone(),
+        plain_edge_chunks: false,
+        manifest: Arc::new(Manifest::of_chunks(chunks(places, stored)?)),
+        fill: stored.fill.clone(),
+    })
+}
+
+/// Whether elements that nobody wrote are the same.
+fn same_fill(one: &Fill, other: &Fill) -> bool {
+    let nonzero = |fill: &Fill| match fill {
+        Fill::Value(bytes) if bytes.iter().any(|&byte| byte != 0) => bytes.clone(),
+        _ => Vec::new(),
+    };
+    nonzero(one) == nonzero(other)
+}
+
+/// The chunks at these places, under their indices in the virtual array.
+fn chunks(places: &[(u64, u64)], stored: &Segment) -> Option<Vec<StoredChunk>> {
+    let (mut chunks, chunk_count) = (Vec::with_capacity(places.len()), stored.grid.chunk_count());
+    for &(index, place) in places {
+        match stored.manifest.state(place) {
+            _ if place >= chunk_count => return None,
+            ChunkState::Stored { file, range, filter_mask } => {
+                chunks.push(StoredChunk { index, file, range, filter_mask });
+            }
+            ChunkState::Missing => {}
+            ChunkState::Inline(_) | ChunkState::Sought { .. } => return None,
+        }
+    }
+    Some(chunks)
+}
+
+/// Of mappings in the order of the chunks of a grid, each of which shows the valid part of one of them: the chunk's
+/// linear index, and its place in a source that is a stack of such chunks along axis 0. `None` of any others.
+pub fn chunk_places(mappings: &VirtualMappings, grid: &ChunkGrid) -> Option<Vec<(u64, u64)>> {
+    let mut places = Vec::with_capacity(mappings.len());
+    each_place(mappings, grid, |index, place| places.push((index, place)))?;
+    Some(places)
+}
+
+/// The same of the chunks with these linear indices alone, which increase; `None` where one of the others is not so.
+pub fn some_chunk_places(
+    mappings: &VirtualMappings,
+    grid: &ChunkGrid,
+    indices: &[u64],
+) -> Option<Vec<(u64, u64)>> {
+    let (mut places, mut sought) = (Vec::new(), indices.iter().copied().peekable());
+    each_place(mappings, grid, |index, place| {
+        while sought.next_if(|&next| next < index).is_some() {}
+        if sought.next_if_eq(&index).is_some() {
+            places.push((index, place));
+        }
+    })?;
+    Some(places)
+}
+
+fn each_place(mappings: &VirtualMappings, grid: &ChunkGrid, mut found: impl FnMut(u64, u64)) -> Option<()> {
+    let (ndim, grid_shape) = (grid.shape().len(), grid.grid_shape());
+    let mut next = 0; // chunks come in order, so none comes twice
+    let mut meet = |(index, place): (u64, u64)| {
+        found(index, place);
+        (std::mem::replace(&mut next, index + 1) <= index).then_some(())
+    };
+    match mappings {
+        VirtualMappings::Boxes(mapped) if mapped.ndim() == ndim => mapped.boxes().try_for_each(|axes| {
+            let shown = |axis: usize| axes.get(axis).map(|axis| (*axis).into());
+            meet(chunk_place(shown, grid, &grid_shape)?)
+        }),
+        VirtualMappings::Boxes(_) => None,
+        VirtualMappings::Each(mappings) => mappings.iter().try_for_each(|mapping| {
+            let ends = |shown| interval(shown, ndim).is_none();
+            let place = chunk_place(|axis| shown_axis(mapping, axis), grid, &grid_shape)?;
+            if ends(&mapping.target) && ends(&mapping.source) { meet(place) } else { None }
+        }),
+    }
+}
+
+/// What a mapping shows along one axis.
+struct ShownAxis {
+    start: u64,
+    source_start: u64,
+    length: u64,
+}
+
+impl From<MappedAxis> for ShownAxis {
+    fn from(axis: MappedAxis) -> Self {
+        let MappedAxis { start, source_start, length } = axis;
+        Self { start: start.into(), source_start: source_start.into(), length: length.into() }
+    }
+}
+
+/// The linear index of the chunk that a mapping shows, and its place; `None` if it shows anything else.
+#[inline]
+fn chunk_place(
+    shown: impl Fn(usize) -> Option<ShownAxis>,
+    grid: &ChunkGrid,
+    grid_shape: &[u64],
+) -> Option<(u64, u64)> {
+    let (mut index, mut place) = (0, 0);
+    for (axis, &count) in grid_shape.iter().enumerate() {
+        let (length, chunk) = (*grid.shape().get(axis)?, *grid.chunk_shape().get(axis)?);
+        let ShownAxis { start, source_start, length: shown } = shown(axis)?;
+        let stop = start.checked_add(shown)?;
+        let is_chunk = start % chunk == 0 && start < stop && stop == length.min(start.checked_add(chunk)?);
+        let is_stored = source_start % chunk == 0 && (axis == 0 || source_start == 0);
+        if !is_chunk || !is_stored {
+            return None;
+        }
+        index = index * count + start / chunk;
+        place += source_start / chunk; // of axis 0, as the others start at 0
+    }
+    Some((index, place))
+}
+
+/// What a mapping shows along one axis, if it shows a box as one of the same length.
+fn shown_axis(mapping: &VirtualMapping, axis: usize) -> Option<ShownAxis> {
+    let (start, stop) = interval(&mapping.target, axis)?;
+    let (source_start, source_stop) = interval(&mapping.source, axis)?;
+    let length = stop.checked_sub(start)?;
+    (source_stop.checked_sub(source_start)? == length).then_some(ShownAxis { start, source_start, length })
+}
+
+/// Start and stop of a box along one axis.
+fn interval(selection: &VirtualSelection, axis: usize) -> Option<(u64, u64)> {
+    match selection {
+        VirtualSelection::Boxes(boxes) => match boxes.as_slice() {
+            [one] => Some((*one.start.get(axis)?, *one.stop.get(axis)?)),
+            _ => None,
+        },
+        VirtualSelection::Regular(axes) => {
+            let VirtualAxis { start, stride, count, block } = *axes.get(axis)?;
+            let length = match (count?, block?) {
+                (1, block) => block,
+                (count, block) if stride == block => count.checked_mul(block)?,
+                _ => return None,
+            };
+            Some((start, start.checked_add(length)?))
+        }
+        _ => None,
+    }
+}

@@ -1,0 +1,69 @@
+//! Which version of a file of this machine it is.
+
+use std::fs::Metadata;
+use std::path::Path;
+use std::time::SystemTime;
+
+/// What tells a file from a later one of the same name: its size and time of change.
+#[derive(Clone, Copy, Debug)]
+pub struct FileVersion {
+    nbytes: u64,
+    modified: Option<SystemTime>,
+    /// Which file of its file system, where that is known: one that was put in its place is another one, even if it
+    /// is as long and was written within the same tick of the clock.
+    inode: Option<u64>,
+}
+
+impl FileVersion {
+    /// Of a file whose size and time of change are known.
+    pub fn new(nbytes: u64, modified: Option<SystemTime>) -> Self {
+        Self { nbytes, modified, inode: None }
+    }
+
+    /// That which a path leads to now; `None` if there is no file.
+    pub fn of(path: &Path) -> Option<Self> {
+        std::fs::metadata(path).ok().filter(Metadata::is_file).map(|metadata| Self::of_metadata(&metadata))
+    }
+
+    pub(super) fn of_metadata(metadata: &Metadata) -> Self {
+        Self { nbytes: metadata.len(), modified: metadata.modified().ok(), inode: inode(metadata) }
+    }
+
+    /// The file's size.
+    pub fn nbytes(&self) -> u64 {
+        self.nbytes
+    }
+
+    /// When the file was changed last.
+    pub fn modified(&self) -> Option<SystemTime> {
+        self.modified
+    }
+}
+
+impl PartialEq for FileVersion {
+    /// Whether they may be of one file: what is not known of one of them tells nothing.
+    fn eq(&self, other: &Self) -> bool {
+        let inodes = self.inode.zip(other.inode);
+        let is_one = inodes.is_none_or(|(one, other)| one == other);
+        is_one && self.nbytes == other.nbytes && self.modified == other.modified
+    }
+}
+
+impl std::fmt::Display for FileVersion {
+    /// The size, and nanoseconds since 1970.
+    fn fmt(&self, formatter: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
+        let since = self.modified.and_then(|modified| modified.duration_since(SystemTime::UNIX_EPOCH).ok());
+        write!(formatter, "{} bytes of {}", self.nbytes, since.map_or(0, |since| since.as_nanos()))
+    }
+}
+
+#[cfg(unix)]
+#[allow(clippy::unnecessary_wraps)] // other systems have none
+fn inode(metadata: &Metadata) -> Option<u64> {
+    Some(std::os::unix::fs::MetadataExt::ino(metadata))
+}
+
+#[cfg(not(unix))]
+fn inode(_: &Metadata) -> Option<u64> {
+    None
+}

@@ -1,0 +1,198 @@
+//! The blocks of HDF5's chunk indexes: which are read to find a chunk, and which are made or changed when one comes.
+
+pub(crate) mod block;
+pub(crate) mod btree;
+mod btree2;
+pub(crate) mod kind;
+mod tables;
+
+use std::collections::HashSet;
+use std::ops::Range;
+
+use crate::error::ModelError;
+use crate::index::block::{Block, HEADER};
+use crate::index::btree::Btree;
+use crate::index::btree2::Btree2;
+use crate::index::kind::IndexKind;
+use crate::index::tables::Table;
+use crate::stored::{Chunks, Stored};
+
+/// A block that is read.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(crate) struct BlockRead {
+    /// Behind which chunk it lies, and behind how many of the blocks there, if that is known.
+    pub behind: Option<(u64, u64)>,
+    pub nbytes: u64,
+}
+
+#[derive(Clone, Debug)]
+enum Structure {
+    None,
+    Btree(Btree),
+    Btree2(Btree2),
+    Table(Table),
+}
+
+/// The index of one array, and which of its blocks are in memory.
+#[derive(Clone, Debug)]
+pub(crate) struct Index {
+    structure: Structure,
+    grid_shape: Vec<u64>,
+    has_header: bool,
+    in_memory: HashSet<u64>,
+    /// Chunks that need no more blocks than are in memory.
+    read: Range<u64>,
+    changed: HashSet<u64>,
+}
+
+impl Index {
+    /// Of an array without chunks.
+    pub fn new(stored: &Stored, kind: IndexKind, wide_lengths: bool) -> Self {
+        let (grid_shape, ndim) = (stored.grid.grid_shape(), stored.grid.shape().len());
+        // Address; if filtered, the length in as many bytes as it may take, and the mask.
+        let least = u64::from((1 + (stored.chunk_nbytes().max(1).ilog2() + 8) / 8).min(8));
+        let length_nbytes = if wide_lengths { 8 } else { least };
+        let element_nbytes = if stored.is_encoded() { 8 + length_nbytes + 4 } else { 8 };
+        let table = |growing_axis| Table::new(growing_axis, grid_shape.clone(), element_nbytes);
+        let structure = match kind {
+            IndexKind::None | IndexKind::Contiguous => Structure::None,
+            IndexKind::BtreeV1 => Structure::Btree(Btree::new(ndim)),
+            IndexKind::BtreeV2 => Structure::Btree2(Btree2::new(element_nbytes + 8 * ndim as u64)),
+            IndexKind::FixedArray => Structure::Table(table(None)),
+            IndexKind::ExtensibleArray { axis } => Structure::Table(table(Some(axis))),
+        };
+        Self {
+            structure,
+            grid_shape,
+            has_header: false,
+            in_memory: HashSet::new(),
+            read: 0..0,
+            changed: HashSet::new(),
+        }
+    }
+
+    /// The index of an array's chunks as its file has it.
+    pub fn of(stored: &Stored, kind: IndexKind, wide_lengths: bool) -> Result<Self, ModelError> {
+        let mut index = Self::new(stored, kind, wide_lengths);
+        match &stored.chunks {
+            Chunks::Missing => {}
+            Chunks::RowMajor => index.fill(),
+            Chunks::Listed(manifest) => {
+                // Chunks were allocated in the order in which they came.
+                let mut chunks: Vec<(u64, u64)> =
+                    manifest.stored().map(|chunk| (chunk.range.offset, chunk.index)).collect();
+                chunks.sort_unstable();
+                let in_order = chunks.iter().zip(0..).all(|(&(_, chunk), place)| chunk == place);
+                if in_order && chunks.len() as u64 == stored.grid.chunk_count() {
+                    index.fill();
+                } else if !chunks.is_empty() {
+                    index.create();
+                    for (_, chunk) in chunks {
+                        index.insert(chunk, &stored.grid.chunk_index(chunk)?);
+                    }
+                }
+            }
+        }
+        index.forget();
+        Ok(index)
+    }
+
+    /// Now of all chunks, written in row-major order before anybody looked.
+    pub fn fill(&mut self) {
+        let chunk_count = self.grid_shape.iter().product();
+        match &mut self.structure {
+            Structure::None => {}
+            Structure::Btree(tree) => tree.fill(chunk_count, &self.grid_shape),
+            Structure::Btree2(tree) => tree.fill(chunk_count),
+            Structure::Table(table) => table.fill(),
+        }
+        self.has_header = true;
+    }
+
+    /// Whether the file has the index already; `None` where it never has one.
+    pub fn exists(&self) -> Option<bool> {
+        (!matches!(self.structure, Structure::None)).then_some(self.has_header)
+    }
+
+    /// Forget what is in memory: the file is opened anew.
+    pub fn forget(&mut self) {
+        self.in_memory.clear();
+        self.read = 0..0;
+        self.changed.clear();
+    }
+
+    /// The blocks that are read to find a chunk.
+    pub fn lookup(&mut self, chunk: u64, chunk_index: &[u64]) -> Vec<BlockRead> {
+        if self.read.contains(&chunk) {
+            return Vec::new();
+        }
+        let (path, same) = match &self.structure {
+            Structure::None => return Vec::new(),
+            Structure::Btree(tree) => (tree.path(chunk, chunk_index), tree.same_path(chunk)),
+            Structure::Btree2(tree) => tree.path(chunk),
+            Structure::Table(table) => (table.path(chunk, chunk_index), table.same_path(chunk, chunk_index)),
+        };
+        self.read = same;
+        self.read_missing(&path)
+    }
+
+    /// The bytes of the block that is made before the first chunk is written.
+    pub fn create(&mut self) -> u64 {
+        let nbytes = match &self.structure {
+            Structure::None => return 0,
+            Structure::Btree(tree) => tree.block(HEADER).nbytes,
+            Structure::Btree2(_) => Btree2::HEADER_NBYTES,
+            Structure::Table(table) => table.header_nbytes(),
+        };
+        if std::mem::replace(&mut self.has_header, true) {
+            return 0;
+        }
+        self.in_memory.insert(HEADER);
+        self.changed.insert(HEADER);
+        nbytes
+    }
+
+    /// Add a chunk: the blocks that are read for it, and the bytes of those that are made.
+    pub fn insert(&mut self, chunk: u64, chunk_index: &[u64]) -> (Vec<BlockRead>, u64) {
+        let inserted = match &mut self.structure {
+            Structure::None => return (Vec::new(), 0),
+            Structure::Btree(tree) => tree.insert(chunk, chunk_index),
+            Structure::Btree2(tree) => tree.insert(chunk),
+            Structure::Table(table) => table.insert(chunk, chunk_index),
+        };
+        self.read = 0..0;
+        let created = inserted.created.iter().filter(|block| self.in_memory.insert(block.id));
+        let made_nbytes = created.map(|block| block.made_nbytes).sum();
+        let read = self.read_missing(&inserted.needed);
+        self.changed.extend(inserted.created.iter().map(|block| block.id));
+        self.changed.extend(inserted.changed);
+        (read, made_nbytes)
+    }
+
+    /// A chunk lies elsewhere now; it was looked up before.
+    pub fn replace(&mut self, chunk: u64, chunk_index: &[u64]) {
+        match &self.structure {
+            Structure::None => {}
+            Structure::Btree(tree) => self.changed.extend(tree.holders(chunk)),
+            Structure::Btree2(tree) => self.changed.extend(tree.holder(chunk)),
+            Structure::Table(table) => self.changed.extend([table.holder(chunk, chunk_index)]),
+        }
+    }
+
+    /// How many blocks were changed and not written yet; they are now.
+    pub fn write(&mut self) -> u64 {
+        let count = self.changed.len() as u64;
+        self.changed.clear();
+        count
+    }
+
+    /// Those of some blocks that are not in memory; they are from now on.
+    fn read_missing(&mut self, blocks: &[Block]) -> Vec<BlockRead> {
+        let missing = blocks.iter().filter(|block| self.in_memory.insert(block.id));
+        let behind = |id| match &self.structure {
+            Structure::Btree(tree) => tree.place(id),
+            _ => None,
+        };
+        missing.map(|block| BlockRead { behind: behind(block.id), nbytes: block.nbytes }).collect()
+    }
+}

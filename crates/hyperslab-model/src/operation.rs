@@ -1,0 +1,10 @@
+//! Reading or writing.
+
+/// What is done with a selection.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
+pub enum Operation {
+    /// Its elements are read.
+    Read,
+    /// All of its elements are written.
+    Write,
+}

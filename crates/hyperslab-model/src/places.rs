@@ -1,0 +1,117 @@
+//! Where the chunks of an array lie in one file, or will.
+
+use crate::index::btree::{Btree, row_major_node_count, same_node_count};
+use crate::index::kind::IndexKind;
+use crate::stored::{Chunks, Stored};
+use std::collections::HashMap;
+use std::ops::Range;
+use std::sync::Arc;
+
+use hyperslab_core::{ByteRange, ChunkState, Manifest};
+
+/// Bytes of a file of HDF5 before its chunks and their index.
+const ARRAY_NBYTES: u64 = 1400;
+
+/// Where chunks lie in one file, or will.
+#[derive(Clone, Debug)]
+pub(crate) struct Places {
+    base: Base,
+    /// Chunks that came later.
+    new: HashMap<u64, ByteRange>,
+    stored_nbytes: u64,
+    node_nbytes: u64,
+    end: u64,
+    /// How many nodes were made before chunks of an interval: the one asked for last.
+    nodes_before: (Range<u64>, u64),
+}
+
+#[derive(Clone, Debug)]
+enum Base {
+    Missing,
+    RowMajor,
+    Listed(Arc<Manifest>),
+}
+
+impl Places {
+    /// Of an array, and of the nodes of a B-tree between its chunks, if it has one.
+    pub fn new(stored: &Stored, kind: IndexKind) -> Self {
+        let (base, end) = match &stored.chunks {
+            Chunks::Missing => (Base::Missing, 0),
+            Chunks::RowMajor => (Base::RowMajor, 0),
+            Chunks::Listed(manifest) => {
+                let ends = manifest.stored().map(|chunk| chunk.range.end());
+                (Base::Listed(Arc::clone(manifest)), ends.max().unwrap_or(0))
+            }
+        };
+        let node_nbytes =
+            if kind == IndexKind::BtreeV1 { Btree::node_nbytes(stored.grid.shape().len()) } else { 0 };
+        Self {
+            base,
+            new: HashMap::new(),
+            stored_nbytes: stored.stored_nbytes(),
+            node_nbytes,
+            end,
+            nodes_before: (0..0, 0),
+        }
+    }
+
+    /// Where a chunk is, if it was written.
+    pub fn of(&mut self, chunk: u64) -> Option<ByteRange> {
+        match &self.base {
+            Base::RowMajor => {
+                // Nodes are made between chunks; the first one was there before them.
+                if self.node_nbytes > 0 && !self.nodes_before.0.contains(&chunk) {
+                    let nodes = row_major_node_count(chunk).saturating_sub(1);
+                    self.nodes_before = (same_node_count(chunk), nodes);
+                }
+                let offset = chunk * self.stored_nbytes + self.nodes_before.1 * self.node_nbytes;
+                Some(ByteRange { offset, length: self.stored_nbytes })
+            }
+            Base::Missing => self.new.get(&chunk).copied(),
+            Base::Listed(manifest) => match (self.new.get(&chunk), manifest.state(chunk)) {
+                (Some(&range), _) | (None, ChunkState::Stored { range, .. }) => Some(range),
+                _ => None,
+            },
+        }
+    }
+
+    /// What is before the places: of a file with a B-tree its first node, and what says that there is an array. Places of
+    /// a real file are counted from its begin.
+    pub fn base_nbytes(&self) -> u64 {
+        if matches!(self.base, Base::Listed(_)) { 0 } else { ARRAY_NBYTES + self.node_nbytes }
+    }
+
+    /// Where the file ends, from there on.
+    pub fn nbytes(&self, chunk_count: u64) -> u64 {
+        match &self.base {
+            Base::RowMajor => {
+                let nodes = if self.node_nbytes > 0 { row_major_node_count(chunk_count) } else { 0 };
+                chunk_count * self.stored_nbytes + nodes.saturating_sub(1) * self.node_nbytes
+            }
+            Base::Missing | Base::Listed(_) => self.end,
+        }
+    }
+
+    /// Whether any chunk was written.
+    pub fn has_any(&self) -> bool {
+        let before = match &self.base {
+            Base::Missing => false,
+            Base::RowMajor => true,
+            Base::Listed(manifest) => manifest.chunk_count() > 0,
+        };
+        before || !self.new.is_empty()
+    }
+
+    /// Room for a chunk at the end, whether it was somewhere before or not.
+    pub fn allocate(&mut self, chunk: u64) -> ByteRange {
+        let range = ByteRange { offset: self.end, length: self.stored_nbytes };
+        self.end += self.stored_nbytes;
+        self.new.insert(chunk, range);
+        range
+    }
+
+    /// Room for something else.
+    pub fn skip(&mut self, nbytes: u64) {
+        self.end += nbytes;
+    }
+}

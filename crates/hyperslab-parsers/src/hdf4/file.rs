@@ -1,0 +1,59 @@
+//! What the steps of reading an HDF4 file share.
+
+use std::cell::{Cell, RefCell};
+
+use hyperslab_core::{Array, Segment, Unreadable};
+
+use super::descriptors::Descriptors;
+use crate::error::Error;
+use crate::pages::Pages;
+
+/// What a step reads: the file's bytes, its descriptors, and the other files found on the way.
+pub(super) struct File<'f> {
+    pub(super) pages: &'f Pages<'f>,
+    pub(super) descriptors: &'f Descriptors,
+    pub(super) found: &'f Found,
+}
+
+/// What steps leave behind.
+#[derive(Default)]
+pub(super) struct Found {
+    pub(super) other_files: RefCell<Vec<String>>,
+    /// Bytes of objects read so far: objects that share their bytes must not multiply without bound.
+    pub(super) read_nbytes: Cell<u64>,
+}
+
+impl File<'_> {
+    /// The number that manifests use for another file.
+    pub fn number_of(&self, name: String) -> u32 {
+        let mut files = self.found.other_files.borrow_mut();
+        let place = files.iter().position(|known| *known == name).unwrap_or_else(|| {
+            files.push(name);
+            files.len() - 1
+        });
+        u32::try_from(place).unwrap_or(u32::MAX - 1) + 1
+    }
+
+    /// Count bytes of objects, read or about to be.
+    pub fn spend(&self, nbytes: u64) -> Result<(), Error> {
+        let limit = self.pages.file_length().saturating_mul(8).saturating_add(64 << 20);
+        let spent = self.found.read_nbytes.get().saturating_add(nbytes);
+        self.found.read_nbytes.set(spent.min(limit));
+        if spent <= limit { Ok(()) } else { Err(Error::TooMany { what: "bytes of HDF4 objects", limit }) }
+    }
+}
+
+/// One thing to read arrays from.
+#[derive(Clone, Debug)]
+pub(super) enum Source {
+    /// The reference number of a Vgroup of class `Var0.0`.
+    Variable(u16),
+    /// A numeric data group, or an old scientific data group: tag and reference number.
+    Group(u16, u16),
+}
+
+/// An array, or why there is none, and its name.
+pub(super) type Named = (String, Result<Array, Unreadable>);
+
+/// An array's chunks; the outer error is of bytes that are not held, the inner one of the array.
+pub(super) type Segments = Result<Vec<Segment>, Unreadable>;

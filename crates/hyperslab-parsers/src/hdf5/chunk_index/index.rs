@@ -1,0 +1,85 @@
+//! The index of one array: what all that read a part of it know, and what they add chunks to.
+
+use hyperslab_core::{ByteRange, StoredChunk};
+
+use super::element::ElementFormat;
+use super::numbering::{Numbering, Order};
+use crate::cursor::Cursor;
+use crate::error::Error;
+use crate::hdf5::layout::{ChunkedLayout, IndexKind};
+use crate::hdf5::sizes::Sizes;
+use crate::hdf5::visited::Visited;
+
+/// What leads to the chunks of one array.
+#[derive(Debug)]
+pub(crate) struct ChunkIndex {
+    pub(super) kind: IndexKind,
+    pub(super) sizes: Sizes,
+    pub(super) numbering: Numbering,
+    /// What an unfiltered chunk is long.
+    pub(super) chunk_nbytes: u64,
+    /// Where the chunks start that are looked for, unless all are.
+    pub(super) sought: Option<Vec<Vec<u64>>>,
+    pub(super) visited: Visited,
+}
+
+impl ChunkIndex {
+    /// The index of an array of this layout, shape and maximum shape.
+    pub fn new(
+        layout: &ChunkedLayout,
+        shape: &[u64],
+        max_shape: &[Option<u64>],
+        sizes: Sizes,
+    ) -> Result<Self, Error> {
+        let numbering = Numbering::new(&layout.chunk_shape, shape, max_shape)?;
+        let mut lengths = layout.chunk_shape.iter();
+        let chunk_nbytes =
+            lengths.try_fold(layout.element_nbytes, |nbytes, &length| nbytes.checked_mul(length));
+        let chunk_nbytes = chunk_nbytes.filter(|&nbytes| nbytes > 0).ok_or_else(|| {
+            Error::invalid("a chunked layout", 0, "chunks of no bytes, or of more than 2^64")
+        })?;
+        let (kind, visited) = (layout.kind.clone(), Visited::default());
+        Ok(Self { kind, sizes, numbering, chunk_nbytes, sought: None, visited })
+    }
+
+    /// Look for the chunks with these linear indices only. Some indexes are read as a whole all the same.
+    pub fn look_for(&mut self, indices: &[u64]) {
+        self.sought = Some(indices.iter().map(|&index| self.numbering.start(index)).collect());
+    }
+
+    /// Add the chunks of consecutive elements, from a number of the order on, until the cursor ends.
+    pub(super) fn push_elements(
+        &self,
+        (order, first): (&Order<'_>, u64),
+        format: &ElementFormat,
+        mut cursor: Cursor<'_>,
+        found: &mut Vec<StoredChunk>,
+    ) -> Result<(), Error> {
+        let count = cursor.remaining().checked_div(format.nbytes).unwrap_or_default();
+        let left = self.numbering.chunk_count().saturating_sub(found.len() as u64);
+        found.reserve(count.min(usize::try_from(left).unwrap_or(usize::MAX)));
+        let mut counter = order.from(first);
+        for _ in 0..count {
+            let stored = format.read(&mut cursor)?;
+            if let (Some(index), Some(stored)) = (counter.next(), stored) {
+                push(index, stored, found);
+            }
+        }
+        Ok(())
+    }
+}
+
+/// Whether a chunk's place, eight bytes an axis, stands before another's, as all libraries sort them: places beyond the
+/// shape too.
+pub(super) fn is_before(place: &[u8], other: &[u8]) -> bool {
+    place.chunks_exact(8).map(word).lt(other.chunks_exact(8).map(word))
+}
+
+fn word(bytes: &[u8]) -> u64 {
+    bytes.first_chunk().map_or(u64::MAX, |&eight: &[u8; 8]| u64::from_le_bytes(eight))
+}
+
+/// Add a chunk. One that lies past the end of the file is damaged by itself: reading it says so, the others are whole.
+pub(super) fn push(index: u64, (range, filter_mask): (ByteRange, u32), found: &mut Vec<StoredChunk>) {
+    found.push(StoredChunk { index, file: 0, range, filter_mask });
+}

@@ -1,0 +1,42 @@
+//! An array as its metadata describe it.
+
+use hyperslab_core::{Array, Attribute, Codec, Element, Fill, Role, Segment, Unreadable, VirtualMappings};
+
+use super::keys::Keys;
+use super::shards::Shards;
+
+/// What an array's metadata say, in whichever version.
+pub(super) struct Description {
+    pub shape: Vec<u64>,
+    /// Shape of what one file holds.
+    pub chunk_shape: Vec<u64>,
+    pub element: Element,
+    pub fill: Fill,
+    /// The chain of a chunk, or of a subchunk where there are shards; or why there is none.
+    pub codecs: Result<Vec<Codec>, Unreadable>,
+    pub shards: Option<Shards>,
+    pub keys: Keys,
+    pub dimensions: Option<Vec<String>>,
+    pub attributes: Vec<Attribute>,
+    pub role: Role,
+}
+
+/// An array as its description has it, in a shape, with these segments.
+pub(super) fn array(
+    description: &Description,
+    shape: &[u64],
+    segments: Result<Vec<Segment>, Unreadable>,
+) -> Array {
+    Array {
+        max_shape: vec![None; shape.len()],
+        shape: Some(shape.to_vec()),
+        element: description.element.clone(),
+        fill: description.fill.clone(),
+        is_chunked: true,
+        role: description.role,
+        virtual_mappings: VirtualMappings::NONE,
+        segments,
+        dimensions: description.dimensions.clone(),
+        attributes: description.attributes.clone(),
+    }
+}

@@ -1,0 +1,94 @@
+"""Finding what a user names, and opening it: the compiled part of a file, a folder of Zarr, or a URL."""
+
+from __future__ import annotations
+
+import os
+from collections.abc import Mapping
+from pathlib import Path
+from stat import S_ISDIR
+from typing import Any
+from urllib.request import url2pathname
+
+from hyperslab._core import ArchiveFile, Reach
+from hyperslab.archive import foreign_stores
+from hyperslab.archive.allowed import Allowed, Places
+from hyperslab.archive.remote import Remote, Sources, is_url, shown
+from hyperslab.errors import DamagedFile, NoSuchRemoteFile, Unsupported, UsageError
+from hyperslab.journal.settling import between_commits
+
+CHUNK_CACHE_NBYTES = 32 << 20
+# One of these lies in the root of every Zarr hierarchy.
+ZARR_METADATA = ("zarr.json", ".zgroup", ".zarray", ".zmetadata")
+
+
+def locate(
+    path: Any, options: Mapping[str, Any], cache_nbytes: int = 0, allowed: Places | None = None
+) -> tuple[str | Remote, Sources]:
+    """The absolute path of a local file, or a URL with its options, and how to reach what it leads to.
+
+    Both pickle without what may be secret: `OpenFile` opens them in any process.
+    """
+    if foreign_stores.is_foreign(path):
+        path = foreign_stores.place_of(path)
+        if isinstance(path, Remote):
+            path, options = path.url, {**path.options, **options}
+    path = os.fspath(path)
+    if isinstance(path, str) and path.startswith("file://"):
+        path = url2pathname(path.removeprefix("file://").removeprefix("localhost"))
+    if isinstance(path, str) and is_url(path):
+        own = Allowed.of(allowed, shown(path))
+        return Remote(path, options, cache_nbytes=cache_nbytes), Sources(options, near=path, allowed=own)
+    if cache_nbytes:
+        raise UsageError(f"cache_nbytes= is for URLs, {path} is a local path")
+    path = str(os.path.abspath(path))  # noqa: PTH100 -- resolve() would follow links
+    return path, Sources(options, allowed=Allowed.of(allowed, path))
+
+
+def has_journal(path: str) -> bool:
+    """Whether something has the name of a file's journal: beside the file itself, not beside a link to it."""
+    if os.path.exists(f"{path}.journal"):  # noqa: PTH110 -- several times as fast
+        return True
+    return os.path.islink(path) and os.path.exists(f"{os.path.realpath(path)}.journal")  # noqa: PTH110, PTH114
+
+
+def local_file(path: str, chunk_cache_nbytes: int, reach: Reach) -> ArchiveFile:
+    """A file; one beside which a journal lies when its commit is finished: what is half overwritten may look damaged.
+
+    Raises:
+        StaleJournal: The journal is not of this file as it is now.
+        ReadError: The commit cannot be finished here.
+    """
+    try:
+        found = ArchiveFile(path, chunk_cache_nbytes, reach)
+    except DamagedFile:
+        if not has_journal(path):
+            raise
+    else:
+        if found.format != "hdf5" or not has_journal(path):
+            return found
+    with between_commits(path):
+        return ArchiveFile(path, chunk_cache_nbytes, reach)
+
+
+def far_file(
+    place: Remote, chunk_cache_nbytes: int, sources: Sources, patterns: tuple[str, ...]
+) -> tuple[str, ArchiveFile]:
+    """A file far away, or the Zarr hierarchy that a URL is of: its name tells which, or that there is no such file."""
+    if place.names_file:
+        file = place.file(sources.allowed.redirects())
+        try:
+            return file.name, ArchiveFile.remote(file, chunk_cache_nbytes, sources.reach(file.name), list(patterns))
+        except NoSuchRemoteFile:
+            if place.has_suffix:
+                raise
+    folder = place.folder().file(sources.allowed.redirects())
+    return folder.name, ArchiveFile.remote_zarr(folder, chunk_cache_nbytes)
+
+
+def is_zarr_folder(path: str) -> bool:
+    """Whether a local path leads to a folder of Zarr, or to a file."""
+    if not S_ISDIR(os.stat(path).st_mode):  # noqa: PTH116 -- raises what Python raises for a file that is not there
+        return False
+    if not any((Path(path) / name).exists() for name in ZARR_METADATA):
+        raise Unsupported(f"{path} is a folder without Zarr metadata ({', '.join(ZARR_METADATA)})")
+    return True

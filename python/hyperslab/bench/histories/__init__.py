@@ -1,0 +1,1 @@
+"""Histories: files that get one version after another. Each is a trial: seed 4's question."""

@@ -1,0 +1,307 @@
+"""Who keeps histories: each contender writes one version after another into a file that stays open, and reads them."""
+
+from __future__ import annotations
+
+import importlib
+import shutil
+from abc import ABC, abstractmethod
+from collections.abc import Callable, Iterator, Mapping
+from contextlib import AbstractContextManager, contextmanager
+from pathlib import Path
+from typing import Any, ClassVar
+
+import numpy as np
+
+from hyperslab.bench.histories.edits import Edit
+from hyperslab.errors import MissingLibrary
+
+Arrays = dict[str, np.ndarray[Any, Any]]
+Reading = Callable[[str | None], Arrays]
+COMPRESSIONS = ("none", "gzip", "lzf", "blosc")
+
+
+def _options(compression: str) -> dict[str, Any]:
+    """h5py's options."""
+    if compression == "blosc":
+        return dict(_library("hdf5plugin").Blosc())
+    return {} if compression == "none" else {"compression": compression}
+
+
+def _library(name: str) -> Any:
+    try:
+        return importlib.import_module(name)
+    except ImportError as error:
+        raise MissingLibrary(f"{name} is not installed: pip install {name.replace('_', '-')}") from error
+
+
+class HistoryFormat(ABC):
+    """One contender, with its file open for writing.
+
+    Args:
+        path: The file, or folder, to make.
+        chunk_length: Elements of a chunk along each axis.
+        compression: One of COMPRESSIONS.
+    """
+
+    name: ClassVar[str]
+    keeps_versions: ClassVar[bool] = True
+    syncs: ClassVar[bool] = False
+
+    @abstractmethod
+    def __init__(self, path: Path, chunk_length: int, compression: str) -> None: ...
+
+    @abstractmethod
+    def add(self, number: int, edits: Mapping[str, Edit]) -> None:
+        """Make a version: it can be read when this returns."""
+
+    @abstractmethod
+    def close(self) -> None:
+        """Close the file."""
+
+    @staticmethod
+    @abstractmethod
+    def opened(path: Path) -> AbstractContextManager[Reading]:
+        """Open the file to read versions by their names; None is the last one."""
+
+    @classmethod
+    def latest(cls, path: Path) -> Arrays:
+        """Open the file, read all arrays of its last version, close it."""
+        with cls.opened(path) as read:
+            return read(None)
+
+    @classmethod
+    def every(cls, path: Path, count: int) -> int:
+        """Open the file and read all arrays of each version; how many elements these were."""
+        with cls.opened(path) as read:
+            return sum(array.size for number in range(count) for array in read(str(number)).values())
+
+
+def _applied(group: Any, edits: Mapping[str, Edit]) -> None:
+    """Do what a version does to arrays that can be resized."""
+    for name, edit in edits.items():
+        array = group[name]
+        if array.shape != edit.shape:
+            array.resize(edit.shape)
+        if len(edit.rows):
+            array[edit.first_row :] = edit.rows
+
+
+def _staged(
+    version: Any, number: int, edits: Mapping[str, Edit], chunk_length: int, options: Mapping[str, Any]
+) -> None:
+    """Make the arrays in the first version, and change them in later ones."""
+    if number > 0:
+        _applied(version, edits)
+        return
+    for name, edit in edits.items():
+        version.create_dataset(name, data=edit.rows, chunks=(chunk_length,) * edit.rows.ndim, **options)
+
+
+class OurHistory(HistoryFormat):
+    """`hyperslab.VersionedFile`: each version is synced."""
+
+    name = "hyperslab"
+    syncs = True
+
+    def __init__(self, path: Path, chunk_length: int, compression: str) -> None:
+        from hyperslab.versions import VersionedFile
+
+        self._file = VersionedFile(path, "w")
+        self._chunk_length, self._options = chunk_length, _options(compression)
+
+    def add(self, number: int, edits: Mapping[str, Edit]) -> None:
+        """Make a version."""
+        with self._file.stage_version(str(number)) as version:
+            _staged(version, number, edits, self._chunk_length, self._options)
+
+    def close(self) -> None:
+        """Close the file."""
+        self._file.close()
+
+    @staticmethod
+    @contextmanager
+    def opened(path: Path) -> Iterator[Reading]:
+        """Open the file."""
+        from hyperslab.versions import VersionedFile
+
+        with VersionedFile(path) as file:
+            yield lambda name: {key: array[...] for key, array in file[name].arrays.items()}
+
+
+class UnsyncedHistory(OurHistory):
+    """The same without syncing: as safe as the others are, against a kill but not against a power cut."""
+
+    name = "hyperslab, not synced"
+    syncs = False
+
+    def __init__(self, path: Path, chunk_length: int, compression: str) -> None:
+        from hyperslab.versions.commit import writing
+
+        before, writing.SYSTEM = writing.SYSTEM, Unsynced()
+        try:
+            super().__init__(path, chunk_length, compression)
+        finally:
+            writing.SYSTEM = before
+
+
+class Unsynced:
+    """The operating system's calls, but for those that wait for the disk."""
+
+    def __getattr__(self, name: str) -> Any:
+        import os
+
+        return (lambda _: None) if name in ("fsync", "fdatasync") else getattr(os, name)
+
+
+class VersionedHdf5History(HistoryFormat):
+    """versioned-hdf5, with a flush after each version, as the published code did."""
+
+    name = "versioned-hdf5"
+
+    def __init__(self, path: Path, chunk_length: int, compression: str) -> None:
+        import h5py
+
+        library = _library("versioned_hdf5")
+        self._file = h5py.File(path, "w")
+        self._versions = library.VersionedHDF5File(self._file)
+        self._chunk_length, self._options = chunk_length, _options(compression)
+
+    def add(self, number: int, edits: Mapping[str, Edit]) -> None:
+        """Make a version."""
+        with self._versions.stage_version(str(number)) as version:
+            _staged(version, number, edits, self._chunk_length, self._options)
+        self._file.flush()
+
+    def close(self) -> None:
+        """Close the file."""
+        self._versions.close()
+        self._file.close()
+
+    @staticmethod
+    @contextmanager
+    def opened(path: Path) -> Iterator[Reading]:
+        """Open the file."""
+        import h5py
+
+        with h5py.File(path) as file:
+            versions = _library("versioned_hdf5").VersionedHDF5File(file)
+            yield lambda name: {key: array[...] for key, array in versions[name].items()}
+
+
+class IcechunkHistory(HistoryFormat):
+    """Icechunk in a folder: each version is a commit."""
+
+    name = "icechunk"
+
+    def __init__(self, path: Path, chunk_length: int, compression: str) -> None:
+        icechunk = _library("icechunk")
+        icechunk.set_logs_filter("error")  # it warns of every local folder that several processes may commit to
+        self._repository = icechunk.Repository.create(icechunk.local_filesystem_storage(str(path)))
+        self._chunk_length, self._compression = chunk_length, compression
+
+    def add(self, number: int, edits: Mapping[str, Edit]) -> None:
+        """Make a version."""
+        import zarr
+
+        session = self._repository.writable_session("main")
+        group = zarr.open_group(session.store, mode="a")
+        if number == 0:
+            for name, edit in edits.items():
+                chunks = (self._chunk_length,) * edit.rows.ndim
+                codecs = _zarr_codecs(self._compression)
+                made = group.create_array(
+                    name, shape=edit.shape, dtype=edit.rows.dtype, chunks=chunks, compressors=codecs
+                )
+                made[...] = edit.rows
+        else:
+            _applied(group, edits)
+        session.commit(str(number))
+
+    def close(self) -> None:
+        """Nothing: each version is written when it is made."""
+
+    @staticmethod
+    @contextmanager
+    def opened(path: Path) -> Iterator[Reading]:
+        """Open the repository; what it calls its versions is looked up when one is asked for by name."""
+        import zarr
+
+        icechunk = _library("icechunk")
+        repository = icechunk.Repository.open(icechunk.local_filesystem_storage(str(path)))
+        identities: dict[str, str] = {}
+
+        def read(name: str | None) -> Arrays:
+            if name is None:
+                session = repository.readonly_session("main")
+            else:
+                if not identities:
+                    identities.update({entry.message: entry.id for entry in repository.ancestry(branch="main")})
+                session = repository.readonly_session(snapshot_id=identities[name])
+            group = zarr.open_group(session.store, mode="r")
+            return {key: np.asarray(array[...]) for key, array in group.arrays()}
+
+        yield read
+
+
+def _zarr_codecs(compression: str) -> Any:
+    from zarr.codecs import BloscCodec, GzipCodec
+
+    codecs = {"none": None, "gzip": [GzipCodec(level=4)], "blosc": [BloscCodec()]}
+    if compression not in codecs:
+        raise MissingLibrary(f"Zarr 3 has no codec {compression}")
+    return codecs[compression]
+
+
+class PlainHistory(HistoryFormat):
+    """h5py: one file that only has the last version, changed in place."""
+
+    name = "h5py, unversioned"
+    keeps_versions = False
+
+    def __init__(self, path: Path, chunk_length: int, compression: str) -> None:
+        import h5py
+
+        self._file = h5py.File(path, "w")
+        self._chunk_length, self._options = chunk_length, _options(compression)
+
+    def add(self, number: int, edits: Mapping[str, Edit]) -> None:
+        """Make a version."""
+        if number == 0:
+            for name, edit in edits.items():
+                chunks = (self._chunk_length,) * edit.rows.ndim
+                maxshape = (None,) * edit.rows.ndim
+                self._file.create_dataset(name, data=edit.rows, chunks=chunks, maxshape=maxshape, **self._options)
+        else:
+            _applied(self._file, edits)
+        self._file.flush()
+
+    def close(self) -> None:
+        """Close the file."""
+        self._file.close()
+
+    @staticmethod
+    @contextmanager
+    def opened(path: Path) -> Iterator[Reading]:
+        """Open the file, which has one version."""
+        import h5py
+
+        with h5py.File(path) as file:
+            yield lambda _: {name: array[...] for name, array in file.items()}
+
+
+HISTORY_FORMATS: dict[str, type[HistoryFormat]] = {
+    kind.name: kind for kind in (OurHistory, UnsyncedHistory, VersionedHdf5History, IcechunkHistory, PlainHistory)
+}
+
+
+def removed(path: Path) -> None:
+    """Remove a contender's file or folder."""
+    if path.is_dir():
+        shutil.rmtree(path)
+    else:
+        path.unlink(missing_ok=True)
+
+
+def spelled(name: str) -> str:
+    """A contender's name as an option has it: `hyperslab, not synced` is `hyperslab-not-synced`."""
+    return name.replace(", ", "-").replace(" ", "-")

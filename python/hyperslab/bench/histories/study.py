@@ -1,0 +1,58 @@
+"""A study of histories: which edits, how many versions, which layouts. A YAML file that says `kind: histories`."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable
+from pathlib import Path
+from typing import Any, Literal
+
+from pydantic import BaseModel, ConfigDict, Field, PositiveInt, field_validator
+
+from hyperslab.bench.histories.contenders import COMPRESSIONS, HISTORY_FORMATS
+from hyperslab.bench.histories.edits import EDIT_PATTERNS
+from hyperslab.bench.study import STUDIES_DIRECTORY, Scale, checked, read
+
+KIND = "histories"
+
+
+class HistoryCase(BaseModel):
+    """A study of histories, complete: its trials are all combinations, one after another for each contender."""
+
+    model_config = ConfigDict(extra="forbid", frozen=True)
+    kind: Literal["histories"]
+    name: str = Field(pattern=r"^[A-Za-z0-9][A-Za-z0-9._-]*$")
+    title: str = ""
+    source: str = ""
+    family: str = ""
+    formats: list[str] = Field(list(HISTORY_FORMATS), min_length=1, description="contenders")
+    edits: list[str] = Field(list(EDIT_PATTERNS), min_length=1, description="what versions do to their arrays")
+    counts: list[PositiveInt] = Field(min_length=1, description="of versions")
+    chunk_lengths: list[PositiveInt] = Field(min_length=1)
+    dense_chunk_lengths: list[PositiveInt] = Field(min_length=1, description="where an array has two axes")
+    conditions: list[str] = Field(list(COMPRESSIONS), min_length=1, description="compressions")
+    scales: dict[Scale, dict[str, Any]] = {}
+
+    @field_validator("formats", "edits", "conditions")
+    @classmethod
+    def _known(cls, names: list[str], info: Any) -> list[str]:
+        known = {"formats": [*HISTORY_FORMATS], "edits": [*EDIT_PATTERNS], "conditions": [*COMPRESSIONS]}[
+            info.field_name
+        ]
+        for name in names:
+            if name not in known:
+                raise ValueError(f"unknown {info.field_name} {name!r}; the known ones are {', '.join(known)}")
+        return names
+
+    def scaled(self, scale: Scale) -> HistoryCase:
+        """The study at a scale, which says what differs."""
+        return HistoryCase.model_validate({**self.model_dump(), **self.scales.get(scale, {})})
+
+
+def load(path: Path, given: dict[str, Any]) -> HistoryCase:
+    """The study that a file says; raises StudyError that names the file, the key and what is expected."""
+    return checked(path, {"name": path.stem, "family": path.stem, **given}, HistoryCase)
+
+
+def shipped() -> Iterable[HistoryCase]:
+    """Every study of histories that hyperslab ships."""
+    return [load(path, read(path)) for path in sorted((STUDIES_DIRECTORY / KIND).glob("*.yaml"))]

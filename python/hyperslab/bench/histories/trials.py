@@ -1,0 +1,180 @@
+"""Histories: files that get one version after another, and are then read. Each is a trial of its own.
+
+That is no cell of the other studies, whose trials are repeated on a file that stays as it is; the rounds, the workers,
+the journal and the verdicts are the same.
+"""
+
+from __future__ import annotations
+
+import shutil
+from collections.abc import Callable, Iterator, Mapping, Sequence
+from dataclasses import asdict, dataclass, replace
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+
+from hyperslab.bench.histories.contenders import HISTORY_FORMATS, Arrays, HistoryFormat, removed
+from hyperslab.bench.histories.edits import EDIT_PATTERNS, Edit
+from hyperslab.bench.histories.study import HistoryCase
+from hyperslab.errors import HyperslabError, MissingLibrary, NoSpace
+from hyperslab.lab.cache import disk_usage, files_below, warm_up
+from hyperslab.lab.journal import Journal, load_lines
+from hyperslab.lab.rounds import Tally
+from hyperslab.lab.timers import Timers
+from hyperslab.lab.worker import LocalWorkers, Workbench
+
+JOURNAL = "histories.jsonl"
+READ_COUNT = 20  # reads of the latest version, the article's
+ALL_READ = (1 << 14, 1 << 8)  # chunk lengths at which all versions are read: of one axis, and of two; the article's
+VERSIONS_WITHIN_TIMEOUT = 100  # a worker may take the timeout for so many versions
+
+
+@dataclass(frozen=True)
+class History:
+    """One trial: which, and what it took. Figures are None where it was not to be had, and `status` says why.
+
+    Args:
+        workload: The name of its edits.
+        version_seconds: Of each version in turn.
+        read_latest_seconds: Of each reading of the latest version, opening the file included.
+        read_all_seconds: Of reading every version once; None where that was not asked.
+        separate_nbytes: The elements of all versions, each counted anew.
+    """
+
+    workload: str
+    format: str
+    count: int
+    chunk_length: int
+    compression: str
+    status: str = "ok"
+    stored_nbytes: int | None = None
+    separate_nbytes: int | None = None
+    version_seconds: tuple[float, ...] = ()
+    read_latest_seconds: tuple[float, ...] = ()
+    read_all_seconds: float | None = None
+
+    @property
+    def key(self) -> tuple[str, str, int, int, str]:
+        """What its trials have in common."""
+        return self.workload, self.format, self.count, self.chunk_length, self.compression
+
+    @property
+    def name(self) -> str:
+        """The history in words."""
+        return " ".join(map(str, self.key))
+
+    @property
+    def creation_seconds(self) -> float:
+        """All versions together."""
+        return sum(self.version_seconds)
+
+
+def planned(case: HistoryCase) -> Iterator[list[History]]:
+    """The histories of a study, without figures: those of all contenders are measured in turn."""
+    for name in case.edits:
+        lengths = case.dense_chunk_lengths if EDIT_PATTERNS[name].columns else case.chunk_lengths
+        for count in case.counts:
+            for length in lengths:
+                for compression in case.conditions:
+                    yield [History(name, contender, count, length, compression) for contender in case.formats]
+
+
+def open_journal(directory: Path) -> Journal[History]:
+    """The journal of a run's histories."""
+    return Journal(directory / JOURNAL, _history, asdict, lambda history: history.key)
+
+
+def load_histories(directory: Path) -> list[History]:
+    """Every finished history of a run."""
+    return [_history(line) for line in load_lines(directory / JOURNAL)]
+
+
+def _history(line: Mapping[str, Any]) -> History:
+    series = {name: tuple(line[name]) for name in ("version_seconds", "read_latest_seconds")}
+    return History(**{**line, **series})
+
+
+def tally_of(known: Sequence[History]) -> Tally:
+    """What the stop rule is told of the trials of one history."""
+    seconds = [one.creation_seconds for one in known if one.status == "ok"]
+    return Tally(seconds, is_over=len(seconds) < len(known))
+
+
+def make(history: History, workers: LocalWorkers, directory: Path, timeout_seconds: float) -> History:
+    """Make a history in the process of its contender; of whatever library, its failure stops no others."""
+    task = MakeHistory(history, directory / "history")
+    allowed = timeout_seconds * max(1.0, history.count / VERSIONS_WITHIN_TIMEOUT)
+    try:
+        made: History = workers.worker(history.format).ask(task, allowed)
+    except MissingLibrary as error:
+        made = replace(history, status=f"not available: {error}")
+    except NoSpace as full:
+        free = shutil.disk_usage(directory).free
+        raise NoSpace(
+            f"the disk below {directory} is full ({free / 1e6:.0f} MB left) in {history.name}: {full}; "
+            "free some space or give another --scratch, then --resume; finished histories are kept"
+        ) from full
+    except HyperslabError as error:
+        made = replace(history, status=f"failed: {error}")
+    finally:
+        removed(task.path)  # a worker that was killed leaves its file
+    return made
+
+
+@dataclass(frozen=True)
+class MakeHistory:
+    """Asks a worker to make a history and read it; the latest version is compared with what it must be."""
+
+    history: History
+    path: Path
+
+    def run(self, _: Workbench) -> History:
+        """Do it."""
+        removed(self.path)
+        try:
+            return _measured(self.history, HISTORY_FORMATS[self.history.format], self.path)
+        finally:
+            removed(self.path)
+
+
+def _measured(history: History, kind: type[HistoryFormat], path: Path) -> History:
+    seconds, separate = list[float](), 0
+    edits = list(EDIT_PATTERNS[history.workload].edits(history.count))
+    file = kind(path, history.chunk_length, history.compression)
+    shapes: dict[str, tuple[int, ...]] = {}
+    for number, edit in enumerate(edits):
+        seconds.append(_timed(lambda number=number, edit=edit: file.add(number, edit)))  # type: ignore[misc]
+        shapes |= {name: one.shape for name, one in edit.items()}
+        separate += sum(int(np.prod(shape)) for shape in shapes.values()) * 8
+    seconds[-1] += _timed(file.close)  # what is written only now is a part of the work
+    if not _is_right(kind, path, edits):
+        return replace(history, status="wrong: the latest version is another")
+    warm_up(files_below(path))
+    latest = [_timed(lambda: kind.latest(path)) for _ in range(READ_COUNT)]
+    reads_all = kind.keeps_versions and history.compression == "none" and history.chunk_length in ALL_READ
+    return replace(
+        history,
+        stored_nbytes=disk_usage(path)[0],
+        separate_nbytes=separate,
+        version_seconds=tuple(seconds),
+        read_latest_seconds=tuple(latest),
+        read_all_seconds=_timed(lambda: kind.every(path, history.count)) if reads_all else None,
+    )
+
+
+def _is_right(kind: type[HistoryFormat], path: Path, edits: list[Mapping[str, Edit]]) -> bool:
+    expected: Arrays = {}
+    for edit in edits:
+        for name, one in edit.items():
+            kept = expected[name][: one.first_row] if name in expected else one.rows[:0]
+            expected[name] = np.concatenate([kept, one.rows])
+    found = kind.latest(path)
+    return found.keys() == expected.keys() and all(np.array_equal(found[name], expected[name]) for name in expected)
+
+
+def _timed(work: Callable[[], object]) -> float:
+    timers = Timers()
+    with timers("work"):
+        work()
+    return timers.seconds["work"]

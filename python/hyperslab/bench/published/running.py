@@ -1,0 +1,117 @@
+"""Trials by a published study's own method: write all formats, then read all, in the study's fixed order."""
+
+from __future__ import annotations
+
+import contextlib
+import shutil
+from collections.abc import Callable
+from dataclasses import dataclass, fields, replace
+from pathlib import Path
+from typing import Any
+
+from hyperslab.bench import cells
+from hyperslab.bench.cells import Group
+from hyperslab.bench.operations import OPERATIONS, Operation
+from hyperslab.bench.published import PublishedArrays, make_replay
+from hyperslab.bench.records import Cell, Phases, Trial, blank_trial
+from hyperslab.errors import HyperslabError, NoSpace, Refused
+from hyperslab.lab import cache
+from hyperslab.lab.journal import Journal
+from hyperslab.lab.worker import LocalWorkers, Workbench
+
+
+@dataclass(frozen=True)
+class PublishedJob:
+    """Asks a worker to write or read as a published study did."""
+
+    replay: str
+    verb: str
+    format: str
+    path: Path
+    arrays: PublishedArrays
+    operation: Operation
+    printed: Path  # what the study printed inside its timers goes to a real file
+
+    def run(self, _: Workbench) -> Phases:
+        """Do it by the study's own code."""
+        replay = make_replay(self.replay)
+        verb = replay.write if self.verb == "write" else replay.read
+        with (
+            open(self.printed, "w") as stream,
+            contextlib.redirect_stdout(stream),
+            contextlib.redirect_stderr(stream),  # warnings that a published program provoked are its own
+        ):
+            return verb(self.format, self.path, self.arrays, self.operation)
+
+
+def run_published(
+    journal: Journal[Trial],
+    announce: Callable[[str], None],
+    workers: LocalWorkers,
+    group: Group,
+    usable: list[Cell],
+    directory: Path,
+) -> None:
+    """Every trial of a group by its study's replay; a trial that the journal holds in full is not repeated."""
+    replay = make_replay(group.case.replay or "")
+    writes = [cell for cell in usable if OPERATIONS[cell.operation.name].verb == "write"]
+    reads = [cell for cell in usable if OPERATIONS[cell.operation.name].verb == "read"]
+    for number in range(replay.trials):
+        # The first trials, which the study lost, count as its warm-up.
+        trial = number - replay.dropped if number >= replay.dropped else -1 - number
+        if all(_has(journal, cell, trial) for cell in writes + reads):
+            continue
+        here = directory / f"trial-{number}"
+        here.mkdir()
+        for cell in writes + reads:
+            if not _has(journal, cell, trial) or OPERATIONS[cell.operation.name].verb == "write":
+                announce(cell.name)
+                _trial(journal, workers, group, cell, here, trial)
+        shutil.rmtree(here, ignore_errors=True)
+
+
+def _has(journal: Journal[Trial], cell: Cell, number: int) -> bool:
+    return any(trial.trial == number for trial in journal.of(cell.key))
+
+
+def _trial(journal: Journal[Trial], workers: LocalWorkers, group: Group, cell: Cell, here: Path, number: int) -> None:
+    dtype = cells.spec_of(group.case, cell).dtype
+    compressed = cells.is_compressed(group.case, cell.conditions)
+    verb = OPERATIONS[cell.operation.name].verb
+    path = here / f"{cell.format}-{cell.conditions}"
+    job = PublishedJob(
+        replay=group.case.replay or "",
+        verb=verb,
+        format=cell.format,
+        path=path,
+        arrays=PublishedArrays(cell.shape, cell.count, dtype, group.case.properties, compressed),
+        operation=cell.operation,
+        printed=here / f"{cell.format}.out",
+    )
+    try:
+        phases: Phases = workers.worker(cell.format).ask(job)
+    except NoSpace:
+        raise
+    except HyperslabError as error:
+        status: Any = "refused" if isinstance(error, Refused) else "failed"
+        trial = blank_trial(cell, str(dtype), number, status, str(error))
+    else:
+        trial = _measured(journal, group, cell, number, phases, path)
+    if not _has(journal, cell, number):
+        journal.append(trial)
+
+
+def _measured(journal: Journal[Trial], group: Group, cell: Cell, number: int, phases: Phases, path: Path) -> Trial:
+    stored, files = cache.disk_usage(path) if path.exists() else (None, None)
+    found: dict[str, Any] = {f"{field.name}_seconds": getattr(phases, field.name) for field in fields(Phases)}
+    return replace(
+        blank_trial(cell, str(cells.array_dtype(group.case)), number, "failed", ""),
+        status="ok",
+        reason=None,
+        position=len(journal),
+        layout="the study's own",
+        decoded_nbytes=cells.asked_nbytes(group.case, cell),
+        stored_nbytes=stored,
+        file_count=files,
+        **found,
+    )

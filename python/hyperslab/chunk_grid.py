@@ -1,0 +1,15 @@
+"""How many chunks there are."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable
+
+
+def ceil_div(count: int, size: int) -> int:
+    """How many pieces of one size hold so many things: the quotient, rounded up."""
+    return -(-count // size)
+
+
+def chunk_counts(shape: Iterable[int], chunk_shape: Iterable[int]) -> tuple[int, ...]:
+    """How many chunks there are along each axis."""
+    return tuple(ceil_div(length, chunk) for length, chunk in zip(shape, chunk_shape, strict=True))

@@ -1,0 +1,486 @@
+"""`JournaledFile`: what libhdf5 writes to, so that a kill or a power cut at any moment leaves the last commit whole.
+
+Bytes past the end of the last commit go straight to the file: nothing leads there yet. Bytes that overwrite committed
+ones are kept in memory until the commit, which is:
+
+1. fdatasync: what was appended is on the disk;
+2. the journal, a file beside: all that is overwritten, with what was there before; fsync of it and of its folder;
+3. the same is written in place, in the order that `write_order` says, while `write_guard` keeps others from writing,
+   fdatasync;
+4. the journal is removed, and the folder synced.
+
+Whoever opens the file next finds a whole journal and does step 3 again, if the file is still the one that it is of; or
+a torn one and removes it: a commit is there from the moment that its journal is whole. What was appended but not
+committed is cut off.
+"""
+
+from __future__ import annotations
+
+import os
+from collections.abc import Iterator
+from contextlib import contextmanager
+from pathlib import Path
+from typing import Any
+from weakref import WeakSet
+
+import numpy as np
+import numpy.typing as npt
+
+from hyperslab.chunk_grid import ceil_div
+from hyperslab.errors import MissingJournal, StaleJournal
+from hyperslab.journal.journal import (
+    Foreign,
+    Journal,
+    Step,
+    System,
+    Torn,
+    apply,
+    found_journal,
+    in_the_way,
+    journal_path,
+    recover,
+    remove_journal,
+    samples,
+    stale,
+    sync_folder,
+    write_journal,
+)
+from hyperslab.journal.locks import check_process, exclusive, locked
+from hyperslab.journal.write_guard import NIL, UNFINISHED, UNKNOWN, Guard, addition, guard_of, is_plain, is_set
+from hyperslab.journal.write_order import Overwritten, steps_of
+
+PAGE_NBYTES = 4096
+TAIL_NBYTES = 1 << 20  # smaller pieces are gathered up to so many bytes
+LARGE_NBYTES = 1 << 15
+
+
+class Page:
+    """A page of which committed bytes are to be overwritten, from `start` to `stop`."""
+
+    __slots__ = ("data", "old", "start", "stop")
+
+    def __init__(self, old: bytes) -> None:
+        self.data, self.old, self.start, self.stop = bytearray(old), old, PAGE_NBYTES, 0
+
+    def put(self, start: int, piece: memoryview) -> None:
+        """Overwrite from here on."""
+        stop = start + len(piece)
+        self.data[start:stop] = piece
+        self.start, self.stop = min(self.start, start), max(self.stop, stop)
+
+
+def address(memory: npt.NDArray[np.uint8]) -> int:
+    """Where the first byte is."""
+    place: int = memory.__array_interface__["data"][0]
+    return place
+
+
+class JournaledFile:
+    """A file for h5py (`h5py.File(journaled, ...)`), locked against other writers while it is open.
+
+    Args:
+        path: The file; made if there is none.
+        truncate: Whether to empty it.
+        timeout: How many seconds to wait for others who have it open.
+        system: Makes the calls that reach the disk.
+
+    Raises:
+        UsageError: Somebody else has it open.
+        StaleJournal: What lies beside it as its journal is not of it.
+        MissingJournal: A commit was cut short while it overwrote parts of it, and the journal is gone.
+    """
+
+    def __init__(self, path: str, *, truncate: bool = False, timeout: float = 0.0, system: System = os) -> None:
+        self.path = path
+        self._system = system
+        self._process = os.getpid()
+        self._descriptor = locked(path, self._opened, timeout)
+        try:
+            if not truncate:
+                _check_has_journal(path, self._descriptor)
+            recover(path, self._descriptor, system)
+            if truncate:
+                system.ftruncate(self._descriptor, 0)
+        except BaseException:
+            os.close(self._descriptor)
+            raise
+        self.committed_nbytes = os.fstat(self._descriptor).st_size
+        self._nbytes = self.committed_nbytes
+        self._pages: dict[int, Page] = {}
+        self._written: dict[int, int] = {}  # from where to where committed bytes are overwritten
+        self._tail = bytearray()  # appended, not yet written
+        self._tail_start = 0
+        self._lasting: npt.NDArray[np.uint8] | None = None
+        self._lasting_address = 0
+        self._run: tuple[int, int, int] | None = None  # of lasting memory, not yet written: to where, from, until
+        self._position = 0
+        self._is_open = True
+        self._failure: OSError | None = None
+        self._unwritten: list[tuple[int, bytes]] = []  # because of the failure
+        self._has_journal = False  # whose writing has begun: from then on only it says what is written
+        self._is_applying = False
+        self._nothing: tuple[list[Overwritten], int] = [], self.committed_nbytes  # what needs no commit
+        _open_files.add(self)
+
+    def __repr__(self) -> str:
+        return self.path
+
+    def _opened(self) -> int:
+        """The file; made if there is none, but never beside the journal of another that had its name."""
+        try:
+            return os.open(self.path, os.O_RDWR)
+        except FileNotFoundError:
+            found = found_journal(self.path)
+            if isinstance(found, Journal):
+                raise stale(self.path, "the file is not there") from None
+            if isinstance(found, Foreign):
+                raise in_the_way(self.path, found) from None
+            return os.open(self.path, os.O_RDWR | os.O_CREAT, 0o666)
+
+    def seek(self, offset: int, whence: int = 0) -> int:
+        """As files do."""
+        if whence:
+            offset += self._position if whence == os.SEEK_CUR else self._nbytes
+        self._position = offset
+        return offset
+
+    def tell(self) -> int:
+        """As files do."""
+        return self._position
+
+    def flush(self) -> None:
+        """Nothing: only `commit` makes anything last."""
+
+    def truncate(self, length: int | None = None) -> int:
+        """As files do; committed bytes stay until the commit."""
+        self._nbytes = self._position if length is None else length
+        return self._nbytes
+
+    def read(self, count: int = -1) -> bytes:
+        """As files do."""
+        out = bytearray(max(0, self._nbytes - self._position) if count < 0 else count)
+        return bytes(out[: self.readinto(out)])
+
+    def at(self, offset: int, count: int) -> bytes:
+        """So many bytes from an offset on.
+
+        Raises:
+            OSError: Something could not be written.
+        """
+        self.seek(offset)
+        found = self.read(count)
+        if self._failure is not None:
+            raise self._failure
+        return found
+
+    def readinto(self, out: Any) -> int:
+        """As files do; what lies behind the end is zeros."""
+        self._append_tail()
+        view, start = memoryview(out).cast("B"), self._position
+        done = 0 if self._is_open else len(view)
+        while done < len(view):
+            got = os.preadv(self._descriptor, [view[done:]], start + done)
+            if not got:
+                view[done:] = bytes(len(view) - done)
+                break
+            done += got
+        stop = start + len(view)
+        for offset, data in self._unwritten:
+            first, last = max(start, offset), min(stop, offset + len(data))
+            if first < last:
+                view[first - start : last - start] = data[first - offset : last - offset]
+        if self._pages:
+            for number in range(start // PAGE_NBYTES, ceil_div(stop, PAGE_NBYTES)):
+                page = self._pages.get(number)
+                if page is not None:
+                    origin = number * PAGE_NBYTES
+                    first, last = max(start, origin), min(stop, origin + PAGE_NBYTES, self.committed_nbytes)
+                    if first < last:
+                        view[first - start : last - start] = page.data[first - origin : last - origin]
+        self._position = stop
+        return len(view)
+
+    def write(self, data: Any) -> int:
+        """As files do; what overwrites committed bytes is kept in memory. Once it is closed, or its journal is begun,
+        nothing happens: libhdf5 may let go of objects later, after an error, and the descriptor may be that of another
+        file by then.
+        """
+        if not self._is_open or self._has_journal:
+            return len(data)
+        start, count, held = self._position, len(data), len(self._tail)
+        if self._lasting is not None and count >= LARGE_NBYTES and self._joins_run(start, data):
+            self._position = self._tail_start = start + count
+            self._nbytes = max(self._nbytes, self._position)
+            return count
+        if start == self._tail_start + held and start >= self.committed_nbytes and count < LARGE_NBYTES:
+            self._tail += data
+            self._position = stop = start + count
+            if stop > self._nbytes:
+                self._nbytes = stop
+            if held + count >= TAIL_NBYTES:
+                self._append_tail()
+            return count
+        self._append_tail()
+        view = memoryview(data).cast("B")
+        kept = min(max(self.committed_nbytes - start, 0), len(view))
+        if kept:
+            self._overlay(start, view[:kept])
+        self._tail_start = start + kept
+        if count - kept < LARGE_NBYTES:
+            self._tail += view[kept:]
+        else:
+            self._append(start + kept, view[kept:])
+            self._tail_start = start + count
+        self._position = start + count
+        self._nbytes = max(self._nbytes, self._position)
+        return count
+
+    @contextmanager
+    def lasting(self, memory: npt.NDArray[np.uint8]) -> Iterator[None]:
+        """What is written from this memory meanwhile stays there until the end: large pieces that follow one another
+        are written in one, without a copy. The system takes half as long for 1 MiB as for 16 times 64 KiB.
+        """
+        self._lasting, self._lasting_address = memory, address(memory)
+        try:
+            yield
+        finally:
+            self._append_tail()
+            self._lasting = None
+
+    def _joins_run(self, start: int, data: Any) -> bool:
+        """Whether a piece is of memory that lasts, and will be written with those before it."""
+        assert self._lasting is not None
+        first = address(np.frombuffer(data, np.uint8)) - self._lasting_address
+        last = first + len(data)
+        if first < 0 or last > len(self._lasting) or start < self.committed_nbytes:
+            return False
+        if self._run is not None and not self._tail:
+            run_start, run_first, run_last = self._run
+            if start - run_start == first - run_first and first == run_last and last - run_first <= TAIL_NBYTES:
+                self._run = run_start, run_first, last
+                return True
+        self._append_tail()
+        self._run = start, first, last
+        return True
+
+    def _append_tail(self) -> None:
+        """Write what was appended piece by piece in one piece."""
+        if self._run is not None and self._lasting is not None and self._is_open:
+            (start, first, last), self._run = self._run, None
+            self._append(start, self._lasting[first:last].data)
+        if self._tail and self._is_open:
+            tail, self._tail = self._tail, bytearray()
+            start, self._tail_start = self._tail_start, self._tail_start + len(tail)
+            self._append(start, memoryview(tail))
+
+    def _overlay(self, start: int, view: memoryview) -> None:
+        done = 0
+        self._written[start] = max(self._written.get(start, 0), start + len(view))
+        while done < len(view):
+            number, within = divmod(start + done, PAGE_NBYTES)
+            page = self._pages.get(number)
+            if page is None:
+                stored = os.pread(self._descriptor, PAGE_NBYTES, number * PAGE_NBYTES)
+                page = self._pages[number] = Page(stored.ljust(PAGE_NBYTES, b"\0"))
+            count = min(PAGE_NBYTES - within, len(view) - done)
+            page.put(within, view[done : done + count])
+            done += count
+
+    def _append(self, start: int, view: memoryview) -> None:
+        done = 0
+        try:
+            while done < len(view):
+                done += self._system.pwrite(self._descriptor, view[done:], start + done)
+        except OSError as failure:  # libhdf5 goes on more safely without: `commit` raises it
+            self._failure = self._failure or failure
+            if len(view) <= TAIL_NBYTES:
+                self._unwritten.append((start, bytes(view)))  # what libhdf5 may read again
+
+    def add_guard(self) -> None:
+        """Let the next commit give the file a write guard, if it has none and can have one. Nothing else waits yet."""
+        if not self.committed_nbytes or guard_of(self.at) is not None:
+            return
+        for offset, data in addition(self.at, self._nbytes):
+            self.seek(offset)
+            self.write(data)
+        self._append_tail()
+        self._nothing = self._overwritten(), self._nbytes
+        if self._failure is not None:  # the disk is full: what comes next may need no room, or come later
+            self.roll_back()
+
+    def commit(self, versions: int | None = None, *, keep_journal: bool = False) -> None:
+        """Make all that was written last, together.
+
+        Args:
+            versions: Where the object header of the group of versions is.
+            keep_journal: Whether the journal stays, until the file takes the place of another.
+
+        Raises:
+            UsageError: This process was forked off that which opened the file.
+            OSError: The disk is full or broken. What was committed before is whole; nothing more can be written here.
+        """
+        self.check_process()
+        self._append_tail()
+        if self._failure is not None:
+            raise self._failure
+        nbytes = max(self._nbytes, self.committed_nbytes)
+        overwritten = self._overwritten()
+        if (overwritten, nbytes) == self._nothing:
+            if not overwritten:
+                self._forget_overwritten()
+            return
+        guard = self._guard(overwritten)
+        steps = steps_of(overwritten, self.at, versions, guard)
+        if os.fstat(self._descriptor).st_size != nbytes:
+            self._system.ftruncate(self._descriptor, nbytes)
+        self._system.fdatasync(self._descriptor)
+        journal = self._journal(overwritten, steps, guard, nbytes)
+        try:
+            self._has_journal = True
+            write_journal(self.path, journal, self._system)
+        except StaleJournal:
+            self._has_journal = False  # what is there is not ours
+            raise
+        with exclusive(self._descriptor):
+            self._is_applying = True
+            apply(self._descriptor, journal, self._system)
+            self._forget_overwritten()
+            self.committed_nbytes = self._nbytes = nbytes
+            self._nothing = [], nbytes
+            self._is_applying = False  # last: before, whatever stops us, the commit is to be finished
+            if not keep_journal:
+                remove_journal(self.path, self._system)
+        self._has_journal = False
+
+    def _guard(self, overwritten: list[Overwritten]) -> Guard | None:
+        """What keeps others from writing meanwhile; one that is new refuses them from when the root leads there."""
+        if not overwritten or not self.committed_nbytes or not is_plain(os.pread(self._descriptor, 16, 0)):
+            return None
+        guard = guard_of(self.at)
+        if guard is None or any(one.offset <= guard.offset < one.offset + len(one.new) for one in overwritten):
+            return None
+        if guard.offset >= self.committed_nbytes:
+            self.seek(guard.offset)
+            self.write(bytes([UNKNOWN]))
+            self._append_tail()
+            guard = guard._replace(is_set=True)
+        return guard
+
+    def _journal(self, overwritten: list[Overwritten], steps: list[Step], guard: Guard | None, nbytes: int) -> Journal:
+        before, old = self.committed_nbytes, [(one.offset, one.old) for one in overwritten]
+        sampled = [(before, nbytes)]
+        if guard is not None:
+            old.append((guard.offset, bytes([UNKNOWN if guard.is_set else NIL])))
+            if guard.offset >= before:  # it will change
+                sampled = [(before, guard.offset), (guard.offset + 1, nbytes)]
+        found = [sample for start, stop in sampled for sample in samples(self._descriptor, start, stop)]
+        return Journal(before, nbytes, old, steps, found)
+
+    def _overwritten(self) -> list[Overwritten]:
+        """The committed bytes that are other ones now, object by object."""
+        runs: list[tuple[int, int]] = []
+        for start, stop in sorted(self._written.items()):
+            if runs and start < runs[-1][1]:
+                runs[-1] = runs[-1][0], max(stop, runs[-1][1])
+            else:
+                runs.append((start, stop))
+        found = (Overwritten(start, *self._old_and_new(start, stop)) for start, stop in runs)
+        return [one for one in found if one.old != one.new]
+
+    def _old_and_new(self, start: int, stop: int) -> tuple[bytes, bytes]:
+        old, new = [], []
+        for number in range(start // PAGE_NBYTES, ceil_div(stop, PAGE_NBYTES)):
+            page, origin = self._pages[number], number * PAGE_NBYTES
+            part = slice(max(start - origin, 0), min(stop - origin, PAGE_NBYTES))
+            old.append(page.old[part])
+            new.append(page.data[part])
+        return b"".join(old), b"".join(new)
+
+    def _forget_overwritten(self) -> None:
+        self._pages.clear()
+        self._written.clear()
+
+    def check_process(self) -> None:
+        """Refuse a process that was forked off that which opened the file.
+
+        Raises:
+            UsageError: This is one.
+        """
+        check_process(self.path, self._process)
+
+    def roll_back(self) -> None:
+        """Forget all that was written since the last commit; finish one that had begun to overwrite."""
+        if not self._is_open:
+            return
+        if self._is_applying:
+            with exclusive(self._descriptor):
+                recover(self.path, self._descriptor, self._system)
+            self._is_applying = False
+            self.committed_nbytes = os.fstat(self._descriptor).st_size
+        elif self._has_journal and Path(journal_path(self.path)).exists():
+            remove_journal(self.path, self._system)
+        self._has_journal = False
+        self._forget_overwritten()
+        self._tail.clear()
+        self._run = None
+        self._unwritten.clear()
+        self._failure = None
+        self._nbytes = self.committed_nbytes
+        self._nothing = [], self._nbytes
+        self._system.ftruncate(self._descriptor, self.committed_nbytes)
+
+    def take_place_of(self, path: str) -> None:
+        """Give the file, all of which was committed, the name of another, which is gone then. One step: a kill or a
+        power cut leaves the one or the other.
+        """
+        beside = self.path
+        self._system.rename(beside, path)
+        self.path = path
+        sync_folder(path, self._system)
+        if isinstance(found_journal(beside), Journal | Torn):
+            remove_journal(beside, self._system)
+
+    def close(self) -> None:
+        """Let go of the file and its lock; what was not committed is cut off."""
+        if self._is_open:
+            self._is_open = False
+            _open_files.discard(self)
+            try:
+                if (
+                    os.fstat(self._descriptor).st_size > self.committed_nbytes
+                    and not Path(journal_path(self.path)).exists()
+                ):
+                    self._system.ftruncate(self._descriptor, self.committed_nbytes)
+            finally:
+                os.close(self._descriptor)
+
+    def let_go_in_child(self) -> None:
+        """Close the descriptor that a forked process got: the lock is that of its parent, as is all that is written."""
+        self._is_open = False
+        os.close(self._descriptor)
+
+
+def _check_has_journal(path: str, descriptor: int) -> None:
+    """Refuse a file whose guard is set without the journal that clears it. A torn one is left as it is.
+
+    Raises:
+        MissingJournal: This is one.
+    """
+    if is_set(descriptor) and not isinstance(found_journal(path), Journal | Foreign):
+        raise MissingJournal(
+            f"{path}: {UNFINISHED}. Put it there, as {journal_path(path)}, and open the file again. If it is lost, "
+            f"`hyperslab versions repair {path} -o NEW` writes all that can be proved good into a new file. Until then "
+            "the file can only be read. Nothing was changed"
+        )
+
+
+_open_files: WeakSet[JournaledFile] = WeakSet()
+
+
+def _let_go_in_child() -> None:
+    for one in list(_open_files):
+        one.let_go_in_child()
+    _open_files.clear()
+
+
+os.register_at_fork(after_in_child=_let_go_in_child)

@@ -1,0 +1,145 @@
+"""What a worker measures of one repetition, and how it compares what was read. Clocks are read here only."""
+
+from __future__ import annotations
+
+import resource
+import time
+from collections.abc import Sequence
+from contextlib import suppress
+from dataclasses import dataclass, field, replace
+from typing import Any, TypeVar
+
+import numpy as np
+
+from hyperslab.errors import TrialFailed
+from hyperslab.lab import cache
+
+T = TypeVar("T", int, float)
+
+
+@dataclass(frozen=True)
+class Timing:
+    """What a worker found. Seconds by phase; everything else as in the bench's Trial."""
+
+    seconds: dict[str, float]
+    cpu_seconds: float | None = None
+    peak_rss_nbytes: int | None = None
+    device_read_nbytes: int | None = None
+    device_write_nbytes: int | None = None
+    decoded_nbytes: int = 0
+    selection_count: int | None = None
+    chunk_count: int | None = None
+    read_amplification: float | None = None
+    returned_dtype: str | None = None
+    verified: bool | None = None
+    max_abs_error: float | None = None
+
+
+class Timers:
+    """Seconds by phase. `with timers("read"):` is the only place of a worker where a clock is read."""
+
+    def __init__(self) -> None:
+        self.seconds: dict[str, float] = {}
+        self.cpu_seconds = 0.0
+        self._phase = ""
+
+    def __call__(self, phase: str) -> Timers:
+        """Name the phase that is timed next."""
+        self._phase = phase
+        return self
+
+    def __enter__(self) -> None:
+        self._cpu = time.process_time()
+        self._start = time.perf_counter()
+
+    def __exit__(self, *_: object) -> None:
+        elapsed = time.perf_counter() - self._start
+        self.cpu_seconds += time.process_time() - self._cpu
+        self.seconds[self._phase] = self.seconds.get(self._phase, 0.0) + elapsed
+
+
+class Counters:
+    """Device bytes and peak memory over the timed part of a trial."""
+
+    def __init__(self) -> None:
+        with suppress(OSError), open("/proc/self/clear_refs", "w") as control:
+            control.write("5")  # start the high-water mark anew: proc(5)
+        self._before = cache.device_bytes()
+
+    def measured(self, timers: Timers, decoded_nbytes: int, **found: Any) -> Timing:
+        """What the timers and counters found until now."""
+        after = cache.device_bytes()
+        moved = after - self._before if after and self._before else None
+        return Timing(
+            seconds=timers.seconds,
+            cpu_seconds=timers.cpu_seconds,
+            peak_rss_nbytes=_peak_rss_nbytes(),
+            device_read_nbytes=moved.read if moved else None,
+            device_write_nbytes=moved.written if moved else None,
+            decoded_nbytes=decoded_nbytes,
+            **found,
+        )
+
+
+def _peak_rss_nbytes() -> int | None:
+    try:
+        with open("/proc/self/status") as stream:
+            line = next(line for line in stream if line.startswith("VmHWM"))
+    except (OSError, StopIteration):
+        return resource.getrusage(resource.RUSAGE_SELF).ru_maxrss * 1024
+    return int(line.split()[1]) * 1024
+
+
+@dataclass
+class Check:
+    """Compares what was read with what was written, outside the timers."""
+
+    exact: bool
+    skipped: bool = False  # the null format stores nothing that could be compared
+    returned_dtype: str | None = None
+    max_abs_error: float | None = None
+    compared: int = field(default=0)
+
+    def __call__(self, got: np.ndarray, expected: np.ndarray, what: str) -> None:
+        """Raise TrialFailed where they differ by more than the format admits to."""
+        if self.skipped:
+            return
+        self.compared += 1
+        if got.shape != expected.shape:
+            raise TrialFailed(f"{what}: shape {got.shape} was read, {expected.shape} was written")
+        if np.array_equal(got, expected):
+            return
+        if self.exact or expected.dtype.kind != "f":
+            raise TrialFailed(f"{what}: what was read is not what was written")
+        error = float(np.max(np.abs(got.astype(np.float64) - expected)))
+        self.max_abs_error = max(error, self.max_abs_error or 0.0)
+
+    @property
+    def verified(self) -> bool | None:
+        """Whether all that was read was compared; None where nothing could be."""
+        return True if self.compared else None
+
+
+def combine(parts: Sequence[Timing]) -> Timing:
+    """The trial that several processes made together: as long as its slowest, as large as all of them."""
+
+    def total(values: list[T | None]) -> T | None:
+        known = [value for value in values if value is not None]
+        return sum(known[1:], known[0]) if len(known) == len(values) else None
+
+    slowest = max(parts, key=lambda part: sum(part.seconds.values()))
+    amplifications = [part.read_amplification for part in parts if part.read_amplification is not None]
+    errors = [part.max_abs_error for part in parts if part.max_abs_error is not None]
+    return replace(
+        slowest,
+        cpu_seconds=total([part.cpu_seconds for part in parts]),
+        peak_rss_nbytes=total([part.peak_rss_nbytes for part in parts]),
+        device_read_nbytes=total([part.device_read_nbytes for part in parts]),
+        device_write_nbytes=total([part.device_write_nbytes for part in parts]),
+        decoded_nbytes=sum(part.decoded_nbytes for part in parts),
+        selection_count=total([part.selection_count for part in parts]),
+        chunk_count=total([part.chunk_count for part in parts]),
+        read_amplification=float(np.mean(amplifications)) if amplifications else None,
+        verified=all(part.verified for part in parts) if all(p.verified is not None for p in parts) else None,
+        max_abs_error=max(errors) if errors else None,
+    )

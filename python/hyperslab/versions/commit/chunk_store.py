@@ -1,0 +1,305 @@
+"""`ChunkStore`: all chunks that an array ever had, and the table of their hashes."""
+
+from __future__ import annotations
+
+from contextlib import nullcontext
+from functools import cached_property
+from typing import TYPE_CHECKING, Any
+
+import h5py
+import numpy as np
+import numpy.typing as npt
+from h5py._objects import phil
+
+from hyperslab._core import ChunkTable, write_chunks
+from hyperslab.chunk_grid import ceil_div
+from hyperslab.errors import DamagedFile, Unsupported
+from hyperslab.versions.commit import libhdf5
+from hyperslab.versions.commit.attributes import integer, put_integer, put_integers
+from hyperslab.versions.commit.hash_rows import HashRows
+from hyperslab.versions.layout.fingerprints import Fingerprints, keys_of
+from hyperslab.versions.layout.names import (
+    DATA,
+    HASH_TABLE_CHUNK_LENGTH,
+    HASH_TABLE_DTYPE,
+    Array,
+    chunk_hash,
+)
+from hyperslab.versions.layout.places import check_chunk_count
+
+if TYPE_CHECKING:
+    from hyperslab.journal.journaled_file import JournaledFile
+    from hyperslab.versions.stage.staged_array import StagedArray
+
+COUNT = "largest_index"
+# More places without hashes than this are no remains of anything: a shape is damaged.
+MOST_GAPS = 1 << 22
+OUR_FILTERS = (h5py.h5z.FILTER_DEFLATE, h5py.h5z.FILTER_SHUFFLE, h5py.h5z.FILTER_FLETCHER32, h5py.h5z.FILTER_LZF)
+
+
+def make_store(
+    file: h5py.Group, path: str, dtype: Any, chunk_shape: tuple[int, ...], fill: Any, options: dict[str, Any]
+) -> None:
+    """Make the place for the chunks of an array, without any chunk."""
+    group = file[DATA].require_group(path)
+    raw = group.create_dataset(
+        "raw_data",
+        shape=(0, *chunk_shape[1:]),
+        maxshape=(None, *chunk_shape[1:]),
+        chunks=chunk_shape,
+        dtype=dtype,
+        fillvalue=fill,
+        **options,
+    )
+    put_integers(raw, "chunks", chunk_shape)
+    table = group.create_dataset(
+        "hash_table",
+        shape=(1,),
+        maxshape=(None,),
+        chunks=(HASH_TABLE_CHUNK_LENGTH,),
+        dtype=HASH_TABLE_DTYPE,
+        compression="lzf",
+    )
+    table.attrs[COUNT] = 0
+
+
+class ChunkStore:
+    """The chunks of one array, over all versions. It only ever grows.
+
+    Args:
+        file: Where it is.
+        path: The array's path in a version.
+        journaled: What libhdf5 writes to, where it is ours.
+    """
+
+    def __init__(self, file: h5py.Group, path: str, journaled: JournaledFile | None = None) -> None:
+        group = file[f"{DATA}/{path}"]
+        self.path = path
+        self._journaled = journaled
+        self.raw: Any = group["raw_data"]
+        self._table: Any = group["hash_table"]
+        self.chunk_shape: tuple[int, ...] = self.raw.chunks
+        self.name: str = self.raw.name
+        self.dtype: np.dtype[Any] = self.raw.dtype
+        self._row_count = row_count(self._table)
+        rows = self._table[: self._row_count]
+        places = np.ascontiguousarray(rows["shape"][:, 0] // self.chunk_shape[0])
+        # versioned-hdf5's `rebuild_hashtables` leaves rows out, also of chunks that versions show: of two with the same
+        # elements one. Only what the stack has no room for yet is nobody's.
+        self.count = max(self._row_count, int(places.max(initial=-1)) + 1, room(self.raw))
+        if self.count > self._row_count + MOST_GAPS:
+            said = f"{self.name} in {self.raw.file.filename} has room for {self.count} chunks"
+            raise DamagedFile(f"{said}, and {self._row_count} hashes: hyperslab.versions.repair may help")
+        self._places = ChunkTable(np.ascontiguousarray(rows["hash"]).tobytes(), places)
+        self._filters = filters_of(self.raw)
+        self._rows = HashRows(self._table, filters_of(self._table), rows)
+        self._new: list[tuple[bytes, npt.NDArray[np.int64]]] = []  # chunks whose hashes are not stored yet
+        self._keys = [keys_of(rows, self.chunk_shape[0])]  # by place, in pieces
+
+    @property
+    def keys(self) -> npt.NDArray[np.int64]:
+        """By place the first 8 bytes of the hash of each chunk."""
+        if len(self._keys) > 1:
+            self._keys = [np.concatenate(self._keys)]
+        return self._keys[0]
+
+    @property
+    def table_address(self) -> int:
+        """Where the table of hashes is in the file."""
+        return int(h5py.h5o.get_info(self._table.id).addr)
+
+    @property
+    def is_current(self) -> bool:
+        """Whether nobody else added chunks, or put other tables in the place of these."""
+        return bool(self.raw and self._table) and integer(self._table, COUNT) == self._row_count
+
+    def read(self, places: npt.NDArray[np.int64]) -> Array:
+        """Chunks by their places, one after another, with one axis more in front."""
+        length = self.chunk_shape[0]
+        return np.stack([self.raw[place * length : (place + 1) * length] for place in places.tolist()])
+
+    @cached_property
+    def _nothing(self) -> bytes:
+        """The hash of a chunk that is nothing but the fill value: such a chunk is never stored."""
+        fill = "" if self.dtype.hasobject else self.fill[()]
+        return chunk_hash(np.full(self.chunk_shape, fill, self.dtype))
+
+    def find(self, digests: bytes) -> tuple[npt.NDArray[np.int64], npt.NDArray[np.int64]]:
+        """Where chunks with these hashes are, or will be; and the numbers of those that are new.
+
+        The place of those that are nothing but the fill value is -1.
+        """
+        return self._places.find(digests, self._nothing, self.count)
+
+    def append(self, digests: bytes, chunks: Array, lengths: npt.NDArray[np.int64]) -> None:
+        """Store new chunks. They count when `settle` was called.
+
+        Args:
+            digests: The hash of each.
+            chunks: The chunks, each whole, with one axis more in front.
+            lengths: How many rows of each are inside their array.
+        """
+        first, last = self.count, self.count + len(chunks)
+        self.raw.id.set_extent((last * self.chunk_shape[0], *self.chunk_shape[1:]))
+        self._write(first, chunks)
+        self._places.add(digests, first)
+        known = sum(map(len, self._keys))
+        self._keys += [np.zeros(first - known, np.int64), np.frombuffer(digests, "<i8").reshape(-1, 4)[:, 0]]
+        self._new.append((digests, lengths))
+        self.count = last
+
+    def settle(self) -> None:
+        """Store the hashes of chunks that are new, and last how many count."""
+        if not self._new:
+            return
+        digests = b"".join(digests for digests, _ in self._new)
+        lengths = np.concatenate([lengths for _, lengths in self._new])
+        self._new.clear()
+        length, last = self.chunk_shape[0], self.count
+        first = last - len(lengths)
+        begin = first if first == self._row_count else 0
+        rows = np.zeros(last - begin, HASH_TABLE_DTYPE)
+        starts = np.arange(begin, last) * length
+        rows["shape"] = np.stack([starts, starts + length], axis=1)
+        if begin < first:  # all in the order of places again; a hash of zeros is no chunk's
+            known = self._table[: self._row_count]
+            rows[known["shape"][:, 0] // length] = known
+        new = rows[first - begin :]
+        new["hash"] = np.frombuffer(digests, np.uint8).reshape(-1, 32)
+        new["shape"][:, 1] = new["shape"][:, 0] + lengths
+        self._table.id.set_extent((last,))
+        self._rows.write(begin, rows)
+        put_integer(self._table, COUNT, last)
+        self._row_count = last
+
+    def _write(self, first: int, chunks: Array) -> None:
+        """Store chunks: each as a whole where its filters are ours too, else as libhdf5 does it."""
+        function = write_chunk_function()
+        if function is None or self._filters is None:
+            if not self.dtype.hasobject:
+                chunks = chunks.view(self.dtype)  # which knows the encoding of text of some length
+            self.raw[first * self.chunk_shape[0] :] = chunks.reshape(-1, *self.chunk_shape[1:])
+            return
+        nbytes, data = chunks[0].nbytes, as_bytes(chunks)
+        with phil, nullcontext() if self._journaled is None else self._journaled.lasting(data):
+            left_out = write_chunks(function, self.raw.id.id, first, self.chunk_shape, data, nbytes, self._filters)
+        if left_out:
+            self._look_up_anew()
+
+    def _look_up_anew(self) -> None:
+        """Let libhdf5 look up the last chunk in its index when it next reads it. Until the shape changes, 1.10 to 2.0
+        know it by heart, but not which filters were left out: they would decode what is not encoded.
+        """
+        shape = self.raw.shape
+        self.raw.id.set_extent((shape[0] + 1, *shape[1:]))
+        self.raw.id.set_extent(shape)
+
+    def check_same(self, dtype: Any, chunk_shape: tuple[int, ...] | None, fill: Any) -> None:
+        """Refuse an array that contradicts what earlier versions had under its path.
+
+        Raises:
+            ValueError: dtype, chunks or fill value differ.
+        """
+        theirs = self.raw.dtype
+        if dtype is not None and dtype != theirs and not (is_text(dtype) and is_text(theirs)):
+            raise ValueError(f"{self.path} has the dtype {theirs} in earlier versions, not {dtype}")
+        if chunk_shape is not None and chunk_shape != self.chunk_shape:
+            raise ValueError(f"{self.path} has chunks of {self.chunk_shape} in earlier versions, not {chunk_shape}")
+        if fill is not None and not is_text(theirs) and np.asarray(fill, theirs).tobytes() != self.fill.tobytes():
+            raise ValueError(f"{self.path} has the fill value {self.raw.fillvalue} in earlier versions, not {fill}")
+
+    @property
+    def fill(self) -> Array:
+        """The fill value."""
+        stored = self.raw.fillvalue
+        return np.zeros((), self.dtype) if stored is None else np.asarray(stored, self.dtype)
+
+
+class ChunkStores:
+    """The chunks of all arrays of a file.
+
+    Args:
+        file: Where they are.
+        journaled: What libhdf5 writes to, where it is ours.
+    """
+
+    def __init__(self, file: h5py.Group, journaled: JournaledFile | None) -> None:
+        self.file, self._journaled = file, journaled
+        self._found: dict[str, ChunkStore] = {}
+        self.fingerprints = Fingerprints(file, is_ours=journaled is not None)
+
+    def of_path(self, path: str) -> ChunkStore:
+        """Those of an array that has some."""
+        store = self._found.get(path)
+        if store is None or not store.is_current:
+            store = self._found[path] = ChunkStore(self.file, path, self._journaled)
+        return store
+
+    def settle(self) -> None:
+        """Store the hashes of all that is new."""
+        for store in self._found.values():
+            store.settle()
+
+    def of(self, array: StagedArray) -> ChunkStore:
+        """Those of an array's path; made where there are none."""
+        path = array.name
+        store = self._found.get(path)
+        if store is not None and store.is_current:
+            return store
+        if f"{DATA}/{path}/raw_data" not in self.file:
+            options = dict(array.options)
+            make_store(self.file, path, array.dtype, array.chunks, options.pop("fillvalue", None), options)
+        return self.of_path(path)
+
+
+def row_count(table: Any) -> int:
+    """How many rows of a table of hashes count.
+
+    Raises:
+        DamagedFile: More than it has.
+    """
+    count = integer(table, COUNT)
+    most = min(table.shape[0], table.id.get_num_chunks() * table.chunks[0]) if table.chunks else table.shape[0]
+    if not 0 <= count <= most:
+        said = f"{count} of its {most} rows are said to count"
+        raise DamagedFile(f"{table.name} in {table.file.filename}: {said}: hyperslab.versions.repair may help")
+    return count
+
+
+def room(raw: Any) -> int:
+    """How many chunks a stack has room for: whatever a version shows is one of these.
+
+    Raises:
+        Unsupported: More than anybody wants.
+    """
+    check_chunk_count(f"{raw.name} in {raw.file.filename}", raw.shape, raw.chunks, Unsupported)
+    return int(ceil_div(raw.shape[0], raw.chunks[0]))
+
+
+def is_text(dtype: Any) -> bool:
+    """Whether elements are text of any length."""
+    return bool(dtype.kind == "T" or (dtype.kind == "O" and h5py.check_string_dtype(dtype) is not None))
+
+
+def filters_of(raw: Any) -> list[tuple[int, int]] | None:
+    """Numbers of an array's filters, in order, each with its parameter; None if others are to encode its chunks."""
+    if raw.dtype.hasobject:
+        return None
+    plist = raw.id.get_create_plist()
+    found = []
+    for place in range(plist.get_nfilters()):
+        number, _, values, _ = plist.get_filter(place)
+        if number not in OUR_FILTERS:
+            return None
+        found.append((number, int(values[0]) if number in (h5py.h5z.FILTER_DEFLATE, h5py.h5z.FILTER_SHUFFLE) else 0))
+    return found
+
+
+def write_chunk_function() -> int | None:
+    """Address of what `write_chunks` calls."""
+    return libhdf5.address("H5Dwrite_chunk")
+
+
+def as_bytes(array: Array) -> npt.NDArray[np.uint8]:
+    """The bytes of an array's elements, in C order."""
+    return np.ascontiguousarray(array).reshape(-1).view(np.uint8)

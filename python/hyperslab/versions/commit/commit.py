@@ -1,0 +1,316 @@
+"""Committing a staged version: chunks, virtual arrays, hashes, their count, the version itself, and last that it is the
+current one. Until its group is linked, which is one step, no version is there: nobody sees half of one.
+"""
+
+from __future__ import annotations
+
+import itertools
+import math
+from collections.abc import Callable, Iterator, Mapping
+from contextlib import suppress
+from typing import Any, NamedTuple, Protocol, TypeAlias
+
+import h5py
+import numpy as np
+
+from hyperslab._core import gather_chunks, hash_chunks, hash_staged
+from hyperslab.chunk_grid import ceil_div
+from hyperslab.errors import DamagedFile, Unsupported
+from hyperslab.journal.signals import let_through
+from hyperslab.versions.commit.attributes import copy_attribute, copy_attributes, put_flag, put_text
+from hyperslab.versions.commit.chunk_store import ChunkStores, as_bytes
+from hyperslab.versions.commit.marking import Marking
+from hyperslab.versions.commit.virtual import VirtualArrays, put_bookkeeping
+from hyperslab.versions.layout.fingerprints import NOTHING, Fingerprints, version_attributes
+from hyperslab.versions.layout.names import (
+    ARRAY_BOOKKEEPING,
+    FIRST_VERSION,
+    VERSION_BOOKKEEPING,
+    VERSIONS,
+    Array,
+    chunk_hash,
+    path_in_version,
+)
+from hyperslab.versions.layout.places import MISSING, Places, places_of
+from hyperslab.versions.stage.committed import Child, CommittedArray, CommittedGroup, CommittedVersion
+from hyperslab.versions.stage.staged_array import StagedArray
+from hyperslab.versions.stage.staged_group import StagedGroup
+
+BATCH_NBYTES = 1 << 22
+MANY_MAPPINGS = 64  # libhdf5 takes 2 to 5 µs and some kB to copy each, and 50 µs for the array
+DIGEST_NBYTES = 32
+# How many hashes are taken at a time, and by what: the number of the first, and the hashes.
+Taken: TypeAlias = tuple[int, Callable[[int, bytes], None]]
+
+
+def write_version(
+    file: h5py.Group,
+    root: StagedGroup,
+    parent: str | None,
+    timestamp: str,
+    version: CommittedVersion,
+    arrays: VirtualArrays,
+    *,
+    make_current: bool,
+) -> CommittedGroup:
+    """Write all of a version, into a group that no link leads to before it is whole.
+
+    Args:
+        file: Where it goes.
+        root: What it holds.
+        parent: The name of the version before, if arrays are to be taken from it.
+        timestamp: When it is committed.
+        version: Which it will be.
+        arrays: Makes virtual arrays.
+        make_current: Whether it becomes the current version.
+
+    Returns:
+        What it holds.
+    """
+    versions = file[VERSIONS]
+    group = h5py.Group(h5py.h5g.create(versions.id, None))
+    before = None if parent is None else versions[parent]
+    marking = Marking(version.stores, parent)
+    written = _Writing(version, arrays, marking).group(group, before, root)
+    arrays.finish()
+    version.stores.settle()  # last, or what comes next takes the places of tables that grow, and leaves gaps
+    for name, value in root.attrs.items():
+        if name not in VERSION_BOOKKEEPING:
+            group.attrs[name] = value
+    record = marking.record(version.name, timestamp, version_attributes(group) if root.attrs else NOTHING)
+    version.stores.fingerprints.add(record, **({"current": version.name} if make_current else {}))
+    put_text(group, "prev_version", parent or FIRST_VERSION)
+    put_text(group, "timestamp", timestamp)
+    put_flag(group, "committed", value=True)
+    versions[version.name] = group
+    if make_current:
+        put_text(versions, "current_version", version.name)
+    return written
+
+
+def undo(file: h5py.Group, name: str, current: str) -> None:
+    """Remove what there is of a version, as far as that goes; this one is current then."""
+    versions = file[VERSIONS]
+    with suppress(Exception):
+        Fingerprints(file, is_ours=False).add(None, deleted=[name], current=current)
+        if name in versions:
+            del versions[name]
+        if versions.attrs["current_version"] != current:
+            versions.attrs["current_version"] = current
+
+
+class _Writing(NamedTuple):
+    version: CommittedVersion
+    arrays: VirtualArrays
+    marking: Marking
+
+    def group(self, group: h5py.Group, before: h5py.Group | None, staged: StagedGroup) -> CommittedGroup:
+        children: dict[str, Child] = {}
+        for name, child in staged.touched():
+            if isinstance(child, StagedGroup):
+                made = group.create_group(name)
+                for key, value in child.attrs.items():
+                    made.attrs[key] = value
+                self.marking.group(child.name, made, has_attributes=bool(child.attrs))
+                children[name] = self.group(made, None if child.base is None else before[name], child)  # type: ignore[index]
+            elif isinstance(child, StagedArray):
+                children[name] = self.array(group, before, name, child)
+            else:
+                assert before is not None
+                self.copy(group, before, name, child)
+                self.marking.same(f"{staged.name}/{name}".lstrip("/"), before, name, child)
+                children[name] = child
+        attrs = None if staged.parent is None else _same_attributes(staged.attrs, staged.base)
+        return CommittedGroup(self.version, staged.name, attrs, children)
+
+    def array(self, group: h5py.Group, before: h5py.Group | None, name: str, array: StagedArray) -> Child:
+        attrs = _same_attributes(array.attrs, array.base, ARRAY_BOOKKEEPING)
+        if not array.is_changed and before is not None and array.base is not None and attrs is not None:
+            self.copy(group, before, name, array.base)
+            self.marking.same(array.name, before, name, array.base)
+            return array.base
+        places = store_chunks(array, self.version.stores)
+        store = self.version.stores.of(array)
+        made = self.arrays.create(group, name, array.shape, places, store.raw, array.fillvalue)
+        for key, value in array.attrs.items():
+            made.attrs[key] = value
+        put_bookkeeping(made, store.name, store.chunk_shape)
+        self.marking.array(array.name, made, store, array.shape, places, has_attributes=bool(array.attrs))
+        description = (array.shape, array.chunks, array.dtype, array.fillvalue)
+        return CommittedArray(self.version, array.name, *description, places, attrs)
+
+    def copy(self, group: h5py.Group, before: h5py.Group, name: str, child: Child) -> None:
+        """What did not change, once more: versions share chunks, and no objects, as versioned-hdf5 wants it."""
+        if isinstance(child, Mapping):
+            made, old = group.create_group(name), before[name]
+            copy_attributes(old.id, made.id)
+            for inner in child:
+                self.copy(made, old, inner, child[inner])
+            return
+        encoded = name.encode()
+        if self.arrays.is_fast:
+            with suppress(DamagedFile, Unsupported):  # what is damaged goes on as it is
+                if self.copy_mappings(group, before, encoded, child):
+                    return
+        h5py.h5o.copy(before.id, encoded, group.id, encoded)
+
+    def copy_mappings(self, group: h5py.Group, before: h5py.Group, name: bytes, child: Any) -> bool:
+        """Copy an array without letting libhdf5 decode its mappings, if there are many; whether that was done."""
+        count = len(child.places) if isinstance(child, CommittedArray) else child.chunk_count
+        if count < MANY_MAPPINGS:
+            return False
+        path = child.path if isinstance(child, CommittedArray) else path_in_version(child.name)
+        store = self.version.stores.of_path(path)
+        places = child.places if isinstance(child, CommittedArray) else places_of(child, path, store.count)
+        if places is None:
+            return False
+        fill = "" if store.dtype.hasobject else store.fill[()]
+        made = self.arrays.create(group, name.decode(), child.shape, places, store.raw, fill)
+        for attribute in child.attrs:
+            if attribute not in ARRAY_BOOKKEEPING:
+                copy_attribute(h5py.h5a.open(before.id, attribute.encode(), obj_name=name), made.id)
+        put_bookkeeping(made, store.name, store.chunk_shape)
+        return True
+
+
+def _same_attributes(
+    staged: Mapping[str, Any], base: Child | None, of_layout: tuple[str, ...] = ()
+) -> Mapping[str, Any] | None:
+    """Those of the version before if nobody changed them; none, of what was not there; else None."""
+    if base is None:
+        return None if staged else {}
+    names = [name for name in base.attrs if name not in of_layout]
+    if staged.keys() != set(names) or not all(_same(base.attrs[name], staged[name]) for name in names):
+        return None
+    return base.attrs
+
+
+def _same(one: Any, other: Any) -> bool:
+    if one is other:
+        return True
+    left, right = np.asarray(one), np.asarray(other)
+    if left.dtype != right.dtype or left.shape != right.shape:
+        return False
+    if not left.dtype.hasobject:
+        return left.tobytes() == right.tobytes()
+    if left.dtype.names is not None:
+        return all(_same(left[name], right[name]) for name in left.dtype.names)
+    pairs = zip(left.reshape(-1).tolist(), right.reshape(-1).tolist(), strict=True)
+    return all(_same(*pair) if isinstance(pair[0], np.ndarray) else pair[0] == pair[1] for pair in pairs)
+
+
+def store_chunks(array: StagedArray, stores: ChunkStores) -> Places:
+    """Store the chunks of an array that are new, and give the place of every one; -1 of those that need none.
+
+    While their place is made, and some chunks are stored, the next ones are hashed.
+    """
+    source = WholeChunks(array) if array.whole is not None else TouchedChunks(array)
+    places, length = source.places, array.chunks[0]
+    inner = math.prod(source.grid_shape[1:])
+
+    def take(first: int, digests: bytes) -> None:
+        let_through()
+        store, numbers = stores.of(array), source.numbers[first : first + len(digests) // DIGEST_NBYTES]
+        places[numbers], new = store.find(digests)
+        if len(new):
+            stored = numbers[new]
+            lengths = np.minimum(length, array.shape[0] - stored // inner * length)
+            store.append(np.frombuffer(digests, "V32")[new].tobytes(), source.gather(stored), lengths)
+
+    step = max(1, BATCH_NBYTES // max(1, math.prod(array.chunks) * array.dtype.itemsize))
+    source.digests(source.numbers, (step, take))
+    return places
+
+
+def _taken(hashes: Iterator[bytes], taken: Taken | None) -> bytes:
+    """All hashes; given on meanwhile, some at a time."""
+    if taken is None:
+        return b"".join(hashes)
+    step, take = taken
+    made = bytearray()
+    while part := b"".join(itertools.islice(hashes, step)):
+        take(len(made) // DIGEST_NBYTES, part)
+        made += part
+    return bytes(made)
+
+
+class Chunks(Protocol):
+    """Chunks of an array that may be new: their linear indices, and the places of all its chunks so far."""
+
+    grid_shape: tuple[int, ...]
+    places: Places
+    numbers: Places
+
+    def digests(self, numbers: Places, taken: Taken | None = None) -> bytes:
+        """The hashes of some of them; meanwhile some at a time are given on, with the number of the first."""
+
+    def gather(self, numbers: Places) -> Array:
+        """Some of them, whole, with one axis more in front."""
+
+
+class TouchedChunks:
+    """The chunks that are staged."""
+
+    def __init__(self, array: StagedArray) -> None:
+        self._staged = array.staged
+        self._slots = array.staged.slots.reshape(-1)
+        self.grid_shape = array.staged.grid_shape
+        self.places = array.staged.stored.reshape(-1).copy()
+        self.numbers = np.flatnonzero(self._slots != MISSING)
+
+    def digests(self, numbers: Places, taken: Taken | None = None) -> bytes:
+        """The hashes of some of them; meanwhile some at a time are given on, with the number of the first."""
+        staged, slots = self._staged, self._slots[numbers]
+        if staged.slab.dtype.hasobject:
+            indices = np.stack(np.unravel_index(numbers, staged.grid_shape), axis=1).tolist()
+            chunks = (
+                staged.slab[slot][staged.valid(index)] for slot, index in zip(slots.tolist(), indices, strict=True)
+            )
+            return _taken(map(chunk_hash, chunks), taken)
+        shapes = (staged.shape, staged.chunk_shape)
+        return hash_staged(as_bytes(staged.slab), slots, numbers, shapes, staged.slab.itemsize, taken)
+
+    def gather(self, numbers: Places) -> Array:
+        """Some of them, whole, with one axis more in front."""
+        return self._staged.slab[self._slots[numbers]]
+
+
+class WholeChunks:
+    """All chunks of an array that is in memory in one piece."""
+
+    def __init__(self, array: StagedArray) -> None:
+        assert array.whole is not None
+        self._whole, self._chunk_shape = array.whole, array.chunks
+        self._fill = array.fillvalue
+        axes = zip(array.shape, array.chunks, strict=True)
+        self.grid_shape = tuple(ceil_div(length, chunk) for length, chunk in axes)
+        self.numbers = np.arange(math.prod(self.grid_shape))
+        self.places = np.full(len(self.numbers), MISSING, np.int64)
+
+    def digests(self, numbers: Places, taken: Taken | None = None) -> bytes:
+        """The hashes of some of them; meanwhile some at a time are given on, with the number of the first."""
+        if self._whole.dtype.hasobject:
+            return _taken((chunk_hash(self._part(number)) for number in numbers.tolist()), taken)
+        shapes = (self._whole.shape, self._chunk_shape)
+        return hash_chunks(as_bytes(self._whole), shapes, numbers, self._whole.itemsize, taken)
+
+    def gather(self, numbers: Places) -> Array:
+        """Some of them, whole, with one axis more in front."""
+        whole, chunk_shape = self._whole, self._chunk_shape
+        first, last = int(numbers[0]) * chunk_shape[0], (int(numbers[-1]) + 1) * chunk_shape[0]
+        if whole.ndim == 1 and len(numbers) * chunk_shape[0] == last - first and last <= len(whole):
+            return whole[first:last].reshape(-1, *chunk_shape)
+        if not whole.dtype.hasobject:
+            fill = np.asarray(self._fill, whole.dtype).tobytes()
+            chunks = gather_chunks(as_bytes(whole), (whole.shape, chunk_shape), numbers, fill)
+            return chunks.view(whole.dtype).reshape(-1, *chunk_shape)
+        out: Array = np.full((len(numbers), *chunk_shape), self._fill, whole.dtype)
+        for slot, number in enumerate(numbers.tolist()):
+            part = self._part(number)
+            out[slot][tuple(slice(length) for length in part.shape)] = part
+        return out
+
+    def _part(self, number: int) -> Array:
+        axes = zip(np.unravel_index(number, self.grid_shape), self._chunk_shape, strict=True)
+        part: Array = self._whole[tuple(slice(int(at) * chunk, (int(at) + 1) * chunk) for at, chunk in axes)]
+        return part

@@ -1,0 +1,66 @@
+"""`HashRows`: writes the rows of a hash table. LZF encodes them as they come, never again those that were there."""
+
+from __future__ import annotations
+
+from typing import Any
+
+import h5py
+
+from hyperslab._core import lzf
+from hyperslab.versions.layout.names import HASH_TABLE_CHUNK_LENGTH, HASH_TABLE_DTYPE, Array
+
+MOST_COPIED = 264  # by one step of LZF
+ROW_NBYTES = HASH_TABLE_DTYPE.itemsize
+
+
+class HashRows:
+    """Writes rows behind those that there are.
+
+    Args:
+        table: The hash table.
+        filters: Its filters, with a parameter each; None if others are to encode it.
+        known: The rows that there are.
+    """
+
+    def __init__(self, table: Any, filters: list[tuple[int, int]] | None, known: Array) -> None:
+        self._table = table
+        is_usual = table.chunks == (HASH_TABLE_CHUNK_LENGTH,) and table.dtype == HASH_TABLE_DTYPE
+        self._is_ours = is_usual and filters == [(h5py.h5z.FILTER_LZF, 0)]
+        last = len(known) // HASH_TABLE_CHUNK_LENGTH * HASH_TABLE_CHUNK_LENGTH
+        self._waiting = known[last:].tobytes() if self._is_ours else b""  # of the last chunk, not encoded yet
+        self._encoded = bytearray()
+
+    def write(self, first: int, rows: Array) -> None:
+        """Store rows, from `first` on, which is either how many there are, or 0."""
+        while len(rows):
+            within = first % HASH_TABLE_CHUNK_LENGTH
+            some = rows[: HASH_TABLE_CHUNK_LENGTH - within]
+            if not within:
+                self._encoded.clear()
+                self._waiting = b""
+            self._encoded += lzf(self._waiting + some.tobytes()) if self._is_ours else b""
+            self._waiting = b""
+            self._write(first, within, some)
+            first, rows = first + len(some), rows[len(some) :]
+
+    def _write(self, first: int, within: int, rows: Array) -> None:
+        empty_nbytes = (HASH_TABLE_CHUNK_LENGTH - within - len(rows)) * ROW_NBYTES
+        stored = b"".join((self._encoded, _zeros(empty_nbytes)))
+        if self._is_ours and len(stored) < HASH_TABLE_CHUNK_LENGTH * ROW_NBYTES:
+            self._table.id.write_direct_chunk((first - within,), stored)
+            return
+        space = self._table.id.get_space()
+        space.select_hyperslab((first,), (len(rows),))
+        self._table.id.write(h5py.h5s.create_simple((len(rows),)), space, rows)
+
+
+def _zeros(count: int) -> bytes:
+    """So many zeros as LZF has them: one, and copies of it."""
+    if not count:
+        return b""
+    whole, rest = divmod(count - 1, MOST_COPIED)
+    if rest < 3:
+        last = bytes([rest - 1, *bytes(rest)]) if rest else b""
+    else:
+        last = bytes([(rest - 2) << 5, 0]) if rest < 9 else bytes([7 << 5, rest - 9, 0])
+    return b"\0\0" + bytes([7 << 5, MOST_COPIED - 9, 0]) * whole + last

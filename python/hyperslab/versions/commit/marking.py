@@ -1,0 +1,105 @@
+"""`Marking`: the fingerprint of a version while it is written. What did not change is as the version before has it."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Mapping
+from typing import TYPE_CHECKING, Any
+
+import h5py
+import numpy as np
+
+from hyperslab.archive.array import Array as ArchiveArray
+from hyperslab.versions.layout.fingerprint_log import Mark, Marks, Record
+from hyperslab.versions.layout.fingerprints import (
+    CONTENT_NBYTES,
+    NOTHING,
+    array_attributes,
+    content,
+    description,
+    group_mark,
+    table_address,
+)
+from hyperslab.versions.layout.names import FIRST_VERSION
+from hyperslab.versions.layout.places import grid_places
+
+if TYPE_CHECKING:
+    from hyperslab.versions.commit.chunk_store import ChunkStore, ChunkStores
+    from hyperslab.versions.layout.places import Places
+    from hyperslab.versions.stage.committed import Child
+
+
+class Marking:
+    """Collects the marks of all groups and arrays of a version.
+
+    Args:
+        stores: The chunks of the file's arrays.
+        parent: The version that it is made from.
+    """
+
+    def __init__(self, stores: ChunkStores, parent: str | None) -> None:
+        self._stores, self._parent = stores, parent
+        self._before = None if parent is None else stores.fingerprints.of(parent)
+        self._is_sure = parent is not None and stores.fingerprints.is_last(parent)
+        self._file = stores.file
+        self._known: Marks = {} if self._before is None else self._before.marks
+        self._marks: Marks = {}
+        self._tables: dict[str, int] = {}
+
+    def record(self, name: str, timestamp: str, attributes: bytes) -> Record:
+        """What is to be recorded."""
+        return Record(name, self._parent or FIRST_VERSION, timestamp, attributes, self._marks, self._tables)
+
+    def group(self, path: str, made: h5py.Group, *, has_attributes: bool) -> None:
+        """Mark a group that was made."""
+        self._marks[path] = group_mark(made) if has_attributes else Mark(False, NOTHING, NOTHING, bytes(8))
+
+    def array(
+        self, path: str, made: Any, store: ChunkStore, shape: tuple[int, ...], places: Places, *, has_attributes: bool
+    ) -> None:
+        """Mark an array that was made."""
+        known = self._known.get(path)
+        if known is not None and known.is_array:
+            said = known.description  # that of its chunks, which never changes
+        else:
+            said = description(store.dtype, store.chunk_shape, store.raw.fillvalue)
+        given = array_attributes(made) if has_attributes else NOTHING
+        self._marks[path] = Mark(True, said, given, content(shape, places, store.keys))
+        if shape[0]:
+            self._tables[path] = store.table_address
+
+    def same(self, path: str, before: h5py.Group, name: str, child: Child) -> None:
+        """Mark what is as it was, and all that is in it."""
+        for inner, kind in _below(path, child):
+            known, address = self._known.get(inner), self._address(inner)
+            is_moved = not address and not isinstance(kind, Mapping) and kind.shape[0] > 0
+            if known is None or is_moved or known.is_array == isinstance(kind, Mapping):
+                known = self._seen(inner, before[f"{name}{inner[len(path) :]}"], kind)
+            self._marks[inner] = known
+            if not isinstance(kind, Mapping) and kind.shape[0]:
+                self._tables[inner] = address or self._stores.of_path(inner).table_address
+
+    def _address(self, path: str) -> int:
+        """Where the table of an array is, if it is where the version before recorded it; else 0."""
+        address = 0 if self._before is None else self._before.tables.get(path, 0)
+        if self._is_sure or not address:
+            return address
+        return address if table_address(self._file, path) == address else 0
+
+    def _seen(self, path: str, found: Any, child: Child) -> Mark:
+        """That of what nobody marked before: other software, or hyperslab before it made fingerprints, committed it."""
+        if isinstance(found, h5py.Group):
+            return group_mark(found)
+        store = self._stores.of_path(path)
+        places = grid_places(child, store.chunk_shape) if isinstance(child, ArchiveArray) else child.places  # type: ignore[union-attr]
+        if places is None:  # damaged, and not touched: it goes on as it is, and `verify` says so
+            return self._known.get(path, Mark(True, NOTHING, NOTHING, bytes(CONTENT_NBYTES)))
+        said = description(store.dtype, store.chunk_shape, store.raw.fillvalue)
+        places = np.asarray(places)
+        return Mark(True, said, array_attributes(found), content(found.shape, places, store.keys))
+
+
+def _below(path: str, child: Child) -> Iterator[tuple[str, Child]]:
+    yield path, child
+    if isinstance(child, Mapping):
+        for name in child:
+            yield from _below(f"{path}/{name}", child[name])

@@ -1,0 +1,193 @@
+"""Virtual arrays with exactly one mapping a stored chunk: what versioned-hdf5 relies on."""
+
+from __future__ import annotations
+
+import struct
+from typing import Any
+
+import h5py
+import numpy as np
+import numpy.typing as npt
+from h5py._objects import phil
+
+from hyperslab._core import add_mappings, mappings_block
+from hyperslab.chunk_grid import chunk_counts
+from hyperslab.errors import DamagedFile
+from hyperslab.journal.journaled_file import JournaledFile
+from hyperslab.versions.commit import libhdf5
+from hyperslab.versions.commit.attributes import put_integers, put_text
+from hyperslab.versions.layout.places import MISSING, Places
+
+UNKNOWN_PLACE = b"\xff" * 8 + bytes(4)  # of the mappings of a virtual array that has none
+HEAP_PLACE = np.dtype([("count", "<u4"), ("address", "<u8"), ("index", "<u4")])
+LAYOUT, CONTINUATION = 0x08, 0x10  # messages of an object header
+VIRTUAL = 3
+MOST_WAITING_NBYTES = 1 << 26
+
+
+class VirtualArrays:
+    """Makes the virtual arrays of a commit.
+
+    libhdf5 takes 10 to 20 µs for each mapping, and some kB of memory. In a file that only we have open, mappings are
+    put into its heap in one piece, the bytes that libhdf5 would write, and the object header is told where they are.
+    libhdf5 forgets objects that are closed (`writing.opened`), so it never knows anything else. In other files, and in
+    those of later layouts (superblock 2 and 3), libhdf5 adds one mapping after another.
+
+    Args:
+        file: Where they go.
+        journaled: What libhdf5 writes to, if it is ours.
+    """
+
+    def __init__(self, file: h5py.File, journaled: JournaledFile | None) -> None:
+        self._file = file
+        is_ours = journaled is not None and libhdf5.address("H5Pset_evict_on_close") is not None
+        self._journaled = journaled if is_ours and _is_plain(journaled) else None  # type: ignore[arg-type]
+        self._waiting: list[tuple[int, npt.NDArray[np.uint8]]] = []
+        self._waiting_nbytes = 0
+
+    @property
+    def is_fast(self) -> bool:
+        """Whether mappings are written in one piece."""
+        return self._journaled is not None
+
+    def create(self, group: h5py.Group, name: str, shape: tuple[int, ...], places: Places, raw: Any, fill: Any) -> Any:
+        """Make one, without attributes. It is whole when `finish` was called, and must be closed by then, and when the
+        next one is made; no link but this one leads to it till then.
+
+        Args:
+            group: Where it goes.
+            name: Its name there.
+            shape: Its shape.
+            places: Of each chunk of its grid, in C order, the place in `raw`; -1 where the fill value is.
+            raw: All chunks, stacked along axis 0.
+            fill: What its elements are that are in no chunk.
+        """
+        if self._waiting_nbytes > MOST_WAITING_NBYTES:
+            self.finish()
+        block = None
+        if self._journaled is not None and (places != MISSING).any():
+            block = mappings_block(raw.name, shape, raw.chunks, np.ascontiguousarray(places))
+        made = create_virtual(group, name, shape, places if block is None else places[:0], raw, fill)
+        if block is not None:
+            self._waiting.append((h5py.h5o.get_info(made.id).addr, block))
+            self._waiting_nbytes += block.nbytes
+        return made
+
+    def finish(self) -> None:
+        """Write the mappings of all that were made, which are closed."""
+        if not self._waiting or self._journaled is None:
+            return
+        waiting, self._waiting, self._waiting_nbytes = self._waiting, [], 0
+        stored = self._put_into_heap(self._journaled, [block for _, block in waiting])
+        for (header, block), place in zip(waiting, np.frombuffer(stored, HEAP_PLACE).tolist(), strict=True):
+            count, address, index = place
+            if count != block.nbytes:
+                raise DamagedFile(f"{self._journaled.path}: libhdf5 stored {count} bytes of {block.nbytes}")
+            self._journaled.seek(_place_of_mappings(self._journaled, header))
+            self._journaled.write(struct.pack("<QI", address, index))
+
+    def _put_into_heap(self, journaled: JournaledFile, blocks: list[npt.NDArray[np.uint8]]) -> bytes:
+        """Where heap objects with these bytes are.
+
+        Elements of any length are heap objects, and so are mappings. The array of such elements is never linked: when
+        it is closed it is gone, and its heap objects are not.
+        """
+        kind = h5py.vlen_dtype(np.uint8)
+        elements = np.empty(len(blocks), kind)
+        for entry, block in enumerate(blocks):
+            elements[entry] = block
+        element = h5py.h5t.py_create(kind, logical=True)
+        lent = h5py.h5d.create(self._file.id, None, element, h5py.h5s.create_simple((len(blocks),)))
+        try:
+            lent.write(h5py.h5s.ALL, h5py.h5s.ALL, elements, h5py.h5t.py_create(kind))
+            lent.flush()
+            return journaled.at(lent.get_offset(), len(blocks) * HEAP_PLACE.itemsize)
+        finally:
+            del lent
+
+
+def put_bookkeeping(made: h5py.Dataset, raw_name: str, chunk_shape: tuple[int, ...]) -> None:
+    """Give a virtual array the attributes that the layout wants."""
+    put_text(made, "raw_data", raw_name)
+    put_integers(made, "chunks", chunk_shape)
+
+
+def _is_plain(journaled: JournaledFile) -> bool:
+    """Whether object headers are of version 1, without checksums, and addresses of 8 bytes."""
+    start = journaled.at(0, 16)
+    return start[:8] == b"\x89HDF\r\n\x1a\n" and start[8] < 2 and start[13:15] == b"\x08\x08"
+
+
+def _place_of_mappings(journaled: JournaledFile, header: int) -> int:
+    """Where the object header of a virtual array without mappings says where they are."""
+    version, nbytes = struct.unpack("<B7xI4x", journaled.at(header, 16))
+    blocks = [(header + 16, nbytes)] if version == 1 else []
+    for start, length in blocks:  # which grows
+        messages, at = journaled.at(start, length), 0
+        while at + 8 <= length:
+            kind, count = struct.unpack_from("<HH", messages, at)
+            at += 8
+            if kind == CONTINUATION:
+                blocks.append(struct.unpack_from("<QQ", messages, at))
+            elif kind == LAYOUT and messages[at + 1] == VIRTUAL and messages[at + 2 : at + 14] == UNKNOWN_PLACE:
+                return start + at + 2
+            at += count
+    raise DamagedFile(f"{journaled.path}: the object header at {header} is not that of the virtual array made there")
+
+
+def create_virtual(group: h5py.Group, name: str, shape: tuple[int, ...], places: Places, raw: Any, fill: Any) -> Any:
+    """A virtual array of chunks of `raw`.
+
+    Args:
+        group: Where it goes.
+        name: Its name there.
+        shape: Its shape.
+        places: Of each chunk of its grid, in C order, the place in `raw`; -1 where the fill value is.
+        raw: All chunks, stacked along axis 0.
+        fill: What its elements are that are in no chunk; not heeded for text of any length, which is then empty.
+    """
+    plist = h5py.h5p.create(h5py.h5p.DATASET_CREATE)
+    plist.set_layout(h5py.h5d.VIRTUAL)
+    dtype = raw.dtype
+    if dtype.kind != "O" and np.asarray(fill, dtype).tobytes().strip(b"\0"):
+        text = h5py.check_string_dtype(dtype)  # of some length: h5py stores its address, unless we say of any
+        plist.set_fill_value(np.asarray(fill, dtype if text is None else h5py.string_dtype(text.encoding)))
+    target = h5py.h5s.create_simple(shape)
+    source = h5py.h5s.create_simple(raw.shape)
+    functions = loaded_functions()
+    if not len(places):
+        pass
+    elif functions is None:
+        add_mappings_through_h5py(plist, target, source, shape, raw, places)
+    else:
+        ids = (plist.id, target.id, source.id)
+        with phil:
+            add_mappings(functions, ids, raw.name, shape, raw.chunks, np.ascontiguousarray(places))
+    target.select_all()
+    made = h5py.h5d.create(group.id, name.encode(), raw.id.get_type(), target, plist)
+    return h5py.Dataset(made)
+
+
+def add_mappings_through_h5py(
+    plist: Any, target: Any, source: Any, shape: tuple[int, ...], raw: Any, places: Places
+) -> None:
+    """Add the mapping of each chunk as h5py does it: the same as `add_mappings`, slowly, with any h5py."""
+    chunk_shape = raw.chunks
+    name = raw.name.encode()
+    grid_shape = chunk_counts(shape, chunk_shape)
+    stored = np.flatnonzero(places != MISSING)
+    starts = np.stack(np.unravel_index(stored, grid_shape), axis=1) * chunk_shape
+    blocks = np.minimum(np.asarray(shape) - starts, chunk_shape)
+    one = (1,) * len(shape)
+    rest = (0,) * (len(shape) - 1)
+    rows = (places[stored] * chunk_shape[0]).tolist()
+    for start, block, row in zip(starts.tolist(), blocks.tolist(), rows, strict=True):
+        target.select_hyperslab(tuple(start), one, block=tuple(block))
+        source.select_hyperslab((row, *rest), one, block=tuple(block))
+        plist.set_virtual(target, b".", name, source)
+
+
+def loaded_functions() -> tuple[int, int] | None:
+    """Addresses of what `add_mappings` calls, in the libhdf5 that h5py uses; None if it is not found."""
+    first, second = libhdf5.address("H5Sselect_hyperslab"), libhdf5.address("H5Pset_virtual")
+    return (first, second) if first and second else None

@@ -1,0 +1,379 @@
+"""Files to add versions to: opened, begun, and cleaned of what was never committed."""
+
+from __future__ import annotations
+
+import math
+import os
+import shutil
+import weakref
+from collections.abc import Callable
+from contextlib import suppress
+from pathlib import Path
+from typing import Any
+
+import h5py
+import numpy as np
+from h5py._hl.filters import guess_chunk
+
+from hyperslab.chunk_grid import chunk_counts
+from hyperslab.errors import DamagedFile, StaleJournal, UsageError
+from hyperslab.journal.journal import (
+    Journal,
+    System,
+    Torn,
+    contradiction,
+    found_journal,
+    journal_path,
+    remove_journal,
+    sync_folder,
+)
+from hyperslab.journal.journaled_file import JournaledFile
+from hyperslab.journal.settling import is_readable
+from hyperslab.journal.write_guard import empty_file
+from hyperslab.versions.commit import libhdf5
+from hyperslab.versions.commit.chunk_store import ChunkStore, is_text
+from hyperslab.versions.layout import names as layout
+from hyperslab.versions.layout.elements import as_elements, fill_element
+from hyperslab.versions.layout.fingerprints import Fingerprints, check_never_committed
+from hyperslab.versions.layout.names import DATA, DATA_VERSION, DEFAULT_CHUNK_LENGTH, FIRST_VERSION, VERSIONS, Array
+from hyperslab.versions.layout.places import MISSING, check_chunk_count
+from hyperslab.versions.layout.table import data_version_of, is_committed
+from hyperslab.versions.stage.staged_array import StagedArray
+from hyperslab.versions.stage.staged_chunks import StagedChunks
+
+READABLE_DRIVERS = ("sec2", "stdio")
+SYSTEM: System = os
+BESIDE = ".hyperslab-new"  # added to the name of a file that another is to take the place of
+BEGUN = b"HSLABNEW"  # what such a file begins with until it is whole
+
+
+class WritableFile:
+    """An HDF5 file that is written to through a journal.
+
+    Args:
+        path: Where it is.
+        mode: `r+`, `a` or `w`.
+        system: The calls that reach the disk.
+        timeout: How many seconds to wait for others who have it open.
+
+    Raises:
+        FileNotFoundError: There is none, in mode `r+`.
+        UsageError: Somebody else has it open, or it has no place for versions.
+        StaleJournal: What lies beside it as its journal is not of it.
+        MissingJournal: A commit to it was cut short, and its journal is gone.
+    """
+
+    def __init__(self, path: str, mode: str, system: System, timeout: float = 0.0) -> None:
+        path = os.path.realpath(path)  # another file may take its place, not that of a link to it
+        self._path = path
+        if mode == "r+":
+            _check_has_bytes(path)
+        self._system = system
+        self.journaled = JournaledFile(path, truncate=mode == "w", timeout=timeout, system=system)
+        self._held: list[Any] = [self.journaled]
+        try:
+            weakref.finalize(self, _let_go, self._held, os.getpid())  # while Python can still be called by libhdf5
+            _clean_up(f"{path}{BESIDE}", system)
+            is_new = self.journaled.committed_nbytes == 0
+            self._hold(opened(self.journaled, "w" if is_new else "r+"))
+            if not is_new and mode == "r+" and DATA not in self.file:
+                raise UsageError(f"{path} holds no versions: open it with mode='a' to begin")
+            prepare(self.file)
+            self.commit()
+        except BaseException:
+            self.roll_back(reopen=False)
+            self.journaled.close()
+            raise
+
+    def commit(self) -> None:
+        """Make all changes last, together."""
+        self.journaled.check_process()
+        self.file.flush()
+        self.journaled.commit(_address(self.file))
+
+    def roll_back(self, *, reopen: bool = True) -> None:
+        """Forget all changes since the last commit."""
+        with suppress(Exception):
+            self.file.close()
+        self.journaled.roll_back()
+        if reopen:
+            self._hold(opened(self.journaled, "r+"))
+
+    def reopen(self) -> None:
+        """Let libhdf5 forget which space is free, so that nothing overwrites what readers may still read."""
+        self.file.close()
+        self.journaled.commit()
+        self._hold(opened(self.journaled, "r+"))
+
+    def replace(self, fill: Callable[[h5py.File, JournaledFile], None]) -> None:
+        """Put a new file in the place of this one, in one step, when all of it is on the disk.
+
+        Args:
+            fill: Writes what the new file holds; the second is what libhdf5 writes to.
+
+        Raises:
+            UsageError: Something has the name that the new file needs.
+        """
+        beside = f"{self._path}{BESIDE}"
+        _begin(beside, self._system)
+        journaled = JournaledFile(beside, system=self._system)
+        journaled.truncate(0)  # what it begins with, libhdf5 need not know
+        try:
+            with opened(journaled, "w") as made:
+                made.flush()
+                fill(made, journaled)
+            shutil.copymode(self._path, beside)
+            journaled.commit(keep_journal=True)
+            journaled.take_place_of(self._path)
+        except BaseException:
+            if journaled.path == beside:
+                journaled.close()
+                with suppress(OSError):
+                    self._system.unlink(beside)
+                    if Path(journal_path(beside)).exists():
+                        self._system.unlink(journal_path(beside))
+                raise
+            self._go_on_with(journaled)
+            raise
+        self._go_on_with(journaled)
+
+    def _go_on_with(self, journaled: JournaledFile) -> None:
+        with suppress(Exception):
+            self.file.close()
+        self.journaled.close()
+        self.journaled = journaled
+        self._hold(opened(journaled, "r+"))
+
+    def _hold(self, file: h5py.File) -> None:
+        self.file = file
+        self._held[:] = [self.journaled, file]
+
+    def close(self) -> None:
+        """Close the file; changes that were not committed are forgotten."""
+        try:
+            self.file.close()
+        finally:
+            self.journaled.close()
+
+
+def _check_has_bytes(path: str) -> None:
+    if not Path(path).stat().st_size:  # raises what Python raises for a file that is not there
+        raise UsageError(f"{path} is empty, it holds no versions: open it with mode='a' to begin")
+
+
+def _address(file: h5py.File) -> int | None:
+    """Where the object header of the group of versions is."""
+    try:
+        return int(h5py.h5o.get_info(file.id, VERSIONS.encode()).addr)
+    except KeyError:
+        return None
+
+
+def _begin(beside: str, system: System) -> None:
+    """Make a file that is known as ours before anything else is in it."""
+    try:
+        descriptor = system.open(beside, os.O_RDWR | os.O_CREAT | os.O_EXCL, 0o666)
+    except FileExistsError:
+        raise UsageError(f"there is a {beside}, whose name is needed, and which may be yours: move it away") from None
+    try:
+        system.pwrite(descriptor, BEGUN, 0)
+        system.fsync(descriptor)
+    finally:
+        os.close(descriptor)
+    sync_folder(beside, system)
+
+
+def _clean_up(beside: str, system: System) -> None:
+    """Remove what is left of a file that was to take the place of another, if it is that; what is not ours stays."""
+    found = None
+    with suppress(StaleJournal):
+        found = found_journal(beside)
+    if Path(beside).is_file() and not Path(beside).is_symlink():
+        descriptor = os.open(beside, os.O_RDONLY)
+        try:
+            start = os.pread(descriptor, len(BEGUN), 0)
+            is_ours = start == BEGUN[: len(start)]
+            if isinstance(found, Journal) and found.before_nbytes == len(BEGUN):
+                is_ours = is_ours or contradiction(found, descriptor) is None
+        finally:
+            os.close(descriptor)
+        if not is_ours:
+            return
+        system.unlink(beside)
+    if isinstance(found, Journal | Torn):
+        remove_journal(beside, system)
+
+
+def _let_go(held: list[Any], process: int) -> None:
+    if os.getpid() == process:  # a forked child must not close what its parent writes to
+        for one in reversed(held):
+            with suppress(Exception):
+                one.close()
+
+
+def opened(journaled: JournaledFile, mode: str) -> h5py.File:
+    """The HDF5 file that libhdf5 writes through a journal. Objects that are closed it forgets."""
+    if mode == "w":
+        journaled.seek(0)
+        journaled.write(empty_file())
+    else:
+        journaled.add_guard()
+
+    def set_driver(access: h5py.h5p.PropFAID, fileobj: JournaledFile) -> None:
+        access.set_fileobj_driver(h5py.h5fd.fileobj_driver, fileobj)
+        libhdf5.evict_on_close(access)
+
+    h5py.register_driver("hyperslab", set_driver)
+    return h5py.File(journaled.path, "r+", driver="hyperslab", fileobj=journaled)
+
+
+def check_borrowed(file: h5py.Group) -> None:
+    """Refuse an h5py file that only h5py can read.
+
+    Raises:
+        UsageError: It is no file of this machine, or a commit to it was cut short, which its journal is to finish.
+        StaleJournal: What lies beside it as its journal is not of it.
+    """
+    path = file.file.filename
+    if file.file.driver not in READABLE_DRIVERS or not Path(path).is_file():
+        raise UsageError(f"{path}: versions need a file on disk; open it with h5py's usual driver")
+    if isinstance(found_journal(path), Journal) and (file.file.mode != "r" or not is_readable(path)):
+        raise UsageError(
+            f"a commit to {path} was cut short, and h5py does not know of its journal: close the h5py file, and open it"
+            " once by its path, hyperslab.VersionedFile(path), which finishes that commit"
+        )
+
+
+def prepare(file: h5py.Group) -> None:
+    """Make the place for versions if there is none, and remove what was never committed.
+
+    Raises:
+        Unsupported: A later library wrote it.
+        UsageError: It is of an earlier layout.
+    """
+    if DATA not in file:
+        versions = file.create_group(VERSIONS)
+        first = versions.create_group(FIRST_VERSION)
+        versions.attrs["current_version"] = FIRST_VERSION
+        first.attrs["timestamp"] = layout.stored_time(None)
+        versions.attrs["data_version"] = DATA_VERSION
+        return
+    versions, path = file[VERSIONS], file.file.filename
+    number = data_version_of(versions.attrs)
+    layout.check_data_version(number, path, to_write=True)
+    current = versions.attrs["current_version"]
+    parents = {}
+    for name in [name for name in versions if name != FIRST_VERSION]:
+        attributes = attributes_of(versions, name)
+        if not is_committed(attributes, name, path, number):
+            parents[name] = attributes.get("prev_version", FIRST_VERSION)
+    check_never_committed(file, parents)
+    for name in parents:  # when all were looked at: where one is damaged nothing is changed
+        del versions[name]
+    for _ in range(len(parents) + 1):  # its parent may be another that was not committed
+        current = parents.get(current, current)
+    if current not in versions:
+        current = FIRST_VERSION
+    if current != versions.attrs["current_version"]:
+        versions.attrs["current_version"] = current
+        Fingerprints(file, is_ours=False).add(None, current=current)
+
+
+def attributes_of(versions: h5py.Group, name: str) -> Any:
+    """The attributes of a version.
+
+    Raises:
+        DamagedFile: They cannot be had.
+    """
+    try:
+        return versions[name].attrs
+    except (KeyError, OSError, RuntimeError, ValueError) as error:
+        raise DamagedFile(f"version {name!r} of {versions.file.filename} cannot be read: {error}") from None
+
+
+def new_array(file: h5py.Group, path: str, asked: dict[str, Any]) -> StagedArray:
+    """An array as `create_dataset` asks for it.
+
+    Raises:
+        ValueError: What is asked contradicts itself, or earlier versions of the array.
+        TypeError: Neither shape nor elements are given, or an option is not known, or elements of this kind.
+        NotImplementedError: It has no axes.
+    """
+    shape, dtype, data = (asked.pop(name) for name in ("shape", "dtype", "data"))
+    chunks, fill = asked.pop("chunks", None), asked.pop("fillvalue", None)
+    asked.pop("maxshape", None)  # every array can be resized
+    options = {name: value for name, value in asked.items() if value is not None and value is not False}
+    unknown = options.keys() - {"compression", "compression_opts", "shuffle", "fletcher32", "scaleoffset"}
+    if unknown:
+        raise TypeError(f"{', '.join(sorted(unknown))}: there is no such option")
+    elements, dtype = _elements(data, dtype)
+    if dtype.hasobject and not is_text(dtype):
+        raise TypeError(f"{path}: of elements of any length only text can have versions, not {dtype}")
+    if shape is None:
+        if elements is None:
+            raise TypeError(f"{path}: give shape or data")
+        shape = elements.shape
+    shape = (shape,) if isinstance(shape, int) else tuple(int(length) for length in shape)
+    if not shape:
+        raise NotImplementedError(f"{path} has no axes: the layout has no place for it; use the shape (1,)")
+    if elements is not None and elements.size != math.prod(shape):
+        raise ValueError(f"{path}: {elements.size} elements for the shape {shape}")
+    store = ChunkStore(file, path) if f"{DATA}/{path}/raw_data" in file else None
+    chunk_shape = _chunk_shape(chunks, shape, dtype, path, store)
+    check_chunk_count(path, shape, chunk_shape)
+    if store is not None:
+        store.check_same(dtype if asked_for(data, dtype) else None, chunk_shape, fill)
+        dtype = store.raw.dtype
+    fill = fill_element(dtype, (fill if fill is not None else None) if store is None else store.fill[()])
+    if dtype.kind != "O":
+        fill = np.asarray(fill, dtype)[()]
+        options["fillvalue"] = fill
+    if elements is None:
+        grid_count = math.prod(chunk_counts(shape, chunk_shape))
+        stored = np.full(grid_count, MISSING, np.int64)
+        staged = StagedChunks(shape, chunk_shape, dtype, fill, stored, _nothing_stored)
+        return StagedArray(path, chunk_shape, dtype, fill, chunks=staged, options=options)
+    whole = np.array(as_elements(elements, dtype), dtype, order="C").reshape(shape)
+    return StagedArray(path, chunk_shape, dtype, fill, whole=whole, options=options)
+
+
+def asked_for(data: Any, dtype: Any) -> bool:
+    """Whether a dtype was said, by itself or by the elements."""
+    return data is not None or dtype is not None
+
+
+def _elements(data: Any, dtype: Any) -> tuple[Array | None, np.dtype[Any]]:
+    """The elements if there are any, and the dtype that they are stored with."""
+    wanted = None if dtype is None else np.dtype(dtype)
+    if wanted is not None and wanted.kind == "T":
+        wanted = h5py.string_dtype()
+    if data is None:
+        return None, np.dtype("f4") if wanted is None else wanted
+    if wanted is None:
+        elements = np.asarray(data)
+        is_words = elements.dtype.kind in "TU" or (elements.dtype.kind == "O" and not is_text(elements.dtype))
+        return elements, h5py.string_dtype() if is_words else elements.dtype
+    elements = np.asarray(data)
+    return (elements if wanted.kind == "O" else elements.astype(wanted, copy=False)), wanted
+
+
+def _chunk_shape(
+    chunks: Any, shape: tuple[int, ...], dtype: np.dtype[Any], path: str, store: ChunkStore | None
+) -> tuple[int, ...]:
+    if isinstance(chunks, int) and not isinstance(chunks, bool):
+        chunks = (chunks,)
+    if chunks is not None and not isinstance(chunks, bool):
+        found = tuple(int(length) for length in chunks)
+        if len(found) != len(shape) or min(found) < 1:
+            raise ValueError(f"{path}: chunks of {found} for an array of the shape {shape}")
+        return found
+    if store is not None:
+        return store.chunk_shape
+    if chunks is None and len(shape) == 1:
+        return (DEFAULT_CHUNK_LENGTH,)
+    guessed: tuple[int, ...] = guess_chunk(shape, None, dtype.itemsize)
+    return guessed
+
+
+def _nothing_stored(places: Any) -> Array:
+    raise AssertionError(f"chunks {places} of an array that has none")

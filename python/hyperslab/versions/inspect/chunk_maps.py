@@ -1,0 +1,220 @@
+"""What versions hold, from their metadata alone: which of all chunks that an array ever had is where in it.
+
+No chunk is read, nor the table of where chunks are: comparing versions costs no more than parsing their mappings.
+"""
+
+from __future__ import annotations
+
+import math
+from collections import OrderedDict
+from collections.abc import Iterator, Mapping, Sequence
+from dataclasses import dataclass, field
+from functools import cached_property
+from typing import Any, NamedTuple
+
+import numpy as np
+
+from hyperslab._core import mapped_source
+from hyperslab.archive.array import Array as ArchiveArray
+from hyperslab.archive.tree import Group
+from hyperslab.chunk_grid import chunk_counts
+from hyperslab.errors import DamagedFile, HyperslabError, ReadError, Unsupported
+from hyperslab.versions.layout.names import VERSIONS, bookkeeping, raw_path
+from hyperslab.versions.layout.places import MISSING, Places, grid_places
+from hyperslab.versions.layout.reading import parsed
+
+MOST_PARSED_PLACES = 1 << 18  # mappings that are parsed at a time, more or less
+MOST_PARSED_VERSIONS = 256
+MOST_KEPT_VERSIONS = 32
+
+
+@dataclass(frozen=True, eq=False)
+class ChunkMap:
+    """An array of a version.
+
+    `places` has for each chunk, in C order, the place in the stack of all that the array ever had, -1 where the fill
+    value is; None where the array is not made of such chunks. `dtype` is None if NumPy has no such elements.
+    `problem` says what is damaged: then nothing else is sure.
+    """
+
+    path: str
+    shape: tuple[int, ...]
+    dtype: np.dtype[Any] | None
+    chunk_shape: tuple[int, ...]
+    places: Places | None
+    attributes: Mapping[str, Any]
+    fill: bytes = b""  # one element where nothing is stored; nothing if that is zeros
+    problem: str | None = None
+
+    @cached_property
+    def grid_shape(self) -> tuple[int, ...]:
+        """The number of chunks along each axis."""
+        return chunk_counts(self.shape, self.chunk_shape)
+
+    @property
+    def nbytes(self) -> int:
+        """Bytes of all its elements in memory; of text of any length its pointers."""
+        return math.prod(self.shape) * (0 if self.dtype is None else self.dtype.itemsize)
+
+    @cached_property
+    def used_places(self) -> Places:
+        """The places of its chunks, each once, in order."""
+        return np.empty(0, np.int64) if self.places is None else np.unique(self.places[self.places != MISSING])
+
+
+@dataclass(frozen=True)
+class VersionMap:
+    """Groups (their attributes) and arrays of a version by path, and why some names lead to nothing."""
+
+    name: str
+    attributes: Mapping[str, Any]
+    groups: dict[str, Mapping[str, Any]] = field(default_factory=dict)
+    arrays: dict[str, ChunkMap] = field(default_factory=dict)
+    problems: dict[str, str] = field(default_factory=dict)
+
+    @property
+    def nbytes(self) -> int:
+        """Bytes of all arrays in memory."""
+        return sum(array.nbytes for array in self.arrays.values())
+
+
+class ChunkMaps:
+    """The maps of a file's versions, parsed when they are asked for, of which some are kept.
+
+    Args:
+        path: The file's.
+    """
+
+    def __init__(self, path: str) -> None:
+        self._path = path
+        self._kept: OrderedDict[str, VersionMap] = OrderedDict()
+        self._last: dict[str, _Described] = {}  # the array of each path that was described last
+
+    def __getitem__(self, name: str) -> VersionMap:
+        if name in self._kept:
+            self._kept.move_to_end(name)
+            return self._kept[name]
+        return next(self.each([name]))
+
+    def each(self, names: Sequence[str]) -> Iterator[VersionMap]:
+        """The maps of versions, in the order of the names; several are parsed at a time."""
+        start, count = 0, 1
+        while start < len(names):
+            maps = self._parsed(names[start : start + count])
+            start += count
+            for found in maps:
+                self._kept[found.name] = found
+                self._kept.move_to_end(found.name)
+                if len(self._kept) > MOST_KEPT_VERSIONS:
+                    self._kept.popitem(last=False)
+                yield found
+            distinct = {id(one): one for found in maps for one in found.arrays.values()}.values()
+            places = sum(1 if one.places is None else len(one.places) for one in distinct)
+            count = max(1, min(MOST_PARSED_VERSIONS, MOST_PARSED_PLACES * len(maps) // max(1, places)))
+
+    def _parsed(self, names: Sequence[str]) -> list[VersionMap]:
+        root = parsed(self._path, 0, tuple(f"{VERSIONS}/{name}/**" for name in names)).root
+        known: dict[int, ChunkMap] = {}  # in some files unchanged arrays are links to one object
+        return [_version_map(root, name, known, self._last) for name in names]
+
+
+class _Described(NamedTuple):
+    """What a version's array says of itself, and its map."""
+
+    said: tuple[Any, ...]
+    map: ChunkMap
+
+
+def _version_map(root: Group, name: str, known: dict[int, ChunkMap], last: dict[str, _Described]) -> VersionMap:
+    if f"{VERSIONS}/{name}" not in root:
+        raise KeyError(f"version {name!r} is not in {root.filename} any more: refresh() tells which are")
+    group = root[f"{VERSIONS}/{name}"]
+    if not isinstance(group, Group):
+        raise DamagedFile(f"{root.filename}: version {name!r} is no group")
+    found = VersionMap(name, user_attributes(group))
+    waiting = [("", group)]
+    while waiting:
+        prefix, group = waiting.pop()
+        for child_name in group:
+            path = f"{prefix}{child_name}"
+            try:
+                child = group[child_name]
+                if isinstance(child, Group):
+                    found.groups[path] = user_attributes(child)
+                    waiting.append((f"{path}/", child))
+                    continue
+                if child._number not in known:
+                    known[child._number] = _same_or_new(path, child, last)
+                found.arrays[path] = known[child._number]
+            except (KeyError, OSError, HyperslabError) as error:
+                found.problems[path] = str(error.args[0] if error.args else error)
+    return found
+
+
+def _same_or_new(path: str, array: ArchiveArray, last: dict[str, _Described]) -> ChunkMap:
+    """The map of an array; the one before if that is the same, which is told in a fifth of the time: unchanged arrays
+    are copies, and who compares maps sees at once that they are one.
+    """
+    stored, before = array._stored, last.get(path)
+    try:
+        dtype = stored.dtype
+    except Unsupported:
+        dtype = None
+    said = (stored.shape, dtype, stored.fill, mapped_source(stored), stored.damaged, stored.attributes())
+    if before is not None and before.said == said and before.map.places is not None and before.map.problem is None:
+        places = grid_places(array, before.map.chunk_shape)
+        if places is not None and np.array_equal(places, before.map.places):
+            return before.map
+    found = chunk_map(path, array)
+    last[path] = _Described(said, found)
+    return found
+
+
+def chunk_map(path: str, array: ArchiveArray) -> ChunkMap:
+    """The map of an array of a version, which has this path in it."""
+    stored, problems = array._stored, []
+    attributes = user_attributes(array)
+    try:
+        dtype = stored.dtype
+    except Unsupported:
+        dtype = None
+    shape, places = array.shape, None
+    chunk_shape = _chunk_shape(array)
+    if stored.damaged is not None:
+        problems.append(stored.damaged)
+    elif chunk_shape is None:
+        problems.append("it does not say what shape its chunks have")
+    else:
+        places = grid_places(array, chunk_shape)
+        source = mapped_source(stored)
+        if places is None or source not in (None, (".", raw_path(path))):
+            problems.append("its mappings are not one for each stored chunk, in order")
+            places = None
+        elif source is None and array.stored_chunk_count:
+            problems.append("its elements are in itself: it is no virtual array")
+            places = None
+    for name in array.attrs:
+        try:
+            array.attrs[name]
+        except DamagedFile as error:
+            problems.append(f"attribute {name!r}: {error}")
+        except ReadError:
+            continue
+    problem = "; ".join(problems) or None
+    fill = stored.fill or b""
+    fill = fill if any(fill) else b""
+    return ChunkMap(path, shape, dtype, chunk_shape or (1,) * len(shape), places, attributes, fill, problem)
+
+
+def _chunk_shape(array: ArchiveArray) -> tuple[int, ...] | None:
+    try:
+        lengths = tuple(int(length) for length in np.atleast_1d(array.attrs["chunks"]))
+    except (KeyError, TypeError, ValueError, HyperslabError):
+        return None
+    return lengths if len(lengths) == array.ndim and min(lengths, default=0) > 0 else None
+
+
+def user_attributes(node: Group | ArchiveArray) -> dict[str, Any]:
+    """The attributes that users gave a version, or a group or array in it, without those that the layout wants."""
+    own = bookkeeping(node.name, is_array=isinstance(node, ArchiveArray))
+    return {name: value for name, value in node.attrs.readable() if name not in own}

@@ -1,0 +1,141 @@
+"""`ChunkStack`: all chunks that an array ever had, read by their places; `ChunkStore` without h5py."""
+
+from __future__ import annotations
+
+from functools import cached_property
+from typing import Any
+
+import numpy as np
+import numpy.typing as npt
+
+from hyperslab.archive.array import Array as ArchiveArray
+from hyperslab.archive.tree import Group
+from hyperslab.errors import DamagedFile, HyperslabError, Unsupported
+from hyperslab.versions.layout.elements import fill_element
+from hyperslab.versions.layout.names import DATA, FIRST_VERSION, HASH_TABLE_DTYPE, VERSIONS, Array
+from hyperslab.versions.layout.places import MISSING, Places, check_chunk_count, stored_length
+from hyperslab.versions.layout.reading import parsed
+
+
+class ChunkStack:
+    """The chunks of one array over all versions.
+
+    Args:
+        path: The array's path in a version.
+        raw: The stack.
+        table: The hashes of its chunks.
+
+    Raises:
+        DamagedFile: They contradict the layout.
+        Unsupported: There is room for too many.
+    """
+
+    def __init__(self, path: str, raw: ArchiveArray, table: ArchiveArray) -> None:
+        self.path = path
+        self.raw = raw
+        self._table = table
+        for part in (raw, table):
+            if part.damaged:
+                raise DamagedFile(f"{part.name} of {part.filename}: {part.damaged}")
+        chunk_shape = raw.chunks or tuple(int(length) for length in np.atleast_1d(raw.attrs.get("chunks", ())))
+        if len(chunk_shape) != raw.ndim or not raw.ndim or min(chunk_shape) < 1 or raw.shape[1:] != chunk_shape[1:]:
+            raise DamagedFile(f"{raw.name} of {raw.filename} is no stack of chunks: {raw.shape}, chunks {chunk_shape}")
+        self.chunk_shape = chunk_shape
+        check_chunk_count(f"{raw.name} in {raw.filename}", raw.shape, chunk_shape, Unsupported)
+        if "largest_index" not in table.attrs:
+            raise DamagedFile(f"{table.name} of {table.filename} does not say how many of its rows count")
+        self.count = int(table.attrs["largest_index"])
+
+    @classmethod
+    def of(cls, root: Group, array: str) -> ChunkStack:
+        """That of one array, by its path in a version, of a file's root.
+
+        Raises:
+            DamagedFile: There is none.
+        """
+        found = []
+        for name in (f"{DATA}/{array}/raw_data", f"{DATA}/{array}/hash_table"):
+            part = root.get(name)
+            if not isinstance(part, ArchiveArray):
+                raise DamagedFile(f"{root.filename}: there is no array {name}")
+            found.append(part)
+        return cls(array, *found)
+
+    @property
+    def place_count(self) -> int:
+        """Chunks that there is room for: beyond `count` are those of commits that were cut short."""
+        return self.raw.shape[0] // self.chunk_shape[0]
+
+    @cached_property
+    def fill(self) -> Any:
+        """The element where nothing is stored."""
+        return fill_element(self.raw.dtype, self.raw.fill_value)
+
+    @cached_property
+    def rows(self) -> Array:
+        """The table's rows that count: `hash`, and the rows (`shape`) of the stack that it is of.
+
+        Raises:
+            DamagedFile: There are fewer than it says, or they are something else.
+        """
+        if self._table.dtype != HASH_TABLE_DTYPE or not 0 <= self.count <= stored_length(self._table):
+            said = f"{self.count} of {self._table.shape[0]} rows of {self._table.dtype} are said to count"
+            raise DamagedFile(f"{self._table.name} of {self._table.filename}: {said}")
+        return np.asarray(self._table[: self.count])
+
+    @cached_property
+    def stored_nbytes(self) -> npt.NDArray[np.int64]:
+        """The bytes that the chunk at each place takes in the file."""
+        lengths = np.zeros(self.place_count, np.int64)
+        for segment in self.raw.segments():
+            lengths[segment.indices().astype(np.int64)] = segment.lengths()
+        return lengths
+
+    def load(self, places: Places) -> Array:
+        """Chunks by their places, with one axis more in front; at -1 is nothing but the fill value."""
+        stored = places != MISSING
+        wanted, inverse = np.unique(places[stored], return_inverse=True)
+        read = self._read(wanted)
+        if np.array_equal(wanted, places):
+            return read
+        chunks: Array = np.full((len(places), *read.shape[1:]), self.fill, read.dtype)
+        chunks[stored] = read[inverse]
+        return chunks
+
+    def _read(self, places: Places) -> Array:
+        """Chunks by their places, each once, in order."""
+        length, dtype = self.chunk_shape[0], self.raw.dtype
+        shape = (len(places), *self.chunk_shape, *dtype.shape)
+        if not len(places):
+            return np.empty(shape, dtype.base)
+        first, last = int(places[0]), int(places[-1]) + 1
+        if last - first == len(places):
+            return np.asarray(self.raw[first * length : last * length]).reshape(shape)
+        return np.asarray(self.raw[(places[:, None] * length + np.arange(length)).reshape(-1)]).reshape(shape)
+
+
+def chunk_stacks(path: str) -> tuple[dict[str, ChunkStack], dict[str, str]]:
+    """The stacks of all arrays that a file's versions ever had, by the arrays' paths; and what is damaged, by path."""
+    root = parsed(path, 0, (f"{VERSIONS}/{FIRST_VERSION}", f"{DATA}/**")).root
+    data = root[DATA]
+    found: dict[str, ChunkStack] = {}
+    problems: dict[str, str] = {}
+    waiting = [("", data)]
+    while waiting:
+        prefix, group = waiting.pop()
+        assert isinstance(group, Group)
+        for name in group:
+            if not prefix and name == "versions":
+                continue
+            try:
+                child = group[name]
+                if isinstance(child, Group):
+                    waiting.append((f"{prefix}{name}/", child))
+                elif name == "raw_data" and prefix:
+                    table = group["hash_table"]
+                    if not isinstance(table, ArchiveArray):
+                        raise DamagedFile("hash_table is no array")
+                    found[prefix[:-1]] = ChunkStack(prefix[:-1], child, table)
+            except (KeyError, OSError, HyperslabError) as error:
+                problems[prefix[:-1] or name] = str(error.args[0] if error.args else error)
+    return found, problems

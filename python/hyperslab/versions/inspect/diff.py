@@ -1,0 +1,389 @@
+"""`VersionDiff`: what differs between two versions, from their mappings alone; elements are read only where chunks
+differ, and only when they are asked for.
+"""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Callable, Iterator, Mapping
+from dataclasses import dataclass, field
+from functools import cached_property
+from typing import Any, Literal, NamedTuple
+
+import numpy as np
+import numpy.typing as npt
+
+from hyperslab.archive.array import Array as ArchiveArray
+from hyperslab.errors import DamagedFile, FileChanged, Unsupported
+from hyperslab.progress import Progress
+from hyperslab.versions.inspect.chunk_maps import ChunkMap, ChunkMaps, VersionMap, chunk_map
+from hyperslab.versions.inspect.chunk_stack import ChunkStack
+from hyperslab.versions.inspect.regions import Boxes, joined, unequal, within
+from hyperslab.versions.layout.names import DATA, VERSIONS, Array
+from hyperslab.versions.layout.places import MISSING, check_chunk_count
+from hyperslab.versions.layout.reading import parsed
+
+Status = Literal["added", "removed", "changed"]
+OUTSIDE = -2
+BATCH_NBYTES = 32 << 20  # of chunks of each version that are compared at a time
+
+
+class Change(NamedTuple):
+    """A value before and after; None where there was none, or is none."""
+
+    before: Any
+    after: Any
+
+
+@dataclass(frozen=True)
+class ChangedElements:
+    """What became of the elements of an array.
+
+    `count` of those that are in both versions are not the same, bit by bit; `added_count` and `removed_count` are only
+    in one. `boxes` (int64, box × axis × start and stop) hold all of the first: of an array with one axis they are
+    exactly these; with more axes the smallest boxes in each chunk, joined where they make a box together.
+    `values` are the least and largest of them, before and after, if they are numbers.
+    """
+
+    count: int
+    added_count: int
+    removed_count: int
+    boxes: Boxes
+    values: Change
+
+    @property
+    def bounds(self) -> tuple[tuple[int, int], ...] | None:
+        """Start and stop on each axis of the smallest box around all that changed; None if nothing did."""
+        if not len(self.boxes):
+            return None
+        starts, stops = self.boxes[:, :, 0].min(axis=0), self.boxes[:, :, 1].max(axis=0)
+        return tuple(zip(starts.tolist(), stops.tolist(), strict=True))
+
+
+class ChangedChunk(NamedTuple):
+    """A chunk that differs, and its elements; None in the version whose array ends before it."""
+
+    chunk_index: tuple[int, ...]
+    before: Array | None
+    after: Array | None
+
+
+class ArrayDiff:
+    """What differs in an array between two versions.
+
+    `chunks` are the indices of the chunks that differ (int64, chunk × axis), also of those that only one of them has;
+    None where a version's mappings are damaged, which `problem` then tells. `attributes` are those that differ.
+    """
+
+    def __init__(self, path: str, before: Side | None, after: Side | None) -> None:
+        self.path = path
+        self.before = None if before is None else before.map
+        self.after = None if after is None else after.map
+        self._sides = (before, after)
+        maps = [one for one in (self.before, self.after) if one is not None]
+        problems = {one.problem: None for one in maps if one.problem}
+        if len({one.chunk_shape for one in maps}) > 1:
+            problems[f"its chunks are {maps[0].chunk_shape} and {maps[1].chunk_shape}"] = None
+        self.problem = "; ".join(problems) or None
+        self.attributes = changed_values(maps[0].attributes, maps[1].attributes) if len(maps) > 1 else {}
+
+    @property
+    def status(self) -> Status:
+        """Whether the array is only in the later version, only in the earlier, or differs."""
+        return "added" if self.before is None else "removed" if self.after is None else "changed"
+
+    @property
+    def shape(self) -> Change:
+        """The shapes."""
+        return Change(*(None if one is None else one.shape for one in (self.before, self.after)))
+
+    @property
+    def dtype(self) -> Change:
+        """The dtypes."""
+        return Change(*(None if one is None else one.dtype for one in (self.before, self.after)))
+
+    @property
+    def chunk_shape(self) -> tuple[int, ...]:
+        """The chunks' shape: the later version's, should they differ."""
+        described = self.after or self.before
+        assert described is not None
+        return described.chunk_shape
+
+    @cached_property
+    def chunks(self) -> npt.NDArray[np.int64] | None:
+        """Which chunks differ."""
+        return None if self.problem else changed_chunks(self.before, self.after)
+
+    @property
+    def chunk_count(self) -> int | None:
+        """How many chunks differ."""
+        return None if self.chunks is None else len(self.chunks)
+
+    @property
+    def is_changed(self) -> bool:
+        """Whether anything differs."""
+        same = self.shape.before == self.shape.after and self.dtype.before == self.dtype.after
+        return self.status != "changed" or not same or bool(self.attributes) or self.chunk_count != 0
+
+    def changed_chunks(self) -> Iterator[ChangedChunk]:
+        """The chunks that differ, read a few at a time.
+
+        Raises:
+            DamagedFile: They cannot be read.
+        """
+        for indices, before, after in self._batches(self._known_chunks()):
+            for place, index in enumerate(indices.tolist()):
+                valid = [self._valid(one, index) for one in (self.before, self.after)]
+                parts = [
+                    None if key is None else side[place][key] for key, side in zip(valid, (before, after), strict=True)
+                ]
+                yield ChangedChunk(tuple(index), *parts)
+
+    def coordinates(self) -> Iterator[npt.NDArray[np.int64]]:
+        """Where elements that both versions have differ (element × axis), some at a time."""
+        for indices, differ, _, _ in self._compared():
+            slots, *inside = np.nonzero(differ)
+            yield indices[slots] * self.chunk_shape + np.stack(inside, axis=1)
+
+    def elements(self, progress: Progress | None = None) -> ChangedElements:
+        """Compare the elements of the chunks that differ; they are read once, and the result is kept.
+
+        Args:
+            progress: Called with the path, the chunks that were read, and how many there are.
+
+        Raises:
+            DamagedFile: They cannot be read.
+        """
+        if "_elements" not in self.__dict__:
+            self.__dict__["_elements"] = self._read_elements(progress or (lambda *_: None))
+        found: ChangedElements = self.__dict__["_elements"]
+        return found
+
+    def _read_elements(self, progress: Progress) -> ChangedElements:
+        count, done, boxes = 0, 0, [np.empty((0, len(self.chunk_shape), 2), np.int64)]
+        bounds = (_Bounds(), _Bounds())
+        for indices, differ, before, after in self._compared():
+            count += int(np.count_nonzero(differ))
+            boxes.append(within(differ, indices * self.chunk_shape))
+            for one, elements in zip(bounds, (before, after), strict=True):
+                one.add(elements, differ)
+            done += len(indices)
+            progress(self.path, done, len(self._known_chunks()))
+        common = math.prod(self._common_shape)
+        sizes = [0 if one is None else math.prod(one.shape) for one in (self.before, self.after)]
+        values = Change(*(one.found for one in bounds))
+        return ChangedElements(count, sizes[1] - common, sizes[0] - common, joined(np.concatenate(boxes)), values)
+
+    @property
+    def _common_shape(self) -> tuple[int, ...]:
+        """The shape of the box that both arrays have."""
+        if self.before is None or self.after is None or len(self.before.shape) != len(self.after.shape):
+            return (0,)
+        return tuple(map(min, self.before.shape, self.after.shape))
+
+    def _known_chunks(self) -> npt.NDArray[np.int64]:
+        if self.chunks is None:
+            raise DamagedFile(f"{self.path}: {self.problem}")
+        return self.chunks
+
+    def _compared(self) -> Iterator[tuple[npt.NDArray[np.int64], npt.NDArray[np.bool_], Array, Array]]:
+        """Indices of chunks that both versions have, where in them elements differ, and the elements."""
+        common = np.asarray(self._common_shape, np.int64)
+        if not common.all():
+            return
+        chunks = self._known_chunks()
+        origins = chunks * self.chunk_shape
+        for indices, before, after in self._batches(chunks[(origins < common).all(axis=1)]):
+            differ = unequal(before, after)
+            if differ.ndim > 1 + len(common):  # elements that are arrays
+                differ = np.asarray(differ.any(axis=tuple(range(1 + len(common), differ.ndim))))
+            for axis, chunk in enumerate(self.chunk_shape):
+                rest = common[axis] - indices[:, axis] * chunk
+                for slot in np.flatnonzero(rest < chunk):
+                    outside: tuple[Any, ...] = (slot, *[slice(None)] * axis, slice(int(rest[slot]), None))
+                    differ[outside] = False
+            yield indices, differ, before, after
+
+    def _batches(self, chunks: npt.NDArray[np.int64]) -> Iterator[tuple[npt.NDArray[np.int64], Any, Any]]:
+        """Chunks, a few at a time, as both versions have them; where a version has none is the fill value."""
+        described = self.after or self.before
+        assert described is not None
+        width = 64 if described.dtype is None or described.dtype.hasobject else described.dtype.itemsize
+        step = max(1, BATCH_NBYTES // max(1, width * math.prod(self.chunk_shape)))
+        for start in range(0, len(chunks), step):
+            indices = chunks[start : start + step]
+            before, after = (None if side is None else side.chunks(indices) for side in self._sides)
+            yield indices, before, after
+
+    def _valid(self, one: ChunkMap | None, index: list[int]) -> tuple[slice, ...] | None:
+        """The part of a chunk that is inside a version's array."""
+        if one is None:
+            return None
+        left = [length - place * chunk for length, place, chunk in zip(one.shape, index, self.chunk_shape, strict=True)]
+        if min(left) <= 0:
+            return None
+        return tuple(slice(0, min(rest, chunk)) for rest, chunk in zip(left, self.chunk_shape, strict=True))
+
+    def __repr__(self) -> str:
+        counted = "mappings damaged" if self.chunk_count is None else f"{self.chunk_count} chunks differ"
+        return f"<hyperslab.ArrayDiff {self.path!r}: {self.status}, {counted}>"
+
+
+class _Bounds:
+    """The least and the largest of numbers that come in parts."""
+
+    def __init__(self) -> None:
+        self.found: tuple[Any, Any] | None = None
+
+    def add(self, elements: Array, chosen: npt.NDArray[np.bool_]) -> None:
+        if elements.dtype.kind not in "biuf" or elements.shape != chosen.shape or not chosen.any():
+            return
+        picked = elements[chosen]
+        least, largest = np.fmin.reduce(picked), np.fmax.reduce(picked)
+        if self.found is not None:
+            least, largest = np.fmin(least, self.found[0]), np.fmax(largest, self.found[1])
+        self.found = (least, largest)
+
+
+@dataclass(frozen=True)
+class VersionDiff:
+    """What differs between two versions: arrays by path, groups that are in one only, attributes of groups in both.
+
+    The path of a version itself is "".
+    """
+
+    before: str
+    after: str
+    arrays: dict[str, ArrayDiff]
+    added_groups: list[str] = field(default_factory=list)
+    removed_groups: list[str] = field(default_factory=list)
+    attributes: dict[str, dict[str, Change]] = field(default_factory=dict)
+    problems: dict[str, str] = field(default_factory=dict)
+
+    @property
+    def is_empty(self) -> bool:
+        """Whether nothing differs, as far as can be seen."""
+        return not (self.arrays or self.added_groups or self.removed_groups or self.attributes or self.problems)
+
+    def __getitem__(self, path: str) -> ArrayDiff:
+        return self.arrays[path]
+
+
+def diff(path: str, before: str, after: str) -> VersionDiff:
+    """What differs between two versions of a file, by their names.
+
+    Raises:
+        DamagedFile: A version cannot be found in the file.
+    """
+    maps = ChunkMaps(path)
+    old, new = maps.each([before]), maps.each([after])
+    versions = next(old), next(new)
+    stacks = Stacks(path, versions)
+    return compared(*versions, lambda one: Side(one, stacks))
+
+
+def compared(old: VersionMap, new: VersionMap, side_of: Callable[[ChunkMap], Side]) -> VersionDiff:
+    """What differs between the maps of two versions; `side_of` says what the elements of an array are read from."""
+    arrays = {}
+    for name in sorted(old.arrays.keys() | new.arrays.keys()):
+        one, other = old.arrays.get(name), new.arrays.get(name)
+        if one is other:  # one object in the file
+            continue
+        found = ArrayDiff(name, *(None if array is None else side_of(array) for array in (one, other)))
+        if found.is_changed:
+            arrays[name] = found
+    attributes = {"": changed_values(old.attributes, new.attributes)}
+    for name in sorted(old.groups.keys() & new.groups.keys()):
+        attributes[name] = changed_values(old.groups[name], new.groups[name])
+    return VersionDiff(
+        old.name,
+        new.name,
+        arrays,
+        sorted(new.groups.keys() - old.groups.keys()),
+        sorted(old.groups.keys() - new.groups.keys()),
+        {name: found for name, found in attributes.items() if found},
+        {**old.problems, **new.problems},
+    )
+
+
+def changed_chunks(before: ChunkMap | None, after: ChunkMap | None) -> npt.NDArray[np.int64]:
+    """Indices of the chunks that are not the same in two versions, or that one of them lacks; mappings are whole."""
+    maps = [one for one in (before, after) if one is not None]
+    whole = tuple(map(max, *(one.grid_shape for one in maps))) if len(maps) > 1 else maps[0].grid_shape
+    check_chunk_count(maps[0].path, whole, (1,) * len(whole), Unsupported)
+    tables = []
+    for one in (before, after):
+        table = np.full(whole, OUTSIDE, np.int64)
+        if one is not None and one.places is not None:
+            table[tuple(map(slice, one.grid_shape))] = one.places.reshape(one.grid_shape)
+        tables.append(table)
+    return np.argwhere(tables[0] != tables[1])
+
+
+def changed_values(before: Mapping[str, Any], after: Mapping[str, Any]) -> dict[str, Change]:
+    """The attributes that differ."""
+    found = {name: Change(before.get(name), after.get(name)) for name in [*before, *after]}
+    return {name: change for name, change in found.items() if not same_value(*change)}
+
+
+def same_value(one: Any, other: Any) -> bool:
+    """Whether two values of an attribute are the same, dtypes included."""
+    if one is None or other is None:
+        return one is other
+    left, right = np.asarray(one), np.asarray(other)
+    if left.dtype != right.dtype or left.shape != right.shape:
+        return False
+    return left.tolist() == right.tolist() if left.dtype.hasobject else left.tobytes() == right.tobytes()
+
+
+class Stacks(dict[str, ChunkStack]):
+    """The chunks of arrays of some versions, opened when they are asked for."""
+
+    def __init__(self, path: str, versions: tuple[VersionMap, ...]) -> None:
+        self._path = path
+        self._versions = versions
+
+    def __missing__(self, array: str) -> ChunkStack:
+        raw, table = (f"{DATA}/{array}/{name}" for name in ("raw_data", "hash_table"))
+        held = {f"{VERSIONS}/{one.name}/{array}": one.arrays[array] for one in self._versions if array in one.arrays}
+        root = parsed(self._path, 0, (raw, table, *held)).root
+        for name, one in held.items():
+            found = root.get(name)
+            now = chunk_map(array, found) if isinstance(found, ArchiveArray) else None
+            if now is None or now.shape != one.shape or len(changed_chunks(now, one)):
+                raise FileChanged(f"{self._path}: versions were deleted meanwhile, or stored anew: compare them again")
+        self[array] = ChunkStack.of(root, array)
+        return self[array]
+
+
+@dataclass(frozen=True)
+class Side:
+    """An array of one version, with what its elements are read from."""
+
+    map: ChunkMap
+    stacks: Stacks
+
+    def chunks(self, indices: npt.NDArray[np.int64]) -> Array:
+        """Chunks by their indices; where the array has none, the fill value.
+
+        Raises:
+            DamagedFile: They cannot be read.
+        """
+        stack = self.stacks[self.map.path]
+        if self.map.places is None or stack.chunk_shape != self.map.chunk_shape:
+            raise DamagedFile(f"{stack.raw.filename}: {self.map.path!r} is not cut as its chunks {stack.chunk_shape}")
+        return stack.load(self.places(self.numbers(indices)))
+
+    def places(self, numbers: npt.NDArray[np.int64]) -> npt.NDArray[np.int64]:
+        """The places of chunks, by their linear indices; -1 of those that are not stored, or not there."""
+        assert self.map.places is not None
+        places = np.full(len(numbers), MISSING, np.int64)
+        places[numbers != MISSING] = self.map.places[numbers[numbers != MISSING]]
+        return places
+
+    def numbers(self, indices: npt.NDArray[np.int64]) -> npt.NDArray[np.int64]:
+        """The linear indices of chunks; -1 of those that the array does not have."""
+        numbers = np.full(len(indices), MISSING, np.int64)
+        inside = (indices < self.map.grid_shape).all(axis=1)
+        numbers[inside] = np.ravel_multi_index(tuple(indices[inside].T), self.map.grid_shape)
+        return numbers

@@ -1,0 +1,112 @@
+"""A version as a plain HDF5 file: its chunks copied as they are stored, with types, codecs and fill values."""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Iterator
+from contextlib import contextmanager
+from pathlib import Path
+from typing import Any
+
+import h5py
+import numpy as np
+
+from hyperslab.archive.array import Array as ArchiveArray
+from hyperslab.archive.tree import Group
+from hyperslab.chunk_grid import chunk_counts
+from hyperslab.errors import DamagedFile, UsageError
+from hyperslab.journal.locks import shared
+from hyperslab.progress import Progress
+from hyperslab.replacing import replacing
+from hyperslab.versions.inspect.exported import Exported, without
+from hyperslab.versions.inspect.stored_bytes import StoredBytes
+from hyperslab.versions.layout.names import ARRAY_BOOKKEEPING, VERSION_BOOKKEEPING, raw_path
+
+REPORTED_CHUNKS = 256
+SLAB_NBYTES = 64 << 20
+
+
+def write_hdf5(group: Group, stored: StoredBytes, target: Path, done: Exported, progress: Progress) -> None:
+    """Write a version, and add what was written to `done`."""
+    nodes: list[tuple[str, Group | ArchiveArray]] = []
+    group.visititems(lambda path, node: nodes.append((path, node)))
+    arrays = []
+    with replacing(target) as beside, h5py.File(beside, "w") as file:
+        with _source(group.filename) as source:
+            stored.check()
+            _copy_attributes(source[group.name], file, VERSION_BOOKKEEPING)
+            for path, node in nodes:
+                if isinstance(node, Group):
+                    _copy_attributes(source[node.name], file.require_group(path), ())
+                    continue
+                made = _made(file, path, node, source)
+                _copy_attributes(source[node.name], made, ARRAY_BOOKKEEPING)
+                arrays.append((path, node, made))
+        for path, array, made in arrays:
+            _copy_chunks(path, array, stored, made, done, progress)
+            done.array_count += 1
+
+
+@contextmanager
+def _source(path: str) -> Iterator[Any]:
+    """The file as h5py has it, for types and attributes; never while a commit overwrites them."""
+    with shared(path):
+        try:
+            try:
+                file = h5py.File(path, "r", locking=False)
+            except OSError:
+                file = h5py.File(path, "r")  # one that this process has open, its own way
+        except OSError as error:
+            raise UsageError(f"{path} cannot be opened by h5py, for its types: {error}") from error
+        with file:
+            yield file
+
+
+def _made(file: Any, path: str, array: ArchiveArray, source: Any) -> Any:
+    """An array without elements yet, of the type and with the codecs and fill value of its chunks."""
+    if raw_path(path) not in source:
+        raise DamagedFile(f"{array.filename}: the chunks of {path!r} are missing")
+    raw = source[raw_path(path)]
+    space = h5py.h5s.create_simple(array.shape, (h5py.h5s.UNLIMITED,) * array.ndim)  # a chunk may be longer than it
+    parent, _, name = path.rpartition("/")
+    where = file[parent] if parent else file
+    made = h5py.h5d.create(where.id, name.encode(), raw.id.get_type(), space, raw.id.get_create_plist())
+    return h5py.Dataset(made)
+
+
+def _copy_attributes(source: Any, target: Any, left_out: tuple[str, ...]) -> None:
+    for name, value in without(source.attrs, left_out).items():
+        target.attrs[name] = value
+
+
+def _copy_chunks(
+    path: str, array: ArchiveArray, stored: StoredBytes, made: Any, done: Exported, progress: Progress
+) -> None:
+    segments = array.segments()
+    if array.damaged:
+        raise DamagedFile(f"{array.name} of {array.filename}: {array.damaged}")
+    if array.dtype.hasobject or len(segments) > 1 or any(one.chunk_shape != made.chunks for one in segments):
+        _encode_again(array, made)
+        done.encoded_again.append(path)
+        return
+    for segment in segments:
+        grid_shape = chunk_counts(array.shape, made.chunks)
+        indices = np.stack(np.unravel_index(segment.indices().astype(np.int64), grid_shape), axis=1)
+        files, masks = array.file_paths(), segment.filter_masks().tolist()
+        columns = zip(segment.files().tolist(), segment.offsets().tolist(), segment.lengths().tolist(), strict=True)
+        ranges = ((files[file], offset, length) for file, offset, length in columns)
+        starts = (indices * made.chunks).tolist()
+        for count, (start, mask, chunk) in enumerate(zip(starts, masks, stored.ranges(ranges), strict=True), 1):
+            made.id.write_direct_chunk(tuple(start), chunk, mask)
+            done.nbytes += len(chunk)
+            if count % REPORTED_CHUNKS == 0 or count == len(starts):
+                progress(path, count, len(starts))
+        done.chunk_count += len(starts)
+
+
+def _encode_again(array: ArchiveArray, made: Any) -> None:
+    """Read elements and let HDF5 store them, some rows at a time."""
+    row_nbytes = max(1, array.dtype.itemsize * math.prod(array.shape[1:]))
+    rows = max(1, SLAB_NBYTES // row_nbytes // made.chunks[0]) * made.chunks[0]
+    for start in range(0, array.shape[0], rows) if array.size else ():
+        made[start : start + rows] = array[start : start + rows]

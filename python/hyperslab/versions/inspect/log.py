@@ -1,0 +1,74 @@
+"""`log`: the versions of a file, oldest first, with what each changed of its parent."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from dataclasses import dataclass
+from typing import Any
+
+from hyperslab.progress import Progress
+from hyperslab.versions.inspect.chunk_maps import ChunkMaps, VersionMap
+from hyperslab.versions.inspect.chunk_stack import chunk_stacks
+from hyperslab.versions.inspect.diff import Change, Side, Stacks, Status, compared
+from hyperslab.versions.inspect.stats import Tally, VersionSize, with_parents
+from hyperslab.versions.inspect.stored_bytes import StoredBytes
+from hyperslab.versions.layout.table import Version, VersionTable
+
+
+@dataclass(frozen=True)
+class ArrayChange:
+    """What a version changed of an array; `chunk_count` is None where mappings are damaged."""
+
+    path: str
+    status: Status
+    chunk_count: int | None  # chunks that differ
+    shape: Change
+    attributes: tuple[str, ...]  # names of those that differ
+
+
+@dataclass(frozen=True)
+class LogEntry:
+    """A version, and what it changed of its parent; of one without parent everything is added."""
+
+    version: Version
+    is_current: bool
+    attributes: Mapping[str, Any]  # what its users said of it
+    size: VersionSize
+    changes: tuple[ArrayChange, ...]
+
+    @property
+    def name(self) -> str:
+        """The version's name."""
+        return self.version.name
+
+
+def log(path: str, table: VersionTable, progress: Progress | None = None) -> list[LogEntry]:
+    """The versions of a file, oldest first.
+
+    Args:
+        path: The file's.
+        table: Its versions.
+        progress: Called with a version's name, how many are compared, and how many there are.
+
+    Raises:
+        FileChanged: Another file took its place meanwhile.
+    """
+    entries: list[LogEntry] = []
+    with StoredBytes(path) as stored:
+        _add_entries(path, table, entries, progress or (lambda *_: None))
+        stored.check()
+    return entries
+
+
+def _add_entries(path: str, table: VersionTable, entries: list[LogEntry], progress: Progress) -> None:
+    tally, unread = Tally(chunk_stacks(path)[0]), Stacks(path, ())
+    for found, parent in with_parents(ChunkMaps(path), table):
+        differences = compared(parent or VersionMap("", {}), found, lambda one: Side(one, unread))
+        changes = (
+            ArrayChange(array.path, array.status, array.chunk_count, array.shape, tuple(array.attributes))
+            for array in differences.arrays.values()
+        )
+        size = tally.count(found, parent)
+        version = table[found.name]
+        entries.append(LogEntry(version, version.name == table.current, found.attributes, size, tuple(changes)))
+        progress(found.name, len(entries), len(table))

@@ -1,0 +1,98 @@
+"""Chunks hashed again, and compared with the hashes that they are known by."""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Iterator, Mapping, Set
+from typing import NamedTuple, TypeAlias
+
+import numpy as np
+import numpy.typing as npt
+
+from hyperslab._core import hash_chunks
+from hyperslab.errors import DamagedFile
+from hyperslab.versions.inspect.chunk_stack import ChunkStack
+from hyperslab.versions.layout.names import Array, chunk_hash
+from hyperslab.versions.layout.places import Places
+
+# By the places of chunks, the shapes of what of them is inside some version's array.
+Shapes: TypeAlias = Mapping[int, Mapping[tuple[int, ...], None]]
+BATCH_NBYTES = 64 << 20
+POINTED_NBYTES = 256  # what an element of any length is thought to take in memory
+
+
+class Rehashed(NamedTuple):
+    """How many chunks were hashed so far, and what is wrong with those hashed last, by their places."""
+
+    done: int
+    problems: dict[int, str]
+
+
+def rehashed(
+    stack: ChunkStack, places: Places, row_of: Places, shapes: Shapes, guessed: Set[int] = frozenset()
+) -> Iterator[Rehashed]:
+    """Hash chunks, many at a time, side by side.
+
+    Args:
+        stack: The chunks.
+        places: Which to hash.
+        row_of: For each place the row of the table that has its hash.
+        shapes: The shapes of those of which versions have not just the whole.
+        guessed: Those whose shapes are all that may be: one is enough, and with several axes none may be right.
+
+    Raises:
+        Unsupported: The chunks cannot be decoded here.
+    """
+    dtype = stack.raw.dtype
+    width = POINTED_NBYTES if dtype.hasobject else dtype.itemsize
+    step = max(1, BATCH_NBYTES // max(1, width * math.prod(stack.chunk_shape)))
+    hashes = stack.rows["hash"]
+    for start in range(0, len(places), step):
+        problems: dict[int, str] = {}
+        waiting = [places[start : start + step]]
+        while waiting:
+            batch = waiting.pop()
+            try:
+                chunks = stack.load(batch)
+            except DamagedFile as error:
+                if len(batch) > 1:  # which one is it?
+                    waiting += [batch[len(batch) // 2 :], batch[: len(batch) // 2]]
+                else:
+                    problems[int(batch[0])] = f"it cannot be decoded: {error}"
+                continue
+            problems |= _wrong(stack, batch, chunks, hashes[row_of[batch]], shapes, guessed)
+        yield Rehashed(min(start + step, len(places)), problems)
+
+
+def _wrong(
+    stack: ChunkStack, places: Places, chunks: Array, wanted: Array, shapes: Shapes, guessed: Set[int]
+) -> dict[int, str]:
+    problems = {}
+    is_whole = (_whole_hashes(stack, chunks) == wanted).all(axis=1).tolist()
+    for slot, place in enumerate(places.tolist()):
+        parts = shapes.get(place)
+        if parts is None:
+            fits = [is_whole[slot]]
+        else:
+            digest = wanted[slot].tobytes()
+            fits = [chunk_hash(chunks[slot][tuple(map(slice, shape))]) == digest for shape in parts]
+        if place in guessed and (any(fits) or len(stack.chunk_shape) > 1):
+            continue
+        if not any(fits):
+            problems[place] = "its elements do not have the hash that it is known by"
+        elif parts is not None and not all(fits):
+            wrong = next(shape for shape, fit in zip(parts, fits, strict=True) if not fit)
+            problems[place] = f"a version shows {wrong} of it, which is not what was hashed"
+    return problems
+
+
+def _whole_hashes(stack: ChunkStack, chunks: Array) -> npt.NDArray[np.uint8]:
+    """The hash of each chunk as a whole (chunk × byte)."""
+    if chunks.dtype.hasobject:
+        digests = b"".join(map(chunk_hash, chunks))
+    else:
+        shape = (len(chunks) * stack.chunk_shape[0], *stack.chunk_shape[1:])
+        flat = np.ascontiguousarray(chunks).reshape(-1).view(np.uint8)
+        numbers = np.arange(len(chunks))
+        digests = hash_chunks(flat, (shape, stack.chunk_shape), numbers, stack.raw.dtype.itemsize)
+    return np.frombuffer(digests, np.uint8).reshape(len(chunks), 32)

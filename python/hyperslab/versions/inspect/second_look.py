@@ -1,0 +1,375 @@
+"""`SecondLook`: versions as h5py sees them, compared with what we see, and with their fingerprints."""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Sequence
+from dataclasses import replace
+from typing import Any
+
+import h5py
+import numpy as np
+
+from hyperslab._core import filters_of
+from hyperslab.archive.array import Array as ArchiveArray
+from hyperslab.archive.tree import Group
+from hyperslab.errors import HyperslabError
+from hyperslab.versions.inspect.chunk_stack import ChunkStack, chunk_stacks
+from hyperslab.versions.inspect.testimony import Testimony
+from hyperslab.versions.layout.fingerprint_log import Mark, Marks, Record
+from hyperslab.versions.layout.fingerprints import (
+    array_attributes,
+    content,
+    description,
+    group_mark,
+    keys_of,
+    recorded,
+    table_address,
+    type_text,
+    version_attributes,
+)
+from hyperslab.versions.layout.names import DATA, DATA_VERSION, FIRST_VERSION, HASH_TABLE_DTYPE, VERSIONS
+from hyperslab.versions.layout.places import Places, grid_places
+from hyperslab.versions.layout.reading import parsed
+from hyperslab.versions.layout.table import VersionTable
+
+UNLIKE = "HDF5 sees other {} than hyperslab"
+FEW = 3  # names in a message
+LOST = "it was committed, and is not there (unless other software removed it, as `del file[name]` does)"
+TEXT_NBYTES = 16  # of text of any length, in a chunk: its length, and where it is
+
+
+class SecondLook:
+    """Looks at a file that both libraries have open.
+
+    Args:
+        path: The file's.
+        file: The file, as h5py has it.
+        found: What is found.
+        names: The versions to look at; None for all.
+    """
+
+    def __init__(self, path: str, file: h5py.File, found: Testimony, names: Sequence[str] | None) -> None:
+        self._path, self._file, self._found = path, file, found
+        self._ours = parsed(path, 0, (f"{VERSIONS}/**", f"{DATA}/**/raw_data", f"{DATA}/**/hash_table")).root
+        self._all = names is None
+        self._table = VersionTable.of(self._ours)
+        self._names = list(self._table) if names is None else list(names)
+        self._log = recorded(file)
+        self._stacks, _ = chunk_stacks(path)  # what is wrong with the others is told by who asks us
+        self._keys: dict[str, Places] = {}
+        self._raw_descriptions: dict[str, bytes] = {}
+        self._seen: dict[tuple[str, int], Mark | None] = {}
+
+    def look(self) -> None:
+        """Look at all of it."""
+        found = self._found
+        if self._log.problem is not None and self._all:
+            found.add(self._log.problem)
+        if self._all:
+            with found.heard("HDF5 cannot read what there is beside the versions"):
+                self._look_at_file()
+        used = {path for name in self._names for path in self._arrays_in(name)} if not self._all else set(self._stacks)
+        for path in sorted(used & self._stacks.keys()):
+            with found.heard("HDF5 cannot read its chunks", path):
+                self._look_at_stack(path, self._stacks[path])
+        if self._all:
+            with found.heard("HDF5 cannot visit all objects"):  # which reads more of each than opening it
+                self._file[DATA].visit(lambda _: None)
+        for name in self._names:
+            with found.heard("HDF5 cannot read it", None, (name,)):
+                self._look_at_version(name)
+
+    def _arrays_in(self, name: str) -> list[str]:
+        group = self._ours[f"{VERSIONS}/{name}"]
+        return (
+            [array.name.removeprefix(f"/{VERSIONS}/{name}/") for array in group.walk()]
+            if isinstance(group, Group)
+            else []
+        )
+
+    # ------------------------------------------------------------------------------------------------- the file
+
+    def _look_at_file(self) -> None:
+        found, versions, ours = self._found, self._file[VERSIONS], self._ours[VERSIONS]
+        assert isinstance(ours, Group)
+        _compare_names(found, versions, ours, "versions")
+        _compare_attributes(found, versions, ours, None, None)
+        self._compare_groups(self._file[DATA], parsed(self._path, 0, (f"{DATA}/**",)).root[DATA], "")
+        if self._log.problem is not None or not (self._log.versions or self._log.current):
+            return
+        self._find_lost(versions)
+        number = versions.attrs["data_version"]
+        if int(number) != DATA_VERSION or np.asarray(number).dtype != np.int64:
+            found.add(f"the file's data_version is said to be {number!r}, and was {DATA_VERSION}")
+        current, was = versions.attrs["current_version"], self._log.current
+        is_foreign = current in versions and current not in self._log.versions
+        if was is not None and not is_foreign and current not in (was, self._remaining(was) or current):
+            if self._others_rewrote():  # who may have added a version that was current, and deleted it
+                found.unproved[str(current)] = f"it is the current version, which was {was!r}"
+                return
+            found.add(f"the current version is {current!r}, and was {was!r} (unless other software made it so)")
+
+    def _compare_groups(self, group: Any, ours: Any, prefix: str) -> None:
+        """Groups that chunks are in."""
+        if set(group) != set(ours):
+            self._found.add(UNLIKE.format(f"names in {DATA}/{prefix}"))
+        for name in group:
+            path = f"{prefix}{name}"
+            if path == "versions" or group.get(name, getclass=True) is not h5py.Group:
+                continue
+            self._compare_groups(group[name], ours[name], f"{path}/")
+
+    def _find_lost(self, versions: h5py.Group) -> None:
+        """Versions that were committed, and that are not there, or say that they were not."""
+        for name, record in self._log.versions.items():
+            if name not in versions:
+                if not record.tables:
+                    self._found.unproved[name] = "it was committed and is not there: who deleted it cannot be told"
+                elif all(map(self._is_as_recorded, record.tables, record.tables.values())):
+                    self._found.add(LOST, None, (name,))
+            elif name not in self._table and versions[name].attrs.get("timestamp") == record.timestamp:
+                self._found.add("it was committed, and says that it was not", None, (name,))
+
+    def _others_rewrote(self) -> bool:
+        """Whether other software stored an array anew, as it does when it deletes versions."""
+        tables = {(path, at) for record in self._log.versions.values() for path, at in record.tables.items()}
+        return any(not self._is_as_recorded(path, address) for path, address in tables)
+
+    def _is_as_recorded(self, path: str, address: int | None) -> bool:
+        """Whether an array's chunks are where they were: who stores them otherwise puts them elsewhere."""
+        return address is None or table_address(self._file, path) == address
+
+    def _remaining(self, name: str) -> str | None:
+        """What took the place of a version that was deleted: the next of its ancestors that is there; None if nobody
+        knows them.
+        """
+        at: str | None = name
+        seen = set()
+        while at is not None and at not in self._table and at != FIRST_VERSION and at not in seen:
+            seen.add(at)
+            at = self._log.parents.get(at)
+        return at
+
+    # ----------------------------------------------------------------------------------------------- the chunks
+
+    def _look_at_stack(self, path: str, stack: ChunkStack) -> None:
+        found, group = self._found, self._file[f"{DATA}/{path}"]
+        raw, table = group["raw_data"], group["hash_table"]
+        rows = stack.rows
+        self._keys[path] = keys_of(rows, stack.chunk_shape[0])
+        self._raw_descriptions[path] = description(raw.dtype, raw.chunks, raw.fillvalue)
+        one, other = raw, stack.raw
+        if (one.shape, one.chunks) != (other.shape, other.chunks) or type_text(one.dtype) != type_text(other.dtype):
+            found.add(UNLIKE.format("shape, chunks or elements of its chunks"), path)
+        if raw.maxshape != (None, *raw.chunks[1:]) or table.maxshape != (None,):
+            found.add("its chunks or hashes are said to have bounds", path)
+        _compare_attributes(found, raw, other, path, None)
+        _compare_attributes(found, table, stack._table, path, None)
+        for name, kind in (("chunks", raw), ("largest_index", table)):
+            if kind.attrs[name].dtype != np.int64:
+                found.add(f"its {name} are no numbers of 64 bits", path)
+        theirs = table[: stack.count]
+        if table.dtype != HASH_TABLE_DTYPE or theirs.tobytes() != np.ascontiguousarray(rows).tobytes():
+            found.add(UNLIKE.format("hashes"), path)
+        if table.shape != stack._table.shape or not _same_fill(raw, other):
+            found.add(UNLIKE.format("fill value or number of hashes"), path)
+        plist = raw.id.get_create_plist()
+        numbers = [plist.get_filter(place)[0] for place in range(plist.get_nfilters())]
+        if numbers != [number for number, _ in filters_of(self._path, f"/{DATA}/{path}/raw_data")]:
+            found.add(UNLIKE.format("codecs"), path)
+        self._compare_chunks(path, raw, stack, len(numbers))
+
+    def _compare_chunks(self, path: str, raw: Any, stack: ChunkStack, codec_count: int) -> None:
+        """Where chunks are; and the elements of some, of text of all."""
+        length, rest = stack.chunk_shape[0], (0,) * (raw.ndim - 1)
+        element_nbytes = TEXT_NBYTES if raw.dtype.hasobject else raw.dtype.itemsize
+        nbytes, all_codecs = math.prod(raw.chunks) * element_nbytes, (1 << codec_count) - 1
+        where: dict[int, tuple[int, int]] = {}
+        for segment in stack.raw.segments():
+            places = segment.indices().astype(np.int64).tolist()
+            where.update(
+                zip(places, zip(segment.offsets().tolist(), segment.lengths().tolist(), strict=True), strict=True)
+            )
+        for place in range(stack.place_count):
+            stored = raw.id.get_chunk_info_by_coord((place * length, *rest))
+            theirs = None if stored.byte_offset is None else (stored.byte_offset, stored.size)
+            if theirs != where.get(place):
+                self._found.add(UNLIKE.format(f"bytes as chunk {place}"), path)
+                return
+            is_encoded = stored.filter_mask & all_codecs != all_codecs
+            if theirs is not None and not is_encoded and stored.size != nbytes:
+                self._found.add(f"chunk {place} is said to have {stored.size} bytes, and is one of {nbytes}", path)
+        stored_places = sorted(where)
+        if not stored_places or not self._all:  # of some versions only their chunks count, which are hashed
+            return
+        some = stored_places if raw.dtype.hasobject else [stored_places[0], stored_places[-1]]
+        for place in dict.fromkeys(some):
+            one, other = raw[place * length : (place + 1) * length], stack.raw[place * length : (place + 1) * length]
+            if _plain(one) != _plain(other):
+                self._found.add(UNLIKE.format(f"elements in chunk {place}"), path)
+
+    # --------------------------------------------------------------------------------------------- the versions
+
+    def _look_at_version(self, name: str) -> None:
+        group, ours = self._file[f"{VERSIONS}/{name}"], self._ours[f"{VERSIONS}/{name}"]
+        if not self._all:
+            group.visit(lambda _: None)
+        before = len(self._found.damages)
+        marks: Marks = {}
+        _compare_attributes(self._found, group, ours, None, (name,))
+        self._mark(name, group, ours, "", marks)
+        record = self._log.versions.get(name)
+        if record is None:
+            self._found.unproved[name] = "it has no fingerprint: other software, or an older hyperslab, committed it"
+            return
+        attributes = version_attributes(group)
+        is_same = marks == record.marks and attributes == record.attributes
+        if group.attrs["timestamp"] != record.timestamp:
+            if is_same:
+                self._found.add(f"its time is not the one that was committed, {record.timestamp}", None, (name,))
+            else:
+                self._found.unproved[name] = "another version had its name when hyperslab committed it"
+            return
+        if attributes != record.attributes:
+            self._found.add("its attributes are not those that were committed", None, (name,))
+        parent = group.attrs["prev_version"]
+        remaining = self._remaining(record.parent)
+        if parent not in (record.parent, remaining) and remaining is None:
+            self._found.unproved[name] = f"its parent was {record.parent!r}, which other software made and deleted"
+        elif parent not in (record.parent, remaining):
+            self._found.add(f"its parent is {parent!r}, and was {record.parent!r}", None, (name,))
+        unread = {path for path in record.marks.keys() - marks.keys() if path in group}  # was told already
+        record = replace(record, marks={path: mark for path, mark in record.marks.items() if path not in unread})
+        self._compare_marks(name, marks, record)
+        if unread:
+            self._found.unproved.setdefault(name, f"{min(unread)} cannot be read")
+        if name not in self._found.unproved and len(self._found.damages) == before:
+            self._found.proved.append(name)
+
+    def _compare_marks(self, name: str, marks: Marks, record: Record) -> None:
+        found, was = self._found, record.marks
+        kinds, before = ({path: mark.is_array for path, mark in one.items()} for one in (marks, was))
+        if kinds != before:
+            differ = sorted(path for path in kinds.keys() | before.keys() if kinds.get(path) != before.get(path))
+            said = ", ".join(differ[:FEW]) + (", …" if len(differ) > FEW else "")
+            found.add(f"its groups and arrays are not those that were committed: {said}", None, (name,))
+        for path in marks.keys() & was.keys():
+            one, other = marks[path], was[path]
+            if one.attributes != other.attributes:
+                found.add("its attributes are not those that were committed", path, (name,))
+            if one.description != other.description:
+                if one.description == self._raw_descriptions.get(path):
+                    found.unproved[name] = f"{path} is stored otherwise than it was: other software changed it"
+                else:
+                    found.add("its elements, fill value or chunks are not those that were committed", path, (name,))
+            elif (
+                one.content != other.content
+                and path in record.tables
+                and not self._is_as_recorded(path, record.tables[path])
+            ):
+                found.unproved[name] = f"{path} was stored anew: other software did that"
+            elif one.content != other.content:
+                found.add("its shape, or the list of its chunks, is not what was committed", path, (name,))
+
+    def _mark(self, version: str, group: Any, ours: Any, prefix: str, marks: Marks) -> None:
+        _compare_names(self._found, group, ours, f"groups and arrays in {prefix or 'it'}", (version,))
+        for name in group:
+            path = f"{prefix}{name}"
+            with self._found.heard("HDF5 cannot read it", path, (version,)):
+                if group.get(name, getclass=True, getlink=True) is not h5py.HardLink:
+                    continue
+                child, own = group[name], ours[name]
+                if isinstance(child, h5py.Group):
+                    marks[path] = group_mark(child)
+                    _compare_attributes(self._found, child, own, path, (version,))
+                    self._mark(version, child, own, f"{path}/", marks)
+                    continue
+                address = h5py.h5o.get_info(child.id).addr
+                if (path, address) not in self._seen:
+                    self._seen[path, address] = self._array(version, path, child, own)
+                mark = self._seen[path, address]
+                if mark is not None:
+                    marks[path] = mark
+
+    def _array(self, version: str, path: str, array: Any, ours: Any) -> Mark | None:
+        """The mark of an array, which is compared with what we see."""
+        found, where = self._found, (path, (version,))
+        if not isinstance(ours, ArchiveArray):
+            found.add(UNLIKE.format("kind of object"), *where)
+            return None
+        _compare_attributes(found, array, ours, *where)
+        if array.shape != ours.shape or type_text(array.dtype) != type_text(ours.dtype) or not _same_fill(array, ours):
+            found.add(UNLIKE.format("shape, elements or fill value"), *where)
+        if array.maxshape != array.shape:
+            found.add("it is said to be resizable", *where)
+        if str(array.attrs["raw_data"]) != f"/{DATA}/{path}/raw_data" or array.attrs["chunks"].dtype != np.int64:
+            found.add("it does not say rightly where its chunks are, and of which shape", *where)
+        chunk_shape = tuple(int(length) for length in array.attrs["chunks"])
+        places = grid_places(ours, chunk_shape)
+        if places is None or path not in self._keys:
+            return None  # whoever asks us is told
+        if array.size:
+            for at in ((0,) * array.ndim, tuple(length - 1 for length in array.shape)):
+                one, other = array[at], ours[at]
+                if _plain(one) != _plain(other):
+                    found.add(UNLIKE.format(f"element at {at}"), *where)
+        keys = self._keys[path]
+        if places.size and int(places.max()) >= len(keys):
+            return None
+        said = description(array.dtype, chunk_shape, array.fillvalue)
+        return Mark(True, said, array_attributes(array), content(array.shape, places, keys))
+
+
+def _compare_names(found: Testimony, group: Any, ours: Any, what: str, versions: Sequence[str] | None = None) -> None:
+    if set(group) != set(ours):
+        found.add(UNLIKE.format(what), None, versions)
+
+
+def _compare_attributes(
+    found: Testimony, holder: Any, ours: Any, array: str | None, versions: Sequence[str] | None
+) -> None:
+    """Whether both see the same attributes. What we cannot have is no damage by itself."""
+    with found.heard("HDF5 cannot read its attributes", array, versions):
+        names = set(holder.attrs)
+        if names != set(ours.attrs):
+            found.add(UNLIKE.format("attributes"), array, versions)
+            return
+        for name in names:
+            theirs = holder.attrs[name]
+            try:
+                own = ours.attrs[name]
+            except HyperslabError as error:
+                if "amage" in type(error).__name__:
+                    found.add(f"attribute {name!r}: {error}", array, versions)
+                continue
+            if not isinstance(theirs, h5py.Empty) and _plain(theirs) != _plain(own):
+                found.add(UNLIKE.format(f"value of the attribute {name!r}"), array, versions)
+
+
+def _same_fill(array: Any, ours: ArchiveArray) -> bool:
+    """Whether both see the same fill value."""
+    if array.dtype.hasobject:
+        return True
+    own = ours._stored.fill or b""
+    theirs = np.asarray(array.fillvalue, array.dtype).tobytes()
+    return theirs == own or not (any(theirs) or any(own))
+
+
+def _plain(value: Any) -> Any:
+    """Elements so that those of both libraries can be compared."""
+    if isinstance(value, np.ndarray | np.generic) and value.dtype.kind not in "OSU" and not value.dtype.hasobject:
+        return value.shape, type_text(value.dtype), np.asarray(value).tobytes()
+    if isinstance(value, np.ndarray):
+        return value.shape, [_text(one) for one in value.reshape(-1).tolist()]
+    return _text(value)
+
+
+def _text(value: Any) -> Any:
+    if isinstance(value, bytes):
+        return value.rstrip(b"\0")
+    if isinstance(value, str):
+        return value.encode("utf-8", "surrogateescape")
+    if isinstance(value, h5py.Reference | h5py.RegionReference):
+        return "reference"
+    return repr(value)

@@ -1,0 +1,113 @@
+"""What a version that is being made changes of the one that it is made from: said as a difference of two versions.
+
+Staged chunks are hashed, as they will be when they are committed, so that one with the elements of a stored chunk is
+the same as that, and not changed.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from dataclasses import dataclass
+from typing import Any, TypeVar
+
+import numpy as np
+import numpy.typing as npt
+
+from hyperslab._core import ChunkTable
+from hyperslab.errors import FileChanged
+from hyperslab.versions.commit.chunk_store import ChunkStore
+from hyperslab.versions.commit.commit import Chunks, TouchedChunks, WholeChunks
+from hyperslab.versions.inspect.chunk_maps import ChunkMap, ChunkMaps, VersionMap
+from hyperslab.versions.inspect.diff import Side, Stacks, VersionDiff, compared
+from hyperslab.versions.layout.names import DATA, Array, chunk_hash
+from hyperslab.versions.layout.places import MISSING
+from hyperslab.versions.stage.staged_array import StagedArray
+from hyperslab.versions.stage.staged_group import StagedGroup
+
+DIGEST = "V32"
+_Known = TypeVar("_Known")
+
+
+def staged_difference(root: StagedGroup, versions: Any) -> VersionDiff:
+    """Compare a version that is being made with its parent.
+
+    Args:
+        root: The version.
+        versions: The `VersionedFile` that it is made in.
+    """
+    versions._check_whole()
+    path, file = versions.path, versions._file
+    old = VersionMap("", {}) if root.base is None else ChunkMaps(path)[root.base.name.rpartition("/")[2]]
+    new, sides = VersionMap(versions._staging or "", dict(root.attrs)), dict[int, StagedSide]()
+    stacks = Stacks(path, (old,))
+    for array in _staged_arrays(new, old, root, ""):
+        side = StagedSide.of(array, stacks, file)
+        new.arrays[array.name] = side.map
+        sides[id(side.map)] = side
+    return compared(old, new, lambda one: sides.get(id(one)) or Side(one, stacks))
+
+
+def _staged_arrays(new: VersionMap, old: VersionMap, group: StagedGroup, prefix: str) -> list[StagedArray]:
+    """The arrays that are staged; all else is put into the new map, untouched things as the parent has them."""
+    staged = []
+    for name, child in group.touched():
+        path = f"{prefix}{name}"
+        if isinstance(child, StagedGroup):
+            new.groups[path] = child.attrs
+            staged += _staged_arrays(new, old, child, f"{path}/")
+        elif isinstance(child, StagedArray):
+            staged.append(child)
+        else:
+            inner = (f"{path}/",) if isinstance(child, Mapping) else ()
+            new.groups.update(_at(path, inner, old.groups))
+            new.arrays.update(_at(path, inner, old.arrays))
+            new.problems.update(_at(path, inner, old.problems))
+    return staged
+
+
+def _at(path: str, inner: tuple[str, ...], known: Mapping[str, _Known]) -> dict[str, _Known]:
+    """What is at a path, or below it."""
+    return {one: found for one, found in known.items() if one == path or one.startswith(inner)}
+
+
+@dataclass(frozen=True)
+class StagedSide(Side):
+    """An array that is staged, with what its elements are read from: what is in memory, and stored chunks."""
+
+    source: Chunks
+    digests: bytes  # of the chunks that are in memory, when the comparison began
+    fill: Any
+
+    @classmethod
+    def of(cls, array: StagedArray, stacks: Stacks, file: Any) -> StagedSide:
+        """Hash what is staged of an array."""
+        source = TouchedChunks(array) if array.whole is None else WholeChunks(array)
+        digests = source.digests(source.numbers)
+        if f"{DATA}/{array.name}/raw_data" in file:
+            source.places[source.numbers], _ = ChunkStore(file, array.name).find(digests)
+        else:
+            nothing = chunk_hash(np.full(array.chunks, array.fillvalue, array.dtype))
+            source.places[source.numbers], _ = ChunkTable(b"", np.empty(0, np.int64)).find(digests, nothing, 0)
+        found = ChunkMap(array.name, array.shape, array.dtype, array.chunks, source.places, dict(array.attrs))
+        return cls(found, stacks, source, digests, array.fillvalue)
+
+    def chunks(self, indices: npt.NDArray[np.int64]) -> Array:
+        """Chunks by their indices; where the array has none, the fill value.
+
+        Raises:
+            FileChanged: They were changed after the comparison.
+        """
+        source, numbers = self.source, self.numbers(indices)
+        is_staged = np.isin(numbers, source.numbers)
+        places = np.where(is_staged, MISSING, self.places(numbers))
+        if (places != MISSING).any():
+            chunks = self.stacks[self.map.path].load(places)
+        else:
+            chunks = np.full((len(indices), *self.map.chunk_shape), self.fill, self.map.dtype)
+        if is_staged.any():
+            staged = numbers[is_staged]
+            wanted = np.frombuffer(self.digests, DIGEST)[np.searchsorted(source.numbers, staged)]
+            if source.digests(staged) != wanted.tobytes():
+                raise FileChanged(f"{self.map.path} was changed after the comparison: compare again")
+            chunks[is_staged] = source.gather(staged)
+        return chunks

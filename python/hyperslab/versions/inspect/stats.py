@@ -1,0 +1,190 @@
+"""`Stats`: what versions hold, and what of it is stored only once, in bytes."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from dataclasses import dataclass, field, replace
+from pathlib import Path
+
+import numpy as np
+import numpy.typing as npt
+
+from hyperslab.progress import Progress
+from hyperslab.versions.inspect.chunk_maps import ChunkMap, ChunkMaps, VersionMap
+from hyperslab.versions.inspect.chunk_stack import ChunkStack, chunk_stacks
+from hyperslab.versions.inspect.stored_bytes import StoredBytes
+from hyperslab.versions.layout.places import Places
+from hyperslab.versions.layout.table import VersionTable
+
+NOBODY, SEVERAL = -1, -2
+
+
+@dataclass(frozen=True)
+class VersionSize:
+    """What a version holds. Bytes of chunks are None if the table of an array's chunks is damaged.
+
+    Of text of any length only its pointers are counted.
+    """
+
+    name: str
+    array_count: int
+    nbytes: int  # of all elements, in memory
+    chunk_count: int  # with a mapping
+    stored_nbytes: int | None  # of its chunks in the file, each once
+    new_nbytes: int | None  # of those that its parent does not have
+    own_nbytes: int | None = None  # of those that no other version has: what deleting it would free
+
+    @property
+    def shared_nbytes(self) -> int | None:
+        """Of its chunks in the file, the bytes of those that its parent has too."""
+        return None if self.stored_nbytes is None or self.new_nbytes is None else self.stored_nbytes - self.new_nbytes
+
+
+@dataclass(frozen=True)
+class ArraySize:
+    """The chunks that an array ever had: those of some version, those of none, and remains of commits cut short."""
+
+    path: str
+    version_count: int
+    chunk_count: int
+    stored_nbytes: int
+    unreferenced_count: int
+    unreferenced_nbytes: int
+    uncommitted_count: int
+    uncommitted_nbytes: int
+
+
+@dataclass(frozen=True)
+class Stats:
+    """What the versions of a file hold, and what of it is stored only once."""
+
+    path: str
+    file_nbytes: int
+    versions: tuple[VersionSize, ...]
+    arrays: tuple[ArraySize, ...]
+    problems: dict[str, str] = field(default_factory=dict)  # damaged arrays, which are not counted
+
+    @property
+    def nbytes(self) -> int:
+        """Bytes of the elements of all versions together, in memory."""
+        return sum(version.nbytes for version in self.versions)
+
+    @property
+    def stored_nbytes(self) -> int:
+        """Bytes of the chunks of all versions, each once."""
+        return sum(array.stored_nbytes for array in self.arrays)
+
+    @property
+    def unreferenced_nbytes(self) -> int:
+        """Bytes of chunks that were committed, and that no version has any more."""
+        return sum(array.unreferenced_nbytes for array in self.arrays)
+
+    @property
+    def uncommitted_nbytes(self) -> int:
+        """Bytes of chunks that commits left behind that were cut short; later commits use their room."""
+        return sum(array.uncommitted_nbytes for array in self.arrays)
+
+    @property
+    def other_nbytes(self) -> int:
+        """Bytes of the file that are no chunks of arrays: mappings, tables, text, and free room."""
+        return self.file_nbytes - self.stored_nbytes - self.unreferenced_nbytes - self.uncommitted_nbytes
+
+    @property
+    def deduplication_ratio(self) -> float | None:
+        """How many times as many bytes chunks would take if versions shared none; None where that is not known."""
+        stored = [version.stored_nbytes for version in self.versions]
+        known = sum(nbytes for nbytes in stored if nbytes is not None)
+        return None if None in stored or not self.stored_nbytes else known / self.stored_nbytes
+
+
+def stats(path: str, table: VersionTable, progress: Progress | None = None) -> Stats:
+    """Count what the versions of a file hold.
+
+    Args:
+        path: The file's.
+        table: Its versions.
+        progress: Called with a version's name, how many are counted, and how many there are.
+
+    Raises:
+        FileChanged: Another file took its place meanwhile.
+    """
+    with StoredBytes(path) as stored:
+        stacks, problems = chunk_stacks(path)
+        tally = Tally(stacks)
+        sizes = []
+        for done, (found, parent) in enumerate(with_parents(ChunkMaps(path), table), 1):
+            sizes.append(tally.count(found, parent))
+            if progress is not None:
+                progress(found.name, done, len(table))
+        stored.check()
+    own = tally.own_nbytes(len(sizes))
+    versions = [
+        size if size.stored_nbytes is None else replace(size, own_nbytes=nbytes)
+        for size, nbytes in zip(sizes, own.tolist(), strict=True)
+    ]
+    arrays = tuple(tally.array_size(name) for name in sorted(stacks))
+    return Stats(path, Path(path).stat().st_size, tuple(versions), arrays, problems)
+
+
+def with_parents(maps: ChunkMaps, table: VersionTable) -> Iterator[tuple[VersionMap, VersionMap | None]]:
+    """The map of each version, oldest first, with its parent's; None where it has none, or that was deleted."""
+    for found in maps.each(list(table)):
+        parent = table[found.name].parent
+        yield found, maps[parent] if parent is not None and parent in table else None
+
+
+class Tally:
+    """Counts chunks over versions.
+
+    Args:
+        stacks: The chunks that arrays ever had, by the arrays' paths.
+    """
+
+    def __init__(self, stacks: dict[str, ChunkStack]) -> None:
+        self._stacks = stacks
+        self._version_counts = dict.fromkeys(stacks, 0)
+        # For each place the number of the one version that has its chunk, or that there is none, or are several.
+        self._owners = {path: np.full(stack.place_count, NOBODY, np.int32) for path, stack in stacks.items()}
+        self._number = 0
+
+    def count(self, found: VersionMap, parent: VersionMap | None) -> VersionSize:
+        """Count a version."""
+        stored, new, chunk_count = 0, 0, 0
+        for path, array in found.arrays.items():
+            before = None if parent is None else parent.arrays.get(path)
+            chunk_count += 0 if array.places is None else int(np.count_nonzero(array.places >= 0))
+            if path not in self._stacks:
+                continue
+            self._version_counts[path] += 1
+            used, nbytes = self._used(array), self._stacks[path].stored_nbytes
+            owners = self._owners[path]
+            owners[used] = np.where(owners[used] == NOBODY, self._number, SEVERAL)
+            stored += int(nbytes[used].sum())
+            if before is not array:
+                known = np.zeros(len(nbytes), bool)
+                known[[] if before is None else self._used(before)] = True
+                new += int(nbytes[used[~known[used]]].sum())
+        self._number += 1
+        is_known = all(path in self._stacks and array.problem is None for path, array in found.arrays.items())
+        size = VersionSize(found.name, len(found.arrays), found.nbytes, chunk_count, stored, new)
+        return size if is_known else VersionSize(found.name, len(found.arrays), found.nbytes, chunk_count, None, None)
+
+    def _used(self, array: ChunkMap) -> Places:
+        """The places of an array's chunks that exist."""
+        return array.used_places[array.used_places < len(self._owners[array.path])]
+
+    def own_nbytes(self, version_count: int) -> npt.NDArray[np.int64]:
+        """For each version that was counted the bytes of chunks that only it has."""
+        own = np.zeros(version_count, np.int64)
+        for path, owners in self._owners.items():
+            alone = owners >= 0
+            np.add.at(own, owners[alone], self._stacks[path].stored_nbytes[alone])
+        return own
+
+    def array_size(self, path: str) -> ArraySize:
+        """What was counted of an array."""
+        stack, is_used = self._stacks[path], self._owners[path] != NOBODY
+        nbytes, is_committed = stack.stored_nbytes, np.arange(stack.place_count) < stack.count
+        parts = [is_used, ~is_used & is_committed, ~is_used & ~is_committed]
+        counted = [number for part in parts for number in (int(part.sum()), int(nbytes[part].sum()))]
+        return ArraySize(path, self._version_counts[path], *counted)

@@ -1,0 +1,80 @@
+"""What `verify` asks HDF5's own library, in a process of its own, which a damaged file may bring down: whether it sees
+what we see, and whether that is what the fingerprints say.
+"""
+
+from __future__ import annotations
+
+import json
+import os
+import subprocess
+import sys
+from collections.abc import Sequence
+from dataclasses import asdict
+from pathlib import Path
+
+from hyperslab.versions.inspect.testimony import Testimony
+
+SECONDS = 60  # and one more for each MB
+OPEN = "file is already open for write"  # what HDF5 says of files of its newest layouts
+
+
+def ask(path: str, names: Sequence[str] | None) -> Testimony:
+    """Ask HDF5's library about versions of a file, all by default, in another process.
+
+    Raises:
+        ModuleNotFoundError: There is no h5py here.
+    """
+    import h5py  # noqa: F401 -- so that a missing one is no damage
+
+    environment = {
+        **os.environ,
+        "HDF5_USE_FILE_LOCKING": "FALSE",
+        "PYTHONPATH": os.pathsep.join(filter(None, sys.path)),
+    }
+    command = [sys.executable, "-c", "from hyperslab.versions.inspect.witness import main; main()"]
+    seconds = SECONDS + Path(path).stat().st_size / 1e6
+    asked = json.dumps([path, None if names is None else list(names)])
+    try:
+        done = subprocess.run(
+            command, input=asked, env=environment, capture_output=True, text=True, timeout=seconds, check=False
+        )
+    except subprocess.TimeoutExpired:
+        return Testimony([(f"HDF5 did not read it within {seconds:.0f} s", None, None)])
+    if done.returncode < 0:
+        return Testimony([(f"HDF5 breaks down when it reads the file (signal {-done.returncode})", None, None)])
+    if done.returncode:
+        last = (done.stderr.strip().splitlines() or ["no reason given"])[-1]
+        return Testimony([(f"HDF5 cannot read the file: {last}", None, None)])
+    said = json.loads(done.stdout.splitlines()[-1])
+    return Testimony(
+        [(what, array, versions) for what, array, versions in said["damages"]], said["proved"], said["unproved"]
+    )
+
+
+def main() -> None:
+    """The other process."""
+    path, names = json.loads(sys.stdin.read())
+    print(json.dumps(asdict(testify(path, names))))
+
+
+def testify(path: str, names: Sequence[str] | None) -> Testimony:
+    """Look at versions of a file through h5py."""
+    import h5py
+
+    from hyperslab.journal.settling import between_commits
+    from hyperslab.versions.inspect.second_look import SecondLook
+    from hyperslab.versions.layout.reading import version_table
+
+    found = Testimony()
+    with between_commits(path), found.heard("HDF5 cannot read the file"):
+        try:
+            file = h5py.File(path, "r", locking=False)
+        except OSError as error:
+            if OPEN not in str(error):
+                raise
+            reason = "HDF5 lets nobody read what it marked as open for writing: verify it when that is closed"
+            found.unproved.update(dict.fromkeys(version_table(path) if names is None else names, reason))
+            return found
+        with file:
+            SecondLook(path, file, found, names).look()
+    return found

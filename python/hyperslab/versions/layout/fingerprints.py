@@ -1,0 +1,300 @@
+"""`Fingerprints`: what every version was when it was committed, apart from its chunks, which have their hashes.
+
+One array beside `/_version_data`, `/_version_fingerprints`, that only grows: of each commit one record. versioned-hdf5
+looks only below `/_version_data`. docs/versions-layout.md has every byte.
+"""
+
+from __future__ import annotations
+
+import struct
+from collections.abc import Iterable, Mapping
+from contextlib import suppress
+from dataclasses import replace
+from hashlib import sha256
+from typing import Any
+
+import h5py
+import numpy as np
+
+from hyperslab.errors import DamagedFile
+from hyperslab.versions.layout.fingerprint_log import (
+    DAMAGED,
+    LOG,
+    Mark,
+    Marks,
+    Record,
+    Recorded,
+    packed,
+    record_body,
+    record_places,
+)
+from hyperslab.versions.layout.names import ARRAY_BOOKKEEPING, DATA, VERSION_BOOKKEEPING, VERSIONS
+from hyperslab.versions.layout.places import MISSING, Places
+
+LOG_CHUNK_LENGTH = 4096
+DESCRIPTION_NBYTES, ATTRIBUTES_NBYTES, CONTENT_NBYTES = 4, 4, 8
+NOTHING = bytes(4)
+NOWHERE = 1  # address of the table of an array that others stored anew: nothing lies there
+
+
+class Fingerprints:
+    """The fingerprints of a file that versions are added to.
+
+    Args:
+        file: Where they are.
+        is_ours: Whether nobody else adds versions meanwhile.
+    """
+
+    def __init__(self, file: h5py.Group, *, is_ours: bool) -> None:
+        self._file, self._is_ours = file, is_ours
+        self._last: Record | None = None
+        self._log: Any = None
+
+    def of(self, name: str) -> Record | None:
+        """That of a version; None if there is none, or it is of another that had this name."""
+        if self.is_last(name):
+            return self._last
+        found = _last_of(self._file, name)
+        if found is None or self._file[VERSIONS][name].attrs.get("timestamp") != found.timestamp:
+            return None
+        return found
+
+    def is_last(self, name: str) -> bool:
+        """Whether a version was committed here last, so that nobody else can have stored its arrays anew."""
+        return self._is_ours and self._last is not None and self._last.version == name
+
+    def add(self, record: Record | None, **said: Any) -> None:
+        """Append a record, and what else is said with it: only that, where a file has no fingerprints, is not."""
+        if record is None and LOG not in self._file:
+            return
+        self._append(packed({**(record.packed() if record is not None else {}), **said}))
+        if record is not None:
+            self._last = record
+
+    def _append(self, stored: bytes) -> None:
+        if not self._log:
+            self._log = _opened(self._file)
+        before = self._log.shape[0]
+        self._log.id.set_extent((before + len(stored),))
+        space = self._log.id.get_space()
+        space.select_hyperslab((before,), (len(stored),))
+        self._log.id.write(h5py.h5s.create_simple((len(stored),)), space, np.frombuffer(stored, np.uint8))
+
+
+def _opened(file: h5py.Group) -> Any:
+    found = file.get(LOG)
+    if found is None:
+        found = file.create_dataset(LOG, shape=(0,), maxshape=(None,), chunks=(LOG_CHUNK_LENGTH,), dtype="u1")
+    if not isinstance(found, h5py.Dataset) or found.dtype != np.uint8 or found.ndim != 1:
+        raise DamagedFile(f"{LOG} in {file.file.filename} is no list of fingerprints: hyperslab.versions.repair helps")
+    return found
+
+
+def _last_of(file: h5py.Group, name: str) -> Record | None:
+    """The last record of a version, which is mostly at the end; none where the list is damaged: `verify` tells."""
+    with suppress(*DAMAGED, OSError, RuntimeError):
+        stored = _opened(file)[()].tobytes() if LOG in file else b""
+        for at, length in reversed(list(record_places(stored))):
+            said = record_body(stored, at, length)
+            if said.get("version") == name:
+                return Record.of(said)
+            if name in said.get("deleted", ()):
+                break
+    return None
+
+
+def recorded(file: h5py.Group) -> Recorded:
+    """All fingerprints of a file."""
+    try:
+        found = file.get(LOG) if LOG in file else None
+        if found is None:
+            return Recorded()
+        if not isinstance(found, h5py.Dataset) or found.dtype != np.uint8 or found.ndim != 1:
+            return Recorded(problem="the list of fingerprints is none")
+        return Recorded.of(found[()].tobytes())
+    except (OSError, KeyError, RuntimeError, ValueError) as error:
+        return Recorded(problem=f"the list of fingerprints cannot be read: {error}")
+
+
+def check_never_committed(file: h5py.Group, names: Iterable[str]) -> None:
+    """Refuse to take versions for uncommitted that were committed.
+
+    Raises:
+        DamagedFile: One was.
+    """
+    wanted = list(names)
+    known = recorded(file).versions if wanted else {}
+    for name in wanted:
+        record = known.get(name)
+        if record is not None and file[VERSIONS][name].attrs.get("timestamp") == record.timestamp:
+            raise DamagedFile(
+                f"version {name!r} of {file.file.filename} was committed, and says that it was not:"
+                " hyperslab.versions.repair may help"
+            )
+
+
+# ---------------------------------------------------------------------------------------------------- what is marked
+
+
+def description(dtype: np.dtype[Any], chunk_shape: tuple[int, ...], fill: Any) -> bytes:
+    """How an array is stored, in short."""
+    element = b"" if dtype.hasobject or fill is None else np.asarray(fill, dtype).tobytes()
+    said = f"{type_text(dtype)} {tuple(map(int, chunk_shape))} {element.hex()}"
+    return sha256(said.encode()).digest()[:DESCRIPTION_NBYTES]
+
+
+def content(shape: tuple[int, ...], places: Places, keys: Places) -> bytes:
+    """What an array holds, in short: its shape, and the first 8 bytes of each chunk's hash, zeros where none is stored.
+
+    Args:
+        shape: The array's.
+        places: Of each chunk, in C order, its place; -1 where none is stored.
+        keys: By place the first 8 bytes of hashes.
+    """
+    flat = places.reshape(-1)
+    found = np.append(keys, np.int64(0))[flat]  # at -1, too, nothing
+    assert MISSING == -1
+    digest = sha256(np.array([len(shape), *shape], "<i8").tobytes())
+    digest.update(np.ascontiguousarray(found).view(np.uint8).data if len(found) else b"")
+    return digest.digest()[:CONTENT_NBYTES]
+
+
+def keys_of(rows: np.ndarray[Any, Any], chunk_length: int) -> Places:
+    """By place the first 8 bytes of each chunk's hash, from the rows of a hash table."""
+    places = rows["shape"][:, 0] // chunk_length
+    good = (places >= 0) & (places <= max(len(rows), 1) * 1024)
+    keys = np.zeros(int(places[good].max(initial=-1)) + 1, "<i8")
+    keys[places[good]] = np.ascontiguousarray(rows["hash"][good][:, :8]).view("<i8")[:, 0]
+    return keys
+
+
+def attributes(holder: Any, leave: tuple[str, ...] = ()) -> bytes:
+    """The attributes that users gave an h5py group or array, in short."""
+    count = h5py.h5a.get_num_attrs(holder.id)
+    found = []
+    for index in range(count):
+        attribute = h5py.h5a.open(holder.id, index=index)
+        name = attribute.name
+        if name.decode("utf-8", "surrogateescape") not in leave:
+            found.append((name, _stored_attribute(holder, attribute)))
+    digest = sha256()
+    for name, stored in sorted(found):
+        digest.update(struct.pack("<II", len(name), len(stored)) + name + stored)
+    return digest.digest()[:ATTRIBUTES_NBYTES] if found else NOTHING
+
+
+def _stored_attribute(holder: Any, attribute: Any) -> bytes:
+    dtype = attribute.dtype
+    kind = attribute.get_space().get_simple_extent_type()
+    shape = "null" if kind == h5py.h5s.NULL else str(attribute.shape)
+    said = f"{type_text(dtype)} {shape}\n".encode()
+    if kind == h5py.h5s.NULL:
+        return said
+    if not dtype.hasobject:
+        elements = np.empty(attribute.shape, dtype)
+        attribute.read(elements)
+        return said + elements.tobytes()
+    return said + _elements(holder.attrs[attribute.name])
+
+
+def _elements(value: Any) -> bytes:
+    """Elements of any length, each with its length before it."""
+    if isinstance(value, str):
+        value = value.encode("utf-8", "surrogateescape")
+    if isinstance(value, bytes):
+        return struct.pack("<Q", len(value)) + value
+    if isinstance(value, h5py.Reference | h5py.RegionReference):
+        return b"reference"
+    if isinstance(value, np.ndarray) and value.dtype.hasobject:
+        return b"".join(_elements(one) for one in value.reshape(-1))
+    if isinstance(value, np.void) and value.dtype.names is not None:
+        return b"".join(_elements(value[name]) for name in value.dtype.names)
+    stored = np.asarray(value)
+    return struct.pack("<Q", stored.nbytes) + stored.tobytes() if not stored.dtype.hasobject else repr(value).encode()
+
+
+def type_text(dtype: np.dtype[Any]) -> str:
+    """A dtype of h5py as text: which h5py has it does not matter, nor the encoding of text."""
+    text, members = h5py.check_string_dtype(dtype), h5py.check_enum_dtype(dtype)
+    if text is not None:
+        return "text" if text.length is None else f"text of {text.length}"
+    if members is not None:
+        named = ",".join(f"{name}={int(value)}" for name, value in sorted(members.items()))
+        return f"enum {np.dtype(dtype.str).str} {named}"
+    if h5py.check_ref_dtype(dtype) is not None:
+        return "reference"
+    base = h5py.check_vlen_dtype(dtype)
+    if base is not None:
+        return f"any number of {type_text(np.dtype(base))}"
+    if dtype.subdtype is not None:
+        return f"{dtype.subdtype[1]} of {type_text(dtype.subdtype[0])}"
+    if dtype.fields is not None:
+        named = "; ".join(
+            f"{name} {dtype.fields[name][1]} {type_text(dtype.fields[name][0])}" for name in dtype.names or ()
+        )
+        return f"{{{named}}} {dtype.itemsize}"
+    return dtype.str
+
+
+def group_mark(group: Any) -> Mark:
+    """Of an h5py group of a version."""
+    return Mark(False, NOTHING, attributes(group), bytes(CONTENT_NBYTES))
+
+
+def array_attributes(array: Any) -> bytes:
+    """The attributes of users of an h5py array of a version."""
+    return attributes(array, ARRAY_BOOKKEEPING)
+
+
+def version_attributes(group: Any) -> bytes:
+    """The attributes of users of an h5py version."""
+    return attributes(group, VERSION_BOOKKEEPING)
+
+
+# ------------------------------------------------------------------------------------------------- rewriting of ours
+
+
+def rewrite(
+    source: h5py.Group,
+    target: h5py.Group,
+    kept: Iterable[str],
+    parents: Mapping[str, str],
+    current: str,
+    changed: Mapping[str, Marks],
+) -> None:
+    """Write the fingerprints of versions that are kept, where a new tree of versions is.
+
+    Args:
+        source: The file with the old ones.
+        target: Where the new tree is.
+        kept: The names of versions.
+        parents: Of those whose parent becomes another.
+        current: The name of the current version.
+        changed: By version the marks of arrays that are stored otherwise.
+    """
+    known = recorded(source).versions
+    pieces = []
+    addresses: dict[str, tuple[int | None, int | None]] = {}
+    for name in kept:
+        record = known.get(name)
+        if record is not None:
+            marks = dict(record.marks)
+            for path, mark in changed.get(name, {}).items():
+                if path in marks:
+                    marks[path] = mark._replace(attributes=marks[path].attributes)
+            for path in record.tables.keys() - addresses.keys():
+                addresses[path] = table_address(source, path), table_address(target, path)
+            moved = {path: addresses[path] for path in record.tables}
+            tables = {path: (new or 0) if old == record.tables[path] else NOWHERE for path, (old, new) in moved.items()}
+            made = replace(record, parent=parents.get(name, record.parent), marks=marks, tables=tables)
+            pieces.append(packed(made.packed()))
+    if pieces:
+        pieces.append(packed({"current": current}))
+        Fingerprints(target, is_ours=False)._append(b"".join(pieces))
+
+
+def table_address(file: h5py.Group, path: str) -> int | None:
+    """Where the hash table of an array is."""
+    with suppress(KeyError, OSError, RuntimeError):
+        return int(h5py.h5o.get_info(file.id, f"{DATA}/{path}/hash_table".encode()).addr)
+    return None

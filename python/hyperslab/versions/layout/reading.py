@@ -1,0 +1,138 @@
+"""Versions as groups of an archive, read by the engine: a version is one more table of chunks.
+
+Only what a version needs is parsed, and where the chunks of an array are only when it is first read. What is parsed
+stays good while others commit: chunks are never overwritten.
+"""
+
+from __future__ import annotations
+
+import os
+import time
+from contextlib import suppress
+from functools import partial
+from typing import Any
+
+from hyperslab.archive.allowed import Allowed
+from hyperslab.archive.array import Array
+from hyperslab.archive.open_file import CHUNK_CACHE_NBYTES
+from hyperslab.archive.remote import Remote, Sources, is_url, shown
+from hyperslab.archive.tree import Group, OpenFile
+from hyperslab.errors import DamagedFile, FileChanged, UsageError
+from hyperslab.journal.settling import MOST_ATTEMPTS, PAUSE_SECONDS, between_commits, between_commits_later
+from hyperslab.versions.layout.fingerprint_log import LOG, Recorded
+from hyperslab.versions.layout.names import DATA, VERSIONS
+from hyperslab.versions.layout.table import VersionTable
+
+
+def local_path(file: str | os.PathLike[str]) -> str:
+    """The absolute path of a file with versions.
+
+    Raises:
+        UsageError: It is a URL.
+    """
+    path = os.fspath(file)
+    if is_url(path):
+        said = "hyperslab.open(URL, version=...) reads one of its versions; for all else, work on a copy"
+        raise UsageError(f"{shown(path)} is far away: {said}")
+    return os.path.abspath(path)  # noqa: PTH100 -- resolve() would follow links
+
+
+def version_table(place: str | Remote, within: str = "", sources: Sources | None = None) -> VersionTable:
+    """All versions of a file, or of the group `within` it, whose path then ends with "/".
+
+    Raises:
+        Unsupported: It has none.
+    """
+    found = parsed(place, 0, (f"{within}{VERSIONS}/*",), sources=sources).root[f"/{within}"]
+    assert isinstance(found, Group)
+    return VersionTable.of(found)
+
+
+def check_given_up(place: str | Remote, table: VersionTable, within: str = "", sources: Sources | None = None) -> None:
+    """Refuse to take versions for uncommitted of which there are fingerprints, made when they were committed.
+
+    Raises:
+        DamagedFile: There is such a version.
+    """
+    if not table.given_up:
+        return
+    array = parsed(place, 0, (f"{within}{LOG}",), sources=sources).root.get(f"{within}{LOG}")
+    known = Recorded.of(array[...].tobytes()).versions if isinstance(array, Array) else {}
+    for name, timestamp in table.given_up.items():
+        if name in known and known[name].timestamp == timestamp:
+            raise DamagedFile(
+                f"version {name!r} of {table.path} was committed, and says that it was not: file.verify() tells what"
+                " else is damaged; hyperslab.versions.repair may help"
+            )
+
+
+def version_group(
+    place: str | Remote,
+    name: str,
+    chunk_cache_nbytes: int = CHUNK_CACHE_NBYTES,
+    within: str = "",
+    *,
+    is_lazy: bool = True,
+    sources: Sources | None = None,
+) -> Group:
+    """The group of a version, with its arrays.
+
+    Args:
+        place: The file; a far one too.
+        name: The version's.
+        chunk_cache_nbytes: Memory for decoded chunks.
+        within: The path of the group that versions are in.
+        is_lazy: Look up chunks when arrays are read: only of files that nobody writes to without our journal.
+        sources: What it may lead to.
+
+    Raises:
+        DamagedFile: It is not there.
+    """
+    patterns = (f"{within}{VERSIONS}/{name}/**", f"{within}{DATA}/**/raw_data")
+    path = f"{within}{VERSIONS}/{name}"
+    group = parsed(place, chunk_cache_nbytes, patterns, is_lazy=is_lazy, sources=sources).root[path]
+    if not isinstance(group, Group):
+        raise DamagedFile(f"{place}: version {name!r} is no group")
+    return group
+
+
+class PartOfFile(OpenFile):
+    """What patterns of names lead to in a file with versions."""
+
+    def reopening(self, name: str) -> tuple[Any, ...]:
+        """How to pickle a group or array: as what finds it again, between commits."""
+        return (found_again, (self.place, self.chunk_cache_nbytes, self.patterns, self.sources, name))
+
+
+def found_again(
+    place: str | Remote, chunk_cache_nbytes: int, patterns: tuple[str, ...], sources: Sources, name: str
+) -> Group | Array:
+    """What pickled groups and arrays become."""
+    root = parsed(place, chunk_cache_nbytes, patterns, sources=sources).root
+    return root if name == "/" else root[name]
+
+
+def parsed(
+    place: str | Remote,
+    chunk_cache_nbytes: int,
+    patterns: tuple[str, ...],
+    *,
+    is_lazy: bool = False,
+    sources: Sources | None = None,
+) -> OpenFile:
+    """A part of a file, as it is between commits. Of a far file as it is: nobody commits to one, and to ask for the
+    journal of a commit that was cut short before the file was copied there would take a request each time.
+
+    Raises:
+        ReadError: A commit was cut short, and the file may not be written to.
+    """
+    if isinstance(place, Remote):
+        return PartOfFile(place, chunk_cache_nbytes, sources or Sources(place.options, near=place.url), patterns)
+    path = place
+    own = sources or Sources(allowed=Allowed.of((), path))
+    late = partial(between_commits_later, path) if is_lazy else None
+    for _ in range(MOST_ATTEMPTS):
+        with between_commits(path), suppress(FileChanged):
+            return PartOfFile(path, chunk_cache_nbytes, own, patterns, between_commits=late)
+        time.sleep(PAUSE_SECONDS)  # somebody appended, or writes without our journal
+    raise FileChanged(f"{path} changes all the time: try again later")

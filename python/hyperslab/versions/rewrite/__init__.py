@@ -1,0 +1,1 @@
+"""Changing versions that were committed: deleting them, storing arrays otherwise, repairing damaged files."""

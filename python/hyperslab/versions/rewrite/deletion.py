@@ -1,0 +1,204 @@
+"""Deleting versions: what is left of each array gets chunks of its own, only those that a version still shows.
+
+Chunks are copied as they are stored, without being decoded.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Iterator
+from typing import Any
+
+import h5py
+import numpy as np
+import numpy.typing as npt
+
+from hyperslab.archive.array import Array as ArchiveArray
+from hyperslab.errors import DamagedFile, Unsupported
+from hyperslab.journal.signals import let_through
+from hyperslab.versions.commit.attributes import copy_attributes
+from hyperslab.versions.commit.chunk_store import room, row_count
+from hyperslab.versions.inspect.stored_bytes import StoredBytes
+from hyperslab.versions.layout.names import DATA, FIRST_VERSION, VERSIONS, Array
+from hyperslab.versions.layout.places import MISSING, Places, places_of
+from hyperslab.versions.layout.reading import parsed, version_table
+from hyperslab.versions.layout.version_group import check_chunks
+from hyperslab.versions.rewrite.rewriting import (
+    CHUNKS,
+    Change,
+    MakeChunks,
+    NewChunks,
+    Raw,
+    Target,
+    arrays_of,
+    version_groups,
+)
+
+
+def deletion(file: h5py.File, names: str | Iterable[str]) -> Change:
+    """What deleting versions takes. Children of a version that is deleted become those of its parent.
+
+    Raises:
+        ValueError: There is no such version.
+        DamagedFile: A version that stays cannot be read, so that nobody knows what it needs.
+    """
+    versions = version_table(file.filename)
+    deleted = {names} if isinstance(names, str) else set(names)
+    for name in sorted(deleted):
+        if name not in versions:
+            raise ValueError(f"there is no version {name!r} in {file.filename} to delete")
+    all_parents = {name: version.parent or FIRST_VERSION for name, version in versions.items()}
+
+    def remaining(name: str) -> str:
+        while name in deleted:
+            name = all_parents[name]
+        return name
+
+    kept = [name for name in versions if name not in deleted]
+    parents = {name: remaining(all_parents[name]) for name in kept if all_parents[name] in deleted}
+    current = remaining(file[VERSIONS].attrs["current_version"])
+    used = used_chunks(file, kept)
+    arrays: dict[str, MakeChunks | None] = {}
+    for path in stores(file[DATA]):
+        if path not in used:
+            arrays[path] = None
+        elif not used[path].all():
+            arrays[path] = _compacted_of(path, np.flatnonzero(used[path]))
+    return Change(frozenset(kept), current, arrays, parents)
+
+
+def nothing(file: h5py.File) -> Change:
+    """All versions as they are: what writing a file anew without what nobody needs takes."""
+    return deletion(file, ())
+
+
+def stores(group: h5py.Group, prefix: str = "") -> Iterator[str]:
+    """The paths of all arrays that have chunks in a file."""
+    for name in group:
+        if not prefix and name == "versions":
+            continue
+        child = group.get(name) if group.get(name, getclass=True) is h5py.Group else None
+        if child is not None:
+            if all(isinstance(child.get(part), h5py.Dataset) for part in CHUNKS):
+                yield f"{prefix}{name}"
+            yield from stores(child, f"{prefix}{name}/")
+
+
+def used_chunks(file: h5py.File, versions: list[str]) -> dict[str, npt.NDArray[np.bool_]]:
+    """Of each array of some versions which of its chunks they show."""
+    used: dict[str, npt.NDArray[np.bool_]] = {}
+    cut: dict[str, tuple[int, ...]] = {}
+    seen: set[tuple[int, int]] = set()
+    for _, group in version_groups(file.filename, versions):
+        for path, array in arrays_of(group):
+            key = (id(array._file), array._number)
+            if key in seen and path in used:
+                continue
+            seen.add(key)
+            if path not in used:
+                raw = file[f"{DATA}/{path}/raw_data"]
+                used[path], cut[path] = np.zeros(room(raw), bool), raw.chunks
+            check_chunks(array, tuple(int(length) for length in array.attrs["chunks"]), cut[path])
+            places = places_of(array, path, len(used[path]))
+            if places is not None:
+                used[path][places[places != MISSING]] = True
+    return used
+
+
+def _compacted_of(path: str, kept: Places) -> MakeChunks:
+    return lambda target: compacted(target, path, kept)
+
+
+def compacted(target: Target, path: str, kept: Places) -> NewChunks:
+    """Some chunks of an array, by their places in ascending order, as all that it has."""
+    old, group = target.source[f"{DATA}/{path}"], target.root[DATA].require_group(path)
+    old_raw, old_table = old["raw_data"], old["hash_table"]
+    length = old_raw.chunks[0]
+    raw = created_like(group, "raw_data", old_raw, (len(kept) * length, *old_raw.shape[1:]))
+    if target.is_elsewhere and _has_pointers(old_raw):
+        for place, source in enumerate(kept.tolist()):
+            raw[place * length : (place + 1) * length] = old_raw[source * length : (source + 1) * length]
+    else:
+        origin = (0,) * (raw.ndim - 1)
+        for place, stored, mask in stored_chunks(target.source.filename, path, old_raw, kept):
+            raw.id.write_direct_chunk((place * length, *origin), stored, mask)
+    rows = rows_of(old_table, old_raw, kept)
+    table = created_like(group, "hash_table", old_table, (max(1, len(kept)),))
+    table[: len(kept)] = rows
+    table.attrs["largest_index"] = len(kept)
+    new_places = np.full(room(old_raw) + 1, MISSING, np.int64)  # the last one is that of MISSING
+    new_places[kept] = np.arange(len(kept))
+
+    def places(base: ArchiveArray) -> Places:
+        found = places_of(base, path, room(old_raw))
+        assert found is not None
+        return new_places[found]
+
+    fill = 0 if old_raw.fillvalue is None else old_raw.fillvalue
+    return NewChunks(Raw.of(path, raw), fill, places)
+
+
+def rows_of(table: Any, raw: Any, kept: Places) -> Array:
+    """The rows of some chunks' hashes, as they are when these chunks are all that there are. Where nothing is known of
+    one (versioned-hdf5's `rebuild_hashtables` leaves out those that are there twice), a hash of zeros is no chunk's.
+
+    Args:
+        table: The hash table.
+        raw: The chunks.
+        kept: The places of those that stay.
+
+    Raises:
+        DamagedFile: The table names chunks that are not there.
+    """
+    length = raw.chunks[0]
+    rows = table[: row_count(table)]
+    starts = rows["shape"][:, 0] // length
+    row_of = np.full(room(raw), MISSING, np.int64)
+    if len(starts) and (starts.min() < 0 or starts.max() >= len(row_of)):
+        raise DamagedFile(f"{table.name} in {table.file.filename} names chunks that are not there")
+    row_of[starts] = np.arange(len(rows))
+    is_known = row_of[kept] != MISSING
+    found = np.zeros(len(kept), table.dtype)
+    found["shape"] = kept[:, None] * length + (0, length)
+    found[is_known] = rows[row_of[kept[is_known]]]
+    found["shape"] += ((np.arange(len(kept)) - kept) * length)[:, None]
+    return found
+
+
+def created_like(group: h5py.Group, name: str, old: Any, shape: tuple[int, ...]) -> Any:
+    """An empty array of another length, else like one that there is, attributes and codecs included."""
+    space = h5py.h5s.create_simple(shape, old.id.get_space().get_simple_extent_dims(True))
+    made = h5py.h5d.create(group.id, name.encode(), old.id.get_type(), space, old.id.get_create_plist())
+    copy_attributes(old.id, made)
+    return h5py.Dataset(made)
+
+
+def _has_pointers(raw: Any) -> bool:
+    """Whether elements are kept elsewhere in the file: their chunks mean nothing in another."""
+    return bool(raw.id.get_type().detect_class(h5py.h5t.VLEN) or raw.dtype.hasobject)
+
+
+def stored_chunks(file: str, path: str, raw: Any, places: Places) -> Iterator[tuple[int, Any, int]]:
+    """Chunks as they are stored, in the order that is asked for: the number of each in it, its bytes, which codecs
+    it was stored without. One that is not stored is left out.
+    """
+    array = parsed(file, 0, (f"{DATA}/{path}/raw_data",)).root[f"{DATA}/{path}/raw_data"]
+    assert isinstance(array, ArchiveArray)
+    try:
+        [segment] = array.segments()
+    except Unsupported:
+        for number, place in enumerate(places.tolist()):
+            mask, stored = raw.id.read_direct_chunk((place * raw.chunks[0], *(0,) * (raw.ndim - 1)))
+            yield number, stored, mask
+        return
+    indices = segment.indices().astype(np.int64)
+    rows = np.searchsorted(indices, places)
+    is_there = rows < len(indices)
+    is_there[is_there] = indices[rows[is_there]] == places[is_there]
+    rows = rows[is_there]
+    numbers, masks = np.flatnonzero(is_there).tolist(), segment.filter_masks()[rows].tolist()
+    ranges = zip(segment.offsets()[rows].tolist(), segment.lengths()[rows].tolist(), strict=True)
+    with StoredBytes(file) as opened:
+        found = opened.ranges((file, offset, length) for offset, length in ranges)
+        for number, mask, stored in zip(numbers, masks, found, strict=True):
+            let_through()
+            yield number, stored, mask

@@ -1,0 +1,406 @@
+"""`repair`: from a damaged file, a new one with all versions that can be proved good."""
+
+from __future__ import annotations
+
+import datetime as dt
+import os
+import shutil
+import tempfile
+from collections.abc import Iterator, Mapping
+from contextlib import contextmanager, suppress
+from dataclasses import dataclass, field
+from pathlib import Path
+from typing import Any, NamedTuple
+
+import numpy as np
+from h5py import h5z
+
+from hyperslab._core import ChunkGrid, filters_of
+from hyperslab.archive.array import Array as ArchiveArray
+from hyperslab.archive.remote import Sources
+from hyperslab.archive.tree import Group, OpenFile
+from hyperslab.errors import DamagedFile, MissingJournal, StaleJournal, UsageError
+from hyperslab.journal.journal import journal_path
+from hyperslab.journal.journaled_file import JournaledFile
+from hyperslab.journal.write_guard import UNFINISHED, is_set_in
+from hyperslab.versions.commit.codec_options import codec_options
+from hyperslab.versions.file import VersionedFile
+from hyperslab.versions.layout.elements import fill_element
+from hyperslab.versions.layout.names import ARRAY_BOOKKEEPING, DATA, DATA_VERSION, FIRST_VERSION, VERSIONS, parsed_time
+from hyperslab.versions.layout.places import MISSING
+from hyperslab.versions.layout.table import data_version_of, is_committed
+from hyperslab.versions.rewrite.evidence import READING, Evidence, Shape
+from hyperslab.versions.stage.staged_array import StagedArray
+from hyperslab.versions.stage.staged_group import StagedGroup
+
+# What versioned-hdf5 calls a virtual array until it puts it in the place of another.
+TEMPORARY = "_tmp_"
+
+
+@dataclass(frozen=True)
+class Loss:
+    """What is not in the repaired file: a version, or an array (or group) of one, and why."""
+
+    version: str
+    path: str | None
+    reason: str
+
+    def __str__(self) -> str:
+        where = self.version if self.path is None else f"{self.version}: {self.path}"
+        return f"{where}: {self.reason}"
+
+
+@dataclass(frozen=True)
+class Repair:
+    """What came of a repair.
+
+    Attributes:
+        output: The new file.
+        versions: The versions in it, oldest first.
+        lost: What is not in it, and why.
+        notes: What else differs, or is worth knowing, of versions that are in it.
+        mended_chunk_count: Chunks that were found elsewhere than where they should have been.
+    """
+
+    output: Path
+    versions: list[str] = field(default_factory=list)
+    lost: list[Loss] = field(default_factory=list)
+    notes: list[Loss] = field(default_factory=list)
+    mended_chunk_count: int = 0
+
+    @property
+    def is_complete(self) -> bool:
+        """Whether nothing was lost."""
+        return not self.lost
+
+
+class Found(NamedTuple):
+    """A version of the damaged file."""
+
+    name: str
+    group: Group
+    parent: str
+    time: dt.datetime
+
+
+class Shown(NamedTuple):
+    """What an array of a version showed: its shape, and the proved place of each chunk."""
+
+    shape: Shape
+    places: dict[Shape, tuple[int, Shape]]  # by chunk index: place and valid shape
+
+
+def repair(path: str | os.PathLike[str], output: str | os.PathLike[str], *, keep_unproved: bool = False) -> Repair:
+    """Write what can be proved good of a damaged file of versions into a new one. The damaged one is left as it is.
+
+    An array of a version is good if its mappings, and every chunk that they show, can be read, and each chunk has the
+    SHA-256 that was stored. Chunks that an interrupted deletion moved are found by their SHA-256.
+
+    Args:
+        path: The damaged file.
+        output: The new file.
+        keep_unproved: Whether to keep also what can be read, but of which nothing proves that it is right.
+
+    Raises:
+        FileNotFoundError: There is no such file.
+        UsageError: There is something at `output` already.
+        ReadError: Not even the names of the versions can be read.
+    """
+    if os.path.lexists(output):
+        raise UsageError(f"there is a {os.fspath(output)} already: choose another name for what is repaired")
+    with _recovered(os.path.abspath(path)) as (readable, notes):  # noqa: PTH100
+        root = OpenFile(readable, 0, Sources(), (f"{DATA}/**",)).root
+        try:
+            repaired = Repairing(root, Path(output), keep_unproved).done()
+            repaired.notes[:0] = notes
+            return repaired
+        except BaseException:
+            Path(output).unlink(missing_ok=True)  # half of it would pass for all that could be saved
+            raise
+
+
+@contextmanager
+def _recovered(path: str) -> Iterator[tuple[str, list[Loss]]]:
+    """The file itself; where a commit was cut short, a copy in which it is finished. And what is to be said of it."""
+    if not Path(journal_path(path)).is_file():
+        yield path, [Loss("all", None, UNFINISHED)] if is_set_in(path) else []
+        return
+    with tempfile.TemporaryDirectory(prefix="hyperslab-repair-") as folder:
+        copy = str(Path(folder) / Path(path).name)
+        shutil.copyfile(path, copy)
+        shutil.copyfile(journal_path(path), journal_path(copy))
+        notes = []
+        try:
+            JournaledFile(copy).close()
+        except MissingJournal:
+            notes = [Loss("all", None, UNFINISHED)]
+            Path(journal_path(copy)).unlink()
+        except StaleJournal:
+            notes = [Loss("all", None, f"{journal_path(path)} is not of the file as it is now, and was left out")]
+            Path(journal_path(copy)).unlink()
+        yield copy, notes
+
+
+class Repairing:
+    """Goes through a damaged file's versions, oldest first."""
+
+    def __init__(self, root: Group, output: Path, keep_unproved: bool) -> None:
+        self._root = root
+        self._keep_unproved = keep_unproved
+        self._evidence: dict[str, Evidence | str] = {}
+        self._shown: dict[str, dict[str, Shown]] = {}
+        self._mended: set[tuple[str, int]] = set()
+        self._left_out: dict[str, list[int]] = {}  # by path the filters that HDF5 cannot encode with here
+        self._repair = Repair(output)
+
+    def done(self) -> Repair:
+        """Write the new file."""
+        versions, current = self._versions()
+        parents = {one.name: one.parent for one in versions}
+        order = sorted(versions, key=lambda one: (one.time, one.name))
+        self._find_interruption(order)
+        with VersionedFile(self._repair.output, "w") as file:
+            for one in _parents_first(order):
+                self._write(file, one, parents)
+            while current not in (None, FIRST_VERSION) and current not in file:
+                current = parents.get(current)
+            latest = current if current in file else (file.versions[-1] if len(file) else None)
+            if latest is not None and file.current_version != latest:
+                file.current_version = latest
+            self._repair.versions.extend(file.versions)
+        for path, numbers in self._left_out.items():
+            first = next((name for name, shown in self._shown.items() if path in shown), "")
+            said = f"HDF5 has no filter {', '.join(map(str, numbers))} here to encode with"
+            self._repair.notes.append(Loss(first, path, f"{said}: stored without, in all versions"))
+        return Repair(
+            self._repair.output, self._repair.versions, self._repair.lost, self._repair.notes, len(self._mended)
+        )
+
+    def _versions(self) -> tuple[list[Found], Any]:
+        """Those that were committed, and the name of the current one."""
+        versions = self._root[VERSIONS]
+        if not isinstance(versions, Group):
+            raise DamagedFile(f"{self._root.filename}: {VERSIONS} is no group")
+        found, uncommitted = [], set()
+        number = self._data_version(versions)
+        for name in versions:
+            if name == FIRST_VERSION:
+                continue
+            try:
+                group = versions[name]
+                if not isinstance(group, Group):
+                    raise DamagedFile("it is no group")
+                attributes = dict(group.attrs.items())
+                if not is_committed(attributes, name, self._root.filename, number):
+                    uncommitted.add(name)
+                    self._lose(name, None, "it was never committed")
+                    continue
+                time = parsed_time(str(attributes["timestamp"]))
+                found.append(Found(name, group, str(attributes["prev_version"]), time))
+            except READING as error:
+                self._lose(name, None, str(error))
+        for one in found:
+            if one.parent in uncommitted:
+                reason = f"it was made from {one.parent!r}, which was never committed: arrays may be missing"
+                self._repair.notes.append(Loss(one.name, None, reason))
+        try:
+            current = str(versions.attrs["current_version"])
+        except READING:
+            current = None
+        return found, current
+
+    @staticmethod
+    def _data_version(versions: Group) -> int:
+        with suppress(*READING):
+            return data_version_of(versions.attrs)
+        return DATA_VERSION
+
+    def _lose(self, version: str, path: str | None, reason: str) -> None:
+        self._repair.lost.append(Loss(version, path, reason))
+
+    def _evidence_of(self, path: str) -> Evidence:
+        if path not in self._evidence:
+            try:
+                self._evidence[path] = Evidence(self._root, path)
+            except READING as error:
+                self._evidence[path] = f"its chunks cannot be read: {error}"
+        evidence = self._evidence[path]
+        if isinstance(evidence, str):
+            raise DamagedFile(evidence)
+        return evidence
+
+    def _find_interruption(self, versions: list[Found]) -> None:
+        """Look for signs of a deletion that was interrupted. It went through the arrays by their names: of those before
+        the one it came to, versions that were to go show other chunks now, which nothing tells from right ones.
+        """
+        for one in versions:
+            for path, child in _below(one.group, ""):
+                if not isinstance(child, ArchiveArray):
+                    continue
+                folder, name = os.path.split(path)
+                with suppress(*READING):
+                    if name.startswith(TEMPORARY):
+                        self._evidence_of(os.path.join(folder, name.removeprefix(TEMPORARY))).is_torn = True  # noqa: PTH118
+                    self._proved(path, child)
+        known = {path: found for path, found in self._evidence.items() if isinstance(found, Evidence)}
+        reached = [path.split("/") for path, found in known.items() if found.is_moved or found.is_torn]
+        for path, found in known.items():
+            if reached and not found.is_moved and path.split("/") <= max(reached):
+                found.is_torn = True
+
+    def _write(self, file: VersionedFile, one: Found, parents: dict[str, str]) -> None:
+        parent = self._parent(file, one, parents)
+        shown: dict[str, Shown] = {}
+        with file.stage_version(one.name, parent, timestamp=one.time) as version:
+            kept = set()
+            for path, child in _below(one.group, ""):
+                try:
+                    before = self._shown.get(parent, {}).get(path)
+                    found = self._put(version, path, child, before)
+                    if found is not None:
+                        shown[path] = found
+                    kept.add(path)
+                except READING as error:
+                    self._lose(one.name, path, str(error))
+            for name, value in one.group.attrs.items():
+                if name not in ("prev_version", "committed", "timestamp"):
+                    version.attrs[name] = value
+            for path in sorted(_paths(version), reverse=True):
+                if path not in kept:
+                    del version[path]
+        self._shown[one.name] = shown
+
+    def _parent(self, file: VersionedFile, one: Found, parents: dict[str, str]) -> str:
+        parent = one.parent
+        while parent not in file and parent in parents:
+            parent = parents[parent]
+        if parent not in file:
+            parent = ""
+        if parent != one.parent and one.parent != FIRST_VERSION:
+            note = f"its parent {one.parent!r} is not there: {parent or 'nothing'!r} is in its place"
+            self._repair.notes.append(Loss(one.name, None, note))
+        return parent
+
+    def _put(
+        self, version: StagedGroup, path: str, child: Group | ArchiveArray | str, before: Shown | None
+    ) -> Shown | None:
+        """Put a group or an array into a version; of an array what it shows."""
+        if isinstance(child, str):
+            raise DamagedFile(child)
+        if isinstance(child, Group):
+            staged = version.require_group(path)
+            staged.attrs.clear()
+            staged.attrs.update(child.attrs.items())
+            return None
+        attributes = {name: value for name, value in child.attrs.items() if name not in ARRAY_BOOKKEEPING}
+        shown = self._proved(path, child)
+        array = self._put_array(version, path, shown, before)
+        array.attrs.clear()
+        array.attrs.update(attributes)
+        return shown
+
+    def _proved(self, path: str, array: ArchiveArray) -> Shown:
+        evidence = self._evidence_of(path)
+        places = evidence.places_of(array)
+        if not self._keep_unproved and places.size and (places != MISSING).any():
+            if evidence.is_torn:
+                raise DamagedFile("a deletion was interrupted: nothing tells whether its mappings are old or new")
+            if evidence.is_proof_missing(places):
+                raise DamagedFile(evidence.table_damage or "there is no hash of some of its chunks")
+        grid = ChunkGrid(array.shape, evidence.chunk_shape)
+        found: dict[Shape, tuple[int, Shape]] = {}
+        for number in np.flatnonzero(places != MISSING).tolist():
+            index = grid.chunk_index(number)
+            shape = grid.chunk_box(index).shape
+            place = evidence.proved(int(places[number]), shape)
+            if place != places[number]:
+                self._mended.add((path, int(places[number])))
+            found[index] = (place, shape)
+        return Shown(array.shape, found)
+
+    def _put_array(self, version: StagedGroup, path: str, shown: Shown, before: Shown | None) -> StagedArray:
+        """Write the elements of an array of a version: of one that its parent has, what differs."""
+        evidence = self._evidence_of(path)
+        staged = version[path] if before is not None and path in version else None
+        if not isinstance(staged, StagedArray) or before is None:
+            before = Shown(shown.shape, {})
+            staged = version.create_dataset(
+                path,
+                shape=shown.shape,
+                dtype=evidence.raw.dtype,
+                chunks=evidence.chunk_shape,
+                **({} if evidence.raw.dtype.hasobject else {"fillvalue": _fill(evidence)}),
+                **self._codecs(path, evidence.raw),
+            )
+        if staged.shape != shown.shape:
+            staged.resize(shown.shape)
+        for index in before.places.keys() - shown.places.keys():
+            if all(place * chunk < length for place, chunk, length in _axes(index, evidence, shown)):
+                staged[_box(index, evidence, shown)] = "" if evidence.raw.dtype.hasobject else _fill(evidence)
+        for index, (place, shape) in shown.places.items():
+            if before.places.get(index) != (place, shape):
+                valid = tuple(slice(length) for length in shape)
+                staged[_box(index, evidence, shown)] = evidence.chunk(place)[valid]
+        return staged
+
+    def _codecs(self, path: str, raw: ArchiveArray) -> dict[str, Any]:
+        """The codecs of an array's chunks, with their levels, as far as HDF5 can encode with them here."""
+        filters = filters_of(raw.filename, raw.name)
+        able = [(number, values) for number, values in filters if _can_encode(number)]
+        if len(able) < len(filters):
+            self._left_out[path] = [number for number, _ in filters if not _can_encode(number)]
+        return codec_options(able)
+
+
+def _can_encode(number: int) -> bool:
+    return bool(h5z.filter_avail(number) and h5z.get_filter_info(number) & h5z.FILTER_CONFIG_ENCODE_ENABLED)
+
+
+def _fill(evidence: Evidence) -> Any:
+    return fill_element(evidence.raw.dtype, evidence.raw.fill_value)
+
+
+def _axes(index: Shape, evidence: Evidence, shown: Shown) -> Iterator[tuple[int, int, int]]:
+    return zip(index, evidence.chunk_shape, shown.shape, strict=True)
+
+
+def _box(index: Shape, evidence: Evidence, shown: Shown) -> tuple[slice, ...]:
+    """Where a chunk is in its array."""
+    axes = _axes(index, evidence, shown)
+    return tuple(slice(place * chunk, min((place + 1) * chunk, length)) for place, chunk, length in axes)
+
+
+def _below(group: Group, prefix: str) -> Iterator[tuple[str, Group | ArchiveArray | str]]:
+    """All below a version, with its path; instead of what cannot be had, why."""
+    for name in group:
+        path = f"{prefix}{name}"
+        try:
+            child = group[name]
+        except READING as error:
+            yield path, str(error)
+            continue
+        yield path, child
+        if isinstance(child, Group):
+            yield from _below(child, f"{path}/")
+
+
+def _paths(group: StagedGroup, prefix: str = "") -> Iterator[str]:
+    for name in list(group):
+        yield f"{prefix}{name}"
+        base = group.base[name] if group.base is not None and name in group.base else None
+        if isinstance(base, Mapping) or name not in (group.base or ()):
+            child = group[name]
+            if isinstance(child, StagedGroup):
+                yield from _paths(child, f"{prefix}{name}/")
+
+
+def _parents_first(versions: list[Found]) -> Iterator[Found]:
+    """Versions in an order in which each comes after its parent, else that of their times."""
+    waiting = {one.name: one for one in versions}
+    for one in versions:
+        line = []
+        name = one.name
+        while name in waiting:
+            line.append(waiting.pop(name))
+            name = line[-1].parent
+        yield from reversed(line)

@@ -1,0 +1,298 @@
+"""A new tree of versions, beside the old one or in another file: arrays that get other chunks are made anew, all else
+is linked or copied. No chunk is changed where it is, and nothing leads to the new tree until all of it is there.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterable, Iterator, Mapping
+from dataclasses import dataclass, field
+from typing import Any, NamedTuple, TypeAlias
+
+import h5py
+import numpy as np
+
+from hyperslab.archive.array import Array as ArchiveArray
+from hyperslab.archive.tree import Group
+from hyperslab.errors import DamagedFile
+from hyperslab.journal.journaled_file import JournaledFile
+from hyperslab.journal.signals import let_through
+from hyperslab.versions.commit.attributes import copy_attributes
+from hyperslab.versions.commit.chunk_store import row_count
+from hyperslab.versions.commit.virtual import VirtualArrays, put_bookkeeping
+from hyperslab.versions.layout.fingerprint_log import LOG, Mark, Marks
+from hyperslab.versions.layout.fingerprints import content, description, keys_of, rewrite
+from hyperslab.versions.layout.names import ARRAY_BOOKKEEPING, DATA, FIRST_VERSION, VERSIONS
+from hyperslab.versions.layout.places import Places, places_of
+from hyperslab.versions.layout.reading import parsed
+from hyperslab.versions.layout.version_group import check_agrees
+
+CHUNKS = ("raw_data", "hash_table")
+# So many mappings are parsed together, over all versions.
+MOST_MAPPINGS = 2_000_000
+
+
+class Raw(NamedTuple):
+    """All chunks of an array as `create_virtual` wants to know them, under the name that they will have."""
+
+    name: str
+    dtype: np.dtype[Any]
+    shape: tuple[int, ...]
+    chunks: tuple[int, ...]
+    id: Any
+
+    @classmethod
+    def of(cls, path: str, raw: Any) -> Raw:
+        """The chunks of the array with this path, wherever they are now."""
+        return cls(f"/{DATA}/{path}/raw_data", raw.dtype, raw.shape, raw.chunks, raw.id)
+
+
+class NewChunks(NamedTuple):
+    """The chunks that an array gets: of a version's array their places; None if its virtual arrays stay as they are."""
+
+    raw: Raw
+    fill: Any
+    places: Callable[[ArchiveArray], Places] | None
+
+
+MakeChunks: TypeAlias = "Callable[[Target], NewChunks]"
+
+
+@dataclass(frozen=True)
+class Change:
+    """What is to become of the versions of a file.
+
+    Attributes:
+        arrays: By their paths those that get other chunks, and how; None for those that no version has any more.
+        versions: The names of those that are kept.
+        parents: Of each of them whose parent becomes another, that one's name.
+        current: The name of the version that is current afterwards.
+        read: The paths of the arrays whose elements are read on the way.
+    """
+
+    versions: frozenset[str]
+    current: str
+    arrays: Mapping[str, MakeChunks | None] = field(default_factory=dict)
+    parents: Mapping[str, str] = field(default_factory=dict)
+    read: frozenset[str] = frozenset()
+
+
+class Target(NamedTuple):
+    """Where a new tree of versions goes: a group that holds none yet, whether it is of another file than the old, and
+    what makes virtual arrays there.
+    """
+
+    root: h5py.Group
+    source: h5py.File
+    is_elsewhere: bool
+    arrays: VirtualArrays
+
+
+def rewrite_in_place(file: h5py.File, change: Change, journaled: JournaledFile | None) -> None:
+    """Put a new tree of versions in the place of the old one, of the same file; last, its links change."""
+    arrays = VirtualArrays(file, journaled)
+    top = file["/"].id
+    root = h5py.Group(h5py.h5g.create(top, None))
+    Rewriting(Target(root, file, is_elsewhere=False, arrays=arrays), change).write()
+    for name in (DATA, LOG):
+        old = file.get(name)
+        try:
+            if old is not None:
+                top.unlink(name.encode())
+            if name in root:
+                top.links.create_hard(name.encode(), root.id, name.encode())
+        except BaseException:
+            if name not in file and old is not None:
+                file[name] = old
+            raise
+
+
+def rewrite_elsewhere(file: h5py.File, target: h5py.File, change: Change, journaled: JournaledFile) -> None:
+    """Write all that a file holds into a new one, with the versions changed."""
+    arrays = VirtualArrays(target, journaled)
+    copy_attributes(file["/"].id, target["/"].id)
+    rewriting = Rewriting(Target(target, file, is_elsewhere=True, arrays=arrays), change)
+    for name in file:
+        if name not in (DATA, LOG):
+            rewriting.take(file, target, name)
+    rewriting.write()
+
+
+class Rewriting:
+    """Writes the versions of a file anew."""
+
+    def __init__(self, target: Target, change: Change) -> None:
+        self._target = target
+        self._change = change
+        self._chunks: dict[str, NewChunks] = {}
+        self._made: dict[int, tuple[Any, bytes]] = {}  # by the address of what is beside the versions: its link now
+        self._version = ""
+        self._recoded: dict[tuple[str, str], tuple[tuple[int, ...], Places]] = {}  # by version and path
+
+    def write(self) -> None:
+        """Write all of it: chunks first, then the versions, and last which of them is current."""
+        source, root = self._target.source, self._target.root
+        data, old = root.create_group(DATA), source[DATA]
+        copy_attributes(old.id, data.id)
+        for path, make in self._change.arrays.items():
+            if make is not None:
+                self._chunks[path] = make(self._target)
+        self._store(old, data, "")
+        self._versions(source[VERSIONS], data.create_group("versions"))
+        self._target.arrays.finish()
+        kept = [name for name in source[VERSIONS] if name in self._change.versions]
+        rewrite(source, root, kept, self._change.parents, self._change.current, self._marks())
+
+    def _marks(self) -> dict[str, Marks]:
+        """By version the marks of arrays that are not the same elements in the same chunks any more."""
+        found: dict[str, Marks] = {}
+        keys: dict[str, Places] = {}
+        for (version, path), (shape, places) in self._recoded.items():
+            raw, fill, _ = self._chunks[path]
+            if path not in keys:
+                table = self._target.root[f"{DATA}/{path}/hash_table"]
+                keys[path] = keys_of(table[: row_count(table)], raw.chunks[0])
+            said = description(raw.dtype, raw.chunks, fill)
+            found.setdefault(version, {})[path] = Mark(True, said, b"", content(shape, places, keys[path]))
+        return found
+
+    def _store(self, old: h5py.Group, new: h5py.Group, prefix: str) -> None:
+        """What lies beside the versions: chunks, and what others put there."""
+        is_changed = prefix.rstrip("/") in self._change.arrays
+        for name in old:
+            path = f"{prefix}{name}"
+            if path == "versions" or (is_changed and name in CHUNKS):
+                continue
+            if not self._is_group(old, name) or not self._touches(path):
+                self.take(old, new, name)
+                continue
+            inner = new.require_group(name)
+            copy_attributes(old[name].id, inner.id)
+            self._store(old[name], inner, f"{path}/")
+            if not len(inner) and self._change.arrays.get(path, self) is None:
+                del new[name]
+
+    def _versions(self, old: h5py.Group, new: h5py.Group) -> None:
+        kept = [name for name in old if name in self._change.versions]
+        self.take(old, new, FIRST_VERSION)
+        for name, parsed_group in version_groups(self._target.source.filename, kept, self._change.read):
+            parent = self._change.parents.get(name)
+            if parent is None and not self._target.is_elsewhere and not self._has_changed(old[name]):
+                self.take(old, new, name)
+                continue
+            self._version = name
+            made = new.create_group(name)
+            copy_attributes(old[name].id, made.id, () if parent is None else ("prev_version",))
+            if parent is not None:
+                made.attrs["prev_version"] = parent
+            self._group(old[name], made, "", parsed_group)
+        copy_attributes(old.id, new.id, ("current_version",))
+        new.attrs["current_version"] = self._change.current
+
+    def _has_changed(self, version: h5py.Group) -> bool:
+        return any(path in version for path in self._chunks)
+
+    def _touches(self, path: str) -> bool:
+        """Whether an array of this path, or one below it, gets other chunks, or none."""
+        if self._target.is_elsewhere:
+            return True  # so that what several links lead to is found
+        return any(changed == path or changed.startswith(f"{path}/") for changed in self._change.arrays)
+
+    def _is_group(self, group: h5py.Group, name: str) -> bool:
+        is_hard = group.id.links.get_info(name.encode()).type == h5py.h5l.TYPE_HARD
+        return bool(is_hard and h5py.h5o.get_info(group.id, name.encode()).type == h5py.h5o.TYPE_GROUP)
+
+    def _group(self, old: h5py.Group, new: h5py.Group, prefix: str, found: Group) -> None:
+        """A group of a version."""
+        for name in old:
+            path = f"{prefix}{name}"
+            if path in self._chunks and self._chunks[path].places is not None:
+                self._array(old, new, name, path, found)
+            elif self._is_group(old, name) and self._touches(path):
+                made = new.create_group(name)
+                copy_attributes(old[name].id, made.id)
+                inner = found[name]
+                assert isinstance(inner, Group)
+                self._group(old[name], made, f"{path}/", inner)
+            else:
+                self._copy(old, new, name)
+
+    def _array(self, old: h5py.Group, new: h5py.Group, name: str, path: str, found: Group) -> None:
+        """A virtual array of a version, anew."""
+        base = found[name]
+        if not isinstance(base, ArchiveArray) or places_of(base, path, None) is None:
+            self._copy(old, new, name)  # as older libraries stored what is nothing but the fill value
+            return
+        check_agrees(base)
+        raw, fill, places = self._chunks[path]
+        assert places is not None
+        shown = places(base)
+        made = self._target.arrays.create(new, name, base.shape, shown, raw, fill)
+        copy_attributes(h5py.h5o.open(old.id, name.encode()), made.id, ARRAY_BOOKKEEPING)
+        put_bookkeeping(made, raw.name, raw.chunks)
+        if path in self._change.read:
+            self._recoded[self._version, path] = (base.shape, shown)
+
+    def _copy(self, old: h5py.Group, new: h5py.Group, name: str) -> None:
+        """An array of a version as it is: what several share, each gets of its own."""
+        let_through()
+        if self._target.is_elsewhere and old.id.links.get_info(name.encode()).type == h5py.h5l.TYPE_HARD:
+            h5py.h5o.copy(old.id, name.encode(), new.id, name.encode())
+        else:
+            self.take(old, new, name)
+
+    def take(self, old: h5py.Group, new: h5py.Group, name: str) -> None:
+        """One more link to what is there; in another file a copy, one however many links lead to it."""
+        let_through()
+        key = name.encode()
+        link = old.id.links.get_info(key)
+        if link.type != h5py.h5l.TYPE_HARD:
+            new[name] = old.get(name, getlink=True)
+        elif not self._target.is_elsewhere:
+            new.id.links.create_hard(key, old.id, key)
+        else:
+            address = h5py.h5o.get_info(old.id, key).addr
+            if address in self._made:
+                new.id.links.create_hard(key, *self._made[address])
+            else:
+                h5py.h5o.copy(old.id, key, new.id, key)
+                self._made[address] = (new.id, key)
+
+
+def version_groups(path: str, names: list[str], read: Iterable[str] = ()) -> Iterator[tuple[str, Group]]:
+    """Versions as they are committed, parsed so many together as memory allows.
+
+    Args:
+        path: The file.
+        names: Their names.
+        read: The paths of arrays whose elements can then be read; of others only what they are.
+    """
+    start, count = 0, 1
+    chunks = [f"{DATA}/{array}/raw_data" for array in read]
+    while start < len(names):
+        some = names[start : start + count]
+        found = parsed(path, 0, (*(f"{VERSIONS}/{name}/**" for name in some), *chunks)).root[VERSIONS]
+        assert isinstance(found, Group)
+        mappings = 1
+        for name in some:
+            group = found[name]
+            if not isinstance(group, Group):
+                raise DamagedFile(f"{path}: version {name!r} is no group")
+            yield name, group
+            mappings = max(mappings, sum(array.chunk_count for _, array in arrays_of(group)))
+        start, count = start + len(some), max(1, MOST_MAPPINGS // mappings)
+
+
+def arrays_of(group: Group, prefix: str = "") -> Iterator[tuple[str, ArchiveArray]]:
+    """Every array below a group, with its path.
+
+    Raises:
+        DamagedFile: One cannot be had.
+    """
+    for name, (kind, _) in group.opened.links(group.key[1]).items():
+        if kind in ("soft", "external"):
+            continue
+        child = group[name]
+        if isinstance(child, Group):
+            yield from arrays_of(child, f"{prefix}{name}/")
+        else:
+            yield f"{prefix}{name}", child

@@ -1,0 +1,119 @@
+"""What a version holds, as its commit knows it: the next one is staged from that, without parsing the file."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Mapping
+from dataclasses import dataclass
+from functools import cached_property
+from typing import Any, TypeAlias
+
+import numpy as np
+
+from hyperslab.archive.array import Array as ArchiveArray
+from hyperslab.archive.tree import Group
+from hyperslab.errors import DamagedFile
+from hyperslab.versions.commit.chunk_store import ChunkStores
+from hyperslab.versions.layout.elements import ChunkLoader, as_elements
+from hyperslab.versions.layout.names import VERSIONS, Array, raw_path
+from hyperslab.versions.layout.places import Places
+from hyperslab.versions.layout.reading import parsed, version_group
+
+Child: TypeAlias = "CommittedGroup | CommittedArray | Group | ArchiveArray"
+# More chunks than this are read side by side, which takes a parsed table of them.
+FEW_CHUNKS = 8
+
+
+@dataclass(eq=False)
+class CommittedVersion:
+    """A version that was committed here: what else is asked of it is parsed.
+
+    Args:
+        path: The file's.
+        name: The version's.
+        stores: The chunks of the file's arrays.
+    """
+
+    path: str
+    name: str
+    stores: ChunkStores
+
+    @cached_property
+    def _parsed(self) -> Group:
+        return version_group(self.path, self.name, 0)
+
+    def parsed(self, path: str) -> Group | ArchiveArray:
+        """A group or an array of the version."""
+        return self._parsed[path]
+
+    def raw(self, path: str) -> ArchiveArray:
+        """All chunks that an array ever had."""
+        found = parsed(self.path, 0, (raw_path(path),)).root[raw_path(path)]
+        if not isinstance(found, ArchiveArray):
+            raise DamagedFile(f"{self.path}: the chunks of {path!r} are no array")
+        return found
+
+
+@dataclass(eq=False)
+class CommittedArray:
+    """An array of a version that was committed here. `places` are flat, in C order; attributes of None are parsed."""
+
+    version: CommittedVersion
+    path: str
+    shape: tuple[int, ...]
+    chunks: tuple[int, ...]
+    dtype: np.dtype[Any]
+    fill: Any
+    places: Places
+    known_attrs: Mapping[str, Any] | None
+
+    @property
+    def attrs(self) -> Mapping[str, Any]:
+        """Its attributes; maybe those of the layout too."""
+        return self.version.parsed(self.path).attrs if self.known_attrs is None else self.known_attrs
+
+    def __getitem__(self, key: Any) -> Any:
+        found = self.version.parsed(self.path)
+        assert isinstance(found, ArchiveArray)
+        return found[key]
+
+    def load(self, places: Places) -> Array:
+        """Stored chunks by their places, with one axis more in front."""
+        if len(places) > FEW_CHUNKS:
+            return ChunkLoader(self.version.raw(self.path), self.chunks)(places)
+        read = self.version.stores.of_path(self.path).read(places)
+        chunks: Array = as_elements(read, self.dtype).reshape(read.shape)
+        return chunks
+
+
+class CommittedGroup(Mapping[str, "Child"]):
+    """A group of a version that was committed here; what the commit did not touch is as the version before has it."""
+
+    def __init__(
+        self, version: CommittedVersion, path: str, attrs: Mapping[str, Any] | None, children: Mapping[str, Child]
+    ) -> None:
+        self._version = version
+        self._path = path
+        self._attrs = attrs
+        self._children = dict(sorted(children.items()))
+
+    @property
+    def name(self) -> str:
+        """Its path in the file."""
+        return f"/{VERSIONS}/{self._version.name}/{self._path}".rstrip("/")
+
+    @property
+    def attrs(self) -> Mapping[str, Any]:
+        """Its attributes."""
+        return self._version.parsed(self._path).attrs if self._attrs is None else self._attrs
+
+    def __getitem__(self, name: str) -> Child:
+        return self._children[name]
+
+    def __iter__(self) -> Iterator[str]:
+        return iter(self._children)
+
+    def __len__(self) -> int:
+        return len(self._children)
+
+    def __contains__(self, name: object) -> bool:
+        return name in self._children

@@ -1,0 +1,221 @@
+"""`StagedChunks`: an array as a grid of chunks, of which those that were touched are in memory.
+
+Each chunk of the grid is in a slot of `slab` (staged), at a place in the array of all chunks ever stored, or nowhere,
+which means the fill value. What of a staged chunk lies outside the array is always the fill value.
+"""
+
+from __future__ import annotations
+
+import itertools
+import math
+from collections.abc import Callable, Sequence
+from typing import Any
+
+import numpy as np
+import numpy.typing as npt
+
+from hyperslab.chunk_grid import ceil_div, chunk_counts
+from hyperslab.versions.layout.names import Array
+from hyperslab.versions.layout.places import MISSING, Places
+from hyperslab.versions.stage.selection import Selected
+
+# Below so many elements a chunk, elements are found one by one, all at once.
+FEW_ELEMENTS = 64
+
+
+class StagedChunks:
+    """A grid of chunks over an array of `shape`.
+
+    Args:
+        shape: The array's.
+        chunk_shape: Of each chunk.
+        dtype: Of the elements.
+        fill: The element where there is nothing.
+        stored: For each chunk its place among the stored ones, or -1.
+        load: Reads stored chunks, by their places, into one array with an axis more, in front.
+    """
+
+    def __init__(
+        self,
+        shape: tuple[int, ...],
+        chunk_shape: tuple[int, ...],
+        dtype: np.dtype[Any],
+        fill: Any,
+        stored: Places,
+        load: Callable[[Places], Array],
+    ) -> None:
+        self.shape = shape
+        self.chunk_shape = chunk_shape
+        self.fill = fill
+        self.stored = stored.reshape(self.grid_shape)
+        self.slots = np.full(self.grid_shape, MISSING, np.int64)
+        self.slab: Array = np.empty((0, *chunk_shape), dtype)
+        self.staged_count = 0
+        self._load = load
+
+    @property
+    def grid_shape(self) -> tuple[int, ...]:
+        """The number of chunks along each axis."""
+        return chunk_counts(self.shape, self.chunk_shape)
+
+    def valid(self, index: Sequence[int]) -> tuple[slice, ...]:
+        """The part of a chunk, by its index in the grid, that is inside the array."""
+        axes = zip(index, self.chunk_shape, self.shape, strict=True)
+        return tuple(slice(0, min(chunk, length - place * chunk)) for place, chunk, length in axes)
+
+    def read(self, selected: Selected) -> Array:
+        """The elements of a selection, with all axes."""
+        touched, slab, slot_of = None, None, None
+        if selected.boxes is not None and self._elements_per_chunk(selected) >= FEW_ELEMENTS:
+            touched = self._touched_by(selected)
+            slab = self._chunks(touched)
+            slot_of = {place: slot for slot, place in enumerate(touched.tolist())}
+            out: Array = np.empty(selected.full_shape, self.slab.dtype)
+            for place, inside, outside in self._parts(selected):
+                out[outside] = slab[slot_of[place]][inside]
+            return out
+        within, places = self._located(selected)
+        touched, slots = np.unique(places, return_inverse=True)
+        slab = self._chunks(touched)
+        return np.asarray(slab[(slots.reshape(places.shape), *within)]).reshape(selected.full_shape)
+
+    def write(self, selected: Selected, elements: Array) -> None:
+        """Put elements, with all axes, where a selection says."""
+        if selected.boxes is not None and self._elements_per_chunk(selected) >= FEW_ELEMENTS:
+            touched = self._touched_by(selected)
+            self.stage(touched, self._covered(selected))
+            slots = self.slots.reshape(-1)
+            for place, inside, outside in self._parts(selected):
+                self.slab[slots[place]][inside] = elements[outside]
+            return
+        within, places = self._located(selected)
+        self.stage(np.unique(places))
+        self.slab[(self.slots.reshape(-1)[places], *within)] = elements.reshape(places.shape)
+
+    def resize(self, shape: tuple[int, ...]) -> None:
+        """Give the array another shape: elements that are new are the fill value."""
+        changed = self._changed(shape)
+        is_something = (self.stored.reshape(-1)[changed] != MISSING) | (self.slots.reshape(-1)[changed] != MISSING)
+        self.stage(changed[is_something])  # what is outside is the fill value, and a stored chunk has one valid shape
+        old_stored, old_slots, old_grid = self.stored, self.slots, self.grid_shape
+        self.shape = shape
+        kept = tuple(slice(0, min(old, new)) for old, new in zip(old_grid, self.grid_shape, strict=True))
+        self.stored = np.full(self.grid_shape, MISSING, np.int64)
+        self.slots = np.full(self.grid_shape, MISSING, np.int64)
+        self.stored[kept], self.slots[kept] = old_stored[kept], old_slots[kept]
+        staged = np.flatnonzero(self.slots.reshape(-1) != MISSING)
+        self._clear_outside(staged)
+
+    def stage(self, places: Places, covered: npt.NDArray[np.bool_] | None = None) -> None:
+        """Bring chunks, by their linear indices, into the slab; of those that are covered only room is made."""
+        slots = self.slots.reshape(-1)
+        new = slots[places] == MISSING
+        places = places[new]
+        if not len(places):
+            return
+        first, last = self.staged_count, self.staged_count + len(places)
+        if last > len(self.slab):
+            room = max(last, 2 * self.staged_count)
+            slab: Array = np.empty((room, *self.chunk_shape), self.slab.dtype)
+            slab[:first] = self.slab[:first]
+            self.slab = slab
+        loaded = np.ones(len(places), bool) if covered is None else ~covered[new]
+        slots[places] = np.arange(first, last)
+        self.staged_count = last
+        if loaded.any():
+            self.slab[first:last][loaded] = self._loaded(places[loaded])
+        self._clear_outside(places)
+
+    def _chunks(self, places: Places) -> Array:
+        """Chunks by their linear indices, staged or not; without change to what is staged."""
+        slots = self.slots.reshape(-1)[places]
+        is_staged = slots != MISSING
+        if is_staged.all() and np.array_equal(slots, np.arange(len(self.slab))):
+            return self.slab
+        out: Array = np.empty((len(places), *self.chunk_shape), self.slab.dtype)
+        out[is_staged] = self.slab[slots[is_staged]]
+        out[~is_staged] = self._loaded(places[~is_staged])
+        return out
+
+    def _loaded(self, places: Places) -> Array:
+        """Chunks that are not staged, as they are stored."""
+        out: Array = np.full((len(places), *self.chunk_shape), self.fill, self.slab.dtype)
+        stored = self.stored.reshape(-1)[places]
+        wanted, inverse = np.unique(stored[stored != MISSING], return_inverse=True)
+        if len(wanted):
+            out[stored != MISSING] = self._load(wanted)[inverse]
+        return out
+
+    def _clear_outside(self, places: Places) -> None:
+        """Of staged chunks at the array's end, make what is outside the fill value."""
+        rest = [length % chunk for length, chunk in zip(self.shape, self.chunk_shape, strict=True)]
+        if not any(rest) or not len(places):
+            return
+        indices = np.unravel_index(places, self.grid_shape)
+        slots = self.slots.reshape(-1)[places]
+        for axis, (inside, count) in enumerate(zip(rest, self.grid_shape, strict=True)):
+            if inside:
+                at_end = slots[indices[axis] == count - 1]
+                outside: tuple[Any, ...] = (at_end, *[slice(None)] * axis, slice(inside, None))
+                self.slab[outside] = self.fill
+
+    def _changed(self, shape: tuple[int, ...]) -> Places:
+        """Linear indices of chunks of which another part will be inside an array of `shape`, but not nothing."""
+        changed, stays = np.zeros((), bool), np.ones((), bool)
+        for old, new, chunk in zip(self.shape, shape, self.chunk_shape, strict=True):
+            starts = np.arange(ceil_div(old, chunk)) * chunk
+            differ = np.minimum(old, starts + chunk) != np.minimum(new, starts + chunk)
+            changed, stays = np.logical_or.outer(changed, differ), np.logical_and.outer(stays, starts < new)
+        return np.flatnonzero(changed & stays).astype(np.int64)
+
+    def _located(self, selected: Selected) -> tuple[list[Places], Places]:
+        """Of each element its place in its chunk, axis by axis, and the chunk's linear index."""
+        within, places = [], np.zeros((), np.int64)
+        for indices, chunk, count in zip(selected.indices, self.chunk_shape, self.grid_shape, strict=True):
+            places = places * count + indices // chunk
+            within.append(indices % chunk)
+        return within, np.asarray(places)
+
+    def _elements_per_chunk(self, selected: Selected) -> float:
+        counts = [len(self._along(axis, box)) for axis, box in enumerate(selected.boxes or ())]
+        return math.prod(selected.full_shape) / max(1, math.prod(counts))
+
+    def _along(self, axis: int, box: tuple[int, int, int]) -> range:
+        """The chunks along an axis that a (start, step, count) may touch."""
+        start, step, count = box
+        chunk = self.chunk_shape[axis]
+        return range(start // chunk, (start + (count - 1) * step) // chunk + 1) if count else range(0)
+
+    def _touched_by(self, selected: Selected) -> Places:
+        ranges = [self._along(axis, box) for axis, box in enumerate(selected.boxes or ())]
+        return np.ravel_multi_index(np.ix_(*ranges), self.grid_shape).reshape(-1).astype(np.int64)
+
+    def _covered(self, selected: Selected) -> npt.NDArray[np.bool_]:
+        """Of the chunks that boxes touch, whether they have all valid elements of it."""
+        covered = np.ones((), bool)
+        for axis, (start, step, count) in enumerate(selected.boxes or ()):
+            chunk, length = self.chunk_shape[axis], self.shape[axis]
+            chunks = np.asarray(self._along(axis, (start, step, count)), np.int64)
+            ends = np.minimum((chunks + 1) * chunk, length)
+            whole = (chunks * chunk >= start) & (ends <= start + count) & (step == 1)
+            covered = np.logical_and.outer(covered, whole)
+        return covered.reshape(-1)
+
+    def _parts(self, selected: Selected) -> Any:
+        """Of each chunk that boxes touch: its linear index, what of it, and what of the selection."""
+        per_axis = []
+        for axis, (start, step, count) in enumerate(selected.boxes or ()):
+            chunk, parts = self.chunk_shape[axis], []
+            for place in self._along(axis, (start, step, count)):
+                first = max(0, ceil_div(place * chunk - start, step))
+                stop = min(count, ceil_div((place + 1) * chunk - start, step))
+                if first < stop:
+                    origin = start + first * step - place * chunk
+                    inside = slice(origin, origin + (stop - first - 1) * step + 1, step)
+                    parts.append((place, inside, slice(first, stop)))
+            per_axis.append(parts)
+        for chosen in itertools.product(*per_axis):
+            place = 0
+            for (index, _, _), count in zip(chosen, self.grid_shape, strict=True):
+                place = place * count + index
+            yield place, tuple(part[1] for part in chosen), tuple(part[2] for part in chosen)

@@ -1,0 +1,231 @@
+"""`StagedGroup`: a group of a version that is being made. What is not touched is not opened."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterator, Mapping, MutableMapping
+from typing import TYPE_CHECKING, Any, TypeAlias
+
+import numpy as np
+
+from hyperslab.archive.tree import Group
+from hyperslab.errors import UsageError, printable
+from hyperslab.versions.layout.names import check_array_path
+from hyperslab.versions.stage.staged_array import StagedArray
+
+if TYPE_CHECKING:
+    from hyperslab.versions.inspect.diff import VersionDiff
+    from hyperslab.versions.stage.committed import Child as CommittedChild
+    from hyperslab.versions.stage.committed import CommittedGroup
+
+Child: TypeAlias = "StagedGroup | StagedArray"
+MakeArray: TypeAlias = "Callable[[str, dict[str, Any]], StagedArray]"
+
+
+class StagedGroup(MutableMapping[str, "Child"]):
+    """A group of a version that is being made: a mapping of names, or of paths, to groups and arrays.
+
+    `group["x"] = array` makes an array, or puts another in the place of one; `del group["x"]` leaves it out.
+    """
+
+    def __init__(
+        self, path: str, base: Group | CommittedGroup | None, source: Any, parent: StagedGroup | None = None
+    ) -> None:
+        self.name = path
+        self.parent = parent
+        self.attrs: dict[str, Any] = {} if base is None or parent is None else dict(base.attrs.items())
+        self.base = base
+        self._source = source
+        self._touched: dict[str, Child | None] = {}  # None: deleted
+        self._open = True
+
+    def __getitem__(self, path: str) -> Child:
+        group, name = self._at(path)
+        if not name:
+            return group
+        return group._child(name)
+
+    def _child(self, name: str) -> Child:
+        if name not in self._touched:
+            found = self.base[name] if self.base is not None and name in self.base else None
+            if found is None:
+                raise KeyError(f"there is no {self._path(name)!r} in the version that is being made")
+            if isinstance(found, Mapping):
+                self._touched[name] = StagedGroup(self._path(name), found, self._source, self)
+            else:
+                self._touched[name] = self._source.array_of(self._path(name), found)
+        child = self._touched[name]
+        if child is None:
+            raise KeyError(f"{self._path(name)!r} was deleted from the version that is being made")
+        return child
+
+    def __setitem__(self, path: str, value: Any) -> None:
+        if isinstance(value, StagedGroup):
+            raise TypeError(f"{path!r}: groups are made with create_group; assign arrays one by one")
+        self.put_array(path, data=np.asarray(value), chunks=True)
+
+    def __delitem__(self, path: str) -> None:
+        self._check_open()
+        group, name = self._at(path)
+        if name not in group:
+            raise KeyError(f"there is no {path!r} in the version that is being made")
+        group._touched[name] = None
+
+    def __iter__(self) -> Iterator[str]:
+        names = [] if self.base is None else list(self.base)
+        yield from (name for name in names if self._touched.get(name, self) is not None)
+        yield from (name for name, child in self._touched.items() if child is not None and name not in names)
+
+    def __len__(self) -> int:
+        return sum(1 for _ in self)
+
+    def __contains__(self, path: object) -> bool:
+        if not isinstance(path, str):
+            return False
+        try:
+            group, name = self._at(path)
+        except KeyError:
+            return False
+        if not name:
+            return True
+        return group._touched[name] is not None if name in group._touched else name in (group.base or ())
+
+    def create_group(self, path: str) -> StagedGroup:
+        """A new group; groups on the way to it are made too.
+
+        Raises:
+            ValueError: There is something already.
+        """
+        self._check_open()
+        if path.startswith("/"):
+            raise ValueError(f"{path!r}: a version has no root of its own; leave the first '/' out")
+        group, name = self._at(path, make=True)
+        if name in group:
+            raise ValueError(f"there is a {path!r} already")
+        made = StagedGroup(group._path(name), None, self._source, group)
+        check_array_path(made.name)
+        group._touched[name] = made
+        return made
+
+    def require_group(self, path: str) -> StagedGroup:
+        """The group of this path; a new one if there is none."""
+        found = self[path] if path in self else self.create_group(path)
+        if not isinstance(found, StagedGroup):
+            raise TypeError(f"{path!r} is an array")
+        return found
+
+    def create_dataset(
+        self,
+        path: str,
+        shape: int | tuple[int, ...] | None = None,
+        dtype: Any = None,
+        data: Any = None,
+        **options: Any,
+    ) -> StagedArray:
+        """A new array. If an earlier version had one of this path, dtype, chunks and codecs are what that had.
+
+        Args:
+            path: Its name, with groups on the way.
+            shape: Its shape, if `data` does not say it.
+            dtype: The elements' dtype.
+            data: Its elements; without any it holds the fill value, and takes no space.
+            options: `chunks` (for one axis 4096 by default), `fillvalue`, `compression`, `compression_opts`,
+                `shuffle`, `fletcher32`, `scaleoffset`, as h5py has them.
+
+        Raises:
+            ValueError: There is something of this name, or what is given contradicts the earlier array.
+            NotImplementedError: An array without axes: the layout has no place for one.
+        """
+        if path in self:
+            raise ValueError(f"there is a {path!r} already")
+        return self.put_array(path, shape, dtype, data, **options)
+
+    def put_array(
+        self,
+        path: str,
+        shape: int | tuple[int, ...] | None = None,
+        dtype: Any = None,
+        data: Any = None,
+        **options: Any,
+    ) -> StagedArray:
+        """A new array, as `create_dataset` makes it, in place of one that may be there."""
+        self._check_open()
+        group, name = self._at(path, make=True)
+        if name in group and isinstance(group._child(name), StagedGroup):
+            raise ValueError(f"{path!r} is a group: delete it first")
+        full = group._path(name)
+        check_array_path(full)
+        made: StagedArray = self._source.new_array(full, {"shape": shape, "dtype": dtype, "data": data, **options})
+        group._touched[name] = made
+        return made
+
+    def visititems(self, visit: Callable[[str, Child], Any]) -> Any:
+        """Call `visit(path, found)` for all below this group, until it returns something."""
+        for name in list(self):
+            child = self._child(name)
+            returned = visit(name, child)
+            if returned is None and isinstance(child, StagedGroup):
+                returned = child.visititems(_below(name, visit))
+            if returned is not None:
+                return returned
+        return None
+
+    def touched(self) -> Iterator[tuple[str, Child | CommittedChild]]:
+        """What the version will hold, by name: what was not touched as the version before has it."""
+        for name in self:
+            child = self._touched.get(name)
+            if child is not None:
+                yield name, child
+            elif self.base is not None:
+                yield name, self.base[name]
+
+    def diff(self) -> VersionDiff:
+        """What this version, as it is now, changes of the one that it is made from. Only what is staged is hashed.
+
+        Raises:
+            UsageError: This is a group in a version, not the version.
+        """
+        if self.parent is not None:
+            raise UsageError(f"{self.name!r} is a group: ask the version for what it changes")
+        found: VersionDiff = self._source.difference_of(self)
+        return found
+
+    @property
+    def is_open(self) -> bool:
+        """Whether it can still be changed."""
+        return self._open
+
+    def close(self) -> None:
+        """Refuse further changes, here and below."""
+        self._open = False
+        for child in self._touched.values():
+            if child is not None:
+                child.close()
+
+    def __repr__(self) -> str:
+        return f"<hyperslab.StagedGroup {self.name!r}: {printable(', '.join(self))}>"
+
+    def _at(self, path: str, *, make: bool = False) -> tuple[StagedGroup, str]:
+        """The group that a path's last name is in, and that name."""
+        if not isinstance(path, str):
+            raise TypeError(f"{path!r} is no name of a group or array")
+        names = [name for name in path.split("/") if name not in ("", ".")]
+        group = self
+        for name in names[:-1]:
+            if make and name not in group:
+                group.create_group(name)
+            child = group._child(name)
+            if not isinstance(child, StagedGroup):
+                raise KeyError(f"{path!r}: {child.name!r} is an array, not a group")
+            group = child
+        return group, names[-1] if names else ""
+
+    def _path(self, name: str) -> str:
+        return f"{self.name}/{name}" if self.name else name
+
+    def _check_open(self) -> None:
+        if not self._open:
+            raise ValueError("the version was committed, or given up; stage a new one")
+
+
+def _below(name: str, visit: Callable[[str, Child], Any]) -> Callable[[str, Child], Any]:
+    return lambda path, found: visit(f"{name}/{path}", found)
