@@ -1,15 +1,17 @@
-//! A whole file: parsed, planned, read. Threads, the cache and the selection may not change what is read.
+//! A whole file: opened as an archive, planned, read. Threads, the cache and the selection may not change what is read.
 
-use std::path::Path;
-use std::sync::Arc;
+use std::path::{Path, PathBuf};
+use std::sync::{Arc, LazyLock};
 
-use hyperslab_core::{Array, AxisIndices, AxisSelection, CoalescePolicy, Orthogonal, ReadPlan, Tree};
-use hyperslab_engine::{ChunkCache, Execution, Stores, execute};
-use hyperslab_parsers::{Memory, Pages, Policy, fits, hdf4, hdf5, netcdf3};
+use hyperslab_archive::{
+    Archive, ArchiveArray, ArraySelection, OpenOptions, ReadOptions, SourceResolver, UrlResolver,
+};
+use hyperslab_core::{Array, AxisIndices, AxisSelection, CoalescePolicy, Orthogonal, ReadPlan};
+use hyperslab_engine::{ChunkCache, Execution, Location, ReadError, RemoteOptions, Stores, execute};
+use hyperslab_parsers::Allowed;
 
 use crate::memory;
-use crate::parse::{Parser, allowance};
-use crate::store::Bytes;
+use crate::parse::allowance;
 
 /// Bytes of all outputs of an input, and decoded bytes of one: inputs stay quick.
 const MOST_OUTPUT_NBYTES: u64 = 2 << 20;
@@ -18,54 +20,116 @@ const MOST_READS: u64 = 4096;
 const MOST_ARRAYS: usize = 64;
 const CACHE_NBYTES: usize = 1 << 20;
 
+/// A folder for the files of inputs, in memory where `TMPDIR` is.
+pub static FOLDER: LazyLock<PathBuf> =
+    LazyLock::new(|| std::env::temp_dir().join(format!("hyperslab-fuzz-{}", std::process::id())));
+
 /// The target.
 pub fn read(data: &[u8]) {
-    let parser: Parser = match data {
-        [b'C', b'D', b'F', ..] => netcdf3::parse,
-        [b'S', b'I', b'M', b'P', ..] => fits::parse,
-        [0x0e, 0x03, 0x13, 0x01, ..] => hdf4::parse,
-        _ => hdf5::parse,
-    };
-    let source = Memory(data);
-    memory::bounded(allowance(data.len()), || {
-        let Ok(tree) = parser(&mut Pages::new(&source, Policy::LOCAL)) else { return };
-        // Other files are names that an input made up: none of them is opened.
-        let others = tree.other_files.iter().map(|_| "no such file".to_owned()).collect();
-        let stores = Stores::new(Some(Arc::new(Bytes(data.to_vec()))), Path::new("/dev/null"), others);
-        read_tree(&tree, &stores, data);
-    });
+    std::fs::create_dir_all(&*FOLDER).expect("a folder to fuzz in");
+    let path = FOLDER.join("file");
+    std::fs::write(&path, data).expect("a file to fuzz");
+    memory::bounded(2 * allowance(data.len()), || read_archive(&path, data));
 }
 
-/// Every array of a tree that is small enough.
-pub fn read_tree(tree: &Tree, stores: &Stores, data: &[u8]) {
-    let mut left = MOST_OUTPUT_NBYTES;
-    for array in tree.arrays.iter().take(MOST_ARRAYS) {
-        let Some(shape) = &array.shape else { continue };
-        let Ok(all) = Orthogonal::all(shape) else { continue };
-        let Ok(plan) = ReadPlan::new(array, &all) else { continue };
-        let nbytes = plan.element_count() * plan.element_nbytes();
-        if nbytes > left || plan.read_count() > MOST_READS {
-            continue;
-        }
-        left -= nbytes;
-        if plan.totals(array, CoalescePolicy::LOCAL).decoded_nbytes <= MOST_DECODED_NBYTES {
-            check(array, shape, &plan, stores, data);
-        }
+/// Inputs make URLs up: none is asked for.
+struct NoUrls;
+
+impl UrlResolver for NoUrls {
+    fn location(&self, url: &str) -> Result<(Location, RemoteOptions), ReadError> {
+        Err(ReadError::NotAllowed { said: url.to_owned() })
     }
 }
 
-fn check(array: &Array, shape: &[u64], plan: &ReadPlan, stores: &Stores, data: &[u8]) {
-    let (none, cache) = (ChunkCache::new(0), ChunkCache::new(CACHE_NBYTES));
-    let whole = output(array, plan, stores, &none, 1, 0xaa);
-    assert_eq!(whole, output(array, plan, stores, &cache, 2, 0x55), "with two threads and a cache");
-    let Some(whole) = whole else { return };
-    let axes: Vec<AxisSelection> = (0..).zip(shape).map(|(axis, &length)| part(axis, length, data)).collect();
-    let expected = picked(&whole, shape, &axes, usize::try_from(plan.element_nbytes()).unwrap());
-    let selection = Orthogonal::new(axes.into_iter().map(AxisIndices::Regular).collect()).unwrap();
-    let plan = ReadPlan::new(array, &selection).expect("a part of what could be read");
-    for _ in 0..2 {
-        let found = output(array, &plan, stores, &cache, 1, 0x33);
-        assert_eq!(found.as_ref(), Some(&expected), "a part, with a cache");
+/// Every array that is small enough of the archive at a path, opened twice. No file outside the folder is opened.
+pub fn read_archive(path: &Path, data: &[u8]) {
+    let archives = [0, CACHE_NBYTES].map(|chunk_cache_nbytes| {
+        let allowed = Allowed::only(&[FOLDER.clone()]);
+        let resolver = SourceResolver::new("fuzzed".to_owned(), Some(Arc::new(NoUrls)), allowed, Vec::new());
+        let options = OpenOptions { chunk_cache_nbytes, resolver, ..OpenOptions::default() };
+        Archive::open(path, &options).map(Arc::new)
+    });
+    let [plain, cached] = archives;
+    assert_eq!(plain.is_ok(), cached.is_ok(), "opened twice");
+    let (Ok(plain), Ok(cached)) = (plain, cached) else { return };
+    let mut left = MOST_OUTPUT_NBYTES;
+    for number in 0..plain.tree().arrays.len().min(MOST_ARRAYS) {
+        let array = |archive: &Arc<Archive>| ArchiveArray::new(archive, number, "array".to_owned()).expect("an array");
+        let (plain, cached) = (array(&plain), array(&cached));
+        let Ok(whole) = plain.whole() else { continue };
+        let Some(shape) = whole.array().shape.clone() else { continue };
+        let readable = Readable { array: whole.array(), data, left: &mut left };
+        readable.check(&shape, |selection, reader| {
+            let array = if reader.is_cached { &cached } else { &plain };
+            let options = ReadOptions { thread_count: Some(reader.thread_count), is_reused: false };
+            let selection = ArraySelection::Axes(selection.clone());
+            move |out: &mut [u8]| array.read_into(&selection, out, options).is_ok()
+        });
+    }
+}
+
+/// Every array of a list that is small enough, whose files are at hand.
+pub fn read_arrays(arrays: &[Array], stores: &Stores, data: &[u8]) {
+    let mut left = MOST_OUTPUT_NBYTES;
+    for array in arrays.iter().take(MOST_ARRAYS) {
+        let Some(shape) = &array.shape else { continue };
+        let caches = [ChunkCache::new(0), ChunkCache::new(CACHE_NBYTES)];
+        Readable { array, data, left: &mut left }.check(shape, |selection, reader| {
+            let cache = &caches[usize::from(reader.is_cached)];
+            let plan = ReadPlan::new(array, selection).expect("a part of what could be planned");
+            move |out: &mut [u8]| carried_out(array, &plan, stores, cache, reader.thread_count, out)
+        });
+    }
+}
+
+/// How something is read.
+#[derive(Clone, Copy)]
+struct Reader {
+    is_cached: bool,
+    thread_count: usize,
+}
+
+/// An array of an input, and bytes of outputs that may still be made.
+struct Readable<'a> {
+    array: &'a Array,
+    data: &'a [u8],
+    left: &'a mut u64,
+}
+
+impl Readable<'_> {
+    /// Read it in several ways, if it is small enough. `read` gives what reads a selection, and says whether it could.
+    fn check<'r, R: Fn(&mut [u8]) -> bool + 'r>(
+        self,
+        shape: &[u64],
+        read: impl Fn(&Orthogonal, Reader) -> R,
+    ) {
+        let Ok(all) = Orthogonal::all(shape) else { return };
+        let Ok(plan) = ReadPlan::new(self.array, &all) else { return };
+        let nbytes = plan.element_count() * plan.element_nbytes();
+        if nbytes > *self.left || plan.read_count() > MOST_READS {
+            return;
+        }
+        *self.left -= nbytes;
+        if plan.totals(self.array, CoalescePolicy::LOCAL).decoded_nbytes > MOST_DECODED_NBYTES {
+            return;
+        }
+        let output = |selection: &Orthogonal, nbytes: u64, reader: Reader, garbage: u8| {
+            let mut out = vec![garbage; usize::try_from(nbytes).unwrap()];
+            read(selection, reader)(&mut out).then_some(out)
+        };
+        let whole = output(&all, nbytes, Reader { is_cached: false, thread_count: 1 }, 0xaa);
+        let again = output(&all, nbytes, Reader { is_cached: true, thread_count: 2 }, 0x55);
+        assert_eq!(whole, again, "with two threads and a cache");
+        let Some(whole) = whole else { return };
+        let axes: Vec<AxisSelection> =
+            (0..).zip(shape).map(|(axis, &length)| part(axis, length, self.data)).collect();
+        let expected = picked(&whole, shape, &axes, usize::try_from(plan.element_nbytes()).unwrap());
+        let selection = Orthogonal::new(axes.into_iter().map(AxisIndices::Regular).collect()).unwrap();
+        for _ in 0..2 {
+            let reader = Reader { is_cached: true, thread_count: 1 };
+            let found = output(&selection, expected.len() as u64, reader, 0x33);
+            assert_eq!(found.as_ref(), Some(&expected), "a part, with a cache");
+        }
     }
 }
 
@@ -79,9 +143,20 @@ pub fn output(
     garbage: u8,
 ) -> Option<Vec<u8>> {
     let mut out = vec![garbage; usize::try_from(plan.element_count() * plan.element_nbytes()).unwrap()];
+    carried_out(array, plan, stores, cache, thread_count, &mut out).then_some(out)
+}
+
+fn carried_out(
+    array: &Array,
+    plan: &ReadPlan,
+    stores: &Stores,
+    cache: &ChunkCache,
+    thread_count: usize,
+    out: &mut [u8],
+) -> bool {
     let execution =
         Execution { plan, array, array_name: "array", array_number: 0, stores, cache, thread_count, is_reused: false };
-    execute(&execution, &mut out, &mut || false).ok().map(|()| out)
+    execute(&execution, out, &mut || false).is_ok()
 }
 
 /// Some of an axis, as the input's last bytes say.

@@ -56,7 +56,7 @@ pub fn versions(data: &[u8]) {
                 compare(&resolved, &resolve(&parts, &mut find).expect("what is one grid is also parts"), &stores);
                 written_again(array, &resolved);
             }
-            read::read_tree(&Tree { arrays: vec![resolved], ..Tree::default() }, &stores, data);
+            read::read_arrays(&[resolved], &stores, data);
         }
     });
 }

@@ -1,22 +1,14 @@
-//! A Zarr folder: parsed and read.
+//! A Zarr folder: opened and read.
 
-use std::path::{Path, PathBuf};
-use std::sync::LazyLock;
-
-use hyperslab_engine::Stores;
-use hyperslab_parsers::Allowed;
-use hyperslab_parsers::zarr::parse_directory;
+use std::path::Path;
 
 use crate::memory;
 use crate::parse::allowance;
-use crate::read::read_tree;
+use crate::read::{FOLDER, read_archive};
 
 /// Stands between the files of an input; each file is a line with its path, and then its bytes.
 const BETWEEN_FILES: &[u8] = b"\xff/\xff";
 const MOST_FILES: usize = 100;
-
-static FOLDER: LazyLock<PathBuf> =
-    LazyLock::new(|| std::env::temp_dir().join(format!("hyperslab-fuzz-{}", std::process::id())));
 
 /// The target.
 pub fn zarr(data: &[u8]) {
@@ -25,13 +17,7 @@ pub fn zarr(data: &[u8]) {
     for file in split(data).into_iter().take(MOST_FILES) {
         write(file);
     }
-    memory::bounded(allowance(data.len()), || {
-        let Ok(tree) = parse_directory(&FOLDER, &Allowed::default()) else { return };
-        if tree.other_files.iter().all(|name| is_inside(name)) {
-            let stores = Stores::new(None, &FOLDER, tree.other_files.clone());
-            read_tree(&tree, &stores, data);
-        }
-    });
+    memory::bounded(2 * allowance(data.len()), || read_archive(&FOLDER, data));
 }
 
 fn split(data: &[u8]) -> Vec<&[u8]> {

@@ -12,6 +12,7 @@
 //! | [`SourceResolver`] | the files that a document names, and whether it may: `source_resolver`, `hdf5_places` |
 //! | [`CombinedArray`] | several archives as one: `combining` |
 //! | [`save_references`] | where chunks are, written into a file of its own: `saving`; read again by `open_references` |
+//! | [`hash_chunks`], [`gather_chunks`], [`encoded_chunks`], [`ChunkTable`] | chunks on their way into a file of versions: `chunk_hashes`, `chunk_gathering`, `chunk_table` |
 //! | [`ZarrArray`] | a Zarr array that others write to: `zarr_array`, `sought` |
 //!
 //! Callers give small traits where their own code is needed: [`InterruptCheck`], [`UrlResolver`], [`BetweenCommits`],
@@ -21,6 +22,9 @@
 mod archive;
 mod array;
 mod array_plan;
+mod chunk_gathering;
+mod chunk_hashes;
+mod chunk_table;
 mod combining;
 mod dmrpp;
 mod error;
@@ -52,6 +56,9 @@ mod zarr_array;
 pub use archive::Archive;
 pub use array::ArchiveArray;
 pub use array_plan::ArrayPlan;
+pub use chunk_gathering::{encoded_chunks, gather_chunks};
+pub use chunk_hashes::{ChunkSource, DIGEST_NBYTES, Digest, HashError, TakeHashes, hash_chunks};
+pub use chunk_table::ChunkTable;
 pub use combining::{CombinedArray, CombinedGroup, Conversion, find_counterparts};
 pub use error::{CallerError, Error};
 pub use file_identity::FileIdentity;

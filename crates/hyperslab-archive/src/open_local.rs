@@ -24,7 +24,8 @@ use crate::sources::LocalSource;
 use crate::url::folder_of;
 
 /// Bytes of decoded chunks that an archive keeps, unless it is told otherwise.
-pub const CHUNK_CACHE_NBYTES: usize = 32 << 20;
+#[allow(clippy::cast_possible_truncation)] // 32 MiB
+pub const CHUNK_CACHE_NBYTES: usize = hyperslab_core::CHUNK_CACHE_NBYTES as usize;
 
 /// How an archive is opened.
 #[derive(Clone)]

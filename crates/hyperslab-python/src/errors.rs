@@ -41,10 +41,15 @@ pub(crate) fn of_archive(error: hyperslab_archive::Error) -> PyErr {
     match error {
         hyperslab_archive::Error::Parse { problem, .. } => of_parser(&problem, message),
         hyperslab_archive::Error::Read(error) => of_read(error),
-        hyperslab_archive::Error::Caller(error) => match error.downcast::<PyErr>() {
-            Ok(raised) => *raised,
-            Err(_) => PyRuntimeError::new_err(message),
-        },
+        hyperslab_archive::Error::Caller(error) => of_caller(error),
+    }
+}
+
+/// What Python raised when Rust called it.
+pub(crate) fn of_caller(error: hyperslab_archive::CallerError) -> PyErr {
+    match error.downcast::<PyErr>() {
+        Ok(raised) => *raised,
+        Err(error) => PyRuntimeError::new_err(error.to_string()),
     }
 }
 

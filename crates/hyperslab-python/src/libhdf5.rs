@@ -12,7 +12,6 @@ use numpy::PyReadonlyArray1;
 use pyo3::exceptions::{PyRuntimeError, PyValueError};
 use pyo3::prelude::*;
 
-use crate::chunk_bytes;
 use crate::errors;
 
 /// `herr_t H5Sselect_hyperslab(hid_t, H5S_seloper_t, const hsize_t *start, *stride, *count, *block)`, since HDF5 1.10.
@@ -110,7 +109,7 @@ pub(crate) fn write_chunks(
         let mut chunks = (first..).zip(chunks.chunks_exact(chunk_nbytes));
         return chunks.try_for_each(|(place, bytes)| store(place, bytes, 0)).map(|()| 0);
     }
-    let encoded = py.detach(|| chunk_bytes::encoded(chunks, chunk_nbytes, &filters));
+    let encoded = py.detach(|| hyperslab_archive::encoded_chunks(chunks, chunk_nbytes, &filters));
     (first..).zip(&encoded).try_fold(0, |_, (place, encoded)| match encoded {
         Some((bytes, mask)) => store(place, bytes, *mask).map(|()| *mask),
         None => Err(PyRuntimeError::new_err(format!("the chunk at place {place} cannot be encoded"))),

@@ -1,15 +1,14 @@
 //! What versioned files take of their virtual arrays, and the table of their chunks.
 
-use std::collections::HashMap;
 use std::path::PathBuf;
 
+use hyperslab_archive::{DIGEST_NBYTES, Digest};
 use hyperslab_core::{ChunkGrid, chunk_places};
 use hyperslab_parsers::hdf5;
 use numpy::{IntoPyArray, PyArray1, PyReadonlyArray1};
 use pyo3::exceptions::PyValueError;
 use pyo3::prelude::*;
 
-use crate::chunk_bytes::DIGEST_NBYTES;
 use crate::errors;
 use crate::stored_array::StoredArray;
 
@@ -71,24 +70,22 @@ pub(crate) fn mappings_block<'py>(
     Ok(block.map(|block| block.into_pyarray(py)))
 }
 
-type Digest = [u8; DIGEST_NBYTES];
 type Numbers<'py> = Bound<'py, PyArray1<i64>>;
 
 /// Where the chunk of each hash is.
 #[pyclass(module = "hyperslab._core")]
-pub(crate) struct ChunkTable(HashMap<Digest, i64>);
+pub(crate) struct ChunkTable(hyperslab_archive::ChunkTable);
 
 #[pymethods]
 #[allow(clippy::needless_pass_by_value)] // PyO3 hands arguments over by value
 impl ChunkTable {
     #[new]
     fn new(digests: &[u8], places: PyReadonlyArray1<'_, i64>) -> PyResult<Self> {
-        let places = places.as_slice()?;
-        let digests = split(digests)?;
+        let (digests, places) = (split(digests)?, places.as_slice()?);
         if digests.len() != places.len() {
             return Err(PyValueError::new_err("there are not as many places as hashes"));
         }
-        Ok(Self(digests.into_iter().zip(places.iter().copied()).collect()))
+        Ok(Self(hyperslab_archive::ChunkTable::new(digests.into_iter().zip(places.iter().copied()))))
     }
 
     fn __len__(&self) -> usize {
@@ -103,24 +100,13 @@ impl ChunkTable {
         nothing: &[u8],
         next: i64,
     ) -> PyResult<(Numbers<'py>, Numbers<'py>)> {
-        let digests = split(digests)?;
-        let mut added: HashMap<Digest, i64> = HashMap::new();
-        let (mut places, mut new) = (Vec::with_capacity(digests.len()), Vec::new());
-        for (number, digest) in (0_i64..).zip(digests) {
-            let known = if digest.as_slice() == nothing { Some(-1) } else { self.0.get(&digest).copied() };
-            places.push(known.unwrap_or_else(|| {
-                *added.entry(digest).or_insert_with(|| {
-                    new.push(number);
-                    next.saturating_add(i64::try_from(new.len()).unwrap_or(i64::MAX) - 1)
-                })
-            }));
-        }
+        let (places, new) = self.0.find(&split(digests)?, nothing, next);
         Ok((places.into_pyarray(py), new.into_pyarray(py)))
     }
 
     /// Put hashes in, whose chunks are one after another from a place on.
     fn add(&mut self, digests: &[u8], first: i64) -> PyResult<()> {
-        self.0.extend(split(digests)?.into_iter().zip(first..));
+        self.0.add(split(digests)?, first);
         Ok(())
     }
 }

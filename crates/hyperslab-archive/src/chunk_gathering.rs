@@ -1,0 +1,135 @@
+//! The bytes of chunks of arrays that are in memory: gathered and encoded, by several threads.
+
+use hyperslab_core::{ChunkBox, ChunkGrid};
+use hyperslab_engine::codecs::{self, Filter};
+use hyperslab_engine::default_thread_count;
+
+/// Below so many bytes, starting threads takes longer than the work.
+pub(crate) const FEW_NBYTES: usize = 1 << 18;
+
+/// Some chunks of an array, by their linear indices, each whole: what of it lies outside the array is the fill value.
+/// `bytes` are all elements of the array, in C order, `fill` is one element. `None` if there are more than memory has.
+pub fn gather_chunks(bytes: &[u8], grid: &ChunkGrid, numbers: &[i64], fill: &[u8]) -> Option<Vec<u8>> {
+    let width = fill.len();
+    let chunk_nbytes = chunk_nbytes(grid, width)?;
+    let mut out = vec![0_u8; numbers.len().checked_mul(chunk_nbytes)?];
+    let origin = vec![0; grid.shape().len()];
+    let nbytes = out.len();
+    in_shares(&mut out, chunk_nbytes, nbytes, |entry, out| {
+        let found = u64::try_from(numbers[entry]).ok().and_then(|number| chunk_box(grid, number));
+        let Some(chunk) = found else { return };
+        if chunk.valid_shape != chunk.stored_shape {
+            out.chunks_exact_mut(width.max(1)).for_each(|element| element.copy_from_slice(fill));
+        }
+        let valid = &chunk.valid_shape;
+        let outer = outer_count(valid, grid.shape()).max(outer_count(valid, grid.chunk_shape()));
+        let from = Runs::new(grid.shape(), &chunk.start, valid, outer, width);
+        let to = Runs::new(grid.chunk_shape(), &origin, valid, outer, width);
+        for (from, to) in from.zip(to) {
+            if let (Some(from), Some(to)) = (bytes.get(from), out.get_mut(to)) {
+                to.copy_from_slice(from);
+            }
+        }
+    });
+    Some(out)
+}
+
+/// Chunks of equal length as they are stored, and of each the filters that were left out.
+pub fn encoded_chunks(chunks: &[u8], chunk_nbytes: usize, filters: &[Filter]) -> Vec<Option<(Vec<u8>, u32)>> {
+    let mut out = vec![None; chunks.len() / chunk_nbytes.max(1)];
+    in_shares(&mut out, 1, chunks.len(), |number, out| {
+        let chunk = &chunks[number * chunk_nbytes..(number + 1) * chunk_nbytes];
+        out.fill_with(|| codecs::encode(chunk, filters));
+    });
+    out
+}
+
+/// Bytes of a whole chunk.
+pub(crate) fn chunk_nbytes(grid: &ChunkGrid, width: usize) -> Option<usize> {
+    usize::try_from(grid.chunk_element_count()).ok()?.checked_mul(width)
+}
+
+pub(crate) fn chunk_box(grid: &ChunkGrid, number: u64) -> Option<ChunkBox> {
+    grid.chunk_index(number).and_then(|index| grid.chunk_box(&index)).ok()
+}
+
+/// Do something for each `width` entries of `out`, with several threads if it is for many bytes.
+fn in_shares<T: Send>(out: &mut [T], width: usize, nbytes: usize, each: impl Fn(usize, &mut [T]) + Sync) {
+    let width = width.max(1);
+    let count = out.len() / width;
+    let threads = if nbytes < FEW_NBYTES { 1 } else { default_thread_count().min(count.max(1)) };
+    let share = count.div_ceil(threads).max(1);
+    let work = |first: usize, part: &mut [T]| {
+        part.chunks_exact_mut(width).enumerate().for_each(|(number, entry)| each(first + number, entry));
+    };
+    let mut parts = (0..).step_by(share).zip(out.chunks_mut(share * width));
+    let Some((_, own)) = parts.next() else { return };
+    std::thread::scope(|scope| {
+        for (first, part) in parts {
+            scope.spawn(move || work(first, part));
+        }
+        work(0, own);
+    });
+}
+
+/// How many axes of a box must be walked through: the rest follow one another in an array of this shape, for from the
+/// last on the box has them whole, but for the first of them.
+pub(crate) fn outer_count(valid_shape: &[u64], shape: &[u64]) -> usize {
+    let pairs = valid_shape.iter().zip(shape).rev();
+    let whole_count = pairs.take_while(|(valid, length)| valid == length).count();
+    valid_shape.len().saturating_sub(whole_count + 1)
+}
+
+/// The bytes of a box of an array, in C order: one range for each row, or one for all if they follow one another.
+pub(crate) struct Runs<'a> {
+    shape: &'a [u64],
+    start: &'a [u64],
+    outer: &'a [u64],
+    place: Vec<u64>,
+    left: u64,
+    run_elements: u64,
+    width: usize,
+}
+
+impl<'a> Runs<'a> {
+    /// `outer_count` axes are walked through; a run is a box of the others.
+    pub(crate) fn new(
+        shape: &'a [u64],
+        start: &'a [u64],
+        valid_shape: &'a [u64],
+        outer_count: usize,
+        width: usize,
+    ) -> Self {
+        let (outer, inner) = valid_shape.split_at(outer_count.min(valid_shape.len()));
+        let left = if valid_shape.contains(&0) { 0 } else { outer.iter().product() };
+        Self {
+            shape,
+            start,
+            outer,
+            place: vec![0; outer.len()],
+            left,
+            run_elements: inner.iter().product(),
+            width,
+        }
+    }
+}
+
+impl Iterator for Runs<'_> {
+    type Item = std::ops::Range<usize>;
+
+    fn next(&mut self) -> Option<Self::Item> {
+        self.left = self.left.checked_sub(1)?;
+        let within = self.place.iter().copied().chain(std::iter::repeat(0));
+        let axes = self.start.iter().zip(self.shape).zip(within);
+        let first = axes.fold(0, |at, ((start, length), within)| at * length + start + within);
+        for (place, length) in self.place.iter_mut().zip(self.outer).rev() {
+            *place += 1;
+            if *place < *length {
+                break;
+            }
+            *place = 0;
+        }
+        let start = usize::try_from(first).ok()?.checked_mul(self.width)?;
+        Some(start..start.checked_add(usize::try_from(self.run_elements).ok()?.checked_mul(self.width)?)?)
+    }
+}
