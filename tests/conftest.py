@@ -1,6 +1,7 @@
 """What all tests share."""
 
 import contextlib
+import signal
 
 from hypothesis import settings
 
@@ -11,3 +12,7 @@ with contextlib.suppress(ImportError):
 # A timing never fails a test: machines are busy at times.
 settings.register_profile("hyperslab", deadline=None)
 settings.load_profile("hyperslab")
+
+# A shell that starts the tests in the background makes them, and all programs that they start, ignore Ctrl-C.
+if signal.getsignal(signal.SIGINT) is signal.SIG_IGN:
+    signal.signal(signal.SIGINT, signal.default_int_handler)
