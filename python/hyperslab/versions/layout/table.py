@@ -58,8 +58,9 @@ class VersionTable(Mapping[str, Version]):
             attributes = group.attrs
             if name == FIRST_VERSION or not is_committed(attributes, name, root.filename, number):
                 given_up[name] = attributes.get("prev_version")
-                with suppress(ReadError, KeyError):
-                    times[name] = str(attributes["timestamp"])
+                if name != FIRST_VERSION:
+                    with suppress(ReadError, KeyError):
+                        times[name] = str(attributes["timestamp"])
                 continue
             if "prev_version" not in attributes:
                 raise DamagedFile(f"version {name!r} of {root.filename} does not say which it was made from")
