@@ -33,7 +33,7 @@ LAYERS = [
     ["archive"],
     ["journal"],  # before an archive is read, a commit that was cut short is finished
     ["needed", "progress", "replacing"],
-    ["errors", "memory", "chunk_grid", "_core"],
+    ["errors", "memory", "cached", "chunk_grid", "_core"],
 ]
 MOST_FILE_LINES, MOST_FUNCTION_LINES, MOST_BYTES = 500, 70, 1_000_000
 FORBIDDEN_MODULES = {"utils", "helpers", "common", "base", "manager", "misc"}
@@ -148,6 +148,8 @@ def test_functions_are_short(path: Path) -> None:
     for node in ast.walk(ast.parse(path.read_text())):
         if isinstance(node, ast.FunctionDef | ast.AsyncFunctionDef):
             length = (node.end_lineno or node.lineno) - node.lineno + 1
+            said = node.body[0] if ast.get_docstring(node) else None  # which may be as long as it has to be
+            length -= (said.end_lineno or said.lineno) - said.lineno + 1 if said is not None else 0
             assert length <= MOST_FUNCTION_LINES, f"{relative(path)}:{node.lineno} {node.name} has {length} lines"
 
 

@@ -6,7 +6,7 @@ import math
 import operator
 import sys
 from collections.abc import Iterable, Iterator
-from functools import cached_property, reduce
+from functools import reduce
 from typing import TYPE_CHECKING, Any, Literal
 
 import numpy as np
@@ -15,6 +15,7 @@ from hyperslab._core import Points, ReadPlan, Segment, StoredArray
 from hyperslab.archive import display, fallback
 from hyperslab.archive.attributes import Attributes, filled
 from hyperslab.archive.indexing import Index, Key, definite, of_points
+from hyperslab.cached import cached_property
 from hyperslab.errors import HyperslabError, TooLargeForMemory, Unsupported
 from hyperslab.memory import aligned_empty
 

@@ -4,7 +4,6 @@ from __future__ import annotations
 
 from collections.abc import Iterable, Sequence
 from dataclasses import dataclass, field, replace
-from functools import cached_property
 from typing import Any, Literal, NoReturn, TypedDict
 
 import numpy as np
@@ -13,6 +12,7 @@ from hyperslab._core import ArchiveFile, combine, counterparts
 from hyperslab.archive import cf, times
 from hyperslab.archive.array import Array
 from hyperslab.archive.tree import OpenFile
+from hyperslab.cached import cached_property
 from hyperslab.errors import HyperslabError, NotCombinable
 
 Numbers = np.ndarray[Any, Any]

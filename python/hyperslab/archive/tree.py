@@ -6,7 +6,6 @@ import os
 from collections.abc import Callable, Iterable, Iterator, Mapping
 from contextlib import AbstractContextManager
 from difflib import get_close_matches
-from functools import cached_property
 from typing import Any
 
 from hyperslab._core import ArchiveFile, Reach
@@ -17,6 +16,7 @@ from hyperslab.archive.linked_files import LinkedFiles
 from hyperslab.archive.open_file import far_file, is_zarr_folder, local_file
 from hyperslab.archive.parquet_references import ParquetReferences
 from hyperslab.archive.remote import Remote, Sources
+from hyperslab.cached import cached_property
 from hyperslab.errors import DamagedFile, ReadError, Unsupported
 
 MOST_HOPS = 32

@@ -11,7 +11,7 @@ import asyncio
 import os
 import pickle
 from collections.abc import Iterable
-from functools import cached_property, lru_cache
+from functools import lru_cache
 from typing import TYPE_CHECKING, Any, ClassVar
 
 import numpy as np
@@ -27,6 +27,7 @@ from hyperslab.archive.opening import open
 from hyperslab.archive.remote import is_url, shown
 from hyperslab.archive.tree import Group
 from hyperslab.archive.walking import groups_by_path
+from hyperslab.cached import cached_property
 from hyperslab.errors import UsageError
 from hyperslab.versions.layout.names import bookkeeping
 

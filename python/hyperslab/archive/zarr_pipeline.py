@@ -10,7 +10,6 @@ from __future__ import annotations
 import asyncio
 from collections.abc import Iterable, Iterator
 from dataclasses import dataclass
-from functools import cached_property
 from typing import Any, Self
 
 import numpy as np
@@ -29,6 +28,7 @@ from hyperslab.archive.remote import Remote
 from hyperslab.archive.zarr_batch import Batch, batch_of
 from hyperslab.archive.zarr_folder import place_of_keys
 from hyperslab.archive.zarr_store import ZarrStore
+from hyperslab.cached import cached_property
 from hyperslab.errors import DamagedFile, Unsupported, UsageError
 from hyperslab.memory import aligned_empty
 

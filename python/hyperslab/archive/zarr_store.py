@@ -13,7 +13,6 @@ import json
 import math
 import struct
 from collections.abc import AsyncIterator, Iterable, Iterator
-from functools import cached_property
 from typing import Any
 
 import numpy as np
@@ -31,6 +30,7 @@ from hyperslab.archive.array import Array
 from hyperslab.archive.dimensions import dimension_names
 from hyperslab.archive.tree import Group
 from hyperslab.archive.walking import groups_by_path
+from hyperslab.cached import cached_property
 from hyperslab.chunk_grid import chunk_counts
 from hyperslab.errors import Unsupported, printable
 

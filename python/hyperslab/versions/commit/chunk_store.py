@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 from contextlib import nullcontext
-from functools import cached_property
 from typing import TYPE_CHECKING, Any
 
 import h5py
@@ -12,6 +11,7 @@ import numpy.typing as npt
 from h5py._objects import phil
 
 from hyperslab._core import ChunkTable, write_chunks
+from hyperslab.cached import cached_property
 from hyperslab.chunk_grid import ceil_div
 from hyperslab.errors import DamagedFile, Unsupported
 from hyperslab.versions.commit import libhdf5

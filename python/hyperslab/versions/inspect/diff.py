@@ -7,13 +7,13 @@ from __future__ import annotations
 import math
 from collections.abc import Callable, Iterator, Mapping
 from dataclasses import dataclass, field
-from functools import cached_property
 from typing import Any, Literal, NamedTuple
 
 import numpy as np
 import numpy.typing as npt
 
 from hyperslab.archive.array import Array as ArchiveArray
+from hyperslab.cached import cached_property
 from hyperslab.errors import DamagedFile, FileChanged, Unsupported
 from hyperslab.progress import Progress
 from hyperslab.versions.inspect.chunk_maps import ChunkMap, ChunkMaps, VersionMap, chunk_map

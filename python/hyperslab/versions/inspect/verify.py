@@ -7,10 +7,10 @@ from __future__ import annotations
 import math
 from collections.abc import Sequence
 from dataclasses import dataclass, field
-from functools import cached_property
 
 import numpy as np
 
+from hyperslab.cached import cached_property
 from hyperslab.errors import FileChanged, HyperslabError, ReadError
 from hyperslab.journal import write_guard
 from hyperslab.journal.journal import journal_path

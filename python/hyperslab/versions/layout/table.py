@@ -7,12 +7,12 @@ from bisect import bisect_right
 from collections.abc import Container, Iterator, Mapping
 from contextlib import suppress
 from dataclasses import dataclass, replace
-from functools import cached_property
 from typing import Any, TypeAlias
 
 import numpy as np
 
 from hyperslab.archive.tree import Group
+from hyperslab.cached import cached_property
 from hyperslab.errors import DamagedFile, ReadError, Unsupported
 from hyperslab.versions.layout.names import DATA, FIRST_VERSION, Time, as_datetime, parsed_time
 

@@ -4,13 +4,13 @@ from __future__ import annotations
 
 from collections.abc import Iterator, Mapping
 from dataclasses import dataclass
-from functools import cached_property
 from typing import Any, TypeAlias
 
 import numpy as np
 
 from hyperslab.archive.array import Array as ArchiveArray
 from hyperslab.archive.tree import Group
+from hyperslab.cached import cached_property
 from hyperslab.errors import DamagedFile
 from hyperslab.versions.commit.chunk_store import ChunkStores
 from hyperslab.versions.layout.elements import ChunkLoader, as_elements
