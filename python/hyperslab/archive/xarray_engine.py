@@ -10,6 +10,7 @@ from __future__ import annotations
 import asyncio
 import os
 import pickle
+import threading
 from collections.abc import Iterable
 from functools import lru_cache
 from typing import TYPE_CHECKING, Any, ClassVar
@@ -42,6 +43,11 @@ MOST_FILES = 32  # that tasks of other processes are about, kept open
 NON_COORDINATE = "_nc4_non_coord_"
 
 
+_opening = [threading.Lock()]
+if hasattr(os, "register_at_fork"):  # a thread that holds it is not there in a child
+    os.register_at_fork(after_in_child=lambda: _opening.__setitem__(0, threading.Lock()))
+
+
 class LazyArray(BackendArray):
     """An array of an archive as xarray indexes it: ints, slices and lists, axis by axis.
 
@@ -60,7 +66,8 @@ class LazyArray(BackendArray):
     def array(self) -> Array:
         """The array; one that came from another process is found when it is first needed."""
         recipe, name, token = self._recipe
-        found = _root_again(pickle.dumps(recipe), token[2])[name]
+        with _opening[0]:  # threads of a worker share the file that the first of them opens
+            found = _root_again(pickle.dumps(recipe), token[2])[name]
         assert isinstance(found, Array)
         return found
 
