@@ -31,6 +31,7 @@ mod error;
 mod file_identity;
 mod format;
 mod hdf5_filters;
+mod hdf5_objects;
 mod hdf5_places;
 mod heap;
 mod interrupt;

@@ -14,6 +14,7 @@ mod grid;
 mod hyperslab;
 mod integers;
 mod libhdf5;
+mod object_facts;
 mod points;
 mod reach;
 mod read_plan;
