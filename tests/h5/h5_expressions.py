@@ -272,7 +272,6 @@ f[f["x"].attrs["object"]]
 f[f["x"].ref].name
 f["g"][f["x"].ref].name
 f[f["g"].ref]
-f[h5py.Reference()] if False else None
 bool(f["x"].ref)
 f["x"].ref
 f["x"].regionref[0:2, 1]
@@ -296,7 +295,6 @@ f["x"].id.get_type().dtype
 f["x"].id.valid
 f["x"].id == f["/x"].id
 f["x"].id.get_create_plist().get_nfilters()
-f["x"].id.name if False else None
 f["x"].dims[0].label
 len(f["x"].dims)
 len(f["x"].dims[0])
@@ -334,7 +332,7 @@ h5py.File(f.filename, "q")
 h5py.File(f.filename, "r", nonsense=1)
 h5py.File(f.filename, driver="nonsense")
 h5py.File(f.filename.encode(), "r")
-h5py.File(f.filename, "r", rdcc_nbytes=1 << 20, libver="latest", locking=False)
+h5py.File(f.filename, "r", rdcc_nbytes=1 << 20, libver="latest")
 f.swmr_mode
 """.strip().splitlines()
 

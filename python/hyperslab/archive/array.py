@@ -361,7 +361,7 @@ class Array:
         return stored
 
     def heap_values(self, stored: Any) -> list[bytes]:
-        """What pointers in elements of HDF5 lead to, in their order: of a sequence first itself, then what its own do."""
+        """What pointers in elements of HDF5 lead to, in their order; what a sequence leads to comes right behind it."""
         return self._stored.heap_values(bytes(stored))
 
     def virtual_sources(self) -> list[tuple[str, str, Any, Any]]:

@@ -30,7 +30,6 @@ from hyperslab.h5.objects import HLObject
 from hyperslab.h5.references import Reference, RegionReference
 from hyperslab.h5.selecting import MultiBlockSlice
 
-
 UNLIMITED = (1 << 64) - 1  # HDF5's number for an axis without limit
 
 __all__ = [

@@ -8,7 +8,15 @@ from typing import Any
 import numpy as np
 
 from hyperslab.errors import Unsupported
-from hyperslab.h5.dtypes import Empty, enum_dtype, ref_dtype, regionref_dtype, string_dtype, vlen_dtype
+from hyperslab.h5.dtypes import (
+    Empty,
+    check_enum_dtype,
+    enum_dtype,
+    ref_dtype,
+    regionref_dtype,
+    string_dtype,
+    vlen_dtype,
+)
 from hyperslab.h5.references import Reference, region_reference
 
 Element = tuple[Any, ...]  # its class, its width in bytes, and what the class says beside: `_core.hdf5_objects`
@@ -157,7 +165,7 @@ def values(
     return _Objects(iter(heap)).array(element, dtype, bytes(stored))
 
 
-def plain(element: Element, dtype: np.dtype[Any], stored: bytes | memoryview) -> np.ndarray[Any, Any]:
+def plain(element: Element, dtype: np.dtype[Any], stored: bytes) -> np.ndarray[Any, Any]:
     """The same for elements that point nowhere."""
     count = len(stored) // element[1]
     if dtype.itemsize == element[1]:
@@ -178,7 +186,7 @@ class _Objects:
         if element[0] == "vlen string":
             out = np.empty(count, dtype)
             for place in range(count):
-                out[place] = text(next(self._heap), element[2][0])
+                out[place] = text(next(self._heap))
             return out
         out = np.empty(count, dtype)
         for place in range(count):
@@ -196,13 +204,13 @@ class _Objects:
             found = self.inner(element[3], base, stored)
             out[place] = found.reshape(out.shape[1:])
         else:
-            out[place : place + 1] = self.one(element, out.dtype, stored)
+            out[place : place + 1] = self.one(element, stored)
 
     def inner(self, element: Element, dtype: np.dtype[Any], stored: bytes) -> np.ndarray[Any, Any]:
         """Elements of an array or of a sequence."""
         return self.array(element, dtype, stored) if has_pointers(element) else plain(element, dtype, stored)
 
-    def one(self, element: Element, dtype: np.dtype[Any], stored: bytes) -> np.ndarray[Any, Any]:
+    def one(self, element: Element, stored: bytes) -> np.ndarray[Any, Any]:
         """One element, as an array of one."""
         if not has_pointers(element):
             return plain(element, dtype_of(element), stored)
@@ -219,12 +227,14 @@ class _Objects:
         if kind == "region reference":
             return region_reference(found, element[1] - 4)
         if kind == "vlen string":
-            return text(found, element[2][0])
+            return text(found)
         base = dtype_of(element[2])
+        if base.kind == "O" or check_enum_dtype(base) is not None:  # h5py says this of the whole dtype only
+            return self.inner(element[2], base, found).view(np.dtype(base.str))
         return self.inner(element[2], base, found)
 
 
-def text(stored: bytes, padding: str = "null terminated") -> bytes:
+def text(stored: bytes) -> bytes:
     """Text up to its end, which is the first zero byte, as h5py has it."""
     end = stored.find(b"\0")
     return stored if end < 0 else stored[:end]

@@ -14,7 +14,7 @@ from hyperslab.h5.links import ExternalLink, HardLink, SoftLink
 from hyperslab.h5.names import as_text
 from hyperslab.h5.objects import HLObject, MappingHDF5
 from hyperslab.h5.references import Reference
-from hyperslab.h5.refused import refuse
+from hyperslab.h5.refused import INSTEAD, refuse
 from hyperslab.h5.store import Link, Place
 
 WRITTEN = "create dataset"
@@ -81,7 +81,15 @@ class Group(MappingHDF5, HLObject):  # type: ignore[misc]
             raise ValueError("Invalid HDF5 object reference")
         return opened(Place(self._store, reference.address, None))
 
-    def get(self, name: Any, default: Any = None, getclass: bool = False, getlink: bool = False, **_: Any) -> Any:
+    def get(
+        self,
+        name: Any,
+        default: Any = None,
+        getclass: bool = False,
+        getlink: bool = False,
+        elink_mode: str | None = None,
+        **_: Any,
+    ) -> Any:
         """What a name leads to, or `default` if that is nothing.
 
         Parameters
@@ -94,14 +102,18 @@ class Group(MappingHDF5, HLObject):  # type: ignore[misc]
             Give the class of what is there: `Group`, `Dataset`, `Datatype`, or of the link.
         getlink : bool
             Give the link: `HardLink()`, `SoftLink(path)`, `ExternalLink(filename, path)`.
+        elink_mode : str | None
+            How files that external links lead to are opened: only for reading.
         **_ : Any
-            h5py's ways of opening files that external links lead to: all are opened for reading.
+            h5py's other ways to open such files: taken, without a meaning here.
 
         Returns
         -------
         Any
             The object, its class, or the link.
         """
+        if elink_mode not in (None, "r"):
+            raise ValueError(f"Opening external links in write mode is not supported: {INSTEAD}")
         if not (getclass or getlink):
             try:
                 return self[name]

@@ -83,9 +83,7 @@ def select(shape: tuple[int, ...], args: tuple[Any, ...]) -> Selected:
     lengths: list[int] = []
     has_list = False
     for axis, item in enumerate(_per_axis(args, len(shape))):
-        indices, count, is_kept, is_list = _axis(item, shape[axis], len(shape))
-        if is_list and has_list:
-            raise TypeError("Only one indexing vector or array is currently allowed for fancy indexing")
+        indices, count, is_kept, is_list = _axis(item, shape[axis], len(shape), has_list)
         has_list = has_list or is_list
         axes.append(indices)
         lengths.append(count)
@@ -122,7 +120,7 @@ def _per_axis(args: tuple[Any, ...], ndim: int) -> Sequence[Any]:
     return [*args[:place], *[slice(None)] * (ndim - given), *args[place + len(places) :]]
 
 
-def _axis(item: Any, length: int, ndim: int) -> tuple[AxisIndices, int, bool, bool]:
+def _axis(item: Any, length: int, ndim: int, has_list: bool) -> tuple[AxisIndices, int, bool, bool]:
     """Indices of an axis, how many they are, whether the axis stays, and whether they are a list."""
     if isinstance(item, slice):
         start, stop, step = item.indices(length)
@@ -139,7 +137,7 @@ def _axis(item: Any, length: int, ndim: int) -> tuple[AxisIndices, int, bool, bo
     if isinstance(item, MultiBlockSlice):
         start, stride, count, block = item.indices(length)
         return (start, stride, count, block), count * block, True, False
-    listed = _listed(item, length, ndim)
+    listed = _listed(item, length, ndim, has_list)
     return listed, len(listed), True, True
 
 
@@ -151,14 +149,8 @@ def _within(index: int, length: int) -> int:
     raise IndexError(f"Index ({place}) out of range for {said}")
 
 
-def _listed(item: Any, length: int, ndim: int) -> np.ndarray[Any, Any]:
-    indices = item if isinstance(item, np.ndarray) else np.asarray(item)
-    if indices.ndim != 1:
-        if isinstance(item, np.ndarray):
-            raise TypeError("Only 1D arrays allowed for fancy indexing")
-        raise TypeError(f"Selection can't process {item!r}")
-    if indices.size == 0 and not isinstance(item, np.ndarray):
-        indices = indices.astype(np.intp)
+def _listed(item: Any, length: int, ndim: int, has_list: bool) -> np.ndarray[Any, Any]:
+    indices = _as_list(item)
     if indices.dtype.kind == "b":
         if ndim == 1:  # an array of booleans was taken before
             raise TypeError("a list of booleans is no mask of a dataset with one axis: make it an array")
@@ -167,6 +159,8 @@ def _listed(item: Any, length: int, ndim: int) -> np.ndarray[Any, Any]:
         indices = indices.nonzero()[0]
     if not np.issubdtype(indices.dtype, np.integer):
         raise TypeError("Indexing arrays must have integer dtypes")
+    if has_list:
+        raise TypeError("Only one indexing vector or array is currently allowed for fancy indexing")
     places = indices.astype(np.int64)
     places[places < 0] += length
     if ((places < 0) | (places >= length)).any():
@@ -175,3 +169,13 @@ def _listed(item: Any, length: int, ndim: int) -> np.ndarray[Any, Any]:
     if (np.diff(places) <= 0).any():
         raise TypeError("Indexing elements must be in increasing order")
     return np.ascontiguousarray(places)
+
+
+def _as_list(item: Any) -> np.ndarray[Any, Any]:
+    indices = item if isinstance(item, np.ndarray) else np.asarray(item)
+    if indices.ndim != 1:
+        if isinstance(item, np.ndarray):
+            raise TypeError("Only 1D arrays allowed for fancy indexing")
+        raise TypeError(f"Selection can't process {item!r}")
+    is_empty = indices.size == 0 and not isinstance(item, np.ndarray)
+    return indices.astype(np.intp) if is_empty else indices
