@@ -35,6 +35,7 @@ NO_FREE_SPACE = struct.pack("<Q", 1)
 FREE_SPACE_AT = 16  # in a local heap
 NEWER = (b"OCHK", b"BTHD", b"BTLF", b"BTIN", b"FRHP", b"FHDB", b"FHIB")  # groups of later layouts
 MOST_NODES = 1 << 16
+NODE_NBYTES = 24 + 16 * 32  # of a tree of names, as libhdf5 makes them by default
 NODE_CHUNKS = 64  # in a node of a tree of chunks, as libhdf5 makes them if nobody asks otherwise
 MOST_BARRIERS = 8  # where chunks lie in each other's places; then they are only written one after the other
 COUNT = b"largest_index\0"  # an attribute: in an object header
@@ -261,12 +262,14 @@ def _add_nodes(read: Reader, root: int, nodes: set[int]) -> None:
     while waiting and len(nodes) < MOST_NODES:
         address = waiting.pop()
         nodes.add(address)
-        head = read(address, 24)
-        if head[:4] != b"TREE" or head[4]:
+        node = read(address, NODE_NBYTES)
+        if node[:4] != b"TREE" or node[4]:
             continue
-        count = _count(head)
-        children = struct.unpack(f"<{2 * count}Q", read(address + 24, 16 * count))[1::2]  # keys lie between
-        if head[5]:
+        count = _count(node)
+        if 24 + 16 * count > len(node):
+            node = read(address, 24 + 16 * count)
+        children = struct.unpack_from(f"<{2 * count}Q", node, 24)[1::2]  # keys lie between
+        if node[5]:
             waiting += children
         else:
             nodes.update(children)
