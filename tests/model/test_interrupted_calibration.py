@@ -17,7 +17,7 @@ from hyperslab.cli import app
 from hyperslab.errors import UsageError
 from hyperslab.model import load_store_profile
 from hyperslab.model.calibration_journal import journal_beside
-from hyperslab.model.measuring import Measured
+from hyperslab.model.measuring import CellTimings
 
 pytest.importorskip("h5py", reason="not installed: pip install 'hyperslab[formats]'")
 
@@ -97,7 +97,7 @@ def test_a_killed_one_goes_on(tmp_path: Path) -> None:
 
     made = load_store_profile(begun.profile)
     assert any(note.startswith(f"{len(before)} of ") for note in made.notes), made.notes
-    medians = {Measured.from_dict(json.loads(line)).median_seconds for line in before}
+    medians = {CellTimings.from_dict(json.loads(line)).median_seconds for line in before}
     assert medians <= {cell.seconds for cell in made.cells}, "a measured cell was lost, or measured again"
     assert list(begun.measured.iterdir()) == []
     assert not begun.journal.exists()

@@ -126,9 +126,9 @@ def _correlation_of(group: Sequence[Outcome], model: str) -> float | None:
 
 
 def _ranks(values: npt.NDArray[np.float64]) -> npt.NDArray[np.float64]:
-    _, places, counts = np.unique(values, return_inverse=True, return_counts=True)
+    _, positions, counts = np.unique(values, return_inverse=True, return_counts=True)
     last = np.cumsum(counts)
-    ranks: npt.NDArray[np.float64] = (last - (counts - 1) / 2)[places]
+    ranks: npt.NDArray[np.float64] = (last - (counts - 1) / 2)[positions]
     return ranks
 
 

@@ -20,10 +20,10 @@ from hyperslab.model.costs import Coefficients
 from hyperslab.model.counting import count_operations
 from hyperslab.model.fit import Observation, fit
 from hyperslab.model.libraries import Caches
-from hyperslab.model.measuring import Measured, disk_nbytes, key_of, measure
+from hyperslab.model.measuring import CellTimings, disk_nbytes, key_of, measure
 from hyperslab.model.store_profile import StoreProfile
 from hyperslab.model.terms import EXTENDED
-from hyperslab.model.training import LIBRARIES, SIZES, Scale, Size, design, nbytes, smaller
+from hyperslab.model.training import LIBRARIES, SIZES, Scale, TrainingSize, design, nbytes, smaller
 
 # The bench's format by which each library is measured.
 FORMATS = {"hdf5": "hdf5", "zarr": "zarr3", "hyperslab": "hyperslab", "flat": "npy"}
@@ -41,7 +41,7 @@ def caches_of(environment: Environment) -> Caches:
 
 def calibrate(
     directory: Path,
-    scale: Scale | Size = "quick",
+    scale: Scale | TrainingSize = "quick",
     libraries: Iterable[str] | None = None,
     *,
     seed: int = 0,
@@ -131,7 +131,7 @@ def fitted(cells: Sequence[Observation], notes: list[str]) -> tuple[Coefficients
     return tuple(found)
 
 
-def observation_of(measured: Measured, caches: Caches) -> Observation:
+def observation_of(measured: CellTimings, caches: Caches) -> Observation:
     """What a fit is told of a measured cell, which only reads or only writes."""
     cell = measured.cell
     ((operation, variables),) = count_operations(cell, caches).items()
@@ -166,7 +166,7 @@ def _installed(libraries: Iterable[str] | None) -> tuple[list[str], list[str]]:
     return found, notes
 
 
-def _that_fits(size: Size, libraries: list[str], directory: Path, environment: Environment) -> Size:
+def _that_fits(size: TrainingSize, libraries: list[str], directory: Path, environment: Environment) -> TrainingSize:
     room = shutil.disk_usage(directory).free * SHARE_OF_DISK
     for divisor in (1, 2, 4, 8, 16, 32, 64):
         smaller_size = smaller(size, divisor)

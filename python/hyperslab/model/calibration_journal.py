@@ -12,7 +12,7 @@ from hyperslab import __version__
 from hyperslab.errors import UsageError
 from hyperslab.lab.environment import Environment
 from hyperslab.lab.journal import Journal, load_lines
-from hyperslab.model.measuring import Measured, key_of
+from hyperslab.model.measuring import CellTimings, key_of
 
 
 def journal_beside(store_profile: Path) -> Path:
@@ -23,7 +23,7 @@ def journal_beside(store_profile: Path) -> Path:
 @contextmanager
 def calibration_journal(
     path: Path, asked: Mapping[str, Any], environment: Environment, *, resume: bool
-) -> Iterator[Journal[Measured]]:
+) -> Iterator[Journal[CellTimings]]:
     """The journal of measured cells; its first line says what was asked, and where. One without cells is removed.
 
     Raises
@@ -38,7 +38,7 @@ def calibration_journal(
         if not resume:
             path.unlink(missing_ok=True)
         path.parent.mkdir(parents=True, exist_ok=True)
-        opened = Journal(path, Measured.from_dict, Measured.to_dict, lambda measured: key_of(measured.cell), header)
+        opened = Journal(path, CellTimings.from_dict, CellTimings.to_dict, lambda found: key_of(found.cell), header)
     except IsADirectoryError as error:
         raise UsageError(f"{path} is no journal of a calibration ({error}); remove it") from error
     except OSError as error:

@@ -58,7 +58,7 @@ class ModelCell:
             return self.library
         lengths = zip(self.workload.array.shape, self.layout.chunk_shape, strict=True)
         counts = [ceil_div(length, chunk) for length, chunk in lengths]
-        # HDF5 hashes a chunk by the bits of its place, those of one axis after another: so many slots never collide.
+        # HDF5 hashes the bits of a chunk's index, axis by axis. With this many slots no two chunks collide.
         slots = 1 << sum(max(1, count - 1).bit_length() for count in counts)
         nbytes = 2 * self.chunk_nbytes * int(np.prod(counts))
         return replace(self.library, chunk_cache_nbytes=nbytes, chunk_cache_slots=slots + 1)

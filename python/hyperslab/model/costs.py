@@ -17,7 +17,7 @@ import numpy as np
 import numpy.typing as npt
 
 from hyperslab._core import contention
-from hyperslab.model.counting import Operation, Variables
+from hyperslab.model.counting import Direction, Variables
 from hyperslab.model.terms import PHASES, WAITING, Phase, Term, codec_name, values
 
 # Of a prediction's logarithm: 95 % of a normal distribution.
@@ -59,7 +59,7 @@ class Coefficients:
 
     model: str
     library: str
-    operation: Operation
+    operation: Direction
     each: tuple[Coefficient, ...]
     covariance: npt.NDArray[np.float64]
     spread: float
@@ -148,7 +148,7 @@ def _outside(variables: Variables, coefficients: Coefficients, codec: str | None
 
 
 def parallel_values(
-    variables: Variables, library: str, operation: Operation, processes: int, servers: int
+    variables: Variables, library: str, operation: Direction, processes: int, servers: int
 ) -> dict[str, float]:
     """What formulas 9 (HDF5) and 10 (Zarr) multiply their coefficients with, for one process of `processes`.
 

@@ -12,7 +12,7 @@ import numpy.typing as npt
 
 from hyperslab._core import CacheState, ChunkGrid
 from hyperslab.model.cells import ModelCell
-from hyperslab.model.libraries import Caches, Hdf5, Layout, Library, Own, Zarr, options_of
+from hyperslab.model.libraries import Caches, Hdf5, HyperslabEngine, Layout, Library, Zarr, options_of
 from hyperslab.model.workload import Step, Workload
 
 
@@ -63,7 +63,7 @@ class Variables(NamedTuple):
 # Those that are simulated; the others follow from the selections.
 COUNTED = Variables._fields[: len(CacheState.variable_names())]
 State = Literal["row_major", "missing"]
-Operation = Literal["read", "write"]
+Direction = Literal["read", "write"]
 
 
 def count_each(
@@ -91,7 +91,7 @@ def _rows(
 ) -> npt.NDArray[np.uint64]:
     caches = caches or Caches()
     # What is known of a file is of the libraries that read it as it is.
-    listed = layout.manifest if chunks == "row_major" and isinstance(library, Hdf5 | Own) else None
+    listed = layout.manifest if chunks == "row_major" and isinstance(library, Hdf5 | HyperslabEngine) else None
     state = CacheState(
         ChunkGrid(workload.array.shape, layout.chunk_shape),
         workload.array.element_nbytes,
@@ -125,7 +125,7 @@ def count(
     return _summed(workload, library, steps, _rows(steps, workload, layout, library, caches, chunks), chunks)
 
 
-def count_operations(cell: ModelCell, caches: Caches | None = None) -> dict[Operation, Variables]:
+def count_operations(cell: ModelCell, caches: Caches | None = None) -> dict[Direction, Variables]:
     """The variables of a cell's reads and of its writes, with what its `cache` says is there, or cached, before.
 
     What is written at closing is among the writes; so is opening, where there are any.
@@ -142,14 +142,14 @@ def count_operations(cell: ModelCell, caches: Caches | None = None) -> dict[Oper
     # What is cached already is not read ahead.
     caches = caches if cell.cache == "cold" else replace(caches or Caches(), read_ahead_nbytes=0)
     rows = _rows(made, cell.workload, cell.layout, cell.opened, caches, chunks)[len(made) - len(steps) :]
-    names: tuple[Operation, ...] = ("read", "write")
-    places = {name: [k for k, step in enumerate(steps) if step.operation == name] for name in names}
-    found: dict[Operation, Variables] = {}
+    names: tuple[Direction, ...] = ("read", "write")
+    positions = {name: [k for k, step in enumerate(steps) if step.operation == name] for name in names}
+    found: dict[Direction, Variables] = {}
     for name in names:
-        if places[name]:
-            closes = name == "write" or not places["write"]
-            mine = [*places[name], len(steps)] if closes else places[name]
-            chosen = [steps[k] for k in places[name]]
+        if positions[name]:
+            closes = name == "write" or not positions["write"]
+            mine = [*positions[name], len(steps)] if closes else positions[name]
+            chosen = [steps[k] for k in positions[name]]
             variables = _summed(cell.workload, cell.library, chosen, rows[mine], chunks)
             found[name] = _with_cache(variables._replace(n_array=float(closes)), cell, is_kept)
     return found
@@ -183,7 +183,7 @@ def _summed(
     weights[: len(steps)] = [step.weight for step in steps]
     sums = rows.astype(np.float64)
     found = Variables(*(weights @ sums).tolist())
-    column = {name: sums[:, place] for place, name in enumerate(COUNTED)}
+    column = {name: sums[:, position] for position, name in enumerate(COUNTED)}
     width = workload.array.element_nbytes
     rows_nbytes = np.zeros(len(sums))  # of the selections' last axis
     rows_nbytes[: len(steps)] = [step.selection.shape[-1] * width for step in steps]

@@ -16,9 +16,9 @@ import numpy as np
 from hyperslab.errors import TooFewCells
 from hyperslab.model.accuracy import Accuracy, Outcome, accuracy, experiments
 from hyperslab.model.costs import Coefficients, price
-from hyperslab.model.counting import Operation, Variables
+from hyperslab.model.counting import Direction, Variables
 from hyperslab.model.fit import Observation, fit
-from hyperslab.model.measuring import Measured
+from hyperslab.model.measuring import CellTimings
 from hyperslab.model.paper_experiments import Task
 from hyperslab.model.predict import Prediction, predict_cell
 from hyperslab.model.store_profile import StoreProfile
@@ -123,7 +123,7 @@ class Evaluation:
         return max(ratios, default=None)
 
 
-def evaluate(tasks: Sequence[Task], measured: Sequence[Measured], profile: StoreProfile) -> Evaluation:
+def evaluate(tasks: Sequence[Task], measured: Sequence[CellTimings], profile: StoreProfile) -> Evaluation:
     """Judge every model on measured cells, given in the order of their tasks.
 
     All are predicted by the coefficients that the profile's own cells give: nothing of what is judged was ever fitted.
@@ -147,8 +147,8 @@ def evaluate(tasks: Sequence[Task], measured: Sequence[Measured], profile: Store
         except TooFewCells as reason:
             skipped[model.name] = str(reason)
             continue
-        for place, each in zip(predicted, seconds, strict=True):
-            place[model.name] = each
+        for known, each in zip(predicted, seconds, strict=True):
+            known[model.name] = each
     outcomes = tuple(map(_outcome, tasks, measured, predicted))
 
     def judged(named: dict[str, str]) -> dict[str, Accuracy]:
@@ -169,10 +169,10 @@ def evaluate(tasks: Sequence[Task], measured: Sequence[Measured], profile: Store
 
 
 def _predicted_by(
-    model: Model, ours: Sequence[Prediction], measured: Sequence[Measured], profile: StoreProfile
+    model: Model, ours: Sequence[Prediction], measured: Sequence[CellTimings], profile: StoreProfile
 ) -> list[float]:
     """The seconds of each cell by another model, fitted to the same training; its variables are those of our model."""
-    fitted: dict[tuple[str, Operation], Coefficients] = {}
+    fitted: dict[tuple[str, Direction], Coefficients] = {}
     found = []
     for each, prediction in zip(measured, ours, strict=True):
         seconds = 0.0
@@ -185,7 +185,7 @@ def _predicted_by(
     return found
 
 
-def _without_formulas(found: Measured, prediction: Prediction, profile: StoreProfile) -> dict[str, float]:
+def _without_formulas(found: CellTimings, prediction: Prediction, profile: StoreProfile) -> dict[str, float]:
     """What one would say from the training's times alone: for what is read and what is written, one after the other."""
     seconds = {MEDIAN_OF_TRAINING: 0.0, NEAREST: 0.0}
     library = found.cell.library.name
@@ -202,7 +202,7 @@ def _distance(a: Variables, b: Variables) -> float:
     return float(np.linalg.norm(np.log1p(np.array(a)) - np.log1p(np.array(b))))
 
 
-def measured_again(tasks: Sequence[Task], measured: Sequence[Measured]) -> Accuracy | None:
+def measured_again(tasks: Sequence[Task], measured: Sequence[CellTimings]) -> Accuracy | None:
     """How well every second pass of each cell says what the others took: noise, beyond which no model can be right.
 
     None where a cell has a single pass.
@@ -217,7 +217,7 @@ def measured_again(tasks: Sequence[Task], measured: Sequence[Measured]) -> Accur
     return accuracy(outcomes, MEASURED_AGAIN)
 
 
-def _outcome(task: Task, found: Measured, predicted: dict[str, float]) -> Outcome:
+def _outcome(task: Task, found: CellTimings, predicted: dict[str, float]) -> Outcome:
     low, high = found.interval or (None, None)
     return Outcome(task.question, task.layout, task.cell.library.name, found.median_seconds, low, high, predicted)
 

@@ -16,7 +16,7 @@ from hyperslab.errors import RunError, UsageError
 from hyperslab.lab.environment import observe
 from hyperslab.lab.rounds import Progress, StopRule
 from hyperslab.model.evaluation import Evaluation, evaluate
-from hyperslab.model.measuring import Measured, disk_nbytes, measure
+from hyperslab.model.measuring import CellTimings, disk_nbytes, measure
 from hyperslab.model.paper_experiments import SCALES, ScaleName, Task, arrays, tasks
 from hyperslab.model.store_profile import StoreProfile, load_store_profile
 from hyperslab.model.takeaways import judge
@@ -27,7 +27,7 @@ REPEATS = {"tiny": StopRule(1, 1), "quick": StopRule(6, 6), "full": StopRule(6, 
 
 
 @dataclass(frozen=True)
-class Request:
+class EvaluationRequest:
     """What a person asked of `hyperslab evaluate`."""
 
     profile: Path | None
@@ -47,7 +47,7 @@ class Done:
     warnings: tuple[str, ...]
     environment: dict[str, Any]
     profile: StoreProfile
-    measured: tuple[Measured, ...]
+    measured: tuple[CellTimings, ...]
     missing: int  # cells whose experiment could not be measured
     serial: Evaluation
     verdicts: tuple[Verdict, ...]
@@ -67,7 +67,9 @@ class Done:
         }
 
 
-def run_evaluation(request: Request, progress: Progress = lambda *_: None, say: Callable[[str], None] = print) -> Done:
+def run_evaluation(
+    request: EvaluationRequest, progress: Progress = lambda *_: None, say: Callable[[str], None] = print
+) -> Done:
     """Carry out a request; results are written to its output. Ctrl-C removes the measured files, and keeps nothing.
 
     Raises
@@ -97,7 +99,7 @@ def run_evaluation(request: Request, progress: Progress = lambda *_: None, say: 
     return done
 
 
-def _make_directories(request: Request) -> None:
+def _make_directories(request: EvaluationRequest) -> None:
     try:
         for directory in (request.output, request.directory):
             directory.mkdir(parents=True, exist_ok=True)
@@ -108,8 +110,8 @@ def _make_directories(request: Request) -> None:
 
 
 def _measure(
-    request: Request, planned: list[Task], progress: Progress, say: Callable[[str], None]
-) -> tuple[Measured, ...]:
+    request: EvaluationRequest, planned: list[Task], progress: Progress, say: Callable[[str], None]
+) -> tuple[CellTimings, ...]:
     cells = [task.cell for task in planned]
     say(f"{len(cells)} cells; at most {disk_nbytes(cells) / 1e6:.0f} MB of disk at a time below {request.directory}")
     started = time.monotonic()
@@ -120,26 +122,26 @@ def _measure(
     return found
 
 
-def _compared(wanted: list[Task], known: tuple[Measured, ...]) -> tuple[list[Task], tuple[Measured, ...]]:
+def _compared(wanted: list[Task], known: tuple[CellTimings, ...]) -> tuple[list[Task], tuple[CellTimings, ...]]:
     """The tasks that were measured; none of an experiment of which a library is missing."""
     by_name = {_key(found): found for found in known}
-    places = [(task, by_name.get(_key(task))) for task in wanted]
-    missing = {(task.question, task.layout) for task, found in places if found is None}
-    both = [(task, found) for task, found in places if found and (task.question, task.layout) not in missing]
+    found_by_task = [(task, by_name.get(_key(task))) for task in wanted]
+    missing = {(task.question, task.layout) for task, found in found_by_task if found is None}
+    both = [(task, found) for task, found in found_by_task if found and (task.question, task.layout) not in missing]
     if not both:
         raise RunError("no experiment was measured: the page cache is emptied all the time; when is the machine idle?")
     return [task for task, _ in both], tuple(found for _, found in both)
 
 
-def _key(each: Task | Measured) -> tuple[str, str]:
+def _key(each: Task | CellTimings) -> tuple[str, str]:
     return each.cell.file_key, each.cell.name
 
 
-def _saved(request: Request) -> tuple[Measured, ...]:
+def _saved(request: EvaluationRequest) -> tuple[CellTimings, ...]:
     path = request.output / MEASURED_FILE
     try:
         document = json.loads(path.read_text())
-        scale, found = document["scale"], tuple(Measured.from_dict(each) for each in document["cells"])
+        scale, found = document["scale"], tuple(CellTimings.from_dict(each) for each in document["cells"])
     except (OSError, ValueError, KeyError, TypeError) as error:
         raise UsageError(f"{path} has no measurements ({error}); leave --again out to make them") from error
     if scale != request.scale:

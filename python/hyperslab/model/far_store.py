@@ -32,7 +32,7 @@ from hyperslab.model.calibrate import observation_of, profile_of
 from hyperslab.model.cells import ModelCell
 from hyperslab.model.counting import Variables, count_operations
 from hyperslab.model.file_layout import layout_of
-from hyperslab.model.libraries import MIB, Caches, Layout, Own
+from hyperslab.model.libraries import MIB, Caches, HyperslabEngine, Layout
 from hyperslab.model.measuring import TIMEOUT_SECONDS, Passes, measure_by
 from hyperslab.model.store_profile import StoreProfile, elsewhere
 from hyperslab.model.training import Scale
@@ -40,12 +40,12 @@ from hyperslab.model.workload import Workload
 
 SERVERS = ("nginx", "versitygw")  # that can be started here
 FORMAT = "hyperslab"
-LIBRARY = Own(far=True)
+LIBRARY = HyperslabEngine(far=True)
 COUNTED = ("request_count", "retry_count", "fetched_nbytes")  # of `stats`, over the accesses of a pass
 
 
 @dataclass(frozen=True)
-class Size:
+class FarTrainingSize:
     """How much is read: of so many arrays, in calls of at most so many bytes."""
 
     array_count: int
@@ -53,9 +53,9 @@ class Size:
     repeats: StopRule
 
 
-SIZES: dict[Scale, Size] = {
-    "quick": Size(4, 8 * MIB, StopRule(2, 3, 0.1)),
-    "full": Size(8, 64 * MIB, StopRule(3, 7, 5.0)),
+SIZES: dict[Scale, FarTrainingSize] = {
+    "quick": FarTrainingSize(4, 8 * MIB, StopRule(2, 3, 0.1)),
+    "full": FarTrainingSize(8, 64 * MIB, StopRule(3, 7, 5.0)),
 }
 # Decoded bytes of a call's box, and how many calls are made.
 BOXES = ((8, 1), (8, 6), (64 << 10, 1), (256 << 10, 4), (MIB, 1), (8 * MIB, 1), (64 * MIB, 1))
@@ -72,7 +72,7 @@ class FarFile:
 
 @dataclass(frozen=True)
 class FarArray:
-    """An array of it; the layout has the places of its chunks."""
+    """An array of the file; its layout has the locations of its chunks."""
 
     name: str
     array: dict[str, Any]  # of a workload
@@ -244,7 +244,7 @@ def served_here(server: str, round_trip_ms: float, directory: Path, scale: Scale
     with scratch_below(directory) as scratch, closing(ServedFiles(scratch)) as files:
         path = files.folder / "training.h5"
         _write(path, _specs(2048 if scale == "quick" else 8192))
-        url, options = files.place(path, server, round_trip_ms)
+        url, options = files.location(path, server, round_trip_ms)
         yield FarFile(f"{server}, {round_trip_ms:g} ms round trip", url, options)
 
 

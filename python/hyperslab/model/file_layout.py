@@ -1,4 +1,4 @@
-"""The layouts of arrays that files have, with the places of their chunks."""
+"""The layouts of arrays in existing files, with the locations of their chunks."""
 
 from __future__ import annotations
 

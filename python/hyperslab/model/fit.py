@@ -17,7 +17,7 @@ import numpy.typing as npt
 from hyperslab.errors import TooFewCells
 from hyperslab.model.cells import CellCache
 from hyperslab.model.costs import Coefficient, Coefficients, means, overlapped
-from hyperslab.model.counting import Operation, Variables
+from hyperslab.model.counting import Direction, Variables
 from hyperslab.model.terms import EXTENDED, Model, Term, codec_name, values
 
 Matrix = npt.NDArray[np.float64]
@@ -40,7 +40,7 @@ class Observation:
     """One measured cell: the pattern in words, its variables, and seconds (the median of its trials)."""
 
     library: str
-    operation: Operation
+    operation: Direction
     cache: CellCache
     workload: str
     layout: str
@@ -86,7 +86,7 @@ def nnls(matrix: Matrix, target: npt.NDArray[np.float64]) -> npt.NDArray[np.floa
 def fit(
     cells: Sequence[Observation],
     library: str,
-    operation: Operation,
+    operation: Direction,
     model: Model = EXTENDED,
     *,
     resamples: int = RESAMPLES,
@@ -107,7 +107,7 @@ def fit(
     terms = model.terms(library, operation, codecs)
     matrix = np.array([values(terms, cell.variables, cell.codec) for cell in mine]).reshape(len(mine), len(terms))
     seen = _told_apart(matrix)
-    terms, matrix = tuple(terms[place] for place in seen), matrix[:, seen]
+    terms, matrix = tuple(terms[position] for position in seen), matrix[:, seen]
     if len(mine) < len(terms) + 2 or not terms:
         raise TooFewCells(
             f"{library}, {operation}: {len(mine)} cells cannot tell {len(terms)} coefficients apart; "
@@ -140,14 +140,14 @@ def _told_apart(matrix: Matrix) -> list[int]:
     """The columns that are there, and no combination of those before them: what they cost is counted with these."""
     kept: list[int] = []
     directions: list[npt.NDArray[np.float64]] = []
-    for place, column in enumerate(matrix.T):
+    for position, column in enumerate(matrix.T):
         length = np.linalg.norm(column)
         rest = column / length if length else column
         for _ in range(2):
             for direction in directions:
                 rest = rest - (rest @ direction) * direction
         if (left := float(np.linalg.norm(rest))) > LEAST_OWN:
-            kept.append(place)
+            kept.append(position)
             directions.append(rest / left)
     return kept
 

@@ -91,7 +91,7 @@ class Flat:
 
 
 @dataclass(frozen=True)
-class Own:
+class HyperslabEngine:
     """Our own engine, reading: the requests of its plan; of a file on a server, if that is `far` away."""
 
     name: ClassVar[str] = "hyperslab"
@@ -115,7 +115,7 @@ class PaperZarr:
     name: ClassVar[str] = "paper_zarr"
 
 
-Library: TypeAlias = Hdf5 | Zarr | Flat | Own | PaperHdf5 | PaperZarr
+Library: TypeAlias = Hdf5 | Zarr | Flat | HyperslabEngine | PaperHdf5 | PaperZarr
 
 
 def options_of(library: Library, layout: Layout) -> dict[str, Any]:

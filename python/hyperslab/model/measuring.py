@@ -18,7 +18,7 @@ from collections.abc import Callable, Generator, Iterable, Sequence
 from contextlib import ExitStack, closing
 from dataclasses import asdict, dataclass, replace
 from pathlib import Path
-from typing import Any
+from typing import Any, TypeAlias, get_args
 
 import numpy as np
 
@@ -39,17 +39,18 @@ from hyperslab.lab.statistics import interval_of_median
 from hyperslab.lab.timers import Check, Counters, Timers, Timing
 from hyperslab.lab.worker import LocalWorkers, Workbench
 from hyperslab.model.cells import ModelCell
-from hyperslab.model.libraries import Flat, Hdf5, Layout, Own, Zarr
+from hyperslab.model.libraries import Flat, Hdf5, HyperslabEngine, Layout, Zarr
 from hyperslab.model.workload import Step, Workload
 
 PHASES = ("create", "open", "access", "flush", "close", "fsync")
-MEASURABLE: dict[str, type[Hdf5 | Zarr | Own | Flat]] = {kind.name: kind for kind in (Hdf5, Zarr, Own, Flat)}
+Measurable: TypeAlias = Hdf5 | Zarr | HyperslabEngine | Flat
+MEASURABLE: dict[str, type[Measurable]] = {kind.name: kind for kind in get_args(Measurable)}
 TIMEOUT_SECONDS = 600.0
 RULE = StopRule(6, 6)  # below six passes a median has no interval
 
 
 @dataclass(frozen=True)
-class Measured:
+class CellTimings:
     """What was found of a cell: the seconds by phase of each accepted pass."""
 
     cell: ModelCell  # its layout has the ratio that was found
@@ -96,7 +97,7 @@ class Measured:
         }
 
     @classmethod
-    def from_dict(cls, given: dict[str, Any]) -> Measured:
+    def from_dict(cls, given: dict[str, Any]) -> CellTimings:
         """What `to_dict` gave; raises KeyError, TypeError or ValueError where it did not."""
         library = dict(given["library"])
         layout: dict[str, Any] = {k: tuple(v) if isinstance(v, list) else v for k, v in given["layout"].items()}
@@ -123,7 +124,7 @@ def measure(
     seed: int = 0,
     progress: Progress = lambda *_: None,
     say: Callable[[str], None] = lambda _: None,
-) -> Generator[Measured, None, None]:
+) -> Generator[CellTimings, None, None]:
     """Measure cells on the file system of `directory`; gives each group of cells as soon as it is done.
 
     Cells that share an array and a layout are a group: its files are written once, one for each library, and removed
@@ -165,7 +166,7 @@ class Passes(ABC):
     """The passes of one group of cells, and what they found."""
 
     def __init__(self) -> None:
-        self.found: dict[Key, Measured] = {}
+        self.found: dict[Key, CellTimings] = {}
 
     def tally(self, cell: ModelCell) -> Tally:
         """What was found until now."""
@@ -174,7 +175,7 @@ class Passes(ABC):
 
     def check(self, cell: ModelCell) -> None:
         """The first pass, which nobody times: what is read, or written, is compared with what it must be."""
-        self.found[key_of(cell)] = Measured(self.known(cell), ())
+        self.found[key_of(cell)] = CellTimings(self.known(cell), ())
         self.make_pass(cell, check=True)
 
     def make(self, cell: ModelCell) -> None:
@@ -208,7 +209,7 @@ def measure_by(
     seed: int = 0,
     progress: Progress = lambda *_: None,
     say: Callable[[str], None] = lambda _: None,
-) -> Generator[Measured, None, None]:
+) -> Generator[CellTimings, None, None]:
     """The same, wherever the files of each group are."""
     rounds = Rounds(rule, seed, progress, trial_count(len(cells), rule))
     for group in _groups(cells):
@@ -374,7 +375,7 @@ def _format_of(cell: ModelCell) -> str:
     library = cell.library
     if isinstance(library, Zarr):
         return "zarr3" if cell.layout.shard_shape is None else "zarr3-sharded"
-    names = {Hdf5: "hdf5", Own: "hyperslab", Flat: "npy"}
+    names = {Hdf5: "hdf5", HyperslabEngine: "hyperslab", Flat: "npy"}
     if type(library) not in names:
         raise Refused(f"{library.name} is an algorithm, not a library: it can be counted, never measured")
     return names[type(library)]
@@ -422,7 +423,7 @@ def _refuse(cell: ModelCell) -> None:
         raise Refused(f"{cell.name}: growth along another axis than 0 and MPI are not measured here")
     if isinstance(cell.library, Hdf5) and cell.library.index == "btree_v2":
         raise Refused(f"{cell.name}: growth along several axes is counted, not measured")
-    if isinstance(cell.library, Own) and cell.writes:
+    if isinstance(cell.library, HyperslabEngine) and cell.writes:
         raise Refused(f"{cell.name}: our engine only reads")
     chosen = make_format(_format_of(cell), dict(_options_of(cell)))
     need = Need(slices=True, overwrite=cell.writes and cell.cache != "new")

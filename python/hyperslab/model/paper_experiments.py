@@ -72,7 +72,7 @@ class PaperArray:
 
 @dataclass(frozen=True)
 class Task:
-    """One cell, and the place that it has in the evaluation."""
+    """One cell, with the question and layout it belongs to in the evaluation."""
 
     question: str
     layout: str

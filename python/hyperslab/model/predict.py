@@ -11,8 +11,8 @@ from hyperslab.errors import Refused, UsageError
 from hyperslab.model.calibrate import caches_of
 from hyperslab.model.cells import CellCache, ModelCell
 from hyperslab.model.costs import Cost, price
-from hyperslab.model.counting import Operation, Variables, count_operations
-from hyperslab.model.libraries import Hdf5, Layout, Library, Own, Zarr
+from hyperslab.model.counting import Direction, Variables, count_operations
+from hyperslab.model.libraries import Hdf5, HyperslabEngine, Layout, Library, Zarr
 from hyperslab.model.store_profile import StoreProfile, load_store_profile
 from hyperslab.model.terms import EXTENDED, Model
 from hyperslab.model.training import LIBRARIES
@@ -29,7 +29,7 @@ class Prediction:
     library: str
     layout: Layout
     cost: Cost
-    variables: dict[Operation, Variables]
+    variables: dict[Direction, Variables]
 
     def to_dict(self) -> dict[str, Any]:
         """For JSON."""
@@ -106,7 +106,7 @@ def predict(
 
 def _library(name: str, trained: StoreProfile) -> Library:
     library = LIBRARIES[name]
-    return replace(library, far=True) if isinstance(library, Own) and trained.is_far else library
+    return replace(library, far=True) if isinstance(library, HyperslabEngine) and trained.is_far else library
 
 
 def predict_cell(cell: ModelCell, trained: StoreProfile, model: Model = EXTENDED) -> Prediction:
@@ -158,9 +158,9 @@ def _why_not_held(library: Library, cell: ModelCell) -> str | None:
 
 
 def _why_not_done(library: Library, cell: ModelCell) -> str | None:
-    if isinstance(library, Own) and cell.writes:
+    if isinstance(library, HyperslabEngine) and cell.writes:
         return "our engine only reads"
-    if isinstance(library, Own) and library.far and cell.cache != "cold":
+    if isinstance(library, HyperslabEngine) and library.far and cell.cache != "cold":
         return "nothing of a store far away is cached before"
     if cell.cache == "new" and any(access.operation == "read" for access in cell.workload.accesses):
         return "an array that does not exist yet has nothing to read"

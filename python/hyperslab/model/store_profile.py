@@ -14,7 +14,7 @@ import numpy as np
 from hyperslab.errors import NotAStoreProfile, Untrained
 from hyperslab.lab.environment import Environment, observe
 from hyperslab.model.costs import Coefficient, Coefficients
-from hyperslab.model.counting import Operation, Variables
+from hyperslab.model.counting import Direction, Variables
 from hyperslab.model.fit import Observation, fit
 from hyperslab.model.terms import EXTENDED, Model, Term
 from hyperslab.replacing import replace_with
@@ -47,7 +47,7 @@ class StoreProfile:
         """The libraries that were trained, in the order of the training."""
         return tuple(dict.fromkeys(each.library for each in self.fits))
 
-    def coefficients(self, library: str, operation: Operation, model: Model = EXTENDED) -> Coefficients:
+    def coefficients(self, library: str, operation: Direction, model: Model = EXTENDED) -> Coefficients:
         """What a model says of a library and operation: as saved, or fitted to the cells now.
 
         Raises

@@ -12,7 +12,7 @@ from typing import Literal
 import numpy as np
 import numpy.typing as npt
 
-from hyperslab.model.counting import Operation, Variables
+from hyperslab.model.counting import Direction, Variables
 
 Phase = Literal["memory_copy", "cache_read", "device_read", "device_write", "codec", "per_chunk", "per_call"]
 PHASES: tuple[Phase, ...] = (
@@ -110,7 +110,7 @@ class Model:
         """Whether waiting and computing may go on at the same time."""
         return "overlap" in self.extensions
 
-    def terms(self, library: str, operation: Operation, codecs: tuple[str, ...] = ()) -> tuple[Term, ...]:
+    def terms(self, library: str, operation: Direction, codecs: tuple[str, ...] = ()) -> tuple[Term, ...]:
         """The terms for a library and an operation, with those of the codecs that were trained."""
         one_file = library != "zarr"
         found = [*MEMORY_COPY, *CACHE_READ, *DEVICE_READ, *(ONE_FILE_READ if one_file else ())]

@@ -19,18 +19,18 @@ import numpy as np
 from hyperslab._core import ChunkGrid, Hyperslab
 from hyperslab.lab.rounds import StopRule
 from hyperslab.model.cells import CellCache, ModelCell
-from hyperslab.model.libraries import Flat, Hdf5, Layout, Library, Own, Zarr
+from hyperslab.model.libraries import Flat, Hdf5, HyperslabEngine, Layout, Library, Zarr
 from hyperslab.model.workload import Workload
 
 Scale = Literal["quick", "full"]
 COLUMN_COUNT = 128
 PAPER_ROW_COUNT, PAPER_CHUNK_ROW_COUNT = 8_388_608, 65_536
-LIBRARIES: dict[str, Library] = {library.name: library for library in (Hdf5(), Zarr(), Own(), Flat())}
+LIBRARIES: dict[str, Library] = {library.name: library for library in (Hdf5(), Zarr(), HyperslabEngine(), Flat())}
 WRITING = ("hdf5", "zarr")  # what the paper compares; the others are read
 
 
 @dataclass(frozen=True)
-class Size:
+class TrainingSize:
     """How much is measured."""
 
     row_count: int
@@ -44,9 +44,9 @@ class Size:
     repeats: StopRule
 
 
-SIZES: dict[Scale, Size] = {
+SIZES: dict[Scale, TrainingSize] = {
     # A 64th of the paper's rows, in chunks an 8th as long.
-    "full": Size(
+    "full": TrainingSize(
         131_072,
         8192,
         tuple(range(8)),
@@ -57,7 +57,7 @@ SIZES: dict[Scale, Size] = {
         2 << 30,
         StopRule(2, 5, 1.0),
     ),
-    "quick": Size(
+    "quick": TrainingSize(
         65_536,
         8192,
         (0, 3, 7),
@@ -71,18 +71,18 @@ SIZES: dict[Scale, Size] = {
 }
 
 
-def smaller(size: Size, divisor: int) -> Size:
+def smaller(size: TrainingSize, divisor: int) -> TrainingSize:
     """The same design for a smaller array: with little room, or in a test."""
     rows = max(1024, size.row_count // divisor)
     return replace(size, row_count=rows, chunk_row_count=max(1, size.chunk_row_count * rows // size.row_count))
 
 
-def nbytes(size: Size) -> int:
+def nbytes(size: TrainingSize) -> int:
     """Bytes of the largest array."""
     return size.row_count * COLUMN_COUNT * 4
 
 
-def design(size: Size, libraries: Iterable[str] = tuple(LIBRARIES)) -> list[ModelCell]:
+def design(size: TrainingSize, libraries: Iterable[str] = tuple(LIBRARIES)) -> list[ModelCell]:
     """The cells, those that share files next to each other."""
     chosen = [name for name in LIBRARIES if name in set(libraries)]
     return [cell for layout in _layouts(size) for cell in _cells_of(size, layout, chosen)]
@@ -99,14 +99,14 @@ class _Stored:
     caches: tuple[CellCache, ...] = ("cold", "page-warm", "library-warm")
 
 
-def _layouts(size: Size) -> Iterator[_Stored]:
+def _layouts(size: TrainingSize) -> Iterator[_Stored]:
     long = {"shape": [size.row_count, COLUMN_COUNT], "dtype": "int32"}
     rows = size.chunk_row_count
     shapes = list(dict.fromkeys((min(rows << k, size.row_count), 1) for k in size.doublings))
     shapes += [(rows, 1 << k) for k in size.doublings[1:]]
     boxes = ((300, 4), (64, 48), (2000, 16))
-    for place, shape in enumerate(shapes):
-        yield _Stored(long, Layout(shape), boxes[place % 3], readers=place % 2 == 0)
+    for position, shape in enumerate(shapes):
+        yield _Stored(long, Layout(shape), boxes[position % 3], readers=position % 2 == 0)
     # Few and large: HDF5 reads runs of what its cache does not hold.
     yield _Stored(long, Layout((size.row_count, 64)), (300, 4), caches=("cold", "page-warm"))
     # What opening and making cost, beside what the elements do.
@@ -122,16 +122,16 @@ def _layouts(size: Size) -> Iterator[_Stored]:
             yield _Stored(long, layout, (300, 4), True, ("cold", "page-warm"))
 
 
-def _cells_of(size: Size, stored: _Stored, libraries: list[str]) -> Iterator[ModelCell]:
+def _cells_of(size: TrainingSize, stored: _Stored, libraries: list[str]) -> Iterator[ModelCell]:
     reads = [_workload(stored, "read", access) for access in _accesses(size, stored, "read")]
     whole, *parts = [_workload(stored, "write", access) for access in _accesses(size, stored, "write")]
     for name in libraries:
         library = LIBRARIES[name]
         if name not in WRITING and not (stored.readers and (library != Flat() or stored.layout.codec is None)):
             continue
-        for place, workload in enumerate(reads):
+        for position, workload in enumerate(reads):
             # Nothing else is told by the library's cache of the column and the rows than by that of all and of boxes.
-            caches = stored.caches if name in WRITING and place in (0, len(reads) - 1) else ("cold", "page-warm")
+            caches = stored.caches if name in WRITING and position in (0, len(reads) - 1) else ("cold", "page-warm")
             for cache in caches:
                 yield ModelCell(workload, stored.layout, library, cache)
         if name in WRITING:
@@ -141,7 +141,7 @@ def _cells_of(size: Size, stored: _Stored, libraries: list[str]) -> Iterator[Mod
             yield ModelCell(parts[-1], stored.layout, library, "cold")
 
 
-def _accesses(size: Size, stored: _Stored, operation: str) -> Iterator[dict[str, Any]]:
+def _accesses(size: TrainingSize, stored: _Stored, operation: str) -> Iterator[dict[str, Any]]:
     """All of it, columns, random rows, boxes: as often as chunks may be touched. A write of a chunk costs more."""
     shape, chunk = stored.array["shape"], stored.layout.chunk_shape
     most = min(size.most_touches, size.most_nbytes // _chunk_nbytes(stored)) // (1 if operation == "read" else 4)

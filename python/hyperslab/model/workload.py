@@ -129,18 +129,19 @@ class Workload(BaseModel):
 
     @model_validator(mode="after")
     def _inside(self) -> Workload:
-        for place, access in enumerate(self.accesses):
+        for position, access in enumerate(self.accesses):
             ndim = len(self.array.shape)
             for name, axes in (("shape", access.shape), ("within", access.within)):
                 if axes is not None and len(axes) != ndim:
-                    raise ValueError(f"access {place} ({access.select}): {name} has {len(axes)} axes, the array {ndim}")
+                    where = f"access {position} ({access.select})"
+                    raise ValueError(f"{where}: {name} has {len(axes)} axes, the array has {ndim}")
             for box in access.boxes or []:
                 if {len(box.start), len(box.shape), len(box.step or box.start)} != {ndim}:
-                    raise ValueError(f"access {place}: a box has not the array's {ndim} axes")
+                    raise ValueError(f"access {position}: a box has not the array's {ndim} axes")
                 step = box.step or [1] * ndim
                 ends = [a + (n - 1) * s for a, n, s in zip(box.start, box.shape, step, strict=True)]
                 if any(end >= length for end, length in zip(ends, self.array.shape, strict=True)):
-                    raise ValueError(f"access {place}: the box at {box.start} reaches outside {self.array.shape}")
+                    raise ValueError(f"access {position}: the box at {box.start} reaches outside {self.array.shape}")
         return self
 
     def steps(self) -> list[Step]:
@@ -151,7 +152,7 @@ class Workload(BaseModel):
             for selection in access.selections(self.array, self.seed)
         ]
         if self.order == "shuffled":
-            steps = [steps[place] for place in np.random.default_rng(self.seed).permutation(len(steps))]
+            steps = [steps[position] for position in np.random.default_rng(self.seed).permutation(len(steps))]
         return steps
 
     def largest_nbytes(self, steps: list[Step]) -> int:
@@ -165,7 +166,7 @@ def load_workload(path: str | Path) -> Workload:
     Raises
     ------
     StudyError
-        The file is missing, or does not say a workload; the message names file and place.
+        The file is missing, or does not describe a workload; the message names file and the field.
     """
     try:
         given: Any = yaml.safe_load(Path(path).read_text())
@@ -175,5 +176,5 @@ def load_workload(path: str | Path) -> Workload:
         return Workload.model_validate(given)
     except ValidationError as error:
         first = error.errors()[0]
-        place = ".".join(map(str, first["loc"])) or "the file"
-        raise StudyError(f"{path}: {place}: {first['msg']}") from error
+        field = ".".join(map(str, first["loc"])) or "the file"
+        raise StudyError(f"{path}: {field}: {first['msg']}") from error
