@@ -108,7 +108,7 @@ def test_a_url_is_calibrated_and_predicted(server: serving.Nginx, tmp_path: Path
     assert shown.exit_code == 0, shown.output
     assert "90x100:deflate" in shown.stdout
     assert f"store: {server.url}" in shown.stdout
-    with pytest.raises(Refused, match="nothing of a store far away"):
+    with pytest.raises(Refused, match="a far store starts with nothing cached"):
         hs.predict(workload, [(90, 100)], store_profile=profile, cache="page-warm")
     with pytest.raises(UsageError, match="no array"):
         calibrate_far(FarFile("here", f"{server.url}/text.h5"))

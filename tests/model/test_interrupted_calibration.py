@@ -112,14 +112,14 @@ def test_what_cannot_go_on(tmp_path: Path) -> None:
         assert isinstance(error, UsageError)
         return str(error)
 
-    assert "nothing was interrupted" in refused("--resume")
+    assert "there is nothing to continue" in refused("--resume")
     begun.journal.write_text('{"version": "0", "asked": {}}\n')
-    assert "no journal of a calibration" in refused("--resume")
+    assert "not the journal of a calibration" in refused("--resume")
     begun.journal.write_text("[]\n{}\n")
-    assert "no journal of a calibration" in refused("--resume")
+    assert "not the journal of a calibration" in refused("--resume")
     assert "1 cells of an interrupted calibration" in refused()
     begun.journal.write_text("{\n")
-    assert "remove it" in refused()
+    assert "remove the file" in refused()
     begun.journal.unlink()
     begun.journal.mkdir()
     assert "remove it" in refused()
@@ -133,4 +133,4 @@ def test_another_request_is_not_gone_on_with(tmp_path: Path) -> None:
     process = begun.begin("--resume", "--libraries", "hyperslab")
     _, said = process.communicate(timeout=60)
     assert process.returncode == 2
-    assert "was begun otherwise (asked)" in said
+    assert "belongs to a calibration that differs (asked)" in said

@@ -1,5 +1,6 @@
-"""The cost model: what accesses make a library and its device do, counted exactly before anything is stored, and what
-that costs on a machine that was calibrated.
+"""The cost model counts exactly what a library and its device do for a list of accesses, before anything is stored.
+
+On a calibrated machine it also predicts how many seconds they take.
 
 >>> from hyperslab.model import Hdf5, Layout, Workload, Zarr, count
 >>> rows = Workload.model_validate(

@@ -1,11 +1,11 @@
-"""The training: which cells are measured so that every coefficient can be told from every other.
+"""The training design: which cells to measure so that every coefficient can be determined.
 
-The paper's design: an array of 8,388,608 × 128 int32, chunks of 65,536 × 1 doubled along one axis or the other seven
-times, all of it, a column, and random rows, read and written. Here the rows are as many as the machine and the time
-allow, and reads are measured cold, page-warm and library-warm, which leaves out one phase after the other. What
-identifies our extensions is added: boxes, codecs, a wide array whose chunks have longer runs, a short one.
+The paper's design is an array of 8,388,608 × 128 int32 in chunks of 65,536 × 1, which are doubled along one axis or the
+other seven times. The whole array, a column, and random rows are read and written. Here the machine and the time decide
+the number of rows. Reads are measured cold, page-warm and library-warm, which leaves out one phase after the other. We
+add what our extensions need: boxes, codecs, a wide array with longer runs in its chunks, and a short array.
 
-No cell is one of an evaluation's: other arrays, other chunk shapes, other boxes.
+No cell is also in an evaluation: its arrays, chunk shapes and boxes are different.
 """
 
 from __future__ import annotations
@@ -26,7 +26,7 @@ Scale = Literal["quick", "full"]
 COLUMN_COUNT = 128
 PAPER_ROW_COUNT, PAPER_CHUNK_ROW_COUNT = 8_388_608, 65_536
 LIBRARIES: dict[str, Library] = {library.name: library for library in (Hdf5(), Zarr(), HyperslabEngine(), Flat())}
-WRITING = ("hdf5", "zarr")  # what the paper compares; the others are read
+WRITING = ("hdf5", "zarr")  # the paper compares their writes; the other libraries only read
 
 
 @dataclass(frozen=True)
@@ -35,17 +35,17 @@ class TrainingSize:
 
     row_count: int
     chunk_row_count: int  # of the smallest chunk
-    doublings: tuple[int, ...]  # of it, along each axis in turn
-    wide_shape: tuple[int, int]  # of an array whose chunks have longer runs
+    doublings: tuple[int, ...]  # of the smallest chunk, along each axis in turn
+    wide_shape: tuple[int, int]  # of an array with longer runs in its chunks
     wide_chunks: tuple[tuple[int, int], ...]
-    encoded_chunks: tuple[tuple[int, int], ...]  # times `chunk_row_count`, and columns
+    encoded_chunks: tuple[tuple[int, int], ...]  # rows in units of `chunk_row_count`, and columns
     most_touches: int  # chunks that the calls of one cell may touch
-    most_nbytes: int  # and bytes of these chunks
+    most_nbytes: int  # bytes of the touched chunks
     repeats: StopRule
 
 
 SIZES: dict[Scale, TrainingSize] = {
-    # A 64th of the paper's rows, in chunks an 8th as long.
+    # A 64th of the paper's rows, in chunks an eighth as long.
     "full": TrainingSize(
         131_072,
         8192,
@@ -72,7 +72,7 @@ SIZES: dict[Scale, TrainingSize] = {
 
 
 def smaller(size: TrainingSize, divisor: int) -> TrainingSize:
-    """The same design for a smaller array: with little room, or in a test."""
+    """The same design for a smaller array, for a small disk or for a test."""
     rows = max(1024, size.row_count // divisor)
     return replace(size, row_count=rows, chunk_row_count=max(1, size.chunk_row_count * rows // size.row_count))
 
@@ -83,14 +83,14 @@ def nbytes(size: TrainingSize) -> int:
 
 
 def design(size: TrainingSize, libraries: Iterable[str] = tuple(LIBRARIES)) -> list[ModelCell]:
-    """The cells, those that share files next to each other."""
+    """The cells to measure. Cells that share files are next to each other."""
     chosen = [name for name in LIBRARIES if name in set(libraries)]
     return [cell for layout in _layouts(size) for cell in _cells_of(size, layout, chosen)]
 
 
 @dataclass(frozen=True)
 class _Stored:
-    """An array in a layout, what boxes are asked of it, and which libraries beside those that write."""
+    """An array in a layout, the boxes to read from it, and the libraries that read it besides those that write it."""
 
     array: dict[str, Any]
     layout: Layout
@@ -107,9 +107,9 @@ def _layouts(size: TrainingSize) -> Iterator[_Stored]:
     boxes = ((300, 4), (64, 48), (2000, 16))
     for position, shape in enumerate(shapes):
         yield _Stored(long, Layout(shape), boxes[position % 3], readers=position % 2 == 0)
-    # Few and large: HDF5 reads runs of what its cache does not hold.
+    # Few and large chunks: HDF5 reads the runs of chunks that do not fit into its cache.
     yield _Stored(long, Layout((size.row_count, 64)), (300, 4), caches=("cold", "page-warm"))
-    # What opening and making cost, beside what the elements do.
+    # An array with few elements shows what opening and creating cost.
     short = {"shape": [max(1, size.row_count // 16), COLUMN_COUNT], "dtype": "int32"}
     for columns in (8, 64)[: len(size.encoded_chunks)]:
         yield _Stored(short, Layout((max(1, size.row_count // 64), columns)), (100, 6), readers=True)
@@ -118,7 +118,8 @@ def _layouts(size: TrainingSize) -> Iterator[_Stored]:
         yield _Stored(wide, Layout(chunk), (100, 300), readers=True)
     for codec in ("deflate:4", "zstd:3"):
         for factor, columns in size.encoded_chunks:
-            layout = Layout((rows * factor, columns), ratio=1.0, codec=codec)  # the ratio is found when it is written
+            # the ratio is measured when the array is written
+            layout = Layout((rows * factor, columns), ratio=1.0, codec=codec)
             yield _Stored(long, layout, (300, 4), True, ("cold", "page-warm"))
 
 
@@ -130,7 +131,7 @@ def _cells_of(size: TrainingSize, stored: _Stored, libraries: list[str]) -> Iter
         if name not in WRITING and not (stored.readers and (library != Flat() or stored.layout.codec is None)):
             continue
         for position, workload in enumerate(reads):
-            # Nothing else is told by the library's cache of the column and the rows than by that of all and of boxes.
+            # Library-warm reads of columns and rows add nothing to those of everything and of boxes.
             caches = stored.caches if name in WRITING and position in (0, len(reads) - 1) else ("cold", "page-warm")
             for cache in caches:
                 yield ModelCell(workload, stored.layout, library, cache)
@@ -142,7 +143,10 @@ def _cells_of(size: TrainingSize, stored: _Stored, libraries: list[str]) -> Iter
 
 
 def _accesses(size: TrainingSize, stored: _Stored, operation: str) -> Iterator[dict[str, Any]]:
-    """All of it, columns, random rows, boxes: as often as chunks may be touched. A write of a chunk costs more."""
+    """The whole array, columns, random rows and boxes, as often as the limit on touched chunks allows.
+
+    Writes touch fewer.
+    """
     shape, chunk = stored.array["shape"], stored.layout.chunk_shape
     most = min(size.most_touches, size.most_nbytes // _chunk_nbytes(stored)) // (1 if operation == "read" else 4)
     yield {"select": "all"}
