@@ -36,7 +36,7 @@ from hyperslab.versions.layout import names as layout
 from hyperslab.versions.layout.elements import as_elements, fill_element
 from hyperslab.versions.layout.fingerprints import Fingerprints, check_never_committed
 from hyperslab.versions.layout.names import DATA, DATA_VERSION, DEFAULT_CHUNK_LENGTH, FIRST_VERSION, VERSIONS, Array
-from hyperslab.versions.layout.places import MISSING, check_chunk_count
+from hyperslab.versions.layout.slots import MISSING, check_chunk_count
 from hyperslab.versions.layout.table import data_version_of, is_committed
 from hyperslab.versions.stage.staged_array import StagedArray
 from hyperslab.versions.stage.staged_chunks import StagedChunks
@@ -415,5 +415,5 @@ def _chunk_shape(
     return guessed
 
 
-def _nothing_stored(places: Any) -> Array:
-    raise AssertionError(f"chunks {places} of an array that has none")
+def _nothing_stored(slots: Any) -> Array:
+    raise AssertionError(f"chunks {slots} of an array that has none")

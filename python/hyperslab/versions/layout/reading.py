@@ -39,7 +39,7 @@ def local_path(file: str | os.PathLike[str]) -> str:
     return os.path.abspath(path)  # noqa: PTH100 -- resolve() would follow links
 
 
-def version_table(place: str | Remote, within: str = "", sources: Sources | None = None) -> VersionTable:
+def version_table(location: str | Remote, within: str = "", sources: Sources | None = None) -> VersionTable:
     """All versions of a file, or of the group `within` it, whose path then ends with "/".
 
     Raises
@@ -47,12 +47,14 @@ def version_table(place: str | Remote, within: str = "", sources: Sources | None
     Unsupported
         It has none.
     """
-    found = parsed(place, 0, (f"{within}{VERSIONS}/*",), sources=sources).root[f"/{within}"]
+    found = parsed(location, 0, (f"{within}{VERSIONS}/*",), sources=sources).root[f"/{within}"]
     assert isinstance(found, Group)
     return VersionTable.of(found)
 
 
-def check_given_up(place: str | Remote, table: VersionTable, within: str = "", sources: Sources | None = None) -> None:
+def check_given_up(
+    location: str | Remote, table: VersionTable, within: str = "", sources: Sources | None = None
+) -> None:
     """Refuse to take versions for uncommitted of which there are fingerprints, made when they were committed.
 
     Raises
@@ -62,7 +64,7 @@ def check_given_up(place: str | Remote, table: VersionTable, within: str = "", s
     """
     if not table.given_up:
         return
-    array = parsed(place, 0, (f"{within}{LOG}",), sources=sources).root.get(f"{within}{LOG}")
+    array = parsed(location, 0, (f"{within}{LOG}",), sources=sources).root.get(f"{within}{LOG}")
     known = Recorded.of(array[...].tobytes()).versions if isinstance(array, Array) else {}
     for name, timestamp in table.given_up.items():
         if name in known and known[name].timestamp == timestamp:
@@ -73,7 +75,7 @@ def check_given_up(place: str | Remote, table: VersionTable, within: str = "", s
 
 
 def version_group(
-    place: str | Remote,
+    location: str | Remote,
     name: str,
     chunk_cache_nbytes: int = CHUNK_CACHE_NBYTES,
     within: str = "",
@@ -85,7 +87,7 @@ def version_group(
 
     Parameters
     ----------
-    place : str | Remote
+    location : str | Remote
         The file; a far one too.
     name : str
         The version's.
@@ -105,9 +107,9 @@ def version_group(
     """
     patterns = (f"{within}{VERSIONS}/{name}/**", f"{within}{DATA}/**/raw_data")
     path = f"{within}{VERSIONS}/{name}"
-    group = parsed(place, chunk_cache_nbytes, patterns, is_lazy=is_lazy, sources=sources).root[path]
+    group = parsed(location, chunk_cache_nbytes, patterns, is_lazy=is_lazy, sources=sources).root[path]
     if not isinstance(group, Group):
-        raise DamagedFile(f"{place}: version {name!r} is no group")
+        raise DamagedFile(f"{location}: version {name!r} is no group")
     return group
 
 
@@ -120,15 +122,15 @@ class PartOfFile(OpenFile):
 
 
 def found_again(
-    place: str | Remote, chunk_cache_nbytes: int, patterns: tuple[str, ...], sources: Sources, name: str
+    location: str | Remote, chunk_cache_nbytes: int, patterns: tuple[str, ...], sources: Sources, name: str
 ) -> Group | Array:
     """What pickled groups and arrays become."""
-    root = parsed(place, chunk_cache_nbytes, patterns, sources=sources).root
+    root = parsed(location, chunk_cache_nbytes, patterns, sources=sources).root
     return root if name == "/" else root[name]
 
 
 def parsed(
-    place: str | Remote,
+    location: str | Remote,
     chunk_cache_nbytes: int,
     patterns: tuple[str, ...],
     *,
@@ -143,9 +145,11 @@ def parsed(
     ReadError
         A commit was cut short, and the file may not be written to.
     """
-    if isinstance(place, Remote):
-        return PartOfFile(place, chunk_cache_nbytes, sources or Sources(place.options, near=place.url), patterns)
-    path = place
+    if isinstance(location, Remote):
+        return PartOfFile(
+            location, chunk_cache_nbytes, sources or Sources(location.options, near=location.url), patterns
+        )
+    path = location
     own = sources or Sources(allowed=Allowed.of((), path))
     late = partial(between_commits_later, path) if is_lazy else None
     for _ in range(MOST_ATTEMPTS):

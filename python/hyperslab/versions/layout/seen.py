@@ -149,7 +149,7 @@ class SeenVersions:
 
 
 def opened_version(
-    place: str | Remote, version: VersionKey, chunk_cache_nbytes: int, sources: Sources | None = None
+    location: str | Remote, version: VersionKey, chunk_cache_nbytes: int, sources: Sources | None = None
 ) -> Group:
     """What `hyperslab.open` gives when it is asked for a version."""
-    return SeenVersions(place, chunk_cache_nbytes, sources=sources)[version]
+    return SeenVersions(location, chunk_cache_nbytes, sources=sources)[version]
