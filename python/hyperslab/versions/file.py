@@ -15,7 +15,7 @@ from hyperslab.archive.remote import Sources
 from hyperslab.archive.tree import Group
 from hyperslab.errors import UsageError
 from hyperslab.journal.locks import check_process
-from hyperslab.journal.signals import held_back
+from hyperslab.journal.signals import defer_signals
 from hyperslab.needed import need_h5py
 from hyperslab.versions.inspect.inspected import Inspected
 from hyperslab.versions.layout import names as layout
@@ -102,7 +102,7 @@ class VersionedFile(Inspected):
         sources = Sources(allowed=Allowed.of(allowed, self.path))
         self._seen = SeenVersions(*place, is_lazy=is_lazy, to_write=to_write, settle=self._settle, sources=sources)
 
-    @held_back()
+    @defer_signals()
     def _own(self, mode: Mode, timeout: float) -> None:
         need_h5py("writing versions")
         from hyperslab.versions.commit import writing
@@ -147,7 +147,7 @@ class VersionedFile(Inspected):
     def current_version(self, name: str) -> None:
         self._writable()
         self.table[name]  # so that it is one
-        with held_back():
+        with defer_signals():
             self._file[VERSIONS].attrs["current_version"] = name
             self._stores.fingerprints.add(None, current=name)
             self._flush()
@@ -311,7 +311,7 @@ class VersionedFile(Inspected):
             raise UsageError(f"{self.path} was opened by h5py: open it by its path to repack it")
         self._rewrite(lambda: nothing(self._file.file), repack=True)
 
-    @held_back()
+    @defer_signals()
     def _rewrite(self, plan: Callable[[], Change], repack: bool) -> None:
         """Write versions anew, all or nothing."""
         from hyperslab.versions.rewrite.rewriting import rewrite_elsewhere, rewrite_in_place
@@ -384,7 +384,7 @@ class VersionedFile(Inspected):
             raise ValueError(f"there is no version {asked!r} in {self.path} to start from")
         return asked
 
-    @held_back()
+    @defer_signals()
     def _commit(
         self, name: str, parent: str | None, root: StagedGroup, make_current: bool, timestamp: Time | None
     ) -> None:
