@@ -16,7 +16,7 @@ from typing import Any
 import numpy as np
 
 from hyperslab.archive.allowed import Places
-from hyperslab.archive.combining import Combination, Combining, Options, Recipe
+from hyperslab.archive.combining import Combination, Combining, Options, ArrayRecipe
 from hyperslab.archive.remote import Remote
 from hyperslab.archive.source_files import Place, are_many, places
 from hyperslab.archive.source_files import opened as opened_files
@@ -162,7 +162,7 @@ def _groups(combination: Combination, paths: Sequence[str]) -> list[tuple[int, i
     return [(file, number, links[path]) for path, file, number in combination.groups]
 
 
-def _check_dimensions(combination: Combination, recipes: Mapping[str, Recipe]) -> None:
+def _check_dimensions(combination: Combination, recipes: Mapping[str, ArrayRecipe]) -> None:
     """Refuse arrays of one group that give a dimension different lengths."""
     seen: dict[tuple[str, str], tuple[int, str]] = {}
     for path in recipes:

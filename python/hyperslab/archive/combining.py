@@ -46,7 +46,7 @@ class Options:
 
 
 @dataclass
-class Recipe:
+class ArrayRecipe:
     """How one array is made of the files'; the compiled part takes it as it is."""
 
     files: list[int]
@@ -97,13 +97,13 @@ class Row:
         """The path of the group that it is in."""
         return self.path.rpartition("/")[0] or "/"
 
-    def recipe(self, places: Iterable[int] | None = None) -> Recipe:
+    def recipe(self, places: Iterable[int] | None = None) -> ArrayRecipe:
         """These entries, or all, without any conversion."""
         if places is None:
-            return Recipe(self.files, self.arrays, self.kinds, self.axis)
+            return ArrayRecipe(self.files, self.arrays, self.kinds, self.axis)
         chosen = list(places)
         files, arrays, kinds = ([own[place] for place in chosen] for own in (self.files, self.arrays, self.kinds))
-        return Recipe(files, arrays, kinds, self.axis)
+        return ArrayRecipe(files, arrays, kinds, self.axis)
 
     def refuse(self, kind: int, what: str, remedy: str = "") -> NoReturn:
         """Say that this kind of array does not go with the first."""
@@ -135,7 +135,7 @@ class Combination:
             raise NotCombinable(f"no array of {files[0].path} has the dimension {along!r} to concatenate along")
         self._joined: dict[str, tuple[str, list[Numbers]]] = {}
 
-    def recipes(self) -> dict[str, Recipe]:
+    def recipes(self) -> dict[str, ArrayRecipe]:
         """How each array is made, by its path.
 
         Raises
@@ -146,7 +146,7 @@ class Combination:
         made = {path: self.recipe(row) for path, row in self.rows.items()}
         return {path: recipe for path, recipe in made.items() if recipe is not None}
 
-    def recipe(self, row: Row) -> Recipe | None:
+    def recipe(self, row: Row) -> ArrayRecipe | None:
         """How one array is made; None if it is left out."""
         if len(row.files) < len(self.files) and (row.axis is not None or self.options.concat is not None):
             lacking = next(file for number, file in enumerate(self.files) if number not in set(row.files))
@@ -167,7 +167,7 @@ class Combination:
             if any(one != other for axis, (one, other) in enumerate(pairs) if axis != row.axis):
                 row.refuse(kind, f"the shapes are {first.shape} and {sample.shape}")
 
-    def _shared(self, row: Row) -> Recipe:
+    def _shared(self, row: Row) -> ArrayRecipe:
         recipe = row.recipe([0])
         if self.options.differing == "first" or len(row.files) == 1:
             return recipe
@@ -200,7 +200,7 @@ class Combination:
                     one, other = first.filename, self.files[row.files[place]].path
                     raise NotCombinable(f"{row.path} is not the same in {one} and {other}; {remedy}")
 
-    def _elements(self, row: Row, chosen: Sequence[int], converted: Recipe) -> Sequence[Any]:
+    def _elements(self, row: Row, chosen: Sequence[int], converted: ArrayRecipe) -> Sequence[Any]:
         """The whole arrays of some files, one after another."""
         if row.samples[0].dtype.hasobject:
             return [Array(self.files[row.files[place]], row.arrays[place], row.path)[...] for place in chosen]
@@ -208,7 +208,7 @@ class Combination:
         recipe = replace(row.recipe(chosen), axis=0, is_stacked=True, conversions=conversions, element=element)
         return list(self.read(recipe, row.path))
 
-    def read(self, recipe: Recipe, path: str) -> Numbers:
+    def read(self, recipe: ArrayRecipe, path: str) -> Numbers:
         """All elements of an array that is made by a recipe."""
         core = self.combined([(path, recipe)], [(0, 0, [])], "", 0)
         stored = core.array(0, path)
@@ -218,7 +218,7 @@ class Combination:
         return out
 
     def combined(
-        self, recipes: list[tuple[str, Recipe]], groups: list[Any], version: str, chunk_cache_nbytes: int
+        self, recipes: list[tuple[str, ArrayRecipe]], groups: list[Any], version: str, chunk_cache_nbytes: int
     ) -> ArchiveFile:
         """The archive of these groups and arrays."""
         cores = [file.core for file in self.files]
@@ -230,7 +230,7 @@ class Combination:
         first, last = self.files[0].path, self.files[-1].path
         return first if len(self.files) == 1 else f"{first} … {last} ({len(self.files)} files)"
 
-    def _concatenated(self, row: Row) -> Recipe:
+    def _concatenated(self, row: Row) -> ArrayRecipe:
         clocks = self._clocks(row)
         if clocks is not None:
             return self._timed(row, clocks)
@@ -240,7 +240,7 @@ class Combination:
             row.refuse(len(row.samples) - 1, "elements of any length are not concatenated")
         return self._converted(row)
 
-    def _converted(self, row: Row, remedy: str = "") -> Recipe:
+    def _converted(self, row: Row, remedy: str = "") -> ArrayRecipe:
         """One dtype for all: packed numbers stay packed if all are packed alike, else they are unpacked."""
         recipe, attrs = row.recipe(), row.attributes
         native = [sample.dtype.newbyteorder("=") for sample in row.samples]
@@ -295,7 +295,7 @@ class Combination:
                     found[f"{row.group.rstrip('/')}/{bounds}"] = row
         return found
 
-    def _timed(self, row: Row, told: list[tuple[str, str]]) -> Recipe:
+    def _timed(self, row: Row, told: list[tuple[str, str]]) -> ArrayRecipe:
         """Times are at hand: few, and counted anew from the first file's moment."""
         parent = self._time_of.get(row.path, row)
         if parent.path not in self._joined:

@@ -23,7 +23,7 @@ from zarr.core.config import config
 from zarr.core.metadata import ArrayMetadata, ArrayV2Metadata
 
 from hyperslab._core import Points, ZarrArray
-from hyperslab.archive.indexing import definite
+from hyperslab.archive.indexing import normalize
 from hyperslab.archive.remote import Remote
 from hyperslab.archive.zarr_batch import Batch, batch_of
 from hyperslab.archive.zarr_folder import place_of_keys
@@ -168,4 +168,4 @@ def _read(array: ZarrArray, batch: Batch, out: np.ndarray[Any, Any]) -> None:
     if isinstance(batch.selection, Points):
         array.read_points_into(batch.shape, batch.selection, flat, threads)
     else:
-        array.read_into(batch.shape, list(definite(batch.selection, batch.shape).axes), flat, threads)
+        array.read_into(batch.shape, list(normalize(batch.selection, batch.shape).axes), flat, threads)
