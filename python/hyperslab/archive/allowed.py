@@ -1,6 +1,6 @@
 """`Allowed`: what a document, be it a file of references or one with links, may lead to. docs/security.md has the rule.
 
-Files of this machine are judged where they are opened (`allowed.rs`), URLs by `Sources.file`.
+Files of this machine are judged where they are opened (`allowed.rs`), URLs by `SourceResolver.file`.
 """
 
 from __future__ import annotations

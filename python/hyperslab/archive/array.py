@@ -14,7 +14,7 @@ import numpy as np
 from hyperslab._core import Points, ReadPlan, Segment, StoredArray
 from hyperslab.archive import display, fallback
 from hyperslab.archive.attributes import Attributes, filled
-from hyperslab.archive.indexing import NormalizedKey, Key, normalize, of_points
+from hyperslab.archive.indexing import Key, NormalizedKey, normalize, of_points
 from hyperslab.cached import cached_property
 from hyperslab.errors import HyperslabError, TooLargeForMemory, Unsupported
 from hyperslab.memory import aligned_empty

@@ -16,7 +16,7 @@ from typing import Any
 import numpy as np
 
 from hyperslab.archive.allowed import Places
-from hyperslab.archive.combining import Combination, Combining, Options, ArrayRecipe
+from hyperslab.archive.combining import ArrayRecipe, Combination, Combining, Options
 from hyperslab.archive.remote import Remote
 from hyperslab.archive.source_files import Place, are_many, places
 from hyperslab.archive.source_files import opened as opened_files

@@ -91,12 +91,12 @@ def open(
         if version is not None:
             raise UsageError("one file at a time is opened at a version")
         return collection.opened(path, options, chunk_cache_nbytes, combining, cache_nbytes, allowed)
-    place, sources = locate(path, options, cache_nbytes, allowed)
+    place, resolver = locate(path, options, cache_nbytes, allowed)
     if version is not None:
         from hyperslab.versions.layout.seen import opened_version
 
-        return opened_version(place, version, chunk_cache_nbytes, sources)
-    opened = OpenFile(place, chunk_cache_nbytes, sources)
+        return opened_version(place, version, chunk_cache_nbytes, resolver)
+    opened = OpenFile(place, chunk_cache_nbytes, resolver)
     if options and not opened.is_remote and opened.core.format not in REFERENCES:
         raise UsageError(f"storage_options= is for URLs, {opened.path} is a local path")
     return opened.root

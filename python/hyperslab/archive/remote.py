@@ -155,7 +155,7 @@ class Remote:
 
 
 @dataclass(frozen=True)
-class Sources:
+class SourceResolver:
     """How the files that references name are reached; pickles without what may be secret.
 
     Options are for the URLs of references that are here. References that are far away themselves choose neither who
@@ -219,7 +219,7 @@ class Sources:
         own = [document] if self.near is None else []
         return Reach(document, self.file, None if files is None else [*files, *own], listed)
 
-    def linked(self, place: str | Remote, name: str) -> tuple[str | Remote, Sources]:
+    def linked(self, place: str | Remote, name: str) -> tuple[str | Remote, SourceResolver]:
         """The file that a link of another one leads to, and how to reach what that leads to.
 
         Raises
@@ -267,7 +267,7 @@ class Sources:
     def __reduce__(self) -> tuple[Any, ...]:
         kept, left = _kept(self.options)
         near = None if self.near is None else shown(self.near)
-        return Sources, (kept, tuple(dict.fromkeys((*self.lacking, *left))), near, self.allowed)
+        return SourceResolver, (kept, tuple(dict.fromkeys((*self.lacking, *left))), near, self.allowed)
 
 
 def _kept(options: Mapping[str, Any]) -> tuple[dict[str, Any], list[str]]:

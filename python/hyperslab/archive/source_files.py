@@ -13,11 +13,11 @@ from typing import Any, TypeAlias, TypeGuard
 from hyperslab.archive.allowed import Places
 from hyperslab.archive.foreign_stores import is_foreign
 from hyperslab.archive.open_file import locate
-from hyperslab.archive.remote import Remote, Sources, is_url
+from hyperslab.archive.remote import Remote, SourceResolver, is_url
 from hyperslab.archive.tree import Group, OpenFile
 from hyperslab.errors import UsageError
 
-Place: TypeAlias = tuple[str | Remote, Sources] | Group
+Place: TypeAlias = tuple[str | Remote, SourceResolver] | Group
 Paths: TypeAlias = str | os.PathLike[str] | Group | Iterable[str | os.PathLike[str] | Group]
 
 

@@ -11,7 +11,7 @@ from typing import TYPE_CHECKING, Any, Literal, TypeAlias
 from hyperslab.archive.allowed import Allowed, Places
 from hyperslab.archive.array import Array as ArchiveArray
 from hyperslab.archive.open_file import CHUNK_CACHE_NBYTES
-from hyperslab.archive.remote import Sources
+from hyperslab.archive.remote import SourceResolver
 from hyperslab.archive.tree import Group
 from hyperslab.errors import UsageError
 from hyperslab.journal.locks import check_process
@@ -99,8 +99,8 @@ class VersionedFile(Inspected):
             self._borrow(file)
         is_lazy, to_write = self._owned is not None or self._file is None, self._file is not None
         place = (self.path, chunk_cache_nbytes, self._within)
-        sources = Sources(allowed=Allowed.of(allowed, self.path))
-        self._seen = SeenVersions(*place, is_lazy=is_lazy, to_write=to_write, settle=self._settle, sources=sources)
+        resolver = SourceResolver(allowed=Allowed.of(allowed, self.path))
+        self._seen = SeenVersions(*place, is_lazy=is_lazy, to_write=to_write, settle=self._settle, resolver=resolver)
 
     @defer_signals()
     def _own(self, mode: Mode, timeout: float) -> None:
