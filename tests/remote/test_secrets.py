@@ -127,7 +127,7 @@ def leaks(*shown: object) -> list[str]:
 
 def test_places_show_no_secrets(server: servers.Nginx) -> None:
     opened = hs.open(secretive(server), storage_options={"headers": {"X-Key": "hunter2"}})
-    place = opened._file.place
+    place = opened._file.location
     assert isinstance(place, Remote)
     near = SourceResolver({"token": "hunter3"}, near=secretive(server))
     array = opened["deflated"]

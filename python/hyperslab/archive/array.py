@@ -231,7 +231,7 @@ class Array:
         """
         for path in paths:
             if path is not None:
-                self._file.check_place(path)
+                self._file.check_allowed(path)
 
     def plan(self, selection: Key = ...) -> ReadPlan:
         """What reading a selection takes: chunks, requests, bytes, read amplification. Nothing is read.
@@ -386,7 +386,7 @@ class Array:
     def __iter__(self) -> Iterator[Any]:
         if not self.shape:
             raise TypeError("an array without axes cannot be iterated over")
-        return (self[place] for place in range(self.shape[0]))
+        return (self[index] for index in range(self.shape[0]))
 
     def __repr__(self) -> str:
         return display.array(self)

@@ -72,14 +72,14 @@ class Row:
     def entries(self) -> list[int]:
         """For each kind, where the first array of it stands."""
         first: dict[int, int] = {}
-        for place, kind in enumerate(self.kinds):
-            first.setdefault(kind, place)
+        for position, kind in enumerate(self.kinds):
+            first.setdefault(kind, position)
         return [first[kind] for kind in range(len(first))]
 
     @cached_property
     def samples(self) -> list[Array]:
         """The first array of each kind."""
-        return [Array(self._open[self.files[place]], self.arrays[place], self.path) for place in self.entries]
+        return [Array(self._open[self.files[position]], self.arrays[position], self.path) for position in self.entries]
 
     @cached_property
     def attributes(self) -> list[dict[str, Any]]:
@@ -97,12 +97,12 @@ class Row:
         """The path of the group that it is in."""
         return self.path.rpartition("/")[0] or "/"
 
-    def recipe(self, places: Iterable[int] | None = None) -> ArrayRecipe:
+    def recipe(self, positions: Iterable[int] | None = None) -> ArrayRecipe:
         """These entries, or all, without any conversion."""
-        if places is None:
+        if positions is None:
             return ArrayRecipe(self.files, self.arrays, self.kinds, self.axis)
-        chosen = list(places)
-        files, arrays, kinds = ([own[place] for place in chosen] for own in (self.files, self.arrays, self.kinds))
+        chosen = list(positions)
+        files, arrays, kinds = ([own[position] for position in chosen] for own in (self.files, self.arrays, self.kinds))
         return ArrayRecipe(files, arrays, kinds, self.axis)
 
     def refuse(self, kind: int, what: str, remedy: str = "") -> NoReturn:
@@ -195,15 +195,15 @@ class Combination:
         expected = self._elements(row, [0], converted)[0]
         for start in range(1, count, step):
             chosen = list(range(start, min(count, start + step)))
-            for place, elements in zip(chosen, self._elements(row, chosen, converted), strict=True):
+            for position, elements in zip(chosen, self._elements(row, chosen, converted), strict=True):
                 if not _are_equal(expected, elements):
-                    one, other = first.filename, self.files[row.files[place]].path
+                    one, other = first.filename, self.files[row.files[position]].path
                     raise NotCombinable(f"{row.path} is not the same in {one} and {other}; {remedy}")
 
     def _elements(self, row: Row, chosen: Sequence[int], converted: ArrayRecipe) -> Sequence[Any]:
         """The whole arrays of some files, one after another."""
         if row.samples[0].dtype.hasobject:
-            return [Array(self.files[row.files[place]], row.arrays[place], row.path)[...] for place in chosen]
+            return [Array(self.files[row.files[position]], row.arrays[position], row.path)[...] for position in chosen]
         conversions, element = converted.conversions, converted.element
         recipe = replace(row.recipe(chosen), axis=0, is_stacked=True, conversions=conversions, element=element)
         return list(self.read(recipe, row.path))
@@ -324,10 +324,10 @@ class Combination:
             arrays = [self._raw(row) for row in together]
             unit, numbers = times.joined(clocks, arrays)
         except times.NoCommonTime as error:
-            place = next((place for place, one in enumerate(told) if one != told[0]), len(told) - 1)
-            one, other = told[0], told[place]
+            position = next((position for position, one in enumerate(told) if one != told[0]), len(told) - 1)
+            one, other = told[0], told[position]
             what = f"units {one[0]!r} and {other[0]!r}, calendars {one[1]!r} and {other[1]!r}: {error}"
-            parent.refuse(parent.kinds[place], what)
+            parent.refuse(parent.kinds[position], what)
         for row, own in zip(together, numbers, strict=True):
             self._joined[row.path] = (unit, own)
 
@@ -335,7 +335,7 @@ class Combination:
         """The stored numbers of each file."""
         parts: dict[int, Numbers] = {}
         for kind, sample in enumerate(row.samples):
-            chosen = [place for place, own in enumerate(row.kinds) if own == kind]
+            chosen = [position for position, own in enumerate(row.kinds) if own == kind]
             whole = self.read(row.recipe(chosen), row.path)
             attrs = row.attributes[kind]
             masked = [np.asarray(attrs[name]) for name in cf.MASKS if name in attrs]
@@ -343,9 +343,9 @@ class Combination:
                 raise times.NoCommonTime(f"some times of {sample.filename} are masked")
             if "scale_factor" in attrs or "add_offset" in attrs or "_Unsigned" in attrs:
                 raise times.NoCommonTime(f"times of {sample.filename} are packed")
-            ends = np.cumsum([row.lengths[place] for place in chosen])
+            ends = np.cumsum([row.lengths[position] for position in chosen])
             parts.update(zip(chosen, np.split(whole, ends[:-1], axis=row.axis or 0), strict=True))
-        return [parts[place] for place in range(len(row.files))]
+        return [parts[position] for position in range(len(row.files))]
 
 
 def _check_names(row: Row, remedy: str) -> None:

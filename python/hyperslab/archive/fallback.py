@@ -114,9 +114,9 @@ def _around(asked: Any) -> slice:
 
 
 def _within(asked: Any) -> np.ndarray[Any, Any]:
-    """The places, in that slice, of what is asked."""
+    """The indices, relative to the start of that slice, of what is asked for."""
     if isinstance(asked, np.ndarray):
         return asked - asked.min() if asked.size else asked
     _, stride, count, block = asked
-    places: np.ndarray[Any, Any] = np.arange(count)[:, None] * stride + np.arange(block)
-    return places.reshape(-1)
+    indices: np.ndarray[Any, Any] = np.arange(count)[:, None] * stride + np.arange(block)
+    return indices.reshape(-1)

@@ -83,17 +83,17 @@ def of_points(points: Points, shape: Sequence[int]) -> NormalizedKey:
 
 def _per_axis(key: Key, ndim: int) -> tuple[Sequence[Any], bool]:
     items = list(key) if isinstance(key, tuple) else [key]
-    places = [place for place, item in enumerate(items) if item is ...]
-    if not places and len(items) == ndim:
+    positions = [position for position, item in enumerate(items) if item is ...]
+    if not positions and len(items) == ndim:
         return items, False
-    if len(places) > 1:
+    if len(positions) > 1:
         raise IndexError("two ellipses in one index: use at most one '...'")
-    given = len(items) - len(places)
+    given = len(items) - len(positions)
     if given > ndim:
         raise IndexError(f"{given} indices for {ndim} axes: give at most one per axis")
     rest: list[Any] = [slice(None)] * (ndim - given)
-    place = places[0] if places else len(items)
-    return items[:place] + rest + items[place + len(places) :], bool(places)
+    position = positions[0] if positions else len(items)
+    return items[:position] + rest + items[position + len(positions) :], bool(positions)
 
 
 def _axis(axis: int, item: Any, length: int) -> tuple[AxisIndices, int, bool]:

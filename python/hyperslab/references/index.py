@@ -12,7 +12,7 @@ from types import MappingProxyType
 from typing import Any
 
 from hyperslab._core import save_references
-from hyperslab.archive.allowed import Places
+from hyperslab.archive.allowed import Locations
 from hyperslab.archive.open_file import CHUNK_CACHE_NBYTES, locate
 from hyperslab.archive.opening import open
 from hyperslab.archive.remote import Remote, SourceResolver, is_url, shown
@@ -171,7 +171,7 @@ def index(
     progress: Callable[[str, int, int], None] | None = None,
     threads: int | None = None,
     scheduler: Any = None,
-    allowed: Places | None = None,
+    allowed: Locations | None = None,
 ) -> Index:
     """Find out where all chunks of archives are; several archives are indexed in parallel.
 
@@ -193,7 +193,7 @@ def index(
         Index on the workers of a Dask scheduler instead: its address, or a `distributed.Client`. The workers must find
         the files under the same paths. They are sent no credentials; they take them from their environment, or from
         `hyperslab.credentials` called there.
-    allowed : Places | None
+    allowed : Locations | None
         Where the files may lead, as for `open`.
 
     Returns
@@ -254,7 +254,7 @@ class _Gathering:
     folder: Path | None
     options: dict[str, Any]
     threads: int
-    allowed: Places | None
+    allowed: Locations | None
 
     def roots(self, scheduler: Any) -> Iterator[tuple[int, Group]]:
         """Yield the number and root of each archive as it is ready."""

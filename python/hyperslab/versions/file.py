@@ -8,7 +8,7 @@ from collections.abc import Callable, Iterable, Iterator
 from contextlib import contextmanager
 from typing import TYPE_CHECKING, Any, Literal, TypeAlias
 
-from hyperslab.archive.allowed import Allowed, Places
+from hyperslab.archive.allowed import Allowed, Locations
 from hyperslab.archive.array import Array as ArchiveArray
 from hyperslab.archive.open_file import CHUNK_CACHE_NBYTES
 from hyperslab.archive.remote import SourceResolver
@@ -53,7 +53,7 @@ class VersionedFile(Inspected):
         Memory for decoded chunks of each version that is read.
     timeout : float
         To write: how many seconds to wait for others who have the file open. Ctrl-C ends it.
-    allowed : Places | None
+    allowed : Locations | None
         Folders and URLs that the groups of versions may lead to, as for `hyperslab.open`. `diff`, `log`, `stats` and
         `export` read nothing but the file.
 
@@ -76,7 +76,7 @@ class VersionedFile(Inspected):
         chunk_cache_nbytes: int = CHUNK_CACHE_NBYTES,
         *,
         timeout: float = TIMEOUT,
-        allowed: Places | None = None,
+        allowed: Locations | None = None,
     ) -> None:
         self._stores: Any = None
         self._kept_open: Any = None  # libhdf5 reads again what nobody keeps open

@@ -39,7 +39,7 @@ def local_path(file: str | os.PathLike[str]) -> str:
     return os.path.abspath(path)  # noqa: PTH100 -- resolve() would follow links
 
 
-def version_table(place: str | Remote, within: str = "", resolver: SourceResolver | None = None) -> VersionTable:
+def version_table(location: str | Remote, within: str = "", resolver: SourceResolver | None = None) -> VersionTable:
     """All versions of a file, or of the group `within` it, whose path then ends with "/".
 
     Raises
@@ -47,13 +47,13 @@ def version_table(place: str | Remote, within: str = "", resolver: SourceResolve
     Unsupported
         It has none.
     """
-    found = parsed(place, 0, (f"{within}{VERSIONS}/*",), resolver=resolver).root[f"/{within}"]
+    found = parsed(location, 0, (f"{within}{VERSIONS}/*",), resolver=resolver).root[f"/{within}"]
     assert isinstance(found, Group)
     return VersionTable.of(found)
 
 
 def check_given_up(
-    place: str | Remote, table: VersionTable, within: str = "", resolver: SourceResolver | None = None
+    location: str | Remote, table: VersionTable, within: str = "", resolver: SourceResolver | None = None
 ) -> None:
     """Refuse to take versions for uncommitted of which there are fingerprints, made when they were committed.
 
@@ -64,7 +64,7 @@ def check_given_up(
     """
     if not table.given_up:
         return
-    array = parsed(place, 0, (f"{within}{LOG}",), resolver=resolver).root.get(f"{within}{LOG}")
+    array = parsed(location, 0, (f"{within}{LOG}",), resolver=resolver).root.get(f"{within}{LOG}")
     known = Recorded.of(array[...].tobytes()).versions if isinstance(array, Array) else {}
     for name, timestamp in table.given_up.items():
         if name in known and known[name].timestamp == timestamp:
@@ -75,7 +75,7 @@ def check_given_up(
 
 
 def version_group(
-    place: str | Remote,
+    location: str | Remote,
     name: str,
     chunk_cache_nbytes: int = CHUNK_CACHE_NBYTES,
     within: str = "",
@@ -87,7 +87,7 @@ def version_group(
 
     Parameters
     ----------
-    place : str | Remote
+    location : str | Remote
         The file; a far one too.
     name : str
         The version's.
@@ -107,9 +107,9 @@ def version_group(
     """
     patterns = (f"{within}{VERSIONS}/{name}/**", f"{within}{DATA}/**/raw_data")
     path = f"{within}{VERSIONS}/{name}"
-    group = parsed(place, chunk_cache_nbytes, patterns, is_lazy=is_lazy, resolver=resolver).root[path]
+    group = parsed(location, chunk_cache_nbytes, patterns, is_lazy=is_lazy, resolver=resolver).root[path]
     if not isinstance(group, Group):
-        raise DamagedFile(f"{place}: version {name!r} is no group")
+        raise DamagedFile(f"{location}: version {name!r} is no group")
     return group
 
 
@@ -118,19 +118,19 @@ class PartOfFile(OpenFile):
 
     def reopening(self, name: str) -> tuple[Any, ...]:
         """How to pickle a group or array: as what finds it again, between commits."""
-        return (found_again, (self.place, self.chunk_cache_nbytes, self.patterns, self.resolver, name))
+        return (found_again, (self.location, self.chunk_cache_nbytes, self.patterns, self.resolver, name))
 
 
 def found_again(
-    place: str | Remote, chunk_cache_nbytes: int, patterns: tuple[str, ...], resolver: SourceResolver, name: str
+    location: str | Remote, chunk_cache_nbytes: int, patterns: tuple[str, ...], resolver: SourceResolver, name: str
 ) -> Group | Array:
     """What pickled groups and arrays become."""
-    root = parsed(place, chunk_cache_nbytes, patterns, resolver=resolver).root
+    root = parsed(location, chunk_cache_nbytes, patterns, resolver=resolver).root
     return root if name == "/" else root[name]
 
 
 def parsed(
-    place: str | Remote,
+    location: str | Remote,
     chunk_cache_nbytes: int,
     patterns: tuple[str, ...],
     *,
@@ -145,11 +145,11 @@ def parsed(
     ReadError
         A commit was cut short, and the file may not be written to.
     """
-    if isinstance(place, Remote):
+    if isinstance(location, Remote):
         return PartOfFile(
-            place, chunk_cache_nbytes, resolver or SourceResolver(place.options, near=place.url), patterns
+            location, chunk_cache_nbytes, resolver or SourceResolver(location.options, near=location.url), patterns
         )
-    path = place
+    path = location
     own = resolver or SourceResolver(allowed=Allowed.of((), path))
     late = partial(between_commits_later, path) if is_lazy else None
     for _ in range(MOST_ATTEMPTS):

@@ -149,7 +149,7 @@ class SeenVersions:
 
 
 def opened_version(
-    place: str | Remote, version: VersionKey, chunk_cache_nbytes: int, resolver: SourceResolver | None = None
+    location: str | Remote, version: VersionKey, chunk_cache_nbytes: int, resolver: SourceResolver | None = None
 ) -> Group:
     """What `hyperslab.open` gives when it is asked for a version."""
-    return SeenVersions(place, chunk_cache_nbytes, resolver=resolver)[version]
+    return SeenVersions(location, chunk_cache_nbytes, resolver=resolver)[version]
