@@ -103,7 +103,7 @@ def steps_of(
             if after != NO_FREE_SPACE:
                 phases[5].append(((1,), one.offset + FREE_SPACE_AT, after))
             continue
-        phase, *order = _guarded_place(one, shown, is_ordered, versions, guard)
+        phase, *order = _guarded_rank(one, shown, is_ordered, versions, guard)
         phases[phase].append((tuple(order), one.offset, one.new))
         if guard is not None and phase == 5:
             last |= one.sectors
@@ -186,7 +186,7 @@ def _extents(data: bytes) -> set[tuple[int, int]]:
 
 
 def _overlapping(parts: list[Part], starts: list[tuple[int, int]], extents: set[tuple[int, int]]) -> set[int]:
-    """Which parts lie in these places."""
+    """The numbers of the parts that overlap these extents."""
     found = set()
     for start, stop in extents:
         at = max(bisect(starts, (start, len(parts))) - 1, 0)
@@ -196,17 +196,17 @@ def _overlapping(parts: list[Part], starts: list[tuple[int, int]], extents: set[
     return found
 
 
-def _guarded_place(
+def _guarded_rank(
     one: Overwritten, shown: Shown, is_ordered: bool, versions: int | None, guard: Guard | None
 ) -> tuple[int, ...]:
     """The phase of an object, and its order there, where a guard may keep others from writing."""
     if guard is not None and one.offset == guard.root:  # which leads to a new guard
         return 0, 1
-    place = _place(one, shown, is_ordered, versions)
-    return (1, 4) if guard is not None and place == COUNTING else place
+    rank = _rank(one, shown, is_ordered, versions)
+    return (1, 4) if guard is not None and rank == COUNTING else rank
 
 
-def _place(one: Overwritten, shown: Shown, is_ordered: bool, versions: int | None) -> tuple[int, ...]:
+def _rank(one: Overwritten, shown: Shown, is_ordered: bool, versions: int | None) -> tuple[int, ...]:
     """The phase of an object, and its order there."""
     if one.new.startswith(SUPERBLOCK):
         return 0, 0

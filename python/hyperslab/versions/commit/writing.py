@@ -139,7 +139,7 @@ class WritableFile:
                 fill(made, journaled)
             shutil.copymode(self._path, beside)
             journaled.commit(keep_journal=True)
-            journaled.take_place_of(self._path)
+            journaled.take_name_of(self._path)
         except BaseException:
             if journaled.path == beside:
                 journaled.close()

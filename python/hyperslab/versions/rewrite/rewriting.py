@@ -15,7 +15,7 @@ from hyperslab.archive.array import Array as ArchiveArray
 from hyperslab.archive.tree import Group
 from hyperslab.errors import DamagedFile
 from hyperslab.journal.journaled_file import JournaledFile
-from hyperslab.journal.signals import let_through
+from hyperslab.journal.signals import raise_pending_signals
 from hyperslab.versions.commit.attributes import copy_attributes
 from hyperslab.versions.commit.chunk_store import row_count
 from hyperslab.versions.commit.virtual import VirtualArrays, put_bookkeeping
@@ -240,7 +240,7 @@ class Rewriting:
 
     def _copy(self, old: h5py.Group, new: h5py.Group, name: str) -> None:
         """An array of a version as it is: what several share, each gets of its own."""
-        let_through()
+        raise_pending_signals()
         if self._target.is_elsewhere and old.id.links.get_info(name.encode()).type == h5py.h5l.TYPE_HARD:
             h5py.h5o.copy(old.id, name.encode(), new.id, name.encode())
         else:
@@ -248,7 +248,7 @@ class Rewriting:
 
     def take(self, old: h5py.Group, new: h5py.Group, name: str) -> None:
         """One more link to what is there; in another file a copy, one however many links lead to it."""
-        let_through()
+        raise_pending_signals()
         key = name.encode()
         link = old.id.links.get_info(key)
         if link.type != h5py.h5l.TYPE_HARD:
