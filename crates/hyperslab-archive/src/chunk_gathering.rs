@@ -85,7 +85,7 @@ pub(crate) struct Runs<'a> {
     shape: &'a [u64],
     start: &'a [u64],
     outer: &'a [u64],
-    place: Vec<u64>,
+    position: Vec<u64>,
     left: u64,
     run_elements: u64,
     width: usize,
@@ -106,7 +106,7 @@ impl<'a> Runs<'a> {
             shape,
             start,
             outer,
-            place: vec![0; outer.len()],
+            position: vec![0; outer.len()],
             left,
             run_elements: inner.iter().product(),
             width,
@@ -119,15 +119,15 @@ impl Iterator for Runs<'_> {
 
     fn next(&mut self) -> Option<Self::Item> {
         self.left = self.left.checked_sub(1)?;
-        let within = self.place.iter().copied().chain(std::iter::repeat(0));
+        let within = self.position.iter().copied().chain(std::iter::repeat(0));
         let axes = self.start.iter().zip(self.shape).zip(within);
         let first = axes.fold(0, |at, ((start, length), within)| at * length + start + within);
-        for (place, length) in self.place.iter_mut().zip(self.outer).rev() {
-            *place += 1;
-            if *place < *length {
+        for (position, length) in self.position.iter_mut().zip(self.outer).rev() {
+            *position += 1;
+            if *position < *length {
                 break;
             }
-            *place = 0;
+            *position = 0;
         }
         let start = usize::try_from(first).ok()?.checked_mul(self.width)?;
         Some(start..start.checked_add(usize::try_from(self.run_elements).ok()?.checked_mul(self.width)?)?)

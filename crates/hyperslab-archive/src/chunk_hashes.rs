@@ -135,7 +135,7 @@ impl<T: Copy, F: Fn(usize) -> T> Ahead<T, F> {
     fn step(&self) -> bool {
         let number = self.next.fetch_add(1, Ordering::Relaxed);
         match self.made.get(number) {
-            Some(place) => place.set((self.make)(number)).is_ok(),
+            Some(position) => position.set((self.make)(number)).is_ok(),
             None => false,
         }
     }

@@ -31,7 +31,7 @@ pub struct Conversion {
 /// An array made of counterparts; the columns have one entry for each.
 #[derive(Clone, Debug, Default)]
 pub struct CombinedArray {
-    /// By their places, the archives that the counterparts are of.
+    /// By their positions, the archives that the counterparts are of.
     pub files: Vec<usize>,
     /// Their numbers in these.
     pub arrays: Vec<usize>,
@@ -47,7 +47,7 @@ pub struct CombinedArray {
     pub element: Option<String>,
     /// Attributes of the first that are left out.
     pub dropped: Vec<String>,
-    /// Attributes that are put in their place.
+    /// Attributes that replace them.
     pub texts: Vec<(String, String)>,
     /// Element, shape and bytes, if the elements are at hand.
     pub values: Option<(String, Vec<u64>, Vec<u8>)>,
@@ -106,10 +106,10 @@ fn heaps(
     let pointed = tree.arrays.iter().zip(arrays).enumerate();
     let pointed = pointed.filter(|(_, (array, _))| array.element.has_pointers());
     let heap = |recipe: &CombinedArray| {
-        let (place, array) = recipe.files.first().zip(recipe.arrays.first())?;
-        let file = files.get(*place)?;
+        let (position, array) = recipe.files.first().zip(recipe.arrays.first())?;
+        let file = files.get(*position)?;
         let ArchiveKind::Collection(open) = &file.kind else {
-            return Some(Heap { file: Arc::clone(file), number: *table.own.get(place)? });
+            return Some(Heap { file: Arc::clone(file), number: *table.own.get(position)? });
         };
         let inner = open.heaps.get(array)?;
         let numbers = table.numbers.get(&address(&file.stores))?;
@@ -235,8 +235,8 @@ impl Combining<'_> {
         let element = recipe.element.as_deref().map(element).transpose()?;
         let element = element.unwrap_or_else(|| described.element.clone());
         let mut parts = Vec::with_capacity(recipe.files.len());
-        for (place, (&file, &number)) in recipe.files.iter().zip(&recipe.arrays).enumerate() {
-            let kind = recipe.kinds.get(place).and_then(|kind| recipe.conversions.get(kind));
+        for (position, (&file, &number)) in recipe.files.iter().zip(&recipe.arrays).enumerate() {
+            let kind = recipe.kinds.get(position).and_then(|kind| recipe.conversions.get(kind));
             let part = self.part(file, number, kind, &element)?;
             if let Err(reason) = &part.segments {
                 return Ok(Array { segments: Err(reason.clone()), ..described.clone() });
@@ -255,17 +255,17 @@ impl Combining<'_> {
     /// An array of one file, with the collection's numbers for the files of its chunks.
     fn part(
         &mut self,
-        place: usize,
+        position: usize,
         number: usize,
         conversion: Option<&Conversion>,
         element: &Element,
     ) -> Result<Array, Problem> {
-        let file = self.files.get(place).filter(|file| number < file.tree.arrays.len());
+        let file = self.files.get(position).filter(|file| number < file.tree.arrays.len());
         let file = file.ok_or_else(|| Unreadable::damaged("an array of no file"))?;
         let whole = WholeArray::listed(file, number)?;
         let share = matches!(file.kind, ArchiveKind::Collection(_)); // its arrays share one numbering
         let stores = if share { &file.stores } else { whole.stores() };
-        let numbers = self.table.numbers(place, file, stores);
+        let numbers = self.table.numbers(position, file, stores);
         let mut array = renumbered(whole.array(), &numbers);
         if let Err(reason) = &mut array.segments {
             *reason = told(reason, &file.name);
@@ -287,8 +287,8 @@ impl Combining<'_> {
 /// Without attributes; each manifest once, however many segments show its chunks.
 fn renumbered(array: &Array, numbers: &[FileIndex]) -> Array {
     let number = |index: FileIndex| {
-        let place = usize::try_from(index).ok();
-        place.and_then(|place| numbers.get(place).copied()).unwrap_or(FileIndex::MAX)
+        let position = usize::try_from(index).ok();
+        position.and_then(|position| numbers.get(position).copied()).unwrap_or(FileIndex::MAX)
     };
     let mut moved: HashMap<*const Manifest, Arc<Manifest>> = HashMap::new();
     let mut renumber = |segment: &Segment| {

@@ -66,9 +66,9 @@ impl Format {
     }
 
     fn behind_user_block(source: &dyn Source) -> Result<Self, parsers::Error> {
-        let places = std::iter::successors(Some(512_u64), |place| place.checked_mul(2));
-        let places = places.take_while(|&place| place < source.length());
-        let heads: Vec<ByteRange> = places.map(|place| head_range(source, place)).collect();
+        let starts = std::iter::successors(Some(512_u64), |start| start.checked_mul(2));
+        let starts = starts.take_while(|&start| start < source.length());
+        let heads: Vec<ByteRange> = starts.map(|start| head_range(source, start)).collect();
         if source.read_ranges(&heads)?.iter().any(|head| head == HDF5_SIGNATURE) {
             return Ok(Self::Hdf5);
         }

@@ -5,7 +5,7 @@ use std::sync::{Arc, Mutex};
 
 use hyperslab_core::{
     Array, ChunkState, Manifest, Orthogonal, PlanError, ReadPlan, Segment, StoredChunk, Tree,
-    VirtualMappings, shared_grid, shown_segment, some_chunk_places,
+    VirtualMappings, shared_grid, shown_segment, some_chunk_slots,
 };
 use hyperslab_engine::{FileStore, ReadError, Store, Stores};
 use hyperslab_parsers::hdf5::LazyIndex;
@@ -81,13 +81,13 @@ impl LazyIndexes {
         if self.are_many(number) {
             return Ok(None);
         }
-        let places = if number == source {
+        let slots = if number == source {
             Some(touched.iter().map(|&index| (index, index)).collect())
         } else {
-            places_in_stack(tree, number, source, &array, &touched)
+            slots_in_stack(tree, number, source, &array, &touched)
         };
-        let Some(places) = places else { return Ok(None) };
-        let mut wanted: Vec<u64> = places.iter().map(|&(_, place)| place).collect();
+        let Some(slots) = slots else { return Ok(None) };
+        let mut wanted: Vec<u64> = slots.iter().map(|&(_, slot)| slot).collect();
         wanted.sort_unstable();
         wanted.dedup();
         let Some(index) = self.index(source) else { return Ok(None) };
@@ -98,13 +98,13 @@ impl LazyIndexes {
             return Ok(None);
         }
         let manifest = Manifest::of_chunks(found);
-        let shown = |&(index, place): &(u64, u64)| match manifest.state(place) {
+        let shown = |&(index, slot): &(u64, u64)| match manifest.state(slot) {
             ChunkState::Stored { file, range, filter_mask } => {
                 Some(StoredChunk { index, file, range, filter_mask })
             }
             _ => None,
         };
-        let Some(array) = with_chunks(&array, places.iter().filter_map(shown).collect()) else {
+        let Some(array) = with_chunks(&array, slots.iter().filter_map(shown).collect()) else {
             return Ok(None);
         };
         Ok(Some(Resolved::numbered(array, stores.with(Vec::new()), number as u64)))
@@ -183,8 +183,8 @@ impl LazyIndexes {
     }
 }
 
-/// The places, in the stack that has them, of chunks of a virtual array, by their linear indices.
-fn places_in_stack(
+/// The slots, in the stack that has them, of chunks of a virtual array, by their linear indices.
+fn slots_in_stack(
     tree: &Tree,
     number: usize,
     stack: usize,
@@ -196,8 +196,8 @@ fn places_in_stack(
         _ => None,
     };
     let count = only(tree.arrays.get(stack)?)?.chunk_count();
-    let places = some_chunk_places(&tree.arrays[number].virtual_mappings, &only(array)?, touched)?;
-    places.iter().all(|&(_, place)| place < count).then_some(places)
+    let slots = some_chunk_slots(&tree.arrays[number].virtual_mappings, &only(array)?, touched)?;
+    slots.iter().all(|&(_, slot)| slot < count).then_some(slots)
 }
 
 /// The linear indices of the chunks of an array of one grid that a selection touches, in order; `None` if they are many.

@@ -13,7 +13,7 @@ use crate::archive::{Archive, ArchiveKind};
 use crate::error::Error;
 use crate::file_identity::FileIdentity;
 use crate::format::{Format, Parsed};
-use crate::hdf5_places;
+use crate::hdf5_search;
 use crate::interrupt::{InterruptCheck, NeverInterrupted};
 use crate::lazy_indexes::{BetweenCommits, LazyIndexes};
 use crate::lazy_tables::{LazyTables, TableReader};
@@ -170,7 +170,7 @@ impl Archive {
                 let name = path.display().to_string();
                 Referenced::of_names(name, &folder, &tree.other_files).stores(resolver.clone())
             }
-            Format::Hdf5 => hdf5_places::stores(path, opened, tree, resolver),
+            Format::Hdf5 => hdf5_search::stores(path, opened, tree, resolver),
             _ => Stores::new(Some(opened), &folder, tree.other_files.clone()).opened_by(resolver.opener()),
         }
     }

@@ -9,7 +9,7 @@ use hyperslab_engine::{Identity, Opener, OtherFile, RemoteStore, Store, Stores};
 use crate::source_resolver::SourceResolver;
 use crate::url::{is_url, location_in};
 
-/// References, the files that they name, and what is known of those by their places.
+/// References, the files that they name, and what is known of those by their positions.
 pub(crate) struct Referenced {
     pub(crate) name: String,
     pub(crate) files: Vec<OtherFile>,

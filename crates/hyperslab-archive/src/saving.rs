@@ -146,23 +146,23 @@ impl Saving<'_> {
         number: FileIndex,
         numbers: &mut HashMap<PathBuf, FileIndex>,
     ) -> Result<FileIndex, SaveError> {
-        let place = usize::try_from(number).unwrap_or(usize::MAX).checked_sub(1);
-        let known = match place {
+        let position = usize::try_from(number).unwrap_or(usize::MAX).checked_sub(1);
+        let known = match position {
             None => archive.own_file(),
-            Some(place) => whole.stores().others().get(place).cloned(),
+            Some(position) => whole.stores().others().get(position).cloned(),
         };
         let Some(file) = known else { return Ok(FileIndex::MAX) };
         if let Some(&number) = numbers.get(&file.path) {
             return Ok(number);
         }
         let text = file.path.to_str().ok_or_else(|| SaveError::Path(file.path.clone()))?;
-        let own = archive.path.to_str().filter(|own| is_url(own) && place.is_some());
+        let own = archive.path.to_str().filter(|own| is_url(own) && position.is_some());
         let target = own.map_or_else(|| text.to_owned(), |own| beside(own, text));
-        if place.is_some() {
+        if position.is_some() {
             archive.resolver.check(Path::new(&target)).map_err(Error::from)?;
         }
         let path = if is_url(&target) { shown(&target) } else { self.relative(Path::new(&target))? };
-        let identity = identity(archive, whole.stores(), place);
+        let identity = identity(archive, whole.stores(), position);
         let version = file.version.or_else(|| FileVersion::of(&file.path));
         let modified =
             version.and_then(|version| version.modified()?.duration_since(SystemTime::UNIX_EPOCH).ok());
@@ -189,14 +189,14 @@ impl Saving<'_> {
 }
 
 /// What is known of a file far away that chunks of an archive were found in.
-fn identity(archive: &Archive, stores: &Stores, place: Option<usize>) -> Option<Identity> {
-    match (&archive.kind, place) {
+fn identity(archive: &Archive, stores: &Stores, position: Option<usize>) -> Option<Identity> {
+    match (&archive.kind, position) {
         (ArchiveKind::Remote(store), None) => store.identity(),
-        (ArchiveKind::Collection(open), Some(place)) => {
-            open.identities.get(&stores.others().get(place)?.path).cloned()
+        (ArchiveKind::Collection(open), Some(position)) => {
+            open.identities.get(&stores.others().get(position)?.path).cloned()
         }
-        (_, Some(place)) if stores.others().get(place)?.path.to_str().is_some_and(is_url) => {
-            let number = FileIndex::try_from(place + 1).ok()?;
+        (_, Some(position)) if stores.others().get(position)?.path.to_str().is_some_and(is_url) => {
+            let number = FileIndex::try_from(position + 1).ok()?;
             stores.get(number).ok()?.far()?.identity()
         }
         _ => None,

@@ -164,8 +164,8 @@ impl<'s> FarShards<'s> {
 impl Parts for FarShards<'_> {
     fn read(&self, asked: &[(FileIndex, ByteRange)]) -> Vec<Result<Vec<u8>, FetchError>> {
         let read = |(file, range): &(FileIndex, ByteRange)| {
-            let place = usize::try_from(*file).ok().and_then(|number| number.checked_sub(1));
-            let Some((_, store, held)) = place.and_then(|place| self.opened.get(place)) else {
+            let position = usize::try_from(*file).ok().and_then(|number| number.checked_sub(1));
+            let Some((_, store, held)) = position.and_then(|position| self.opened.get(position)) else {
                 return Err(FetchError(format!("shard number {file} was not opened")));
             };
             let first = if self.end == ObjectEnd::First { 0 } else { store.nbytes() - held.len() as u64 };

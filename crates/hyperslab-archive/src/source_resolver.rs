@@ -42,8 +42,8 @@ impl SourceResolver {
     }
 
     pub(crate) fn refused_file(&self, path: &Path) -> ReadError {
-        let place = Allowed::place(path);
-        let said = hyperslab_parsers::refusal(&self.document, &place.to_string_lossy(), &self.listed);
+        let target = Allowed::real_path(path);
+        let said = hyperslab_parsers::refusal(&self.document, &target.to_string_lossy(), &self.listed);
         ReadError::NotAllowed { said }
     }
 
@@ -65,12 +65,12 @@ impl SourceResolver {
         Arc::new(move |path: &Path| Ok(Arc::new(resolver.open_file(path)?) as Arc<dyn Store>))
     }
 
-    /// Fails if a document may not lead to a place, a path or a URL. Nothing is opened.
-    pub(crate) fn check(&self, place: &Path) -> Result<(), ReadError> {
-        match place.to_str().filter(|text| is_url(text)) {
+    /// Fails if a document may not lead to a target (a path or a URL). Nothing is opened.
+    pub(crate) fn check(&self, target: &Path) -> Result<(), ReadError> {
+        match target.to_str().filter(|text| is_url(text)) {
             Some(url) => self.location(url).map(drop),
-            None if self.allowed.permits(place) => Ok(()),
-            None => Err(self.refused_file(place)),
+            None if self.allowed.permits(target) => Ok(()),
+            None => Err(self.refused_file(target)),
         }
     }
 

@@ -1,10 +1,10 @@
-//! Places of files: paths of this machine, and URLs of files far away.
+//! Locations of files: paths of this machine, and URLs of files far away.
 
 use std::path::{Path, PathBuf};
 
-/// Whether a place is a URL.
-pub(crate) fn is_url(place: &str) -> bool {
-    place.contains("://")
+/// Whether a location is a URL.
+pub(crate) fn is_url(location: &str) -> bool {
+    location.contains("://")
 }
 
 /// A URL without what may be secret: user and password, query.

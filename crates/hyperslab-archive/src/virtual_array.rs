@@ -9,7 +9,7 @@ use hyperslab_engine::{FileVersion, OtherFile, Stores};
 
 use crate::error::{Error, Problem};
 use crate::format::Parsed;
-use crate::hdf5_places;
+use crate::hdf5_search;
 use crate::lazy_indexes::LazyIndexes;
 use crate::resolved::Resolved;
 use crate::source_resolver::SourceResolver;
@@ -62,7 +62,7 @@ pub(crate) fn resolved(opened: VirtualFile<'_>, number: usize) -> Result<Resolve
     let own = File { path: opened.path.to_owned(), tree: TreeOf::Opened(opened.tree), numbers: Vec::new() };
     let mut resolver = VirtualArrayResolver {
         opened,
-        places: own.path.canonicalize().map(|path| (path, 0)).into_iter().collect(),
+        positions: own.path.canonicalize().map(|path| (path, 0)).into_iter().collect(),
         files: vec![own],
         names: HashMap::new(),
         arrays: HashMap::new(),
@@ -78,14 +78,14 @@ pub(crate) fn resolved(opened: VirtualFile<'_>, number: usize) -> Result<Resolve
     Ok(Resolved::new(Arc::unwrap_or_clone(array), stores))
 }
 
-/// A file's place in `VirtualArrayResolver::files`, and an array's number in it.
-type Place = (usize, usize);
+/// A file's position in `VirtualArrayResolver::files`, and an array's number in it.
+type ArrayKey = (usize, usize);
 
 /// A path's end.
 #[derive(Clone, Copy)]
 enum Node {
     Group(usize, usize),
-    Array(Place),
+    Array(ArrayKey),
 }
 
 #[derive(Clone)]
@@ -115,13 +115,13 @@ struct VirtualArrayResolver<'o> {
     opened: VirtualFile<'o>,
     files: Vec<File<'o>>,
     /// Files by their canonical paths.
-    places: HashMap<PathBuf, usize>,
+    positions: HashMap<PathBuf, usize>,
     /// Files by the one that names them, and the name.
     names: HashMap<(usize, String), Option<usize>>,
     /// Arrays ready to be shown.
-    arrays: HashMap<Place, Arc<Array>>,
+    arrays: HashMap<ArrayKey, Arc<Array>>,
     /// Virtual arrays that are being resolved, each a source of the one before.
-    resolving: Vec<Place>,
+    resolving: Vec<ArrayKey>,
     table: Vec<OtherFile>,
 }
 
@@ -130,7 +130,7 @@ impl VirtualArrayResolver<'_> {
     fn source(&mut self, from: usize, file: &str, path: &str) -> Result<Option<Arc<Array>>, Problem> {
         let Some(file) = self.file(from, file)? else { return Ok(None) };
         match self.follow(Node::Group(file, 0), path, 0)? {
-            Some(Node::Array(place)) => self.array(place).map(Some),
+            Some(Node::Array(key)) => self.array(key).map(Some),
             Some(Node::Group(..)) => {
                 let problem =
                     format!("{path} of {} is a group, not the source", self.files[file].path.display());
@@ -141,11 +141,11 @@ impl VirtualArrayResolver<'_> {
     }
 
     /// An array with segments whose files have the table's numbers.
-    fn array(&mut self, place: Place) -> Result<Arc<Array>, Problem> {
-        if let Some(known) = self.arrays.get(&place) {
+    fn array(&mut self, key: ArrayKey) -> Result<Arc<Array>, Problem> {
+        if let Some(known) = self.arrays.get(&key) {
             return Ok(Arc::clone(known));
         }
-        let (file, number) = place;
+        let (file, number) = key;
         let tree = self.files[file].tree.clone();
         let Some(described) = tree.tree().arrays.get(number) else {
             return Err(Problem::from(Unreadable::damaged("a source without description")));
@@ -156,18 +156,18 @@ impl VirtualArrayResolver<'_> {
         } else if described.virtual_mappings.is_empty() {
             self.moved(file, described)?
         } else {
-            self.enter(place)?;
+            self.enter(key)?;
             let resolved = resolve(described, &mut |name: &str, path: &str| self.source(file, name, path));
             self.resolving.pop();
             resolved?
         };
         let array = Arc::new(array);
-        self.arrays.insert(place, Arc::clone(&array));
+        self.arrays.insert(key, Arc::clone(&array));
         Ok(array)
     }
 
-    fn enter(&mut self, place: Place) -> Result<(), Problem> {
-        if self.resolving.contains(&place) {
+    fn enter(&mut self, key: ArrayKey) -> Result<(), Problem> {
+        if self.resolving.contains(&key) {
             let problem = "virtual arrays that are one another's source".to_owned();
             return Err(Problem::from(Unreadable::damaged(problem)));
         }
@@ -175,7 +175,7 @@ impl VirtualArrayResolver<'_> {
             let feature = format!("a virtual array of virtual arrays, more than {MOST_DEPTH} deep,");
             return Err(Problem::from(Unreadable::unsupported(feature)));
         }
-        self.resolving.push(place);
+        self.resolving.push(key);
         Ok(())
     }
 
@@ -191,8 +191,8 @@ impl VirtualArrayResolver<'_> {
         }
         let numbers = &self.files[file].numbers;
         let number = |index: FileIndex| {
-            let place = usize::try_from(index).ok();
-            place.and_then(|place| numbers.get(place).copied()).unwrap_or(FileIndex::MAX)
+            let position = usize::try_from(index).ok();
+            position.and_then(|position| numbers.get(position).copied()).unwrap_or(FileIndex::MAX)
         };
         for segment in array.segments.iter_mut().flatten() {
             segment.manifest = Arc::new(segment.manifest.moved(number, 0));
@@ -221,23 +221,23 @@ impl VirtualArrayResolver<'_> {
         }
         let own = &self.files[from].path;
         let found = self.opened.resolver.virtual_source(own, name)?;
-        let place = match found {
+        let position = match found {
             Some(path) => {
                 let canonical = path.canonicalize().unwrap_or_else(|_| path.clone());
                 Some(self.parsed(path, canonical)?)
             }
             None => None,
         };
-        self.names.insert(key, place);
-        Ok(place)
+        self.names.insert(key, position);
+        Ok(position)
     }
 
     fn parsed(&mut self, path: PathBuf, canonical: PathBuf) -> Result<usize, Problem> {
-        if let Some(&place) = self.places.get(&canonical) {
-            return Ok(place);
+        if let Some(&position) = self.positions.get(&canonical) {
+            return Ok(position);
         }
         let source = self.opened.sources.parsed(&path, self.opened.resolver)?;
-        let others = source.tree.other_files.iter().map(|name| hdf5_places::raw(&path, name));
+        let others = source.tree.other_files.iter().map(|name| hdf5_search::raw(&path, name));
         let others = others.map(|path| OtherFile { path, version: None, is_padded: true });
         let own = OtherFile { path: path.clone(), version: Some(source.version), is_padded: false };
         let mut numbers = Vec::new();
@@ -247,7 +247,7 @@ impl VirtualArrayResolver<'_> {
             self.table.push(other);
         }
         self.files.push(File { path, tree: TreeOf::Source(source), numbers });
-        self.places.insert(canonical, self.files.len() - 1);
+        self.positions.insert(canonical, self.files.len() - 1);
         Ok(self.files.len() - 1)
     }
 

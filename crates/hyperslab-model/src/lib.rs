@@ -17,6 +17,7 @@
 
 mod access;
 mod chunk_cache;
+mod chunk_locations;
 mod device;
 mod error;
 mod flat;
@@ -26,7 +27,6 @@ mod lru;
 mod operation;
 mod own;
 mod paper;
-mod places;
 mod read_ahead;
 mod request;
 mod sieve;

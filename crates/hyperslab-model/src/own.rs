@@ -7,12 +7,12 @@ use hyperslab_core::{
     Segment, SegmentAxis, Selection, StoredChunk, VirtualMappings,
 };
 
+use crate::chunk_locations::ChunkLocations;
 use crate::device::{Device, PageCacheSize, Unit};
 use crate::error::ModelError;
 use crate::index::kind::IndexKind;
 use crate::lru::Lru;
 use crate::operation::Operation;
-use crate::places::Places;
 use crate::request::{Purpose, Request, Watch};
 use crate::stored::{Chunks, Stored};
 use crate::variables::Variables;
@@ -46,9 +46,9 @@ impl OpenOwn {
             Chunks::Listed(manifest) => Arc::clone(manifest),
             Chunks::Missing => Arc::new(Manifest::empty()),
             Chunks::RowMajor => {
-                let mut places = Places::new(&stored, IndexKind::None);
+                let mut locations = ChunkLocations::new(&stored, IndexKind::None);
                 let mut chunk =
-                    |index| Some(StoredChunk { index, file: 0, range: places.of(index)?, filter_mask: 0 });
+                    |index| Some(StoredChunk { index, file: 0, range: locations.of(index)?, filter_mask: 0 });
                 Arc::new(Manifest::of_chunks((0..stored.grid.chunk_count()).filter_map(&mut chunk).collect()))
             }
         };

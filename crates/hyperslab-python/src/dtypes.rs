@@ -158,7 +158,7 @@ fn compound<'py>(py: Python<'py>, nbytes: u64, fields: &[Field]) -> PyResult<Dty
         let offsets: Vec<u64> = fields.iter().map(|field| field.offset).collect();
         description.set_item("offsets", offsets)?;
         description.set_item("itemsize", nbytes)?;
-    } // objects are wider than the pointers in the file: NumPy finds their places
+    } // objects are wider than the pointers in the file: NumPy finds their offsets
     let made = py.import("numpy")?.call_method1("dtype", (description,));
     made.map_err(|error| unsupported(format!("a compound element that NumPy cannot have ({error})")))
 }

@@ -64,12 +64,12 @@ impl ChunkGrid {
         self.0.chunk_count()
     }
 
-    /// The place of a chunk in row-major order.
+    /// The position of a chunk in row-major order.
     fn linear_index(&self, chunk_index: &Bound<'_, PyAny>) -> PyResult<u64> {
         self.0.linear_index(&integers::per_axis("chunk_index", chunk_index)?).map_err(to_python)
     }
 
-    /// The chunk at a place in row-major order.
+    /// The chunk at a position in row-major order.
     fn chunk_index<'py>(&self, linear_index: &Bound<'py, PyAny>) -> PyResult<Bound<'py, PyTuple>> {
         let linear = integers::whole_number("linear_index", linear_index)?;
         integers::tuple(linear_index.py(), &self.0.chunk_index(linear).map_err(to_python)?)

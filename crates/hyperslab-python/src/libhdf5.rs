@@ -36,7 +36,7 @@ pub(crate) fn add_mappings(
     path: &str,
     shape: Vec<u64>,
     chunk_shape: Vec<u64>,
-    places: PyReadonlyArray1<'_, i64>,
+    slots: PyReadonlyArray1<'_, i64>,
 ) -> PyResult<()> {
     let (plist, target, source) = ids;
     if functions.0 == 0 || functions.1 == 0 {
@@ -49,14 +49,14 @@ pub(crate) fn add_mappings(
     let set_virtual: SetVirtual = unsafe { std::mem::transmute::<usize, SetVirtual>(functions.1) };
     let path = CString::new(path)?;
     let grid = ChunkGrid::new(shape, chunk_shape).map_err(errors::to_python)?;
-    let places = places.as_slice()?;
+    let slots = slots.as_slice()?;
     let one = vec![1; grid.shape().len()];
     let mut source_start = vec![0; grid.shape().len()];
-    for (index, &place) in (0..).zip(places) {
-        let Ok(place) = u64::try_from(place) else { continue };
+    for (index, &slot) in (0..).zip(slots) {
+        let Ok(slot) = u64::try_from(slot) else { continue };
         let chunk = grid.chunk_index(index).and_then(|index| grid.chunk_box(&index));
         let chunk = chunk.map_err(errors::to_python)?;
-        source_start[0] = place * grid.chunk_shape()[0];
+        source_start[0] = slot * grid.chunk_shape()[0];
         let (start, block) = (&chunk.start, &chunk.valid_shape);
         // SAFETY: all arrays have as many entries as the spaces have axes, and outlive the calls; names end with a
         // zero; a wrong identifier makes libhdf5 return an error.
@@ -72,7 +72,7 @@ pub(crate) fn add_mappings(
     Ok(())
 }
 
-/// Store chunks of a stack, one after another from a place on; a bit for each filter that was left out of the last.
+/// Store chunks of a stack, one after another from a slot on; a bit for each filter that was left out of the last.
 #[pyfunction]
 #[allow(clippy::needless_pass_by_value)] // PyO3 hands arguments over by value
 #[allow(clippy::too_many_arguments)] // one a keyword
@@ -95,24 +95,24 @@ pub(crate) fn write_chunks(
     let chunks = chunks.as_slice()?;
     let length = *chunk_shape.first().ok_or_else(|| PyValueError::new_err("chunks without axes"))?;
     let mut start = vec![0; chunk_shape.len()];
-    let mut store = |place: u64, bytes: &[u8], mask: u32| {
-        start[0] = place * length;
+    let mut store = |slot: u64, bytes: &[u8], mask: u32| {
+        start[0] = slot * length;
         // SAFETY: the start has as many entries as the array has axes, the bytes outlive the call; a wrong identifier
         // makes libhdf5 return an error.
         let done = unsafe { write(array, 0, mask, start.as_ptr(), bytes.len(), bytes.as_ptr().cast()) };
         match done {
             0.. => Ok(()),
-            _ => Err(PyRuntimeError::new_err(format!("libhdf5 refused the chunk at place {place}"))),
+            _ => Err(PyRuntimeError::new_err(format!("libhdf5 refused the chunk at slot {slot}"))),
         }
     };
     if filters.is_empty() {
         let mut chunks = (first..).zip(chunks.chunks_exact(chunk_nbytes));
-        return chunks.try_for_each(|(place, bytes)| store(place, bytes, 0)).map(|()| 0);
+        return chunks.try_for_each(|(slot, bytes)| store(slot, bytes, 0)).map(|()| 0);
     }
     let encoded = py.detach(|| hyperslab_archive::encoded_chunks(chunks, chunk_nbytes, &filters));
-    (first..).zip(&encoded).try_fold(0, |_, (place, encoded)| match encoded {
-        Some((bytes, mask)) => store(place, bytes, *mask).map(|()| *mask),
-        None => Err(PyRuntimeError::new_err(format!("the chunk at place {place} cannot be encoded"))),
+    (first..).zip(&encoded).try_fold(0, |_, (slot, encoded)| match encoded {
+        Some((bytes, mask)) => store(slot, bytes, *mask).map(|()| *mask),
+        None => Err(PyRuntimeError::new_err(format!("the chunk at slot {slot} cannot be encoded"))),
     })
 }
 

@@ -86,7 +86,7 @@ pub(crate) fn web_url(text: &str) -> Option<(String, String, String, String, Str
     Some((scheme, user, password, server, path, query))
 }
 
-/// A URL taken apart, by what prefixes are compared by, and whether nothing in it goes up; None if it says no one place.
+/// A URL taken apart, by what prefixes are compared by, and whether nothing in it goes up; None if it can mean more than one location.
 #[pyfunction]
 pub(crate) fn url_parts(text: &str) -> Option<(String, String, Vec<Vec<u8>>, bool)> {
     let UrlParts { kind, server, path, is_straight } = UrlParts::parse(text)?;

@@ -48,8 +48,8 @@ impl Segment {
     #[getter(r#box)]
     fn placed<'py>(&self, py: Python<'py>) -> PyResult<Option<Placed<'py>>> {
         let axes = &self.get().axes;
-        let is_box = axes.iter().enumerate().all(|(place, axis)| {
-            axis.array_axis == Some(place) && axis.shown.is_contiguous() && axis.source.is_contiguous()
+        let is_box = axes.iter().enumerate().all(|(position, axis)| {
+            axis.array_axis == Some(position) && axis.shown.is_contiguous() && axis.source.is_contiguous()
         });
         let tuple =
             |value: fn(&SegmentAxis) -> u64| integers::tuple(py, &axes.iter().map(value).collect::<Vec<_>>());

@@ -3,7 +3,7 @@
 use std::path::PathBuf;
 
 use hyperslab_archive::{DIGEST_NBYTES, Digest};
-use hyperslab_core::{ChunkGrid, chunk_places};
+use hyperslab_core::{ChunkGrid, chunk_slots};
 use hyperslab_parsers::hdf5;
 use numpy::{IntoPyArray, PyArray1, PyReadonlyArray1};
 use pyo3::exceptions::PyValueError;
@@ -12,11 +12,11 @@ use pyo3::prelude::*;
 use crate::errors;
 use crate::stored_array::StoredArray;
 
-/// Of each chunk of a version's array, in C order, its place in the stack of all chunks; -1 of those that are not
+/// Of each chunk of a version's array, in C order, its slot in the stack of all chunks; -1 of those that are not
 /// stored. None if the array is not made of such chunks.
 #[pyfunction]
 #[allow(clippy::needless_pass_by_value)] // PyO3 hands arguments over by value
-pub(crate) fn chunk_places_of<'py>(
+pub(crate) fn chunk_slots_of<'py>(
     py: Python<'py>,
     array: &Bound<'py, StoredArray>,
     chunk_shape: Vec<u64>,
@@ -25,15 +25,15 @@ pub(crate) fn chunk_places_of<'py>(
     let described = array.0.described();
     let Some(shape) = described.shape.clone() else { return Ok(None) };
     let grid = ChunkGrid::new(shape, chunk_shape).map_err(errors::to_python)?;
-    let places = py.detach(|| {
-        let found = chunk_places(&described.virtual_mappings, &grid)?;
-        let mut places = vec![-1; usize::try_from(grid.chunk_count()).ok()?];
-        for (index, place) in found {
-            *places.get_mut(usize::try_from(index).ok()?)? = i64::try_from(place).ok()?;
+    let slots = py.detach(|| {
+        let found = chunk_slots(&described.virtual_mappings, &grid)?;
+        let mut slots = vec![-1; usize::try_from(grid.chunk_count()).ok()?];
+        for (index, slot) in found {
+            *slots.get_mut(usize::try_from(index).ok()?)? = i64::try_from(slot).ok()?;
         }
-        Some(places)
+        Some(slots)
     });
-    Ok(places.map(|places| places.into_pyarray(py)))
+    Ok(slots.map(|slots| slots.into_pyarray(py)))
 }
 
 /// The file and the path that all mappings of an array show a part of; `None` if there is no mapping.
@@ -62,11 +62,11 @@ pub(crate) fn mappings_block<'py>(
     path: &str,
     shape: Vec<u64>,
     chunk_shape: Vec<u64>,
-    places: PyReadonlyArray1<'py, i64>,
+    slots: PyReadonlyArray1<'py, i64>,
 ) -> PyResult<Option<Bound<'py, PyArray1<u8>>>> {
     let grid = ChunkGrid::new(shape, chunk_shape).map_err(errors::to_python)?;
-    let places = places.as_slice()?;
-    let block = py.detach(|| hdf5::mappings_block(path, &grid, places));
+    let slots = slots.as_slice()?;
+    let block = py.detach(|| hdf5::mappings_block(path, &grid, slots));
     Ok(block.map(|block| block.into_pyarray(py)))
 }
 
@@ -80,19 +80,19 @@ pub(crate) struct ChunkTable(hyperslab_archive::ChunkTable);
 #[allow(clippy::needless_pass_by_value)] // PyO3 hands arguments over by value
 impl ChunkTable {
     #[new]
-    fn new(digests: &[u8], places: PyReadonlyArray1<'_, i64>) -> PyResult<Self> {
-        let (digests, places) = (split(digests)?, places.as_slice()?);
-        if digests.len() != places.len() {
-            return Err(PyValueError::new_err("there are not as many places as hashes"));
+    fn new(digests: &[u8], slots: PyReadonlyArray1<'_, i64>) -> PyResult<Self> {
+        let (digests, slots) = (split(digests)?, slots.as_slice()?);
+        if digests.len() != slots.len() {
+            return Err(PyValueError::new_err("there are not as many slots as hashes"));
         }
-        Ok(Self(hyperslab_archive::ChunkTable::new(digests.into_iter().zip(places.iter().copied()))))
+        Ok(Self(hyperslab_archive::ChunkTable::new(digests.into_iter().zip(slots.iter().copied()))))
     }
 
     fn __len__(&self) -> usize {
         self.0.len()
     }
 
-    /// The place of each hash, and which of them are new: each of these is met for the first time.
+    /// The slot of each hash, and which of them are new: each of these is met for the first time.
     fn find<'py>(
         &self,
         py: Python<'py>,
@@ -100,11 +100,11 @@ impl ChunkTable {
         nothing: &[u8],
         next: i64,
     ) -> PyResult<(Numbers<'py>, Numbers<'py>)> {
-        let (places, new) = self.0.find(&split(digests)?, nothing, next);
-        Ok((places.into_pyarray(py), new.into_pyarray(py)))
+        let (slots, new) = self.0.find(&split(digests)?, nothing, next);
+        Ok((slots.into_pyarray(py), new.into_pyarray(py)))
     }
 
-    /// Put hashes in, whose chunks are one after another from a place on.
+    /// Put hashes in, whose chunks are one after another from a slot on.
     fn add(&mut self, digests: &[u8], first: i64) -> PyResult<()> {
         self.0.add(split(digests)?, first);
         Ok(())
