@@ -4,7 +4,7 @@ use std::sync::Arc;
 
 use hyperslab_core::{ByteRange, Manifest, Selection, StoredChunk};
 use hyperslab_model::{
-    ChunkCacheSize, Chunks, Hdf5, IndexKind, Library, ModelError, Operation, Own, PageCacheSize,
+    ChunkCacheSize, Chunks, Hdf5, HyperslabEngine, IndexKind, Library, ModelError, Operation, PageCacheSize,
     PaperLibrary, Purpose, Request, Stored, Variables, Zarr,
 };
 use numpy::{PyArray1, PyArray2, PyArrayMethods, PyReadonlyArray1};
@@ -195,8 +195,8 @@ fn parse_library(name: &str, options: &Options<'_, '_>) -> PyResult<Library> {
             })
         }
         "flat" => Library::Flat,
-        "hyperslab" => Library::Hyperslab(Own {
-            chunk_cache_nbytes: options.number("chunk_cache_nbytes", Own::CHUNK_CACHE_NBYTES)?,
+        "hyperslab" => Library::Hyperslab(HyperslabEngine {
+            chunk_cache_nbytes: options.number("chunk_cache_nbytes", HyperslabEngine::CHUNK_CACHE_NBYTES)?,
             is_far: options.get("far")?.map_or(Ok(false), |value| value.extract())?,
         }),
         "paper_hdf5" => Library::Paper(PaperLibrary::Hdf5 {
