@@ -483,7 +483,7 @@ class ArchiveFile:
         chunk_cache_nbytes: int,
         reach: Reach | None = None,
         patterns: list[str] = ...,
-        settled: Callable[[], AbstractContextManager[None]] | None = None,
+        between_commits: Callable[[], AbstractContextManager[None]] | None = None,
     ) -> ArchiveFile:
         """Open a file.
 
@@ -499,7 +499,7 @@ class ArchiveFile:
             Of an HDF5 file, which objects are read, by their names from the root on: `*` is any one name, `**` any
             number of them, at the end all below; a name that a pattern spells out is no other's wildcard. All without
             any. Others may then append to the file while it is read.
-        settled : Callable[[], AbstractContextManager[None]] | None
+        between_commits : Callable[[], AbstractContextManager[None]] | None
             If given, chunks are looked up when arrays are first read; few of them without the others. It gives a
             context in which nobody overwrites what is committed; called by any thread.
         """

@@ -25,16 +25,16 @@ pub(crate) struct ArchiveFile(pub(crate) Arc<Archive>);
 #[allow(clippy::needless_pass_by_value)] // PyO3 hands arguments over by value
 impl ArchiveFile {
     #[new]
-    #[pyo3(signature = (path, chunk_cache_nbytes, reach=None, patterns=Vec::new(), settled=None))]
+    #[pyo3(signature = (path, chunk_cache_nbytes, reach=None, patterns=Vec::new(), between_commits=None))]
     fn new(
         py: Python<'_>,
         path: PathBuf,
         chunk_cache_nbytes: usize,
         reach: Option<Reach>,
         patterns: Vec<String>,
-        settled: Option<Py<PyAny>>,
+        between_commits: Option<Py<PyAny>>,
     ) -> PyResult<Self> {
-        let between_commits = settled.map(Context::of);
+        let between_commits = between_commits.map(Context::of);
         let options = OpenOptions { patterns, between_commits, ..options(chunk_cache_nbytes, reach) };
         opened(py, || Archive::open(&path, &options))
     }
