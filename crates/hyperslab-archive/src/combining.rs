@@ -78,11 +78,11 @@ impl Archive {
     ) -> Result<Self, Error> {
         let mut combining = Combining { files: archives, ..Combining::default() };
         let mut tree = Tree::default();
-        for (path, recipe) in arrays {
-            let array = combining.array(recipe).map_err(|problem| problem.of_array(&name, path))?;
+        for (path, combined) in arrays {
+            let array = combining.array(combined).map_err(|problem| problem.of_array(&name, path))?;
             tree.arrays.push(array);
         }
-        tree.groups = groups.into_iter().map(|recipe| combining.group(recipe)).collect();
+        tree.groups = groups.into_iter().map(|combined| combining.group(combined)).collect();
         let table = combining.table;
         let heaps = heaps(archives, &tree, arrays, &table);
         let identities = identities(archives);
@@ -105,8 +105,8 @@ fn heaps(
 ) -> HashMap<usize, Heap> {
     let pointed = tree.arrays.iter().zip(arrays).enumerate();
     let pointed = pointed.filter(|(_, (array, _))| array.element.has_pointers());
-    let heap = |recipe: &CombinedArray| {
-        let (position, array) = recipe.files.first().zip(recipe.arrays.first())?;
+    let heap = |combined: &CombinedArray| {
+        let (position, array) = combined.files.first().zip(combined.arrays.first())?;
         let file = files.get(*position)?;
         let ArchiveKind::Collection(open) = &file.kind else {
             return Some(Heap { file: Arc::clone(file), number: *table.own.get(position)? });
@@ -116,7 +116,7 @@ fn heaps(
         let number = *numbers.get(usize::try_from(inner.number).ok()?)?;
         Some(Heap { file: Arc::clone(&inner.file), number })
     };
-    pointed.filter_map(|(number, (_, (_, recipe)))| Some((number, heap(recipe)?))).collect()
+    pointed.filter_map(|(number, (_, (_, combined)))| Some((number, heap(combined)?))).collect()
 }
 
 fn identities(files: &[Arc<Archive>]) -> HashMap<PathBuf, Identity> {
@@ -134,7 +134,7 @@ fn identities(files: &[Arc<Archive>]) -> HashMap<PathBuf, Identity> {
 }
 
 /// Opens the files of a collection, each as the archive would that it comes from.
-fn opener(openers: HashMap<PathBuf, Own>) -> Opener {
+fn opener(openers: HashMap<PathBuf, NamedOpener>) -> Opener {
     Arc::new(move |path: &Path| match openers.get(path) {
         Some((_, open)) => open(path),
         None => Ok(Arc::new(FileStore::open(path)?) as Arc<dyn Store>),
@@ -142,13 +142,13 @@ fn opener(openers: HashMap<PathBuf, Own>) -> Opener {
 }
 
 /// What opens a file, and the number of the archive that alone knows which file its name means, if that is so.
-type Own = (Option<usize>, Opener);
+type NamedOpener = (Option<usize>, Opener);
 
 /// The files that chunks of a collection lie in, and what opens those that are no local files.
 #[derive(Default)]
 struct FileTable {
     files: Vec<OtherFile>,
-    openers: HashMap<PathBuf, Own>,
+    openers: HashMap<PathBuf, NamedOpener>,
     /// The numbers of an archive's files here, by the address of its stores; number 0 is the opened one.
     numbers: HashMap<usize, Arc<Vec<FileIndex>>>,
     /// The numbers of opened files, by the archive's.
@@ -212,41 +212,41 @@ impl Combining<'_> {
         Group { attributes, links: links.into_iter().map(link).collect() }
     }
 
-    fn array(&mut self, recipe: &CombinedArray) -> Result<Array, Problem> {
-        let first = recipe.files.first().zip(recipe.arrays.first());
+    fn array(&mut self, combined: &CombinedArray) -> Result<Array, Problem> {
+        let first = combined.files.first().zip(combined.arrays.first());
         let Some(described) = first.and_then(|(&file, &array)| self.files.get(file)?.tree.arrays.get(array))
         else {
             return Err(Problem::from(Unreadable::damaged("an array of no file")));
         };
-        let mut array = match &recipe.values {
+        let mut array = match &combined.values {
             Some(values) => inline(described, values)?,
-            None => self.concatenated(recipe, described)?,
+            None => self.concatenated(combined, described)?,
         };
         let is_kept = |own: &&Attribute| {
             !own.value.as_ref().is_ok_and(|value| is_reference(&value.element))
-                && !recipe.dropped.contains(&own.name)
+                && !combined.dropped.contains(&own.name)
         };
-        let new = recipe.texts.iter().map(|(name, value)| text(name, value));
+        let new = combined.texts.iter().map(|(name, value)| text(name, value));
         array.attributes = described.attributes.iter().filter(is_kept).cloned().chain(new).collect();
         Ok(array)
     }
 
-    fn concatenated(&mut self, recipe: &CombinedArray, described: &Array) -> Result<Array, Problem> {
-        let element = recipe.element.as_deref().map(element).transpose()?;
+    fn concatenated(&mut self, combined: &CombinedArray, described: &Array) -> Result<Array, Problem> {
+        let element = combined.element.as_deref().map(element).transpose()?;
         let element = element.unwrap_or_else(|| described.element.clone());
-        let mut parts = Vec::with_capacity(recipe.files.len());
-        for (position, (&file, &number)) in recipe.files.iter().zip(&recipe.arrays).enumerate() {
-            let kind = recipe.kinds.get(position).and_then(|kind| recipe.conversions.get(kind));
+        let mut parts = Vec::with_capacity(combined.files.len());
+        for (position, (&file, &number)) in combined.files.iter().zip(&combined.arrays).enumerate() {
+            let kind = combined.kinds.get(position).and_then(|kind| combined.conversions.get(kind));
             let part = self.part(file, number, kind, &element)?;
             if let Err(reason) = &part.segments {
                 return Ok(Array { segments: Err(reason.clone()), ..described.clone() });
             }
-            parts.push(if recipe.is_stacked { with_new_axis(&part)? } else { part });
-            if recipe.axis.is_none() {
+            parts.push(if combined.is_stacked { with_new_axis(&part)? } else { part });
+            if combined.axis.is_none() {
                 break;
             }
         }
-        Ok(match recipe.axis {
+        Ok(match combined.axis {
             Some(axis) => concatenate(&parts, axis)?,
             None => parts.pop().ok_or_else(|| Unreadable::damaged("an array of no file"))?,
         })

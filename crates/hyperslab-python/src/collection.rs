@@ -24,7 +24,7 @@ struct ConversionRecipe {
 
 /// An array made of counterparts: the attributes of a Python object, as `CombinedArray` explains them.
 #[derive(FromPyObject)]
-pub(crate) struct Recipe {
+pub(crate) struct ArrayRecipe {
     files: Vec<usize>,
     arrays: Vec<usize>,
     kinds: Vec<usize>,
@@ -44,8 +44,8 @@ impl From<ConversionRecipe> for Conversion {
     }
 }
 
-impl From<Recipe> for CombinedArray {
-    fn from(recipe: Recipe) -> Self {
+impl From<ArrayRecipe> for CombinedArray {
+    fn from(recipe: ArrayRecipe) -> Self {
         let conversions = recipe.conversions.into_iter();
         Self {
             files: recipe.files,
@@ -96,7 +96,7 @@ pub(crate) fn combine(
     version: String,
     files: Vec<Bound<'_, ArchiveFile>>,
     groups: Vec<CombinedGroup>,
-    arrays: Vec<(String, Recipe)>,
+    arrays: Vec<(String, ArrayRecipe)>,
     chunk_cache_nbytes: usize,
 ) -> PyResult<ArchiveFile> {
     let (files, options) = (archives(&files), options(chunk_cache_nbytes, None));
