@@ -1,4 +1,4 @@
-//! Archives: files of every format, here and far away, opened, and their arrays read.
+//! Archives: local and remote files of every format, opened, and their arrays read.
 //!
 //! ```text
 //! path or URL ─► Archive: format, tree, stores ─► ArchiveArray ─► WholeArray: segments, sources found ─► plan ─► bytes
@@ -15,9 +15,9 @@
 //! | [`hash_chunks`], [`gather_chunks`], [`encoded_chunks`], [`ChunkTable`] | chunks on their way into a file of versions: `chunk_hashes`, `chunk_gathering`, `chunk_table` |
 //! | [`ZarrArray`] | a Zarr array that others write to: `zarr_array`, `sought` |
 //!
-//! Callers give small traits where their own code is needed: [`InterruptCheck`], [`UrlResolver`], [`BetweenCommits`],
-//! [`TableReader`]. Nothing here knows Python. No state is shared by archives but what belongs to the process: threads,
-//! connections, files held open.
+//! Callers implement small traits where their own code is needed: [`InterruptCheck`], [`UrlResolver`],
+//! [`BetweenCommits`], [`TableReader`]. Nothing here knows Python. Archives share no state, except what belongs to the
+//! process: threads, connections, open files.
 
 mod archive;
 mod array;

@@ -1,4 +1,4 @@
-//! The sources of a virtual array: found, opened and parsed when the array is first used, each file once.
+//! The sources of a virtual array. Each file is found, opened and parsed once, when the array is first used.
 
 use std::collections::HashMap;
 use std::path::{Path, PathBuf};
@@ -15,21 +15,21 @@ use crate::resolved::Resolved;
 use crate::source_resolver::SourceResolver;
 use crate::tree_path::{self, MOST_HOPS};
 
-/// Virtual arrays whose sources are virtual arrays, at most so many deep.
+/// How deeply virtual arrays may have virtual arrays as sources.
 const MOST_DEPTH: usize = 16;
 
-/// A file that arrays of another one show parts of, as it was when it was parsed. It is not held open.
+/// A file that is the source of other files' arrays, as it was when it was parsed. It is not kept open.
 struct SourceFile {
     tree: Tree,
     version: FileVersion,
 }
 
-/// The files that sources of virtual arrays are in, once they were parsed.
+/// The files of virtual arrays' sources, once they have been parsed.
 #[derive(Default)]
 pub(crate) struct SourceFiles(Mutex<HashMap<PathBuf, Arc<SourceFile>>>);
 
 impl SourceFiles {
-    /// A file, parsed, unless it was before. Nobody waits for a lock: see `Archive::resolved`.
+    /// A parsed file; parses it if it was not parsed before. Nobody waits for a lock: see `Archive::resolved`.
     fn parsed(&self, path: &Path, resolver: &SourceResolver) -> Result<Arc<SourceFile>, Error> {
         let known = self.0.try_lock().ok().and_then(|known| known.get(path).cloned());
         if let Some(known) = known {
@@ -57,7 +57,7 @@ pub(crate) struct VirtualFile<'o> {
     pub(crate) is_far: bool,
 }
 
-/// Resolve an array of an open file.
+/// Resolves an array of an open file.
 pub(crate) fn resolved(opened: VirtualFile<'_>, number: usize) -> Result<Resolved, Problem> {
     let own = File { path: opened.path.to_owned(), tree: TreeOf::Opened(opened.tree), numbers: Vec::new() };
     let mut resolver = VirtualArrayResolver {
@@ -70,7 +70,7 @@ pub(crate) fn resolved(opened: VirtualFile<'_>, number: usize) -> Result<Resolve
         table: Vec::new(),
     };
     let array = resolver.array((0, number))?;
-    resolver.arrays.clear(); // so that the array need not be copied
+    resolver.arrays.clear(); // drops the other owner, to save a copy of the array
     if let Some(indexes) = opened.indexes {
         indexes.check_found(opened.tree, number, &array)?;
     }
@@ -78,10 +78,10 @@ pub(crate) fn resolved(opened: VirtualFile<'_>, number: usize) -> Result<Resolve
     Ok(Resolved::new(Arc::unwrap_or_clone(array), stores))
 }
 
-/// A file's position in `VirtualArrayResolver::files`, and an array's number in it.
+/// The position of a file in `VirtualArrayResolver::files`, and the number of an array in it.
 type ArrayKey = (usize, usize);
 
-/// A path's end.
+/// What a path leads to.
 #[derive(Clone, Copy)]
 enum Node {
     Group(usize, usize),
@@ -106,21 +106,22 @@ impl TreeOf<'_> {
 struct File<'o> {
     path: PathBuf,
     tree: TreeOf<'o>,
-    /// The numbers, in the resolved array's table, of the files of its manifests; the opened file's are as they are.
+    /// For the files of its manifests: their numbers in the resolved array's table. The opened file's numbers do not
+    /// change.
     numbers: Vec<FileIndex>,
 }
 
-/// Resolves one array, and what it shows of others.
+/// Resolves one array and the sources that it shows.
 struct VirtualArrayResolver<'o> {
     opened: VirtualFile<'o>,
     files: Vec<File<'o>>,
-    /// Files by their canonical paths.
+    /// Positions of files, by canonical path.
     positions: HashMap<PathBuf, usize>,
-    /// Files by the one that names them, and the name.
+    /// Files, by the file that names them and the name.
     names: HashMap<(usize, String), Option<usize>>,
-    /// Arrays ready to be shown.
+    /// Arrays that are ready to show.
     arrays: HashMap<ArrayKey, Arc<Array>>,
-    /// Virtual arrays that are being resolved, each a source of the one before.
+    /// Virtual arrays that are being resolved. Each is a source of the one before it.
     resolving: Vec<ArrayKey>,
     table: Vec<OtherFile>,
 }
@@ -140,7 +141,7 @@ impl VirtualArrayResolver<'_> {
         }
     }
 
-    /// An array with segments whose files have the table's numbers.
+    /// An array whose segments use the table's file numbers.
     fn array(&mut self, key: ArrayKey) -> Result<Arc<Array>, Problem> {
         if let Some(known) = self.arrays.get(&key) {
             return Ok(Arc::clone(known));
@@ -179,7 +180,7 @@ impl VirtualArrayResolver<'_> {
         Ok(())
     }
 
-    /// An array that is not virtual, with the table's numbers for its files.
+    /// An array that is not virtual, with the table's file numbers.
     fn moved(&self, file: usize, described: &Array) -> Result<Array, Problem> {
         let mut array = Array { attributes: Vec::new(), dimensions: None, ..described.clone() };
         if file == 0 {
@@ -200,13 +201,13 @@ impl VirtualArrayResolver<'_> {
         Ok(array)
     }
 
-    /// The file that another one calls by some name, parsed; `None` if there is none.
+    /// The file that another file calls `name`, parsed; `None` if there is none.
     fn file(&mut self, from: usize, name: &str) -> Result<Option<usize>, Problem> {
         if name == "." {
             return Ok(Some(from));
         }
         if self.opened.is_far {
-            // A source that is not looked for must not pass for one that is not there.
+            // We do not look for these sources, so we must not treat them as missing.
             let feature = "a virtual array of a remote file with sources in other files";
             let is_own = Path::new(name).file_name() == self.opened.path.file_name();
             return if is_own {
@@ -251,10 +252,10 @@ impl VirtualArrayResolver<'_> {
         Ok(self.files.len() - 1)
     }
 
-    /// What a path leads to, from a group on, over links.
+    /// What a path from a group leads to, following links.
     fn follow(&mut self, from: Node, path: &str, hops: usize) -> Result<Option<Node>, Problem> {
         if hops > MOST_HOPS {
-            return Ok(None); // links that lead in a circle lead nowhere
+            return Ok(None); // a circle of links leads nowhere
         }
         let mut here = match from {
             Node::Group(file, _) if path.starts_with('/') => Node::Group(file, 0),

@@ -107,7 +107,7 @@ impl CacheState {
 #[pyfunction]
 pub(crate) fn contention(processes: u64, servers: u64) -> PyResult<f64> {
     hyperslab_model::contention(processes, servers)
-        .ok_or_else(|| PyValueError::new_err("contention takes at least one process and one data server"))
+        .ok_or_else(|| PyValueError::new_err("contention needs at least one process and one data server"))
 }
 
 fn row(request: Request) -> RequestRow {
@@ -124,7 +124,7 @@ fn row(request: Request) -> RequestRow {
 fn listed(columns: &[PyReadonlyArray1<'_, u64>; 3]) -> PyResult<Manifest> {
     let [indices, offsets, lengths] = columns.each_ref().map(PyReadonlyArray1::as_array);
     if indices.len() != offsets.len() || indices.len() != lengths.len() {
-        return Err(PyValueError::new_err("manifest has columns of different lengths"));
+        return Err(PyValueError::new_err("the columns of manifest have different lengths"));
     }
     let mut chunks = Vec::with_capacity(indices.len());
     for ((&index, &offset), &length) in indices.iter().zip(offsets).zip(lengths) {
@@ -142,7 +142,7 @@ fn parse_operation(operation: &str) -> PyResult<Operation> {
     }
 }
 
-/// What a library takes besides its name, all of it optional.
+/// The options of a library. All are optional.
 struct Options<'a, 'py>(Option<&'a Bound<'py, PyDict>>);
 
 impl<'py> Options<'_, 'py> {

@@ -1,4 +1,4 @@
-//! `ChunkGrid`: an array cut into chunks, and the copy geometry of selections over it.
+//! `ChunkGrid`: an array cut into chunks, and how selections copy from it.
 
 use hyperslab_core::{Error, Overlap, Selection};
 use numpy::{PyArray1, PyArray2, PyArrayMethods};
@@ -19,7 +19,7 @@ type Int64Array<'py> = Bound<'py, PyArray1<i64>>;
 pub(crate) struct ChunkGrid(pub(crate) hyperslab_core::ChunkGrid);
 
 impl ChunkGrid {
-    /// What `measure` says of each overlap, computed without the interpreter.
+    /// Calls `measure` on each overlap, without holding the interpreter.
     fn each_overlap<T: Send>(
         &self,
         selection: &Bound<'_, PyAny>,
@@ -103,7 +103,7 @@ impl ChunkGrid {
         Ok((PyArray1::from_vec(py, run_counts), PyArray1::from_vec(py, element_counts)))
     }
 
-    /// Whether a selection has all of each chunk of `chunks(selection)`, as far as the array goes.
+    /// Whether a selection covers the valid part of each chunk of `chunks(selection)`.
     fn fully_covered<'py>(&self, selection: &Bound<'py, PyAny>) -> PyResult<Bound<'py, PyArray1<bool>>> {
         let covered = self.each_overlap(selection, |overlap| overlap.fully_covers())?;
         Ok(PyArray1::from_vec(selection.py(), covered))

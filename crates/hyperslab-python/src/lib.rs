@@ -1,6 +1,7 @@
 //! The Python module `hyperslab._core`: a table of contents.
 //!
-//! One file per noun. Each parses at the border, calls `hyperslab-core`, and gives back Python values.
+//! There is one file per noun. Each file converts arguments at the border, calls the other crates, and returns Python
+//! values.
 
 mod archive_file;
 mod axes;
@@ -68,6 +69,6 @@ mod _core {
     use crate::zarr_array::ZarrArray;
 
     #[pymodule_export]
-    #[allow(non_upper_case_globals)] // the name is Python's
+    #[allow(non_upper_case_globals)] // Python chose the name
     const __version__: &str = env!("CARGO_PKG_VERSION");
 }

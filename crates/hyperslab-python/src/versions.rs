@@ -1,4 +1,4 @@
-//! What versioned files take of their virtual arrays, and the table of their chunks.
+//! The mappings and chunk tables of versioned files.
 
 use std::path::PathBuf;
 
@@ -12,8 +12,8 @@ use pyo3::prelude::*;
 use crate::errors;
 use crate::stored_array::StoredArray;
 
-/// Of each chunk of a version's array, in C order, its slot in the stack of all chunks; -1 of those that are not
-/// stored. None if the array is not made of such chunks.
+/// The slot of each chunk of a version's array, in C order; -1 for chunks that are not stored. None if the array is not
+/// made of such chunks.
 #[pyfunction]
 #[allow(clippy::needless_pass_by_value)] // PyO3 hands arguments over by value
 pub(crate) fn chunk_slots_of<'py>(
@@ -36,9 +36,9 @@ pub(crate) fn chunk_slots_of<'py>(
     Ok(slots.map(|slots| slots.into_pyarray(py)))
 }
 
-/// The file and the path that all mappings of an array show a part of; `None` if there is no mapping.
+/// The file and path of the one source of all mappings of an array; `None` if it has no mapping.
 ///
-/// Of mappings of several arrays both are empty.
+/// Both are empty if the mappings have several sources.
 #[pyfunction]
 #[allow(clippy::needless_pass_by_value)] // PyO3 hands arguments over by value
 pub(crate) fn mapped_source(array: &Bound<'_, StoredArray>) -> Option<(String, String)> {
@@ -47,14 +47,14 @@ pub(crate) fn mapped_source(array: &Bound<'_, StoredArray>) -> Option<(String, S
     (!mappings.is_empty()).then(|| names.unwrap_or_default())
 }
 
-/// The number and the parameters of each filter of an array, by its path in an HDF5 file of this machine.
+/// The number and the parameters of each filter of an array, given its path in a local HDF5 file.
 #[pyfunction]
 #[allow(clippy::needless_pass_by_value)] // PyO3 hands arguments over by value
 pub(crate) fn filters_of(py: Python<'_>, file: PathBuf, path: &str) -> PyResult<Vec<(u16, Vec<u32>)>> {
     py.detach(|| hyperslab_archive::hdf5_filters(&file, path)).map_err(errors::of_archive)
 }
 
-/// The mappings of a virtual array as libhdf5 writes them; None if it would write them otherwise.
+/// The mappings of a virtual array in libhdf5's own bytes; None if libhdf5 would use another encoding.
 #[pyfunction]
 #[allow(clippy::needless_pass_by_value)] // PyO3 hands arguments over by value
 pub(crate) fn mappings_block<'py>(
@@ -72,7 +72,7 @@ pub(crate) fn mappings_block<'py>(
 
 type Numbers<'py> = Bound<'py, PyArray1<i64>>;
 
-/// Where the chunk of each hash is.
+/// Maps the hash of each chunk to its slot.
 #[pyclass(module = "hyperslab._core")]
 pub(crate) struct ChunkTable(hyperslab_archive::ChunkTable);
 
@@ -83,7 +83,7 @@ impl ChunkTable {
     fn new(digests: &[u8], slots: PyReadonlyArray1<'_, i64>) -> PyResult<Self> {
         let (digests, slots) = (split(digests)?, slots.as_slice()?);
         if digests.len() != slots.len() {
-            return Err(PyValueError::new_err("there are not as many slots as hashes"));
+            return Err(PyValueError::new_err("digests and slots have different lengths"));
         }
         Ok(Self(hyperslab_archive::ChunkTable::new(digests.into_iter().zip(slots.iter().copied()))))
     }
@@ -92,7 +92,7 @@ impl ChunkTable {
         self.0.len()
     }
 
-    /// The slot of each hash, and which of them are new: each of these is met for the first time.
+    /// The slot of each hash, and the numbers of the new hashes, each at its first occurrence.
     fn find<'py>(
         &self,
         py: Python<'py>,
@@ -104,7 +104,7 @@ impl ChunkTable {
         Ok((slots.into_pyarray(py), new.into_pyarray(py)))
     }
 
-    /// Put hashes in, whose chunks are one after another from a slot on.
+    /// Adds hashes whose chunks take consecutive slots, starting at `first`.
     fn add(&mut self, digests: &[u8], first: i64) -> PyResult<()> {
         self.0.add(split(digests)?, first);
         Ok(())
@@ -113,5 +113,5 @@ impl ChunkTable {
 
 fn split(digests: &[u8]) -> PyResult<Vec<Digest>> {
     let each = digests.chunks(DIGEST_NBYTES).map(Digest::try_from);
-    each.collect::<Result<_, _>>().map_err(|_| PyValueError::new_err("hashes are of 32 bytes each"))
+    each.collect::<Result<_, _>>().map_err(|_| PyValueError::new_err("each hash must have 32 bytes"))
 }
