@@ -107,7 +107,7 @@ class Array:
                 return fallback.dtype_of(self._file.path, self.name, self._file.reach)
             return self._stored.dtype
         except (TypeError, ValueError, OverflowError, Unsupported) as error:
-            said = f"array {self.name} of {self._file.path} has elements that NumPy cannot have ({error})"
+            said = f"array {self.name} of {self._file.path} has elements that NumPy cannot represent ({error})"
             raise Unsupported(f"{said}: the file is damaged, or they are larger than 2 GiB each") from error
 
     @property
