@@ -76,7 +76,7 @@ def test_mpi_ranks_write_and_read_one_file(tmp_path, study) -> None:
 
 
 def test_mpi_refuses_what_ranks_cannot_do() -> None:
-    assert mpi.refusal("zarr3", "write") == "only hdf5 is written by MPI ranks"
+    assert mpi.refusal("zarr3", "write") == "MPI ranks can only write hdf5"
     assert "ranks do" in str(mpi.refusal("hdf5", "append"))
 
 

@@ -119,7 +119,7 @@ def test_what_cannot_go_on(tmp_path: Path) -> None:
     assert "not the journal of a calibration" in refused("--resume")
     assert "1 cells of an interrupted calibration" in refused()
     begun.journal.write_text("{\n")
-    assert "remove the file" in refused()
+    assert "remove it" in refused()
     begun.journal.unlink()
     begun.journal.mkdir()
     assert "remove it" in refused()

@@ -1,7 +1,7 @@
-"""Carry out a run: group after group, by the lab's rounds or as a published study did.
+"""Carry out a run, group by group: with the lab's rounds, or as a published study did.
 
-Every trial goes to the journal before the next begins; what the journal holds is not done again. Nothing outside the
-run's own scratch directory is ever removed.
+Every trial is in the journal before the next one begins. What the journal holds is not repeated. Only the run's own
+scratch directory is ever removed.
 """
 
 from __future__ import annotations
@@ -33,7 +33,7 @@ RULES = {
 
 
 def expected(groups: Sequence[Group], rule: StopRule) -> int:
-    """How many trials a run takes at most."""
+    """The most trials that a run takes."""
     return sum(
         len(group.cells) * make_replay(group.case.replay or "").trials
         if group.method == "published"
@@ -50,7 +50,7 @@ def run_groups(
     scratch: Path,
     data_files: Mapping[str, Path],
 ) -> None:
-    """Carry out all groups. Raises NoSpace when the disk is full; finished trials are in the journal."""
+    """Measure all groups. Raises NoSpace if the disk is full; finished trials are in the journal."""
     for group in groups:
         usable = [cell for cell in group.cells if not _refuse(journal, group, cell)]
         directory = Path(tempfile.mkdtemp(prefix=f"{group.case.name}-", dir=scratch))
@@ -81,17 +81,18 @@ def _refuse(journal: Journal[Trial], group: Group, cell: Cell) -> bool:
 
 
 def check_groups(groups: Sequence[Group], scratch: Path, memory_nbytes: int | None) -> None:
-    """Raise UsageError with figures when a run cannot fit the disk or memory; known before anything runs."""
+    """Raise UsageError if a run does not fit on the disk or into memory. This is known before anything runs."""
     for group in groups:
         files = {(cell.format, cell.conditions) for cell in group.cells}
-        disk = cells.file_nbytes(group.case, group.shape, group.count) * (len(files) + 1)  # one more at a time
+        # plus one that is being written
+        disk = cells.file_nbytes(group.case, group.shape, group.count) * (len(files) + 1)
         array = cells.file_nbytes(group.case, group.shape, 1)
-        hint = "a smaller --scale, fewer --formats, or another --scratch"
+        hint = "use a smaller --scale, fewer --formats, or another --scratch"
         check_room(f"{group.case.name} ({len(files)} files)", disk, array, scratch, memory_nbytes, hint)
 
 
 def expand(cases: Sequence[Case], methods: Sequence[str]) -> list[Group]:
-    """Every group of a run, in order. A case without a published method has none by that method."""
+    """All groups of a run, in order. A case without a published method has no group for that method."""
     return [
         group
         for case in cases

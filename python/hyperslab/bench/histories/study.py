@@ -1,4 +1,4 @@
-"""A study of histories: which edits, how many versions, which layouts. A YAML file that says `kind: histories`."""
+"""A study of histories: edits, numbers of versions, and layouts. Its YAML file has `kind: histories`."""
 
 from __future__ import annotations
 
@@ -16,7 +16,7 @@ KIND = "histories"
 
 
 class HistoryCase(BaseModel):
-    """A study of histories, complete: its trials are all combinations, one after another for each contender."""
+    """A complete study of histories. Its trials are all combinations, for each contender in turn."""
 
     model_config = ConfigDict(extra="forbid", frozen=True)
     kind: Literal["histories"]
@@ -28,7 +28,7 @@ class HistoryCase(BaseModel):
     edits: list[str] = Field(list(EDIT_PATTERNS), min_length=1, description="what versions do to their arrays")
     counts: list[PositiveInt] = Field(min_length=1, description="of versions")
     chunk_lengths: list[PositiveInt] = Field(min_length=1)
-    dense_chunk_lengths: list[PositiveInt] = Field(min_length=1, description="where an array has two axes")
+    dense_chunk_lengths: list[PositiveInt] = Field(min_length=1, description="for arrays with two axes")
     conditions: list[str] = Field(list(COMPRESSIONS), min_length=1, description="compressions")
     scales: dict[Scale, dict[str, Any]] = {}
 
@@ -40,7 +40,7 @@ class HistoryCase(BaseModel):
         ]
         for name in names:
             if name not in known:
-                raise ValueError(f"unknown {info.field_name} {name!r}; the known ones are {', '.join(known)}")
+                raise ValueError(f"unknown {info.field_name} {name!r}; choose from {', '.join(known)}")
         return names
 
     def scaled(self, scale: Scale) -> HistoryCase:
@@ -49,10 +49,10 @@ class HistoryCase(BaseModel):
 
 
 def load(path: Path, given: dict[str, Any]) -> HistoryCase:
-    """The study that a file says; raises StudyError that names the file, the key and what is expected."""
+    """Load a study from its file. Raises StudyError with the file, the key and what is expected."""
     return checked(path, {"name": path.stem, "family": path.stem, **given}, HistoryCase)
 
 
 def shipped() -> Iterable[HistoryCase]:
-    """Every study of histories that hyperslab ships."""
+    """All studies of histories that hyperslab includes."""
     return [load(path, read(path)) for path in sorted((STUDIES_DIRECTORY / KIND).glob("*.yaml"))]

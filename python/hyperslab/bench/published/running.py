@@ -22,7 +22,7 @@ from hyperslab.lab.worker import LocalWorkers, Workbench
 
 @dataclass(frozen=True)
 class PublishedJob:
-    """Asks a worker to write or read as a published study did."""
+    """A worker's task: write or read as a published study did."""
 
     replay: str
     verb: str
@@ -30,16 +30,16 @@ class PublishedJob:
     path: Path
     arrays: PublishedArrays
     operation: Operation
-    printed: Path  # what the study printed inside its timers goes to a real file
+    printed: Path  # a real file for what the study printed inside its timers
 
     def run(self, _: Workbench) -> Phases:
-        """Do it by the study's own code."""
+        """Run the study's own code."""
         replay = make_replay(self.replay)
         verb = replay.write if self.verb == "write" else replay.read
         with (
             open(self.printed, "w") as stream,
             contextlib.redirect_stdout(stream),
-            contextlib.redirect_stderr(stream),  # warnings that a published program provoked are its own
+            contextlib.redirect_stderr(stream),  # warnings caused by a published program belong to it
         ):
             return verb(self.format, self.path, self.arrays, self.operation)
 
@@ -52,12 +52,12 @@ def run_published(
     usable: list[Cell],
     directory: Path,
 ) -> None:
-    """Every trial of a group by its study's replay; a trial that the journal holds in full is not repeated."""
+    """Make every trial of a group by its study's replay. A trial that the journal holds completely is not repeated."""
     replay = make_replay(group.case.replay or "")
     writes = [cell for cell in usable if OPERATIONS[cell.operation.name].verb == "write"]
     reads = [cell for cell in usable if OPERATIONS[cell.operation.name].verb == "read"]
     for number in range(replay.trials):
-        # The first trials, which the study lost, count as its warm-up.
+        # The first trials, which the study dropped, count as its warm-up.
         trial = number - replay.dropped if number >= replay.dropped else -1 - number
         if all(_has(journal, cell, trial) for cell in writes + reads):
             continue
