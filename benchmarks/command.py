@@ -1,4 +1,4 @@
-"""The command line that the speed tables share: which rows, how much data, where files go, and which results to keep."""
+"""The command line of the speed tables: which rows, how much data, where files go, and which results to keep."""
 
 from __future__ import annotations
 
