@@ -1,4 +1,4 @@
-"""Seed 4's study: the edits are what the article says, all contenders end with the same, verdicts follow figures."""
+"""Seed 4's study: edits are as in the article, all contenders end with the same arrays, verdicts follow the figures."""
 
 from __future__ import annotations
 
@@ -41,7 +41,7 @@ def test_edits(name: str) -> None:
 
 
 class InProcess:
-    """Workers that are this process: what a test does to a contender is seen."""
+    """Workers in this process, so that a test can patch a contender."""
 
     def worker(self, _: str) -> InProcess:
         return self
@@ -98,7 +98,7 @@ def test_the_command(tmp_path: Path) -> None:
     count = len(journal.read_text().splitlines())
     assert count == (4 * 2 * 2 * 2 + 2 * 2) * 5
     assert isinstance(CliRunner().invoke(app, asked).exception, UsageError)
-    journal.write_bytes(journal.read_bytes()[:-20])  # as a kill may leave it: the last trial is done again
+    journal.write_bytes(journal.read_bytes()[:-20])  # as a kill may leave it: the last trial is repeated
     again = CliRunner().invoke(app, ["bench", "-o", str(output), "--resume", "--json"])
     assert [verdict["id"] for verdict in json.loads(again.stdout)["verdicts"]] == [f"S4-0{n}" for n in range(1, 6)]
     assert len(journal.read_text().splitlines()) == count

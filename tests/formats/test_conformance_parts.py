@@ -1,4 +1,4 @@
-"""Every format of the table keeps its promises about parts of arrays, growth and compound types."""
+"""Every format keeps its promises about parts of arrays, growth and compound types."""
 
 from __future__ import annotations
 
@@ -103,7 +103,10 @@ def test_part_is_overwritten(contender: Format, tmp_path: Path) -> None:
 
 
 def _overwrite(contender: Format, path: Path, spec: ArraySpec, part: Hyperslab, expected: np.ndarray) -> None:
-    """Change a part in a file that is opened for it; every k-th element may be refused, but never botched."""
+    """Change a part in a file that is opened for it.
+
+    A format may refuse every k-th element, but must not corrupt data.
+    """
     changed = np.ones(part.shape, spec.dtype)
     with opened(contender, path, spec, "r+") as handle:
         try:

@@ -1,4 +1,4 @@
-"""`hyperslab predict` and `hs.predict`: by made-up store profiles, and by one that a tiny calibration measured."""
+"""`hyperslab predict` and `hs.predict`, with made-up store profiles and with one that a tiny calibration measured."""
 
 from __future__ import annotations
 
@@ -161,7 +161,8 @@ def test_an_array_in_one_piece(workload: Path, tmp_path: Path) -> None:
     found = {each["library"]: each["variables"]["read"] for each in document["predictions"]}
     assert {each["layout"] for each in document["predictions"]} == {"contiguous"}
     assert list(found) == ["hdf5", "hyperslab"]
-    assert (found["hyperslab"]["n_memcpy"], found["hyperslab"]["n_rrequest"]) == (2000, 20)  # rows of boxes; with gaps
+    # rows of boxes; including gaps
+    assert (found["hyperslab"]["n_memcpy"], found["hyperslab"]["n_rrequest"]) == (2000, 20)
     assert 0 < found["hdf5"]["n_rdisk"] + found["hdf5"]["n_cache"] <= 20 * 2  # of at most 64 KiB
     same = json.loads(runner.invoke(app, [*predict, "--layout", "contiguous"]).stdout)
     assert same["predictions"][0] == document["predictions"][0], "HDF5's array is where the model has it"

@@ -26,7 +26,7 @@ SHARD_CHUNKS = 16  # chunks in a shard, for formats with shards
 
 
 @dataclass(frozen=True)
-class Group:
+class CellGroup:
     """Cells that are measured together in random order: one case, one method, one array shape and count."""
 
     case: Case
@@ -48,10 +48,10 @@ def array_dtype(case: Case) -> np.dtype[Any]:
     return np.dtype([(f"p{k}", case.dtype) for k in range(case.properties)])
 
 
-def groups(case: Case, method: Method) -> list[Group]:
+def groups(case: Case, method: Method) -> list[CellGroup]:
     """All groups of a case, with the smallest arrays first."""
     return [
-        Group(case, method, tuple(shape), count, tuple(_cells(case, method, tuple(shape), count)))
+        CellGroup(case, method, tuple(shape), count, tuple(_cells(case, method, tuple(shape), count)))
         for shape in case.shapes
         for count in case.counts
     ]

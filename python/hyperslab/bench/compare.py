@@ -106,7 +106,7 @@ def _row(a: list[Trial], b: list[Trial]) -> ComparisonRow | None:
 
 
 def _seconds(trials: list[Trial], metric: str) -> list[float]:
-    return [value for trial in trials if (value := trial.phases.metric(metric)) is not None]
+    return [value for trial in trials if (value := trial.metric(metric)) is not None]
 
 
 def _outcome(low: float | None, high: float | None) -> Outcome:

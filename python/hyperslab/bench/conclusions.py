@@ -8,11 +8,11 @@ from __future__ import annotations
 
 from collections.abc import Iterator
 from pathlib import Path
-from typing import Annotated, Any, Literal
+from typing import Annotated, Literal
 
-import yaml
-from pydantic import BaseModel, ConfigDict, Field, ValidationError, field_validator, model_validator
+from pydantic import Field, field_validator, model_validator
 
+from hyperslab.bench.declared import Declared, checked, one_of, read
 from hyperslab.bench.operations import OPERATIONS
 from hyperslab.bench.records import METRICS
 from hyperslab.bench.study import STUDIES_DIRECTORY
@@ -22,19 +22,7 @@ from hyperslab.formats import FORMATS
 Axis = Literal["format", "conditions", "operation", "count"]
 
 
-def _check_known(name: str, known: Any, what: str) -> str:
-    if name not in known:
-        raise ValueError(f"unknown {what} {name!r}; choose from {', '.join(known)}")
-    return name
-
-
-class Noun(BaseModel):
-    """A frozen model that accepts no unknown keys."""
-
-    model_config = ConfigDict(extra="forbid", frozen=True)
-
-
-class Extreme(Noun):
+class Extreme(Declared):
     """One format takes the least, or the most, time of all formats."""
 
     kind: Literal["fastest", "slowest"]
@@ -42,14 +30,14 @@ class Extreme(Noun):
     among: list[str] = Field(min_length=2)
 
 
-class Order(Noun):
+class Order(Declared):
     """Formats in order, the fastest first."""
 
     kind: Literal["order"]
     order: list[str] = Field(min_length=2)
 
 
-class Ratio(Noun):
+class Ratio(Declared):
     """How many times as fast one format is as another: the numerator's speed over the denominator's, as published.
 
     A range around 1 claims likeness; any other range claims a direction. Without `high`, `low` is a least value.
@@ -67,7 +55,7 @@ class Ratio(Noun):
         return self.high is not None and self.low >= 0.7 and (self.high <= 1.05 or self.low <= 1)
 
 
-class Effect(Noun):
+class Effect(Declared):
     """What `of` costs against `against`, two points on one axis.
 
     On the axis `count`, it compares most with fewest arrays.
@@ -87,7 +75,7 @@ class Effect(Noun):
         return self
 
 
-class Within(Noun):
+class Within(Declared):
     """One format takes at most this many seconds."""
 
     kind: Literal["within"]
@@ -98,7 +86,7 @@ class Within(Noun):
 Claim = Annotated[Extreme | Order | Ratio | Effect | Within, Field(discriminator="kind")]
 
 
-class Metrics(Noun):
+class Metrics(Declared):
     """Which seconds are compared: those that the study timed, and those that answer its question fairly."""
 
     published: str
@@ -107,10 +95,10 @@ class Metrics(Noun):
     @field_validator("published", "fair")
     @classmethod
     def _known(cls, name: str) -> str:
-        return _check_known(name, METRICS, "metric")
+        return one_of(name, METRICS, "metric")
 
 
-class Conclusion(Noun):
+class Conclusion(Declared):
     """One published conclusion."""
 
     id: str
@@ -131,12 +119,12 @@ class Conclusion(Noun):
     @field_validator("operations")
     @classmethod
     def _known_operations(cls, names: list[str]) -> list[str]:
-        return [_check_known(name, OPERATIONS, "operation") for name in names]
+        return [one_of(name, OPERATIONS, "operation") for name in names]
 
     @model_validator(mode="after")
     def _known_formats(self) -> Conclusion:
         for name in (*formats_of(self.claim), *(self.formats or ())):
-            _check_known(name, FORMATS, "format")
+            one_of(name, FORMATS, "format")
         return self
 
 
@@ -153,7 +141,7 @@ def formats_of(claim: Extreme | Order | Ratio | Effect | Within) -> list[str]:
     return [claim.of, claim.against] if claim.axis == "format" else []
 
 
-class PublishedRatios(Noun):
+class PublishedRatios(Declared):
     """A published table of speed ratios: one conclusion for each row."""
 
     first: int = Field(gt=0, description="number of the first row's conclusion; the next rows follow")
@@ -191,23 +179,14 @@ def _range(low: float, high: float | None) -> str:
     return f"{low:g}" if low == high else f"{low:g}-{high:g}"
 
 
-class _File(Noun):
+class _File(Declared):
     conclusions: list[Conclusion]
-    ratio_tables: list[PublishedRatios] = []
+    ratio_tables: list[PublishedRatios] = Field([])
 
 
 def load(path: Path = STUDIES_DIRECTORY / "conclusions.yaml") -> list[Conclusion]:
     """Load the conclusions of a file, in order. Raises StudyError with the file and the key."""
-    try:
-        found = _File.model_validate(yaml.safe_load(path.read_text(encoding="utf-8")))
-    except OSError as error:
-        raise StudyError(f"{path}: cannot be read ({error.strerror})") from error
-    except yaml.YAMLError as error:
-        raise StudyError(f"{path}: not a YAML file: {' '.join(str(error).split())}") from error
-    except ValidationError as error:
-        first = error.errors()[0]
-        where = ".".join(str(part) for part in first["loc"])
-        raise StudyError(f"{path}: {where}: {first['msg'].removeprefix('Value error, ')}") from error
+    found = checked(path, read(path), _File)
     every = [*found.conclusions, *(row for table in found.ratio_tables for row in table.conclusions())]
     identities = [conclusion.id for conclusion in every]
     for identity in identities:

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import os
-import shutil
 from collections.abc import Iterator, Sequence
 from dataclasses import fields, replace
 from datetime import UTC, datetime
@@ -11,7 +10,7 @@ from pathlib import Path
 from typing import Any
 
 from hyperslab.bench import cells
-from hyperslab.bench.cells import Group
+from hyperslab.bench.cells import CellGroup
 from hyperslab.bench.execution import Execution
 from hyperslab.bench.operations import OPERATIONS
 from hyperslab.bench.rankings import headline_metric
@@ -23,7 +22,9 @@ from hyperslab.lab import cache
 from hyperslab.lab.environment import pressure
 from hyperslab.lab.fields import Field
 from hyperslab.lab.journal import Journal
+from hyperslab.lab.room import disk_full
 from hyperslab.lab.rounds import Tally
+from hyperslab.lab.scratch import remove
 from hyperslab.lab.served import ServedFiles
 from hyperslab.lab.timers import Timing
 
@@ -32,7 +33,7 @@ class FairTrials:
     """The files of one group, and its trials."""
 
     def __init__(
-        self, journal: Journal[Trial], execution: Execution, group: Group, directory: Path, field: Field
+        self, journal: Journal[Trial], execution: Execution, group: CellGroup, directory: Path, field: Field
     ) -> None:
         self._journal = journal
         self._execution = execution
@@ -55,26 +56,15 @@ class FairTrials:
 
     def _made(self, cell: Cell, number: int) -> Trial:
         verbs = {"write": self._write, "read": self._read, "modify": self._modify}
-        busy = pressure()
-        started_at = datetime.now(UTC).isoformat(timespec="milliseconds")
+        state: dict[str, Any] = {"started_at": datetime.now(UTC).isoformat(timespec="milliseconds"), **pressure()}
         try:
             trial = verbs[OPERATIONS[cell.operation.name].verb](cell, number)
         except TrialFailed as failure:
             dtype = str(cells.spec_of(self._group.case, cell).dtype)
             trial = blank_trial(cell, dtype, number, "failed", str(failure))
         except NoSpace as full:
-            free = shutil.disk_usage(self._directory).free
-            raise NoSpace(
-                f"the disk below {self._directory.parent} is full ({free / 1e6:.0f} MB left) in {cell.key}: {full}; "
-                "free some space or give another --scratch, then --resume; finished trials are kept"
-            ) from full
-        return replace(
-            trial,
-            position=len(self._journal),
-            started_at=started_at,
-            io_pressure=busy.io_full_avg10,
-            load=busy.load,
-        )
+            raise disk_full(self._directory.parent, cell.key, full, "trials") from full
+        return replace(trial, position=len(self._journal), **state)
 
     def close(self) -> None:
         """Stop the file servers, if there are any."""
@@ -98,7 +88,7 @@ class FairTrials:
             layout = self._prepare(cell)[1] if number == WARM_UP else self._known_layout(cell)
             return self._trial(cell, number, measured, path, layout)
         finally:
-            _remove(path)
+            remove(path)
 
     def _parts_of_write(self, cell: Cell, path: Path) -> Iterator[Job]:
         """One job; for several processes, one job and one file each, with a share of axis 0."""
@@ -143,7 +133,7 @@ class FairTrials:
             measured = self._execution.run(self._group.case, cell, [self._job(cell, path)])
             return replace(self._trial(cell, number, measured, path, layout), resident_before=resident)
         finally:
-            _remove(path)
+            remove(path)
 
     def _prepare(self, cell: Cell) -> tuple[Path, str]:
         """The file that reads of this cell's format and conditions share, with its true layout."""
@@ -153,7 +143,7 @@ class FairTrials:
             try:
                 self._prepared[key] = (path, self._write_untimed(cell, path))
             except BaseException:
-                _remove(path)
+                remove(path)
                 raise
         return self._prepared[key]
 
@@ -184,18 +174,10 @@ class FairTrials:
         return replace(trial, status="rejected", reason=reason) if reason else trial
 
 
-def _remove(path: Path) -> None:
-    """Remove a file or tree that this run wrote."""
-    if path.is_dir():
-        shutil.rmtree(path, ignore_errors=True)
-    else:
-        path.unlink(missing_ok=True)
-
-
 def tally_of(cell: Cell, known: Sequence[Trial]) -> Tally:
     """What the stop rule needs of a cell's trials, by the cell's headline metric."""
     metric = headline_metric(cell.operation.name)
     attempts = [trial for trial in known if trial.trial > WARM_UP]
-    seconds = [trial.phases.metric(metric) or 0.0 for trial in attempts if trial.status == "ok"]
+    seconds = [trial.metric(metric) or 0.0 for trial in attempts if trial.status == "ok"]
     is_over = any(trial.status in ("failed", "refused") for trial in known)
     return Tally(seconds, len(attempts) - len(seconds), is_over)

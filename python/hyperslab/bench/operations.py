@@ -11,18 +11,18 @@ from dataclasses import dataclass
 from typing import Literal
 
 import numpy as np
-from pydantic import BaseModel, ConfigDict, Field, PositiveInt, field_validator
+from pydantic import Field, PositiveInt, field_validator
 
 from hyperslab._core import Hyperslab
+from hyperslab.bench.declared import Declared, one_of
 from hyperslab.chunk_grid import ceil_div
 
 Shape = tuple[int, ...]
 
 
-class Operation(BaseModel):
+class Operation(Declared):
     """One thing to time: `write`, `read-all`, `read-random-boxes`, …, with its parameters."""
 
-    model_config = ConfigDict(extra="forbid", frozen=True)
     name: str
     count: PositiveInt | None = Field(default=None, description="how many selections, or how many arrays to read")
     shape: list[PositiveInt | None] | None = Field(
@@ -39,9 +39,7 @@ class Operation(BaseModel):
     @field_validator("name")
     @classmethod
     def _known(cls, name: str) -> str:
-        if name not in OPERATIONS:
-            raise ValueError(f"unknown operation {name!r}; choose from {', '.join(OPERATIONS)}")
-        return name
+        return one_of(name, OPERATIONS, "operation")
 
     @property
     def label(self) -> str:

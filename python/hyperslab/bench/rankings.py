@@ -37,7 +37,7 @@ def _summaries_of_cell(cell: list[Trial], point: Callable[[Trial], PointEstimate
     estimate = point(accepted[0]) if point else _median
     summaries = []
     for metric in METRICS:
-        values = [value for trial in accepted if (value := trial.phases.metric(metric)) is not None]
+        values = [value for trial in accepted if (value := trial.metric(metric)) is not None]
         if values:
             summaries.append(_summary(metric, values, accepted, rejected, estimate))
     return summaries
@@ -80,18 +80,6 @@ def _file_decoded_nbytes(trial: Trial) -> int | None:
 
 
 @dataclass(frozen=True)
-class RankingEntry:
-    """One format's rank."""
-
-    format: str
-    median_seconds: float
-    low_seconds: float | None
-    high_seconds: float | None
-    n: int
-    throughput_mbps: float | None
-
-
-@dataclass(frozen=True)
 class Ranking:
     """Formats that did equal work, the fastest first. `winner` is set only if its interval overlaps with no other."""
 
@@ -104,7 +92,7 @@ class Ranking:
     cache: str
     processes: int
     metric: str
-    entries: tuple[RankingEntry, ...]
+    entries: tuple[Summary, ...]
     winner: str | None
     tied: tuple[str, ...]  # formats that share the first rank if there is no winner
 
@@ -150,10 +138,7 @@ def _ranking(ordered: list[Summary]) -> Ranking:
         cache=first.cache,
         processes=first.processes,
         metric=first.metric,
-        entries=tuple(
-            RankingEntry(s.format, s.median_seconds, s.low_seconds, s.high_seconds, s.n, s.throughput_mbps)
-            for s in ordered
-        ),
+        entries=tuple(ordered),
         winner=first.format if decided else None,
         tied=() if decided else tied,
     )

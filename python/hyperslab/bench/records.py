@@ -1,4 +1,4 @@
-"""The records of a run: Cell (what is measured), Phases (the boundaries of the timers), Trial (one measurement)."""
+"""The records of a run: Cell (what is measured), Trial (one measurement), and the boundaries of the timers."""
 
 from __future__ import annotations
 
@@ -43,30 +43,6 @@ ESSENTIAL: dict[str, tuple[str, ...]] = {
     "write_total": ("create_file", "write", "append"),
     "read_total": ("read",),
 }
-
-
-@dataclass(frozen=True)
-class Phases:
-    """Seconds of each phase. None if the phase is not part of the operation."""
-
-    create_file: float | None = None
-    create_array: float | None = None
-    write: float | None = None
-    flush: float | None = None
-    close: float | None = None
-    fsync: float | None = None
-    open_file: float | None = None
-    open_array: float | None = None
-    read: float | None = None
-    append: float | None = None
-
-    def metric(self, name: str) -> float | None:
-        """The seconds of a metric, or None if the metric does not apply to this operation."""
-        if all(getattr(self, phase) is None for phase in ESSENTIAL.get(name, METRICS[name])):
-            return None
-        timed = [value for phase in METRICS[name] if (value := getattr(self, phase)) is not None]
-        total: float = sum(timed)
-        return total
 
 
 @dataclass(frozen=True)
@@ -160,10 +136,12 @@ class Trial(Row):
     io_pressure: float | None = None  # PSI full avg10 before the trial, per cent
     load: float | None = None  # one-minute load average before the trial
 
-    @property
-    def phases(self) -> Phases:
-        """The seconds of each phase."""
-        return Phases(**{field.name: getattr(self, f"{field.name}_seconds") for field in fields(Phases)})
+    def metric(self, name: str) -> float | None:
+        """The seconds of a metric, or None if the metric does not apply to this operation."""
+        seconds = {phase: getattr(self, f"{phase}_seconds") for phase in METRICS[name]}
+        if all(seconds[phase] is None for phase in ESSENTIAL.get(name, METRICS[name])):
+            return None
+        return float(sum(value for value in seconds.values() if value is not None))
 
     def to_dict(self) -> dict[str, Any]:
         """A dictionary for JSON, CSV and Parquet."""

@@ -14,7 +14,7 @@ from dataclasses import replace
 from pathlib import Path
 
 from hyperslab.bench import cells
-from hyperslab.bench.cells import Group
+from hyperslab.bench.cells import CellGroup
 from hyperslab.bench.execution import Execution
 from hyperslab.bench.fair import FairTrials, tally_of
 from hyperslab.bench.published import make_replay
@@ -32,7 +32,7 @@ RULES = {
 }
 
 
-def expected(groups: Sequence[Group], rule: StopRule) -> int:
+def expected(groups: Sequence[CellGroup], rule: StopRule) -> int:
     """The most trials that a run takes."""
     return sum(
         len(group.cells) * make_replay(group.case.replay or "").trials
@@ -43,7 +43,7 @@ def expected(groups: Sequence[Group], rule: StopRule) -> int:
 
 
 def run_groups(
-    groups: Sequence[Group],
+    groups: Sequence[CellGroup],
     rounds: Rounds,
     journal: Journal[Trial],
     execution: Execution,
@@ -72,7 +72,7 @@ def run_groups(
             shutil.rmtree(directory, ignore_errors=True)
 
 
-def _refuse(journal: Journal[Trial], group: Group, cell: Cell) -> bool:
+def _refuse(journal: Journal[Trial], group: CellGroup, cell: Cell) -> bool:
     reason = cells.refusal(group.case, cell)
     if reason is not None and not journal.of(cell.key):
         dtype = str(cells.array_dtype(group.case))
@@ -80,7 +80,7 @@ def _refuse(journal: Journal[Trial], group: Group, cell: Cell) -> bool:
     return reason is not None
 
 
-def check_groups(groups: Sequence[Group], scratch: Path, memory_nbytes: int | None) -> None:
+def check_groups(groups: Sequence[CellGroup], scratch: Path, memory_nbytes: int | None) -> None:
     """Raise UsageError if a run does not fit on the disk or into memory. This is known before anything runs."""
     for group in groups:
         files = {(cell.format, cell.conditions) for cell in group.cells}
@@ -91,7 +91,7 @@ def check_groups(groups: Sequence[Group], scratch: Path, memory_nbytes: int | No
         check_room(f"{group.case.name} ({len(files)} files)", disk, array, scratch, memory_nbytes, hint)
 
 
-def expand(cases: Sequence[Case], methods: Sequence[str]) -> list[Group]:
+def expand(cases: Sequence[Case], methods: Sequence[str]) -> list[CellGroup]:
     """All groups of a run, in order. A case without a published method has no group for that method."""
     return [
         group

@@ -15,8 +15,9 @@ from pathlib import Path
 import numpy as np
 
 import hyperslab
-from hyperslab.bench.cells import Group
+from hyperslab.bench.cells import CellGroup
 from hyperslab.bench.dask_workers import DaskWorkers
+from hyperslab.bench.declared import read
 from hyperslab.bench.execution import Execution
 from hyperslab.bench.histories import study as histories
 from hyperslab.bench.histories.contenders import spelled
@@ -34,7 +35,7 @@ from hyperslab.bench.results import (
 )
 from hyperslab.bench.runner import RULES, check_groups, expand, expected, run_groups
 from hyperslab.bench.scaling import scaled
-from hyperslab.bench.study import Case, Scale, load, read, shipped
+from hyperslab.bench.study import Case, Scale, load, shipped
 from hyperslab.bench.user_data import load_user_array
 from hyperslab.errors import StudyError, UsageError
 from hyperslab.lab.environment import Environment, observe
@@ -116,7 +117,7 @@ def run_bench(request: RunRequest, progress: Progress = lambda *_: None, say: Ca
 def _measure(
     request: RunRequest,
     description: RunDescription,
-    groups: Sequence[Group],
+    groups: Sequence[CellGroup],
     scratch: Path,
     progress: Progress,
 ) -> None:

@@ -9,19 +9,16 @@ from __future__ import annotations
 import json
 from collections.abc import Iterator, Mapping
 from pathlib import Path
-from typing import Any, Literal, TypeVar
+from typing import Any, Literal
 
-import yaml
 from pydantic import (
-    BaseModel,
-    ConfigDict,
     Field,
     PositiveInt,
-    ValidationError,
     field_validator,
     model_validator,
 )
 
+from hyperslab.bench.declared import Declared, checked, one_of, read
 from hyperslab.bench.operations import OPERATIONS, Operation
 from hyperslab.errors import StudyError
 from hyperslab.formats import FORMATS
@@ -30,13 +27,11 @@ Scale = Literal["quick", "small", "paper"]
 Cache = Literal["cold", "warm", "unknown"]
 Server = Literal["nginx", "versitygw", "moto"]
 Shape = list[PositiveInt]
-M = TypeVar("M", bound=BaseModel)
 
 
-class Conditions(BaseModel):
+class Conditions(Declared):
     """What every format gets alike: chunk shape and codec chain. Durability and fill values are always alike."""
 
-    model_config = ConfigDict(extra="forbid", frozen=True)
     chunks: Literal["contiguous", "auto"] | list[int] = Field(
         default="contiguous",
         description="contiguous; auto (about 1 MiB); or the length of each axis in elements, -1 for the whole axis",
@@ -51,10 +46,9 @@ class Conditions(BaseModel):
 MATCHED = Conditions.model_validate({})  # contiguous and uncompressed
 
 
-class Overrides(BaseModel):
+class Overrides(Declared):
     """What one scale or one case may override."""
 
-    model_config = ConfigDict(extra="forbid", frozen=True)
     shapes: list[Shape] | None = None
     counts: list[PositiveInt] | None = None
     properties: PositiveInt | None = None
@@ -69,10 +63,9 @@ class Overrides(BaseModel):
         return _expand_short_forms(given)
 
 
-class Case(BaseModel):
+class Case(Declared):
     """One complete experiment: the arrays, formats, conditions, operations and cache states."""
 
-    model_config = ConfigDict(extra="forbid", frozen=True)
     name: str = Field(pattern=r"^[A-Za-z0-9][A-Za-z0-9._-]*$")
     title: str = ""
     source: str = Field("", description="the document, and the row or figure that this replays")
@@ -88,13 +81,13 @@ class Case(BaseModel):
     dtype: str = "float32"
     data: Literal["uniform", "waves", "constant", "integers"] = "uniform"
     data_file: str | None = Field(default=None, description="FILE:ARRAY in any supported format, instead of `data`")
-    conditions: dict[str, Conditions | Literal["default"]] = {"matched": MATCHED}
+    conditions: dict[str, Conditions | Literal["default"]] = Field({"matched": MATCHED})
     operations: list[Operation] = Field(min_length=1)
     caches: list[Cache] = Field(["warm"], min_length=1)
-    processes: list[PositiveInt] = [1]
+    processes: list[PositiveInt] = Field([1])
     launcher: Literal["processes", "mpi"] = "processes"
     replay: str | None = Field(default=None, description="the program that repeats the published method")
-    scales: dict[Scale, Overrides] = {}
+    scales: dict[Scale, Overrides] = Field({})
 
     @model_validator(mode="before")
     @classmethod
@@ -104,10 +97,7 @@ class Case(BaseModel):
     @field_validator("formats")
     @classmethod
     def _known_formats(cls, names: list[str]) -> list[str]:
-        for name in names:
-            if name not in FORMATS:
-                raise ValueError(f"unknown format {name!r}; choose from {', '.join(FORMATS)}")
-        return names
+        return [one_of(name, FORMATS, "format") for name in names]
 
     @field_validator("dtype")
     @classmethod
@@ -146,22 +136,6 @@ def _operation(entry: Any) -> Any:
     return entry
 
 
-def read(path: Path) -> dict[str, Any]:
-    """The content of a study file, unchecked."""
-    try:
-        with open(path, encoding="utf-8") as stream:
-            given = yaml.safe_load(stream)
-    except OSError as error:
-        raise StudyError(
-            f"{path}: cannot be read ({error.strerror}); `hyperslab studies` lists the studies that are included"
-        ) from error
-    except (yaml.YAMLError, UnicodeDecodeError) as error:
-        raise StudyError(f"{path}: not a YAML file: {' '.join(str(error).split())}") from error
-    if not isinstance(given, dict):
-        raise StudyError(f"{path}: a study must be a mapping with keys such as formats, shape, operations")
-    return given
-
-
 def load(path: Path) -> list[Case]:
     """The cases of a study file. Raises StudyError with the file, the key and what is expected."""
     given = read(path)
@@ -192,19 +166,6 @@ def _expanded(given: dict[str, Any], default_name: str) -> Iterator[dict[str, An
             elif said and full in said:
                 merged.pop(short, None)
         yield merged
-
-
-def checked(path: Path, given: dict[str, Any], kind: type[M]) -> M:
-    """The content of a study file as a pydantic model. Raises StudyError with the file and the key."""
-    try:
-        return kind.model_validate(given)
-    except ValidationError as error:
-        first = error.errors()[0]
-        where = ".".join(str(part) for part in first["loc"]) or "study"
-        message = first["msg"].removeprefix("Value error, ")
-        if first["type"] == "extra_forbidden":
-            message = f"unknown key; choose from {', '.join(kind.model_fields)}"
-        raise StudyError(f"{path}: {given.get('name', '?')}: {where}: {message}") from error
 
 
 def _published_configuration(path: Path, given: dict[str, Any]) -> dict[str, Any]:

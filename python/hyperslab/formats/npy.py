@@ -19,8 +19,8 @@ import numpy as np
 
 from hyperslab._core import Hyperslab
 from hyperslab.errors import UsageError
-from hyperslab.formats.contract import ArrayFile, ArraySpec, Capabilities, Format, Installed, StoredLayout
-from hyperslab.formats.directory import DirectoryFile, OneFileArray, open_descriptor
+from hyperslab.formats.contract import ArrayFile, ArrayHandle, ArraySpec, Capabilities, Format, Installed, StoredLayout
+from hyperslab.formats.directory import DirectoryFile, open_descriptor
 
 # NumPy's own limit of 10,000 bytes guards its parser against hostile files, but stops at about 600 fields.
 _LARGEST_HEADER_NBYTES = 1 << 20
@@ -102,7 +102,7 @@ class SingleNpyFile(NpyFile):
         return [self._only]
 
 
-class NpyArray(OneFileArray):
+class NpyArray(ArrayHandle):
     """One open .npy file."""
 
     def __init__(

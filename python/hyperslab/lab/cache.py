@@ -14,7 +14,8 @@ from __future__ import annotations
 import ctypes
 import mmap
 import os
-from collections.abc import Sequence
+from collections.abc import Iterator, Sequence
+from contextlib import contextmanager
 from dataclasses import dataclass
 from pathlib import Path
 
@@ -56,20 +57,20 @@ def make_durable(path: Path) -> None:
     """Sync a file or tree to the device: fsync each file and directory, or use syncfs if there are many."""
     files = files_below(path)
     if len(files) > MOST_FSYNCS:
-        with _Descriptor(path) as descriptor:
+        with _descriptor_of(path) as descriptor:
             if _libc.syncfs(descriptor) != 0:
                 raise OSError(ctypes.get_errno(), "syncfs", str(path))
         return
     folders = {path.parent, *(file.parent for file in files)}
     for entry in [*files, *sorted(folders, reverse=True)]:
-        with _Descriptor(entry) as descriptor:
+        with _descriptor_of(entry) as descriptor:
             os.fsync(descriptor)
 
 
 def evict(paths: Sequence[Path]) -> None:
     """Make files cold: sync them, advise the kernel to drop them, and drop all caches if that is permitted."""
     for path in paths:
-        with _Descriptor(path) as descriptor:
+        with _descriptor_of(path) as descriptor:
             os.fsync(descriptor)
             os.posix_fadvise(descriptor, 0, 0, os.POSIX_FADV_DONTNEED)
     if os.access(DROP_CACHES, os.W_OK):
@@ -84,7 +85,7 @@ def warm_up(paths: Sequence[Path]) -> None:
     """
     buffer = bytearray(1 << 20)
     for path in paths:
-        with _Descriptor(path) as descriptor:
+        with _descriptor_of(path) as descriptor:
             os.fsync(descriptor)
             while os.readv(descriptor, [buffer]):
                 pass
@@ -102,7 +103,7 @@ def _resident_pages(path: Path) -> tuple[int, int]:
     if length == 0:
         return 0, 0
     count = ceil_div(length, PAGE)
-    with _Descriptor(path) as descriptor:
+    with _descriptor_of(path) as descriptor:
         address = _libc.mmap(None, length, mmap.PROT_READ, mmap.MAP_SHARED, descriptor, 0)
         if address is None or address == ctypes.c_void_p(-1).value:
             raise OSError(ctypes.get_errno(), "mmap", str(path))
@@ -115,18 +116,14 @@ def _resident_pages(path: Path) -> tuple[int, int]:
     return sum(byte & 1 for byte in bytes(vector)), count
 
 
-class _Descriptor:
+@contextmanager
+def _descriptor_of(path: Path) -> Iterator[int]:
     """A read-only descriptor of a file or directory. Leaving the context closes it."""
-
-    def __init__(self, path: Path) -> None:
-        self._path = path
-
-    def __enter__(self) -> int:
-        self._descriptor = os.open(self._path, os.O_RDONLY | os.O_CLOEXEC)
-        return self._descriptor
-
-    def __exit__(self, *_: object) -> None:
-        os.close(self._descriptor)
+    descriptor = os.open(path, os.O_RDONLY | os.O_CLOEXEC)
+    try:
+        yield descriptor
+    finally:
+        os.close(descriptor)
 
 
 @dataclass(frozen=True)

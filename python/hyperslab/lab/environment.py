@@ -156,20 +156,16 @@ def _text(path: Path) -> str:
         return ""
 
 
-@dataclass(frozen=True)
-class Pressure:
-    """How busy the machine was at one moment. None if the kernel does not say."""
+def pressure() -> dict[str, float | None]:
+    """How busy the machine is now, for the record of a trial: `io_pressure` and `load`.
 
-    io_full_avg10: float | None  # per cent of the last ten seconds during which all work waited for I/O
-    load: float | None
-
-
-def pressure() -> Pressure:
-    """The current pressure. It is recorded with every trial."""
+    `io_pressure` is the per cent of the last ten seconds during which all work waited for I/O. A value is None if the
+    kernel does not say.
+    """
     full = [line for line in _text(Path("/proc/pressure/io")).splitlines() if line.startswith("full")]
     avg10 = float(full[0].split("avg10=")[1].split()[0]) if full else None
     try:
         load = os.getloadavg()[0]
     except OSError:
         load = None
-    return Pressure(avg10, load)
+    return {"io_pressure": avg10, "load": load}

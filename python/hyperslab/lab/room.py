@@ -5,9 +5,18 @@ from __future__ import annotations
 import shutil
 from pathlib import Path
 
-from hyperslab.errors import UsageError
+from hyperslab.errors import NoSpace, UsageError
 
 GB = 1e9
+
+
+def disk_full(directory: Path, what: str, error: NoSpace, kept: str) -> NoSpace:
+    """The error to raise when the disk below `directory` fills up while `what` is measured; it says what is `kept`."""
+    free = shutil.disk_usage(directory).free
+    return NoSpace(
+        f"the disk below {directory} is full ({free / 1e6:.0f} MB left) in {what}: {error}; free some space or give "
+        f"another --scratch, then --resume; finished {kept} are kept"
+    )
 
 
 def check_room(

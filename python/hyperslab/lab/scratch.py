@@ -19,6 +19,14 @@ NOTE_FILE = "scratch.txt"  # in a run's directory: the path of its scratch direc
 MARK_FILE = "made-by-hyperslab"
 
 
+def remove(path: Path) -> None:
+    """Remove a file or a tree, if it exists."""
+    if path.is_dir():
+        shutil.rmtree(path, ignore_errors=True)
+    else:
+        path.unlink(missing_ok=True)
+
+
 @contextmanager
 def scratch_below(parent: Path, run: Path | None = None) -> Iterator[Path]:
     """A new directory below `parent`, for the run in `run` if there is one.

@@ -71,7 +71,7 @@ class PaperArray:
 
 
 @dataclass(frozen=True)
-class Task:
+class Candidate:
     """One cell, with the question and layout it belongs to in the evaluation."""
 
     question: str
@@ -84,7 +84,7 @@ def arrays(scale: Scale) -> list[PaperArray]:
     return [_neuroscience(scale), _vorpal(scale)]
 
 
-def tasks(scale: Scale, libraries: tuple[Library, ...] | None = None) -> Iterator[Task]:
+def candidates(scale: Scale, libraries: tuple[Library, ...] | None = None) -> Iterator[Candidate]:
     """Every cell of the evaluation. By default it compares the installed HDF5 with Zarr."""
     for array in arrays(scale):
         for operation, pattern, cache in _asked(array, scale):
@@ -94,7 +94,7 @@ def tasks(scale: Scale, libraries: tuple[Library, ...] | None = None) -> Iterato
             for name, chunk_shape in array.chunk_shapes.items():
                 for library in libraries or (installed_hdf5(), Zarr()):
                     cell = ModelCell(workload, Layout(chunk_shape), library, cache)
-                    yield Task(f"{array.name} {operation} {pattern} {cache}", name, cell)
+                    yield Candidate(f"{array.name} {operation} {pattern} {cache}", name, cell)
 
 
 def installed_hdf5() -> Hdf5:

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import importlib
-import shutil
 from abc import ABC, abstractmethod
 from collections.abc import Callable, Iterator, Mapping
 from contextlib import AbstractContextManager, contextmanager
@@ -49,6 +48,7 @@ class HistoryFormat(ABC):
 
     name: ClassVar[str]
     keeps_versions: ClassVar[bool] = True
+    _file: Any
     syncs: ClassVar[bool] = False
 
     @abstractmethod
@@ -58,9 +58,9 @@ class HistoryFormat(ABC):
     def add(self, number: int, edits: Mapping[str, Edit]) -> None:
         """Add a version. It can be read when this returns."""
 
-    @abstractmethod
     def close(self) -> None:
         """Close the file."""
+        self._file.close()
 
     @staticmethod
     @abstractmethod
@@ -117,10 +117,6 @@ class OurHistory(HistoryFormat):
         """Add a version."""
         with self._file.stage_version(str(number)) as version:
             _staged(version, number, edits, self._chunk_length, self._options)
-
-    def close(self) -> None:
-        """Close the file."""
-        self._file.close()
 
     @staticmethod
     @contextmanager
@@ -279,10 +275,6 @@ class PlainHistory(HistoryFormat):
             _applied(self._file, edits)
         self._file.flush()
 
-    def close(self) -> None:
-        """Close the file."""
-        self._file.close()
-
     @staticmethod
     @contextmanager
     def opened(path: Path) -> Iterator[Reading]:
@@ -296,14 +288,6 @@ class PlainHistory(HistoryFormat):
 HISTORY_FORMATS: dict[str, type[HistoryFormat]] = {
     kind.name: kind for kind in (OurHistory, UnsyncedHistory, VersionedHdf5History, IcechunkHistory, PlainHistory)
 }
-
-
-def removed(path: Path) -> None:
-    """Remove a contender's file or folder."""
-    if path.is_dir():
-        shutil.rmtree(path)
-    else:
-        path.unlink(missing_ok=True)
 
 
 def spelled(name: str) -> str:

@@ -6,19 +6,19 @@ from collections.abc import Iterable
 from pathlib import Path
 from typing import Any, Literal
 
-from pydantic import BaseModel, ConfigDict, Field, PositiveInt, field_validator
+from pydantic import Field, PositiveInt, field_validator
 
+from hyperslab.bench.declared import Declared, checked, one_of, read
 from hyperslab.bench.histories.contenders import COMPRESSIONS, HISTORY_FORMATS
 from hyperslab.bench.histories.edits import EDIT_PATTERNS
-from hyperslab.bench.study import STUDIES_DIRECTORY, Scale, checked, read
+from hyperslab.bench.study import STUDIES_DIRECTORY, Scale
 
 KIND = "histories"
 
 
-class HistoryCase(BaseModel):
+class HistoryCase(Declared):
     """A complete study of histories. Its trials are all combinations, for each contender in turn."""
 
-    model_config = ConfigDict(extra="forbid", frozen=True)
     kind: Literal["histories"]
     name: str = Field(pattern=r"^[A-Za-z0-9][A-Za-z0-9._-]*$")
     title: str = ""
@@ -30,7 +30,7 @@ class HistoryCase(BaseModel):
     chunk_lengths: list[PositiveInt] = Field(min_length=1)
     dense_chunk_lengths: list[PositiveInt] = Field(min_length=1, description="for arrays with two axes")
     conditions: list[str] = Field(list(COMPRESSIONS), min_length=1, description="compressions")
-    scales: dict[Scale, dict[str, Any]] = {}
+    scales: dict[Scale, dict[str, Any]] = Field({})
 
     @field_validator("formats", "edits", "conditions")
     @classmethod
@@ -38,10 +38,7 @@ class HistoryCase(BaseModel):
         known = {"formats": [*HISTORY_FORMATS], "edits": [*EDIT_PATTERNS], "conditions": [*COMPRESSIONS]}[
             info.field_name
         ]
-        for name in names:
-            if name not in known:
-                raise ValueError(f"unknown {info.field_name} {name!r}; choose from {', '.join(known)}")
-        return names
+        return [one_of(name, known, info.field_name) for name in names]
 
     def scaled(self, scale: Scale) -> HistoryCase:
         """The study at a scale, which says what differs."""

@@ -6,7 +6,6 @@ same rounds, workers, journal and verdicts.
 
 from __future__ import annotations
 
-import shutil
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from dataclasses import asdict, dataclass, replace
 from pathlib import Path
@@ -14,13 +13,15 @@ from typing import Any
 
 import numpy as np
 
-from hyperslab.bench.histories.contenders import HISTORY_FORMATS, Arrays, HistoryFormat, removed
+from hyperslab.bench.histories.contenders import HISTORY_FORMATS, Arrays, HistoryFormat
 from hyperslab.bench.histories.edits import EDIT_PATTERNS, Edit
 from hyperslab.bench.histories.study import HistoryCase
 from hyperslab.errors import HyperslabError, MissingLibrary, NoSpace
 from hyperslab.lab.cache import disk_usage, files_below, warm_up
 from hyperslab.lab.journal import Journal, load_lines
+from hyperslab.lab.room import disk_full
 from hyperslab.lab.rounds import Tally
+from hyperslab.lab.scratch import remove
 from hyperslab.lab.timers import Timers
 from hyperslab.lab.worker import LocalWorkers, Workbench
 
@@ -117,15 +118,11 @@ def make(history: History, workers: LocalWorkers, directory: Path, timeout_secon
     except MissingLibrary as error:
         made = replace(history, status=f"not available: {error}")
     except NoSpace as full:
-        free = shutil.disk_usage(directory).free
-        raise NoSpace(
-            f"the disk below {directory} is full ({free / 1e6:.0f} MB left) in {history.name}: {full}; "
-            "free some space or give another --scratch, then --resume; finished histories are kept"
-        ) from full
+        raise disk_full(directory, history.name, full, "histories") from full
     except HyperslabError as error:
         made = replace(history, status=f"failed: {error}")
     finally:
-        removed(task.path)  # a killed worker leaves its file
+        remove(task.path)  # a killed worker leaves its file
     return made
 
 
@@ -138,11 +135,11 @@ class MakeHistory:
 
     def run(self, _: Workbench) -> History:
         """Run the task."""
-        removed(self.path)
+        remove(self.path)
         try:
             return _measured(self.history, HISTORY_FORMATS[self.history.format], self.path)
         finally:
-            removed(self.path)
+            remove(self.path)
 
 
 def _measured(history: History, kind: type[HistoryFormat], path: Path) -> History:

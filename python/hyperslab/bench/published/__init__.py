@@ -16,7 +16,6 @@ from typing import Any, ClassVar, Literal
 import numpy as np
 
 from hyperslab.bench.operations import Operation
-from hyperslab.bench.records import Phases
 from hyperslab.errors import StudyError
 
 
@@ -43,11 +42,11 @@ class Replay(ABC):
     faults: ClassVar[Mapping[str, str]]  # B-number of the research note -> one sentence
 
     @abstractmethod
-    def write(self, format_name: str, path: Path, arrays: PublishedArrays, operation: Operation) -> Phases:
-        """Write as the study did. The phases are what the study's timers measured, summed over the arrays."""
+    def write(self, format_name: str, path: Path, arrays: PublishedArrays, operation: Operation) -> dict[str, float]:
+        """Write as the study did. Returns what its timers measured: seconds by phase, summed over the arrays."""
 
     @abstractmethod
-    def read(self, format_name: str, path: Path, arrays: PublishedArrays, operation: Operation) -> Phases:
+    def read(self, format_name: str, path: Path, arrays: PublishedArrays, operation: Operation) -> dict[str, float]:
         """Read as the study did, from the files that `write` left at `path`."""
 
 

@@ -23,7 +23,6 @@ import numpy as np
 from hyperslab.bench.operations import Operation
 from hyperslab.bench.published import PublishedArrays, Replay
 from hyperslab.bench.published.seed0 import copy_and_rename, random_array
-from hyperslab.bench.records import Phases
 from hyperslab.errors import MissingLibrary, Refused
 
 TABLE = "Dataset"
@@ -47,7 +46,7 @@ class Compound(Replay):
         "B10": "the file was just written and is read from the page cache",
     }
 
-    def write(self, format_name: str, path: Path, arrays: PublishedArrays, operation: Operation) -> Phases:
+    def write(self, format_name: str, path: Path, arrays: PublishedArrays, operation: Operation) -> dict[str, float]:
         """Write as published, and leave a table with all properties at `path`."""
         if operation.name not in ("write", "write-fields"):
             raise Refused(f"{self.name} does not support {operation.name}: the study wrote by columns and by rows")
@@ -55,16 +54,16 @@ class Compound(Replay):
         by_row = operation.name == "write" and _rows(arrays) <= MOST_ROWS_BY_ROW
         seconds = self._writers[format_name](original, arrays, by_row)
         copy_and_rename(original, path)
-        return Phases(write=seconds)
+        return {"write": seconds}
 
-    def read(self, format_name: str, path: Path, arrays: PublishedArrays, operation: Operation) -> Phases:
+    def read(self, format_name: str, path: Path, arrays: PublishedArrays, operation: Operation) -> dict[str, float]:
         """Read the whole table with pandas and then select from memory, all in one timer."""
         if operation.name not in _READS:
-            raise Refused(f"{self.name} has no operation {operation.name}; it has {', '.join(_READS)}")
+            raise Refused(f"{self.name} does not support {operation.name}; it supports {', '.join(_READS)}")
         load = _load_hdf5 if format_name == "hdf5-compound" else _load_csv
         start = perf_counter()
         _READS[operation.name](load(path), _properties(arrays))
-        return Phases(read=perf_counter() - start)
+        return {"read": perf_counter() - start}
 
     @property
     def _writers(self) -> Mapping[str, Callable[[Path, PublishedArrays, bool], float]]:

@@ -21,7 +21,6 @@ import numpy as np
 
 from hyperslab.bench.operations import Operation
 from hyperslab.bench.published import PublishedArrays, Replay
-from hyperslab.bench.records import Phases
 from hyperslab.errors import Refused
 
 BLOSC_ZSTD_LEVEL = 9
@@ -161,7 +160,7 @@ class Basic(Replay):
 
     _contenders: ClassVar[Mapping[str, type[Contender]]] = {"hdf5": Hdf5, "netcdf4": NetCDF4, "zarr2": Zarr2}
 
-    def write(self, format_name: str, path: Path, arrays: PublishedArrays, operation: Operation) -> Phases:
+    def write(self, format_name: str, path: Path, arrays: PublishedArrays, operation: Operation) -> dict[str, float]:
         """Write as published, then copy and rename the file for `read`."""
         contender = self._contender(format_name)
         loops = {"write": _one_loop, "write-separate": _two_loops}
@@ -174,7 +173,7 @@ class Basic(Replay):
         copy_and_rename(original, path)
         return phases
 
-    def read(self, format_name: str, path: Path, arrays: PublishedArrays, operation: Operation) -> Phases:
+    def read(self, format_name: str, path: Path, arrays: PublishedArrays, operation: Operation) -> dict[str, float]:
         """Open and read each array in turn. The read timer includes the printing."""
         if operation.name != "read-all":
             raise Refused(f"{self.name} does not support {operation.name}: the study read everything")
@@ -191,7 +190,7 @@ class Basic(Replay):
             opening += t2 - t1
             reading += t3 - t2
         contender.close(file)
-        return Phases(open_array=opening, read=reading)
+        return {"open_array": opening, "read": reading}
 
     def _contender(self, format_name: str) -> Contender:
         if format_name not in self._contenders:
@@ -199,7 +198,7 @@ class Basic(Replay):
         return self._contenders[format_name]()
 
 
-def _one_loop(contender: Contender, file: Any, arrays: PublishedArrays) -> Phases:
+def _one_loop(contender: Contender, file: Any, arrays: PublishedArrays) -> dict[str, float]:
     everything = whole(arrays.shape)
     creating = writing = 0.0
     for index in range(arrays.count):
@@ -211,10 +210,10 @@ def _one_loop(contender: Contender, file: Any, arrays: PublishedArrays) -> Phase
         t3 = perf_counter()
         creating += t2 - t1
         writing += t3 - t2
-    return Phases(create_array=creating, write=writing)
+    return {"create_array": creating, "write": writing}
 
 
-def _two_loops(contender: Contender, file: Any, arrays: PublishedArrays) -> Phases:
+def _two_loops(contender: Contender, file: Any, arrays: PublishedArrays) -> dict[str, float]:
     """Two loops. The creation time is summed in the second loop, where t1 and t2 are those of the last array (B5)."""
     everything = whole(arrays.shape)
     made = []
@@ -231,7 +230,7 @@ def _two_loops(contender: Contender, file: Any, arrays: PublishedArrays) -> Phas
         t4 = perf_counter()
         creating += t2 - t1
         writing += t4 - t3
-    return Phases(create_array=creating, write=writing)
+    return {"create_array": creating, "write": writing}
 
 
 class WithCsv(Basic):
@@ -245,7 +244,7 @@ class WithCsv(Basic):
         **Basic.faults,
     }
 
-    def write(self, format_name: str, path: Path, arrays: PublishedArrays, operation: Operation) -> Phases:
+    def write(self, format_name: str, path: Path, arrays: PublishedArrays, operation: Operation) -> dict[str, float]:
         """CSV: fill an array that was loaded from an empty file and save it, for each array in turn."""
         if format_name != "csv":
             return super().write(format_name, path, arrays, operation)
@@ -255,15 +254,15 @@ class WithCsv(Basic):
         original.mkdir()
         writing = sum(_write_csv(original / f"{array_name(i)}.csv", arrays.shape) for i in range(arrays.count))
         copy_and_rename(original, path)
-        return Phases(write=writing)
+        return {"write": writing}
 
-    def read(self, format_name: str, path: Path, arrays: PublishedArrays, operation: Operation) -> Phases:
+    def read(self, format_name: str, path: Path, arrays: PublishedArrays, operation: Operation) -> dict[str, float]:
         """CSV: load the file, then time slicing the array in memory."""
         if format_name != "csv":
             return super().read(format_name, path, arrays, operation)
         if operation.name != "read-all":
             raise Refused(f"{self.name} does not support {operation.name}: the study read everything")
-        return Phases(read=sum(_read_csv(path / f"{array_name(i)}.csv", arrays.shape) for i in range(arrays.count)))
+        return {"read": sum(_read_csv(path / f"{array_name(i)}.csv", arrays.shape) for i in range(arrays.count))}
 
 
 def _write_csv(path: Path, shape: tuple[int, ...]) -> float:

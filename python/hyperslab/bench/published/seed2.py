@@ -8,10 +8,8 @@ cache (whatever state it is in) and in the statistic.
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Mapping
-from contextlib import contextmanager
+from collections.abc import Mapping
 from pathlib import Path
-from time import perf_counter
 from typing import ClassVar, Literal
 
 import numpy as np
@@ -19,10 +17,10 @@ import numpy as np
 from hyperslab._core import Hyperslab
 from hyperslab.bench.operations import OPERATIONS, Operation, selections
 from hyperslab.bench.published import PublishedArrays, Replay
-from hyperslab.bench.records import Phases
 from hyperslab.errors import Refused
 from hyperslab.formats import make_format
 from hyperslab.formats.contract import ArrayHandle, ArraySpec, Format, Need, StoredLayout
+from hyperslab.lab.timers import Timers
 
 
 class Seed2(Replay):
@@ -40,13 +38,13 @@ class Seed2(Replay):
         "B13": "the best of ten trials is used, without a measure of spread",
     }
 
-    def write(self, format_name: str, path: Path, arrays: PublishedArrays, operation: Operation) -> Phases:
+    def write(self, format_name: str, path: Path, arrays: PublishedArrays, operation: Operation) -> dict[str, float]:
         """Create the file, create and write each array, and close."""
         if operation.name != "write":
             raise Refused(
                 f"{self.name} does not support {operation.name}: the study created and wrote each array in turn"
             )
-        made, spec, timers = *_made(format_name, arrays), _Stopwatch()
+        made, spec, timers = *_made(format_name, arrays), Timers()
         data = np.random.default_rng(arrays.count).integers(0, 256, spec.nbytes, np.uint8).view(spec.dtype)
         data = data.reshape(spec.shape)
         with timers("create_file"):
@@ -58,16 +56,16 @@ class Seed2(Replay):
                 array.write(data)
         with timers("close"):
             file.close()
-        return Phases(**timers.seconds)
+        return timers.seconds
 
-    def read(self, format_name: str, path: Path, arrays: PublishedArrays, operation: Operation) -> Phases:
+    def read(self, format_name: str, path: Path, arrays: PublishedArrays, operation: Operation) -> dict[str, float]:
         """Open the file and its last array, read the selections, and close.
 
         The study's read benchmarks wrote their file first without timing it. So does this, if there is no file.
         """
         if OPERATIONS[operation.name].verb != "read":
             raise Refused(f"{self.name} does not support {operation.name}")
-        made, spec, timers = *_made(format_name, arrays), _Stopwatch()
+        made, spec, timers = *_made(format_name, arrays), Timers()
         if not path.exists():
             self.write(format_name, path, arrays, Operation(name="write"))
         asked = selections(operation, arrays.shape)
@@ -80,18 +78,7 @@ class Seed2(Replay):
                 _native(array, selection)
         with timers("close"):
             file.close()
-        return Phases(**timers.seconds)
-
-
-class _Stopwatch:
-    def __init__(self) -> None:
-        self.seconds: dict[str, float] = {}
-
-    @contextmanager
-    def __call__(self, phase: str) -> Iterator[None]:
-        start = perf_counter()
-        yield
-        self.seconds[phase] = self.seconds.get(phase, 0.0) + perf_counter() - start
+        return timers.seconds
 
 
 def _native(array: ArrayHandle, selection: Hyperslab) -> np.ndarray:
