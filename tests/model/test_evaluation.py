@@ -39,14 +39,7 @@ WRITING = {"n_wdisk": 2e-4, "s_wdisk": 1e-9}
 IMAGINED = replace(
     SCALES["full"], divisor=256, chunk_rows=4, extensions=(4,), row_count=3, box_count=3, vorpal_divisor=10
 )
-KEYS = {
-    "experiments",
-    "fastest_accuracy",
-    "rmse_log10",
-    "rank_correlation",
-    "regret_median",
-    "regret_worst",
-}
+KEYS = {"experiments", "fastest_accuracy", "rmse_log10", "rank_correlation", "regret_median", "regret_worst"}
 
 
 def imagined(task_cells: list[Any], directory: Path) -> tuple[list[CellTimings], StoreProfile]:

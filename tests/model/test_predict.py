@@ -141,11 +141,7 @@ def test_the_layout_of_a_file(workload: Path, store_profile: Path, tmp_path: Pat
     predict = ["predict", str(workload), "--profile", str(store_profile), "--json", "--file"]
     document = json.loads(runner.invoke(app, [*predict, f"{tmp_path}/a.h5:x"]).stdout)
     assert document["predictions"][0]["layout"].startswith("50x16:deflate=")
-    for where, what in (
-        ("a.h5", "name an array as FILE:ARRAY"),
-        ("a.h5:z", "found: /z"),
-        ("a.h5:w", "no such"),
-    ):
+    for where, what in (("a.h5", "name an array as FILE:ARRAY"), ("a.h5:z", "found: /z"), ("a.h5:w", "no such")):
         refused = runner.invoke(app, [*predict, f"{tmp_path}/{where}"])
         assert isinstance(refused.exception, UsageError)
         assert what in str(refused.exception)

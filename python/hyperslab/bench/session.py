@@ -115,11 +115,7 @@ def run_bench(request: RunRequest, progress: Progress = lambda *_: None, say: Ca
 
 
 def _measure(
-    request: RunRequest,
-    description: RunDescription,
-    groups: Sequence[CellGroup],
-    scratch: Path,
-    progress: Progress,
+    request: RunRequest, description: RunDescription, groups: Sequence[CellGroup], scratch: Path, progress: Progress
 ) -> None:
     exact = None if request.trials is None else exactly(request.trials)
     execution = Execution(request.timeout_seconds, request.executor)

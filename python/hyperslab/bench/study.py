@@ -11,12 +11,7 @@ from collections.abc import Iterator, Mapping
 from pathlib import Path
 from typing import Any, Literal
 
-from pydantic import (
-    Field,
-    PositiveInt,
-    field_validator,
-    model_validator,
-)
+from pydantic import Field, PositiveInt, field_validator, model_validator
 
 from hyperslab.bench.declared import Declared, checked, one_of, read
 from hyperslab.bench.operations import OPERATIONS, Operation
@@ -154,12 +149,7 @@ def _expanded(given: dict[str, Any], default_name: str) -> Iterator[dict[str, An
     if not isinstance(cases, dict):
         raise StudyError(f"study {family}: `cases` must be a mapping from an ID to what that case overrides")
     for identity, said in cases.items():
-        merged = {
-            **shared,
-            **(said or {}),
-            "family": family,
-            "name": f"{given.get('prefix', family)}-{identity}",
-        }
+        merged = {**shared, **(said or {}), "family": family, "name": f"{given.get('prefix', family)}-{identity}"}
         for short, full in (("shape", "shapes"), ("count", "counts")):
             if said and short in said:
                 merged.pop(full, None)

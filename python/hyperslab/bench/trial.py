@@ -110,11 +110,7 @@ def write(job: Job, made: Format, source: Callable[[int], np.ndarray]) -> Timing
     opened = made.open(job.path)
     for i in range(job.count):
         expected = source(i)
-        check(
-            _native(opened.open_array(array_name(i), job.spec).read(), job.spec.dtype),
-            expected,
-            array_name(i),
-        )
+        check(_native(opened.open_array(array_name(i), job.spec).read(), job.spec.dtype), expected, array_name(i))
     opened.close()
     return replace(measured, verified=check.verified, max_abs_error=check.max_abs_error)
 
@@ -203,12 +199,7 @@ def _selections_wanted(job: Job) -> list[Hyperslab]:
 
 
 def _read_array(
-    job: Job,
-    handle: ArrayHandle,
-    asked: Sequence[Hyperslab],
-    expected: np.ndarray,
-    timers: Timers,
-    check: Check,
+    job: Job, handle: ArrayHandle, asked: Sequence[Hyperslab], expected: np.ndarray, timers: Timers, check: Check
 ) -> int:
     if job.spec.dtype.fields is not None and "fields" in job.operation.name:
         return _read_fields(job, handle, expected, timers, check)

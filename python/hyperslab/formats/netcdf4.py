@@ -151,11 +151,7 @@ class NetCDFFile(ArrayFile):
         options: dict[str, Any] = {"fill_value": False}
         if layout.chunk_shape is None:
             return options | {"contiguous": True}
-        options |= {
-            "chunksizes": layout.chunk_shape,
-            "shuffle": Codec("shuffle") in layout.codecs,
-            "blosc_shuffle": 1,
-        }
+        options |= {"chunksizes": layout.chunk_shape, "shuffle": Codec("shuffle") in layout.codecs, "blosc_shuffle": 1}
         for codec in layout.codecs:
             if codec.name in _COMPRESSIONS:
                 options["compression"] = _COMPRESSIONS[codec.name][0]

@@ -63,11 +63,7 @@ class NpyFile(DirectoryFile):
 
     def _create(self, path: Path, spec: ArraySpec) -> NpyArray:
         stream = os.fdopen(open_descriptor(path, os.O_RDWR | os.O_CREAT | os.O_EXCL), "w+b")
-        header = {
-            "descr": np.lib.format.dtype_to_descr(spec.dtype),
-            "fortran_order": False,
-            "shape": spec.shape,
-        }
+        header = {"descr": np.lib.format.dtype_to_descr(spec.dtype), "fortran_order": False, "shape": spec.shape}
         _write_header(stream, header)
         stream.flush()
         return NpyArray(stream, spec.shape, spec.dtype, "C", stream.tell(), writable=True)

@@ -180,11 +180,7 @@ class TensorStoreArray(ArrayHandle):
 
 def _metadata(spec: ArraySpec) -> dict[str, Any]:
     serializer = v3_serializer_json(spec.dtype)
-    metadata: dict[str, Any] = {
-        "shape": list(spec.shape),
-        "data_type": spec.dtype.name,
-        "codecs": [serializer],
-    }
+    metadata: dict[str, Any] = {"shape": list(spec.shape), "data_type": spec.dtype.name, "codecs": [serializer]}
     if spec.layout is None:
         return metadata
     layout = spec.layout

@@ -43,18 +43,7 @@ EVERY = ("all", "rows", "column", "boxes")
 SCALES: dict[ScaleName, Scale] = {
     "tiny": Scale(256, 4, (4,), (16,), 3, 3, 10, (2, 2, 2), ("cold", "page-warm"), ("all",)),
     "quick": Scale(8, 16, (4, 16), WIDTHS, 20, 20, 2, (2, 2, 4), ("cold", "page-warm"), ("all", "boxes")),
-    "full": Scale(
-        8,
-        64,
-        (4, 16, 64),
-        WIDTHS,
-        20,
-        50,
-        2,
-        (4, 4, 4),
-        ("cold", "page-warm", "library-warm"),
-        EVERY,
-    ),
+    "full": Scale(8, 64, (4, 16, 64), WIDTHS, 20, 50, 2, (4, 4, 4), ("cold", "page-warm", "library-warm"), EVERY),
 }
 
 

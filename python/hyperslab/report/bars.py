@@ -19,14 +19,7 @@ from hyperslab.report.views import (
     panel_order,
     published_seconds,
 )
-from hyperslab.report.wording import (
-    arrays_text,
-    cache_title,
-    is_per_array,
-    metric_title,
-    operation_title,
-    unit_of,
-)
+from hyperslab.report.wording import arrays_text, cache_title, is_per_array, metric_title, operation_title, unit_of
 
 if TYPE_CHECKING:
     from matplotlib.axes import Axes

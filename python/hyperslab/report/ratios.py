@@ -12,13 +12,7 @@ from hyperslab.bench.records import Summary
 from hyperslab.bench.results import Run
 from hyperslab.report.lines import bare_metric
 from hyperslab.report.palette import in_order
-from hyperslab.report.views import (
-    RATIO_OF,
-    by_case_and_method,
-    is_speed_case,
-    operation_name,
-    published_seconds,
-)
+from hyperslab.report.views import RATIO_OF, by_case_and_method, is_speed_case, operation_name, published_seconds
 from hyperslab.report.wording import UNKNOWN, cache_title, digits
 
 Ratios: TypeAlias = tuple[float, ...]  # one for each size
