@@ -38,7 +38,7 @@ def _manifest_of(array: Array) -> Manifest | None:
         return None
     if table.inline or table.used_paths() != {shown(array.filename)}:
         return None
-    return table.places.astype(np.uint64), table.offsets.astype(np.uint64), table.lengths.astype(np.uint64)
+    return table.positions.astype(np.uint64), table.offsets.astype(np.uint64), table.lengths.astype(np.uint64)
 
 
 def layout_of_file(where: str, workload: Workload, storage_options: Mapping[str, Any] | None = None) -> Layout:
