@@ -31,8 +31,7 @@ Options: TypeAlias = Annotated[
 Allowed: TypeAlias = Annotated[
     list[str] | None,
     typer.Option(
-        "--allowed",
-        help="A folder or URL to which the file may lead (docs/security.md); '' means none. Repeatable.",
+        "--allowed", help="A folder or URL to which the file may lead (docs/security.md); '' means none. Repeatable."
     ),
 ]
 Found: TypeAlias = "Array | Group | Exception"
