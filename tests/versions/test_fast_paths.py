@@ -20,7 +20,7 @@ from hyperslab._core import (
     hash_staged,
     mappings_block,
 )
-from hyperslab.versions.commit import virtual
+from hyperslab.versions.commit import chunk_store, virtual
 from hyperslab.versions.commit.chunk_store import ChunkStore, make_store
 from hyperslab.versions.layout.names import chunk_hash
 
@@ -244,9 +244,13 @@ def test_chunks_that_we_encode_are_overwritten_in_part_by_libhdf5(tmp_path: Path
                 np.testing.assert_array_equal(file[name]["x"][...], made[name])
 
 
+@pytest.mark.parametrize("chunk_length", [512, 4096])  # ours, and versioned-hdf5's
 @pytest.mark.parametrize("reopened", [False, True])
-def test_rows_of_hash_tables_that_we_encode_are_decoded_by_libhdf5(tmp_path: Path, reopened: bool) -> None:
-    """Batch by batch, across the table's chunks of 4096 rows; hashes may be runs of what LZF shortens."""
+def test_rows_of_hash_tables_that_we_encode_are_decoded_by_libhdf5(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch, reopened: bool, chunk_length: int
+) -> None:
+    """Batch by batch, across the table's chunks; hashes may be runs of what LZF shortens."""
+    monkeypatch.setattr(chunk_store, "HASH_TABLE_CHUNK_LENGTH", chunk_length)
     rng, hashes = np.random.default_rng(7), b""
     with h5py.File(tmp_path / "v.h5", "w") as file:
         file.create_group("_version_data")
@@ -266,6 +270,7 @@ def test_rows_of_hash_tables_that_we_encode_are_decoded_by_libhdf5(tmp_path: Pat
                 assert (table["shape"][:, 0] == np.arange(len(table)) * 2).all()
             if reopened:
                 store = ChunkStore(file, "x")
+        assert store._table.chunks == (chunk_length,)
         assert [info.filter_mask for info in map(store._table.id.get_chunk_info, range(3))] == [0, 0, 0]
 
 

@@ -8,14 +8,14 @@ from collections.abc import Callable, Iterable, Iterator
 from contextlib import contextmanager
 from typing import TYPE_CHECKING, Any, Literal, TypeAlias
 
-from hyperslab.archive.allowed import Allowed, Places
+from hyperslab.archive.allowed import Allowed, Locations
 from hyperslab.archive.array import Array as ArchiveArray
 from hyperslab.archive.open_file import CHUNK_CACHE_NBYTES
-from hyperslab.archive.remote import Sources
+from hyperslab.archive.remote import SourceResolver
 from hyperslab.archive.tree import Group
 from hyperslab.errors import UsageError
 from hyperslab.journal.locks import check_process
-from hyperslab.journal.signals import held_back
+from hyperslab.journal.signals import defer_signals
 from hyperslab.needed import need_h5py
 from hyperslab.versions.inspect.inspected import Inspected
 from hyperslab.versions.layout import names as layout
@@ -76,7 +76,7 @@ class VersionedFile(Inspected):
         chunk_cache_nbytes: int = CHUNK_CACHE_NBYTES,
         *,
         timeout: float = TIMEOUT,
-        allowed: Places | None = None,
+        allowed: Locations | None = None,
     ) -> None:
         self._stores: Any = None
         self._kept_open: Any = None  # libhdf5 reads an object again unless something keeps it open
@@ -99,10 +99,10 @@ class VersionedFile(Inspected):
             self._borrow(file)
         is_lazy, to_write = self._owned is not None or self._file is None, self._file is not None
         location = (self.path, chunk_cache_nbytes, self._within)
-        sources = Sources(allowed=Allowed.of(allowed, self.path))
-        self._seen = SeenVersions(*location, is_lazy=is_lazy, to_write=to_write, settle=self._settle, sources=sources)
+        resolver = SourceResolver(allowed=Allowed.of(allowed, self.path))
+        self._seen = SeenVersions(*location, is_lazy=is_lazy, to_write=to_write, settle=self._settle, resolver=resolver)
 
-    @held_back()
+    @defer_signals()
     def _own(self, mode: Mode, timeout: float) -> None:
         need_h5py("writing versions")
         from hyperslab.versions.commit import writing
@@ -147,7 +147,7 @@ class VersionedFile(Inspected):
     def current_version(self, name: str) -> None:
         self._writable()
         self.table[name]  # raises an error if there is no such version
-        with held_back():
+        with defer_signals():
             self._file[VERSIONS].attrs["current_version"] = name
             self._stores.fingerprints.add(None, current=name)
             self._flush()
@@ -313,7 +313,7 @@ class VersionedFile(Inspected):
             raise UsageError(f"{self.path} was opened by h5py: open it by its path to repack it")
         self._rewrite(lambda: nothing(self._file.file), repack=True)
 
-    @held_back()
+    @defer_signals()
     def _rewrite(self, plan: Callable[[], Change], repack: bool) -> None:
         """Write versions again: all of them, or none."""
         from hyperslab.versions.rewrite.rewriting import rewrite_elsewhere, rewrite_in_place
@@ -386,7 +386,7 @@ class VersionedFile(Inspected):
             raise ValueError(f"there is no version {asked!r} in {self.path} to start from")
         return asked
 
-    @held_back()
+    @defer_signals()
     def _commit(
         self, name: str, parent: str | None, root: StagedGroup, make_current: bool, timestamp: Time | None
     ) -> None:

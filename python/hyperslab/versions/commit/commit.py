@@ -17,7 +17,7 @@ import numpy as np
 from hyperslab._core import gather_chunks, hash_chunks, hash_staged
 from hyperslab.chunk_grid import ceil_div
 from hyperslab.errors import DamagedFile, Unsupported
-from hyperslab.journal.signals import let_through
+from hyperslab.journal.signals import raise_pending_signals
 from hyperslab.versions.commit.attributes import copy_attribute, copy_attributes, put_flag, put_text
 from hyperslab.versions.commit.chunk_store import ChunkStores, as_bytes
 from hyperslab.versions.commit.marking import Marking
@@ -222,7 +222,7 @@ def store_chunks(array: StagedArray, stores: ChunkStores) -> Places:
     inner = math.prod(source.grid_shape[1:])
 
     def take(first: int, digests: bytes) -> None:
-        let_through()
+        raise_pending_signals()
         store, numbers = stores.of(array), source.numbers[first : first + len(digests) // DIGEST_NBYTES]
         places[numbers], new = store.find(digests)
         if len(new):

@@ -44,6 +44,7 @@ from hyperslab.versions.stage.staged_chunks import StagedChunks
 READABLE_DRIVERS = ("sec2", "stdio")
 SYSTEM: System = os
 BESIDE = ".hyperslab-new"  # ends the name of a new file that is going to replace another
+METADATA_CACHE_NBYTES = 1 << 18  # to begin with; the default of libhdf5 is 2 MiB
 BEGUN = b"HSLABNEW"  # the first bytes of such a file until it is complete
 
 
@@ -138,7 +139,7 @@ class WritableFile:
                 fill(made, journaled)
             shutil.copymode(self._path, beside)
             journaled.commit(keep_journal=True)
-            journaled.take_place_of(self._path)
+            journaled.take_name_of(self._path)
         except BaseException:
             if journaled.path == beside:
                 journaled.close()
@@ -238,7 +239,20 @@ def opened(journaled: JournaledFile, mode: str) -> h5py.File:
         libhdf5.evict_on_close(access)
 
     h5py.register_driver("hyperslab", set_driver)
-    return h5py.File(journaled.path, "r+", driver="hyperslab", fileobj=journaled)
+    file = h5py.File(journaled.path, "r+", driver="hyperslab", fileobj=journaled)
+    _begin_small_cache(file.id)
+    return file
+
+
+def _begin_small_cache(file: h5py.h5f.FileID) -> None:
+    """Let libhdf5's metadata cache begin small; it still grows when many lookups miss.
+
+    Each flush visits every entry of the cache, so a commit would take longer with each version that the cache holds.
+    """
+    config = file.get_mdc_config()
+    config.set_initial_size = True
+    config.initial_size = config.min_size = METADATA_CACHE_NBYTES
+    file.set_mdc_config(config)
 
 
 def check_borrowed(file: h5py.Group) -> None:

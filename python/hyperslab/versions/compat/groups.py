@@ -1,4 +1,4 @@
-"""Groups of versions that you are making, and of committed versions in a file open for writing, as in versioned-hdf5."""
+"""Groups of versions that you are making, and of committed ones in files open for writing, as in versioned-hdf5."""
 
 from __future__ import annotations
 

@@ -15,7 +15,7 @@ from typing import Any
 from hyperslab.archive.allowed import Allowed
 from hyperslab.archive.array import Array
 from hyperslab.archive.open_file import CHUNK_CACHE_NBYTES
-from hyperslab.archive.remote import Remote, Sources, is_url, shown
+from hyperslab.archive.remote import Remote, SourceResolver, is_url, shown
 from hyperslab.archive.tree import Group, OpenFile
 from hyperslab.errors import DamagedFile, FileChanged, UsageError
 from hyperslab.journal.settling import MOST_ATTEMPTS, PAUSE_SECONDS, between_commits, between_commits_later
@@ -39,7 +39,7 @@ def local_path(file: str | os.PathLike[str]) -> str:
     return os.path.abspath(path)  # noqa: PTH100 -- resolve() would follow links
 
 
-def version_table(location: str | Remote, within: str = "", sources: Sources | None = None) -> VersionTable:
+def version_table(location: str | Remote, within: str = "", resolver: SourceResolver | None = None) -> VersionTable:
     """All versions of a file, or of the group `within` it (a path that ends with "/").
 
     Raises
@@ -47,13 +47,13 @@ def version_table(location: str | Remote, within: str = "", sources: Sources | N
     Unsupported
         There are no versions.
     """
-    found = parsed(location, 0, (f"{within}{VERSIONS}/*",), sources=sources).root[f"/{within}"]
+    found = parsed(location, 0, (f"{within}{VERSIONS}/*",), resolver=resolver).root[f"/{within}"]
     assert isinstance(found, Group)
     return VersionTable.of(found)
 
 
 def check_given_up(
-    location: str | Remote, table: VersionTable, within: str = "", sources: Sources | None = None
+    location: str | Remote, table: VersionTable, within: str = "", resolver: SourceResolver | None = None
 ) -> None:
     """Refuse to treat versions as uncommitted if their fingerprints say that they were committed.
 
@@ -64,7 +64,7 @@ def check_given_up(
     """
     if not table.given_up:
         return
-    array = parsed(location, 0, (f"{within}{LOG}",), sources=sources).root.get(f"{within}{LOG}")
+    array = parsed(location, 0, (f"{within}{LOG}",), resolver=resolver).root.get(f"{within}{LOG}")
     known = Recorded.of(array[...].tobytes()).versions if isinstance(array, Array) else {}
     for name, timestamp in table.given_up.items():
         if name in known and known[name].timestamp == timestamp:
@@ -81,7 +81,7 @@ def version_group(
     within: str = "",
     *,
     is_lazy: bool = True,
-    sources: Sources | None = None,
+    resolver: SourceResolver | None = None,
 ) -> Group:
     """The group of a version, with its arrays.
 
@@ -97,7 +97,7 @@ def version_group(
         The path of the group that holds the versions.
     is_lazy : bool
         Look up chunks only when an array is read. Use this only if nobody writes to the file without our journal.
-    sources : Sources | None
+    resolver : SourceResolver | None
         The files that it may lead to.
 
     Raises
@@ -107,7 +107,7 @@ def version_group(
     """
     patterns = (f"{within}{VERSIONS}/{name}/**", f"{within}{DATA}/**/raw_data")
     path = f"{within}{VERSIONS}/{name}"
-    group = parsed(location, chunk_cache_nbytes, patterns, is_lazy=is_lazy, sources=sources).root[path]
+    group = parsed(location, chunk_cache_nbytes, patterns, is_lazy=is_lazy, resolver=resolver).root[path]
     if not isinstance(group, Group):
         raise DamagedFile(f"{location}: version {name!r} is no group")
     return group
@@ -118,14 +118,14 @@ class PartOfFile(OpenFile):
 
     def reopening(self, name: str) -> tuple[Any, ...]:
         """How to pickle a group or array: by a call that finds it again, between commits."""
-        return (found_again, (self.place, self.chunk_cache_nbytes, self.patterns, self.sources, name))
+        return (found_again, (self.location, self.chunk_cache_nbytes, self.patterns, self.resolver, name))
 
 
 def found_again(
-    location: str | Remote, chunk_cache_nbytes: int, patterns: tuple[str, ...], sources: Sources, name: str
+    location: str | Remote, chunk_cache_nbytes: int, patterns: tuple[str, ...], resolver: SourceResolver, name: str
 ) -> Group | Array:
     """Find a pickled group or array again."""
-    root = parsed(location, chunk_cache_nbytes, patterns, sources=sources).root
+    root = parsed(location, chunk_cache_nbytes, patterns, resolver=resolver).root
     return root if name == "/" else root[name]
 
 
@@ -135,7 +135,7 @@ def parsed(
     patterns: tuple[str, ...],
     *,
     is_lazy: bool = False,
-    sources: Sources | None = None,
+    resolver: SourceResolver | None = None,
 ) -> OpenFile:
     """Parse a part of a file, between commits.
 
@@ -149,10 +149,10 @@ def parsed(
     """
     if isinstance(location, Remote):
         return PartOfFile(
-            location, chunk_cache_nbytes, sources or Sources(location.options, near=location.url), patterns
+            location, chunk_cache_nbytes, resolver or SourceResolver(location.options, near=location.url), patterns
         )
     path = location
-    own = sources or Sources(allowed=Allowed.of((), path))
+    own = resolver or SourceResolver(allowed=Allowed.of((), path))
     late = partial(between_commits_later, path) if is_lazy else None
     for _ in range(MOST_ATTEMPTS):
         with between_commits(path), suppress(FileChanged):

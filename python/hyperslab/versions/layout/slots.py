@@ -9,7 +9,7 @@ from typing import TypeAlias
 import numpy as np
 import numpy.typing as npt
 
-from hyperslab._core import chunk_places_of
+from hyperslab._core import chunk_slots_of
 from hyperslab.archive.array import Array as ArchiveArray
 from hyperslab.chunk_grid import chunk_counts
 from hyperslab.errors import DamagedFile, Unsupported
@@ -35,7 +35,7 @@ def grid_slots(base: ArchiveArray, chunk_shape: tuple[int, ...]) -> Slots | None
     if len(base.shape) != len(chunk_shape) or min(chunk_shape, default=0) < 1:
         raise DamagedFile(f"{name} has the shape {base.shape} and chunks of {chunk_shape}")
     check_chunk_count(name, base.shape, chunk_shape, Unsupported)
-    return chunk_places_of(base._stored, chunk_shape)
+    return chunk_slots_of(base._stored, chunk_shape)
 
 
 def check_chunk_count(

@@ -14,7 +14,7 @@ import numpy.typing as npt
 
 from hyperslab.archive.array import Array as ArchiveArray
 from hyperslab.errors import DamagedFile, Unsupported
-from hyperslab.journal.signals import let_through
+from hyperslab.journal.signals import raise_pending_signals
 from hyperslab.versions.commit.attributes import copy_attributes
 from hyperslab.versions.commit.chunk_store import room, row_count
 from hyperslab.versions.inspect.stored_bytes import StoredBytes
@@ -211,5 +211,5 @@ def stored_chunks(file: str, path: str, raw: Any, slots: Slots) -> Iterator[tupl
     with StoredBytes(file) as opened:
         found = opened.ranges((file, offset, length) for offset, length in ranges)
         for number, mask, stored in zip(numbers, masks, found, strict=True):
-            let_through()
+            raise_pending_signals()
             yield number, stored, mask

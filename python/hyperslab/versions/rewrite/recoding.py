@@ -15,7 +15,7 @@ import numpy as np
 from hyperslab.archive.array import Array as ArchiveArray
 from hyperslab.chunk_grid import ceil_div, chunk_counts
 from hyperslab.errors import UsageError
-from hyperslab.journal.signals import let_through
+from hyperslab.journal.signals import raise_pending_signals
 from hyperslab.versions.commit.chunk_store import ChunkStore, is_text, make_store, room, row_count
 from hyperslab.versions.commit.codec_options import codec_options, filters_in
 from hyperslab.versions.layout.elements import as_elements, fill_element
@@ -171,7 +171,7 @@ def _encoded_anew(target: Target, path: str, codecs: dict[str, Any]) -> NewChunk
     store.raw.resize((count * length, *old_raw.shape[1:]))
     step = max(1, BATCH_NBYTES // max(1, math.prod(old_raw.chunks) * old_raw.dtype.itemsize)) * length
     for start in range(0, count * length, step):
-        let_through()
+        raise_pending_signals()
         stop = min(start + step, count * length)
         store.raw[start:stop] = old_raw[start:stop]
     return NewChunks(Raw.of(path, store.raw), fill, None)
@@ -236,7 +236,7 @@ class RecodedChunks:
         waiting: dict[bytes, list[int]],
         found: Slots,
     ) -> None:
-        let_through()
+        raise_pending_signals()
         store = self._store
         chunks: Array = np.full((len(batch), *store.chunk_shape), self._fill, store.raw.dtype)
         digests, lengths = [], []

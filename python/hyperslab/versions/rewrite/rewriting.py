@@ -15,7 +15,7 @@ from hyperslab.archive.array import Array as ArchiveArray
 from hyperslab.archive.tree import Group
 from hyperslab.errors import DamagedFile
 from hyperslab.journal.journaled_file import JournaledFile
-from hyperslab.journal.signals import let_through
+from hyperslab.journal.signals import raise_pending_signals
 from hyperslab.versions.commit.attributes import copy_attributes
 from hyperslab.versions.commit.chunk_store import row_count
 from hyperslab.versions.commit.virtual import VirtualArrays, put_bookkeeping
@@ -243,7 +243,7 @@ class Rewriting:
 
     def _copy(self, old: h5py.Group, new: h5py.Group, name: str) -> None:
         """Copy an array of a version. Arrays that several versions share become copies."""
-        let_through()
+        raise_pending_signals()
         if self._target.is_elsewhere and old.id.links.get_info(name.encode()).type == h5py.h5l.TYPE_HARD:
             h5py.h5o.copy(old.id, name.encode(), new.id, name.encode())
         else:
@@ -251,7 +251,7 @@ class Rewriting:
 
     def take(self, old: h5py.Group, new: h5py.Group, name: str) -> None:
         """Make another link to an object; in another file, one copy of it, however many links lead to it."""
-        let_through()
+        raise_pending_signals()
         key = name.encode()
         link = old.id.links.get_info(key)
         if link.type != h5py.h5l.TYPE_HARD:
