@@ -247,7 +247,7 @@ fn unknown_codecs_are_named() {
     let unknown = Codec::Unknown { number: Some(32013), name: "zfp".to_owned() };
     let error = survives(&[Codec::Zlib, unknown.clone()], 0, &[], 4).unwrap_err();
     assert_eq!(error, Error::UnknownCodec { number: Some(32013), name: "zfp".to_owned() });
-    assert_eq!(error.to_string(), "codec zfp (HDF5 filter 32013) is not known, so this array cannot be read");
+    assert_eq!(error.to_string(), "codec zfp (HDF5 filter 32013) is unknown, so this array cannot be read");
     assert_eq!(survives(&[unknown], 1, &[1, 2, 3, 4], 4), Ok(()), "a skipped codec need not be known");
 }
 
