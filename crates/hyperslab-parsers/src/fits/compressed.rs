@@ -278,7 +278,7 @@ fn chunk_shape(hdu: &Hdu, shape: &[u64]) -> Result<Vec<u64>, Unreadable> {
         let found = hdu.cards.integer(&keyword).map_or(default, |found| u64::try_from(found).ok());
         let found = found
             .filter(|&found| found > 0)
-            .ok_or_else(|| Unreadable::damaged(format!("{keyword} is senseless")))?;
+            .ok_or_else(|| Unreadable::damaged(format!("{keyword} is invalid")))?;
         Ok(found.min(length))
     };
     let mut lengths = (1..).zip(shape.iter().rev()).map(axis).collect::<Result<Vec<u64>, Unreadable>>()?;

@@ -81,9 +81,9 @@ pub(super) fn columns(hdu: &Hdu) -> Result<Vec<Column>, Unreadable> {
     let mut offset = 0_u64;
     for number in 1..=column_count(hdu)? {
         let form = hdu.cards.text(&format!("TFORM{number}")).unwrap_or_default().trim();
-        let senseless = || damaged(format!("TFORM{number} = {form:?} is senseless"));
-        let (repeat, code, heap_code) = form_parts(form).ok_or_else(senseless)?;
-        let nbytes = column_nbytes(repeat, code).ok_or_else(senseless)?;
+        let invalid = || damaged(format!("TFORM{number} = {form:?} is invalid"));
+        let (repeat, code, heap_code) = form_parts(form).ok_or_else(invalid)?;
+        let nbytes = column_nbytes(repeat, code).ok_or_else(invalid)?;
         columns.push(Column {
             number,
             name: column_name(hdu, number),
