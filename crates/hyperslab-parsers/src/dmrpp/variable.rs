@@ -166,7 +166,7 @@ impl<'n> Storage<'n> {
             return held_here(held, shape, element, nbytes, is_deflated);
         }
         if self.chunks.is_none() && self.node.chunks.is_empty() {
-            return Err(Unreadable::unsupported("an array that the document gives no bytes for"));
+            return Err(Unreadable::unsupported("an array without bytes in the document"));
         }
         let codecs = self.codecs(element.nbytes());
         let chunk_shape = match sizes {

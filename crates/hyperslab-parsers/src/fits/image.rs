@@ -62,5 +62,7 @@ pub(super) fn number_element(bitpix: Option<i64>) -> Result<Element, Unreadable>
         Some(-64) => Element::float(8, ByteOrder::Big),
         _ => None,
     };
-    element.ok_or_else(|| Unreadable::damaged(format!("BITPIX {bitpix:?} is none of the standard's six")))
+    element.ok_or_else(|| {
+        Unreadable::damaged(format!("BITPIX {bitpix:?} is not one of the standard's six values"))
+    })
 }

@@ -239,7 +239,7 @@ impl Walk {
     fn start(&mut self, pages: &Pages<'_>) -> Result<Header, Error> {
         let header = Header::read(self.address, self.sizes, pages)?;
         if !self.record_types.contains(&header.record_type) {
-            let problem = format!("record type {} is none of {:?}", header.record_type, self.record_types);
+            let problem = format!("record type {} is not one of {:?}", header.record_type, self.record_types);
             return Err(Error::invalid(HEADER, self.address, problem));
         }
         self.waiting = header.root().into_iter().collect();

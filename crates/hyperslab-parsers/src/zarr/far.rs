@@ -65,7 +65,7 @@ pub fn parse_far(keys: &dyn FarKeys) -> Result<FarHierarchy, Error> {
         &Allowed::only(&[]),
     );
     if chunkstore::is_in(&hierarchy) {
-        return Err(Error::unsupported("a .zchunkstore that is far away"));
+        return Err(Error::unsupported("a remote .zchunkstore"));
     }
     let mut documents = Vec::new();
     let tree = nodes::tree(hierarchy, |_, path, description| {

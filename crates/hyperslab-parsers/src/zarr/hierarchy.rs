@@ -153,9 +153,7 @@ impl Hierarchy {
         let is_far = |path: &str| path.contains("://");
         if is_far(name) || self.folder.to_str().is_some_and(is_far) {
             let shown = name.split('?').next().unwrap_or_default();
-            return Err(Error::unsupported(format!(
-                "a key that leads to all of {shown}, which is far away,"
-            )));
+            return Err(Error::unsupported(format!("a key that leads to the whole remote file {shown}")));
         }
         Ok(self.folder.join(name))
     }

@@ -1,14 +1,14 @@
-//! Files far away: on web servers and in object stores, read by ranges.
+//! Remote files, on web servers and in object stores, read by ranges.
 //!
 //! | noun | home |
 //! |---|---|
 //! | [`RemoteStore`] | an open object: this file |
 //! | [`Location`], [`RemoteOptions`] | which object, and how to reach it: `location`, `options` |
 //! | [`UrlParts`] | whether a URL is below another: `url_parts` |
-//! | [`RemoteFolder`] | objects by their keys below one URL: `folder` |
-//! | bytes that were fetched, kept on request | `byte_cache` |
-//! | one range until it has come: attempts, waits, what errors mean | `fetch` |
-//! | HTTP, counted and judged; where answers lead; logins not judged yet | `transport`; `redirect`; `login` |
+//! | [`RemoteFolder`] | objects by key below one URL: `folder` |
+//! | fetched bytes, kept if the user asks for it | `byte_cache` |
+//! | fetching one range: attempts, waits, what errors mean | `fetch` |
+//! | counted and checked HTTP; redirects; logins not accepted yet | `transport`; `redirect`; `login` |
 //! | a host's pace and statistics | `host` |
 //! | runtime and connections of this process | `process` |
 

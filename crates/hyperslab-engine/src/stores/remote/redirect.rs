@@ -119,7 +119,7 @@ fn problem(first: &Url, here: &Url, next: &Url) -> Option<String> {
         "http" if here.scheme() == "http" => {}
         "http" => {
             return Some(format!(
-                "from {from} to {to}, where anybody on the way can read and change the data"
+                "from {from} to {to}, where anyone on the way can read and change the data"
             ));
         }
         other => return Some(format!("from {from} to a URL that starts with {other}:")),
