@@ -698,7 +698,7 @@ def combine(
     groups : list[tuple[int, int, list[tuple[str, str, int]]]]
         Of each group the file and number whose attributes it has, and its links as name, kind and number.
     arrays : list[tuple[str, Any]]
-        Of each array the path, for messages, and an `archive.combining.Recipe`.
+        Of each array the path, for messages, and an `archive.combining.ArrayRecipe`.
     chunk_cache_nbytes : int
         As of `ArchiveFile`.
 

@@ -38,7 +38,7 @@ def is_foreign(source: object) -> bool:
     return _library(source) is not None
 
 
-def place_of(source: Any) -> str | Remote:
+def location_of(source: Any) -> str | Remote:
     """The local path, or the URL with its options, that such a source leads to.
 
     Raises

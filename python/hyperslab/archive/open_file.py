@@ -11,8 +11,8 @@ from urllib.request import url2pathname
 
 from hyperslab._core import ArchiveFile, Reach
 from hyperslab.archive import foreign_stores
-from hyperslab.archive.allowed import Allowed, Places
-from hyperslab.archive.remote import Remote, Sources, is_url, shown
+from hyperslab.archive.allowed import Allowed, Locations
+from hyperslab.archive.remote import Remote, SourceResolver, is_url, shown
 from hyperslab.errors import DamagedFile, NoSuchRemoteFile, Unsupported, UsageError
 from hyperslab.journal.settling import between_commits
 
@@ -22,14 +22,14 @@ ZARR_METADATA = ("zarr.json", ".zgroup", ".zarray", ".zmetadata")
 
 
 def locate(
-    path: Any, options: Mapping[str, Any], cache_nbytes: int = 0, allowed: Places | None = None
-) -> tuple[str | Remote, Sources]:
+    path: Any, options: Mapping[str, Any], cache_nbytes: int = 0, allowed: Locations | None = None
+) -> tuple[str | Remote, SourceResolver]:
     """The absolute path of a local file, or a URL with its options, and how to reach what it leads to.
 
     Both pickle without what may be secret: `OpenFile` opens them in any process.
     """
     if foreign_stores.is_foreign(path):
-        path = foreign_stores.place_of(path)
+        path = foreign_stores.location_of(path)
         if isinstance(path, Remote):
             path, options = path.url, {**path.options, **options}
     path = os.fspath(path)
@@ -37,11 +37,11 @@ def locate(
         path = url2pathname(path.removeprefix("file://").removeprefix("localhost"))
     if isinstance(path, str) and is_url(path):
         own = Allowed.of(allowed, shown(path))
-        return Remote(path, options, cache_nbytes=cache_nbytes), Sources(options, near=path, allowed=own)
+        return Remote(path, options, cache_nbytes=cache_nbytes), SourceResolver(options, near=path, allowed=own)
     if cache_nbytes:
         raise UsageError(f"cache_nbytes= is for URLs, {path} is a local path")
     path = str(os.path.abspath(path))  # noqa: PTH100 -- resolve() would follow links
-    return path, Sources(options, allowed=Allowed.of(allowed, path))
+    return path, SourceResolver(options, allowed=Allowed.of(allowed, path))
 
 
 def has_journal(path: str) -> bool:
@@ -74,17 +74,17 @@ def local_file(path: str, chunk_cache_nbytes: int, reach: Reach) -> ArchiveFile:
 
 
 def far_file(
-    place: Remote, chunk_cache_nbytes: int, sources: Sources, patterns: tuple[str, ...]
+    location: Remote, chunk_cache_nbytes: int, resolver: SourceResolver, patterns: tuple[str, ...]
 ) -> tuple[str, ArchiveFile]:
     """A file far away, or the Zarr hierarchy that a URL is of: its name tells which, or that there is no such file."""
-    if place.names_file:
-        file = place.file(sources.allowed.redirects())
+    if location.names_file:
+        file = location.file(resolver.allowed.redirects())
         try:
-            return file.name, ArchiveFile.remote(file, chunk_cache_nbytes, sources.reach(file.name), list(patterns))
+            return file.name, ArchiveFile.remote(file, chunk_cache_nbytes, resolver.reach(file.name), list(patterns))
         except NoSuchRemoteFile:
-            if place.has_suffix:
+            if location.has_suffix:
                 raise
-    folder = place.folder().file(sources.allowed.redirects())
+    folder = location.folder().file(resolver.allowed.redirects())
     return folder.name, ArchiveFile.remote_zarr(folder, chunk_cache_nbytes)
 
 
