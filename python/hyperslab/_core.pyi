@@ -1273,7 +1273,7 @@ class ZarrArray:
     def read_into(
         self, shape: tuple[int, ...], asked: list[AxisIndices], out: npt.NDArray[np.uint8], threads: int | None
     ) -> None:
-        """Read a selection of the array, in a shape that may differ from the document's; see `StoredArray.read_into`."""
+        """Read a selection, in a shape that may differ from the document's. See `StoredArray.read_into`."""
 
     def read_points_into(
         self, shape: tuple[int, ...], points: Points, out: npt.NDArray[np.uint8], threads: int | None

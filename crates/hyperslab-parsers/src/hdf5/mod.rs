@@ -78,7 +78,7 @@ pub fn is_hdf5(pages: &mut Pages<'_>) -> Result<bool, Error> {
 
 /// All metadata of an HDF5 file.
 ///
-/// Damage stays with its object: a link becomes [`hyperslab_core::Link::Unsupported`], the segments of an array or the
+/// Damage stays with its object: a link becomes [`hyperslab_core::Link::Unreadable`], the segments of an array or the
 /// value of an attribute become an error. An attribute without a name stands for attributes that cannot be listed.
 pub fn parse(pages: &mut Pages<'_>) -> Result<Tree, Error> {
     parse_part(pages, &[])
