@@ -78,7 +78,7 @@ def test_the_server_says_until_when_to_wait(proxy: servers.Proxy) -> None:
 @pytest.mark.parametrize("wait", [3600, 10**30, "Fri, 31 Dec 9999 23:59:59 GMT"])
 def test_nobody_waits_longer_than_patience(proxy: servers.Proxy, wait: int | str) -> None:
     proxy.behaviour.always, proxy.behaviour.retry_after = "503", wait
-    with pytest.raises(RemoteError, match=r"HTTP 503.*it asks for \d+ s of patience; given up after 1 attempts"):
+    with pytest.raises(RemoteError, match=r"HTTP 503.*it asks us to wait \d+ s; given up after 1 attempts"):
         hs.open(f"{proxy.url}/ocean.h5", storage_options={"concurrency": 1})
     assert len(proxy.seen) == 1
 

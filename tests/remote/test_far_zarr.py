@@ -197,7 +197,7 @@ def test_commands(server: servers.Nginx, hierarchy) -> None:
 def test_no_other_archive_shows_its_chunks(server: servers.Nginx, hierarchy, tmp_path: Path) -> None:
     name, _ = hierarchy
     far = hs.open(f"{server.url}/{name}")
-    with pytest.raises(Unsupported, match="whose chunks nobody lists"):
+    with pytest.raises(Unsupported, match="whose chunks are not listed"):
         hs.open([far, far], concat=0, leave_out=["scalar"])
-    with pytest.raises(Unsupported, match="whose chunks nobody lists"):
+    with pytest.raises(Unsupported, match="whose chunks are not listed"):
         hs.open([f"{server.url}/{name}"] * 2, concat=0, leave_out=["scalar"], cache_nbytes=1 << 20)

@@ -175,7 +175,7 @@ def test_encryption_is_not_left(make, body: bytes, tmp_path: Path) -> None:
     )
     whole, other, refused = ran.stdout.splitlines()
     assert (whole, other) == ("5.0", "5.0")
-    assert f"from {first.url} to {plain.url}, where anybody on the way can read" in refused
+    assert f"from {first.url} to {plain.url}, where anyone on the way can read" in refused
     assert "hunter" not in refused
     assert not plain.seen
     assert second.seen
