@@ -16,7 +16,7 @@ from hyperslab.archive import display, fallback
 from hyperslab.archive.attributes import Attributes, filled
 from hyperslab.archive.indexing import Key, NormalizedKey, normalize, of_points
 from hyperslab.cached import cached_property
-from hyperslab.errors import HyperslabError, TooLargeForMemory, Unsupported
+from hyperslab.errors import HyperslabError, TooLargeForMemory, Unsupported, UsageError
 from hyperslab.memory import aligned_empty
 
 if TYPE_CHECKING:
@@ -106,6 +106,8 @@ class Array:
             if self.via == "h5py":
                 return fallback.dtype_of(self._file.path, self.name, self._file.reach)
             return self._stored.dtype
+        except UsageError:  # h5py is missing: nothing is wrong with the file
+            raise
         except (TypeError, ValueError, OverflowError, Unsupported) as error:
             said = f"array {self.name} of {self._file.path} has elements that NumPy cannot have ({error})"
             raise Unsupported(f"{said}: the file is damaged, or they are larger than 2 GiB each") from error

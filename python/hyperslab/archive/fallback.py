@@ -12,7 +12,7 @@ import numpy as np
 from hyperslab._core import Reach
 from hyperslab.archive.followed import Followed
 from hyperslab.archive.indexing import NormalizedKey
-from hyperslab.errors import DamagedFile, Unsupported
+from hyperslab.errors import DamagedFile, HyperslabError, Unsupported
 
 # For whatever HDF5 meets, and for elements and texts that NumPy or Python cannot have.
 WHAT_H5PY_RAISES = (OSError, RuntimeError, KeyError, TypeError, ValueError, OverflowError)
@@ -45,6 +45,8 @@ def dtype_of(path: str, name: str, reach: Reach) -> np.dtype[Any]:
         with h5py.File(path, "r") as file:
             dtype: np.dtype[Any] = file[name].dtype
             return dtype
+    except HyperslabError:
+        raise
     except WHAT_H5PY_RAISES as error:
         raise DamagedFile(f"array {name} of {path}: h5py cannot read it either: {error}") from error
 
@@ -68,6 +70,8 @@ def read(path: str, name: str, index: NormalizedKey, reach: Reach) -> np.ndarray
     """
     try:
         array = _read(path, name, index, reach)
+    except HyperslabError:
+        raise
     except WHAT_H5PY_RAISES as error:
         codec = _missing_codec(path, name)
         if codec is not None:

@@ -138,9 +138,10 @@ def check_regular(path: str) -> None:
         raise ReadError(f"{path}: it is not a regular file")
     descriptor = os.open(path, os.O_RDONLY | getattr(os, "O_NONBLOCK", 0))
     try:
-        if os.fstat(descriptor).st_size == 0 and os.read(descriptor, 1):
-            raise ReadError(f"{path}: it has bytes although its size is 0, so it is not a regular file")
+        has_hidden_bytes = os.fstat(descriptor).st_size == 0 and bool(os.read(descriptor, 1))
     except OSError as error:
         raise ReadError(f"{path}: {error.strerror}: it is not a regular file") from error
     finally:
         os.close(descriptor)
+    if has_hidden_bytes:
+        raise ReadError(f"{path}: it has bytes although its size is 0, so it is not a regular file")

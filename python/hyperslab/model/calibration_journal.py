@@ -39,6 +39,8 @@ def calibration_journal(
             path.unlink(missing_ok=True)
         path.parent.mkdir(parents=True, exist_ok=True)
         opened = Journal(path, Measured.from_dict, Measured.to_dict, lambda measured: key_of(measured.cell), header)
+    except UsageError:
+        raise
     except IsADirectoryError as error:
         raise UsageError(f"{path} is no journal of a calibration ({error}); remove it") from error
     except OSError as error:
