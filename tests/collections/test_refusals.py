@@ -115,7 +115,7 @@ def test_what_is_asked_for_must_be_there(tmp_path, two):
         hs.open(two, concat="day")
     with pytest.raises(FileNotFoundError, match="no file matches"):
         hs.open(str(tmp_path / "z-*.nc"), concat="time")
-    with pytest.raises(UsageError, match="no file is given"):
+    with pytest.raises(UsageError, match="list of files is empty"):
         hs.open([])
     with pytest.raises(UsageError, match="order='up' is none of"):
         hs.open(two, concat="time", order="up")
