@@ -102,7 +102,7 @@ def test_times_that_are_masked(tmp_path):
 def test_texts_of_any_length_along_the_dimension(two):
     for path in two:
         changed(path, lambda file: file.createVariable("name", str, ("time",)).__setitem__(0, "a"))
-    refused(two, "/name", "elements of any length")
+    refused(two, "/name", "elements of variable length")
 
 
 def test_packing_that_nobody_can_undo(two):
@@ -117,7 +117,7 @@ def test_what_is_asked_for_must_be_there(tmp_path, two):
         hs.open(str(tmp_path / "z-*.nc"), concat="time")
     with pytest.raises(UsageError, match="list of files is empty"):
         hs.open([])
-    with pytest.raises(UsageError, match="order='up' is none of"):
+    with pytest.raises(UsageError, match="order='up' is not one of"):
         hs.open(two, concat="time", order="up")
     with pytest.raises(TypeError, match="no argument along"):
         hs.open(two, along="time")
