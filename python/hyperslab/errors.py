@@ -50,7 +50,7 @@ class HyperslabError(Exception):
 
 
 class UsageError(HyperslabError, ValueError):
-    """The request is wrong; change it."""
+    """The request is wrong: change it."""
 
     code = "usage-error"
 
@@ -113,6 +113,9 @@ class NoSpace(RunError, OSError):
     """The disk is full; files and trials that were finished before are kept."""
 
     code = "no-space"
+    __new__ = (
+        OSError.__new__
+    )  # RuntimeError's comes first otherwise, and cannot make an OSError: unpickling may call it
 
 
 class TooFewCells(RunError):

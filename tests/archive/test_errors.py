@@ -47,6 +47,7 @@ def test_an_error_survives_pickles_and_copies(kind: type[errors.HyperslabError])
         assert again.args == raised.args
         assert str(again) == "ocean.nc: \\x1b[2J is damaged"
         assert again.code == kind.code
+    assert type(kind.__new__(kind)) is kind  # as tblib unpickles errors once Dask is imported
 
 
 def test_codes_are_unique_and_made_of_words() -> None:

@@ -85,6 +85,12 @@ class Index:
         record_size : int
             Number of references in one Parquet table.
 
+        Returns
+        -------
+        Saved
+            The path and its size in bytes, how many files, arrays and chunks the references cover, and which arrays
+            were left out.
+
         Raises
         ------
         Refused
@@ -117,12 +123,17 @@ class Index:
 
         Parameters
         ----------
-        store : Any
+        store : icechunk.IcechunkStore
             The store of a writable session.
         inline_threshold : int
             Write arrays of at most this many bytes as values, as in `save`.
         skip_unsupported : bool
             Leave out arrays that Zarr 3 cannot express, instead of refusing them.
+
+        Returns
+        -------
+        Referenced
+            How many files, arrays and chunks the references cover, and which arrays were left out.
 
         Raises
         ------
@@ -189,7 +200,7 @@ def index(
         Called after each file with its name, the number of files indexed, and the number of all files.
     threads : int | None
         How many files to index at a time. The default is one per core, or 32 if some files are remote.
-    scheduler : Any
+    scheduler : str | distributed.Client | None
         Index on the workers of a Dask scheduler instead: its address, or a `distributed.Client`. The workers must find
         the files under the same paths. They are sent no credentials; they take them from their environment, or from
         `hyperslab.credentials` called there.
@@ -199,7 +210,7 @@ def index(
     Returns
     -------
     Index
-        An `Index`; call its `save` to write references.
+        The indexed archives; call `save` to write references.
 
     Raises
     ------
@@ -334,7 +345,7 @@ def _names(paths: list[str]) -> list[str]:
 
 
 def encoded(location: str | Remote, resolver: SourceResolver) -> bytes:
-    """The references of an archive as our own file of them has them; paths are absolute."""
+    """The content of a `.hs` file of references to an archive, with absolute paths. Dask workers call this."""
     with TemporaryDirectory(prefix="hyperslab-index-") as folder:
         path = Path(folder) / "one.hs"
         Index({"": OpenFile(location, CHUNK_CACHE_NBYTES, resolver).root}).save(path)
