@@ -34,6 +34,7 @@ NO_FREE_SPACE = struct.pack("<Q", 1)
 FREE_SPACE_AT = 16  # in a local heap
 NEWER = (b"OCHK", b"BTHD", b"BTLF", b"BTIN", b"FRHP", b"FHDB", b"FHIB")  # groups of later layouts
 MOST_NODES = 1 << 16
+NODE_NBYTES = 24 + 16 * 32  # of a tree of names, the default of libhdf5
 NODE_CHUNKS = 64  # chunks in a node of a tree, the default of libhdf5
 MOST_BARRIERS = 8  # between chunks that reuse each other's space; beyond this they are written in order, without a sync
 COUNT = b"largest_index\0"  # an attribute in an object header
@@ -265,12 +266,14 @@ def _add_nodes(read: Reader, root: int, nodes: set[int]) -> None:
     while waiting and len(nodes) < MOST_NODES:
         address = waiting.pop()
         nodes.add(address)
-        head = read(address, 24)
-        if head[:4] != b"TREE" or head[4]:
+        node = read(address, NODE_NBYTES)
+        if node[:4] != b"TREE" or node[4]:
             continue
-        count = _count(head)
-        children = struct.unpack(f"<{2 * count}Q", read(address + 24, 16 * count))[1::2]  # every other one is a key
-        if head[5]:
+        count = _count(node)
+        if 24 + 16 * count > len(node):
+            node = read(address, 24 + 16 * count)
+        children = struct.unpack_from(f"<{2 * count}Q", node, 24)[1::2]  # every other one is a key
+        if node[5]:
             waiting += children
         else:
             nodes.update(children)

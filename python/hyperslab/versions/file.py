@@ -34,7 +34,7 @@ if TYPE_CHECKING:
     from hyperslab.versions.rewrite.rewriting import Change
     from hyperslab.versions.stage.committed import CommittedArray, CommittedGroup
 
-Place: TypeAlias = "str | os.PathLike[str] | h5py.File"
+Location: TypeAlias = "str | os.PathLike[str] | h5py.File"
 TIMEOUT = 1.0  # seconds, for who only reads a little
 Mode = Literal["r", "r+", "a", "w"]
 
@@ -44,7 +44,7 @@ class VersionedFile(Inspected):
 
     Parameters
     ----------
-    file : Place
+    file : Location
         Its path, or an `h5py.File` (or group in one) that is open; then `mode` is that file's, and closing it is its
         owner's.
     mode : Mode
@@ -71,7 +71,7 @@ class VersionedFile(Inspected):
 
     def __init__(
         self,
-        file: Place,
+        file: Location,
         mode: Mode = "r",
         chunk_cache_nbytes: int = CHUNK_CACHE_NBYTES,
         *,
@@ -98,9 +98,9 @@ class VersionedFile(Inspected):
             self._within = f"{file.name}/".lstrip("/")
             self._borrow(file)
         is_lazy, to_write = self._owned is not None or self._file is None, self._file is not None
-        place = (self.path, chunk_cache_nbytes, self._within)
+        location = (self.path, chunk_cache_nbytes, self._within)
         resolver = SourceResolver(allowed=Allowed.of(allowed, self.path))
-        self._seen = SeenVersions(*place, is_lazy=is_lazy, to_write=to_write, settle=self._settle, resolver=resolver)
+        self._seen = SeenVersions(*location, is_lazy=is_lazy, to_write=to_write, settle=self._settle, resolver=resolver)
 
     @defer_signals()
     def _own(self, mode: Mode, timeout: float) -> None:

@@ -75,8 +75,8 @@ def selected(key: Key, shape: tuple[int, ...]) -> Selected:
             continue
         start, stride, count, block = (int(number) for number in indices)
         if block != 1 and count != 1 and stride != block:
-            places: npt.NDArray[np.int64] = np.arange(count)[:, None] * stride + np.arange(block) + start
-            axes.append(places.reshape(-1))
+            positions: npt.NDArray[np.int64] = np.arange(count)[:, None] * stride + np.arange(block) + start
+            axes.append(positions.reshape(-1))
             continue
         box = (start, stride, count) if block == 1 else (start, 1, count * block)
         boxes.append(box)
