@@ -16,7 +16,6 @@ from hyperslab.archive.remote import Remote, SourceResolver, is_url, shown
 from hyperslab.errors import DamagedFile, NoSuchRemoteFile, Unsupported, UsageError
 from hyperslab.journal.settling import between_commits
 
-CHUNK_CACHE_NBYTES = 32 << 20  # the default of every function that opens archives; in Rust `plan::defaults` has it
 # The root of every Zarr hierarchy has one of these.
 ZARR_METADATA = ("zarr.json", ".zgroup", ".zarray", ".zmetadata")
 

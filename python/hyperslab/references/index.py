@@ -13,12 +13,13 @@ from typing import Any
 
 from hyperslab._core import save_references
 from hyperslab.archive.allowed import Locations
-from hyperslab.archive.open_file import CHUNK_CACHE_NBYTES, locate
+from hyperslab.archive.open_file import locate
 from hyperslab.archive.opening import open
 from hyperslab.archive.remote import Remote, SourceResolver, is_url, shown
 from hyperslab.archive.source_files import are_many, matching, threads_for
 from hyperslab.archive.tree import Group, OpenFile
 from hyperslab.errors import HyperslabError, Refused, UsageError
+from hyperslab.memory import CHUNK_CACHE_NBYTES
 from hyperslab.references import icechunk, kerchunk, zarr2, zarr3
 from hyperslab.references.export import Export
 from hyperslab.references.side_by_side import by_dask, by_threads
