@@ -1,4 +1,4 @@
-"""What people who know h5py try first: it works, or the error says what to use."""
+"""Habits of h5py users either work, or the error says what to use."""
 
 from __future__ import annotations
 

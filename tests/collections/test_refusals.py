@@ -1,4 +1,4 @@
-"""What cannot be combined safely is refused, with both files and what differs."""
+"""Unsafe combinations are refused, with a message that names both files and the difference."""
 
 import netCDF4
 import numpy as np
@@ -70,7 +70,7 @@ def test_arrays_in_some_files_only(two):
 
 
 def test_arrays_of_other_lengths(two):
-    """Arrays that were not written as far as others would be shifted against them: they go on with fill values."""
+    """Arrays that are shorter than others are padded with fill values, otherwise later files would be shifted."""
     for path in two:
         changed(path, lambda file: file.createVariable("y", "f4", ("time",), chunksizes=(1,)).__setitem__(0, 1))
     expected = []
