@@ -11,7 +11,7 @@ import numpy as np
 
 
 def expressible(path: Path) -> None:
-    """All that kerchunk can express: every codec that numcodecs has of HDF5, edge chunks, scalars, groups, dimensions."""
+    """All that kerchunk can express: every codec that numcodecs has of HDF5, edge chunks, scalars, groups."""
     import hdf5plugin
 
     rng = np.random.default_rng(3)
