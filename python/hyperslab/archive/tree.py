@@ -262,6 +262,16 @@ class Group(Mapping[str, "Group | Array"]):
 
         If a Zarr hierarchy is a single array without a group, its path is `""`.
 
+        Parameters
+        ----------
+        path : str
+            Names with slashes between them, from this group or from the root.
+
+        Returns
+        -------
+        Group | Array
+            The group or array; links are followed, also to other files.
+
         Raises
         ------
         KeyError
@@ -317,6 +327,16 @@ class Group(Mapping[str, "Group | Array"]):
 
         Each group and array is visited once. Soft and external links are not followed; damaged and unsupported objects
         are left out.
+
+        Parameters
+        ----------
+        visit : Callable[[str, Group | Array], Any]
+            Called with the path relative to this group, and the group or array.
+
+        Returns
+        -------
+        Any
+            The first value that `visit` returned, other than None; otherwise None.
         """
         return walking.visit_own(self, visit)
 
