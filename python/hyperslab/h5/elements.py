@@ -116,7 +116,7 @@ def _compound(element: Element) -> np.dtype[Any]:
 
 
 def _places(fields: Any, nbytes: int) -> tuple[list[int], int]:
-    """Where fields are in memory: HDF5 moves those behind a pointer that is wider or narrower there than in the file."""
+    """Where fields are in memory: those behind a pointer move, as that has another width there."""
     offsets, moved = [0] * len(fields), 0
     for number in sorted(range(len(fields)), key=lambda number: fields[number][1]):
         _, offset, inner = fields[number]

@@ -9,13 +9,13 @@ from typing import Any, NamedTuple
 import numpy as np
 
 from hyperslab._core import Points
-from hyperslab.archive.indexing import AxisIndices, Index, of_points
+from hyperslab.archive.indexing import AxisIndices, NormalizedKey, of_points
 
 
 class Selected(NamedTuple):
     """Elements of a dataset: indices of each axis, or points; and the shape that they are read as."""
 
-    index: Index
+    index: NormalizedKey
     shape: tuple[int, ...]
     is_scalar: bool  # NumPy's scalar rather than an array without axes
 
@@ -89,7 +89,7 @@ def select(shape: tuple[int, ...], args: tuple[Any, ...]) -> Selected:
         lengths.append(count)
         if is_kept:
             kept.append(count)
-    index = Index(tuple(axes), tuple(lengths), tuple(kept), is_element=False)
+    index = NormalizedKey(tuple(axes), tuple(lengths), tuple(kept), is_element=False)
     return Selected(index, tuple(kept), is_scalar=not kept)
 
 
@@ -104,8 +104,8 @@ def of_coordinates(places: np.ndarray[Any, Any], shape: tuple[int, ...]) -> Sele
     return Selected(index, (len(places),), is_scalar=False)
 
 
-def _nothing(shape: tuple[int, ...]) -> Index:
-    return Index(((0, 1, 0, 1),) * len(shape), (0,) * max(1, len(shape)), (0,), is_element=False)
+def _nothing(shape: tuple[int, ...]) -> NormalizedKey:
+    return NormalizedKey(((0, 1, 0, 1),) * len(shape), (0,) * max(1, len(shape)), (0,), is_element=False)
 
 
 def _per_axis(args: tuple[Any, ...], ndim: int) -> Sequence[Any]:
