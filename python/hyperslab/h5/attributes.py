@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import math
 from collections.abc import Iterator
 from typing import TYPE_CHECKING, Any, NoReturn
 
@@ -117,4 +118,4 @@ class AttrID:
 
     def get_storage_size(self) -> int:
         """Bytes of the value as it is stored."""
-        return 0 if self.shape is None else int(np.prod(self.shape, dtype=object)) * int(self._element[1])
+        return 0 if self.shape is None else math.prod(self.shape) * int(self._element[1])

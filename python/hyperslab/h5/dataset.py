@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import math
 import posixpath
 import sys
 from collections.abc import Iterator
@@ -75,7 +76,7 @@ class Dataset(HLObject):
     @property
     def size(self) -> int | None:
         """The number of elements."""
-        return None if self.shape is None else int(np.prod(self.shape, dtype=object))
+        return None if self.shape is None else math.prod(self.shape)
 
     @property
     def nbytes(self) -> int:
@@ -251,6 +252,10 @@ class Dataset(HLObject):
         return ChunkIterator(self.shape or (), self.chunks, sel)
 
     def __getitem__(self, args: Any, new_dtype: Any = None) -> Any:
+        return self.read_as(args, new_dtype)
+
+    def read_as(self, args: Any, new_dtype: Any = None) -> Any:
+        """What stands between the brackets, as another dtype if one is given."""
         args = args if isinstance(args, tuple) else (args,)
         if any(item is None for item in args):
             raise TypeError("Indexing with None (or np.newaxis) is not supported")

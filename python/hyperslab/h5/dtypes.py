@@ -49,7 +49,7 @@ def enum_dtype(values_dict: Mapping[str, int], basetype: npt.DTypeLike = np.uint
     base = np.dtype(basetype)
     if not np.issubdtype(base, np.integer):
         raise TypeError("Only integer types can be used as enums")
-    return np.dtype(base, metadata={"enum": values_dict})  # type: ignore[call-overload, no-any-return]
+    return np.dtype(base, metadata={"enum": values_dict})
 
 
 def opaque_dtype(np_dtype: npt.DTypeLike) -> np.dtype[Any]:
@@ -64,7 +64,7 @@ def opaque_dtype(np_dtype: npt.DTypeLike) -> np.dtype[Any]:
     for applies, said in refusals:
         if applies:
             raise TypeError(said)
-    return np.dtype(dtype, metadata={"h5py_opaque": True})  # type: ignore[call-overload, no-any-return]
+    return np.dtype(dtype, metadata={"h5py_opaque": True})
 
 
 ref_dtype = np.dtype("O", metadata={"ref": Reference})

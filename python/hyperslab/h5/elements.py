@@ -2,7 +2,8 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator
+import math
+from collections.abc import Callable, Iterator
 from typing import Any
 
 import numpy as np
@@ -74,13 +75,13 @@ def _float(element: Element) -> np.dtype[Any]:
         info = np.finfo(dtype)
         fits = dtype.itemsize >= nbytes and significant <= info.nmant
         if fits and 2**exponent_nbits - bias - 1 <= info.maxexp and 1 - bias >= info.minexp:
-            return dtype.newbyteorder(order)  # type: ignore[arg-type]
+            return dtype.newbyteorder(order)
     raise ValueError("Insufficient precision in available types")
 
 
 def _complex(element: Element) -> np.dtype[Any]:
     part = dtype_of(element[2])
-    return np.dtype(f"c{2 * part.itemsize}").newbyteorder(part.byteorder)  # type: ignore[arg-type]
+    return np.dtype(f"c{2 * part.itemsize}").newbyteorder(part.byteorder)
 
 
 def _string(element: Element) -> np.dtype[Any]:
@@ -92,7 +93,8 @@ def _opaque(element: Element) -> np.dtype[Any]:
     if tag in TIME_TAGS:
         raise TypeError("No NumPy equivalent for TypeTimeID exists")
     if tag.startswith("NUMPY:"):
-        return np.dtype(tag[6:], metadata={"h5py_opaque": True})  # type: ignore[call-overload, no-any-return]
+        found: np.dtype[Any] = np.dtype(tag[6:], metadata={"h5py_opaque": True})
+        return found
     return np.dtype(f"V{nbytes}")
 
 
@@ -111,8 +113,9 @@ def _compound(element: Element) -> np.dtype[Any]:
     if names == ["r", "i"] and formats[0] == formats[1] and formats[0].kind == "f" and formats[0].itemsize >= 4:
         return np.dtype(f"{formats[0].byteorder}c{2 * formats[0].itemsize}")
     offsets, nbytes = _places(fields, nbytes)
-    described = {"names": names, "formats": formats, "offsets": offsets, "itemsize": nbytes}
-    return np.dtype(described)  # type: ignore[call-overload, no-any-return]
+    described: Any = {"names": names, "formats": formats, "offsets": offsets, "itemsize": nbytes}
+    found: np.dtype[Any] = np.dtype(described)
+    return found
 
 
 def _places(fields: Any, nbytes: int) -> tuple[list[int], int]:
@@ -131,15 +134,16 @@ def memory_nbytes(element: Element) -> int:
     if kind == "compound":
         return _places(element[2], nbytes)[1]
     if kind == "array":
-        return int(np.prod(element[2], dtype=int)) * memory_nbytes(element[3])
-    return int({"vlen string": 8, "vlen": 16, "object reference": 8, "region reference": 12}.get(kind, nbytes))
+        return math.prod(element[2]) * memory_nbytes(element[3])
+    widths: dict[str, int] = {"vlen string": 8, "vlen": 16, "object reference": 8, "region reference": 12}
+    return widths.get(kind, nbytes)
 
 
 def _array(element: Element) -> np.dtype[Any]:
     return np.dtype((dtype_of(element[3]), element[2]))
 
 
-_MAKERS = {
+_MAKERS: dict[str, Callable[[Element], np.dtype[Any]]] = {
     "integer": _integer,
     "float": _float,
     "complex": _complex,
@@ -156,9 +160,7 @@ _MAKERS = {
 }
 
 
-def values(
-    element: Element, dtype: np.dtype[Any], stored: bytes | memoryview, heap: list[bytes]
-) -> np.ndarray[Any, Any]:
+def values(element: Element, dtype: np.dtype[Any], stored: bytes, heap: list[bytes]) -> np.ndarray[Any, Any]:
     """Elements as they are stored, one behind the other, as an array of one axis; `heap` is what pointers lead to."""
     if not has_pointers(element):
         return plain(element, dtype, stored)

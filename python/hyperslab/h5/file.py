@@ -3,8 +3,12 @@
 from __future__ import annotations
 
 import os
+import shutil
+import tempfile
+import weakref
 from typing import Any
 
+from hyperslab.archive.foreign_stores import is_foreign
 from hyperslab.archive.opening import open as open_archive
 from hyperslab.archive.remote import is_url
 from hyperslab.errors import DamagedFile, Unsupported
@@ -206,6 +210,8 @@ def _opened(name: Any, driver: str | None, storage_options: Any, kwds: dict[str,
         if value:
             options[ours] = value.decode() if isinstance(value, bytes) else value
     shown = repr(name) if is_object else given
+    if is_object and not is_foreign(name):
+        return _copied(name, shown)
     if not is_object and not is_url(given) and os.path.isdir(given):  # noqa: PTH112
         raise IsADirectoryError(21, f"Unable to synchronously open file (it is a folder: {given!r})")
     try:
@@ -216,6 +222,25 @@ def _opened(name: Any, driver: str | None, storage_options: Any, kwds: dict[str,
         found.close()
         raise OSError(f"Unable to synchronously open file (file signature not found: {shown} is {found.format})")
     return Store(found.opened, found.filename if not is_object and is_url(given) else shown)
+
+
+def _copied(file: Any, shown: str) -> Store:
+    """A file object as a file of this machine, which goes with the store: hyperslab reads by paths and URLs."""
+    with tempfile.NamedTemporaryFile(suffix=".h5", delete=False) as copy:
+        try:
+            file.seek(0)
+            shutil.copyfileobj(file, copy)
+        except BaseException:
+            os.unlink(copy.name)  # noqa: PTH108
+            raise
+    try:
+        store = _opened(copy.name, None, None, {})
+    except BaseException:
+        os.unlink(copy.name)  # noqa: PTH108
+        raise
+    store.filename = shown
+    weakref.finalize(store, os.unlink, copy.name)
+    return store
 
 
 def is_hdf5(fname: Any) -> bool:

@@ -50,7 +50,7 @@ def opened(place: Place) -> Group | Dataset | Datatype:
     return Datatype(NamedTypeID(place))
 
 
-class Group(MappingHDF5, HLObject):  # type: ignore[misc]
+class Group(MappingHDF5, HLObject):
     """Names, and what they lead to."""
 
     def __init__(self, bind: GroupID) -> None:

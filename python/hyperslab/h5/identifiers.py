@@ -2,12 +2,14 @@
 
 from __future__ import annotations
 
+import math
 from collections.abc import Callable, Iterator
 from typing import TYPE_CHECKING, Any, NamedTuple
 
 import numpy as np
 
 from hyperslab.cached import cached_property
+from hyperslab.errors import Unsupported
 from hyperslab.h5 import elements, property_lists, spaces
 from hyperslab.h5.store import Facts, Place
 
@@ -148,7 +150,8 @@ class TypeID:
         """Whether another datatype is the same."""
         return isinstance(other, TypeID) and other.element == self.element
 
-    __eq__ = equal
+    def __eq__(self, other: object) -> bool:
+        return self.equal(other)
 
     def __hash__(self) -> int:
         return hash(repr(self.element))
@@ -213,7 +216,7 @@ class DatasetID(ObjectID):
         if storage[0] == "contiguous" and storage[1] is None and not self.facts["external"]:
             return 0
         if storage[0] in ("compact", "contiguous"):
-            return int(np.prod(self.shape, dtype=object)) * int(self.facts["element"][1])
+            return math.prod(self.shape or ()) * int(self.facts["element"][1])
         return self.array.stored_nbytes or 0
 
     @property
@@ -278,6 +281,26 @@ class DatasetID(ObjectID):
             if found is not None:
                 return found
         return None
+
+    def read_direct_chunk(self, offsets: tuple[int, ...], *_: Any, **__: Any) -> tuple[int, bytes]:
+        """The filters that were left out of a chunk, and its bytes as they are stored.
+
+        Raises
+        ------
+        RuntimeError
+            The chunk was never written.
+        Unsupported
+            The file is far away.
+        """
+        info = self.get_chunk_info_by_coord(offsets)
+        if info.byte_offset is None:
+            raise RuntimeError("Unable to read direct chunk (the chunk was never written)")
+        opened = self.place.store.opened
+        if opened.is_remote:
+            raise Unsupported(f"{opened.path}: chunks as they are stored are read of files of this machine only")
+        with open(opened.path, "rb") as file:
+            file.seek(info.byte_offset)
+            return info.filter_mask, file.read(info.size)
 
     def refresh(self) -> None:
         """Nothing: a file that changed is opened again."""

@@ -117,7 +117,7 @@ class RegionProxy:
         shape = self._of.id.shape
         if shape is None:
             raise ValueError("Empty datasets cannot be sliced")
-        index = select(shape, args).index
+        index = select(shape, args).key
         address = self._of.id.place.address
         if index.points is not None:
             return RegionReference(address, Region(POINTS, points=index.points.coordinates))
@@ -196,8 +196,8 @@ class ItemsViewHDF5(ItemsView[str, Any]):
 
     _mapping: Any
 
-    def __contains__(self, item: object) -> bool:
-        name, value = item  # type: ignore[misc]
+    def __contains__(self, item: Any) -> bool:
+        name, value = item
         return name in self._mapping and bool(value == self._mapping.get(name))
 
     def __iter__(self) -> Iterator[tuple[str, Any]]:

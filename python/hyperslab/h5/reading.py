@@ -23,15 +23,15 @@ def read(dataset: DatasetID, selected: Selected) -> np.ndarray[Any, Any]:
     """What is selected."""
     element, dtype = dataset.facts["element"], dataset.dtype
     shape = (*selected.shape, *dtype.shape)
-    if selected.count == 0:
+    if selected.nselect == 0:
         return np.zeros(shape, dtype.base)
     array = dataset.array
     if elements.has_pointers(element):
         if array.via == "h5py":
             raise Unsupported(f"{array.name}: elements of any length in an array that only h5py can decode")
-        stored = array.read_stored(selected.index)
+        stored = array.read_stored(selected.key)
         return shaped(element, dtype, stored, array.heap_values(stored), selected.shape)
-    found = np.asarray(array.read_index(selected.index))
+    found = np.asarray(array.read_index(selected.key))
     if found.dtype.itemsize != dtype.base.itemsize:
         return found.astype(dtype.base).reshape(shape)
     if found.dtype.kind == "f" and found.dtype != dtype.base:  # of another layout than IEEE 754's

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import math
 import operator
 from collections.abc import Sequence
 from typing import Any, NamedTuple
@@ -15,14 +16,14 @@ from hyperslab.archive.indexing import AxisIndices, NormalizedKey, of_points
 class Selected(NamedTuple):
     """Elements of a dataset: indices of each axis, or points; and the shape that they are read as."""
 
-    index: NormalizedKey
+    key: NormalizedKey
     shape: tuple[int, ...]
     is_scalar: bool  # NumPy's scalar rather than an array without axes
 
     @property
-    def count(self) -> int:
+    def nselect(self) -> int:
         """How many elements there are."""
-        return int(np.prod(self.index.full_shape, dtype=object))
+        return math.prod(self.key.full_shape)
 
 
 class MultiBlockSlice:

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import math
 from typing import Any
 
 import numpy as np
@@ -54,7 +55,7 @@ class SpaceID:
 
     def get_simple_extent_npoints(self) -> int:
         """How many elements there are."""
-        return 0 if self._shape is None else int(np.prod(self._shape, dtype=object))
+        return 0 if self._shape is None else math.prod(self._shape)
 
     def get_select_type(self) -> int:
         """How elements are selected: all, none, a hyperslab, points."""
@@ -62,7 +63,7 @@ class SpaceID:
 
     def is_regular_hyperslab(self) -> bool:
         """Whether blocks with the same distance are selected on each axis."""
-        return self._selection[0] == "regular"
+        return bool(self._selection[0] == "regular")
 
     def get_regular_hyperslab(self) -> tuple[tuple[int, ...], ...]:
         """Start, stride, count and block on each axis."""
@@ -97,7 +98,7 @@ class SpaceID:
                 np.prod([(count or 1) * (block or 1) for _, _, count, block in self._selection[1]], dtype=object)
             )
         if kind == "boxes":
-            return sum(int(np.prod(np.subtract(stop, start), dtype=object)) for start, stop in self._selection[1])
+            return sum(math.prod(np.subtract(stop, start)) for start, stop in self._selection[1])
         if kind == "points":
             return len(self._selection[1])
         return 0 if kind == "none" else self.get_simple_extent_npoints()

@@ -63,7 +63,7 @@ class AsTypeView(_View):
         return self._dtype
 
     def __getitem__(self, args: Any) -> Any:
-        return self._dset.__getitem__(args, new_dtype=self._dtype)
+        return self._dset.read_as(args, self._dtype)
 
 
 class AsStrView(_View):
@@ -110,5 +110,5 @@ class FieldsView(_View):
         return found
 
     def __getitem__(self, args: Any) -> Any:
-        found = self._dset.__getitem__(args, new_dtype=self.read_dtype)
+        found = self._dset.read_as(args, self.read_dtype)
         return found if self.extract_field is None else found[self.extract_field]

@@ -302,8 +302,14 @@ def both_list(self: Any, real: Any) -> Any:
 
 
 class AliasMeta(type(REAL_FILE)):  # type: ignore[misc]
+    """Of classes that are h5py's, and whose instances may be ours."""
+
     def __instancecheck__(cls, instance: object) -> bool:
-        return isinstance(instance, REAL_FILE | ours.File)
+        return isinstance(instance, cls.real | getattr(ours, cls.__name__))
+
+
+class FileMeta(AliasMeta):
+    """Of a file that is ours if it only reads."""
 
     def __call__(cls, *args: Any, **keywords: Any) -> Any:
         mode = keywords.get("mode", args[1] if len(args) > 1 else "r")
@@ -314,8 +320,11 @@ class AliasMeta(type(REAL_FILE)):  # type: ignore[misc]
         return REAL_FILE(*args, **keywords)
 
 
-class File(REAL_FILE, metaclass=AliasMeta):  # type: ignore[misc]
-    """h5py's, or ours if it only reads."""
+def replace_classes() -> None:
+    for name in ("Group", "Dataset", "Datatype", "HLObject", "File"):
+        real = getattr(h5py, name)
+        meta = FileMeta if name == "File" else AliasMeta
+        setattr(h5py, name, meta(name, (real,), {"real": real}))
 
 
 def left_out() -> dict[str, str]:
@@ -340,7 +349,7 @@ def pytest_collection_modifyitems(config: pytest.Config, items: list[pytest.Item
 
 def pytest_configure(config: pytest.Config) -> None:
     if IS_ALIAS:
-        h5py.File = File
+        replace_classes()
     else:
         wrap_all()
 
