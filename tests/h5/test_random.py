@@ -24,7 +24,7 @@ DTYPES: dict[str, Callable[[], Any]] = {
     "ascii": lambda: theirs.string_dtype("ascii"),
     "utf8": lambda: theirs.string_dtype("utf-8", 5),
     "enum": lambda: theirs.enum_dtype({"A": 0, "B": 1, "C": 7}, "i2"),
-    "sequence": lambda: theirs.vlen_dtype("i4"),
+    "sequence": lambda: theirs.vlen_dtype(np.dtype("i4")),
     "texts": lambda: theirs.vlen_dtype(theirs.string_dtype()),
     "date": lambda: theirs.opaque_dtype("M8[s]"),
     "record": lambda: np.dtype([("a", ">i4"), ("b", "f8"), ("s", "S3"), ("v", "i2", (2,))]),
@@ -84,7 +84,8 @@ def layouts(draw: Any) -> dict[str, Any]:
 
 def one_index(length: int) -> Any:
     slices = st.builds(slice, *[st.none() | st.integers(-8, 8)] * 2, st.sampled_from([None, 1, 2, 3]))
-    lists = st.lists(st.integers(0, max(0, length - 1)), unique=True, max_size=4).map(sorted)
+    some = st.lists(st.integers(0, max(0, length - 1)), unique=True, max_size=4 if length else 0)
+    lists = some.map(sorted)
     blocks = st.builds(ours.MultiBlockSlice, st.integers(0, 2), st.just(2), st.integers(1, 2), st.integers(1, 2))
     masks = st.lists(st.booleans(), min_size=length, max_size=length).map(np.array)
     odd = st.sampled_from([None, "a", 1.5, slice(None, None, -1), [2, 1], [[0]]])
@@ -122,7 +123,7 @@ def made(path: Path, options: dict[str, Any], seed: int) -> None:
         try:
             x.attrs.create("a", small, dtype=dtype)
             x.attrs.create("one", small[0], dtype=dtype)
-        except (TypeError, ValueError, OSError):  # h5py does not write every dtype there
+        except (TypeError, ValueError, OSError, AttributeError):  # h5py does not write every dtype there
             pass
 
 
@@ -184,6 +185,6 @@ def test_numbers_are_converted_as_hdf5_converts_them(stored: str, wanted: str, n
         with theirs.File(path, "w") as file:
             file["x"] = np.array(numbers, "f8").astype(dtype)
         with theirs.File(path) as their, ours.File(path) as our:
-            one, other = their["x"].astype(wanted)[:], our["x"].astype(wanted)[:]
+            one, other = (outcome(lambda f=f: f["x"].astype(wanted)[:]) for f in (their, our))
             found = h5_comparing.differences(one, other, f"{stored} as {wanted}")
             assert found is None, found
