@@ -116,15 +116,26 @@ def made(path: Path, options: dict[str, Any], seed: int) -> None:
     options = dict(options)
     dtype, shape, is_written = DTYPES[options.pop("name")](), options.pop("shape"), options.pop("written")
     with theirs.File(path, "w") as file:
+        if theirs.check_vlen_dtype(dtype) is not None:  # to which HDF5 applies no filters
+            options = {key: value for key, value in options.items() if key in ("chunks", "maxshape")}
         x = file.create_dataset("x", shape, dtype, **options)
         if is_written and 0 not in shape:
-            x[...] = filling(dtype, shape, seed)
+            write(x, filling(dtype, shape, seed))
         small = filling(dtype, (2,), seed)
         try:
             x.attrs.create("a", small, dtype=dtype)
             x.attrs.create("one", small[0], dtype=dtype)
         except (TypeError, ValueError, OSError, AttributeError):  # h5py does not write every dtype there
             pass
+
+
+def write(x: Any, elements: Any) -> None:
+    """One by one what h5py would take for axes."""
+    if x.shape and theirs.check_string_dtype(x.dtype) is None and theirs.check_vlen_dtype(x.dtype) is not None:
+        for place, one in np.ndenumerate(elements):
+            x[place] = one
+    elif x.shape or theirs.check_vlen_dtype(x.dtype) is None or theirs.check_string_dtype(x.dtype) is not None:
+        x[...] = elements
 
 
 def outcome(ask: Callable[[], Any]) -> Any:
@@ -134,7 +145,7 @@ def outcome(ask: Callable[[], Any]) -> Any:
         return error
 
 
-@settings(max_examples=60, suppress_health_check=list(HealthCheck))
+@settings(max_examples=40, deadline=None, suppress_health_check=list(HealthCheck))
 @given(layouts(), st.data(), st.integers(0, 1000))
 def test_a_selection_is_read_as_h5py_reads_it(options: dict[str, Any], data: Any, seed: int) -> None:
     with tempfile.TemporaryDirectory() as folder:
@@ -173,7 +184,7 @@ def test_a_selection_is_read_as_h5py_reads_it(options: dict[str, Any], data: Any
 NUMBERS = ["i1", "u1", "<i2", ">u2", "<i4", ">i8", "<u8", "<f4", ">f8", "?"]
 
 
-@settings(max_examples=60, suppress_health_check=list(HealthCheck))
+@settings(max_examples=40, deadline=None, suppress_health_check=list(HealthCheck))
 @given(st.sampled_from(NUMBERS), st.sampled_from(NUMBERS), st.lists(st.floats(allow_nan=False, width=32), max_size=6))
 def test_numbers_are_converted_as_hdf5_converts_them(stored: str, wanted: str, numbers: list[float]) -> None:
     with tempfile.TemporaryDirectory() as folder, np.errstate(all="ignore"):
