@@ -104,7 +104,7 @@ class Array:
         """The elements' dtype, in the file's byte order."""
         try:
             if self.via == "h5py":
-                return fallback.dtype_of(self._file.path, self.name, self._file.reach)
+                return fallback.dtype_of(self._file.path, self.name, self._file.document_resolver)
             return self._stored.dtype
         except (TypeError, ValueError, OverflowError, Unsupported) as error:
             said = f"array {self.name} of {self._file.path} has elements that NumPy cannot represent ({error})"
@@ -217,7 +217,7 @@ class Array:
     def is_own(self) -> bool:
         """Whether all of it is in files that the user named: then references may hold copies of its elements."""
         if self.via == "h5py":
-            files = fallback.files_of(self._file.path, self.name, self._file.reach)
+            files = fallback.files_of(self._file.path, self.name, self._file.document_resolver)
             return all(map(self._file.owns, files))
         return all(path is None or self._file.owns(path) for path in self.file_paths())
 
@@ -316,7 +316,7 @@ class Array:
                 if not self._can_fall_back:
                     raise
                 self.__dict__["via"] = "h5py"  # known only now: a rare variety of a codec
-        read = fallback.read(self._file.path, self.name, index, self._file.reach)
+        read = fallback.read(self._file.path, self.name, index, self._file.document_resolver)
         return self._finish(index, read, out)
 
     def _read(

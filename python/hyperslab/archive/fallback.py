@@ -9,7 +9,7 @@ from typing import Any
 
 import numpy as np
 
-from hyperslab._core import Reach
+from hyperslab._core import DocumentResolver
 from hyperslab.archive.followed import Followed
 from hyperslab.archive.indexing import NormalizedKey
 from hyperslab.errors import DamagedFile, Unsupported
@@ -29,7 +29,7 @@ def _h5py() -> Any:
     return import_module("h5py")
 
 
-def dtype_of(path: str, name: str, reach: Reach) -> np.dtype[Any]:
+def dtype_of(path: str, name: str, resolver: DocumentResolver) -> np.dtype[Any]:
     """The dtype of an array.
 
     Raises
@@ -41,7 +41,7 @@ def dtype_of(path: str, name: str, reach: Reach) -> np.dtype[Any]:
     """
     try:
         h5py = _h5py()
-        Followed(h5py, path, name, reach)
+        Followed(h5py, path, name, resolver)
         with h5py.File(path, "r") as file:
             dtype: np.dtype[Any] = file[name].dtype
             return dtype
@@ -49,12 +49,12 @@ def dtype_of(path: str, name: str, reach: Reach) -> np.dtype[Any]:
         raise DamagedFile(f"array {name} of {path}: h5py cannot read it either: {error}") from error
 
 
-def files_of(path: str, name: str, reach: Reach) -> set[str]:
+def files_of(path: str, name: str, resolver: DocumentResolver) -> set[str]:
     """The other files that an array leads to."""
-    return Followed(_h5py(), path, name, reach).files
+    return Followed(_h5py(), path, name, resolver).files
 
 
-def read(path: str, name: str, index: NormalizedKey, reach: Reach) -> np.ndarray[Any, Any]:
+def read(path: str, name: str, index: NormalizedKey, resolver: DocumentResolver) -> np.ndarray[Any, Any]:
     """The elements that an index selects, with every axis of the array; of points, as many as there are.
 
     Raises
@@ -67,7 +67,7 @@ def read(path: str, name: str, index: NormalizedKey, reach: Reach) -> np.ndarray
         It takes a codec that h5py does not have here.
     """
     try:
-        array = _read(path, name, index, reach)
+        array = _read(path, name, index, resolver)
     except WHAT_H5PY_RAISES as error:
         codec = _missing_codec(path, name)
         if codec is not None:
@@ -84,9 +84,9 @@ def read(path: str, name: str, index: NormalizedKey, reach: Reach) -> np.ndarray
     return array
 
 
-def _read(path: str, name: str, index: NormalizedKey, reach: Reach) -> np.ndarray[Any, Any]:
+def _read(path: str, name: str, index: NormalizedKey, resolver: DocumentResolver) -> np.ndarray[Any, Any]:
     h5py = _h5py()
-    Followed(h5py, path, name, reach)
+    Followed(h5py, path, name, resolver)
     with h5py.File(path, "r") as file:
         stored = file[name]
         text = h5py.check_string_dtype(stored.dtype)
