@@ -1,4 +1,4 @@
-"""Objects behind a real S3-compatible server, named as s3fs users name them."""
+"""Objects on a real S3-compatible server, with the URLs and options of s3fs."""
 
 from __future__ import annotations
 
