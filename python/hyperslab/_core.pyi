@@ -625,6 +625,16 @@ class ArchiveFile:
         NetCDF-4's internal attributes are left out, as in netCDF's own libraries.
         """
 
+    def hdf5_objects(self, addresses: Sequence[int | None]) -> list[dict[str, Any]]:
+        """Objects of an HDF5 file as their headers describe them, by their addresses; None is the root.
+
+        Of each: `kind` (group, array, datatype), `address`, `attributes`, and what its kind has beside: `links`; or
+        `element`, `shape`, `max_shape`, `filters`, `storage`, `external`, `fill`, `committed`.
+        """
+
+    def array_at(self, address: int) -> int | None:
+        """The number of the array whose header is at an address of an HDF5 file; None if no link leads to one there."""
+
     def links(self, group: int) -> list[tuple[str, str, Any]]:
         """What a group holds: `(name, kind, target)`.
 
@@ -919,6 +929,12 @@ class StoredArray:
     @property
     def segment_count(self) -> int:
         """How many segments the array has."""
+
+    def heap_values(self, elements: bytes) -> list[bytes]:
+        """What pointers in elements lead to, in their order: of a sequence first itself, then what its own lead to."""
+
+    def virtual_sources(self) -> list[tuple[str, str, Any, Any]]:
+        """What a virtual array shows: file, path, what of itself, what of the source."""
 
     def segments(self) -> list[Segment]:
         """The segments of the array; none if we cannot read it."""

@@ -8,14 +8,14 @@ use hyperslab_archive::{Archive, ArchiveArray, Error, OpenOptions};
 use hyperslab_core::{Link, Unreadable};
 use pyo3::exceptions::PyIndexError;
 use pyo3::prelude::*;
-use pyo3::types::PyList;
+use pyo3::types::{PyDict, PyList};
 
 use crate::callbacks::{Context, Signals};
 use crate::document_resolver::DocumentResolver;
 use crate::remote::RemoteFile;
 use crate::stored_array::StoredArray;
 use crate::table_columns::{self, Columns, Tables};
-use crate::{errors, values};
+use crate::{errors, object_facts, values};
 
 /// An open file: its groups and arrays by number; group 0 is the root.
 #[pyclass(frozen, module = "hyperslab._core")]
@@ -160,6 +160,21 @@ impl ArchiveFile {
     ) -> PyResult<Vec<(String, &'static str, Bound<'py, PyAny>)>> {
         let links = &self.group(group)?.links;
         links.iter().map(|(name, link)| Ok((name.clone(), kind(link), target(py, link)?))).collect()
+    }
+
+    /// Objects of an HDF5 file as their headers describe them, by their addresses; None is the root.
+    fn hdf5_objects<'py>(
+        &self,
+        py: Python<'py>,
+        addresses: Vec<Option<u64>>,
+    ) -> PyResult<Vec<Bound<'py, PyDict>>> {
+        let found = py.detach(|| self.0.hdf5_objects(&addresses)).map_err(errors::of_archive)?;
+        found.iter().map(|object| object_facts::object(py, object)).collect()
+    }
+
+    /// The number of the array whose header is at an address of an HDF5 file; None if there is none.
+    fn array_at(&self, py: Python<'_>, address: u64) -> PyResult<Option<usize>> {
+        py.detach(|| self.0.array_at(address)).map_err(errors::of_archive)
     }
 
     /// An array, and the path that led to it.

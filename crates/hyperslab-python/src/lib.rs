@@ -16,6 +16,7 @@ mod grid;
 mod hyperslab;
 mod integers;
 mod libhdf5;
+mod object_facts;
 mod points;
 mod read_plan;
 mod references;

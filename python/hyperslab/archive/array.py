@@ -334,6 +334,10 @@ class Array:
 
     def _read_selection(self, selection: Key, out: np.ndarray[Any, Any] | None, threads: int | None) -> Any:
         index = of_points(selection, self.shape) if isinstance(selection, Points) else normalize(selection, self.shape)
+        return self.read_index(index, out, threads)
+
+    def read_index(self, index: NormalizedKey, out: np.ndarray[Any, Any] | None = None, threads: int | None = None) -> Any:
+        """Read what an index means that is definite already: other rules than NumPy's made it."""
         if self.via == "hyperslab":
             try:
                 return self._finish(index, self._read(index, out, threads), out)
@@ -378,6 +382,20 @@ class Array:
         flat = pointers.reshape(-1).view(np.uint8)
         self._read_bytes(index, flat, threads, is_reused=False)
         return filled(index.full_shape, self.dtype, self._stored.resolve(flat))
+
+    def read_stored(self, index: NormalizedKey) -> np.ndarray[Any, Any]:
+        """The elements of an index as the file has them, in bytes: pointers are not followed."""
+        stored = np.empty(math.prod(index.full_shape) * self._stored.element_nbytes, np.uint8)
+        self._read_bytes(index, stored, None, is_reused=False)
+        return stored
+
+    def heap_values(self, stored: Any) -> list[bytes]:
+        """What pointers in elements of HDF5 lead to, in their order; what a sequence leads to comes right behind it."""
+        return self._stored.heap_values(bytes(stored))
+
+    def virtual_sources(self) -> list[tuple[str, str, Any, Any]]:
+        """What a virtual array of HDF5 shows: file, path, where, and which part of the source."""
+        return self._stored.virtual_sources()
 
     def _finish(self, index: NormalizedKey, read: np.ndarray[Any, Any], out: np.ndarray[Any, Any] | None) -> Any:
         shaped = read.reshape((*index.shape, *read.shape[len(index.full_shape) :]))
