@@ -90,7 +90,7 @@ def open(
     options = dict(storage_options or {})
     if collection.are_many(path) or combining:
         if version is not None:
-            raise UsageError("version= works with one file only: open each file at its version, and combine those")
+            raise UsageError("version= works with one file only: open one file at a time")
         return collection.opened(path, options, chunk_cache_nbytes, combining, cache_nbytes, allowed)
     location, resolver = locate(path, options, cache_nbytes, allowed)
     if version is not None:
