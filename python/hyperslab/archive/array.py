@@ -339,7 +339,7 @@ class Array:
     def read_index(
         self, index: NormalizedKey, out: np.ndarray[Any, Any] | None = None, threads: int | None = None
     ) -> Any:
-        """Read a key that is normalized already, maybe by other rules than NumPy's."""
+        """Read a key that is normalized already, by other rules than NumPy's."""
         if self.via == "hyperslab":
             try:
                 return self._finish(index, self._read(index, out, threads), out)
