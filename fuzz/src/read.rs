@@ -154,8 +154,17 @@ fn carried_out(
     thread_count: usize,
     out: &mut [u8],
 ) -> bool {
-    let execution =
-        Execution { plan, array, array_name: "array", array_number: 0, stores, cache, thread_count, is_reused: false };
+    let execution = Execution {
+        plan,
+        array,
+        array_name: "array",
+        array_number: 0,
+        stores,
+        cache,
+        thread_count,
+        is_reused: false,
+        values: None,
+    };
     execute(&execution, out, &mut || false).is_ok()
 }
 

@@ -909,7 +909,7 @@ class StoredArray:
 
     @property
     def has_pointers(self) -> bool:
-        """Whether elements are pointers to values elsewhere in the file: `resolve` follows them."""
+        """Whether elements are pointers to values elsewhere: `read_objects` follows them."""
 
     @property
     def segment_count(self) -> int:
@@ -1028,8 +1028,18 @@ class StoredArray:
         Points that share a chunk are read together, so that each chunk is fetched and decoded once.
         """
 
-    def resolve(self, elements: npt.NDArray[np.uint8]) -> list[Any]:
-        """What elements, as they were read, point to: one object each."""
+    def read_objects(self, asked: list[AxisIndices], pointers: npt.NDArray[np.uint8], threads: int | None) -> list[Any]:
+        """Read a selection of elements of any length, one object each. `pointers` has room for them as stored."""
+
+    def read_point_objects(self, points: Points, pointers: npt.NDArray[np.uint8], threads: int | None) -> list[Any]:
+        """The same for points."""
+
+    @property
+    def fill_object(self) -> Any:
+        """What elements of any length are that nobody wrote.
+
+        None if the writer said that there is no such value, and where the values lie outside of the chunks.
+        """
 
 def chunk_places_of(array: StoredArray, chunk_shape: Sequence[int]) -> npt.NDArray[np.int64] | None:
     """Of each chunk of a version's array, in C order, its place in the stack of all chunks; -1 of those not stored.

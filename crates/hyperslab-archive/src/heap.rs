@@ -22,8 +22,8 @@ impl ArchiveArray {
         }
     }
 
-    /// The values that elements, as they were read, point to, in their order.
-    pub fn values(&self, elements: &[u8]) -> Result<Vec<Vec<u8>>, Error> {
+    /// The values that elements, as they were read, point to in their file, in their order.
+    pub(crate) fn pointed(&self, elements: &[u8]) -> Result<Vec<Vec<u8>>, Error> {
         let file = self.heap_archive();
         let pointers = Pointers { element: &self.described().element, elements, file };
         match &file.kind {

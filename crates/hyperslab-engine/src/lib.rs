@@ -7,6 +7,7 @@
 //! | [`Store`], [`Stores`] | where bytes are: one file each in `stores/` |
 //! | [`codecs::decode`] | one chunk through its chain of codecs |
 //! | [`ChunkCache`] | decoded chunks of which only a part was wanted |
+//! | [`ValueHeap`] | values of any length, which elements point to |
 //!
 //! `unsafe` stands in `scatter.rs` (threads share one output), `stream_copy.rs` (vector stores) and in the SIMD code of
 //! `codecs/`, nowhere else.
@@ -25,6 +26,7 @@ mod stores;
 mod stream_copy;
 mod threads;
 mod tidy;
+mod values;
 
 pub use chunk_cache::ChunkCache;
 pub use error::Error;
@@ -38,3 +40,4 @@ pub use stores::{
 };
 pub use threads::default_thread_count;
 pub use tidy::{is_tidy, tidy};
+pub use values::ValueHeap;

@@ -5,7 +5,7 @@
 use hyperslab_core::{ByteOrder, Element, Field, FloatLayout, Member};
 use pyo3::exceptions::{PyTypeError, PyValueError};
 use pyo3::prelude::*;
-use pyo3::types::{PyDict, PyString};
+use pyo3::types::{PyBytes, PyDict, PyString};
 
 use crate::errors::unsupported;
 
@@ -43,6 +43,8 @@ fn made<'py>(py: Python<'py>, element: &Element) -> PyResult<Dtype<'py>> {
             py.import("numpy")?.call_method1("dtype", ((dtype(py, element)?, shape.clone()),))
         }
         Element::VlenString { .. } => object(py, py.get_type::<PyString>().into_any()),
+        Element::VlenBytes { .. } => object(py, py.get_type::<PyBytes>().into_any()),
+        Element::Json { .. } => named(py, "O"),
         Element::Vlen { element, .. } => object(py, dtype(py, element)?),
     }
 }

@@ -161,6 +161,13 @@ pub enum Codec {
         /// Five bytes come first: whether anything was encoded, and how many bytes follow.
         has_header: bool,
     },
+    /// Values of any length: the chunk holds them, and each element points to its own (`VALUE_POINTER_NBYTES`).
+    Values {
+        /// How they lie in the chunk.
+        framing: Framing,
+        /// The value of elements that nobody wrote.
+        fill: Vec<u8>,
+    },
     /// A codec that we cannot decode. Arrays with it open; reading them is a named error.
     Unknown {
         /// HDF5's filter number, where it has one.
@@ -168,6 +175,38 @@ pub enum Codec {
         /// Its name, as the file or our own table of registered filters has it.
         name: String,
     },
+}
+
+/// Width of an element that points to a value of its chunk.
+pub const VALUE_POINTER_NBYTES: u64 = 16;
+
+/// How values of any length lie in a chunk. But for JSON, a count of 4 bytes comes first, then each value behind its
+/// length of 4 bytes, all little-endian.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
+pub enum Framing {
+    /// Texts: Zarr's vlen-utf8.
+    Utf8,
+    /// Bytes: Zarr's vlen-bytes.
+    Bytes,
+    /// Sequences of elements of one width: numcodecs' vlen-array.
+    Sequences {
+        /// Width of an element of a sequence in bytes.
+        element_nbytes: u64,
+    },
+    /// One JSON document: the values in nested lists, then their dtype and shape: numcodecs' json2.
+    Json,
+}
+
+impl Framing {
+    /// What people call it.
+    pub fn name(self) -> &'static str {
+        match self {
+            Self::Utf8 => "vlen-utf8",
+            Self::Bytes => "vlen-bytes",
+            Self::Sequences { .. } => "vlen-array",
+            Self::Json => "json2",
+        }
+    }
 }
 
 /// What the integers of one chunk of quantized floats stand for.
@@ -258,6 +297,7 @@ impl Codec {
             Self::Rice { .. } => "rice",
             Self::Plio => "plio",
             Self::Quantize { .. } => "quantize",
+            Self::Values { framing, .. } => framing.name(),
             Self::Unknown { name, .. } => name,
         }
     }

@@ -20,6 +20,8 @@ pub enum StringPadding {
     NullPadded,
     /// Spaces fill the rest.
     SpacePadded,
+    /// Nothing: its length is known, and every byte counts.
+    Unpadded,
 }
 
 /// The character set of a string.
@@ -180,6 +182,16 @@ pub enum Element {
         /// Its characters.
         charset: Charset,
     },
+    /// Bytes of any length, kept elsewhere; the element itself is a pointer.
+    VlenBytes {
+        /// Width of the pointer in bytes.
+        nbytes: u64,
+    },
+    /// The JSON text of a value of any kind, kept elsewhere; the element itself is a pointer.
+    Json {
+        /// Width of the pointer in bytes.
+        nbytes: u64,
+    },
     /// A sequence of any length, kept elsewhere in the file; the element itself is a pointer.
     Vlen {
         /// Width of the pointer in bytes.
@@ -215,6 +227,8 @@ impl Element {
     pub fn has_pointers(&self) -> bool {
         match self {
             Self::VlenString { .. }
+            | Self::VlenBytes { .. }
+            | Self::Json { .. }
             | Self::Vlen { .. }
             | Self::ObjectReference { .. }
             | Self::RegionReference { .. } => true,
@@ -234,6 +248,8 @@ impl Element {
             | Self::Bitfield { nbytes, .. }
             | Self::Compound { nbytes, .. }
             | Self::VlenString { nbytes, .. }
+            | Self::VlenBytes { nbytes }
+            | Self::Json { nbytes }
             | Self::Vlen { nbytes, .. }
             | Self::ObjectReference { nbytes }
             | Self::RegionReference { nbytes } => *nbytes,

@@ -37,6 +37,7 @@ mod templates;
 mod tests;
 mod v2;
 mod v3;
+mod values;
 
 use std::path::Path;
 
