@@ -310,9 +310,8 @@ fn is_unfetched(array: &Array) -> bool {
 /// The value of elements that nobody wrote, if chunks hold the values that elements point to.
 pub(crate) fn stored_fill(array: &Array) -> Option<&[u8]> {
     let codecs = array.segments.as_deref().ok()?.iter().flat_map(|segment| &segment.codecs);
-    let fill = |codec| match codec {
-        &Codec::Values { ref fill, .. } => Some(fill.as_slice()),
+    codecs.into_iter().find_map(|codec| match codec {
+        Codec::Values { fill, .. } => Some(fill.as_slice()),
         _ => None,
-    };
-    codecs.into_iter().find_map(fill)
+    })
 }

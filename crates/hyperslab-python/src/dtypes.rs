@@ -36,7 +36,9 @@ fn made<'py>(py: Python<'py>, element: &Element) -> PyResult<Dtype<'py>> {
         }
         Element::FixedString { nbytes, .. } => named(py, &format!("S{nbytes}")),
         Element::Opaque { nbytes, tag } => opaque(py, *nbytes, tag),
-        Element::ObjectReference { .. } | Element::RegionReference { .. } => named(py, "O"),
+        Element::ObjectReference { .. } | Element::RegionReference { .. } | Element::Json { .. } => {
+            named(py, "O")
+        }
         Element::Enumeration { base, members } => enumeration(py, base, members),
         Element::Compound { nbytes, fields } => compound(py, *nbytes, fields),
         Element::Array { shape, element } => {
@@ -44,7 +46,6 @@ fn made<'py>(py: Python<'py>, element: &Element) -> PyResult<Dtype<'py>> {
         }
         Element::VlenString { .. } => object(py, py.get_type::<PyString>().into_any()),
         Element::VlenBytes { .. } => object(py, py.get_type::<PyBytes>().into_any()),
-        Element::Json { .. } => named(py, "O"),
         Element::Vlen { element, .. } => object(py, dtype(py, element)?),
     }
 }

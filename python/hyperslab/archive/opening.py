@@ -8,9 +8,11 @@ from typing import TYPE_CHECKING, Any, Unpack
 from hyperslab.archive import collection
 from hyperslab.archive.allowed import Places
 from hyperslab.archive.combining import Combining
+from hyperslab.archive.far_listing import is_pattern
 from hyperslab.archive.open_file import CHUNK_CACHE_NBYTES, locate
+from hyperslab.archive.remote import Remote
 from hyperslab.archive.tree import REFERENCES, Group, OpenFile
-from hyperslab.errors import UsageError
+from hyperslab.errors import NoSuchRemoteFile, UsageError
 
 if TYPE_CHECKING:
     from hyperslab.versions.layout.table import VersionKey
@@ -36,7 +38,7 @@ def open(
         stores also as `(store, path)`: what they were configured with is taken over. Of references, our own (`.hs`),
         Kerchunk's JSON or folder of Parquet, a `.zmetadata` with `.zchunkstore`s, or a DMR++ document; files that they
         name are URLs, or relative to their folder. Several: a list of these and of open root groups, or a pattern
-        (`"2019-*.nc"`): docs/collections.md.
+        (`"2019-*.nc"`, `"s3://bucket/2019-*.nc"`): docs/collections.md.
     storage_options : Mapping[str, Any] | None
         How to reach a URL: credentials, endpoint, headers, limits, named as fsspec's file systems name them
         (docs/remote.md). Of references also how to reach the URLs that they name.
@@ -96,7 +98,12 @@ def open(
         from hyperslab.versions.layout.seen import opened_version
 
         return opened_version(place, version, chunk_cache_nbytes, sources)
-    opened = OpenFile(place, chunk_cache_nbytes, sources)
+    try:
+        opened = OpenFile(place, chunk_cache_nbytes, sources)
+    except NoSuchRemoteFile:
+        if not isinstance(place, Remote) or not is_pattern(place.url):
+            raise
+        return collection.opened(path, options, chunk_cache_nbytes, combining, cache_nbytes, allowed)
     if options and not opened.is_remote and opened.core.format not in REFERENCES:
         raise UsageError(f"storage_options= is for URLs, {opened.path} is a local path")
     return opened.root

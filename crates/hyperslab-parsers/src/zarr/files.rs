@@ -1,6 +1,7 @@
 //! The files that references name.
 
 use std::collections::HashMap;
+use std::path::{Path, PathBuf};
 
 use hyperslab_core::FileIndex;
 
@@ -10,6 +11,18 @@ use crate::error::Error;
 pub(crate) fn local(name: &str) -> &str {
     let stripped = ["file://", "local://"].into_iter().find_map(|protocol| name.strip_prefix(protocol));
     stripped.unwrap_or(name)
+}
+
+/// Where a file of this machine is that a document in `folder` names: beside the document; or, if it is not there, below
+/// the working directory, where fsspec looks.
+pub fn place_of(folder: &Path, name: &str) -> PathBuf {
+    let beside = folder.join(name);
+    if Path::new(name).is_relative() && !beside.exists() {
+        if let Some(found) = std::path::absolute(name).ok().filter(|path| path.exists()) {
+            return found;
+        }
+    }
+    beside
 }
 
 /// Names of files, each once, with their numbers from 1 on.

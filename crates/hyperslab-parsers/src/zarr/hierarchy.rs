@@ -157,7 +157,7 @@ impl Hierarchy {
                 "a key that leads to all of {shown}, which is far away,"
             )));
         }
-        Ok(self.folder.join(name))
+        Ok(super::files::place_of(&self.folder, name))
     }
 
     /// Bytes, read now.

@@ -49,6 +49,7 @@ use crate::pages::Source;
 pub use array_document::ArrayDocument;
 use description::{Description, array};
 pub use far::{FarHierarchy, FarKeys, parse_far};
+pub use files::place_of;
 use hierarchy::{Hierarchy, Location};
 pub use parts::Parts;
 pub use tables::Table;

@@ -17,7 +17,7 @@ pub(super) fn describe(document: &Value, attributes: Option<&Value>) -> Result<D
     let (element, fill, codecs) = if dtype.as_str() == Some(values::OBJECTS) {
         match values::of_filters(document) {
             Ok(values) => {
-                let codecs = codecs_of(document, shape.len()).and_then(|codecs| values.chain(codecs));
+                let codecs = codecs_of(document, shape.len()).and_then(|codecs| values.chain(&codecs));
                 (values.element, Ok(values.fill), codecs)
             }
             Err(reason) => (values::text(), Ok(Fill::Undefined), Err(reason)),

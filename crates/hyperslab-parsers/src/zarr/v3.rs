@@ -36,7 +36,7 @@ pub(super) fn describe(document: &Value) -> Result<Description, Unreadable> {
     let order = chain.as_ref().map_or(ByteOrder::Little, |chain| chain.order);
     let (element, fill, trouble, chain) = match values::of_data_type(document) {
         Some(Ok(values)) => {
-            let made = |chain: Chain| Ok(Chain { codecs: values.chain(chain.codecs)?, ..chain });
+            let made = |chain: Chain| Ok(Chain { codecs: values.chain(&chain.codecs)?, ..chain });
             let chain = chain.and_then(made);
             (values.element, Ok(values.fill), None, chain)
         }

@@ -95,7 +95,7 @@ impl Values {
     }
 
     /// The chain of the chunks, once the codec for values is known in it.
-    pub fn chain(&self, codecs: Vec<Codec>) -> Result<Vec<Codec>, Unreadable> {
+    pub fn chain(&self, codecs: &[Codec]) -> Result<Vec<Codec>, Unreadable> {
         let is_values = |codec: &Codec| matches!(codec, Codec::Values { .. });
         let own = self.codec.name();
         let place = codecs.iter().position(|codec| is_values(codec) && codec.name() == own);
