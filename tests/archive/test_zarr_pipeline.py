@@ -251,8 +251,8 @@ def test_results_say_which_chunks_are_there(folder, monkeypatch):
     results = []
     read = zarr_pipeline.Pipeline.read
 
-    async def watched(self, *arguments):
-        results.append(await read(self, *arguments))
+    async def watched(self, *arguments, **options):
+        results.append(await read(self, *arguments, **options))
         return results[-1]
 
     monkeypatch.setattr(zarr_pipeline.Pipeline, "read", watched)
@@ -264,7 +264,7 @@ def test_results_say_which_chunks_are_there(folder, monkeypatch):
     assert results[-1] == ({"status": "missing"}, {"status": "present"})
     theirs = object()
 
-    async def inner(self, *arguments):
+    async def inner(self, *arguments, **options):
         return theirs
 
     monkeypatch.setattr(zarr.core.codec_pipeline.BatchedCodecPipeline, "read", inner)
@@ -281,4 +281,3 @@ def test_missing_chunks_that_may_not_be_read(folder):
         np.testing.assert_array_equal(array[7:], np.arange(1200.0).reshape(40, 30)[7:])
         with pytest.raises(zarr.errors.ChunkNotFoundError):
             array[:]
-
