@@ -16,6 +16,7 @@ from hyperslab.archive.linked_files import LinkedFiles
 from hyperslab.archive.open_file import far_file, is_zarr_folder, local_file
 from hyperslab.archive.parquet_references import ParquetReferences
 from hyperslab.archive.remote import Remote, Sources
+from hyperslab.archive.zipped_zarr import ZippedZarr
 from hyperslab.cached import cached_property
 from hyperslab.errors import DamagedFile, ReadError, Unsupported
 
@@ -51,7 +52,8 @@ class OpenFile:
             self.path, self._core = far_file(place, chunk_cache_nbytes, sources, patterns)
         else:
             self.path = place
-            tables = ParquetReferences.found(place, sources) if is_zarr_folder(place) else None
+            in_folder = is_zarr_folder(place)
+            tables = ParquetReferences.found(place, sources) if in_folder else ZippedZarr.found(place, sources)
             if tables is not None:
                 self._core = tables.opened(chunk_cache_nbytes)
             elif is_held:
