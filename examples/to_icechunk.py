@@ -2,7 +2,7 @@
 
     python examples/to_icechunk.py [FOLDER]
 
-Nothing of the arrays is copied: the store says where in the files their chunks are.
+The arrays are not copied: the store has the locations of their chunks in the files.
 """
 
 from __future__ import annotations
@@ -42,7 +42,7 @@ def main(folder: Path) -> None:
     for path in paths:
         write_year(path, int(path.stem))
 
-    # A repository that may read files below the folder.
+    # A repository that is allowed to read files below the folder.
     prefix = folder.as_uri() + "/"
     config = icechunk.RepositoryConfig.default()
     files = icechunk.local_filesystem_store(str(folder))

@@ -2,7 +2,7 @@
 
     python examples/with_virtualizarr.py [FOLDER]
 
-VirtualiZarr combines and saves; hyperslab finds the chunks, of NetCDF-4 and of NetCDF-3 alike.
+VirtualiZarr combines and saves. hyperslab finds the chunks in NetCDF-4 and NetCDF-3 files.
 """
 
 from __future__ import annotations

@@ -1,17 +1,17 @@
-"""Several processes on one array: locally, on a Dask cluster, and as MPI ranks where those are installed."""
+"""Several processes on one array: on this machine, on a Dask cluster, and as MPI ranks if these are installed."""
 
 from __future__ import annotations
 
 import pytest
 
 from hyperslab.bench import mpi
-from hyperslab.bench.session import Request, run_bench
+from hyperslab.bench.session import RunRequest, run_bench
 from hyperslab.errors import UsageError
 from hyperslab.lab.timers import combine
 
 
 def accepted(run) -> list:
-    """The trials that count. A busy machine may read code pages in a warm trial, which is then rejected, not failed."""
+    """The trials that count. On a busy machine a warm trial may read code pages; it is then rejected, not failed."""
     trials = [trial for trial in run.trials if trial.trial >= 0]
     assert {trial.status for trial in trials} <= {"ok", "rejected"}
     return [trial for trial in trials if trial.status == "ok"]
@@ -24,7 +24,7 @@ def test_processes_share_the_work_and_read_what_was_written(tmp_path, study) -> 
         operations=["write", "read-all", {"read-random-points": {"count": 7}}],
         processes=[1, 2, 3],
     )
-    run = run_bench(Request(studies=(str(path),), output=tmp_path / "run", scale="paper", trials=2))
+    run = run_bench(RunRequest(studies=(str(path),), output=tmp_path / "run", scale="paper", trials=2))
     trials = accepted(run)
     assert {trial.processes for trial in trials} == {1, 2, 3}
     assert all(trial.verified for trial in trials)
@@ -44,10 +44,12 @@ def test_dask_workers_run_the_parts(tmp_path, study) -> None:
     with distributed.LocalCluster(n_workers=2, threads_per_worker=1, processes=True, dashboard_address=None) as cluster:
         workers = DaskWorkers(cluster.scheduler_address)
         try:
-            request = Request(studies=(str(path),), output=tmp_path / "run", scale="paper", trials=2, executor=workers)
+            request = RunRequest(
+                studies=(str(path),), output=tmp_path / "run", scale="paper", trials=2, executor=workers
+            )
             run = run_bench(request)
             with pytest.raises(UsageError, match="has 2 workers"):
-                workers.run([None, None, None])  # type: ignore[list-item]  # refused before any is looked at
+                workers.run([None, None, None])  # refused before any job is used
         finally:
             workers.close()
     assert {trial.processes for trial in accepted(run)} == {2}
@@ -66,7 +68,7 @@ def test_mpi_ranks_write_and_read_one_file(tmp_path, study) -> None:
     if reason := mpi.refusal("hdf5", "write"):
         pytest.skip(reason)
     path = study(formats=["hdf5"], processes=[1, 2], launcher="mpi")
-    run = run_bench(Request(studies=(str(path),), output=tmp_path / "run", scale="paper", trials=2))
+    run = run_bench(RunRequest(studies=(str(path),), output=tmp_path / "run", scale="paper", trials=2))
     trials = accepted(run)
     assert {trial.processes for trial in trials} == {1, 2}
     assert {trial.file_count for trial in trials} == {1}
@@ -74,8 +76,8 @@ def test_mpi_ranks_write_and_read_one_file(tmp_path, study) -> None:
 
 
 def test_mpi_refuses_what_ranks_cannot_do() -> None:
-    assert mpi.refusal("zarr3", "write") == "only hdf5 is written by MPI ranks"
-    assert "ranks do" in str(mpi.refusal("hdf5", "append"))
+    assert mpi.refusal("zarr3", "write") == "MPI ranks can only write hdf5"
+    assert "ranks can only do" in str(mpi.refusal("hdf5", "append"))
 
 
 def test_a_combined_trial_is_as_long_as_its_slowest_part() -> None:

@@ -1,4 +1,4 @@
-"""Zarr's elements of any length: text, bytes, sequences and JSON, as zarr-python and numcodecs read them."""
+"""Zarr's elements of variable length: text, bytes, sequences and JSON, as zarr-python and numcodecs read them."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""Cells whose seconds are made up from known coefficients, and store profiles of them."""
+"""Cells with seconds computed from known coefficients, and store profiles fitted to them."""
 
 from __future__ import annotations
 
@@ -12,14 +12,14 @@ from hyperslab.model import EXTENDED, Observation, StoreProfile, Variables, fit
 from hyperslab.model.costs import overlapped
 from hyperslab.model.terms import values
 
-# Seconds for one of each.
+# Seconds per unit.
 TRUTH = {
     "n_memcpy": 2e-8, "s_memcpy": 2e-10, "n_cache": 3e-6, "s_cache": 3e-10, "n_rdisk": 8e-5, "s_rdisk": 8e-10,
     "n_rseek": 2e-4, "n_rindex": 1e-4, "n_wdisk": 5e-5, "s_wdisk": 1e-9, "n_wseek": 3e-5, "n_windex": 2e-5,
     "n_array": 1e-3, "n_made": 2e-3, "n_call": 5e-5, "n_chunk": 4e-6, "n_far": 1e-8,
 }  # fmt: skip
 CACHES = ("cold", "page-warm", "library-warm")
-# What is left where nothing comes from the device, or nothing at all.
+# What remains if nothing comes from the device, or nothing at all.
 GONE = {
     "cold": ("n_cache", "s_cache"),
     "page-warm": ("n_rdisk", "s_rdisk", "n_rseek", "n_rindex"),
@@ -28,7 +28,7 @@ GONE = {
 
 
 def variables(**given: float) -> Variables:
-    """Variables of which all that is not given is 0."""
+    """Variables that are 0 unless given."""
     return Variables(**{name: float(given.get(name, 0.0)) for name in Variables._fields})
 
 
@@ -48,26 +48,26 @@ def made_up_cells(
     truth = TRUTH | more
     terms = EXTENDED.terms(library, operation, () if codec is None else (codec,))
     found = []
-    for place in range(count):
-        cache: Any = CACHES[place % 3]
+    for position in range(count):
+        cache: Any = CACHES[position % 3]
         drawn = {name: 10.0 ** random.uniform(2, 8 if name[0] == "s" else 4) for name in truth}
-        drawn |= {"n_array": 1.0, "n_made": float(place % 2)} | dict.fromkeys(GONE[cache], 0.0)
+        drawn |= {"n_array": 1.0, "n_made": float(position % 2)} | dict.fromkeys(GONE[cache], 0.0)
         made = variables(**drawn)
         factors = values(terms, made, codec)
         parts = factors * np.array([truth.get(term.variable, 0.0) for term in terms])
         seconds = float((parts * overlapped(terms, parts, overlap)).sum() * np.exp(random.normal(0, noise)))
-        found.append(Observation(library, operation, cache, f"made up {place}", "10x10", codec, made, seconds))
+        found.append(Observation(library, operation, cache, f"made up {position}", "10x10", codec, made, seconds))
     return found
 
 
 def made_up_store_profile(
     tmp_path: Any, libraries: tuple[str, ...] = ("hdf5", "zarr"), slow: float = 1000.0
 ) -> StoreProfile:
-    """Of this machine; each library takes `slow` times what the one before does for each chunk."""
+    """A profile of this machine. Each library takes `slow` times as long per chunk as the one before."""
     cells: list[Observation] = []
-    for place, library in enumerate(libraries):
+    for position, library in enumerate(libraries):
         for operation in ("read", "write"):
-            cells += made_up_cells(library, operation, 90, place, noise=0.02, n_chunk=4e-6 * slow**place)
+            cells += made_up_cells(library, operation, 90, position, noise=0.02, n_chunk=4e-6 * slow**position)
     kinds = dict.fromkeys((cell.library, cell.operation) for cell in cells)
     return StoreProfile(
         environment=replace(observe(tmp_path, []), libraries={}),

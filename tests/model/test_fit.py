@@ -1,4 +1,4 @@
-"""Coefficients are found again: with timings that are made up, so that the truth is known."""
+"""A fit recovers the coefficients from computed timings, for which the truth is known."""
 
 from __future__ import annotations
 
@@ -88,14 +88,14 @@ def test_codecs_have_coefficients_of_their_own() -> None:
 
 
 def test_too_few_cells_say_how_many_it_takes() -> None:
-    with pytest.raises(TooFewCells, match=r"5 cells cannot tell \d+ coefficients apart; measure at least"):
+    with pytest.raises(TooFewCells, match=r"5 cells are too few for \d+ coefficients; measure at least"):
         fit(made_up_cells("hdf5", "read", 5, 0), "hdf5", "read")
     with pytest.raises(TooFewCells):
         fit([], "hdf5", "read")
 
 
 def alike(apart: float) -> list[Any]:
-    """Each chunk is read by one request, but for a share of `apart`."""
+    """Each chunk is read by one request, except for a share of `apart`."""
     found: list[Any] = []
     for cell, more in zip(made_up_cells("zarr", "read", 60, 8), np.random.default_rng(1).normal(size=60), strict=True):
         n = cell.variables.n_chunk

@@ -1,4 +1,4 @@
-"""Whatever ends a calibration, what it measured is kept, goes on from there, and nothing else is left behind."""
+"""However a calibration ends, its measurements are kept, it can be resumed, and it leaves nothing else behind."""
 
 from __future__ import annotations
 
@@ -17,11 +17,11 @@ from hyperslab.cli import app
 from hyperslab.errors import UsageError
 from hyperslab.model import load_store_profile
 from hyperslab.model.calibration_journal import journal_beside
-from hyperslab.model.measuring import Measured
+from hyperslab.model.measuring import CellTimings
 
 pytest.importorskip("h5py", reason="not installed: pip install 'hyperslab[formats]'")
 
-# The command, with a design of a few seconds as its quick one.
+# The command, with a quick design that takes a few seconds.
 COMMAND = """
 import signal
 from dataclasses import replace
@@ -36,7 +36,7 @@ main()
 
 
 class Calibration:
-    """A calibration of a few seconds, as a user runs it."""
+    """A calibration of a few seconds, run as a user runs it."""
 
     def __init__(self, folder: Path) -> None:
         self.measured, self.profile = folder / "measured", folder / "profile.json"
@@ -51,7 +51,7 @@ class Calibration:
         )
 
     def begin_and_wait(self) -> subprocess.Popen[str]:
-        """Until a few cells are measured."""
+        """Start it and wait until a few cells are measured."""
         process = self.begin()
         deadline = time.monotonic() + 120
         while len(self.cells()) < 5:
@@ -90,14 +90,14 @@ def test_a_killed_one_goes_on(tmp_path: Path) -> None:
     process.communicate()
     assert list(begun.measured.iterdir()), "the kill should have left measured files behind"
     with open(begun.journal, "a") as journal:
-        journal.write('{"workload": {"array": {"sha')  # what a kill in mid-write leaves
+        journal.write('{"workload": {"array": {"sha')  # what a kill during a write leaves
     before = begun.cells()[:-1]
 
     begun.finish()
 
     made = load_store_profile(begun.profile)
     assert any(note.startswith(f"{len(before)} of ") for note in made.notes), made.notes
-    medians = {Measured.from_dict(json.loads(line)).median_seconds for line in before}
+    medians = {CellTimings.from_dict(json.loads(line)).median_seconds for line in before}
     assert medians <= {cell.seconds for cell in made.cells}, "a measured cell was lost, or measured again"
     assert list(begun.measured.iterdir()) == []
     assert not begun.journal.exists()
@@ -112,11 +112,11 @@ def test_what_cannot_go_on(tmp_path: Path) -> None:
         assert isinstance(error, UsageError)
         return str(error)
 
-    assert "nothing was interrupted" in refused("--resume")
+    assert "there is nothing to continue" in refused("--resume")
     begun.journal.write_text('{"version": "0", "asked": {}}\n')
-    assert "no journal of a calibration" in refused("--resume")
+    assert "not the journal of a calibration" in refused("--resume")
     begun.journal.write_text("[]\n{}\n")
-    assert "no journal of a calibration" in refused("--resume")
+    assert "not the journal of a calibration" in refused("--resume")
     assert "1 cells of an interrupted calibration" in refused()
     begun.journal.write_text("{\n")
     assert "remove it" in refused()
@@ -133,4 +133,4 @@ def test_another_request_is_not_gone_on_with(tmp_path: Path) -> None:
     process = begun.begin("--resume", "--libraries", "hyperslab")
     _, said = process.communicate(timeout=60)
     assert process.returncode == 2
-    assert "was begun otherwise (asked)" in said
+    assert "belongs to a calibration that differs (asked)" in said

@@ -1,4 +1,4 @@
-"""The examples of references run, as a reader would run them."""
+"""The examples for references run as they are."""
 
 from __future__ import annotations
 

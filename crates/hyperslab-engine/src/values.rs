@@ -1,16 +1,16 @@
-//! `ValueHeap`: the values of any length that a read found; its elements point to them.
+//! `ValueHeap`: the values of variable length that a read has decoded; the elements in the output point to them.
 
 use std::sync::Mutex;
 
 use hyperslab_core::VALUE_POINTER_NBYTES;
 
-/// The values that elements of one read point to. Threads that decode its chunks share it.
+/// The values that the elements of one read point to. The threads that decode chunks share it.
 #[derive(Default)]
 pub struct ValueHeap {
     parts: Mutex<Vec<Vec<u8>>>,
 }
 
-/// Where a value is: the number of a part, from 1 on, and its place in it. All zeros stand for the fill value.
+/// Where a value is: the number of a part, counted from 1, and the offset in it. All zeros mean the fill value.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(crate) struct Pointer {
     pub(crate) part: u32,
@@ -18,7 +18,7 @@ pub(crate) struct Pointer {
     pub(crate) offset: u64,
 }
 
-/// As the core has it, of an array in memory.
+/// The width of a pointer, as a length in memory.
 pub(crate) const POINTER_NBYTES: usize = 16;
 const _: () = assert!(POINTER_NBYTES as u64 == VALUE_POINTER_NBYTES);
 
@@ -40,14 +40,14 @@ impl Pointer {
 }
 
 impl ValueHeap {
-    /// The number of a new part, which is empty.
+    /// Adds an empty part and returns its number.
     pub(crate) fn reserve(&self) -> u32 {
         let mut parts = self.parts.lock().unwrap_or_else(std::sync::PoisonError::into_inner);
         parts.push(Vec::new());
         u32::try_from(parts.len()).unwrap_or(u32::MAX)
     }
 
-    /// What a part holds.
+    /// Sets the bytes of a part.
     pub(crate) fn put(&self, part: u32, values: Vec<u8>) {
         let mut parts = self.parts.lock().unwrap_or_else(std::sync::PoisonError::into_inner);
         if let Some(place) = (part as usize).checked_sub(1).and_then(|place| parts.get_mut(place)) {
@@ -55,7 +55,7 @@ impl ValueHeap {
         }
     }
 
-    /// The value of each element of a read, in their order; `fill` of those that nobody wrote.
+    /// The value of each element, in order; `fill` for elements that were never written.
     pub fn resolve(&self, elements: &[u8], fill: &[u8]) -> Vec<Vec<u8>> {
         let parts = self.parts.lock().unwrap_or_else(std::sync::PoisonError::into_inner);
         let value = |element: &[u8]| {

@@ -1,4 +1,4 @@
-//! One access after the other, with what the caches keep in between.
+//! One access after another, with what the caches keep in between.
 
 use hyperslab_core::Selection;
 
@@ -6,31 +6,31 @@ use crate::device::PageCacheSize;
 use crate::error::ModelError;
 use crate::flat::OpenFlat;
 use crate::hdf5::{Hdf5, OpenHdf5};
+use crate::hyperslab_engine::{HyperslabEngine, OpenHyperslabEngine};
 use crate::index::kind::IndexKind;
 use crate::operation::Operation;
-use crate::own::{OpenOwn, Own};
 use crate::paper::{OpenPaper, PaperLibrary};
 use crate::request::Watch;
 use crate::stored::Stored;
 use crate::variables::Variables;
 use crate::zarr::{OpenZarr, Zarr};
 
-/// Who accesses the array, and how. A closed set.
+/// Which library accesses the array, and how. The set is closed.
 #[derive(Clone, Debug, PartialEq)]
 pub enum Library {
-    /// HDF5, all chunks in one file.
+    /// HDF5, with all chunks in one file.
     Hdf5(Hdf5),
-    /// zarr-python 3, a file per chunk or shard.
+    /// zarr-python 3, with a file for each chunk or shard.
     Zarr(Zarr),
     /// One array in one piece, in a file of its own: netCDF-3, FITS, npy. Each run is a request.
     Flat,
     /// Our own engine: the requests of its plan.
-    Hyperslab(Own),
-    /// The paper's algorithm as it is printed, of the one library or the other.
+    Hyperslab(HyperslabEngine),
+    /// The paper's algorithm as printed, for either of its libraries.
     Paper(PaperLibrary),
 }
 
-/// An array that a library has open, and what its caches hold.
+/// An array that a library has open, and the contents of its caches.
 #[derive(Clone, Debug)]
 pub struct CacheState(Open);
 
@@ -39,7 +39,7 @@ enum Open {
     Hdf5(Box<OpenHdf5>),
     Zarr(Box<OpenZarr>),
     Flat(Box<OpenFlat>),
-    Own(Box<OpenOwn>),
+    HyperslabEngine(Box<OpenHyperslabEngine>),
     Paper(Box<OpenPaper>),
 }
 
@@ -53,12 +53,14 @@ impl CacheState {
             Library::Hdf5(hdf5) => Open::Hdf5(Box::new(OpenHdf5::new(stored, hdf5, pages)?)),
             Library::Zarr(zarr) => Open::Zarr(Box::new(OpenZarr::new(stored, zarr, pages)?)),
             Library::Flat => Open::Flat(Box::new(OpenFlat::new(&stored, pages)?)),
-            Library::Hyperslab(own) => Open::Own(Box::new(OpenOwn::new(stored, *own, pages)?)),
+            Library::Hyperslab(engine) => {
+                Open::HyperslabEngine(Box::new(OpenHyperslabEngine::new(stored, *engine, pages)?))
+            }
             Library::Paper(paper) => Open::Paper(Box::new(OpenPaper::new(stored, *paper, pages)?)),
         }))
     }
 
-    /// The variables of one access; `watch` sees its requests in order. What a library writes later is not among them.
+    /// The variables of one access. `watch` sees its requests in order, but not what a library writes later.
     pub fn access(
         &mut self,
         operation: Operation,
@@ -69,12 +71,12 @@ impl CacheState {
             Open::Hdf5(open) => open.access(operation, selection, watch),
             Open::Zarr(open) => open.access(operation, selection, watch),
             Open::Flat(open) => open.access(operation, selection, watch),
-            Open::Own(open) => open.access(operation, selection, watch),
+            Open::HyperslabEngine(open) => open.access(operation, selection, watch),
             Open::Paper(open) => open.access(operation, selection),
         }
     }
 
-    /// The variables of closing the array: what was not written yet.
+    /// The variables of closing the array: whatever was not written yet.
     pub fn close(&mut self, watch: &mut impl Watch) -> Result<Variables, ModelError> {
         match &mut self.0 {
             Open::Hdf5(open) => open.flush(watch),

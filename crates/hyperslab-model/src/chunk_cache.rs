@@ -1,5 +1,5 @@
-//! HDF5's cache of decoded chunks, as `H5Dchunk.c` keeps it: a hash table with one chunk per slot, and a list that is
-//! only nearly in the order of use.
+//! HDF5's cache of decoded chunks, as in `H5Dchunk.c`: a hash table with one chunk in each slot, and a list that is
+//! only roughly in the order of use.
 
 use hyperslab_core::ChunkGrid;
 
@@ -8,11 +8,11 @@ const NONE: u32 = u32::MAX;
 /// The parameters of the cache: HDF5's `rdcc_nbytes`, `rdcc_nslots`, `rdcc_w0`.
 #[derive(Clone, Copy, Debug, PartialEq)]
 pub struct ChunkCacheSize {
-    /// Decoded bytes.
+    /// Size in decoded bytes.
     pub nbytes: u64,
     /// Slots of the hash table.
     pub slot_count: u64,
-    /// How far ahead of all others chunks go that were read or written whole: from 0 to 1.
+    /// How much earlier chunks are evicted that were read or written completely: from 0 to 1.
     pub w0: f64,
 }
 
@@ -38,7 +38,7 @@ struct Entry {
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(crate) struct Left {
     pub chunk: u64,
-    /// It was changed, so it must be written.
+    /// Whether it was changed, and so must be written.
     pub is_dirty: bool,
 }
 
@@ -46,7 +46,7 @@ pub(crate) struct Left {
 pub(crate) struct ChunkCache {
     size: ChunkCacheSize,
     chunk_nbytes: u64,
-    /// Bits that each axis but the first takes in the hash.
+    /// How many bits each axis except the first contributes to the hash.
     nbits: Vec<u32>,
     slots: Vec<u32>,
     entries: Vec<Entry>,
@@ -85,12 +85,12 @@ impl ChunkCache {
         self.chunk_nbytes > self.size.nbytes
     }
 
-    /// Whether no chunk is here.
+    /// Whether the cache is empty.
     pub fn is_empty(&self) -> bool {
         self.count == 0
     }
 
-    /// The slot of a chunk; of two with the same one, the later evicts the earlier.
+    /// The slot of a chunk. If two chunks share a slot, the later one evicts the earlier.
     pub fn slot(&self, chunk_index: &[u64]) -> usize {
         if self.slots.is_empty() {
             return 0;
@@ -101,25 +101,25 @@ impl ChunkCache {
         usize::try_from(value % self.slots.len() as u64).unwrap_or(0)
     }
 
-    /// Use a chunk if it is here, which moves it one place away from eviction.
+    /// Uses a chunk if it is in the cache, which moves it one position away from eviction.
     pub fn uses(&mut self, slot: usize, chunk: u64) -> bool {
-        let place = self.slots.get(slot).copied().unwrap_or(NONE);
-        if place == NONE || self.entries[place as usize].chunk != chunk {
+        let position = self.slots.get(slot).copied().unwrap_or(NONE);
+        if position == NONE || self.entries[position as usize].chunk != chunk {
             return false;
         }
-        let later = self.entries[place as usize].later;
+        let later = self.entries[position as usize].later;
         if later != NONE {
-            self.unlink(place);
-            self.link_after(later, place);
+            self.unlink(position);
+            self.link_after(later, position);
         }
         true
     }
 
-    /// Put a chunk into its slot; `leaves` is told of each that leaves for it, in order.
+    /// Puts a chunk into its slot. Calls `leaves` for each chunk that is evicted, in order.
     pub fn insert(&mut self, slot: usize, chunk: u64, mut leaves: impl FnMut(Left)) {
-        let place = self.slots[slot];
-        if place != NONE {
-            leaves(self.remove(place));
+        let position = self.slots[slot];
+        if position != NONE {
+            leaves(self.remove(position));
         }
         self.make_room(&mut leaves);
         let (unread, unwritten) = (self.chunk_nbytes, self.chunk_nbytes);
@@ -133,39 +133,39 @@ impl ChunkCache {
             unwritten,
             is_dirty: false,
         };
-        let place = self.free.pop().unwrap_or_else(|| {
+        let position = self.free.pop().unwrap_or_else(|| {
             self.entries.push(entry);
             u32::try_from(self.entries.len() - 1).unwrap_or(NONE)
         });
-        self.entries[place as usize] = entry;
-        self.slots[slot] = place;
+        self.entries[position as usize] = entry;
+        self.slots[slot] = position;
         self.count += 1;
-        self.link_after(self.last, place);
+        self.link_after(self.last, position);
     }
 
-    /// Bytes of the chunk in a slot were read.
+    /// Counts bytes that were read of the chunk in a slot.
     pub fn was_read(&mut self, slot: usize, nbytes: u64) {
         let entry = &mut self.entries[self.slots[slot] as usize];
         entry.unread = entry.unread.saturating_sub(nbytes);
     }
 
-    /// Bytes of the chunk in a slot were written.
+    /// Counts bytes that were written to the chunk in a slot.
     pub fn was_written(&mut self, slot: usize, nbytes: u64) {
         let entry = &mut self.entries[self.slots[slot] as usize];
         entry.unwritten = entry.unwritten.saturating_sub(nbytes);
         entry.is_dirty = true;
     }
 
-    /// The changed chunks, in the order in which they are written; they stay, unchanged from now on.
+    /// The changed chunks, in the order in which they are written. They stay, and count as unchanged from now on.
     pub fn flush(&mut self) -> Vec<u64> {
         let mut dirty = Vec::new();
-        let mut place = self.first;
-        while place != NONE {
-            let entry = &mut self.entries[place as usize];
+        let mut position = self.first;
+        while position != NONE {
+            let entry = &mut self.entries[position as usize];
             if std::mem::take(&mut entry.is_dirty) {
                 dirty.push(entry.chunk);
             }
-            place = entry.later;
+            position = entry.later;
         }
         dirty
     }
@@ -174,8 +174,9 @@ impl ChunkCache {
         (self.count + 1) * self.chunk_nbytes > self.size.nbytes
     }
 
-    /// Evict until there is room for one more. Two hands go along the list: the leading one takes only chunks that were
-    /// read whole, or written whole, or are untouched; the other one takes any, and starts `w0` of the list later.
+    /// Evicts chunks until there is room for one more. Two hands go along the list. The leading one only takes chunks
+    /// that were read or written completely, or not used at all. The other takes any chunk; it starts when the first is
+    /// `w0` of the list ahead.
     #[allow(clippy::cast_precision_loss, clippy::cast_possible_truncation)] // as HDF5 computes it
     fn make_room(&mut self, leaves: &mut impl FnMut(Left)) {
         let mut lead = (self.count as f64 * self.size.w0) as i64;
@@ -184,50 +185,50 @@ impl ChunkCache {
             if lead == 0 {
                 hands[1] = self.first;
             }
-            let mut nexts = hands.map(|place| self.later(place));
+            let mut nexts = hands.map(|position| self.later(position));
             for hand in 0..hands.len() {
-                let place = hands[hand];
-                if !self.is_full() || place == NONE || hand == 0 && !self.is_done_with(place) {
+                let position = hands[hand];
+                if !self.is_full() || position == NONE || hand == 0 && !self.is_done_with(position) {
                     continue;
                 }
                 for (held, next) in hands.iter_mut().zip(&mut nexts) {
-                    if *held == place {
+                    if *held == position {
                         *held = NONE;
                     }
-                    if *next == place {
-                        *next = self.later(place);
+                    if *next == position {
+                        *next = self.later(position);
                     }
                 }
-                leaves(self.remove(place));
+                leaves(self.remove(position));
             }
             hands = nexts;
             lead -= 1;
         }
     }
 
-    fn is_done_with(&self, place: u32) -> bool {
-        let entry = &self.entries[place as usize];
+    fn is_done_with(&self, position: u32) -> bool {
+        let entry = &self.entries[position as usize];
         match (entry.unread, entry.unwritten) {
             (0, unwritten) => unwritten == 0 || unwritten == self.chunk_nbytes,
             (unread, unwritten) => unwritten == 0 && unread == self.chunk_nbytes,
         }
     }
 
-    fn later(&self, place: u32) -> u32 {
-        if place == NONE { NONE } else { self.entries[place as usize].later }
+    fn later(&self, position: u32) -> u32 {
+        if position == NONE { NONE } else { self.entries[position as usize].later }
     }
 
-    fn remove(&mut self, place: u32) -> Left {
-        self.unlink(place);
-        let entry = self.entries[place as usize];
+    fn remove(&mut self, position: u32) -> Left {
+        self.unlink(position);
+        let entry = self.entries[position as usize];
         self.slots[entry.slot as usize] = NONE;
-        self.free.push(place);
+        self.free.push(position);
         self.count -= 1;
         Left { chunk: entry.chunk, is_dirty: entry.is_dirty }
     }
 
-    fn unlink(&mut self, place: u32) {
-        let Entry { earlier, later, .. } = self.entries[place as usize];
+    fn unlink(&mut self, position: u32) {
+        let Entry { earlier, later, .. } = self.entries[position as usize];
         match earlier {
             NONE => self.first = later,
             earlier => self.entries[earlier as usize].later = later,
@@ -238,17 +239,17 @@ impl ChunkCache {
         }
     }
 
-    fn link_after(&mut self, earlier: u32, place: u32) {
+    fn link_after(&mut self, earlier: u32, position: u32) {
         let later = if earlier == NONE { self.first } else { self.entries[earlier as usize].later };
-        self.entries[place as usize].earlier = earlier;
-        self.entries[place as usize].later = later;
+        self.entries[position as usize].earlier = earlier;
+        self.entries[position as usize].later = later;
         match earlier {
-            NONE => self.first = place,
-            earlier => self.entries[earlier as usize].later = place,
+            NONE => self.first = position,
+            earlier => self.entries[earlier as usize].later = position,
         }
         match later {
-            NONE => self.last = place,
-            later => self.entries[later as usize].earlier = place,
+            NONE => self.last = position,
+            later => self.entries[later as usize].earlier = position,
         }
     }
 }

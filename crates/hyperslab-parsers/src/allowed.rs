@@ -1,61 +1,62 @@
-//! `Allowed`: what of this machine a document may lead to, be it a file of references, a link, or a virtual array.
+//! `Allowed`: the local files that a document may lead to. The document may be a file of references, a link, or a
+//! virtual array.
 //!
-//! docs/security.md states the rule. Python says what it comes to for one document (`archive/allowed.py`).
+//! docs/security.md states the rule. Python applies it to each document (`archive/allowed.py`).
 
 use std::fs::File;
 use std::path::{Component, Path, PathBuf};
 use std::sync::Arc;
 
-/// Whatever there is, or only what lies below some places.
+/// Everything, or only what lies below these paths.
 #[derive(Clone, Debug, Default)]
 pub struct Allowed(Option<Arc<[PathBuf]>>);
 
 impl Allowed {
-    /// Files and folders, and what is in these. Links in their own names are resolved now.
-    pub fn only(places: &[PathBuf]) -> Self {
-        Self(Some(places.iter().map(|place| real(place)).collect()))
+    /// Allows these files, these folders, and what the folders contain. Links in the given paths are resolved now.
+    pub fn only(paths: &[PathBuf]) -> Self {
+        Self(Some(paths.iter().map(|path| real(path)).collect()))
     }
 
-    /// Whether there is anything that it refuses.
+    /// Whether it refuses anything.
     pub fn is_narrow(&self) -> bool {
         self.0.is_some()
     }
 
-    /// Whether what a path leads to, over all links, may be opened, if it is there.
+    /// Whether a path may be opened. Follows links in the path.
     pub fn permits(&self, path: &Path) -> bool {
         self.0.is_none() || self.holds(&real(path))
     }
 
-    /// Whether a file that was opened by a path is one that may be: a link may have been put in its place meanwhile.
+    /// Whether an open file may be used. Someone may have replaced the path by a link since it was checked.
     pub fn permits_open(&self, path: &Path, file: &File) -> bool {
-        self.0.is_none() || place_of(path, file).is_some_and(|place| self.holds(&place))
+        self.0.is_none() || real_path_of(path, file).is_some_and(|real| self.holds(&real))
     }
 
-    /// Where a path leads to, over all links: what a refusal names.
-    pub fn place(path: &Path) -> PathBuf {
+    /// The path with all links resolved. A refusal names it.
+    pub fn real_path(path: &Path) -> PathBuf {
         real(path)
     }
 
-    fn holds(&self, place: &Path) -> bool {
-        self.0.iter().flat_map(|places| places.iter()).any(|allowed| place.starts_with(allowed))
+    fn holds(&self, real: &Path) -> bool {
+        self.0.iter().flat_map(|paths| paths.iter()).any(|allowed| real.starts_with(allowed))
     }
 }
 
-/// Why a document is not followed to a place, and what to do: in these words everywhere.
-pub fn refusal(document: &str, place: &str, allowed: &[String]) -> String {
-    let folder = place.rsplit_once(['/', '\\']).map_or(place, |(folder, _)| folder);
-    let folder = if folder.is_empty() || folder.ends_with('/') { place } else { folder };
-    let mut places: Vec<String> = allowed.iter().map(|place| format!("{place:?}")).collect();
-    places.push(format!("{folder:?}"));
-    let places = places.join(", ");
+/// Why a document is not followed to a location, and what to do. Every refusal uses these words.
+pub fn refusal(document: &str, location: &str, allowed: &[String]) -> String {
+    let folder = location.rsplit_once(['/', '\\']).map_or(location, |(folder, _)| folder);
+    let folder = if folder.is_empty() || folder.ends_with('/') { location } else { folder };
+    let mut listed: Vec<String> = allowed.iter().map(|allowed| format!("{allowed:?}")).collect();
+    listed.push(format!("{folder:?}"));
+    let listed = listed.join(", ");
     let said = format!(
-        "{} leads to {place:?}, which is not allowed, so it is not followed",
+        "{} leads to {location:?}, which is not allowed, so it is not followed",
         document.escape_debug()
     );
-    format!("{said}. If you trust the file, open it with allowed=[{places}] (docs/security.md)")
+    format!("{said}. If you trust the file, open it with allowed=[{listed}] (docs/security.md)")
 }
 
-/// A path without links, dots and relative parts; of what is not there, as it would be.
+/// A path without links, dots and relative parts. What does not exist is resolved as far as possible.
 fn real(path: &Path) -> PathBuf {
     let Ok(path) = std::path::absolute(path) else { return path.to_owned() };
     path.canonicalize().unwrap_or_else(|_| {
@@ -72,21 +73,21 @@ fn real(path: &Path) -> PathBuf {
 }
 
 #[cfg(target_os = "linux")]
-fn place_of(_: &Path, file: &File) -> Option<PathBuf> {
+fn real_path_of(_: &Path, file: &File) -> Option<PathBuf> {
     use std::os::fd::AsRawFd;
     std::fs::read_link(format!("/proc/self/fd/{}", file.as_raw_fd())).ok()
 }
 
 #[cfg(all(unix, not(target_os = "linux")))]
-fn place_of(path: &Path, file: &File) -> Option<PathBuf> {
+fn real_path_of(path: &Path, file: &File) -> Option<PathBuf> {
     use std::os::unix::fs::MetadataExt;
-    let place = path.canonicalize().ok()?;
-    let (one, other) = (std::fs::metadata(&place).ok()?, file.metadata().ok()?);
-    ((one.dev(), one.ino()) == (other.dev(), other.ino())).then_some(place)
+    let real = path.canonicalize().ok()?;
+    let (one, other) = (std::fs::metadata(&real).ok()?, file.metadata().ok()?);
+    ((one.dev(), one.ino()) == (other.dev(), other.ino())).then_some(real)
 }
 
 #[cfg(not(unix))]
-fn place_of(path: &Path, _: &File) -> Option<PathBuf> {
+fn real_path_of(path: &Path, _: &File) -> Option<PathBuf> {
     path.canonicalize().ok()
 }
 

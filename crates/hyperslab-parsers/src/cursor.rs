@@ -1,52 +1,52 @@
-//! Reading numbers one after another from bytes that may end too soon.
+//! Reads numbers one after another, from bytes that may end too soon.
 
 use crate::error::Error;
 
-/// A place in the bytes of one structure, which starts at `offset` in the file.
+/// A position in the bytes of one structure, which starts at `offset` in the file.
 #[derive(Clone, Debug)]
 pub(crate) struct Cursor<'a> {
     what: &'static str,
     offset: u64,
     bytes: &'a [u8],
-    place: usize,
+    position: usize,
 }
 
 impl<'a> Cursor<'a> {
-    /// At the start of a structure's bytes.
+    /// A cursor at the start of a structure.
     pub fn new(what: &'static str, offset: u64, bytes: &'a [u8]) -> Self {
-        Self { what, offset, bytes, place: 0 }
+        Self { what, offset, bytes, position: 0 }
     }
 
-    /// Where in the file the next byte is.
+    /// The offset of the next byte in the file.
     pub fn offset(&self) -> u64 {
-        self.offset.saturating_add(self.place as u64)
+        self.offset.saturating_add(self.position as u64)
     }
 
-    /// How many bytes were read.
-    pub fn place(&self) -> usize {
-        self.place
+    /// How many bytes have been read.
+    pub fn position(&self) -> usize {
+        self.position
     }
 
     /// How many bytes are left.
     pub fn remaining(&self) -> usize {
-        self.bytes.len() - self.place
+        self.bytes.len() - self.position
     }
 
-    /// All that is left.
+    /// The remaining bytes.
     pub fn rest(&self) -> &'a [u8] {
-        self.bytes.get(self.place..).unwrap_or_default()
+        self.bytes.get(self.position..).unwrap_or_default()
     }
 
     /// The next `length` bytes.
     pub fn take(&mut self, length: usize) -> Result<&'a [u8], Error> {
-        let stop = self.place.checked_add(length);
-        let taken = stop.and_then(|stop| self.bytes.get(self.place..stop));
-        let taken = taken.ok_or_else(|| self.invalid(format!("it ends {length} bytes too soon")))?;
-        self.place += length;
+        let stop = self.position.checked_add(length);
+        let taken = stop.and_then(|stop| self.bytes.get(self.position..stop));
+        let taken = taken.ok_or_else(|| self.invalid(format!("it ends before the next {length} bytes")))?;
+        self.position += length;
         Ok(taken)
     }
 
-    /// Pass over bytes.
+    /// Skips bytes.
     pub fn skip(&mut self, length: usize) -> Result<(), Error> {
         self.take(length).map(|_| ())
     }
@@ -89,7 +89,7 @@ impl<'a> Cursor<'a> {
         Ok(bytes.iter().fold(0, |value, &byte| value << 8 | u64::from(byte)))
     }
 
-    /// Fails unless the next bytes are a signature.
+    /// Fails unless the next bytes are this signature.
     pub fn signature(&mut self, expected: &[u8]) -> Result<(), Error> {
         let found = self.take(expected.len())?;
         if found == expected {
@@ -102,7 +102,7 @@ impl<'a> Cursor<'a> {
         )))
     }
 
-    /// An error of this structure.
+    /// An error in this structure.
     pub fn invalid(&self, problem: impl Into<String>) -> Error {
         Error::invalid(self.what, self.offset, problem)
     }

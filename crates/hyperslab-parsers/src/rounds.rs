@@ -1,9 +1,9 @@
-//! Making steps again, round after round, until all the bytes they need have come.
+//! Repeats steps, round after round, until all the bytes they need have come.
 
 use crate::error::Error;
 use crate::pages::Pages;
 
-/// One step, made again after each fetch until it needs nothing more.
+/// Runs one step, and repeats it after each fetch until it needs nothing more.
 pub(crate) fn settle<T>(
     pages: &mut Pages<'_>,
     mut step: impl FnMut(&Pages<'_>) -> Result<T, Error>,
@@ -15,37 +15,37 @@ pub(crate) fn settle<T>(
                     return Err(error);
                 }
             }
-            settled => return settled,
+            result => return result,
         }
     }
 }
 
-/// Independent steps, one a key: what a round of them misses is fetched together.
+/// Runs independent steps, one for each key. The bytes that a round of them lacks are fetched together.
 pub(crate) fn settle_each<K, T>(
     pages: &mut Pages<'_>,
     keys: &[K],
     step: impl Fn(&Pages<'_>, &K) -> Result<T, Error>,
 ) -> Result<Vec<Result<T, Error>>, Error> {
-    let mut settled: Vec<Result<T, Error>> = keys.iter().map(|key| step(pages, key)).collect();
-    while settled.iter().any(is_open) {
+    let mut results: Vec<Result<T, Error>> = keys.iter().map(|key| step(pages, key)).collect();
+    while results.iter().any(is_open) {
         if !pages.fetch()? {
             break;
         }
-        for (key, result) in keys.iter().zip(&mut settled) {
+        for (key, result) in keys.iter().zip(&mut results) {
             if is_open(result) {
                 *result = step(pages, key);
             }
         }
     }
-    Ok(settled)
+    Ok(results)
 }
 
 fn is_open<T>(result: &Result<T, Error>) -> bool {
     result.as_ref().is_err_and(Error::is_not_held)
 }
 
-/// Parts of an object, read one after another: what one misses does not keep the others from saying what they
-/// miss.
+/// Reads the parts of an object one after another. If one part lacks bytes, the others still get to note what they
+/// lack.
 pub(crate) fn gather<T, U>(
     items: impl IntoIterator<Item = T>,
     read: impl Fn(T) -> Result<U, Error>,

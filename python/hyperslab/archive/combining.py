@@ -1,4 +1,4 @@
-"""Decides, array by array, how files are combined: concatenated, equal in all, converted, left out, or refused."""
+"""Decide for each array how the files of a collection combine: concatenate, share, convert, leave out or refuse."""
 
 from __future__ import annotations
 
@@ -17,15 +17,15 @@ from hyperslab.errors import HyperslabError, NotCombinable
 
 Numbers = np.ndarray[Any, Any]
 
-# Attributes without which numbers mean something else. Others may differ: the first file's are kept.
+# Attributes that change what the numbers mean, so they must be equal. Others may differ; the first file's are kept.
 MEANING = ("units", "calendar", "standard_name", "positive", "cell_methods", "grid_mapping", "formula_terms",
            "flag_values", "flag_masks", "flag_meanings")  # fmt: skip
-# Arrays that must be equal are compared in pieces of this size, and not at all where one is larger than the second.
+# Arrays that must be equal are compared in batches of the first size. Arrays above the second are refused.
 COMPARED_NBYTES, MOST_COMPARED_NBYTES = 64 << 20, 256 << 20
 
 
 class Combining(TypedDict, total=False):
-    """How several files are combined, as `open` is told."""
+    """The keyword arguments of `hyperslab.open` that say how to combine files."""
 
     concat: str | int | None
     differing: Literal["refuse", "first"]
@@ -36,7 +36,7 @@ class Combining(TypedDict, total=False):
 
 @dataclass(frozen=True)
 class Options:
-    """How files are combined, as `hyperslab.open` is told."""
+    """How to combine files: the arguments of `hyperslab.open`, with defaults."""
 
     concat: str | int | None = None
     differing: Literal["refuse", "first"] = "refuse"
@@ -46,8 +46,8 @@ class Options:
 
 
 @dataclass
-class Recipe:
-    """How one array is made of the files'; the compiled part takes it as it is."""
+class ArrayRecipe:
+    """How to make one array of a collection from those of its files. The compiled part reads these fields."""
 
     files: list[int]
     arrays: list[int]
@@ -70,16 +70,16 @@ class Row:
 
     @cached_property
     def entries(self) -> list[int]:
-        """For each kind, where the first array of it stands."""
+        """For each kind, the position of its first array."""
         first: dict[int, int] = {}
-        for place, kind in enumerate(self.kinds):
-            first.setdefault(kind, place)
+        for position, kind in enumerate(self.kinds):
+            first.setdefault(kind, position)
         return [first[kind] for kind in range(len(first))]
 
     @cached_property
     def samples(self) -> list[Array]:
         """The first array of each kind."""
-        return [Array(self._open[self.files[place]], self.arrays[place], self.path) for place in self.entries]
+        return [Array(self._open[self.files[position]], self.arrays[position], self.path) for position in self.entries]
 
     @cached_property
     def attributes(self) -> list[dict[str, Any]]:
@@ -88,25 +88,31 @@ class Row:
 
     @property
     def axis(self) -> int | None:
-        """The axis along which it is concatenated."""
+        """The axis to concatenate along; None for an array that all files share."""
         axis: int | None = self.axes[0]
         return axis
 
     @property
     def group(self) -> str:
-        """The path of the group that it is in."""
+        """The path of the group that holds the array."""
         return self.path.rpartition("/")[0] or "/"
 
-    def recipe(self, places: Iterable[int] | None = None) -> Recipe:
-        """These entries, or all, without any conversion."""
-        if places is None:
-            return Recipe(self.files, self.arrays, self.kinds, self.axis)
-        chosen = list(places)
-        files, arrays, kinds = ([own[place] for place in chosen] for own in (self.files, self.arrays, self.kinds))
-        return Recipe(files, arrays, kinds, self.axis)
+    def recipe(self, positions: Iterable[int] | None = None) -> ArrayRecipe:
+        """A recipe of the arrays at these positions, or of all, without any conversion."""
+        if positions is None:
+            return ArrayRecipe(self.files, self.arrays, self.kinds, self.axis)
+        chosen = list(positions)
+        files, arrays, kinds = ([own[position] for position in chosen] for own in (self.files, self.arrays, self.kinds))
+        return ArrayRecipe(files, arrays, kinds, self.axis)
 
     def refuse(self, kind: int, what: str, remedy: str = "") -> NoReturn:
-        """Say that this kind of array does not go with the first."""
+        """Refuse to combine this kind of array with the first.
+
+        Raises
+        ------
+        NotCombinable
+            Always.
+        """
         one, other = (
             self.samples[0].filename,
             (self.samples[kind].filename if kind else self._open[self.files[-1]].path),
@@ -116,7 +122,7 @@ class Row:
 
 
 class Combination:
-    """Files, and what is decided of their arrays."""
+    """Files, and the decision for each of their arrays."""
 
     def __init__(self, files: Sequence[OpenFile], options: Options) -> None:
         self.files, self.options = files, options
@@ -135,19 +141,19 @@ class Combination:
             raise NotCombinable(f"no array of {files[0].path} has the dimension {along!r} to concatenate along")
         self._joined: dict[str, tuple[str, list[Numbers]]] = {}
 
-    def recipes(self) -> dict[str, Recipe]:
-        """How each array is made, by its path.
+    def recipes(self) -> dict[str, ArrayRecipe]:
+        """How to make each array, by its path.
 
         Raises
         ------
         NotCombinable
-            Two files do not go together; the message names them and what differs.
+            Two files cannot be combined; the message names them and the difference.
         """
         made = {path: self.recipe(row) for path, row in self.rows.items()}
         return {path: recipe for path, recipe in made.items() if recipe is not None}
 
-    def recipe(self, row: Row) -> Recipe | None:
-        """How one array is made; None if it is left out."""
+    def recipe(self, row: Row) -> ArrayRecipe | None:
+        """How to make one array; None to leave it out."""
         if len(row.files) < len(self.files) and (row.axis is not None or self.options.concat is not None):
             lacking = next(file for number, file in enumerate(self.files) if number not in set(row.files))
             if self.options.missing == "drop":
@@ -167,7 +173,7 @@ class Combination:
             if any(one != other for axis, (one, other) in enumerate(pairs) if axis != row.axis):
                 row.refuse(kind, f"the shapes are {first.shape} and {sample.shape}")
 
-    def _shared(self, row: Row) -> Recipe:
+    def _shared(self, row: Row) -> ArrayRecipe:
         recipe = row.recipe([0])
         if self.options.differing == "first" or len(row.files) == 1:
             return recipe
@@ -195,21 +201,21 @@ class Combination:
         expected = self._elements(row, [0], converted)[0]
         for start in range(1, count, step):
             chosen = list(range(start, min(count, start + step)))
-            for place, elements in zip(chosen, self._elements(row, chosen, converted), strict=True):
+            for position, elements in zip(chosen, self._elements(row, chosen, converted), strict=True):
                 if not _are_equal(expected, elements):
-                    one, other = first.filename, self.files[row.files[place]].path
+                    one, other = first.filename, self.files[row.files[position]].path
                     raise NotCombinable(f"{row.path} is not the same in {one} and {other}; {remedy}")
 
-    def _elements(self, row: Row, chosen: Sequence[int], converted: Recipe) -> Sequence[Any]:
-        """The whole arrays of some files, one after another."""
+    def _elements(self, row: Row, chosen: Sequence[int], converted: ArrayRecipe) -> Sequence[Any]:
+        """Read the whole arrays of some of the files."""
         if row.samples[0].dtype.hasobject:
-            return [Array(self.files[row.files[place]], row.arrays[place], row.path)[...] for place in chosen]
+            return [Array(self.files[row.files[position]], row.arrays[position], row.path)[...] for position in chosen]
         conversions, element = converted.conversions, converted.element
         recipe = replace(row.recipe(chosen), axis=0, is_stacked=True, conversions=conversions, element=element)
         return list(self.read(recipe, row.path))
 
-    def read(self, recipe: Recipe, path: str) -> Numbers:
-        """All elements of an array that is made by a recipe."""
+    def read(self, recipe: ArrayRecipe, path: str) -> Numbers:
+        """Read all elements of the array that a recipe makes."""
         core = self.combined([(path, recipe)], [(0, 0, [])], "", 0)
         stored = core.array(0, path)
         shape = stored.shape or ()
@@ -218,30 +224,30 @@ class Combination:
         return out
 
     def combined(
-        self, recipes: list[tuple[str, Recipe]], groups: list[Any], version: str, chunk_cache_nbytes: int
+        self, recipes: list[tuple[str, ArrayRecipe]], groups: list[Any], version: str, chunk_cache_nbytes: int
     ) -> ArchiveFile:
-        """The archive of these groups and arrays."""
+        """Make the archive of these groups and arrays."""
         cores = [file.core for file in self.files]
         return combine(self.name, version, cores, groups, recipes, chunk_cache_nbytes)
 
     @property
     def name(self) -> str:
-        """What people call the collection."""
+        """The name of the collection, for messages."""
         first, last = self.files[0].path, self.files[-1].path
         return first if len(self.files) == 1 else f"{first} … {last} ({len(self.files)} files)"
 
-    def _concatenated(self, row: Row) -> Recipe:
+    def _concatenated(self, row: Row) -> ArrayRecipe:
         clocks = self._clocks(row)
         if clocks is not None:
             return self._timed(row, clocks)
         for kind in range(len(row.samples)):
             self._check_meaning(row, kind)
         if row.samples[0].dtype.hasobject and len(row.files) > 1:
-            row.refuse(len(row.samples) - 1, "elements of any length are not concatenated")
+            row.refuse(len(row.samples) - 1, "elements of variable length cannot be concatenated")
         return self._converted(row)
 
-    def _converted(self, row: Row, remedy: str = "") -> Recipe:
-        """One dtype for all: packed numbers stay packed if all are packed alike, else they are unpacked."""
+    def _converted(self, row: Row, remedy: str = "") -> ArrayRecipe:
+        """Give all files one dtype. Numbers stay packed if all files pack them alike; otherwise they are unpacked."""
         recipe, attrs = row.recipe(), row.attributes
         native = [sample.dtype.newbyteorder("=") for sample in row.samples]
         alike = all(cf.packed_alike(attrs[0], other) for other in attrs[1:])
@@ -260,14 +266,14 @@ class Combination:
             try:
                 dtype, recipe.conversions[kind] = cf.decoding(sample.dtype, attrs[kind])
             except HyperslabError as error:
-                row.refuse(kind, f"they are packed differently, by {error}", remedy)
+                row.refuse(kind, f"they are packed differently ({error})", remedy)
             decoded.append(dtype)
         recipe.element = np.result_type(*decoded).str
         recipe.dropped = [*cf.PACKING, *cf.OF_PACKED]
         return recipe
 
     def _clocks(self, row: Row) -> list[tuple[str, str]] | None:
-        """Units and calendar of each file's times, if they must be made one."""
+        """The units and calendar of each file's times, if they differ and must be converted."""
         parent = self._time_of.get(row.path)
         own = [attrs.get("units") for attrs in row.attributes]
         if parent is not None and not any(own):
@@ -286,7 +292,7 @@ class Combination:
 
     @cached_property
     def _time_of(self) -> dict[str, Row]:
-        """By the path of an array of bounds, the times whose bounds they are: these have no units of their own."""
+        """For the path of each bounds array, the times that it belongs to; bounds have no units of their own."""
         found = {}
         for row in self.rows.values():
             for name in ("bounds", "climatology"):
@@ -295,13 +301,13 @@ class Combination:
                     found[f"{row.group.rstrip('/')}/{bounds}"] = row
         return found
 
-    def _timed(self, row: Row, told: list[tuple[str, str]]) -> Recipe:
-        """Times are at hand: few, and counted anew from the first file's moment."""
+    def _timed(self, row: Row, told: list[tuple[str, str]]) -> ArrayRecipe:
+        """Read the times now, since they are few, and convert them to the reference time of the first file."""
         parent = self._time_of.get(row.path, row)
         if parent.path not in self._joined:
             self._join(parent, told)
         if row.path not in self._joined:
-            row.refuse(len(row.samples) - 1, "the units differ from those of the times that they bound")
+            row.refuse(len(row.samples) - 1, "the units of the bounds differ from those of their times")
         for kind in range(len(row.samples)):
             self._check_meaning(row, kind, ignored=("units", "calendar"))
         unit, numbers = self._joined[row.path]
@@ -315,7 +321,7 @@ class Combination:
         return recipe
 
     def _join(self, parent: Row, told: list[tuple[str, str]]) -> None:
-        """Times, and their bounds, in one unit."""
+        """Convert times and their bounds to one unit."""
         bounds = [self.rows[path] for path, row in self._time_of.items() if row is parent and path in self.rows]
         together = [parent, *(row for row in bounds if row.files == parent.files and row.axis is not None)]
         arrays = []
@@ -324,18 +330,18 @@ class Combination:
             arrays = [self._raw(row) for row in together]
             unit, numbers = times.joined(clocks, arrays)
         except times.NoCommonTime as error:
-            place = next((place for place, one in enumerate(told) if one != told[0]), len(told) - 1)
-            one, other = told[0], told[place]
+            position = next((position for position, one in enumerate(told) if one != told[0]), len(told) - 1)
+            one, other = told[0], told[position]
             what = f"units {one[0]!r} and {other[0]!r}, calendars {one[1]!r} and {other[1]!r}: {error}"
-            parent.refuse(parent.kinds[place], what)
+            parent.refuse(parent.kinds[position], what)
         for row, own in zip(together, numbers, strict=True):
             self._joined[row.path] = (unit, own)
 
     def _raw(self, row: Row) -> list[Numbers]:
-        """The stored numbers of each file."""
+        """Read the stored numbers of each file."""
         parts: dict[int, Numbers] = {}
         for kind, sample in enumerate(row.samples):
-            chosen = [place for place, own in enumerate(row.kinds) if own == kind]
+            chosen = [position for position, own in enumerate(row.kinds) if own == kind]
             whole = self.read(row.recipe(chosen), row.path)
             attrs = row.attributes[kind]
             masked = [np.asarray(attrs[name]) for name in cf.MASKS if name in attrs]
@@ -343,13 +349,13 @@ class Combination:
                 raise times.NoCommonTime(f"some times of {sample.filename} are masked")
             if "scale_factor" in attrs or "add_offset" in attrs or "_Unsigned" in attrs:
                 raise times.NoCommonTime(f"times of {sample.filename} are packed")
-            ends = np.cumsum([row.lengths[place] for place in chosen])
+            ends = np.cumsum([row.lengths[position] for position in chosen])
             parts.update(zip(chosen, np.split(whole, ends[:-1], axis=row.axis or 0), strict=True))
-        return [parts[place] for place in range(len(row.files))]
+        return [parts[position] for position in range(len(row.files))]
 
 
 def _check_names(row: Row, remedy: str) -> None:
-    """Refuse equal numbers that stand for other names."""
+    """Refuse arrays whose equal numbers stand for different names."""
     first = row.samples[0].dtype.metadata
     for kind, sample in enumerate(row.samples):
         if sample.dtype.metadata != first:
@@ -357,7 +363,7 @@ def _check_names(row: Row, remedy: str) -> None:
 
 
 def _element(dtype: np.dtype[Any]) -> str | None:
-    """How a number's dtype is said to the compiled part; None where nothing can be converted."""
+    """The dtype of numbers as the compiled part expects it; None if it cannot be converted."""
     return dtype.str if dtype.kind in "iuf" and dtype.itemsize <= 8 and dtype.metadata is None else None
 
 

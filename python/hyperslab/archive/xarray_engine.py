@@ -20,7 +20,7 @@ from xarray import Dataset, Variable
 from xarray.backends import AbstractDataStore, BackendArray, BackendEntrypoint, StoreBackendEntrypoint
 from xarray.core import indexing
 
-from hyperslab.archive.allowed import Places
+from hyperslab.archive.allowed import Locations
 from hyperslab.archive.array import Array
 from hyperslab.archive.cf import attributes
 from hyperslab.archive.dimensions import dimension_names
@@ -117,8 +117,8 @@ def _forward(item: Any, length: int) -> tuple[Any, bool]:
     """The same elements by a positive step, and whether they come the wrong way round then."""
     if not isinstance(item, slice) or item.step is None or item.step > 0:
         return item, False
-    places = range(*item.indices(length))
-    return (slice(places[-1], places[0] + 1, -places.step) if places else slice(0, 0)), True
+    positions = range(*item.indices(length))
+    return (slice(positions[-1], positions[0] + 1, -positions.step) if positions else slice(0, 0)), True
 
 
 class ArchiveDataStore(AbstractDataStore):
@@ -217,7 +217,7 @@ class Engine(BackendEntrypoint):
         group: str | None = None,
         concat: str | int | None = None,
         version: VersionKey = None,
-        allowed: Places | None = None,
+        allowed: Locations | None = None,
         open_options: dict[str, Any] | None = None,
         **decoders: Any,
     ) -> Dataset:
@@ -236,7 +236,7 @@ class Engine(BackendEntrypoint):
         version : VersionKey
             Of a file with versions, the one to open: its name, a time in UTC, or 0, -1, ... for the current one, its
             parent, and so on.
-        allowed : Places | None
+        allowed : Locations | None
             Folders and URLs that the file may lead to, as for `hyperslab.open`.
         open_options : dict[str, Any] | None
             What `hyperslab.open` takes beside the path.
@@ -245,9 +245,9 @@ class Engine(BackendEntrypoint):
         """
         opened = _group(filename_or_obj, group, concat, version, allowed, open_options)
         decoded = self._decoded(opened, drop_variables, decoders)
-        place = getattr(filename_or_obj, "path", filename_or_obj)
-        if is_url(place):
-            decoded.encoding["source"] = shown(place)  # xarray would keep it as it is, with password and signature
+        source = getattr(filename_or_obj, "path", filename_or_obj)
+        if is_url(source):
+            decoded.encoding["source"] = shown(source)  # xarray would keep it as it is, with password and signature
         return decoded
 
     def _decoded(self, group: Group, drop_variables: str | Iterable[str] | None, decoders: dict[str, Any]) -> Dataset:
@@ -265,7 +265,7 @@ class Engine(BackendEntrypoint):
         group: str | None = None,
         concat: str | int | None = None,
         version: VersionKey = None,
-        allowed: Places | None = None,
+        allowed: Locations | None = None,
         open_options: dict[str, Any] | None = None,
         **decoders: Any,
     ) -> dict[str, Dataset]:
@@ -278,9 +278,9 @@ class Engine(BackendEntrypoint):
         from xarray import DataTree
 
         tree = DataTree.from_dict(self.open_groups_as_dict(filename_or_obj, **options))
-        place = getattr(filename_or_obj, "path", filename_or_obj)
-        if is_url(place):
-            tree.encoding["source"] = shown(place)
+        source = getattr(filename_or_obj, "path", filename_or_obj)
+        if is_url(source):
+            tree.encoding["source"] = shown(source)
         return tree
 
     def guess_can_open(self, filename_or_obj: Any) -> bool:
@@ -295,7 +295,7 @@ def _group(
     path: str | None,
     concat: str | int | None,
     version: VersionKey,
-    allowed: Places | None,
+    allowed: Locations | None,
     open_options: dict[str, Any] | None,
 ) -> Group:
     given = {"concat": concat, "version": version, "allowed": allowed}

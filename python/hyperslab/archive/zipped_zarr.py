@@ -17,7 +17,7 @@ import numpy as np
 
 from hyperslab._core import ArchiveFile
 from hyperslab.archive.parquet_references import MOST_CHUNKS, NO_FILE, Table
-from hyperslab.archive.remote import Sources
+from hyperslab.archive.remote import SourceResolver
 from hyperslab.chunk_grid import ceil_div
 from hyperslab.errors import DamagedFile, Unsupported
 
@@ -31,9 +31,9 @@ IS_ENCRYPTED = 1
 class ZippedZarr:
     """A ZIP file, and the members of the hierarchy in it by their keys."""
 
-    def __init__(self, path: str, members: dict[str, zipfile.ZipInfo], sources: Sources) -> None:
+    def __init__(self, path: str, members: dict[str, zipfile.ZipInfo], resolver: SourceResolver) -> None:
         self.path = path
-        self.sources = sources
+        self.resolver = resolver
         top = min((key for key in members if _name(key) in METADATA), key=lambda key: key.count("/"), default=None)
         if top is None:
             raise Unsupported(f"{path} is a ZIP file without Zarr metadata ({', '.join(METADATA)})")
@@ -41,7 +41,7 @@ class ZippedZarr:
         self.members = {key.removeprefix(prefix): one for key, one in members.items() if key.startswith(prefix)}
 
     @staticmethod
-    def found(path: str, sources: Sources) -> ZippedZarr | None:
+    def found(path: str, resolver: SourceResolver) -> ZippedZarr | None:
         """The hierarchy in a file whose name ends in `.zip`.
 
         Raises
@@ -55,14 +55,14 @@ class ZippedZarr:
             return None
         try:
             with zipfile.ZipFile(path) as opened:
-                return ZippedZarr(path, {one.filename: one for one in opened.infolist() if not one.is_dir()}, sources)
+                return ZippedZarr(path, {one.filename: one for one in opened.infolist() if not one.is_dir()}, resolver)
         except (zipfile.BadZipFile, NotImplementedError, ValueError) as error:
             raise DamagedFile(f"{path}: {error}") from error
 
     def opened(self, chunk_cache_nbytes: int) -> ArchiveFile:
         """The archive."""
         documents = {key: self._document(key) for key in self.members if _name(key) in METADATA}
-        reach = self.sources.reach(self.path)
+        reach = self.resolver.reach(self.path)
         return ArchiveFile.of_tables(documents, self.table, self.path, chunk_cache_nbytes, reach)
 
     def _document(self, key: str) -> bytes:

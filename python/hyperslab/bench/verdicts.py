@@ -1,9 +1,9 @@
-"""What becomes of each published conclusion on this machine: by the study's own method, and by a fair one.
+"""Judge each published conclusion on this machine, by the study's own method and by a fair one.
 
-A conclusion is judged in every group of measurements that differ in nothing but what it compares. Published:
-point estimates are compared, as the studies did. Fair: only where 95 % intervals do not overlap is anything
-decided. The verdict is the fair side's: it `holds` where all decided groups support it, `reverses` where all of
-them contradict it, and is `undecided` otherwise.
+A conclusion is judged in every group of measurements that differ only in what the conclusion compares. On the published
+side, point estimates are compared, as the studies did. On the fair side, something is decided only if the 95 %
+intervals do not overlap. The verdict is that of the fair side: it `holds` if all decided groups support it, it
+`reverses` if all of them contradict it, and otherwise it is `undecided`.
 """
 
 from __future__ import annotations
@@ -19,16 +19,16 @@ from typing import Literal
 from hyperslab.bench.conclusions import Axis, Conclusion, Effect, Extreme, Order, Ratio, Within, formats_of
 from hyperslab.bench.records import Method, Summary, Verdict
 
-Outcome = Literal["supports", "contradicts", "undecided"]
+Finding = Literal["supports", "contradicts", "undecided"]
 Word = Literal["holds", "reverses", "undecided"]
-WORDS: dict[Outcome, Word] = {"supports": "holds", "contradicts": "reverses", "undecided": "undecided"}
-# How far outside a published range about 1 a ratio may lie and still be called alike.
+WORDS: dict[Finding, Word] = {"supports": "holds", "contradicts": "reverses", "undecided": "undecided"}
+# How far outside a published range around 1 a ratio may lie and still count as alike.
 LIKENESS = 0.1
 
 
 @dataclass(frozen=True)
 class Figure:
-    """One contender's seconds per array, with the interval in which they are known."""
+    """One contender's seconds per array, with their interval."""
 
     name: str
     point: float
@@ -38,8 +38,8 @@ class Figure:
 
 
 @dataclass(frozen=True)
-class Place:
-    """Where a group was measured: what its contenders have in common. None: it is what is compared."""
+class Setting:
+    """What all contenders of a group have in common. A field is None if the contenders differ in it."""
 
     case: str | None
     format: str | None
@@ -52,7 +52,7 @@ class Place:
 
     @property
     def size(self) -> float:
-        """Elements of all arrays, to find the largest group."""
+        """The number of elements in all arrays, to find the largest group."""
         return math.prod(int(length) for length in self.shape.split("x")) * (self.count or 1)
 
     def __str__(self) -> str:
@@ -64,10 +64,10 @@ class Place:
 
 @dataclass(frozen=True)
 class Judged:
-    """One group's outcome and figures."""
+    """The finding of one group, with its figures."""
 
-    place: Place
-    outcome: Outcome
+    setting: Setting
+    outcome: Finding
     figures: str
 
 
@@ -75,7 +75,7 @@ Contenders = Mapping[str, Figure]
 
 
 def judge(conclusions: Iterable[Conclusion], summaries: Sequence[Summary]) -> list[Verdict]:
-    """The verdict on every conclusion whose study was run, in their order; the others are left out."""
+    """Verdicts on all conclusions whose study was run, in order. Other conclusions are left out."""
     return [
         _verdict(conclusion, own)
         for conclusion in conclusions
@@ -102,19 +102,19 @@ def _verdict(conclusion: Conclusion, summaries: Sequence[Summary]) -> Verdict:
 
 
 def _judge_side(conclusion: Conclusion, summaries: Sequence[Summary], method: Method) -> list[Judged]:
-    groups: dict[Place, dict[str, Figure]] = defaultdict(dict)
+    groups: dict[Setting, dict[str, Figure]] = defaultdict(dict)
     axis = _axis(conclusion)
     for summary in summaries:
         if _is_asked(summary, conclusion, method):
-            groups[_place(summary, axis)][_contender(summary, axis)] = _figure(summary, axis, method)
+            groups[_setting(summary, axis)][_contender(summary, axis)] = _figure(summary, axis, method)
     found = [
-        Judged(place, *judged)
-        for place, contenders in groups.items()
+        Judged(setting, *judged)
+        for setting, contenders in groups.items()
         if (judged := _judge_group(conclusion, contenders))
     ]
     if conclusion.counts == "largest":
-        most = max((judged.place.count or 0 for judged in found), default=0)
-        found = [judged for judged in found if judged.place.count == most]
+        most = max((judged.setting.count or 0 for judged in found), default=0)
+        found = [judged for judged in found if judged.setting.count == most]
     return found
 
 
@@ -140,9 +140,9 @@ def _axis(conclusion: Conclusion) -> Axis:
     return conclusion.claim.axis if isinstance(conclusion.claim, Effect) else "format"
 
 
-def _place(summary: Summary, axis: Axis) -> Place:
-    return Place(
-        case=None if axis == "count" else summary.case,  # cases may differ in their number of arrays alone
+def _setting(summary: Summary, axis: Axis) -> Setting:
+    return Setting(
+        case=None if axis == "count" else summary.case,  # cases may differ only in their number of arrays
         format=None if axis == "format" else summary.format,
         conditions=None if axis == "conditions" else summary.conditions,
         operation=None if axis == "operation" else summary.operation,
@@ -158,7 +158,7 @@ def _contender(summary: Summary, axis: Axis) -> str:
 
 
 def _figure(summary: Summary, axis: Axis, method: Method) -> Figure:
-    """The published side knows points only; a fair figure without an interval could be anything."""
+    """The published side has points only. A fair figure without an interval could have any value."""
     low = high = summary.point_seconds
     if method == "fair":
         low = 0.0 if summary.low_seconds is None else summary.low_seconds
@@ -168,8 +168,8 @@ def _figure(summary: Summary, axis: Axis, method: Method) -> Figure:
     return Figure(_contender(summary, axis), point / arrays, low / arrays, high / arrays, summary.n)
 
 
-def _judge_group(conclusion: Conclusion, contenders: Contenders) -> tuple[Outcome, str] | None:
-    """The outcome and the figures in words; None where the group lacks what is compared."""
+def _judge_group(conclusion: Conclusion, contenders: Contenders) -> tuple[Finding, str] | None:
+    """The finding and the figures in words. None if the group lacks something that is compared."""
     claim = conclusion.claim
     if isinstance(claim, Extreme):
         return _judge_extreme(claim, contenders)
@@ -182,7 +182,7 @@ def _judge_group(conclusion: Conclusion, contenders: Contenders) -> tuple[Outcom
     return _judge_effect(claim, contenders)
 
 
-def _judge_extreme(claim: Extreme, contenders: Contenders) -> tuple[Outcome, str] | None:
+def _judge_extreme(claim: Extreme, contenders: Contenders) -> tuple[Finding, str] | None:
     if claim.format not in contenders or len(contenders) < 2:
         return None
     own = contenders[claim.format]
@@ -193,16 +193,16 @@ def _judge_extreme(claim: Extreme, contenders: Contenders) -> tuple[Outcome, str
         behind, ahead = [own.low > other.high for other in others], [other.low > own.high for other in others]
     complete = len(contenders) == len(claim.among)
     missing = "" if complete else f"; without {', '.join(sorted(set(claim.among) - set(contenders)))}"
-    outcome: Outcome = "contradicts" if any(ahead) else "supports" if complete and all(behind) else "undecided"
+    outcome: Finding = "contradicts" if any(ahead) else "supports" if complete and all(behind) else "undecided"
     return outcome, _in_line(contenders) + missing
 
 
-def _judge_order(claim: Order, contenders: Contenders) -> tuple[Outcome, str] | None:
+def _judge_order(claim: Order, contenders: Contenders) -> tuple[Finding, str] | None:
     present = [contenders[name] for name in claim.order if name in contenders]
     if len(present) < 2:
         return None
     pairs = [(first, second) for i, first in enumerate(present) for second in present[i + 1 :]]
-    outcome: Outcome = "undecided"
+    outcome: Finding = "undecided"
     if any(second.high < first.low for first, second in pairs):
         outcome = "contradicts"
     elif len(present) == len(claim.order) and all(first.high < second.low for first, second in pairs):
@@ -210,7 +210,7 @@ def _judge_order(claim: Order, contenders: Contenders) -> tuple[Outcome, str] | 
     return outcome, _in_line(contenders)
 
 
-def _judge_ratio(claim: Ratio, contenders: Contenders) -> tuple[Outcome, str] | None:
+def _judge_ratio(claim: Ratio, contenders: Contenders) -> tuple[Finding, str] | None:
     if claim.numerator not in contenders or claim.denominator not in contenders:
         return None
     fast, slow = contenders[claim.numerator], contenders[claim.denominator]
@@ -221,7 +221,7 @@ def _judge_ratio(claim: Ratio, contenders: Contenders) -> tuple[Outcome, str] | 
     return _ratio_outcome(claim, low, high), f"{figures} (n={min(fast.n, slow.n)})"
 
 
-def _ratio_outcome(claim: Ratio, low: float, high: float) -> Outcome:
+def _ratio_outcome(claim: Ratio, low: float, high: float) -> Finding:
     if claim.high is None:
         return _side(low, high, claim.low)
     if claim.claims_likeness:
@@ -233,15 +233,15 @@ def _ratio_outcome(claim: Ratio, low: float, high: float) -> Outcome:
     return above if claim.low > 1 else _opposite(above)
 
 
-def _judge_within(claim: Within, contenders: Contenders) -> tuple[Outcome, str] | None:
+def _judge_within(claim: Within, contenders: Contenders) -> tuple[Finding, str] | None:
     if claim.format not in contenders:
         return None
     found = contenders[claim.format]
     outcome = _opposite(_side(found.low, found.high, claim.seconds))
-    return outcome, f"{claim.format} {_seconds(found.point)}, at most {claim.seconds:g} s claimed (n={found.n})"
+    return outcome, f"{claim.format} {_seconds(found.point)}, claimed at most {claim.seconds:g} s (n={found.n})"
 
 
-def _judge_effect(claim: Effect, contenders: Contenders) -> tuple[Outcome, str] | None:
+def _judge_effect(claim: Effect, contenders: Contenders) -> tuple[Finding, str] | None:
     of, against = claim.of, claim.against
     if claim.axis == "count":
         of, against = max(contenders, key=int), min(contenders, key=int)
@@ -256,8 +256,8 @@ def _judge_effect(claim: Effect, contenders: Contenders) -> tuple[Outcome, str] 
     return outcome, f"{figures} (n={n})"
 
 
-def _effect_outcome(claim: Effect, low: float, high: float) -> Outcome:
-    """Slower, no effect and faster share all quotients between them, so that no two can hold at once."""
+def _effect_outcome(claim: Effect, low: float, high: float) -> Finding:
+    """Slower, no effect and faster divide all quotients among them, so that no two findings can hold at once."""
     slower, faster = 1 + claim.tolerance, 1 / (1 + claim.tolerance)
     if claim.expected == "slower":
         return _side(low, high, slower)
@@ -269,7 +269,7 @@ def _effect_outcome(claim: Effect, low: float, high: float) -> Outcome:
 
 
 def _quotient(above: Figure, below: Figure) -> tuple[float, float, float]:
-    """Point and bounds of a quotient of times; a time of zero has no quotient worth the name."""
+    """The quotient of two times with its bounds. A time of zero has no meaningful quotient."""
 
     def divided(a: float, b: float) -> float:
         return a / b if b > 0 else math.inf
@@ -277,12 +277,12 @@ def _quotient(above: Figure, below: Figure) -> tuple[float, float, float]:
     return divided(above.point, below.point), divided(above.low, below.high), divided(above.high, below.low)
 
 
-def _side(low: float, high: float, bound: float) -> Outcome:
+def _side(low: float, high: float, bound: float) -> Finding:
     return "supports" if low > bound else "contradicts" if high < bound else "undecided"
 
 
-def _opposite(outcome: Outcome) -> Outcome:
-    turned: dict[Outcome, Outcome] = {"supports": "contradicts", "contradicts": "supports"}
+def _opposite(outcome: Finding) -> Finding:
+    turned: dict[Finding, Finding] = {"supports": "contradicts", "contradicts": "supports"}
     return turned.get(outcome, outcome)
 
 
@@ -291,7 +291,7 @@ def _is_known(low: float, high: float) -> bool:
 
 
 def _in_line(contenders: Contenders) -> str:
-    """From fastest to slowest: < where the intervals part, ≈ where they overlap."""
+    """From fastest to slowest: < if the intervals do not overlap, ≈ if they do."""
     ordered = sorted(contenders.values(), key=lambda figure: figure.point)
     words = [f"{ordered[0].name} {_seconds(ordered[0].point)}"]
     for before, figure in pairwise(ordered):
@@ -306,7 +306,7 @@ def _interval(low: float, high: float) -> str:
 
 
 def _seconds(value: float) -> str:
-    """Seconds per array, in a unit that reads well."""
+    """Seconds per array in a readable unit."""
     for factor, unit in ((1.0, "s"), (1e-3, "ms"), (1e-6, "µs")):
         if value >= factor:
             return f"{value / factor:.3g} {unit}"
@@ -319,11 +319,11 @@ def _word(judged: Sequence[Judged]) -> Word:
 
 
 def _told(judged: Sequence[Judged]) -> str:
-    """The outcome, and the figures of the largest group."""
+    """The finding, and the figures of the largest group."""
     if not judged:
         return "not run"
-    largest = max(judged, key=lambda one: one.place.size)
-    figures = f"{largest.figures}; {largest.place}"
+    largest = max(judged, key=lambda one: one.setting.size)
+    figures = f"{largest.figures}; {largest.setting}"
     if len(judged) == 1:
         return f"{_word(judged)}: {figures}"
     return f"{_word(judged)} ({_tally(judged)}); largest: {figures}"
@@ -337,10 +337,10 @@ def _tally(judged: Sequence[Judged]) -> str:
 
 def _reason(judged: Sequence[Judged]) -> str:
     if not judged:
-        return "not run by the fair method with all that the conclusion compares"
+        return "the fair method did not measure everything that the conclusion compares"
     counted = Counter(one.outcome for one in judged)
     if counted["supports"] and counted["contradicts"]:
         return f"groups disagree: {_tally(judged)}"
     if len(judged) == counted["undecided"]:
-        return f"intervals overlap or need more trials, or something compared is missing: {_tally(judged)}"
+        return f"intervals overlap or need more trials, or something to compare is missing: {_tally(judged)}"
     return _tally(judged)

@@ -23,8 +23,8 @@ import numpy as np
 
 from hyperslab._core import Hyperslab
 from hyperslab.errors import RunError, UsageError
-from hyperslab.formats.contract import ArrayFile, ArraySpec, Capabilities, Format, Installed
-from hyperslab.formats.directory import DirectoryFile, OneFileArray, open_descriptor
+from hyperslab.formats.contract import ArrayFile, ArrayHandle, ArraySpec, Capabilities, Format, Installed
+from hyperslab.formats.directory import DirectoryFile, open_descriptor
 from hyperslab.memory import aligned_empty
 
 
@@ -73,7 +73,7 @@ class RawFile(DirectoryFile):
         return RawArray(open_descriptor(path, flags), path, spec)
 
 
-class RawArray(OneFileArray):
+class RawArray(ArrayHandle):
     """One open file of elements."""
 
     def __init__(self, descriptor: int, path: Path, spec: ArraySpec) -> None:
@@ -164,7 +164,7 @@ class Runs:
 
     def offsets(self) -> Iterator[int]:
         """Where each run begins, in elements, in C order."""
-        return (self.first + sum(place) for place in itertools.product(*self.outer))
+        return (self.first + sum(offsets) for offsets in itertools.product(*self.outer))
 
 
 def _runs(selection: Hyperslab, shape: tuple[int, ...]) -> Runs:
@@ -173,7 +173,7 @@ def _runs(selection: Hyperslab, shape: tuple[int, ...]) -> Runs:
     axis = len(shape) - 1
     while axis > 0 and wanted[axis] == range(shape[axis]):
         axis -= 1
-    strides = [int(np.prod(shape[place + 1 :], dtype=np.int64)) for place in range(axis + 1)]
+    strides = [int(np.prod(shape[outer + 1 :], dtype=np.int64)) for outer in range(axis + 1)]
     outer = tuple(
         range(index.start * stride, index.stop * stride, index.step * stride)
         for index, stride in zip(wanted[:axis], strides, strict=False)

@@ -4,7 +4,6 @@ from __future__ import annotations
 
 from collections import defaultdict
 from collections.abc import Callable
-from dataclasses import dataclass
 from pathlib import Path
 from typing import TYPE_CHECKING, Literal, NamedTuple
 
@@ -13,7 +12,7 @@ from hyperslab.bench.records import Summary
 from hyperslab.bench.results import Run
 from hyperslab.report.captions import INTERVAL, caption, statistic_text
 from hyperslab.report.palette import in_order, paint_of
-from hyperslab.report.sheet import Words, head, log_ticks, new_sheet, save
+from hyperslab.report.sheet import Panel, Words, head, log_ticks, new_sheet, save
 from hyperslab.report.views import (
     arrays_of,
     case_named,
@@ -54,15 +53,6 @@ class Axis(NamedTuple):
     y_label: str
     y_unit: str  # of the ticks, where the label does not name it
     point: Callable[[Summary], Point | None]
-
-
-@dataclass(frozen=True)
-class Panel:
-    """One metric of one operation in one cache state."""
-
-    title: str
-    subtitle: str
-    summaries: tuple[Summary, ...]
 
 
 def draw_scale_lines(run: Run, summaries: list[Summary], stem: Path) -> list[Path]:
@@ -149,7 +139,7 @@ def _words(run: Run, title: str, axis: Axis, shown: list[Summary]) -> Words:
 
 def _dashes(shown: list[Summary]) -> dict[str, Dash]:
     names = dict.fromkeys(_conditions(s) for s in shown)
-    return {name: DASHES[place % len(DASHES)] for place, name in enumerate(names)}
+    return {name: DASHES[position % len(DASHES)] for position, name in enumerate(names)}
 
 
 def _conditions(summary: Summary) -> str:

@@ -1,4 +1,4 @@
-//! Points by the chunks that hold them, so that each chunk is read once however many points it has.
+//! Groups points by the chunks that hold them, so each chunk is read once however many points it has.
 
 use std::collections::BTreeSet;
 
@@ -9,20 +9,20 @@ use crate::selection::orthogonal::AxisIndices;
 use crate::selection::orthogonal::Orthogonal;
 use crate::selection::points::Points;
 
-/// Elements of an uncompressed array that are fetched together for the points among them.
+/// How many elements of an uncompressed array are fetched together for the points among them.
 const PLAIN_ELEMENT_COUNT: u64 = 512;
 
-/// Points that lie near each other: within one chunk, or within a short row of an uncompressed array.
+/// Points that are close together: within one chunk, or within a short row of an uncompressed array.
 #[derive(Clone, Debug)]
 pub struct PointGroup {
-    /// The indices of the points on each axis, sorted; their product holds every point.
+    /// The indices of the points on each axis, sorted. Their product contains every point.
     pub around: Orthogonal,
-    /// For each point, its number among all points, and its place in the output of `around`.
-    pub places: Vec<(u64, u64)>,
+    /// For each point: its number among all points, and its offset in the output of `around`.
+    pub offsets: Vec<(u64, u64)>,
 }
 
 impl PointGroup {
-    /// The points of an array, group by group, in the order of the chunks. The work is that of sorting the points.
+    /// The points of an array, group by group, in the order of the chunks. The work is sorting the points.
     pub fn of(points: &Points, array: &Array) -> Result<Vec<Self>, PlanError> {
         let shape = array.shape.as_deref().unwrap_or_default();
         points.check_within(shape)?;
@@ -44,19 +44,19 @@ fn group(members: &[(Vec<u64>, u64, &[u64])]) -> Result<PointGroup, PlanError> {
         indices.into_iter().collect()
     };
     let indices: Vec<Vec<u64>> = (0..ndim).map(on_axis).collect();
-    let place = |point: &[u64]| {
+    let offset = |point: &[u64]| {
         let positions = point
             .iter()
             .zip(&indices)
             .map(|(index, held)| (held.binary_search(index).unwrap_or_default() as u64, held.len() as u64));
-        positions.fold(0, |place, (position, length)| place * length + position)
+        positions.fold(0, |offset, (position, length)| offset * length + position)
     };
-    let places = members.iter().map(|(_, number, point)| (*number, place(point))).collect();
+    let offsets = members.iter().map(|(_, number, point)| (*number, offset(point))).collect();
     let around = Orthogonal::new(indices.into_iter().map(AxisIndices::Listed).collect())?;
-    Ok(PointGroup { around, places })
+    Ok(PointGroup { around, offsets })
 }
 
-/// What is read for the sake of one point: its chunk where chunks are decoded whole, else a short row.
+/// What is read for one point: its chunk if chunks are decoded whole, otherwise a short row.
 fn tile_shape(array: &Array, shape: &[u64]) -> Vec<u64> {
     let encoded =
         |segment: &&Segment| !segment.codecs.is_empty() && segment.grid.shape().len() == shape.len();

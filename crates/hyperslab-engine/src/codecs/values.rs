@@ -1,6 +1,7 @@
-//! Values of any length: numcodecs' vlen-utf8, vlen-bytes and vlen-array, which Zarr 3 has too, and json2.
+//! Values of variable length: numcodecs' vlen-utf8, vlen-bytes and vlen-array, which Zarr 3 has too, and json2.
 //!
-//! A chunk says how many values it holds and how long each is. Neither is believed before the bytes are there.
+//! A chunk says how many values it holds and how long each one is. Both numbers are checked against the bytes before
+//! memory is allocated.
 
 use std::ops::Range;
 
@@ -10,22 +11,23 @@ use super::chain::decode_unsized;
 use super::scratch::Scratch;
 use crate::Error;
 
-/// Bytes of a count or a length.
+/// Width in bytes of a count or a length.
 const NUMBER_NBYTES: usize = 4;
-/// What a chunk may decode to in the first attempt: so much, and so much for each element and encoded byte.
+/// The most bytes that a chunk may decode to in the first attempt: a base, plus so many for each element and for each
+/// encoded byte.
 const FIRST_LIMIT: [usize; 3] = [4 << 20, 64, 8];
-/// The same in the last attempt. No deflate stream makes more of a byte.
+/// The same for the last attempt. No deflate stream expands a byte to more than 1032.
 const LAST_LIMIT: [usize; 3] = [16 << 20, 256, 1032];
-/// Each attempt may make so many times as much as the one before.
+/// Each attempt may decode to this many times as much as the one before.
 const GROWTH: usize = 16;
 /// No chunk decodes to more.
 const MOST_NBYTES: usize = 16 << 30;
 
-/// What a chain says of the values of a chunk, if its elements point to values.
+/// How a codec chain stores values, for chunks whose elements point to values.
 #[derive(Clone, Copy, Debug)]
 pub(crate) struct StoredValues<'c> {
     pub(crate) framing: Framing,
-    /// The codecs that the framed values went through.
+    /// The codecs that encoded the framed values.
     codecs: &'c [Codec],
 }
 
@@ -44,14 +46,14 @@ impl Values<'_> {
         place.and_then(|place| self.bytes.get(place)).unwrap_or_default()
     }
 
-    /// Bytes of all of them, framing included.
+    /// Bytes of all values, including the framing.
     pub(crate) fn nbytes(&self) -> usize {
         self.bytes.len()
     }
 }
 
 impl<'c> StoredValues<'c> {
-    /// `None` if the elements are in the chunk themselves.
+    /// `None` if the chunk holds the elements themselves.
     pub(crate) fn of(codecs: &'c [Codec]) -> Option<Self> {
         codecs.iter().enumerate().find_map(|(place, codec)| match codec {
             Codec::Values { framing, .. } => {
@@ -61,7 +63,7 @@ impl<'c> StoredValues<'c> {
         })
     }
 
-    /// Decode a chunk of so many elements.
+    /// Decodes a chunk of `count` elements.
     pub(crate) fn decode<'s>(
         self,
         chunk: u64,
@@ -95,7 +97,7 @@ fn damaged(framing: Framing, problem: &'static str) -> Error {
     Error::Damaged { codec: framing.name(), problem }
 }
 
-/// Where the values are behind a count and lengths.
+/// Where the values are, if each follows its length and all follow a count.
 fn places(framing: Framing, bytes: &[u8], count: usize) -> Result<Vec<Range<usize>>, Error> {
     let number = |start: usize| {
         let bytes = bytes.get(start..start.checked_add(NUMBER_NBYTES)?)?;
@@ -138,7 +140,7 @@ fn check(framing: Framing, value: &[u8]) -> Result<(), Error> {
     }
 }
 
-/// Where the values are in a JSON document: nested lists as deep as its shape is long, then a dtype, then that shape.
+/// Where the values are in a JSON document: nested lists, one level per axis, followed by a dtype and the shape.
 fn json_places(bytes: &[u8], count: usize) -> Result<Vec<Range<usize>>, Error> {
     let fault = |problem| damaged(Framing::Json, problem);
     if std::str::from_utf8(bytes).is_err() {
@@ -167,7 +169,7 @@ fn json_places(bytes: &[u8], count: usize) -> Result<Vec<Range<usize>>, Error> {
     }
 }
 
-/// The items of the JSON list at a place, without white space around; `None` if it is none, or has more than `most`.
+/// The items of the JSON list at `place`, trimmed; `None` if it is no list, or has more than `most` items.
 fn items(bytes: &[u8], place: Range<usize>, most: usize) -> Option<Vec<Range<usize>>> {
     let place = trimmed(bytes, place);
     let inner = place.start.checked_add(1)?..place.end.checked_sub(1)?;

@@ -1,4 +1,4 @@
-//! Chunks that are each a file of its own, if there is such a file: it is opened when the chunk is read.
+//! Chunks that are files of their own and may not exist. Each is opened when it is read.
 
 use std::sync::atomic::Ordering;
 
@@ -14,17 +14,17 @@ use crate::scatter::{Target, index};
 use crate::stores::{Expected, FileStore, Found, Store};
 use crate::threads::ThreadMemory;
 
-/// Bytes that a chunk of values of any length can be stored in: numcodecs' codecs take no more.
+/// The most bytes that a chunk of values of variable length can have: numcodecs' codecs accept no more.
 const MOST_VALUES_NBYTES: usize = 2 << 30;
 
-/// Bytes that a chunk can be stored in, whatever its codecs: more are not read.
+/// The most bytes that a stored chunk can have with any codecs. We read no more.
 fn most_nbytes(segment: &Segment, decoded_nbytes: usize) -> usize {
     let most = decoded_nbytes.saturating_mul(4).saturating_add(16 << 20);
     if StoredValues::of(&segment.codecs).is_some() { most.max(MOST_VALUES_NBYTES) } else { most }
 }
 
 impl Job<'_> {
-    /// Read a chunk from its file; without a file it is the fill value.
+    /// Reads a chunk from its file. Without a file, the chunk is the fill value.
     pub(super) fn read_sought(
         &self,
         segment: &Segment,

@@ -1,5 +1,5 @@
-//! Chunks that hold values of any length: the values that are asked for go to the heap of the read, and pointers to
-//! them into the output.
+//! Chunks that hold values of variable length. The selected values go to the heap of the read, and pointers to them go to
+//! the output.
 
 use hyperslab_core::Segment;
 
@@ -11,11 +11,11 @@ use crate::scatter::{Target, index};
 use crate::threads::ThreadMemory;
 use crate::values::{POINTER_NBYTES, Pointer};
 
-/// Scratch memory that more than so much was decoded in is given back.
+/// If a chunk decodes to more than this, its scratch memory is freed.
 const MOST_KEPT_NBYTES: usize = 4 << 20;
 
 impl Job<'_> {
-    /// Decode a chunk, keep the values that are asked for, and put pointers to them where elements belong.
+    /// Decodes a chunk, keeps the selected values, and writes pointers to them where the elements belong.
     pub(super) fn put_values(
         &self,
         segment: &Segment,

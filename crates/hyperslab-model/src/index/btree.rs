@@ -1,7 +1,7 @@
-//! HDF5's first B-tree of chunks: which nodes it has, in the order in which chunks came.
+//! HDF5's first B-tree of chunks: its nodes, given the order in which chunks came.
 //!
-//! A node has room for 64 chunks. A full one is split where 57 of them stay if it is the last of its level, 6 if it is
-//! the first, and 32 in between (`H5B.c`, with the default split ratios).
+//! A node has room for 64 chunks. When a full node is split, 57 of them stay if it is the last of its level, 6 if it is
+//! the first, and 32 otherwise (`H5B.c`, with the default split ratios).
 
 use std::ops::Range;
 
@@ -12,21 +12,21 @@ const KEPT_BY_LAST: u64 = 57;
 const KEPT_BY_FIRST: u64 = 6;
 const KEPT_BETWEEN: u64 = 32;
 
-/// The number of a node, for as long as the tree lives.
+/// The number of a node. It stays the same while the tree exists.
 pub(crate) type NodeId = u64;
 
 #[derive(Clone, Debug)]
 pub(crate) struct Btree {
     node_nbytes: u64,
     nodes: Nodes,
-    /// The first chunk, and the last that is looked for below the root: one further along every axis than the last chunk
-    /// that came from beyond.
+    /// The first chunk, and the last chunk that a lookup finds below the root: one step along every axis beyond the
+    /// last chunk that was inserted from beyond.
     bounds: Option<(Vec<u64>, Vec<u64>)>,
 }
 
 #[derive(Clone, Debug)]
 enum Nodes {
-    /// All chunks of an array, which came in row-major order: the tree follows from their number.
+    /// All chunks of an array, inserted in row-major order. The tree follows from their number.
     RowMajor {
         count: u64,
     },
@@ -43,7 +43,7 @@ struct Node {
     level: u32,
     /// The first chunk of each child.
     chunks: Vec<u64>,
-    /// The children; none of a leaf.
+    /// The children; empty for a leaf.
     children: Vec<usize>,
     left: Option<usize>,
     right: Option<usize>,
@@ -52,20 +52,20 @@ struct Node {
 /// What an insertion into a tree did.
 #[derive(Debug, Default)]
 struct Grown {
-    /// Older nodes looked at beside the path.
+    /// Older nodes visited besides the path.
     beside: Vec<NodeId>,
     created: Vec<NodeId>,
-    /// Older nodes changed.
+    /// Older nodes that changed.
     changed: Vec<NodeId>,
 }
 
 impl Btree {
-    /// Of no chunk, of an array of so many axes.
+    /// Without chunks, for an array with this many axes.
     pub fn new(ndim: usize) -> Self {
         Self { node_nbytes: Self::node_nbytes(ndim), nodes: Nodes::Any(Tree::default()), bounds: None }
     }
 
-    /// Now of all `count` chunks of an array, which came in row-major order.
+    /// Now with all `count` chunks of an array, inserted in row-major order.
     pub fn fill(&mut self, count: u64, grid_shape: &[u64]) {
         if count > 0 {
             self.nodes = Nodes::RowMajor { count };
@@ -73,7 +73,7 @@ impl Btree {
         }
     }
 
-    /// Bytes of a node, of an array of so many axes.
+    /// Bytes of a node, for an array with this many axes.
     pub fn node_nbytes(ndim: usize) -> u64 {
         let key_nbytes = 8 + 8 * (ndim as u64 + 1);
         24 + (MOST + 1) * key_nbytes + MOST * 8
@@ -84,18 +84,19 @@ impl Btree {
         Block::whole(node, self.node_nbytes)
     }
 
-    /// The nodes that a lookup goes through, from the root.
+    /// The nodes that a lookup visits, starting at the root.
     pub fn path(&self, chunk: u64, chunk_index: &[u64]) -> Vec<Block> {
         let Some((first, last)) = &self.bounds else { return Vec::new() };
         let is_outside = chunk_index < first.as_slice() || chunk_index > last.as_slice();
-        let mut path: Vec<Block> = self.places(chunk).into_iter().map(|(node, _)| self.block(node)).collect();
+        let mut path: Vec<Block> =
+            self.positions(chunk).into_iter().map(|(node, _)| self.block(node)).collect();
         if is_outside {
             path.truncate(1);
         }
         path
     }
 
-    /// Other chunks around one whose lookup goes through the same nodes, if that is known without looking.
+    /// Other chunks around a chunk whose lookup visits the same nodes, if that is known without searching.
     pub fn same_path(&self, chunk: u64) -> Range<u64> {
         match self.nodes {
             Nodes::RowMajor { count } => {
@@ -107,50 +108,52 @@ impl Btree {
         }
     }
 
-    /// Where a node lies: behind which chunk, and behind how many of the nodes that came with it. None of the root, which
-    /// was there before, and where it is not known.
-    pub fn place(&self, node: NodeId) -> Option<(u64, u64)> {
+    /// The location of a node: after which chunk, and after how many of the nodes created with it. `None` for the root,
+    /// which existed before, and if the location is unknown.
+    pub fn position(&self, node: NodeId) -> Option<(u64, u64)> {
         let Nodes::RowMajor { count } = self.nodes else { return None };
-        let (level, place) = (node >> 48, node & ((1 << 48) - 1));
+        let (level, position) = (node >> 48, node & ((1 << 48) - 1));
         let is_root = level + 1 == level_lengths(count).count() as u64;
         (!is_root).then(|| {
-            // The first of a level is what the root held before it grew: it came after its twin.
-            let (place, moved) = if place == 0 { (1, 1) } else { (place, 0) };
-            let chunk = (0..=level).fold(place, |child, _| child * KEPT_BY_LAST + MOST - KEPT_BY_LAST);
+            // The first node of a level holds what the root held before it grew. It was created after its twin.
+            let (position, moved) = if position == 0 { (1, 1) } else { (position, 0) };
+            let chunk = (0..=level).fold(position, |child, _| child * KEPT_BY_LAST + MOST - KEPT_BY_LAST);
             (chunk, level + moved)
         })
     }
 
-    /// The nodes that change when a chunk lies elsewhere: its leaf, and each node above whose first chunk it is.
+    /// The nodes that change when a chunk moves: its leaf, and each node above whose first chunk it is.
     pub fn holders(&self, chunk: u64) -> Vec<NodeId> {
         let mut is_first = true;
-        let places = self.places(chunk).into_iter().rev();
-        places
-            .take_while(|&(_, place)| std::mem::replace(&mut is_first, place == 0))
+        let positions = self.positions(chunk).into_iter().rev();
+        positions
+            .take_while(|&(_, position)| std::mem::replace(&mut is_first, position == 0))
             .map(|(node, _)| node)
             .collect()
     }
 
-    /// The nodes from the root to a leaf, with the place of the child that is nearest to the chunk.
-    fn places(&self, chunk: u64) -> Vec<(NodeId, u64)> {
+    /// The nodes from the root to a leaf, each with the position of the child nearest to the chunk.
+    fn positions(&self, chunk: u64) -> Vec<(NodeId, u64)> {
         match &self.nodes {
-            Nodes::RowMajor { count } => row_major_places(*count, chunk),
-            Nodes::Any(tree) => {
-                tree.path(chunk).into_iter().map(|(node, place)| (node as NodeId, place as u64)).collect()
-            }
+            Nodes::RowMajor { count } => row_major_path(*count, chunk),
+            Nodes::Any(tree) => tree
+                .path(chunk)
+                .into_iter()
+                .map(|(node, position)| (node as NodeId, position as u64))
+                .collect(),
         }
     }
 
-    /// One more chunk, which must not be there yet.
+    /// Inserts a chunk. It must not be in the tree yet.
     pub fn insert(&mut self, chunk: u64, chunk_index: &[u64]) -> Inserted {
-        let needed: Vec<NodeId> = self.places(chunk).into_iter().map(|(node, _)| node).collect();
+        let needed: Vec<NodeId> = self.positions(chunk).into_iter().map(|(node, _)| node).collect();
         let Nodes::Any(tree) = &mut self.nodes else { return Inserted::default() };
         let mut grown = tree.insert(chunk);
         let further: Vec<u64> = chunk_index.iter().map(|index| index + 1).collect();
         match &mut self.bounds {
             None => self.bounds = Some((chunk_index.to_vec(), further)),
             Some((_, last)) if chunk_index > last.as_slice() => {
-                // All nodes on the way have the new end.
+                // All nodes on the way get the new end.
                 *last = further;
                 grown.changed.extend(&needed);
             }
@@ -170,13 +173,13 @@ fn nodes_above(count: u64) -> u64 {
     if count <= MOST { u64::from(count > 0) } else { 1 + (count - MOST).div_ceil(KEPT_BY_LAST) }
 }
 
-/// How many nodes each level has, from the leaves, for `count` chunks that came in order.
+/// How many nodes each level has, starting at the leaves, for `count` chunks that came in order.
 fn level_lengths(count: u64) -> impl Iterator<Item = u64> {
     let first = Some(nodes_above(count)).filter(|&length| length > 0);
     std::iter::successors(first, |&length| (length > 1).then(|| nodes_above(length)))
 }
 
-/// Counts around this one for which there are as many nodes.
+/// The range of counts around this one that have as many nodes.
 pub(crate) fn same_node_count(count: u64) -> Range<u64> {
     match count.checked_sub(MOST + 1) {
         None => 1..MOST + 1,
@@ -192,20 +195,20 @@ pub(crate) fn row_major_node_count(count: u64) -> u64 {
     level_lengths(count).sum()
 }
 
-fn node_id(level: u64, place: u64) -> NodeId {
-    (level << 48) | place
+fn node_id(level: u64, position: u64) -> NodeId {
+    (level << 48) | position
 }
 
-/// The nodes from the root to a leaf, with the place in each that leads to a chunk.
-fn row_major_places(count: u64, chunk: u64) -> Vec<(NodeId, u64)> {
+/// The nodes from the root to a leaf, each with the position that leads to a chunk.
+fn row_major_path(count: u64, chunk: u64) -> Vec<(NodeId, u64)> {
     let mut child = chunk;
     let mut path: Vec<(NodeId, u64)> = level_lengths(count)
         .zip(0..)
         .map(|(length, level)| {
             let node = (child / KEPT_BY_LAST).min(length - 1);
-            let place = child - node * KEPT_BY_LAST;
+            let position = child - node * KEPT_BY_LAST;
             child = node;
-            (node_id(level, node), place)
+            (node_id(level, node), position)
         })
         .collect();
     path.reverse();
@@ -213,15 +216,15 @@ fn row_major_places(count: u64, chunk: u64) -> Vec<(NodeId, u64)> {
 }
 
 impl Tree {
-    /// The nodes from the root to a leaf, with the place of the child that is nearest to the chunk.
+    /// The nodes from the root to a leaf, each with the position of the child nearest to the chunk.
     fn path(&self, chunk: u64) -> Vec<(usize, usize)> {
         let mut path = Vec::new();
         let mut next = (!self.nodes.is_empty()).then_some(0);
         while let Some(number) = next {
             let node = &self.nodes[number];
-            let place = node.chunks.partition_point(|&first| first <= chunk).saturating_sub(1);
-            path.push((number, place));
-            next = node.children.get(place).copied();
+            let position = node.chunks.partition_point(|&first| first <= chunk).saturating_sub(1);
+            path.push((number, position));
+            next = node.children.get(position).copied();
         }
         path
     }
@@ -235,14 +238,14 @@ impl Tree {
         }
         let mut path = self.path(chunk);
         let mut new = Some((chunk, None));
-        while let (Some((number, place)), Some((first, child))) = (path.pop(), new) {
+        while let (Some((number, position)), Some((first, child))) = (path.pop(), new) {
             grown.changed.push(number as NodeId);
-            let goes_left = child.is_none() && first < self.nodes[number].chunks[place];
-            new = self.insert_child(number, place, goes_left, first, child, &mut grown);
+            let goes_left = child.is_none() && first < self.nodes[number].chunks[position];
+            new = self.insert_child(number, position, goes_left, first, child, &mut grown);
             if goes_left {
-                for &(above, place) in &path {
-                    if chunk < self.nodes[above].chunks[place] {
-                        self.nodes[above].chunks[place] = chunk;
+                for &(above, position) in &path {
+                    if chunk < self.nodes[above].chunks[position] {
+                        self.nodes[above].chunks[position] = chunk;
                         grown.changed.push(above as NodeId);
                     }
                 }
@@ -254,11 +257,11 @@ impl Tree {
         grown
     }
 
-    /// Put a child beside the one at `place`; what a split makes goes to the node above.
+    /// Inserts a child beside the one at `position`. If that splits the node, the new node goes into the node above.
     fn insert_child(
         &mut self,
         number: usize,
-        place: usize,
+        position: usize,
         goes_left: bool,
         first: u64,
         child: Option<usize>,
@@ -266,15 +269,15 @@ impl Tree {
     ) -> Option<(u64, Option<usize>)> {
         let twin = (self.nodes[number].chunks.len() as u64 == MOST).then(|| self.split(number, grown));
         let kept = self.nodes[number].chunks.len();
-        let (target, place) = match twin {
-            Some(twin) if place >= kept => (twin, place - kept),
-            _ => (number, place),
+        let (target, position) = match twin {
+            Some(twin) if position >= kept => (twin, position - kept),
+            _ => (number, position),
         };
-        let place = if goes_left { place } else { place + 1 };
+        let position = if goes_left { position } else { position + 1 };
         let node = &mut self.nodes[target];
-        node.chunks.insert(place, first);
+        node.chunks.insert(position, first);
         if let Some(child) = child {
-            node.children.insert(place, child);
+            node.children.insert(position, child);
         }
         twin.map(|twin| (self.nodes[twin].chunks[0], Some(twin)))
     }
@@ -302,7 +305,7 @@ impl Tree {
         twin
     }
 
-    /// The root stays where it is: what it held moves to a new node.
+    /// The root keeps its number. Its contents move to a new node.
     fn grow(&mut self, first: u64, twin: usize, grown: &mut Grown) {
         let moved = self.nodes.len();
         let root = std::mem::take(&mut self.nodes[0]);
@@ -327,7 +330,7 @@ mod tests {
     }
 
     #[test]
-    fn chunks_in_row_major_order_fill_57_of_64_places() {
+    fn chunks_in_row_major_order_fill_57_of_64_positions() {
         let mut listed = Tree::default();
         for chunk in 0..9000 {
             listed.insert(chunk);
@@ -336,12 +339,12 @@ mod tests {
             assert!(same.contains(&(chunk + 1)));
             assert_eq!(row_major_node_count(same.start), row_major_node_count(same.end - 1));
             for asked in [0, chunk / 3, chunk] {
-                assert_eq!(row_major_places(chunk + 1, asked).len(), listed.path(asked).len());
+                assert_eq!(row_major_path(chunk + 1, asked).len(), listed.path(asked).len());
             }
         }
         // Two chunks share a leaf in one form exactly if they do in the other.
         let leaf = |chunk| listed.path(chunk).last().map(|&(node, _)| node);
-        let closed_leaf = |chunk| row_major_places(9000, chunk).pop().map(|(node, _)| node);
+        let closed_leaf = |chunk| row_major_path(9000, chunk).pop().map(|(node, _)| node);
         for chunk in 1..9000 {
             let together = closed_leaf(chunk) == closed_leaf(chunk - 1);
             assert_eq!(together, leaf(chunk) == leaf(chunk - 1), "{chunk}");

@@ -1,4 +1,4 @@
-//! From a finished walk to the tree: groups and arrays numbered from the root on, links by number.
+//! From a finished walk to the tree: groups and arrays are numbered from the root on, links lead to numbers.
 
 use std::collections::VecDeque;
 use std::collections::hash_map::{Entry, HashMap};
@@ -18,8 +18,8 @@ use super::storage::Storage;
 use super::walk::{ArrayState, GroupState, Object, State, Walk};
 use crate::error::Error;
 
-/// The tree of a walk, and of its arrays what leads to chunks that were not looked up. A root that cannot be read is the
-/// file's error.
+/// The tree of a walk, and for each array what leads to chunks that were not looked up. If the root cannot be read, the
+/// file cannot.
 pub(crate) fn tree(walk: Walk, file_length: u64) -> Result<(Tree, Vec<Option<LazyIndex>>), Error> {
     let sizes = walk.file.sizes;
     match walk.objects.first() {
@@ -27,7 +27,7 @@ pub(crate) fn tree(walk: Walk, file_length: u64) -> Result<(Tree, Vec<Option<Laz
         Some(Object { state: State::Failed(problem), .. }) => return Err(problem.clone()),
         other => {
             let address = other.map_or(0, |object| object.address);
-            return Err(Error::invalid("root group", address, "it is no group"));
+            return Err(Error::invalid("root group", address, "it is not a group"));
         }
     }
     let numbering = Numbering::new(&walk);
@@ -43,17 +43,17 @@ pub(crate) fn tree(walk: Walk, file_length: u64) -> Result<(Tree, Vec<Option<Laz
                     |address| by_address.get(&address).and_then(|&object| numbering.kinds.get(object));
                 let links = named(&state, |address| target(address).cloned());
                 let group = Group { attributes: attributes(object.attributes), links };
-                groups.get_mut(*number).map(|place| place.replace(group));
+                groups.get_mut(*number).map(|position| position.replace(group));
             }
             (State::Array(mut state), Link::Array(number)) => {
                 let lazy_index = state.lazy_index.take();
                 let is_whole = lazy_index.is_none();
-                if let Some(place) = indexes.get_mut(*number) {
-                    *place = lazy_index;
+                if let Some(position) = indexes.get_mut(*number) {
+                    *position = lazy_index;
                 }
                 let array = building.array(*state, attributes(object.attributes));
                 let array = if is_whole { with_ieee_floats(array) } else { array };
-                arrays.get_mut(*number).map(|place| place.replace(array));
+                arrays.get_mut(*number).map(|position| position.replace(array));
             }
             _ => {}
         }
@@ -65,7 +65,7 @@ pub(crate) fn tree(walk: Walk, file_length: u64) -> Result<(Tree, Vec<Option<Laz
     Ok((building.tree, indexes))
 }
 
-/// What each object is in the tree, numbered in breadth-first order of sorted links: no round changes it.
+/// The number of each object in the tree: breadth-first, along sorted links, so rounds do not change it.
 struct Numbering {
     /// By object.
     kinds: Vec<Link>,
@@ -95,16 +95,16 @@ impl Numbering {
                 continue;
             }
             let kind = numbering.kind(object, name);
-            if let Some(place) = numbering.kinds.get_mut(number) {
-                *place = kind;
+            if let Some(position) = numbering.kinds.get_mut(number) {
+                *position = kind;
             }
             if let State::Group(group) = &object.state {
                 for link in sorted(group) {
                     let Target::Object(address) = link.target else { continue };
                     let Some(&child) = walk.by_address.get(&address) else { continue };
-                    let (child_place, group_place) =
+                    let (child_position, group_position) =
                         (address.wrapping_sub(base), object.address.wrapping_sub(base));
-                    numbering.names.insert(child_place, group_place, &link.name);
+                    numbering.names.insert(child_position, group_position, &link.name);
                     queue.push_back((child, link.name.clone()));
                 }
             }
@@ -131,7 +131,7 @@ impl Numbering {
     }
 }
 
-/// A group's links in the file's order: of creation where that is tracked, else of names.
+/// A group's links in the file's order: creation order if it is tracked, otherwise by name.
 fn sorted(group: &GroupState) -> Vec<&NamedLink> {
     let mut links: Vec<&NamedLink> = group.links.iter().collect();
     if group.ordered {
@@ -157,36 +157,36 @@ fn named(group: &GroupState, kind: impl Fn(u64) -> Option<Link>) -> Vec<(String,
         (link.name.clone(), target)
     };
     let mut links: Vec<(String, Link)> = sorted(group).into_iter().map(link).collect();
-    for place in repeated(links.iter().map(|(name, _)| name.as_str())) {
-        if let Some((_, target)) = links.get_mut(place) {
+    for position in repeated(links.iter().map(|(name, _)| name.as_str())) {
+        if let Some((_, target)) = links.get_mut(position) {
             *target = Link::Unreadable(Unreadable::damaged("two links of its group have this name"));
         }
     }
     links
 }
 
-/// Places of names that are there more than once.
+/// Positions of names that are there more than once.
 fn repeated<'n>(names: impl Iterator<Item = &'n str>) -> Vec<usize> {
     let (mut first, mut found) = (HashMap::with_capacity(names.size_hint().0), Vec::new());
-    for (place, name) in names.enumerate() {
+    for (position, name) in names.enumerate() {
         match first.entry(name) {
             Entry::Vacant(new) => {
-                new.insert(place);
+                new.insert(position);
             }
-            Entry::Occupied(known) => found.extend([*known.get(), place]),
+            Entry::Occupied(known) => found.extend([*known.get(), position]),
         }
     }
     found
 }
 
-/// Attributes in order of creation where that is tracked, else as the header has them; a heap's by name.
+/// Attributes in creation order if it is tracked, otherwise in the header's order; those of a heap by name.
 fn attributes(mut raw: Vec<RawAttribute>) -> Vec<Attribute> {
     if raw.iter().all(|raw| raw.order.is_some()) {
         raw.sort_by_key(|raw| raw.order);
     }
     let mut attributes: Vec<Attribute> = raw.into_iter().map(|raw| raw.attribute).collect();
-    for place in repeated(attributes.iter().map(|attribute| attribute.name.as_str())) {
-        if let Some(attribute) = attributes.get_mut(place).filter(|attribute| attribute.value.is_ok()) {
+    for position in repeated(attributes.iter().map(|attribute| attribute.name.as_str())) {
+        if let Some(attribute) = attributes.get_mut(position).filter(|attribute| attribute.value.is_ok()) {
             attribute.value = Err(Unreadable::damaged("two attributes of its object have this name"));
         }
     }

@@ -1,12 +1,11 @@
 //! The classic NetCDF formats: CDF-1, CDF-2 (64-bit offsets) and CDF-5 (64-bit data).
 //!
-//! After "The NetCDF Classic Format Specification" (NetCDF User's Guide, appendix B). All numbers are
-//! big-endian. A variable without the record dimension lies in one piece; of one with it, every record lies
-//! apart, between the records of the other variables. The field `vsize` is ignored, for it overflows: sizes
-//! follow from the shapes.
+//! We follow "The NetCDF Classic Format Specification" (NetCDF User's Guide, appendix B). All numbers are big-endian. A
+//! variable without the record dimension is stored in one piece. The records of other variables are interleaved, record
+//! by record. We ignore the field `vsize`, which can overflow; sizes follow from the shapes.
 
 mod header;
-mod place;
+mod records;
 #[cfg(test)]
 #[allow(clippy::unwrap_used, clippy::panic, clippy::cast_possible_truncation)]
 mod tests;
@@ -21,7 +20,7 @@ use header::{Header, Variable};
 /// The tree of a classic NetCDF file: one group, its variables, their chunks.
 pub fn parse(pages: &mut Pages<'_>) -> Result<Tree, Error> {
     let header = settle(pages, header::read)?;
-    let records = place::Records::of(&header, pages.file_length());
+    let records = records::Records::of(&header, pages.file_length());
     let arrays = header.variables.iter().map(|variable| array(&header, &records, variable)).collect();
     let links = header.variables.iter().enumerate();
     let links = links.map(|(number, variable)| (variable.name.clone(), Link::Array(number))).collect();
@@ -29,7 +28,7 @@ pub fn parse(pages: &mut Pages<'_>) -> Result<Tree, Error> {
     Ok(Tree { groups: vec![root], arrays, ..Tree::default() })
 }
 
-fn array(header: &Header, records: &place::Records, variable: &Variable) -> Array {
+fn array(header: &Header, records: &records::Records, variable: &Variable) -> Array {
     let fill = fill(variable);
     let shape = records.shape(header, variable);
     let is_record = variable.is_record(header);
@@ -50,7 +49,7 @@ fn array(header: &Header, records: &place::Records, variable: &Variable) -> Arra
     }
 }
 
-/// `_FillValue` where it is one element of the variable's type, else the library's default of the type.
+/// `_FillValue` if it is one element of the variable's type, otherwise the library's default for the type.
 fn fill(variable: &Variable) -> Fill {
     let element = variable.kind.element();
     let is_fill = |attribute: &&Attribute| attribute.name == "_FillValue";

@@ -7,14 +7,14 @@ use hyperslab_core::FileIndex;
 
 use crate::error::Error;
 
-/// The name of a file without the protocol that says that it is here; others keep theirs.
+/// The name of a file without the protocol of local files. Names with other protocols stay as they are.
 pub(crate) fn local(name: &str) -> &str {
     let stripped = ["file://", "local://"].into_iter().find_map(|protocol| name.strip_prefix(protocol));
     stripped.unwrap_or(name)
 }
 
-/// Where a file of this machine is that a document in `folder` names: beside the document; or, if it is not there, below
-/// the working directory, where fsspec looks.
+/// The location of a local file that a document in `folder` names: beside the document or, if there is no such file,
+/// below the working directory, where fsspec looks.
 pub fn place_of(folder: &Path, name: &str) -> PathBuf {
     let beside = folder.join(name);
     if Path::new(name).is_relative() && !beside.exists() {
@@ -33,7 +33,7 @@ pub(crate) struct Files {
 }
 
 impl Files {
-    /// With these already.
+    /// Starts with these names.
     pub fn of(names: &[String]) -> Self {
         let numbers = names.iter().cloned().zip(1..).collect();
         Self { names: names.to_vec(), numbers }
@@ -51,7 +51,7 @@ impl Files {
     }
 }
 
-/// What is wrong with a reference file.
+/// The error of a reference file.
 pub(super) fn invalid(problem: impl Into<String>) -> Error {
     Error::invalid("a reference file", 0, problem)
 }

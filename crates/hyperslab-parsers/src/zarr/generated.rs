@@ -1,4 +1,4 @@
-//! Keys that Kerchunk's `gen` makes: one for every combination of the values of its dimensions.
+//! Keys from Kerchunk's `gen`: one for each combination of the values of its dimensions.
 
 use std::collections::BTreeMap;
 
@@ -10,10 +10,10 @@ use super::hierarchy::Location;
 use super::templates::{Expanded, Templates};
 use crate::error::Error;
 
-/// A few bytes of a file may ask for any number of keys.
+/// The most keys, because a few bytes of a file may ask for any number.
 const MAX_GENERATED: u64 = 1 << 20;
 
-/// One entry of `gen`; the texts are templates.
+/// One entry of `gen`. The texts are templates.
 #[derive(Deserialize)]
 pub(super) struct Generator {
     key: String,
@@ -23,7 +23,7 @@ pub(super) struct Generator {
     dimensions: BTreeMap<String, Dimension>,
 }
 
-/// A number, or a template of one.
+/// A number, or a template for one.
 #[derive(Deserialize)]
 #[serde(untagged)]
 enum Number {
@@ -62,17 +62,19 @@ impl Dimension {
         }
     }
 
-    fn value(&self, place: u64) -> i64 {
-        let place = i64::try_from(place).unwrap_or(i64::MAX);
+    fn value(&self, position: u64) -> i64 {
+        let position = i64::try_from(position).unwrap_or(i64::MAX);
         match self {
-            Self::Values(values) => usize::try_from(place).ok().and_then(|at| values.get(at)).copied(),
-            Self::Range { start, step, .. } => step.checked_mul(place).and_then(|far| start.checked_add(far)),
+            Self::Values(values) => usize::try_from(position).ok().and_then(|at| values.get(at)).copied(),
+            Self::Range { start, step, .. } => {
+                step.checked_mul(position).and_then(|far| start.checked_add(far))
+            }
         }
-        .unwrap_or_default() // never: places are below the count
+        .unwrap_or_default() // cannot happen: positions are below the count
     }
 }
 
-/// Add what the generators make.
+/// Adds the keys that the generators make.
 pub(super) fn add(
     generators: &[Generator],
     templates: &Templates,
@@ -89,8 +91,8 @@ pub(super) fn add(
         if total > MAX_GENERATED {
             return Err(Error::TooMany { what: "keys made by gen", limit: MAX_GENERATED });
         }
-        for place in 0..count {
-            entries.push(generator.entry(place, &counts, templates, files)?);
+        for position in 0..count {
+            entries.push(generator.entry(position, &counts, templates, files)?);
         }
     }
     Ok(())
@@ -99,13 +101,13 @@ pub(super) fn add(
 impl Generator {
     fn entry(
         &self,
-        place: u64,
+        position: u64,
         counts: &[u64],
         templates: &Templates,
         files: &mut Files,
     ) -> Result<(Box<str>, Location), Error> {
         let mut values = BTreeMap::new();
-        let mut rest = place;
+        let mut rest = position;
         for ((name, dimension), &count) in self.dimensions.iter().zip(counts).rev() {
             let value = dimension.value(rest % count.max(1));
             values.insert(name.clone(), Expanded::Integer(value));
@@ -115,7 +117,7 @@ impl Generator {
             Number::Plain(number) => Ok(*number),
             Number::Template(text) => {
                 let text = templates.filled(text, &values)?;
-                text.trim().parse().map_err(|_| invalid(format!("gen: {text:?} is no offset or length")))
+                text.trim().parse().map_err(|_| invalid(format!("gen: {text:?} is not an offset or length")))
             }
         };
         let range = match (&self.offset, &self.length) {

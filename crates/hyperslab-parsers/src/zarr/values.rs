@@ -1,4 +1,4 @@
-//! Elements of any length: which codec holds their values, and what they are where nobody wrote one.
+//! Elements of variable length: which codec stores their values, and what unwritten elements are.
 
 use hyperslab_core::{
     Charset, Codec, Element, Fill, Framing, StringPadding, Unreadable, VALUE_POINTER_NBYTES,
@@ -8,24 +8,24 @@ use serde_json::Value;
 use super::base64::decoded;
 use super::{document, element};
 
-/// Version 2's name for elements of any length, which a filter makes bytes of.
+/// The dtype of elements of variable length in version 2. A filter encodes them.
 pub(super) const OBJECTS: &str = "|O";
 const MOST_FILL_NBYTES: usize = 1 << 20;
 
-/// An element of any length, and the first codec of its chunks.
+/// An element of variable length, and the codec that stores its values.
 pub(super) struct Values {
     pub element: Element,
     pub codec: Codec,
     pub fill: Fill,
 }
 
-/// Text of any length.
+/// Text of variable length.
 pub(super) fn text() -> Element {
     let (padding, charset) = (StringPadding::Unpadded, Charset::Utf8);
     Element::VlenString { nbytes: VALUE_POINTER_NBYTES, padding, charset }
 }
 
-/// Of a version 2 array of objects, by its first filter.
+/// The element of a version 2 array of objects, by its first filter.
 pub(super) fn of_filters(document: &Value) -> Result<Values, Unreadable> {
     let filter = document.get("filters").and_then(|filters| filters.as_array()?.first());
     let filter = filter.ok_or_else(|| Unreadable::unsupported("dtype |O without a filter for objects"))?;
@@ -57,7 +57,7 @@ pub(super) fn of_filters(document: &Value) -> Result<Values, Unreadable> {
     Values::new(element, framing, document.get("fill_value"))
 }
 
-/// Of a version 3 array, by its data type; `None` if that has a fixed width.
+/// The element of a version 3 array, by its data type; `None` if that has a fixed width.
 pub(super) fn of_data_type(document: &Value) -> Option<Result<Values, Unreadable>> {
     let (name, _) = document.get("data_type").and_then(document::extension)?;
     let (element, framing) = match name {
@@ -70,11 +70,11 @@ pub(super) fn of_data_type(document: &Value) -> Option<Result<Values, Unreadable
     Some(Values::new(element, framing, document.get("fill_value")))
 }
 
-/// Fails if a chain for elements of one width has a codec for values of any length.
+/// Fails if the chain of an array with elements of fixed width has a codec for values of variable length.
 pub(super) fn none_in(codecs: &[Codec]) -> Result<(), Unreadable> {
     let found = codecs.iter().find(|codec| matches!(codec, Codec::Values { .. }));
     let refuse = |codec: &Codec| {
-        Err(Unreadable::unsupported(format!("codec {} for elements of one width", codec.name())))
+        Err(Unreadable::unsupported(format!("codec {} for elements of fixed width", codec.name())))
     };
     found.map_or(Ok(()), refuse)
 }
@@ -94,7 +94,7 @@ impl Values {
         Ok(Self { element, codec: Codec::Values { framing, fill: value }, fill })
     }
 
-    /// The chain of the chunks, once the codec for values is known in it.
+    /// The chain of the chunks, with this element's codec in place of the one that has no fill value.
     pub fn chain(&self, codecs: &[Codec]) -> Result<Vec<Codec>, Unreadable> {
         let is_values = |codec: &Codec| matches!(codec, Codec::Values { .. });
         let own = self.codec.name();
@@ -110,7 +110,7 @@ impl Values {
     }
 }
 
-/// A fill value as a chunk would hold it.
+/// A fill value, encoded as a chunk would store it.
 fn value(framing: Framing, fill: &Value) -> Option<Vec<u8>> {
     match (framing, fill) {
         (Framing::Utf8, Value::String(text)) => Some(text.clone().into_bytes()),

@@ -1,6 +1,6 @@
-"""What versions hold, from their metadata alone: which of all chunks that an array ever had is where in it.
+"""What versions hold, from their metadata alone: which slot of its stack each chunk of an array is in.
 
-No chunk is read, nor the table of where chunks are: comparing versions costs no more than parsing their mappings.
+Neither chunks nor their positions in the file are read: comparing versions costs no more than parsing their mappings.
 """
 
 from __future__ import annotations
@@ -20,10 +20,10 @@ from hyperslab.cached import cached_property
 from hyperslab.chunk_grid import chunk_counts
 from hyperslab.errors import DamagedFile, HyperslabError, ReadError, Unsupported
 from hyperslab.versions.layout.names import VERSIONS, bookkeeping, raw_path
-from hyperslab.versions.layout.places import MISSING, Places, grid_places
 from hyperslab.versions.layout.reading import parsed
+from hyperslab.versions.layout.slots import MISSING, Slots, grid_slots
 
-MOST_PARSED_PLACES = 1 << 18  # mappings that are parsed at a time, more or less
+MOST_PARSED_SLOTS = 1 << 18  # mappings to parse at a time, roughly
 MOST_PARSED_VERSIONS = 256
 MOST_KEPT_VERSIONS = 32
 
@@ -32,18 +32,18 @@ MOST_KEPT_VERSIONS = 32
 class ChunkMap:
     """An array of a version.
 
-    `places` has for each chunk, in C order, the place in the stack of all that the array ever had, -1 where the fill
-    value is; None where the array is not made of such chunks. `dtype` is None if NumPy has no such elements.
-    `problem` says what is damaged: then nothing else is sure.
+    `slots` has, for each chunk in C order, its slot in the stack of all chunks that the array ever had, or -1 for the
+    fill value; it is None if the array is not made of such chunks. `dtype` is None if NumPy has no such dtype.
+    `problem` describes damage; then nothing else is certain.
     """
 
     path: str
     shape: tuple[int, ...]
     dtype: np.dtype[Any] | None
     chunk_shape: tuple[int, ...]
-    places: Places | None
+    slots: Slots | None
     attributes: Mapping[str, Any]
-    fill: bytes = b""  # one element where nothing is stored; nothing if that is zeros
+    fill: bytes = b""  # one element where nothing is stored; empty if that is zeros
     problem: str | None = None
 
     @cached_property
@@ -53,18 +53,18 @@ class ChunkMap:
 
     @property
     def nbytes(self) -> int:
-        """Bytes of all its elements in memory; of text of any length its pointers."""
+        """Bytes of all elements in memory; text of any length counts only its pointers."""
         return math.prod(self.shape) * (0 if self.dtype is None else self.dtype.itemsize)
 
     @cached_property
-    def used_places(self) -> Places:
-        """The places of its chunks, each once, in order."""
-        return np.empty(0, np.int64) if self.places is None else np.unique(self.places[self.places != MISSING])
+    def used_slots(self) -> Slots:
+        """The slots of the array's chunks, each once, in order."""
+        return np.empty(0, np.int64) if self.slots is None else np.unique(self.slots[self.slots != MISSING])
 
 
 @dataclass(frozen=True)
 class VersionMap:
-    """Groups (their attributes) and arrays of a version by path, and why some names lead to nothing."""
+    """The groups (with their attributes) and arrays of a version by path, and why some names lead to nothing."""
 
     name: str
     attributes: Mapping[str, Any]
@@ -79,18 +79,18 @@ class VersionMap:
 
 
 class ChunkMaps:
-    """The maps of a file's versions, parsed when they are asked for, of which some are kept.
+    """The maps of a file's versions. They are parsed when you ask for them, and some are kept.
 
     Parameters
     ----------
     path : str
-        The file's.
+        The path of the file.
     """
 
     def __init__(self, path: str) -> None:
         self._path = path
         self._kept: OrderedDict[str, VersionMap] = OrderedDict()
-        self._last: dict[str, _Described] = {}  # the array of each path that was described last
+        self._last: dict[str, _Described] = {}  # the last array that was described at each path
 
     def __getitem__(self, name: str) -> VersionMap:
         if name in self._kept:
@@ -99,7 +99,7 @@ class ChunkMaps:
         return next(self.each([name]))
 
     def each(self, names: Sequence[str]) -> Iterator[VersionMap]:
-        """The maps of versions, in the order of the names; several are parsed at a time."""
+        """The maps of versions, in the order of their names. Several are parsed at a time."""
         start, count = 0, 1
         while start < len(names):
             maps = self._parsed(names[start : start + count])
@@ -111,8 +111,8 @@ class ChunkMaps:
                     self._kept.popitem(last=False)
                 yield found
             distinct = {id(one): one for found in maps for one in found.arrays.values()}.values()
-            places = sum(1 if one.places is None else len(one.places) for one in distinct)
-            count = max(1, min(MOST_PARSED_VERSIONS, MOST_PARSED_PLACES * len(maps) // max(1, places)))
+            slots = sum(1 if one.slots is None else len(one.slots) for one in distinct)
+            count = max(1, min(MOST_PARSED_VERSIONS, MOST_PARSED_SLOTS * len(maps) // max(1, slots)))
 
     def _parsed(self, names: Sequence[str]) -> list[VersionMap]:
         root = parsed(self._path, 0, tuple(f"{VERSIONS}/{name}/**" for name in names)).root
@@ -121,7 +121,7 @@ class ChunkMaps:
 
 
 class _Described(NamedTuple):
-    """What a version's array says of itself, and its map."""
+    """How a version's array describes itself, and its map."""
 
     said: tuple[Any, ...]
     map: ChunkMap
@@ -129,10 +129,10 @@ class _Described(NamedTuple):
 
 def _version_map(root: Group, name: str, known: dict[int, ChunkMap], last: dict[str, _Described]) -> VersionMap:
     if f"{VERSIONS}/{name}" not in root:
-        raise KeyError(f"version {name!r} is not in {root.filename} any more: refresh() tells which are")
+        raise KeyError(f"version {name!r} is no longer in {root.filename}: call refresh() to see what is")
     group = root[f"{VERSIONS}/{name}"]
     if not isinstance(group, Group):
-        raise DamagedFile(f"{root.filename}: version {name!r} is no group")
+        raise DamagedFile(f"{root.filename}: version {name!r} is not a group")
     found = VersionMap(name, user_attributes(group))
     waiting = [("", group)]
     while waiting:
@@ -154,8 +154,8 @@ def _version_map(root: Group, name: str, known: dict[int, ChunkMap], last: dict[
 
 
 def _same_or_new(path: str, array: ArchiveArray, last: dict[str, _Described]) -> ChunkMap:
-    """The map of an array; the one before if that is the same, which is told in a fifth of the time: unchanged arrays
-    are copies, and who compares maps sees at once that they are one.
+    """The map of an array, or the map before it if nothing changed, which is known in a fifth of the time. Unchanged
+    arrays are copies in the file; with one map for all of them, comparing is quick.
     """
     stored, before = array._stored, last.get(path)
     try:
@@ -163,9 +163,9 @@ def _same_or_new(path: str, array: ArchiveArray, last: dict[str, _Described]) ->
     except Unsupported:
         dtype = None
     said = (stored.shape, dtype, stored.fill, mapped_source(stored), stored.damaged, stored.attributes())
-    if before is not None and before.said == said and before.map.places is not None and before.map.problem is None:
-        places = grid_places(array, before.map.chunk_shape)
-        if places is not None and np.array_equal(places, before.map.places):
+    if before is not None and before.said == said and before.map.slots is not None and before.map.problem is None:
+        slots = grid_slots(array, before.map.chunk_shape)
+        if slots is not None and np.array_equal(slots, before.map.slots):
             return before.map
     found = chunk_map(path, array)
     last[path] = _Described(said, found)
@@ -173,28 +173,28 @@ def _same_or_new(path: str, array: ArchiveArray, last: dict[str, _Described]) ->
 
 
 def chunk_map(path: str, array: ArchiveArray) -> ChunkMap:
-    """The map of an array of a version, which has this path in it."""
+    """The map of an array of a version, which has this path in the version."""
     stored, problems = array._stored, []
     attributes = user_attributes(array)
     try:
         dtype = stored.dtype
     except Unsupported:
         dtype = None
-    shape, places = array.shape, None
+    shape, slots = array.shape, None
     chunk_shape = _chunk_shape(array)
     if stored.damaged is not None:
         problems.append(stored.damaged)
     elif chunk_shape is None:
-        problems.append("it does not say what shape its chunks have")
+        problems.append("it does not give the shape of its chunks")
     else:
-        places = grid_places(array, chunk_shape)
+        slots = grid_slots(array, chunk_shape)
         source = mapped_source(stored)
-        if places is None or source not in (None, (".", raw_path(path))):
+        if slots is None or source not in (None, (".", raw_path(path))):
             problems.append("its mappings are not one for each stored chunk, in order")
-            places = None
+            slots = None
         elif source is None and array.stored_chunk_count:
-            problems.append("its elements are in itself: it is no virtual array")
-            places = None
+            problems.append("it holds its elements itself: it is not a virtual array")
+            slots = None
     for name in array.attrs:
         try:
             array.attrs[name]
@@ -205,7 +205,7 @@ def chunk_map(path: str, array: ArchiveArray) -> ChunkMap:
     problem = "; ".join(problems) or None
     fill = stored.fill or b""
     fill = fill if any(fill) else b""
-    return ChunkMap(path, shape, dtype, chunk_shape or (1,) * len(shape), places, attributes, fill, problem)
+    return ChunkMap(path, shape, dtype, chunk_shape or (1,) * len(shape), slots, attributes, fill, problem)
 
 
 def _chunk_shape(array: ArchiveArray) -> tuple[int, ...] | None:
@@ -217,6 +217,6 @@ def _chunk_shape(array: ArchiveArray) -> tuple[int, ...] | None:
 
 
 def user_attributes(node: Group | ArchiveArray) -> dict[str, Any]:
-    """The attributes that users gave a version, or a group or array in it, without those that the layout wants."""
+    """The attributes that users gave to a version, or to a group or array in it, without those of the layout."""
     own = bookkeeping(node.name, is_array=isinstance(node, ArchiveArray))
     return {name: value for name, value in node.attrs.readable() if name not in own}

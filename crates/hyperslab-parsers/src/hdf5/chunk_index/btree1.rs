@@ -9,12 +9,12 @@ use crate::hdf5::sizes::all_ones;
 use crate::pages::Pages;
 
 const NODE: &str = "a B-tree (version 1) node of chunks";
-/// Entries of a full node, unless the superblock says otherwise: a guess of what to fetch.
+/// How many entries a full node has, unless the superblock says otherwise. We use it to guess what to fetch.
 const USUAL_ENTRIES: u64 = 64;
 /// Chunk length and filter mask at the start of a key.
 const KEY_START: usize = 8;
 
-/// A node; `level` is what it must be, except at the root.
+/// A node. Except for the root, `level` is known and must match.
 #[derive(Clone, Copy, Debug)]
 pub(super) struct Node {
     address: u64,
@@ -28,13 +28,13 @@ impl Node {
     }
 }
 
-/// Note that a node will be needed.
+/// Notes that a node will be needed.
 pub(super) fn want(index: &ChunkIndex, address: u64, pages: &Pages<'_>) {
     let length = header_nbytes(index) + USUAL_ENTRIES * entry_nbytes(index) as u64;
     pages.want(ByteRange { offset: address, length });
 }
 
-/// Read a node: chunks from a leaf, nodes from any other.
+/// Reads a node: chunks from a leaf, child nodes from other nodes.
 pub(super) fn step(
     index: &ChunkIndex,
     node: Node,
@@ -44,21 +44,21 @@ pub(super) fn step(
     let header = pages.bytes(NODE, node.address, header_nbytes(index))?;
     let (level, entry_count) = read_header(node, &header)?;
     let nbytes = u64::from(entry_count) * entry_nbytes(index) as u64;
-    let place = node.address.saturating_add(header_nbytes(index));
-    let entries = pages.bytes(NODE, place, nbytes)?;
+    let start = node.address.saturating_add(header_nbytes(index));
+    let entries = pages.bytes(NODE, start, nbytes)?;
     index.visited.enter(NODE, node.address, header_nbytes(index) + nbytes, pages.file_length())?;
     if level > 0 {
-        return children(index, level - 1, Cursor::new(NODE, place, &entries), pages);
+        return children(index, level - 1, Cursor::new(NODE, start, &entries), pages);
     }
     found.reserve(usize::from(entry_count));
     match index.sizes.offset {
-        8 => chunks(index, place, &entries, found, |bytes| word(bytes, 0)),
-        width => chunks(index, place, &entries, found, |bytes| narrow(bytes, width)),
+        8 => chunks(index, start, &entries, found, |bytes| word(bytes, 0)),
+        width => chunks(index, start, &entries, found, |bytes| narrow(bytes, width)),
     }?;
     Ok(Vec::new())
 }
 
-/// Signature, node type, level, count, and two siblings that are not needed.
+/// Signature, node type, level, count, and two siblings, which we do not need.
 fn header_nbytes(index: &ChunkIndex) -> u64 {
     8 + 2 * index.sizes.offset as u64
 }
@@ -73,7 +73,7 @@ fn read_header(node: Node, bytes: &[u8]) -> Result<(u8, u16), Error> {
     cursor.signature(b"TREE")?;
     let node_type = cursor.u8()?;
     if node_type != 1 {
-        return Err(cursor.invalid(format!("node type {node_type} where chunks have 1")));
+        return Err(cursor.invalid(format!("node type {node_type}, but chunk nodes have type 1")));
     }
     let level = cursor.u8()?;
     if node.level.is_some_and(|expected| expected != level) {
@@ -101,7 +101,8 @@ fn children(
     Ok(nodes)
 }
 
-/// Whether chunks that are looked for may be below a child: not before its key, and before the next child's.
+/// Whether the chunks we look for may be below a child: none may be before its key, or at or after the next child's
+/// key.
 fn may_hold(index: &ChunkIndex, key: &[u8], next: Option<&[u8]>) -> bool {
     let Some(sought) = &index.sought else { return true };
     let offsets = |key: &[u8]| -> Vec<u64> {
@@ -112,11 +113,11 @@ fn may_hold(index: &ChunkIndex, key: &[u8], next: Option<&[u8]>) -> bool {
     sought.iter().any(|start| *start >= first && behind.as_ref().is_none_or(|behind| start < behind))
 }
 
-/// Every chunk of a leaf. The hot loop of old files' indexes: no allocation, no step that can be avoided.
+/// Every chunk of a leaf. This is the hot loop for old files: it allocates nothing and avoids every unnecessary step.
 #[inline]
 fn chunks(
     index: &ChunkIndex,
-    place: u64,
+    start: u64,
     entries: &[u8],
     found: &mut Vec<StoredChunk>,
     address_of: impl Fn(&[u8]) -> u64,
@@ -128,7 +129,7 @@ fn chunks(
         let (sizes, offsets) = key.split_at_checked(KEY_START).unwrap_or_default();
         let (within_element, address) = rest.split_at_checked(8).unwrap_or_default();
         let invalid = |problem: String| {
-            let offset = place.saturating_add((number * entry.len()) as u64);
+            let offset = start.saturating_add((number * entry.len()) as u64);
             Error::invalid("a key of a B-tree (version 1) of chunks", offset, problem)
         };
         if word(within_element, 0) != 0 {
@@ -139,7 +140,7 @@ fn chunks(
         let linear =
             linear.map_err(|offset| invalid(format!("no chunk starts at element {offset} of an axis")))?;
         if !is_before(previous, offsets) {
-            return Err(invalid("chunks out of their order".into())); // libraries look for them by it
+            return Err(invalid("chunks out of order".into())); // libraries look for them by it
         }
         previous = offsets;
         let Some(linear) = linear else { continue };
@@ -155,16 +156,16 @@ fn chunks(
     Ok(())
 }
 
-/// Eight bytes from a place on; 0 where there are none, which the callers' lengths rule out.
+/// Eight bytes from `start` on; 0 if there are none, which the callers' lengths rule out.
 #[inline]
-fn word(bytes: &[u8], place: usize) -> u64 {
-    let eight = bytes.get(place..).and_then(<[u8]>::first_chunk::<8>);
+fn word(bytes: &[u8], start: usize) -> u64 {
+    let eight = bytes.get(start..).and_then(<[u8]>::first_chunk::<8>);
     eight.map_or(0, |&eight| u64::from_le_bytes(eight))
 }
 
 #[inline]
-fn half(bytes: &[u8], place: usize) -> u32 {
-    let four = bytes.get(place..).and_then(<[u8]>::first_chunk::<4>);
+fn half(bytes: &[u8], start: usize) -> u32 {
+    let four = bytes.get(start..).and_then(<[u8]>::first_chunk::<4>);
     four.map_or(0, |&four| u32::from_le_bytes(four))
 }
 

@@ -26,7 +26,7 @@ fn plain() -> Image {
     image
 }
 
-/// The same with pages of four elements, of which the second is written.
+/// The same with pages of four elements. Only the second page is written.
 fn paged(bitmap: u8) -> Image {
     let mut image = Image::new(512);
     image.put_checked(64, &header(0, 8, 2, 6));
@@ -70,12 +70,12 @@ fn only_written_pages_are_read() {
 
 #[test]
 fn damaged_arrays() {
-    for (image, places) in [(plain(), [70, 90, 130, 160]), (paged(0b0100_0000), [70, 90, 143, 190])] {
-        for place in places {
+    for (image, offsets) in [(plain(), [70, 90, 130, 160]), (paged(0b0100_0000), [70, 90, 143, 190])] {
+        for offset in offsets {
             let mut file = image.0.clone();
-            file[place] ^= 1;
+            file[offset] ^= 1;
             let error = refusal(&file);
-            assert!(matches!(error, Error::Checksum { .. }), "{place}: {error}");
+            assert!(matches!(error, Error::Checksum { .. }), "{offset}: {error}");
         }
     }
     for length in [60, 90, 140, 190] {

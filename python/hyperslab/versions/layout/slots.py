@@ -1,4 +1,4 @@
-"""Where the chunks of a version's array are among all that the array ever had; of so many that memory bears it."""
+"""In which slot of its stack each chunk of a version's array lies, for arrays small enough for memory."""
 
 from __future__ import annotations
 
@@ -9,33 +9,33 @@ from typing import TypeAlias
 import numpy as np
 import numpy.typing as npt
 
-from hyperslab._core import chunk_places_of
+from hyperslab._core import chunk_slots_of
 from hyperslab.archive.array import Array as ArchiveArray
 from hyperslab.chunk_grid import chunk_counts
 from hyperslab.errors import DamagedFile, Unsupported
 from hyperslab.versions.layout.names import DATA
 
-Places: TypeAlias = npt.NDArray[np.int64]
+Slots: TypeAlias = npt.NDArray[np.int64]
 MISSING = -1
-# An array with more chunks than this, stored or not, takes more memory than anybody wants; or its shape is damaged.
+# No useful array has more chunks than this, stored or not: they would fill memory, or the shape is damaged.
 MOST_CHUNKS = 1 << 26
 
 
-def grid_places(base: ArchiveArray, chunk_shape: tuple[int, ...]) -> Places | None:
-    """Of each chunk of a version's array its place; None if it is not made of whole chunks.
+def grid_slots(base: ArchiveArray, chunk_shape: tuple[int, ...]) -> Slots | None:
+    """The slot of each chunk of a version's array; None if the array is not made of whole chunks.
 
     Raises
     ------
     DamagedFile
-        It has another number of axes than its chunks.
+        The array has another number of axes than its chunks.
     Unsupported
-        It has too many chunks.
+        The array has too many chunks.
     """
     name = f"{base.name} in {base.filename}"
     if len(base.shape) != len(chunk_shape) or min(chunk_shape, default=0) < 1:
         raise DamagedFile(f"{name} has the shape {base.shape} and chunks of {chunk_shape}")
     check_chunk_count(name, base.shape, chunk_shape, Unsupported)
-    return chunk_places_of(base._stored, chunk_shape)
+    return chunk_slots_of(base._stored, chunk_shape)
 
 
 def check_chunk_count(
@@ -46,40 +46,40 @@ def check_chunk_count(
     Raises
     ------
     error
-        It is one.
+        The array has too many chunks.
     """
     count = math.prod(chunk_counts(shape, chunk_shape))
     if count > MOST_CHUNKS:
         said = f"{name} of the shape {tuple(shape)} has {count} chunks of {tuple(chunk_shape)}, more than {MOST_CHUNKS}"
-        raise error(f"{said}: larger chunks are needed, if its shape is right")
+        raise error(f"{said}: use larger chunks, unless the shape is damaged")
 
 
 def stored_length(table: ArchiveArray) -> int:
-    """The rows of an array with one axis up to the end of the last chunk that is in the file: not more than fit there,
-    whatever its shape says.
+    """The number of rows of a 1-D array up to the end of its last stored chunk. The stored chunks bound it, even if the
+    shape says more.
     """
     chunk_length = (table.chunks or table.shape)[0]
     last = max((int(segment.indices().max(initial=0)) + 1 for segment in table.segments()), default=0)
     return min(table.shape[0], last * chunk_length)
 
 
-def places_of(base: ArchiveArray, path: str, chunk_count: int | None) -> Places | None:
-    """Of each chunk of a version's array its place among those of its path; None if it holds its elements itself.
+def slots_of(base: ArchiveArray, path: str, chunk_count: int | None) -> Slots | None:
+    """The slot of each chunk of a version's array; None if the array holds its elements itself.
 
     Raises
     ------
     DamagedFile
-        It is made of something else, or of chunks that are not there.
+        The array is made of something else, or of chunks that do not exist.
     """
-    places = grid_places(base, tuple(int(length) for length in base.attrs["chunks"]))
-    if places is None or base.attrs["raw_data"] != f"/{DATA}/{path}/raw_data":
+    slots = grid_slots(base, tuple(int(length) for length in base.attrs["chunks"]))
+    if slots is None or base.attrs["raw_data"] != f"/{DATA}/{path}/raw_data":
         raise DamagedFile(
             f"{base.name} in {base.filename} is not made of whole chunks: hyperslab.versions.repair helps"
         )
-    if not (places != MISSING).any() and base.stored_chunk_count:
+    if not (slots != MISSING).any() and base.stored_chunk_count:
         return None
-    if chunk_count is not None and places.size and int(places.max()) >= chunk_count:
+    if chunk_count is not None and slots.size and int(slots.max()) >= chunk_count:
         raise DamagedFile(
-            f"{base.name} in {base.filename} has chunks that are not there: hyperslab.versions.repair helps"
+            f"{base.name} in {base.filename} shows chunks that do not exist: hyperslab.versions.repair helps"
         )
-    return places
+    return slots
