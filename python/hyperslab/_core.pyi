@@ -482,7 +482,7 @@ class ArchiveFile:
         cls,
         path: str,
         chunk_cache_nbytes: int,
-        reach: Reach | None = None,
+        resolver: DocumentResolver | None = None,
         patterns: list[str] = ...,
         between_commits: Callable[[], AbstractContextManager[None]] | None = None,
     ) -> ArchiveFile:
@@ -494,7 +494,7 @@ class ArchiveFile:
             The path of the file.
         chunk_cache_nbytes : int
             Memory for decoded chunks.
-        reach : Reach | None
+        resolver : DocumentResolver | None
             Finds the files that it names, and refuses those it may not name.
         patterns : list[str]
             Which objects of an HDF5 file to parse, by paths from the root: `*` is any one name, `**` any number of
@@ -507,7 +507,10 @@ class ArchiveFile:
 
     @staticmethod
     def remote(
-        file: RemoteFile, chunk_cache_nbytes: int, reach: Reach | None = None, patterns: Sequence[str] = ...
+        file: RemoteFile,
+        chunk_cache_nbytes: int,
+        resolver: DocumentResolver | None = None,
+        patterns: Sequence[str] = ...,
     ) -> ArchiveFile:
         """Open a remote file. Releases the GIL; Ctrl-C stops it.
 
@@ -517,7 +520,7 @@ class ArchiveFile:
             The file.
         chunk_cache_nbytes : int
             Memory for decoded chunks.
-        reach : Reach | None
+        resolver : DocumentResolver | None
             As for a local file.
 
         Raises
@@ -543,7 +546,7 @@ class ArchiveFile:
         files: list[str],
         folder: str,
         chunk_cache_nbytes: int,
-        reach: Reach | None = None,
+        resolver: DocumentResolver | None = None,
     ) -> ArchiveFile:
         """An archive of Zarr metadata, whose chunks are in other files.
 
@@ -561,7 +564,7 @@ class ArchiveFile:
         folder : str
             The folder of relative names.
         chunk_cache_nbytes : int
-            As in `remote`, like `reach`.
+            As in `remote`, like `resolver`.
 
         Raises
         ------
@@ -577,12 +580,12 @@ class ArchiveFile:
         table: Callable[[str], tuple[tuple[_Files, _Offsets, _Offsets, dict[int, bytes]], list[str]]],
         folder: str,
         chunk_cache_nbytes: int,
-        reach: Reach | None = None,
+        resolver: DocumentResolver | None = None,
     ) -> ArchiveFile:
         """The same, but `table` returns an array's columns and the names of their files when it is first used."""
 
     @staticmethod
-    def closed(path: str, reach: Reach | None = None) -> ArchiveFile:
+    def closed(path: str, resolver: DocumentResolver | None = None) -> ArchiveFile:
         """A local file that is not kept open: each read opens it again, and fails if it has changed."""
 
     @property
@@ -621,6 +624,16 @@ class ArchiveFile:
 
         NetCDF-4's internal attributes are left out, as in netCDF's own libraries.
         """
+
+    def hdf5_objects(self, addresses: Sequence[int | None]) -> list[dict[str, Any]]:
+        """Objects of an HDF5 file as their headers describe them, by their addresses; None is the root.
+
+        Of each: `kind` (group, array, datatype), `address`, `attributes`, and what its kind has beside: `links`; or
+        `element`, `shape`, `max_shape`, `filters`, `storage`, `external`, `fill`, `committed`.
+        """
+
+    def array_at(self, address: int) -> int | None:
+        """The number of the array whose header is at an address of an HDF5 file; None if no link leads to one there."""
 
     def links(self, group: int) -> list[tuple[str, str, Any]]:
         """What a group holds: `(name, kind, target)`.
@@ -762,7 +775,7 @@ class RemoteFile:
         """The URL without its secrets."""
 
 @final
-class Reach:
+class DocumentResolver:
     """Finds and opens the files that one document names, and refuses those it may not name."""
 
     def __new__(
@@ -771,7 +784,7 @@ class Reach:
         function: Callable[[str], RemoteFile] | None = None,
         paths: list[str] | None = None,
         listed: list[str] = ...,
-    ) -> Reach:
+    ) -> DocumentResolver:
         """Make a resolver for one document.
 
         Parameters
@@ -916,6 +929,12 @@ class StoredArray:
     @property
     def segment_count(self) -> int:
         """How many segments the array has."""
+
+    def heap_values(self, elements: bytes) -> list[bytes]:
+        """What pointers in elements lead to, in their order: of a sequence first itself, then what its own lead to."""
+
+    def virtual_sources(self) -> list[tuple[str, str, Any, Any]]:
+        """What a virtual array shows: file, path, what of itself, what of the source."""
 
     def segments(self) -> list[Segment]:
         """The segments of the array; none if we cannot read it."""

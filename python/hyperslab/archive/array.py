@@ -104,7 +104,7 @@ class Array:
         """The dtype of the elements, in the byte order of the file."""
         try:
             if self.via == "h5py":
-                return fallback.dtype_of(self._file.path, self.name, self._file.reach)
+                return fallback.dtype_of(self._file.path, self.name, self._file.document_resolver)
             return self._stored.dtype
         except UsageError:  # the request is wrong, not the file
             raise
@@ -221,7 +221,7 @@ class Array:
     def is_own(self) -> bool:
         """Whether all data are in files that you named; only then may references hold copies of them."""
         if self.via == "h5py":
-            files = fallback.files_of(self._file.path, self.name, self._file.reach)
+            files = fallback.files_of(self._file.path, self.name, self._file.document_resolver)
             return all(map(self._file.owns, files))
         return all(path is None or self._file.owns(path) for path in self.file_paths())
 
@@ -336,6 +336,10 @@ class Array:
 
     def _read_selection(self, selection: Key, out: np.ndarray[Any, Any] | None, threads: int | None) -> Any:
         index = of_points(selection, self.shape) if isinstance(selection, Points) else normalize(selection, self.shape)
+        return self.read_index(index, out, threads)
+
+    def read_index(self, index: NormalizedKey, out: np.ndarray[Any, Any] | None = None, threads: int | None = None) -> Any:
+        """Read what an index means that is definite already: other rules than NumPy's made it."""
         if self.via == "hyperslab":
             try:
                 return self._finish(index, self._read(index, out, threads), out)
@@ -343,7 +347,7 @@ class Array:
                 if not self._can_fall_back:
                     raise
                 self.__dict__["via"] = "h5py"  # found out only by decoding: a rare variant of a codec
-        read = fallback.read(self._file.path, self.name, index, self._file.reach)
+        read = fallback.read(self._file.path, self.name, index, self._file.document_resolver)
         return self._finish(index, read, out)
 
     def _read(
@@ -382,6 +386,20 @@ class Array:
         else:
             objects = self._stored.read_point_objects(index.points, pointers, threads)
         return filled(index.full_shape, self.dtype, objects)
+
+    def read_stored(self, index: NormalizedKey) -> np.ndarray[Any, Any]:
+        """The elements of an index as the file has them, in bytes: pointers are not followed."""
+        stored = np.empty(math.prod(index.full_shape) * self._stored.element_nbytes, np.uint8)
+        self._read_bytes(index, stored, None, is_reused=False)
+        return stored
+
+    def heap_values(self, stored: Any) -> list[bytes]:
+        """What pointers in elements of HDF5 lead to, in their order; what a sequence leads to comes right behind it."""
+        return self._stored.heap_values(bytes(stored))
+
+    def virtual_sources(self) -> list[tuple[str, str, Any, Any]]:
+        """What a virtual array of HDF5 shows: file, path, where, and which part of the source."""
+        return self._stored.virtual_sources()
 
     def _finish(self, index: NormalizedKey, read: np.ndarray[Any, Any], out: np.ndarray[Any, Any] | None) -> Any:
         shaped = read.reshape((*index.shape, *read.shape[len(index.full_shape) :]))

@@ -32,6 +32,13 @@ pub(crate) struct NamedPart {
     part: Part,
 }
 
+impl NamedPart {
+    /// The file, where the part starts in it, and how long it is unless it is all that is left.
+    pub fn facts(&self) -> (String, u64, Option<u64>) {
+        (self.file.clone(), self.part.offset, self.part.length)
+    }
+}
+
 impl ExternalFiles {
     /// From the body of a message.
     pub fn read(cursor: &mut Cursor<'_>, sizes: Sizes) -> Result<Self, Error> {

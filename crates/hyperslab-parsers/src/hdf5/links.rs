@@ -7,7 +7,7 @@ use crate::error::Error;
 
 /// A name in a group, and where it leads.
 #[derive(Clone, Debug, PartialEq, Eq)]
-pub(crate) struct NamedLink {
+pub struct NamedLink {
     /// The name.
     pub name: String,
     /// When it was created, relative to the group's other links, if the group tracks that.
@@ -18,7 +18,7 @@ pub(crate) struct NamedLink {
 
 /// Where a link leads.
 #[derive(Clone, Debug, PartialEq, Eq)]
-pub(crate) enum Target {
+pub enum Target {
     /// To the object with its header at this address.
     Object(u64),
     /// To a path of this file.

@@ -35,6 +35,7 @@ pub(crate) mod lookup3;
 mod mappings_block;
 mod netcdf4;
 mod object;
+mod object_facts;
 mod scope;
 mod sizes;
 mod storage;
@@ -55,8 +56,10 @@ use hyperslab_core::Tree;
 
 pub use self::filters::Filter;
 pub use self::lazy_index::LazyIndex;
+pub use self::links::{NamedLink, Target};
 pub use self::mappings_block::mappings_block;
 pub use self::netcdf4::{DIMENSION_ONLY, HIDDEN, NON_COORDINATE_PREFIX, is_netcdf4};
+pub use self::object_facts::{ArrayFacts, LayoutFacts, ObjectFacts, ObjectKind, StorageFacts, describe};
 pub use self::vlen::resolve;
 
 use self::cache_image::start;

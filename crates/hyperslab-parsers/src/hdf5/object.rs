@@ -96,9 +96,28 @@ pub(crate) fn filters(file: &mut File, pages: &Pages<'_>, address: u64) -> Resul
 }
 
 /// The messages of one header.
-struct Messages(Vec<Message>);
+pub(super) struct Messages(pub(super) Vec<Message>);
 
 impl Messages {
+    /// Where the datatype is that the object shares with others: a committed one.
+    pub(super) fn committed(&self, file: &File) -> Result<Option<u64>, Error> {
+        let shared = self.first(kind::DATATYPE).filter(|message| message.shared);
+        shared.map_or(Ok(None), |message| file.shared_address(message))
+    }
+
+    /// What the elements of an array, or of a committed datatype, are.
+    pub(super) fn element(&self, file: &mut File, pages: &Pages<'_>) -> Result<Element, Error> {
+        let missing = || Error::invalid("object header", 0, "no datatype");
+        let datatype = file.resolved(pages, self.first(kind::DATATYPE).ok_or_else(missing)?)?;
+        datatype::element(&mut datatype.cursor("datatype message"), file.sizes)
+    }
+
+    /// Whether the order in which attributes were made is tracked.
+    pub(super) fn attributes_ordered(&self, file: &File) -> Result<bool, Error> {
+        let information = self.storage(file, kind::ATTRIBUTE_INFO, 2)?;
+        Ok(information.is_some_and(|information| information.ordered))
+    }
+
     fn first(&self, kind: u16) -> Option<&Message> {
         self.0.iter().find(|message| message.kind == kind)
     }
@@ -185,7 +204,7 @@ impl Messages {
         Ok(StorageDescription { layout, codecs, fill, external })
     }
 
-    fn filters(&self, file: &mut File, pages: &Pages<'_>) -> Result<Vec<Filter>, Error> {
+    pub(super) fn filters(&self, file: &mut File, pages: &Pages<'_>) -> Result<Vec<Filter>, Error> {
         let Some(message) = self.first(kind::FILTERS) else { return Ok(Vec::new()) };
         filters::read(&mut file.resolved(pages, message)?.cursor("filter pipeline message"))
     }
