@@ -8,9 +8,11 @@ from typing import TYPE_CHECKING, Any, Unpack
 from hyperslab.archive import collection
 from hyperslab.archive.allowed import Locations
 from hyperslab.archive.combining import Combining
+from hyperslab.archive.far_listing import is_pattern
 from hyperslab.archive.open_file import locate
+from hyperslab.archive.remote import Remote
 from hyperslab.archive.tree import REFERENCES, Group, OpenFile
-from hyperslab.errors import UsageError
+from hyperslab.errors import NoSuchRemoteFile, UsageError
 from hyperslab.memory import CHUNK_CACHE_NBYTES
 
 if TYPE_CHECKING:
@@ -37,7 +39,7 @@ def open(
         fsspec, alone or as `(store, path)`: hyperslab uses its configuration. References are our own (`.hs`),
         Kerchunk's JSON or folder of Parquet, a `.zmetadata` with `.zchunkstore`s, or a DMR++ document; files that they
         name are URLs, or relative to their folder. Several: a list of these and of open root groups, or a pattern
-        (`"2019-*.nc"`): docs/collections.md.
+        (`"2019-*.nc"`, `"s3://bucket/2019-*.nc"`): docs/collections.md.
     storage_options : Mapping[str, Any] | None
         The options for URLs: credentials, endpoint, headers and limits, with the names that fsspec's file systems use
         (docs/remote.md). For references, they also apply to the URLs that the references name.
@@ -97,7 +99,12 @@ def open(
         from hyperslab.versions.layout.seen import opened_version
 
         return opened_version(location, version, chunk_cache_nbytes, resolver)
-    opened = OpenFile(location, chunk_cache_nbytes, resolver)
+    try:
+        opened = OpenFile(location, chunk_cache_nbytes, resolver)
+    except NoSuchRemoteFile:
+        if not isinstance(location, Remote) or not is_pattern(location.url):
+            raise
+        return collection.opened(path, options, chunk_cache_nbytes, combining, cache_nbytes, allowed)
     if options and not opened.is_remote and opened.core.format not in REFERENCES:
         raise UsageError(f"storage_options= is for URLs, {opened.path} is a local path")
     return opened.root

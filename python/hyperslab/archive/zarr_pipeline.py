@@ -8,11 +8,13 @@ opens them. zarr-python itself handles all other stores, elements and codecs, an
 from __future__ import annotations
 
 import asyncio
+import os
 from collections.abc import Iterable, Iterator
 from dataclasses import dataclass
 from typing import Any, Self
 
 import numpy as np
+import zarr.abc.codec
 from zarr.abc.codec import Codec, CodecPipeline
 from zarr.abc.store import Store
 from zarr.codecs._v2 import V2Codec
@@ -31,6 +33,8 @@ from hyperslab.archive.zarr_store import ZarrStore
 from hyperslab.cached import cached_property
 from hyperslab.errors import DamagedFile, Unsupported, UsageError
 from hyperslab.memory import aligned_empty
+
+TELLS_STATUS = hasattr(zarr.abc.codec, "GetResult")
 
 
 @dataclass(frozen=True)
@@ -93,11 +97,25 @@ class Pipeline(CodecPipeline):
         """As zarr-python's."""
         await self.inner.write(batch, value, drop_axes)
 
-    async def read(self, batch: Iterable[Any], out: NDBuffer, drop_axes: tuple[int, ...] = ()) -> None:
-        """Read the parts of chunks that a batch names to their places in `out`."""
+    async def read(self, batch: Iterable[Any], out: NDBuffer, drop_axes: tuple[int, ...] = ()) -> Any:
+        """Read the parts of chunks that a batch names to their places in `out`.
+
+        Since zarr-python 3.2 the result says of each chunk whether it is there. Only if `array.read_missing_chunks` is
+        false does anybody look at it, and then zarr-python's own pipeline reads. Otherwise chunks whose store would
+        have to be asked once more count as there.
+        """
         items = list(batch)
         if not items or not await asyncio.to_thread(self._read, items, out.as_ndarray_like(), drop_axes):
-            await self.inner.read(items, out, drop_axes)
+            return await self.inner.read(items, out, drop_axes)
+        return await asyncio.to_thread(self._statuses, items) if TELLS_STATUS else None
+
+    def _statuses(self, items: list[Any]) -> tuple[dict[str, str], ...]:
+        """Whether chunks are there, as far as this machine knows."""
+        location = location_of_keys(self.store, "")
+        paths = [item[0].path for item in items]
+        known = paths if isinstance(location, str) else []
+        missing = {path for path in known if not os.path.exists(f"{location}/{path}")}  # noqa: PTH110
+        return tuple({"status": "missing" if path in missing else "present"} for path in paths)
 
     @cached_property
     def _opened(self) -> dict[str, ZarrArray | None]:

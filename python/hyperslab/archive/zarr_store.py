@@ -54,7 +54,6 @@ class ZarrStore(Store):
     def __init__(self, group: Group) -> None:
         super().__init__(read_only=True)
         self.group = group
-        self._is_open = True
 
     @cached_property
     def _nodes(self) -> dict[str, Group | Array]:
