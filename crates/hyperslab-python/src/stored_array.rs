@@ -210,7 +210,7 @@ impl StoredArray {
 
     /// What pointers in elements lead to, as bytes, in their order: of a sequence first itself, then what its own lead to.
     fn heap_values<'py>(&self, py: Python<'py>, elements: Vec<u8>) -> PyResult<Vec<Bound<'py, PyBytes>>> {
-        let values = self.ask(py, |array| array.values(&elements))?;
+        let values = self.ask(py, |array| array.pointed(&elements))?;
         Ok(values.iter().map(|value| PyBytes::new(py, value)).collect())
     }
 
