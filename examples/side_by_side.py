@@ -100,7 +100,9 @@ def show() -> None:
             cache.warm_up([selection.path])
             theirs, ours = by_h5py(selection), by_hyperslab(selection)
             if theirs.dtype != ours.dtype or not np.array_equal(theirs, ours):
-                raise AssertionError(f"{selection.path.name} {selection.said}: hyperslab read something else than h5py")
+                raise AssertionError(
+                    f"{selection.path.name} {selection.said}: hyperslab and h5py read different elements"
+                )
             h5py_ms, hyperslab_ms = in_turn(selection)
             medians = float(np.median(h5py_ms)), float(np.median(hyperslab_ms))
             table.add_row(
@@ -111,7 +113,7 @@ def show() -> None:
                 with_interval(medians[1], interval_of_median(hyperslab_ms)).replace("[", r"\["),
                 with_interval(medians[0] / medians[1], interval_of_ratio(hyperslab_ms, h5py_ms)).replace("[", r"\["),
             )
-    table.caption = f"Medians of {TURNS} turns with 95 % intervals; every selection was read equal by both."
+    table.caption = f"Medians of {TURNS} turns with 95 % intervals. Both readers returned equal elements."
     console = Console()
     (console if console.is_terminal else Console(width=130)).print(table)
 

@@ -54,7 +54,7 @@ def main(folder: Path) -> None:
     session = repository.writable_session("main")
     referenced = hs.index(paths).to_icechunk(session.store)
     session.commit("the files of 2019 and 2021")
-    print(f"{referenced.array_count} arrays, {referenced.chunk_count} chunks of {referenced.file_count} files")
+    print(f"{referenced.array_count} arrays, {referenced.chunk_count} chunks in {referenced.file_count} files")
 
     store = repository.readonly_session("main").store
     for path in paths:
@@ -63,7 +63,7 @@ def main(folder: Path) -> None:
                 xarray.testing.assert_identical(found.load(), expected.load())
             sst = zarr.open_group(store, mode="r")[f"{path.stem}/sst"]
             assert (sst[100:110] == expected["sst"][100:110].values).all()
-        print(f"{path.name}: as netCDF4 reads it, {sst.shape} in chunks of {sst.chunks}")
+        print(f"{path.name}: equal to what netCDF4 reads, {sst.shape} in chunks of {sst.chunks}")
 
 
 if __name__ == "__main__":

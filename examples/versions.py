@@ -35,7 +35,7 @@ def commit(path: Path) -> None:
                 version["depth"][...] = 0
                 raise RuntimeError("the survey was cancelled")
         except RuntimeError:
-            print("june was given up; versions:", ", ".join(file.versions))
+            print("june was cancelled; versions:", ", ".join(file.versions))
 
 
 def read(path: Path) -> None:
@@ -46,7 +46,7 @@ def read(path: Path) -> None:
         print("two versions ago:", file[-2]["depth"].shape, "now:", file[0]["depth"].shape)
         then = dt.datetime(2026, 5, 1, tzinfo=dt.UTC)
         print(f"on {then:%d %B}:", file[then]["depth"][20_001], file[then]["depth"].attrs["units"])
-    print("as any archive:", hs.open(path, version="may")["depth"][-1])
+    print("like any archive:", hs.open(path, version="may")["depth"][-1])
 
 
 def compare(path: Path) -> None:
@@ -57,8 +57,8 @@ def compare(path: Path) -> None:
                 elements = found.elements()
                 boxes = ", ".join(f"{start} to {stop}" for [[start, stop]] in elements.boxes.tolist()) or "none"
                 print(
-                    f"{before} → {after}: {name} has {found.chunk_count} other chunks, {elements.count} other elements"
-                    f" ({boxes}), {elements.added_count} more"
+                    f"{before} → {after}: in {name}, {found.chunk_count} chunks and {elements.count} elements "
+                    f"changed ({boxes}), {elements.added_count} elements were added"
                 )
 
 
@@ -70,9 +70,9 @@ def weigh(path: Path, version_count: int = 3) -> None:
 def check(path: Path) -> None:
     """5. Verify and export: compare every chunk with its hash, and write one version to an ordinary file."""
     with hs.VersionedFile(path) as file:
-        print("all as it was committed:", file.verify().is_whole)
+        print("everything is as it was committed:", file.verify().is_whole)
         done = file.export("march", path.with_name("march.h5"))
-        print(f"march alone, which any HDF5 reader opens: {done.chunk_count} chunks in {Path(done.path).name}")
+        print(f"march alone, in a file for any HDF5 reader: {done.chunk_count} chunks in {Path(done.path).name}")
 
 
 def main(path: Path) -> None:
@@ -80,7 +80,7 @@ def main(path: Path) -> None:
     for step in (commit, read, compare, weigh, check):
         print(f"\n{(step.__doc__ or '').splitlines()[0]}")
         step(path)
-    print(f"\nThe same from the command line: hyperslab versions log {path}; hyperslab versions --help says what else.")
+    print(f"\nYou can do the same on the command line: hyperslab versions log {path}. See hyperslab versions --help.")
 
 
 if __name__ == "__main__":

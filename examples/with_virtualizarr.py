@@ -61,7 +61,7 @@ def main(folder: Path) -> None:
     found = hs.open(folder / "wind.json")["wind"]
     with xarray.open_mfdataset(paths, engine="netcdf4") as expected:
         assert (found[25:35] == expected["wind"][25:35].values).all()
-    print(f"wind.json: as netCDF4 reads it, {found.shape} in chunks of {found.chunks}")
+    print(f"wind.json: equal to what netCDF4 reads, {found.shape} in chunks of {found.chunks}")
 
 
 if __name__ == "__main__":

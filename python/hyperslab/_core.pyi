@@ -482,7 +482,7 @@ class ArchiveFile:
         cls,
         path: str,
         chunk_cache_nbytes: int,
-        reach: Reach | None = None,
+        resolver: DocumentResolver | None = None,
         patterns: list[str] = ...,
         between_commits: Callable[[], AbstractContextManager[None]] | None = None,
     ) -> ArchiveFile:
@@ -494,7 +494,7 @@ class ArchiveFile:
             The path of the file.
         chunk_cache_nbytes : int
             Memory for decoded chunks.
-        reach : Reach | None
+        resolver : DocumentResolver | None
             Finds the files that it names, and refuses those it may not name.
         patterns : list[str]
             Which objects of an HDF5 file to parse, by paths from the root: `*` is any one name, `**` any number of
@@ -507,7 +507,10 @@ class ArchiveFile:
 
     @staticmethod
     def remote(
-        file: RemoteFile, chunk_cache_nbytes: int, reach: Reach | None = None, patterns: Sequence[str] = ...
+        file: RemoteFile,
+        chunk_cache_nbytes: int,
+        resolver: DocumentResolver | None = None,
+        patterns: Sequence[str] = ...,
     ) -> ArchiveFile:
         """Open a remote file. Releases the GIL; Ctrl-C stops it.
 
@@ -517,7 +520,7 @@ class ArchiveFile:
             The file.
         chunk_cache_nbytes : int
             Memory for decoded chunks.
-        reach : Reach | None
+        resolver : DocumentResolver | None
             As for a local file.
 
         Raises
@@ -543,7 +546,7 @@ class ArchiveFile:
         files: list[str],
         folder: str,
         chunk_cache_nbytes: int,
-        reach: Reach | None = None,
+        resolver: DocumentResolver | None = None,
     ) -> ArchiveFile:
         """An archive of Zarr metadata, whose chunks are in other files.
 
@@ -561,7 +564,7 @@ class ArchiveFile:
         folder : str
             The folder of relative names.
         chunk_cache_nbytes : int
-            As in `remote`, like `reach`.
+            As in `remote`, like `resolver`.
 
         Raises
         ------
@@ -577,12 +580,12 @@ class ArchiveFile:
         table: Callable[[str], tuple[tuple[_Files, _Offsets, _Offsets, dict[int, bytes]], list[str]]],
         folder: str,
         chunk_cache_nbytes: int,
-        reach: Reach | None = None,
+        resolver: DocumentResolver | None = None,
     ) -> ArchiveFile:
         """The same, but `table` returns an array's columns and the names of their files when it is first used."""
 
     @staticmethod
-    def closed(path: str, reach: Reach | None = None) -> ArchiveFile:
+    def closed(path: str, resolver: DocumentResolver | None = None) -> ArchiveFile:
         """A local file that is not kept open: each read opens it again, and fails if it has changed."""
 
     @property
@@ -772,7 +775,7 @@ class RemoteFile:
         """The URL without its secrets."""
 
 @final
-class Reach:
+class DocumentResolver:
     """Finds and opens the files that one document names, and refuses those it may not name."""
 
     def __new__(
@@ -781,7 +784,7 @@ class Reach:
         function: Callable[[str], RemoteFile] | None = None,
         paths: list[str] | None = None,
         listed: list[str] = ...,
-    ) -> Reach:
+    ) -> DocumentResolver:
         """Make a resolver for one document.
 
         Parameters
@@ -921,7 +924,7 @@ class StoredArray:
 
     @property
     def has_pointers(self) -> bool:
-        """Whether elements point to values elsewhere in the file: `resolve` follows them."""
+        """Whether elements point to values elsewhere, or to objects: `read_objects` follows them."""
 
     @property
     def segment_count(self) -> int:
@@ -1046,8 +1049,18 @@ class StoredArray:
         Points that share a chunk are read together, so that each chunk is fetched and decoded once.
         """
 
-    def resolve(self, elements: npt.NDArray[np.uint8]) -> list[Any]:
-        """The values that these elements point to: one object for each pointer."""
+    def read_objects(self, asked: list[AxisIndices], pointers: npt.NDArray[np.uint8], threads: int | None) -> list[Any]:
+        """Read a selection of elements of variable length, one object each. `pointers` has room for their pointers."""
+
+    def read_point_objects(self, points: Points, pointers: npt.NDArray[np.uint8], threads: int | None) -> list[Any]:
+        """The same for points."""
+
+    @property
+    def fill_object(self) -> Any:
+        """The value of unwritten elements of variable length.
+
+        None if there is none, or if the values are not stored in the chunks.
+        """
 
 def chunk_slots_of(array: StoredArray, chunk_shape: Sequence[int]) -> npt.NDArray[np.int64] | None:
     """The slot of each chunk of a version's array, in C order; -1 for chunks that are not stored.

@@ -195,7 +195,7 @@ struct Pages {
 }
 
 impl Pages {
-    /// The end of the cached pages that start at `page`; that page itself or less if it is not cached.
+    /// The end of the cached pages around `page`; `page` or less if it is not cached.
     fn end_from(&self, page: u64) -> u64 {
         self.intervals.range(..=page).next_back().map_or(0, |(_, &end)| end)
     }

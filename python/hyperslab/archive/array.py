@@ -104,7 +104,7 @@ class Array:
         """The dtype of the elements, in the byte order of the file."""
         try:
             if self.via == "h5py":
-                return fallback.dtype_of(self._file.path, self.name, self._file.reach)
+                return fallback.dtype_of(self._file.path, self.name, self._file.document_resolver)
             return self._stored.dtype
         except UsageError:  # the request is wrong, not the file
             raise
@@ -178,8 +178,10 @@ class Array:
     def fill_value(self) -> Any:
         """The value of elements that were never written; None if the file defines no fill value."""
         fill = self._stored.fill
-        if fill is None or self.dtype.hasobject or self.unsupported or self.damaged:
+        if fill is None or self.unsupported or self.damaged:
             return None
+        if self.dtype.hasobject:
+            return self._stored.fill_object
         element = np.ndarray((), self.dtype, buffer=fill)
         return element[()] if element.ndim == 0 else element.copy()
 
@@ -219,7 +221,7 @@ class Array:
     def is_own(self) -> bool:
         """Whether all data are in files that you named; only then may references hold copies of them."""
         if self.via == "h5py":
-            files = fallback.files_of(self._file.path, self.name, self._file.reach)
+            files = fallback.files_of(self._file.path, self.name, self._file.document_resolver)
             return all(map(self._file.owns, files))
         return all(path is None or self._file.owns(path) for path in self.file_paths())
 
@@ -339,7 +341,7 @@ class Array:
     def read_index(
         self, index: NormalizedKey, out: np.ndarray[Any, Any] | None = None, threads: int | None = None
     ) -> Any:
-        """Read a key that is normalized already, maybe by other rules than NumPy's."""
+        """Read a key that is normalized already, by other rules than NumPy's."""
         if self.via == "hyperslab":
             try:
                 return self._finish(index, self._read(index, out, threads), out)
@@ -347,7 +349,7 @@ class Array:
                 if not self._can_fall_back:
                     raise
                 self.__dict__["via"] = "h5py"  # found out only by decoding: a rare variant of a codec
-        read = fallback.read(self._file.path, self.name, index, self._file.reach)
+        read = fallback.read(self._file.path, self.name, index, self._file.document_resolver)
         return self._finish(index, read, out)
 
     def _read(
@@ -379,11 +381,13 @@ class Array:
         )
 
     def _read_pointed(self, index: NormalizedKey, threads: int | None) -> np.ndarray[Any, Any]:
-        """Read elements of variable length: first their pointers, then what these point to."""
-        pointers = np.empty(index.full_shape, f"V{self._stored.element_nbytes}")
-        flat = pointers.reshape(-1).view(np.uint8)
-        self._read_bytes(index, flat, threads, is_reused=False)
-        return filled(index.full_shape, self.dtype, self._stored.resolve(flat))
+        """Elements of variable length: their pointers, and what these lead to."""
+        pointers = np.empty(index.full_shape, f"V{self._stored.element_nbytes}").reshape(-1).view(np.uint8)
+        if index.points is None:
+            objects = self._stored.read_objects(list(index.axes), pointers, threads)
+        else:
+            objects = self._stored.read_point_objects(index.points, pointers, threads)
+        return filled(index.full_shape, self.dtype, objects)
 
     def read_stored(self, index: NormalizedKey) -> np.ndarray[Any, Any]:
         """The elements of an index as the file has them, in bytes: pointers are not followed."""

@@ -9,7 +9,7 @@ from typing import Any
 
 import numpy as np
 
-from hyperslab._core import Reach
+from hyperslab._core import DocumentResolver
 from hyperslab.archive.followed import Followed
 from hyperslab.archive.indexing import NormalizedKey
 from hyperslab.errors import DamagedFile, HyperslabError, Unsupported
@@ -29,7 +29,7 @@ def _h5py() -> Any:
     return import_module("h5py")
 
 
-def dtype_of(path: str, name: str, reach: Reach) -> np.dtype[Any]:
+def dtype_of(path: str, name: str, resolver: DocumentResolver) -> np.dtype[Any]:
     """The dtype of an array.
 
     Raises
@@ -41,7 +41,7 @@ def dtype_of(path: str, name: str, reach: Reach) -> np.dtype[Any]:
     """
     try:
         h5py = _h5py()
-        Followed(h5py, path, name, reach)
+        Followed(h5py, path, name, resolver)
         with h5py.File(path, "r") as file:
             dtype: np.dtype[Any] = file[name].dtype
             return dtype
@@ -51,12 +51,12 @@ def dtype_of(path: str, name: str, reach: Reach) -> np.dtype[Any]:
         raise DamagedFile(f"array {name} of {path}: h5py cannot read it either: {error}") from error
 
 
-def files_of(path: str, name: str, reach: Reach) -> set[str]:
+def files_of(path: str, name: str, resolver: DocumentResolver) -> set[str]:
     """The other files that an array leads to."""
-    return Followed(_h5py(), path, name, reach).files
+    return Followed(_h5py(), path, name, resolver).files
 
 
-def read(path: str, name: str, index: NormalizedKey, reach: Reach) -> np.ndarray[Any, Any]:
+def read(path: str, name: str, index: NormalizedKey, resolver: DocumentResolver) -> np.ndarray[Any, Any]:
     """Read the selected elements, with every axis of the array; points give one axis.
 
     Raises
@@ -69,7 +69,7 @@ def read(path: str, name: str, index: NormalizedKey, reach: Reach) -> np.ndarray
         The array needs an HDF5 filter that is not installed.
     """
     try:
-        array = _read(path, name, index, reach)
+        array = _read(path, name, index, resolver)
     except HyperslabError:
         raise
     except WHAT_H5PY_RAISES as error:
@@ -88,9 +88,9 @@ def read(path: str, name: str, index: NormalizedKey, reach: Reach) -> np.ndarray
     return array
 
 
-def _read(path: str, name: str, index: NormalizedKey, reach: Reach) -> np.ndarray[Any, Any]:
+def _read(path: str, name: str, index: NormalizedKey, resolver: DocumentResolver) -> np.ndarray[Any, Any]:
     h5py = _h5py()
-    Followed(h5py, path, name, reach)
+    Followed(h5py, path, name, resolver)
     with h5py.File(path, "r") as file:
         stored = file[name]
         text = h5py.check_string_dtype(stored.dtype)

@@ -11,7 +11,7 @@ from collections.abc import Iterator
 from pathlib import Path
 from typing import Any
 
-from hyperslab._core import Reach
+from hyperslab._core import DocumentResolver
 from hyperslab.errors import ReadError, Unsupported
 
 MOST_FILES = 100_000
@@ -31,8 +31,8 @@ class Followed:
         There are too many links or files.
     """
 
-    def __init__(self, h5py: Any, path: str, name: str, reach: Reach) -> None:
-        self._h5py, self._reach = h5py, reach
+    def __init__(self, h5py: Any, path: str, name: str, resolver: DocumentResolver) -> None:
+        self._h5py, self._resolver = h5py, resolver
         self._seen: set[tuple[str, str]] = set()
         self.files: set[str] = set()
         waiting = [(path, name, 0)]
@@ -56,7 +56,7 @@ class Followed:
             return
         layout = found.get_create_plist()
         for number in range(layout.get_external_count()):
-            raw = os.fspath(self._reach.raw(path, os.fsdecode(layout.get_external(number)[0])))
+            raw = os.fspath(self._resolver.raw(path, os.fsdecode(layout.get_external(number)[0])))
             check_regular(raw)
             self.files.add(raw)
         if layout.get_layout() != self._h5py.h5d.VIRTUAL:
@@ -70,7 +70,7 @@ class Followed:
                 yield source, source_inner
 
     def _source(self, path: str, name: str) -> str | None:
-        found = self._reach.source(path, name)
+        found = self._resolver.source(path, name)
         if found is None:
             return None
         check_regular(os.fspath(found))
@@ -107,7 +107,7 @@ class Followed:
                 here = root if target.startswith(b"/") else here
                 parts += target.decode().split("/")[::-1]
                 continue
-            linked = self._reach.linked(path, os.fsdecode(target[0]))
+            linked = self._resolver.linked(path, os.fsdecode(target[0]))
             if linked is None:
                 return None
             check_regular(os.fspath(linked))

@@ -9,7 +9,7 @@ from stat import S_ISDIR
 from typing import Any
 from urllib.request import url2pathname
 
-from hyperslab._core import ArchiveFile, Reach
+from hyperslab._core import ArchiveFile, DocumentResolver
 from hyperslab.archive import foreign_stores
 from hyperslab.archive.allowed import Allowed, Locations
 from hyperslab.archive.remote import Remote, SourceResolver, is_url, shown
@@ -50,7 +50,7 @@ def has_journal(path: str) -> bool:
     return os.path.islink(path) and os.path.exists(f"{os.path.realpath(path)}.journal")  # noqa: PTH110, PTH114
 
 
-def local_file(path: str, chunk_cache_nbytes: int, reach: Reach) -> ArchiveFile:
+def local_file(path: str, chunk_cache_nbytes: int, resolver: DocumentResolver) -> ArchiveFile:
     """Open a local file. If a journal lies beside it, finish the commit first: a half-written file may look damaged.
 
     Raises
@@ -61,7 +61,7 @@ def local_file(path: str, chunk_cache_nbytes: int, reach: Reach) -> ArchiveFile:
         This process cannot finish the commit.
     """
     try:
-        found = ArchiveFile(path, chunk_cache_nbytes, reach)
+        found = ArchiveFile(path, chunk_cache_nbytes, resolver)
     except DamagedFile:
         if not has_journal(path):
             raise
@@ -69,7 +69,7 @@ def local_file(path: str, chunk_cache_nbytes: int, reach: Reach) -> ArchiveFile:
         if found.format != "hdf5" or not has_journal(path):
             return found
     with between_commits(path):
-        return ArchiveFile(path, chunk_cache_nbytes, reach)
+        return ArchiveFile(path, chunk_cache_nbytes, resolver)
 
 
 def far_file(
@@ -79,7 +79,9 @@ def far_file(
     if location.names_file:
         file = location.file(resolver.allowed.redirects())
         try:
-            return file.name, ArchiveFile.remote(file, chunk_cache_nbytes, resolver.reach(file.name), list(patterns))
+            return file.name, ArchiveFile.remote(
+                file, chunk_cache_nbytes, resolver.for_document(file.name), list(patterns)
+            )
         except NoSuchRemoteFile:
             if location.has_suffix:
                 raise

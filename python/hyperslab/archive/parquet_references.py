@@ -59,7 +59,7 @@ class ParquetReferences:
         """Open the archive that the references describe."""
         documents = {key: json.dumps(value).encode() for key, value in self.documents.items()}
         return ArchiveFile.of_tables(
-            documents, self.table, str(self.folder), chunk_cache_nbytes, self.resolver.reach(str(self.folder))
+            documents, self.table, str(self.folder), chunk_cache_nbytes, self.resolver.for_document(str(self.folder))
         )
 
     def table(self, array: str) -> Table:

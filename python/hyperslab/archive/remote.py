@@ -10,7 +10,7 @@ from dataclasses import dataclass, field, replace
 from typing import Any
 from urllib.parse import unquote
 
-from hyperslab._core import Reach, RemoteFile, host_statistics, refusal, web_url
+from hyperslab._core import DocumentResolver, RemoteFile, host_statistics, refusal, web_url
 from hyperslab.archive.allowed import Allowed
 from hyperslab.archive.url_prefix import AZURE, GCS, HTTP, S3, UrlParts, folder_of, parts_of
 from hyperslab.errors import NotAllowed, UsageError
@@ -127,6 +127,12 @@ class Remote:
         kept = self.cache_nbytes
         return RemoteFile(url, config=config, headers=headers, cache_nbytes=kept, allowed=allowed, **limits)
 
+    def listed(self) -> dict[str, str]:
+        """The settings of the object store, by the names that `object_store` and obstore have for them."""
+        given = {**_registered_for(self.url), **self.options}
+        _, config, _ = _KINDS[self._kind](self.url, {name: one for name, one in given.items() if name not in LIMITS})
+        return dict(config)
+
     @property
     def names_file(self) -> bool:
         """Whether the URL looks like that of a file, not of a Zarr hierarchy."""
@@ -224,11 +230,11 @@ class SourceResolver:
             return Remote(url, self.options, self.lacking)
         return Remote(url, {name: value for name, value in self.options.items() if name in LIMITS})
 
-    def reach(self, document: str) -> Reach:
+    def for_document(self, document: str) -> DocumentResolver:
         """Make what the compiled part needs to open the files that a document leads to."""
         files, listed = self.allowed.files(self.near), [*map(shown, self.allowed.listed(self.near))]
         own = [document] if self.near is None else []
-        return Reach(document, self.file, None if files is None else [*files, *own], listed)
+        return DocumentResolver(document, self.file, None if files is None else [*files, *own], listed)
 
     def linked(self, location: str | Remote, name: str) -> tuple[str | Remote, SourceResolver]:
         """Resolve a link: the location of the file, and the resolver for that file.
@@ -262,7 +268,7 @@ class SourceResolver:
                 raise self.refused(name)
             return self.remote(name), replace(self, near=name)
         own = shown(location.url) if isinstance(location, Remote) else location
-        found = self.reach(own).linked(own, name)
+        found = self.for_document(own).linked(own, name)
         if found is None:
             raise FileNotFoundError(errno.ENOENT, os.strerror(errno.ENOENT), os.path.join(os.path.dirname(own), name))  # noqa: PTH118, PTH120
         return os.path.abspath(found), replace(self, near=None)  # noqa: PTH100

@@ -8,7 +8,7 @@ from contextlib import AbstractContextManager
 from difflib import get_close_matches
 from typing import Any
 
-from hyperslab._core import ArchiveFile, Reach
+from hyperslab._core import ArchiveFile, DocumentResolver
 from hyperslab.archive import display, walking
 from hyperslab.archive.array import Array
 from hyperslab.archive.attributes import Attributes
@@ -16,6 +16,7 @@ from hyperslab.archive.linked_files import LinkedFiles
 from hyperslab.archive.open_file import far_file, is_zarr_folder, local_file
 from hyperslab.archive.parquet_references import ParquetReferences
 from hyperslab.archive.remote import Remote, SourceResolver
+from hyperslab.archive.zipped_zarr import ZippedZarr
 from hyperslab.cached import cached_property
 from hyperslab.errors import DamagedFile, ReadError, Unsupported
 
@@ -51,17 +52,18 @@ class OpenFile:
             self.path, self._core = far_file(location, chunk_cache_nbytes, resolver, patterns)
         else:
             self.path = location
-            tables = ParquetReferences.found(location, resolver) if is_zarr_folder(location) else None
+            kind = ParquetReferences if is_zarr_folder(location) else ZippedZarr
+            tables = kind.found(location, resolver)
             if tables is not None:
                 self._core = tables.opened(chunk_cache_nbytes)
             elif is_held:
-                reach = resolver.reach(location)
+                own = resolver.for_document(location)
                 if patterns:  # a versioned file; the caller has looked for its journal
-                    self._core = ArchiveFile(location, chunk_cache_nbytes, reach, list(patterns), between_commits)
+                    self._core = ArchiveFile(location, chunk_cache_nbytes, own, list(patterns), between_commits)
                 else:
-                    self._core = local_file(location, chunk_cache_nbytes, reach)
+                    self._core = local_file(location, chunk_cache_nbytes, own)
             else:
-                self._core = ArchiveFile.closed(location, resolver.reach(location))
+                self._core = ArchiveFile.closed(location, resolver.for_document(location))
         if self._core.format in REFERENCES:
             resolver.check(self._core.urls)
         self._links: dict[int, dict[str, tuple[str, Any]]] = {}
@@ -89,9 +91,9 @@ class OpenFile:
         return self._core is None
 
     @property
-    def reach(self) -> Reach:
+    def document_resolver(self) -> DocumentResolver:
         """What opens the files that this file leads to."""
-        return self.resolver.reach(self.path)
+        return self.resolver.for_document(self.path)
 
     def owns(self, path: str) -> bool:
         """Whether chunks in this file or URL may be copied, not only referred to."""

@@ -27,7 +27,7 @@ LIKENESS = 0.1
 
 
 @dataclass(frozen=True)
-class Figure:
+class Estimate:
     """One contender's seconds per array, with their interval."""
 
     name: str
@@ -71,7 +71,7 @@ class Judged:
     figures: str
 
 
-Contenders = Mapping[str, Figure]
+Contenders = Mapping[str, Estimate]
 
 
 def judge(conclusions: Iterable[Conclusion], summaries: Sequence[Summary]) -> list[Verdict]:
@@ -102,11 +102,11 @@ def _verdict(conclusion: Conclusion, summaries: Sequence[Summary]) -> Verdict:
 
 
 def _judge_side(conclusion: Conclusion, summaries: Sequence[Summary], method: Method) -> list[Judged]:
-    groups: dict[Setting, dict[str, Figure]] = defaultdict(dict)
+    groups: dict[Setting, dict[str, Estimate]] = defaultdict(dict)
     axis = _axis(conclusion)
     for summary in summaries:
         if _is_asked(summary, conclusion, method):
-            groups[_setting(summary, axis)][_contender(summary, axis)] = _figure(summary, axis, method)
+            groups[_setting(summary, axis)][_contender(summary, axis)] = _estimate(summary, axis, method)
     found = [
         Judged(setting, *judged)
         for setting, contenders in groups.items()
@@ -157,15 +157,15 @@ def _contender(summary: Summary, axis: Axis) -> str:
     return summary.operation.partition("(")[0] if axis == "operation" else str(getattr(summary, axis))
 
 
-def _figure(summary: Summary, axis: Axis, method: Method) -> Figure:
-    """The published side has points only. A fair figure without an interval could have any value."""
+def _estimate(summary: Summary, axis: Axis, method: Method) -> Estimate:
+    """The published side has points only. A fair estimate without an interval could have any value."""
     low = high = summary.point_seconds
     if method == "fair":
         low = 0.0 if summary.low_seconds is None else summary.low_seconds
         high = math.inf if summary.high_seconds is None else summary.high_seconds
     arrays = summary.count
     point = summary.point_seconds
-    return Figure(_contender(summary, axis), point / arrays, low / arrays, high / arrays, summary.n)
+    return Estimate(_contender(summary, axis), point / arrays, low / arrays, high / arrays, summary.n)
 
 
 def _judge_group(conclusion: Conclusion, contenders: Contenders) -> tuple[Finding, str] | None:
@@ -186,7 +186,7 @@ def _judge_extreme(claim: Extreme, contenders: Contenders) -> tuple[Finding, str
     if claim.format not in contenders or len(contenders) < 2:
         return None
     own = contenders[claim.format]
-    others = [figure for name, figure in contenders.items() if name != claim.format]
+    others = [estimate for name, estimate in contenders.items() if name != claim.format]
     if claim.kind == "fastest":
         behind, ahead = [own.high < other.low for other in others], [other.high < own.low for other in others]
     else:
@@ -268,7 +268,7 @@ def _effect_outcome(claim: Effect, low: float, high: float) -> Finding:
     return "contradicts" if low > slower or high < faster else "undecided"
 
 
-def _quotient(above: Figure, below: Figure) -> tuple[float, float, float]:
+def _quotient(above: Estimate, below: Estimate) -> tuple[float, float, float]:
     """The quotient of two times with its bounds. A time of zero has no meaningful quotient."""
 
     def divided(a: float, b: float) -> float:
@@ -292,11 +292,11 @@ def _is_known(low: float, high: float) -> bool:
 
 def _in_line(contenders: Contenders) -> str:
     """From fastest to slowest: < if the intervals do not overlap, ≈ if they do."""
-    ordered = sorted(contenders.values(), key=lambda figure: figure.point)
+    ordered = sorted(contenders.values(), key=lambda estimate: estimate.point)
     words = [f"{ordered[0].name} {_seconds(ordered[0].point)}"]
-    for before, figure in pairwise(ordered):
-        words.append(f"{'<' if before.high < figure.low else '≈'} {figure.name} {_seconds(figure.point)}")
-    return f"{' '.join(words)} (n={min(figure.n for figure in ordered)})"
+    for before, estimate in pairwise(ordered):
+        words.append(f"{'<' if before.high < estimate.low else '≈'} {estimate.name} {_seconds(estimate.point)}")
+    return f"{' '.join(words)} (n={min(estimate.n for estimate in ordered)})"
 
 
 def _interval(low: float, high: float) -> str:
