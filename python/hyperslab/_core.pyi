@@ -939,6 +939,14 @@ class StoredArray:
         """The names of the codecs, in the order of encoding; of the first part where there are several."""
 
     @property
+    def filters(self) -> list[tuple[int, list[int]]]:
+        """The filters of HDF5: the number and the parameters of each, in the order of encoding."""
+
+    @property
+    def type_name(self) -> str | None:
+        """The name of the committed datatype of HDF5 that elements have."""
+
+    @property
     def chunk_count(self) -> int:
         """Chunks that there could be."""
 

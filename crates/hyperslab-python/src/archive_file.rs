@@ -11,6 +11,7 @@ use pyo3::prelude::*;
 use pyo3::types::PyList;
 
 use crate::callbacks::{Context, Signals};
+use crate::given_file::GivenFile;
 use crate::reach::Reach;
 use crate::remote::RemoteFile;
 use crate::stored_array::StoredArray;
@@ -71,6 +72,19 @@ impl ArchiveFile {
     ) -> PyResult<Self> {
         let (folder, options) = (folder.get(), options(chunk_cache_nbytes, None));
         opened(py, || Archive::open_remote_zarr(&folder.0, &options))
+    }
+
+    /// Open a file that Python has: its bytes, or an object that reads ranges of it.
+    #[staticmethod]
+    fn given(
+        py: Python<'_>,
+        file: &Bound<'_, GivenFile>,
+        chunk_cache_nbytes: usize,
+        reach: Option<Reach>,
+    ) -> PyResult<Self> {
+        let (file, options) = (file.get(), options(chunk_cache_nbytes, reach));
+        let (store, version) = (file.store(), file.version.clone());
+        opened(py, || Archive::open_given(store, version, &options))
     }
 
     /// Metadata documents of Zarr, by their keys, and the chunks of arrays, by the arrays' paths, as one archive.

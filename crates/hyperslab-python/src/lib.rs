@@ -10,6 +10,7 @@ mod chunk_bytes;
 mod collection;
 mod dtypes;
 mod errors;
+mod given_file;
 mod grid;
 mod hyperslab;
 mod integers;
@@ -40,6 +41,8 @@ mod _core {
     use crate::chunk_bytes::{gather_chunks, hash_chunks, hash_staged, lzf};
     #[pymodule_export]
     use crate::collection::{combine, find_counterparts};
+    #[pymodule_export]
+    use crate::given_file::GivenFile;
     #[pymodule_export]
     use crate::grid::ChunkGrid;
     #[pymodule_export]

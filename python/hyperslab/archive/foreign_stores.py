@@ -7,27 +7,12 @@ A configuration that cannot be taken over is refused, never left out.
 from __future__ import annotations
 
 import os
-from collections.abc import Mapping
-from datetime import timedelta
 from typing import Any
 
 from hyperslab.archive.remote import Remote, is_url
+from hyperslab.archive.store_options import OF_READING, client_options, provided
 from hyperslab.errors import UsageError
 
-# Options of fsspec's file systems that say how these read, list and cache, not what is there.
-OF_READING = frozenset((
-    "asynchronous", "loop", "skip_instance_cache", "use_listings_cache", "listings_expiry_time", "max_paths",
-    "block_size", "default_block_size", "default_fill_cache", "default_cache_type", "cache_type", "cache_options",
-    "cache_regions", "batch_size", "fill_cache", "max_concurrency", "auto_mkdir", "simple_links", "same_names",
-    "size_policy", "get_client",
-))  # fmt: skip
-# Options of obstore's clients that our own requests can do without.
-OF_CLIENTS = frozenset((
-    "allow_http", "http1_only", "http2_only", "http2_keep_alive_interval", "http2_keep_alive_timeout",
-    "http2_keep_alive_while_idle", "http2_max_frame_size", "pool_idle_timeout", "pool_max_idle_per_host", "user_agent",
-    "randomize_addresses",
-))  # fmt: skip
-SECONDS = {"timeout": "timeout", "connect_timeout": "connect_timeout"}
 OBSTORE_URLS = {"S3Store": ("s3", "bucket"), "GCSStore": ("gs", "bucket"), "AzureStore": ("az", "container_name")}
 
 
@@ -85,8 +70,7 @@ def _of_obstore(store: Any, path: str) -> str | Remote:
     if kind == "LocalStore":
         return os.path.join(_known(store.prefix, kind), path) if path else str(_known(store.prefix, kind))  # noqa: PTH118
     if kind == "HTTPStore":
-        headers = _headers((store.client_options or {}).get("default_headers"))
-        options = {**_client_options(store, ("default_headers",)), **({"headers": headers} if headers else {})}
+        options = client_options(store.client_options, ("default_headers",))
         return Remote("/".join((store.url.rstrip("/"), path)).rstrip("/") if path else store.url, options)
     if kind not in OBSTORE_URLS:
         raise UsageError(f"{kind} of obstore leads nowhere that hyperslab reads: give a path or a URL")
@@ -96,7 +80,7 @@ def _of_obstore(store: Any, path: str) -> str | Remote:
     if config.pop("skip_signature", None) == "true":
         config["anon"] = True
     parts = [part for part in (store.prefix, path) if part]
-    options = {**config, **_credentials(store), **_client_options(store, ())}
+    options = {**config, **provided(store.credential_provider), **client_options(store.client_options)}
     return Remote("/".join((root, *map(str, parts))), options)
 
 
@@ -104,44 +88,3 @@ def _known(prefix: Any, kind: str) -> Any:
     if prefix is None:
         raise UsageError(f"{kind} of obstore without a prefix: give a path")
     return prefix
-
-
-def _headers(given: Mapping[Any, Any] | None) -> dict[str, str]:
-    return {_text(name): _text(value) for name, value in (given or {}).items()}
-
-
-def _text(value: Any) -> str:
-    return value.decode() if isinstance(value, bytes) else str(value)
-
-
-def _client_options(store: Any, handled: tuple[str, ...]) -> dict[str, Any]:
-    """How long to wait; what else was said must not matter to our requests."""
-    given = dict(store.client_options or {})
-    unknown = sorted(set(given) - OF_CLIENTS - set(SECONDS) - set(handled))
-    if unknown:
-        raise UsageError(f"client_options of an obstore store that cannot be taken over: {', '.join(unknown)}")
-    return {SECONDS[name]: _seconds(value) for name, value in given.items() if name in SECONDS}
-
-
-def _seconds(value: Any) -> float:
-    """As obstore says durations: a timedelta, or text such as "30s", "2m", "500ms"."""
-    if isinstance(value, timedelta):
-        return value.total_seconds()
-    text = str(value).replace(" ", "")
-    number = text.rstrip("abcdefghijklmnopqrstuvwxyz")
-    units = {"ms": 1e-3, "s": 1.0, "sec": 1.0, "secs": 1.0, "seconds": 1.0, "m": 60.0, "min": 60.0, "h": 3600.0}
-    unit = units.get(text[len(number) :])
-    if unit is None or not number.replace(".", "", 1).isdecimal():
-        raise UsageError("a timeout of an obstore store that is not understood: use a timedelta")
-    return float(number) * unit
-
-
-def _credentials(store: Any) -> dict[str, str]:
-    """What a credential provider gives now; it is not asked again."""
-    provider = store.credential_provider
-    if provider is None:
-        return {}
-    given = provider()
-    if not isinstance(given, Mapping):
-        raise UsageError("a credential provider of an obstore store that is asynchronous cannot be taken over")
-    return {name: str(value) for name, value in given.items() if name != "expires_at" and value is not None}

@@ -13,6 +13,8 @@ from hyperslab._core import ArchiveFile, Reach
 from hyperslab.archive import foreign_stores
 from hyperslab.archive.allowed import Allowed, Places
 from hyperslab.archive.remote import Remote, Sources, is_url, shown
+from hyperslab.archive.store_options import configured
+from hyperslab.archive.url_prefix import HTTP
 from hyperslab.errors import DamagedFile, NoSuchRemoteFile, Unsupported, UsageError
 from hyperslab.journal.settling import between_commits
 
@@ -36,7 +38,9 @@ def locate(
     if isinstance(path, str) and path.startswith("file://"):
         path = url2pathname(path.removeprefix("file://").removeprefix("localhost"))
     if isinstance(path, str) and is_url(path):
-        own = Allowed.of(allowed, shown(path))
+        kind, own = path.partition("://")[0].lower(), Allowed.of(allowed, shown(path))
+        if kind in HTTP:
+            options = {**configured(kind), **options}
         return Remote(path, options, cache_nbytes=cache_nbytes), Sources(options, near=path, allowed=own)
     if cache_nbytes:
         raise UsageError(f"cache_nbytes= is for URLs, {path} is a local path")

@@ -23,11 +23,13 @@ from xarray.core import indexing
 from hyperslab.archive.allowed import Places
 from hyperslab.archive.array import Array
 from hyperslab.archive.cf import attributes
-from hyperslab.archive.dimensions import dimension_names
+from hyperslab.archive.dimensions import PhonyDimensions
+from hyperslab.archive.encoding import encoding
 from hyperslab.archive.opening import open
 from hyperslab.archive.remote import is_url, shown
 from hyperslab.archive.tree import Group
 from hyperslab.archive.walking import groups_by_path
+from hyperslab.archive.xarray_options import split
 from hyperslab.cached import cached_property
 from hyperslab.errors import UsageError
 from hyperslab.versions.layout.names import bookkeeping
@@ -118,12 +120,13 @@ def _forward(item: Any, length: int) -> tuple[Any, bool]:
 class ArchiveDataStore(AbstractDataStore):
     """A group of an archive as a flat set of variables."""
 
-    def __init__(self, group: Group, drop_variables: Iterable[str] = ()) -> None:
+    def __init__(self, group: Group, drop_variables: Iterable[str] = (), phony: PhonyDimensions | None = None) -> None:
         self._group = group
         dropped = set(drop_variables)
-        named = ((name.removeprefix(NON_COORDINATE), array) for name, array in group.arrays.items())
-        self._arrays = {name: array for name, array in named if name not in dropped}
-        self._dimensions = dimension_names(self._arrays)
+        names = (PhonyDimensions(group) if phony is None else phony).names(group)
+        called = {name: name.removeprefix(NON_COORDINATE) for name in names}
+        self._arrays = {called[name]: array for name, array in group.arrays.items() if called[name] not in dropped}
+        self._dimensions = {called[name]: dimensions for name, dimensions in names.items()}
 
     def get_variables(self) -> dict[str, Variable]:
         """Every variable; arrays that only stand for a dimension, or hold no elements, are none."""
@@ -131,23 +134,8 @@ class ArchiveDataStore(AbstractDataStore):
 
     def _variable(self, name: str, array: Array) -> Variable:
         lazy = indexing.LazilyIndexedArray(LazyArray(array))
-        return Variable(self._dimensions[name], lazy, _attributes(array), self._encoding(name, array))
-
-    def _encoding(self, name: str, array: Array) -> dict[str, Any]:
-        chunks = array.chunks
-        encoding: dict[str, Any] = {
-            "dtype": str if array.is_text else array.dtype,
-            "source": array.filename,
-            "original_shape": array.shape,
-            "chunksizes": chunks,
-            "contiguous": chunks is None,
-        }
-        lengths = array.chunk_lengths
-        if lengths is not None:
-            encoding["preferred_chunks"] = dict(zip(self._dimensions[name], lengths, strict=True))
-        codecs = array.codecs
-        encoding.update(zlib="deflate" in codecs, shuffle="shuffle" in codecs, fletcher32="fletcher32" in codecs)
-        return encoding
+        dimensions = self._dimensions[name]
+        return Variable(dimensions, lazy, _attributes(array), encoding(array, dimensions))
 
     def get_attrs(self) -> dict[str, Any]:
         """The group's attributes."""
@@ -196,7 +184,7 @@ class Engine(BackendEntrypoint):
         version: VersionKey = None,
         allowed: Places | None = None,
         open_options: dict[str, Any] | None = None,
-        **decoders: Any,
+        **keywords: Any,
     ) -> Dataset:
         """One group as a dataset.
 
@@ -217,19 +205,28 @@ class Engine(BackendEntrypoint):
             Folders and URLs that the file may lead to, as for `hyperslab.open`.
         open_options : dict[str, Any] | None
             What `hyperslab.open` takes beside the path.
-        decoders : Any
-            What xarray decodes by: `mask_and_scale`, `decode_times`, ...
+        keywords : Any
+            What xarray decodes by: `mask_and_scale`, `decode_times`, ...; `storage_options`, as for `hyperslab.open`;
+            and what its other engines take: docs/xarray.md.
         """
-        opened = _group(filename_or_obj, group, concat, version, allowed, open_options)
-        decoded = self._decoded(opened, drop_variables, decoders)
+        options, decoders, numbering = split(keywords)
+        options = _options(options, open_options, concat=concat, version=version, allowed=allowed)
+        opened = _group(filename_or_obj, group, options)
+        decoded = self._decoded(opened, drop_variables, decoders, PhonyDimensions(opened, numbering))
         place = getattr(filename_or_obj, "path", filename_or_obj)
         if is_url(place):
             decoded.encoding["source"] = shown(place)  # xarray would keep it as it is, with password and signature
         return decoded
 
-    def _decoded(self, group: Group, drop_variables: str | Iterable[str] | None, decoders: dict[str, Any]) -> Dataset:
+    def _decoded(
+        self,
+        group: Group,
+        drop_variables: str | Iterable[str] | None,
+        decoders: dict[str, Any],
+        phony: PhonyDimensions,
+    ) -> Dataset:
         dropped = [drop_variables] if isinstance(drop_variables, str) else list(drop_variables or ())
-        store = ArchiveDataStore(group, dropped)
+        store = ArchiveDataStore(group, dropped, phony)
         return StoreBackendEntrypoint().open_dataset(store, drop_variables=dropped, **decoders)
 
     def open_groups_as_dict(
@@ -242,11 +239,14 @@ class Engine(BackendEntrypoint):
         version: VersionKey = None,
         allowed: Places | None = None,
         open_options: dict[str, Any] | None = None,
-        **decoders: Any,
+        **keywords: Any,
     ) -> dict[str, Dataset]:
         """Every group below one, by its path relative to it."""
-        top = _group(filename_or_obj, group, concat, version, allowed, open_options)
-        return {f"/{path}": self._decoded(found, drop_variables, decoders) for path, found in groups_by_path(top)}
+        options, decoders, numbering = split(keywords)
+        options = _options(options, open_options, concat=concat, version=version, allowed=allowed)
+        top = _group(filename_or_obj, group, options)
+        phony, found = PhonyDimensions(top, numbering), groups_by_path(top)
+        return {f"/{path}": self._decoded(each, drop_variables, decoders, phony) for path, each in found}
 
     def open_datatree(self, filename_or_obj: Any, **options: Any) -> DataTree:
         """Every group, as a tree."""
@@ -265,20 +265,19 @@ class Engine(BackendEntrypoint):
         return isinstance(filename_or_obj, str | os.PathLike) and str(filename_or_obj).endswith(SUFFIXES)
 
 
-def _group(
-    source: Any,
-    path: str | None,
-    concat: str | int | None,
-    version: VersionKey,
-    allowed: Places | None,
-    open_options: dict[str, Any] | None,
-) -> Group:
-    given = {"concat": concat, "version": version, "allowed": allowed}
-    options = {**(open_options or {}), **{name: value for name, value in given.items() if value is not None}}
+def _options(given: dict[str, Any], open_options: dict[str, Any] | None, **named: Any) -> dict[str, Any]:
+    """What `hyperslab.open` takes beside the path."""
+    options = {**(open_options or {}), **{name: value for name, value in named.items() if value is not None}}
+    if "storage_options" in given:
+        options["storage_options"] = {**(options.get("storage_options") or {}), **given["storage_options"]}
+    return options
+
+
+def _group(source: Any, path: str | None, options: dict[str, Any]) -> Group:
     if isinstance(source, Group) and options:
         raise UsageError(f"{', '.join(options)}: only of a path or URL; {source.filename} is open already")
     root = source if isinstance(source, Group) else open(source, **options)
-    if version is not None and path is not None:
+    if options.get("version") is not None and path is not None:
         path = path.lstrip("/")  # of the version, not of the file
     found = root if path is None else root[path]
     if not isinstance(found, Group):

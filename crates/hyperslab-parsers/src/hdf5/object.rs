@@ -58,6 +58,8 @@ pub(crate) struct ArrayDescription {
     pub dataspace: Dataspace,
     /// Its elements.
     pub element: Element,
+    /// Where the committed datatype is that describes these.
+    pub type_address: Option<u64>,
     /// How it is stored, or why that cannot be read.
     pub storage: Result<StorageDescription, Unreadable>,
 }
@@ -69,6 +71,8 @@ pub(crate) struct StorageDescription {
     pub layout: Layout,
     /// Its filters.
     pub codecs: Vec<Codec>,
+    /// The same by their numbers and parameters.
+    pub filters: Vec<(u16, Vec<u32>)>,
     /// Its fill value.
     pub fill: Fill,
     /// Where its bytes are, if in other files.
@@ -153,6 +157,7 @@ impl Messages {
     fn array(&self, file: &mut File, pages: &Pages<'_>, address: u64) -> Result<ArrayDescription, Error> {
         let missing = |what| Error::invalid("object header", address, format!("an array without {what}"));
         let datatype = self.first(kind::DATATYPE).ok_or_else(|| missing("datatype"))?;
+        let type_address = if datatype.shared { file.shared_address(datatype)? } else { None };
         let datatype = file.resolved(pages, datatype)?;
         let element = datatype::element(&mut datatype.cursor("datatype message"), file.sizes)?;
         let dataspace = self.first(kind::DATASPACE).ok_or_else(|| missing("dataspace"))?;
@@ -162,7 +167,7 @@ impl Messages {
             Err(error) if error.is_not_held() => return Err(error),
             outcome => outcome.map_err(Unreadable::from),
         };
-        Ok(ArrayDescription { dataspace, element, storage })
+        Ok(ArrayDescription { dataspace, element, type_address, storage })
     }
 
     fn array_storage(
@@ -172,7 +177,9 @@ impl Messages {
         address: u64,
         element: &Element,
     ) -> Result<StorageDescription, Error> {
-        let codecs = filters::codecs(self.filters(file, pages)?, element.nbytes());
+        let found = self.filters(file, pages)?;
+        let filters = found.iter().map(|filter| (filter.number, filter.parameters.clone())).collect();
+        let codecs = filters::codecs(found, element.nbytes());
         let layout = self.first(kind::LAYOUT);
         let layout =
             layout.ok_or_else(|| Error::invalid("object header", address, "an array without layout"))?;
@@ -182,7 +189,7 @@ impl Messages {
             .map(|message| ExternalFiles::read(&mut message.cursor("external file list"), file.sizes))
             .transpose()?;
         let fill = self.fill(file, pages, address, element)?;
-        Ok(StorageDescription { layout, codecs, fill, external })
+        Ok(StorageDescription { layout, codecs, filters, fill, external })
     }
 
     fn filters(&self, file: &mut File, pages: &Pages<'_>) -> Result<Vec<Filter>, Error> {

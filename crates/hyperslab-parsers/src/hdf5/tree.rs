@@ -4,7 +4,8 @@ use std::collections::VecDeque;
 use std::collections::hash_map::{Entry, HashMap};
 
 use hyperslab_core::{
-    Array, Attribute, Fill, Group, Link, ObjectNames, Role, Segment, Tree, Unreadable, with_ieee_floats,
+    Array, Attribute, Fill, Group, Link, Notes, ObjectNames, Role, Segment, Tree, Unreadable,
+    with_ieee_floats,
 };
 
 use super::attribute::RawAttribute;
@@ -14,6 +15,7 @@ use super::lazy_index::LazyIndex;
 use super::links::{NamedLink, Target};
 use super::netcdf4::{self, ArrayNames};
 use super::object::StorageDescription;
+use super::sizes::Sizes;
 use super::storage::Storage;
 use super::walk::{ArrayState, GroupState, Object, State, Walk};
 use crate::error::Error;
@@ -51,7 +53,9 @@ pub(crate) fn tree(walk: Walk, file_length: u64) -> Result<(Tree, Vec<Option<Laz
                 if let Some(place) = indexes.get_mut(*number) {
                     *place = lazy_index;
                 }
-                let array = building.array(*state, attributes(object.attributes));
+                let type_address = state.description.type_address;
+                let type_name = type_address.and_then(|address| numbering.name(address, sizes));
+                let array = building.array(*state, attributes(object.attributes), type_name);
                 let array = if is_whole { with_ieee_floats(array) } else { array };
                 arrays.get_mut(*number).map(|place| place.replace(array));
             }
@@ -110,6 +114,12 @@ impl Numbering {
             }
         }
         numbering
+    }
+
+    /// The name of the object at an address, without the groups that it is in.
+    fn name(&self, address: u64, sizes: Sizes) -> Option<String> {
+        let path = self.names.path(address.wrapping_sub(sizes.base))?;
+        path.rsplit('/').next().map(str::to_owned)
     }
 
     fn kind(&mut self, object: &Object, name: String) -> Link {
@@ -199,18 +209,25 @@ struct Building {
 }
 
 impl Building {
-    fn array(&mut self, mut state: ArrayState, attributes: Vec<Attribute>) -> Array {
+    fn array(
+        &mut self,
+        mut state: ArrayState,
+        attributes: Vec<Attribute>,
+        type_name: Option<String>,
+    ) -> Array {
         let segments = self.segments(&mut state);
         let description = state.description;
         let is_chunked = |storage: &StorageDescription| matches!(storage.layout, Layout::Chunked(_));
         let is_chunked = description.storage.as_ref().is_ok_and(is_chunked);
-        let fill = description.storage.map_or(Fill::Zero, |storage| storage.fill);
+        let (fill, filters) =
+            description.storage.map_or((Fill::Zero, Vec::new()), |storage| (storage.fill, storage.filters));
         Array {
             shape: description.dataspace.shape,
             max_shape: description.dataspace.max_shape,
             element: description.element,
             fill,
             is_chunked,
+            notes: Notes { filters, type_name },
             role: Role::default(),
             segments,
             virtual_mappings: state.mappings,
@@ -220,7 +237,7 @@ impl Building {
     }
 
     fn segments(&mut self, state: &mut ArrayState) -> Result<Vec<Segment>, Unreadable> {
-        let StorageDescription { layout, codecs, fill, external } =
+        let StorageDescription { layout, codecs, fill, external, .. } =
             state.description.storage.as_ref().map_err(Unreadable::clone)?;
         let Some(shape) = &state.description.dataspace.shape else { return Ok(Vec::new()) };
         let element = &state.description.element;

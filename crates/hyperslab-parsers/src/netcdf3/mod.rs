@@ -11,7 +11,7 @@ mod place;
 #[allow(clippy::unwrap_used, clippy::panic, clippy::cast_possible_truncation)]
 mod tests;
 
-use hyperslab_core::{Array, Attribute, Fill, Group, Link, Role, Tree, VirtualMappings};
+use hyperslab_core::{Array, Attribute, Fill, Group, Link, Notes, Role, Tree, VirtualMappings};
 
 use crate::error::Error;
 use crate::pages::Pages;
@@ -39,6 +39,7 @@ fn array(header: &Header, records: &place::Records, variable: &Variable) -> Arra
     Array {
         segments: records.segments(header, variable, &shape, &fill),
         is_chunked: false,
+        notes: Notes::default(),
         role: Role::default(),
         virtual_mappings: VirtualMappings::NONE,
         shape: Some(shape),

@@ -49,6 +49,13 @@ pub use url_parts::{UrlParts, WebUrl};
 /// How often a wait for the network looks whether it should stop.
 const POLL: Duration = Duration::from_millis(20);
 
+/// Count requests and bytes that objects of the caller read, as a host's.
+pub(super) fn counted(host: &str, request_count: usize, nbytes: usize) {
+    let host = Process::current().host(host);
+    (0..request_count).for_each(|_| host.requested());
+    host.received(nbytes);
+}
+
 /// An object far away, as it was when it was opened. Threads and forked processes can share it.
 pub struct RemoteStore {
     location: Location,
