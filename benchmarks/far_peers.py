@@ -24,7 +24,7 @@ LARGE_BLOCK_NBYTES = 8 << 20
 
 
 @dataclass(frozen=True)
-class FarFile:
+class DelayedFile:
     """A file on a server far away, and the same file here, for what is made ready."""
 
     path: Path
@@ -43,7 +43,7 @@ class FarFile:
 Answer = Callable[[Any], Any]
 
 
-def from_nothing(file: FarFile, open_array: Callable[[str], Any], key: Any, answer: Answer) -> Side:
+def from_nothing(file: DelayedFile, open_array: Callable[[str], Any], key: Any, answer: Answer) -> Side:
     """From the URL to the elements."""
     return Side(lambda: open_array(file.url())[key], answer)
 
@@ -147,7 +147,7 @@ def _ask_at_once() -> None:
     zarr.config.set({"async.concurrency": AT_A_TIME})
 
 
-def indexers_of(file: FarFile) -> dict[str, Callable[[], Side]]:
+def indexers_of(file: DelayedFile) -> dict[str, Callable[[], Side]]:
     """Those that find where all chunks are, from the URL on."""
 
     def h5py_side() -> Side:

@@ -12,7 +12,7 @@ import far_peers
 import numpy as np
 import peers
 from comparison import OURS, Row, Side
-from far_peers import FarFile
+from far_peers import DelayedFile
 from files import CHUNK, Files
 
 from hyperslab.lab import serving
@@ -35,9 +35,9 @@ class Network:
     server: serving.Nginx
     stack: ExitStack
 
-    def file(self, path: Path, seconds: float) -> FarFile:
+    def file(self, path: Path, seconds: float) -> DelayedFile:
         """A file of the server's folder, so many seconds away."""
-        return FarFile(path, self.server, self.stack.enter_context(serving.far(self.server.port, seconds)))
+        return DelayedFile(path, self.server, self.stack.enter_context(serving.far(self.server.port, seconds)))
 
 
 Sides = dict[str, Callable[[], Side]]

@@ -155,8 +155,8 @@ class InflateFloor:
             text=True,
             env=environment,
         )
-        for place in sorted(table):
-            print(*table[place], file=self._process.stdin)
+        for position in sorted(table):
+            print(*table[position], file=self._process.stdin)
         print(file=self._process.stdin)
 
     def read(self) -> FloorOutput:

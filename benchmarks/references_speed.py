@@ -27,6 +27,8 @@ import numpy as np
 import speed_table
 from comparison import OURS, compared, interleaved, provenance, verdict
 
+from hyperslab.chunk_grid import ceil_div
+
 RESULTS = Path(__file__).parent / "results" / "references.json"
 CHUNKS, RECORD_SIZE, ICECHUNK_BATCH = 10_000_000, 100_000, 200_000
 MOST_SECONDS, MOST_NBYTES = 1.0, 300 << 20
@@ -65,7 +67,7 @@ def make_parquet(folder: Path, count: int) -> None:
     (folder / "refs.parquet" / "x").mkdir(parents=True, exist_ok=True)
     text = json.dumps({"metadata": keys, "record_size": RECORD_SIZE})
     (folder / "refs.parquet" / ".zmetadata").write_text(text)
-    offsets = np.zeros(-(-count // RECORD_SIZE) * RECORD_SIZE, np.int64)
+    offsets = np.zeros(ceil_div(count, RECORD_SIZE) * RECORD_SIZE, np.int64)
     offsets[:count] = order(count) * 8
     path = pyarrow.array([str(folder / "elements")]).dictionary_encode()
     for number, part in enumerate(offsets.reshape(-1, RECORD_SIZE)):
@@ -85,10 +87,10 @@ def make_icechunk(folder: Path, count: int) -> None:
     session = repository.writable_session("main")
     zarr.create_array(session.store, name="x", shape=(count,), chunks=(1,), dtype="i8", compressors=None)
     session.commit("array")
-    places, url = (order(count) * 8).tolist(), f"file://{folder / 'elements'}"
+    positions, url = (order(count) * 8).tolist(), f"file://{folder / 'elements'}"
     session = repository.writable_session("main")
     for start in range(0, count, ICECHUNK_BATCH):
-        part = places[start : start + ICECHUNK_BATCH]
+        part = positions[start : start + ICECHUNK_BATCH]
         chunks = [icechunk.VirtualChunkSpec([start + n], url, offset, 8) for n, offset in enumerate(part)]
         session.store.set_virtual_refs("x", chunks)
     session.commit("chunks")
@@ -113,7 +115,7 @@ def by_hyperslab(name: str) -> Callable[[Path], Callable[[int], int]]:
         if name == "refs.parquet":
             import pyarrow.parquet  # noqa: F401
         opened = hyperslab.open  # it is imported when it is first asked for
-        return lambda place: int(opened(folder / name)["x"][place])
+        return lambda position: int(opened(folder / name)["x"][position])
 
     return ready
 
@@ -128,12 +130,12 @@ def by_kerchunk(folder: Path) -> Callable[[int], int]:
 
     pandas.set_option("future.infer_string", False)  # fsspec takes NaN, pandas 3's null of texts, for a path
 
-    def read(place: int) -> int:
+    def read(position: int) -> int:
         mapper = LazyReferenceMapper(str(folder / "refs.parquet"), fs=fsspec.filesystem("file"), engine="pyarrow")
         options = {"remote_protocol": "file", "asynchronous": True, "remote_options": {"asynchronous": True}}
         system = fsspec.filesystem("reference", fo=mapper, **options)
         store = zarr.storage.FsspecStore(system, read_only=True, path="")
-        return int(zarr.open_group(store, mode="r", zarr_format=2)["x"][place])
+        return int(zarr.open_group(store, mode="r", zarr_format=2)["x"][position])
 
     return read
 
@@ -146,11 +148,11 @@ def by_icechunk(folder: Path) -> Callable[[int], int]:
     if not (folder / "icechunk").exists():
         raise FileNotFoundError("icechunk: it was not made")
 
-    def read(place: int) -> int:
+    def read(position: int) -> int:
         storage, configuration = icechunk_parts(folder)
         allowed = icechunk.containers_credentials({f"file://{folder}/": None})
         repository = icechunk.Repository.open(storage, configuration, authorize_virtual_chunk_access=allowed)
-        return int(zarr.open_group(repository.readonly_session("main").store, mode="r")["x"][place])
+        return int(zarr.open_group(repository.readonly_session("main").store, mode="r")["x"][position])
 
     return read
 
@@ -163,11 +165,11 @@ SIDES = {
 }
 
 
-def run_side(name: str, folder: Path, place: int) -> None:
+def run_side(name: str, folder: Path, position: int) -> None:
     """In a process of its own: print seconds, peak memory in bytes, and what was read."""
     read = SIDES[name](folder)
     start = time.perf_counter()
-    value = read(place)
+    value = read(position)
     seconds = time.perf_counter() - start
     peak = re.search(r"VmHWM:\s+(\d+)", Path("/proc/self/status").read_text())
     assert peak is not None
@@ -176,12 +178,12 @@ def run_side(name: str, folder: Path, place: int) -> None:
 
 def measure(folder: Path, count: int, turns: int) -> dict[str, Any]:
     """The record of the row."""
-    place = count // 2
-    expected = int(order(count)[place])
+    position = count // 2
+    expected = int(order(count)[position])
     samples: dict[str, list[dict[str, Any]]] = {name: [] for name in SIDES}
 
     def seconds_of(name: str) -> float:
-        command = [sys.executable, "-W", "ignore", __file__, "--side", name, str(place), "--files", str(folder)]
+        command = [sys.executable, "-W", "ignore", __file__, "--side", name, str(position), "--files", str(folder)]
         done = subprocess.run(command, capture_output=True, text=True, check=False)
         if done.returncode:
             raise RuntimeError(done.stderr.strip().splitlines()[-1][:300])

@@ -132,16 +132,16 @@ def selections(shape: tuple[int, ...]) -> dict[str, list[Any]]:
     random = np.random.default_rng(11)
     lengths = [min(8, shape[0]), 64, 64]
 
-    def places(count: int, room: list[int]) -> list[list[int]]:
+    def positions(count: int, room: list[int]) -> list[list[int]]:
         return random.integers(0, [length + 1 for length in room], (count, 3)).tolist()
 
-    corners = places(10, [whole - length for whole, length in zip(shape, lengths, strict=True)])
+    corners = positions(10, [whole - length for whole, length in zip(shape, lengths, strict=True)])
     last = [length - 1 for length in shape]
     boxes = [tuple(slice(a, a + length) for a, length in zip(corner, lengths, strict=True)) for corner in corners]
     return {
         "box (8, 64, 64)": boxes,
-        "point": [tuple(place) for place in places(24, last)],
-        "column [:, i, j]": [(slice(None), i, j) for _, i, j in places(2, last)],
+        "point": [tuple(index) for index in positions(24, last)],
+        "column [:, i, j]": [(slice(None), i, j) for _, i, j in positions(2, last)],
     }
 
 

@@ -20,6 +20,7 @@ from comparison import OURS, Row, Side
 
 import hyperslab as hs
 from hyperslab.bench.histories.contenders import Unsynced
+from hyperslab.chunk_grid import ceil_div
 from hyperslab.versions.commit import writing
 
 PLAIN, THEIRS = "h5py, unversioned", "versioned-hdf5"
@@ -238,8 +239,8 @@ def new_version(making: Making, megabytes: int) -> Iterator[Row]:
                 return Side(updates.add, updates.right)
 
             sides[by] = ready
-        one = f"one element of {-(-length // chunk):,} chunks" if arrays == 1 else f"one of {arrays} arrays"
-        key = f"version-{-(-length // chunk)}" if arrays == 1 else f"version-of-{arrays}"
+        one = f"one element of {ceil_div(length, chunk):,} chunks" if arrays == 1 else f"one of {arrays} arrays"
+        key = f"version-{ceil_div(length, chunk)}" if arrays == 1 else f"version-of-{arrays}"
         target = 0.4 if arrays == 1 else 0.3
         yield Row(key, f"new version, {one} changed", [], True, sides, {THEIRS: target}, turns=15)
 

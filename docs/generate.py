@@ -54,7 +54,7 @@ def boundaries_page() -> str:
     phases = "".join(f"| {name} | {said} |\n" for name, said in BOUNDARIES.items())
     sums = "".join(f"| {name} | {' + '.join(parts)} |\n" for name, parts in METRICS.items() if len(parts) > 1)
     return (
-        "# What is timed\n\n`make docs` generates this page from `bench/records.py`, the one place that declares the "
+        "# What is timed\n\n`make docs` generates this page from `bench/records.py`, which declares the "
         "boundaries.\n\n| phase | what its timer includes |\n|---|---|\n" + phases + "\nMetrics are sums of phases:\n\n"
         "| metric | phases, if they are part of the operation |\n|---|---|\n" + sums
     )

@@ -171,11 +171,11 @@ fn part(axis: usize, length: u64, data: &[u8]) -> AxisSelection {
 
 /// The same elements, picked one by one.
 fn picked(whole: &[u8], shape: &[u64], axes: &[AxisSelection], element_nbytes: usize) -> Vec<u8> {
-    let mut places = vec![0_u64];
+    let mut positions = vec![0_u64];
     for (axis, &length) in axes.iter().zip(shape) {
         let indices = || (0..axis.count()).map(|k| axis.start() + k * axis.stride());
-        places = places.iter().flat_map(|place| indices().map(move |index| place * length + index)).collect();
+        positions = positions.iter().flat_map(|position| indices().map(move |index| position * length + index)).collect();
     }
-    let element = |place: u64| &whole[usize::try_from(place).unwrap() * element_nbytes..][..element_nbytes];
-    places.into_iter().flat_map(element).copied().collect()
+    let element = |position: u64| &whole[usize::try_from(position).unwrap() * element_nbytes..][..element_nbytes];
+    positions.into_iter().flat_map(element).copied().collect()
 }

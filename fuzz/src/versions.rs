@@ -7,7 +7,7 @@ use std::sync::Arc;
 
 use hyperslab_core::{
     Array, ChunkGrid, Link, Manifest, Orthogonal, PlanError, ReadPlan, Tree, VirtualMapping, VirtualMappings,
-    chunk_places, resolve,
+    chunk_slots, resolve,
 };
 use hyperslab_engine::{ChunkCache, Stores};
 use hyperslab_parsers::{Memory, Pages, Policy, hdf5};
@@ -111,25 +111,25 @@ fn compare(grid: &Array, parts: &Array, stores: &Stores) {
 fn written_again(array: &Array, resolved: &Array) {
     let (Some(shape), Ok(segments)) = (&array.shape, &resolved.segments) else { return };
     let grid = ChunkGrid::new(shape.clone(), segments[0].grid.chunk_shape().to_vec()).expect("its grid");
-    let places = chunk_places(&array.virtual_mappings, &grid).expect("its chunks");
-    same_mappings(array.virtual_mappings.one_source().expect("one stack").1, &grid, &places);
+    let slots = chunk_slots(&array.virtual_mappings, &grid).expect("its chunks");
+    same_mappings(array.virtual_mappings.one_source().expect("one stack").1, &grid, &slots);
 }
 
-/// What is written for places leads to them.
-fn same_mappings(path: &str, grid: &ChunkGrid, places: &[(u64, u64)]) {
-    assert!(places.is_sorted_by(|one, other| one.0 < other.0));
-    assert!(places.last().is_none_or(|last| last.0 < grid.chunk_count()));
+/// What is written for slots leads to them.
+fn same_mappings(path: &str, grid: &ChunkGrid, slots: &[(u64, u64)]) {
+    assert!(slots.is_sorted_by(|one, other| one.0 < other.0));
+    assert!(slots.last().is_none_or(|last| last.0 < grid.chunk_count()));
     if grid.chunk_count() > MOST_CHUNKS {
         return;
     }
     let mut all = vec![-1; usize::try_from(grid.chunk_count()).unwrap()];
-    for &(index, place) in places {
-        let Ok(place) = i64::try_from(place) else { return };
-        all[usize::try_from(index).unwrap()] = place;
+    for &(index, slot) in slots {
+        let Ok(slot) = i64::try_from(slot) else { return };
+        all[usize::try_from(index).unwrap()] = slot;
     }
     if let Some(block) = hdf5::mappings_block(path, grid, &all) {
         let read = hdf5::read_mappings_block(&block).expect("what was just written");
-        read.iter().for_each(|read| assert_eq!(chunk_places(read, grid).as_deref(), Some(places)));
+        read.iter().for_each(|read| assert_eq!(chunk_slots(read, grid).as_deref(), Some(slots)));
     }
 }
 
@@ -146,10 +146,10 @@ pub fn mappings(data: &[u8]) {
     memory::bounded(allowance(data.len()), || {
         let Ok([mappings, one_by_one]) = hdf5::read_mappings_block(&data[end + 1..]) else { return };
         assert_eq!(each(&mappings), each(&one_by_one));
-        let places = chunk_places(&mappings, &grid);
-        assert_eq!(places, chunk_places(&one_by_one, &grid));
-        if let (Some(places), Some((_, path))) = (places, mappings.one_source()) {
-            same_mappings(path, &grid, &places);
+        let slots = chunk_slots(&mappings, &grid);
+        assert_eq!(slots, chunk_slots(&one_by_one, &grid));
+        if let (Some(slots), Some((_, path))) = (slots, mappings.one_source()) {
+            same_mappings(path, &grid, &slots);
         }
     });
 }

@@ -23,9 +23,9 @@ pub fn zarr(data: &[u8]) {
 fn split(data: &[u8]) -> Vec<&[u8]> {
     let mut files = Vec::new();
     let mut rest = data;
-    while let Some(place) = rest.windows(BETWEEN_FILES.len()).position(|bytes| bytes == BETWEEN_FILES) {
-        files.push(&rest[..place]);
-        rest = &rest[place + BETWEEN_FILES.len()..];
+    while let Some(position) = rest.windows(BETWEEN_FILES.len()).position(|bytes| bytes == BETWEEN_FILES) {
+        files.push(&rest[..position]);
+        rest = &rest[position + BETWEEN_FILES.len()..];
     }
     files.push(rest);
     files

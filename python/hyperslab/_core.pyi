@@ -241,7 +241,7 @@ class ChunkGrid:
         """The number of chunks in the grid."""
 
     def linear_index(self, chunk_index: Iterable[SupportsIndex]) -> int:
-        """The place of a chunk in the row-major order of chunks.
+        """The position of a chunk in the row-major order of chunks.
 
         Raises
         ------
@@ -250,7 +250,7 @@ class ChunkGrid:
         """
 
     def chunk_index(self, linear_index: SupportsIndex) -> tuple[int, ...]:
-        """The chunk at a place in the row-major order of chunks.
+        """The chunk at a position in the row-major order of chunks.
 
         Raises
         ------
@@ -483,7 +483,7 @@ class ArchiveFile:
         chunk_cache_nbytes: int,
         reach: Reach | None = None,
         patterns: list[str] = ...,
-        settled: Callable[[], AbstractContextManager[None]] | None = None,
+        between_commits: Callable[[], AbstractContextManager[None]] | None = None,
     ) -> ArchiveFile:
         """Open a file.
 
@@ -499,7 +499,7 @@ class ArchiveFile:
             Of an HDF5 file, which objects are read, by their names from the root on: `*` is any one name, `**` any
             number of them, at the end all below; a name that a pattern spells out is no other's wildcard. All without
             any. Others may then append to the file while it is read.
-        settled : Callable[[], AbstractContextManager[None]] | None
+        between_commits : Callable[[], AbstractContextManager[None]] | None
             If given, chunks are looked up when arrays are first read; few of them without the others. It gives a
             context in which nobody overwrites what is committed; called by any thread.
         """
@@ -534,6 +534,10 @@ class ArchiveFile:
         Unsupported
             A group without consolidated metadata on a server that lists nothing.
         """
+
+    @staticmethod
+    def given(file: GivenFile, chunk_cache_nbytes: int, reach: Reach | None = None) -> ArchiveFile:
+        """Open a file that a program has."""
 
     @staticmethod
     def of_references(
@@ -698,7 +702,7 @@ def combine(
     groups : list[tuple[int, int, list[tuple[str, str, int]]]]
         Of each group the file and number whose attributes it has, and its links as name, kind and number.
     arrays : list[tuple[str, Any]]
-        Of each array the path, for messages, and an `archive.combining.Recipe`.
+        Of each array the path, for messages, and an `archive.combining.ArrayRecipe`.
     chunk_cache_nbytes : int
         As of `ArchiveFile`.
 
@@ -709,6 +713,40 @@ def combine(
     """
 
 @final
+class GivenFile:
+    """A file that a program has: its bytes, or a function that reads ranges of it."""
+
+    @staticmethod
+    def of_bytes(name: str, version: str, bytes: bytes) -> GivenFile:
+        """Bytes in memory, which are not copied."""
+
+    @staticmethod
+    def of_reader(
+        name: str,
+        version: str,
+        host: str,
+        nbytes: int,
+        read: Callable[[list[tuple[int, int]]], list[bytes]],
+        most_in_flight: int,
+    ) -> GivenFile:
+        """What `read` gives for pairs of offset and length; several threads call it.
+
+        Parameters
+        ----------
+        name : str
+            What people call the file.
+        version : str
+            What tells it from others of its name.
+        host : str
+            What its requests are counted under.
+        nbytes : int
+            How long it is.
+        read : Callable[[list[tuple[int, int]]], list[bytes]]
+            The bytes of each range, all of them.
+        most_in_flight : int
+            How many threads may call it at a time.
+        """
+
 class RemoteFile:
     """Where a file far away is, and how to reach it: secrets included, so it cannot be shown or pickled.
 
@@ -767,7 +805,7 @@ class Reach:
         cls,
         document: str,
         function: Callable[[str], RemoteFile] | None = None,
-        places: list[str] | None = None,
+        paths: list[str] | None = None,
         listed: list[str] = ...,
     ) -> Reach:
         """Make it.
@@ -778,7 +816,7 @@ class Reach:
             What people call the document.
         function : Callable[[str], RemoteFile] | None
             Says how to open a URL, or refuses; called by any thread. Without it the environment does.
-        places : list[str] | None
+        paths : list[str] | None
             The files and folders of this machine that it may lead to; all without any.
         listed : list[str]
             What is allowed, as a refusal says it.
@@ -801,8 +839,8 @@ class Reach:
     def raw(self, own: str, name: str) -> Path:
         """The same of an external raw file, which must be there."""
 
-def refusal(document: str, place: str, allowed: list[str]) -> str:
-    """Why a document is not followed to a place, and what to do."""
+def refusal(document: str, location: str, allowed: list[str]) -> str:
+    """Why a document is not followed to a location, and what to do."""
 
 def host_statistics() -> dict[str, dict[str, int]]:
     """Counts of what each host was asked by this process."""
@@ -1039,8 +1077,8 @@ class StoredArray:
     def resolve(self, elements: npt.NDArray[np.uint8]) -> list[Any]:
         """What elements, as they were read, point to: one object each."""
 
-def chunk_places_of(array: StoredArray, chunk_shape: Sequence[int]) -> npt.NDArray[np.int64] | None:
-    """Of each chunk of a version's array, in C order, its place in the stack of all chunks; -1 of those not stored.
+def chunk_slots_of(array: StoredArray, chunk_shape: Sequence[int]) -> npt.NDArray[np.int64] | None:
+    """Of each chunk of a version's array, in C order, its slot in the stack of all chunks; -1 of those not stored.
 
     None if the array is not virtual in this way: one mapping a chunk, in order, of chunks stacked along axis 0.
     """
@@ -1140,7 +1178,7 @@ def gather_chunks(
     """
 
 def mappings_block(
-    path: str, shape: Sequence[int], chunk_shape: Sequence[int], places: npt.NDArray[np.int64]
+    path: str, shape: Sequence[int], chunk_shape: Sequence[int], slots: npt.NDArray[np.int64]
 ) -> npt.NDArray[np.uint8] | None:
     """What libhdf5 stores of the mappings that `add_mappings` adds; None where it would do so in another version."""
 
@@ -1152,21 +1190,21 @@ class ChunkTable:
     ----------
     digests
         The hashes, 32 bytes each.
-    places
-        The place of each.
+    slots
+        The slot of each.
     """
 
-    def __new__(cls, digests: bytes, places: npt.NDArray[np.int64]) -> Self: ...
+    def __new__(cls, digests: bytes, slots: npt.NDArray[np.int64]) -> Self: ...
     def __len__(self) -> int: ...
     def find(self, digests: bytes, nothing: bytes, next: int) -> tuple[npt.NDArray[np.int64], npt.NDArray[np.int64]]:
-        """The place of each hash, -1 of `nothing`; and the numbers of those that are new.
+        """The slot of each hash, -1 of `nothing`; and the numbers of those that are new.
 
-        New ones get places from `next` on, equal ones the same; the numbers are those of the first of each. They are
+        New ones get slots from `next` on, equal ones the same; the numbers are those of the first of each. They are
         not put into the table.
         """
 
     def add(self, digests: bytes, first: int) -> None:
-        """Put hashes in, whose chunks are one after another from place `first` on."""
+        """Put hashes in, whose chunks are one after another from slot `first` on."""
 
 def write_chunks(
     function: int,
@@ -1186,7 +1224,7 @@ def write_chunks(
     array : int
         Its identifier.
     first : int
-        The place of the first chunk.
+        The slot of the first chunk.
     chunk_shape : Sequence[int]
         Of each.
     chunks : npt.NDArray[np.uint8]
@@ -1214,7 +1252,7 @@ def add_mappings(
     path: str,
     shape: Sequence[int],
     chunk_shape: Sequence[int],
-    places: npt.NDArray[np.int64],
+    slots: npt.NDArray[np.int64],
 ) -> None:
     """Add a mapping for each stored chunk to a property list, through the libhdf5 that h5py loaded.
 
@@ -1231,8 +1269,8 @@ def add_mappings(
         The virtual array's.
     chunk_shape : Sequence[int]
         The chunks'.
-    places : npt.NDArray[np.int64]
-        As `chunk_places_of` gives them.
+    slots : npt.NDArray[np.int64]
+        As `chunk_slots_of` gives them.
 
     Raises
     ------

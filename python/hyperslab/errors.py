@@ -5,6 +5,7 @@ HyperslabError                 a message for the user: what happened, where, and
 │   ├── StudyError             a study file does not describe a valid experiment
 │   ├── NotCombinable          files cannot form one archive; the message names two files and the difference
 │   ├── TooLargeForMemory      a selection has more bytes than there is memory; also a MemoryError
+│   ├── NoSuchGroup            a file has no such group; also an OSError and a KeyError
 │   ├── Refused                a format cannot do what you ask; the message has the reason
 │   ├── NotAStoreProfile       a file is not a store profile, or has another version
 │   ├── Untrained              a store profile does not cover a library, an operation or a codec
@@ -54,6 +55,10 @@ class NotCombinable(UsageError):
 
 class TooLargeForMemory(UsageError, MemoryError):
     """A selection does not fit in memory; the message says how many bytes it has. Select less."""
+
+
+class NoSuchGroup(UsageError, OSError, KeyError):
+    """A file has no group of this name; the message has those that there are."""
 
 
 class Refused(UsageError):

@@ -7,7 +7,7 @@ from pathlib import Path
 
 import pytest
 
-from hyperslab.bench.session import Request, run_bench
+from hyperslab.bench.session import RunRequest, run_bench
 from hyperslab.lab import cache
 
 
@@ -19,7 +19,7 @@ def written(path: Path, nbytes: int) -> Path:
 @pytest.mark.slow
 def test_a_cold_trial_reads_the_file_from_the_device_and_a_warm_one_nothing(on_disk, study) -> None:
     path = study(formats=["raw", "hdf5", "zarr3"], shape=[128, 128, 128], caches=["cold", "warm"])
-    run = run_bench(Request(studies=(str(path),), output=on_disk / "run", scale="paper", trials=3))
+    run = run_bench(RunRequest(studies=(str(path),), output=on_disk / "run", scale="paper", trials=3))
     reads = [trial for trial in run.trials if trial.operation == "read-all" and trial.status == "ok"]
     cold = [trial for trial in reads if trial.cache == "cold"]
     warm = [trial for trial in reads if trial.cache == "warm"]

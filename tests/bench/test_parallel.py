@@ -5,7 +5,7 @@ from __future__ import annotations
 import pytest
 
 from hyperslab.bench import mpi
-from hyperslab.bench.session import Request, run_bench
+from hyperslab.bench.session import RunRequest, run_bench
 from hyperslab.errors import UsageError
 from hyperslab.lab.timers import combine
 
@@ -24,7 +24,7 @@ def test_processes_share_the_work_and_read_what_was_written(tmp_path, study) -> 
         operations=["write", "read-all", {"read-random-points": {"count": 7}}],
         processes=[1, 2, 3],
     )
-    run = run_bench(Request(studies=(str(path),), output=tmp_path / "run", scale="paper", trials=2))
+    run = run_bench(RunRequest(studies=(str(path),), output=tmp_path / "run", scale="paper", trials=2))
     trials = accepted(run)
     assert {trial.processes for trial in trials} == {1, 2, 3}
     assert all(trial.verified for trial in trials)
@@ -44,7 +44,9 @@ def test_dask_workers_run_the_parts(tmp_path, study) -> None:
     with distributed.LocalCluster(n_workers=2, threads_per_worker=1, processes=True, dashboard_address=None) as cluster:
         workers = DaskWorkers(cluster.scheduler_address)
         try:
-            request = Request(studies=(str(path),), output=tmp_path / "run", scale="paper", trials=2, executor=workers)
+            request = RunRequest(
+                studies=(str(path),), output=tmp_path / "run", scale="paper", trials=2, executor=workers
+            )
             run = run_bench(request)
             with pytest.raises(UsageError, match="has 2 workers"):
                 workers.run([None, None, None])  # type: ignore[list-item]  # refused before any is looked at
@@ -66,7 +68,7 @@ def test_mpi_ranks_write_and_read_one_file(tmp_path, study) -> None:
     if reason := mpi.refusal("hdf5", "write"):
         pytest.skip(reason)
     path = study(formats=["hdf5"], processes=[1, 2], launcher="mpi")
-    run = run_bench(Request(studies=(str(path),), output=tmp_path / "run", scale="paper", trials=2))
+    run = run_bench(RunRequest(studies=(str(path),), output=tmp_path / "run", scale="paper", trials=2))
     trials = accepted(run)
     assert {trial.processes for trial in trials} == {1, 2}
     assert {trial.file_count for trial in trials} == {1}

@@ -7,7 +7,7 @@ from pathlib import Path
 import pytest
 
 from hyperslab.bench.results import Run
-from hyperslab.bench.session import Request, run_bench
+from hyperslab.bench.session import RunRequest, run_bench
 from hyperslab.formats import FORMATS, format_class
 from hyperslab.lab import serving
 
@@ -26,7 +26,7 @@ conditions:
 def ran(directory: Path, server: str) -> Run:
     study = directory / "served.yaml"
     study.write_text(STUDY.replace("SERVER", server))
-    return run_bench(Request(studies=(str(study),), output=directory / "run", scale="quick", trials=1))
+    return run_bench(RunRequest(studies=(str(study),), output=directory / "run", scale="quick", trials=1))
 
 
 @pytest.mark.slow

@@ -48,15 +48,15 @@ def made_up_cells(
     truth = TRUTH | more
     terms = EXTENDED.terms(library, operation, () if codec is None else (codec,))
     found = []
-    for place in range(count):
-        cache: Any = CACHES[place % 3]
+    for position in range(count):
+        cache: Any = CACHES[position % 3]
         drawn = {name: 10.0 ** random.uniform(2, 8 if name[0] == "s" else 4) for name in truth}
-        drawn |= {"n_array": 1.0, "n_made": float(place % 2)} | dict.fromkeys(GONE[cache], 0.0)
+        drawn |= {"n_array": 1.0, "n_made": float(position % 2)} | dict.fromkeys(GONE[cache], 0.0)
         made = variables(**drawn)
         factors = values(terms, made, codec)
         parts = factors * np.array([truth.get(term.variable, 0.0) for term in terms])
         seconds = float((parts * overlapped(terms, parts, overlap)).sum() * np.exp(random.normal(0, noise)))
-        found.append(Observation(library, operation, cache, f"made up {place}", "10x10", codec, made, seconds))
+        found.append(Observation(library, operation, cache, f"made up {position}", "10x10", codec, made, seconds))
     return found
 
 
@@ -65,9 +65,9 @@ def made_up_store_profile(
 ) -> StoreProfile:
     """Of this machine; each library takes `slow` times what the one before does for each chunk."""
     cells: list[Observation] = []
-    for place, library in enumerate(libraries):
+    for position, library in enumerate(libraries):
         for operation in ("read", "write"):
-            cells += made_up_cells(library, operation, 90, place, noise=0.02, n_chunk=4e-6 * slow**place)
+            cells += made_up_cells(library, operation, 90, position, noise=0.02, n_chunk=4e-6 * slow**position)
     kinds = dict.fromkeys((cell.library, cell.operation) for cell in cells)
     return StoreProfile(
         environment=replace(observe(tmp_path, []), libraries={}),

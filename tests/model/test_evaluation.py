@@ -19,9 +19,9 @@ from hyperslab.errors import UsageError
 from hyperslab.lab.environment import observe
 from hyperslab.model.calibrate import caches_of, observation_of
 from hyperslab.model.evaluation import Evaluation, evaluate, measured_again
-from hyperslab.model.evaluation_session import Request, run_evaluation
+from hyperslab.model.evaluation_session import EvaluationRequest, run_evaluation
 from hyperslab.model.fit import fit
-from hyperslab.model.measuring import Measured
+from hyperslab.model.measuring import CellTimings
 from hyperslab.model.paper_experiments import SCALES, arrays, tasks
 from hyperslab.model.store_profile import StoreProfile
 from hyperslab.model.takeaways import judge
@@ -49,12 +49,12 @@ KEYS = {
 }
 
 
-def imagined(task_cells: list[Any], directory: Path) -> tuple[list[Measured], StoreProfile]:
+def imagined(task_cells: list[Any], directory: Path) -> tuple[list[CellTimings], StoreProfile]:
     """Cells that took what TRUTH says, and a store profile that was trained on just these."""
     environment = observe(directory, ["hdf5", "zarr3"])
     measured = []
     for cell in task_cells:
-        blank = Measured(cell, ({"access": 1.0},) * 6)
+        blank = CellTimings(cell, ({"access": 1.0},) * 6)
         variables = observation_of(blank, caches_of(environment)).variables._asdict()
         costs = {**TRUTH[cell.library.name], **WRITING}
         seconds = sum(variables[name] * cost for name, cost in costs.items()) + 1e-5
@@ -126,7 +126,7 @@ def test_naming_one_library_always(known: Evaluation) -> None:
 def test_measuring_again_says_what_no_model_can_know(known: Evaluation) -> None:
     planned = list(tasks(IMAGINED))[:2]
     passes = ({"access": 1.0}, {"access": 2.0}, {"access": 1.0}, {"access": 2.0})
-    blank = [Measured(task.cell, passes) for task in planned]
+    blank = [CellTimings(task.cell, passes) for task in planned]
     found = measured_again(planned, blank)
     assert found is not None
     assert found.rmse_log10 == pytest.approx(np.log10(2))
@@ -185,9 +185,13 @@ def test_a_tiny_evaluation_for_real(profile: StoreProfile, tmp_path: Path) -> No
     assert {path.name for path in output.iterdir()} == {"evaluation.json", "outcomes.csv", "measured.json", "figures"}
     page = runpy.run_path(str(ROOT / "docs" / "results" / "make.py"))["cost_model"](json.loads(done.stdout))
     assert "| S1-iv |" in page
-    again = run_evaluation(Request(tmp_path / "p.json", output, output, "tiny", again=True), say=lambda _: None)
+    again = run_evaluation(
+        EvaluationRequest(tmp_path / "p.json", output, output, "tiny", again=True), say=lambda _: None
+    )
     assert json.loads(json.dumps(again.to_dict()))["serial"] == serial
     with pytest.raises(UsageError, match="no measurements"):
-        run_evaluation(Request(tmp_path / "p.json", tmp_path / "x", tmp_path, "tiny", again=True), say=lambda _: None)
+        run_evaluation(
+            EvaluationRequest(tmp_path / "p.json", tmp_path / "x", tmp_path, "tiny", again=True), say=lambda _: None
+        )
     with pytest.raises(UsageError, match="of scale tiny"):
-        run_evaluation(Request(tmp_path / "p.json", output, output, "full", again=True), say=lambda _: None)
+        run_evaluation(EvaluationRequest(profile, output, output, "full", again=True), say=lambda _: None)

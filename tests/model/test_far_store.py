@@ -16,7 +16,7 @@ from hyperslab.cli import app
 from hyperslab.errors import Refused, UsageError
 from hyperslab.lab import serving
 from hyperslab.lab.worker import Workbench
-from hyperslab.model import Layout, Own, Workload, load_store_profile
+from hyperslab.model import HyperslabEngine, Layout, Workload, load_store_profile
 from hyperslab.model.cells import ModelCell
 from hyperslab.model.counting import count_operations
 from hyperslab.model.far_store import FarFile, FarPass, arrays_of, calibrate_far, why_not
@@ -63,7 +63,7 @@ def test_the_server_sees_what_is_told(server: serving.Nginx, access: dict[str, A
     with hs.open(url) as root:
         for far in arrays_of(root, 9):
             asked = Workload.model_validate({"array": far.array, "accesses": [access, access]})
-            cell = ModelCell(asked, far.layout, Own(far=True), "cold")
+            cell = ModelCell(asked, far.layout, HyperslabEngine(far=True), "cold")
             told = count_operations(cell)["read"]
             with hs.open(url) as anew:
                 array, seen = anew[far.name], len(server.requests())
@@ -108,7 +108,7 @@ def test_a_url_is_calibrated_and_predicted(server: serving.Nginx, tmp_path: Path
     assert shown.exit_code == 0, shown.output
     assert "90x100:deflate" in shown.stdout
     assert f"store: {server.url}" in shown.stdout
-    with pytest.raises(Refused, match="nothing of a store far away"):
+    with pytest.raises(Refused, match="a far store starts with nothing cached"):
         hs.predict(workload, [(90, 100)], store_profile=profile, cache="page-warm")
     with pytest.raises(UsageError, match="no array"):
         calibrate_far(FarFile("here", f"{server.url}/text.h5"))
@@ -137,10 +137,10 @@ def test_a_server_started_here(name: str, tmp_path: Path, monkeypatch: pytest.Mo
 
 def test_rounds_are_of_as_many_requests_as_a_host_is_sent() -> None:
     asked = Workload.model_validate({"array": {"shape": [330, 2**20], "dtype": "u1"}, "accesses": [{"select": "all"}]})
-    far = count_operations(ModelCell(asked, Layout((1, 2**20), ratio=1.0), Own(far=True), "cold"))["read"]
+    far = count_operations(ModelCell(asked, Layout((1, 2**20), ratio=1.0), HyperslabEngine(far=True), "cold"))["read"]
     assert far.n_rseek == -(-far.n_rdisk // 32) > 1
     assert (far.n_cache, far.n_rindex) == (0, 0)
-    near = count_operations(ModelCell(asked, Layout((1, 2**20), ratio=1.0), Own(), "cold"))["read"]
+    near = count_operations(ModelCell(asked, Layout((1, 2**20), ratio=1.0), HyperslabEngine(), "cold"))["read"]
     assert near.n_rdisk > far.n_rdisk
 
 

@@ -88,7 +88,7 @@ def test_codecs_have_coefficients_of_their_own() -> None:
 
 
 def test_too_few_cells_say_how_many_it_takes() -> None:
-    with pytest.raises(TooFewCells, match=r"5 cells cannot tell \d+ coefficients apart; measure at least"):
+    with pytest.raises(TooFewCells, match=r"5 cells are too few for \d+ coefficients; measure at least"):
         fit(made_up_cells("hdf5", "read", 5, 0), "hdf5", "read")
     with pytest.raises(TooFewCells):
         fit([], "hdf5", "read")

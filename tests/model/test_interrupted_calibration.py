@@ -17,7 +17,7 @@ from hyperslab.cli import app
 from hyperslab.errors import UsageError
 from hyperslab.model import load_store_profile
 from hyperslab.model.calibration_journal import journal_beside
-from hyperslab.model.measuring import Measured
+from hyperslab.model.measuring import CellTimings
 
 pytest.importorskip("h5py", reason="not installed: pip install 'hyperslab[formats]'")
 
@@ -97,7 +97,7 @@ def test_a_killed_one_goes_on(tmp_path: Path) -> None:
 
     made = load_store_profile(begun.profile)
     assert any(note.startswith(f"{len(before)} of ") for note in made.notes), made.notes
-    medians = {Measured.from_dict(json.loads(line)).median_seconds for line in before}
+    medians = {CellTimings.from_dict(json.loads(line)).median_seconds for line in before}
     assert medians <= {cell.seconds for cell in made.cells}, "a measured cell was lost, or measured again"
     assert list(begun.measured.iterdir()) == []
     assert not begun.journal.exists()
@@ -112,14 +112,14 @@ def test_what_cannot_go_on(tmp_path: Path) -> None:
         assert isinstance(error, UsageError)
         return str(error)
 
-    assert "nothing was interrupted" in refused("--resume")
+    assert "there is nothing to continue" in refused("--resume")
     begun.journal.write_text('{"version": "0", "asked": {}}\n')
-    assert "no journal of a calibration" in refused("--resume")
+    assert "not the journal of a calibration" in refused("--resume")
     begun.journal.write_text("[]\n{}\n")
-    assert "no journal of a calibration" in refused("--resume")
+    assert "not the journal of a calibration" in refused("--resume")
     assert "1 cells of an interrupted calibration" in refused()
     begun.journal.write_text("{\n")
-    assert "remove it" in refused()
+    assert "remove the file" in refused()
     begun.journal.unlink()
     begun.journal.mkdir()
     assert "remove it" in refused()
@@ -133,4 +133,4 @@ def test_another_request_is_not_gone_on_with(tmp_path: Path) -> None:
     process = begun.begin("--resume", "--libraries", "hyperslab")
     _, said = process.communicate(timeout=60)
     assert process.returncode == 2
-    assert "was begun otherwise (asked)" in said
+    assert "belongs to a calibration that differs (asked)" in said

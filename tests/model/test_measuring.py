@@ -10,9 +10,9 @@ import pytest
 
 from hyperslab.errors import HyperslabError, Refused, UsageError
 from hyperslab.lab.rounds import StopRule
-from hyperslab.model import Flat, Hdf5, Layout, Library, Own, PaperHdf5, Workload, Zarr
+from hyperslab.model import Flat, Hdf5, HyperslabEngine, Layout, Library, PaperHdf5, Workload, Zarr
 from hyperslab.model.cells import CellCache, ModelCell
-from hyperslab.model.measuring import Measured, disk_nbytes, measure
+from hyperslab.model.measuring import CellTimings, disk_nbytes, measure
 
 ONCE = StopRule(1, 1)
 
@@ -31,7 +31,7 @@ CELLS = [
     cell(Zarr(), "cold"),
     cell(Zarr(), "page-warm", "random-rows"),
     cell(Zarr(), "library-warm"),
-    cell(Own(), "page-warm"),
+    cell(HyperslabEngine(), "page-warm"),
     cell(Flat(), "cold", "columns"),
     cell(Hdf5(), "new", operation="write"),
     cell(Zarr(), "new", operation="write"),
@@ -45,7 +45,7 @@ CELLS = [
 
 
 @pytest.fixture(scope="module")
-def measured(tmp_path_factory: pytest.TempPathFactory) -> dict[str, Measured]:
+def measured(tmp_path_factory: pytest.TempPathFactory) -> dict[str, CellTimings]:
     pytest.importorskip("zarr", reason="not installed: pip install 'hyperslab[formats]'")
     directory = tmp_path_factory.mktemp("measured")
     told: list[tuple[int, int]] = []
@@ -56,7 +56,7 @@ def measured(tmp_path_factory: pytest.TempPathFactory) -> dict[str, Measured]:
     return {each.cell.file_key + each.cell.name + repr(each.cell.library): each for each in found}
 
 
-def test_every_cell_is_measured(measured: dict[str, Measured]) -> None:
+def test_every_cell_is_measured(measured: dict[str, CellTimings]) -> None:
     assert len(measured) == len(CELLS)
     for each in measured.values():
         assert len(each.passes) == len(each.seconds) == 1
@@ -64,7 +64,7 @@ def test_every_cell_is_measured(measured: dict[str, Measured]) -> None:
         assert each.interval is None  # one pass says nothing of the spread
 
 
-def test_phases(measured: dict[str, Measured]) -> None:
+def test_phases(measured: dict[str, CellTimings]) -> None:
     for each in measured.values():
         phases = set(each.passes[0])
         if each.cell.cache == "new":
@@ -79,7 +79,7 @@ def test_phases(measured: dict[str, Measured]) -> None:
         assert each.phase_seconds("append") is None
 
 
-def test_states_are_proved(measured: dict[str, Measured]) -> None:
+def test_states_are_proved(measured: dict[str, CellTimings]) -> None:
     for each in measured.values():
         if each.cell.cache == "cold" and not each.cell.writes:
             assert each.device_read_nbytes
@@ -87,16 +87,16 @@ def test_states_are_proved(measured: dict[str, Measured]) -> None:
             assert each.device_read_nbytes == 0
 
 
-def test_ratios_are_found(measured: dict[str, Measured]) -> None:
+def test_ratios_are_found(measured: dict[str, CellTimings]) -> None:
     for each in measured.values():
         assert (each.cell.layout.ratio is None) == (each.cell.layout.codec is None)
         if each.cell.layout.ratio is not None:
             assert 1 < each.cell.layout.ratio < 20
 
 
-def test_json_and_back(measured: dict[str, Measured]) -> None:
+def test_json_and_back(measured: dict[str, CellTimings]) -> None:
     for each in measured.values():
-        assert Measured.from_dict(json.loads(json.dumps(each.to_dict()))) == each
+        assert CellTimings.from_dict(json.loads(json.dumps(each.to_dict()))) == each
 
 
 def test_repeats_and_their_interval(tmp_path: Path) -> None:
@@ -120,9 +120,9 @@ def test_a_cache_that_holds_everything() -> None:
     ("impossible", "reason"),
     [
         (cell(PaperHdf5(), "cold"), "algorithm"),
-        (cell(Own(), "cold", operation="write"), "only reads"),
-        (cell(Own(), "library-warm"), "holds everything"),
-        (cell(Hdf5(), "library-warm", operation="write"), "holds everything"),
+        (cell(HyperslabEngine(), "cold", operation="write"), "only reads"),
+        (cell(HyperslabEngine(), "library-warm"), "library-warm is only for"),
+        (cell(Hdf5(), "library-warm", operation="write"), "library-warm is only for"),
         (cell(Hdf5(), "new"), "nothing to read"),
         (cell(Hdf5(growing_axis=1), "cold"), "growth"),
         (cell(Hdf5(), "cold", shard_shape=(200, 30)), "no shards"),

@@ -61,13 +61,13 @@ def test_reads_and_writes_are_priced_by_their_own_coefficients(store_profile: Pa
 @pytest.mark.parametrize(
     ("given", "options", "error", "what"),
     [
-        ([(100,)], {}, Refused, "1 axes, the array 2"),
+        ([(100,)], {}, Refused, "1 axes, the array has 2"),
         ([(4000, 8)], {"libraries": ["hdf5"]}, Refused, "larger than the array"),
         ([Layout((100, 8), (200, 8))], {"libraries": ["hdf5"]}, Refused, "only Zarr has shards"),
-        ([Layout((2000, 64), contiguous=True)], {"libraries": ["zarr"]}, Refused, "no arrays in one piece"),
+        ([Layout((2000, 64), contiguous=True)], {"libraries": ["zarr"]}, Refused, "cannot store an array in one piece"),
         ([Layout((100, 8), contiguous=True)], {"libraries": ["hdf5"]}, Refused, "has the array's shape"),
-        ([(100, 8)], {"libraries": ["csv"]}, UsageError, "no library 'csv'"),
-        ([(100, 8)], {"libraries": ["flat"]}, Untrained, "nothing of flat"),
+        ([(100, 8)], {"libraries": ["csv"]}, UsageError, "unknown library 'csv'"),
+        ([(100, 8)], {"libraries": ["flat"]}, Untrained, "has no flat"),
         ([(100, 8)], {"cache": "new"}, Refused, "nothing to read"),
         ([], {}, UsageError, "no layouts"),
     ],
@@ -81,11 +81,11 @@ def test_what_cannot_be(
 
 def test_chunks_that_hdf5_cannot_hold(store_profile: Path) -> None:
     large = Workload.model_validate({"array": {"shape": [2**31, 4]}, "accesses": [{"select": "rows", "count": 1}]})
-    with pytest.raises(Refused, match="HDF5's may have 4294967295"):
+    with pytest.raises(Refused, match="HDF5 allows at most 4294967295"):
         hs.predict(large, [(2**30, 1), (2**30, 2)], libraries=["hdf5"], store_profile=store_profile)
     piece = Layout((2**31, 4), contiguous=True)
     assert hs.predict(large, [piece], libraries=["hdf5"], store_profile=store_profile)[0].cost.seconds > 0
-    with pytest.raises(Refused, match="nothing of what is in one piece"):
+    with pytest.raises(Refused, match="do not cache arrays that are in one piece"):
         hs.predict(large, [piece], libraries=["hdf5"], store_profile=store_profile, cache="library-warm")
     written = large.model_copy(update={"accesses": [large.accesses[0].model_copy(update={"operation": "write"})]})
     with pytest.raises(Refused, match="our engine only reads"):
@@ -96,7 +96,12 @@ def test_layouts_in_words() -> None:
     for text in ("100x8", "100x8/400x8", "100x8:zstd=2.5", "7"):
         assert str(parse_layout(text)) == text
     assert parse_layout("100x8:=2") == Layout((100, 8), ratio=2.0)
-    for text, what in (("100x", "is no layout"), ("0x8", "is no layout"), ("", "is no layout"), ("4:zstd", "=2.5")):
+    for text, what in (
+        ("100x", "is not a layout"),
+        ("0x8", "is not a layout"),
+        ("", "is not a layout"),
+        ("4:zstd", "=2.5"),
+    ):
         with pytest.raises(UsageError, match=what):
             parse_layout(text)
 

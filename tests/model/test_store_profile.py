@@ -29,15 +29,15 @@ def test_what_is_loaded_predicts_the_same(tmp_path: Path) -> None:
 
 
 def test_a_library_that_was_not_trained(tmp_path: Path) -> None:
-    with pytest.raises(Untrained, match="nothing of flat, read; it has hdf5 read, hdf5 write"):
+    with pytest.raises(Untrained, match="has no flat, read; it has hdf5 read, hdf5 write"):
         made_up_store_profile(tmp_path, ("hdf5",)).coefficients("flat", "read")
 
 
 @pytest.mark.parametrize(
     ("change", "what"),
     [
-        (lambda d: d.update(version=1), "version 1, this reads 3"),
-        (lambda d: d.update(schema="other"), "no store profile"),
+        (lambda d: d.update(version=1), "version 1, but this program reads version 3"),
+        (lambda d: d.update(schema="other"), "not a store profile"),
         (lambda d: d.pop("fits"), "damaged"),
         (lambda d: d.update(variables=["n_memcpy"]), "damaged"),
         (lambda d: d["fits"][0].update(covariance=[[1.0]]), "damaged"),

@@ -75,7 +75,7 @@ def test_a_missing_file_is_named_at_once(server: servers.Nginx) -> None:
 def test_credentials(server: servers.Nginx, options: dict) -> None:
     far = hs.open(f"{server.url}/private/ocean.h5", storage_options=options)
     assert far["group/deep"][1, 1] == 5.0
-    for shown in (repr(far), repr(far["group/deep"]), repr(far._file.place), far.filename):
+    for shown in (repr(far), repr(far["group/deep"]), repr(far._file.location), far.filename):
         assert servers.PASSWORD not in shown
     assert servers.PASSWORD.encode() not in pickle.dumps(far)
 

@@ -81,7 +81,7 @@ def test_secrets_stay_here(bucket: str, monkeypatch: pytest.MonkeyPatch) -> None
     pickled = pickle.dumps(array["group/deep"])
     for secret in (KEY, SECRET):
         assert secret.encode() not in pickled
-        assert secret not in repr(array) + repr(array._file.place)
+        assert secret not in repr(array) + repr(array._file.location)
     monkeypatch.setenv("AWS_ACCESS_KEY_ID", KEY)
     monkeypatch.setenv("AWS_SECRET_ACCESS_KEY", SECRET)
     assert pickle.loads(pickled)[1, 1] == 5.0

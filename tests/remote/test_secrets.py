@@ -11,7 +11,7 @@ import servers
 import xarray as xr
 
 import hyperslab as hs
-from hyperslab.archive.remote import Remote, Sources, _registered, _registered_for, shown
+from hyperslab.archive.remote import Remote, SourceResolver, _registered, _registered_for, shown
 from hyperslab.errors import UsageError
 
 QUERY = "X-Amz-Signature=hunter5"
@@ -127,9 +127,9 @@ def leaks(*shown: object) -> list[str]:
 
 def test_places_show_no_secrets(server: servers.Nginx) -> None:
     opened = hs.open(secretive(server), storage_options={"headers": {"X-Key": "hunter2"}})
-    place = opened._file.place
+    place = opened._file.location
     assert isinstance(place, Remote)
-    near = Sources({"token": "hunter3"}, near=secretive(server))
+    near = SourceResolver({"token": "hunter3"}, near=secretive(server))
     array = opened["deflated"]
     assert not leaks(
         *(

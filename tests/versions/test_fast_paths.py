@@ -20,7 +20,7 @@ from hyperslab._core import (
     hash_staged,
     mappings_block,
 )
-from hyperslab.versions.commit import virtual
+from hyperslab.versions.commit import chunk_store, virtual
 from hyperslab.versions.commit.chunk_store import ChunkStore, make_store
 from hyperslab.versions.layout.names import chunk_hash
 
@@ -82,7 +82,7 @@ def test_mappings_by_libhdf5_and_through_h5py(
     functions = virtual.loaded_functions()
     assert functions is not None
     count = int(np.prod([-(-length // chunk) for length, chunk in zip(shape, chunk_shape, strict=True)]))
-    places = np.random.default_rng(1).integers(-1, 5, count)
+    slots = np.random.default_rng(1).integers(-1, 5, count)
     with h5py.File(tmp_path / "v.h5", "w") as file:
         raw = file.create_dataset("raw", (5 * chunk_shape[0], *chunk_shape[1:]), "f8", chunks=chunk_shape)
         found = []
@@ -91,12 +91,12 @@ def test_mappings_by_libhdf5_and_through_h5py(
             plist.set_layout(h5py.h5d.VIRTUAL)
             target, source = h5py.h5s.create_simple(shape), h5py.h5s.create_simple(raw.shape)
             if way == "h5py":
-                virtual.add_mappings_through_h5py(plist, target, source, shape, raw, places)
+                virtual.add_mappings_through_h5py(plist, target, source, shape, raw, slots)
             else:
-                add_mappings(functions, (plist.id, target.id, source.id), "/raw", shape, chunk_shape, places)
+                add_mappings(functions, (plist.id, target.id, source.id), "/raw", shape, chunk_shape, slots)
             found.append([mapping(plist, number) for number in range(plist.get_virtual_count())])
         assert found[0] == found[1]
-        assert len(found[0]) == np.count_nonzero(places != -1)
+        assert len(found[0]) == np.count_nonzero(slots != -1)
 
 
 def mapping(plist: Any, number: int) -> tuple[Any, ...]:
@@ -128,12 +128,12 @@ def test_mappings_in_one_piece_are_what_libhdf5_writes(
     tmp_path: Path, shape: tuple[int, ...], chunk_shape: tuple[int, ...]
 ) -> None:
     count = int(np.prod([-(-length // chunk) for length, chunk in zip(shape, chunk_shape, strict=True)]))
-    places = np.random.default_rng(1).integers(-1, 5, count)
-    block = mappings_block("/raw", shape, chunk_shape, places)
+    slots = np.random.default_rng(1).integers(-1, 5, count)
+    block = mappings_block("/raw", shape, chunk_shape, slots)
     assert block is not None
     with h5py.File(tmp_path / "v.h5", "w") as file:
         raw = file.create_dataset("raw", (5 * chunk_shape[0], *chunk_shape[1:]), "f8", chunks=chunk_shape)
-        virtual.create_virtual(file, "x", shape, places, raw, 0)
+        virtual.create_virtual(file, "x", shape, slots, raw, 0)
     assert block.tobytes() in (tmp_path / "v.h5").read_bytes()
 
 
@@ -215,8 +215,8 @@ def test_gathered_and_staged_chunks(shape: tuple[int, ...], chunk_shape: tuple[i
 def test_table_of_chunks() -> None:
     one, two, nothing = (bytes([number]) * 32 for number in range(3))
     table = ChunkTable(one, np.array([5]))
-    places, new = table.find(two + one + nothing + two + bytes(31) + b"x", nothing, 9)
-    assert (places.tolist(), new.tolist()) == ([9, 5, -1, 9, 10], [0, 4])
+    slots, new = table.find(two + one + nothing + two + bytes(31) + b"x", nothing, 9)
+    assert (slots.tolist(), new.tolist()) == ([9, 5, -1, 9, 10], [0, 4])
     table.add(two, 9)
     assert table.find(two, nothing, 10)[0].tolist() == [9]
     assert len(table) == 2
@@ -244,9 +244,13 @@ def test_chunks_that_we_encode_are_overwritten_in_part_by_libhdf5(tmp_path: Path
                 np.testing.assert_array_equal(file[name]["x"][...], made[name])
 
 
+@pytest.mark.parametrize("chunk_length", [512, 4096])  # ours, and versioned-hdf5's
 @pytest.mark.parametrize("reopened", [False, True])
-def test_rows_of_hash_tables_that_we_encode_are_decoded_by_libhdf5(tmp_path: Path, reopened: bool) -> None:
-    """Batch by batch, across the table's chunks of 4096 rows; hashes may be runs of what LZF shortens."""
+def test_rows_of_hash_tables_that_we_encode_are_decoded_by_libhdf5(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch, reopened: bool, chunk_length: int
+) -> None:
+    """Batch by batch, across the table's chunks; hashes may be runs of what LZF shortens."""
+    monkeypatch.setattr(chunk_store, "HASH_TABLE_CHUNK_LENGTH", chunk_length)
     rng, hashes = np.random.default_rng(7), b""
     with h5py.File(tmp_path / "v.h5", "w") as file:
         file.create_group("_version_data")
@@ -266,6 +270,7 @@ def test_rows_of_hash_tables_that_we_encode_are_decoded_by_libhdf5(tmp_path: Pat
                 assert (table["shape"][:, 0] == np.arange(len(table)) * 2).all()
             if reopened:
                 store = ChunkStore(file, "x")
+        assert store._table.chunks == (chunk_length,)
         assert [info.filter_mask for info in map(store._table.id.get_chunk_info, range(3))] == [0, 0, 0]
 
 

@@ -16,7 +16,7 @@ import hyperslab as hs
 from hyperslab.errors import HyperslabError
 from hyperslab.versions import repair
 from hyperslab.versions.commit.virtual import create_virtual
-from hyperslab.versions.layout.places import MOST_CHUNKS
+from hyperslab.versions.layout.slots import MOST_CHUNKS
 
 HUGE = [1 << 40, 1 << 60]
 STACK = "_version_data/x"

@@ -110,6 +110,9 @@ def test_objects_are_the_same(both: tuple[Path, Path]) -> None:
             mine, other = properties(ours[path]), properties(theirs[path])
             if path.endswith("__first_version__"):
                 mine["attributes"], other["attributes"] = [*mine["attributes"]], [*other["attributes"]]
+            if path.endswith("hash_table"):  # ours has shorter chunks: each commit writes the last one anew
+                assert (mine.pop("chunks"), other.pop("chunks")) == ((512,), (4096,))
+                assert [mine.pop("filters")[0][:2]] == [other.pop("filters")[0][:2]]
             assert mine == other, path
         for path in (path for path in names[ours.filename] if path.endswith("hash_table")):
             mine, other = ours[path][:], theirs[path][:]

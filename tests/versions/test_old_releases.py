@@ -1,7 +1,7 @@
 """Files of older releases of versioned-hdf5, as its own upgrade leaves them: nothing that versions show is overwritten.
 
 `old_releases/text-1.3.14.h5` is such a release's own: it stored equal chunks of text several times. An upgrade knows
-each hash once, so that `largest_index` is less than the places that versions show. With `HYPERSLAB_OLD_VERSIONED_HDF5`,
+each hash once, so that `largest_index` is less than the slots that versions show. With `HYPERSLAB_OLD_VERSIONED_HDF5`,
 the path of a Python that has such a release, the file is made anew.
 """
 
@@ -38,7 +38,7 @@ def shown(path: Path) -> dict[str, dict[str, list[Any]]]:
 
 
 def upgraded(path: Path) -> Path:
-    """Upgraded as versioned-hdf5 tells to, with places that versions show behind those that count."""
+    """Upgraded as versioned-hdf5 tells to, with slots that versions show behind those that count."""
     with h5py.File(path, "r+") as file:
         VersionedHDF5File(file).rebuild_object_dtype_hashtables()
         room = file[RAW].shape[0] // file[RAW].chunks[0]
@@ -85,7 +85,7 @@ def test_a_commit_overwrites_nothing_that_a_version_shows(old: Path, borrowed: b
         assert file[TABLE]["shape"][:, 0].tolist() == list(range(0, room + 3, 3))
     before = shown(old)
     with h5py.File(old, "r+") as file, VersionedHDF5File(file).stage_version("theirs") as version:
-        version["text"][3:6] = np.array(["u", "v", "w"], object)  # which now takes a place that is nobody's
+        version["text"][3:6] = np.array(["u", "v", "w"], object)  # which now takes a slot that is nobody's
     same_versions(old, before)
     assert shown(old)["theirs"]["text"][3:6] == [b"u", b"v", b"w"]
 

@@ -13,7 +13,7 @@ import pytest
 from versioned_hdf5 import VersionedHDF5File
 
 import hyperslab as hs
-from hyperslab._core import chunk_places_of
+from hyperslab._core import chunk_slots_of
 from hyperslab.errors import DamagedFile, Unsupported, UsageError
 
 TIMES = [dt.datetime(2024, 1, day, tzinfo=dt.UTC) for day in (1, 2, 3)]
@@ -91,8 +91,8 @@ def test_a_version_is_one_table_of_chunks_and_equals_the_general_way(tmp_path: P
             h5py.h5d.create(file.id, b"reversed", h5py.h5t.NATIVE_DOUBLE, h5py.h5s.create_simple(shape), plist)
         one, other = hs.open(path)["_version_data/versions/b/x"], hs.open(path)["reversed"]
         assert (one._stored.segment_count, other._stored.segment_count) == (1, len(mappings))
-        assert chunk_places_of(one._stored, chunk) is not None
-        assert chunk_places_of(other._stored, chunk) is None
+        assert chunk_slots_of(one._stored, chunk) is not None
+        assert chunk_slots_of(other._stored, chunk) is None
         assert one.codecs == other.codecs == ("lzf",)
         for key in [..., tuple(slice(1, None, 3) for _ in shape), tuple([0, length - 1] for length in shape)]:
             np.testing.assert_array_equal(one[key], other[key])

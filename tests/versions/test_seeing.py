@@ -207,7 +207,7 @@ def test_a_damaged_mapping_is_unknown_not_equal(survey: Path) -> None:
 
 
 def test_a_difference_that_is_no_longer_true_says_so(survey: Path) -> None:
-    """versioned-hdf5 gives chunks other places when versions are deleted."""
+    """versioned-hdf5 gives chunks other slots when versions are deleted."""
     with hs.VersionedFile(survey, "r+") as file:
         with file.stage_version("e") as version:
             version["x"][...] = -np.arange(120.0)

@@ -51,7 +51,7 @@ def verified(path: Path, *versions: Any) -> Any:
 @pytest.mark.slow
 def test_each_chunk_is_read_once_however_many_versions_have_it(path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     loaded, load = [], ChunkStack.load
-    monkeypatch.setattr(ChunkStack, "load", lambda self, places: loaded.append(len(places)) or load(self, places))
+    monkeypatch.setattr(ChunkStack, "load", lambda self, slots: loaded.append(len(slots)) or load(self, slots))
     seen = []
     with hs.VersionedFile(path) as file:
         found = file.verify(progress=lambda *said: seen.append(said))
@@ -71,14 +71,14 @@ def test_a_damaged_chunk_is_named_with_the_versions_that_have_it(path: Path, nam
     with h5py.File(path) as file:
         raw = file[f"_version_data/{name}/raw_data"]
         stored = raw.id.get_chunk_info(2)
-        place = stored.chunk_offset[0] // raw.chunks[0]
+        slot = stored.chunk_offset[0] // raw.chunks[0]
     data = bytearray(path.read_bytes())
     for offset in range(stored.byte_offset, stored.byte_offset + stored.size, 7):
         data[offset] ^= 0x55
     path.write_bytes(data)
     found = verified(path)
-    assert [(one.array, one.what.split(":")[0]) for one in found.damages] == [(name, f"chunk {place}")]
-    damage, users = found.damages[0], all_users(path, name, place)
+    assert [(one.array, one.what.split(":")[0]) for one in found.damages] == [(name, f"chunk {slot}")]
+    damage, users = found.damages[0], all_users(path, name, slot)
     assert set(damage.versions) <= set(users)
     assert len(damage.versions) == min(8, len(users))
     assert damage.chunk_index is not None
@@ -87,14 +87,14 @@ def test_a_damaged_chunk_is_named_with_the_versions_that_have_it(path: Path, nam
         assert verified(path, version).is_whole
 
 
-def all_users(path: Path, name: str, place: int) -> list[str]:
+def all_users(path: Path, name: str, slot: int) -> list[str]:
     users = []
     with h5py.File(path) as file:
         for version in file[VERSIONS]:
             array = file[f"{VERSIONS}/{version}"].get(name)
             if array is not None:
                 starts = [one.src_space.get_select_bounds()[0][0] for one in array.virtual_sources()]
-                users += [version] if place * array.attrs["chunks"][0] in starts else []
+                users += [version] if slot * array.attrs["chunks"][0] in starts else []
     return users
 
 

@@ -1,4 +1,4 @@
-//! `Archive`: an open file of any format, its tree, and what reading its arrays shares.
+//! `Archive`: an open file of any format, its tree, and what its arrays share when they are read.
 
 use std::collections::HashMap;
 use std::path::{Path, PathBuf};
@@ -33,24 +33,24 @@ pub struct Archive {
     pub(crate) kind: ArchiveKind,
     pub(crate) stores: Stores,
     pub(crate) cache: ChunkCache,
-    /// What it may lead to.
+    /// The files it may name.
     pub(crate) resolver: SourceResolver,
-    /// Asked whether reads go on.
+    /// Asked whether a read may go on.
     pub(crate) interrupts: Arc<dyn InterruptCheck>,
-    /// Attributes that the format's own libraries do not show.
+    /// Attributes that the format's own libraries hide.
     pub(crate) hidden: &'static [&'static str],
-    /// Where chunks are looked up when they are needed.
+    /// Looks up chunks when an array needs them.
     pub(crate) indexes: Option<LazyIndexes>,
-    /// Virtual arrays, by their numbers, once they were used.
+    /// Resolved virtual arrays, by array number, once they have been used.
     resolved: Mutex<HashMap<usize, Arc<Resolved>>>,
     sources: SourceFiles,
 }
 
-/// Where parsers find more bytes of an archive after it was opened.
+/// Where a parser finds more bytes of an archive that is already open.
 pub(crate) enum ArchiveKind {
     Folder,
     Local(Arc<FileStore>),
-    /// A local file that is not held open.
+    /// A local file that is not kept open.
     Closed(FileVersion),
     Remote(Arc<RemoteStore>),
     /// A file that the caller gave, and what tells it from others of its name.
@@ -59,27 +59,27 @@ pub(crate) enum ArchiveKind {
         version: String,
     },
     References(Box<OpenReferences>),
-    /// A Zarr hierarchy far away: nowhere else than in its keys.
+    /// A remote Zarr hierarchy. It is known only by its keys.
     Keys(Box<FarArrays>),
     Tables(Box<LazyTables>),
     Collection(Box<OpenCollection>),
 }
 
-/// How the chunks of a Zarr hierarchy far away are looked for.
+/// How to look for the chunks of a remote Zarr hierarchy.
 pub(crate) struct FarArrays {
-    /// By the numbers of the arrays.
+    /// By array number.
     pub(crate) documents: Vec<ArrayDocument>,
     pub(crate) keys: Keys,
     pub(crate) digest: u64,
 }
 
-/// Files that are shown as one.
+/// Several files shown as one.
 pub(crate) struct OpenCollection {
-    /// Tells its files' versions from others.
+    /// Tells this version of the files from others.
     pub(crate) version: String,
-    /// By an array's number, the file that its elements point into.
+    /// By array number: the file that the array's elements point into.
     pub(crate) heaps: HashMap<usize, Heap>,
-    /// What is known of files far away.
+    /// What is known of remote files.
     pub(crate) identities: HashMap<PathBuf, Identity>,
 }
 
@@ -119,23 +119,23 @@ impl Archive {
         }
     }
 
-    /// The same, which may lead as far as `resolver` lets it.
+    /// The same, but limited to the files that `resolver` allows.
     pub(crate) fn resolving(self, resolver: SourceResolver) -> Self {
         Self { resolver, ..self }
     }
 
-    /// The same, whose reads the caller may end.
+    /// The same, but the caller can interrupt its reads.
     #[must_use]
     pub fn interrupted_by(self, interrupts: Arc<dyn InterruptCheck>) -> Self {
         Self { interrupts, ..self }
     }
 
-    /// What people call it: its path, or its URL without what may be secret.
+    /// The name shown to people: a path, or a URL without its secrets.
     pub fn name(&self) -> &str {
         &self.name
     }
 
-    /// Where it is: a path, or a URL.
+    /// The archive's path or URL.
     pub fn path(&self) -> &Path {
         &self.path
     }
@@ -145,23 +145,23 @@ impl Archive {
         self.format
     }
 
-    /// Its groups and arrays, as its metadata describe them. Virtual arrays, and those that were described without
-    /// their chunks, have no segments there: `ArchiveArray` has.
+    /// The groups and arrays that the metadata describe. A virtual array has no segments here, and neither has an array
+    /// whose chunks are looked up later. `ArchiveArray` has them.
     pub fn tree(&self) -> &Tree {
         &self.tree
     }
 
-    /// Of these attributes of the archive those that the format's own libraries show.
+    /// Keeps those of the attributes that the format's own libraries show.
     pub fn shown<'a>(&self, attributes: &'a [Attribute]) -> impl Iterator<Item = &'a Attribute> {
         attributes.iter().filter(|attribute| !self.hidden.contains(&attribute.name.as_str()))
     }
 
-    /// The path of every array, by its number; `None` of those to which no path of names leads.
+    /// The path of every array, by array number; `None` if no path of names leads to it.
     pub fn array_paths(&self) -> Vec<Option<String>> {
         tree_path::array_paths(&self.tree)
     }
 
-    /// The number of the array at a path from the root, over soft links too; `None` if there is none.
+    /// The number of the array at a path from the root. Follows soft links. `None` if there is no such array.
     pub fn find_array(&self, path: &str) -> Result<Option<usize>, Unreadable> {
         let found = tree_path::find(&self.tree, 0, path, 0)?;
         Ok(found.and_then(|node| match node {
@@ -170,7 +170,7 @@ impl Archive {
         }))
     }
 
-    /// Which version of the file was opened: its `ETag`, or its size and time of change; `None` for a folder.
+    /// The version of the file that was opened: its `ETag`, or its size and modification time; `None` for a folder.
     pub fn version(&self) -> Option<String> {
         match &self.kind {
             ArchiveKind::Folder | ArchiveKind::Tables(_) => None,
@@ -184,7 +184,7 @@ impl Archive {
         }
     }
 
-    /// Bytes by which the file is shorter than it says that it is: it was cut off, or never closed.
+    /// How many bytes the file lacks of the size that it records, because it was cut off or never closed.
     pub fn lost_nbytes(&self) -> u64 {
         let held = match &self.kind {
             ArchiveKind::Folder
@@ -200,13 +200,13 @@ impl Archive {
         self.tree.declared_nbytes.map_or(0, |declared| declared.saturating_sub(held))
     }
 
-    /// URLs of the files far away that chunks lie in beside this one.
+    /// URLs of the other remote files that hold chunks of this archive.
     pub fn urls(&self) -> Vec<&str> {
         let paths = self.stores.others().iter().filter_map(|file| file.path.to_str());
         paths.filter(|path| is_url(path)).collect()
     }
 
-    /// Fails if a file that references were made of is another one now; other archives have none.
+    /// Fails if a file that these references point to has changed since they were made. Other archives never fail.
     pub fn check_sources(&self) -> Result<(), ReadError> {
         let ArchiveKind::References(_) = self.kind else { return Ok(()) };
         (1..self.stores.next_number()).try_for_each(|number| {
@@ -216,12 +216,12 @@ impl Archive {
                 Some(far) if store.nbytes() > 0 => {
                     far.read_ranges(&[ByteRange { offset: 0, length: 1 }], &|| false).map(drop)
                 }
-                _ => Ok(()), // it was checked when it was opened
+                _ => Ok(()), // checked when it was opened
             }
         })
     }
 
-    /// The opened file as one that chunks lie in; folders, references and collections have none.
+    /// The opened file as a file that holds chunks. Folders, references and collections have none.
     pub(crate) fn own_file(&self) -> Option<OtherFile> {
         let version = match &self.kind {
             _ if matches!(self.format, Format::References | Format::Dmrpp) => return None,
@@ -237,7 +237,7 @@ impl Archive {
         Some(OtherFile { path: self.path.clone(), version, is_padded: false })
     }
 
-    /// What opens it, where that is no matter of its path.
+    /// What opens it, if a path is not enough.
     pub(crate) fn own_opener(&self) -> Option<Opener> {
         let store = match &self.kind {
             ArchiveKind::Remote(store) => Arc::clone(store) as Arc<dyn Store>,
@@ -247,24 +247,24 @@ impl Archive {
         Some(Arc::new(move |_| Ok(Arc::clone(&store))))
     }
 
-    /// Whether an array has no chunks as it is in its tree, but gets them when it is first used.
+    /// Whether the array's chunks are missing from the tree and are looked up when the array is first used.
     pub(crate) fn is_lazy(&self, number: usize) -> bool {
         matches!(self.kind, ArchiveKind::References(_) | ArchiveKind::Tables(_))
             || self.indexes.as_ref().is_some_and(|indexes| indexes.has(number))
     }
 
-    /// A virtual array, or one that is lazy, as far as it was resolved before.
+    /// A virtual or lazy array, if it has been resolved already.
     pub(crate) fn known(&self, number: usize) -> Option<Arc<Resolved>> {
         self.resolved.try_lock().ok().and_then(|known| known.get(&number).cloned())
     }
 
-    /// What looks up the chunks of an array when they are needed, unless all were looked up before.
+    /// What looks up the chunks of an array on demand; `None` once all have been looked up.
     pub(crate) fn indexes_of(&self, number: usize) -> Option<&LazyIndexes> {
         self.indexes.as_ref().filter(|_| self.known(number).is_none())
     }
 
-    /// A virtual array, or one of references or a collection, as one with segments. It is resolved once, or, by threads
-    /// at the same time, more than once: nobody waits for a lock that a thread may have held when the process was forked.
+    /// A virtual array, or an array of references or of a collection, with its segments. Threads that call this at the
+    /// same time may each resolve the array: waiting for a lock could hang a forked process whose parent held it.
     pub(crate) fn resolved(&self, number: usize) -> Result<Arc<Resolved>, Problem> {
         if let Some(known) = self.known(number) {
             return Ok(known);

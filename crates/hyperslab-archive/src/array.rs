@@ -1,4 +1,4 @@
-//! `ArchiveArray`: an array of an archive; plans and reads selections of it.
+//! `ArchiveArray`: an array of an archive. Plans and reads selections of it.
 
 use std::path::PathBuf;
 use std::sync::Arc;
@@ -17,7 +17,7 @@ use crate::role::role;
 use crate::sought::Sought;
 use crate::whole_array::WholeArray;
 
-/// An array of an archive, under the path by which it was found. Threads share it.
+/// An array of an archive, and the path that led to it. Threads share it.
 #[derive(Clone)]
 pub struct ArchiveArray {
     archive: Arc<Archive>,
@@ -26,24 +26,24 @@ pub struct ArchiveArray {
 }
 
 impl ArchiveArray {
-    /// The array with this number, which errors call `path`; `None` if there is none.
+    /// The array with this number. Errors call it `path`. `None` if there is no such array.
     pub fn new(archive: &Arc<Archive>, number: usize, path: String) -> Option<Self> {
         (number < archive.tree.arrays.len()).then(|| Self { archive: Arc::clone(archive), number, path })
     }
 
-    /// The array at a path from the root, over soft links too; `None` if there is none.
+    /// The array at a path from the root. Follows soft links. `None` if there is no such array.
     pub fn at(archive: &Arc<Archive>, path: &str) -> Result<Option<Self>, Error> {
         let found = archive.find_array(path);
         let found = found.map_err(|reason| plan_error(&archive.name, path, reason.into()))?;
         Ok(found.and_then(|number| Self::new(archive, number, path.to_owned())))
     }
 
-    /// The archive that it is of.
+    /// The archive that holds it.
     pub fn archive(&self) -> &Arc<Archive> {
         &self.archive
     }
 
-    /// The path by which it was found.
+    /// The path that led to it.
     pub fn path(&self) -> &str {
         &self.path
     }
@@ -53,17 +53,17 @@ impl ArchiveArray {
         self.number
     }
 
-    /// The array as the metadata describe it. The shape of a virtual array may be another one: see `shape`.
+    /// The array as the metadata describe it. A virtual array may have another shape: see `shape`.
     pub fn described(&self) -> &Array {
         &self.archive.tree.arrays[self.number] // checked where it was made
     }
 
-    /// The array with its segments; a virtual one's sources are opened for that.
+    /// The array with its segments. Opens the sources of a virtual array.
     pub fn whole(&self) -> Result<WholeArray, Error> {
         WholeArray::of(&self.archive, self.number).map_err(|problem| self.failed(problem))
     }
 
-    /// The same, if only for its chunks: `None` if we cannot read it.
+    /// The same, for callers that only want the chunks: `None` if we cannot read the array.
     pub fn chunked(&self) -> Result<Option<WholeArray>, Error> {
         match WholeArray::of(&self.archive, self.number) {
             Err(Problem::Plan(PlanError::Unreadable(Unreadable::Unsupported { .. }))) => Ok(None),
@@ -77,19 +77,19 @@ impl ArchiveArray {
         }
     }
 
-    /// Its shape; `None` if it has no elements at all. Sources of a virtual array are opened if they say how far it
-    /// reaches.
+    /// Its shape; `None` if it holds no elements at all. Opens the sources of a virtual array whose shape depends on
+    /// them.
     pub fn shape(&self) -> Result<Option<Vec<u64>>, Error> {
         let whole = if self.described().virtual_mappings.grow() { Some(self.whole()?) } else { None };
         Ok(whole.as_ref().map_or(self.described(), WholeArray::array).shape.clone())
     }
 
-    /// What readers of netCDF must know of it beside its attributes.
+    /// What netCDF readers must know of it besides its attributes.
     pub fn role(&self) -> Role {
         role(self.described())
     }
 
-    /// Why none of it can be read; `None` if nothing is known to be in the way.
+    /// Why none of it can be read; `None` if no reason is known.
     pub fn unreadable(&self) -> Result<Option<Unreadable>, Error> {
         let whole = WholeArray::of(&self.archive, self.number);
         match whole.and_then(|whole| Ok(ReadPlan::check(whole.array())?)) {
@@ -100,13 +100,13 @@ impl ArchiveArray {
         }
     }
 
-    /// Whether it is known to be readable as far as that can be said without looking up its chunks.
+    /// Whether it seems readable, judged without looking up its chunks.
     pub fn is_readable_before_lookup(&self) -> bool {
         let indexes = self.archive.indexes_of(self.number);
         indexes.is_some_and(|indexes| indexes.check(&self.archive.tree, self.number) == Ok(true))
     }
 
-    /// The files that chunks lie in, by their numbers; an archive that is a folder has no number 0.
+    /// The files that hold its chunks, by file number. A folder has no number 0.
     pub fn file_paths(&self) -> Result<Vec<Option<PathBuf>>, Error> {
         let Some(whole) = self.chunked()? else { return Ok(Vec::new()) };
         let opened = self.archive.own_file().map(|file| file.path);
@@ -114,8 +114,8 @@ impl ArchiveArray {
         Ok(std::iter::once(opened).chain(others).collect())
     }
 
-    /// The shape of a chunk; `None` if the array is not chunked, or its parts differ. Of virtual arrays only those have
-    /// chunks that show, with each of theirs, one of their source's.
+    /// The shape of a chunk; `None` if the array is not chunked, or if its parts differ. A virtual array has chunks
+    /// only if each of them is exactly one chunk of its source.
     pub fn chunk_shape(&self) -> Option<Vec<u64>> {
         let described = self.described();
         let is_virtual = !described.virtual_mappings.is_empty();
@@ -136,12 +136,12 @@ impl ArchiveArray {
         Some(grid.chunk_shape().to_vec())
     }
 
-    /// On each axis the lengths of the chunks that follow one another.
+    /// The lengths of the consecutive chunks along each axis.
     pub fn chunk_lengths(&self) -> Result<Option<Vec<ChunkLengths>>, Error> {
         Ok(self.chunked()?.and_then(|whole| chunk_lengths(whole.array())))
     }
 
-    /// The names of the codecs, in the order of encoding; of the first segment where there are several.
+    /// The names of the codecs in encoding order. With several segments, those of the first one.
     pub fn codec_names(&self) -> Result<Vec<String>, Error> {
         let whole = self.chunked()?;
         let first = whole.as_ref().and_then(|whole| whole.array().segments.as_ref().ok()?.first());
@@ -149,22 +149,22 @@ impl ArchiveArray {
         Ok(first.map_or_else(Vec::new, names))
     }
 
-    /// Chunks that are stored; `None` where nobody lists them.
+    /// How many chunks are stored; `None` if no index lists them.
     pub fn stored_chunk_count(&self) -> Result<Option<u64>, Error> {
         self.listed_sum(|manifest, _| manifest.chunk_count())
     }
 
-    /// Bytes of the stored chunks; `None` where nobody lists them.
+    /// Bytes of the stored chunks; `None` if no index lists them.
     pub fn stored_nbytes(&self) -> Result<Option<u64>, Error> {
         self.listed_sum(|manifest, _| manifest.stored_nbytes())
     }
 
-    /// Chunks that there could be.
+    /// How many chunks the grid has.
     pub fn chunk_count(&self) -> Result<u64, Error> {
         self.sum(|_, grid| grid.chunk_count())
     }
 
-    /// What reading a selection takes.
+    /// The plan for reading a selection.
     pub fn plan(&self, selection: &Orthogonal) -> Result<ArrayPlan, Error> {
         self.check_listed()?;
         let whole = self.whole()?;
@@ -172,7 +172,7 @@ impl ArchiveArray {
         Ok(ArrayPlan::new(whole, plan))
     }
 
-    /// What reading points takes.
+    /// The plan for reading points.
     pub fn plan_points(&self, points: &Points) -> Result<ArrayPlan, Error> {
         self.check_listed()?;
         let whole = self.whole()?;
@@ -182,8 +182,8 @@ impl ArchiveArray {
         Ok(ArrayPlan::of_points(whole, plans, points.len()))
     }
 
-    /// Read a selection, in C order, into the bytes of its output. Elements are as the file has them, byte order
-    /// included; those that point to values elsewhere are pointers, which `values` follows.
+    /// Read a selection, in C order, into `out`. Elements keep the file's byte order. Elements whose values lie
+    /// elsewhere are pointers; `values` follows them.
     pub fn read_into(
         &self,
         selection: &ArraySelection<'_>,
@@ -195,8 +195,8 @@ impl ArchiveArray {
         self.reading(&whole, options).carry_out(&planned, out)
     }
 
-    /// Read several selections, each into its own bytes. All of them are planned before the first is read, so that a
-    /// selection outside the array leaves every output as it was.
+    /// Read several selections, each into its own bytes. All selections are planned before the first is read, so a
+    /// selection outside the array leaves every output untouched.
     pub fn read_each(
         &self,
         reads: &mut [(ArraySelection<'_>, &mut [u8])],
@@ -212,7 +212,7 @@ impl ArchiveArray {
         reads.iter_mut().zip(&plans).try_for_each(|((_, out), planned)| reading.carry_out(planned, out))
     }
 
-    /// The array with the chunks that are asked for, where they are looked for when they are read.
+    /// The array with the chunks that this read asks for, if chunks are looked up at reading.
     fn whole_for(&self, selection: &ArraySelection<'_>) -> Result<WholeArray, Error> {
         let archive = &self.archive;
         if let (Some(indexes), ArraySelection::Axes(selection)) = (archive.indexes_of(self.number), selection)
@@ -223,7 +223,7 @@ impl ArchiveArray {
             }
         }
         let ArchiveKind::Keys(far) = &archive.kind else { return self.whole() };
-        let document = &far.documents[self.number]; // there are as many as arrays
+        let document = &far.documents[self.number]; // one document for each array
         let shape = self.described().shape.as_deref().unwrap_or_default();
         let touched = selection.touched(document, shape).map_err(|problem| self.failed(problem))?;
         let work = Interruptible::new(&*archive.interrupts);
@@ -249,7 +249,7 @@ impl ArchiveArray {
         }
     }
 
-    /// Fails where chunks are looked for only when they are read.
+    /// Fails if chunks are only looked up at reading.
     fn check_listed(&self) -> Result<(), Error> {
         let ArchiveKind::Keys(_) = self.archive.kind else { return Ok(()) };
         let feature = "planning a read of an array whose chunks are not listed";
@@ -260,7 +260,7 @@ impl ArchiveArray {
         if matches!(self.archive.kind, ArchiveKind::Keys(_)) { Ok(None) } else { self.sum(each).map(Some) }
     }
 
-    /// A sum over all manifests, each once.
+    /// A sum over all manifests. Counts each manifest once.
     fn sum(&self, each: impl Fn(&Manifest, &ChunkGrid) -> u64) -> Result<u64, Error> {
         let Some(whole) = self.chunked()? else { return Ok(0) };
         Ok(whole.manifests().into_iter().map(|(manifest, grid)| each(manifest, grid)).sum())
@@ -271,7 +271,7 @@ impl ArchiveArray {
     }
 }
 
-/// Whether nothing is known of its chunks, for their description could not be fetched.
+/// Whether the array is unknown because its description could not be fetched.
 fn is_unfetched(array: &Array) -> bool {
     matches!(array.segments, Err(Unreadable::Unfetched { .. }))
 }

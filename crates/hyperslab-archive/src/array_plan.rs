@@ -1,4 +1,4 @@
-//! `ArrayPlan`: what reading a selection takes, before anything is read.
+//! `ArrayPlan`: what reading a selection takes, known before anything is read.
 
 use std::sync::OnceLock;
 
@@ -9,12 +9,12 @@ use crate::whole_array::WholeArray;
 /// The chunks, requests and bytes of one read.
 pub struct ArrayPlan {
     whole: WholeArray,
-    /// One, or one for each group of points.
+    /// One plan, or one for each group of points.
     plans: Vec<ReadPlan>,
     shape: Vec<u64>,
-    /// How many points, if points are read.
+    /// How many points, if this reads points.
     point_count: Option<u64>,
-    /// Made when first asked for: that takes as long as all requests.
+    /// Computed on first use, which takes as long as listing all requests.
     totals: OnceLock<PlanTotals>,
 }
 
@@ -34,12 +34,12 @@ impl ArrayPlan {
         &self.shape
     }
 
-    /// Elements of the output.
+    /// The number of elements in the output.
     pub fn element_count(&self) -> u64 {
         self.shape.iter().product()
     }
 
-    /// What the read costs. It is calculated once.
+    /// What the read costs. Computed once.
     pub fn totals(&self) -> &PlanTotals {
         let (array, policy) = (self.whole.array(), self.whole.stores().policy());
         self.totals.get_or_init(|| match (self.point_count, self.plans.as_slice()) {
@@ -48,7 +48,7 @@ impl ArrayPlan {
         })
     }
 
-    /// The requests, in the order of files and offsets.
+    /// The requests, ordered by file and offset.
     pub fn requests(&self) -> Vec<Request> {
         let (array, policy) = (self.whole.array(), self.whole.stores().policy());
         let mut requests: Vec<Request> =

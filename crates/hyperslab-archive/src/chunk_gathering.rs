@@ -1,14 +1,14 @@
-//! The bytes of chunks of arrays that are in memory: gathered and encoded, by several threads.
+//! Gathers and encodes the chunks of arrays in memory, with several threads.
 
 use hyperslab_core::{ChunkBox, ChunkGrid};
 use hyperslab_engine::codecs::{self, Filter};
 use hyperslab_engine::default_thread_count;
 
-/// Below so many bytes, starting threads takes longer than the work.
+/// Below this many bytes, starting threads takes longer than the work.
 pub(crate) const FEW_NBYTES: usize = 1 << 18;
 
-/// Some chunks of an array, by their linear indices, each whole: what of it lies outside the array is the fill value.
-/// `bytes` are all elements of the array, in C order, `fill` is one element. `None` if there are more than memory has.
+/// Gathers whole chunks of an array, by linear index, and pads them with the fill value outside the array. `bytes`
+/// holds all elements of the array in C order, `fill` holds one element. `None` if memory does not suffice.
 pub fn gather_chunks(bytes: &[u8], grid: &ChunkGrid, numbers: &[i64], fill: &[u8]) -> Option<Vec<u8>> {
     let width = fill.len();
     let chunk_nbytes = chunk_nbytes(grid, width)?;
@@ -34,7 +34,7 @@ pub fn gather_chunks(bytes: &[u8], grid: &ChunkGrid, numbers: &[i64], fill: &[u8
     Some(out)
 }
 
-/// Chunks of equal length as they are stored, and of each the filters that were left out.
+/// Stored chunks of equal length, and for each the filters that were skipped.
 pub fn encoded_chunks(chunks: &[u8], chunk_nbytes: usize, filters: &[Filter]) -> Vec<Option<(Vec<u8>, u32)>> {
     let mut out = vec![None; chunks.len() / chunk_nbytes.max(1)];
     in_shares(&mut out, 1, chunks.len(), |number, out| {
@@ -53,7 +53,7 @@ pub(crate) fn chunk_box(grid: &ChunkGrid, number: u64) -> Option<ChunkBox> {
     grid.chunk_index(number).and_then(|index| grid.chunk_box(&index)).ok()
 }
 
-/// Do something for each `width` entries of `out`, with several threads if it is for many bytes.
+/// Calls a function for each `width` entries of `out`. Uses several threads if there are many bytes.
 fn in_shares<T: Send>(out: &mut [T], width: usize, nbytes: usize, each: impl Fn(usize, &mut [T]) + Sync) {
     let width = width.max(1);
     let count = out.len() / width;
@@ -72,27 +72,27 @@ fn in_shares<T: Send>(out: &mut [T], width: usize, nbytes: usize, each: impl Fn(
     });
 }
 
-/// How many axes of a box must be walked through: the rest follow one another in an array of this shape, for from the
-/// last on the box has them whole, but for the first of them.
+/// How many axes of a box need a loop. The remaining axes are contiguous in an array of this shape, because the box
+/// spans all of them except possibly the first.
 pub(crate) fn outer_count(valid_shape: &[u64], shape: &[u64]) -> usize {
     let pairs = valid_shape.iter().zip(shape).rev();
     let whole_count = pairs.take_while(|(valid, length)| valid == length).count();
     valid_shape.len().saturating_sub(whole_count + 1)
 }
 
-/// The bytes of a box of an array, in C order: one range for each row, or one for all if they follow one another.
+/// The bytes of a box of an array, in C order: one range for each row, or a single range if the rows are contiguous.
 pub(crate) struct Runs<'a> {
     shape: &'a [u64],
     start: &'a [u64],
     outer: &'a [u64],
-    place: Vec<u64>,
+    position: Vec<u64>,
     left: u64,
     run_elements: u64,
     width: usize,
 }
 
 impl<'a> Runs<'a> {
-    /// `outer_count` axes are walked through; a run is a box of the others.
+    /// Loops over `outer_count` axes; a run is a box of the other axes.
     pub(crate) fn new(
         shape: &'a [u64],
         start: &'a [u64],
@@ -106,7 +106,7 @@ impl<'a> Runs<'a> {
             shape,
             start,
             outer,
-            place: vec![0; outer.len()],
+            position: vec![0; outer.len()],
             left,
             run_elements: inner.iter().product(),
             width,
@@ -119,15 +119,15 @@ impl Iterator for Runs<'_> {
 
     fn next(&mut self) -> Option<Self::Item> {
         self.left = self.left.checked_sub(1)?;
-        let within = self.place.iter().copied().chain(std::iter::repeat(0));
+        let within = self.position.iter().copied().chain(std::iter::repeat(0));
         let axes = self.start.iter().zip(self.shape).zip(within);
         let first = axes.fold(0, |at, ((start, length), within)| at * length + start + within);
-        for (place, length) in self.place.iter_mut().zip(self.outer).rev() {
-            *place += 1;
-            if *place < *length {
+        for (position, length) in self.position.iter_mut().zip(self.outer).rev() {
+            *position += 1;
+            if *position < *length {
                 break;
             }
-            *place = 0;
+            *position = 0;
         }
         let start = usize::try_from(first).ok()?.checked_mul(self.width)?;
         Some(start..start.checked_add(usize::try_from(self.run_elements).ok()?.checked_mul(self.width)?)?)

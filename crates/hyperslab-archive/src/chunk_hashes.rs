@@ -1,4 +1,4 @@
-//! SHA-256 of the chunks of arrays that are in memory, by several threads, as versioned-hdf5 wants it.
+//! SHA-256 of chunks of arrays in memory, as versioned-hdf5 computes it, with several threads.
 
 use std::ops::Range;
 use std::sync::OnceLock;
@@ -21,10 +21,10 @@ pub type Digest = [u8; DIGEST_NBYTES];
 /// Why chunks cannot be hashed.
 #[derive(Debug, Error)]
 pub enum HashError {
-    /// A chunk, or its slot, that is not there.
-    #[error("slots or numbers that do not fit")]
+    /// There is no such chunk or slot.
+    #[error("a slot or chunk number is out of range")]
     Misfit,
-    /// The caller did not take the hashes.
+    /// The caller did not accept the hashes.
     #[error("{0}")]
     Caller(CallerError),
 }
@@ -34,15 +34,15 @@ pub enum HashError {
 pub enum ChunkSource<'a> {
     /// All elements of the array, in C order.
     Array(&'a [u8]),
-    /// Chunks in memory, each whole, and for each to be hashed its slot there.
+    /// Whole chunks in memory, and the slot of each chunk to hash.
     Slab(&'a [u8], &'a [i64]),
 }
 
-/// Takes hashes, in their order: the number of the first of them, and then they.
+/// Receives hashes in order: the number of the first hash, then the hashes.
 pub type TakeHashes<'a> = &'a mut dyn FnMut(usize, &[u8]) -> Result<(), CallerError>;
 
-/// The hashes of some chunks of a grid, by their linear indices, one after another. Elements have `width` bytes. If
-/// `take` is given, it is called whenever so many hashes more are there.
+/// Hashes chunks of a grid, by linear index, and returns the hashes one after another. Elements have `width` bytes. `take`
+/// gives a count and a function, which receives the hashes whenever that many more are ready.
 pub fn hash_chunks(
     source: ChunkSource<'_>,
     grid: &ChunkGrid,
@@ -66,7 +66,7 @@ pub fn hash_chunks(
     in_order(numbers.len(), chunk_nbytes.saturating_mul(numbers.len()), hashed, take)
 }
 
-/// What `hash` gives for so many entries, which are of so many bytes together.
+/// Calls `hash` for each of these entries, which together hold this many bytes.
 fn in_order(
     count: usize,
     nbytes: usize,
@@ -106,7 +106,7 @@ fn hash(bytes: &[u8], shape: &[u64], start: &[u64], chunk: &ChunkBox, width: usi
     context.finish().as_ref().try_into().ok()
 }
 
-/// A shape as Python writes a tuple, which versioned-hdf5 hashes.
+/// A shape as Python writes a tuple. versioned-hdf5 hashes that text.
 fn shape_text(shape: &[u64]) -> String {
     match shape {
         [length] => format!("({length},)"),
@@ -114,9 +114,9 @@ fn shape_text(shape: &[u64]) -> String {
     }
 }
 
-/// Results of a work for each of some numbers, made by threads that run ahead of whoever wants them in order, and helps.
+/// Results for a range of numbers. Threads compute them ahead of the caller, who wants them in order and helps.
 struct Ahead<T, F> {
-    /// The first number that nobody works at.
+    /// The first number that no thread has taken.
     next: AtomicUsize,
     made: Vec<OnceLock<T>>,
     make: F,
@@ -131,26 +131,26 @@ impl<T: Copy, F: Fn(usize) -> T> Ahead<T, F> {
         }
     }
 
-    /// Make the next one; whether there was one.
+    /// Computes the next result. Returns whether there was one.
     fn step(&self) -> bool {
         let number = self.next.fetch_add(1, Ordering::Relaxed);
         match self.made.get(number) {
-            Some(place) => place.set((self.make)(number)).is_ok(),
+            Some(position) => position.set((self.make)(number)).is_ok(),
             None => false,
         }
     }
 
-    /// Work until all are made, or nobody wants the rest.
+    /// Works until all results exist or the caller stops.
     fn help(&self) {
         while self.step() {}
     }
 
-    /// Nobody wants the rest.
+    /// Stops: the caller does not want the rest.
     fn stop(&self) {
         self.next.store(self.made.len(), Ordering::Relaxed);
     }
 
-    /// Some of them, when they are all there; meanwhile this thread makes some too.
+    /// Some results, once all of them exist. This thread helps to compute them.
     fn ready(&self, numbers: Range<usize>) -> Vec<T> {
         let made = &self.made[numbers];
         let mut missing = 0;

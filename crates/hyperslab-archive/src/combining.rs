@@ -1,4 +1,4 @@
-//! Archives combined into one: what they have in common, and arrays made of theirs.
+//! Combines archives into one: what they have in common, and arrays made of theirs.
 
 use std::collections::HashMap;
 use std::path::{Path, PathBuf};
@@ -18,45 +18,45 @@ use crate::open_local::OpenOptions;
 use crate::role::role;
 use crate::whole_array::WholeArray;
 
-/// How the elements of one kind of counterparts become those of the array made of them.
+/// How the elements of one kind of counterparts are converted for the combined array.
 #[derive(Clone, Debug, Default)]
 pub struct Conversion {
-    /// What is stored, taken as another element of its width, as NumPy writes its dtype: integers with a sign as ones
-    /// without.
+    /// Reinterpret the stored bytes as this dtype of the same width, in NumPy's notation: for example, signed integers
+    /// as unsigned ones.
     pub stored_as: Option<String>,
     /// How stored numbers are unpacked.
     pub packing: Option<Packing>,
 }
 
-/// An array made of counterparts; the columns have one entry for each.
+/// An array made of counterparts. The lists have one entry for each counterpart.
 #[derive(Clone, Debug, Default)]
 pub struct CombinedArray {
-    /// By their places, the archives that the counterparts are of.
+    /// The positions of the counterparts' archives.
     pub files: Vec<usize>,
-    /// Their numbers in these.
+    /// The counterparts' array numbers in those archives.
     pub arrays: Vec<usize>,
-    /// Their kinds: those of one kind are converted alike.
+    /// The kind of each counterpart. Counterparts of one kind are converted alike.
     pub kinds: Vec<usize>,
-    /// By kind; those that are not there are as they are.
+    /// By kind. Kinds without an entry are not converted.
     pub conversions: HashMap<usize, Conversion>,
-    /// The axis along which they are concatenated; `None` for the first one alone.
+    /// The axis along which they are concatenated; `None` to take the first counterpart alone.
     pub axis: Option<usize>,
     /// Whether that axis is a new one.
     pub is_stacked: bool,
-    /// The element, as NumPy writes its dtype; `None` for the first one's.
+    /// The dtype in NumPy's notation; `None` for the dtype of the first counterpart.
     pub element: Option<String>,
-    /// Attributes of the first that are left out.
+    /// Attributes of the first counterpart that are left out.
     pub dropped: Vec<String>,
-    /// Attributes that are put in their place.
+    /// Attributes that replace them.
     pub texts: Vec<(String, String)>,
-    /// Element, shape and bytes, if the elements are at hand.
+    /// Dtype, shape and bytes, if the elements are already in memory.
     pub values: Option<(String, Vec<u64>, Vec<u8>)>,
 }
 
-/// A group: the file and number whose attributes it has, and its links as name, kind and number.
+/// A group: the file and the number whose attributes it has, and its links as name, kind and number.
 pub type CombinedGroup = (usize, usize, Vec<(String, String, usize)>);
 
-/// The groups of several archives, as path, file and number, and their arrays by path.
+/// The groups of several archives, as path, file and number; and their arrays, by path.
 pub fn find_counterparts(
     archives: &[Arc<Archive>],
     along: &Along,
@@ -67,7 +67,7 @@ pub fn find_counterparts(
 }
 
 impl Archive {
-    /// An archive called `name` of arrays that are made of several archives'; arrays have their paths for errors.
+    /// An archive called `name`, with arrays combined from several archives. Errors show the arrays' paths.
     pub fn combine(
         name: String,
         version: String,
@@ -78,11 +78,11 @@ impl Archive {
     ) -> Result<Self, Error> {
         let mut combining = Combining { files: archives, ..Combining::default() };
         let mut tree = Tree::default();
-        for (path, recipe) in arrays {
-            let array = combining.array(recipe).map_err(|problem| problem.of_array(&name, path))?;
+        for (path, combined) in arrays {
+            let array = combining.array(combined).map_err(|problem| problem.of_array(&name, path))?;
             tree.arrays.push(array);
         }
-        tree.groups = groups.into_iter().map(|recipe| combining.group(recipe)).collect();
+        tree.groups = groups.into_iter().map(|combined| combining.group(combined)).collect();
         let table = combining.table;
         let heaps = heaps(archives, &tree, arrays, &table);
         let identities = identities(archives);
@@ -96,7 +96,7 @@ impl Archive {
     }
 }
 
-/// The files whose bytes the elements of arrays point into.
+/// The files that elements of arrays point into.
 fn heaps(
     files: &[Arc<Archive>],
     tree: &Tree,
@@ -105,18 +105,18 @@ fn heaps(
 ) -> HashMap<usize, Heap> {
     let pointed = tree.arrays.iter().zip(arrays).enumerate();
     let pointed = pointed.filter(|(_, (array, _))| array.element.has_pointers());
-    let heap = |recipe: &CombinedArray| {
-        let (place, array) = recipe.files.first().zip(recipe.arrays.first())?;
-        let file = files.get(*place)?;
+    let heap = |combined: &CombinedArray| {
+        let (position, array) = combined.files.first().zip(combined.arrays.first())?;
+        let file = files.get(*position)?;
         let ArchiveKind::Collection(open) = &file.kind else {
-            return Some(Heap { file: Arc::clone(file), number: *table.own.get(place)? });
+            return Some(Heap { file: Arc::clone(file), number: *table.own.get(position)? });
         };
         let inner = open.heaps.get(array)?;
         let numbers = table.numbers.get(&address(&file.stores))?;
         let number = *numbers.get(usize::try_from(inner.number).ok()?)?;
         Some(Heap { file: Arc::clone(&inner.file), number })
     };
-    pointed.filter_map(|(number, (_, (_, recipe)))| Some((number, heap(recipe)?))).collect()
+    pointed.filter_map(|(number, (_, (_, combined)))| Some((number, heap(combined)?))).collect()
 }
 
 fn identities(files: &[Arc<Archive>]) -> HashMap<PathBuf, Identity> {
@@ -133,31 +133,32 @@ fn identities(files: &[Arc<Archive>]) -> HashMap<PathBuf, Identity> {
     found
 }
 
-/// Opens the files of a collection, each as the archive would that it comes from.
-fn opener(openers: HashMap<PathBuf, Own>) -> Opener {
+/// Opens each file of a collection the way its own archive does.
+fn opener(openers: HashMap<PathBuf, NamedOpener>) -> Opener {
     Arc::new(move |path: &Path| match openers.get(path) {
         Some((_, open)) => open(path),
         None => Ok(Arc::new(FileStore::open(path)?) as Arc<dyn Store>),
     })
 }
 
-/// What opens a file, and the number of the archive that alone knows which file its name means, if that is so.
-type Own = (Option<usize>, Opener);
+/// What opens a file; and the number of an archive, if only that archive knows what the file's name means.
+type NamedOpener = (Option<usize>, Opener);
 
-/// The files that chunks of a collection lie in, and what opens those that are no local files.
+/// The files that hold chunks of a collection, and what opens those that are not local files.
 #[derive(Default)]
 struct FileTable {
     files: Vec<OtherFile>,
-    openers: HashMap<PathBuf, Own>,
-    /// The numbers of an archive's files here, by the address of its stores; number 0 is the opened one.
+    openers: HashMap<PathBuf, NamedOpener>,
+    /// The numbers that this table gives an archive's files, by the address of the archive's stores. Number 0 is the
+    /// opened file.
     numbers: HashMap<usize, Arc<Vec<FileIndex>>>,
-    /// The numbers of opened files, by the archive's.
+    /// The numbers of the opened files, by archive.
     own: HashMap<usize, FileIndex>,
 }
 
 impl FileTable {
-    /// Files are told apart by their names. Where two files have one, as URLs have whose queries differ, which are not
-    /// shown, the second is numbered.
+    /// Files are told apart by name. If two files share a name, which happens when URLs differ only in the hidden
+    /// query, the second gets a number.
     fn push(&mut self, mut file: OtherFile, open: Option<Opener>, owner: Option<usize>) -> FileIndex {
         if let Some(open) = open {
             let name = file.path.clone();
@@ -170,7 +171,7 @@ impl FileTable {
         FileIndex::try_from(self.files.len()).unwrap_or(FileIndex::MAX)
     }
 
-    /// The numbers of the files that an array of an archive lies in.
+    /// The numbers of the files that hold an array of an archive.
     fn numbers(&mut self, number: usize, file: &Archive, stores: &Stores) -> Arc<Vec<FileIndex>> {
         let key = address(stores);
         if let Some(known) = self.numbers.get(&key) {
@@ -212,60 +213,60 @@ impl Combining<'_> {
         Group { attributes, links: links.into_iter().map(link).collect() }
     }
 
-    fn array(&mut self, recipe: &CombinedArray) -> Result<Array, Problem> {
-        let first = recipe.files.first().zip(recipe.arrays.first());
+    fn array(&mut self, combined: &CombinedArray) -> Result<Array, Problem> {
+        let first = combined.files.first().zip(combined.arrays.first());
         let Some(described) = first.and_then(|(&file, &array)| self.files.get(file)?.tree.arrays.get(array))
         else {
             return Err(Problem::from(Unreadable::damaged("an array of no file")));
         };
-        let mut array = match &recipe.values {
+        let mut array = match &combined.values {
             Some(values) => inline(described, values)?,
-            None => self.concatenated(recipe, described)?,
+            None => self.concatenated(combined, described)?,
         };
         let is_kept = |own: &&Attribute| {
             !own.value.as_ref().is_ok_and(|value| is_reference(&value.element))
-                && !recipe.dropped.contains(&own.name)
+                && !combined.dropped.contains(&own.name)
         };
-        let new = recipe.texts.iter().map(|(name, value)| text(name, value));
+        let new = combined.texts.iter().map(|(name, value)| text(name, value));
         array.attributes = described.attributes.iter().filter(is_kept).cloned().chain(new).collect();
         Ok(array)
     }
 
-    fn concatenated(&mut self, recipe: &CombinedArray, described: &Array) -> Result<Array, Problem> {
-        let element = recipe.element.as_deref().map(element).transpose()?;
+    fn concatenated(&mut self, combined: &CombinedArray, described: &Array) -> Result<Array, Problem> {
+        let element = combined.element.as_deref().map(element).transpose()?;
         let element = element.unwrap_or_else(|| described.element.clone());
-        let mut parts = Vec::with_capacity(recipe.files.len());
-        for (place, (&file, &number)) in recipe.files.iter().zip(&recipe.arrays).enumerate() {
-            let kind = recipe.kinds.get(place).and_then(|kind| recipe.conversions.get(kind));
+        let mut parts = Vec::with_capacity(combined.files.len());
+        for (position, (&file, &number)) in combined.files.iter().zip(&combined.arrays).enumerate() {
+            let kind = combined.kinds.get(position).and_then(|kind| combined.conversions.get(kind));
             let part = self.part(file, number, kind, &element)?;
             if let Err(reason) = &part.segments {
                 return Ok(Array { segments: Err(reason.clone()), ..described.clone() });
             }
-            parts.push(if recipe.is_stacked { with_new_axis(&part)? } else { part });
-            if recipe.axis.is_none() {
+            parts.push(if combined.is_stacked { with_new_axis(&part)? } else { part });
+            if combined.axis.is_none() {
                 break;
             }
         }
-        Ok(match recipe.axis {
+        Ok(match combined.axis {
             Some(axis) => concatenate(&parts, axis)?,
             None => parts.pop().ok_or_else(|| Unreadable::damaged("an array of no file"))?,
         })
     }
 
-    /// An array of one file, with the collection's numbers for the files of its chunks.
+    /// An array of one file. Its chunks refer to files by the collection's numbers.
     fn part(
         &mut self,
-        place: usize,
+        position: usize,
         number: usize,
         conversion: Option<&Conversion>,
         element: &Element,
     ) -> Result<Array, Problem> {
-        let file = self.files.get(place).filter(|file| number < file.tree.arrays.len());
+        let file = self.files.get(position).filter(|file| number < file.tree.arrays.len());
         let file = file.ok_or_else(|| Unreadable::damaged("an array of no file"))?;
         let whole = WholeArray::listed(file, number)?;
         let share = matches!(file.kind, ArchiveKind::Collection(_)); // its arrays share one numbering
         let stores = if share { &file.stores } else { whole.stores() };
-        let numbers = self.table.numbers(place, file, stores);
+        let numbers = self.table.numbers(position, file, stores);
         let mut array = renumbered(whole.array(), &numbers);
         if let Err(reason) = &mut array.segments {
             *reason = told(reason, &file.name);
@@ -284,11 +285,11 @@ impl Combining<'_> {
     }
 }
 
-/// Without attributes; each manifest once, however many segments show its chunks.
+/// Copies the array without attributes. Copies each manifest once, however many segments use it.
 fn renumbered(array: &Array, numbers: &[FileIndex]) -> Array {
     let number = |index: FileIndex| {
-        let place = usize::try_from(index).ok();
-        place.and_then(|place| numbers.get(place).copied()).unwrap_or(FileIndex::MAX)
+        let position = usize::try_from(index).ok();
+        position.and_then(|position| numbers.get(position).copied()).unwrap_or(FileIndex::MAX)
     };
     let mut moved: HashMap<*const Manifest, Arc<Manifest>> = HashMap::new();
     let mut renumber = |segment: &Segment| {
@@ -315,7 +316,7 @@ fn renumbered(array: &Array, numbers: &[FileIndex]) -> Array {
     }
 }
 
-/// Why an array cannot be had, with the file that it is in.
+/// Why an array cannot be read, with the name of its file.
 fn told(reason: &Unreadable, file: &str) -> Unreadable {
     match reason {
         Unreadable::Unsupported { feature } => Unreadable::unsupported(format!("{feature} (in {file})")),
@@ -326,7 +327,7 @@ fn told(reason: &Unreadable, file: &str) -> Unreadable {
     }
 }
 
-/// An array like another one, of elements at hand.
+/// Another array's description with elements that are already in memory.
 fn inline(like: &Array, (dtype, shape, bytes): &(String, Vec<u64>, Vec<u8>)) -> Result<Array, Problem> {
     let element = element(dtype)?;
     let origin = vec![0; shape.len()];
@@ -373,7 +374,7 @@ fn text(name: &str, value: &str) -> Attribute {
     Attribute { name: name.to_owned(), value: Ok(value) }
 }
 
-/// A number as NumPy writes its dtype.
+/// A number in NumPy's dtype notation.
 fn element(dtype: &str) -> Result<Element, Unreadable> {
     let mut signs = dtype.chars();
     let order = if signs.next() == Some('>') { ByteOrder::Big } else { ByteOrder::Little };

@@ -1,4 +1,4 @@
-//! The data files of a DMR++ document: as it names them, or beside it.
+//! Finds the data files that a DMR++ document names.
 
 use std::path::{Path, PathBuf};
 
@@ -10,25 +10,25 @@ use crate::url::{folder_of, is_url};
 /// The tree of a document.
 pub(crate) fn parse(source: &dyn Source, document: &Path, allowed: &Allowed) -> Result<Tree, Error> {
     let mut tree = dmrpp::parse(source)?;
-    place_files(&mut tree, document, allowed);
+    locate_files(&mut tree, document, allowed);
     Ok(tree)
 }
 
-/// Fill in where the files are that a document names. Names are those that its writer or its server had: a file that
-/// is not there by its name is looked for beside the document, by the last part of its name, then by the document's.
-fn place_files(tree: &mut Tree, document: &Path, allowed: &Allowed) {
+/// Fills in the paths of the data files. The document has the names that its writer or server used. In the document's
+/// folder we look for the whole name, then for its last part, then for the document's own name without its ending.
+fn locate_files(tree: &mut Tree, document: &Path, allowed: &Allowed) {
     let own = document.file_name().unwrap_or_default().to_string_lossy();
     let beside = dmrpp::beside(&own);
     let folder = if is_url(&document.to_string_lossy()) { None } else { Some(folder_of(document)) };
     for name in &mut tree.other_files {
-        if let Some(found) = placed(name, beside, folder.as_deref(), allowed) {
+        if let Some(found) = located(name, beside, folder.as_deref(), allowed) {
             *name = found;
         }
     }
 }
 
-/// Where a file is, if not where its name says. Of a document far away only names are known.
-fn placed(name: &str, beside: &str, folder: Option<&Path>, allowed: &Allowed) -> Option<String> {
+/// Where a file is, if it is not where its name says. For a remote document, only names can be compared.
+fn located(name: &str, beside: &str, folder: Option<&Path>, allowed: &Allowed) -> Option<String> {
     let last = name.rsplit('/').next().unwrap_or_default();
     let is_named = name.is_empty() || is_url(name);
     match folder {

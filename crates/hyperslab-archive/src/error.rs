@@ -1,4 +1,4 @@
-//! Why an archive cannot be opened, or an array of it not be read.
+//! Why an archive cannot be opened, or one of its arrays cannot be read.
 
 use std::path::Path;
 
@@ -7,13 +7,13 @@ use hyperslab_engine::ReadError;
 use hyperslab_parsers as parsers;
 use thiserror::Error;
 
-/// An error of the caller's own code, which an archive called: it is handed back as it is.
+/// An error of the caller's own code, which an archive called. It is handed back unchanged.
 pub type CallerError = Box<dyn std::error::Error + Send + Sync>;
 
-/// Why an archive cannot be opened, or an array of it not be read. Every message names the file.
+/// Why an archive cannot be opened, or one of its arrays cannot be read. Every message names the file.
 #[derive(Debug, Error)]
 pub enum Error {
-    /// The metadata of a file are damaged, or of a kind that we cannot read.
+    /// The metadata of a file are damaged or of an unsupported kind.
     #[error("{file}: {problem}")]
     Parse {
         /// The file.
@@ -21,7 +21,7 @@ pub enum Error {
         /// What is wrong.
         problem: parsers::Error,
     },
-    /// Bytes cannot be read, or there is no plan for a selection.
+    /// Bytes cannot be read, or a selection cannot be planned.
     #[error(transparent)]
     Read(#[from] ReadError),
     /// The caller's own code failed: an interrupt check, a table reader, or what waits between commits.
@@ -35,23 +35,23 @@ impl Error {
         Self::Parse { file: file.into(), problem }
     }
 
-    /// The same of a file whose path is known.
+    /// The same, for a file whose path is known.
     pub(crate) fn parse_of(path: &Path, problem: parsers::Error) -> Self {
         Self::parse(path.display().to_string(), problem)
     }
 }
 
-/// Why an array has no segments, before the array's name is known.
+/// Why an array has no segments. Does not name the array yet.
 #[derive(Debug)]
 pub(crate) enum Problem {
-    /// It is of a kind that we cannot read, or contradicts itself.
+    /// The array is of an unsupported kind, or contradicts itself.
     Plan(PlanError),
     /// The file of a source cannot be read.
     Open(Box<Error>),
 }
 
 impl Problem {
-    /// The error of an array, by its path in a file.
+    /// Makes it the error of an array, given its path in a file.
     pub(crate) fn of_array(self, file: &str, array: &str) -> Error {
         match self {
             Self::Plan(problem) => plan_error(file, array, problem),
@@ -84,7 +84,7 @@ impl From<ReadError> for Problem {
     }
 }
 
-/// There is no plan for a selection of an array.
+/// A selection of an array cannot be planned.
 pub(crate) fn plan_error(file: &str, array: &str, problem: PlanError) -> Error {
     Error::Read(ReadError::Plan { file: file.to_owned(), array: array.to_owned(), problem })
 }

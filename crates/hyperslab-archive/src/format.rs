@@ -1,4 +1,4 @@
-//! The formats that can be opened: how each is known, and its parser.
+//! The formats that can be opened: how each is recognized, and its parser.
 
 use std::path::Path;
 use std::sync::Arc;
@@ -13,11 +13,11 @@ use crate::error::Error;
 use crate::sources::LocalSource;
 use crate::url::folder_of;
 
-/// A closed set: the formats of files, Zarr's folders, references (JSON), which show other files as Zarr, and
-/// collections, which are made of several of them.
+/// The set is closed: file formats, Zarr folders, references (JSON) that present other files as Zarr, and collections
+/// of several files.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Format {
-    /// HDF5, so NetCDF-4 too.
+    /// HDF5, including NetCDF-4.
     Hdf5,
     /// The classic formats of NetCDF.
     NetCdf3,
@@ -31,7 +31,7 @@ pub enum Format {
     References,
     /// Our own compact file of references.
     OwnReferences,
-    /// A DMR++ document (XML), which says where in another file chunks are.
+    /// A DMR++ document (XML), which tells where the chunks are in another file.
     Dmrpp,
     /// Several archives, shown as one.
     Collection,
@@ -41,7 +41,7 @@ pub enum Format {
 const HDF5_SIGNATURE: &[u8] = b"\x89HDF\r\n\x1a\n";
 
 impl Format {
-    /// The format of a file, by its signature.
+    /// Recognizes the format of a file by its signature.
     pub(crate) fn of(source: &dyn Source) -> Result<Self, parsers::Error> {
         match head(source, 0)? {
             head if head.starts_with(b"CDF\x01")
@@ -66,9 +66,9 @@ impl Format {
     }
 
     fn behind_user_block(source: &dyn Source) -> Result<Self, parsers::Error> {
-        let places = std::iter::successors(Some(512_u64), |place| place.checked_mul(2));
-        let places = places.take_while(|&place| place < source.length());
-        let heads: Vec<ByteRange> = places.map(|place| head_range(source, place)).collect();
+        let starts = std::iter::successors(Some(512_u64), |start| start.checked_mul(2));
+        let starts = starts.take_while(|&start| start < source.length());
+        let heads: Vec<ByteRange> = starts.map(|start| head_range(source, start)).collect();
         if source.read_ranges(&heads)?.iter().any(|head| head == HDF5_SIGNATURE) {
             return Ok(Self::Hdf5);
         }
@@ -76,7 +76,7 @@ impl Format {
         Err(parsers::Error::UnknownFormat { reason: reason.to_owned() })
     }
 
-    /// What people call it.
+    /// The name shown to people.
     pub fn name(self) -> &'static str {
         match self {
             Self::Hdf5 => "hdf5",
@@ -90,8 +90,8 @@ impl Format {
         }
     }
 
-    /// The tree of a file. Files that references name are relative to the folder of `path`, which may be a URL. Of HDF5
-    /// as much as `patterns` of names lead to, if there are any.
+    /// The tree of a file. Names in references are relative to the folder of `path`, which may be a URL. If there are
+    /// `patterns`, only the matching part of an HDF5 file is parsed.
     pub(crate) fn parse(
         self,
         source: &dyn Source,
@@ -118,18 +118,18 @@ impl Format {
     }
 }
 
-/// A file of this machine, parsed.
+/// A local file, parsed.
 pub(crate) struct Parsed {
     pub(crate) store: Arc<FileStore>,
     pub(crate) format: Format,
     pub(crate) tree: Tree,
-    /// Of arrays, by their numbers, what leads to chunks that were not looked up.
+    /// By array number: what leads to chunks that have not been looked up.
     pub(crate) indexes: Vec<Option<LazyIndex>>,
 }
 
 impl Parsed {
-    /// A file of which only a part is wanted is one that others append to; `without_chunks` that part of an HDF5 file
-    /// has the indexes of chunks instead of the chunks.
+    /// A file that is parsed only in part may be appended to meanwhile. With `without_chunks`, that part of an HDF5
+    /// file has chunk indexes in place of chunks.
     pub(crate) fn of(
         path: &Path,
         store: Arc<FileStore>,
@@ -144,7 +144,7 @@ impl Parsed {
         } else {
             format.parse(&source, Policy::LOCAL, path, patterns, allowed).map(|tree| (tree, Vec::new()))
         };
-        store.check_unchanged()?; // a file that changed explains whatever went wrong
+        store.check_unchanged()?; // a file that changed explains any other failure
         let store = match Arc::try_unwrap(store) {
             Ok(store) if !patterns.is_empty() => Arc::new(store.growing()),
             Ok(store) => Arc::new(store),

@@ -1,4 +1,4 @@
-//! The filters of an array of an HDF5 file, as its header says them.
+//! The filters of an array of an HDF5 file, as its object header lists them.
 
 use std::path::Path;
 
@@ -8,8 +8,8 @@ use hyperslab_parsers::{Pages, Policy, hdf5};
 use crate::error::Error;
 use crate::sources::LocalSource;
 
-/// The number and the parameters of each filter of the array at `path` in a file of this machine, in the order of
-/// encoding. Nothing else of the file is parsed.
+/// The number and the parameters of each filter of the array at `path`, in encoding order. Parses nothing else of the
+/// file, which is local.
 pub fn hdf5_filters(file: &Path, path: &str) -> Result<Vec<(u16, Vec<u32>)>, Error> {
     let store = FileStore::open(file)?;
     let source = LocalSource(&store);

@@ -1,4 +1,4 @@
-//! The values that elements point to: texts and sequences of any length, which lie elsewhere in the file.
+//! The values that elements point to: variable-length texts and sequences, stored elsewhere in the file.
 
 use hyperslab_core::Element;
 use hyperslab_engine::{FileStore, ReadError};
@@ -22,7 +22,7 @@ impl ArchiveArray {
         }
     }
 
-    /// The values that elements, as they were read, point to, in their order.
+    /// The values that these elements point to, in order.
     pub fn values(&self, elements: &[u8]) -> Result<Vec<Vec<u8>>, Error> {
         let file = self.heap_archive();
         let pointers = Pointers { element: &self.described().element, elements, file };
@@ -87,7 +87,7 @@ impl Pointers<'_> {
     }
 }
 
-/// Nothing is fetched before it is asked for.
+/// Fetches nothing until it is asked.
 fn far_policy() -> Policy {
     Policy { first_nbytes: 0, ..Policy::REMOTE }
 }

@@ -1,11 +1,12 @@
-//! Arrays of a file with versions, whose chunks are looked up when they are first read; few of them without the others.
+//! Arrays of a file with versions. Their chunks are looked up when they are first read, and a small read looks up only
+//! its own.
 
 use std::collections::HashMap;
 use std::sync::{Arc, Mutex};
 
 use hyperslab_core::{
     Array, ChunkState, Manifest, Orthogonal, PlanError, ReadPlan, Segment, StoredChunk, Tree,
-    VirtualMappings, shared_grid, shown_segment, some_chunk_places,
+    VirtualMappings, shared_grid, shown_segment, some_chunk_slots,
 };
 use hyperslab_engine::{FileStore, ReadError, Store, Stores};
 use hyperslab_parsers::hdf5::LazyIndex;
@@ -16,25 +17,25 @@ use crate::resolved::Resolved;
 use crate::sources::LocalSource;
 use crate::tree_path::array_at;
 
-/// Waits until nobody overwrites what is committed to a file of versions, and keeps it so.
+/// Waits until no commit overwrites the file, and keeps commits out.
 pub trait BetweenCommits: Send + Sync {
-    /// Call `read` while nobody overwrites what is committed.
+    /// Calls `read` while no commit overwrites the file.
     fn run(&self, read: &mut dyn FnMut()) -> Result<(), CallerError>;
 }
 
-/// Chunks of a read that are looked up one by one.
+/// At most this many chunks of a read are looked up one by one.
 const FEW_CHUNKS: u64 = 8;
-/// Reads of one array that look up few chunks; the next one looks up all.
+/// After this many small reads of one array, the next one looks up all chunks.
 const MOST_SPARING_READS: u32 = 8;
 
-/// What leads to the chunks of arrays, and who sees to it that it can be read.
+/// What leads to the chunks of arrays, and what keeps commits out meanwhile.
 pub(crate) struct LazyIndexes {
-    /// By the numbers of the arrays.
+    /// By array number.
     indexes: Vec<Option<LazyIndex>>,
-    /// The file whose arrays they are.
+    /// The file that holds the arrays.
     store: Arc<FileStore>,
     between_commits: Arc<dyn BetweenCommits>,
-    /// Reads that looked up few chunks, by the numbers of the arrays.
+    /// The number of small reads so far, by array number.
     sparing_reads: Mutex<HashMap<usize, u32>>,
 }
 
@@ -47,7 +48,7 @@ impl LazyIndexes {
         Self { indexes, store, between_commits, sparing_reads: Mutex::default() }
     }
 
-    /// Whether the chunks of an array are not in its file's tree.
+    /// Whether the chunks of an array are missing from the tree.
     pub(crate) fn has(&self, number: usize) -> bool {
         self.index(number).is_some()
     }
@@ -67,8 +68,8 @@ impl LazyIndexes {
         })
     }
 
-    /// An array with the chunks that a selection touches, if these are few and the others were never looked up. `None`
-    /// where that is not so, and where anything is not as it is in sound files: who looks up all finds out.
+    /// An array with the chunks that a selection touches, if they are few and the array's index has not been read in
+    /// full. `None` otherwise, and also if anything looks unsound: reading the full index then finds the fault.
     pub(crate) fn few(
         &self,
         tree: &Tree,
@@ -81,13 +82,13 @@ impl LazyIndexes {
         if self.are_many(number) {
             return Ok(None);
         }
-        let places = if number == source {
+        let slots = if number == source {
             Some(touched.iter().map(|&index| (index, index)).collect())
         } else {
-            places_in_stack(tree, number, source, &array, &touched)
+            slots_in_stack(tree, number, source, &array, &touched)
         };
-        let Some(places) = places else { return Ok(None) };
-        let mut wanted: Vec<u64> = places.iter().map(|&(_, place)| place).collect();
+        let Some(slots) = slots else { return Ok(None) };
+        let mut wanted: Vec<u64> = slots.iter().map(|&(_, slot)| slot).collect();
         wanted.sort_unstable();
         wanted.dedup();
         let Some(index) = self.index(source) else { return Ok(None) };
@@ -98,26 +99,27 @@ impl LazyIndexes {
             return Ok(None);
         }
         let manifest = Manifest::of_chunks(found);
-        let shown = |&(index, place): &(u64, u64)| match manifest.state(place) {
+        let shown = |&(index, slot): &(u64, u64)| match manifest.state(slot) {
             ChunkState::Stored { file, range, filter_mask } => {
                 Some(StoredChunk { index, file, range, filter_mask })
             }
             _ => None,
         };
-        let Some(array) = with_chunks(&array, places.iter().filter_map(shown).collect()) else {
+        let Some(array) = with_chunks(&array, slots.iter().filter_map(shown).collect()) else {
             return Ok(None);
         };
         Ok(Some(Resolved::numbered(array, stores.with(Vec::new()), number as u64)))
     }
 
-    /// Fails where no selection of an array can be read, as far as that is known without its chunks; says whether it is.
+    /// Fails if no selection of the array can be read, as far as that is known without its chunks. Returns whether it
+    /// is known.
     pub(crate) fn check(&self, tree: &Tree, number: usize) -> Result<bool, PlanError> {
         let array = self.without_chunks(tree, number);
         array.map_or(Ok(false), |(_, array)| ReadPlan::check(&array).map(|()| true))
     }
 
-    /// An array as one of a single grid, without any chunk, and the number of the one that has its chunks: a stack of
-    /// them, or itself. `None` of others.
+    /// The array as a single grid without chunks, and the number of the array that holds its chunks: a stack of them,
+    /// or itself. `None` for other arrays.
     fn without_chunks(&self, tree: &Tree, number: usize) -> Option<(usize, Array)> {
         let described = &tree.arrays[number];
         if self.has(number) {
@@ -147,7 +149,7 @@ impl LazyIndexes {
         Some((source, array))
     }
 
-    /// Whether so many reads looked up few chunks of an array that the next one should look up all. It counts them.
+    /// Counts the small reads of an array. Returns whether the next one should look up all chunks.
     fn are_many(&self, number: usize) -> bool {
         let Ok(mut counts) = self.sparing_reads.try_lock() else { return false };
         let count = counts.entry(number).or_default();
@@ -155,7 +157,7 @@ impl LazyIndexes {
         *count > MOST_SPARING_READS
     }
 
-    /// Read of the file as it is now, while nobody overwrites what is committed.
+    /// Reads the file as it is now, while no commit overwrites it.
     fn between_commits<T>(
         &self,
         read: impl FnOnce(&mut Pages<'_>) -> Result<T, parsers::Error>,
@@ -172,8 +174,8 @@ impl LazyIndexes {
         Ok(found.unwrap_or(Err(ReadError::Cancelled))?)
     }
 
-    /// Fails where chunks of a virtual array are not found that the file had when it was parsed, and the file is another
-    /// one now: somebody writes to it who lets nobody know when it is whole.
+    /// Fails if a virtual array lacks chunks that the file had when it was parsed, and the file has changed since:
+    /// someone writes to it without our locks.
     pub(crate) fn check_found(&self, tree: &Tree, number: usize, found: &Array) -> Result<(), Error> {
         let asked = tree.arrays[number].virtual_mappings.len() as u64;
         let [segment] = found.segments.as_deref().unwrap_or_default() else { return Ok(()) };
@@ -184,8 +186,8 @@ impl LazyIndexes {
     }
 }
 
-/// The places, in the stack that has them, of chunks of a virtual array, by their linear indices.
-fn places_in_stack(
+/// For chunks of a virtual array, given by linear index: their slots in the stack.
+fn slots_in_stack(
     tree: &Tree,
     number: usize,
     stack: usize,
@@ -197,11 +199,12 @@ fn places_in_stack(
         _ => None,
     };
     let count = only(tree.arrays.get(stack)?)?.chunk_count();
-    let places = some_chunk_places(&tree.arrays[number].virtual_mappings, &only(array)?, touched)?;
-    places.iter().all(|&(_, place)| place < count).then_some(places)
+    let slots = some_chunk_slots(&tree.arrays[number].virtual_mappings, &only(array)?, touched)?;
+    slots.iter().all(|&(_, slot)| slot < count).then_some(slots)
 }
 
-/// The linear indices of the chunks of an array of one grid that a selection touches, in order; `None` if they are many.
+/// The linear indices of the chunks that a selection touches, for an array of one grid, in order; `None` if there are
+/// many.
 fn touched(array: &Array, selection: &Orthogonal) -> Result<Option<Vec<u64>>, PlanError> {
     let plan = ReadPlan::new(array, selection)?;
     if plan.read_count() > FEW_CHUNKS {

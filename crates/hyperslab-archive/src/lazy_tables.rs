@@ -1,4 +1,5 @@
-//! References whose chunks are in tables that are read array by array, when each is first used: Kerchunk's Parquet.
+//! References that keep their chunks in tables, such as Kerchunk's Parquet. An array's table is read when the array is
+//! first used.
 
 use std::collections::HashMap;
 use std::path::PathBuf;
@@ -15,14 +16,14 @@ use crate::tree_path::array_paths;
 
 /// Reads the table of an array's chunks when the array is first used.
 pub trait TableReader: Send + Sync {
-    /// The table of the array with this path, and the names of the files that its chunks lie in.
+    /// The table of the array at this path, and the names of the files that hold its chunks.
     fn read(&self, path: &str) -> Result<(Table, Vec<String>), Error>;
 }
 
-/// Metadata documents of Zarr, and what gives the table of an array by its path.
+/// Zarr metadata documents, and what reads the table of an array, given its path.
 pub(crate) struct LazyTables {
     documents: HashMap<String, Vec<u8>>,
-    /// Of arrays, by their numbers.
+    /// By array number.
     paths: Vec<String>,
     tables: Box<dyn TableReader>,
     name: String,
@@ -31,7 +32,7 @@ pub(crate) struct LazyTables {
 }
 
 impl LazyTables {
-    /// With the tree of all arrays, as yet without chunks.
+    /// The tree of all arrays, without chunks as yet.
     pub(crate) fn new(
         documents: HashMap<String, Vec<u8>>,
         tables: Box<dyn TableReader>,

@@ -1,4 +1,4 @@
-//! Archives: files of every format, here and far away, opened, and their arrays read.
+//! Archives: local and remote files of every format, opened, and their arrays read.
 //!
 //! ```text
 //! path or URL ─► Archive: format, tree, stores ─► ArchiveArray ─► WholeArray: segments, sources found ─► plan ─► bytes
@@ -9,15 +9,15 @@
 //! | [`Archive`]; [`OpenOptions`]; [`FileIdentity`] | what is open: `archive`, `open_local`, `open_far`; `file_identity` |
 //! | [`ArchiveArray`]; [`ArrayPlan`]; [`ArraySelection`] | one array of it: `array`, `heap`; `array_plan`; `reading` |
 //! | [`WholeArray`] | an array whose segments are known: `whole_array`, `virtual_array`, `lazy_indexes`, `lazy_tables` |
-//! | [`SourceResolver`] | the files that a document names, and whether it may: `source_resolver`, `hdf5_places` |
+//! | [`SourceResolver`] | the files that a document names, and whether it may: `source_resolver`, `hdf5_search` |
 //! | [`CombinedArray`] | several archives as one: `combining` |
 //! | [`save_references`] | where chunks are, written into a file of its own: `saving`; read again by `open_references` |
 //! | [`hash_chunks`], [`gather_chunks`], [`encoded_chunks`], [`ChunkTable`] | chunks on their way into a file of versions: `chunk_hashes`, `chunk_gathering`, `chunk_table` |
 //! | [`ZarrArray`] | a Zarr array that others write to: `zarr_array`, `sought` |
 //!
-//! Callers give small traits where their own code is needed: [`InterruptCheck`], [`UrlResolver`], [`BetweenCommits`],
-//! [`TableReader`]. Nothing here knows Python. No state is shared by archives but what belongs to the process: threads,
-//! connections, files held open.
+//! Callers implement small traits where their own code is needed: [`InterruptCheck`], [`UrlResolver`],
+//! [`BetweenCommits`], [`TableReader`]. Nothing here knows Python. Archives share no state, except what belongs to the
+//! process: threads, connections, open files.
 
 mod archive;
 mod array;
@@ -31,7 +31,7 @@ mod error;
 mod file_identity;
 mod format;
 mod hdf5_filters;
-mod hdf5_places;
+mod hdf5_search;
 mod heap;
 mod interrupt;
 mod lazy_indexes;

@@ -1,4 +1,4 @@
-//! Files and Zarr hierarchies far away, opened.
+//! Opens remote files and remote Zarr hierarchies.
 
 use std::path::{Path, PathBuf};
 use std::sync::Arc;
@@ -20,19 +20,19 @@ use crate::source_resolver::SourceResolver;
 use crate::sources::{RemoteKeys, RemoteSource};
 use crate::url::{beside, folder_of, is_url, shown};
 
-/// Where a file far away is, and how to reach it: secrets included.
+/// Where a remote file is and how to reach it, including secrets.
 #[derive(Clone)]
 pub struct RemoteFile {
-    /// The URL, as it was given.
+    /// The URL as it was given.
     pub url: String,
-    /// What it leads to.
+    /// The location that it leads to.
     pub location: Location,
-    /// How that is asked for bytes.
+    /// The options for requests.
     pub options: RemoteOptions,
 }
 
 impl Archive {
-    /// Open a file far away.
+    /// Opens a remote file.
     pub fn open_remote(file: &RemoteFile, options: &OpenOptions) -> Result<Self, Error> {
         let work = Interruptible::new(&*options.interrupts);
         Self::of_remote(file, options, &work).map_err(|error| work.failure(error))
@@ -72,7 +72,7 @@ impl Archive {
         Ok(Self::new(name, path, format, tree, kind, stores, options.cache()).with_options(options))
     }
 
-    /// Open a Zarr hierarchy far away.
+    /// Opens a remote Zarr hierarchy.
     pub fn open_remote_zarr(file: &RemoteFile, options: &OpenOptions) -> Result<Self, Error> {
         let work = Interruptible::new(&*options.interrupts);
         let folder = Arc::new(RemoteFolder::new(file.location.clone(), file.options.clone()));
@@ -97,7 +97,7 @@ impl Archive {
     }
 }
 
-/// A file far away, and those that it names.
+/// A remote file, and the files that it names.
 fn stores_beside(
     file: &RemoteFile,
     store: Arc<RemoteStore>,
@@ -112,7 +112,7 @@ fn stores_beside(
     if format == Format::Hdf5 { stores.with_padded_others() } else { stores }
 }
 
-/// A file that a remote one names: a URL, one beside it, or, where that is allowed by name, one of this machine.
+/// A file that a remote file names: a URL, a file beside it, or a local file if that is allowed by name.
 fn open_beside(
     url: &str,
     other: &str,

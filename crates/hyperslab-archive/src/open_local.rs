@@ -1,4 +1,4 @@
-//! Files and folders of this machine, opened.
+//! Opens local files and folders.
 
 use std::collections::HashMap;
 use std::path::Path;
@@ -13,7 +13,7 @@ use crate::archive::{Archive, ArchiveKind};
 use crate::error::Error;
 use crate::file_identity::FileIdentity;
 use crate::format::{Format, Parsed};
-use crate::hdf5_places;
+use crate::hdf5_search;
 use crate::interrupt::{InterruptCheck, NeverInterrupted};
 use crate::lazy_indexes::{BetweenCommits, LazyIndexes};
 use crate::lazy_tables::{LazyTables, TableReader};
@@ -23,23 +23,23 @@ use crate::source_resolver::SourceResolver;
 use crate::sources::LocalSource;
 use crate::url::folder_of;
 
-/// Bytes of decoded chunks that an archive keeps, unless it is told otherwise.
+/// The default size of an archive's cache of decoded chunks, in bytes.
 #[allow(clippy::cast_possible_truncation)] // 32 MiB
 pub const CHUNK_CACHE_NBYTES: usize = hyperslab_core::CHUNK_CACHE_NBYTES as usize;
 
 /// How an archive is opened.
 #[derive(Clone)]
 pub struct OpenOptions {
-    /// Bytes of decoded chunks that are kept, of which only a part was wanted.
+    /// The size of the chunk cache in bytes. It keeps decoded chunks that were read only in part.
     pub chunk_cache_nbytes: usize,
-    /// Finds the files that the archive names, and says which may be opened.
+    /// Finds the files that the archive names, and decides which may be opened.
     pub resolver: SourceResolver,
-    /// Of HDF5 as much as these patterns of names lead to; everything if there are none.
+    /// Parse only the objects of an HDF5 file that match these patterns; all of them if there are none.
     pub patterns: Vec<String>,
-    /// If given, the chunks of an HDF5 file are looked up when arrays are first read, while nobody overwrites what is
-    /// committed.
+    /// If given, the chunks of an HDF5 file are looked up when arrays are first read, while no commit overwrites the
+    /// file.
     pub between_commits: Option<Arc<dyn BetweenCommits>>,
-    /// Lets the caller end long work.
+    /// Lets the caller interrupt long work.
     pub interrupts: Arc<dyn InterruptCheck>,
 }
 
@@ -62,7 +62,7 @@ impl OpenOptions {
 }
 
 impl Archive {
-    /// Open a file or a folder of this machine.
+    /// Opens a local file or folder.
     pub fn open(path: &Path, options: &OpenOptions) -> Result<Self, Error> {
         if path.is_dir() {
             return Self::open_folder(path, options);
@@ -70,15 +70,15 @@ impl Archive {
         Self::of_file(path, FileStore::open(path)?, options)
     }
 
-    /// Open a file of this machine that the caller knows already: `Error::Read` with `FileChanged` if the path leads to
-    /// another file now, or to the same one after somebody wrote to it.
+    /// Opens a local file that the caller knows already. Fails with `FileChanged` in `Error::Read` if the path leads to
+    /// another file now, or if the file has been written to.
     pub fn open_known(path: &Path, identity: FileIdentity, options: &OpenOptions) -> Result<Self, Error> {
         let store = FileStore::open(path)?;
         identity.check(&store)?;
         Self::of_file(path, store, options)
     }
 
-    /// A local file or folder that is not held open: what it holds is known, and can be combined.
+    /// A local file or folder that is not kept open. Its contents are known and can be combined with others.
     pub fn open_closed(path: &Path, options: &OpenOptions) -> Result<Self, Error> {
         let mut archive = Self::open(path, options)?;
         let ArchiveKind::Local(store) = &archive.kind else { return Ok(archive) };
@@ -88,14 +88,14 @@ impl Archive {
         Ok(archive)
     }
 
-    /// What tells the opened file from all others; `None` unless it is a file of this machine that is held open.
+    /// The identity of the opened file; `None` unless it is a local file that is kept open.
     pub fn identity(&self) -> Option<FileIdentity> {
         let ArchiveKind::Local(store) = &self.kind else { return None };
         FileIdentity::of(store.file()).ok()
     }
 
-    /// Metadata documents of Zarr, by their keys, and the chunks of arrays, by the arrays' paths, as one archive. Tables
-    /// number `files`, whose names are relative to `folder`.
+    /// An archive of Zarr metadata documents, by key, and tables of chunks, by array path. The tables refer to `files`
+    /// by number; file names are relative to `folder`.
     pub fn of_references(
         documents: HashMap<String, Vec<u8>>,
         tables: HashMap<String, Table>,
@@ -113,7 +113,7 @@ impl Archive {
         Ok(Self::new(name, folder, format, tree, kind, stores, options.cache()).with_options(options))
     }
 
-    /// The same, where `tables` gives the chunks of an array when it is first used.
+    /// The same, but `tables` gives the chunks of an array when the array is first used.
     pub fn of_tables(
         documents: HashMap<String, Vec<u8>>,
         tables: Box<dyn TableReader>,
@@ -128,7 +128,7 @@ impl Archive {
         Ok(Self::new(name, folder, format, tree, kind, stores, options.cache()).with_options(options))
     }
 
-    /// A Zarr hierarchy: all of its files are in a folder, or elsewhere; there is no file number 0.
+    /// A Zarr hierarchy. Its files are in a folder or elsewhere; none has the number 0.
     fn open_folder(path: &Path, options: &OpenOptions) -> Result<Self, Error> {
         let tree = parsers::zarr::parse_directory(path, options.resolver.allowed());
         let tree = tree.map_err(|problem| Error::parse_of(path, problem))?;
@@ -156,7 +156,7 @@ impl Archive {
         Ok(archive.with_options(options))
     }
 
-    /// The opened file, and those that it names.
+    /// The opened file, and the files that it names.
     pub(crate) fn stores_of(
         path: &Path,
         opened: Arc<dyn Store>,
@@ -170,7 +170,7 @@ impl Archive {
                 let name = path.display().to_string();
                 Referenced::of_names(name, &folder, &tree.other_files).stores(resolver.clone())
             }
-            Format::Hdf5 => hdf5_places::stores(path, opened, tree, resolver),
+            Format::Hdf5 => hdf5_search::stores(path, opened, tree, resolver),
             _ => Stores::new(Some(opened), &folder, tree.other_files.clone()).opened_by(resolver.opener()),
         }
     }

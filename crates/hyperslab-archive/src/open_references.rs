@@ -1,4 +1,4 @@
-//! `OpenReferences`: our own file of references, whose arrays are read when they are first used.
+//! `OpenReferences`: our own file of references. Its arrays are read when they are first used.
 
 use std::collections::HashMap;
 use std::path::{Path, PathBuf};
@@ -15,7 +15,8 @@ use crate::referenced::Referenced;
 use crate::sources::{LocalSource, RemoteSource};
 use crate::url::{is_url, location_in};
 
-/// A file of references as it was when it was opened. A local one is not held open: thousands may be in use at a time.
+/// A file of references as it was when it was opened. A local one is not kept open, because thousands may be in use at
+/// once.
 pub(crate) struct OpenReferences {
     location: Location,
     pub(crate) found: References,
@@ -36,12 +37,12 @@ impl OpenReferences {
         })
     }
 
-    /// Of a file far away that was read.
+    /// For a remote file that has been read.
     pub(crate) fn far(store: Arc<RemoteStore>, found: References) -> Self {
         Self { location: Location::Far(store), found }
     }
 
-    /// Which version of the file it was.
+    /// The version of the file that was opened.
     pub(crate) fn version(&self) -> Option<String> {
         match &self.location {
             Location::Local(_, version) => Some(version.to_string()),
@@ -49,7 +50,7 @@ impl OpenReferences {
         }
     }
 
-    /// An array with its chunks. `name` is what people call the file.
+    /// An array with its chunks. Errors call the file `name`.
     pub(crate) fn array(
         &self,
         number: usize,
@@ -81,7 +82,7 @@ impl OpenReferences {
         array.map_err(fault)
     }
 
-    /// The files that its chunks lie in, as they were.
+    /// The files that hold its chunks, as they were when the references were made.
     pub(crate) fn referenced(&self, name: String, folder: &Path) -> Referenced {
         let mut identities = HashMap::new();
         let file = |file: &SourceFile| {

@@ -1,4 +1,4 @@
-//! What is asked of an array, and carrying it out.
+//! What is asked of an array, and how it is read.
 
 use hyperslab_core::{Array, Orthogonal, PlanError, PointGroup, Points, ReadPlan};
 use hyperslab_engine::{ChunkCache, Execution, Stores, default_thread_count, execute, read_points, tidy};
@@ -7,32 +7,32 @@ use hyperslab_parsers::zarr::ArrayDocument;
 use crate::error::Error;
 use crate::interrupt::{InterruptCheck, Interruptible};
 
-/// What is asked of an array: a selection axis by axis, or points.
+/// What is asked of an array: a selection by axis, or points.
 #[derive(Clone, Debug)]
 pub enum ArraySelection<'a> {
-    /// Indices on each axis.
+    /// Indices along each axis.
     Axes(Orthogonal),
-    /// Elements one by one.
+    /// Single elements.
     Points(&'a Points),
 }
 
-/// How a read is made.
+/// Options of a read.
 #[derive(Clone, Copy, Debug, Default)]
 pub struct ReadOptions {
-    /// Most threads to use, the calling one included; as many as there are processors if it is not said.
+    /// The maximum number of threads, including the calling one; by default one for each processor.
     pub thread_count: Option<usize>,
-    /// Whether the output's memory was written to before.
+    /// Whether the output's memory has been written to before.
     pub is_reused: bool,
 }
 
-/// How to read it: one plan, or for points a plan that is not used and their groups.
+/// How to read it: one plan; or, for points, an unused plan and the groups of points.
 pub(crate) struct Planned {
     plan: ReadPlan,
     groups: Option<Vec<PointGroup>>,
 }
 
 impl ArraySelection<'_> {
-    /// The chunks, or shards, of a Zarr array of this shape that it touches.
+    /// The chunks, or shards, that it touches in a Zarr array of this shape.
     pub(crate) fn touched(&self, document: &ArrayDocument, shape: &[u64]) -> Result<Vec<u64>, PlanError> {
         match self {
             Self::Axes(selection) => document.touched(shape, selection),
@@ -55,11 +55,11 @@ impl ArraySelection<'_> {
     }
 }
 
-/// An array, and what reading it takes.
+/// An array, and how to read it.
 pub(crate) struct Reading<'a> {
     pub(crate) array: &'a Array,
     pub(crate) name: &'a str,
-    /// Tells arrays apart in the cache.
+    /// Tells arrays apart in the chunk cache.
     pub(crate) number: u64,
     pub(crate) stores: &'a Stores,
     pub(crate) cache: &'a ChunkCache,
@@ -68,7 +68,7 @@ pub(crate) struct Reading<'a> {
 }
 
 impl Reading<'_> {
-    /// Read into the bytes of the output.
+    /// Reads into the bytes of the output.
     pub(crate) fn carry_out(&self, planned: &Planned, out: &mut [u8]) -> Result<(), Error> {
         let work = Interruptible::new(self.interrupts);
         let mut poll = || work.is_over();

@@ -1,4 +1,4 @@
-//! Files that references name, as stores that are opened when they are needed.
+//! The files that references name, as stores that are opened on demand.
 
 use std::collections::HashMap;
 use std::path::{Path, PathBuf};
@@ -9,7 +9,7 @@ use hyperslab_engine::{Identity, Opener, OtherFile, RemoteStore, Store, Stores};
 use crate::source_resolver::SourceResolver;
 use crate::url::{is_url, location_in};
 
-/// References, the files that they name, and what is known of those by their places.
+/// References, the files that they name, and what is known of each file, by position.
 pub(crate) struct Referenced {
     pub(crate) name: String,
     pub(crate) files: Vec<OtherFile>,
@@ -17,7 +17,7 @@ pub(crate) struct Referenced {
 }
 
 impl Referenced {
-    /// Of which nothing is known but their names.
+    /// For references of which only the names are known.
     pub(crate) fn of_names(name: String, folder: &Path, names: &[String]) -> Self {
         let file =
             |name: &String| OtherFile { path: location_in(folder, name), version: None, is_padded: false };
@@ -25,7 +25,7 @@ impl Referenced {
         Self { name, files, identities: HashMap::new() }
     }
 
-    /// The files as stores, each opened when it is needed.
+    /// The files as stores, each opened on demand.
     pub(crate) fn stores(self, resolver: SourceResolver) -> Stores {
         let is_far = |file: &OtherFile| file.path.to_str().is_some_and(is_url);
         let far_requests = self.files.iter().any(is_far).then_some(RemoteStore::MOST_IN_FLIGHT);

@@ -1,9 +1,9 @@
-//! What readers of netCDF must know of an array beside its attributes.
+//! What netCDF readers must know of an array besides its attributes.
 
 use hyperslab_core::{Array, Role};
 use hyperslab_parsers::hdf5;
 
-/// The role of an array; HDF5 says in an attribute that it only stands for a dimension.
+/// The role of an array. In HDF5, an attribute says that an array only stands for a dimension.
 pub(crate) fn role(array: &Array) -> Role {
     let mark = hdf5::DIMENSION_ONLY.as_bytes();
     let named = array.attributes.iter().find(|attribute| attribute.name == "NAME");

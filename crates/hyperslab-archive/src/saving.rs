@@ -1,4 +1,4 @@
-//! Saving references: archives written into one file that opens at once.
+//! Saves references: writes archives into one file that opens at once.
 
 use std::collections::HashMap;
 use std::fs::File;
@@ -26,13 +26,13 @@ pub enum SaveError {
     /// An archive cannot be read.
     #[error(transparent)]
     Source(#[from] Error),
-    /// The path of a source is no text.
+    /// The path of a source is not text.
     #[error("{} is no UTF-8", .0.display())]
     Path(PathBuf),
 }
 
-/// Write the references of archives to a file at `path`, which will stand in `folder`: of one that is named "" as the
-/// root, of others as groups. Gives the numbers of arrays and of their stored chunks.
+/// Writes the references of archives to a file at `path`, which will stand in `folder`. An archive named "" becomes the
+/// root, the others become groups. Returns the number of arrays and the number of stored chunks.
 pub fn save_references(
     path: &Path,
     folder: &Path,
@@ -121,7 +121,7 @@ impl Saving<'_> {
         Ok(())
     }
 
-    /// A path relative to the references' folder if it lies below it, else absolute.
+    /// The path relative to the references' folder if it lies below that folder, else the absolute path.
     fn relative(&self, path: &Path) -> Result<String, SaveError> {
         let absolute = std::path::absolute(path)?;
         let relative = absolute.strip_prefix(self.folder).unwrap_or(&absolute);
@@ -146,23 +146,23 @@ impl Saving<'_> {
         number: FileIndex,
         numbers: &mut HashMap<PathBuf, FileIndex>,
     ) -> Result<FileIndex, SaveError> {
-        let place = usize::try_from(number).unwrap_or(usize::MAX).checked_sub(1);
-        let known = match place {
+        let position = usize::try_from(number).unwrap_or(usize::MAX).checked_sub(1);
+        let known = match position {
             None => archive.own_file(),
-            Some(place) => whole.stores().others().get(place).cloned(),
+            Some(position) => whole.stores().others().get(position).cloned(),
         };
         let Some(file) = known else { return Ok(FileIndex::MAX) };
         if let Some(&number) = numbers.get(&file.path) {
             return Ok(number);
         }
         let text = file.path.to_str().ok_or_else(|| SaveError::Path(file.path.clone()))?;
-        let own = archive.path.to_str().filter(|own| is_url(own) && place.is_some());
+        let own = archive.path.to_str().filter(|own| is_url(own) && position.is_some());
         let target = own.map_or_else(|| text.to_owned(), |own| beside(own, text));
-        if place.is_some() {
+        if position.is_some() {
             archive.resolver.check(Path::new(&target)).map_err(Error::from)?;
         }
         let path = if is_url(&target) { shown(&target) } else { self.relative(Path::new(&target))? };
-        let identity = identity(archive, whole.stores(), place);
+        let identity = identity(archive, whole.stores(), position);
         let version = file.version.or_else(|| FileVersion::of(&file.path));
         let modified =
             version.and_then(|version| version.modified()?.duration_since(SystemTime::UNIX_EPOCH).ok());
@@ -188,22 +188,22 @@ impl Saving<'_> {
     }
 }
 
-/// What is known of a file far away that chunks of an archive were found in.
-fn identity(archive: &Archive, stores: &Stores, place: Option<usize>) -> Option<Identity> {
-    match (&archive.kind, place) {
+/// What is known of a remote file that holds chunks of an archive.
+fn identity(archive: &Archive, stores: &Stores, position: Option<usize>) -> Option<Identity> {
+    match (&archive.kind, position) {
         (ArchiveKind::Remote(store), None) => store.identity(),
-        (ArchiveKind::Collection(open), Some(place)) => {
-            open.identities.get(&stores.others().get(place)?.path).cloned()
+        (ArchiveKind::Collection(open), Some(position)) => {
+            open.identities.get(&stores.others().get(position)?.path).cloned()
         }
-        (_, Some(place)) if stores.others().get(place)?.path.to_str().is_some_and(is_url) => {
-            let number = FileIndex::try_from(place + 1).ok()?;
+        (_, Some(position)) if stores.others().get(position)?.path.to_str().is_some_and(is_url) => {
+            let number = FileIndex::try_from(position + 1).ok()?;
             stores.get(number).ok()?.far()?.identity()
         }
         _ => None,
     }
 }
 
-/// Numbers of the files that chunks of an array lie in.
+/// The numbers of the files that hold chunks of an array.
 fn used_files(array: &Array) -> Vec<FileIndex> {
     let segments = array.segments.as_deref().unwrap_or_default();
     let mut files: Vec<FileIndex> = Vec::new();
@@ -227,7 +227,8 @@ fn led_to(archive: &Archive, file: &str) -> Result<String, ReadError> {
     Ok(found.to_str().map_or_else(|| file.to_owned(), str::to_owned))
 }
 
-/// A link of one archive as it must be in the file of all: numbers go up, paths from the root start at its group.
+/// A link of one archive, changed to fit the file of all: its numbers are shifted, and its paths start at the archive's
+/// group.
 fn move_link(link: &mut Link, name: &str, archive: &Archive, first_group: usize, first_array: usize) {
     match link {
         Link::Group(number) => *number += first_group,
@@ -235,7 +236,7 @@ fn move_link(link: &mut Link, name: &str, archive: &Archive, first_group: usize,
         Link::Soft(path) if path.starts_with('/') && !name.is_empty() => *path = format!("/{name}{path}"),
         Link::External { file, .. } => match led_to(archive, file) {
             Ok(moved) => *file = moved,
-            // What a file may not lead to, references that are made of it do not lead to either.
+            // References must not lead where the file they are made of may not lead.
             Err(refused) => *link = Link::Unreadable(Unreadable::unsupported(refused.to_string())),
         },
         Link::Soft(_) | Link::Unreadable(_) => {}

@@ -1,4 +1,4 @@
-//! Chunks of Zarr arrays that are looked for when they are read: where nobody lists them.
+//! Zarr chunks that no index lists. They are looked for when they are read.
 
 use std::collections::HashMap;
 use std::path::{Path, PathBuf};
@@ -13,9 +13,9 @@ use hyperslab_parsers::zarr::{ArrayDocument, Parts};
 
 /// Where the keys of a hierarchy lead.
 pub enum Keys {
-    /// To files below a folder of this machine.
+    /// To files below a local folder.
     Local(PathBuf),
-    /// To objects far away.
+    /// To remote objects.
     Far(Arc<RemoteFolder>),
 }
 
@@ -23,12 +23,12 @@ pub enum Keys {
 pub(crate) struct Sought {
     pub(crate) array: Array,
     pub(crate) stores: Stores,
-    /// Tells it apart in the cache of chunks.
+    /// Tells the array apart in the chunk cache.
     pub(crate) number: u64,
 }
 
 impl Sought {
-    /// Look for the chunks, or shards, with these linear indices, of an array in this shape.
+    /// Looks for the chunks, or shards, with these linear indices, in an array of this shape.
     pub(crate) fn new(
         document: &ArrayDocument,
         keys: &Keys,
@@ -67,7 +67,7 @@ impl Sought {
 const MOST_INDEX_NBYTES: usize = 256 << 20;
 
 impl Keys {
-    /// What people call the hierarchy.
+    /// The hierarchy's name for people.
     pub fn name(&self) -> String {
         match self {
             Self::Local(folder) => folder.display().to_string(),
@@ -87,7 +87,7 @@ impl Keys {
     }
 }
 
-/// The shards that there are, and the version of each, in which its index and its subchunks must be found.
+/// The shards that exist, and their versions: index and subchunks must come from the same version.
 struct LocalShards {
     found: Vec<(u64, FileIndex, u64)>,
     stores: Stores,
@@ -118,7 +118,7 @@ impl Parts for LocalShards {
     }
 }
 
-/// The shards that there are, each with the end that holds its index.
+/// The shards that exist, each with the end that holds its index.
 struct FarShards<'s> {
     found: Vec<(u64, FileIndex, u64)>,
     opened: Vec<(String, Arc<RemoteStore>, Vec<u8>)>,
@@ -164,8 +164,8 @@ impl<'s> FarShards<'s> {
 impl Parts for FarShards<'_> {
     fn read(&self, asked: &[(FileIndex, ByteRange)]) -> Vec<Result<Vec<u8>, FetchError>> {
         let read = |(file, range): &(FileIndex, ByteRange)| {
-            let place = usize::try_from(*file).ok().and_then(|number| number.checked_sub(1));
-            let Some((_, store, held)) = place.and_then(|place| self.opened.get(place)) else {
+            let position = usize::try_from(*file).ok().and_then(|number| number.checked_sub(1));
+            let Some((_, store, held)) = position.and_then(|position| self.opened.get(position)) else {
                 return Err(FetchError(format!("shard number {file} was not opened")));
             };
             let first = if self.end == ObjectEnd::First { 0 } else { store.nbytes() - held.len() as u64 };

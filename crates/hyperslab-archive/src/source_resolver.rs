@@ -1,4 +1,4 @@
-//! `SourceResolver`: how the files are found and opened that a document names, and which of them may be opened.
+//! `SourceResolver`: finds and opens the files that a document names, and decides which may be opened.
 
 use std::path::Path;
 use std::sync::Arc;
@@ -8,25 +8,25 @@ use hyperslab_parsers::Allowed;
 
 use crate::url::{is_url, shown};
 
-/// Says how a URL that a document names is reached.
+/// Tells how to reach a URL that a document names.
 pub trait UrlResolver: Send + Sync {
-    /// Where it leads and with which options; `ReadError::NotAllowed` if the document may not lead there.
+    /// The location and the options to use; `ReadError::NotAllowed` if the document may not lead there.
     fn location(&self, url: &str) -> Result<(Location, RemoteOptions), ReadError>;
 }
 
-/// Finds and opens the files that a document names, and refuses those that it may not name: `Allowed` decides for files
-/// of this machine, a `UrlResolver` for URLs. Without one, the environment says how URLs are reached.
+/// Finds and opens the files that a document names, and refuses those it may not name. `Allowed` decides for local
+/// files, a `UrlResolver` for URLs. Without a `UrlResolver`, the environment tells how to reach URLs.
 #[derive(Clone, Default)]
 pub struct SourceResolver {
     document: String,
     urls: Option<Arc<dyn UrlResolver>>,
     allowed: Allowed,
-    /// What was allowed, as people said it.
+    /// What was allowed, in the user's words.
     listed: Vec<String>,
 }
 
 impl SourceResolver {
-    /// For what `document` names; `listed` is what was allowed, for messages.
+    /// A resolver for what `document` names. Messages show `listed` as what was allowed.
     pub fn new(
         document: String,
         urls: Option<Arc<dyn UrlResolver>>,
@@ -36,18 +36,18 @@ impl SourceResolver {
         Self { document, urls, allowed, listed }
     }
 
-    /// Which files of this machine may be opened.
+    /// The local files that may be opened.
     pub fn allowed(&self) -> &Allowed {
         &self.allowed
     }
 
     pub(crate) fn refused_file(&self, path: &Path) -> ReadError {
-        let place = Allowed::place(path);
-        let said = hyperslab_parsers::refusal(&self.document, &place.to_string_lossy(), &self.listed);
+        let target = Allowed::real_path(path);
+        let said = hyperslab_parsers::refusal(&self.document, &target.to_string_lossy(), &self.listed);
         ReadError::NotAllowed { said }
     }
 
-    /// Open a file of this machine. There is no other way to one that a document names.
+    /// Opens a local file. This is the only way to open one that a document names.
     pub fn open_file(&self, path: &Path) -> Result<FileStore, ReadError> {
         if !self.allowed.permits(path) {
             return Err(self.refused_file(path));
@@ -59,22 +59,22 @@ impl SourceResolver {
         Ok(store)
     }
 
-    /// Opens files of this machine.
+    /// Opens local files.
     pub(crate) fn opener(&self) -> Opener {
         let resolver = self.clone();
         Arc::new(move |path: &Path| Ok(Arc::new(resolver.open_file(path)?) as Arc<dyn Store>))
     }
 
-    /// Fails if a document may not lead to a place, a path or a URL. Nothing is opened.
-    pub(crate) fn check(&self, place: &Path) -> Result<(), ReadError> {
-        match place.to_str().filter(|text| is_url(text)) {
+    /// Fails if the document may not lead to `target`, a path or a URL. Opens nothing.
+    pub(crate) fn check(&self, target: &Path) -> Result<(), ReadError> {
+        match target.to_str().filter(|text| is_url(text)) {
             Some(url) => self.location(url).map(drop),
-            None if self.allowed.permits(place) => Ok(()),
-            None => Err(self.refused_file(place)),
+            None if self.allowed.permits(target) => Ok(()),
+            None => Err(self.refused_file(target)),
         }
     }
 
-    /// How a URL is reached.
+    /// How to reach a URL.
     pub(crate) fn location(&self, url: &str) -> Result<(Location, RemoteOptions), ReadError> {
         if let Some(urls) = &self.urls {
             return urls.location(url);

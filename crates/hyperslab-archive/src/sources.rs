@@ -1,4 +1,4 @@
-//! Sources of bytes as parsers want them: files of this machine, and files far away.
+//! Sources of bytes for parsers: local files and remote files.
 
 use std::sync::Mutex;
 
@@ -9,7 +9,7 @@ use hyperslab_parsers::{FetchError, Source};
 
 use crate::interrupt::Interruptible;
 
-/// A file of this machine, or one far away that nobody interrupts.
+/// A local file, or a remote one that nobody interrupts.
 pub(crate) struct LocalSource<'a>(pub(crate) &'a dyn Store);
 
 impl Source for LocalSource<'_> {
@@ -30,7 +30,7 @@ impl Source for LocalSource<'_> {
     }
 }
 
-/// A remote file, of which the first bytes are here already.
+/// A remote file whose first bytes have been fetched already.
 pub(crate) struct RemoteSource<'a> {
     store: &'a RemoteStore,
     head: &'a [u8],
@@ -43,12 +43,12 @@ impl<'a> RemoteSource<'a> {
         Self { store, head, work, failure: Mutex::new(None) }
     }
 
-    /// Why bytes could not be fetched, if that is what went wrong.
+    /// Why bytes could not be fetched, if that was the problem.
     pub(crate) fn failure(self) -> Option<ReadError> {
         self.failure.into_inner().unwrap_or_else(std::sync::PoisonError::into_inner)
     }
 
-    /// The part of a range that is here, and the rest, which is not.
+    /// Splits a range into the part that is here and the rest.
     fn split(&self, range: ByteRange) -> (&[u8], ByteRange) {
         let start = usize::try_from(range.offset).unwrap_or(usize::MAX).min(self.head.len());
         let stop = usize::try_from(range.end()).unwrap_or(usize::MAX).min(self.head.len());
@@ -90,7 +90,7 @@ impl Source for RemoteSource<'_> {
     }
 }
 
-/// The keys of a Zarr hierarchy far away.
+/// The keys of a remote Zarr hierarchy.
 pub(crate) struct RemoteKeys<'a> {
     folder: &'a RemoteFolder,
     work: &'a Interruptible<'a>,
@@ -102,7 +102,7 @@ impl<'a> RemoteKeys<'a> {
         Self { folder, work, failure: Mutex::new(None) }
     }
 
-    /// Why keys could not be had, if that is what went wrong.
+    /// Why keys could not be fetched, if that was the problem.
     pub(crate) fn failure(self) -> Option<ReadError> {
         self.failure.into_inner().unwrap_or_else(std::sync::PoisonError::into_inner)
     }
@@ -114,7 +114,7 @@ impl<'a> RemoteKeys<'a> {
     }
 }
 
-/// How long metadata documents are.
+/// The lengths of metadata documents.
 const DOCUMENT: Expected = Expected { likely: 64 << 10, most: 512 << 20 };
 
 impl FarKeys for RemoteKeys<'_> {

@@ -2,7 +2,7 @@
 
 use hyperslab_core::{Link, Tree, Unreadable};
 
-/// Links that a path may lead over.
+/// The maximum number of links on a path.
 pub(crate) const MOST_HOPS: usize = 32;
 
 /// What a path leads to.
@@ -23,7 +23,7 @@ pub(crate) fn link<'t>(tree: &'t Tree, group: usize, name: &str) -> Option<&'t L
     links.iter().find(|(link, _)| link == name).map(|(_, link)| link)
 }
 
-/// The array that a path from the root leads to, without any link but names.
+/// The array at a path from the root. Follows no links except names.
 pub(crate) fn array_at(tree: &Tree, path: &str) -> Option<usize> {
     let mut names = names(path).peekable();
     let mut group = 0;
@@ -37,10 +37,10 @@ pub(crate) fn array_at(tree: &Tree, path: &str) -> Option<usize> {
     None
 }
 
-/// What a path leads to from a group on, over soft links too; `None` if there is nothing there.
+/// What a path from a group leads to, following soft links; `None` if there is nothing.
 pub(crate) fn find(tree: &Tree, from: usize, path: &str, hops: usize) -> Result<Option<Node>, Unreadable> {
     if hops > MOST_HOPS {
-        return Ok(None); // links that lead in a circle lead nowhere
+        return Ok(None); // a circle of links leads nowhere
     }
     let mut here = Node::Group(if path.starts_with('/') { 0 } else { from });
     for name in names(path) {
@@ -62,7 +62,8 @@ pub(crate) fn find(tree: &Tree, from: usize, path: &str, hops: usize) -> Result<
     Ok(Some(here))
 }
 
-/// The path of every array, by its number: the first that a walk through the groups finds, without a slash in front.
+/// The path of every array, by array number: the first one that a walk through the groups finds, without a leading
+/// slash.
 pub(crate) fn array_paths(tree: &Tree) -> Vec<Option<String>> {
     let mut paths = vec![None; tree.arrays.len()];
     let mut is_met = vec![false; tree.groups.len()];
@@ -70,7 +71,7 @@ pub(crate) fn array_paths(tree: &Tree) -> Vec<Option<String>> {
     while let Some((prefix, number)) = waiting.pop() {
         let Some(group) = tree.groups.get(number) else { continue };
         if std::mem::replace(&mut is_met[number], true) {
-            continue; // groups may lead to one another in a circle
+            continue; // groups may form a circle
         }
         for (name, link) in &group.links {
             match link {

@@ -1,13 +1,13 @@
-//! Places of files: paths of this machine, and URLs of files far away.
+//! Locations of files: local paths, and URLs of remote files.
 
 use std::path::{Path, PathBuf};
 
-/// Whether a place is a URL.
-pub(crate) fn is_url(place: &str) -> bool {
-    place.contains("://")
+/// Whether a location is a URL.
+pub(crate) fn is_url(location: &str) -> bool {
+    location.contains("://")
 }
 
-/// A URL without what may be secret: user and password, query.
+/// A URL without its secrets: user, password and query.
 pub fn shown(url: &str) -> String {
     let (kind, rest) = match url.split_once("://") {
         Some((kind, rest)) if kind.to_ascii_lowercase().starts_with("http") => (kind, rest),
@@ -18,7 +18,7 @@ pub fn shown(url: &str) -> String {
     format!("{kind}://{}/{path}", server.rsplit('@').next().unwrap_or_default())
 }
 
-/// The folder of a file, or the URL of the folder of one far away.
+/// The folder of a file, or the URL of a remote file's folder.
 pub(crate) fn folder_of(path: &Path) -> PathBuf {
     path.parent().map(Path::to_owned).unwrap_or_default()
 }
@@ -28,7 +28,7 @@ pub(crate) fn location_in(folder: &Path, name: &str) -> PathBuf {
     if is_url(name) { PathBuf::from(name) } else { folder.join(name) }
 }
 
-/// What a file far away means by a name: a URL, or a path of this machine.
+/// What a name in a remote file means: a URL, or a local path.
 pub(crate) fn beside(url: &str, other: &str) -> String {
     if is_url(other) || Path::new(other).is_absolute() {
         return other.to_owned();

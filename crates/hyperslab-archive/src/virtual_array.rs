@@ -1,4 +1,4 @@
-//! The sources of a virtual array: found, opened and parsed when the array is first used, each file once.
+//! The sources of a virtual array. Each file is found, opened and parsed once, when the array is first used.
 
 use std::collections::HashMap;
 use std::path::{Path, PathBuf};
@@ -9,27 +9,27 @@ use hyperslab_engine::{FileVersion, OtherFile, Stores};
 
 use crate::error::{Error, Problem};
 use crate::format::Parsed;
-use crate::hdf5_places;
+use crate::hdf5_search;
 use crate::lazy_indexes::LazyIndexes;
 use crate::resolved::Resolved;
 use crate::source_resolver::SourceResolver;
 use crate::tree_path::{self, MOST_HOPS};
 
-/// Virtual arrays whose sources are virtual arrays, at most so many deep.
+/// How deeply virtual arrays may have virtual arrays as sources.
 const MOST_DEPTH: usize = 16;
 
-/// A file that arrays of another one show parts of, as it was when it was parsed. It is not held open.
+/// A file that is the source of other files' arrays, as it was when it was parsed. It is not kept open.
 struct SourceFile {
     tree: Tree,
     version: FileVersion,
 }
 
-/// The files that sources of virtual arrays are in, once they were parsed.
+/// The files of virtual arrays' sources, once they have been parsed.
 #[derive(Default)]
 pub(crate) struct SourceFiles(Mutex<HashMap<PathBuf, Arc<SourceFile>>>);
 
 impl SourceFiles {
-    /// A file, parsed, unless it was before. Nobody waits for a lock: see `Archive::resolved`.
+    /// A parsed file; parses it if it was not parsed before. Nobody waits for a lock: see `Archive::resolved`.
     fn parsed(&self, path: &Path, resolver: &SourceResolver) -> Result<Arc<SourceFile>, Error> {
         let known = self.0.try_lock().ok().and_then(|known| known.get(path).cloned());
         if let Some(known) = known {
@@ -57,12 +57,12 @@ pub(crate) struct VirtualFile<'o> {
     pub(crate) is_far: bool,
 }
 
-/// Resolve an array of an open file.
+/// Resolves an array of an open file.
 pub(crate) fn resolved(opened: VirtualFile<'_>, number: usize) -> Result<Resolved, Problem> {
     let own = File { path: opened.path.to_owned(), tree: TreeOf::Opened(opened.tree), numbers: Vec::new() };
     let mut resolver = VirtualArrayResolver {
         opened,
-        places: own.path.canonicalize().map(|path| (path, 0)).into_iter().collect(),
+        positions: own.path.canonicalize().map(|path| (path, 0)).into_iter().collect(),
         files: vec![own],
         names: HashMap::new(),
         arrays: HashMap::new(),
@@ -70,7 +70,7 @@ pub(crate) fn resolved(opened: VirtualFile<'_>, number: usize) -> Result<Resolve
         table: Vec::new(),
     };
     let array = resolver.array((0, number))?;
-    resolver.arrays.clear(); // so that the array need not be copied
+    resolver.arrays.clear(); // drops the other owner, to save a copy of the array
     if let Some(indexes) = opened.indexes {
         indexes.check_found(opened.tree, number, &array)?;
     }
@@ -78,14 +78,14 @@ pub(crate) fn resolved(opened: VirtualFile<'_>, number: usize) -> Result<Resolve
     Ok(Resolved::new(Arc::unwrap_or_clone(array), stores))
 }
 
-/// A file's place in `VirtualArrayResolver::files`, and an array's number in it.
-type Place = (usize, usize);
+/// The position of a file in `VirtualArrayResolver::files`, and the number of an array in it.
+type ArrayKey = (usize, usize);
 
-/// A path's end.
+/// What a path leads to.
 #[derive(Clone, Copy)]
 enum Node {
     Group(usize, usize),
-    Array(Place),
+    Array(ArrayKey),
 }
 
 #[derive(Clone)]
@@ -106,22 +106,23 @@ impl TreeOf<'_> {
 struct File<'o> {
     path: PathBuf,
     tree: TreeOf<'o>,
-    /// The numbers, in the resolved array's table, of the files of its manifests; the opened file's are as they are.
+    /// For the files of its manifests: their numbers in the resolved array's table. The opened file's numbers do not
+    /// change.
     numbers: Vec<FileIndex>,
 }
 
-/// Resolves one array, and what it shows of others.
+/// Resolves one array and the sources that it shows.
 struct VirtualArrayResolver<'o> {
     opened: VirtualFile<'o>,
     files: Vec<File<'o>>,
-    /// Files by their canonical paths.
-    places: HashMap<PathBuf, usize>,
-    /// Files by the one that names them, and the name.
+    /// Positions of files, by canonical path.
+    positions: HashMap<PathBuf, usize>,
+    /// Files, by the file that names them and the name.
     names: HashMap<(usize, String), Option<usize>>,
-    /// Arrays ready to be shown.
-    arrays: HashMap<Place, Arc<Array>>,
-    /// Virtual arrays that are being resolved, each a source of the one before.
-    resolving: Vec<Place>,
+    /// Arrays that are ready to show.
+    arrays: HashMap<ArrayKey, Arc<Array>>,
+    /// Virtual arrays that are being resolved. Each is a source of the one before it.
+    resolving: Vec<ArrayKey>,
     table: Vec<OtherFile>,
 }
 
@@ -130,7 +131,7 @@ impl VirtualArrayResolver<'_> {
     fn source(&mut self, from: usize, file: &str, path: &str) -> Result<Option<Arc<Array>>, Problem> {
         let Some(file) = self.file(from, file)? else { return Ok(None) };
         match self.follow(Node::Group(file, 0), path, 0)? {
-            Some(Node::Array(place)) => self.array(place).map(Some),
+            Some(Node::Array(key)) => self.array(key).map(Some),
             Some(Node::Group(..)) => {
                 let problem =
                     format!("{path} of {} is a group, not the source", self.files[file].path.display());
@@ -140,12 +141,12 @@ impl VirtualArrayResolver<'_> {
         }
     }
 
-    /// An array with segments whose files have the table's numbers.
-    fn array(&mut self, place: Place) -> Result<Arc<Array>, Problem> {
-        if let Some(known) = self.arrays.get(&place) {
+    /// An array whose segments use the table's file numbers.
+    fn array(&mut self, key: ArrayKey) -> Result<Arc<Array>, Problem> {
+        if let Some(known) = self.arrays.get(&key) {
             return Ok(Arc::clone(known));
         }
-        let (file, number) = place;
+        let (file, number) = key;
         let tree = self.files[file].tree.clone();
         let Some(described) = tree.tree().arrays.get(number) else {
             return Err(Problem::from(Unreadable::damaged("a source without description")));
@@ -156,18 +157,18 @@ impl VirtualArrayResolver<'_> {
         } else if described.virtual_mappings.is_empty() {
             self.moved(file, described)?
         } else {
-            self.enter(place)?;
+            self.enter(key)?;
             let resolved = resolve(described, &mut |name: &str, path: &str| self.source(file, name, path));
             self.resolving.pop();
             resolved?
         };
         let array = Arc::new(array);
-        self.arrays.insert(place, Arc::clone(&array));
+        self.arrays.insert(key, Arc::clone(&array));
         Ok(array)
     }
 
-    fn enter(&mut self, place: Place) -> Result<(), Problem> {
-        if self.resolving.contains(&place) {
+    fn enter(&mut self, key: ArrayKey) -> Result<(), Problem> {
+        if self.resolving.contains(&key) {
             let problem = "virtual arrays that are one another's source".to_owned();
             return Err(Problem::from(Unreadable::damaged(problem)));
         }
@@ -175,11 +176,11 @@ impl VirtualArrayResolver<'_> {
             let feature = format!("a virtual array of virtual arrays, more than {MOST_DEPTH} deep,");
             return Err(Problem::from(Unreadable::unsupported(feature)));
         }
-        self.resolving.push(place);
+        self.resolving.push(key);
         Ok(())
     }
 
-    /// An array that is not virtual, with the table's numbers for its files.
+    /// An array that is not virtual, with the table's file numbers.
     fn moved(&self, file: usize, described: &Array) -> Result<Array, Problem> {
         let mut array = Array { attributes: Vec::new(), dimensions: None, ..described.clone() };
         if file == 0 {
@@ -191,8 +192,8 @@ impl VirtualArrayResolver<'_> {
         }
         let numbers = &self.files[file].numbers;
         let number = |index: FileIndex| {
-            let place = usize::try_from(index).ok();
-            place.and_then(|place| numbers.get(place).copied()).unwrap_or(FileIndex::MAX)
+            let position = usize::try_from(index).ok();
+            position.and_then(|position| numbers.get(position).copied()).unwrap_or(FileIndex::MAX)
         };
         for segment in array.segments.iter_mut().flatten() {
             segment.manifest = Arc::new(segment.manifest.moved(number, 0));
@@ -200,13 +201,13 @@ impl VirtualArrayResolver<'_> {
         Ok(array)
     }
 
-    /// The file that another one calls by some name, parsed; `None` if there is none.
+    /// The file that another file calls `name`, parsed; `None` if there is none.
     fn file(&mut self, from: usize, name: &str) -> Result<Option<usize>, Problem> {
         if name == "." {
             return Ok(Some(from));
         }
         if self.opened.is_far {
-            // A source that is not looked for must not pass for one that is not there.
+            // We do not look for these sources, so we must not treat them as missing.
             let feature = "a virtual array of a remote file with sources in other files";
             let is_own = Path::new(name).file_name() == self.opened.path.file_name();
             return if is_own {
@@ -221,23 +222,23 @@ impl VirtualArrayResolver<'_> {
         }
         let own = &self.files[from].path;
         let found = self.opened.resolver.virtual_source(own, name)?;
-        let place = match found {
+        let position = match found {
             Some(path) => {
                 let canonical = path.canonicalize().unwrap_or_else(|_| path.clone());
                 Some(self.parsed(path, canonical)?)
             }
             None => None,
         };
-        self.names.insert(key, place);
-        Ok(place)
+        self.names.insert(key, position);
+        Ok(position)
     }
 
     fn parsed(&mut self, path: PathBuf, canonical: PathBuf) -> Result<usize, Problem> {
-        if let Some(&place) = self.places.get(&canonical) {
-            return Ok(place);
+        if let Some(&position) = self.positions.get(&canonical) {
+            return Ok(position);
         }
         let source = self.opened.sources.parsed(&path, self.opened.resolver)?;
-        let others = source.tree.other_files.iter().map(|name| hdf5_places::raw(&path, name));
+        let others = source.tree.other_files.iter().map(|name| hdf5_search::raw(&path, name));
         let others = others.map(|path| OtherFile { path, version: None, is_padded: true });
         let own = OtherFile { path: path.clone(), version: Some(source.version), is_padded: false };
         let mut numbers = Vec::new();
@@ -247,14 +248,14 @@ impl VirtualArrayResolver<'_> {
             self.table.push(other);
         }
         self.files.push(File { path, tree: TreeOf::Source(source), numbers });
-        self.places.insert(canonical, self.files.len() - 1);
+        self.positions.insert(canonical, self.files.len() - 1);
         Ok(self.files.len() - 1)
     }
 
-    /// What a path leads to, from a group on, over links.
+    /// What a path from a group leads to, following links.
     fn follow(&mut self, from: Node, path: &str, hops: usize) -> Result<Option<Node>, Problem> {
         if hops > MOST_HOPS {
-            return Ok(None); // links that lead in a circle lead nowhere
+            return Ok(None); // a circle of links leads nowhere
         }
         let mut here = match from {
             Node::Group(file, _) if path.starts_with('/') => Node::Group(file, 0),

@@ -1,4 +1,4 @@
-//! `WholeArray`: an array whose segments are known, so that selections of it can be planned.
+//! `WholeArray`: an array whose segments are known, so selections of it can be planned.
 
 use std::collections::HashSet;
 use std::sync::Arc;
@@ -11,10 +11,10 @@ use crate::error::Problem;
 use crate::resolved::Resolved;
 use crate::sought::Sought;
 
-/// Of so many segments no index is made: they are all looked at.
+/// Up to this many segments are scanned without an index.
 const FEW_SEGMENTS: usize = 64;
 
-/// An array whose segments are known: as its file has it, resolved, or with the chunks that a read looked for.
+/// An array whose segments are known: as its file has it, resolved, or with the chunks that a read looked up.
 #[derive(Clone)]
 pub struct WholeArray(Whole);
 
@@ -26,7 +26,7 @@ enum Whole {
 }
 
 impl WholeArray {
-    /// An array of an archive, whose number was checked.
+    /// An array of an archive. Its number has been checked.
     pub(crate) fn of(archive: &Arc<Archive>, number: usize) -> Result<Self, Problem> {
         let described = &archive.tree.arrays[number];
         let segment_count = described.segments.as_ref().map_or(0, Vec::len);
@@ -37,7 +37,7 @@ impl WholeArray {
         archive.resolved(number).map(|resolved| Self(Whole::Resolved(resolved)))
     }
 
-    /// The same for other archives to show its chunks, which must be listed for that.
+    /// The same, for other archives that show its chunks. The chunks must be listed.
     pub(crate) fn listed(archive: &Arc<Archive>, number: usize) -> Result<Self, Problem> {
         if matches!(archive.kind, ArchiveKind::Keys(_)) {
             let feature = "combining or indexing Zarr hierarchies far away, whose chunks nobody lists,";
@@ -63,7 +63,7 @@ impl WholeArray {
         }
     }
 
-    /// The plan of a selection.
+    /// The plan for a selection.
     pub(crate) fn plan(&self, selection: &Orthogonal) -> Result<ReadPlan, PlanError> {
         let index = match &self.0 {
             Whole::Stored(..) | Whole::Sought(_) => None,
@@ -75,7 +75,7 @@ impl WholeArray {
         }
     }
 
-    /// The files that its chunks lie in.
+    /// The files that hold its chunks.
     pub fn stores(&self) -> &Stores {
         match &self.0 {
             Whole::Stored(archive, _) => &archive.stores,
@@ -84,7 +84,7 @@ impl WholeArray {
         }
     }
 
-    /// Tells arrays apart in the cache of chunks.
+    /// Tells arrays apart in the chunk cache.
     pub(crate) fn number(&self) -> u64 {
         match &self.0 {
             Whole::Stored(_, number) => *number as u64,
@@ -93,7 +93,7 @@ impl WholeArray {
         }
     }
 
-    /// Each manifest once, however many segments show its chunks, with its grid.
+    /// Each manifest with its grid, once, however many segments use it.
     pub(crate) fn manifests(&self) -> Vec<(&Manifest, &ChunkGrid)> {
         let mut seen = HashSet::new();
         let segments = self.array().segments.as_deref().unwrap_or_default().iter();

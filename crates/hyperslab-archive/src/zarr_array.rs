@@ -1,4 +1,4 @@
-//! `ZarrArray`: an array of a Zarr folder that others write to; each read looks for its chunks anew.
+//! `ZarrArray`: an array of a Zarr folder that others write to. Each read looks for its chunks again.
 
 use hyperslab_core::{Element, PlanError, ReadPlan, Unreadable};
 use hyperslab_engine::{ChunkCache, ReadError};
@@ -9,7 +9,7 @@ use crate::interrupt::InterruptCheck;
 use crate::reading::{ArraySelection, ReadOptions, Reading};
 use crate::sought::{Keys, Sought};
 
-/// Reads that are made anew if a shard was replaced between its index and its subchunks.
+/// How often a read is repeated if a shard was replaced after its index was read.
 const MOST_ATTEMPTS: u32 = 8;
 
 /// An array of a folder that others write to.
@@ -21,7 +21,7 @@ pub struct ZarrArray {
 }
 
 impl ZarrArray {
-    /// By its metadata document, and where its keys lead. `fill` takes the place of the document's fill value.
+    /// From its metadata document and the location of its keys. `fill` replaces the document's fill value.
     pub fn new(document: &[u8], keys: Keys, fill: Option<Vec<u8>>) -> Result<Self, Unreadable> {
         let name = keys.name();
         let document = ArrayDocument::of(document, "")?;
@@ -35,7 +35,7 @@ impl ZarrArray {
         Ok(Self { document, keys, name, cache: ChunkCache::new(0) })
     }
 
-    /// What its elements are.
+    /// The type of its elements.
     pub fn element(&self) -> Element {
         self.document.empty().element
     }
@@ -45,7 +45,7 @@ impl ZarrArray {
         self.document.key_shape()
     }
 
-    /// Read a selection, in an array of this shape, into the bytes of its output.
+    /// Reads a selection, in an array of this shape, into the bytes of its output.
     pub fn read_into(
         &self,
         shape: &[u64],

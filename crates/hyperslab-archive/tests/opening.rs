@@ -143,7 +143,7 @@ fn arrays_of_several_archives_are_one() {
     let Some(directory) = samples::directory() else { return };
     let archives = ["latest.h5", "earliest.h5"].map(|name| open(&directory.join(name)));
     let number = |archive: &Archive| archive.find_array("chunked").unwrap().unwrap();
-    let recipe = CombinedArray {
+    let combined = CombinedArray {
         files: vec![0, 1],
         arrays: archives.iter().map(|archive| number(archive)).collect(),
         kinds: vec![0, 0],
@@ -152,8 +152,8 @@ fn arrays_of_several_archives_are_one() {
     };
     let groups = vec![(0, 0, vec![("both".to_owned(), "array".to_owned(), 0)])];
     let (name, version) = ("both".to_owned(), "1".to_owned());
-    let recipes = [("both".to_owned(), recipe)];
-    let combined = Archive::combine(name, version, &archives, groups, &recipes, &OpenOptions::default());
+    let arrays = [("both".to_owned(), combined)];
+    let combined = Archive::combine(name, version, &archives, groups, &arrays, &OpenOptions::default());
     let combined = Arc::new(combined.unwrap());
     let expected = archives.each_ref().map(|archive| read(archive, "chunked").unwrap()).concat();
     assert_eq!(read(&combined, "both").unwrap(), expected);

@@ -84,5 +84,5 @@ pub use selection::hyperslab::Hyperslab;
 pub use selection::orthogonal::{AxisIndices, Orthogonal};
 pub use selection::points::Points;
 pub use unreadable::Unreadable;
-pub use virtual_array::one_grid::{chunk_places, shared_grid, shown_segment, some_chunk_places};
+pub use virtual_array::one_grid::{chunk_slots, shared_grid, shown_segment, some_chunk_slots};
 pub use virtual_array::resolve::{Find, resolve};

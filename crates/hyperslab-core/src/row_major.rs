@@ -1,11 +1,11 @@
 //! Row-major (C) order: the last axis is the fastest.
 
-/// The place of `index` in an array of this shape.
+/// The position of `index` in an array of this shape.
 pub(crate) fn ravel(index: &[u64], shape: &[u64]) -> u64 {
     index.iter().zip(shape).fold(0, |linear, (&index, &length)| linear * length + index)
 }
 
-/// The index per axis of a place in an array of this shape.
+/// The index per axis of a position in an array of this shape.
 pub(crate) fn unravel(mut linear: u64, shape: &[u64]) -> Vec<u64> {
     let mut index = vec![0; shape.len()];
     for (digit, &length) in index.iter_mut().zip(shape).rev() {
@@ -19,29 +19,29 @@ pub(crate) fn unravel(mut linear: u64, shape: &[u64]) -> Vec<u64> {
 #[derive(Clone, Debug)]
 pub(crate) struct Odometer {
     lengths: Vec<usize>,
-    places: Vec<usize>,
+    positions: Vec<usize>,
     finished: bool,
 }
 
 impl Odometer {
     /// All wheels at 0. Without wheels there is one position; with a wheel of length 0 there is none.
     pub(crate) fn new(lengths: Vec<usize>) -> Self {
-        Self { places: vec![0; lengths.len()], finished: lengths.contains(&0), lengths }
+        Self { positions: vec![0; lengths.len()], finished: lengths.contains(&0), lengths }
     }
 
-    /// The place of every wheel, or `None` after the last position.
+    /// The position of every wheel, or `None` after the last one.
     pub(crate) fn read(&self) -> Option<&[usize]> {
-        (!self.finished).then_some(&self.places)
+        (!self.finished).then_some(&self.positions)
     }
 
     /// Go to the next position.
     pub(crate) fn turn(&mut self) {
-        for (place, &length) in self.places.iter_mut().zip(&self.lengths).rev() {
-            *place += 1;
-            if *place < length {
+        for (position, &length) in self.positions.iter_mut().zip(&self.lengths).rev() {
+            *position += 1;
+            if *position < length {
                 return;
             }
-            *place = 0;
+            *position = 0;
         }
         self.finished = true;
     }

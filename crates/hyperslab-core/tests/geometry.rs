@@ -110,7 +110,7 @@ fn check_touches(grid: &ChunkGrid, case: &Case, overlaps: &[Overlap]) {
         assert_eq!(touch.block_run_count, blocks.len() as u64);
         let elements = |run: &hyperslab_core::Run| {
             let (chunk, buffer) = (run.chunk_offset, run.buffer_offset);
-            (0..run.length).map(move |place| (chunk + place, buffer + place)).collect::<Vec<_>>()
+            (0..run.length).map(move |position| (chunk + position, buffer + position)).collect::<Vec<_>>()
         };
         assert!(blocks.iter().flat_map(elements).eq(overlap.runs().flat_map(|run| elements(&run))));
         Ok(())

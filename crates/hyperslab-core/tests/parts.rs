@@ -42,16 +42,16 @@ fn asked(start: u64, stride: u64, count: u64, block: u64) -> Orthogonal {
     Orthogonal::new(vec![AxisIndices::Regular(axis)]).unwrap()
 }
 
-/// For every place of the output, where in the source its element comes from.
+/// For every position of the output, where in the source its element comes from.
 fn sources(plan: &ReadPlan, chunk: u64) -> Vec<u64> {
     let mut found: Vec<Option<u64>> = vec![None; usize::try_from(plan.element_count()).unwrap()];
     for read in plan.reads() {
         assert!((1..=4).contains(&read.placement.element_count()));
         let _ = read.placement.rows(|row| {
             for k in 0..row.count {
-                let place = &mut found[usize::try_from(row.output_offset + k).unwrap()];
+                let position = &mut found[usize::try_from(row.output_offset + k).unwrap()];
                 let source = read.chunk * chunk + row.chunk_offset + k * row.step;
-                assert_eq!(place.replace(source), None, "an element is read once");
+                assert_eq!(position.replace(source), None, "an element is read once");
             }
             Ok::<(), ()>(())
         });
@@ -68,8 +68,9 @@ fn parts_hold_every_element_once() {
                 for stop in origin + start + block..=origin + length {
                     let count = (stop - origin - start - block) / stride + 1;
                     let plan = ReadPlan::new(&array, &asked(origin + start, stride, count, block)).unwrap();
-                    let index = |place: u64| start + place / block * stride + place % block;
-                    let wanted: Vec<u64> = (0..count * block).map(|place| before + index(place)).collect();
+                    let index = |position: u64| start + position / block * stride + position % block;
+                    let wanted: Vec<u64> =
+                        (0..count * block).map(|position| before + index(position)).collect();
                     assert_eq!(sources(&plan, chunk), wanted);
                 }
             }

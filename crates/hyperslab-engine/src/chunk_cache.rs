@@ -6,7 +6,7 @@ use std::sync::{Arc, Mutex};
 use crate::brief_lock::lock_briefly;
 use crate::codecs::{Decoded, Shuffled};
 
-/// Array, the place in memory of its segment's manifest, chunk.
+/// Array, the address in memory of its segment's manifest, chunk.
 pub type ChunkKey = (u64, usize, u64);
 
 /// A decoded chunk.

@@ -194,10 +194,10 @@ impl<'a> Job<'a> {
     /// was all.
     fn take_kept(&self) -> bool {
         let mut is_all = true;
-        for place in 0..self.batches.read_count() {
-            let read = self.batches.number(place).and_then(|number| self.execution.plan.read(number));
+        for position in 0..self.batches.read_count() {
+            let read = self.batches.number(position).and_then(|number| self.execution.plan.read(number));
             let kept = read.and_then(|read| self.kept(&read));
-            match kept.and_then(|kept| Some((kept, self.destination.claim(place)?))) {
+            match kept.and_then(|kept| Some((kept, self.destination.claim(position)?))) {
                 Some((kept, mut target)) => target.scatter(kept.decoded()),
                 None => is_all = false,
             }
@@ -243,8 +243,8 @@ impl<'a> Job<'a> {
         largest: &mut usize,
     ) -> Result<(), ReadError> {
         let mut encoded = Vec::new();
-        for place in self.batches.places(batch) {
-            let Some(mut target) = self.destination.claim(place) else { continue };
+        for position in self.batches.positions(batch) {
+            let Some(mut target) = self.destination.claim(position) else { continue };
             let Some(segment) = self.segment(&target.read) else { continue };
             *largest = (*largest).max(index(self.chunk_nbytes(&target.read)));
             match segment.manifest.state(target.read.chunk) {

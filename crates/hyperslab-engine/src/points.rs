@@ -23,7 +23,7 @@ pub fn read_points(
     poll: &mut dyn FnMut() -> bool,
 ) -> Result<(), ReadError> {
     let width = index(like.array.element.nbytes());
-    let count: usize = groups.iter().map(|group| group.places.len()).sum();
+    let count: usize = groups.iter().map(|group| group.offsets.len()).sum();
     if out.len() != count * width {
         return Err(ReadError::OutputSize { expected: (count * width) as u64, found: out.len() as u64 });
     }
@@ -37,7 +37,7 @@ pub fn read_points(
             }
             let done = read_group(like, group, poll).map(|read| {
                 let mut out = out.lock().unwrap_or_else(std::sync::PoisonError::into_inner);
-                place(&read, group, width, &mut out);
+                offset(&read, group, width, &mut out);
             });
             if let Err(error) = done {
                 is_over.store(true, Ordering::Relaxed);
@@ -72,9 +72,9 @@ fn refused(like: &Execution<'_>, problem: PlanError) -> ReadError {
     ReadError::Plan { file: like.stores.name(), array: like.array_name.to_owned(), problem }
 }
 
-fn place(read: &[u8], group: &PointGroup, width: usize, out: &mut [u8]) {
-    for &(number, place) in &group.places {
-        let (from, to) = (index(place) * width, index(number) * width);
+fn offset(read: &[u8], group: &PointGroup, width: usize, out: &mut [u8]) {
+    for &(number, offset) in &group.offsets {
+        let (from, to) = (index(offset) * width, index(number) * width);
         out[to..to + width].copy_from_slice(&read[from..from + width]);
     }
 }

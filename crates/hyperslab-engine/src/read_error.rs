@@ -99,7 +99,7 @@ pub enum ReadError {
     /// A document leads to where it may not.
     #[error("{said}")]
     NotAllowed {
-        /// The document, the place, and what to do.
+        /// The document, where it leads, and what to do.
         said: String,
     },
     /// The caller asked to stop.

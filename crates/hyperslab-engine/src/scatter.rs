@@ -24,7 +24,7 @@ pub(crate) struct Destination<'a> {
 }
 
 // SAFETY: the buffer is borrowed exclusively for 'a, and it is reached only through targets. `claim` gives the target at
-// each place once, places are of different reads, and the reads of one destination write different elements, so no byte
+// each position once, positions are of different reads, and the reads of one destination write different elements, so no byte
 // has two owners.
 unsafe impl Sync for Destination<'_> {}
 
@@ -40,14 +40,14 @@ impl<'a> Destination<'a> {
         Self { start: out.as_mut_ptr(), nbytes: out.len(), plan, batches, claims, out: PhantomData }
     }
 
-    /// The elements that the read at a place writes: to the first who asks, then to nobody.
-    pub fn claim(&self, place: u64) -> Option<Target<'_>> {
-        let word = self.claims.get(usize::try_from(place / 64).ok()?)?;
-        let bit = 1 << (place % 64);
+    /// The elements that the read at a position writes: to the first who asks, then to nobody.
+    pub fn claim(&self, position: u64) -> Option<Target<'_>> {
+        let word = self.claims.get(usize::try_from(position / 64).ok()?)?;
+        let bit = 1 << (position % 64);
         if word.fetch_or(bit, Ordering::Relaxed) & bit != 0 {
             return None;
         }
-        Some(Target { destination: self, read: self.plan.read(self.batches.number(place)?)? })
+        Some(Target { destination: self, read: self.plan.read(self.batches.number(position)?)? })
     }
 }
 

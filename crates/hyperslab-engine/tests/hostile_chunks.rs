@@ -106,10 +106,10 @@ proptest! {
     ) {
         let all = golden_vectors();
         let mut vector = which.get(all).clone();
-        for (place, byte) in changes {
+        for (position, byte) in changes {
             let length = if near_start { vector.encoded.len().min(40) } else { vector.encoded.len() };
-            let place = place.index(length);
-            vector.encoded[place] = byte;
+            let position = position.index(length);
+            vector.encoded[position] = byte;
         }
         vector.encoded.truncate(vector.encoded.len().saturating_sub(cut));
         vector.encoded.extend(added);
@@ -132,12 +132,12 @@ proptest! {
     fn made_up_parameters(
         which in any::<prop::sample::Index>(),
         other in any_codec(),
-        place in any::<prop::sample::Index>(),
+        position in any::<prop::sample::Index>(),
         parameter in (any::<prop::sample::Index>(), prop_oneof![0..70_u32, any::<u32>()]),
     ) {
         let vector = which.get(golden_vectors());
         let mut chain = vector.chain.clone();
-        let index = place.index(chain.len());
+        let index = position.index(chain.len());
         match &mut chain[index] {
             Codec::Nbit { parameters } | Codec::ScaleOffset { parameters } => {
                 let at = parameter.0.index(parameters.len());

@@ -31,8 +31,8 @@ struct Made {
 
 /// What an element of segment `segment` is at `index` of the source.
 fn element(segment: usize, index: &[u64]) -> u16 {
-    let place = index.iter().fold(7_u64, |sum, &index| sum * 31 + index);
-    u16::try_from((place * 2654 + segment as u64 * 977) % 65521).unwrap()
+    let position = index.iter().fold(7_u64, |sum, &index| sum * 31 + index);
+    u16::try_from((position * 2654 + segment as u64 * 977) % 65521).unwrap()
 }
 
 fn indices(shape: &[u64]) -> Vec<Vec<u64>> {
@@ -278,8 +278,12 @@ fn case() -> impl Strategy<Value = (Vec<u64>, Vec<Made>, Vec<AxisIndices>)> {
 fn expected(made: &[Made], axes: &[AxisIndices]) -> Vec<u16> {
     let lists: Vec<Vec<u64>> = axes.iter().map(listed).collect();
     let lengths: Vec<u64> = lists.iter().map(|list| list.len() as u64).collect();
-    let chosen = |place: Vec<u64>| -> Vec<u64> {
-        place.iter().zip(&lists).map(|(&place, list)| list[usize::try_from(place).unwrap()]).collect()
+    let chosen = |position: Vec<u64>| -> Vec<u64> {
+        position
+            .iter()
+            .zip(&lists)
+            .map(|(&position, list)| list[usize::try_from(position).unwrap()])
+            .collect()
     };
     let value = |index: Vec<u64>| {
         made.iter().enumerate().rev().find_map(|(number, made)| made.at(number, &index)).unwrap_or(FILL)
@@ -339,10 +343,10 @@ fn ten_million_chunks_make_a_small_plan() {
 fn of_a_grid_of_mostly_missing_chunks_only_those_stored_are_visited() {
     let length = 1_u64 << 40;
     let stored = [3, 1 << 20, (1 << 30) - 1];
-    let chunk = |(place, &index): (usize, &u64)| StoredChunk {
+    let chunk = |(position, &index): (usize, &u64)| StoredChunk {
         index,
         file: 0,
-        range: ByteRange { offset: 2048 * place as u64, length: 2048 },
+        range: ByteRange { offset: 2048 * position as u64, length: 2048 },
         filter_mask: 0,
     };
     let segment = Segment {

@@ -34,7 +34,7 @@ fn accesses_per_second(library: &Library) -> Result<f64, ModelError> {
     Ok(chunks as f64 / begin.elapsed().as_secs_f64())
 }
 
-/// A thousand boxes of 1000 × 8 in the leftmost 8 columns, at places that follow from their number.
+/// A thousand boxes of 1000 × 8 in the leftmost 8 columns, at positions that follow from their number.
 fn boxes() -> Result<Vec<Selection>, ModelError> {
     let start = |number: u64| number.wrapping_mul(6_364_136_223_846_793_005) % (SHAPE[0] - 1000);
     (0..1000)

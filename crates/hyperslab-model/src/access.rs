@@ -6,9 +6,9 @@ use crate::device::PageCacheSize;
 use crate::error::ModelError;
 use crate::flat::OpenFlat;
 use crate::hdf5::{Hdf5, OpenHdf5};
+use crate::hyperslab_engine::{HyperslabEngine, OpenHyperslabEngine};
 use crate::index::kind::IndexKind;
 use crate::operation::Operation;
-use crate::own::{OpenOwn, Own};
 use crate::paper::{OpenPaper, PaperLibrary};
 use crate::request::Watch;
 use crate::stored::Stored;
@@ -25,7 +25,7 @@ pub enum Library {
     /// One array in one piece, in a file of its own: netCDF-3, FITS, npy. Each run is a request.
     Flat,
     /// Our own engine: the requests of its plan.
-    Hyperslab(Own),
+    Hyperslab(HyperslabEngine),
     /// The paper's algorithm as it is printed, of the one library or the other.
     Paper(PaperLibrary),
 }
@@ -39,7 +39,7 @@ enum Open {
     Hdf5(Box<OpenHdf5>),
     Zarr(Box<OpenZarr>),
     Flat(Box<OpenFlat>),
-    Own(Box<OpenOwn>),
+    HyperslabEngine(Box<OpenHyperslabEngine>),
     Paper(Box<OpenPaper>),
 }
 
@@ -53,7 +53,9 @@ impl CacheState {
             Library::Hdf5(hdf5) => Open::Hdf5(Box::new(OpenHdf5::new(stored, hdf5, pages)?)),
             Library::Zarr(zarr) => Open::Zarr(Box::new(OpenZarr::new(stored, zarr, pages)?)),
             Library::Flat => Open::Flat(Box::new(OpenFlat::new(&stored, pages)?)),
-            Library::Hyperslab(own) => Open::Own(Box::new(OpenOwn::new(stored, *own, pages)?)),
+            Library::Hyperslab(engine) => {
+                Open::HyperslabEngine(Box::new(OpenHyperslabEngine::new(stored, *engine, pages)?))
+            }
             Library::Paper(paper) => Open::Paper(Box::new(OpenPaper::new(stored, *paper, pages)?)),
         }))
     }
@@ -69,7 +71,7 @@ impl CacheState {
             Open::Hdf5(open) => open.access(operation, selection, watch),
             Open::Zarr(open) => open.access(operation, selection, watch),
             Open::Flat(open) => open.access(operation, selection, watch),
-            Open::Own(open) => open.access(operation, selection, watch),
+            Open::HyperslabEngine(open) => open.access(operation, selection, watch),
             Open::Paper(open) => open.access(operation, selection),
         }
     }

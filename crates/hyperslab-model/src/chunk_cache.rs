@@ -101,25 +101,25 @@ impl ChunkCache {
         usize::try_from(value % self.slots.len() as u64).unwrap_or(0)
     }
 
-    /// Use a chunk if it is here, which moves it one place away from eviction.
+    /// Use a chunk if it is here, which moves it one position away from eviction.
     pub fn uses(&mut self, slot: usize, chunk: u64) -> bool {
-        let place = self.slots.get(slot).copied().unwrap_or(NONE);
-        if place == NONE || self.entries[place as usize].chunk != chunk {
+        let position = self.slots.get(slot).copied().unwrap_or(NONE);
+        if position == NONE || self.entries[position as usize].chunk != chunk {
             return false;
         }
-        let later = self.entries[place as usize].later;
+        let later = self.entries[position as usize].later;
         if later != NONE {
-            self.unlink(place);
-            self.link_after(later, place);
+            self.unlink(position);
+            self.link_after(later, position);
         }
         true
     }
 
     /// Put a chunk into its slot; `leaves` is told of each that leaves for it, in order.
     pub fn insert(&mut self, slot: usize, chunk: u64, mut leaves: impl FnMut(Left)) {
-        let place = self.slots[slot];
-        if place != NONE {
-            leaves(self.remove(place));
+        let position = self.slots[slot];
+        if position != NONE {
+            leaves(self.remove(position));
         }
         self.make_room(&mut leaves);
         let (unread, unwritten) = (self.chunk_nbytes, self.chunk_nbytes);
@@ -133,14 +133,14 @@ impl ChunkCache {
             unwritten,
             is_dirty: false,
         };
-        let place = self.free.pop().unwrap_or_else(|| {
+        let position = self.free.pop().unwrap_or_else(|| {
             self.entries.push(entry);
             u32::try_from(self.entries.len() - 1).unwrap_or(NONE)
         });
-        self.entries[place as usize] = entry;
-        self.slots[slot] = place;
+        self.entries[position as usize] = entry;
+        self.slots[slot] = position;
         self.count += 1;
-        self.link_after(self.last, place);
+        self.link_after(self.last, position);
     }
 
     /// Bytes of the chunk in a slot were read.
@@ -159,13 +159,13 @@ impl ChunkCache {
     /// The changed chunks, in the order in which they are written; they stay, unchanged from now on.
     pub fn flush(&mut self) -> Vec<u64> {
         let mut dirty = Vec::new();
-        let mut place = self.first;
-        while place != NONE {
-            let entry = &mut self.entries[place as usize];
+        let mut position = self.first;
+        while position != NONE {
+            let entry = &mut self.entries[position as usize];
             if std::mem::take(&mut entry.is_dirty) {
                 dirty.push(entry.chunk);
             }
-            place = entry.later;
+            position = entry.later;
         }
         dirty
     }
@@ -184,50 +184,50 @@ impl ChunkCache {
             if lead == 0 {
                 hands[1] = self.first;
             }
-            let mut nexts = hands.map(|place| self.later(place));
+            let mut nexts = hands.map(|position| self.later(position));
             for hand in 0..hands.len() {
-                let place = hands[hand];
-                if !self.is_full() || place == NONE || hand == 0 && !self.is_done_with(place) {
+                let position = hands[hand];
+                if !self.is_full() || position == NONE || hand == 0 && !self.is_done_with(position) {
                     continue;
                 }
                 for (held, next) in hands.iter_mut().zip(&mut nexts) {
-                    if *held == place {
+                    if *held == position {
                         *held = NONE;
                     }
-                    if *next == place {
-                        *next = self.later(place);
+                    if *next == position {
+                        *next = self.later(position);
                     }
                 }
-                leaves(self.remove(place));
+                leaves(self.remove(position));
             }
             hands = nexts;
             lead -= 1;
         }
     }
 
-    fn is_done_with(&self, place: u32) -> bool {
-        let entry = &self.entries[place as usize];
+    fn is_done_with(&self, position: u32) -> bool {
+        let entry = &self.entries[position as usize];
         match (entry.unread, entry.unwritten) {
             (0, unwritten) => unwritten == 0 || unwritten == self.chunk_nbytes,
             (unread, unwritten) => unwritten == 0 && unread == self.chunk_nbytes,
         }
     }
 
-    fn later(&self, place: u32) -> u32 {
-        if place == NONE { NONE } else { self.entries[place as usize].later }
+    fn later(&self, position: u32) -> u32 {
+        if position == NONE { NONE } else { self.entries[position as usize].later }
     }
 
-    fn remove(&mut self, place: u32) -> Left {
-        self.unlink(place);
-        let entry = self.entries[place as usize];
+    fn remove(&mut self, position: u32) -> Left {
+        self.unlink(position);
+        let entry = self.entries[position as usize];
         self.slots[entry.slot as usize] = NONE;
-        self.free.push(place);
+        self.free.push(position);
         self.count -= 1;
         Left { chunk: entry.chunk, is_dirty: entry.is_dirty }
     }
 
-    fn unlink(&mut self, place: u32) {
-        let Entry { earlier, later, .. } = self.entries[place as usize];
+    fn unlink(&mut self, position: u32) {
+        let Entry { earlier, later, .. } = self.entries[position as usize];
         match earlier {
             NONE => self.first = later,
             earlier => self.entries[earlier as usize].later = later,
@@ -238,17 +238,17 @@ impl ChunkCache {
         }
     }
 
-    fn link_after(&mut self, earlier: u32, place: u32) {
+    fn link_after(&mut self, earlier: u32, position: u32) {
         let later = if earlier == NONE { self.first } else { self.entries[earlier as usize].later };
-        self.entries[place as usize].earlier = earlier;
-        self.entries[place as usize].later = later;
+        self.entries[position as usize].earlier = earlier;
+        self.entries[position as usize].later = later;
         match earlier {
-            NONE => self.first = place,
-            earlier => self.entries[earlier as usize].later = place,
+            NONE => self.first = position,
+            earlier => self.entries[earlier as usize].later = position,
         }
         match later {
-            NONE => self.last = place,
-            later => self.entries[later as usize].earlier = place,
+            NONE => self.last = position,
+            later => self.entries[later as usize].earlier = position,
         }
     }
 }

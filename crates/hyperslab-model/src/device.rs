@@ -27,7 +27,7 @@ pub(crate) enum Unit {
     Page,
 }
 
-/// A file whose pages are followed, and where in it the places are counted from.
+/// A file whose pages are followed, and the offset in it that locations count from.
 #[derive(Clone, Debug)]
 struct OneFile {
     open: OpenFile,
@@ -64,7 +64,7 @@ impl Device {
         self
     }
 
-    /// Bytes of a chunk, at their place in the file that has all of them.
+    /// Bytes of a chunk, at their offset in the file that has all of them.
     pub fn read(&mut self, chunk: u64, range: ByteRange, variables: &mut Variables) {
         let missed = self.missed(chunk, range);
         if let Some(OneFile { open, base }) = &mut self.file {
@@ -91,7 +91,7 @@ impl Device {
         self.read_end = Some(range.end());
     }
 
-    /// A block of an index, at its place from the base on; before the first chunk without one.
+    /// A block of an index, at its offset from the base; before the first chunk without one.
     pub fn read_index(&mut self, offset: Option<u64>, nbytes: u64, variables: &mut Variables) {
         if let Some(OneFile { open, base }) = &mut self.file {
             let offset = offset.map_or(base.saturating_sub(nbytes), |offset| *base + offset);

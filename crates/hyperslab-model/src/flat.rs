@@ -30,7 +30,7 @@ pub(crate) struct OpenFlat {
 #[derive(Clone, Debug)]
 struct InHdf5 {
     sieve: Option<Sieve>,
-    /// Whether the array has its place in the file: from the first write on.
+    /// Whether the array has its space in the file: from the first write on.
     is_made: bool,
 }
 

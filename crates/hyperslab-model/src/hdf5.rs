@@ -3,12 +3,12 @@
 use hyperslab_core::{ByteRange, Selection, Touch};
 
 use crate::chunk_cache::{ChunkCache, ChunkCacheSize, Left};
+use crate::chunk_locations::ChunkLocations;
 use crate::device::{Device, PageCacheSize, Unit};
 use crate::error::ModelError;
 use crate::index::kind::IndexKind;
 use crate::index::{BlockRead, Index};
 use crate::operation::Operation;
-use crate::places::Places;
 use crate::request::{Purpose, Request, Watch};
 use crate::stored::Stored;
 use crate::variables::Variables;
@@ -37,10 +37,10 @@ pub(crate) struct OpenHdf5 {
     stored: Stored,
     cache: ChunkCache,
     index: Index,
-    places: Places,
+    locations: ChunkLocations,
     device: Device,
     mpi_writing: bool,
-    /// The chunk whose place was looked up, or written, last.
+    /// The chunk whose location was looked up, or written, last.
     last: Option<u64>,
 }
 
@@ -77,13 +77,14 @@ impl OpenHdf5 {
         let cache = ChunkCache::new(hdf5.cache, &stored.grid, stored.chunk_nbytes());
         let reads_parts = !stored.is_encoded() && (hdf5.mpi_writing || cache.is_too_small());
         let unit = if reads_parts { Unit::Page } else { Unit::Chunk };
-        let places = Places::new(&stored, hdf5.index);
+        let locations = ChunkLocations::new(&stored, hdf5.index);
         let device = Device::new(pages, unit, stored.grid.chunk_count(), stored.most_nbytes(unit));
         Ok(Self {
             cache,
             index: Index::of(&stored, hdf5.index, hdf5.wide_lengths)?,
-            device: device.with_read_ahead(places.base_nbytes(), places.nbytes(stored.grid.chunk_count())),
-            places,
+            device: device
+                .with_read_ahead(locations.base_nbytes(), locations.nbytes(stored.grid.chunk_count())),
+            locations,
             mpi_writing: hdf5.mpi_writing,
             last: None,
             stored,
@@ -103,7 +104,7 @@ impl OpenHdf5 {
         }
         if operation == Operation::Write {
             let nbytes = self.index.create();
-            self.places.skip(nbytes);
+            self.locations.skip(nbytes);
         }
         let grid = self.stored.grid.clone();
         grid.each_touch(selection, |touch| {
@@ -127,7 +128,7 @@ impl OpenHdf5 {
 
     /// Whether there is anything to read: before the first write all is the fill value.
     fn exists(&self) -> bool {
-        self.index.exists().unwrap_or_else(|| self.places.has_any()) || !self.cache.is_empty()
+        self.index.exists().unwrap_or_else(|| self.locations.has_any()) || !self.cache.is_empty()
     }
 
     fn visit(
@@ -142,22 +143,22 @@ impl OpenHdf5 {
             self.copy(visit, variables);
             return Ok(());
         }
-        let place = self.look_up(visit.touch, variables, watch);
-        if self.goes_through_memory(visit.operation, place) {
-            self.through_memory(visit, place, variables, watch)
+        let location = self.look_up(visit.touch, variables, watch);
+        if self.goes_through_memory(visit.operation, location) {
+            self.through_memory(visit, location, variables, watch)
         } else {
-            self.by_runs(visit, place, variables, watch)
+            self.by_runs(visit, location, variables, watch)
         }
     }
 
     /// Whether a chunk is read or written whole. What does not fit into the cache is not, unless codecs want it whole,
     /// or it is new and its fill value must be written.
-    fn goes_through_memory(&self, operation: Operation, place: Option<ByteRange>) -> bool {
+    fn goes_through_memory(&self, operation: Operation, location: Option<ByteRange>) -> bool {
         if self.stored.is_encoded() {
             return true;
         }
         !self.mpi_writing
-            && (!self.cache.is_too_small() || (operation == Operation::Write && place.is_none()))
+            && (!self.cache.is_too_small() || (operation == Operation::Write && location.is_none()))
     }
 
     fn look_up(
@@ -171,13 +172,13 @@ impl OpenHdf5 {
             self.read_index(touch.linear, blocks, variables, watch);
             self.last = Some(touch.linear);
         }
-        self.places.of(touch.linear)
+        self.locations.of(touch.linear)
     }
 
     fn through_memory(
         &mut self,
         visit: &Visit<'_>,
-        place: Option<ByteRange>,
+        location: Option<ByteRange>,
         variables: &mut Variables,
         watch: &mut impl Watch,
     ) -> Result<(), ModelError> {
@@ -185,7 +186,7 @@ impl OpenHdf5 {
         let is_overwritten = visit.operation == Operation::Write
             && visit.nbytes == self.stored.chunk_nbytes()
             && matches!(visit.selection, Selection::Hyperslab(_));
-        if let Some(range) = place.filter(|_| !is_overwritten) {
+        if let Some(range) = location.filter(|_| !is_overwritten) {
             self.device.read(chunk, range, variables);
             watch.saw(Request { purpose: Purpose::ReadChunk, chunk, range });
             if self.stored.is_encoded() {
@@ -229,18 +230,18 @@ impl OpenHdf5 {
         variables: &mut Variables,
         watch: &mut impl Watch,
     ) -> Result<(), ModelError> {
-        let (old, is_encoded) = (self.places.of(chunk), self.stored.is_encoded());
+        let (old, is_encoded) = (self.locations.of(chunk), self.stored.is_encoded());
         if is_encoded {
             variables.s_encode += self.stored.chunk_nbytes();
         }
         // A chunk whose length changes lies elsewhere from then on.
-        let place = old.filter(|old| !is_encoded || old.length == self.stored.stored_nbytes());
-        let range = place.unwrap_or_else(|| self.places.allocate(chunk));
+        let location = old.filter(|old| !is_encoded || old.length == self.stored.stored_nbytes());
+        let range = location.unwrap_or_else(|| self.locations.allocate(chunk));
         self.device.write(chunk, range, variables);
         watch.saw(Request { purpose: Purpose::WriteChunk, chunk, range });
         if old.is_none() {
             self.add_to_index(chunk, variables, watch)?;
-        } else if place.is_none() {
+        } else if location.is_none() {
             self.index.replace(chunk, &self.stored.grid.chunk_index(chunk)?);
         }
         self.last = Some(chunk);
@@ -256,7 +257,7 @@ impl OpenHdf5 {
         let chunk_index = self.stored.grid.chunk_index(chunk)?;
         let (read, made_nbytes) = self.index.insert(chunk, &chunk_index);
         self.read_index(chunk, read, variables, watch);
-        self.places.skip(made_nbytes);
+        self.locations.skip(made_nbytes);
         Ok(())
     }
 
@@ -271,7 +272,7 @@ impl OpenHdf5 {
             variables.n_rindex += 1;
             variables.s_rindex += nbytes;
             let offset =
-                behind.and_then(|(chunk, blocks)| Some(self.places.of(chunk)?.end() + blocks * nbytes));
+                behind.and_then(|(chunk, blocks)| Some(self.locations.of(chunk)?.end() + blocks * nbytes));
             self.device.read_index(offset, nbytes, variables);
             let range = ByteRange { offset: 0, length: nbytes };
             watch.saw(Request { purpose: Purpose::ReadIndex, chunk, range });
@@ -281,15 +282,15 @@ impl OpenHdf5 {
     fn by_runs(
         &mut self,
         visit: &Visit<'_>,
-        place: Option<ByteRange>,
+        location: Option<ByteRange>,
         variables: &mut Variables,
         watch: &mut impl Watch,
     ) -> Result<(), ModelError> {
         let chunk = visit.touch.linear;
-        let range = match (visit.operation, place) {
+        let range = match (visit.operation, location) {
             (_, Some(range)) => range,
             (Operation::Read, None) => return Ok(()),
-            (Operation::Write, None) => self.places.allocate(chunk),
+            (Operation::Write, None) => self.locations.allocate(chunk),
         };
         let width = self.stored.element_nbytes;
         for run in self.stored.grid.overlap(visit.touch.chunk_index, visit.selection)?.block_runs() {
@@ -307,7 +308,7 @@ impl OpenHdf5 {
             };
             watch.saw(Request { purpose, chunk, range });
         }
-        if place.is_none() {
+        if location.is_none() {
             self.add_to_index(chunk, variables, watch)?;
         }
         Ok(())

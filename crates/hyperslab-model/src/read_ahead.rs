@@ -277,8 +277,8 @@ mod tests {
     #[test]
     fn what_came_first_goes_first() {
         let mut file = OpenFile::new(64 * MIB, MIB, 8 * MIB);
-        for place in [40, 20, 60] {
-            assert_eq!(read(&mut file, place * MIB, 524_288), (524_288, 1));
+        for position in [40, 20, 60] {
+            assert_eq!(read(&mut file, position * MIB, 524_288), (524_288, 1));
         }
         assert_eq!(read(&mut file, 20 * MIB, 524_288).0, 0);
         assert_eq!(read(&mut file, 40 * MIB, 524_288).0, 524_288);

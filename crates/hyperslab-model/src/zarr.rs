@@ -275,8 +275,8 @@ impl Shards {
         let index = self.grid.chunk_index(shard)?;
         let (lengths, within) = (self.chunks.grid_shape(), grid.grid_shape());
         let mut chunks = Vec::new();
-        for place in 0..self.chunks.chunk_count() {
-            let inner = self.chunks.chunk_index(place)?;
+        for position in 0..self.chunks.chunk_count() {
+            let inner = self.chunks.chunk_index(position)?;
             let outer: Vec<u64> =
                 (0..index.len()).map(|axis| index[axis] * lengths[axis] + inner[axis]).collect();
             if outer.iter().zip(&within).all(|(index, length)| index < length) {

@@ -6,14 +6,14 @@ use std::fs::File;
 use std::path::{Component, Path, PathBuf};
 use std::sync::Arc;
 
-/// Whatever there is, or only what lies below some places.
+/// Whatever there is, or only what lies below some paths.
 #[derive(Clone, Debug, Default)]
 pub struct Allowed(Option<Arc<[PathBuf]>>);
 
 impl Allowed {
     /// Files and folders, and what is in these. Links in their own names are resolved now.
-    pub fn only(places: &[PathBuf]) -> Self {
-        Self(Some(places.iter().map(|place| real(place)).collect()))
+    pub fn only(paths: &[PathBuf]) -> Self {
+        Self(Some(paths.iter().map(|path| real(path)).collect()))
     }
 
     /// Whether there is anything that it refuses.
@@ -28,31 +28,31 @@ impl Allowed {
 
     /// Whether a file that was opened by a path is one that may be: a link may have been put in its place meanwhile.
     pub fn permits_open(&self, path: &Path, file: &File) -> bool {
-        self.0.is_none() || place_of(path, file).is_some_and(|place| self.holds(&place))
+        self.0.is_none() || real_path_of(path, file).is_some_and(|real| self.holds(&real))
     }
 
     /// Where a path leads to, over all links: what a refusal names.
-    pub fn place(path: &Path) -> PathBuf {
+    pub fn real_path(path: &Path) -> PathBuf {
         real(path)
     }
 
-    fn holds(&self, place: &Path) -> bool {
-        self.0.iter().flat_map(|places| places.iter()).any(|allowed| place.starts_with(allowed))
+    fn holds(&self, real: &Path) -> bool {
+        self.0.iter().flat_map(|paths| paths.iter()).any(|allowed| real.starts_with(allowed))
     }
 }
 
-/// Why a document is not followed to a place, and what to do: in these words everywhere.
-pub fn refusal(document: &str, place: &str, allowed: &[String]) -> String {
-    let folder = place.rsplit_once(['/', '\\']).map_or(place, |(folder, _)| folder);
-    let folder = if folder.is_empty() || folder.ends_with('/') { place } else { folder };
-    let mut places: Vec<String> = allowed.iter().map(|place| format!("{place:?}")).collect();
-    places.push(format!("{folder:?}"));
-    let places = places.join(", ");
+/// Why a document is not followed to a location, and what to do: in these words everywhere.
+pub fn refusal(document: &str, location: &str, allowed: &[String]) -> String {
+    let folder = location.rsplit_once(['/', '\\']).map_or(location, |(folder, _)| folder);
+    let folder = if folder.is_empty() || folder.ends_with('/') { location } else { folder };
+    let mut listed: Vec<String> = allowed.iter().map(|allowed| format!("{allowed:?}")).collect();
+    listed.push(format!("{folder:?}"));
+    let listed = listed.join(", ");
     let said = format!(
-        "{} leads to {place:?}, which is not allowed, so it is not followed",
+        "{} leads to {location:?}, which is not allowed, so it is not followed",
         document.escape_debug()
     );
-    format!("{said}. If you trust the file, open it with allowed=[{places}] (docs/security.md)")
+    format!("{said}. If you trust the file, open it with allowed=[{listed}] (docs/security.md)")
 }
 
 /// A path without links, dots and relative parts; of what is not there, as it would be.
@@ -72,21 +72,21 @@ fn real(path: &Path) -> PathBuf {
 }
 
 #[cfg(target_os = "linux")]
-fn place_of(_: &Path, file: &File) -> Option<PathBuf> {
+fn real_path_of(_: &Path, file: &File) -> Option<PathBuf> {
     use std::os::fd::AsRawFd;
     std::fs::read_link(format!("/proc/self/fd/{}", file.as_raw_fd())).ok()
 }
 
 #[cfg(all(unix, not(target_os = "linux")))]
-fn place_of(path: &Path, file: &File) -> Option<PathBuf> {
+fn real_path_of(path: &Path, file: &File) -> Option<PathBuf> {
     use std::os::unix::fs::MetadataExt;
-    let place = path.canonicalize().ok()?;
-    let (one, other) = (std::fs::metadata(&place).ok()?, file.metadata().ok()?);
-    ((one.dev(), one.ino()) == (other.dev(), other.ino())).then_some(place)
+    let real = path.canonicalize().ok()?;
+    let (one, other) = (std::fs::metadata(&real).ok()?, file.metadata().ok()?);
+    ((one.dev(), one.ino()) == (other.dev(), other.ino())).then_some(real)
 }
 
 #[cfg(not(unix))]
-fn place_of(path: &Path, _: &File) -> Option<PathBuf> {
+fn real_path_of(path: &Path, _: &File) -> Option<PathBuf> {
     path.canonicalize().ok()
 }
 

@@ -2,47 +2,47 @@
 
 use crate::error::Error;
 
-/// A place in the bytes of one structure, which starts at `offset` in the file.
+/// A position in the bytes of one structure, which starts at `offset` in the file.
 #[derive(Clone, Debug)]
 pub(crate) struct Cursor<'a> {
     what: &'static str,
     offset: u64,
     bytes: &'a [u8],
-    place: usize,
+    position: usize,
 }
 
 impl<'a> Cursor<'a> {
     /// At the start of a structure's bytes.
     pub fn new(what: &'static str, offset: u64, bytes: &'a [u8]) -> Self {
-        Self { what, offset, bytes, place: 0 }
+        Self { what, offset, bytes, position: 0 }
     }
 
     /// Where in the file the next byte is.
     pub fn offset(&self) -> u64 {
-        self.offset.saturating_add(self.place as u64)
+        self.offset.saturating_add(self.position as u64)
     }
 
     /// How many bytes were read.
-    pub fn place(&self) -> usize {
-        self.place
+    pub fn position(&self) -> usize {
+        self.position
     }
 
     /// How many bytes are left.
     pub fn remaining(&self) -> usize {
-        self.bytes.len() - self.place
+        self.bytes.len() - self.position
     }
 
     /// All that is left.
     pub fn rest(&self) -> &'a [u8] {
-        self.bytes.get(self.place..).unwrap_or_default()
+        self.bytes.get(self.position..).unwrap_or_default()
     }
 
     /// The next `length` bytes.
     pub fn take(&mut self, length: usize) -> Result<&'a [u8], Error> {
-        let stop = self.place.checked_add(length);
-        let taken = stop.and_then(|stop| self.bytes.get(self.place..stop));
+        let stop = self.position.checked_add(length);
+        let taken = stop.and_then(|stop| self.bytes.get(self.position..stop));
         let taken = taken.ok_or_else(|| self.invalid(format!("it ends {length} bytes too soon")))?;
-        self.place += length;
+        self.position += length;
         Ok(taken)
     }
 

@@ -17,18 +17,18 @@ pub(crate) fn parsed(parser: Parser, bytes: &[u8]) -> Result<Tree, Error> {
     parser(&mut Pages::new(&source, POLICY))
 }
 
-/// Damage a file in every place; the file itself must be good, and what is left of it small.
+/// Damage a file at every offset; the file itself must be good, and what is left of it small.
 pub(crate) fn damage(parser: Parser, bytes: &[u8]) {
     assert!(parsed(parser, bytes).is_ok(), "the file is good before it is damaged");
     let is_edge =
-        |place: usize| bytes.get(place.saturating_sub(1)) != bytes.get(place) || place.is_multiple_of(64);
-    for place in (0..bytes.len()).filter(|&place| is_edge(place)) {
-        bounded(parser, bytes.get(..place).unwrap_or_default());
+        |offset: usize| bytes.get(offset.saturating_sub(1)) != bytes.get(offset) || offset.is_multiple_of(64);
+    for offset in (0..bytes.len()).filter(|&offset| is_edge(offset)) {
+        bounded(parser, bytes.get(..offset).unwrap_or_default());
         for value in [0x00, 0x01, 0x7f, 0x80, 0xff] {
             let mut changed = bytes.to_vec();
-            changed.iter_mut().skip(place).take(1).for_each(|byte| *byte = value);
+            changed.iter_mut().skip(offset).take(1).for_each(|byte| *byte = value);
             bounded(parser, &changed);
-            changed.iter_mut().skip(place).take(8).for_each(|byte| *byte = value);
+            changed.iter_mut().skip(offset).take(8).for_each(|byte| *byte = value);
             bounded(parser, &changed);
         }
     }

@@ -59,7 +59,7 @@ pub struct Pages<'a> {
     /// Long structures that are wanted, each in one piece, and those that came.
     wanted_pieces: RefCell<BTreeSet<ByteRange>>,
     pieces: RefCell<HashMap<ByteRange, Vec<u8>>>,
-    /// Bytes to be put over those of a page, with their places in it.
+    /// Bytes to be put over those of a page, with their positions in it.
     laid_over: HashMap<u64, Vec<(usize, Vec<u8>)>>,
     statistics: Statistics,
 }
@@ -155,7 +155,7 @@ impl<'a> Pages<'a> {
         let fetched = self.source.read_ranges(&ranges)?;
         self.statistics.round_count += 1;
         self.statistics.request_count += ranges.len() as u64;
-        for (place, (range, bytes)) in ranges.iter().zip(fetched).enumerate() {
+        for (position, (range, bytes)) in ranges.iter().zip(fetched).enumerate() {
             self.statistics.fetched_nbytes += bytes.len() as u64;
             if bytes.len() as u64 != range.length {
                 return Err(Error::Fetch(FetchError(format!(
@@ -165,7 +165,7 @@ impl<'a> Pages<'a> {
                     range.offset
                 ))));
             }
-            if place < page_ranges {
+            if position < page_ranges {
                 self.hold(range.offset, &bytes);
             } else {
                 self.pieces.get_mut().insert(*range, bytes);
@@ -189,10 +189,10 @@ impl<'a> Pages<'a> {
     }
 
     fn lay_over_piece(&self, offset: u64, bytes: &mut [u8]) {
-        for (page, places) in &self.laid_over {
-            for (start, over) in places {
-                let place = page.saturating_mul(self.policy.page_nbytes).saturating_add(*start as u64);
-                for (byte, at) in over.iter().zip(place..) {
+        for (page, positions) in &self.laid_over {
+            for (start, over) in positions {
+                let position = page.saturating_mul(self.policy.page_nbytes).saturating_add(*start as u64);
+                for (byte, at) in over.iter().zip(position..) {
                     let within = at.checked_sub(offset).and_then(|at| usize::try_from(at).ok());
                     if let Some(under) = within.and_then(|within| bytes.get_mut(within)) {
                         *under = *byte;
@@ -213,11 +213,11 @@ impl<'a> Pages<'a> {
             let (page, start) = (offset / self.policy.page_nbytes, offset % self.policy.page_nbytes);
             let room = usize::try_from(self.policy.page_nbytes - start).unwrap_or(usize::MAX);
             let (part, after) = rest.split_at(room.min(rest.len()));
-            let place = (usize::try_from(start).unwrap_or(usize::MAX), part.to_vec());
+            let position = (usize::try_from(start).unwrap_or(usize::MAX), part.to_vec());
             if let Some(content) = self.held.get_mut(&page) {
-                put(content, &place);
+                put(content, &position);
             }
-            self.laid_over.entry(page).or_default().push(place);
+            self.laid_over.entry(page).or_default().push(position);
             (offset, rest) = (offset + part.len() as u64, after);
         }
         Ok(())
@@ -228,7 +228,7 @@ impl<'a> Pages<'a> {
         let page_nbytes = usize::try_from(self.policy.page_nbytes).unwrap_or(usize::MAX);
         for (page, content) in (first..).zip(bytes.chunks(page_nbytes)) {
             let mut content: Box<[u8]> = content.into();
-            self.laid_over.get(&page).into_iter().flatten().for_each(|place| put(&mut content, place));
+            self.laid_over.get(&page).into_iter().flatten().for_each(|position| put(&mut content, position));
             self.held.insert(page, content);
         }
     }

@@ -15,7 +15,7 @@ pub(crate) fn settle<T>(
                     return Err(error);
                 }
             }
-            settled => return settled,
+            result => return result,
         }
     }
 }
@@ -26,18 +26,18 @@ pub(crate) fn settle_each<K, T>(
     keys: &[K],
     step: impl Fn(&Pages<'_>, &K) -> Result<T, Error>,
 ) -> Result<Vec<Result<T, Error>>, Error> {
-    let mut settled: Vec<Result<T, Error>> = keys.iter().map(|key| step(pages, key)).collect();
-    while settled.iter().any(is_open) {
+    let mut results: Vec<Result<T, Error>> = keys.iter().map(|key| step(pages, key)).collect();
+    while results.iter().any(is_open) {
         if !pages.fetch()? {
             break;
         }
-        for (key, result) in keys.iter().zip(&mut settled) {
+        for (key, result) in keys.iter().zip(&mut results) {
             if is_open(result) {
                 *result = step(pages, key);
             }
         }
     }
-    Ok(settled)
+    Ok(results)
 }
 
 fn is_open<T>(result: &Result<T, Error>) -> bool {

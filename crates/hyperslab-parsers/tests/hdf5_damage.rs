@@ -49,7 +49,9 @@ fn corpus() -> Vec<(PathBuf, Vec<u8>)> {
         .for_each(|directory| files(Path::new(directory), &mut paths));
     let read = |path: PathBuf| Some((path.clone(), std::fs::read(&path).ok()?));
     let hdf5 = |bytes: &[u8]| {
-        [0, 512].into_iter().any(|place| bytes.get(place..).is_some_and(|rest| rest.starts_with(b"\x89HDF")))
+        [0, 512]
+            .into_iter()
+            .any(|offset| bytes.get(offset..).is_some_and(|rest| rest.starts_with(b"\x89HDF")))
     };
     paths.into_iter().filter_map(read).filter(|(_, bytes)| hdf5(bytes)).take(MAX_FILES).collect()
 }
@@ -63,8 +65,8 @@ fn damaged(original: &[u8], random: &mut Random) -> Vec<u8> {
     // Metadata mostly come first: most damages are there.
     let reach = if random.below(2) == 0 { original.len() } else { original.len().min(8192) };
     for _ in 0..=random.below(8) {
-        let place = random.below(reach);
-        let Some(byte) = bytes.get_mut(place) else { continue };
+        let offset = random.below(reach);
+        let Some(byte) = bytes.get_mut(offset) else { continue };
         match random.below(4) {
             0 => *byte = 0xff,
             1 => *byte = 0,
@@ -111,7 +113,7 @@ fn a_cut_in_any_structure_is_survived() {
     for (path, bytes) in corpus() {
         let starts =
             bytes.windows(4).enumerate().filter(|(_, found)| SIGNATURES.iter().any(|it| it == found));
-        let starts: Vec<usize> = starts.map(|(place, _)| place).collect();
+        let starts: Vec<usize> = starts.map(|(offset, _)| offset).collect();
         for start in starts.iter().step_by(starts.len().div_ceil(MAX_STRUCTURES).max(1)) {
             for length in [*start, start + 4, start + 7, start + 30] {
                 let Some(left) = bytes.get(..length) else { continue };

@@ -18,7 +18,7 @@ use crate::stored_array::StoredArray;
 use crate::table_columns::{self, Columns, Tables};
 use crate::{errors, values};
 
-/// An open file: groups and arrays by their numbers; group 0 is the root.
+/// An open file: its groups and arrays by number; group 0 is the root.
 #[pyclass(frozen, module = "hyperslab._core")]
 pub(crate) struct ArchiveFile(pub(crate) Arc<Archive>);
 
@@ -26,21 +26,21 @@ pub(crate) struct ArchiveFile(pub(crate) Arc<Archive>);
 #[allow(clippy::needless_pass_by_value)] // PyO3 hands arguments over by value
 impl ArchiveFile {
     #[new]
-    #[pyo3(signature = (path, chunk_cache_nbytes, reach=None, patterns=Vec::new(), settled=None))]
+    #[pyo3(signature = (path, chunk_cache_nbytes, reach=None, patterns=Vec::new(), between_commits=None))]
     fn new(
         py: Python<'_>,
         path: PathBuf,
         chunk_cache_nbytes: usize,
         reach: Option<Reach>,
         patterns: Vec<String>,
-        settled: Option<Py<PyAny>>,
+        between_commits: Option<Py<PyAny>>,
     ) -> PyResult<Self> {
-        let between_commits = settled.map(Context::of);
+        let between_commits = between_commits.map(Context::of);
         let options = OpenOptions { patterns, between_commits, ..options(chunk_cache_nbytes, reach) };
         opened(py, || Archive::open(&path, &options))
     }
 
-    /// A local file or folder that is not held open: what it holds is known, and can be combined.
+    /// A local file or folder that is not kept open. Its contents are known and can be combined with others.
     #[staticmethod]
     #[pyo3(signature = (path, reach=None))]
     fn closed(py: Python<'_>, path: PathBuf, reach: Option<Reach>) -> PyResult<Self> {
@@ -48,7 +48,7 @@ impl ArchiveFile {
         opened(py, || Archive::open_closed(&path, &options))
     }
 
-    /// Open a file far away.
+    /// Open a remote file.
     #[staticmethod]
     #[pyo3(signature = (file, chunk_cache_nbytes, reach=None, patterns=Vec::new()))]
     fn remote(
@@ -63,7 +63,7 @@ impl ArchiveFile {
         opened(py, || Archive::open_remote(&file.0, &options))
     }
 
-    /// Open a Zarr hierarchy far away.
+    /// Open a remote Zarr hierarchy.
     #[staticmethod]
     fn remote_zarr(
         py: Python<'_>,
@@ -87,10 +87,10 @@ impl ArchiveFile {
         opened(py, || Archive::open_given(store, version, &options))
     }
 
-    /// Metadata documents of Zarr, by their keys, and the chunks of arrays, by the arrays' paths, as one archive.
+    /// An archive of Zarr metadata documents, by key, and tables of chunks, by array path.
     #[staticmethod]
     #[pyo3(signature = (documents, tables, files, folder, chunk_cache_nbytes, reach=None))]
-    #[allow(clippy::too_many_arguments)] // one a keyword
+    #[allow(clippy::too_many_arguments)] // one for each keyword
     fn of_references(
         py: Python<'_>,
         documents: HashMap<String, Vec<u8>>,
@@ -110,7 +110,7 @@ impl ArchiveFile {
         opened(py, || Archive::of_references(documents, parsed, &files, &folder, &options))
     }
 
-    /// The same, where `table` gives the chunks of an array and the names of their files when it is first used.
+    /// The same, but `table` gives the chunks of an array and the names of their files when the array is first used.
     #[staticmethod]
     #[pyo3(signature = (documents, table, folder, chunk_cache_nbytes, reach=None))]
     fn of_tables(
@@ -126,25 +126,25 @@ impl ArchiveFile {
         opened(py, || Archive::of_tables(documents, tables, &folder, &options))
     }
 
-    /// What kind of file it is.
+    /// The kind of the file.
     #[getter]
     fn format(&self) -> &'static str {
         self.0.format().name()
     }
 
-    /// Which version of the file was opened: its `ETag`, or its size and time of change; None for a folder.
+    /// The version of the file that was opened: its `ETag`, or its size and modification time; None for a folder.
     #[getter]
     fn version(&self) -> Option<String> {
         self.0.version()
     }
 
-    /// Bytes by which the file is shorter than it says that it is: it was cut off, or never closed.
+    /// How many bytes the file lacks of the size that it records, because it was cut off or never closed.
     #[getter]
     fn lost_nbytes(&self) -> u64 {
         self.0.lost_nbytes()
     }
 
-    /// URLs of the files far away that chunks lie in beside this one.
+    /// URLs of the other remote files that hold chunks of this archive.
     #[getter]
     fn urls(&self) -> Vec<&str> {
         self.0.urls()
@@ -156,7 +156,7 @@ impl ArchiveFile {
         self.0.tree().arrays.len()
     }
 
-    /// Fails if a file that references were made of is another one now; other archives have none.
+    /// Fails if a file that these references point to has changed since they were made. Other archives never fail.
     fn check_sources(&self, py: Python<'_>) -> PyResult<()> {
         py.detach(|| self.0.check_sources()).map_err(errors::of_read)
     }
@@ -176,7 +176,7 @@ impl ArchiveFile {
         links.iter().map(|(name, link)| Ok((name.clone(), kind(link), target(py, link)?))).collect()
     }
 
-    /// An array, under the path by which it was found.
+    /// An array, and the path that led to it.
     fn array(&self, number: usize, path: String) -> PyResult<StoredArray> {
         let missing = || PyIndexError::new_err(format!("there is no array number {number}"));
         ArchiveArray::new(&self.0, number, path).map(StoredArray).ok_or_else(missing)
@@ -190,13 +190,13 @@ impl ArchiveFile {
     }
 }
 
-/// How Python opens archives: signals end long work.
+/// Options for archives that Python opens: signals interrupt long work.
 pub(crate) fn options(chunk_cache_nbytes: usize, reach: Option<Reach>) -> OpenOptions {
     let resolver = reach.unwrap_or_default().0;
     OpenOptions { chunk_cache_nbytes, resolver, interrupts: Arc::new(Signals), ..OpenOptions::default() }
 }
 
-/// What `open` gives without the interpreter.
+/// Runs `open` without holding the interpreter.
 pub(crate) fn opened(
     py: Python<'_>,
     open: impl FnOnce() -> Result<Archive, Error> + Send,

@@ -1,4 +1,4 @@
-//! What is asked of each axis, as an argument from Python.
+//! What Python asks of each axis.
 
 use hyperslab_core::{AxisIndices, AxisSelection, Orthogonal};
 use numpy::{PyArray1, PyArrayMethods};

@@ -4,7 +4,7 @@ use std::sync::Arc;
 
 use hyperslab_core::{ByteRange, Manifest, Selection, StoredChunk};
 use hyperslab_model::{
-    ChunkCacheSize, Chunks, Hdf5, IndexKind, Library, ModelError, Operation, Own, PageCacheSize,
+    ChunkCacheSize, Chunks, Hdf5, HyperslabEngine, IndexKind, Library, ModelError, Operation, PageCacheSize,
     PaperLibrary, Purpose, Request, Stored, Variables, Zarr,
 };
 use numpy::{PyArray1, PyArray2, PyArrayMethods, PyReadonlyArray1};
@@ -107,7 +107,7 @@ impl CacheState {
 #[pyfunction]
 pub(crate) fn contention(processes: u64, servers: u64) -> PyResult<f64> {
     hyperslab_model::contention(processes, servers)
-        .ok_or_else(|| PyValueError::new_err("contention takes at least one process and one data server"))
+        .ok_or_else(|| PyValueError::new_err("contention needs at least one process and one data server"))
 }
 
 fn row(request: Request) -> RequestRow {
@@ -124,7 +124,7 @@ fn row(request: Request) -> RequestRow {
 fn listed(columns: &[PyReadonlyArray1<'_, u64>; 3]) -> PyResult<Manifest> {
     let [indices, offsets, lengths] = columns.each_ref().map(PyReadonlyArray1::as_array);
     if indices.len() != offsets.len() || indices.len() != lengths.len() {
-        return Err(PyValueError::new_err("manifest has columns of different lengths"));
+        return Err(PyValueError::new_err("the columns of manifest have different lengths"));
     }
     let mut chunks = Vec::with_capacity(indices.len());
     for ((&index, &offset), &length) in indices.iter().zip(offsets).zip(lengths) {
@@ -142,7 +142,7 @@ fn parse_operation(operation: &str) -> PyResult<Operation> {
     }
 }
 
-/// What a library takes besides its name, all of it optional.
+/// The options of a library. All are optional.
 struct Options<'a, 'py>(Option<&'a Bound<'py, PyDict>>);
 
 impl<'py> Options<'_, 'py> {
@@ -195,8 +195,8 @@ fn parse_library(name: &str, options: &Options<'_, '_>) -> PyResult<Library> {
             })
         }
         "flat" => Library::Flat,
-        "hyperslab" => Library::Hyperslab(Own {
-            chunk_cache_nbytes: options.number("chunk_cache_nbytes", Own::CHUNK_CACHE_NBYTES)?,
+        "hyperslab" => Library::Hyperslab(HyperslabEngine {
+            chunk_cache_nbytes: options.number("chunk_cache_nbytes", HyperslabEngine::CHUNK_CACHE_NBYTES)?,
             is_far: options.get("far")?.map_or(Ok(false), |value| value.extract())?,
         }),
         "paper_hdf5" => Library::Paper(PaperLibrary::Hdf5 {

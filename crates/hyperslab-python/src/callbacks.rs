@@ -1,11 +1,11 @@
-//! What Rust calls back into Python for, behind the small traits of `hyperslab-archive`.
+//! Python code that Rust calls back, behind the small traits of `hyperslab-archive`.
 
 use std::sync::Arc;
 
 use hyperslab_archive::{BetweenCommits, CallerError, InterruptCheck};
 use pyo3::prelude::*;
 
-/// Handlers of signals, which may raise.
+/// Runs Python's signal handlers, which may raise.
 pub(crate) struct Signals;
 
 impl InterruptCheck for Signals {
@@ -15,7 +15,7 @@ impl InterruptCheck for Signals {
     }
 }
 
-/// A function that gives a context in which nobody overwrites what is committed.
+/// A function that returns a context manager. No commit overwrites the file inside that context.
 pub(crate) struct Context(Py<PyAny>);
 
 impl Context {

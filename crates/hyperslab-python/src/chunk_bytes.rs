@@ -1,4 +1,4 @@
-//! The bytes of chunks of arrays that are in memory: hashed and gathered.
+//! Hashes and gathers the chunks of arrays in memory.
 
 use hyperslab_archive::{CallerError, ChunkSource, HashError};
 use hyperslab_core::ChunkGrid;
@@ -10,7 +10,7 @@ use pyo3::types::PyBytes;
 
 use crate::errors;
 
-/// SHA-256 of the valid part of some chunks of an array, and of its shape, as versioned-hdf5 wants it.
+/// SHA-256 of the valid part of chunks of an array, and of its shape, as versioned-hdf5 computes it.
 #[pyfunction]
 #[pyo3(signature = (data, shapes, numbers, width, taken=None))]
 #[allow(clippy::needless_pass_by_value)] // PyO3 hands arguments over by value
@@ -27,7 +27,7 @@ pub(crate) fn hash_chunks<'py>(
     hashed(py, source, &grid, numbers.as_slice()?, width, taken)
 }
 
-/// The same of some chunks of an array, each whole, at its slot of a slab.
+/// The same for whole chunks that lie in the slots of a slab.
 #[pyfunction]
 #[pyo3(signature = (slab, slots, numbers, shapes, width, taken=None))]
 #[allow(clippy::needless_pass_by_value)] // PyO3 hands arguments over by value
@@ -45,7 +45,7 @@ pub(crate) fn hash_staged<'py>(
     hashed(py, source, &grid, numbers.as_slice()?, width, taken)
 }
 
-/// How many hashes are taken at a time, and by what.
+/// How many hashes to take at a time, and the function that takes them.
 type Taken = (usize, Py<PyAny>);
 
 fn hashed<'py>(
@@ -73,7 +73,7 @@ fn hashed<'py>(
     })
 }
 
-/// Some chunks of an array, each whole: what of it lies outside the array is the fill value.
+/// Whole chunks of an array, padded with the fill value outside the array.
 #[pyfunction]
 #[allow(clippy::needless_pass_by_value)] // PyO3 hands arguments over by value
 pub(crate) fn gather_chunks<'py>(
@@ -86,7 +86,7 @@ pub(crate) fn gather_chunks<'py>(
     let grid = ChunkGrid::new(shapes.0, shapes.1).map_err(errors::to_python)?;
     let (bytes, numbers) = (whole(&data, &grid, fill.len())?, numbers.as_slice()?);
     let gathered = py.detach(|| hyperslab_archive::gather_chunks(bytes, &grid, numbers, fill));
-    let too_many = || PyValueError::new_err("more chunks than memory has");
+    let too_many = || PyValueError::new_err("the chunks do not fit in memory");
     gathered.map(|out| out.into_pyarray(py)).ok_or_else(too_many)
 }
 
@@ -96,12 +96,12 @@ pub(crate) fn lzf<'py>(py: Python<'py>, data: &[u8]) -> Bound<'py, PyBytes> {
     PyBytes::new(py, &codecs::lzf(data))
 }
 
-/// Bytes that are those of the grid's array.
+/// Checks that the bytes are those of the grid's array.
 fn whole<'a>(data: &'a PyReadonlyArray1<'_, u8>, grid: &ChunkGrid, width: usize) -> PyResult<&'a [u8]> {
     let bytes = data.as_slice()?;
     let needed = usize::try_from(grid.shape().iter().product::<u64>())?.checked_mul(width);
     if needed != Some(bytes.len()) || grid.shape().is_empty() {
-        return Err(PyValueError::new_err("the data are not of the shape that is said"));
+        return Err(PyValueError::new_err("the data do not have the given shape"));
     }
     Ok(bytes)
 }

@@ -1,4 +1,4 @@
-//! Files as one archive: recipes of its arrays, as Python gives them.
+//! Several files as one archive: Python's recipes for its arrays.
 
 use std::collections::HashMap;
 use std::sync::Arc;
@@ -12,19 +12,19 @@ use crate::archive_file::{ArchiveFile, opened, options};
 /// Paths, files, arrays, kinds, axes and lengths of one row of counterparts.
 type Columns = (String, Vec<usize>, Vec<usize>, Vec<usize>, Vec<Option<usize>>, Vec<Option<u64>>);
 
-/// Masked numbers, factor, offset, and whether to calculate with 32 bits.
+/// Masked numbers, factor, offset, and whether to compute in 32 bits.
 type PackedBy = (Vec<f64>, Option<f64>, Option<f64>, bool);
 
-/// How the elements of one kind of counterparts become those of the array made of them.
+/// How the elements of one kind of counterparts are converted for the combined array.
 #[derive(FromPyObject)]
 struct ConversionRecipe {
     stored_as: Option<String>,
     packing: Option<PackedBy>,
 }
 
-/// An array made of counterparts: the attributes of a Python object, as `CombinedArray` explains them.
+/// An array made of counterparts, read from the attributes of a Python object. `CombinedArray` explains them.
 #[derive(FromPyObject)]
-pub(crate) struct Recipe {
+pub(crate) struct ArrayRecipe {
     files: Vec<usize>,
     arrays: Vec<usize>,
     kinds: Vec<usize>,
@@ -44,8 +44,8 @@ impl From<ConversionRecipe> for Conversion {
     }
 }
 
-impl From<Recipe> for CombinedArray {
-    fn from(recipe: Recipe) -> Self {
+impl From<ArrayRecipe> for CombinedArray {
+    fn from(recipe: ArrayRecipe) -> Self {
         let conversions = recipe.conversions.into_iter();
         Self {
             files: recipe.files,
@@ -87,7 +87,7 @@ pub(crate) fn find_counterparts(
     })
 }
 
-/// An archive of arrays that are made of several files'.
+/// An archive whose arrays are combined from several files.
 #[pyfunction]
 #[allow(clippy::needless_pass_by_value)] // as above
 pub(crate) fn combine(
@@ -96,7 +96,7 @@ pub(crate) fn combine(
     version: String,
     files: Vec<Bound<'_, ArchiveFile>>,
     groups: Vec<CombinedGroup>,
-    arrays: Vec<(String, Recipe)>,
+    arrays: Vec<(String, ArrayRecipe)>,
     chunk_cache_nbytes: usize,
 ) -> PyResult<ArchiveFile> {
     let (files, options) = (archives(&files), options(chunk_cache_nbytes, None));

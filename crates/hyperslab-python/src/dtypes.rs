@@ -1,6 +1,6 @@
-//! What an element is, as a NumPy dtype; byte order stays the file's, so nothing is converted.
+//! The NumPy dtype of an element. The byte order stays the file's, so nothing is converted.
 //!
-//! Metadata of dtypes are those of h5py: `enum` for the names of values, `vlen` for elements of any length.
+//! The metadata of dtypes are h5py's: `enum` for the names of values, `vlen` for elements of variable length.
 
 use hyperslab_core::{ByteOrder, Element, Field, FloatLayout, Member};
 use pyo3::exceptions::{PyTypeError, PyValueError};
@@ -11,7 +11,7 @@ use crate::errors::unsupported;
 
 type Dtype<'py> = Bound<'py, PyAny>;
 
-/// The dtype of an element; elements of any length are objects.
+/// The dtype of an element. Elements of variable length are objects.
 pub(crate) fn dtype<'py>(py: Python<'py>, element: &Element) -> PyResult<Dtype<'py>> {
     made(py, element).map_err(|error| {
         let is_numpys = error.is_instance_of::<PyValueError>(py) || error.is_instance_of::<PyTypeError>(py);
@@ -79,11 +79,11 @@ fn float<'py>(py: Python<'py>, nbytes: u64, order: ByteOrder, layout: &FloatLayo
     }
     let (precision, exponent) = (layout.precision, layout.exponent_nbits);
     Err(unsupported(format!(
-        "a float of {nbytes} bytes, {precision} bits, of which {exponent} exponent, is not supported"
+        "a float of {nbytes} bytes with {precision} bits, {exponent} of them exponent, is not supported"
     )))
 }
 
-/// The 80 bits of an x87, in however many bytes.
+/// The 80 bits of an x87 float, in however many bytes.
 fn is_x87(layout: &FloatLayout) -> bool {
     (layout.sign_bit, layout.exponent_start, layout.exponent_nbits) == (79, 64, 15)
         && (layout.mantissa_start, layout.mantissa_nbits, layout.exponent_bias) == (0, 64, 16383)
@@ -95,11 +95,11 @@ fn complex<'py>(py: Python<'py>, part: &Element) -> PyResult<Dtype<'py>> {
         Element::Float { nbytes, order, layout } if FloatLayout::ieee(*nbytes).as_ref() == Some(layout) => {
             number(py, 'c', nbytes.saturating_mul(2), *order)
         }
-        _ => Err(unsupported("a complex number of other than IEEE floats is not supported".to_owned())),
+        _ => Err(unsupported("a complex number whose parts are not IEEE floats is not supported".to_owned())),
     }
 }
 
-/// h5py marks NumPy's dates with a tag.
+/// h5py tags NumPy's dates.
 fn opaque<'py>(py: Python<'py>, nbytes: u64, tag: &str) -> PyResult<Dtype<'py>> {
     if let Some(name) = tag.strip_prefix("NUMPY:") {
         if let Ok(tagged) = named(py, name) {
@@ -158,12 +158,12 @@ fn compound<'py>(py: Python<'py>, nbytes: u64, fields: &[Field]) -> PyResult<Dty
         let offsets: Vec<u64> = fields.iter().map(|field| field.offset).collect();
         description.set_item("offsets", offsets)?;
         description.set_item("itemsize", nbytes)?;
-    } // objects are wider than the pointers in the file: NumPy finds their places
+    } // objects are wider than the file's pointers, so NumPy chooses the offsets
     let made = py.import("numpy")?.call_method1("dtype", (description,));
-    made.map_err(|error| unsupported(format!("a compound element that NumPy cannot have ({error})")))
+    made.map_err(|error| unsupported(format!("a compound element that NumPy cannot represent ({error})")))
 }
 
-/// A compound of two equal floats, r and i, is how h5py writes a complex number.
+/// h5py writes a complex number as a compound of two equal floats, r and i.
 pub(crate) fn complex_part(nbytes: u64, fields: &[Field]) -> Option<&Element> {
     let [real, imaginary] = fields else { return None };
     let width = real.element.nbytes();

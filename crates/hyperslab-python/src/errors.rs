@@ -1,4 +1,4 @@
-//! Errors of the crates below as Python's: an element or chunk that is not there is an `IndexError`.
+//! Converts errors of the other crates to Python's. A missing element or chunk is an `IndexError`.
 
 use hyperslab_core::{Error, PlanError, Unreadable};
 use hyperslab_engine as engine;
@@ -6,7 +6,7 @@ use hyperslab_parsers as parsers;
 use pyo3::exceptions::{PyIndexError, PyRuntimeError, PyValueError};
 use pyo3::{PyErr, Python};
 
-/// The errors that `hyperslab/errors.py` defines.
+/// The errors of `hyperslab/errors.py`.
 mod python {
     pyo3::import_exception!(hyperslab.errors, DamagedFile);
     pyo3::import_exception!(hyperslab.errors, FileChanged);
@@ -18,7 +18,7 @@ mod python {
     pyo3::import_exception!(hyperslab.errors, UsageError);
 }
 
-#[allow(clippy::needless_pass_by_value)] // map_err hands the error over by value
+#[allow(clippy::needless_pass_by_value)] // map_err passes the error by value
 pub(crate) fn to_python(error: Error) -> PyErr {
     let message = error.to_string();
     match error {
@@ -35,7 +35,7 @@ pub(crate) fn to_python(error: Error) -> PyErr {
     }
 }
 
-/// An archive that could not be opened, or an array of it that could not be read.
+/// An archive that could not be opened, or an array that could not be read.
 pub(crate) fn of_archive(error: hyperslab_archive::Error) -> PyErr {
     let message = error.to_string();
     match error {
@@ -45,7 +45,7 @@ pub(crate) fn of_archive(error: hyperslab_archive::Error) -> PyErr {
     }
 }
 
-/// What Python raised when Rust called it.
+/// The exception that Python raised when Rust called it.
 pub(crate) fn of_caller(error: hyperslab_archive::CallerError) -> PyErr {
     match error.downcast::<PyErr>() {
         Ok(raised) => *raised,
@@ -106,17 +106,17 @@ pub(crate) fn unreadable(reason: &Unreadable, message: String) -> PyErr {
     }
 }
 
-/// A feature that we cannot read.
+/// An unsupported feature.
 pub(crate) fn unsupported(message: String) -> PyErr {
     python::Unsupported::new_err(message)
 }
 
-/// What an error says, if it is that a document may not lead somewhere.
+/// The message of an error that says that a document may not lead somewhere; `None` for other errors.
 pub(crate) fn not_allowed(py: Python<'_>, error: &PyErr) -> Option<String> {
     error.is_instance_of::<python::NotAllowed>(py).then(|| error.value(py).to_string())
 }
 
-/// A request that cannot be meant.
+/// An invalid request.
 pub(crate) fn usage(message: String) -> PyErr {
     python::UsageError::new_err(message)
 }

@@ -1,4 +1,4 @@
-//! `ChunkGrid`: an array cut into chunks, and the copy geometry of selections over it.
+//! `ChunkGrid`: an array cut into chunks, and how selections copy from it.
 
 use hyperslab_core::{Error, Overlap, Selection};
 use numpy::{PyArray1, PyArray2, PyArrayMethods};
@@ -19,7 +19,7 @@ type Int64Array<'py> = Bound<'py, PyArray1<i64>>;
 pub(crate) struct ChunkGrid(pub(crate) hyperslab_core::ChunkGrid);
 
 impl ChunkGrid {
-    /// What `measure` says of each overlap, computed without the interpreter.
+    /// Calls `measure` on each overlap, without holding the interpreter.
     fn each_overlap<T: Send>(
         &self,
         selection: &Bound<'_, PyAny>,
@@ -64,12 +64,12 @@ impl ChunkGrid {
         self.0.chunk_count()
     }
 
-    /// The place of a chunk in row-major order.
+    /// The position of a chunk in row-major order.
     fn linear_index(&self, chunk_index: &Bound<'_, PyAny>) -> PyResult<u64> {
         self.0.linear_index(&integers::per_axis("chunk_index", chunk_index)?).map_err(to_python)
     }
 
-    /// The chunk at a place in row-major order.
+    /// The chunk at a position in row-major order.
     fn chunk_index<'py>(&self, linear_index: &Bound<'py, PyAny>) -> PyResult<Bound<'py, PyTuple>> {
         let linear = integers::whole_number("linear_index", linear_index)?;
         integers::tuple(linear_index.py(), &self.0.chunk_index(linear).map_err(to_python)?)
@@ -103,7 +103,7 @@ impl ChunkGrid {
         Ok((PyArray1::from_vec(py, run_counts), PyArray1::from_vec(py, element_counts)))
     }
 
-    /// Whether a selection has all of each chunk of `chunks(selection)`, as far as the array goes.
+    /// Whether a selection covers the valid part of each chunk of `chunks(selection)`.
     fn fully_covered<'py>(&self, selection: &Bound<'py, PyAny>) -> PyResult<Bound<'py, PyArray1<bool>>> {
         let covered = self.each_overlap(selection, |overlap| overlap.fully_covers())?;
         Ok(PyArray1::from_vec(selection.py(), covered))

@@ -40,7 +40,7 @@ impl Hyperslab {
         hyperslab_core::Hyperslab::new(&start, &stride, &count, &block).map(Self).map_err(to_python)
     }
 
-    /// What `array[index]` selects in an array of `shape`, where an int keeps its axis with length 1.
+    /// What `array[index]` selects in an array of `shape`. An int keeps its axis, with length 1.
     #[staticmethod]
     fn from_slices(slices: &Bound<'_, PyAny>, shape: &Bound<'_, PyAny>) -> PyResult<Self> {
         let axes = slices::parse(slices, &integers::per_axis("shape", shape)?)?;
@@ -95,7 +95,7 @@ impl Hyperslab {
         self.0.len()
     }
 
-    /// The half-open interval `(start, stop)` that just holds the selection, per axis.
+    /// The smallest half-open interval `(start, stop)` that holds the selection, per axis.
     #[getter]
     fn bounds<'py>(&self, py: Python<'py>) -> PyResult<Bound<'py, PyTuple>> {
         PyTuple::new(py, self.0.bounds())
@@ -116,7 +116,7 @@ impl Hyperslab {
         self.0.is_contiguous_box()
     }
 
-    /// Raise `IndexError` unless an array of `shape` has every element selected.
+    /// Raise `IndexError` unless an array of `shape` has every selected element.
     fn check_within(&self, shape: &Bound<'_, PyAny>) -> PyResult<()> {
         self.0.check_within(&integers::per_axis("shape", shape)?).map_err(to_python)
     }

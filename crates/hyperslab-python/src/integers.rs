@@ -1,10 +1,10 @@
-//! Sequences of whole numbers, one per axis, in both directions.
+//! Sequences of whole numbers, one per axis, from and to Python.
 
 use pyo3::exceptions::{PyTypeError, PyValueError};
 use pyo3::prelude::*;
 use pyo3::types::PyTuple;
 
-/// One number per axis; an error names the argument and the axis.
+/// One number per axis. An error names the argument and the axis.
 pub(crate) fn per_axis(name: &str, numbers: &Bound<'_, PyAny>) -> PyResult<Vec<u64>> {
     let not_a_sequence = |_| {
         PyTypeError::new_err(format!("{name} is {numbers}: give a sequence with one whole number per axis"))
@@ -14,7 +14,7 @@ pub(crate) fn per_axis(name: &str, numbers: &Bound<'_, PyAny>) -> PyResult<Vec<u
         .collect()
 }
 
-/// A number from 0 up.
+/// A whole number of at least 0.
 pub(crate) fn whole_number(name: &str, number: &Bound<'_, PyAny>) -> PyResult<u64> {
     number.extract().map_err(|error: PyErr| {
         let message = format!("{name} is {number}: use a whole number from 0 to 2**63 - 1");
@@ -30,7 +30,7 @@ pub(crate) fn tuple<'py>(py: Python<'py>, numbers: &[u64]) -> PyResult<Bound<'py
     PyTuple::new(py, numbers)
 }
 
-/// As Python writes a tuple.
+/// In Python's notation for tuples.
 pub(crate) fn repr(numbers: &[u64]) -> String {
     match numbers {
         [number] => format!("({number},)"),

@@ -1,6 +1,7 @@
 //! The Python module `hyperslab._core`: a table of contents.
 //!
-//! One file per noun. Each parses at the border, calls `hyperslab-core`, and gives back Python values.
+//! There is one file per noun. Each file converts arguments at the border, calls the other crates, and returns Python
+//! values.
 
 mod archive_file;
 mod axes;
@@ -66,11 +67,11 @@ mod _core {
     #[pymodule_export]
     use crate::totals::SelectionTotals;
     #[pymodule_export]
-    use crate::versions::{ChunkTable, chunk_places_of, filters_of, mapped_source, mappings_block};
+    use crate::versions::{ChunkTable, chunk_slots_of, filters_of, mapped_source, mappings_block};
     #[pymodule_export]
     use crate::zarr_array::ZarrArray;
 
     #[pymodule_export]
-    #[allow(non_upper_case_globals)] // the name is Python's
+    #[allow(non_upper_case_globals)] // Python chose the name
     const __version__: &str = env!("CARGO_PKG_VERSION");
 }

@@ -34,7 +34,7 @@ impl Points {
         PyArray1::from_vec(py, signed).reshape([self.0.iter().len(), self.0.ndim()])
     }
 
-    /// The shape of the output: one axis, as long as there are points.
+    /// The shape of the output: one axis with an entry for each point.
     #[getter]
     fn shape(&self) -> (u64,) {
         (self.0.len(),)
@@ -67,7 +67,7 @@ impl Points {
     }
 }
 
-/// An array of shape `(size, ndim)`; floats are refused, not rounded.
+/// An array of shape `(size, ndim)`. Floats are refused, not rounded.
 fn as_int64<'py>(coordinates: &Bound<'py, PyAny>) -> PyResult<PyReadonlyArray2<'py, i64>> {
     let array = coordinates.py().import("numpy")?.call_method1("asarray", (coordinates,))?;
     let kind: String = array.getattr("dtype")?.getattr("kind")?.extract()?;

@@ -21,14 +21,14 @@ pub(crate) struct Reach(pub(crate) SourceResolver);
 #[allow(clippy::needless_pass_by_value)] // PyO3 hands arguments over by value
 impl Reach {
     #[new]
-    #[pyo3(signature = (document, function=None, places=None, listed=Vec::new()))]
+    #[pyo3(signature = (document, function=None, paths=None, listed=Vec::new()))]
     fn new(
         document: String,
         function: Option<Py<PyAny>>,
-        places: Option<Vec<PathBuf>>,
+        paths: Option<Vec<PathBuf>>,
         listed: Vec<String>,
     ) -> Self {
-        let allowed = places.map_or_else(Allowed::default, |places| Allowed::only(&places));
+        let allowed = paths.map_or_else(Allowed::default, |paths| Allowed::only(&paths));
         let urls = function.map(|function| Arc::new(Function(function)) as Arc<dyn UrlResolver>);
         Self(SourceResolver::new(document, urls, allowed, listed))
     }
@@ -49,11 +49,11 @@ impl Reach {
     }
 }
 
-/// Why a document is not followed to a place.
+/// Why a document is not followed to a location.
 #[pyfunction]
 #[allow(clippy::needless_pass_by_value)] // as above
-pub(crate) fn refusal(document: &str, place: &str, allowed: Vec<String>) -> String {
-    hyperslab_parsers::refusal(document, place, &allowed)
+pub(crate) fn refusal(document: &str, location: &str, allowed: Vec<String>) -> String {
+    hyperslab_parsers::refusal(document, location, &allowed)
 }
 
 /// Gives a `RemoteFile` for a URL, or raises `NotAllowed`.

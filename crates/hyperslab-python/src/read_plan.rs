@@ -1,4 +1,4 @@
-//! `ReadPlan`: what reading a selection takes, before anything is read.
+//! `ReadPlan`: what reading a selection takes, known before anything is read.
 
 use hyperslab_archive::ArrayPlan;
 use hyperslab_core::{PlanTotals, Request};
@@ -28,25 +28,25 @@ impl ReadPlan {
         integers::tuple(py, self.0.shape())
     }
 
-    /// Elements of the output.
+    /// The number of elements in the output.
     #[getter]
     fn element_count(&self) -> u64 {
         self.0.element_count()
     }
 
-    /// Chunks touched.
+    /// How many chunks are touched.
     #[getter]
     fn chunk_count(&self, py: Python<'_>) -> u64 {
         self.totals(py).chunk_count
     }
 
-    /// Of these, never written.
+    /// How many of these were never written.
     #[getter]
     fn missing_chunk_count(&self, py: Python<'_>) -> u64 {
         self.totals(py).missing_chunk_count
     }
 
-    /// Requests after neighbours are merged.
+    /// How many requests there are, after neighbours are merged.
     #[getter]
     fn request_count(&self, py: Python<'_>) -> u64 {
         self.totals(py).request_count
@@ -58,7 +58,7 @@ impl ReadPlan {
         self.totals(py).fetched_nbytes
     }
 
-    /// Bytes that come out of the codecs, or are read plain.
+    /// Bytes after decoding, including bytes stored without codecs.
     #[getter]
     fn decoded_nbytes(&self, py: Python<'_>) -> u64 {
         self.totals(py).decoded_nbytes
@@ -70,7 +70,7 @@ impl ReadPlan {
         self.totals(py).output_nbytes
     }
 
-    /// Bytes decoded per byte of the output; None if nothing is selected.
+    /// Decoded bytes per output byte; None if nothing is selected.
     #[getter]
     fn read_amplification(&self, py: Python<'_>) -> Option<f64> {
         self.totals(py).read_amplification()

@@ -1,4 +1,4 @@
-//! References: archives written into one file that opens at once.
+//! Saves references: writes archives into one file that opens at once.
 
 use std::path::PathBuf;
 use std::sync::Arc;
@@ -10,8 +10,8 @@ use pyo3::prelude::*;
 use crate::archive_file::ArchiveFile;
 use crate::errors;
 
-/// Write the references of archives to a file at `path`, which will stand in `folder`: of one that is named "" as the
-/// root, of others as groups. Gives the numbers of arrays and of their stored chunks.
+/// Writes the references of archives to a file at `path`, which will stand in `folder`. An archive named "" becomes the
+/// root, the others become groups. Returns the number of arrays and the number of stored chunks.
 #[pyfunction]
 #[allow(clippy::needless_pass_by_value)] // PyO3 hands arguments over by value
 pub(crate) fn save_references(

@@ -1,4 +1,4 @@
-//! Files far away: how Python says where they are, and what reading them took.
+//! Remote files: how Python tells where they are, and what reading them cost.
 
 use std::sync::Arc;
 use std::time::Duration;
@@ -11,7 +11,7 @@ use pyo3::types::PyDict;
 
 use crate::errors;
 
-/// Where a file is, and how to reach it: secrets included, so it cannot be shown or pickled.
+/// Where a remote file is and how to reach it. It includes secrets, so it cannot be shown or pickled.
 #[pyclass(frozen, module = "hyperslab._core")]
 pub(crate) struct RemoteFile(pub(crate) archive::RemoteFile);
 
@@ -19,7 +19,7 @@ pub(crate) struct RemoteFile(pub(crate) archive::RemoteFile);
 impl RemoteFile {
     #[new]
     #[pyo3(signature = (url, *, config, headers, connect_timeout, timeout, attempts, patience, concurrency, cache_nbytes, allowed=None))]
-    #[allow(clippy::too_many_arguments)] // one a keyword
+    #[allow(clippy::too_many_arguments)] // one for each keyword
     fn new(
         url: String,
         config: Vec<(String, String)>,
@@ -47,7 +47,7 @@ impl RemoteFile {
         Ok(Self(archive::RemoteFile { url, location, options }))
     }
 
-    /// The URL without what may be secret.
+    /// The URL without its secrets.
     #[getter]
     fn name(&self) -> &str {
         &self.0.location.name
@@ -61,7 +61,7 @@ fn seconds(name: &str, value: f64) -> PyResult<Duration> {
         .ok_or_else(|| PyValueError::new_err(format!("{name} is {value}: give seconds above 0")))
 }
 
-/// What hosts were asked by this process: a dict of counts for each.
+/// What this process asked of each host: a dict of counts per host.
 #[pyfunction]
 pub(crate) fn host_statistics(py: Python<'_>) -> PyResult<Bound<'_, PyDict>> {
     let hosts = PyDict::new(py);
@@ -78,15 +78,16 @@ pub(crate) fn host_statistics(py: Python<'_>) -> PyResult<Bound<'_, PyDict>> {
     Ok(hosts)
 }
 
-/// Scheme, user, password, server, path and query of a URL of the web, as requests are made to it; None if it is none.
+/// Scheme, user, password, server, path and query of an HTTP URL, as requests use them; None if it is not an HTTP URL.
 #[pyfunction]
-#[allow(clippy::type_complexity)] // a tuple of Python
+#[allow(clippy::type_complexity)] // a Python tuple
 pub(crate) fn web_url(text: &str) -> Option<(String, String, String, String, String, Option<String>)> {
     let WebUrl { scheme, user, password, server, path, query } = WebUrl::parse(text)?;
     Some((scheme, user, password, server, path, query))
 }
 
-/// A URL taken apart, by what prefixes are compared by, and whether nothing in it goes up; None if it says no one place.
+/// The parts of a URL by which prefixes are compared, and whether it never goes up (`..`); None if it can mean more
+/// than one location.
 #[pyfunction]
 pub(crate) fn url_parts(text: &str) -> Option<(String, String, Vec<Vec<u8>>, bool)> {
     let UrlParts { kind, server, path, is_straight } = UrlParts::parse(text)?;

@@ -1,4 +1,4 @@
-//! `Segment`: a box of an array with the chunks that hold it, as columns; what references are written from.
+//! `Segment`: a box of an array with the chunks that hold it, as columns. References are written from these.
 
 use hyperslab_archive::WholeArray;
 use hyperslab_core::{BitshuffleInner, ChunkState, Codec, Fill, SegmentAxis, StoredChunk};
@@ -17,14 +17,14 @@ pub(crate) struct Segment {
 }
 
 impl Segment {
-    /// All segments of an array; none where it cannot be read.
+    /// All segments of an array; none if it cannot be read.
     pub(crate) fn all(whole: &WholeArray) -> Vec<Self> {
         let count = whole.array().segments.as_ref().map_or(0, Vec::len);
         (0..count).map(|number| Self { whole: whole.clone(), number }).collect()
     }
 
     fn get(&self) -> &hyperslab_core::Segment {
-        #[allow(clippy::expect_used)] // `all` makes segments only of those that there are
+        #[allow(clippy::expect_used)] // `all` only makes existing segments
         &self.whole.array().segments.as_ref().expect("segments")[self.number]
     }
 
@@ -43,13 +43,13 @@ type Placed<'py> = (Bound<'py, PyTuple>, Bound<'py, PyTuple>, Bound<'py, PyTuple
 
 #[pymethods]
 impl Segment {
-    /// Where in the array the segment starts, its shape, and where it starts in the array that the grid cuts; None
-    /// if it is no box of both, with the same axes.
+    /// Where the segment starts in the array, its shape, and where it starts in the array that the grid cuts. None
+    /// unless it is a box of both, with the same axes.
     #[getter(r#box)]
     fn placed<'py>(&self, py: Python<'py>) -> PyResult<Option<Placed<'py>>> {
         let axes = &self.get().axes;
-        let is_box = axes.iter().enumerate().all(|(place, axis)| {
-            axis.array_axis == Some(place) && axis.shown.is_contiguous() && axis.source.is_contiguous()
+        let is_box = axes.iter().enumerate().all(|(position, axis)| {
+            axis.array_axis == Some(position) && axis.shown.is_contiguous() && axis.source.is_contiguous()
         });
         let tuple =
             |value: fn(&SegmentAxis) -> u64| integers::tuple(py, &axes.iter().map(value).collect::<Vec<_>>());
@@ -75,7 +75,7 @@ impl Segment {
         integers::tuple(py, self.get().grid.chunk_shape())
     }
 
-    /// Whether chunks at the edge are stored without their codecs.
+    /// Whether edge chunks are stored without their codecs.
     #[getter]
     fn plain_edge_chunks(&self) -> bool {
         self.get().plain_edge_chunks
@@ -87,13 +87,14 @@ impl Segment {
         dtypes::dtype(py, &self.get().element)
     }
 
-    /// Whether decoded bytes are the elements; else they are repaired after decoding: strings cut where they end.
+    /// Whether decoded bytes are the elements. If not, they are repaired after decoding: strings are cut where they
+    /// end.
     #[getter]
     fn is_tidy(&self) -> bool {
         is_tidy(&self.get().element)
     }
 
-    /// One element with what unwritten chunks hold, as bytes; None if the writer said that there is no such value.
+    /// One element with the value of unwritten chunks, as bytes; None if the writer defined no such value.
     #[getter]
     fn fill<'py>(&self, py: Python<'py>) -> Option<Bound<'py, PyBytes>> {
         let segment = self.get();
@@ -106,7 +107,7 @@ impl Segment {
         }
     }
 
-    /// The steps of encoding, first to last: `name` and what decoding needs beside it.
+    /// The encoding steps, first to last: `name`, and the parameters that decoding needs.
     #[getter]
     fn codecs<'py>(&self, py: Python<'py>) -> PyResult<Vec<Bound<'py, PyDict>>> {
         self.get().codecs.iter().map(|codec| described(py, codec)).collect()
@@ -117,7 +118,7 @@ impl Segment {
         self.column(py, |chunk| chunk.index)
     }
 
-    /// The number of the file that each stored chunk is in.
+    /// The number of the file that holds each stored chunk.
     fn files<'py>(&self, py: Python<'py>) -> Bound<'py, PyArray1<u32>> {
         self.column(py, |chunk| chunk.file)
     }
@@ -127,17 +128,17 @@ impl Segment {
         self.column(py, |chunk| chunk.range.offset)
     }
 
-    /// Bytes of each stored chunk.
+    /// The length of each stored chunk in bytes.
     fn lengths<'py>(&self, py: Python<'py>) -> Bound<'py, PyArray1<u64>> {
         self.column(py, |chunk| chunk.range.length)
     }
 
-    /// Which codecs each stored chunk was written without: bit 0 stands for the first.
+    /// The codecs that were skipped for each stored chunk: bit 0 stands for the first codec.
     fn filter_masks<'py>(&self, py: Python<'py>) -> Bound<'py, PyArray1<u32>> {
         self.column(py, |chunk| chunk.filter_mask)
     }
 
-    /// The encoded bytes of the chunks that the metadata hold, by linear index.
+    /// The encoded bytes of chunks that the metadata contain, by linear index.
     fn inline<'py>(&self, py: Python<'py>) -> PyResult<Bound<'py, PyDict>> {
         let (found, manifest) = (PyDict::new(py), &self.get().manifest);
         for index in manifest.inline_indices() {
@@ -149,7 +150,7 @@ impl Segment {
     }
 }
 
-/// A codec by its name and parameters, under the names of their fields in `hyperslab_core::Codec`.
+/// A codec by name and parameters. The parameters have the names of the fields of `hyperslab_core::Codec`.
 fn described<'py>(py: Python<'py>, codec: &Codec) -> PyResult<Bound<'py, PyDict>> {
     let found = PyDict::new(py);
     found.set_item("name", codec.name())?;

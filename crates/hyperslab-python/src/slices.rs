@@ -1,4 +1,4 @@
-//! Hyperslabs from and to what stands between the brackets of `array[...]`.
+//! Hyperslabs from and to the index in `array[...]`.
 
 use hyperslab_core::{AxisSelection, Error};
 use pyo3::exceptions::{PyIndexError, PyTypeError, PyValueError};
@@ -67,7 +67,7 @@ fn parse_slice(axis: usize, slice: &Bound<'_, PySlice>, length: u64) -> PyResult
         .map_err(to_python)
 }
 
-/// The slice that selects what an axis does.
+/// The slice that selects the same indices of an axis.
 pub(crate) fn from_axis<'py>(
     py: Python<'py>,
     axis: usize,
@@ -77,7 +77,7 @@ pub(crate) fn from_axis<'py>(
     if !selected.is_contiguous() && selected.block() > 1 {
         let (block, stride) = (selected.block(), selected.stride());
         return Err(PyValueError::new_err(format!(
-            "axis {axis} selects blocks of {block} every {stride}: no slice says that; split it by block"
+            "axis {axis} selects blocks of {block} every {stride}: no slice can express that; use one slice per block"
         )));
     }
     let signed =

@@ -1,4 +1,4 @@
-//! `StoredArray`: an array of an open file; plans and reads selections of it.
+//! `StoredArray`: an array of an open file. Plans and reads selections of it.
 
 use std::ffi::OsString;
 
@@ -19,7 +19,7 @@ use crate::{axes, dtypes, errors, integers, values};
 pub(crate) struct StoredArray(pub(crate) ArchiveArray);
 
 impl StoredArray {
-    /// What `ask` says of the array, without the interpreter.
+    /// Calls `ask` on the array, without holding the interpreter.
     fn ask<T: Send>(
         &self,
         py: Python<'_>,
@@ -28,7 +28,7 @@ impl StoredArray {
         py.detach(|| ask(&self.0)).map_err(errors::of_archive)
     }
 
-    /// Read what is asked for into `out`.
+    /// Reads what is asked for into `out`.
     fn read(
         &self,
         selection: &ArraySelection<'_>,
@@ -44,7 +44,7 @@ impl StoredArray {
 #[pymethods]
 #[allow(clippy::needless_pass_by_value)] // PyO3 hands arguments over by value
 impl StoredArray {
-    /// The array's shape; None if it has no elements at all.
+    /// The array's shape; None if it holds no elements at all.
     #[getter]
     fn shape<'py>(&self, py: Python<'py>) -> PyResult<Option<Bound<'py, PyTuple>>> {
         let described = self.0.described();
@@ -55,7 +55,7 @@ impl StoredArray {
         shape.map(|shape| integers::tuple(py, &shape)).transpose()
     }
 
-    /// The largest shape that it may grow to; None on an axis without bound.
+    /// The largest shape that it may grow to; None for an unlimited axis.
     #[getter]
     fn max_shape(&self) -> Vec<Option<u64>> {
         self.0.described().max_shape.clone()
@@ -79,34 +79,34 @@ impl StoredArray {
         self.0.described().element.nbytes()
     }
 
-    /// Whether elements say where values are, in the file or as references: `resolve` follows them.
+    /// Whether elements point to values elsewhere in the file, or to objects: `resolve` follows them.
     #[getter]
     fn has_pointers(&self) -> bool {
         self.0.described().element.has_pointers()
     }
 
-    /// How many parts, each with chunks of its own, the array is made of.
+    /// How many segments the array has.
     #[getter]
     fn segment_count(&self, py: Python<'_>) -> PyResult<usize> {
         let whole = self.ask(py, ArchiveArray::chunked)?;
         Ok(whole.map_or(0, |whole| whole.array().segments.as_ref().map_or(0, Vec::len)))
     }
 
-    /// The parts that the array is made of, each with chunks of its own; none if we cannot read it.
+    /// The segments of the array; none if we cannot read it.
     #[pyo3(name = "segments")]
     fn parts(&self, py: Python<'_>) -> PyResult<Vec<Segment>> {
         let whole = self.ask(py, ArchiveArray::chunked)?;
         Ok(whole.as_ref().map_or_else(Vec::new, Segment::all))
     }
 
-    /// Paths or URLs of the files that chunks lie in, by their numbers; an archive that is a folder has no number 0.
+    /// Paths or URLs of the files that hold its chunks, by file number. A folder has no number 0.
     fn file_paths(&self, py: Python<'_>) -> PyResult<Vec<Option<OsString>>> {
         let paths = self.ask(py, ArchiveArray::file_paths)?;
-        Ok(paths.into_iter().map(|path| path.map(Into::into)).collect()) // no paths of Python: those may be URLs
+        Ok(paths.into_iter().map(|path| path.map(Into::into)).collect()) // not `pathlib` paths: these may be URLs
     }
 
-    /// The shape of a chunk; None if the array is not chunked, or its parts differ. Of virtual arrays only those have
-    /// chunks that show, with each of theirs, one of their source's.
+    /// The shape of a chunk; None if the array is not chunked, or if its parts differ. A virtual array has chunks only
+    /// if each of them is exactly one chunk of its source.
     #[getter]
     fn chunks<'py>(&self, py: Python<'py>) -> PyResult<Option<Bound<'py, PyTuple>>> {
         let is_virtual = !self.0.described().virtual_mappings.is_empty();
@@ -114,7 +114,7 @@ impl StoredArray {
         shape.map(|shape| integers::tuple(py, &shape)).transpose()
     }
 
-    /// On each axis the lengths of the chunks that follow one another; a single one for chunks of one length.
+    /// The lengths of the consecutive chunks along each axis. Chunks of equal length give one number.
     fn chunk_lengths(&self, py: Python<'_>) -> PyResult<Option<Vec<Vec<u64>>>> {
         let lengths = |along| match along {
             ChunkLengths::Same(length) => vec![length],
@@ -124,7 +124,7 @@ impl StoredArray {
         Ok(found.map(|axes| axes.into_iter().map(lengths).collect()))
     }
 
-    /// The names of the codecs, in the order of encoding; of the first segment where there are several.
+    /// The names of the codecs in encoding order. With several segments, those of the first one.
     #[getter]
     fn codecs(&self, py: Python<'_>) -> PyResult<Vec<String>> {
         self.ask(py, ArchiveArray::codec_names)
@@ -142,25 +142,25 @@ impl StoredArray {
         self.0.described().notes.type_name.clone()
     }
 
-    /// Chunks that are stored; None where nobody lists them.
+    /// How many chunks are stored; None if no index lists them.
     #[getter]
     fn stored_chunk_count(&self, py: Python<'_>) -> PyResult<Option<u64>> {
         self.ask(py, ArchiveArray::stored_chunk_count)
     }
 
-    /// Chunks that there could be.
+    /// How many chunks the grid has.
     #[getter]
     fn chunk_count(&self, py: Python<'_>) -> PyResult<u64> {
         self.ask(py, ArchiveArray::chunk_count)
     }
 
-    /// Bytes of the stored chunks; None where nobody lists them.
+    /// Bytes of the stored chunks; None if no index lists them.
     #[getter]
     fn stored_nbytes(&self, py: Python<'_>) -> PyResult<Option<u64>> {
         self.ask(py, ArchiveArray::stored_nbytes)
     }
 
-    /// The feature for which the array cannot be read here; None if there is none, as far as that is known before its
+    /// The feature that keeps us from reading the array; None if there is none, as far as that is known before its
     /// chunks are looked up.
     #[getter]
     fn unsupported(&self, py: Python<'_>) -> PyResult<Option<String>> {
@@ -184,7 +184,7 @@ impl StoredArray {
         })
     }
 
-    /// One element with the fill value, as bytes; None if the writer said that there is none.
+    /// One element with the fill value, as bytes; None if the writer defined none.
     #[getter]
     fn fill<'py>(&self, py: Python<'py>) -> Option<Bound<'py, PyBytes>> {
         let array = self.0.described();
@@ -201,13 +201,13 @@ impl StoredArray {
         }
     }
 
-    /// Whether it only stands for a dimension of NetCDF-4 that has no variable.
+    /// Whether it only stands for a NetCDF-4 dimension without a variable.
     #[getter]
     fn is_dimension_only(&self) -> bool {
         self.0.role() == Role::DimensionOnly
     }
 
-    /// Whether elements with the fill value are missing ones, as in Zarr 2.
+    /// Whether elements equal to the fill value are missing values, as in Zarr 2.
     #[getter]
     fn fill_is_missing(&self) -> bool {
         self.0.described().role == Role::FillIsMissing
@@ -218,13 +218,13 @@ impl StoredArray {
         values::attributes(py, &self.0.described().attributes, self.0.archive())
     }
 
-    /// What reading a selection takes.
+    /// The plan for reading a selection.
     fn plan(&self, py: Python<'_>, asked: Vec<Bound<'_, PyAny>>) -> PyResult<ReadPlan> {
         let selection = axes::parse(&asked)?;
         self.ask(py, |array| array.plan(&selection)).map(ReadPlan)
     }
 
-    /// Read a selection into the bytes of its output.
+    /// Reads a selection into the bytes of its output.
     fn read_into(
         &self,
         asked: Vec<Bound<'_, PyAny>>,
@@ -236,12 +236,12 @@ impl StoredArray {
         self.read(&ArraySelection::Axes(axes::parse(&asked)?), out, options)
     }
 
-    /// What reading points takes.
+    /// The plan for reading points.
     fn plan_points(&self, py: Python<'_>, points: &Points) -> PyResult<ReadPlan> {
         self.ask(py, |array| array.plan_points(&points.0)).map(ReadPlan)
     }
 
-    /// Read points into the bytes of their output, one element a point.
+    /// Reads points into the bytes of their output, one element for each point.
     fn read_points_into(
         &self,
         points: &Points,
@@ -252,7 +252,7 @@ impl StoredArray {
         self.read(&ArraySelection::Points(&points.0), out, options)
     }
 
-    /// The values that elements, as they were read, point to: one object each.
+    /// The values that these elements point to: one object for each pointer.
     fn resolve<'py>(&self, elements: &Bound<'py, PyArray1<u8>>) -> PyResult<Bound<'py, PyList>> {
         let (py, bytes) = (elements.py(), elements.try_readonly()?);
         let bytes = bytes.as_slice()?;
@@ -263,7 +263,7 @@ impl StoredArray {
 }
 
 impl StoredArray {
-    /// Why there is no plan of any selection.
+    /// Why no selection can be planned.
     fn unreadable(&self, py: Python<'_>) -> PyResult<Option<Unreadable>> {
         self.ask(py, ArchiveArray::unreadable)
     }

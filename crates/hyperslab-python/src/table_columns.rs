@@ -1,4 +1,4 @@
-//! Columns of NumPy as the table of an array's chunks.
+//! NumPy columns as the table of an array's chunks.
 
 use std::collections::BTreeMap;
 
@@ -8,7 +8,7 @@ use hyperslab_parsers::zarr::Table;
 use numpy::PyReadonlyArray1;
 use pyo3::prelude::*;
 
-/// Of each chunk of an array, by its linear index: file, offset, length; and the bytes of those at hand.
+/// For each chunk, by linear index: file, offset and length; and the bytes of the inline chunks.
 pub(crate) type Columns<'py> = (
     PyReadonlyArray1<'py, u32>,
     PyReadonlyArray1<'py, u64>,
@@ -16,10 +16,11 @@ pub(crate) type Columns<'py> = (
     BTreeMap<u64, Vec<u8>>,
 );
 
-/// A function that gives the columns of an array by its path, and the names of the files that they number.
+/// A function that takes the path of an array and returns its columns, and the names of the files that the columns
+/// number.
 pub(crate) struct Tables {
     pub(crate) function: Py<PyAny>,
-    /// What people call the archive.
+    /// The archive's name in errors.
     pub(crate) name: String,
 }
 

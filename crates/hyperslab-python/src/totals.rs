@@ -1,4 +1,4 @@
-//! `SelectionTotals`: what a selection costs a grid.
+//! `SelectionTotals`: what a selection touches and copies in a grid.
 
 use pyo3::prelude::*;
 
@@ -15,7 +15,7 @@ impl SelectionTotals {
         self.0.chunk_count
     }
 
-    /// Runs over all of these chunks.
+    /// Runs in all of these chunks.
     #[getter]
     fn run_count(&self) -> u64 {
         self.0.run_count
@@ -27,19 +27,19 @@ impl SelectionTotals {
         self.0.element_count
     }
 
-    /// Elements in these chunks as stored, so decoded to read the selection.
+    /// Elements in these chunks as stored: all are decoded to read the selection.
     #[getter]
     fn decoded_element_count(&self) -> u64 {
         self.0.decoded_element_count
     }
 
-    /// Elements of these chunks inside the array.
+    /// Elements of these chunks that lie inside the array.
     #[getter]
     fn valid_element_count(&self) -> u64 {
         self.0.valid_element_count
     }
 
-    /// Elements decoded per element selected; `None` if nothing is selected.
+    /// Decoded elements per selected element; `None` if nothing is selected.
     #[getter]
     fn read_amplification(&self) -> Option<f64> {
         self.0.read_amplification()

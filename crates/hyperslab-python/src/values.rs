@@ -1,4 +1,4 @@
-//! Elements as Python values: attributes, elements whose bytes lie elsewhere in the file, references as paths.
+//! Elements as Python values: attributes, elements of variable length, references as paths.
 
 use hyperslab_archive::Archive;
 use hyperslab_core::{Attribute, Element, ObjectNames, StringPadding, Value};
@@ -10,10 +10,10 @@ use pyo3::types::{PyBytes, PyList, PyString, PyTuple};
 use crate::dtypes::dtype;
 use crate::errors::{unreadable, unsupported};
 
-/// Bytes of a region reference behind the address: a number in a heap.
+/// Bytes that follow the address in a region reference: a number in a heap.
 const REGION_EXTRA_NBYTES: usize = 4;
 
-/// `(name, value)` of each attribute; a value that cannot be had is the exception that says why.
+/// `(name, value)` of each attribute. A value that cannot be read is the exception that says why.
 pub(crate) fn attributes<'py>(
     py: Python<'py>,
     attributes: &[Attribute],
@@ -31,8 +31,8 @@ pub(crate) fn attributes<'py>(
     Ok(list)
 }
 
-/// `(shape, dtype, elements)`: a shape of None for no value, elements as bytes, or as a list where they are
-/// objects. One text of any length has no dtype.
+/// `(shape, dtype, elements)`. The shape is None if there is no value. Elements are bytes, or a list if they are
+/// objects. A single text of variable length has no dtype.
 pub(crate) fn attribute<'py>(
     py: Python<'py>,
     value: &Value,
@@ -41,7 +41,7 @@ pub(crate) fn attribute<'py>(
     let shape = value.shape.as_ref().map(|shape| PyTuple::new(py, shape)).transpose()?;
     let is_text = value.shape.as_ref().is_some_and(Vec::is_empty)
         && matches!(value.element, Element::VlenString { .. });
-    let dtype = if is_text { py.None().into_bound(py) } else { dtype(py, &value.element)? }; // which takes long
+    let dtype = if is_text { py.None().into_bound(py) } else { dtype(py, &value.element)? };
     let elements = if value.element.has_pointers() {
         Pointed::new(&value.heap, names).objects(py, &value.element, &value.bytes)?.into_any()
     } else {
@@ -52,7 +52,7 @@ pub(crate) fn attribute<'py>(
     Ok((shape, dtype, elements).into_pyobject(py)?.into_any())
 }
 
-/// What pointers lead to: values in their order, and objects by their paths.
+/// What pointers lead to: values in order, and objects by path.
 pub(crate) struct Pointed<'v> {
     values: std::slice::Iter<'v, Vec<u8>>,
     names: &'v ObjectNames,
@@ -63,7 +63,7 @@ impl<'v> Pointed<'v> {
         Self { values: values.iter(), names }
     }
 
-    /// Elements one after another, as Python objects.
+    /// Converts consecutive elements to Python objects.
     pub(crate) fn objects<'py>(
         &mut self,
         py: Python<'py>,
@@ -108,7 +108,7 @@ impl<'v> Pointed<'v> {
         }
     }
 
-    /// One axis of elements, which may be objects themselves.
+    /// One axis of elements, which may be lists themselves.
     fn sequence<'py>(&mut self, py: Python<'py>, element: &Element) -> PyResult<Bound<'py, PyAny>> {
         let bytes = self.value()?;
         if !element.has_pointers() {
@@ -119,20 +119,20 @@ impl<'v> Pointed<'v> {
         filled.call1(((objects.len(),), dtype(py, element)?, objects))
     }
 
-    /// The path of an object by its address; None where that is null, or no link leads there any more.
+    /// The path of an object by its address; None if the address is null, or if no link leads to the object any more.
     fn path<'py>(&self, py: Python<'py>, address: &[u8]) -> PyResult<Bound<'py, PyAny>> {
         let address = address.iter().rev().fold(0, |address, &byte| address << 8 | u64::from(byte));
         let is_null = address == 0 || address == u64::MAX;
         if self.names.is_empty() && !is_null {
             return Err(unsupported(
-                "a reference to an object, whose name is not here, is not supported".to_owned(),
+                "a reference to an object is not supported where the names of objects are unknown".to_owned(),
             ));
         }
         Ok(self.names.path(address).into_pyobject(py)?)
     }
 
     fn value(&mut self) -> PyResult<&'v [u8]> {
-        let missing = || PyValueError::new_err("fewer values than pointers to them");
+        let missing = || PyValueError::new_err("there are fewer values than pointers");
         self.values.next().map(Vec::as_slice).ok_or_else(missing)
     }
 }
@@ -149,7 +149,7 @@ fn numbers<'py>(py: Python<'py>, element: &Element, bytes: &[u8]) -> PyResult<Bo
     frozen?.call_method0("copy")
 }
 
-/// Text up to its end. Bytes that are no UTF-8 become surrogates, as in Python's file names.
+/// Text up to its end. Bytes that are not UTF-8 become surrogates, as in Python's file names.
 fn text<'py>(py: Python<'py>, bytes: &[u8], padding: StringPadding) -> PyResult<Bound<'py, PyAny>> {
     let end = match padding {
         StringPadding::NullTerminated | StringPadding::NullPadded => bytes.iter().position(|&byte| byte == 0),
@@ -167,5 +167,5 @@ fn part(bytes: &[u8], offset: u64, nbytes: u64) -> PyResult<&[u8]> {
     let start = usize::try_from(offset).ok();
     let stop = offset.checked_add(nbytes).and_then(|stop| usize::try_from(stop).ok());
     let part = start.zip(stop).and_then(|(start, stop)| bytes.get(start..stop));
-    part.ok_or_else(|| PyValueError::new_err("a field outside its element"))
+    part.ok_or_else(|| PyValueError::new_err("a field lies outside its element"))
 }

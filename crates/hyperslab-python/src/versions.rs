@@ -1,9 +1,9 @@
-//! What versioned files take of their virtual arrays, and the table of their chunks.
+//! The mappings and chunk tables of versioned files.
 
 use std::path::PathBuf;
 
 use hyperslab_archive::{DIGEST_NBYTES, Digest};
-use hyperslab_core::{ChunkGrid, chunk_places};
+use hyperslab_core::{ChunkGrid, chunk_slots};
 use hyperslab_parsers::hdf5;
 use numpy::{IntoPyArray, PyArray1, PyReadonlyArray1};
 use pyo3::exceptions::PyValueError;
@@ -12,11 +12,11 @@ use pyo3::prelude::*;
 use crate::errors;
 use crate::stored_array::StoredArray;
 
-/// Of each chunk of a version's array, in C order, its place in the stack of all chunks; -1 of those that are not
-/// stored. None if the array is not made of such chunks.
+/// The slot of each chunk of a version's array, in C order; -1 for chunks that are not stored. None if the array is not
+/// made of such chunks.
 #[pyfunction]
 #[allow(clippy::needless_pass_by_value)] // PyO3 hands arguments over by value
-pub(crate) fn chunk_places_of<'py>(
+pub(crate) fn chunk_slots_of<'py>(
     py: Python<'py>,
     array: &Bound<'py, StoredArray>,
     chunk_shape: Vec<u64>,
@@ -25,20 +25,20 @@ pub(crate) fn chunk_places_of<'py>(
     let described = array.0.described();
     let Some(shape) = described.shape.clone() else { return Ok(None) };
     let grid = ChunkGrid::new(shape, chunk_shape).map_err(errors::to_python)?;
-    let places = py.detach(|| {
-        let found = chunk_places(&described.virtual_mappings, &grid)?;
-        let mut places = vec![-1; usize::try_from(grid.chunk_count()).ok()?];
-        for (index, place) in found {
-            *places.get_mut(usize::try_from(index).ok()?)? = i64::try_from(place).ok()?;
+    let slots = py.detach(|| {
+        let found = chunk_slots(&described.virtual_mappings, &grid)?;
+        let mut slots = vec![-1; usize::try_from(grid.chunk_count()).ok()?];
+        for (index, slot) in found {
+            *slots.get_mut(usize::try_from(index).ok()?)? = i64::try_from(slot).ok()?;
         }
-        Some(places)
+        Some(slots)
     });
-    Ok(places.map(|places| places.into_pyarray(py)))
+    Ok(slots.map(|slots| slots.into_pyarray(py)))
 }
 
-/// The file and the path that all mappings of an array show a part of; `None` if there is no mapping.
+/// The file and path of the one source of all mappings of an array; `None` if it has no mapping.
 ///
-/// Of mappings of several arrays both are empty.
+/// Both are empty if the mappings have several sources.
 #[pyfunction]
 #[allow(clippy::needless_pass_by_value)] // PyO3 hands arguments over by value
 pub(crate) fn mapped_source(array: &Bound<'_, StoredArray>) -> Option<(String, String)> {
@@ -47,14 +47,14 @@ pub(crate) fn mapped_source(array: &Bound<'_, StoredArray>) -> Option<(String, S
     (!mappings.is_empty()).then(|| names.unwrap_or_default())
 }
 
-/// The number and the parameters of each filter of an array, by its path in an HDF5 file of this machine.
+/// The number and the parameters of each filter of an array, given its path in a local HDF5 file.
 #[pyfunction]
 #[allow(clippy::needless_pass_by_value)] // PyO3 hands arguments over by value
 pub(crate) fn filters_of(py: Python<'_>, file: PathBuf, path: &str) -> PyResult<Vec<(u16, Vec<u32>)>> {
     py.detach(|| hyperslab_archive::hdf5_filters(&file, path)).map_err(errors::of_archive)
 }
 
-/// The mappings of a virtual array as libhdf5 writes them; None if it would write them otherwise.
+/// The mappings of a virtual array in libhdf5's own bytes; None if libhdf5 would use another encoding.
 #[pyfunction]
 #[allow(clippy::needless_pass_by_value)] // PyO3 hands arguments over by value
 pub(crate) fn mappings_block<'py>(
@@ -62,17 +62,17 @@ pub(crate) fn mappings_block<'py>(
     path: &str,
     shape: Vec<u64>,
     chunk_shape: Vec<u64>,
-    places: PyReadonlyArray1<'py, i64>,
+    slots: PyReadonlyArray1<'py, i64>,
 ) -> PyResult<Option<Bound<'py, PyArray1<u8>>>> {
     let grid = ChunkGrid::new(shape, chunk_shape).map_err(errors::to_python)?;
-    let places = places.as_slice()?;
-    let block = py.detach(|| hdf5::mappings_block(path, &grid, places));
+    let slots = slots.as_slice()?;
+    let block = py.detach(|| hdf5::mappings_block(path, &grid, slots));
     Ok(block.map(|block| block.into_pyarray(py)))
 }
 
 type Numbers<'py> = Bound<'py, PyArray1<i64>>;
 
-/// Where the chunk of each hash is.
+/// Maps the hash of each chunk to its slot.
 #[pyclass(module = "hyperslab._core")]
 pub(crate) struct ChunkTable(hyperslab_archive::ChunkTable);
 
@@ -80,19 +80,19 @@ pub(crate) struct ChunkTable(hyperslab_archive::ChunkTable);
 #[allow(clippy::needless_pass_by_value)] // PyO3 hands arguments over by value
 impl ChunkTable {
     #[new]
-    fn new(digests: &[u8], places: PyReadonlyArray1<'_, i64>) -> PyResult<Self> {
-        let (digests, places) = (split(digests)?, places.as_slice()?);
-        if digests.len() != places.len() {
-            return Err(PyValueError::new_err("there are not as many places as hashes"));
+    fn new(digests: &[u8], slots: PyReadonlyArray1<'_, i64>) -> PyResult<Self> {
+        let (digests, slots) = (split(digests)?, slots.as_slice()?);
+        if digests.len() != slots.len() {
+            return Err(PyValueError::new_err("digests and slots have different lengths"));
         }
-        Ok(Self(hyperslab_archive::ChunkTable::new(digests.into_iter().zip(places.iter().copied()))))
+        Ok(Self(hyperslab_archive::ChunkTable::new(digests.into_iter().zip(slots.iter().copied()))))
     }
 
     fn __len__(&self) -> usize {
         self.0.len()
     }
 
-    /// The place of each hash, and which of them are new: each of these is met for the first time.
+    /// The slot of each hash, and the numbers of the new hashes, each at its first occurrence.
     fn find<'py>(
         &self,
         py: Python<'py>,
@@ -100,11 +100,11 @@ impl ChunkTable {
         nothing: &[u8],
         next: i64,
     ) -> PyResult<(Numbers<'py>, Numbers<'py>)> {
-        let (places, new) = self.0.find(&split(digests)?, nothing, next);
-        Ok((places.into_pyarray(py), new.into_pyarray(py)))
+        let (slots, new) = self.0.find(&split(digests)?, nothing, next);
+        Ok((slots.into_pyarray(py), new.into_pyarray(py)))
     }
 
-    /// Put hashes in, whose chunks are one after another from a place on.
+    /// Adds hashes whose chunks take consecutive slots, starting at `first`.
     fn add(&mut self, digests: &[u8], first: i64) -> PyResult<()> {
         self.0.add(split(digests)?, first);
         Ok(())
@@ -113,5 +113,5 @@ impl ChunkTable {
 
 fn split(digests: &[u8]) -> PyResult<Vec<Digest>> {
     let each = digests.chunks(DIGEST_NBYTES).map(Digest::try_from);
-    each.collect::<Result<_, _>>().map_err(|_| PyValueError::new_err("hashes are of 32 bytes each"))
+    each.collect::<Result<_, _>>().map_err(|_| PyValueError::new_err("each hash must have 32 bytes"))
 }

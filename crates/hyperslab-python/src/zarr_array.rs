@@ -1,4 +1,4 @@
-//! `ZarrArray`: an array of a Zarr folder that others write to; each read looks for its chunks anew.
+//! `ZarrArray`: an array of a Zarr folder that others write to. Each read looks for its chunks again.
 
 use std::path::PathBuf;
 use std::sync::Arc;
@@ -48,7 +48,7 @@ impl ZarrArray {
         integers::tuple(py, self.0.key_shape())
     }
 
-    /// Read a selection, in an array of this shape, into the bytes of its output.
+    /// Reads a selection, in an array of this shape, into the bytes of its output.
     fn read_into(
         &self,
         shape: Vec<u64>,
@@ -59,7 +59,7 @@ impl ZarrArray {
         self.read(&shape, &ArraySelection::Axes(axes::parse(&asked)?), out, threads)
     }
 
-    /// Read points of an array of this shape.
+    /// Reads points, in an array of this shape.
     fn read_points_into(
         &self,
         shape: Vec<u64>,

@@ -14,7 +14,7 @@ import numpy as np
 from hyperslab._core import Points, ReadPlan, Segment, StoredArray
 from hyperslab.archive import display, fallback
 from hyperslab.archive.attributes import Attributes, filled
-from hyperslab.archive.indexing import Index, Key, definite, of_points
+from hyperslab.archive.indexing import Key, NormalizedKey, normalize, of_points
 from hyperslab.cached import cached_property
 from hyperslab.errors import HyperslabError, TooLargeForMemory, Unsupported
 from hyperslab.memory import aligned_empty
@@ -107,7 +107,7 @@ class Array:
                 return fallback.dtype_of(self._file.path, self.name, self._file.reach)
             return self._stored.dtype
         except (TypeError, ValueError, OverflowError, Unsupported) as error:
-            said = f"array {self.name} of {self._file.path} has elements that NumPy cannot have ({error})"
+            said = f"array {self.name} of {self._file.path} has elements that NumPy cannot represent ({error})"
             raise Unsupported(f"{said}: the file is damaged, or they are larger than 2 GiB each") from error
 
     @property
@@ -241,7 +241,7 @@ class Array:
         """
         for path in paths:
             if path is not None:
-                self._file.check_place(path)
+                self._file.check_allowed(path)
 
     def plan(self, selection: Key = ...) -> ReadPlan:
         """What reading a selection takes: chunks, requests, bytes, read amplification. Nothing is read.
@@ -256,7 +256,7 @@ class Array:
         if isinstance(selection, Points):
             return self._stored.plan_points(selection)
         try:
-            index = definite(selection, self.shape)
+            index = normalize(selection, self.shape)
             count = math.prod(index.full_shape)
             most = self.chunk_count > MOST_PLANNED_CHUNKS < count or count * self._stored.element_nbytes > MOST_PLANNED
             if most and self.damaged is None:  # a damaged array says what is damaged
@@ -311,14 +311,14 @@ class Array:
         if isinstance(selection, Points):
             count = len(selection.coordinates)
         else:
-            count = math.prod(definite(selection, self.shape).full_shape)
+            count = math.prod(normalize(selection, self.shape).full_shape)
         nbytes = count * self.dtype.itemsize
         if isinstance(error, MemoryError) or nbytes > sys.maxsize:
             told = f"the selection takes {nbytes} bytes of memory, more than there is: read a part of it at a time"
             raise TooLargeForMemory(f"{said}: {told}") from error
 
     def _read_selection(self, selection: Key, out: np.ndarray[Any, Any] | None, threads: int | None) -> Any:
-        index = of_points(selection, self.shape) if isinstance(selection, Points) else definite(selection, self.shape)
+        index = of_points(selection, self.shape) if isinstance(selection, Points) else normalize(selection, self.shape)
         if self.via == "hyperslab":
             try:
                 return self._finish(index, self._read(index, out, threads), out)
@@ -329,7 +329,9 @@ class Array:
         read = fallback.read(self._file.path, self.name, index, self._file.reach)
         return self._finish(index, read, out)
 
-    def _read(self, index: Index, out: np.ndarray[Any, Any] | None, threads: int | None) -> np.ndarray[Any, Any]:
+    def _read(
+        self, index: NormalizedKey, out: np.ndarray[Any, Any] | None, threads: int | None
+    ) -> np.ndarray[Any, Any]:
         """The selection with all axes, in `out`'s memory if that can take it."""
         if self._has_pointers:
             return self._read_pointed(index, threads)
@@ -339,13 +341,15 @@ class Array:
         self._read_bytes(index, array.reshape(-1).view(np.uint8), threads, is_reused=reused is not None)
         return array
 
-    def _read_bytes(self, index: Index, out: np.ndarray[Any, Any], threads: int | None, is_reused: bool) -> None:
+    def _read_bytes(
+        self, index: NormalizedKey, out: np.ndarray[Any, Any], threads: int | None, is_reused: bool
+    ) -> None:
         if index.points is None:
             self._stored.read_into(list(index.axes), out, threads, is_reused)
         else:
             self._stored.read_points_into(index.points, out, threads)
 
-    def _takes(self, out: np.ndarray[Any, Any], index: Index) -> bool:
+    def _takes(self, out: np.ndarray[Any, Any], index: NormalizedKey) -> bool:
         return (
             out.dtype == self.dtype.base
             and out.shape == (*index.shape, *self.dtype.shape)
@@ -353,14 +357,14 @@ class Array:
             and out.flags.writeable
         )
 
-    def _read_pointed(self, index: Index, threads: int | None) -> np.ndarray[Any, Any]:
+    def _read_pointed(self, index: NormalizedKey, threads: int | None) -> np.ndarray[Any, Any]:
         """Elements of any length: first their pointers, then what they lead to."""
         pointers = np.empty(index.full_shape, f"V{self._stored.element_nbytes}")
         flat = pointers.reshape(-1).view(np.uint8)
         self._read_bytes(index, flat, threads, is_reused=False)
         return filled(index.full_shape, self.dtype, self._stored.resolve(flat))
 
-    def _finish(self, index: Index, read: np.ndarray[Any, Any], out: np.ndarray[Any, Any] | None) -> Any:
+    def _finish(self, index: NormalizedKey, read: np.ndarray[Any, Any], out: np.ndarray[Any, Any] | None) -> Any:
         shaped = read.reshape((*index.shape, *read.shape[len(index.full_shape) :]))
         if out is None:
             return shaped[()] if index.is_element else shaped
@@ -392,7 +396,7 @@ class Array:
     def __iter__(self) -> Iterator[Any]:
         if not self.shape:
             raise TypeError("an array without axes cannot be iterated over")
-        return (self[place] for place in range(self.shape[0]))
+        return (self[index] for index in range(self.shape[0]))
 
     def __repr__(self) -> str:
         return display.array(self)

@@ -60,6 +60,6 @@ def filled(shape: tuple[int, ...], dtype: np.dtype[Any], objects: Sequence[Any])
     """An array of these objects, in C order."""
     array = np.empty(shape, dtype)
     flat = array.reshape(len(objects), *array.shape[len(shape) :])
-    for place, one in enumerate(objects):
-        flat[place] = one
+    for position, one in enumerate(objects):
+        flat[position] = one
     return array

@@ -15,10 +15,10 @@ from typing import Any
 
 import numpy as np
 
-from hyperslab.archive.allowed import Places
-from hyperslab.archive.combining import Combination, Combining, Options, Recipe
+from hyperslab.archive.allowed import Locations
+from hyperslab.archive.combining import ArrayRecipe, Combination, Combining, Options
 from hyperslab.archive.remote import Remote
-from hyperslab.archive.source_files import Place, are_many, places
+from hyperslab.archive.source_files import Located, are_many, located
 from hyperslab.archive.source_files import opened as opened_files
 from hyperslab.archive.tree import Group, OpenFile
 from hyperslab.errors import NotAllowed, NotCombinable, UsageError
@@ -33,7 +33,7 @@ def opened(
     chunk_cache_nbytes: int,
     combining: Combining,
     cache_nbytes: int = 0,
-    allowed: Places | None = None,
+    allowed: Locations | None = None,
 ) -> Group:
     """The root group of a collection; arguments are those of `hyperslab.open`.
 
@@ -43,7 +43,7 @@ def opened(
         Two files do not go together.
     """
     options = _options(combining)
-    found = tuple(places(paths, storage_options, cache_nbytes, allowed))
+    found = tuple(located(paths, storage_options, cache_nbytes, allowed))
     return OpenCollection(found, options, chunk_cache_nbytes).root
 
 
@@ -68,10 +68,10 @@ def _options(combining: Combining) -> Options:
 class OpenCollection(OpenFile):
     """Several open files as one, shared by all groups and arrays."""
 
-    def __init__(self, places: tuple[Place, ...], options: Options, chunk_cache_nbytes: int) -> None:
-        self.places, self.options, self.chunk_cache_nbytes = places, options, chunk_cache_nbytes
+    def __init__(self, located: tuple[Located, ...], options: Options, chunk_cache_nbytes: int) -> None:
+        self.located, self.options, self.chunk_cache_nbytes = located, options, chunk_cache_nbytes
         self._links, self._others = {}, {}
-        files = opened_files(list(places))
+        files = opened_files(list(located))
         combination = Combination(files, options)
         if options.order == "sort":
             files = [files[number] for number in _sorted(combination)]
@@ -90,19 +90,19 @@ class OpenCollection(OpenFile):
     @property
     def is_remote(self) -> bool:
         """Whether any of the files is far away."""
-        return any(not isinstance(place, Group) and isinstance(place[0], Remote) for place in self.places)
+        return any(not isinstance(file, Group) and isinstance(file[0], Remote) for file in self.located)
 
     def owns(self, path: str) -> bool:
         """Whether any of the files does."""
         return any(file.owns(path) for file in self._files)
 
-    def check_place(self, path: str) -> None:
+    def check_allowed(self, path: str) -> None:
         """Refuse a file or URL that none of the files is or may lead to."""
         for file in self._files:
             with suppress(NotAllowed):
-                file.check_place(path)
+                file.check_allowed(path)
                 return
-        self._files[0].check_place(path)
+        self._files[0].check_allowed(path)
 
     @property
     def url(self) -> str | None:
@@ -120,14 +120,14 @@ class OpenCollection(OpenFile):
 
     def reopening(self, name: str) -> tuple[Any, ...]:
         """How to pickle a group or array: as the files to combine again."""
-        return (_reopened, (_Recollection(self.places, self.options, self.chunk_cache_nbytes, self._digest), name))
+        return (_reopened, (_Recollection(self.located, self.options, self.chunk_cache_nbytes, self._digest), name))
 
 
 class _Recollection:
     """What a collection is opened again by; of equal ones a process opens one."""
 
-    def __init__(self, places: tuple[Place, ...], options: Options, chunk_cache_nbytes: int, digest: str) -> None:
-        self.places, self.options, self.chunk_cache_nbytes, self.digest = places, options, chunk_cache_nbytes, digest
+    def __init__(self, located: tuple[Located, ...], options: Options, chunk_cache_nbytes: int, digest: str) -> None:
+        self.located, self.options, self.chunk_cache_nbytes, self.digest = located, options, chunk_cache_nbytes, digest
 
     def __eq__(self, other: object) -> bool:
         return isinstance(other, _Recollection) and self._key == other._key
@@ -142,7 +142,7 @@ class _Recollection:
 
 @lru_cache(MOST_REOPENED)
 def _collection(recollected: _Recollection) -> OpenCollection:
-    return OpenCollection(recollected.places, recollected.options, recollected.chunk_cache_nbytes)
+    return OpenCollection(recollected.located, recollected.options, recollected.chunk_cache_nbytes)
 
 
 def _reopened(recollected: _Recollection, name: str) -> Any:
@@ -162,7 +162,7 @@ def _groups(combination: Combination, paths: Sequence[str]) -> list[tuple[int, i
     return [(file, number, links[path]) for path, file, number in combination.groups]
 
 
-def _check_dimensions(combination: Combination, recipes: Mapping[str, Recipe]) -> None:
+def _check_dimensions(combination: Combination, recipes: Mapping[str, ArrayRecipe]) -> None:
     """Refuse arrays of one group that give a dimension different lengths."""
     seen: dict[tuple[str, str], tuple[int, str]] = {}
     for path in recipes:

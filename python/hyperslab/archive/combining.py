@@ -46,7 +46,7 @@ class Options:
 
 
 @dataclass
-class Recipe:
+class ArrayRecipe:
     """How one array is made of the files'; the compiled part takes it as it is."""
 
     files: list[int]
@@ -72,14 +72,14 @@ class Row:
     def entries(self) -> list[int]:
         """For each kind, where the first array of it stands."""
         first: dict[int, int] = {}
-        for place, kind in enumerate(self.kinds):
-            first.setdefault(kind, place)
+        for position, kind in enumerate(self.kinds):
+            first.setdefault(kind, position)
         return [first[kind] for kind in range(len(first))]
 
     @cached_property
     def samples(self) -> list[Array]:
         """The first array of each kind."""
-        return [Array(self._open[self.files[place]], self.arrays[place], self.path) for place in self.entries]
+        return [Array(self._open[self.files[position]], self.arrays[position], self.path) for position in self.entries]
 
     @cached_property
     def attributes(self) -> list[dict[str, Any]]:
@@ -97,13 +97,13 @@ class Row:
         """The path of the group that it is in."""
         return self.path.rpartition("/")[0] or "/"
 
-    def recipe(self, places: Iterable[int] | None = None) -> Recipe:
+    def recipe(self, positions: Iterable[int] | None = None) -> ArrayRecipe:
         """These entries, or all, without any conversion."""
-        if places is None:
-            return Recipe(self.files, self.arrays, self.kinds, self.axis)
-        chosen = list(places)
-        files, arrays, kinds = ([own[place] for place in chosen] for own in (self.files, self.arrays, self.kinds))
-        return Recipe(files, arrays, kinds, self.axis)
+        if positions is None:
+            return ArrayRecipe(self.files, self.arrays, self.kinds, self.axis)
+        chosen = list(positions)
+        files, arrays, kinds = ([own[position] for position in chosen] for own in (self.files, self.arrays, self.kinds))
+        return ArrayRecipe(files, arrays, kinds, self.axis)
 
     def refuse(self, kind: int, what: str, remedy: str = "") -> NoReturn:
         """Say that this kind of array does not go with the first."""
@@ -135,7 +135,7 @@ class Combination:
             raise NotCombinable(f"no array of {files[0].path} has the dimension {along!r} to concatenate along")
         self._joined: dict[str, tuple[str, list[Numbers]]] = {}
 
-    def recipes(self) -> dict[str, Recipe]:
+    def recipes(self) -> dict[str, ArrayRecipe]:
         """How each array is made, by its path.
 
         Raises
@@ -146,7 +146,7 @@ class Combination:
         made = {path: self.recipe(row) for path, row in self.rows.items()}
         return {path: recipe for path, recipe in made.items() if recipe is not None}
 
-    def recipe(self, row: Row) -> Recipe | None:
+    def recipe(self, row: Row) -> ArrayRecipe | None:
         """How one array is made; None if it is left out."""
         if len(row.files) < len(self.files) and (row.axis is not None or self.options.concat is not None):
             lacking = next(file for number, file in enumerate(self.files) if number not in set(row.files))
@@ -167,7 +167,7 @@ class Combination:
             if any(one != other for axis, (one, other) in enumerate(pairs) if axis != row.axis):
                 row.refuse(kind, f"the shapes are {first.shape} and {sample.shape}")
 
-    def _shared(self, row: Row) -> Recipe:
+    def _shared(self, row: Row) -> ArrayRecipe:
         recipe = row.recipe([0])
         if self.options.differing == "first" or len(row.files) == 1:
             return recipe
@@ -195,20 +195,20 @@ class Combination:
         expected = self._elements(row, [0], converted)[0]
         for start in range(1, count, step):
             chosen = list(range(start, min(count, start + step)))
-            for place, elements in zip(chosen, self._elements(row, chosen, converted), strict=True):
+            for position, elements in zip(chosen, self._elements(row, chosen, converted), strict=True):
                 if not _are_equal(expected, elements):
-                    one, other = first.filename, self.files[row.files[place]].path
+                    one, other = first.filename, self.files[row.files[position]].path
                     raise NotCombinable(f"{row.path} is not the same in {one} and {other}; {remedy}")
 
-    def _elements(self, row: Row, chosen: Sequence[int], converted: Recipe) -> Sequence[Any]:
+    def _elements(self, row: Row, chosen: Sequence[int], converted: ArrayRecipe) -> Sequence[Any]:
         """The whole arrays of some files, one after another."""
         if row.samples[0].dtype.hasobject:
-            return [Array(self.files[row.files[place]], row.arrays[place], row.path)[...] for place in chosen]
+            return [Array(self.files[row.files[position]], row.arrays[position], row.path)[...] for position in chosen]
         conversions, element = converted.conversions, converted.element
         recipe = replace(row.recipe(chosen), axis=0, is_stacked=True, conversions=conversions, element=element)
         return list(self.read(recipe, row.path))
 
-    def read(self, recipe: Recipe, path: str) -> Numbers:
+    def read(self, recipe: ArrayRecipe, path: str) -> Numbers:
         """All elements of an array that is made by a recipe."""
         core = self.combined([(path, recipe)], [(0, 0, [])], "", 0)
         stored = core.array(0, path)
@@ -218,7 +218,7 @@ class Combination:
         return out
 
     def combined(
-        self, recipes: list[tuple[str, Recipe]], groups: list[Any], version: str, chunk_cache_nbytes: int
+        self, recipes: list[tuple[str, ArrayRecipe]], groups: list[Any], version: str, chunk_cache_nbytes: int
     ) -> ArchiveFile:
         """The archive of these groups and arrays."""
         cores = [file.core for file in self.files]
@@ -230,7 +230,7 @@ class Combination:
         first, last = self.files[0].path, self.files[-1].path
         return first if len(self.files) == 1 else f"{first} … {last} ({len(self.files)} files)"
 
-    def _concatenated(self, row: Row) -> Recipe:
+    def _concatenated(self, row: Row) -> ArrayRecipe:
         clocks = self._clocks(row)
         if clocks is not None:
             return self._timed(row, clocks)
@@ -240,7 +240,7 @@ class Combination:
             row.refuse(len(row.samples) - 1, "elements of any length are not concatenated")
         return self._converted(row)
 
-    def _converted(self, row: Row, remedy: str = "") -> Recipe:
+    def _converted(self, row: Row, remedy: str = "") -> ArrayRecipe:
         """One dtype for all: packed numbers stay packed if all are packed alike, else they are unpacked."""
         recipe, attrs = row.recipe(), row.attributes
         native = [sample.dtype.newbyteorder("=") for sample in row.samples]
@@ -295,7 +295,7 @@ class Combination:
                     found[f"{row.group.rstrip('/')}/{bounds}"] = row
         return found
 
-    def _timed(self, row: Row, told: list[tuple[str, str]]) -> Recipe:
+    def _timed(self, row: Row, told: list[tuple[str, str]]) -> ArrayRecipe:
         """Times are at hand: few, and counted anew from the first file's moment."""
         parent = self._time_of.get(row.path, row)
         if parent.path not in self._joined:
@@ -324,10 +324,10 @@ class Combination:
             arrays = [self._raw(row) for row in together]
             unit, numbers = times.joined(clocks, arrays)
         except times.NoCommonTime as error:
-            place = next((place for place, one in enumerate(told) if one != told[0]), len(told) - 1)
-            one, other = told[0], told[place]
+            position = next((position for position, one in enumerate(told) if one != told[0]), len(told) - 1)
+            one, other = told[0], told[position]
             what = f"units {one[0]!r} and {other[0]!r}, calendars {one[1]!r} and {other[1]!r}: {error}"
-            parent.refuse(parent.kinds[place], what)
+            parent.refuse(parent.kinds[position], what)
         for row, own in zip(together, numbers, strict=True):
             self._joined[row.path] = (unit, own)
 
@@ -335,7 +335,7 @@ class Combination:
         """The stored numbers of each file."""
         parts: dict[int, Numbers] = {}
         for kind, sample in enumerate(row.samples):
-            chosen = [place for place, own in enumerate(row.kinds) if own == kind]
+            chosen = [position for position, own in enumerate(row.kinds) if own == kind]
             whole = self.read(row.recipe(chosen), row.path)
             attrs = row.attributes[kind]
             masked = [np.asarray(attrs[name]) for name in cf.MASKS if name in attrs]
@@ -343,9 +343,9 @@ class Combination:
                 raise times.NoCommonTime(f"some times of {sample.filename} are masked")
             if "scale_factor" in attrs or "add_offset" in attrs or "_Unsigned" in attrs:
                 raise times.NoCommonTime(f"times of {sample.filename} are packed")
-            ends = np.cumsum([row.lengths[place] for place in chosen])
+            ends = np.cumsum([row.lengths[position] for position in chosen])
             parts.update(zip(chosen, np.split(whole, ends[:-1], axis=row.axis or 0), strict=True))
-        return [parts[place] for place in range(len(row.files))]
+        return [parts[position] for position in range(len(row.files))]
 
 
 def _check_names(row: Row, remedy: str) -> None:

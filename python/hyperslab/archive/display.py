@@ -86,10 +86,10 @@ def group(shown: Group) -> str:
 
 def _branches(shown: Group, margin: str, lines: list[str], above: set[object]) -> None:
     names = list(shown)
-    for place, key in enumerate(names):
+    for position, key in enumerate(names):
         if len(lines) > MOST_LINES:
             return
-        is_last = place == len(names) - 1
+        is_last = position == len(names) - 1
         start, inner = ("└── ", "    ") if is_last else ("├── ", "│   ")
         name = printable(key)
         try:

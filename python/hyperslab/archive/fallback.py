@@ -11,7 +11,7 @@ import numpy as np
 
 from hyperslab._core import Reach
 from hyperslab.archive.followed import Followed
-from hyperslab.archive.indexing import Index
+from hyperslab.archive.indexing import NormalizedKey
 from hyperslab.errors import DamagedFile, Unsupported
 
 # For whatever HDF5 meets, and for elements and texts that NumPy or Python cannot have.
@@ -54,7 +54,7 @@ def files_of(path: str, name: str, reach: Reach) -> set[str]:
     return Followed(_h5py(), path, name, reach).files
 
 
-def read(path: str, name: str, index: Index, reach: Reach) -> np.ndarray[Any, Any]:
+def read(path: str, name: str, index: NormalizedKey, reach: Reach) -> np.ndarray[Any, Any]:
     """The elements that an index selects, with every axis of the array; of points, as many as there are.
 
     Raises
@@ -84,7 +84,7 @@ def read(path: str, name: str, index: Index, reach: Reach) -> np.ndarray[Any, An
     return array
 
 
-def _read(path: str, name: str, index: Index, reach: Reach) -> np.ndarray[Any, Any]:
+def _read(path: str, name: str, index: NormalizedKey, reach: Reach) -> np.ndarray[Any, Any]:
     h5py = _h5py()
     Followed(h5py, path, name, reach)
     with h5py.File(path, "r") as file:
@@ -114,9 +114,9 @@ def _around(asked: Any) -> slice:
 
 
 def _within(asked: Any) -> np.ndarray[Any, Any]:
-    """The places, in that slice, of what is asked."""
+    """The indices, relative to the start of that slice, of what is asked for."""
     if isinstance(asked, np.ndarray):
         return asked - asked.min() if asked.size else asked
     _, stride, count, block = asked
-    places: np.ndarray[Any, Any] = np.arange(count)[:, None] * stride + np.arange(block)
-    return places.reshape(-1)
+    indices: np.ndarray[Any, Any] = np.arange(count)[:, None] * stride + np.arange(block)
+    return indices.reshape(-1)

@@ -1,48 +1,92 @@
 """Stores of other libraries, obstore's and fsspec's: where they lead, said as hyperslab says it.
 
 Their connections stay theirs: what they were configured with is taken over, so that files are read by our own requests.
-A configuration that cannot be taken over is refused, never left out.
+Where something of it cannot be taken over, the store itself reads its files: it is never left out.
 """
 
 from __future__ import annotations
 
 import os
-from typing import Any
+from collections.abc import Mapping
+from typing import Any, TypeAlias
 
-from hyperslab.archive.remote import Remote, is_url
+from hyperslab.archive.given_files import ACCEPTED, Given, GivenOfFsspec, GivenOfObstore, given_of, is_given
+from hyperslab.archive.given_keys import GivenKeys
+from hyperslab.archive.remote import Remote, is_url, shown
 from hyperslab.archive.store_options import OF_READING, client_options, provided
 from hyperslab.errors import UsageError
 
+Location: TypeAlias = str | Remote | Given
+CACHES = ("simplecache", "filecache", "blockcache", "cached")  # of fsspec, in front of another file system
 OBSTORE_URLS = {"S3Store": ("s3", "bucket"), "GCSStore": ("gs", "bucket"), "AzureStore": ("az", "container_name")}
 
 
 def is_foreign(source: object) -> bool:
-    """Whether it is a store, a file or a mapper of obstore or fsspec, or a store with a path in it."""
+    """Whether it is a store, file or mapper of another library, a store with a path in it, bytes, or an open file."""
     if isinstance(source, tuple):
         return len(source) == 2 and _library(source[0]) is not None
-    return _library(source) is not None
+    return _library(source) is not None or is_given(source)
 
 
-def place_of(source: Any) -> str | Remote:
-    """The local path, or the URL with its options, that such a source leads to.
+def is_chained(path: str) -> bool:
+    """Whether it is a URL that only fsspec understands: `memory://`, `simplecache::https://`, `zip://a::b.zip`."""
+    is_other = "://" in path or "::" in path
+    return is_other and not is_url(path) and not path.startswith("file://") and not os.path.exists(path)  # noqa: PTH110
+
+
+def location_of(source: Any, options: Mapping[str, Any] | None = None) -> Location:
+    """The local path, the URL with its options, or the file that is read by its own object.
+
+    Parameters
+    ----------
+    source : Any
+        What is foreign, or a URL that only fsspec understands.
+    options : Mapping[str, Any] | None
+        The options of such a URL.
 
     Raises
     ------
     UsageError
-        It leads nowhere that hyperslab reads, or was configured with something that cannot be taken over.
+        Nothing can be read from it.
     """
+    if isinstance(source, str):
+        return _of_chained(source, dict(options or {}))
     store, path = source if isinstance(source, tuple) else (source, None)
-    if _library(store) == "obstore":
-        return _of_obstore(store, "" if path is None else os.fspath(path))
+    library = _library(store)
+    if library == "zarr":
+        return location_of_zarr(store, "" if path is None else os.fspath(path))
+    if library == "obstore":
+        return _of_store(store, "" if path is None else os.fspath(path))
+    if library == "upath" and isinstance(store, os.PathLike) and not hasattr(store, "fs"):
+        return os.path.abspath(store)  # noqa: PTH100
+    if library is None and not (hasattr(store, "fs") and isinstance(getattr(store, "path", None), str)):
+        return given_of(store)
     if path is None:
+        if getattr(store, "compression", None):  # a file that fsspec unpacks
+            return given_of(store.open())
         store, path = _of_file(store)
-    return _of_fsspec(store, path)
+    return _of_fsspec(store, os.fspath(path))
+
+
+def location_of_zarr(store: Any, path: str) -> Location:
+    """What a store of zarr-python leads to, or the keys in it."""
+    kind = type(store).__name__
+    if kind == "LocalStore":
+        return os.path.join(os.path.abspath(store.root), path)  # noqa: PTH100, PTH118
+    if kind == "FsspecStore":
+        return _of_fsspec(store.fs, "/".join(part for part in (store.path.rstrip("/"), path) if part))
+    if kind == "ObjectStore" and type(store.store).__name__ != "MemoryStore":
+        return _of_obstore(store.store, path)
+    return GivenKeys.of_zarr(store, path)
 
 
 def _library(source: object) -> str | None:
-    """obstore or fsspec, by the classes that it is made of: neither is imported for that."""
+    """Which of the libraries made it, by the classes that it is made of: none is imported for that."""
     modules = {kind.__module__.partition(".")[0] for kind in type(source).__mro__}
-    return next((name for name in ("obstore", "fsspec") if name in modules), None)
+    found = next((name for name in ("upath", "obstore", "fsspec") if name in modules), None)
+    if found is None and "zarr" in modules and hasattr(source, "list_prefix"):
+        return "zarr"
+    return found
 
 
 def _of_file(source: Any) -> tuple[Any, str]:
@@ -53,16 +97,47 @@ def _of_file(source: Any) -> tuple[Any, str]:
     return source.fs, path
 
 
-def _of_fsspec(fs: Any, path: str) -> str | Remote:
+def _of_chained(url: str, options: dict[str, Any]) -> Location:
+    """What a URL of fsspec leads to; without the library of its inmost part, what is there without a cache."""
+    try:
+        from fsspec.core import url_to_fs
+    except ImportError:
+        raise UsageError(f"{shown(url)} is a URL of fsspec: pip install fsspec; {ACCEPTED}") from None
+    try:
+        fs, path = url_to_fs(url, **options)
+    except ImportError as error:
+        cache, _, inner = url.partition("::")
+        if cache in CACHES and is_url(inner):
+            inmost = options.get(inner.partition("://")[0], options)
+            return Remote(inner, {name: value for name, value in inmost.items() if name not in CACHES})
+        raise UsageError(f"{shown(url)}: fsspec cannot open it ({error})") from None
+    except ValueError as error:
+        raise UsageError(f"{shown(url)}: fsspec does not know such a URL ({error}); {ACCEPTED}") from None
+    return _of_fsspec(fs, path)
+
+
+def _of_fsspec(fs: Any, path: str) -> Location:
     from fsspec.implementations.local import LocalFileSystem
 
     fs = getattr(fs, "sync_fs", fs)
     if type(fs) is LocalFileSystem:
         return str(os.path.abspath(fs._strip_protocol(path)))  # noqa: PTH100 -- resolve() would follow links
     url = fs.unstrip_protocol(path)
-    if not is_url(url) or type(fs).__module__.startswith("fsspec.implementations.cached"):
-        raise UsageError(f"{type(fs).__name__} of fsspec leads nowhere that hyperslab reads: give a path or a URL")
-    return Remote(url, {name: value for name, value in fs.storage_options.items() if name not in OF_READING})
+    if is_url(url) and not type(fs).__module__.startswith("fsspec.implementations.cached"):
+        return Remote(url, {name: value for name, value in fs.storage_options.items() if name not in OF_READING})
+    if fs.isdir(path):
+        return GivenKeys.of_fsspec(fs, path)
+    return GivenOfFsspec(fs, path)
+
+
+def _of_store(store: Any, path: str) -> Location:
+    """A file of obstore: by our own requests, or by obstore where its configuration cannot be taken over."""
+    try:
+        return _of_obstore(store, path)
+    except UsageError:
+        if not path:
+            raise
+        return GivenOfObstore(store, path)
 
 
 def _of_obstore(store: Any, path: str) -> str | Remote:

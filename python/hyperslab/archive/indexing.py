@@ -19,8 +19,8 @@ AxisIndices: TypeAlias = "tuple[int, int, int, int] | npt.NDArray[np.int64]"
 Key: TypeAlias = Any  # int, slice, ellipsis, list, mask, Hyperslab, or a tuple of the first five
 
 
-class Index(NamedTuple):
-    """A key, made definite for an array of one shape."""
+class NormalizedKey(NamedTuple):
+    """A key, normalized for an array of one shape: the indices of each axis, and the shape of the result."""
 
     axes: tuple[AxisIndices, ...]
     full_shape: tuple[int, ...]
@@ -34,8 +34,8 @@ class Index(NamedTuple):
         return 0 in self.full_shape
 
 
-def definite(key: Key, shape: Sequence[int]) -> Index:
-    """The index that a key means in an array of `shape`.
+def normalize(key: Key, shape: Sequence[int]) -> NormalizedKey:
+    """Normalize a key for an array of `shape`.
 
     Raises
     ------
@@ -49,7 +49,7 @@ def definite(key: Key, shape: Sequence[int]) -> Index:
     if isinstance(key, Hyperslab):
         key.check_within(shape)
         blocks = tuple(zip(key.start, key.stride, key.count, key.block, strict=True))
-        return Index(blocks, key.shape, key.shape, is_element=False)
+        return NormalizedKey(blocks, key.shape, key.shape, is_element=False)
     items, has_ellipsis = _per_axis(key, len(shape))
     axes: list[AxisIndices] = []
     lengths: list[int] = []
@@ -60,11 +60,11 @@ def definite(key: Key, shape: Sequence[int]) -> Index:
         lengths.append(count)
         if is_kept:
             kept.append(count)
-    return Index(tuple(axes), tuple(lengths), tuple(kept), not kept and not has_ellipsis)
+    return NormalizedKey(tuple(axes), tuple(lengths), tuple(kept), not kept and not has_ellipsis)
 
 
-def of_points(points: Points, shape: Sequence[int]) -> Index:
-    """The index that points mean in an array of `shape`: one axis, with the points in their order.
+def of_points(points: Points, shape: Sequence[int]) -> NormalizedKey:
+    """Normalize points for an array of `shape`: the result has one axis, with the points in their order.
 
     Raises
     ------
@@ -78,22 +78,22 @@ def of_points(points: Points, shape: Sequence[int]) -> Index:
     starts = coordinates.min(axis=0) if len(coordinates) else np.zeros(len(shape), np.int64)
     counts = coordinates.max(axis=0) + 1 - starts if len(coordinates) else starts
     axes = tuple((int(start), 1, int(count), 1) for start, count in zip(starts, counts, strict=True))
-    return Index(axes, points.shape, points.shape, is_element=False, points=points)
+    return NormalizedKey(axes, points.shape, points.shape, is_element=False, points=points)
 
 
 def _per_axis(key: Key, ndim: int) -> tuple[Sequence[Any], bool]:
     items = list(key) if isinstance(key, tuple) else [key]
-    places = [place for place, item in enumerate(items) if item is ...]
-    if not places and len(items) == ndim:
+    positions = [position for position, item in enumerate(items) if item is ...]
+    if not positions and len(items) == ndim:
         return items, False
-    if len(places) > 1:
+    if len(positions) > 1:
         raise IndexError("two ellipses in one index: use at most one '...'")
-    given = len(items) - len(places)
+    given = len(items) - len(positions)
     if given > ndim:
         raise IndexError(f"{given} indices for {ndim} axes: give at most one per axis")
     rest: list[Any] = [slice(None)] * (ndim - given)
-    place = places[0] if places else len(items)
-    return items[:place] + rest + items[place + len(places) :], bool(places)
+    position = positions[0] if positions else len(items)
+    return items[:position] + rest + items[position + len(positions) :], bool(positions)
 
 
 def _axis(axis: int, item: Any, length: int) -> tuple[AxisIndices, int, bool]:

@@ -8,6 +8,7 @@ from typing import TYPE_CHECKING
 from urllib.parse import urlsplit, urlunsplit
 from weakref import WeakValueDictionary
 
+from hyperslab.archive.given_files import Given
 from hyperslab.archive.remote import Remote
 from hyperslab.errors import Unsupported
 
@@ -28,9 +29,9 @@ class LinkedFiles:
 
     def add(self, file: OpenFile) -> None:
         """Note an open file."""
-        self._known.setdefault(identity(file.place), file)
+        self._known.setdefault(identity(file.location), file)
 
-    def known(self, place: str | Remote) -> OpenFile | None:
+    def known(self, location: str | Remote | Given) -> OpenFile | None:
         """The open file that is at a place; none where it is not open.
 
         Raises
@@ -38,7 +39,7 @@ class LinkedFiles:
         Unsupported
             It would be one more than we are willing to open.
         """
-        file = self._known.get(identity(place))
+        file = self._known.get(identity(location))
         if file is not None and not file.is_closed:
             return file
         if len(self._known) >= MOST_FILES:
@@ -46,13 +47,15 @@ class LinkedFiles:
         return None
 
 
-def identity(place: str | Remote) -> Hashable:
+def identity(location: str | Remote | Given) -> Hashable:
     """What tells files apart: device and inode, since names may be links themselves; far away the URL."""
-    if isinstance(place, Remote):
-        parts = urlsplit(place.url)
+    if isinstance(location, Remote):
+        parts = urlsplit(location.url)
         return urlunsplit(parts._replace(path=posixpath.normpath(parts.path)))
+    if isinstance(location, Given):
+        return id(location)
     try:
-        found = os.stat(place)  # noqa: PTH116
+        found = os.stat(location)  # noqa: PTH116
     except OSError:
-        return place  # whoever opens it is told what is wrong
+        return location  # whoever opens it is told what is wrong
     return (found.st_dev, found.st_ino)

@@ -6,8 +6,9 @@ from collections.abc import Mapping
 from typing import TYPE_CHECKING, Any, Unpack
 
 from hyperslab.archive import collection
-from hyperslab.archive.allowed import Places
+from hyperslab.archive.allowed import Locations
 from hyperslab.archive.combining import Combining
+from hyperslab.archive.given_files import Given
 from hyperslab.archive.open_file import CHUNK_CACHE_NBYTES, locate
 from hyperslab.archive.tree import REFERENCES, Group, OpenFile
 from hyperslab.errors import UsageError
@@ -23,7 +24,7 @@ def open(
     chunk_cache_nbytes: int = CHUNK_CACHE_NBYTES,
     cache_nbytes: int = 0,
     version: VersionKey = None,
-    allowed: Places | None = None,
+    allowed: Locations | None = None,
     **combining: Unpack[Combining],
 ) -> Group:
     """Open an HDF5, NetCDF, FITS or HDF4 file, a Zarr folder, or references, for reading; or several of them as one.
@@ -49,7 +50,7 @@ def open(
     version : VersionKey
         Of a file of versioned-hdf5 or `VersionedFile`, the version to open: its name, a time in UTC (the last version
         then or before), or -1 for the parent of the current version, 0 for that itself, and so on.
-    allowed : Places | None
+    allowed : Locations | None
         Folders and URLs that the file may lead to, with all below them: by references, links, virtual arrays and
         external raw files; `()` for the file alone. Without it a file of this machine may lead anywhere, one far away
         to its own folder there: docs/security.md.
@@ -91,12 +92,16 @@ def open(
         if version is not None:
             raise UsageError("one file at a time is opened at a version")
         return collection.opened(path, options, chunk_cache_nbytes, combining, cache_nbytes, allowed)
-    place, sources = locate(path, options, cache_nbytes, allowed)
+    location, resolver = locate(path, options, cache_nbytes, allowed)
+    if isinstance(location, Given):
+        if version is not None:
+            raise UsageError(f"version= is for files with a path or a URL, {location.name} has none")
+        return OpenFile(location, chunk_cache_nbytes, resolver).root
     if version is not None:
         from hyperslab.versions.layout.seen import opened_version
 
-        return opened_version(place, version, chunk_cache_nbytes, sources)
-    opened = OpenFile(place, chunk_cache_nbytes, sources)
+        return opened_version(location, version, chunk_cache_nbytes, resolver)
+    opened = OpenFile(location, chunk_cache_nbytes, resolver)
     if options and not opened.is_remote and opened.core.format not in REFERENCES:
         raise UsageError(f"storage_options= is for URLs, {opened.path} is a local path")
     return opened.root

@@ -16,7 +16,7 @@ import numpy as np
 import numpy.typing as npt
 
 from hyperslab._core import ArchiveFile
-from hyperslab.archive.remote import Sources
+from hyperslab.archive.remote import SourceResolver
 from hyperslab.chunk_grid import ceil_div
 from hyperslab.errors import DamagedFile, MissingLibrary, Unsupported
 
@@ -28,9 +28,9 @@ Table = tuple[tuple[npt.NDArray[Any], npt.NDArray[Any], npt.NDArray[Any], dict[i
 class ParquetReferences:
     """A folder of references, and what its document says."""
 
-    def __init__(self, folder: Path, document: Mapping[str, Any], sources: Sources) -> None:
+    def __init__(self, folder: Path, document: Mapping[str, Any], resolver: SourceResolver) -> None:
         self.folder = folder
-        self.sources = sources
+        self.resolver = resolver
         documents, record_size = document.get("metadata"), document.get("record_size")
         if not isinstance(documents, dict) or not isinstance(record_size, int):
             raise DamagedFile(f"{folder / '.zmetadata'}: metadata and record_size are no object and no number")
@@ -40,7 +40,7 @@ class ParquetReferences:
         self.record_size = record_size
 
     @staticmethod
-    def found(path: str, sources: Sources) -> ParquetReferences | None:
+    def found(path: str, resolver: SourceResolver) -> ParquetReferences | None:
         """The references in a folder; None if it holds something else."""
         folder = Path(path)
         metadata = folder / ".zmetadata"
@@ -53,13 +53,13 @@ class ParquetReferences:
             document = json.loads(text)
         except (ValueError, RecursionError) as error:
             raise DamagedFile(f"{metadata}: {error}") from error
-        return ParquetReferences(folder, document, sources) if "record_size" in document else None
+        return ParquetReferences(folder, document, resolver) if "record_size" in document else None
 
     def opened(self, chunk_cache_nbytes: int) -> ArchiveFile:
         """The archive that they describe."""
         documents = {key: json.dumps(value).encode() for key, value in self.documents.items()}
         return ArchiveFile.of_tables(
-            documents, self.table, str(self.folder), chunk_cache_nbytes, self.sources.reach(str(self.folder))
+            documents, self.table, str(self.folder), chunk_cache_nbytes, self.resolver.reach(str(self.folder))
         )
 
     def table(self, array: str) -> Table:
@@ -93,7 +93,7 @@ class ParquetReferences:
             for row in np.flatnonzero(columns["raw"].is_valid().to_numpy(zero_copy_only=False)[own]).tolist():
                 raw = columns["raw"][row].as_py()
                 inline[start + row] = raw.encode() if isinstance(raw, str) else bytes(raw)
-        self.sources.check(names)
+        self.resolver.check(names)
         return (files, offsets, lengths, inline), list(names)
 
     def _chunk_count(self, array: str) -> int:

@@ -158,7 +158,7 @@ class Remote:
 
 
 @dataclass(frozen=True)
-class Sources:
+class SourceResolver:
     """How the files that references name are reached; pickles without what may be secret.
 
     Options are for the URLs of references that are here. References that are far away themselves choose neither who
@@ -184,7 +184,7 @@ class Sources:
             raise self.refused(url)
         return self.remote(url).file(self.allowed.redirects())
 
-    def check_place(self, path: str) -> None:
+    def check_allowed(self, path: str) -> None:
         """Refuse a file or URL, or a name of a file far away, that the document may not lead to.
 
         Raises
@@ -197,10 +197,10 @@ class Sources:
         if not (self.allowed.permits if "://" in path else self.allowed.permits_file)(path, self.near):
             raise self.refused(path)
 
-    def refused(self, place: str) -> NotAllowed:
+    def refused(self, location: str) -> NotAllowed:
         """Why the document does not lead to a place."""
         document = shown(self.near) if self.near is not None else ", ".join(map(shown, self.allowed.own))
-        return NotAllowed(refusal(document, shown(place), [*map(shown, self.allowed.listed(self.near))]))
+        return NotAllowed(refusal(document, shown(location), [*map(shown, self.allowed.listed(self.near))]))
 
     def remote(self, url: str) -> Remote:
         """A URL with the options that its server may have.
@@ -222,7 +222,7 @@ class Sources:
         own = [document] if self.near is None else []
         return Reach(document, self.file, None if files is None else [*files, *own], listed)
 
-    def linked(self, place: str | Remote, name: str) -> tuple[str | Remote, Sources]:
+    def linked(self, location: str | Remote, name: str) -> tuple[str | Remote, SourceResolver]:
         """The file that a link of another one leads to, and how to reach what that leads to.
 
         Raises
@@ -232,8 +232,8 @@ class Sources:
         NotAllowed
             The link may not lead there.
         """
-        if isinstance(place, Remote) and not is_url(name) and not name.startswith("/") and "://" not in name:
-            beside = place.beside(name)
+        if isinstance(location, Remote) and not is_url(name) and not name.startswith("/") and "://" not in name:
+            beside = location.beside(name)
             if not self.allowed.permits(beside.url, self.near):
                 raise self.refused(beside.url)
             return beside, replace(self, near=beside.url)
@@ -241,7 +241,7 @@ class Sources:
             if not self.allowed.permits(name, self.near):
                 raise self.refused(name)
             return self.remote(name), replace(self, near=name)
-        own = shown(place.url) if isinstance(place, Remote) else place
+        own = shown(location.url) if isinstance(location, Remote) else location
         found = self.reach(own).linked(own, name)
         if found is None:
             raise FileNotFoundError(errno.ENOENT, os.strerror(errno.ENOENT), os.path.join(os.path.dirname(own), name))  # noqa: PTH118, PTH120
@@ -270,7 +270,7 @@ class Sources:
     def __reduce__(self) -> tuple[Any, ...]:
         kept, left = _kept(self.options)
         near = None if self.near is None else shown(self.near)
-        return Sources, (kept, tuple(dict.fromkeys((*self.lacking, *left))), near, self.allowed)
+        return SourceResolver, (kept, tuple(dict.fromkeys((*self.lacking, *left))), near, self.allowed)
 
 
 def _kept(options: Mapping[str, Any]) -> tuple[dict[str, Any], list[str]]:

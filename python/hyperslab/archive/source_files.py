@@ -10,21 +10,22 @@ from collections.abc import Iterable, Mapping
 from concurrent.futures import ThreadPoolExecutor
 from typing import Any, TypeAlias, TypeGuard
 
-from hyperslab.archive.allowed import Places
-from hyperslab.archive.foreign_stores import is_foreign
+from hyperslab.archive.allowed import Locations
+from hyperslab.archive.foreign_stores import Location, is_chained, is_foreign
 from hyperslab.archive.open_file import locate
-from hyperslab.archive.remote import Remote, Sources, is_url
+from hyperslab.archive.remote import Remote, SourceResolver, is_url
 from hyperslab.archive.tree import Group, OpenFile
 from hyperslab.errors import UsageError
 
-Place: TypeAlias = tuple[str | Remote, Sources] | Group
+Located: TypeAlias = tuple[Location, SourceResolver] | Group
 Paths: TypeAlias = str | os.PathLike[str] | Group | Iterable[str | os.PathLike[str] | Group]
+MOST_OPENED_FAR = 32  # files opened at a time over the network; as many as requests that a new host is sent at a time
 
 
 def are_many(paths: Paths) -> bool:
     """Whether these are several files: a list, or a pattern that is no file's name."""
     if isinstance(paths, str):
-        return not is_url(paths) and glob.has_magic(paths) and not os.path.exists(paths)  # noqa: PTH110
+        return not is_url(paths) and not is_chained(paths) and glob.has_magic(paths) and not os.path.exists(paths)  # noqa: PTH110
     return is_listed(paths)
 
 
@@ -33,9 +34,9 @@ def is_listed(paths: Any) -> TypeGuard[Iterable[Any]]:
     return not (isinstance(paths, str | os.PathLike | Group) or is_foreign(paths))
 
 
-def places(
-    paths: Paths, options: Mapping[str, Any], cache_nbytes: int = 0, allowed: Places | None = None
-) -> list[Place]:
+def located(
+    paths: Paths, options: Mapping[str, Any], cache_nbytes: int = 0, allowed: Locations | None = None
+) -> list[Located]:
     """Where the files are, in the order given; those of one pattern by their names, numbers in these by value.
 
     Raises
@@ -47,13 +48,13 @@ def places(
     """
     listed = list(paths) if is_listed(paths) else [paths]
     allowed = allowed if allowed is None or isinstance(allowed, str) else list(allowed)
-    found = [place for one in listed for place in _places(one, options, cache_nbytes, allowed)]
+    found = [file for one in listed for file in _located(one, options, cache_nbytes, allowed)]
     if not found:
         raise UsageError("no file is given: give a list of paths and URLs, or a pattern")
     return found
 
 
-def _places(one: Any, options: Mapping[str, Any], cache_nbytes: int, allowed: Places | None) -> list[Place]:
+def _located(one: Any, options: Mapping[str, Any], cache_nbytes: int, allowed: Locations | None) -> list[Located]:
     if isinstance(one, Group):
         if one.name != "/":
             raise UsageError(f"{one.name} of {one.filename} is not the root of its file: only whole files are combined")
@@ -80,7 +81,7 @@ def matching(pattern: str) -> list[str]:
 
 def threads_for(are_far: bool) -> int:
     """How many files are opened at a time: parsing is bound by processors, fetching by waiting."""
-    return 32 if are_far else os.cpu_count() or 1
+    return MOST_OPENED_FAR if are_far else os.cpu_count() or 1
 
 
 def natural(name: str) -> list[tuple[int, str | int]]:
@@ -89,7 +90,7 @@ def natural(name: str) -> list[tuple[int, str | int]]:
     return [(1, int(part)) if part.isdecimal() else (0, part) for part in parts]
 
 
-def opened(places: list[Place]) -> list[OpenFile]:
+def opened(located: list[Located]) -> list[OpenFile]:
     """What is in each file. Local files are closed again, so that there may be more of them than may be open.
 
     Raises
@@ -97,13 +98,13 @@ def opened(places: list[Place]) -> list[OpenFile]:
     HyperslabError
         As of `hyperslab.open`, for the first file that fails.
     """
-    are_remote = any(not isinstance(place, Group) and isinstance(place[0], Remote) for place in places)
+    are_remote = any(not isinstance(file, Group) and isinstance(file[0], Remote) for file in located)
     pool = ThreadPoolExecutor(threads_for(are_remote))
     try:
-        return list(pool.map(_opened, places))
+        return list(pool.map(_opened, located))
     finally:
         pool.shutdown(cancel_futures=True)
 
 
-def _opened(place: Place) -> OpenFile:
-    return place.opened if isinstance(place, Group) else OpenFile(place[0], 0, place[1], is_held=False)
+def _opened(file: Located) -> OpenFile:
+    return file.opened if isinstance(file, Group) else OpenFile(file[0], 0, file[1], is_held=False)

@@ -12,10 +12,11 @@ from hyperslab._core import ArchiveFile, Reach
 from hyperslab.archive import display, walking
 from hyperslab.archive.array import Array
 from hyperslab.archive.attributes import Attributes
+from hyperslab.archive.given_files import Given
 from hyperslab.archive.linked_files import LinkedFiles
 from hyperslab.archive.open_file import far_file, is_zarr_folder, local_file
 from hyperslab.archive.parquet_references import ParquetReferences
-from hyperslab.archive.remote import Remote, Sources
+from hyperslab.archive.remote import Remote, SourceResolver
 from hyperslab.cached import cached_property
 from hyperslab.errors import DamagedFile, ReadError, Unsupported
 
@@ -33,50 +34,53 @@ class OpenFile:
 
     def __init__(
         self,
-        place: str | Remote,
+        location: str | Remote | Given,
         chunk_cache_nbytes: int,
-        sources: Sources,
+        resolver: SourceResolver,
         patterns: tuple[str, ...] = (),
         *,
         is_held: bool = True,
         between_commits: Callable[[], AbstractContextManager[None]] | None = None,
         linked: LinkedFiles | None = None,
     ) -> None:
-        self.place = place
-        self.sources = sources
+        self.location = location
+        self.resolver = resolver
         self.chunk_cache_nbytes = chunk_cache_nbytes
         self.patterns = patterns
         self._core: ArchiveFile | None
-        if isinstance(place, Remote):
-            self.path, self._core = far_file(place, chunk_cache_nbytes, sources, patterns)
+        if isinstance(location, Remote):
+            self.path, self._core = far_file(location, chunk_cache_nbytes, resolver, patterns)
+        elif isinstance(location, Given):
+            self.path = location.name
+            self._core = location.opened(chunk_cache_nbytes, resolver.reach(location.name))
         else:
-            self.path = place
-            tables = ParquetReferences.found(place, sources) if is_zarr_folder(place) else None
+            self.path = location
+            tables = ParquetReferences.found(location, resolver) if is_zarr_folder(location) else None
             if tables is not None:
                 self._core = tables.opened(chunk_cache_nbytes)
             elif is_held:
-                reach = sources.reach(place)
+                reach = resolver.reach(location)
                 if patterns:  # of a file with versions, by who looked for its journal
-                    self._core = ArchiveFile(place, chunk_cache_nbytes, reach, list(patterns), between_commits)
+                    self._core = ArchiveFile(location, chunk_cache_nbytes, reach, list(patterns), between_commits)
                 else:
-                    self._core = local_file(place, chunk_cache_nbytes, reach)
+                    self._core = local_file(location, chunk_cache_nbytes, reach)
             else:
-                self._core = ArchiveFile.closed(place, sources.reach(place))
+                self._core = ArchiveFile.closed(location, resolver.reach(location))
         if self._core.format in REFERENCES:
-            sources.check(self._core.urls)
+            resolver.check(self._core.urls)
         self._links: dict[int, dict[str, tuple[str, Any]]] = {}
         self._others: dict[str, OpenFile] = {}
         self._linked = LinkedFiles() if linked is None else linked
 
     @property
     def is_remote(self) -> bool:
-        """Whether the file is far away."""
-        return isinstance(self.place, Remote)
+        """Whether the file is no file of this machine: it is far away, or a program's own."""
+        return not isinstance(self.location, str)
 
     @property
     def url(self) -> str | None:
         """The URL that was opened, with whatever it holds; None of a local file."""
-        return self.place.url if isinstance(self.place, Remote) else None
+        return self.location.url if isinstance(self.location, Remote) else None
 
     @property
     def opened_urls(self) -> list[str]:
@@ -91,15 +95,15 @@ class OpenFile:
     @property
     def reach(self) -> Reach:
         """What follows it where it leads."""
-        return self.sources.reach(self.path)
+        return self.resolver.reach(self.path)
 
     def owns(self, path: str) -> bool:
         """Whether a file or URL that chunks lie in may be copied from, and is not only led to."""
-        return self.sources.allowed.holds(path)
+        return self.resolver.allowed.holds(path)
 
-    def check_place(self, path: str) -> None:
+    def check_allowed(self, path: str) -> None:
         """Refuse a file or URL that it may not lead to."""
-        self.sources.check_place(path)
+        self.resolver.check_allowed(path)
 
     @property
     def core(self) -> ArchiveFile:
@@ -131,12 +135,13 @@ class OpenFile:
     def other(self, file: str) -> OpenFile:
         """A file that a link of this one leads to, by the name that the link has for it."""
         if file not in self._others or self._others[file].is_closed:
-            place, sources = self.sources.linked(self.place, file)
+            own = self.path if isinstance(self.location, Given) else self.location
+            location, resolver = self.resolver.linked(own, file)
             self._linked.add(self)
-            known = self._linked.known(place)
+            known = self._linked.known(location)
             if known is not None:  # not kept: files that link to each other would hold each other open
                 return known
-            self._others[file] = OpenFile(place, self.chunk_cache_nbytes, sources, linked=self._linked)
+            self._others[file] = OpenFile(location, self.chunk_cache_nbytes, resolver, linked=self._linked)
         return self._others[file]
 
     def token(self, name: str) -> tuple[Any, ...]:
@@ -150,12 +155,14 @@ class OpenFile:
 
     def reopening(self, name: str) -> tuple[Any, ...]:
         """How to pickle a group or array: as what finds it again."""
-        return (found_again, (self.place, self.chunk_cache_nbytes, self.sources, name))
+        return (found_again, (self.location, self.chunk_cache_nbytes, self.resolver, name))
 
 
-def found_again(place: str | Remote, chunk_cache_nbytes: int, sources: Sources, name: str) -> Group | Array:
+def found_again(
+    location: str | Remote | Given, chunk_cache_nbytes: int, resolver: SourceResolver, name: str
+) -> Group | Array:
     """What pickled groups and arrays become."""
-    root = OpenFile(place, chunk_cache_nbytes, sources).root
+    root = OpenFile(location, chunk_cache_nbytes, resolver).root
     return root if name == "/" else root[name]
 
 

@@ -20,18 +20,18 @@ from xarray import Dataset, Variable
 from xarray.backends import AbstractDataStore, BackendArray, BackendEntrypoint, StoreBackendEntrypoint
 from xarray.core import indexing
 
-from hyperslab.archive.allowed import Places
+from hyperslab.archive.allowed import Locations
 from hyperslab.archive.array import Array
 from hyperslab.archive.cf import attributes
 from hyperslab.archive.dimensions import PhonyDimensions
-from hyperslab.archive.encoding import encoding
+from hyperslab.archive.encoding import as_netcdf, encoding, without_text_in_fields
 from hyperslab.archive.opening import open
-from hyperslab.archive.remote import is_url, shown
+from hyperslab.archive.signatures import begins_like_a_file
 from hyperslab.archive.tree import Group
 from hyperslab.archive.walking import groups_by_path
 from hyperslab.archive.xarray_options import split
 from hyperslab.cached import cached_property
-from hyperslab.errors import UsageError
+from hyperslab.errors import NoSuchGroup, UsageError
 from hyperslab.versions.layout.names import bookkeeping
 
 if TYPE_CHECKING:
@@ -39,7 +39,22 @@ if TYPE_CHECKING:
 
     from hyperslab.versions.layout.table import VersionKey
 
-SUFFIXES = (".nc", ".nc4", ".cdf", ".h5", ".hdf5", ".he5", ".hdf", ".h4", ".fits", ".fit", ".fts", ".zarr")
+SUFFIXES = (
+    ".nc",
+    ".nc4",
+    ".cdf",
+    ".h5",
+    ".hdf5",
+    ".he5",
+    ".hdf",
+    ".h4",
+    ".fits",
+    ".fit",
+    ".fts",
+    ".zarr",
+    ".hs",
+    ".dmrpp",
+)
 MOST_FILES = 32  # that tasks of other processes are about, kept open
 # What NetCDF-4 puts before the name of a variable that is called like a dimension, but is not its coordinate.
 NON_COORDINATE = "_nc4_non_coord_"
@@ -58,14 +73,14 @@ class LazyArray(BackendArray):
     """
 
     def __init__(self, array: Array) -> None:
-        self.array = array
+        self._array = array
         self.shape = array.shape
         self.dtype = array.dtype
         again, (*recipe, name) = array.__reduce__()
         self._recipe = ((again, *recipe), name, array.__dask_tokenize__())
 
     @cached_property
-    def array(self) -> Array:
+    def _array(self) -> Array:
         """The array; one that came from another process is found when it is first needed."""
         recipe, name, token = self._recipe
         with _opening[0]:  # threads of a worker share the file that the first of them opens
@@ -85,9 +100,9 @@ class LazyArray(BackendArray):
 
     def _read(self, key: tuple[Any, ...]) -> Any:
         if not any(isinstance(item, slice) and item.step is not None and item.step < 0 for item in key):
-            return self.array.read(key)
+            return without_text_in_fields(self._array.read(key))
         turned = [_forward(item, length) for item, length in zip(key, self.shape, strict=True)]
-        read = self.array.read(tuple(item for item, _ in turned))
+        read = without_text_in_fields(self._array.read(tuple(item for item, _ in turned)))
         kept = (flip for item, flip in turned if not isinstance(item, int | np.integer))
         return read[tuple(slice(None, None, -1 if flip else 1) for flip in kept)]
 
@@ -113,8 +128,8 @@ def _forward(item: Any, length: int) -> tuple[Any, bool]:
     """The same elements by a positive step, and whether they come the wrong way round then."""
     if not isinstance(item, slice) or item.step is None or item.step > 0:
         return item, False
-    places = range(*item.indices(length))
-    return (slice(places[-1], places[0] + 1, -places.step) if places else slice(0, 0)), True
+    positions = range(*item.indices(length))
+    return (slice(positions[-1], positions[0] + 1, -positions.step) if positions else slice(0, 0)), True
 
 
 class ArchiveDataStore(AbstractDataStore):
@@ -160,13 +175,14 @@ class ArchiveDataStore(AbstractDataStore):
 def _attributes(node: Group | Array) -> dict[str, Any]:
     """Attributes as xarray's other engines give them, without those that versioned files keep for themselves."""
     own = bookkeeping(node.name, is_array=isinstance(node, Array))
-    return {name: value for name, value in attributes(node).items() if name not in own}
+    found = {name: value for name, value in attributes(node).items() if name not in own}
+    return {name: as_netcdf(name, value, node) for name, value in found.items()}
 
 
 class Engine(BackendEntrypoint):
     """What xarray calls."""
 
-    description = "HDF5, NetCDF, FITS, HDF4 and Zarr, read in parallel without their libraries"
+    description = "Open HDF5, NetCDF, FITS, HDF4, Zarr and references to them: paths, URLs, stores, open files, bytes"
     supports_groups = True
     open_dataset_parameters: ClassVar[tuple[str, ...]] = (
         *("filename_or_obj", "mask_and_scale", "decode_times", "concat_characters", "decode_coords"),
@@ -182,7 +198,7 @@ class Engine(BackendEntrypoint):
         group: str | None = None,
         concat: str | int | None = None,
         version: VersionKey = None,
-        allowed: Places | None = None,
+        allowed: Locations | None = None,
         open_options: dict[str, Any] | None = None,
         **keywords: Any,
     ) -> Dataset:
@@ -201,7 +217,7 @@ class Engine(BackendEntrypoint):
         version : VersionKey
             Of a file with versions, the one to open: its name, a time in UTC, or 0, -1, ... for the current one, its
             parent, and so on.
-        allowed : Places | None
+        allowed : Locations | None
             Folders and URLs that the file may lead to, as for `hyperslab.open`.
         open_options : dict[str, Any] | None
             What `hyperslab.open` takes beside the path.
@@ -213,9 +229,8 @@ class Engine(BackendEntrypoint):
         options = _options(options, open_options, concat=concat, version=version, allowed=allowed)
         opened = _group(filename_or_obj, group, options)
         decoded = self._decoded(opened, drop_variables, decoders, PhonyDimensions(opened, numbering))
-        place = getattr(filename_or_obj, "path", filename_or_obj)
-        if is_url(place):
-            decoded.encoding["source"] = shown(place)  # xarray would keep it as it is, with password and signature
+        if not _is_path(filename_or_obj):  # xarray would keep a URL as it is, with password and signature
+            decoded.encoding["source"] = opened.filename
         return decoded
 
     def _decoded(
@@ -237,7 +252,7 @@ class Engine(BackendEntrypoint):
         group: str | None = None,
         concat: str | int | None = None,
         version: VersionKey = None,
-        allowed: Places | None = None,
+        allowed: Locations | None = None,
         open_options: dict[str, Any] | None = None,
         **keywords: Any,
     ) -> dict[str, Dataset]:
@@ -253,16 +268,22 @@ class Engine(BackendEntrypoint):
         from xarray import DataTree
 
         tree = DataTree.from_dict(self.open_groups_as_dict(filename_or_obj, **options))
-        place = getattr(filename_or_obj, "path", filename_or_obj)
-        if is_url(place):
-            tree.encoding["source"] = shown(place)
+        if not _is_path(filename_or_obj) and tree.variables:
+            tree.encoding["source"] = next(iter(tree.variables.values())).encoding.get("source")
         return tree
 
     def guess_can_open(self, filename_or_obj: Any) -> bool:
-        """Whether the name looks like a file that we read; xarray asks its own engines first."""
+        """Whether the name, or the first bytes, are those of a file that we read; xarray asks its own engines first."""
         if isinstance(filename_or_obj, Group):
             return True
-        return isinstance(filename_or_obj, str | os.PathLike) and str(filename_or_obj).endswith(SUFFIXES)
+        if isinstance(filename_or_obj, str | os.PathLike) and str(filename_or_obj).rstrip("/").endswith(SUFFIXES):
+            return True
+        return begins_like_a_file(filename_or_obj)
+
+
+def _is_path(source: Any) -> bool:
+    """Whether it is the path of a file of this machine."""
+    return isinstance(source, str | os.PathLike) and "://" not in str(source) and "::" not in str(source)
 
 
 def _options(given: dict[str, Any], open_options: dict[str, Any] | None, **named: Any) -> dict[str, Any]:
@@ -274,12 +295,17 @@ def _options(given: dict[str, Any], open_options: dict[str, Any] | None, **named
 
 
 def _group(source: Any, path: str | None, options: dict[str, Any]) -> Group:
+    if path is not None and not isinstance(path, str):
+        raise ValueError(f"group={path!r} must be a string: the path of a group")
     if isinstance(source, Group) and options:
         raise UsageError(f"{', '.join(options)}: only of a path or URL; {source.filename} is open already")
     root = source if isinstance(source, Group) else open(source, **options)
     if options.get("version") is not None and path is not None:
         path = path.lstrip("/")  # of the version, not of the file
-    found = root if path is None else root[path]
+    try:
+        found = root if path is None else root[path]
+    except KeyError as error:
+        raise NoSuchGroup(f"{error.args[0]}: no group {path!r}") from error
     if not isinstance(found, Group):
         raise UsageError(f"{path!r} of {root.filename} is an array: give the group that it is in")
     return found

@@ -85,9 +85,9 @@ def _product(
     """The selection axis by axis, if the parts are all of its chunks' parts."""
     selection: list[int | slice | Indices] = []
     lengths: list[int] = []
-    count, place = 1, 0
+    count, position = 1, 0
     for axis, chunk in enumerate(chunk_shape):
-        on_axis = {index[axis]: (taken[axis], goes, place) for index, taken, goes in parts if len(taken) > axis}
+        on_axis = {index[axis]: (taken[axis], goes, position) for index, taken, goes in parts if len(taken) > axis}
         count *= len(on_axis)
         first: Any = next(iter(on_axis.values()), (None,))[0]
         if axis in drop_axes or isinstance(first, int | np.integer):
@@ -99,7 +99,7 @@ def _product(
         asked = _axis(on_axis, chunk)
         if asked is None:
             return None
-        place += 1
+        position += 1
         selection.append(asked)
         lengths.append(_length(asked))
     return tuple(selection) if count == len(parts) and tuple(lengths) == out_shape else None
@@ -111,17 +111,17 @@ def _length(asked: slice | Indices) -> int:
 
 def _axis(on_axis: dict[int, tuple[Any, tuple[Any, ...], int]], chunk: int) -> slice | Indices | None:
     """What is asked of an axis: a slice if that can say it, else the indices in the order of the output."""
-    if any(place >= len(goes) for _, goes, place in on_axis.values()):
+    if any(position >= len(goes) for _, goes, position in on_axis.values()):
         return None
     takes = [(index, taken) for index, (taken, *_) in sorted(on_axis.items())]
     if all(isinstance(taken, slice) for _, taken in takes):
         joined = _joined(takes, chunk)
         if joined is not None:
             return joined
-    places = [_numbers(goes[place]) for _, (_, goes, place) in sorted(on_axis.items())]
+    targets = [_numbers(goes[position]) for _, (_, goes, position) in sorted(on_axis.items())]
     indices = [_numbers(taken) + index * chunk for index, taken in takes]
     found = np.full(sum(map(len, indices)), -1, np.int64)
-    for where, numbers in zip(places, indices, strict=True):
+    for where, numbers in zip(targets, indices, strict=True):
         if len(where) != len(numbers) or (len(where) and where.max() >= len(found)):
             return None
         found[where] = numbers

@@ -8,7 +8,7 @@ import re
 from zarr.abc.store import Store
 from zarr.storage import FsspecStore, LocalStore, ObjectStore
 
-from hyperslab.archive.foreign_stores import place_of
+from hyperslab.archive.foreign_stores import location_of
 from hyperslab.archive.remote import Remote
 from hyperslab.errors import UsageError
 
@@ -16,7 +16,7 @@ from hyperslab.errors import UsageError
 PLAIN = re.compile(r"[A-Za-z0-9_./-]*")
 
 
-def place_of_keys(store: Store | None, path: str) -> str | Remote | None:
+def location_of_keys(store: Store | None, path: str) -> str | Remote | None:
     """The folder of this machine, or the URL, below which the keys of an array are; None if there is no such place.
 
     Stores derived from zarr-python's, or around them, may do something of their own: they have no such place.
@@ -27,13 +27,13 @@ def place_of_keys(store: Store | None, path: str) -> str | Remote | None:
         return None
     try:
         if type(store) is FsspecStore:
-            return _below(place_of((store.fs, store.path)), path)
+            return _below(location_of((store.fs, store.path)), path)
         if type(store) is ObjectStore:
-            return _below(place_of(store.store), path)
+            return _below(location_of(store.store), path)
     except UsageError:  # something of them cannot be taken over: zarr-python has the store itself
         return None
     return None
 
 
-def _below(place: str | Remote, path: str) -> str | Remote:
-    return place.below(path) if isinstance(place, Remote) else os.path.join(place, path)  # noqa: PTH118
+def _below(location: str | Remote, path: str) -> str | Remote:
+    return location.below(path) if isinstance(location, Remote) else os.path.join(location, path)  # noqa: PTH118

@@ -23,10 +23,10 @@ from zarr.core.config import config
 from zarr.core.metadata import ArrayMetadata, ArrayV2Metadata
 
 from hyperslab._core import Points, ZarrArray
-from hyperslab.archive.indexing import definite
+from hyperslab.archive.indexing import normalize
 from hyperslab.archive.remote import Remote
 from hyperslab.archive.zarr_batch import Batch, batch_of
-from hyperslab.archive.zarr_folder import place_of_keys
+from hyperslab.archive.zarr_folder import location_of_keys
 from hyperslab.archive.zarr_store import ZarrStore
 from hyperslab.cached import cached_property
 from hyperslab.errors import DamagedFile, Unsupported, UsageError
@@ -143,17 +143,17 @@ class Pipeline(CodecPipeline):
 
     def _array(self, path: str, spec: ArraySpec) -> ZarrArray | None:
         if path not in self._opened:
-            place = place_of_keys(self.store, path)
-            self._opened[path] = None if place is None else _array_of(self.metadata, place, spec)
+            location = location_of_keys(self.store, path)
+            self._opened[path] = None if location is None else _array_of(self.metadata, location, spec)
         return self._opened[path]
 
 
-def _array_of(metadata: ArrayMetadata | None, place: str | Remote, spec: ArraySpec) -> ZarrArray | None:
+def _array_of(metadata: ArrayMetadata | None, location: str | Remote, spec: ArraySpec) -> ZarrArray | None:
     assert metadata is not None
     document = next(iter(metadata.to_buffer_dict(default_buffer_prototype()).values())).to_bytes()
     native = spec.dtype.to_native_dtype()
     try:
-        folder = place.file() if isinstance(place, Remote) else place
+        folder = location.file() if isinstance(location, Remote) else location
         dtype = ZarrArray(document, folder, None).dtype
     except (Unsupported, DamagedFile, UsageError):  # zarr-python may know better, and says what is wrong if not
         return None
@@ -168,4 +168,4 @@ def _read(array: ZarrArray, batch: Batch, out: np.ndarray[Any, Any]) -> None:
     if isinstance(batch.selection, Points):
         array.read_points_into(batch.shape, batch.selection, flat, threads)
     else:
-        array.read_into(batch.shape, list(definite(batch.selection, batch.shape).axes), flat, threads)
+        array.read_into(batch.shape, list(normalize(batch.selection, batch.shape).axes), flat, threads)

@@ -103,8 +103,8 @@ class ZarrStore(Store):
     def _value(self, key: str) -> bytes | None:
         if key == METADATA or key.endswith("/" + METADATA):
             return self._document(key[: -len(METADATA)].rstrip("/"))
-        place = self._chunk_place(key)
-        return None if place is None else self._chunk(*place)
+        chunk = self._parse_chunk_key(key)
+        return None if chunk is None else self._chunk(*chunk)
 
     def _document(self, path: str) -> bytes | None:
         metadata = self._described[0]
@@ -116,7 +116,7 @@ class ZarrStore(Store):
             document["consolidated_metadata"] = {"kind": "inline", "must_understand": False, "metadata": inner}
         return json.dumps(document).encode()
 
-    def _chunk_place(self, key: str) -> tuple[str, tuple[int, ...]] | None:
+    def _parse_chunk_key(self, key: str) -> tuple[str, tuple[int, ...]] | None:
         """The array and the chunk that a key names; None if it names no chunk."""
         path, found, coordinates = f"/{key}/".rpartition("/c/")
         path, coordinates = path.strip("/"), coordinates.strip("/")
@@ -160,7 +160,7 @@ class ZarrStore(Store):
         """Whether there is such a key."""
         path = key[: -len(METADATA)].rstrip("/")
         is_document = key.endswith(METADATA) and path in self._described[0]
-        return is_document or self._chunk_place(key) is not None
+        return is_document or self._parse_chunk_key(key) is not None
 
     @property
     def supports_writes(self) -> bool:

@@ -68,7 +68,7 @@ class Ratio(Noun):
 
 
 class Effect(Noun):
-    """What `of` costs against `against`, two places on one axis; on the axis `count`, most against fewest."""
+    """What `of` costs against `against`, two points on one axis; on the axis `count`, most against fewest."""
 
     kind: Literal["effect"]
     axis: Axis
@@ -150,7 +150,7 @@ def formats_of(claim: Extreme | Order | Ratio | Effect | Within) -> list[str]:
     return [claim.of, claim.against] if claim.axis == "format" else []
 
 
-class RatioTable(Noun):
+class PublishedRatios(Noun):
     """A published table of speed ratios: one conclusion for each of its rows."""
 
     first: int = Field(gt=0, description="number of the first row's conclusion; the rows' IDs count on from it")
@@ -190,7 +190,7 @@ def _range(low: float, high: float | None) -> str:
 
 class _File(Noun):
     conclusions: list[Conclusion]
-    ratio_tables: list[RatioTable] = []
+    ratio_tables: list[PublishedRatios] = []
 
 
 def load(path: Path = STUDIES_DIRECTORY / "conclusions.yaml") -> list[Conclusion]:

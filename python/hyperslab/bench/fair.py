@@ -126,7 +126,7 @@ class FairTrials:
         path, layout = self._prepare(cell)
         job = self._job(cell, path)
         if served := cells.server_of(self._group.case, cell):
-            url, options = self._served.place(path, served.server or "", served.round_trip_ms)
+            url, options = self._served.location(path, served.server or "", served.round_trip_ms)
             job = replace(job, url=url, storage_options=tuple(options.items()))
         jobs = [replace(job, part=k, parts=cell.processes) for k in range(cell.processes)]
         resident = cache.bring_about(cell.cache, cache.files_below(path))

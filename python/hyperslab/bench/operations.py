@@ -115,9 +115,9 @@ def random_boxes(shape: Shape, operation: Operation, random: np.random.Generator
 
 
 def time_series(shape: Shape, operation: Operation, random: np.random.Generator) -> list[Hyperslab]:
-    """All of axis 0 at `count` (10) random places of the other axes, one call each."""
-    places = random.integers(0, np.array(shape[1:], dtype=np.int64), (operation.count or 10, len(shape) - 1))
-    return [_index(shape, dict(enumerate(map(int, place), start=1))) for place in places]
+    """All of axis 0 at `count` (10) random positions on the other axes, one call each."""
+    positions = random.integers(0, np.array(shape[1:], dtype=np.int64), (operation.count or 10, len(shape) - 1))
+    return [_index(shape, dict(enumerate(map(int, position), start=1))) for position in positions]
 
 
 def maps(shape: Shape, operation: Operation, random: np.random.Generator) -> list[Hyperslab]:
@@ -166,7 +166,7 @@ OPERATIONS: dict[str, OperationKind] = {
     "read-random-rows": OperationKind("read", "random rows", random_rows, slices=True),
     "read-random-points": OperationKind("read", "random points", random_points, slices=True),
     "read-random-boxes": OperationKind("read", "random boxes", random_boxes, slices=True),
-    "read-time-series": OperationKind("read", "time series at random places", time_series, slices=True),
+    "read-time-series": OperationKind("read", "time series at random positions", time_series, slices=True),
     "read-map": OperationKind("read", "maps at random times", maps, slices=True),
     "read-fields": OperationKind("read", "random fields of a compound array, one call each", compound=True),
     "read-half-fields": OperationKind("read", "the first half of the fields of all rows", compound=True),

@@ -81,7 +81,7 @@ def _file_decoded_nbytes(trial: Trial) -> int | None:
 
 @dataclass(frozen=True)
 class RankingEntry:
-    """One format's place."""
+    """One format's rank."""
 
     format: str
     median_seconds: float

@@ -45,7 +45,7 @@ DEFAULT_STUDY = "mine"
 
 
 @dataclass(frozen=True)
-class Request:
+class RunRequest:
     """What a person asked of `hyperslab bench`. None means: as the study says."""
 
     studies: tuple[str, ...] = ()
@@ -90,7 +90,7 @@ def _load(path: Path) -> Sequence[Case | HistoryCase]:
     return [histories.load(path, given)] if given.get("kind") == histories.KIND else load(path)
 
 
-def run_bench(request: Request, progress: Progress = lambda *_: None, say: Callable[[str], None] = print) -> Run:
+def run_bench(request: RunRequest, progress: Progress = lambda *_: None, say: Callable[[str], None] = print) -> Run:
     """Carry out a request, or go on with an interrupted one; gives the finished run with its tables written.
 
     Ctrl-C and a full disk leave the finished trials and their tables; both are raised again afterwards.
@@ -114,7 +114,7 @@ def run_bench(request: Request, progress: Progress = lambda *_: None, say: Calla
 
 
 def _measure(
-    request: Request,
+    request: RunRequest,
     description: RunDescription,
     groups: Sequence[Group],
     scratch: Path,
@@ -158,7 +158,7 @@ def _save_data_files(cases: Sequence[Case], scratch: Path) -> dict[str, Path]:
     return paths
 
 
-def _started(request: Request, scratch: Path) -> RunDescription:
+def _started(request: RunRequest, scratch: Path) -> RunDescription:
     chosen = choose(request.studies)
     cases = [_adapted(case, request) for case in chosen if isinstance(case, Case)]
     formats = sorted({name for case in cases for name in case.formats})
@@ -174,7 +174,7 @@ def _started(request: Request, scratch: Path) -> RunDescription:
     )
 
 
-def _resumed(request: Request) -> RunDescription:
+def _resumed(request: RunRequest) -> RunDescription:
     """What the interrupted run was asked; refuses to go on elsewhere than it began."""
     description = load_description(request.output)
     here: Environment = observe(request.output, list(description.environment.libraries))
@@ -183,7 +183,7 @@ def _resumed(request: Request) -> RunDescription:
     return description
 
 
-def _adapted(case: Case, request: Request) -> Case:
+def _adapted(case: Case, request: RunRequest) -> Case:
     """The case at the request's scale, for the request's data, formats, conditions and cache states."""
     update: dict[str, object] = {}
     origin = request.data or case.data_file
@@ -203,7 +203,7 @@ def _adapted(case: Case, request: Request) -> Case:
     return scaled(Case.model_validate(changed), request.scale)
 
 
-def _adapted_histories(case: HistoryCase, request: Request) -> HistoryCase:
+def _adapted_histories(case: HistoryCase, request: RunRequest) -> HistoryCase:
     """The study of histories at the request's scale, for the request's contenders and compressions."""
     if request.data is not None:
         raise UsageError(f"study {case.name} is about its own files; --data goes with `mine` or a study of yours")

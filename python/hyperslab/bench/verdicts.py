@@ -19,9 +19,9 @@ from typing import Literal
 from hyperslab.bench.conclusions import Axis, Conclusion, Effect, Extreme, Order, Ratio, Within, formats_of
 from hyperslab.bench.records import Method, Summary, Verdict
 
-Outcome = Literal["supports", "contradicts", "undecided"]
+Finding = Literal["supports", "contradicts", "undecided"]
 Word = Literal["holds", "reverses", "undecided"]
-WORDS: dict[Outcome, Word] = {"supports": "holds", "contradicts": "reverses", "undecided": "undecided"}
+WORDS: dict[Finding, Word] = {"supports": "holds", "contradicts": "reverses", "undecided": "undecided"}
 # How far outside a published range about 1 a ratio may lie and still be called alike.
 LIKENESS = 0.1
 
@@ -38,8 +38,8 @@ class Figure:
 
 
 @dataclass(frozen=True)
-class Place:
-    """Where a group was measured: what its contenders have in common. None: it is what is compared."""
+class Setting:
+    """What all contenders of a group have in common. None where the contenders differ in it."""
 
     case: str | None
     format: str | None
@@ -66,8 +66,8 @@ class Place:
 class Judged:
     """One group's outcome and figures."""
 
-    place: Place
-    outcome: Outcome
+    setting: Setting
+    outcome: Finding
     figures: str
 
 
@@ -102,19 +102,19 @@ def _verdict(conclusion: Conclusion, summaries: Sequence[Summary]) -> Verdict:
 
 
 def _judge_side(conclusion: Conclusion, summaries: Sequence[Summary], method: Method) -> list[Judged]:
-    groups: dict[Place, dict[str, Figure]] = defaultdict(dict)
+    groups: dict[Setting, dict[str, Figure]] = defaultdict(dict)
     axis = _axis(conclusion)
     for summary in summaries:
         if _is_asked(summary, conclusion, method):
-            groups[_place(summary, axis)][_contender(summary, axis)] = _figure(summary, axis, method)
+            groups[_setting(summary, axis)][_contender(summary, axis)] = _figure(summary, axis, method)
     found = [
-        Judged(place, *judged)
-        for place, contenders in groups.items()
+        Judged(setting, *judged)
+        for setting, contenders in groups.items()
         if (judged := _judge_group(conclusion, contenders))
     ]
     if conclusion.counts == "largest":
-        most = max((judged.place.count or 0 for judged in found), default=0)
-        found = [judged for judged in found if judged.place.count == most]
+        most = max((judged.setting.count or 0 for judged in found), default=0)
+        found = [judged for judged in found if judged.setting.count == most]
     return found
 
 
@@ -140,8 +140,8 @@ def _axis(conclusion: Conclusion) -> Axis:
     return conclusion.claim.axis if isinstance(conclusion.claim, Effect) else "format"
 
 
-def _place(summary: Summary, axis: Axis) -> Place:
-    return Place(
+def _setting(summary: Summary, axis: Axis) -> Setting:
+    return Setting(
         case=None if axis == "count" else summary.case,  # cases may differ in their number of arrays alone
         format=None if axis == "format" else summary.format,
         conditions=None if axis == "conditions" else summary.conditions,
@@ -168,7 +168,7 @@ def _figure(summary: Summary, axis: Axis, method: Method) -> Figure:
     return Figure(_contender(summary, axis), point / arrays, low / arrays, high / arrays, summary.n)
 
 
-def _judge_group(conclusion: Conclusion, contenders: Contenders) -> tuple[Outcome, str] | None:
+def _judge_group(conclusion: Conclusion, contenders: Contenders) -> tuple[Finding, str] | None:
     """The outcome and the figures in words; None where the group lacks what is compared."""
     claim = conclusion.claim
     if isinstance(claim, Extreme):
@@ -182,7 +182,7 @@ def _judge_group(conclusion: Conclusion, contenders: Contenders) -> tuple[Outcom
     return _judge_effect(claim, contenders)
 
 
-def _judge_extreme(claim: Extreme, contenders: Contenders) -> tuple[Outcome, str] | None:
+def _judge_extreme(claim: Extreme, contenders: Contenders) -> tuple[Finding, str] | None:
     if claim.format not in contenders or len(contenders) < 2:
         return None
     own = contenders[claim.format]
@@ -193,16 +193,16 @@ def _judge_extreme(claim: Extreme, contenders: Contenders) -> tuple[Outcome, str
         behind, ahead = [own.low > other.high for other in others], [other.low > own.high for other in others]
     complete = len(contenders) == len(claim.among)
     missing = "" if complete else f"; without {', '.join(sorted(set(claim.among) - set(contenders)))}"
-    outcome: Outcome = "contradicts" if any(ahead) else "supports" if complete and all(behind) else "undecided"
+    outcome: Finding = "contradicts" if any(ahead) else "supports" if complete and all(behind) else "undecided"
     return outcome, _in_line(contenders) + missing
 
 
-def _judge_order(claim: Order, contenders: Contenders) -> tuple[Outcome, str] | None:
+def _judge_order(claim: Order, contenders: Contenders) -> tuple[Finding, str] | None:
     present = [contenders[name] for name in claim.order if name in contenders]
     if len(present) < 2:
         return None
     pairs = [(first, second) for i, first in enumerate(present) for second in present[i + 1 :]]
-    outcome: Outcome = "undecided"
+    outcome: Finding = "undecided"
     if any(second.high < first.low for first, second in pairs):
         outcome = "contradicts"
     elif len(present) == len(claim.order) and all(first.high < second.low for first, second in pairs):
@@ -210,7 +210,7 @@ def _judge_order(claim: Order, contenders: Contenders) -> tuple[Outcome, str] | 
     return outcome, _in_line(contenders)
 
 
-def _judge_ratio(claim: Ratio, contenders: Contenders) -> tuple[Outcome, str] | None:
+def _judge_ratio(claim: Ratio, contenders: Contenders) -> tuple[Finding, str] | None:
     if claim.numerator not in contenders or claim.denominator not in contenders:
         return None
     fast, slow = contenders[claim.numerator], contenders[claim.denominator]
@@ -221,7 +221,7 @@ def _judge_ratio(claim: Ratio, contenders: Contenders) -> tuple[Outcome, str] | 
     return _ratio_outcome(claim, low, high), f"{figures} (n={min(fast.n, slow.n)})"
 
 
-def _ratio_outcome(claim: Ratio, low: float, high: float) -> Outcome:
+def _ratio_outcome(claim: Ratio, low: float, high: float) -> Finding:
     if claim.high is None:
         return _side(low, high, claim.low)
     if claim.claims_likeness:
@@ -233,7 +233,7 @@ def _ratio_outcome(claim: Ratio, low: float, high: float) -> Outcome:
     return above if claim.low > 1 else _opposite(above)
 
 
-def _judge_within(claim: Within, contenders: Contenders) -> tuple[Outcome, str] | None:
+def _judge_within(claim: Within, contenders: Contenders) -> tuple[Finding, str] | None:
     if claim.format not in contenders:
         return None
     found = contenders[claim.format]
@@ -241,7 +241,7 @@ def _judge_within(claim: Within, contenders: Contenders) -> tuple[Outcome, str] 
     return outcome, f"{claim.format} {_seconds(found.point)}, at most {claim.seconds:g} s claimed (n={found.n})"
 
 
-def _judge_effect(claim: Effect, contenders: Contenders) -> tuple[Outcome, str] | None:
+def _judge_effect(claim: Effect, contenders: Contenders) -> tuple[Finding, str] | None:
     of, against = claim.of, claim.against
     if claim.axis == "count":
         of, against = max(contenders, key=int), min(contenders, key=int)
@@ -256,7 +256,7 @@ def _judge_effect(claim: Effect, contenders: Contenders) -> tuple[Outcome, str] 
     return outcome, f"{figures} (n={n})"
 
 
-def _effect_outcome(claim: Effect, low: float, high: float) -> Outcome:
+def _effect_outcome(claim: Effect, low: float, high: float) -> Finding:
     """Slower, no effect and faster share all quotients between them, so that no two can hold at once."""
     slower, faster = 1 + claim.tolerance, 1 / (1 + claim.tolerance)
     if claim.expected == "slower":
@@ -277,12 +277,12 @@ def _quotient(above: Figure, below: Figure) -> tuple[float, float, float]:
     return divided(above.point, below.point), divided(above.low, below.high), divided(above.high, below.low)
 
 
-def _side(low: float, high: float, bound: float) -> Outcome:
+def _side(low: float, high: float, bound: float) -> Finding:
     return "supports" if low > bound else "contradicts" if high < bound else "undecided"
 
 
-def _opposite(outcome: Outcome) -> Outcome:
-    turned: dict[Outcome, Outcome] = {"supports": "contradicts", "contradicts": "supports"}
+def _opposite(outcome: Finding) -> Finding:
+    turned: dict[Finding, Finding] = {"supports": "contradicts", "contradicts": "supports"}
     return turned.get(outcome, outcome)
 
 
@@ -322,8 +322,8 @@ def _told(judged: Sequence[Judged]) -> str:
     """The outcome, and the figures of the largest group."""
     if not judged:
         return "not run"
-    largest = max(judged, key=lambda one: one.place.size)
-    figures = f"{largest.figures}; {largest.place}"
+    largest = max(judged, key=lambda one: one.setting.size)
+    figures = f"{largest.figures}; {largest.setting}"
     if len(judged) == 1:
         return f"{_word(judged)}: {figures}"
     return f"{_word(judged)} ({_tally(judged)}); largest: {figures}"

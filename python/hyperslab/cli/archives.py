@@ -60,20 +60,20 @@ def open_archive(
     """
     import hyperslab
 
-    reached, places = storage_options(options), allowed_places(allowed)
+    reached, prefixes = storage_options(options), allowed_prefixes(allowed)
     try:
         if concat is None:
-            return hyperslab.open(path, storage_options=reached, allowed=places)
+            return hyperslab.open(path, storage_options=reached, allowed=prefixes)
         along = int(concat) if concat.isdecimal() else concat
-        return hyperslab.open(path, storage_options=reached, concat=along, allowed=places)
+        return hyperslab.open(path, storage_options=reached, concat=along, allowed=prefixes)
     except FileNotFoundError as error:
         raise UsageError(f"there is no file {error.filename or path}: check the path") from error
     except OSError as error:
         raise UsageError(f"{path} cannot be opened: {error.strerror or error}") from error
 
 
-def allowed_places(allowed: list[str] | None) -> tuple[str, ...] | None:
-    """The places in the form that `hyperslab.open` takes; a single empty string means that none is allowed."""
+def allowed_prefixes(allowed: list[str] | None) -> tuple[str, ...] | None:
+    """The prefixes in the form that `hyperslab.open` takes; a single empty string allows none."""
     return tuple(filter(None, allowed)) if allowed else None
 
 
@@ -159,8 +159,8 @@ def _inside(group: Group, path: str, margin: str) -> Iterator[Entry]:
     except ReadError as error:
         yield Entry(path, margin + "└── ", margin + "    ", error)
         return
-    for place, name in enumerate(names):
-        branch, inner = ("└── ", "    ") if place == len(names) - 1 else ("├── ", "│   ")
+    for position, name in enumerate(names):
+        branch, inner = ("└── ", "    ") if position == len(names) - 1 else ("├── ", "│   ")
         yield Entry(f"{path}/{name}", margin + branch, margin + inner, _found(group, name))
 
 

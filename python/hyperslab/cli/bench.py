@@ -49,9 +49,9 @@ def bench(
     Example: hyperslab bench --data ocean.nc:sst -o ocean-run
     """
     need_report("hyperslab bench, which writes a report at the end,")
-    from hyperslab.bench.session import Request, run_bench
+    from hyperslab.bench.session import RunRequest, run_bench
 
-    request = Request(
+    request = RunRequest(
         studies=tuple(study or ()),
         output=output,
         scale=scale,

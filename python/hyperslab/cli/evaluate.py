@@ -42,7 +42,7 @@ def evaluate(
     Example: hyperslab evaluate --quick
     """
     need("hyperslab evaluate, which draws figures at the end,", "report", "matplotlib")
-    from hyperslab.model.evaluation_session import Request, run_evaluation
+    from hyperslab.model.evaluation_session import EvaluationRequest, run_evaluation
     from hyperslab.report.evaluation import print_evaluation
 
     if quick + full + tiny > 1:
@@ -51,7 +51,9 @@ def evaluate(
     log = console(stderr=True)
     with live(log, "passes") as progress:
         done = run_evaluation(
-            Request(profile, output, directory or output, scale, again), progress, say=lambda text: log.print(text)
+            EvaluationRequest(profile, output, directory or output, scale, again),
+            progress,
+            say=lambda text: log.print(text),
         )
     figures = _draw(done)
     if as_json:

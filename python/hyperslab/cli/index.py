@@ -9,7 +9,7 @@ from typing import TYPE_CHECKING, Annotated
 
 import typer
 
-from hyperslab.cli.archives import Allowed, Concat, Options, allowed_places, open_archive, storage_options
+from hyperslab.cli.archives import Allowed, Concat, Options, allowed_prefixes, open_archive, storage_options
 from hyperslab.cli.output import console, line
 from hyperslab.cli.progress import live
 from hyperslab.errors import HyperslabError, UsageError
@@ -67,7 +67,7 @@ def index(
                 progress=progress,
                 threads=threads,
                 scheduler=scheduler,
-                allowed=allowed_places(allowed),
+                allowed=allowed_prefixes(allowed),
             )
             saved = found.save(output, inline_threshold=inline_threshold, skip_unsupported=skip_unsupported)
     except HyperslabError:

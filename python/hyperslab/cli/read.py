@@ -106,9 +106,9 @@ def _number(node: ast.expr) -> int:
 
 
 def _element_count(found: Array, key: Any) -> int:
-    from hyperslab.archive.indexing import definite
+    from hyperslab.archive.indexing import normalize
 
-    return math.prod(definite(key, found.shape).full_shape)
+    return math.prod(normalize(key, found.shape).full_shape)
 
 
 def _check_printable(found: Array, key: Any) -> None:
@@ -121,9 +121,9 @@ def _check_printable(found: Array, key: Any) -> None:
 
 
 def _print_plan(found: Array, key: Any, as_json: bool) -> None:
-    from hyperslab.archive.indexing import definite
+    from hyperslab.archive.indexing import normalize
 
-    made, shape = found.plan(key), definite(key, found.shape).shape
+    made, shape = found.plan(key), normalize(key, found.shape).shape
     facts = {"shape": list(shape), **{name: getattr(made, name) for name in PLAN}}
     if as_json:
         typer.echo(json.dumps({"array": found.name, **facts}, indent=1))
@@ -167,9 +167,9 @@ def _write_npy(found: Array, key: Any, path: Path) -> None:
     """Read fixed-size elements straight into the file, so that the selection may be larger than memory."""
     import numpy as np
 
-    from hyperslab.archive.indexing import definite
+    from hyperslab.archive.indexing import normalize
 
-    shape = definite(key, found.shape).shape
+    shape = normalize(key, found.shape).shape
     if not found.dtype.hasobject and 0 not in shape:
         whole = (*shape, *found.dtype.shape)
         out: np.memmap[Any, Any] = np.lib.format.open_memmap(path, mode="w+", dtype=found.dtype.base, shape=whole)

@@ -99,7 +99,7 @@ class CsvArray(OneFileArray):
             return self._parse(0, self._line_count, None).reshape(self._shape)
         if selection.size == 0:
             return np.empty(selection.shape, self._dtype)
-        lines, columns = self._places(selection.slices)
+        lines, columns = self._positions(selection.slices)
         first = int(lines[0])
         parsed = self._parse(first, int(lines[-1]) - first + 1, columns)
         return np.ascontiguousarray(parsed[lines - first]).reshape(selection.shape)
@@ -147,7 +147,7 @@ class CsvArray(OneFileArray):
         )
         return np.ascontiguousarray(frame.to_numpy())
 
-    def _places(self, slices: tuple[slice, ...]) -> tuple[np.ndarray, range]:
+    def _positions(self, slices: tuple[slice, ...]) -> tuple[np.ndarray, range]:
         """The line numbers and the column range of a selection."""
         ranges = [range(piece.start, piece.stop, piece.step) for piece in slices]
         columns = ranges.pop() if len(ranges) > 1 else range(1)

@@ -191,9 +191,9 @@ class NetCDFArray(ArrayHandle):
         row_count = self._variable.shape[0]
         self._put(slice(row_count, row_count + data.shape[0]), data)
 
-    def _put(self, place: Any, data: np.ndarray) -> None:
+    def _put(self, key: Any, data: np.ndarray) -> None:
         with _writing(f"array {self._variable.name!r}"):
-            self._variable[place] = data
+            self._variable[key] = data
 
 
 @contextmanager

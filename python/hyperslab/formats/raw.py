@@ -164,7 +164,7 @@ class Runs:
 
     def offsets(self) -> Iterator[int]:
         """Where each run begins, in elements, in C order."""
-        return (self.first + sum(place) for place in itertools.product(*self.outer))
+        return (self.first + sum(offsets) for offsets in itertools.product(*self.outer))
 
 
 def _runs(selection: Hyperslab, shape: tuple[int, ...]) -> Runs:
@@ -173,7 +173,7 @@ def _runs(selection: Hyperslab, shape: tuple[int, ...]) -> Runs:
     axis = len(shape) - 1
     while axis > 0 and wanted[axis] == range(shape[axis]):
         axis -= 1
-    strides = [int(np.prod(shape[place + 1 :], dtype=np.int64)) for place in range(axis + 1)]
+    strides = [int(np.prod(shape[outer + 1 :], dtype=np.int64)) for outer in range(axis + 1)]
     outer = tuple(
         range(index.start * stride, index.stop * stride, index.step * stride)
         for index, stride in zip(wanted[:axis], strides, strict=False)

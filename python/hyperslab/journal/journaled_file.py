@@ -71,8 +71,8 @@ class Page:
 
 def address(memory: npt.NDArray[np.uint8]) -> int:
     """Where the first byte is."""
-    place: int = memory.__array_interface__["data"][0]
-    return place
+    first: int = memory.__array_interface__["data"][0]
+    return first
 
 
 class JournaledFile:
@@ -442,7 +442,7 @@ class JournaledFile:
         self._nothing = [], self._nbytes
         self._system.ftruncate(self._descriptor, self.committed_nbytes)
 
-    def take_place_of(self, path: str) -> None:
+    def take_name_of(self, path: str) -> None:
         """Give the file, all of which was committed, the name of another, which is gone then. One step: a kill or a
         power cut leaves the one or the other.
         """

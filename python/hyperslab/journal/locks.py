@@ -11,7 +11,7 @@ from contextlib import contextmanager, suppress
 from typing import Protocol
 
 from hyperslab.errors import UsageError
-from hyperslab.journal.signals import let_through
+from hyperslab.journal.signals import raise_pending_signals
 
 # Readers share a lock while they parse, whoever overwrites has it alone: of one byte where no file has any.
 LOCKED_BYTE = 1 << 62
@@ -61,9 +61,9 @@ def locked(path: str, opened: Opens, timeout: float) -> int:
                 f"{path} is open elsewhere{waited}, here or in another process (HDF5 locks what it has open): close it"
                 " there, wait longer (timeout=), or open it here with mode='r', which needs no lock"
             )
-        let_through()
+        raise_pending_signals()
         time.sleep(min(left, next(pauses, PAUSES[-1])))
-        let_through()
+        raise_pending_signals()
 
 
 def _is_locked(descriptor: int) -> bool:

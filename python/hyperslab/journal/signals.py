@@ -1,8 +1,8 @@
-"""Ctrl-C and other signals, held back while a file is written.
+"""Defer Ctrl-C and other signals while a file is written.
 
-libhdf5 calls our functions to write. An exception that a signal's handler raises in one of them may be lost there, and
-with it what was to be written: the commit would go on without. So handlers run before, afterwards, and where all that
-was done so far can be undone.
+libhdf5 calls our functions to write. If the handler of a signal raises an exception in one of them, libhdf5 may drop
+that exception and the write with it, and the commit would continue without those bytes. Handlers therefore run before
+a commit, after it, and at points where everything done so far can be undone.
 """
 
 from __future__ import annotations
@@ -18,60 +18,61 @@ Handler: TypeAlias = "Callable[[int, FrameType | None], Any]"
 SIGNALS = (signal.SIGINT, signal.SIGTERM, signal.SIGHUP, signal.SIGALRM)
 
 
-class Held:
-    """Signals that came, and what is to handle them."""
+class DeferredSignals:
+    """Signals that arrived, and the handlers that will receive them."""
 
     def __init__(self) -> None:
         self._handlers: dict[int, Handler] = {}
-        self._came: list[tuple[int, FrameType | None]] = []
+        self._pending: list[tuple[int, FrameType | None]] = []
 
     def begin(self) -> None:
-        """Take the place of the handlers that are Python's: only those can raise."""
+        """Replace the handlers written in Python: only those can raise exceptions."""
         for number in SIGNALS:
             handler = signal.getsignal(number)
             if callable(handler):
                 self._handlers[number] = handler
-                signal.signal(number, self._note)
+                signal.signal(number, self._record)
 
-    def _note(self, number: int, frame: FrameType | None) -> None:
-        self._came.append((number, frame))
+    def _record(self, number: int, frame: FrameType | None) -> None:
+        self._pending.append((number, frame))
 
     def handle(self) -> None:
-        """Run the handlers of what came."""
-        while self._came:
-            number, frame = self._came.pop(0)
+        """Run the handlers of the signals that arrived."""
+        while self._pending:
+            number, frame = self._pending.pop(0)
             self._handlers[number](number, frame)
 
     def end(self) -> None:
-        """Give the handlers their places back, and run those of what came."""
-        for number in reversed(self._handlers):  # Ctrl-C last: after it may come what interrupts us
+        """Put the original handlers back, and run them for the signals that arrived."""
+        for number in reversed(self._handlers):  # Ctrl-C last: from then on it can interrupt us
             signal.signal(number, self._handlers[number])
         self.handle()
 
 
-_holding: list[Held] = []
+_deferring: list[DeferredSignals] = []
 
 
 @contextmanager
-def held_back() -> Iterator[None]:
-    """Signals have no effect before the end of the `with` statement, or `let_through`. In other threads than the main
-    one, which no signal reaches, this does nothing.
+def defer_signals() -> Iterator[None]:
+    """Defer signals until the `with` statement ends or `raise_pending_signals` is called.
+
+    Python runs signal handlers in the main thread only, so in any other thread this does nothing.
     """
     if threading.current_thread() is not threading.main_thread():
         yield
         return
-    held = Held()
+    deferred = DeferredSignals()
     try:
-        _holding.append(held)
-        held.begin()
+        _deferring.append(deferred)
+        deferred.begin()
         yield
     finally:
-        if held in _holding:
-            _holding.remove(held)
-        held.end()
+        if deferred in _deferring:
+            _deferring.remove(deferred)
+        deferred.end()
 
 
-def let_through() -> None:
-    """Where all can be undone: let the signals that came have their effect, which may be an exception."""
-    if _holding and threading.current_thread() is threading.main_thread():
-        _holding[-1].handle()
+def raise_pending_signals() -> None:
+    """Run the handlers of deferred signals, which may raise; call this only where all work so far can be undone."""
+    if _deferring and threading.current_thread() is threading.main_thread():
+        _deferring[-1].handle()

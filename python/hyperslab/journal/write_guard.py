@@ -101,15 +101,15 @@ def addition(read: Reader, end: int) -> list[tuple[int, bytes]]:
         if spare >= 0:
             break
         at += HEAD.size + length
-    place = ceil_div(end, 8) * 8
+    offset = ceil_div(end, 8) * 8
     block = read(at, HEAD.size + length) + HEAD.pack(NIL, len(MARK), REFUSE_WRITERS) + MARK
     changed = bytearray(start[root:at])
     struct.pack_into("<H", changed, 2, count + (3 if spare else 2))
-    changed += HEAD.pack(CONTINUATION, 16, 0) + struct.pack("<QQ", place, len(block))
+    changed += HEAD.pack(CONTINUATION, 16, 0) + struct.pack("<QQ", offset, len(block))
     if spare:
         changed += HEAD.pack(NIL, spare - HEAD.size, 0)
-    new_end = struct.pack("<Q", place + len(block))
-    return [(place, block), (root, bytes(changed)), (fields + 16, new_end)]
+    new_end = struct.pack("<Q", offset + len(block))
+    return [(offset, block), (root, bytes(changed)), (fields + 16, new_end)]
 
 
 def is_set(descriptor: int) -> bool:

@@ -35,6 +35,7 @@ NO_FREE_SPACE = struct.pack("<Q", 1)
 FREE_SPACE_AT = 16  # in a local heap
 NEWER = (b"OCHK", b"BTHD", b"BTLF", b"BTIN", b"FRHP", b"FHDB", b"FHIB")  # groups of later layouts
 MOST_NODES = 1 << 16
+NODE_NBYTES = 24 + 16 * 32  # of a tree of names, as libhdf5 makes them by default
 NODE_CHUNKS = 64  # in a node of a tree of chunks, as libhdf5 makes them if nobody asks otherwise
 MOST_BARRIERS = 8  # where chunks lie in each other's places; then they are only written one after the other
 COUNT = b"largest_index\0"  # an attribute: in an object header
@@ -102,7 +103,7 @@ def steps_of(
             if after != NO_FREE_SPACE:
                 phases[5].append(((1,), one.offset + FREE_SPACE_AT, after))
             continue
-        phase, *order = _guarded_place(one, shown, is_ordered, versions, guard)
+        phase, *order = _guarded_rank(one, shown, is_ordered, versions, guard)
         phases[phase].append((tuple(order), one.offset, one.new))
         if guard is not None and phase == 5:
             last |= one.sectors
@@ -185,7 +186,7 @@ def _extents(data: bytes) -> set[tuple[int, int]]:
 
 
 def _overlapping(parts: list[Part], starts: list[tuple[int, int]], extents: set[tuple[int, int]]) -> set[int]:
-    """Which parts lie in these places."""
+    """The numbers of the parts that overlap these extents."""
     found = set()
     for start, stop in extents:
         at = max(bisect(starts, (start, len(parts))) - 1, 0)
@@ -195,17 +196,17 @@ def _overlapping(parts: list[Part], starts: list[tuple[int, int]], extents: set[
     return found
 
 
-def _guarded_place(
+def _guarded_rank(
     one: Overwritten, shown: Shown, is_ordered: bool, versions: int | None, guard: Guard | None
 ) -> tuple[int, ...]:
     """The phase of an object, and its order there, where a guard may keep others from writing."""
     if guard is not None and one.offset == guard.root:  # which leads to a new guard
         return 0, 1
-    place = _place(one, shown, is_ordered, versions)
-    return (1, 4) if guard is not None and place == COUNTING else place
+    rank = _rank(one, shown, is_ordered, versions)
+    return (1, 4) if guard is not None and rank == COUNTING else rank
 
 
-def _place(one: Overwritten, shown: Shown, is_ordered: bool, versions: int | None) -> tuple[int, ...]:
+def _rank(one: Overwritten, shown: Shown, is_ordered: bool, versions: int | None) -> tuple[int, ...]:
     """The phase of an object, and its order there."""
     if one.new.startswith(SUPERBLOCK):
         return 0, 0
@@ -261,12 +262,14 @@ def _add_nodes(read: Reader, root: int, nodes: set[int]) -> None:
     while waiting and len(nodes) < MOST_NODES:
         address = waiting.pop()
         nodes.add(address)
-        head = read(address, 24)
-        if head[:4] != b"TREE" or head[4]:
+        node = read(address, NODE_NBYTES)
+        if node[:4] != b"TREE" or node[4]:
             continue
-        count = _count(head)
-        children = struct.unpack(f"<{2 * count}Q", read(address + 24, 16 * count))[1::2]  # keys lie between
-        if head[5]:
+        count = _count(node)
+        if 24 + 16 * count > len(node):
+            node = read(address, 24 + 16 * count)
+        children = struct.unpack_from(f"<{2 * count}Q", node, 24)[1::2]  # keys lie between
+        if node[5]:
             waiting += children
         else:
             nodes.update(children)

@@ -106,9 +106,9 @@ def throttle_of(path: Path) -> str | None:
     for line in _text(Path("/proc/self/cgroup")).splitlines():
         _, controllers, group = line.split(":", 2)
         for mount in _mounts_of_groups(controllers):
-            places = [mount / group.lstrip("/"), *(mount / group.lstrip("/")).parents]
-            for place in (place for place in places if place.is_relative_to(mount)):
-                found |= dict.fromkeys(_limits(place, device))
+            folders = [mount / group.lstrip("/"), *(mount / group.lstrip("/")).parents]
+            for folder in (folder for folder in folders if folder.is_relative_to(mount)):
+                found |= dict.fromkeys(_limits(folder, device))
     return " ".join(found) or None
 
 

@@ -23,7 +23,7 @@ class ServedFiles:
         self.folder = directory / BUCKET
         self.folder.mkdir()
 
-    def place(self, path: Path, server: str, round_trip_ms: float) -> tuple[str, dict[str, Any]]:
+    def location(self, path: Path, server: str, round_trip_ms: float) -> tuple[str, dict[str, Any]]:
         """URL and storage options of a file of the folder, by a port where nobody has been."""
         if server == "moto":
             self._upload(path)

@@ -36,7 +36,7 @@ class Timing:
 
 
 class Timers:
-    """Seconds by phase. `with timers("read"):` is the only place of a worker where a clock is read."""
+    """Seconds by phase. `with timers("read"):` is where a worker reads a clock, and nothing else does."""
 
     def __init__(self) -> None:
         self.seconds: dict[str, float] = {}

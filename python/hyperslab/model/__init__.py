@@ -1,5 +1,6 @@
-"""The cost model: what accesses make a library and its device do, counted exactly before anything is stored, and what
-that costs on a machine that was calibrated.
+"""The cost model counts exactly what a library and its device do for a list of accesses, before anything is stored.
+
+On a calibrated machine it also predicts how many seconds they take.
 
 >>> from hyperslab.model import Hdf5, Layout, Workload, Zarr, count
 >>> rows = Workload.model_validate(
@@ -16,7 +17,7 @@ from hyperslab.model.cells import ModelCell
 from hyperslab.model.costs import Coefficients, Cost, parallel_values, price
 from hyperslab.model.counting import Variables, count, count_each, count_operations
 from hyperslab.model.fit import Observation, fit
-from hyperslab.model.libraries import Caches, Flat, Hdf5, Layout, Library, Own, PaperHdf5, PaperZarr, Zarr
+from hyperslab.model.libraries import Caches, Flat, Hdf5, HyperslabEngine, Layout, Library, PaperHdf5, PaperZarr, Zarr
 from hyperslab.model.predict import Prediction, predict, predict_cell
 from hyperslab.model.store_profile import StoreProfile, load_store_profile
 from hyperslab.model.terms import BASELINES, EXTENDED, PAPER, Model
@@ -32,12 +33,12 @@ __all__ = [
     "Cost",
     "Flat",
     "Hdf5",
+    "HyperslabEngine",
     "Layout",
     "Library",
     "Model",
     "ModelCell",
     "Observation",
-    "Own",
     "PaperHdf5",
     "PaperZarr",
     "Prediction",

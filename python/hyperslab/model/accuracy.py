@@ -1,7 +1,8 @@
-"""How good predictions are: of the fastest library, of seconds, of the order of layouts, and of what a choice costs.
+"""How good predictions are: which library is fastest, how many seconds it takes, and which layout to choose.
 
-A Question is what somebody wants to do with an array (a pattern, read or written, in a cache state); its candidates are
-layouts by libraries. An Experiment is one layout of a question: the paper's, which library is faster?
+A question is what you want to do with an array: a pattern, read or written, in a cache state. Its candidates are pairs
+of a layout and a library. An experiment is one layout of a question, with every library: it asks, as the paper does,
+which library is faster.
 """
 
 from __future__ import annotations
@@ -15,7 +16,7 @@ import numpy as np
 import numpy.typing as npt
 
 T = TypeVar("T")
-# Of the paper: experiments whose faster library was predicted, of all.
+# From the paper: experiments whose faster library was predicted, and all experiments.
 PAPER_RIGHT, PAPER_EXPERIMENTS, PAPER_RMSE = 97, 111, 0.29
 
 
@@ -27,47 +28,59 @@ class Outcome:
     layout: str
     library: str
     seconds: float
-    low: float | None  # 95 % interval of the measured median; None where it is unknown
+    low: float | None  # 95 % interval of the measured median; None if it is unknown
     high: float | None
     predicted: dict[str, float] = field(default_factory=dict)
 
     def beats(self, other: Outcome) -> bool:
-        """Whether it is faster by more than the intervals."""
+        """Whether this cell is faster and the two intervals do not overlap."""
         return self.high is not None and other.low is not None and self.high < other.low
 
 
 @dataclass(frozen=True)
 class Accuracy:
-    """How good one model is. Shares and regrets are fractions of 1; None where nothing could be judged."""
+    """How good one model is. Shares and regrets are fractions of 1. None means that there was nothing to judge."""
 
     experiments: int
     fastest_accuracy: float | None  # share of all experiments whose faster library was predicted
-    decided_experiments: int  # those whose libraries differ by more than their intervals
+    decided_experiments: int  # experiments in which the intervals of the libraries do not overlap
     fastest_accuracy_decided: float | None
     rmse_log10: float
     rmse_relative: float
     rmse_seconds: float
-    rank_correlation: float | None  # Spearman's, of the candidates of a question; mean over questions
-    regret_median: float | None  # time of the candidate that the model chooses / least time - 1, over questions
+    rank_correlation: float | None  # Spearman's, over the candidates of a question; the mean over all questions
+    regret_median: float | None  # (time of the candidate that the model chooses / least time) - 1, over all questions
     regret_worst: float | None
 
     def to_dict(self) -> dict[str, Any]:
-        """For JSON."""
+        """A dictionary for JSON."""
         return asdict(self)
 
 
 def accuracy(outcomes: Sequence[Outcome], model: str) -> Accuracy:
-    """How good `model` predicts outcomes.
+    """How well `model` predicts outcomes.
+
+    Parameters
+    ----------
+    outcomes : Sequence[Outcome]
+        What was measured and predicted. At least one.
+    model : str
+        The name of the model, as in `Outcome.predicted`.
+
+    Returns
+    -------
+    Accuracy
+        Shares of experiments, errors of seconds, and regrets over the questions.
 
     Raises
     ------
     ValueError
-        There is no outcome, or one without a positive prediction of this model.
+        There is no outcome, or the model does not predict a positive time for one of them.
     """
     if not outcomes:
         raise ValueError("no outcomes: nothing was measured")
     if any(not outcome.predicted.get(model, 0) > 0 for outcome in outcomes):
-        raise ValueError(f"{model} does not predict a positive time for each outcome")
+        raise ValueError(f"{model} does not predict a positive time for every outcome")
     compared = [group for group in experiments(outcomes) if len(group) > 1]
     decided = [group for group in compared if _is_decided(group)]
     real = np.array([outcome.seconds for outcome in outcomes])
@@ -90,29 +103,29 @@ def accuracy(outcomes: Sequence[Outcome], model: str) -> Accuracy:
 
 
 def experiments(outcomes: Iterable[Outcome]) -> list[list[Outcome]]:
-    """The outcomes of each experiment: one for each library."""
+    """Outcomes grouped by experiment. Each group has one outcome for each library."""
     return _grouped(outcomes, lambda outcome: (outcome.question, outcome.layout))
 
 
 def questions(outcomes: Iterable[Outcome]) -> list[list[Outcome]]:
-    """The outcomes of each question: all of its candidates."""
+    """Outcomes grouped by question. Each group has one outcome for each candidate."""
     return _grouped(outcomes, lambda outcome: outcome.question)
 
 
 def is_right(experiment: Sequence[Outcome], model: str) -> bool:
-    """Whether the library that was fastest is the one predicted to be; a tie predicts nothing."""
+    """Whether the model predicts the fastest library. A tie counts as wrong."""
     best = min(experiment, key=lambda outcome: outcome.seconds)
     return all(best.predicted[model] < other.predicted[model] for other in experiment if other is not best)
 
 
 def regret(candidates: Sequence[Outcome], model: str) -> float:
-    """By how much the candidate that a model chooses takes longer than the fastest one, as a share."""
+    """How much longer the model's choice takes than the fastest candidate, as a share of the fastest time."""
     chosen = min(candidates, key=lambda outcome: outcome.predicted[model])
     return chosen.seconds / min(outcome.seconds for outcome in candidates) - 1
 
 
 def rank_correlation(a: npt.ArrayLike, b: npt.ArrayLike) -> float | None:
-    """Spearman's: the correlation of the ranks, ties sharing theirs; None where one side is all alike."""
+    """Spearman's rank correlation, with ties sharing their rank. None if all values of one side are equal."""
     x, y = _ranks(np.asarray(a, np.float64)), _ranks(np.asarray(b, np.float64))
     if np.ptp(x) == 0 or np.ptp(y) == 0:
         return None
@@ -120,15 +133,15 @@ def rank_correlation(a: npt.ArrayLike, b: npt.ArrayLike) -> float | None:
 
 
 def _correlation_of(group: Sequence[Outcome], model: str) -> float | None:
-    """A model that finds all candidates alike says nothing of their order."""
+    """The rank correlation of a group. It is 0 for a model that predicts equal times for all candidates."""
     found = rank_correlation([o.seconds for o in group], [o.predicted[model] for o in group])
     return 0.0 if found is None else found
 
 
 def _ranks(values: npt.NDArray[np.float64]) -> npt.NDArray[np.float64]:
-    _, places, counts = np.unique(values, return_inverse=True, return_counts=True)
+    _, positions, counts = np.unique(values, return_inverse=True, return_counts=True)
     last = np.cumsum(counts)
-    ranks: npt.NDArray[np.float64] = (last - (counts - 1) / 2)[places]
+    ranks: npt.NDArray[np.float64] = (last - (counts - 1) / 2)[positions]
     return ranks
 
 

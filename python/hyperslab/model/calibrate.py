@@ -1,4 +1,4 @@
-"""Calibrate: measure the training's cells on this machine, and fit the coefficients to them."""
+"""Calibrate: measure the cells of the training design on this machine and fit the coefficients to them."""
 
 from __future__ import annotations
 
@@ -20,19 +20,19 @@ from hyperslab.model.costs import Coefficients
 from hyperslab.model.counting import count_operations
 from hyperslab.model.fit import Observation, fit
 from hyperslab.model.libraries import Caches
-from hyperslab.model.measuring import Measured, disk_nbytes, key_of, measure
+from hyperslab.model.measuring import CellTimings, disk_nbytes, key_of, measure
 from hyperslab.model.store_profile import StoreProfile
 from hyperslab.model.terms import EXTENDED
-from hyperslab.model.training import LIBRARIES, SIZES, Scale, Size, design, nbytes, smaller
+from hyperslab.model.training import LIBRARIES, SIZES, Scale, TrainingSize, design, nbytes, smaller
 
-# The bench's format by which each library is measured.
+# The format of the bench that measures each library.
 FORMATS = {"hdf5": "hdf5", "zarr": "zarr3", "hyperslab": "hyperslab", "flat": "npy"}
-# The training may use so much of memory for one array, which is held three times, and of the free disk.
+# Training may use at most this share of memory for one array, which is held three times, and of the free disk.
 SHARE_OF_MEMORY, SHARE_OF_DISK = 0.2, 0.5
 
 
 def caches_of(environment: Environment) -> Caches:
-    """What the machine may cache."""
+    """The sizes of the machine's caches."""
     read_ahead_nbytes = (environment.read_ahead_kib or 0) * 1024
     if environment.memory_nbytes is None:
         return Caches(read_ahead_nbytes=read_ahead_nbytes)
@@ -41,7 +41,7 @@ def caches_of(environment: Environment) -> Caches:
 
 def calibrate(
     directory: Path,
-    scale: Scale | Size = "quick",
+    scale: Scale | TrainingSize = "quick",
     libraries: Iterable[str] | None = None,
     *,
     seed: int = 0,
@@ -49,26 +49,46 @@ def calibrate(
     journal: Path | None = None,
     resume: bool = False,
 ) -> StoreProfile:
-    """Measure this machine and the file system of `directory`; nothing is left there, not even after Ctrl-C.
+    """Measure this machine and the file system of `directory`. No files are left there, even after Ctrl-C.
 
-    `scale` is `quick` (under 3 minutes), `full` (under 40), or how much exactly. Libraries that are not installed are
-    left out, and a note says so. An array is made smaller where memory or disk are small, with a note too. Cells go to
-    the file `journal` as they are measured: with `resume` those that it holds are not measured again. Whoever has the
-    store profile removes it.
+    Libraries that are not installed are left out, and arrays are made smaller if memory or disk are small. The notes of
+    the profile say so.
+
+    Parameters
+    ----------
+    directory : Path
+        A directory on the file system to measure.
+    scale : Scale | TrainingSize
+        `quick` (under 3 minutes), `full` (under 40), or the exact sizes.
+    libraries : Iterable[str] | None
+        Names of libraries to measure; None means all of them.
+    seed : int
+        Seed of the order in which cells are measured.
+    progress : Progress
+        Called after each trial.
+    journal : Path | None
+        A file that records each cell once it is measured. Remove it when you have saved the profile.
+    resume : bool
+        Continue from `journal`: the cells in it are not measured again.
+
+    Returns
+    -------
+    StoreProfile
+        The coefficients of each library, with the cells that they were fitted to.
 
     Raises
     ------
     UsageError
-        A library is unknown, or the disk is too small for the least design; `journal` holds cells and `resume` is not
-        said, or those of another request, machine or version.
+        A library is unknown, or the disk is too small for the smallest design. `journal` holds cells without `resume`,
+        or cells of another request, machine or version.
     TooFewCells
-        Too little was measured for a library to be fitted.
+        Too few cells were measured to fit a library.
     """
     environment = observe(directory, list(FORMATS.values()))
     chosen, notes = _installed(libraries)
     size = _that_fits(SIZES[scale] if isinstance(scale, str) else scale, chosen, directory, environment)
     if isinstance(scale, str) and size.row_count < SIZES[scale].row_count:
-        notes.append(f"arrays of {size.row_count} rows instead of {SIZES[scale].row_count}: little memory or disk")
+        notes.append(f"arrays of {size.row_count} rows instead of {SIZES[scale].row_count}: memory or disk is small")
     caches = caches_of(environment)
     planned = design(size, chosen)
     asked = {"size": asdict(size), "libraries": chosen, "seed": seed}
@@ -94,7 +114,7 @@ def profile_of(
     *,
     is_far: bool = False,
 ) -> StoreProfile:
-    """The store profile that observations make: coefficients are fitted to them, and notes say what is not there."""
+    """Build a store profile by fitting coefficients to observations. The notes list what is missing."""
     fits = fitted(cells, notes)
     made_at = datetime.now(UTC).isoformat(timespec="seconds")
     return StoreProfile(
@@ -111,13 +131,16 @@ def profile_of(
 
 
 def store_of(directory: Path) -> str:
-    """The disk under a directory in words."""
+    """A description of the disk that holds a directory."""
     limits = throttle_of(directory)
     return "local disk" if limits is None else f"throttled disk, {limits}"
 
 
 def fitted(cells: Sequence[Observation], notes: list[str]) -> tuple[Coefficients, ...]:
-    """The coefficients of all that was measured; of what cannot be fitted a note, as long as anything can."""
+    """The coefficients of everything measured.
+
+    A library that cannot be fitted gets a note, unless none can be fitted.
+    """
     found = []
     failures: list[TooFewCells] = []
     for library, operation in dict.fromkeys((cell.library, cell.operation) for cell in cells):
@@ -127,12 +150,14 @@ def fitted(cells: Sequence[Observation], notes: list[str]) -> tuple[Coefficients
             failures.append(error)
             notes.append(str(error))
     if not found:
-        raise failures[0] if failures else TooFewCells("no cell could be measured; is another program busy here?")
+        raise (
+            failures[0] if failures else TooFewCells("no cell could be measured: another program may be using the disk")
+        )
     return tuple(found)
 
 
-def observation_of(measured: Measured, caches: Caches) -> Observation:
-    """What a fit is told of a measured cell, which only reads or only writes."""
+def observation_of(measured: CellTimings, caches: Caches) -> Observation:
+    """The observation that a fit uses. The cell must only read or only write."""
     cell = measured.cell
     ((operation, variables),) = count_operations(cell, caches).items()
     return Observation(
@@ -153,7 +178,7 @@ def _installed(libraries: Iterable[str] | None) -> tuple[list[str], list[str]]:
     asked = list(libraries) if libraries is not None else list(LIBRARIES)
     for name in asked:
         if name not in LIBRARIES:
-            raise UsageError(f"library {name!r} cannot be calibrated; these can: {', '.join(LIBRARIES)}")
+            raise UsageError(f"library {name!r} cannot be calibrated; choose from {', '.join(LIBRARIES)}")
     found, notes = [], []
     for name in asked:
         library = availability(FORMATS[name])
@@ -166,11 +191,11 @@ def _installed(libraries: Iterable[str] | None) -> tuple[list[str], list[str]]:
     return found, notes
 
 
-def _that_fits(size: Size, libraries: list[str], directory: Path, environment: Environment) -> Size:
+def _that_fits(size: TrainingSize, libraries: list[str], directory: Path, environment: Environment) -> TrainingSize:
     room = shutil.disk_usage(directory).free * SHARE_OF_DISK
     for divisor in (1, 2, 4, 8, 16, 32, 64):
         smaller_size = smaller(size, divisor)
         fits_memory = (environment.memory_nbytes or 1 << 62) * SHARE_OF_MEMORY >= nbytes(smaller_size)
         if fits_memory and disk_nbytes(design(smaller_size, libraries)) <= room:
             return smaller_size
-    raise UsageError(f"{directory} has too little room to calibrate; give another with --dir")
+    raise UsageError(f"{directory} has too little free space to calibrate: choose another directory with --dir")

@@ -1,4 +1,4 @@
-"""A cell of a calibration or an evaluation: a workload in a layout by a library, and what is cached at first."""
+"""A cell of a calibration or an evaluation: a workload, a layout, a library, and what is cached beforehand."""
 
 from __future__ import annotations
 
@@ -14,16 +14,16 @@ from hyperslab.model.workload import Workload
 # What is cached before the accesses are made.
 #
 # cold          nothing of the file is in the page cache; the handle is fresh
-# page-warm     all of the file is in the page cache; the handle is fresh
-# library-warm  the same accesses were made just before by this handle, whose cache of chunks holds everything (HDF5),
-#               or the store is in memory (Zarr): nothing is asked of the operating system
-# new           the array does not exist before: it is created, written and brought to the device
+# page-warm     the whole file is in the page cache; the handle is fresh
+# library-warm  the same handle has just made the same accesses, and its chunk cache holds every chunk (HDF5), or the
+#               store is in memory (Zarr): the operating system is not called
+# new           the array does not exist yet: it is created, written and synced to the device
 CellCache = Literal["cold", "page-warm", "library-warm", "new"]
 
 
 @dataclass(frozen=True)
 class ModelCell:
-    """What is counted, measured and predicted. The ratio of a codec may be unknown before: measuring finds it."""
+    """One cell to count, measure and predict. A codec's ratio may be unknown until the cell is measured."""
 
     workload: Workload
     layout: Layout
@@ -32,7 +32,7 @@ class ModelCell:
 
     @property
     def file_key(self) -> str:
-        """Alike for cells that can share what is stored."""
+        """A key that is equal for cells that can share their files."""
         array, layout = self.workload.array, self.layout
         return repr((array.shape, array.dtype, layout.chunk_shape, layout.shard_shape, layout.codec, layout.contiguous))
 
@@ -53,22 +53,24 @@ class ModelCell:
 
     @property
     def opened(self) -> Library:
-        """The library with the cache that the cell gives it: one that holds every chunk, where it is to be warm."""
+        """The library with the chunk cache that this cell gives it: large enough for every chunk if the cell is
+        library-warm.
+        """
         if self.cache != "library-warm" or not isinstance(self.library, Hdf5):
             return self.library
         lengths = zip(self.workload.array.shape, self.layout.chunk_shape, strict=True)
         counts = [ceil_div(length, chunk) for length, chunk in lengths]
-        # HDF5 hashes a chunk by the bits of its place, those of one axis after another: so many slots never collide.
+        # HDF5 hashes the bits of a chunk's index, axis by axis. With this many slots no two chunks collide.
         slots = 1 << sum(max(1, count - 1).bit_length() for count in counts)
         nbytes = 2 * self.chunk_nbytes * int(np.prod(counts))
         return replace(self.library, chunk_cache_nbytes=nbytes, chunk_cache_slots=slots + 1)
 
     @property
     def name(self) -> str:
-        """The cell in words."""
+        """The cell's name for people."""
         return f"{self.library.name} {self.pattern}, layout {self.layout}, {self.cache}"
 
     @property
     def pattern(self) -> str:
-        """What is done, in words, whatever the layout."""
+        """What the accesses do, in words, without the layout."""
         return ", ".join(f"{access.operation} {access.select}" for access in self.workload.accesses)

@@ -1,11 +1,11 @@
-"""Seconds from variables: formula 1, a sum of phases, each a sum of terms times their coefficients.
+"""From variables to seconds: formula 1, a sum of phases, each a sum of terms times their coefficients.
 
-The formulas of the paper (Kang et al.), and where they are here:
+Where the formulas of the paper (Kang et al.) are:
 
-1       t = t_memory + t_rdisk + t_wdisk + t_cache                  `price`
-2 to 7  the terms of each phase                                     `terms.MEMORY_COPY` and the following
-8       cf, the processes that use a data server at a time          `contention`
-9, 10   reads and writes of one process of a parallel program       `parallel_values`
+    1       t = t_memory + t_rdisk + t_wdisk + t_cache                  `price`
+    2 to 7  the terms of each phase                                     `terms.MEMORY_COPY` and the following
+    8       cf, the processes that share a data server                  `contention`
+    9, 10   reads and writes of one process of a parallel program       `parallel_values`
 """
 
 from __future__ import annotations
@@ -17,16 +17,16 @@ import numpy as np
 import numpy.typing as npt
 
 from hyperslab._core import contention
-from hyperslab.model.counting import Operation, Variables
+from hyperslab.model.counting import Direction, Variables
 from hyperslab.model.terms import PHASES, WAITING, Phase, Term, codec_name, values
 
-# Of a prediction's logarithm: 95 % of a normal distribution.
+# A 95 % interval of a normal distribution, for the logarithm of a prediction.
 DEVIATIONS = 1.96
-# How far beyond the trained range a variable may lie before it is said.
+# A variable may lie this far beyond its trained range before a prediction says so.
 TOLERANCE = 1.5
-# Variables that mean work of a kind of its own: seconds are missing where they were never trained.
+# Each of these variables stands for a kind of work. If it was never trained, its seconds are missing.
 NEEDED = ("n_cache", "n_rdisk", "n_wdisk", "n_memcpy", "n_absent")
-# Pairs whose quotient says how large one copy or request is.
+# Pairs of variables whose quotient is the mean size of a copy or request.
 MEANS = {
     "bytes per memory copy": ("s_memcpy", "n_memcpy"),
     "memory copies per chunk": ("n_memcpy", "n_chunk"),
@@ -39,7 +39,7 @@ MEANS = {
 
 @dataclass(frozen=True)
 class Coefficient:
-    """Seconds for one of a variable, with its 95 % interval; both ends None where nothing could tell."""
+    """Seconds for one unit of a variable, with a 95 % interval. Both ends are None if the cells cannot determine it."""
 
     term: Term
     value: float
@@ -51,15 +51,16 @@ class Coefficient:
 class Coefficients:
     """What was fitted for one library and operation, by one model.
 
-    `covariance` is that of the values, `spread` the standard deviation of log(measured / predicted) beyond it,
-    `overlap` the share of the shorter of waiting and computing that costs nothing, `condition` the condition number of
-    the fit, `ridge` whether it was singular and small coefficients were preferred, `rmse_log10` how well it fits its
-    own cells. `ranges` are the trained ranges of the variables, and of the quotients of `MEANS`.
+    `covariance` is that of the values. `spread` is the remaining standard deviation of log(measured / predicted).
+    `overlap` is the share of the shorter of waiting and computing that costs nothing. `condition` is the condition
+    number of the fit; `ridge` says whether it was singular, so that small coefficients were preferred. `rmse_log10` is
+    the error over the cells of the fit. `ranges` are the trained ranges of the variables and of the quotients of
+    `MEANS`.
     """
 
     model: str
     library: str
-    operation: Operation
+    operation: Direction
     each: tuple[Coefficient, ...]
     covariance: npt.NDArray[np.float64]
     spread: float
@@ -73,9 +74,9 @@ class Coefficients:
 
 @dataclass(frozen=True)
 class Cost:
-    """Predicted seconds, in phases, with a 95 % interval.
+    """Predicted seconds by phase, with a 95 % interval.
 
-    `extrapolating` says which variables lie outside of what was trained, in words.
+    `extrapolating` names the variables that lie outside the trained range.
     """
 
     phases: dict[Phase, float]
@@ -85,7 +86,7 @@ class Cost:
 
     @property
     def seconds(self) -> float:
-        """Formula 1: the sum of the phases."""
+        """Formula 1: the sum of the phases, in seconds."""
         return sum(self.phases.values())
 
     def __add__(self, other: Cost) -> Cost:
@@ -95,9 +96,23 @@ class Cost:
 
 
 def price(variables: Variables, coefficients: Coefficients, codec: str | None = None) -> Cost:
-    """What accesses cost: formula 1, with the terms of formulas 2 to 7 and of our extensions.
+    """The cost of accesses: formula 1, with the terms of formulas 2 to 7 and our extensions.
 
-    A library that overlaps waiting for the device with computing pays for the shorter of the two in part only.
+    If a library overlaps waiting for the device with computing, part of the shorter of the two is free.
+
+    Parameters
+    ----------
+    variables : Variables
+        What the accesses make the library and its device do.
+    coefficients : Coefficients
+        Seconds for one unit of each variable, fitted for the same library and operation.
+    codec : str | None
+        The codec of the array, by its name in `hyperslab formats`.
+
+    Returns
+    -------
+    Cost
+        Seconds by phase, with an interval.
     """
     terms = tuple(each.term for each in coefficients.each)
     factors = values(terms, variables, codec) * reductions(terms, coefficients, variables, codec)
@@ -114,13 +129,13 @@ def price(variables: Variables, coefficients: Coefficients, codec: str | None = 
 def reductions(
     terms: tuple[Term, ...], coefficients: Coefficients, variables: Variables, codec: str | None
 ) -> npt.NDArray[np.float64]:
-    """By how much each term counts: less than 1 for the terms of what goes on while something longer does."""
+    """The factor of each term. It is less than 1 for terms that run at the same time as something longer."""
     parts = values(terms, variables, codec) * np.array([each.value for each in coefficients.each])
     return overlapped(terms, parts, coefficients.overlap)
 
 
 def overlapped(terms: tuple[Term, ...], parts: npt.NDArray[np.float64], overlap: float) -> npt.NDArray[np.float64]:
-    """The factors of `terms` whose seconds are `parts`, where `overlap` of the shorter side costs nothing."""
+    """The factor of each term if the share `overlap` of the shorter side is free. `parts` are the terms' seconds."""
     is_waiting = np.array([term.phase in WAITING for term in terms], bool)
     waiting, computing = float(parts[is_waiting].sum()), float(parts[~is_waiting].sum())
     shorter = is_waiting if waiting <= computing else ~is_waiting
@@ -128,7 +143,7 @@ def overlapped(terms: tuple[Term, ...], parts: npt.NDArray[np.float64], overlap:
 
 
 def means(variables: Variables) -> dict[str, float]:
-    """The quotients of `MEANS` that have a meaning here."""
+    """The quotients of `MEANS` whose denominator is not 0."""
     pairs = {name: (getattr(variables, a), getattr(variables, b)) for name, (a, b) in MEANS.items()}
     return {name: a / b for name, (a, b) in pairs.items() if a > 0 and b > 0}
 
@@ -136,10 +151,10 @@ def means(variables: Variables) -> dict[str, float]:
 def _outside(variables: Variables, coefficients: Coefficients, codec: str | None) -> list[str]:
     trained = coefficients.ranges
     needed = [name for name, value in variables._asdict().items() if value > 0 and name in NEEDED]
-    found = [f"{name} was never seen" for name in needed if name not in trained]
+    found = [f"{name} was not trained" for name in needed if name not in trained]
     if codec is not None and variables.s_decode + variables.s_encode > 0:
         known = {each.term.codec for each in coefficients.each}
-        found += [] if codec_name(codec) in known else [f"codec {codec} was never seen"]
+        found += [] if codec_name(codec) in known else [f"codec {codec} was not trained"]
     for name, value in means(variables).items():
         low, high = trained.get(name, (value, value))
         if not low / TOLERANCE <= value <= high * TOLERANCE:
@@ -148,16 +163,32 @@ def _outside(variables: Variables, coefficients: Coefficients, codec: str | None
 
 
 def parallel_values(
-    variables: Variables, library: str, operation: Operation, processes: int, servers: int
+    variables: Variables, library: str, operation: Direction, processes: int, servers: int
 ) -> dict[str, float]:
-    """What formulas 9 (HDF5) and 10 (Zarr) multiply their coefficients with, for one process of `processes`.
+    """The values that formulas 9 (HDF5) and 10 (Zarr) multiply with their coefficients, for one process.
 
-    `servers` is the count of data servers (devices) on which the data lie; `contention` is formula 8.
+    Parameters
+    ----------
+    variables : Variables
+        The variables of the whole program.
+    library : str
+        `hdf5` or `zarr`.
+    operation : Direction
+        `read` or `write`.
+    processes : int
+        How many processes run at the same time.
+    servers : int
+        How many data servers (devices) hold the data. Formula 8 (`contention`) uses it.
+
+    Returns
+    -------
+    dict[str, float]
+        The value of each variable.
 
     Raises
     ------
     ValueError
-        There is no process or no server.
+        `processes` or `servers` is less than 1.
     """
     shared = contention(processes, servers)
     requests, nbytes = (

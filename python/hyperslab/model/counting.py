@@ -1,4 +1,4 @@
-"""The variables of a workload in a layout, by a library."""
+"""Count the variables of a workload for a layout and a library."""
 
 from __future__ import annotations
 
@@ -12,22 +12,24 @@ import numpy.typing as npt
 
 from hyperslab._core import CacheState, ChunkGrid
 from hyperslab.model.cells import ModelCell
-from hyperslab.model.libraries import Caches, Hdf5, Layout, Library, Own, Zarr, options_of
+from hyperslab.model.libraries import Caches, Hdf5, HyperslabEngine, Layout, Library, Zarr, options_of
 from hyperslab.model.workload import Step, Workload
 
 
 class Variables(NamedTuple):
-    """What a workload makes a library and its device do, by the symbols of the paper; sizes are bytes.
+    """What a workload makes a library and its device do, by the paper's symbols. Sizes are in bytes.
 
-    Sums over the accesses, each times its weight. `n_cache` and `s_cache` are reads that the page cache serves,
-    `n_rdisk` and `s_rdisk` those of the device; `n_rseek` and `s_rseek` those of them that the reader waits for;
-    `n_open`, `n_absent` and `n_create` are files opened, not found, and written anew; `s_decode` and `s_encode` are
-    decoded bytes that pass through codecs. The rest is the paper's, but for what follows from the selections alone:
+    Each value is a sum over the accesses, multiplied by their weights. `n_cache` and `s_cache` are reads that the page
+    cache serves. `n_rdisk` and `s_rdisk` are reads from the device; `n_rseek` and `s_rseek` are those of them that the
+    reader waits for. `n_open`, `n_absent` and `n_create` are files opened, not found, and created. `s_decode` and
+    `s_encode` are decoded bytes that pass through codecs. All other symbols are the paper's, except these, which follow
+    from the selections alone:
 
-    `n_array` openings of the array, `n_made` those that create it, `n_call` calls of the library; `n_far` copies of
-    runs shorter than a line whose neighbours in the caller's memory are touched again only after the processor's
-    caches have lost them, each times the doublings beyond these caches. Of what Zarr reads side by side, `s_rseek` is
-    the bytes of a call by the number of its files that are read at a time.
+    `n_array` is how often the array is opened, `n_made` how often opening creates it, and `n_call` the calls of the
+    library. `n_far` counts copies of runs shorter than a cache line, if the processor's caches have lost the
+    neighbouring memory by the time it is touched again; each copy is multiplied by the doublings beyond these caches.
+    Zarr reads several files at the same time: its `s_rseek` is the bytes of a call divided by the number of files read
+    at a time.
     """
 
     n_memcpy: float
@@ -60,23 +62,39 @@ class Variables(NamedTuple):
     n_far: float = 0.0
 
 
-# Those that are simulated; the others follow from the selections.
+# These are simulated; the others follow from the selections.
 COUNTED = Variables._fields[: len(CacheState.variable_names())]
 State = Literal["row_major", "missing"]
-Operation = Literal["read", "write"]
+Direction = Literal["read", "write"]
 
 
 def count_each(
     workload: Workload, layout: Layout, library: Library, caches: Caches | None = None, chunks: State = "row_major"
 ) -> npt.NDArray[np.uint64]:
-    """The variables of each call, and of closing the array at last: uint64, shape `(calls + 1, variables)`.
+    """The variables of each call, and of closing the array in the last row.
 
-    `chunks` says what exists before: the whole array, written in row-major order, or nothing.
+    Parameters
+    ----------
+    workload : Workload
+        The array and its accesses.
+    layout : Layout
+        How the array is stored.
+    library : Library
+        The library that makes the calls.
+    caches : Caches | None
+        The page cache; None means one that is unlimited and never reads ahead.
+    chunks : State
+        What exists before: the whole array, written in row-major order, or nothing.
+
+    Returns
+    -------
+    npt.NDArray[np.uint64]
+        Shape `(calls + 1, variables)`.
 
     Raises
     ------
     ValueError
-        The layout or a number has no meaning, or the library cannot do what is asked.
+        The layout or an option is invalid, or the library cannot make one of the accesses.
     """
     return _rows(workload.steps(), workload, layout, library, caches, chunks)
 
@@ -90,8 +108,8 @@ def _rows(
     chunks: State = "row_major",
 ) -> npt.NDArray[np.uint64]:
     caches = caches or Caches()
-    # What is known of a file is of the libraries that read it as it is.
-    listed = layout.manifest if chunks == "row_major" and isinstance(library, Hdf5 | Own) else None
+    # Only libraries that read an existing file as it is can use what is known of that file.
+    listed = layout.manifest if chunks == "row_major" and isinstance(library, Hdf5 | HyperslabEngine) else None
     state = CacheState(
         ChunkGrid(workload.array.shape, layout.chunk_shape),
         workload.array.element_nbytes,
@@ -114,42 +132,44 @@ def _rows(
 def count(
     workload: Workload, layout: Layout, library: Library, caches: Caches | None = None, chunks: State = "row_major"
 ) -> Variables:
-    """The variables of a workload: those of its calls, each times its weight, and of closing the array.
+    """The variables of a workload: the sum over its calls, multiplied by their weights, and closing the array.
+
+    The parameters are those of `count_each`.
 
     Raises
     ------
     ValueError
-        The layout or a number has no meaning, or the library cannot do what is asked.
+        The layout or an option is invalid, or the library cannot make one of the accesses.
     """
     steps = workload.steps()
     return _summed(workload, library, steps, _rows(steps, workload, layout, library, caches, chunks), chunks)
 
 
-def count_operations(cell: ModelCell, caches: Caches | None = None) -> dict[Operation, Variables]:
-    """The variables of a cell's reads and of its writes, with what its `cache` says is there, or cached, before.
+def count_operations(cell: ModelCell, caches: Caches | None = None) -> dict[Direction, Variables]:
+    """The variables of a cell's reads and of its writes. The cell's `cache` says what exists and is cached beforehand.
 
-    What is written at closing is among the writes; so is opening, where there are any.
+    If the cell writes, then opening and what is written while closing count as writes.
 
     Raises
     ------
     ValueError
-        The layout or a number has no meaning, or the library cannot do what is asked.
+        The layout or an option is invalid, or the library cannot make one of the accesses.
     """
     steps = cell.workload.steps()
     chunks: State = "missing" if cell.cache == "new" else "row_major"
     is_kept = cell.cache == "library-warm" and isinstance(cell.library, Hdf5)
     made = [*steps, *steps] if is_kept else steps
-    # What is cached already is not read ahead.
+    # The system does not read ahead what is cached already.
     caches = caches if cell.cache == "cold" else replace(caches or Caches(), read_ahead_nbytes=0)
     rows = _rows(made, cell.workload, cell.layout, cell.opened, caches, chunks)[len(made) - len(steps) :]
-    names: tuple[Operation, ...] = ("read", "write")
-    places = {name: [k for k, step in enumerate(steps) if step.operation == name] for name in names}
-    found: dict[Operation, Variables] = {}
+    names: tuple[Direction, ...] = ("read", "write")
+    positions = {name: [k for k, step in enumerate(steps) if step.operation == name] for name in names}
+    found: dict[Direction, Variables] = {}
     for name in names:
-        if places[name]:
-            closes = name == "write" or not places["write"]
-            mine = [*places[name], len(steps)] if closes else places[name]
-            chosen = [steps[k] for k in places[name]]
+        if positions[name]:
+            closes = name == "write" or not positions["write"]
+            mine = [*positions[name], len(steps)] if closes else positions[name]
+            chosen = [steps[k] for k in positions[name]]
             variables = _summed(cell.workload, cell.library, chosen, rows[mine], chunks)
             found[name] = _with_cache(variables._replace(n_array=float(closes)), cell, is_kept)
     return found
@@ -160,7 +180,7 @@ def _with_cache(found: Variables, cell: ModelCell, is_kept: bool) -> Variables:
         return found._replace(n_array=0.0)
     if cell.cache in ("cold", "new"):
         return found
-    # Nothing comes from the device, and nothing at all where the store is memory.
+    # Nothing comes from the device. If the store is memory, nothing comes from the page cache either.
     reads = {"n_rdisk": 0.0, "s_rdisk": 0.0, "n_rseek": 0.0, "s_rseek": 0.0, "n_rindex": 0.0, "s_rindex": 0.0}
     if cell.cache == "library-warm":
         return found._replace(**reads, n_cache=0.0, s_cache=0.0, n_open=0.0, n_absent=0.0, n_array=0.0)
@@ -168,22 +188,24 @@ def _with_cache(found: Variables, cell: ModelCell, is_kept: bool) -> Variables:
     return found._replace(**reads, n_cache=n_cache, s_cache=found.s_cache + found.s_rdisk + found.s_rindex)
 
 
-# The second cache of a core holds about so much.
+# The size of a typical L2 cache of a core.
 NEAR_NBYTES = 1 << 20
 LINE_NBYTES = 64
-# Zarr-python reads so many chunks of a call at a time (`async.concurrency`).
+# Zarr-python reads this many chunks of a call at a time (`async.concurrency`).
 MOST_SIDE_BY_SIDE = 10
 
 
 def _summed(
     workload: Workload, library: Library, steps: Sequence[Step], rows: npt.NDArray[np.uint64], chunks: State
 ) -> Variables:
-    """The variables by the rows of the steps, of closing too if there is a row more, and by the selections."""
+    """Sum the rows of the steps (and a last row for closing, if there is one), and add what follows from the
+    selections.
+    """
     weights = np.ones(len(rows))
     weights[: len(steps)] = [step.weight for step in steps]
     sums = rows.astype(np.float64)
     found = Variables(*(weights @ sums).tolist())
-    column = {name: sums[:, place] for place, name in enumerate(COUNTED)}
+    column = {name: sums[:, position] for position, name in enumerate(COUNTED)}
     width = workload.array.element_nbytes
     rows_nbytes = np.zeros(len(sums))  # of the selections' last axis
     rows_nbytes[: len(steps)] = [step.selection.shape[-1] * width for step in steps]

@@ -1,8 +1,8 @@
-"""Evaluate a store profile: replay the paper's experiments, predict each of them, and judge every model alike.
+"""Evaluate a store profile: replay the paper's experiments, predict each of them, and judge every model the same way.
 
-Beside our model and its baselines of the paper stand two that know nothing of formulas (the training's median for a
-library, an operation and a cache state; the training cell that is most alike), and ours with each of its extensions
-left out, fitted anew: what an extension is worth is what is lost without it.
+Our model is compared with the paper's baselines and with two predictors that use no formulas: the median of the
+training for a library, operation and cache state, and the most similar training cell. Our model is also fitted again
+without each of its extensions: an extension is worth what the fit loses without it.
 """
 
 from __future__ import annotations
@@ -16,9 +16,9 @@ import numpy as np
 from hyperslab.errors import TooFewCells
 from hyperslab.model.accuracy import Accuracy, Outcome, accuracy, experiments
 from hyperslab.model.costs import Coefficients, price
-from hyperslab.model.counting import Operation, Variables
+from hyperslab.model.counting import Direction, Variables
 from hyperslab.model.fit import Observation, fit
-from hyperslab.model.measuring import Measured
+from hyperslab.model.measuring import CellTimings
 from hyperslab.model.paper_experiments import Task
 from hyperslab.model.predict import Prediction, predict_cell
 from hyperslab.model.store_profile import StoreProfile
@@ -26,9 +26,9 @@ from hyperslab.model.terms import BASELINES, EXTENDED, EXTENSIONS, PAPER, Model
 
 MEDIAN_OF_TRAINING, NEAREST = "median of training", "nearest neighbour"
 MEASURED_AGAIN = "measured again"
-# A model that finds something free is as wrong as can be, not infinitely so.
+# A model that predicts 0 seconds is very wrong, but not infinitely wrong.
 LEAST_SECONDS = 1e-7
-# Cache states whose differences isolate the phases of a read.
+# The difference between two of these cache states isolates one phase of a read.
 ISOLATED: dict[str, tuple[str, str | None]] = {
     "memory": ("library-warm", None),
     "cache": ("page-warm", "library-warm"),
@@ -38,43 +38,43 @@ ISOLATED: dict[str, tuple[str, str | None]] = {
 
 @dataclass(frozen=True)
 class PhaseFound:
-    """One phase of one read, isolated by the difference of two cache states, in seconds."""
+    """One phase of one read in seconds, isolated as the difference between two cache states."""
 
-    question: str  # without its cache state
+    question: str  # without the cache state
     layout: str
     library: str
     phase: str
     measured: float
     predicted: float
-    total: float  # measured, of all phases
+    total: float  # measured seconds of all phases
 
     @property
     def share(self) -> float:
-        """Of the whole read from cold."""
+        """The phase's share of the whole cold read."""
         return self.measured / self.total
 
     @property
     def error(self) -> float:
-        """Of the prediction, as a share of the whole read."""
+        """The error of the prediction, as a share of the whole read."""
         return (self.predicted - self.measured) / self.total
 
 
 @dataclass(frozen=True)
 class Evaluation:
-    """What came of it: every cell, and how good each model is. `skipped` says which models could not be fitted."""
+    """All cells, and how good each model is. `skipped` says which models could not be fitted, and why."""
 
     outcomes: tuple[Outcome, ...]
     models: dict[str, Accuracy]
     baselines: dict[str, Accuracy]
     ablations: dict[str, Accuracy]  # by the extension left out
-    measured_again: Accuracy | None  # half of each cell's passes, by the other half: no model can do better
+    measured_again: Accuracy | None  # predicts half of each cell's passes by the other half: no model can do better
     phases: tuple[PhaseFound, ...]
-    held_out: dict[str, float]  # RMSE of log10 over training cells whose layout, or pattern, was left out
-    extrapolating: int  # cells of which a variable lies outside the trained range
+    held_out: dict[str, float]  # RMSE of log10 over training cells when their layout, or their pattern, is left out
+    extrapolating: int  # cells with a variable outside the trained range
     skipped: dict[str, str]
 
     def to_dict(self) -> dict[str, Any]:
-        """For JSON: the accuracy of our model, and beside it that of the others by the same names."""
+        """A dictionary for JSON: the accuracy of our model, and that of the other models under the same names."""
         others = {
             "models": {name: found.to_dict() for name, found in self.models.items() if name != EXTENDED.name},
             "baselines": {name: found.to_dict() for name, found in self.baselines.items()},
@@ -93,7 +93,7 @@ class Evaluation:
         }
 
     def phase_summary(self) -> dict[str, dict[str, float]]:
-        """Of each isolated phase its largest share of a read, and the median and worst error, as shares."""
+        """For each isolated phase, its largest share of a read, and the median and worst error, as shares."""
         found = {}
         for phase in ISOLATED:
             mine = [each for each in self.phases if each.phase == phase]
@@ -107,14 +107,17 @@ class Evaluation:
         return found
 
     def always_one(self) -> dict[str, float]:
-        """The share of experiments that each library wins: who always names it is right so often, without any model."""
+        """For each library, the share of experiments that it wins: always naming this library is right that often."""
         groups = [group for group in experiments(self.outcomes) if len(group) > 1]
         winners = [min(group, key=lambda outcome: outcome.seconds).library for group in groups]
         libraries = dict.fromkeys(outcome.library for outcome in self.outcomes)
         return {library: winners.count(library) / len(groups) for library in libraries} if groups else {}
 
     def most_times(self, faster: str, slower: str) -> float | None:
-        """How many times as fast one library is as another where it is ahead most; None where they never met."""
+        """How many times as fast one library is as another where its lead is largest.
+
+        None if no experiment has both.
+        """
         ratios = []
         for group in experiments(self.outcomes):
             seconds = {outcome.library: outcome.seconds for outcome in group}
@@ -123,17 +126,17 @@ class Evaluation:
         return max(ratios, default=None)
 
 
-def evaluate(tasks: Sequence[Task], measured: Sequence[Measured], profile: StoreProfile) -> Evaluation:
-    """Judge every model on measured cells, given in the order of their tasks.
+def evaluate(tasks: Sequence[Task], measured: Sequence[CellTimings], profile: StoreProfile) -> Evaluation:
+    """Judge every model on measured cells. The cells are in the order of their tasks.
 
-    All are predicted by the coefficients that the profile's own cells give: nothing of what is judged was ever fitted.
+    The coefficients come from the profile's own cells, so no model was fitted to anything that it is judged by.
 
     Raises
     ------
     Untrained
-        The profile says nothing of a library or operation that was measured.
+        The profile has no coefficients for a library or operation that was measured.
     TooFewCells
-        Its cells do not do for our model.
+        The profile has too few cells to fit our model.
     """
     ours = [predict_cell(found.cell, profile) for found in measured]
     predicted: list[dict[str, float]] = [
@@ -147,8 +150,8 @@ def evaluate(tasks: Sequence[Task], measured: Sequence[Measured], profile: Store
         except TooFewCells as reason:
             skipped[model.name] = str(reason)
             continue
-        for place, each in zip(predicted, seconds, strict=True):
-            place[model.name] = each
+        for known, each in zip(predicted, seconds, strict=True):
+            known[model.name] = each
     outcomes = tuple(map(_outcome, tasks, measured, predicted))
 
     def judged(named: dict[str, str]) -> dict[str, Accuracy]:
@@ -169,10 +172,13 @@ def evaluate(tasks: Sequence[Task], measured: Sequence[Measured], profile: Store
 
 
 def _predicted_by(
-    model: Model, ours: Sequence[Prediction], measured: Sequence[Measured], profile: StoreProfile
+    model: Model, ours: Sequence[Prediction], measured: Sequence[CellTimings], profile: StoreProfile
 ) -> list[float]:
-    """The seconds of each cell by another model, fitted to the same training; its variables are those of our model."""
-    fitted: dict[tuple[str, Operation], Coefficients] = {}
+    """The seconds of each cell, predicted by another model.
+
+    It is fitted to the same training, with our model's variables.
+    """
+    fitted: dict[tuple[str, Direction], Coefficients] = {}
     found = []
     for each, prediction in zip(measured, ours, strict=True):
         seconds = 0.0
@@ -185,8 +191,8 @@ def _predicted_by(
     return found
 
 
-def _without_formulas(found: Measured, prediction: Prediction, profile: StoreProfile) -> dict[str, float]:
-    """What one would say from the training's times alone: for what is read and what is written, one after the other."""
+def _without_formulas(found: CellTimings, prediction: Prediction, profile: StoreProfile) -> dict[str, float]:
+    """Predictions from the training's times alone, for reads plus writes."""
     seconds = {MEDIAN_OF_TRAINING: 0.0, NEAREST: 0.0}
     library = found.cell.library.name
     for operation, variables in prediction.variables.items():
@@ -202,10 +208,10 @@ def _distance(a: Variables, b: Variables) -> float:
     return float(np.linalg.norm(np.log1p(np.array(a)) - np.log1p(np.array(b))))
 
 
-def measured_again(tasks: Sequence[Task], measured: Sequence[Measured]) -> Accuracy | None:
-    """How well every second pass of each cell says what the others took: noise, beyond which no model can be right.
+def measured_again(tasks: Sequence[Task], measured: Sequence[CellTimings]) -> Accuracy | None:
+    """How well every second pass of a cell predicts the other passes. This is the noise: no model can do better.
 
-    None where a cell has a single pass.
+    None if a cell has only one pass.
     """
     halves = [[replace(found, passes=found.passes[first::2]) for first in (0, 1)] for found in measured]
     if not halves or not all(other.passes for _, other in halves):
@@ -217,7 +223,7 @@ def measured_again(tasks: Sequence[Task], measured: Sequence[Measured]) -> Accur
     return accuracy(outcomes, MEASURED_AGAIN)
 
 
-def _outcome(task: Task, found: Measured, predicted: dict[str, float]) -> Outcome:
+def _outcome(task: Task, found: CellTimings, predicted: dict[str, float]) -> Outcome:
     low, high = found.interval or (None, None)
     return Outcome(task.question, task.layout, task.cell.library.name, found.median_seconds, low, high, predicted)
 
@@ -245,15 +251,16 @@ def _phases(tasks: Sequence[Task], outcomes: Sequence[Outcome]) -> Iterable[Phas
 
 
 def _beyond(states: dict[str, Outcome], pair: tuple[str, str | None], seconds: Callable[[Outcome], float]) -> float:
-    """How much longer it takes from one state than from another; nothing, where noise says less than nothing."""
+    """How much longer one state takes than another; 0 if noise makes the difference negative."""
     state, less = pair
     return max(seconds(states[state]) - (seconds(states[less]) if less else 0.0), 0.0)
 
 
 def held_out(cells: Sequence[Observation], model: Model = EXTENDED) -> dict[str, float]:
-    """RMSE of log10(predicted / measured) over the training, each whole layout, or whole pattern, left out in turn.
+    """RMSE of log10(predicted / measured) over the training, leaving out one whole layout, or one whole pattern, at a
+    time.
 
-    What cannot be fitted without those that were left out is left out of the figure too.
+    Cells that cannot be fitted without the left-out ones are not part of the figure.
     """
     return {
         name: error

@@ -1,4 +1,4 @@
-"""An evaluation from request to results: measure, or take what was measured, judge, and write what people use."""
+"""An evaluation from request to results: measure (or load earlier measurements), judge, and write the files."""
 
 from __future__ import annotations
 
@@ -16,7 +16,7 @@ from hyperslab.errors import RunError, UsageError
 from hyperslab.lab.environment import observe
 from hyperslab.lab.rounds import Progress, StopRule
 from hyperslab.model.evaluation import Evaluation, evaluate
-from hyperslab.model.measuring import Measured, disk_nbytes, measure
+from hyperslab.model.measuring import CellTimings, disk_nbytes, measure
 from hyperslab.model.paper_experiments import SCALES, ScaleName, Task, arrays, tasks
 from hyperslab.model.store_profile import StoreProfile, load_store_profile
 from hyperslab.model.takeaways import judge
@@ -27,19 +27,19 @@ REPEATS = {"tiny": StopRule(1, 1), "quick": StopRule(6, 6), "full": StopRule(6, 
 
 
 @dataclass(frozen=True)
-class Request:
-    """What a person asked of `hyperslab evaluate`."""
+class EvaluationRequest:
+    """The options of `hyperslab evaluate`."""
 
     profile: Path | None
     output: Path
-    directory: Path  # where the measured files go
+    directory: Path  # where the measured files are written
     scale: ScaleName
     again: bool = False
 
 
 @dataclass(frozen=True)
 class Done:
-    """An evaluation with all that was said of it."""
+    """An evaluation with its notes and warnings."""
 
     output: Path
     scale: ScaleName
@@ -47,13 +47,13 @@ class Done:
     warnings: tuple[str, ...]
     environment: dict[str, Any]
     profile: StoreProfile
-    measured: tuple[Measured, ...]
-    missing: int  # cells whose experiment could not be measured
+    measured: tuple[CellTimings, ...]
+    missing: int  # cells of experiments that could not be measured
     serial: Evaluation
     verdicts: tuple[Verdict, ...]
 
     def to_dict(self) -> dict[str, Any]:
-        """For JSON."""
+        """A dictionary for JSON."""
         return {
             "serial": self.serial.to_dict(),
             "scale": self.scale,
@@ -67,21 +67,23 @@ class Done:
         }
 
 
-def run_evaluation(request: Request, progress: Progress = lambda *_: None, say: Callable[[str], None] = print) -> Done:
-    """Carry out a request; results are written to its output. Ctrl-C removes the measured files, and keeps nothing.
+def run_evaluation(
+    request: EvaluationRequest, progress: Progress = lambda *_: None, say: Callable[[str], None] = print
+) -> Done:
+    """Run an evaluation and write the results to the request's output. After Ctrl-C no measured files are left.
 
     Raises
     ------
     NotAStoreProfile
         The profile cannot be used.
     UsageError
-        A directory cannot be written, or disk or memory are too small.
+        A directory cannot be written, or disk or memory is too small.
     """
     profile = load_store_profile(request.profile)
     _make_directories(request)
     warnings = tuple(profile.differs_from_this_machine(request.directory))
     for reason in warnings:
-        say(f"the store profile was made elsewhere, or before something changed: {reason}")
+        say(f"the store profile was made on another machine, or before something changed: {reason}")
     scale = SCALES[request.scale]
     wanted = list(tasks(scale))
     notes = tuple(array.note for array in arrays(scale))
@@ -97,19 +99,19 @@ def run_evaluation(request: Request, progress: Progress = lambda *_: None, say: 
     return done
 
 
-def _make_directories(request: Request) -> None:
+def _make_directories(request: EvaluationRequest) -> None:
     try:
         for directory in (request.output, request.directory):
             directory.mkdir(parents=True, exist_ok=True)
     except OSError as error:
         raise UsageError(
-            f"{error.filename} cannot be made ({error.strerror}); choose another with -o or --dir"
+            f"{error.filename} cannot be created ({error.strerror}): choose another directory with -o or --dir"
         ) from error
 
 
 def _measure(
-    request: Request, planned: list[Task], progress: Progress, say: Callable[[str], None]
-) -> tuple[Measured, ...]:
+    request: EvaluationRequest, planned: list[Task], progress: Progress, say: Callable[[str], None]
+) -> tuple[CellTimings, ...]:
     cells = [task.cell for task in planned]
     say(f"{len(cells)} cells; at most {disk_nbytes(cells) / 1e6:.0f} MB of disk at a time below {request.directory}")
     started = time.monotonic()
@@ -120,30 +122,33 @@ def _measure(
     return found
 
 
-def _compared(wanted: list[Task], known: tuple[Measured, ...]) -> tuple[list[Task], tuple[Measured, ...]]:
-    """The tasks that were measured; none of an experiment of which a library is missing."""
+def _compared(wanted: list[Task], known: tuple[CellTimings, ...]) -> tuple[list[Task], tuple[CellTimings, ...]]:
+    """The tasks that were measured, without experiments in which a library is missing."""
     by_name = {_key(found): found for found in known}
-    places = [(task, by_name.get(_key(task))) for task in wanted]
-    missing = {(task.question, task.layout) for task, found in places if found is None}
-    both = [(task, found) for task, found in places if found and (task.question, task.layout) not in missing]
+    found_by_task = [(task, by_name.get(_key(task))) for task in wanted]
+    missing = {(task.question, task.layout) for task, found in found_by_task if found is None}
+    both = [(task, found) for task, found in found_by_task if found and (task.question, task.layout) not in missing]
     if not both:
-        raise RunError("no experiment was measured: the page cache is emptied all the time; when is the machine idle?")
+        raise RunError(
+            "no experiment was measured, because something keeps emptying the page cache: try again when the "
+            "machine is idle"
+        )
     return [task for task, _ in both], tuple(found for _, found in both)
 
 
-def _key(each: Task | Measured) -> tuple[str, str]:
+def _key(each: Task | CellTimings) -> tuple[str, str]:
     return each.cell.file_key, each.cell.name
 
 
-def _saved(request: Request) -> tuple[Measured, ...]:
+def _saved(request: EvaluationRequest) -> tuple[CellTimings, ...]:
     path = request.output / MEASURED_FILE
     try:
         document = json.loads(path.read_text())
-        scale, found = document["scale"], tuple(Measured.from_dict(each) for each in document["cells"])
+        scale, found = document["scale"], tuple(CellTimings.from_dict(each) for each in document["cells"])
     except (OSError, ValueError, KeyError, TypeError) as error:
-        raise UsageError(f"{path} has no measurements ({error}); leave --again out to make them") from error
+        raise UsageError(f"{path} has no measurements ({error}): leave --again out to make them") from error
     if scale != request.scale:
-        raise UsageError(f"{path} is of scale {scale}; give --{scale}, or leave --again out")
+        raise UsageError(f"{path} has measurements of scale {scale}: give --{scale}, or leave --again out")
     return found
 
 
@@ -155,7 +160,7 @@ def _write(path: Path, text: str) -> None:
 
 
 def _table(done: Done) -> str:
-    """Each cell with what was measured and predicted, as CSV."""
+    """A CSV table with the measured and predicted seconds of each cell."""
     models = list(done.serial.outcomes[0].predicted)
     stream = io.StringIO()
     table = csv.writer(stream, lineterminator="\n")

@@ -1,7 +1,7 @@
-"""Calibrate a store far away: our own engine reads parts of a file by its URL.
+"""Calibrate a far store: our own engine reads parts of a file by its URL.
 
-Each pass opens the file anew, in a process of its own, so that no connection is open and nothing is kept. It counts
-only if its requests are those that the model tells, and none was made twice.
+Each pass opens the file anew in a new process, so that no connection is open and nothing is cached. A pass counts only
+if its requests are exactly the predicted ones, and no request was repeated.
 """
 
 from __future__ import annotations
@@ -32,38 +32,38 @@ from hyperslab.model.calibrate import observation_of, profile_of
 from hyperslab.model.cells import ModelCell
 from hyperslab.model.counting import Variables, count_operations
 from hyperslab.model.file_layout import layout_of
-from hyperslab.model.libraries import MIB, Caches, Layout, Own
+from hyperslab.model.libraries import MIB, Caches, HyperslabEngine, Layout
 from hyperslab.model.measuring import TIMEOUT_SECONDS, Passes, measure_by
 from hyperslab.model.store_profile import StoreProfile, elsewhere
 from hyperslab.model.training import Scale
 from hyperslab.model.workload import Workload
 
-SERVERS = ("nginx", "versitygw")  # that can be started here
+SERVERS = ("nginx", "versitygw")  # that can be started on this machine
 FORMAT = "hyperslab"
-LIBRARY = Own(far=True)
-COUNTED = ("request_count", "retry_count", "fetched_nbytes")  # of `stats`, over the accesses of a pass
+LIBRARY = HyperslabEngine(far=True)
+COUNTED = ("request_count", "retry_count", "fetched_nbytes")  # from `stats`, over the accesses of a pass
 
 
 @dataclass(frozen=True)
-class Size:
-    """How much is read: of so many arrays, in calls of at most so many bytes."""
+class FarTrainingSize:
+    """How many arrays are read, and how many bytes one call may read at most."""
 
     array_count: int
     most_nbytes: int
     repeats: StopRule
 
 
-SIZES: dict[Scale, Size] = {
-    "quick": Size(4, 8 * MIB, StopRule(2, 3, 0.1)),
-    "full": Size(8, 64 * MIB, StopRule(3, 7, 5.0)),
+SIZES: dict[Scale, FarTrainingSize] = {
+    "quick": FarTrainingSize(4, 8 * MIB, StopRule(2, 3, 0.1)),
+    "full": FarTrainingSize(8, 64 * MIB, StopRule(3, 7, 5.0)),
 }
-# Decoded bytes of a call's box, and how many calls are made.
+# Decoded bytes of a call's box, and the number of calls.
 BOXES = ((8, 1), (8, 6), (64 << 10, 1), (256 << 10, 4), (MIB, 1), (8 * MIB, 1), (64 * MIB, 1))
 
 
 @dataclass(frozen=True)
 class FarFile:
-    """A file far away; `store` says what is calibrated, for others to read: no path, no query, no secret."""
+    """A far file. `store` describes what is calibrated and may be published: it has no path, query or secret."""
 
     store: str
     url: str
@@ -72,14 +72,14 @@ class FarFile:
 
 @dataclass(frozen=True)
 class FarArray:
-    """An array of it; the layout has the places of its chunks."""
+    """An array of the file; its layout has the locations of its chunks."""
 
     name: str
-    array: dict[str, Any]  # of a workload
+    array: dict[str, Any]  # as in a workload
     layout: Layout
 
     def cells(self, most_nbytes: int) -> Iterator[ModelCell]:
-        """Boxes of many sizes, long ones and tall ones, as far as they ask for no more; alike ones once."""
+        """Boxes of many sizes, long and tall, of at most `most_nbytes` bytes. Equal boxes appear once."""
         seen: set[Variables] = set()
         width = np.dtype(self.array["dtype"]).itemsize
         for nbytes, count in BOXES:
@@ -95,12 +95,15 @@ class FarArray:
 
 
 def requests_of(cell: ModelCell) -> Variables:
-    """What a cell makes us ask of the server."""
+    """The requests that the engine sends to the server for a cell."""
     return count_operations(cell)["read"]
 
 
 def _box(shape: list[int], element_count: int, reverse: bool) -> list[int]:
-    """About so many elements, as many as there are along the last axis (the first in reverse), then the next one."""
+    """A box of about `element_count` elements.
+
+    It fills the last axis first (the first axis if `reverse`), then the next one.
+    """
     found = [1] * len(shape)
     for axis in range(len(shape)) if reverse else reversed(range(len(shape))):
         found[axis] = min(shape[axis], element_count)
@@ -109,7 +112,7 @@ def _box(shape: list[int], element_count: int, reverse: bool) -> list[int]:
 
 
 def arrays_of(root: Group, most: int) -> list[FarArray]:
-    """The largest arrays of an archive whose requests can be told, one of each layout."""
+    """The largest arrays of an archive whose requests can be predicted, one of each layout."""
     found: dict[str, FarArray] = {}
     readable = [array for array in root.walk() if not (array.damaged or array.unsupported) and array.size]
     for array in sorted(readable, key=lambda array: -array.nbytes):
@@ -123,14 +126,14 @@ def arrays_of(root: Group, most: int) -> list[FarArray]:
 
 @dataclass(frozen=True)
 class FarPass:
-    """Asks a worker to open a file far away, and to make the accesses of a workload once."""
+    """A worker's task: open a far file and make the accesses of a workload once."""
 
     file: FarFile
     array: str
     workload: Workload
 
     def run(self, bench: Workbench) -> tuple[Timing, dict[str, int]]:
-        """Open, make the accesses, and close; gives what the engine counted of the accesses beside the seconds."""
+        """Open, make the accesses, and close. Returns the timing, and the engine's counters for the accesses."""
         timers, steps = Timers(), self.workload.steps()
         with bench.undisturbed(self.workload.largest_nbytes(steps)):
             with timers("open"):
@@ -148,12 +151,12 @@ class FarPass:
 
 
 def why_not(counted: dict[str, int], told: Variables) -> str | None:
-    """Why a pass does not count; None if it made the requests that were told, and none twice."""
+    """Why a pass does not count, or None if its requests are the predicted ones and none was repeated."""
     if counted["retry_count"]:
-        return f"{counted['retry_count']} requests were made again"
+        return f"{counted['retry_count']} requests were repeated"
     found, asked = (counted["request_count"], counted["fetched_nbytes"]), (int(told.n_rdisk), int(told.s_rdisk))
     if found != asked:
-        return f"{found[0]} requests of {found[1]} bytes were made, {asked[0]} of {asked[1]} told"
+        return f"{found[0]} requests of {found[1]} bytes were made, but {asked[0]} of {asked[1]} bytes were predicted"
     return None
 
 
@@ -166,9 +169,9 @@ class _FarPasses(Passes):
         self._arrays = arrays  # by `ModelCell.file_key`
 
     def make_pass(self, cell: ModelCell, *, check: bool = False) -> tuple[Timing, str | None]:
-        """One pass, and how its requests differ from those that were told."""
+        """Make one pass. Returns its timing, and why it does not count, if it does not."""
         array, worker = self._arrays[cell.file_key], self._workers.worker(FORMAT)
-        if check:  # nothing here knows better than the file what is in it
+        if check:  # the file's true content is not known here
             return Timing({}), None
         try:
             timing, counted = worker.ask(FarPass(self._file, array.name, cell.workload))
@@ -185,29 +188,49 @@ def calibrate_far(
     progress: Progress = lambda *_: None,
     say: Callable[[str], None] = lambda _: None,
 ) -> StoreProfile:
-    """What our own engine's reads of a store cost; `say` hears beforehand how many bytes they take.
+    """Measure what our own engine's reads from a store cost.
+
+    Parameters
+    ----------
+    file : FarFile
+        The file to read.
+    scale : Scale
+        `quick` or `full`.
+    seed : int
+        Seed of the order in which cells are measured.
+    progress : Progress
+        Called after each trial.
+    say : Callable[[str], None]
+        Called once, before measuring, with the number of bytes that will be read.
+
+    Returns
+    -------
+    StoreProfile
+        The coefficients of our engine's reads from this store.
 
     Raises
     ------
     UsageError
-        No array of the file will do.
+        The file has no suitable array.
     ReadError
         The file cannot be read.
     TooFewCells
-        Its arrays are too small, or too much alike, for a fit.
+        The arrays are too small or too similar for a fit.
     """
     size, notes, workers = SIZES[scale], list[str](), LocalWorkers(TIMEOUT_SECONDS)
     with hyperslab.open(file.url, storage_options=file.options) as root:
         found = arrays_of(root, size.array_count)
     if not found:
         raise UsageError(
-            f"{file.store}: the file has no array of numbers whose chunks are all in it, of which the requests can be "
-            "told before; give the URL of an HDF5, NetCDF or FITS file"
+            f"{file.store}: no array of this file can be used: it needs an array of numbers that keeps all of its "
+            "chunks in the file, at known offsets; give the URL of an HDF5, NetCDF or FITS file"
         )
     planned = [(array, list(array.cells(size.most_nbytes))) for array in found]
     cells = [cell for _, cells in planned for cell in cells]
     if not cells:
-        raise UsageError(f"{file.store}: any part of the file takes more than {size.most_nbytes >> 20} MiB; try --full")
+        raise UsageError(
+            f"{file.store}: every part of the file is larger than {size.most_nbytes >> 20} MiB: try --full"
+        )
     arrays = {cell.file_key: array for array, cells in planned for cell in cells}
     nbytes = sum(requests_of(cell).s_rdisk for cell in cells) * size.repeats.most
     say(f"{len(cells)} cells; at most {nbytes / 1e6:.0f} MB and {len(cells) * size.repeats.most} openings")
@@ -227,29 +250,29 @@ def calibrate_far(
 
 
 def at_url(url: str, options: dict[str, Any]) -> FarFile:
-    """A user's file on a server or in a bucket."""
+    """A file of yours on a server or in a bucket."""
     protocol, _, rest = shown(url).partition("://")
     return FarFile(f"{protocol}://{rest.partition('/')[0]}", url, options)
 
 
 @contextmanager
 def served_here(server: str, round_trip_ms: float, directory: Path, scale: Scale) -> Iterator[FarFile]:
-    """A file for training, on a server that is started here, behind a network that takes its time.
+    """A training file on a server that is started on this machine, behind a network with a delay.
 
     Raises
     ------
     MissingLibrary
-        The server, or what writes the file, is not installed.
+        The server, or the library that writes the file, is not installed.
     """
     with scratch_below(directory) as scratch, closing(ServedFiles(scratch)) as files:
         path = files.folder / "training.h5"
         _write(path, _specs(2048 if scale == "quick" else 8192))
-        url, options = files.place(path, server, round_trip_ms)
+        url, options = files.location(path, server, round_trip_ms)
         yield FarFile(f"{server}, {round_trip_ms:g} ms round trip", url, options)
 
 
 def _specs(row_count: int) -> list[ArraySpec]:
-    """In small chunks that come together, in larger ones that codecs made, and in one piece."""
+    """Arrays in small adjacent chunks, in larger compressed chunks, and in one piece."""
     deflate = (Codec("shuffle"), Codec("deflate", 1))
     layouts = [
         StoredLayout((64, 64)),

@@ -1,4 +1,4 @@
-"""The layouts of arrays that files have, with the places of their chunks."""
+"""The layouts of arrays in existing files, with the locations of their chunks."""
 
 from __future__ import annotations
 
@@ -18,7 +18,10 @@ from hyperslab.references.chunks import stored
 
 
 def layout_of(array: Array) -> Layout | None:
-    """How an array is cut and encoded, where its chunks are if all are in its file; None if it is cut unevenly."""
+    """The chunk shape and codec of an array, with its chunks' locations if all are in its file.
+
+    None if chunks are uneven.
+    """
     chunk_shape = array.chunks
     if chunk_shape is None and (array.codecs or len(array.segments()) > 1):
         return None
@@ -35,18 +38,30 @@ def _manifest_of(array: Array) -> Manifest | None:
         return None
     if table.inline or table.used_paths() != {shown(array.filename)}:
         return None
-    return table.places.astype(np.uint64), table.offsets.astype(np.uint64), table.lengths.astype(np.uint64)
+    return table.positions.astype(np.uint64), table.offsets.astype(np.uint64), table.lengths.astype(np.uint64)
 
 
 def layout_of_file(where: str, workload: Workload, storage_options: Mapping[str, Any] | None = None) -> Layout:
-    """The layout that an array of a file has: `FILE:ARRAY`, or `FILE` with one array of the workload's shape.
+    """The layout of an array in an existing file.
 
-    A file may be far away; `storage_options` say how to reach it, as in `open`.
+    Parameters
+    ----------
+    where : str
+        `FILE:ARRAY`, or `FILE` if it has exactly one array of the workload's shape. The file may be a URL.
+    workload : Workload
+        What will be asked of the array.
+    storage_options : Mapping[str, Any] | None
+        How to reach the file, as in `open`.
+
+    Returns
+    -------
+    Layout
+        The chunk shape, the codec, and the locations of the chunks.
 
     Raises
     ------
     UsageError
-        There is no such array, or it is not of the workload's shape.
+        There is no such array, or it does not have the workload's shape.
     ReadError
         The file cannot be read.
     """
@@ -59,19 +74,26 @@ def layout_of_file(where: str, workload: Workload, storage_options: Mapping[str,
         if len(fitting) != 1:
             there = ", ".join(f"{each.name} {each.shape}" for each in arrays) or "no such array"
             raise UsageError(
-                f"{where}: the workload's array has the shape {shape}; found: {there}; name one, FILE:ARRAY"
+                f"{where}: the workload's array has the shape {shape}; found: {there}; name an array as FILE:ARRAY"
             )
         (array,) = fitting
         if array.dtype.itemsize != workload.array.element_nbytes:
-            raise UsageError(f"{where} has elements of {array.dtype.itemsize} bytes, the workload's have others")
+            raise UsageError(
+                f"{where} has elements of {array.dtype.itemsize} bytes, but the workload's elements have another size"
+            )
         layout = layout_of(array)
         if layout is None:
-            raise UsageError(f"{where}: {array.name} is cut unevenly; say with --layout what to compare")
+            raise UsageError(
+                f"{where}: the chunks of {array.name} have different shapes; use --layout to say what to compare"
+            )
         return layout
 
 
 def file_and_array(where: str) -> tuple[str, str]:
-    """`FILE:ARRAY` in two; the second is empty if none is named. What is before a URL's path is the server's."""
+    """Split `FILE:ARRAY`.
+
+    The second part is empty if no array is named. A colon in the host part of a URL does not split it.
+    """
     server, slash, path = "", "", where
     if is_url(where):
         kind, _, rest = where.partition("://")

@@ -1,9 +1,9 @@
-"""Coefficients from measured cells: weighted non-negative least squares, so that every cost is a cost.
+"""Fit coefficients to measured cells by weighted non-negative least squares, so that no cost is negative.
 
-Times span four decades, so what is made small is the error relative to them: each row is weighted with
-1 / sqrt(measured * predicted), by which a residual is very nearly log(measured / predicted); cells far off what all
-others say count less (Huber). All cells of a library and operation are fitted together: by the design of the training
-each phase stands alone in some of them (library-warm cells only copy, page-warm ones never see the device).
+Times span four decades, so the fit minimizes relative errors: each row has the weight 1 / sqrt(measured * predicted),
+and its residual is then very nearly log(measured / predicted). Outliers count less (Huber). All cells of a library and
+operation are fitted together. The training design isolates each phase in some of the cells: library-warm cells only
+copy, page-warm cells never use the device.
 """
 
 from __future__ import annotations
@@ -17,30 +17,30 @@ import numpy.typing as npt
 from hyperslab.errors import TooFewCells
 from hyperslab.model.cells import CellCache
 from hyperslab.model.costs import Coefficient, Coefficients, means, overlapped
-from hyperslab.model.counting import Operation, Variables
+from hyperslab.model.counting import Direction, Variables
 from hyperslab.model.terms import EXTENDED, Model, Term, codec_name, values
 
 Matrix = npt.NDArray[np.float64]
 ROUNDS = 12
 RESAMPLES = 200
 SEED = 5
-# Worse conditioned fits prefer small coefficients a little, by this share of a column's length.
+# If a fit is conditioned worse than this, small coefficients are preferred: the share of a column's length.
 MOST_CONDITION, RIDGE = 1e5, 1e-3
-# A column of which less is its own is taken for a combination of others.
+# If less than this share of a column is independent of the columns before it, it is dropped.
 LEAST_OWN = 1e-7
-# Residuals beyond so many of the middle one count less.
+# Residuals larger than this many times the median residual count less.
 HUBER = 3.0
 OVERLAPS = (0.0, 0.25, 0.5, 0.75, 1.0)
-# An overlap must explain so much of the error that remains without it.
+# An overlap is used only if it reduces the error by at least this share.
 LEAST_GAIN = 0.03
 
 
 @dataclass(frozen=True)
 class Observation:
-    """One measured cell: the pattern in words, its variables, and seconds (the median of its trials)."""
+    """One measured cell: a description of the pattern, its variables, and the median seconds of its trials."""
 
     library: str
-    operation: Operation
+    operation: Direction
     cache: CellCache
     workload: str
     layout: str
@@ -48,12 +48,26 @@ class Observation:
     variables: Variables
     seconds: float
     trials: int = 1
-    asked: str = ""  # the workload as JSON, to count it anew
+    asked: str = ""  # the workload as JSON, so that it can be counted again
 
 
 def nnls(matrix: Matrix, target: npt.NDArray[np.float64]) -> npt.NDArray[np.float64]:
-    """The x >= 0 that makes |matrix @ x - target| least: Lawson and Hanson's active sets, on the normal equations.
+    """The x >= 0 that minimizes |matrix @ x - target|, by Lawson and Hanson's active sets on the normal equations.
 
+    Parameters
+    ----------
+    matrix : Matrix
+        Shape `(rows, columns)`.
+    target : npt.NDArray[np.float64]
+        Shape `(rows,)`.
+
+    Returns
+    -------
+    npt.NDArray[np.float64]
+        Shape `(columns,)`.
+
+    Notes
+    -----
     C. L. Lawson, R. J. Hanson, "Solving Least Squares Problems", 1974, chapter 23.
     """
     scale = np.linalg.norm(matrix, axis=0)
@@ -86,32 +100,50 @@ def nnls(matrix: Matrix, target: npt.NDArray[np.float64]) -> npt.NDArray[np.floa
 def fit(
     cells: Sequence[Observation],
     library: str,
-    operation: Operation,
+    operation: Direction,
     model: Model = EXTENDED,
     *,
     resamples: int = RESAMPLES,
 ) -> Coefficients:
-    """The coefficients of a library and operation by its cells.
+    """Fit the coefficients of one library and operation.
 
-    Variables that no cell has get none; `Cost.extrapolating` says so where they matter. Neither do those that are a
-    combination of others in all cells, as reads and chunks are where each chunk is a file: these have their cost.
-    Intervals are by the bootstrap; without `resamples` the coefficients have none.
+    A variable that is 0 in all cells gets no coefficient; `Cost.extrapolating` says so when it matters. Nor does a
+    variable that is a combination of others in all cells, such as reads and chunks if each chunk is a file: the other
+    variables carry its cost.
+
+    Parameters
+    ----------
+    cells : Sequence[Observation]
+        Measured cells; those of other libraries and operations are ignored.
+    library : str
+        The library's name.
+    operation : Direction
+        `read` or `write`.
+    model : Model
+        The terms to fit.
+    resamples : int
+        Draws of the bootstrap that gives the intervals; 0 for no intervals.
+
+    Returns
+    -------
+    Coefficients
+        Seconds for one unit of each variable.
 
     Raises
     ------
     TooFewCells
-        There are fewer cells than coefficients, and two.
+        There are fewer cells than coefficients plus two.
     """
     mine = [cell for cell in cells if (cell.library, cell.operation) == (library, operation)]
     codecs = tuple(sorted({name for cell in mine if (name := codec_name(cell.codec)) is not None}))
     terms = model.terms(library, operation, codecs)
     matrix = np.array([values(terms, cell.variables, cell.codec) for cell in mine]).reshape(len(mine), len(terms))
     seen = _told_apart(matrix)
-    terms, matrix = tuple(terms[place] for place in seen), matrix[:, seen]
+    terms, matrix = tuple(terms[position] for position in seen), matrix[:, seen]
     if len(mine) < len(terms) + 2 or not terms:
         raise TooFewCells(
-            f"{library}, {operation}: {len(mine)} cells cannot tell {len(terms)} coefficients apart; "
-            f"measure at least {max(len(terms), 1) + 2} (hyperslab calibrate --full)"
+            f"{library}, {operation}: {len(mine)} cells are too few for {len(terms)} coefficients; measure at least "
+            f"{max(len(terms), 1) + 2} (hyperslab calibrate --full)"
         )
     target = np.array([cell.seconds for cell in mine])
     overlap, solved = _with_best_overlap(terms, matrix, target, model)
@@ -137,17 +169,17 @@ def fit(
 
 
 def _told_apart(matrix: Matrix) -> list[int]:
-    """The columns that are there, and no combination of those before them: what they cost is counted with these."""
+    """The columns that are not zero and not a combination of the columns before them."""
     kept: list[int] = []
     directions: list[npt.NDArray[np.float64]] = []
-    for place, column in enumerate(matrix.T):
+    for position, column in enumerate(matrix.T):
         length = np.linalg.norm(column)
         rest = column / length if length else column
         for _ in range(2):
             for direction in directions:
                 rest = rest - (rest @ direction) * direction
         if (left := float(np.linalg.norm(rest))) > LEAST_OWN:
-            kept.append(place)
+            kept.append(position)
             directions.append(rest / left)
     return kept
 
@@ -186,7 +218,7 @@ def _solve(terms: tuple[Term, ...], matrix: Matrix, target: npt.NDArray[np.float
         ridge = condition > MOST_CONDITION
         solution = nnls(*_with_ridge(rows, target * weights, ridge))
         factors = np.array([overlapped(terms, row * solution, overlap) for row in matrix])
-        # A cell of which nothing is left is as wrong as can be, not infinitely so.
+        # A cell with a prediction of 0 is very wrong, but not infinitely wrong.
         predicted = np.maximum((matrix * factors) @ solution, target * 1e-3)
         errors = np.abs(np.log(target / predicted))
         trust = np.sqrt(np.minimum(1.0, HUBER * max(float(np.median(errors)), 0.02) / np.maximum(errors, 1e-12)))
@@ -207,7 +239,7 @@ def _with_ridge(rows: Matrix, target: npt.NDArray[np.float64], ridge: bool) -> t
 
 
 def _resampled(solved: _Solved, target: npt.NDArray[np.float64], resamples: int) -> Matrix:
-    """Solutions for cells drawn anew, with replacement: the bootstrap."""
+    """Solutions for cells drawn with replacement: the bootstrap."""
     random = np.random.default_rng(SEED)
     drawn = random.integers(0, len(target), (resamples, len(target)))
     weighted = target * solved.weights
@@ -215,7 +247,7 @@ def _resampled(solved: _Solved, target: npt.NDArray[np.float64], resamples: int)
 
 
 def _ranges(cells: Sequence[Observation]) -> dict[str, tuple[float, float]]:
-    """Of the variables that any cell has, and of the quotients of `MEANS`."""
+    """The least and largest value of each variable that is not always 0, and of the quotients of `MEANS`."""
     seen: dict[str, list[float]] = {}
     for cell in cells:
         for name, value in (*cell.variables._asdict().items(), *means(cell.variables).items()):

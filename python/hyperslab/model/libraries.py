@@ -1,4 +1,4 @@
-"""What a workload is priced for: a layout, the library that accesses it, and what the machine may cache."""
+"""A layout, a library and the machine's caches: what the price of a workload depends on."""
 
 from __future__ import annotations
 
@@ -15,11 +15,12 @@ Manifest: TypeAlias = tuple[Column, Column, Column]  # linear indices, offsets, 
 
 @dataclass(frozen=True)
 class Layout:
-    """How an array is cut and encoded: `ratio` is decoded bytes per stored byte, None without codecs.
+    """How an array is cut into chunks and encoded.
 
-    `codec` is what encodes, by the name that `hyperslab formats` has for it; it makes no difference to what is counted.
-    `contiguous` is in one piece instead, as HDF5 calls it: then `chunk_shape` is the array's. `manifest` says where the
-    chunks of a real file are; without it they are all there, one after the other in row-major order.
+    `ratio` is decoded bytes per stored byte, or None without codecs. `codec` is a codec's name as in `hyperslab
+    formats`; it does not change the counts. If `contiguous`, the array is in one piece (HDF5's word) and `chunk_shape`
+    is the array's shape. `manifest` has the locations of an existing file's chunks; without it, all chunks exist and
+    follow each other in row-major order.
     """
 
     chunk_shape: tuple[int, ...]
@@ -30,7 +31,7 @@ class Layout:
     manifest: Manifest | None = field(default=None, repr=False, compare=False)
 
     def __str__(self) -> str:
-        """As `--layout` takes it."""
+        """The layout in the form that `--layout` takes."""
         if self.contiguous:
             return "contiguous"
         parts = [self.chunk_shape] if self.shard_shape is None else [self.chunk_shape, self.shard_shape]
@@ -40,7 +41,7 @@ class Layout:
 
 @dataclass(frozen=True)
 class Caches:
-    """The page cache: bytes that it may hold, and bytes that the system reads ahead at most."""
+    """The page cache: how many bytes it may hold, and how many bytes the system reads ahead at most."""
 
     page_cache_nbytes: int = 2**64 - 1
     read_ahead_nbytes: int = 0
@@ -48,11 +49,11 @@ class Caches:
 
 @dataclass(frozen=True)
 class Hdf5:
-    """HDF5 with its cache of decoded chunks: by default as HDF5 2.0 has it.
+    """HDF5 with its chunk cache. The defaults are those of HDF5 2.0.
 
-    `index` is that of the file: the first B-tree unless it is written with `libver` 1.10 or later; then a fixed array,
-    an extensible one where the array may grow along `growing_axis`, the second B-tree where it may along several axes;
-    none for a single chunk.
+    `index` is the file's chunk index. HDF5 uses the version 1 B-tree, unless the file is written with `libver` 1.10 or
+    later. Then it uses a fixed array; an extensible array if the array can grow along `growing_axis`; the version 2
+    B-tree if it can grow along several axes; and no index for a single chunk.
     """
 
     name: ClassVar[str] = "hdf5"
@@ -66,7 +67,7 @@ class Hdf5:
 
     @classmethod
     def of_version(cls, version: str) -> Hdf5:
-        """The defaults of a version of HDF5, as `2.0.0` or `1.14.6`.
+        """The defaults of a version of HDF5, such as `2.0.0` or `1.14.6`.
 
         Raises
         ------
@@ -78,21 +79,21 @@ class Hdf5:
 
 @dataclass(frozen=True)
 class Zarr:
-    """zarr-python 3 with a local store: a file per chunk, or per shard where the layout has shards."""
+    """zarr-python 3 with a local store: one file per chunk, or one per shard if the layout has shards."""
 
     name: ClassVar[str] = "zarr"
 
 
 @dataclass(frozen=True)
 class Flat:
-    """A format with one array in one piece in a file of its own: netCDF-3, FITS, npy. Each run is a request."""
+    """A format that keeps one array in one piece in its own file: netCDF-3, FITS, npy. Each run is a request."""
 
     name: ClassVar[str] = "flat"
 
 
 @dataclass(frozen=True)
-class Own:
-    """Our own engine, reading: the requests of its plan; of a file on a server, if that is `far` away."""
+class HyperslabEngine:
+    """Reads by our own engine: the requests of its plan. If `far`, the file is on a server."""
 
     name: ClassVar[str] = "hyperslab"
     chunk_cache_nbytes: int = 32 * MIB
@@ -110,16 +111,16 @@ class PaperHdf5:
 
 @dataclass(frozen=True)
 class PaperZarr:
-    """The same for Zarr: no library cache, no index, no order of files."""
+    """The paper's algorithm for Zarr, which has no library cache, no index and no order of files."""
 
     name: ClassVar[str] = "paper_zarr"
 
 
-Library: TypeAlias = Hdf5 | Zarr | Flat | Own | PaperHdf5 | PaperZarr
+Library: TypeAlias = Hdf5 | Zarr | Flat | HyperslabEngine | PaperHdf5 | PaperZarr
 
 
 def options_of(library: Library, layout: Layout) -> dict[str, Any]:
-    """What `CacheState` takes besides the library's name."""
+    """The arguments of `CacheState`, without the library's name."""
     options: dict[str, Any] = asdict(library)
     if isinstance(library, Zarr):
         options["shard_shape"] = layout.shard_shape

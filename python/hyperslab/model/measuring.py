@@ -1,11 +1,11 @@
-"""Measure cells for real: each library in a process of its own, caches brought about and proved, repeats interleaved.
+"""Measure cells: each library in its own process, with proved cache states and interleaved repeats.
 
-Passes are made by the lab's rounds, as the trials of a study are. What is made differs: a trial is one named operation
-on a file that every case makes anew, a pass is any workload, with a chunk cache and a cache state that a study cannot
-name.
+The lab's rounds make the passes, as they make the trials of a study. A trial is one named operation on a file that each
+case creates anew. A pass is any workload, with a chunk cache and a cache state that a study cannot specify.
 
-What counts is what a user waits for: opening or creating, the accesses, closing, and for what writes also flushing and
-fsync, since libraries defer writing and until then nothing is safe. Library-warm, it is the accesses alone.
+The seconds are what a user waits for: opening or creating, the accesses, and closing. Writes also include flushing and
+fsync, because libraries defer writing, and nothing is safe until then. For library-warm cells, the seconds are those of
+the accesses alone.
 """
 
 from __future__ import annotations
@@ -18,7 +18,7 @@ from collections.abc import Callable, Generator, Iterable, Sequence
 from contextlib import ExitStack, closing
 from dataclasses import asdict, dataclass, replace
 from pathlib import Path
-from typing import Any
+from typing import Any, TypeAlias, get_args
 
 import numpy as np
 
@@ -39,49 +39,50 @@ from hyperslab.lab.statistics import interval_of_median
 from hyperslab.lab.timers import Check, Counters, Timers, Timing
 from hyperslab.lab.worker import LocalWorkers, Workbench
 from hyperslab.model.cells import ModelCell
-from hyperslab.model.libraries import Flat, Hdf5, Layout, Own, Zarr
+from hyperslab.model.libraries import Flat, Hdf5, HyperslabEngine, Layout, Zarr
 from hyperslab.model.workload import Step, Workload
 
 PHASES = ("create", "open", "access", "flush", "close", "fsync")
-MEASURABLE: dict[str, type[Hdf5 | Zarr | Own | Flat]] = {kind.name: kind for kind in (Hdf5, Zarr, Own, Flat)}
+Measurable: TypeAlias = Hdf5 | Zarr | HyperslabEngine | Flat
+MEASURABLE: dict[str, type[Measurable]] = {kind.name: kind for kind in get_args(Measurable)}
 TIMEOUT_SECONDS = 600.0
-RULE = StopRule(6, 6)  # below six passes a median has no interval
+RULE = StopRule(6, 6)  # fewer than six passes give no interval of the median
 
 
 @dataclass(frozen=True)
-class Measured:
-    """What was found of a cell: the seconds by phase of each accepted pass."""
+class CellTimings:
+    """One cell with the seconds by phase of each accepted pass."""
 
-    cell: ModelCell  # its layout has the ratio that was found
+    cell: ModelCell  # its layout has the measured ratio
     passes: tuple[dict[str, float], ...]
     rejected: int = 0
-    reason: str | None = None  # why the last rejected pass was
-    device_read_nbytes: int | None = None  # of the last accepted pass
+    reason: str | None = None  # why the last rejected pass was rejected
+    device_read_nbytes: int | None = None  # in the last accepted pass
     stored_nbytes: int | None = None
 
     @property
     def seconds(self) -> tuple[float, ...]:
-        """Seconds of each pass."""
+        """The seconds of each pass."""
         counted = ("access",) if self.cell.cache == "library-warm" else PHASES
         return tuple(sum(found.get(phase, 0.0) for phase in counted) for found in self.passes)
 
     @property
     def median_seconds(self) -> float:
-        """The median pass."""
+        """The median over the passes."""
         return float(np.median(self.seconds))
 
     @property
     def interval(self) -> tuple[float, float] | None:
-        """The 95 % interval of the median; None below six passes."""
+        """The 95 % interval of the median, or None if there are fewer than six passes."""
         return interval_of_median(self.seconds)
 
     def phase_seconds(self, phase: str) -> float | None:
-        """The median of one phase; None where it was not timed."""
+        """The median of one phase, or None if it was not timed."""
         timed = [found[phase] for found in self.passes if phase in found]
         return float(np.median(timed)) if timed else None
 
     def to_dict(self) -> dict[str, Any]:
-        """For JSON."""
+        """A dictionary for JSON."""
         cell = self.cell
         return {
             "workload": cell.workload.model_dump(exclude_defaults=True),
@@ -96,8 +97,8 @@ class Measured:
         }
 
     @classmethod
-    def from_dict(cls, given: dict[str, Any]) -> Measured:
-        """What `to_dict` gave; raises KeyError, TypeError or ValueError where it did not."""
+    def from_dict(cls, given: dict[str, Any]) -> CellTimings:
+        """The inverse of `to_dict`. Raises KeyError, TypeError or ValueError if `given` has another form."""
         library = dict(given["library"])
         layout: dict[str, Any] = {k: tuple(v) if isinstance(v, list) else v for k, v in given["layout"].items()}
         cell = ModelCell(
@@ -111,7 +112,7 @@ class Measured:
 
 
 def disk_nbytes(cells: Iterable[ModelCell]) -> int:
-    """Bytes of disk that measuring needs at most: one group of files at a time, and one that is being written."""
+    """The most bytes of disk that measuring needs: one group of files at a time, plus the file being written."""
     return max((_group_nbytes(group) for group in _groups(cells)), default=0)
 
 
@@ -123,22 +124,43 @@ def measure(
     seed: int = 0,
     progress: Progress = lambda *_: None,
     say: Callable[[str], None] = lambda _: None,
-) -> Generator[Measured, None, None]:
-    """Measure cells on the file system of `directory`; gives each group of cells as soon as it is done.
+) -> Generator[CellTimings, None, None]:
+    """Measure cells on the file system of `directory`, and yield each group of cells as soon as it is done.
 
-    Cells that share an array and a layout are a group: its files are written once, one for each library, and removed
-    when it is done. Passes are made in random order, round after round, so that drift falls on all cells of a group
-    alike; what a pass reads, or wrote, is first compared with what it must be, in a pass that nobody times. A cell
-    of which no pass proves its state, since another program fills or empties the page cache, is told and not given.
+    Cells with the same array and layout form a group. Its files are written once for each library, and removed when the
+    group is done. Passes are made in random order, round after round, so that drift affects all cells of a group alike.
+    A first pass that is not timed compares what was read or written with what it should be. If no pass of a cell can
+    prove its cache state, because another program fills or empties the page cache, `say` reports the cell and it is not
+    yielded.
+
+    Parameters
+    ----------
+    cells : Sequence[ModelCell]
+        The cells to measure.
+    directory : Path
+        Where files are written. They are removed at the end.
+    rule : StopRule
+        When a cell has enough passes.
+    seed : int
+        Seed of the order of passes.
+    progress : Progress
+        Called after each pass.
+    say : Callable[[str], None]
+        Called with a message about each cell that could not be measured.
+
+    Yields
+    ------
+    CellTimings
+        The timings of each measured cell.
 
     Raises
     ------
     Refused
-        A library cannot hold a layout, or do what is asked of it.
+        A library cannot store a layout or make one of the accesses.
     UsageError
-        Disk or memory are too small; known before anything runs.
+        Disk or memory is too small. This is checked before anything runs.
     TrialFailed
-        A worker died, or found other elements than were written.
+        A worker died, or read other elements than were written.
     """
     for cell in cells:
         _refuse(cell)
@@ -157,28 +179,28 @@ Key = tuple[str, str, str, str]
 
 
 def key_of(cell: ModelCell) -> Key:
-    """What tells cells apart, before and after measuring, which finds the ratio of their codecs."""
+    """A key for a cell that is the same before and after measuring, which finds the ratio of its codec."""
     return cell.file_key, cell.workload.model_dump_json(exclude_defaults=True), repr(cell.library), cell.cache
 
 
 class Passes(ABC):
-    """The passes of one group of cells, and what they found."""
+    """The passes of one group of cells, and their timings."""
 
     def __init__(self) -> None:
-        self.found: dict[Key, Measured] = {}
+        self.found: dict[Key, CellTimings] = {}
 
     def tally(self, cell: ModelCell) -> Tally:
-        """What was found until now."""
+        """What is known of a cell so far."""
         found = self.found.get(key_of(cell))
         return Tally(found.seconds, found.rejected) if found else Tally()
 
     def check(self, cell: ModelCell) -> None:
-        """The first pass, which nobody times: what is read, or written, is compared with what it must be."""
-        self.found[key_of(cell)] = Measured(self.known(cell), ())
+        """Make a first pass without timing it: it compares what is read or written with what it should be."""
+        self.found[key_of(cell)] = CellTimings(self.known(cell), ())
         self.make_pass(cell, check=True)
 
     def make(self, cell: ModelCell) -> None:
-        """Make a pass, and remember what it found."""
+        """Make a pass and record its timing."""
         found = self.found[key_of(cell)]
         made, reason = self.make_pass(cell)
         if reason is not None:
@@ -189,15 +211,18 @@ class Passes(ABC):
         self.found[key_of(cell)] = found
 
     def known(self, cell: ModelCell) -> ModelCell:
-        """The cell with the ratio that its codecs reach."""
+        """The cell, with the measured ratio of its codec."""
         return cell
 
     @abstractmethod
     def make_pass(self, cell: ModelCell, *, check: bool = False) -> tuple[Timing, str | None]:
-        """One pass, and why it does not count, if it does not; with `check` one that never does."""
+        """Make one pass.
 
-    def close(self) -> None:  # noqa: B027 - who has no files of its own has nothing to let go of
-        """Let go of the files."""
+        Returns its timing, and why it does not count, if it does not. With `check`, it never counts.
+        """
+
+    def close(self) -> None:  # noqa: B027 - passes without files of their own have nothing to remove
+        """Remove the files."""
 
 
 def measure_by(
@@ -208,8 +233,8 @@ def measure_by(
     seed: int = 0,
     progress: Progress = lambda *_: None,
     say: Callable[[str], None] = lambda _: None,
-) -> Generator[Measured, None, None]:
-    """The same, wherever the files of each group are."""
+) -> Generator[CellTimings, None, None]:
+    """Measure cells with passes of any kind. The other parameters are those of `measure`."""
     rounds = Rounds(rule, seed, progress, trial_count(len(cells), rule))
     for group in _groups(cells):
         with closing(make_passes()) as passes:
@@ -232,7 +257,7 @@ def measure_by(
 
 
 class _LocalPasses(Passes):
-    """The files of one group: each is written once and shared; new arrays get one of their own for each pass."""
+    """The files of one group. Each is written once and shared; each pass over a new array gets its own file."""
 
     def __init__(self, workers: LocalWorkers, scratch: Path) -> None:
         super().__init__()
@@ -241,7 +266,7 @@ class _LocalPasses(Passes):
         self._written: dict[str, int] = {}
 
     def known(self, cell: ModelCell) -> ModelCell:
-        """The cell with the ratio that its codecs reach."""
+        """The cell, with the measured ratio of its codec."""
         if cell.layout.codec is None:
             return cell
         job = _job(cell, self._path(cell))
@@ -250,7 +275,7 @@ class _LocalPasses(Passes):
         return replace(cell, layout=replace(cell.layout, ratio=ratio))
 
     def make_pass(self, cell: ModelCell, *, check: bool = False) -> tuple[Timing, str | None]:
-        """One pass, and why its cache state is not proved, if it is not."""
+        """Make one pass. Returns its timing, and why its cache state is not proved, if it is not."""
         path = self._path(cell)
         worker = self._workers.worker(_format_of(cell))
         if cell.cache == "new":
@@ -267,11 +292,11 @@ class _LocalPasses(Passes):
         if check:
             return made, None
         state = "cold" if cell.cache == "cold" else "warm"
-        least = 0 if cell.writes else 1  # what replaces whole chunks need not read any
+        least = 0 if cell.writes else 1  # writing whole chunks does not have to read any
         return made, cache.why_not(state, resident, made.device_read_nbytes, least)
 
     def close(self) -> None:
-        """Free the disk."""
+        """Remove the files."""
         shutil.rmtree(self._directory, ignore_errors=True)
 
     def _path(self, cell: ModelCell) -> Path:
@@ -286,7 +311,7 @@ class _LocalPasses(Passes):
 
 
 def _bring_about(cell: ModelCell, paths: Sequence[Path]) -> float | None:
-    """Put the files into the cell's state; what is warm already is left as it is."""
+    """Put the files into the cell's cache state. Files that are warm already are left as they are."""
     if cell.cache == "cold":
         return cache.bring_about("cold", paths)
     resident = cache.resident_fraction(paths)
@@ -298,7 +323,7 @@ def _bring_about(cell: ModelCell, paths: Sequence[Path]) -> float | None:
 
 @dataclass(frozen=True)
 class Pass:
-    """Asks a worker to make the accesses of a cell once; with `check` untimed, and each is compared."""
+    """A worker's task: make the accesses of a cell once. With `check` nothing is timed and each result is compared."""
 
     job: Job
     cell: ModelCell
@@ -307,7 +332,7 @@ class Pass:
     def run(self, bench: Workbench) -> Timing:
         """Open or create, make the accesses, and close."""
         made = self.job.make_format()
-        made.library()  # imports it: no pass pays for that
+        made.library()  # imports the library, so that no pass pays for the import
         source = bench.arrays(self.job.field, self.job.spec.dtype)(0)
         steps = self.cell.workload.steps()
         new = [np.ascontiguousarray(source[step.selection.slices]) if _is_write(step) else None for step in steps]
@@ -338,7 +363,7 @@ class Pass:
         return found
 
     def _allocated_nbytes(self, steps: list[Step]) -> int:
-        """What is allocated at most: the largest of what is read, and pages of the file that are not cached."""
+        """The most memory that is allocated: the largest selection, plus the pages of the file that are not cached."""
         largest = self.cell.workload.largest_nbytes(steps)
         return largest + (self.cell.array_nbytes if self.cell.cache in ("cold", "new") else 0)
 
@@ -355,7 +380,7 @@ class Pass:
             return opened, opened.open_array(array_name(0), self.job.spec)
 
     def _verify_written(self, made: Format, source: np.ndarray, steps: list[Step], verify: Check) -> None:
-        """Only what the steps wrote: an array that is new has nothing else."""
+        """Compare only what the steps wrote: a new array has nothing else."""
         opened = made.open(self.job.path)
         handle = opened.open_array(array_name(0), self.job.spec)
         for step in filter(_is_write, steps):
@@ -374,9 +399,9 @@ def _format_of(cell: ModelCell) -> str:
     library = cell.library
     if isinstance(library, Zarr):
         return "zarr3" if cell.layout.shard_shape is None else "zarr3-sharded"
-    names = {Hdf5: "hdf5", Own: "hyperslab", Flat: "npy"}
+    names = {Hdf5: "hdf5", HyperslabEngine: "hyperslab", Flat: "npy"}
     if type(library) not in names:
-        raise Refused(f"{library.name} is an algorithm, not a library: it can be counted, never measured")
+        raise Refused(f"{library.name} is an algorithm, not a library: it can be counted but not measured")
     return names[type(library)]
 
 
@@ -405,24 +430,24 @@ def _spec_of(cell: ModelCell) -> ArraySpec:
 
 def _job(cell: ModelCell, path: Path) -> Job:
     spec = _spec_of(cell)
-    # What codecs are given must compress, as measurements do; other elements are as good as noise.
+    # A codec needs compressible data, such as measurements. Without a codec, noise will do.
     field = Field("waves" if cell.layout.codec else "uniform", spec.shape, spec.dtype)
     return Job(_format_of(cell), _options_of(cell), Operation(name="write"), spec, field, 1, path)
 
 
 def _refuse(cell: ModelCell) -> None:
-    """Raise what makes a cell impossible to measure."""
+    """Raise an error if the cell cannot be measured."""
     if any(access.weight != 1 for access in cell.workload.accesses):
-        raise UsageError(f"{cell.name}: measuring makes every access once; weights must be 1")
+        raise UsageError(f"{cell.name}: measuring makes every access once, so weights must be 1")
     if cell.cache == "new" and any(access.operation == "read" for access in cell.workload.accesses):
-        raise Refused(f"{cell.name}: what is new has nothing to read")
+        raise Refused(f"{cell.name}: a new array has nothing to read")
     if cell.cache == "library-warm" and (cell.writes or not isinstance(cell.library, Hdf5 | Zarr)):
-        raise Refused(f"{cell.name}: only reads by HDF5 and Zarr can have a library that holds everything")
+        raise Refused(f"{cell.name}: library-warm is only for reads by HDF5 and Zarr")
     if isinstance(cell.library, Hdf5) and (cell.library.growing_axis or cell.library.mpi_writing):
-        raise Refused(f"{cell.name}: growth along another axis than 0 and MPI are not measured here")
+        raise Refused(f"{cell.name}: growth along an axis other than 0, and MPI, cannot be measured")
     if isinstance(cell.library, Hdf5) and cell.library.index == "btree_v2":
-        raise Refused(f"{cell.name}: growth along several axes is counted, not measured")
-    if isinstance(cell.library, Own) and cell.writes:
+        raise Refused(f"{cell.name}: growth along several axes can be counted but not measured")
+    if isinstance(cell.library, HyperslabEngine) and cell.writes:
         raise Refused(f"{cell.name}: our engine only reads")
     chosen = make_format(_format_of(cell), dict(_options_of(cell)))
     need = Need(slices=True, overwrite=cell.writes and cell.cache != "new")
@@ -431,7 +456,7 @@ def _refuse(cell: ModelCell) -> None:
 
 
 def _groups(cells: Iterable[ModelCell]) -> list[list[ModelCell]]:
-    """Cells that share an array and a layout, in the order of their first."""
+    """Group cells with the same array and layout, in the order of each group's first cell."""
     groups: dict[str, list[ModelCell]] = {}
     for cell in cells:
         groups.setdefault(cell.file_key, []).append(cell)

@@ -1,9 +1,9 @@
-"""The evaluation of Kang et al., section V, in serial, scaled to a machine: which accesses of which arrays, by whom.
+"""The serial evaluation of Kang et al., section V, scaled to one machine: arrays, accesses and libraries.
 
-Scaling keeps the shape of every experiment: chunks are a whole fraction as long as published along the axes that are
-long, the array has as many chunks along them as there is time for, and random selections are fewer, of the published
-shape. So chunks stay far larger than a page and far apart from each other in size, as they were. No array, no chunk
-shape and no shape of a box is in the training, nor are partitions, planes, or arrays of three axes: all is held out.
+Scaling keeps the shape of every experiment. Along the long axes, chunks have a whole fraction of their published
+length, and the array has as many chunks as time allows. Random selections are fewer but have the published shape. So
+chunks stay far larger than a page, and their sizes differ as much as published. The training has none of these arrays,
+chunk shapes, box shapes, partitions or planes, and no array with three axes: everything here is held out.
 """
 
 from __future__ import annotations
@@ -26,9 +26,9 @@ VORPAL, VORPAL_CHUNK = (2400, 2000, 3000), (60, 100, 300)
 class Scale:
     """How large the experiments are."""
 
-    divisor: int  # published chunks are so many times as long along the neuroscience array's first axis
-    chunk_rows: int  # chunks of the first shape along it
-    extensions: tuple[int, ...]  # of the first chunk shape along the first axis
+    divisor: int  # published chunk length / ours, along the first axis of the neuroscience array
+    chunk_rows: int  # chunks of the first shape along that axis
+    extensions: tuple[int, ...]  # of the first chunk shape, along the first axis
     widths: tuple[int, ...]  # and along the second
     row_count: int
     box_count: int
@@ -60,19 +60,19 @@ SCALES: dict[ScaleName, Scale] = {
 
 @dataclass(frozen=True)
 class PaperArray:
-    """An array of the paper, scaled: the chunk shapes and the patterns that its experiments have."""
+    """An array of the paper, scaled, with the chunk shapes and patterns of its experiments."""
 
     name: str
     shape: tuple[int, ...]
     chunk_shapes: dict[str, tuple[int, ...]]
-    patterns: dict[str, dict[str, Any]]  # what `Access` takes
-    written: dict[str, CellCache]  # by pattern: into a new array, or into one that exists
+    patterns: dict[str, dict[str, Any]]  # arguments of `Access`
+    written: dict[str, CellCache]  # by pattern: into a new array, or into an existing one
     note: str  # how it was scaled
 
 
 @dataclass(frozen=True)
 class Task:
-    """One cell, and the place that it has in the evaluation."""
+    """One cell, with the question and layout it belongs to in the evaluation."""
 
     question: str
     layout: str
@@ -85,7 +85,7 @@ def arrays(scale: Scale) -> list[PaperArray]:
 
 
 def tasks(scale: Scale, libraries: tuple[Library, ...] | None = None) -> Iterator[Task]:
-    """Every cell of the evaluation; HDF5 as it is installed against Zarr, unless other libraries are given."""
+    """Every cell of the evaluation. By default it compares the installed HDF5 with Zarr."""
     for array in arrays(scale):
         for operation, pattern, cache in _asked(array, scale):
             access = {**array.patterns[pattern], "operation": operation}
@@ -98,7 +98,7 @@ def tasks(scale: Scale, libraries: tuple[Library, ...] | None = None) -> Iterato
 
 
 def installed_hdf5() -> Hdf5:
-    """HDF5 with the defaults of the version that h5py has here.
+    """HDF5 with the defaults of the version that h5py uses.
 
     Raises
     ------
@@ -160,7 +160,7 @@ def _vorpal(scale: Scale) -> PaperArray:
     )
     note = (
         f"VORPAL: {scaled} of {published}; chunks {its_chunk} of {their_chunk} "
-        f"({4 * chunk[0] * chunk[1] * chunk[2] / 1e6:.3g} MB), and twice as long along the first or the last axis; one "
-        "process takes all, the half that is last along the fast axis, or five planes"
+        f"({4 * chunk[0] * chunk[1] * chunk[2] / 1e6:.3g} MB), and twice as long along the first or the last axis; "
+        "one process reads everything, the last half along the fast axis, or five planes"
     )
     return PaperArray("VORPAL", shape, chunk_shapes, patterns, {"all": "new", "partition": "new"}, note)

@@ -1,4 +1,4 @@
-"""Predict: what a workload costs, in each layout and by each library, on the machine of a store profile."""
+"""Predict what a workload costs for each layout and library, on the machine of a store profile."""
 
 from __future__ import annotations
 
@@ -11,28 +11,28 @@ from hyperslab.errors import Refused, UsageError
 from hyperslab.model.calibrate import caches_of
 from hyperslab.model.cells import CellCache, ModelCell
 from hyperslab.model.costs import Cost, price
-from hyperslab.model.counting import Operation, Variables, count_operations
-from hyperslab.model.libraries import Hdf5, Layout, Library, Own, Zarr
+from hyperslab.model.counting import Direction, Variables, count_operations
+from hyperslab.model.libraries import Hdf5, HyperslabEngine, Layout, Library, Zarr
 from hyperslab.model.store_profile import StoreProfile, load_store_profile
 from hyperslab.model.terms import EXTENDED, Model
 from hyperslab.model.training import LIBRARIES
 from hyperslab.model.workload import Workload, load_workload
 
-# Lengths of HDF5's chunks are 32-bit numbers; zarr-python's codecs take no more than 31 bits.
+# HDF5 stores chunk lengths in 32 bits; zarr-python's codecs use no more than 31 bits.
 MOST_HDF5_CHUNK_NBYTES, MOST_ENCODED_NBYTES = 2**32 - 1, 2**31 - 1
 
 
 @dataclass(frozen=True)
 class Prediction:
-    """What a workload costs in one layout by one library."""
+    """What a workload costs in one layout, by one library."""
 
     library: str
     layout: Layout
     cost: Cost
-    variables: dict[Operation, Variables]
+    variables: dict[Direction, Variables]
 
     def to_dict(self) -> dict[str, Any]:
-        """For JSON."""
+        """A dictionary for JSON."""
         return {
             "library": self.library,
             "layout": str(self.layout),
@@ -54,31 +54,38 @@ def predict(
     store_profile: StoreProfile | str | Path | None = None,
     cache: CellCache | None = None,
 ) -> list[Prediction]:
-    """What a workload costs in each layout by each library, the fastest first.
+    """Predict what a workload costs in each layout, by each library. The fastest comes first.
 
     Parameters
     ----------
     workload : Workload | str | Path
         A Workload, or the path of its YAML file.
     layouts : Sequence[Layout | Sequence[int]]
-        Layouts, or shapes of chunks.
+        Layouts, or chunk shapes.
     libraries : Iterable[str] | None
-        `hdf5`, `zarr`, `hyperslab`, `flat`; by default all that the store profile has and that can do it.
+        Any of `hdf5`, `zarr`, `hyperslab`, `flat`. The default is all libraries that the store profile has and that can
+        run the workload.
     store_profile : StoreProfile | str | Path | None
-        A StoreProfile, or the path of its file; by default the one that `calibrate` wrote.
+        A StoreProfile, or the path of its file. The default is the file that `calibrate` writes.
     cache : CellCache | None
-        What is cached before: `cold` (the default), `page-warm`, `library-warm`; or `new`: there is no array.
+        What is cached beforehand: `cold` (the default), `page-warm`, `library-warm`, or `new` for an array that does
+        not exist yet.
+
+    Returns
+    -------
+    list[Prediction]
+        Seconds with an interval for each layout and library.
 
     Raises
     ------
     StudyError
-        The workload's file does not say a workload.
+        The workload's file does not describe a workload.
     NotAStoreProfile
         The store profile cannot be used.
     Refused
-        A library that is named cannot hold a layout, or do what is asked.
+        A library that you named cannot store a layout or make one of the accesses.
     Untrained
-        The store profile says nothing of a library that is named.
+        The store profile has no coefficients for a library that you named.
     """
     asked = workload if isinstance(workload, Workload) else load_workload(workload)
     trained = store_profile if isinstance(store_profile, StoreProfile) else load_store_profile(store_profile)
@@ -90,7 +97,7 @@ def predict(
         layout = given if isinstance(given, Layout) else Layout(tuple(given))
         for name in chosen or trained.libraries:
             if name not in LIBRARIES:
-                raise UsageError(f"no library {name!r}; the known ones are {', '.join(LIBRARIES)}")
+                raise UsageError(f"unknown library {name!r}; choose from {', '.join(LIBRARIES)}")
             cell = ModelCell(asked, layout, _library(name, trained), cache or "cold")
             reason = why_not(cell)
             if reason is None:
@@ -106,20 +113,20 @@ def predict(
 
 def _library(name: str, trained: StoreProfile) -> Library:
     library = LIBRARIES[name]
-    return replace(library, far=True) if isinstance(library, Own) and trained.is_far else library
+    return replace(library, far=True) if isinstance(library, HyperslabEngine) and trained.is_far else library
 
 
 def predict_cell(cell: ModelCell, trained: StoreProfile, model: Model = EXTENDED) -> Prediction:
-    """What one cell costs, by any model.
+    """Predict what one cell costs, by any model.
 
     Raises
     ------
     Untrained
-        The store profile says nothing of the library.
+        The store profile has no coefficients for the library.
     TooFewCells
-        Its cells do not do for the model.
+        The store profile has too few cells to fit the model.
     ValueError
-        The layout or the accesses have no meaning.
+        The layout or the accesses are invalid.
     """
     name = cell.library.name
     variables = count_operations(cell, caches_of(trained.environment))
@@ -131,11 +138,11 @@ def predict_cell(cell: ModelCell, trained: StoreProfile, model: Model = EXTENDED
 
 
 def why_not(cell: ModelCell) -> str | None:
-    """Why a library cannot hold a layout or do what a workload asks; None if it can."""
+    """Why a library cannot store a layout or run a workload. None if it can."""
     shape, layout = cell.workload.array.shape, cell.layout
     for words, part in (("chunk", layout.chunk_shape), ("shard", layout.shard_shape)):
         if part is not None and (len(part) != len(shape) or min(part) < 1):
-            return f"the {words} shape has {len(part)} axes, the array {len(shape)}; each must be at least 1"
+            return f"the {words} shape has {len(part)} axes, the array has {len(shape)}; each length must be at least 1"
     return _why_not_held(cell.library, cell) or _why_not_done(cell.library, cell)
 
 
@@ -145,41 +152,51 @@ def _why_not_held(library: Library, cell: ModelCell) -> str | None:
         return "only Zarr has shards"
     if layout.contiguous:
         if (layout.chunk_shape, layout.ratio) != (shape, None):
-            return "one piece has the array's shape, and no codec"
-        return "Zarr has no arrays in one piece" if isinstance(library, Zarr) else None
+            return "an array in one piece has the array's shape and no codec"
+        return "Zarr cannot store an array in one piece" if isinstance(library, Zarr) else None
     if isinstance(library, Hdf5):
         if cell.chunk_nbytes > MOST_HDF5_CHUNK_NBYTES:
-            return f"a chunk has {cell.chunk_nbytes} bytes, HDF5's may have {MOST_HDF5_CHUNK_NBYTES}"
+            return f"a chunk has {cell.chunk_nbytes} bytes, but HDF5 allows at most {MOST_HDF5_CHUNK_NBYTES}"
         if any(chunk > length for chunk, length in zip(layout.chunk_shape, shape, strict=True)):
             return f"a chunk is larger than the array of shape {shape}"
     if isinstance(library, Zarr) and layout.ratio is not None and cell.chunk_nbytes > MOST_ENCODED_NBYTES:
-        return f"a chunk has {cell.chunk_nbytes} bytes, those with a codec may have {MOST_ENCODED_NBYTES}"
+        return f"a chunk has {cell.chunk_nbytes} bytes, but codecs allow at most {MOST_ENCODED_NBYTES}"
     return None
 
 
 def _why_not_done(library: Library, cell: ModelCell) -> str | None:
-    if isinstance(library, Own) and cell.writes:
+    if isinstance(library, HyperslabEngine) and cell.writes:
         return "our engine only reads"
-    if isinstance(library, Own) and library.far and cell.cache != "cold":
-        return "nothing of a store far away is cached before"
+    if isinstance(library, HyperslabEngine) and library.far and cell.cache != "cold":
+        return "a far store starts with nothing cached"
     if cell.cache == "new" and any(access.operation == "read" for access in cell.workload.accesses):
-        return "an array that does not exist yet has nothing to read"
+        return "a new array has nothing to read"
     if cell.cache == "library-warm" and cell.layout.contiguous:
-        return "nothing of what is in one piece stays in a library"
+        return "libraries do not cache arrays that are in one piece"
     if cell.cache == "library-warm" and (cell.writes or not isinstance(library, Hdf5 | Zarr)):
-        return "only reads by HDF5 and Zarr can have a library that holds everything"
+        return "library-warm is only for reads by HDF5 and Zarr"
     return None
 
 
 def parse_layout(text: str, shape: Sequence[int] = ()) -> Layout:
-    """A layout as `--layout` has it: `100x8`, `100x8/400x8` with shards, `100x8:zstd=2.5` with a codec and its ratio.
+    """Parse a layout as `--layout` takes it.
 
-    `contiguous` is an array of `shape` in one piece.
+    Parameters
+    ----------
+    text : str
+        `100x8`, `100x8/400x8` with shards, `100x8:zstd=2.5` with a codec and its ratio, or `contiguous`.
+    shape : Sequence[int]
+        The array's shape, for `contiguous`.
+
+    Returns
+    -------
+    Layout
+        The layout.
 
     Raises
     ------
     UsageError
-        It is no layout; the message says what is.
+        The text is not a layout. The message shows the accepted forms.
     """
     if text == "contiguous":
         return Layout(tuple(shape), contiguous=True)
@@ -192,11 +209,11 @@ def parse_layout(text: str, shape: Sequence[int] = ()) -> Layout:
         reached = float(ratio) if has_ratio else None
     except ValueError as error:
         raise UsageError(
-            f"{text!r} is no layout; write 100x8, 100x8/400x8 with shards, 100x8:zstd=2.5 with a codec and its ratio, "
-            "or contiguous"
+            f"{text!r} is not a layout; write 100x8, 100x8/400x8 with shards, 100x8:zstd=2.5 with a codec and its "
+            "ratio, or contiguous"
         ) from error
     if codec and reached is None:
-        raise UsageError(f"{text!r}: say how well {codec} compresses, as {shapes}:{codec}=2.5 (decoded / stored bytes)")
+        raise UsageError(f"{text!r}: give the ratio of {codec} (decoded / stored bytes), such as {shapes}:{codec}=2.5")
     return Layout(chunk_shape, shard_shape, reached, codec or None)
 
 

@@ -1,4 +1,4 @@
-"""A store profile: what accesses cost on one machine and one store, as `calibrate` measured it. One JSON file."""
+"""A store profile is a JSON file with what accesses cost on one machine and store, as `calibrate` measured it."""
 
 from __future__ import annotations
 
@@ -14,7 +14,7 @@ import numpy as np
 from hyperslab.errors import NotAStoreProfile, Untrained
 from hyperslab.lab.environment import Environment, observe
 from hyperslab.model.costs import Coefficient, Coefficients
-from hyperslab.model.counting import Operation, Variables
+from hyperslab.model.counting import Direction, Variables
 from hyperslab.model.fit import Observation, fit
 from hyperslab.model.terms import EXTENDED, Model, Term
 from hyperslab.replacing import replace_with
@@ -27,8 +27,8 @@ VERSION = 3
 class StoreProfile:
     """The coefficients of a machine and a store, with the cells that they were fitted to.
 
-    `store` says what was measured, as `local disk`; `made_at` when (ISO 8601, UTC), `directory` is not kept: a
-    store profile may be shown to others. `is_far`: on a server, which our own engine read.
+    `store` describes what was measured, such as `local disk`. `made_at` is the time (ISO 8601, UTC). The directory is
+    not saved, so that you can show a store profile to others. If `is_far`, our own engine read a file on a server.
     """
 
     environment: Environment
@@ -47,23 +47,23 @@ class StoreProfile:
         """The libraries that were trained, in the order of the training."""
         return tuple(dict.fromkeys(each.library for each in self.fits))
 
-    def coefficients(self, library: str, operation: Operation, model: Model = EXTENDED) -> Coefficients:
-        """What a model says of a library and operation: as saved, or fitted to the cells now.
+    def coefficients(self, library: str, operation: Direction, model: Model = EXTENDED) -> Coefficients:
+        """The coefficients of a library and operation, as saved, or fitted to the cells for another model.
 
         Raises
         ------
         Untrained
-            The profile has nothing of this library and operation.
+            The profile has no cells of this library and operation.
         TooFewCells
-            Its cells do not do for this model.
+            The profile has too few cells to fit this model.
         """
         for each in self.fits:
             if (each.library, each.operation, each.model) == (library, operation, model.name):
                 return each
         if not any((cell.library, cell.operation) == (library, operation) for cell in self.cells):
             raise Untrained(
-                f"this store profile says nothing of {library}, {operation}; it has {', '.join(self._trained())}: "
-                "hyperslab calibrate measures it where it can"
+                f"this store profile has no {library}, {operation}; it has {', '.join(self._trained())}; run "
+                "hyperslab calibrate on a machine that has the library"
             )
         key = (library, operation, repr(model))
         if key not in self._fitted:
@@ -74,7 +74,7 @@ class StoreProfile:
         return list(dict.fromkeys(f"{cell.library} {cell.operation}" for cell in self.cells)) or ["no cells"]
 
     def differs_from_this_machine(self, directory: Path | None = None) -> list[str]:
-        """Why predictions may not hold here: what differs, in words. `directory`: where the data lie."""
+        """Differences that may make predictions wrong on this machine, in words. `directory` is where your data are."""
         here = observe(directory or Path.cwd(), list(self.environment.libraries))
         if self.is_far:
             here = elsewhere(here)
@@ -89,7 +89,7 @@ class StoreProfile:
         return reasons
 
     def to_json(self) -> str:
-        """The file's text."""
+        """The text of the file."""
         document = {
             "schema": SCHEMA,
             "version": VERSION,
@@ -107,32 +107,42 @@ class StoreProfile:
         return json.dumps(document, indent=1) + "\n"
 
     def save(self, path: str | Path) -> None:
-        """Write the file, whole or not at all; its directory is made."""
+        """Write the file completely or not at all. Its directory is created if necessary."""
         Path(path).parent.mkdir(parents=True, exist_ok=True)
         replace_with(Path(path), self.to_json().encode())
 
 
 def elsewhere(environment: Environment) -> Environment:
-    """The machine alone, without its disk: what matters where the data are far away."""
+    """The machine without its disk: the disk does not matter if the data are far away."""
     return replace(environment, file_system=None, mount_options=None, read_ahead_kib=None, rotational=None)
 
 
 def default_path() -> Path:
-    """Where `calibrate` writes and `predict` looks if nothing else is said: the user's data directory (XDG)."""
+    """The default path of the store profile, in your data directory (XDG)."""
     home = os.environ.get("XDG_DATA_HOME")
     return (Path(home) if home else Path.home() / ".local" / "share") / "hyperslab" / "store-profile.json"
 
 
 def load_store_profile(path: str | Path | None = None) -> StoreProfile:
-    """A store profile from its file, the default one without a path.
+    """Load a store profile.
+
+    Parameters
+    ----------
+    path : str | Path | None
+        The path of the file; None means the default path.
+
+    Returns
+    -------
+    StoreProfile
+        The profile.
 
     Raises
     ------
     NotAStoreProfile
-        There is no such file, it is cut off, no store profile, or of another version.
+        The file does not exist, is cut off, is not a store profile, or has another version.
     """
     path = Path(path) if path is not None else default_path()
-    remedy = f"make one: hyperslab calibrate -o {path}"
+    remedy = f"create one with hyperslab calibrate -o {path}"
     try:
         document: Any = json.loads(path.read_text())
     except FileNotFoundError as error:
@@ -140,12 +150,14 @@ def load_store_profile(path: str | Path | None = None) -> StoreProfile:
     except (OSError, UnicodeDecodeError) as error:
         raise NotAStoreProfile(f"{path} cannot be read: {error}; {remedy}") from error
     except (json.JSONDecodeError, RecursionError) as error:
-        raise NotAStoreProfile(f"{path} is no whole JSON ({error}): it may be cut off; {remedy}") from error
+        raise NotAStoreProfile(f"{path} is not a complete JSON file ({error}) and may be cut off; {remedy}") from error
     if not isinstance(document, dict) or document.get("schema") != SCHEMA:
-        raise NotAStoreProfile(f"{path} is no store profile; {remedy}")
+        raise NotAStoreProfile(f"{path} is not a store profile; {remedy}")
     if document.get("version") != VERSION:
         found = document.get("version")
-        raise NotAStoreProfile(f"{path} is a store profile of version {found}, this reads {VERSION}; {remedy}")
+        raise NotAStoreProfile(
+            f"{path} is a store profile of version {found}, but this program reads version {VERSION}; {remedy}"
+        )
     try:
         return _profile_of(document)
     except (KeyError, TypeError, ValueError, AttributeError) as error:
@@ -155,7 +167,7 @@ def load_store_profile(path: str | Path | None = None) -> StoreProfile:
 def _profile_of(document: dict[str, Any]) -> StoreProfile:
     names = document["variables"]
     if set(names) != set(Variables._fields):
-        raise ValueError("it has other variables")
+        raise ValueError("its variables differ")
     return StoreProfile(
         environment=Environment(**document["environment"]),
         store=str(document["store"]),
@@ -216,8 +228,8 @@ def _fit_of(given: dict[str, Any]) -> Coefficients:
     )
     covariance = np.array(given["covariance"], np.float64)
     if covariance.shape != (len(each), len(each)):
-        raise ValueError("the covariance has another shape than the coefficients")
+        raise ValueError("the shape of the covariance does not match the number of coefficients")
     if not np.isfinite(covariance).all() or not all(np.isfinite(one.value) and one.value >= 0 for one in each):
-        raise ValueError("a coefficient is no finite number of at least 0")
+        raise ValueError("a coefficient is not a finite number of at least 0")
     ranges = {name: (float(low), float(high)) for name, (low, high) in given["ranges"].items()}
     return Coefficients(**{name: given[name] for name in FIT_FIELDS}, each=each, covariance=covariance, ranges=ranges)

@@ -1,4 +1,4 @@
-"""The paper's takeaways (section V.E) judged by an evaluation: rows of the verdict table."""
+"""Judge the paper's takeaways (section V.E) by an evaluation: rows of the verdict table."""
 
 from __future__ import annotations
 
@@ -8,16 +8,19 @@ from hyperslab.model.evaluation import Evaluation
 from hyperslab.model.terms import EXTENDED, PAPER
 
 STUDY = "seed1"
-# Of the paper: the largest shares of the phases, and how far HDF5 is ahead at most.
+# From the paper: the largest shares of the phases, and how many times as fast HDF5 is at most.
 SHARES = {"memory": 0.90, "cache": 0.87, "device": 0.99}
 MOST_TIMES = 15.0
-# A phase that takes more than half of a read cannot be left out of a prediction.
+# A phase that takes more than this share of a read cannot be left out of a prediction.
 DOMINATES = 0.5
 PHASE_TITLES = {"memory": "memory copy", "cache": "cache read", "device": "device"}
 
 
 def judge(found: Evaluation) -> list[Verdict]:
-    """Takeaways (i) to (iv). The published method of (iv) is the paper's own model, fitted to the same training."""
+    """Verdicts on takeaways (i) to (iv).
+
+    The published method of (iv) is the paper's model, fitted to the same training.
+    """
     return [_phases(found), _libraries(found), _processes(), _model(found)]
 
 
@@ -31,7 +34,9 @@ def _phases(found: Evaluation) -> Verdict:
         "by_published_method": "not measured",
     }
     if shares.keys() != SHARES.keys():
-        return _verdict("i", **common, by_fair_method="phases not isolated: --full does", verdict="undecided")
+        return _verdict(
+            "i", **common, by_fair_method=("the phases were not isolated; --full does it"), verdict="undecided"
+        )
     holds = all(share > DOMINATES for share in shares.values())
     reads = len(found.phases) // len(SHARES)
     return _verdict("i", **common, by_fair_method=f"up to {told}, of {reads} reads", verdict=_word(holds))
@@ -40,12 +45,12 @@ def _phases(found: Evaluation) -> Verdict:
 def _libraries(found: Evaluation) -> Verdict:
     ahead, behind = found.most_times("hdf5", "zarr"), found.most_times("zarr", "hdf5")
     common = {
-        "conclusion": "in serial, HDF5 is ahead of Zarr by far, by 15 times at most",
+        "conclusion": "in serial, HDF5 is much faster than Zarr, by up to 15 times",
         "published": "at most 15 times as fast (takeaway ii)",
         "by_published_method": "not measured",
     }
     if ahead is None or behind is None:
-        return _verdict("ii", **common, by_fair_method="one library alone was measured", verdict="undecided")
+        return _verdict("ii", **common, by_fair_method="only one library was measured", verdict="undecided")
     told = f"HDF5 up to {ahead:.3g} times as fast, Zarr up to {behind:.3g} times"
     return _verdict("ii", **common, by_fair_method=told, verdict=_word(ahead > behind and ahead <= MOST_TIMES))
 
@@ -53,7 +58,7 @@ def _libraries(found: Evaluation) -> Verdict:
 def _processes() -> Verdict:
     return _verdict(
         "iii",
-        conclusion="what more processes gain on one machine says nothing of another",
+        conclusion="a gain from more processes on one machine says nothing about another machine",
         published="faster with more processes on Cori, not on Owens and RI2 (takeaway iii)",
         by_published_method="not measured",
         by_fair_method="not measured: one machine, one process",
@@ -79,7 +84,9 @@ def _accuracy_text(found: Accuracy) -> str:
     right = round((found.fastest_accuracy or 0.0) * found.experiments)
     text = f"{right} of {found.experiments} experiments ({found.fastest_accuracy or 0.0:.0%})"
     if found.fastest_accuracy_decided is not None:
-        text += f", {found.fastest_accuracy_decided:.0%} of the {found.decided_experiments} whose intervals part"
+        text += (
+            f", {found.fastest_accuracy_decided:.0%} of the {found.decided_experiments} whose intervals do not overlap"
+        )
     return f"{text}; RMSE of log10 {found.rmse_log10:.2g}"
 
 

@@ -1,7 +1,7 @@
-"""The terms of the cost model: what each variable belongs to, which formula of the paper says so, and which are ours.
+"""The terms of the cost model: the phase of each variable, the formula of the paper it comes from, and our extensions.
 
-A Model is a choice of terms. `PAPER` has formulas 1 to 7 as they are printed, `EXTENDED` our extensions too; the
-baselines leave out what the paper says must not be left out. All are fitted to the same cells.
+A Model is a choice of terms. `PAPER` has formulas 1 to 7 as printed; `EXTENDED` adds our extensions. The baselines
+leave out what the paper says must not be left out. All models are fitted to the same cells.
 """
 
 from __future__ import annotations
@@ -12,7 +12,7 @@ from typing import Literal
 import numpy as np
 import numpy.typing as npt
 
-from hyperslab.model.counting import Operation, Variables
+from hyperslab.model.counting import Direction, Variables
 
 Phase = Literal["memory_copy", "cache_read", "device_read", "device_write", "codec", "per_chunk", "per_call"]
 PHASES: tuple[Phase, ...] = (
@@ -24,24 +24,24 @@ PHASES: tuple[Phase, ...] = (
     "per_chunk",
     "per_call",
 )
-# The phases that wait for the system rather than compute: what a library may overlap with the others.
+# The phases that wait for the system rather than compute. A library may overlap them with the others.
 WAITING: frozenset[Phase] = frozenset({"device_read", "device_write"})
 
 
 def codec_name(codec: str | None) -> str | None:
-    """The codec of `zstd:3` is zstd: levels share their coefficients."""
+    """The codec without its level, which shares coefficients with other levels: `zstd:3` is zstd."""
     return None if codec is None else codec.partition(":")[0]
 
 
 @dataclass(frozen=True)
 class Term:
-    """Seconds in proportion to one variable. `extension` names ours; None is the paper's, `formulas` says where."""
+    """Seconds in proportion to one variable. `extension` names one of ours; None is the paper's, from `formulas`."""
 
     variable: str
     phase: Phase
     formulas: str = ""
     extension: str | None = None
-    codec: str | None = None  # only where this codec is at work
+    codec: str | None = None  # only if this codec is used
 
     @property
     def name(self) -> str:
@@ -50,11 +50,11 @@ class Term:
 
     @property
     def unit(self) -> str:
-        """Of the coefficient."""
+        """The unit of the coefficient."""
         return "s/B" if self.variable.startswith("s_") else "s"
 
     def value(self, variables: Variables, codec: str | None = None) -> float:
-        """What the coefficient is multiplied with."""
+        """The value that the coefficient is multiplied with."""
         if self.codec is not None and self.codec != codec_name(codec):
             return 0.0
         value: float = getattr(variables, self.variable)
@@ -65,7 +65,7 @@ MEMORY_COPY = (Term("n_memcpy", "memory_copy", "2"), Term("s_memcpy", "memory_co
 CACHE_READ = (Term("n_cache", "cache_read", "3"), Term("s_cache", "cache_read", "3"))
 DEVICE_READ = (Term("n_rdisk", "device_read", "4, 5"), Term("s_rdisk", "device_read", "4, 5"))
 DEVICE_WRITE = (Term("n_wdisk", "device_write", "6, 7"), Term("s_wdisk", "device_write", "6, 7"))
-# One file has an order of chunks and an index; a file per chunk has neither.
+# A single file has an index and its chunks have an order. One file per chunk has neither.
 ONE_FILE_READ = (Term("n_rseek", "device_read", "5"), Term("n_rindex", "device_read", "5"))
 ONE_FILE_WRITE = (Term("n_wseek", "device_write", "7"), Term("n_windex", "device_write", "7"))
 EXTENSIONS: dict[str, tuple[Term, ...]] = {
@@ -77,8 +77,8 @@ EXTENSIONS: dict[str, tuple[Term, ...]] = {
     "per_chunk": (Term("n_chunk", "per_chunk", extension="per_chunk"),),
     "waiting": (Term("s_rseek", "device_read", extension="waiting"),),
     "knee": (Term("n_far", "memory_copy", extension="knee"),),
-    "codec": (),  # one each way for every codec that was trained
-    "overlap": (),  # no term: how much of waiting and computing goes on at the same time
+    "codec": (),  # encoding and decoding, for every codec that was trained
+    "overlap": (),  # not a term: how much waiting and computing happen at the same time
 }
 
 
@@ -92,7 +92,7 @@ def _codec_terms(codecs: tuple[str, ...]) -> tuple[Term, ...]:
 
 @dataclass(frozen=True)
 class Model:
-    """A choice of terms; `phases` keeps only these, `only` only these variables."""
+    """A choice of terms. `phases` and `only`, if set, keep only these phases and variables."""
 
     name: str
     extensions: frozenset[str] = frozenset(EXTENSIONS)
@@ -100,18 +100,18 @@ class Model:
     only: frozenset[str] | None = None
 
     def without(self, extension: str) -> Model:
-        """The same without one of our extensions, to see what it is worth."""
+        """The same model without one of our extensions, to see what it is worth."""
         if extension not in self.extensions:
             raise ValueError(f"{self.name} has no extension {extension!r}; it has {', '.join(sorted(self.extensions))}")
         return replace(self, name=f"{self.name} without {extension}", extensions=self.extensions - {extension})
 
     @property
     def overlaps(self) -> bool:
-        """Whether waiting and computing may go on at the same time."""
+        """Whether waiting and computing may happen at the same time."""
         return "overlap" in self.extensions
 
-    def terms(self, library: str, operation: Operation, codecs: tuple[str, ...] = ()) -> tuple[Term, ...]:
-        """The terms for a library and an operation, with those of the codecs that were trained."""
+    def terms(self, library: str, operation: Direction, codecs: tuple[str, ...] = ()) -> tuple[Term, ...]:
+        """The terms for a library and an operation, including those of the trained codecs."""
         one_file = library != "zarr"
         found = [*MEMORY_COPY, *CACHE_READ, *DEVICE_READ, *(ONE_FILE_READ if one_file else ())]
         if operation == "write":
@@ -133,5 +133,5 @@ MODELS = (EXTENDED, PAPER, *BASELINES)
 
 
 def values(terms: tuple[Term, ...], variables: Variables, codec: str | None = None) -> npt.NDArray[np.float64]:
-    """What each term's coefficient is multiplied with, float64, in order."""
+    """The values that the terms' coefficients are multiplied with, in the order of the terms."""
     return np.array([term.value(variables, codec) for term in terms])

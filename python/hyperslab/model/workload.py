@@ -1,6 +1,6 @@
-"""A workload: what is asked of an array, in which order, how often.
+"""A workload: the accesses to an array, their order, and how often each one happens.
 
-A workload file (YAML) says the array and a list of accesses:
+A workload file (YAML) has the array and a list of accesses:
 
     array: {shape: [35660170, 64], dtype: float32}
     accesses:
@@ -50,19 +50,19 @@ class WorkloadArray(BaseModel):
         try:
             width = np.dtype(dtype).itemsize
         except TypeError as error:
-            raise ValueError(f"{dtype!r} is no NumPy dtype; use one like float32 or i2") from error
+            raise ValueError(f"{dtype!r} is not a NumPy dtype; use one like float32 or i2") from error
         if width == 0:
-            raise ValueError(f"{dtype!r} has no width; use one like float32 or i2")
+            raise ValueError(f"{dtype!r} has no fixed width; use a dtype like float32 or i2")
         return dtype
 
     @property
     def element_nbytes(self) -> int:
-        """Width of an element in bytes."""
+        """The width of an element in bytes."""
         return np.dtype(self.dtype).itemsize
 
 
 class Box(BaseModel):
-    """One box, by its first element, its shape, and the step along each axis (1)."""
+    """One box: its first element, its shape, and its step along each axis (1 by default)."""
 
     model_config = ConfigDict(extra="forbid", frozen=True)
     start: list[NonNegativeInt]
@@ -71,28 +71,32 @@ class Box(BaseModel):
 
 
 class Access(BaseModel):
-    """Selections of one kind; `list` takes `boxes`, all others are the patterns of `hyperslab bench`."""
+    """Selections of one kind. `list` takes `boxes`; the other kinds are the patterns of `hyperslab bench`."""
 
     model_config = ConfigDict(extra="forbid", frozen=True)
     select: str
     operation: Literal["read", "write"] = "read"
-    weight: PositiveFloat = Field(default=1, description="how often it happens, relative to the others")
+    weight: PositiveFloat = Field(default=1, description="how often the access happens, relative to the others")
     count: PositiveInt | None = Field(default=None, le=MOST_SELECTIONS, description="how many selections")
-    shape: list[PositiveInt | None] | None = Field(default=None, description="of a box; null: whole axis")
-    within: list[PositiveInt | None] | None = Field(default=None, description="boxes start within these first elements")
-    step: PositiveInt | None = Field(default=None, description="every step-th element")
-    boxes: list[Box] | None = Field(default=None, description="the selections themselves, for `select: list`")
+    shape: list[PositiveInt | None] | None = Field(
+        default=None, description=("shape of a box; null means the whole axis")
+    )
+    within: list[PositiveInt | None] | None = Field(
+        default=None, description=("boxes start within this many first elements")
+    )
+    step: PositiveInt | None = Field(default=None, description="take every step-th element")
+    boxes: list[Box] | None = Field(default=None, description="the selections, for `select: list`")
 
     @model_validator(mode="after")
     def _consistent(self) -> Access:
         if self.select != "list" and self.select not in SELECTS:
-            raise ValueError(f"unknown selection {self.select!r}; the known ones are list, {', '.join(SELECTS)}")
+            raise ValueError(f"unknown selection {self.select!r}; choose from list, {', '.join(SELECTS)}")
         if (self.select == "list") != (self.boxes is not None):
-            raise ValueError("boxes belong to `select: list`, and nothing else does")
+            raise ValueError("`select: list` needs boxes, and other selections do not take any")
         return self
 
     def selections(self, array: WorkloadArray, seed: int) -> list[Hyperslab]:
-        """The selections, one call of the library each."""
+        """The selections, one for each call of the library."""
         if self.boxes is not None:
             return [Hyperslab(box.start, box.step, box.shape, [1] * len(box.shape)) for box in self.boxes]
         given = self.model_dump(include={"count", "shape", "within", "step"}, exclude_none=True)
@@ -103,7 +107,7 @@ class Access(BaseModel):
 
 
 class Step(NamedTuple):
-    """One call of the library, and how much it counts."""
+    """One call of the library, with its weight."""
 
     operation: Literal["read", "write"]
     selection: Hyperslab
@@ -111,61 +115,64 @@ class Step(NamedTuple):
 
 
 class Workload(BaseModel):
-    """What is asked of one array."""
+    """The accesses to one array."""
 
     model_config = ConfigDict(extra="forbid", frozen=True)
     array: WorkloadArray
     accesses: list[Access] = Field(min_length=1)
     order: Literal["listed", "shuffled"] = "listed"
     seed: NonNegativeInt = 0
-    processes: PositiveInt = Field(default=1, description="that make the accesses side by side; one, so far")
+    processes: PositiveInt = Field(
+        default=1, description=("processes that make the accesses at the same time; only 1 for now")
+    )
 
     @field_validator("processes")
     @classmethod
     def _alone(cls, processes: int) -> int:
         if processes > 1:
-            raise ValueError(f"{processes} processes side by side are not priced yet; say what one of them does, alone")
+            raise ValueError(f"{processes} processes cannot be priced yet; describe what one of them does alone")
         return processes
 
     @model_validator(mode="after")
     def _inside(self) -> Workload:
-        for place, access in enumerate(self.accesses):
+        for position, access in enumerate(self.accesses):
             ndim = len(self.array.shape)
             for name, axes in (("shape", access.shape), ("within", access.within)):
                 if axes is not None and len(axes) != ndim:
-                    raise ValueError(f"access {place} ({access.select}): {name} has {len(axes)} axes, the array {ndim}")
+                    where = f"access {position} ({access.select})"
+                    raise ValueError(f"{where}: {name} has {len(axes)} axes, the array has {ndim}")
             for box in access.boxes or []:
                 if {len(box.start), len(box.shape), len(box.step or box.start)} != {ndim}:
-                    raise ValueError(f"access {place}: a box has not the array's {ndim} axes")
+                    raise ValueError(f"access {position}: a box does not have {ndim} axes, as the array does")
                 step = box.step or [1] * ndim
                 ends = [a + (n - 1) * s for a, n, s in zip(box.start, box.shape, step, strict=True)]
                 if any(end >= length for end, length in zip(ends, self.array.shape, strict=True)):
-                    raise ValueError(f"access {place}: the box at {box.start} reaches outside {self.array.shape}")
+                    raise ValueError(f"access {position}: the box at {box.start} reaches outside {self.array.shape}")
         return self
 
     def steps(self) -> list[Step]:
-        """The calls in the workload's order; the same ones each time."""
+        """The calls in the order of the workload. They are the same each time."""
         steps = [
             Step(access.operation, selection, access.weight)
             for access in self.accesses
             for selection in access.selections(self.array, self.seed)
         ]
         if self.order == "shuffled":
-            steps = [steps[place] for place in np.random.default_rng(self.seed).permutation(len(steps))]
+            steps = [steps[position] for position in np.random.default_rng(self.seed).permutation(len(steps))]
         return steps
 
     def largest_nbytes(self, steps: list[Step]) -> int:
-        """Bytes of the elements of the largest of some calls."""
+        """The size of the largest selection of `steps`, in bytes."""
         return max(step.selection.size for step in steps) * self.array.element_nbytes
 
 
 def load_workload(path: str | Path) -> Workload:
-    """The workload of a YAML file.
+    """Load a workload from a YAML file.
 
     Raises
     ------
     StudyError
-        The file is missing, or does not say a workload; the message names file and place.
+        The file is missing or does not describe a workload. The message names the file and the field.
     """
     try:
         given: Any = yaml.safe_load(Path(path).read_text())
@@ -175,5 +182,5 @@ def load_workload(path: str | Path) -> Workload:
         return Workload.model_validate(given)
     except ValidationError as error:
         first = error.errors()[0]
-        place = ".".join(map(str, first["loc"])) or "the file"
-        raise StudyError(f"{path}: {place}: {first['msg']}") from error
+        field = ".".join(map(str, first["loc"])) or "the file"
+        raise StudyError(f"{path}: {field}: {first['msg']}") from error

@@ -27,7 +27,7 @@ class ChunkTable:
     """The stored chunks of a regular grid, as columns of equal length, sorted by their linear index in the grid."""
 
     grid_shape: tuple[int, ...]
-    places: npt.NDArray[np.int64]
+    positions: npt.NDArray[np.int64]  # linear indices in the grid
     paths: list[str]  # of the files; `files` holds indices into this list
     files: npt.NDArray[np.int64]
     offsets: npt.NDArray[np.int64]
@@ -42,22 +42,22 @@ class ChunkTable:
     @property
     def is_full(self) -> bool:
         """Whether every chunk of the grid is stored."""
-        return len(self.places) + len(self.inline) == self.chunk_count
+        return len(self.positions) + len(self.inline) == self.chunk_count
 
     def used_paths(self) -> set[str]:
         """The paths of the files that hold chunks."""
         return {self.paths[file] for file in np.unique(self.files).tolist()}
 
-    def key(self, place: int) -> str:
+    def key(self, position: int) -> str:
         """A chunk's name in Zarr 2: its indices with dots in between; the only chunk of a scalar is "0"."""
-        index = np.unravel_index(place, self.grid_shape) if self.grid_shape else (0,)
+        index = np.unravel_index(position, self.grid_shape) if self.grid_shape else (0,)
         return ".".join(str(int(number)) for number in index)
 
     def named(self) -> Iterator[tuple[str, str, int, int]]:
         """Yield name, path, offset and length of each stored chunk that is not inline."""
-        for start in range(0, len(self.places), BLOCK):
+        for start in range(0, len(self.positions), BLOCK):
             block = slice(start, start + BLOCK)
-            axes = np.unravel_index(self.places[block], self.grid_shape) if self.grid_shape else ([0],)
+            axes = np.unravel_index(self.positions[block], self.grid_shape) if self.grid_shape else ([0],)
             names = map(".".join, zip(*(map(str, np.asarray(axis).tolist()) for axis in axes), strict=True))
             paths = (self.paths[file] for file in self.files[block].tolist())
             yield from zip(names, paths, self.offsets[block].tolist(), self.lengths[block].tolist(), strict=True)
@@ -152,11 +152,11 @@ def table(array: Array, segments: list[Segment], chunk_shape: tuple[int, ...]) -
     """
     grid_shape = chunk_counts(array.shape, chunk_shape)
     parts = [_part(segment, grid_shape) for segment in segments]
-    inline = {place: encoded for *_, inside in parts for place, encoded in inside.items()}
+    inline = {position: encoded for *_, inside in parts for position, encoded in inside.items()}
     columns = [np.concatenate([np.empty(0, np.int64), *(part[k] for part in parts)]) for k in range(4)]
     order = np.argsort(columns[0], kind="stable")
-    places, numbers, offsets, lengths = (column[order] for column in columns)
-    if len(places) > 1 and (places[1:] == places[:-1]).any():
+    positions, numbers, offsets, lengths = (column[order] for column in columns)
+    if len(positions) > 1 and (positions[1:] == positions[:-1]).any():
         raise Refused("its parts overlap")
     listed = array.file_paths() if len(numbers) else []
     array.check_files([listed[number] for number in np.unique(numbers).tolist()])
@@ -164,7 +164,7 @@ def table(array: Array, segments: list[Segment], chunk_shape: tuple[int, ...]) -
     _check_ends(paths, numbers, offsets + lengths)
     if not lengths.all():
         raise Refused("one of its chunks has zero bytes, which readers of references take for a whole file")
-    return ChunkTable(grid_shape, places, paths, numbers, offsets, lengths, inline)
+    return ChunkTable(grid_shape, positions, paths, numbers, offsets, lengths, inline)
 
 
 def _part(segment: Segment, grid_shape: tuple[int, ...]) -> tuple[Any, ...]:
@@ -172,14 +172,16 @@ def _part(segment: Segment, grid_shape: tuple[int, ...]) -> tuple[Any, ...]:
     if segment.filter_masks().any():
         raise Refused("some of its chunks skip some of its codecs (HDF5's filter masks)")
     indices = segment.indices().astype(np.int64)
-    places, is_shown = _moved(segment, indices, grid_shape)
+    positions, is_shown = _moved(segment, indices, grid_shape)
     columns = (segment.files(), segment.offsets(), segment.lengths())
     if any(column.dtype == np.uint64 and (column >> np.uint64(63)).any() for column in columns):
         raise Refused("some of its chunks have an offset of 2**63 or more")
     inside = segment.inline()
     moved, are_shown = _moved(segment, np.fromiter(inside, np.int64, len(inside)), grid_shape)
-    kept = {int(place): chunk for place, is_in, chunk in zip(moved, are_shown, inside.values(), strict=True) if is_in}
-    return (places[is_shown], *(column.astype(np.int64)[is_shown] for column in columns), kept)
+    kept = {
+        int(position): chunk for position, is_in, chunk in zip(moved, are_shown, inside.values(), strict=True) if is_in
+    }
+    return (positions[is_shown], *(column.astype(np.int64)[is_shown] for column in columns), kept)
 
 
 def _moved(segment: Segment, indices: npt.NDArray[np.int64], grid_shape: tuple[int, ...]) -> tuple[Any, Any]:

@@ -86,7 +86,7 @@ class Export:
         yield from documents.items()
         yield path, table
         self.array_count += 1
-        self.chunk_count += len(table.places) + len(table.inline)
+        self.chunk_count += len(table.positions) + len(table.inline)
 
 
 class Dimensions:

@@ -121,8 +121,8 @@ def _set_chunks(store: Any, name: str, table: ChunkTable, checksums: Mapping[str
         failed = store.set_virtual_refs(name, block, validate_containers=True)
         if failed:
             raise Refused(f"Icechunk does not accept virtual chunks in {block[0].location} for {name}")
-    for place, chunk in table.inline.items():
-        index = np.unravel_index(place, table.grid_shape) if table.grid_shape else ()
+    for position, chunk in table.inline.items():
+        index = np.unravel_index(position, table.grid_shape) if table.grid_shape else ()
         _set(store, "/".join([name, "c", *(str(int(number)) for number in index)]), chunk)
 
 
@@ -132,10 +132,10 @@ def _blocks(table: ChunkTable, checksums: Mapping[str, Any]) -> Iterator[list[An
     urls = {k: _url(path) for k, path in enumerate(table.paths) if path in checksums}
     etags = {k: found for k in urls if isinstance(found := checksums[table.paths[k]], str)}
     times = {k: found for k in urls if isinstance(found := checksums[table.paths[k]], datetime)}
-    for start in range(0, len(table.places), BLOCK):
+    for start in range(0, len(table.positions), BLOCK):
         block = slice(start, start + BLOCK)
-        axes = np.unravel_index(table.places[block], table.grid_shape) if table.grid_shape else ()
-        indices = np.stack(axes, axis=1).tolist() if axes else [[] for _ in table.places[block]]
+        axes = np.unravel_index(table.positions[block], table.grid_shape) if table.grid_shape else ()
+        indices = np.stack(axes, axis=1).tolist() if axes else [[] for _ in table.positions[block]]
         files, offsets, lengths = (column[block].tolist() for column in (table.files, table.offsets, table.lengths))
         rows = zip(indices, files, offsets, lengths, strict=True)
         yield [

@@ -12,10 +12,10 @@ from types import MappingProxyType
 from typing import Any
 
 from hyperslab._core import save_references
-from hyperslab.archive.allowed import Places
+from hyperslab.archive.allowed import Locations
 from hyperslab.archive.open_file import CHUNK_CACHE_NBYTES, locate
 from hyperslab.archive.opening import open
-from hyperslab.archive.remote import is_url, shown
+from hyperslab.archive.remote import Remote, SourceResolver, is_url, shown
 from hyperslab.archive.source_files import are_many, matching, threads_for
 from hyperslab.archive.tree import Group, OpenFile
 from hyperslab.errors import HyperslabError, Refused, UsageError
@@ -171,7 +171,7 @@ def index(
     progress: Callable[[str, int, int], None] | None = None,
     threads: int | None = None,
     scheduler: Any = None,
-    allowed: Places | None = None,
+    allowed: Locations | None = None,
 ) -> Index:
     """Find out where all chunks of archives are; several archives are indexed in parallel.
 
@@ -193,7 +193,7 @@ def index(
         Index on the workers of a Dask scheduler instead: its address, or a `distributed.Client`. The workers must find
         the files under the same paths. They are sent no credentials; they take them from their environment, or from
         `hyperslab.credentials` called there.
-    allowed : Places | None
+    allowed : Locations | None
         Where the files may lead, as for `open`.
 
     Returns
@@ -254,7 +254,7 @@ class _Gathering:
     folder: Path | None
     options: dict[str, Any]
     threads: int
-    allowed: Places | None
+    allowed: Locations | None
 
     def roots(self, scheduler: Any) -> Iterator[tuple[int, Group]]:
         """Yield the number and root of each archive as it is ready."""
@@ -271,7 +271,7 @@ class _Gathering:
             else:
                 missing[number] = locate(self.path(number), self.options, 0, self.allowed)
         for number, content in by_dask(encoded, missing, scheduler):
-            known = self.place(number)
+            known = self.kept_at(number)
             with replacing(known, is_synced=False) as beside:
                 beside.write_bytes(content)
             yield number, self.reopened(number)
@@ -284,7 +284,7 @@ class _Gathering:
         root = open(self.path(number), storage_options=self.options, allowed=self.allowed)
         if self.folder is None:
             return root
-        Index({"": root})._save_own(self.place(number), is_synced=False)
+        Index({"": root})._save_own(self.kept_at(number), is_synced=False)
         root.close()
         return self.reopened(number)
 
@@ -304,9 +304,9 @@ class _Gathering:
 
     def reopened(self, number: int) -> Group:
         """Open an archive through its references, which may lead to the archive and to where it may lead."""
-        _, sources = locate(self.path(number), self.options, 0, self.allowed)
-        known = str(self.place(number).absolute())
-        return OpenFile(known, CHUNK_CACHE_NBYTES, replace(sources, near=None)).root
+        _, resolver = locate(self.path(number), self.options, 0, self.allowed)
+        known = str(self.kept_at(number).absolute())
+        return OpenFile(known, CHUNK_CACHE_NBYTES, replace(resolver, near=None)).root
 
     def path(self, number: int) -> str:
         source = self.given[number]
@@ -314,7 +314,7 @@ class _Gathering:
         path = os.fspath(source)
         return path if is_url(path) else os.path.abspath(path)  # noqa: PTH100 -- links are not resolved
 
-    def place(self, number: int) -> Path:
+    def kept_at(self, number: int) -> Path:
         """The path of the references of an archive."""
         assert self.folder is not None
         return self.folder / f"{hashlib.sha256(self.path(number).encode()).hexdigest()[:32]}.hs"
@@ -333,9 +333,9 @@ def _names(paths: list[str]) -> list[str]:
     return list(names)
 
 
-def encoded(place: Any, sources: Any) -> bytes:
+def encoded(location: str | Remote, resolver: SourceResolver) -> bytes:
     """The references of an archive as our own file of them has them; paths are absolute."""
     with TemporaryDirectory(prefix="hyperslab-index-") as folder:
         path = Path(folder) / "one.hs"
-        Index({"": OpenFile(place, CHUNK_CACHE_NBYTES, sources).root}).save(path)
+        Index({"": OpenFile(location, CHUNK_CACHE_NBYTES, resolver).root}).save(path)
         return path.read_bytes()

@@ -47,8 +47,8 @@ def _lines(key: str, item: dict[str, Any] | ChunkTable) -> Iterator[str]:
     paths = {path: json.dumps(path) for path in item.paths}
     for name, path, offset, length in item.named():
         yield f'{start}{name}": [{paths[path]}, {offset}, {length}]'
-    for place, chunk in item.inline.items():
-        yield f'{start}{item.key(place)}": "{zarr2.encoded(chunk)}"'
+    for position, chunk in item.inline.items():
+        yield f'{start}{item.key(position)}": "{zarr2.encoded(chunk)}"'
 
 
 def save_parquet(roots: Mapping[str, Group], target: Path, export: Export, record_size: int = RECORD_SIZE) -> None:
@@ -75,14 +75,14 @@ def _save_tables(table: ChunkTable, folder: Path, record_size: int) -> None:
     paths = np.array([*table.paths, None], object)
     for number in range(ceil_div(table.chunk_count, record_size)):
         first = number * record_size
-        start, stop = np.searchsorted(table.places, [first, first + record_size])
-        rows, own = table.places[start:stop] - first, slice(start, stop)
+        start, stop = np.searchsorted(table.positions, [first, first + record_size])
+        rows, own = table.positions[start:stop] - first, slice(start, stop)
         path, raw = np.full(record_size, None, object), np.full(record_size, None, object)
         offset, size = np.zeros(record_size, np.int64), np.zeros(record_size, np.int64)
         path[rows], offset[rows], size[rows] = paths[table.files[own]], table.offsets[own], table.lengths[own]
-        for place, chunk in table.inline.items():
-            if first <= place < first + record_size:
-                raw[place - first] = chunk
+        for position, chunk in table.inline.items():
+            if first <= position < first + record_size:
+                raw[position - first] = chunk
         _write_table(folder / f"refs.{number}.parq", path, offset, size, raw)
 
 

@@ -135,9 +135,9 @@ def _manifest(table: ChunkTable) -> Any:
     offsets, lengths = np.zeros(count, np.uint64), np.zeros(count, np.uint64)
     used = table.used_paths()
     urls = np.array([_url(path) if path in used else "" for path in table.paths], np.dtypes.StringDType())
-    if len(table.places):
-        paths[table.places] = urls[table.files]
-    offsets[table.places], lengths[table.places] = table.offsets, table.lengths
+    if len(table.positions):
+        paths[table.positions] = urls[table.files]
+    offsets[table.positions], lengths[table.positions] = table.offsets, table.lengths
     shape = table.grid_shape
     return ChunkManifest.from_arrays(
         paths=paths.reshape(shape), offsets=offsets.reshape(shape), lengths=lengths.reshape(shape), validate_paths=False

@@ -40,8 +40,8 @@ def draw_costs(found: Sequence[Prediction], what: str, cache: str, path: Path) -
         scale, unit = unit_of(max(prediction.cost.seconds for prediction in found))
         for axes, library in zip(sheet.panels, libraries, strict=True):
             mine = [prediction for prediction in found if prediction.library == library]
-            for place, prediction in enumerate(mine):
-                _draw_bar(axes, place, prediction, scale)
+            for position, prediction in enumerate(mine):
+                _draw_bar(axes, position, prediction, scale)
             names = [str(prediction.layout).replace("x", "×") for prediction in mine]
             axes.set_xticks(range(len(mine)), names, size=7, rotation=25 if len(mine) > 2 else 0)
             axes.set_xlim(-0.6, len(mine) - 0.4)
@@ -50,13 +50,13 @@ def draw_costs(found: Sequence[Prediction], what: str, cache: str, path: Path) -
         save_as(sheet, path)
 
 
-def _draw_bar(axes: object, place: int, prediction: Prediction, scale: float) -> None:
+def _draw_bar(axes: object, position: int, prediction: Prediction, scale: float) -> None:
     from matplotlib.axes import Axes
 
     assert isinstance(axes, Axes)
     low = 0.0
     for phase in PHASES:
         height = prediction.cost.phases[phase] / scale
-        axes.bar(place, height, 0.7, bottom=low, color=COLOURS[phase], linewidth=0)
+        axes.bar(position, height, 0.7, bottom=low, color=COLOURS[phase], linewidth=0)
         low += height
-    axes.vlines(place, prediction.cost.low / scale, prediction.cost.high / scale, color=INK, linewidth=0.9)
+    axes.vlines(position, prediction.cost.low / scale, prediction.cost.high / scale, color=INK, linewidth=0.9)

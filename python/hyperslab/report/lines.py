@@ -149,7 +149,7 @@ def _words(run: Run, title: str, axis: Axis, shown: list[Summary]) -> Words:
 
 def _dashes(shown: list[Summary]) -> dict[str, Dash]:
     names = dict.fromkeys(_conditions(s) for s in shown)
-    return {name: DASHES[place % len(DASHES)] for place, name in enumerate(names)}
+    return {name: DASHES[position % len(DASHES)] for position, name in enumerate(names)}
 
 
 def _conditions(summary: Summary) -> str:

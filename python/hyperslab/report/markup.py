@@ -22,7 +22,7 @@ def table_markup(table: Table, kinds: Sequence[str] = ()) -> str:
         return ""
     header = "".join(f'<th scope="col">{escape(name)}</th>' for name in table.header)
     heading = f"<thead><tr>{header}</tr></thead>" if any(table.header) else ""
-    rows = "".join(_row(row, kinds[place] if kinds else "") for place, row in enumerate(table.rows))
+    rows = "".join(_row(row, kinds[position] if kinds else "") for position, row in enumerate(table.rows))
     note = f'<p class="note">{escape(table.note)}</p>' if table.note else ""
     return (
         f'<div class="sheet"><h3>{escape(table.title)}</h3>'
@@ -32,9 +32,9 @@ def table_markup(table: Table, kinds: Sequence[str] = ()) -> str:
 
 def _row(row: tuple[str, ...], kind: str) -> str:
     if kind:
-        cells = "".join(_cell(text, place, len(row)) for place, text in enumerate(row[:-1]))
+        cells = "".join(_cell(text, position, len(row)) for position, text in enumerate(row[:-1]))
         return f'<tr data-verdict="{escape(kind)}">{cells}{_verdict_cell(row[-1])}</tr>'
-    cells = "".join(_cell(text, place, len(row)) for place, text in enumerate(row))
+    cells = "".join(_cell(text, position, len(row)) for position, text in enumerate(row))
     return f"<tr>{cells}</tr>"
 
 
@@ -43,8 +43,8 @@ def _verdict_cell(text: str) -> str:
     return f'<td><strong>{escape(verdict)}</strong> <span class="reason">{escape(reason)}</span></td>'
 
 
-def _cell(text: str, place: int, width: int) -> str:
-    if place == 0:
+def _cell(text: str, position: int, width: int) -> str:
+    if position == 0:
         return f'<th scope="row">{escape(text)}</th>'
     is_figure = width > 2 and text[:1] in _FIGURES
     return f'<td class="figure">{escape(text)}</td>' if is_figure else f"<td>{escape(text)}</td>"

@@ -39,12 +39,12 @@ def page_data(run: Run) -> str:
     """The JSON document, safe inside a script element."""
     summaries = [s for group in by_case_and_method(run).values() for s in group]
     words = list(dict.fromkeys(getattr(s, name) for s in summaries for name in WORDS))
-    places = {word: place for place, word in enumerate(words)}
+    positions = {word: position for position, word in enumerate(words)}
     document = {
         "columns": [*WORDS, *NUMBERS],
         "wordColumns": len(WORDS),
         "words": words,
-        "rows": [[*(places[getattr(s, name)] for name in WORDS), *_numbers(s)] for s in summaries],
+        "rows": [[*(positions[getattr(s, name)] for name in WORDS), *_numbers(s)] for s in summaries],
         "cases": {name: _case(run, name, summaries) for name in dict.fromkeys(s.case for s in summaries)},
         "operations": {s.operation: _operation(s) for s in summaries},
         "formats": {name: _paint(name) for name in in_order({s.format for s in summaries})},

@@ -47,5 +47,5 @@ def paint_of(format_name: str) -> Paint:
 
 def in_order(formats: set[str]) -> list[str]:
     """The formats in the order of the table, so that legends always have the same order."""
-    places = {name: place for place, name in enumerate(PAINTS)}
-    return sorted(formats, key=lambda name: (places.get(name, len(places)), name))
+    positions = {name: position for position, name in enumerate(PAINTS)}
+    return sorted(formats, key=lambda name: (positions.get(name, len(positions)), name))

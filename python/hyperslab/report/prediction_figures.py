@@ -84,11 +84,11 @@ def _draw_cloud(axes: Axes, outcomes: Sequence[Outcome], model: str) -> None:
 
 
 def _draw_bars(axes: Axes, names: Sequence[str], lengths: Sequence[float], unit: str) -> None:
-    places = range(len(names))
-    axes.barh(places, lengths, color=[OURS if name == names[0] else OTHERS for name in names], height=0.7)
-    axes.set_yticks(places, [textwrap.fill(name, 11) for name in names], size=7)
+    positions = range(len(names))
+    axes.barh(positions, lengths, color=[OURS if name == names[0] else OTHERS for name in names], height=0.7)
+    axes.set_yticks(positions, [textwrap.fill(name, 11) for name in names], size=7)
     axes.invert_yaxis()
     axes.grid(visible=True, axis="x")
     axes.grid(visible=False, axis="y")
-    for place, length in zip(places, lengths, strict=True):
-        axes.annotate(f" {length:.3g} {unit}", (length, place), va="center", size=7, annotation_clip=False)
+    for position, length in zip(positions, lengths, strict=True):
+        axes.annotate(f" {length:.3g} {unit}", (length, position), va="center", size=7, annotation_clip=False)

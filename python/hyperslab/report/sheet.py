@@ -115,8 +115,8 @@ def _place_panels(figure: Figure, count: int, columns: int, top: float) -> list[
     width, height = figure.get_size_inches()
     each = (width - LEFT - RIGHT - (columns - 1) * GAP_X) / columns
     panels = []
-    for place in range(count):
-        row, column = divmod(place, columns)
+    for position in range(count):
+        row, column = divmod(position, columns)
         left = LEFT + column * (each + GAP_X)
         low = height - top - (row + 1) * PANEL_HEIGHT - row * GAP_Y
         panels.append(figure.add_axes((left / width, low / height, each / width, PANEL_HEIGHT / height)))

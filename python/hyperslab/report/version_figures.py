@@ -8,6 +8,7 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 import numpy.typing as npt
 
+from hyperslab.chunk_grid import ceil_div
 from hyperslab.errors import UsageError
 from hyperslab.report.figures import style
 from hyperslab.report.sheet import FILE_OPTIONS, Words, head, new_sheet, save_as
@@ -91,7 +92,7 @@ def shares(array: ArrayDiff, cells: int) -> npt.NDArray[np.float64]:
         np.add.at(found, tuple((coordinates * counts // lengths).T), 1)
     sizes = np.ones((), np.int64)
     for length, count in zip(lengths.tolist(), counts.tolist(), strict=True):
-        bounds = -(-np.arange(count + 1) * length // count)  # the first element of each cell
+        bounds = ceil_div(np.arange(count + 1) * length, count)  # the first element of each cell
         sizes = np.multiply.outer(sizes, np.diff(bounds))
     return found / sizes
 
@@ -105,8 +106,8 @@ def _draw_line(axes: Axes, array: ArrayDiff) -> None:
     length, seen = max(before, after), _seen(shares(array, LINE_CELLS))
     _draw_outside(axes, [(before, after)])
     axes.stairs(seen, np.linspace(0, length, len(seen) + 1), fill=True, color=CHANGED)
-    for place in _bounds_of_chunks(length, array.chunk_shape[0]):
-        axes.axvline(place, color=CHUNKS, linewidth=0.4, zorder=0)
+    for position in _bounds_of_chunks(length, array.chunk_shape[0]):
+        axes.axvline(position, color=CHUNKS, linewidth=0.4, zorder=0)
     axes.set_xlim(0, length)
     axes.set_ylim(0, 1.04)
     axes.set_yticks([])
@@ -120,8 +121,8 @@ def _draw_image(axes: Axes, array: ArrayDiff) -> None:
     seen = np.ma.masked_equal(_seen(shares(array, IMAGE_CELLS)), 0)
     _draw_outside(axes, list(zip(*array.shape, strict=True)))
     colours = LinearSegmentedColormap.from_list("changed", ["#ffffff", CHANGED])
-    place: Any = (0, columns, rows, 0)
-    axes.imshow(seen, cmap=colours, vmin=0, vmax=1, extent=place, aspect="auto", interpolation="nearest", zorder=2)
+    extent: Any = (0, columns, rows, 0)
+    axes.imshow(seen, cmap=colours, vmin=0, vmax=1, extent=extent, aspect="auto", interpolation="nearest", zorder=2)
     for at in _bounds_of_chunks(columns, array.chunk_shape[1]):
         axes.axvline(at, color=CHUNKS, linewidth=0.4, zorder=0)
     for at in _bounds_of_chunks(rows, array.chunk_shape[0]):
@@ -134,9 +135,9 @@ def _draw_image(axes: Axes, array: ArrayDiff) -> None:
 
 def _draw_outside(axes: Axes, lengths: list[tuple[int, int]]) -> None:
     """Mark what only one version has: columns along the last axis, rows along the first."""
-    for place, (before, after) in enumerate(reversed(lengths)):
+    for position, (before, after) in enumerate(reversed(lengths)):
         if before != after:
-            span: Any = axes.axhspan if place else axes.axvspan
+            span: Any = axes.axhspan if position else axes.axvspan
             colour = ADDED if after > before else REMOVED
             span(min(before, after), max(before, after), color=colour, linewidth=0, zorder=0)
 

@@ -8,14 +8,14 @@ from collections.abc import Callable, Iterable, Iterator
 from contextlib import contextmanager
 from typing import TYPE_CHECKING, Any, Literal, TypeAlias
 
-from hyperslab.archive.allowed import Allowed, Places
+from hyperslab.archive.allowed import Allowed, Locations
 from hyperslab.archive.array import Array as ArchiveArray
 from hyperslab.archive.open_file import CHUNK_CACHE_NBYTES
-from hyperslab.archive.remote import Sources
+from hyperslab.archive.remote import SourceResolver
 from hyperslab.archive.tree import Group
 from hyperslab.errors import UsageError
 from hyperslab.journal.locks import check_process
-from hyperslab.journal.signals import held_back
+from hyperslab.journal.signals import defer_signals
 from hyperslab.needed import need_h5py
 from hyperslab.versions.inspect.inspected import Inspected
 from hyperslab.versions.layout import names as layout
@@ -34,7 +34,7 @@ if TYPE_CHECKING:
     from hyperslab.versions.rewrite.rewriting import Change
     from hyperslab.versions.stage.committed import CommittedArray, CommittedGroup
 
-Place: TypeAlias = "str | os.PathLike[str] | h5py.File"
+Location: TypeAlias = "str | os.PathLike[str] | h5py.File"
 TIMEOUT = 1.0  # seconds, for who only reads a little
 Mode = Literal["r", "r+", "a", "w"]
 
@@ -44,7 +44,7 @@ class VersionedFile(Inspected):
 
     Parameters
     ----------
-    file : Place
+    file : Location
         Its path, or an `h5py.File` (or group in one) that is open; then `mode` is that file's, and closing it is its
         owner's.
     mode : Mode
@@ -53,7 +53,7 @@ class VersionedFile(Inspected):
         Memory for decoded chunks of each version that is read.
     timeout : float
         To write: how many seconds to wait for others who have the file open. Ctrl-C ends it.
-    allowed : Places | None
+    allowed : Locations | None
         Folders and URLs that the groups of versions may lead to, as for `hyperslab.open`. `diff`, `log`, `stats` and
         `export` read nothing but the file.
 
@@ -71,12 +71,12 @@ class VersionedFile(Inspected):
 
     def __init__(
         self,
-        file: Place,
+        file: Location,
         mode: Mode = "r",
         chunk_cache_nbytes: int = CHUNK_CACHE_NBYTES,
         *,
         timeout: float = TIMEOUT,
-        allowed: Places | None = None,
+        allowed: Locations | None = None,
     ) -> None:
         self._stores: Any = None
         self._kept_open: Any = None  # libhdf5 reads again what nobody keeps open
@@ -98,11 +98,11 @@ class VersionedFile(Inspected):
             self._within = f"{file.name}/".lstrip("/")
             self._borrow(file)
         is_lazy, to_write = self._owned is not None or self._file is None, self._file is not None
-        place = (self.path, chunk_cache_nbytes, self._within)
-        sources = Sources(allowed=Allowed.of(allowed, self.path))
-        self._seen = SeenVersions(*place, is_lazy=is_lazy, to_write=to_write, settle=self._settle, sources=sources)
+        location = (self.path, chunk_cache_nbytes, self._within)
+        resolver = SourceResolver(allowed=Allowed.of(allowed, self.path))
+        self._seen = SeenVersions(*location, is_lazy=is_lazy, to_write=to_write, settle=self._settle, resolver=resolver)
 
-    @held_back()
+    @defer_signals()
     def _own(self, mode: Mode, timeout: float) -> None:
         need_h5py("writing versions")
         from hyperslab.versions.commit import writing
@@ -147,7 +147,7 @@ class VersionedFile(Inspected):
     def current_version(self, name: str) -> None:
         self._writable()
         self.table[name]  # so that it is one
-        with held_back():
+        with defer_signals():
             self._file[VERSIONS].attrs["current_version"] = name
             self._stores.fingerprints.add(None, current=name)
             self._flush()
@@ -311,7 +311,7 @@ class VersionedFile(Inspected):
             raise UsageError(f"{self.path} was opened by h5py: open it by its path to repack it")
         self._rewrite(lambda: nothing(self._file.file), repack=True)
 
-    @held_back()
+    @defer_signals()
     def _rewrite(self, plan: Callable[[], Change], repack: bool) -> None:
         """Write versions anew, all or nothing."""
         from hyperslab.versions.rewrite.rewriting import rewrite_elsewhere, rewrite_in_place
@@ -384,7 +384,7 @@ class VersionedFile(Inspected):
             raise ValueError(f"there is no version {asked!r} in {self.path} to start from")
         return asked
 
-    @held_back()
+    @defer_signals()
     def _commit(
         self, name: str, parent: str | None, root: StagedGroup, make_current: bool, timestamp: Time | None
     ) -> None:

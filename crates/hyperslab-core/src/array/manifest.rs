@@ -151,7 +151,7 @@ impl Manifest {
             chunks.dedup_by_key(|chunk| chunk.index);
             chunks.reverse();
         }
-        let dense = chunks.iter().zip(0..).all(|(chunk, place)| chunk.index == place);
+        let dense = chunks.iter().zip(0..).all(|(chunk, position)| chunk.index == position);
         let narrow: Option<Vec<u32>> =
             chunks.iter().map(|chunk| u32::try_from(chunk.range.length).ok()).collect();
         Self {
@@ -246,8 +246,8 @@ impl Manifest {
     }
 
     fn sought_state(&self, index: u64) -> ChunkState<'_> {
-        let place = self.sought.binary_search_by_key(&index, |(known, _)| *known).ok();
-        let found = place.and_then(|place| self.sought.get(place));
+        let position = self.sought.binary_search_by_key(&index, |(known, _)| *known).ok();
+        let found = position.and_then(|position| self.sought.get(position));
         found.map_or(ChunkState::Missing, |&(_, file)| ChunkState::Sought { file })
     }
 

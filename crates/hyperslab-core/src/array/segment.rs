@@ -47,13 +47,13 @@ pub struct SegmentAxis {
 impl SegmentAxis {
     /// The axes of a box: `origin + i` of the array is `source_origin + i` of the grid, for `i` below `shape`.
     pub fn of_box(origin: &[u64], shape: &[u64], source_origin: &[u64]) -> Result<Vec<Self>, Error> {
-        let places = origin.iter().zip(shape).zip(source_origin).enumerate();
+        let positions = origin.iter().zip(shape).zip(source_origin).enumerate();
         let axis = |(axis, ((&origin, &length), &source_origin))| {
             let shown = AxisSelection::interval(axis, origin, length)?;
             let source = AxisSelection::interval(axis, source_origin, length)?;
             Ok(Self { array_axis: Some(axis), shown, source })
         };
-        places.map(axis).collect()
+        positions.map(axis).collect()
     }
 }
 

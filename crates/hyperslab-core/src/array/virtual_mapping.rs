@@ -105,7 +105,7 @@ fn parts(name: &str) -> impl Iterator<Item = Part<'_>> {
             Some(0) if rest.starts_with("%b") => (Part::Number, 2),
             Some(0) if rest.starts_with("%%") => (Part::Text("%"), 2),
             Some(0) => (Part::Text("%"), 1),
-            Some(place) => (Part::Text(rest.get(..place)?), place),
+            Some(position) => (Part::Text(rest.get(..position)?), position),
             None => (Part::Text(rest), rest.len()),
         };
         rest = rest.get(length..)?;

@@ -25,7 +25,7 @@ pub fn concatenate(parts: &[Array], axis: usize) -> Result<Array, PlanError> {
     let (mut segments, mut length) = (Vec::new(), 0_u64);
     for part in parts {
         let own = part.shape.as_deref().unwrap_or_default();
-        let differs = |(place, (one, other)): (usize, (&u64, &u64))| place != axis && one != other;
+        let differs = |(span, (one, other)): (usize, (&u64, &u64))| span != axis && one != other;
         let fits = own.len() == shape.len() && !own.iter().zip(&shape).enumerate().any(differs);
         if !fits || !same_bytes(&part.element, &first.element) {
             return Err(PlanError::damaged("arrays of different shapes or elements cannot be concatenated"));
@@ -63,7 +63,7 @@ pub enum ChunkLengths {
 }
 
 fn along(segments: &[Segment], axis: usize, length: u64) -> Option<ChunkLengths> {
-    let mut places = Vec::new(); // start, stop, start of the source, chunk length
+    let mut spans = Vec::new(); // start, stop, start of the source, chunk length
     for segment in segments {
         let own = segment.axes.iter().zip(segment.grid.chunk_shape());
         let (own, &chunk) = own.into_iter().find(|(own, _)| own.array_axis == Some(axis))?;
@@ -71,13 +71,13 @@ fn along(segments: &[Segment], axis: usize, length: u64) -> Option<ChunkLengths>
             return None;
         }
         if !own.shown.is_empty() {
-            places.push((own.shown.start(), own.shown.stop(), own.source.start(), chunk));
+            spans.push((own.shown.start(), own.shown.stop(), own.source.start(), chunk));
         }
     }
-    places.sort_unstable();
-    places.dedup();
-    let longest = places.iter().map(|&(start, stop, _, chunk)| chunk.min(stop - start)).max()?;
-    if places.windows(2).any(|pair| pair[0].1 > pair[1].0) {
+    spans.sort_unstable();
+    spans.dedup();
+    let longest = spans.iter().map(|&(start, stop, _, chunk)| chunk.min(stop - start)).max()?;
+    if spans.windows(2).any(|pair| pair[0].1 > pair[1].0) {
         return Some(ChunkLengths::Same(longest));
     }
     let is_regular = |&(start, stop, source, chunk): &(u64, u64, u64, u64)| {
@@ -86,11 +86,11 @@ fn along(segments: &[Segment], axis: usize, length: u64) -> Option<ChunkLengths>
             && (chunk == longest || stop - start <= longest)
             && (stop % longest == 0 || stop == length)
     };
-    if places.iter().all(is_regular) {
+    if spans.iter().all(is_regular) {
         return Some(ChunkLengths::Same(longest));
     }
     let mut cuts: Vec<u64> = vec![0, length];
-    for (start, stop, source, chunk) in places {
+    for (start, stop, source, chunk) in spans {
         let first = start.saturating_add(chunk - source % chunk);
         cuts.push(start);
         cuts.extend(

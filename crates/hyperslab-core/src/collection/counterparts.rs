@@ -113,8 +113,8 @@ struct Collected<'t> {
     groups: Vec<(String, usize, usize)>,
     known_groups: HashSet<String>,
     found: Vec<Counterparts>,
-    /// Places in `found`.
-    places: HashMap<String, usize>,
+    /// Positions in `found`.
+    positions: HashMap<String, usize>,
     /// Of each path, by a hash of their descriptions: an array of each kind, and the kind.
     kinds: Vec<HashMap<u64, Vec<(&'t Array, usize)>>>,
 }
@@ -128,7 +128,7 @@ impl<'t> Collected<'t> {
             groups: Vec::new(),
             known_groups: HashSet::new(),
             found: Vec::new(),
-            places: HashMap::new(),
+            positions: HashMap::new(),
             kinds: Vec::new(),
         }
     }
@@ -141,7 +141,7 @@ impl<'t> Collected<'t> {
 
     fn add_array(&mut self, path: String, file: usize, number: usize) {
         let Some(array) = self.trees.get(file).and_then(|tree| tree.arrays.get(number)) else { return };
-        let place = match self.places.entry(path) {
+        let position = match self.positions.entry(path) {
             Entry::Occupied(known) => *known.get(),
             Entry::Vacant(new) => {
                 let path = new.key().clone();
@@ -153,8 +153,8 @@ impl<'t> Collected<'t> {
             }
         };
         let axis = self.along.axis_of(array);
-        let kind = self.kind(place, array, axis);
-        let Some(own) = self.found.get_mut(place) else { return };
+        let kind = self.kind(position, array, axis);
+        let Some(own) = self.found.get_mut(position) else { return };
         own.files.push(file);
         own.arrays.push(number);
         own.kinds.push(kind);
@@ -162,8 +162,8 @@ impl<'t> Collected<'t> {
         own.lengths.push(axis.and_then(|axis| array.shape.as_ref()?.get(axis).copied()));
     }
 
-    fn kind(&mut self, place: usize, array: &'t Array, axis: Option<usize>) -> usize {
-        let Some(known) = self.kinds.get_mut(place) else { return 0 };
+    fn kind(&mut self, position: usize, array: &'t Array, axis: Option<usize>) -> usize {
+        let Some(known) = self.kinds.get_mut(position) else { return 0 };
         let count = known.values().map(Vec::len).sum();
         let alike = known.entry(hash(array, self.ignored)).or_default();
         let same = alike.iter().find(|(other, _)| are_alike(array, other, axis, self.ignored));
@@ -204,8 +204,12 @@ fn hash(array: &Array, ignored: &[&str]) -> u64 {
 
 fn are_alike(one: &Array, other: &Array, axis: Option<usize>, ignored: &[&str]) -> bool {
     let lengths = |array: &Array| {
-        let places = array.shape.as_ref()?.iter().enumerate();
-        Some(places.map(|(place, &length)| if Some(place) == axis { 0 } else { length }).collect::<Vec<_>>())
+        let positions = array.shape.as_ref()?.iter().enumerate();
+        Some(
+            positions
+                .map(|(position, &length)| if Some(position) == axis { 0 } else { length })
+                .collect::<Vec<_>>(),
+        )
     };
     one.element == other.element
         && one.dimensions == other.dimensions

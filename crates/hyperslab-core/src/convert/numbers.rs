@@ -88,8 +88,8 @@ impl Number {
     #[allow(clippy::cast_possible_truncation)] // a float of 4 bytes has 32 bits
     fn value(self, bytes: &[u8]) -> Value {
         let mut wide = [0; 8];
-        for (place, &byte) in wide.iter_mut().zip(bytes) {
-            *place = byte;
+        for (target, &byte) in wide.iter_mut().zip(bytes) {
+            *target = byte;
         }
         if self.is_big {
             wide[..self.nbytes].reverse();
@@ -140,8 +140,8 @@ impl Number {
 
     #[inline]
     fn put_bits(self, bits: u64, out: &mut [u8]) {
-        for (place, byte) in out.iter_mut().zip(bits.to_le_bytes()) {
-            *place = byte;
+        for (target, byte) in out.iter_mut().zip(bits.to_le_bytes()) {
+            *target = byte;
         }
         if self.is_big {
             out.reverse();

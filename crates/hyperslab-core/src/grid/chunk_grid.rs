@@ -61,13 +61,13 @@ impl ChunkGrid {
         self.chunk_shape.iter().product()
     }
 
-    /// The place of a chunk in the row-major order of chunks.
+    /// The position of a chunk in the row-major order of chunks.
     pub fn linear_index(&self, chunk_index: &[u64]) -> Result<u64, Error> {
         self.check_chunk(chunk_index)?;
         Ok(row_major::ravel(chunk_index, &self.grid_shape()))
     }
 
-    /// The chunk at a place in the row-major order of chunks.
+    /// The chunk at a position in the row-major order of chunks.
     pub fn chunk_index(&self, linear: u64) -> Result<Vec<u64>, Error> {
         let count = self.chunk_count();
         if linear >= count {
@@ -86,7 +86,7 @@ impl ChunkGrid {
         Ok(ChunkBox { start, stored_shape: self.chunk_shape.clone(), valid_shape })
     }
 
-    /// The linear index of the chunk that holds a point, and the point's place in that chunk's buffer.
+    /// The linear index of the chunk that holds a point, and the point's position in that chunk's buffer.
     pub(crate) fn locate(&self, point: &[u64]) -> (u64, u64) {
         let axes = point.iter().zip(self.shape.iter().zip(&self.chunk_shape));
         axes.fold((0, 0), |(linear, offset), (index, (length, &chunk))| {

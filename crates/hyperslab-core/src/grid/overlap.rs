@@ -187,7 +187,7 @@ impl Iterator for Overlaps {
         match &mut self.0 {
             Source::Listed(overlaps) => overlaps.next(),
             Source::Product { axes, odometer } => {
-                let chosen = odometer.read()?.iter().zip(axes).map(|(&place, axis)| axis[place]);
+                let chosen = odometer.read()?.iter().zip(axes).map(|(&position, axis)| axis[position]);
                 let overlap = Overlap::product(chosen.collect());
                 odometer.turn();
                 Some(overlap)

@@ -74,7 +74,7 @@ impl Iterator for Pieces {
 
     fn next(&mut self) -> Option<Run> {
         let nothing = Run { chunk_offset: 0, buffer_offset: 0, length: 1 };
-        let chosen = self.odometer.read()?.iter().zip(&self.lists).map(|(&place, list)| list[place]);
+        let chosen = self.odometer.read()?.iter().zip(&self.lists).map(|(&position, list)| list[position]);
         let piece = chosen.fold(nothing, |sum, run| Run {
             chunk_offset: sum.chunk_offset + run.chunk_offset,
             buffer_offset: sum.buffer_offset + run.buffer_offset,

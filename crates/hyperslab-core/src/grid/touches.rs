@@ -13,7 +13,7 @@ use crate::selection::Selection;
 pub struct Touch<'a> {
     /// The chunk's index in the grid.
     pub chunk_index: &'a [u64],
-    /// Its place in the row-major order of chunks.
+    /// Its position in the row-major order of chunks.
     pub linear: u64,
     /// How many elements are shared.
     pub element_count: u64,
@@ -89,22 +89,23 @@ impl ChunkGrid {
             return Ok(());
         }
         let grid_shape = self.grid_shape();
-        let (mut places, mut chunk_index) = (vec![0; axes.len()], vec![0; axes.len()]);
+        let (mut positions, mut chunk_index) = (vec![0; axes.len()], vec![0; axes.len()]);
         let mut prefixes = vec![Prefix::START; axes.len() + 1];
         let mut turned = 0;
         loop {
             for axis in turned..axes.len() {
-                let (chunk, sums) = axes[axis][places[axis]];
+                let (chunk, sums) = axes[axis][positions[axis]];
                 chunk_index[axis] = chunk;
                 prefixes[axis + 1] = prefixes[axis].with(chunk, sums, grid_shape[axis]);
             }
             visit(&prefixes[axes.len()].touch(&chunk_index))?;
             // The fastest axis that has a chunk left; the faster ones start again.
-            let Some(next) = (0..axes.len()).rev().find(|&axis| places[axis] + 1 < axes[axis].len()) else {
+            let Some(next) = (0..axes.len()).rev().find(|&axis| positions[axis] + 1 < axes[axis].len())
+            else {
                 return Ok(());
             };
-            places[next] += 1;
-            places[next + 1..].fill(0);
+            positions[next] += 1;
+            positions[next + 1..].fill(0);
             turned = next;
         }
     }

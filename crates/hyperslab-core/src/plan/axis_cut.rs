@@ -37,7 +37,7 @@ impl AxisInterval {
         self.origin.saturating_add(self.length)
     }
 
-    /// The chunk that holds index `index` of the array, and the place in it.
+    /// The chunk that holds index `index` of the array, and its position in that chunk.
     fn locate(&self, index: u64) -> (u64, u64) {
         let source = index - self.origin + self.source_origin;
         (source / self.chunk_length, source % self.chunk_length)
@@ -60,8 +60,8 @@ impl AxisInterval {
 
     /// The number of the part that holds index `index` of the array, counted from the first chunk.
     fn part_number(&self, index: u64, most: u64) -> u64 {
-        let (coordinate, place) = self.locate(index);
-        coordinate * self.parts_of_chunk(most) + place / most
+        let (coordinate, inner) = self.locate(index);
+        coordinate * self.parts_of_chunk(most) + inner / most
     }
 }
 
@@ -127,12 +127,12 @@ impl AxisCut {
             .collect();
         located.sort_unstable();
         let (mut chunks, mut pieces) = (Vec::<(u64, usize)>::new(), Vec::new());
-        for (coordinate, position, place) in located {
+        for (coordinate, position, inner) in located {
             let begins = chunks.last().is_none_or(|&(last, _)| last != coordinate);
             if begins {
                 chunks.push((coordinate, pieces.len()));
             }
-            push_element(&mut pieces, begins, position, place);
+            push_element(&mut pieces, begins, position, inner);
         }
         Self::Listed { chunks, pieces }
     }
@@ -299,15 +299,15 @@ fn push_blocks(pieces: &mut Vec<Piece>, selected: AxisSelection, axis: AxisInter
 }
 
 /// One more listed element of a chunk: part of the last piece if it goes on evenly, else a piece of its own.
-fn push_element(pieces: &mut Vec<Piece>, begins: bool, position: u64, place: u64) {
+fn push_element(pieces: &mut Vec<Piece>, begins: bool, position: u64, inner: u64) {
     if let Some(last) = pieces.last_mut().filter(|_| !begins) {
         let end = last.chunk_start + (last.count - 1) * last.step;
-        let follows = last.output_start + last.count == position && place > end;
-        if follows && (last.count == 1 || place - end == last.step) {
-            last.step = place - end;
+        let follows = last.output_start + last.count == position && inner > end;
+        if follows && (last.count == 1 || inner - end == last.step) {
+            last.step = inner - end;
             last.count += 1;
             return;
         }
     }
-    pieces.push(Piece { chunk_start: place, step: 1, output_start: position, count: 1 });
+    pieces.push(Piece { chunk_start: inner, step: 1, output_start: position, count: 1 });
 }

@@ -38,10 +38,10 @@ impl Reads {
         }
     }
 
-    fn number(&self, place: u64) -> Option<u64> {
+    fn number(&self, position: u64) -> Option<u64> {
         match self {
-            Self::All(numbers) => Some(numbers.start + place).filter(|number| *number < numbers.end),
-            Self::Stored(numbers) => numbers.get(usize::try_from(place).ok()?).copied(),
+            Self::All(numbers) => Some(numbers.start + position).filter(|number| *number < numbers.end),
+            Self::Stored(numbers) => numbers.get(usize::try_from(position).ok()?).copied(),
         }
     }
 }
@@ -61,7 +61,7 @@ impl Batches {
     fn new(plan: &ReadPlan, array: &Array, reads: Reads, limits: BatchLimits) -> Self {
         let width = plan.element_nbytes();
         let (mut stored, mut decoded, mut count) = (0_u64, 0_u64, 0_u64);
-        let first = (0..ESTIMATED_READS).map_while(|place| reads.number(place));
+        let first = (0..ESTIMATED_READS).map_while(|position| reads.number(position));
         for read in first.filter_map(|number| plan.read(number)) {
             let asked = read.placement.element_count() * width;
             let whole = read.chunk_element_count.saturating_mul(width);
@@ -114,15 +114,15 @@ impl Batches {
         self.decoded_nbytes
     }
 
-    /// The places, among all reads, of those of batch number `batch`; none beyond the last batch.
-    pub fn places(&self, batch: u64) -> Range<u64> {
+    /// The positions, among all reads, of those of batch number `batch`; none beyond the last batch.
+    pub fn positions(&self, batch: u64) -> Range<u64> {
         let first = batch.saturating_mul(self.most).min(self.read_count());
         first..first.saturating_add(self.most).min(self.read_count())
     }
 
-    /// The number, in the plan, of the read at a place; another one for each place, `None` beyond the last.
-    pub fn number(&self, place: u64) -> Option<u64> {
-        self.reads.number(place)
+    /// The number, in the plan, of the read at a position; another one for each position, `None` beyond the last.
+    pub fn number(&self, position: u64) -> Option<u64> {
+        self.reads.number(position)
     }
 
     /// The numbers of all reads, from the least to the greatest.

@@ -68,7 +68,7 @@ impl CoalescePolicy {
 pub struct Merged {
     /// What to fetch.
     pub range: ByteRange,
-    /// The ranges inside, by their places in the list that was given.
+    /// The ranges inside, by their positions in the list that was given.
     pub members: std::ops::Range<usize>,
 }
 
@@ -87,13 +87,13 @@ pub fn parts(range: ByteRange, part_nbytes: u64) -> impl Iterator<Item = ByteRan
 /// Requests for ranges that are sorted by offset; equal and overlapping ones are fetched once.
 pub fn coalesce(sorted: &[ByteRange], policy: CoalescePolicy) -> Vec<Merged> {
     let mut merged: Vec<Merged> = Vec::new();
-    for (place, &range) in sorted.iter().enumerate() {
+    for (position, &range) in sorted.iter().enumerate() {
         match merged.last_mut() {
             Some(last) if policy.joins(last.range, range) => {
                 last.range.length = range.end().max(last.range.end()) - last.range.offset;
-                last.members.end = place + 1;
+                last.members.end = position + 1;
             }
-            _ => merged.push(Merged { range, members: place..place + 1 }),
+            _ => merged.push(Merged { range, members: position..position + 1 }),
         }
     }
     merged

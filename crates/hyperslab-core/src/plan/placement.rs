@@ -5,11 +5,11 @@ use std::ops::Deref;
 /// Elements of one axis, evenly spaced in a chunk and consecutive in the output.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
 pub struct Piece {
-    /// The first one's place in the chunk.
+    /// The first one's offset in the chunk.
     pub chunk_start: u64,
     /// The distance to the next one in the chunk.
     pub step: u64,
-    /// The first one's place in the output.
+    /// The first one's offset in the output.
     pub output_start: u64,
     /// How many there are.
     pub count: u64,
@@ -85,7 +85,7 @@ impl Row {
 
 /// Where the elements that a read takes of one chunk lie in the chunk's buffer and in the output.
 ///
-/// Output offsets of different rows never meet: each axis gives every place of the output to one piece only.
+/// Output offsets of different rows never meet: each axis gives every position of the output to one piece only.
 #[derive(Clone, Debug)]
 pub struct Placement<'a> {
     pub(crate) parts: Vec<AxisPart<'a>>,

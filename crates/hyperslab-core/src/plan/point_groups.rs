@@ -17,8 +17,8 @@ const PLAIN_ELEMENT_COUNT: u64 = 512;
 pub struct PointGroup {
     /// The indices of the points on each axis, sorted; their product holds every point.
     pub around: Orthogonal,
-    /// For each point, its number among all points, and its place in the output of `around`.
-    pub places: Vec<(u64, u64)>,
+    /// For each point, its number among all points, and its offset in the output of `around`.
+    pub offsets: Vec<(u64, u64)>,
 }
 
 impl PointGroup {
@@ -44,16 +44,16 @@ fn group(members: &[(Vec<u64>, u64, &[u64])]) -> Result<PointGroup, PlanError> {
         indices.into_iter().collect()
     };
     let indices: Vec<Vec<u64>> = (0..ndim).map(on_axis).collect();
-    let place = |point: &[u64]| {
+    let offset = |point: &[u64]| {
         let positions = point
             .iter()
             .zip(&indices)
             .map(|(index, held)| (held.binary_search(index).unwrap_or_default() as u64, held.len() as u64));
-        positions.fold(0, |place, (position, length)| place * length + position)
+        positions.fold(0, |offset, (position, length)| offset * length + position)
     };
-    let places = members.iter().map(|(_, number, point)| (*number, place(point))).collect();
+    let offsets = members.iter().map(|(_, number, point)| (*number, offset(point))).collect();
     let around = Orthogonal::new(indices.into_iter().map(AxisIndices::Listed).collect())?;
-    Ok(PointGroup { around, places })
+    Ok(PointGroup { around, offsets })
 }
 
 /// What is read for the sake of one point: its chunk where chunks are decoded whole, else a short row.

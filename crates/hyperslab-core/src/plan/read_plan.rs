@@ -16,7 +16,7 @@ use crate::unreadable::Unreadable;
 /// Most pairs of segments that are looked at for an element that both hold.
 const MOST_COMPARED: usize = 1 << 23;
 
-/// What a selection reads of an array, chunk by chunk. Its reads never write the same place of the output,
+/// What a selection reads of an array, chunk by chunk. Its reads never write the same element of the output,
 /// unless
 /// segments overlap, which `is_disjoint` tells.
 #[derive(Clone, Debug)]
@@ -176,7 +176,7 @@ impl ReadPlan {
     }
 
     /// Whether the segments that take part are pairwise apart: a sweep along the axis on which they start at most
-    /// places. Where that takes too long they are taken to overlap, which is slower to read, but as right.
+    /// positions. Where that takes too long they are taken to overlap, which is slower to read, but as right.
     fn segments_are_disjoint(&self, segments: &[Segment]) -> bool {
         let mut taking_part: Vec<&Segment> =
             self.segments.iter().filter_map(|reads| segments.get(reads.segment)).collect();

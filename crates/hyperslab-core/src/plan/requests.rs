@@ -71,7 +71,7 @@ impl ReadPlan {
         };
         let mut stored_chunk_count = 0;
         for batches in Batches::of(self, array, policy) {
-            for number in (0..batches.read_count()).filter_map(|place| batches.number(place)) {
+            for number in (0..batches.read_count()).filter_map(|position| batches.number(position)) {
                 let Some(read) = self.read(number) else { continue };
                 if state(array, &read) == ChunkState::Missing {
                     continue;
@@ -130,7 +130,7 @@ impl ReadPlan {
         let width = self.element_nbytes();
         let mut whole: Vec<Request> = Vec::new();
         for batch in 0..batches.count() {
-            for number in batches.places(batch).filter_map(|place| batches.number(place)) {
+            for number in batches.positions(batch).filter_map(|position| batches.number(position)) {
                 let Some(read) = self.read(number) else { continue };
                 let ChunkState::Stored { file, range, .. } = state(array, &read) else { continue };
                 if read.is_fetched_whole(width, policy) {

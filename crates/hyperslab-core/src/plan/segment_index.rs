@@ -6,7 +6,7 @@ use crate::array::segment::Segment;
 use crate::selection::axis::AxisSelection;
 use crate::selection::orthogonal::Orthogonal;
 
-/// The segments of one array by where they start, on the axis on which they start at most places.
+/// The segments of one array by where they start, on the axis that has the most different starts.
 #[derive(Clone, Debug)]
 pub struct SegmentIndex {
     axis: usize,

@@ -47,9 +47,9 @@ impl SegmentReads {
         selection: &Orthogonal,
         first_read: u64,
     ) -> Result<Option<Self>, PlanError> {
-        let places = segment.axes.iter().zip(segment.grid.chunk_shape());
+        let positions = segment.axes.iter().zip(segment.grid.chunk_shape());
         let cuts: Vec<AxisCut> =
-            places.map(|(axis, &length)| cut(selection, axis, length)).collect::<Result<_, _>>()?;
+            positions.map(|(axis, &length)| cut(selection, axis, length)).collect::<Result<_, _>>()?;
         let element_count: u64 = cuts.iter().map(AxisCut::element_count).product();
         if element_count == 0 {
             return Ok(None);
@@ -130,8 +130,8 @@ impl SegmentReads {
         let lengths =
             ranges.iter().map(|parts| usize::try_from(parts.end - parts.start).unwrap_or(usize::MAX));
         let mut odometer = Odometer::new(lengths.collect());
-        while let Some(places) = odometer.read() {
-            let parts = ranges.iter().zip(places).map(|(parts, &place)| parts.start + place as u64);
+        while let Some(positions) = odometer.read() {
+            let parts = ranges.iter().zip(positions).map(|(parts, &position)| parts.start + position as u64);
             let number = parts.zip(&self.counts).fold(0, |number, (part, count)| number * count + part);
             numbers.push(self.first_read + number);
             odometer.turn();

@@ -18,8 +18,8 @@ use crate::grid::chunk_grid::ChunkGrid;
 /// if it is not so.
 pub(crate) fn one_grid(array: &Array, source: &Array) -> Option<Segment> {
     let grid = shared_grid(array, source)?;
-    let places = chunk_places(&array.virtual_mappings, &grid)?;
-    shown_segment(&grid, source, &places)
+    let slots = chunk_slots(&array.virtual_mappings, &grid)?;
+    shown_segment(&grid, source, &slots)
 }
 
 /// The grid of a virtual array whose chunks may be those of `source`, which is a stack of such along axis 0: whatever
@@ -49,8 +49,8 @@ pub fn shared_grid(array: &Array, source: &Array) -> Option<ChunkGrid> {
 }
 
 /// The segment of such a virtual array in which the chunks with these linear indices, in increasing order, are those at
-/// these places of `source`. `None` where that has no such place.
-pub fn shown_segment(grid: &ChunkGrid, source: &Array, places: &[(u64, u64)]) -> Option<Segment> {
+/// these slots of `source`. `None` where that has no such slot.
+pub fn shown_segment(grid: &ChunkGrid, source: &Array, slots: &[(u64, u64)]) -> Option<Segment> {
     let [stored] = source.segments.as_deref().ok()? else { return None };
     let origin = vec![0; grid.shape().len()];
     Some(Segment {
@@ -59,7 +59,7 @@ pub fn shown_segment(grid: &ChunkGrid, source: &Array, places: &[(u64, u64)]) ->
         codecs: stored.codecs.clone(),
         element: stored.element.clone(),
         plain_edge_chunks: false,
-        manifest: Arc::new(Manifest::of_chunks(chunks(places, stored)?)),
+        manifest: Arc::new(Manifest::of_chunks(chunks(slots, stored)?)),
         fill: stored.fill.clone(),
     })
 }
@@ -73,12 +73,12 @@ fn same_fill(one: &Fill, other: &Fill) -> bool {
     nonzero(one) == nonzero(other)
 }
 
-/// The chunks at these places, under their indices in the virtual array.
-fn chunks(places: &[(u64, u64)], stored: &Segment) -> Option<Vec<StoredChunk>> {
-    let (mut chunks, chunk_count) = (Vec::with_capacity(places.len()), stored.grid.chunk_count());
-    for &(index, place) in places {
-        match stored.manifest.state(place) {
-            _ if place >= chunk_count => return None,
+/// The chunks at these slots, under their indices in the virtual array.
+fn chunks(slots: &[(u64, u64)], stored: &Segment) -> Option<Vec<StoredChunk>> {
+    let (mut chunks, chunk_count) = (Vec::with_capacity(slots.len()), stored.grid.chunk_count());
+    for &(index, slot) in slots {
+        match stored.manifest.state(slot) {
+            _ if slot >= chunk_count => return None,
             ChunkState::Stored { file, range, filter_mask } => {
                 chunks.push(StoredChunk { index, file, range, filter_mask });
             }
@@ -90,46 +90,46 @@ fn chunks(places: &[(u64, u64)], stored: &Segment) -> Option<Vec<StoredChunk>> {
 }
 
 /// Of mappings in the order of the chunks of a grid, each of which shows the valid part of one of them: the chunk's
-/// linear index, and its place in a source that is a stack of such chunks along axis 0. `None` of any others.
-pub fn chunk_places(mappings: &VirtualMappings, grid: &ChunkGrid) -> Option<Vec<(u64, u64)>> {
-    let mut places = Vec::with_capacity(mappings.len());
-    each_place(mappings, grid, |index, place| places.push((index, place)))?;
-    Some(places)
+/// linear index, and its slot in a source that is a stack of such chunks along axis 0. `None` of any others.
+pub fn chunk_slots(mappings: &VirtualMappings, grid: &ChunkGrid) -> Option<Vec<(u64, u64)>> {
+    let mut slots = Vec::with_capacity(mappings.len());
+    each_slot(mappings, grid, |index, slot| slots.push((index, slot)))?;
+    Some(slots)
 }
 
 /// The same of the chunks with these linear indices alone, which increase; `None` where one of the others is not so.
-pub fn some_chunk_places(
+pub fn some_chunk_slots(
     mappings: &VirtualMappings,
     grid: &ChunkGrid,
     indices: &[u64],
 ) -> Option<Vec<(u64, u64)>> {
-    let (mut places, mut sought) = (Vec::new(), indices.iter().copied().peekable());
-    each_place(mappings, grid, |index, place| {
+    let (mut slots, mut sought) = (Vec::new(), indices.iter().copied().peekable());
+    each_slot(mappings, grid, |index, slot| {
         while sought.next_if(|&next| next < index).is_some() {}
         if sought.next_if_eq(&index).is_some() {
-            places.push((index, place));
+            slots.push((index, slot));
         }
     })?;
-    Some(places)
+    Some(slots)
 }
 
-fn each_place(mappings: &VirtualMappings, grid: &ChunkGrid, mut found: impl FnMut(u64, u64)) -> Option<()> {
+fn each_slot(mappings: &VirtualMappings, grid: &ChunkGrid, mut found: impl FnMut(u64, u64)) -> Option<()> {
     let (ndim, grid_shape) = (grid.shape().len(), grid.grid_shape());
     let mut next = 0; // chunks come in order, so none comes twice
-    let mut meet = |(index, place): (u64, u64)| {
-        found(index, place);
+    let mut meet = |(index, slot): (u64, u64)| {
+        found(index, slot);
         (std::mem::replace(&mut next, index + 1) <= index).then_some(())
     };
     match mappings {
         VirtualMappings::Boxes(mapped) if mapped.ndim() == ndim => mapped.boxes().try_for_each(|axes| {
             let shown = |axis: usize| axes.get(axis).map(|axis| (*axis).into());
-            meet(chunk_place(shown, grid, &grid_shape)?)
+            meet(chunk_slot(shown, grid, &grid_shape)?)
         }),
         VirtualMappings::Boxes(_) => None,
         VirtualMappings::Each(mappings) => mappings.iter().try_for_each(|mapping| {
             let ends = |shown| interval(shown, ndim).is_none();
-            let place = chunk_place(|axis| shown_axis(mapping, axis), grid, &grid_shape)?;
-            if ends(&mapping.target) && ends(&mapping.source) { meet(place) } else { None }
+            let slot = chunk_slot(|axis| shown_axis(mapping, axis), grid, &grid_shape)?;
+            if ends(&mapping.target) && ends(&mapping.source) { meet(slot) } else { None }
         }),
     }
 }
@@ -148,14 +148,14 @@ impl From<MappedAxis> for ShownAxis {
     }
 }
 
-/// The linear index of the chunk that a mapping shows, and its place; `None` if it shows anything else.
+/// The linear index of the chunk that a mapping shows, and its slot; `None` if it shows anything else.
 #[inline]
-fn chunk_place(
+fn chunk_slot(
     shown: impl Fn(usize) -> Option<ShownAxis>,
     grid: &ChunkGrid,
     grid_shape: &[u64],
 ) -> Option<(u64, u64)> {
-    let (mut index, mut place) = (0, 0);
+    let (mut index, mut slot) = (0, 0);
     for (axis, &count) in grid_shape.iter().enumerate() {
         let (length, chunk) = (*grid.shape().get(axis)?, *grid.chunk_shape().get(axis)?);
         let ShownAxis { start, source_start, length: shown } = shown(axis)?;
@@ -166,9 +166,9 @@ fn chunk_place(
             return None;
         }
         index = index * count + start / chunk;
-        place += source_start / chunk; // of axis 0, as the others start at 0
+        slot += source_start / chunk; // of axis 0, as the others start at 0
     }
-    Some((index, place))
+    Some((index, slot))
 }
 
 /// What a mapping shows along one axis, if it shows a box as one of the same length.

@@ -146,8 +146,8 @@ fn pieces(pairs: &[Vec<AxisPair>]) -> Result<Vec<Pairing>, PlanError> {
     }
     let mut odometer = Odometer::new(pairs.iter().map(Vec::len).collect());
     let mut found = Vec::new();
-    while let Some(places) = odometer.read() {
-        found.push(places.iter().zip(pairs).map(|(&place, axis)| axis[place]).collect());
+    while let Some(positions) = odometer.read() {
+        found.push(positions.iter().zip(pairs).map(|(&position, axis)| axis[position]).collect());
         odometer.turn();
     }
     Ok(found)

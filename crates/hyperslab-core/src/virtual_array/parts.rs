@@ -85,8 +85,8 @@ impl Part {
 fn with_axis(selection: &VirtualSelection, axis: usize, changed: VirtualAxis) -> VirtualSelection {
     let mut selection = selection.clone();
     if let VirtualSelection::Regular(axes) = &mut selection {
-        if let Some(place) = axes.get_mut(axis) {
-            *place = changed;
+        if let Some(target) = axes.get_mut(axis) {
+            *target = changed;
         }
     }
     selection

@@ -68,7 +68,9 @@ pub fn resolve<E: From<PlanError>>(array: &Array, find: &mut Find<'_, E>) -> Res
     for part in &parts {
         let source = match converted.entry(Arc::as_ptr(&part.source)) {
             Entry::Occupied(known) => Arc::clone(known.get()),
-            Entry::Vacant(place) => Arc::clone(place.insert(with_element(&part.source, &array.element)?)),
+            Entry::Vacant(position) => {
+                Arc::clone(position.insert(with_element(&part.source, &array.element)?))
+            }
         };
         add_segments(array, &source, &shape, part, &mut segments)?;
     }
@@ -198,7 +200,7 @@ fn segment(pairing: &[AxisPair], inner: &Segment, chosen: Vec<SegmentAxis>) -> R
     }
     let (mut axes, mut grid_shape, mut chunk_shape) = (Vec::new(), Vec::new(), Vec::new());
     let lengths = inner.grid.shape().iter().copied().zip(inner.grid.chunk_shape().iter().copied());
-    let mut places = inner.axes.iter().zip(chosen).zip(lengths).peekable();
+    let mut positions = inner.axes.iter().zip(chosen).zip(lengths).peekable();
     for pair in pairing {
         if pair.source_axis.is_none() {
             axes.push(SegmentAxis {
@@ -211,16 +213,16 @@ fn segment(pairing: &[AxisPair], inner: &Segment, chosen: Vec<SegmentAxis>) -> R
             continue;
         }
         // The segment's axes up to the source's, with those that the source does not have itself.
-        for ((place, axis), (length, chunk_length)) in places.by_ref() {
+        for ((position, axis), (length, chunk_length)) in positions.by_ref() {
             axes.push(axis);
             grid_shape.push(length);
             chunk_shape.push(chunk_length);
-            if place.array_axis.is_some() {
+            if position.array_axis.is_some() {
                 break;
             }
         }
     }
-    for ((_, axis), (length, chunk_length)) in places {
+    for ((_, axis), (length, chunk_length)) in positions {
         axes.push(axis);
         grid_shape.push(length);
         chunk_shape.push(chunk_length);
@@ -232,7 +234,7 @@ fn segment(pairing: &[AxisPair], inner: &Segment, chosen: Vec<SegmentAxis>) -> R
 fn product(lists: &[Vec<SegmentAxis>]) -> impl Iterator<Item = Vec<SegmentAxis>> + '_ {
     let mut odometer = Odometer::new(lists.iter().map(Vec::len).collect());
     std::iter::from_fn(move || {
-        let chosen = odometer.read()?.iter().zip(lists).map(|(&place, list)| list[place]).collect();
+        let chosen = odometer.read()?.iter().zip(lists).map(|(&position, list)| list[position]).collect();
         odometer.turn();
         Some(chosen)
     })

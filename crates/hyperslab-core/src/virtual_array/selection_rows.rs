@@ -50,10 +50,10 @@ fn of_product(axes: &[Vec<AxisSelection>], ndim: usize) -> Result<Vec<Row>, Plan
     }
     let mut odometer = Odometer::new(slower.iter().map(Vec::len).collect());
     let mut found = Vec::new();
-    while let Some(places) = odometer.read() {
+    while let Some(positions) = odometer.read() {
         for part in last {
             found.extend((0..part.count()).map(|block| {
-                let start = places.iter().zip(&slower).map(|(&place, axis)| axis[place]);
+                let start = positions.iter().zip(&slower).map(|(&position, axis)| axis[position]);
                 (start.chain([part.start() + block * part.stride()]).collect(), part.block())
             }));
         }

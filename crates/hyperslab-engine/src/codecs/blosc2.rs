@@ -100,7 +100,7 @@ struct Frame<'f> {
 }
 
 impl<'f> Frame<'f> {
-    /// All fields before the metalayers have fixed places; a marker of its type stands before each.
+    /// All fields before the metalayers have fixed positions; a marker of its type stands before each.
     fn of(bytes: &'f [u8]) -> Result<Self, Error> {
         let mut fields = Bytes::new(CODEC, bytes);
         if fields.take(10)?.get(2..) != Some(b"b2frame\0") {
@@ -232,7 +232,7 @@ impl Blocks {
         product.ok_or(damaged("an array larger than memory"))
     }
 
-    /// Copies each row of each block to its place, without what lies outside the array.
+    /// Copies each row of each block to its position, without what lies outside the array.
     fn copy(&self, chunk: &[u8], element_nbytes: usize, out: &mut [u8]) -> Option<()> {
         let last = self.shape.len().checked_sub(1)?;
         let counts: Vec<usize> =

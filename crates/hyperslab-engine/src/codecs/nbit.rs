@@ -78,8 +78,9 @@ impl Part {
                     let bottom = bit_offset.max((top - 1) / 8 * 8);
                     let value = low_byte(bits.take(top - bottom)? << (bottom % 8));
                     let significance = (bottom / 8) as usize;
-                    let place = if big_endian { nbytes.checked_sub(1 + significance)? } else { significance };
-                    *bytes.get_mut(place)? |= value;
+                    let byte_index =
+                        if big_endian { nbytes.checked_sub(1 + significance)? } else { significance };
+                    *bytes.get_mut(byte_index)? |= value;
                     top = bottom;
                 }
                 Some(())

@@ -62,8 +62,8 @@ fn paint(instructions: &[u16], out: &mut [u8]) -> Option<()> {
         };
         let end = next.checked_add(usize::try_from(passed).ok()?)?;
         let start = end.checked_sub(usize::try_from(painted).ok()?)?;
-        let place = |element: usize| element.checked_mul(ELEMENT_NBYTES);
-        for element in out.get_mut(place(start)?..place(end)?)?.chunks_exact_mut(ELEMENT_NBYTES) {
+        let byte_offset = |element: usize| element.checked_mul(ELEMENT_NBYTES);
+        for element in out.get_mut(byte_offset(start)?..byte_offset(end)?)?.chunks_exact_mut(ELEMENT_NBYTES) {
             element.copy_from_slice(&value.to_be_bytes());
         }
         next = end;

@@ -65,7 +65,7 @@ fn table() -> &'static [f32; RANDOM_COUNT] {
     })
 }
 
-/// A walk through the table: from a place that the table itself tells, to its end, and on from the next such place.
+/// A walk through the table: from a position that the table itself tells, to its end, and on from the next such position.
 struct Randoms {
     table: &'static [f32; RANDOM_COUNT],
     start: usize,
@@ -81,8 +81,8 @@ impl Randoms {
 
     fn enter(&mut self) {
         #[allow(clippy::cast_possible_truncation, clippy::cast_sign_loss)] // below 500
-        let place = (self.table[self.start] * 500.0) as usize;
-        self.next = place;
+        let position = (self.table[self.start] * 500.0) as usize;
+        self.next = position;
     }
 
     fn next(&mut self) -> f32 {

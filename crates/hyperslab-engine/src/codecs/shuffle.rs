@@ -106,11 +106,11 @@ impl Shuffled<'_> {
         let width = self.element_nbytes;
         let per_block = (self.block_nbytes / width).max(1);
         let whole = out.len() / width * width;
-        let (mut place, mut rest) = (first, &mut out[..whole]);
+        let (mut position, mut rest) = (first, &mut out[..whole]);
         while !rest.is_empty() {
-            let later = &self.planes[place / per_block * self.block_nbytes..];
+            let later = &self.planes[position / per_block * self.block_nbytes..];
             let block = &later[..later.len().min(self.block_nbytes)];
-            let within = place % per_block;
+            let within = position % per_block;
             let count = (per_block - within).div_ceil(step).min(rest.len() / width);
             let (elements, next) = rest.split_at_mut(count * width);
             if step == 1 {
@@ -118,17 +118,17 @@ impl Shuffled<'_> {
             } else {
                 pick(block, width, (within..).step_by(step), elements);
             }
-            (place, rest) = (place + count * step, next);
+            (position, rest) = (position + count * step, next);
         }
     }
 }
 
-/// Puts the elements at some places of a block into `out`.
-fn pick(block: &[u8], element_nbytes: usize, places: impl Iterator<Item = usize>, out: &mut [u8]) {
+/// Puts the elements at some positions of a block into `out`.
+fn pick(block: &[u8], element_nbytes: usize, positions: impl Iterator<Item = usize>, out: &mut [u8]) {
     let count = block.len() / element_nbytes;
-    for (element, place) in out.chunks_exact_mut(element_nbytes).zip(places) {
+    for (element, position) in out.chunks_exact_mut(element_nbytes).zip(positions) {
         for (index, byte) in element.iter_mut().enumerate() {
-            *byte = block[index * count + place];
+            *byte = block[index * count + position];
         }
     }
 }

@@ -68,7 +68,7 @@ macro_rules! interleavers {
             ]
         }
 
-        /// One register's width of bytes at each place.
+        /// One register's width of bytes at each position.
         #[inline]
         #[target_feature(enable = $feature)]
         fn load<const N: usize>(planes: &[&[u8]; N], at: usize) -> [$register; N] {
@@ -93,19 +93,19 @@ macro_rules! interleavers {
         pub(super) fn interleave(planes: Planes<'_>, element_nbytes: usize, out: &mut [u8]) -> usize {
             let groups = out.chunks_exact_mut($width * element_nbytes);
             let done = groups.len() * $width;
-            let places = (0..).step_by($width);
+            let positions = (0..).step_by($width);
             match element_nbytes {
                 2 => {
                     let planes = std::array::from_fn(|index| planes.plane(index));
-                    groups.zip(places).for_each(|(group, at)| store(pairs(load(&planes, at)), group));
+                    groups.zip(positions).for_each(|(group, at)| store(pairs(load(&planes, at)), group));
                 }
                 4 => {
                     let planes = std::array::from_fn(|index| planes.plane(index));
-                    groups.zip(places).for_each(|(group, at)| store(quads(load(&planes, at)), group));
+                    groups.zip(positions).for_each(|(group, at)| store(quads(load(&planes, at)), group));
                 }
                 8 => {
                     let planes = std::array::from_fn(|index| planes.plane(index));
-                    groups.zip(places).for_each(|(group, at)| store(octets(load(&planes, at)), group));
+                    groups.zip(positions).for_each(|(group, at)| store(octets(load(&planes, at)), group));
                 }
                 _ => return 0,
             }

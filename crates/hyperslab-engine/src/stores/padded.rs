@@ -1,4 +1,4 @@
-//! A file that goes on with zeros: how HDF5 reads external raw files that are shorter than their place in the array
+//! A file that goes on with zeros: how HDF5 reads external raw files that are shorter than the part of the array that they hold
 //! (`H5D__efl_read` of the library: whatever the fill value is).
 
 use std::io::IoSliceMut;

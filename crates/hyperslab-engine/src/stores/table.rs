@@ -242,8 +242,8 @@ impl Stores {
     }
 
     fn other(&self, index: FileIndex) -> Result<&OtherFile, ReadError> {
-        let place = usize::try_from(index).ok().and_then(|number| number.checked_sub(1));
-        let found = place.map_or(self.own.as_ref(), |place| self.others.get(place));
+        let position = usize::try_from(index).ok().and_then(|number| number.checked_sub(1));
+        let found = position.map_or(self.own.as_ref(), |position| self.others.get(position));
         found.ok_or_else(|| ReadError::System {
             file: self.name(),
             problem: format!("file number {index} of its chunks has no name; the file is damaged"),

@@ -88,7 +88,8 @@ impl Btree {
     pub fn path(&self, chunk: u64, chunk_index: &[u64]) -> Vec<Block> {
         let Some((first, last)) = &self.bounds else { return Vec::new() };
         let is_outside = chunk_index < first.as_slice() || chunk_index > last.as_slice();
-        let mut path: Vec<Block> = self.places(chunk).into_iter().map(|(node, _)| self.block(node)).collect();
+        let mut path: Vec<Block> =
+            self.positions(chunk).into_iter().map(|(node, _)| self.block(node)).collect();
         if is_outside {
             path.truncate(1);
         }
@@ -109,14 +110,14 @@ impl Btree {
 
     /// Where a node lies: behind which chunk, and behind how many of the nodes that came with it. None of the root, which
     /// was there before, and where it is not known.
-    pub fn place(&self, node: NodeId) -> Option<(u64, u64)> {
+    pub fn position(&self, node: NodeId) -> Option<(u64, u64)> {
         let Nodes::RowMajor { count } = self.nodes else { return None };
-        let (level, place) = (node >> 48, node & ((1 << 48) - 1));
+        let (level, position) = (node >> 48, node & ((1 << 48) - 1));
         let is_root = level + 1 == level_lengths(count).count() as u64;
         (!is_root).then(|| {
             // The first of a level is what the root held before it grew: it came after its twin.
-            let (place, moved) = if place == 0 { (1, 1) } else { (place, 0) };
-            let chunk = (0..=level).fold(place, |child, _| child * KEPT_BY_LAST + MOST - KEPT_BY_LAST);
+            let (position, moved) = if position == 0 { (1, 1) } else { (position, 0) };
+            let chunk = (0..=level).fold(position, |child, _| child * KEPT_BY_LAST + MOST - KEPT_BY_LAST);
             (chunk, level + moved)
         })
     }
@@ -124,26 +125,28 @@ impl Btree {
     /// The nodes that change when a chunk lies elsewhere: its leaf, and each node above whose first chunk it is.
     pub fn holders(&self, chunk: u64) -> Vec<NodeId> {
         let mut is_first = true;
-        let places = self.places(chunk).into_iter().rev();
-        places
-            .take_while(|&(_, place)| std::mem::replace(&mut is_first, place == 0))
+        let positions = self.positions(chunk).into_iter().rev();
+        positions
+            .take_while(|&(_, position)| std::mem::replace(&mut is_first, position == 0))
             .map(|(node, _)| node)
             .collect()
     }
 
-    /// The nodes from the root to a leaf, with the place of the child that is nearest to the chunk.
-    fn places(&self, chunk: u64) -> Vec<(NodeId, u64)> {
+    /// The nodes from the root to a leaf, with the position of the child that is nearest to the chunk.
+    fn positions(&self, chunk: u64) -> Vec<(NodeId, u64)> {
         match &self.nodes {
-            Nodes::RowMajor { count } => row_major_places(*count, chunk),
-            Nodes::Any(tree) => {
-                tree.path(chunk).into_iter().map(|(node, place)| (node as NodeId, place as u64)).collect()
-            }
+            Nodes::RowMajor { count } => row_major_path(*count, chunk),
+            Nodes::Any(tree) => tree
+                .path(chunk)
+                .into_iter()
+                .map(|(node, position)| (node as NodeId, position as u64))
+                .collect(),
         }
     }
 
     /// One more chunk, which must not be there yet.
     pub fn insert(&mut self, chunk: u64, chunk_index: &[u64]) -> Inserted {
-        let needed: Vec<NodeId> = self.places(chunk).into_iter().map(|(node, _)| node).collect();
+        let needed: Vec<NodeId> = self.positions(chunk).into_iter().map(|(node, _)| node).collect();
         let Nodes::Any(tree) = &mut self.nodes else { return Inserted::default() };
         let mut grown = tree.insert(chunk);
         let further: Vec<u64> = chunk_index.iter().map(|index| index + 1).collect();
@@ -192,20 +195,20 @@ pub(crate) fn row_major_node_count(count: u64) -> u64 {
     level_lengths(count).sum()
 }
 
-fn node_id(level: u64, place: u64) -> NodeId {
-    (level << 48) | place
+fn node_id(level: u64, position: u64) -> NodeId {
+    (level << 48) | position
 }
 
-/// The nodes from the root to a leaf, with the place in each that leads to a chunk.
-fn row_major_places(count: u64, chunk: u64) -> Vec<(NodeId, u64)> {
+/// The nodes from the root to a leaf, with the position in each that leads to a chunk.
+fn row_major_path(count: u64, chunk: u64) -> Vec<(NodeId, u64)> {
     let mut child = chunk;
     let mut path: Vec<(NodeId, u64)> = level_lengths(count)
         .zip(0..)
         .map(|(length, level)| {
             let node = (child / KEPT_BY_LAST).min(length - 1);
-            let place = child - node * KEPT_BY_LAST;
+            let position = child - node * KEPT_BY_LAST;
             child = node;
-            (node_id(level, node), place)
+            (node_id(level, node), position)
         })
         .collect();
     path.reverse();
@@ -213,15 +216,15 @@ fn row_major_places(count: u64, chunk: u64) -> Vec<(NodeId, u64)> {
 }
 
 impl Tree {
-    /// The nodes from the root to a leaf, with the place of the child that is nearest to the chunk.
+    /// The nodes from the root to a leaf, with the position of the child that is nearest to the chunk.
     fn path(&self, chunk: u64) -> Vec<(usize, usize)> {
         let mut path = Vec::new();
         let mut next = (!self.nodes.is_empty()).then_some(0);
         while let Some(number) = next {
             let node = &self.nodes[number];
-            let place = node.chunks.partition_point(|&first| first <= chunk).saturating_sub(1);
-            path.push((number, place));
-            next = node.children.get(place).copied();
+            let position = node.chunks.partition_point(|&first| first <= chunk).saturating_sub(1);
+            path.push((number, position));
+            next = node.children.get(position).copied();
         }
         path
     }
@@ -235,14 +238,14 @@ impl Tree {
         }
         let mut path = self.path(chunk);
         let mut new = Some((chunk, None));
-        while let (Some((number, place)), Some((first, child))) = (path.pop(), new) {
+        while let (Some((number, position)), Some((first, child))) = (path.pop(), new) {
             grown.changed.push(number as NodeId);
-            let goes_left = child.is_none() && first < self.nodes[number].chunks[place];
-            new = self.insert_child(number, place, goes_left, first, child, &mut grown);
+            let goes_left = child.is_none() && first < self.nodes[number].chunks[position];
+            new = self.insert_child(number, position, goes_left, first, child, &mut grown);
             if goes_left {
-                for &(above, place) in &path {
-                    if chunk < self.nodes[above].chunks[place] {
-                        self.nodes[above].chunks[place] = chunk;
+                for &(above, position) in &path {
+                    if chunk < self.nodes[above].chunks[position] {
+                        self.nodes[above].chunks[position] = chunk;
                         grown.changed.push(above as NodeId);
                     }
                 }
@@ -254,11 +257,11 @@ impl Tree {
         grown
     }
 
-    /// Put a child beside the one at `place`; what a split makes goes to the node above.
+    /// Put a child beside the one at `position`; what a split makes goes to the node above.
     fn insert_child(
         &mut self,
         number: usize,
-        place: usize,
+        position: usize,
         goes_left: bool,
         first: u64,
         child: Option<usize>,
@@ -266,15 +269,15 @@ impl Tree {
     ) -> Option<(u64, Option<usize>)> {
         let twin = (self.nodes[number].chunks.len() as u64 == MOST).then(|| self.split(number, grown));
         let kept = self.nodes[number].chunks.len();
-        let (target, place) = match twin {
-            Some(twin) if place >= kept => (twin, place - kept),
-            _ => (number, place),
+        let (target, position) = match twin {
+            Some(twin) if position >= kept => (twin, position - kept),
+            _ => (number, position),
         };
-        let place = if goes_left { place } else { place + 1 };
+        let position = if goes_left { position } else { position + 1 };
         let node = &mut self.nodes[target];
-        node.chunks.insert(place, first);
+        node.chunks.insert(position, first);
         if let Some(child) = child {
-            node.children.insert(place, child);
+            node.children.insert(position, child);
         }
         twin.map(|twin| (self.nodes[twin].chunks[0], Some(twin)))
     }
@@ -327,7 +330,7 @@ mod tests {
     }
 
     #[test]
-    fn chunks_in_row_major_order_fill_57_of_64_places() {
+    fn chunks_in_row_major_order_fill_57_of_64_positions() {
         let mut listed = Tree::default();
         for chunk in 0..9000 {
             listed.insert(chunk);
@@ -336,12 +339,12 @@ mod tests {
             assert!(same.contains(&(chunk + 1)));
             assert_eq!(row_major_node_count(same.start), row_major_node_count(same.end - 1));
             for asked in [0, chunk / 3, chunk] {
-                assert_eq!(row_major_places(chunk + 1, asked).len(), listed.path(asked).len());
+                assert_eq!(row_major_path(chunk + 1, asked).len(), listed.path(asked).len());
             }
         }
         // Two chunks share a leaf in one form exactly if they do in the other.
         let leaf = |chunk| listed.path(chunk).last().map(|&(node, _)| node);
-        let closed_leaf = |chunk| row_major_places(9000, chunk).pop().map(|(node, _)| node);
+        let closed_leaf = |chunk| row_major_path(9000, chunk).pop().map(|(node, _)| node);
         for chunk in 1..9000 {
             let together = closed_leaf(chunk) == closed_leaf(chunk - 1);
             assert_eq!(together, leaf(chunk) == leaf(chunk - 1), "{chunk}");

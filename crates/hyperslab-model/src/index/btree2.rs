@@ -31,7 +31,7 @@ struct Node {
     children: Vec<usize>,
 }
 
-/// A node on the way to a chunk, and the place of the chunk, or of the child that leads to it.
+/// A node on the way to a chunk, and the position of the chunk, or of the child that leads to it.
 type Step = (usize, usize);
 
 impl Btree2 {
@@ -99,10 +99,10 @@ impl Btree2 {
         let steps = self.steps(chunk);
         inserted.needed.extend(steps.iter().map(|&(node, _)| block(node)));
         inserted.changed.extend(steps.iter().map(|&(node, _)| block(node).id));
-        if let Some(&(leaf, place)) = steps.last()
+        if let Some(&(leaf, position)) = steps.last()
             && self.nodes[leaf].chunks.len() < self.most[0]
         {
-            self.nodes[leaf].chunks.insert(place, chunk);
+            self.nodes[leaf].chunks.insert(position, chunk);
             return inserted;
         }
         let inner = &steps[..steps.len() - 1];
@@ -123,8 +123,8 @@ impl Btree2 {
         node.chunks.len() == self.most[node.height]
     }
 
-    /// Whether a full node would be too full if the child at a place, which is full, was split.
-    fn may_overflow(&self, (node, place): Step) -> bool {
+    /// Whether a full node would be too full if the child at a position, which is full, was split.
+    fn may_overflow(&self, (node, position): Step) -> bool {
         let Node { chunks, children, height } = &self.nodes[node];
         let nearly_full = 2 * self.most[height - 1] - 1;
         let together = |left: usize| {
@@ -132,7 +132,7 @@ impl Btree2 {
                 >= nearly_full
         };
         self.is_full(node)
-            && ((place > 0 && together(place - 1)) || (place < chunks.len() && together(place)))
+            && ((position > 0 && together(position - 1)) || (position < chunks.len() && together(position)))
     }
 
     /// The nodes on the way to a chunk, from the root to where it is, or to the leaf where it would be.
@@ -142,9 +142,9 @@ impl Btree2 {
         while let Some(number) = next {
             let node = &self.nodes[number];
             let found = node.chunks.binary_search(&chunk);
-            let place = found.unwrap_or_else(|place| place);
-            steps.push((number, place));
-            next = if found.is_ok() { None } else { node.children.get(place).copied() };
+            let position = found.unwrap_or_else(|position| position);
+            steps.push((number, position));
+            next = if found.is_ok() { None } else { node.children.get(position).copied() };
         }
         steps
     }
@@ -153,43 +153,43 @@ impl Btree2 {
     fn insert_below(&mut self, number: usize, chunk: u64, inserted: &mut Inserted) {
         inserted.needed.push(block(number));
         inserted.changed.push(block(number).id);
-        let place_of = |node: &Node| node.chunks.partition_point(|&other| other < chunk);
-        let mut place = place_of(&self.nodes[number]);
+        let position_of = |node: &Node| node.chunks.partition_point(|&other| other < chunk);
+        let mut position = position_of(&self.nodes[number]);
         if self.nodes[number].height == 0 {
-            self.nodes[number].chunks.insert(place, chunk);
+            self.nodes[number].chunks.insert(position, chunk);
             return;
         }
         let mut sharings = 0;
-        while self.is_full(self.nodes[number].children[place]) {
-            self.make_room(number, place, sharings < MOST_SHARINGS, inserted);
-            place = place_of(&self.nodes[number]);
+        while self.is_full(self.nodes[number].children[position]) {
+            self.make_room(number, position, sharings < MOST_SHARINGS, inserted);
+            position = position_of(&self.nodes[number]);
             sharings += 1;
         }
-        self.insert_below(self.nodes[number].children[place], chunk, inserted);
+        self.insert_below(self.nodes[number].children[position], chunk, inserted);
     }
 
     /// A full child shares with those beside it, if one of them has room, or is split.
-    fn make_room(&mut self, number: usize, place: usize, may_share: bool, inserted: &mut Inserted) {
+    fn make_room(&mut self, number: usize, position: usize, may_share: bool, inserted: &mut Inserted) {
         let children = &self.nodes[number].children;
-        let has_room = |place: usize| may_share && !self.is_full(children[place]);
+        let has_room = |position: usize| may_share && !self.is_full(children[position]);
         let last = children.len() - 1;
-        let length = |place: usize| self.nodes[children[place]].chunks.len();
-        if place == 0 || place == last {
-            let (left, beside) = if place == 0 { (0, 1) } else { (last - 1, last - 1) };
+        let length = |position: usize| self.nodes[children[position]].chunks.len();
+        if position == 0 || position == last {
+            let (left, beside) = if position == 0 { (0, 1) } else { (last - 1, last - 1) };
             if !has_room(beside) {
-                return self.split(number, place, inserted);
+                return self.split(number, position, inserted);
             }
             let (one, other) = (length(left), length(left + 1));
             let half = usize::midpoint(one, other);
             let kept = if one < other { one + other - half } else { half };
             self.share(number, left, &[kept, one + other - kept], inserted);
-        } else if has_room(place + 1) || has_room(place - 1) {
-            let sum = length(place - 1) + length(place) + length(place + 1);
+        } else if has_room(position + 1) || has_room(position - 1) {
+            let sum = length(position - 1) + length(position) + length(position + 1);
             let middle = sum / 3;
             let left = (sum - middle) / 2;
-            self.share(number, place - 1, &[left, middle, sum - middle - left], inserted);
+            self.share(number, position - 1, &[left, middle, sum - middle - left], inserted);
         } else {
-            self.split(number, place, inserted);
+            self.split(number, position, inserted);
         }
     }
 
@@ -198,30 +198,30 @@ impl Btree2 {
         let shared = self.nodes[number].children[first..first + lengths.len()].to_vec();
         let between = self.nodes[number].chunks[first..first + lengths.len() - 1].to_vec();
         let (mut chunks, mut children) = (Vec::new(), Vec::new());
-        for (place, (&child, &length)) in shared.iter().zip(lengths).enumerate() {
+        for (position, (&child, &length)) in shared.iter().zip(lengths).enumerate() {
             inserted.needed.push(block(child));
             let node = &mut self.nodes[child];
             // Of three, the one in the middle is full, and gives.
-            if node.chunks.len() != length || place == 1 {
+            if node.chunks.len() != length || position == 1 {
                 inserted.changed.push(block(child).id);
             }
             chunks.append(&mut node.chunks);
-            chunks.extend(between.get(place));
+            chunks.extend(between.get(position));
             children.append(&mut node.children);
         }
         let (mut chunks, mut children) = (chunks.into_iter(), children.into_iter());
-        for (place, (&child, &length)) in shared.iter().zip(lengths).enumerate() {
+        for (position, (&child, &length)) in shared.iter().zip(lengths).enumerate() {
             self.nodes[child].chunks = chunks.by_ref().take(length).collect();
             self.nodes[child].children = children.by_ref().take(length + 1).collect();
             if let Some(chunk) = chunks.next() {
-                self.nodes[number].chunks[first + place] = chunk;
+                self.nodes[number].chunks[first + position] = chunk;
             }
         }
     }
 
     /// Move the later half of a child to a new one behind it; the chunk between them goes to the node above.
-    fn split(&mut self, number: usize, place: usize, inserted: &mut Inserted) {
-        let child = self.nodes[number].children[place];
+    fn split(&mut self, number: usize, position: usize, inserted: &mut Inserted) {
+        let child = self.nodes[number].children[position];
         inserted.needed.push(block(child));
         inserted.changed.push(block(child).id);
         let node = &mut self.nodes[child];
@@ -233,9 +233,9 @@ impl Btree2 {
         let twin = self.nodes.len();
         self.nodes.push(new);
         let above = &mut self.nodes[number];
-        above.children.insert(place + 1, twin);
+        above.children.insert(position + 1, twin);
         if let Some(chunk) = between {
-            above.chunks.insert(place, chunk);
+            above.chunks.insert(position, chunk);
         }
         inserted.created.push(block(twin));
     }
@@ -267,12 +267,12 @@ mod tests {
         let node = &tree.nodes[number];
         assert!(node.chunks.len() <= tree.most[node.height]);
         assert_eq!(node.children.len(), if node.height == 0 { 0 } else { node.chunks.len() + 1 });
-        for place in 0..=node.chunks.len() {
-            if let Some(&child) = node.children.get(place) {
+        for position in 0..=node.chunks.len() {
+            if let Some(&child) = node.children.get(position) {
                 assert_eq!(tree.nodes[child].height + 1, node.height);
                 chunks_below(tree, child, found);
             }
-            found.extend(node.chunks.get(place));
+            found.extend(node.chunks.get(position));
         }
     }
 
@@ -286,8 +286,8 @@ mod tests {
         let count = 20_011; // prime
         for step in [1, 2, 7, 5003, 20_010] {
             let mut tree = Btree2::new(24);
-            for place in 0..count {
-                tree.insert(place * step % count);
+            for position in 0..count {
+                tree.insert(position * step % count);
             }
             let mut found = Vec::new();
             chunks_below(&tree, tree.root, &mut found);

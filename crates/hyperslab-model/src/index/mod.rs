@@ -82,7 +82,7 @@ impl Index {
                 let mut chunks: Vec<(u64, u64)> =
                     manifest.stored().map(|chunk| (chunk.range.offset, chunk.index)).collect();
                 chunks.sort_unstable();
-                let in_order = chunks.iter().zip(0..).all(|(&(_, chunk), place)| chunk == place);
+                let in_order = chunks.iter().zip(0..).all(|(&(_, chunk), position)| chunk == position);
                 if in_order && chunks.len() as u64 == stored.grid.chunk_count() {
                     index.fill();
                 } else if !chunks.is_empty() {
@@ -190,7 +190,7 @@ impl Index {
     fn read_missing(&mut self, blocks: &[Block]) -> Vec<BlockRead> {
         let missing = blocks.iter().filter(|block| self.in_memory.insert(block.id));
         let behind = |id| match &self.structure {
-            Structure::Btree(tree) => tree.place(id),
+            Structure::Btree(tree) => tree.position(id),
             _ => None,
         };
         missing.map(|block| BlockRead { behind: behind(block.id), nbytes: block.nbytes }).collect()

@@ -16,7 +16,7 @@ const GROUPS: u64 = 29;
 /// Signature, version, class, address of the header; checksum.
 const PREFIX_NBYTES: u64 = 14;
 const CHECKSUM_NBYTES: u64 = 4;
-/// The place of a data block in a table that grows.
+/// The position of a data block in a table that grows.
 const PLACE_NBYTES: u64 = 4;
 
 const FIRST_BLOCK: u64 = 1;
@@ -57,9 +57,9 @@ impl Table {
 
     /// The blocks that are looked at to find a chunk, from the header.
     pub fn path(&self, chunk: u64, chunk_index: &[u64]) -> Vec<Block> {
-        let place = self.place(chunk, chunk_index);
-        let mut blocks = self.blocks(place);
-        let is_behind = self.is_behind(place);
+        let position = self.position(chunk, chunk_index);
+        let mut blocks = self.blocks(position);
+        let is_behind = self.is_behind(position);
         let there = blocks.iter().take_while(|block| self.has(block)).count();
         blocks.truncate(if is_behind { 1 } else { there });
         blocks.retain(|block| block.nbytes > 0);
@@ -68,23 +68,23 @@ impl Table {
 
     /// Chunks around one whose lookup goes through no other blocks.
     pub fn same_path(&self, chunk: u64, chunk_index: &[u64]) -> Range<u64> {
-        let place = self.place(chunk, chunk_index);
-        let is_there = self.blocks(place).iter().all(|block| self.has(block));
+        let position = self.position(chunk, chunk_index);
+        let is_there = self.blocks(position).iter().all(|block| self.has(block));
         match self.growing_axis {
-            _ if !is_there || self.is_behind(place) => 0..0,
+            _ if !is_there || self.is_behind(position) => 0..0,
             None if self.chunk_count <= PAGE => 0..self.chunk_count,
-            None => place / PAGE * PAGE..(place / PAGE + 1) * PAGE,
-            Some(0) => DataBlock::of(place).map_or(0..IN_INDEX_BLOCK, |block| block.places(place)),
+            None => position / PAGE * PAGE..(position / PAGE + 1) * PAGE,
+            Some(0) => DataBlock::of(position).map_or(0..IN_INDEX_BLOCK, |block| block.positions(position)),
             Some(_) => 0..0,
         }
     }
 
     /// One more chunk. The header is told of all that is made, and of a new last chunk.
     pub fn insert(&mut self, chunk: u64, chunk_index: &[u64]) -> Inserted {
-        let place = self.place(chunk, chunk_index);
+        let position = self.position(chunk, chunk_index);
         let mut inserted = Inserted::default();
         let (mut above, mut last) = (HEADER, HEADER);
-        for block in self.blocks(place) {
+        for block in self.blocks(position) {
             last = block.id;
             if !self.has(&block) {
                 if let Some(made) = &mut self.made {
@@ -100,21 +100,21 @@ impl Table {
             }
         }
         inserted.changed.push(last);
-        if self.is_behind(place) || (self.growing_axis.is_some() && !inserted.created.is_empty()) {
+        if self.is_behind(position) || (self.growing_axis.is_some() && !inserted.created.is_empty()) {
             inserted.changed.push(HEADER);
         }
-        self.stop = self.stop.max(place + 1);
+        self.stop = self.stop.max(position + 1);
         inserted
     }
 
     /// The block that says where a chunk is.
     pub fn holder(&self, chunk: u64, chunk_index: &[u64]) -> u64 {
-        self.blocks(self.place(chunk, chunk_index)).last().map_or(HEADER, |block| block.id)
+        self.blocks(self.position(chunk, chunk_index)).last().map_or(HEADER, |block| block.id)
     }
 
-    /// Whether a place is behind the last chunk of a table that grows.
-    fn is_behind(&self, place: u64) -> bool {
-        self.growing_axis.is_some() && place >= self.stop
+    /// Whether a position is behind the last chunk of a table that grows.
+    fn is_behind(&self, position: u64) -> bool {
+        self.growing_axis.is_some() && position >= self.stop
     }
 
     fn has(&self, block: &Block) -> bool {
@@ -122,12 +122,12 @@ impl Table {
     }
 
     /// The blocks that lead to a chunk, from the header.
-    fn blocks(&self, place: u64) -> Vec<Block> {
+    fn blocks(&self, position: u64) -> Vec<Block> {
         let header = Block::whole(HEADER, self.header_nbytes());
         if self.growing_axis.is_some() {
-            self.growing_blocks(header, place)
+            self.growing_blocks(header, position)
         } else {
-            self.fixed_blocks(header, place)
+            self.fixed_blocks(header, position)
         }
     }
 
@@ -135,7 +135,7 @@ impl Table {
         count * self.element_nbytes
     }
 
-    fn fixed_blocks(&self, header: Block, place: u64) -> Vec<Block> {
+    fn fixed_blocks(&self, header: Block, position: u64) -> Vec<Block> {
         let count = self.chunk_count;
         if count <= PAGE {
             let nbytes = PREFIX_NBYTES + self.of(count) + CHECKSUM_NBYTES;
@@ -144,7 +144,7 @@ impl Table {
         let page_count = count.div_ceil(PAGE);
         let nbytes = PREFIX_NBYTES + page_count.div_ceil(8) + CHECKSUM_NBYTES;
         let made_nbytes = nbytes + self.of(count) + page_count * CHECKSUM_NBYTES;
-        let page = place / PAGE;
+        let page = position / PAGE;
         let page_nbytes = self.of(PAGE.min(count - page * PAGE)) + CHECKSUM_NBYTES;
         vec![
             header,
@@ -153,12 +153,12 @@ impl Table {
         ]
     }
 
-    fn growing_blocks(&self, header: Block, place: u64) -> Vec<Block> {
+    fn growing_blocks(&self, header: Block, position: u64) -> Vec<Block> {
         let data_pointers = 2 * (1 << (DIRECT_GROUPS / 2)) - 2;
         let pointers = data_pointers + GROUPS - u64::from(DIRECT_GROUPS);
         let nbytes = PREFIX_NBYTES + self.of(IN_INDEX_BLOCK) + 8 * pointers + CHECKSUM_NBYTES;
         let mut blocks = vec![header, Block::whole(FIRST_BLOCK, nbytes)];
-        let Some(data) = DataBlock::of(place) else { return blocks };
+        let Some(data) = DataBlock::of(position) else { return blocks };
         let prefix_nbytes = PREFIX_NBYTES + PLACE_NBYTES;
         let page_count = if data.length > PAGE { data.length / PAGE } else { 0 };
         if data.group >= DIRECT_GROUPS {
@@ -175,44 +175,44 @@ impl Table {
             // The pages follow what is before them, which nobody reads.
             let made_nbytes = made_nbytes + page_count * CHECKSUM_NBYTES;
             blocks.push(Block { id: DATA_BLOCK | number, nbytes: 0, made_nbytes });
-            let id = DATA_PAGE | (number << 16) | (data.place / PAGE);
+            let id = DATA_PAGE | (number << 16) | (data.position / PAGE);
             blocks.push(Block { id, nbytes: self.of(PAGE) + CHECKSUM_NBYTES, made_nbytes: 0 });
         }
         blocks
     }
 
-    /// The place of a chunk in the table, where the axis that grows is the slowest.
-    fn place(&self, chunk: u64, chunk_index: &[u64]) -> u64 {
+    /// The position of a chunk in the table, where the axis that grows is the slowest.
+    fn position(&self, chunk: u64, chunk_index: &[u64]) -> u64 {
         let Some(axis) = self.growing_axis else { return chunk };
         let others = (0..chunk_index.len()).filter(|&other| other != axis);
-        others.fold(chunk_index.get(axis).copied().unwrap_or(0), |place, other| {
-            place * self.grid_shape[other] + chunk_index[other]
+        others.fold(chunk_index.get(axis).copied().unwrap_or(0), |position, other| {
+            position * self.grid_shape[other] + chunk_index[other]
         })
     }
 }
 
-/// A data block of a table that grows, and a place in it.
+/// A data block of a table that grows, and a position in it.
 struct DataBlock {
     group: u32,
     number: u64,
     length: u64,
-    place: u64,
+    position: u64,
 }
 
 impl DataBlock {
-    /// None of the first places, which are in the index block.
-    fn of(place: u64) -> Option<Self> {
-        let beyond = place.checked_sub(IN_INDEX_BLOCK)?;
+    /// None of the first positions, which are in the index block.
+    fn of(position: u64) -> Option<Self> {
+        let beyond = position.checked_sub(IN_INDEX_BLOCK)?;
         let group = (beyond / LEAST_DATA_BLOCK + 1).ilog2();
         let in_group = beyond - LEAST_DATA_BLOCK * ((1 << group) - 1);
         let length = LEAST_DATA_BLOCK << group.div_ceil(2);
-        Some(Self { group, number: in_group / length, length, place: in_group % length })
+        Some(Self { group, number: in_group / length, length, position: in_group % length })
     }
 
-    /// The places around one of the table that are in this block, and in its page.
-    fn places(&self, place: u64) -> Range<u64> {
+    /// The positions around one of the table that are in this block, and in its page.
+    fn positions(&self, position: u64) -> Range<u64> {
         let length = self.length.min(PAGE);
-        let first = place - self.place % length;
+        let first = position - self.position % length;
         first..first + length
     }
 }

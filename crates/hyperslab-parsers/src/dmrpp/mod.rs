@@ -1,4 +1,4 @@
-//! DMR++ documents: DAP4's description of a file (XML), with the place of each chunk.
+//! DMR++ documents: DAP4's description of a file (XML), with the location of each chunk.
 //!
 //! After `OPeNDAP`'s "DMR++" documentation and schema, and what its Hyrax server writes: filters in the order of encoding
 //! (in documents without `dmrpp:version` in any order: shuffle comes first, fletcher32 last), little-endian unless said
@@ -24,7 +24,7 @@ use xml::Node;
 
 /// A document is read as a whole; no sensible one is longer.
 const MAX_NBYTES: u64 = 512 << 20;
-/// What documents say for a data file whose place is only known where they are served.
+/// What documents say for a data file whose location only its server knows.
 const TEMPLATES: &[&str] = &["OPeNDAP_DMRpp_DATA_ACCESS_URL", "OPeNDAP_DMRpp_MISSING_DATA_ACCESS_URL"];
 
 /// The tree of a document. Its file without a name is the one that it stands beside: see [`beside`].

@@ -189,8 +189,8 @@ fn fill_fields<'t>(
         Element::Array { shape, element } => {
             let width = usize::try_from(element.nbytes()).ok().filter(|&width| width > 0)?;
             let count = shape.iter().try_fold(1_u64, |product, &length| product.checked_mul(length))?;
-            for place in out.chunks_exact_mut(width).take(usize::try_from(count).ok()?) {
-                fill_fields(element, words, place)?;
+            for target in out.chunks_exact_mut(width).take(usize::try_from(count).ok()?) {
+                fill_fields(element, words, target)?;
             }
         }
         _ => {

@@ -11,7 +11,7 @@ use hyperslab_core::{
 use super::linked::DATA_FILE;
 use super::names::{Names, Scope};
 use super::values::{element, fill, fixed_text, words};
-use super::xml::{Node, Place, numbers};
+use super::xml::{ChunkLocation, Node, numbers};
 use super::{linked, values};
 use crate::segment::{array_nbytes, gridded, one_chunk, stored, too_large};
 use crate::zarr::base64::decoded;
@@ -98,8 +98,8 @@ impl<'n> Storage<'n> {
         self.chunks.and_then(|chunks| chunks.attribute(name))
     }
 
-    /// The places of chunks; those of an array in one piece may stand without `chunks` around them.
-    fn places(&self) -> impl Iterator<Item = &'n Place> {
+    /// The locations of chunks; those of an array in one piece may stand without `chunks` around them.
+    fn locations(&self) -> impl Iterator<Item = &'n ChunkLocation> {
         self.chunks.map(|chunks| &chunks.chunks).into_iter().flatten().chain(&self.node.chunks)
     }
 
@@ -124,14 +124,14 @@ impl<'n> Storage<'n> {
             return listed_words(listed, shape, names).map(|(element, bytes)| (element, Some(bytes)));
         }
         let text = |nbytes: u64| (crate::attribute::text_element(nbytes.max(1)), None);
-        let mut places = self.places();
-        match (self.node.child("compact"), places.next(), places.next()) {
+        let mut locations = self.locations();
+        match (self.node.child("compact"), locations.next(), locations.next()) {
             (Some(compact), _, _) if shape.is_empty() => {
                 let bytes = decoded(&compact.text).ok_or_else(|| Unreadable::damaged("damaged base64"))?;
                 let text = String::from_utf8_lossy(&bytes);
                 words(&[text.as_bytes()]).map(|(element, bytes)| (element, Some(bytes))).ok_or_else(too_large)
             }
-            (None, Some(place), None) if shape.is_empty() => Ok(text(place.range.length)),
+            (None, Some(location), None) if shape.is_empty() => Ok(text(location.range.length)),
             (None, None, _) => Ok(text(self.setting("fillValue").map_or(1, |text| text.len() as u64))),
             _ => Err(Unreadable::unsupported("text of any length, whose bytes the document does not place,")),
         }
@@ -213,15 +213,15 @@ impl<'n> Storage<'n> {
         for (position, range) in linked::chunks(&[self.chunks, Some(self.node)])? {
             chunks.push(stored(index_of(&position)?, DATA_FILE, range));
         }
-        for place in self.places() {
-            let index = index_of(&place.position)?;
-            let (range, filter_mask) = (place.range, place.filter_mask);
-            chunks.push(StoredChunk { index, file: place.file.unwrap_or(DATA_FILE), range, filter_mask });
+        for location in self.locations() {
+            let index = index_of(&location.position)?;
+            let (range, filter_mask) = (location.range, location.filter_mask);
+            chunks.push(StoredChunk { index, file: location.file.unwrap_or(DATA_FILE), range, filter_mask });
         }
         let count = chunks.len() as u64;
         let manifest = Manifest::of_chunks(chunks);
         if manifest.chunk_count() < count {
-            return Err(Unreadable::damaged("two chunks at one place of their array"));
+            return Err(Unreadable::damaged("two chunks at one position of their array"));
         }
         Ok(manifest)
     }

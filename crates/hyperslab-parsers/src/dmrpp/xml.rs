@@ -23,12 +23,12 @@ pub(super) struct Node {
     pub children: Vec<Node>,
     pub text: String,
     /// Children that place chunks: there may be millions.
-    pub chunks: Vec<Place>,
+    pub chunks: Vec<ChunkLocation>,
 }
 
 /// Where the bytes of a chunk are, as `chunk` says it.
 #[derive(Debug)]
-pub(super) struct Place {
+pub(super) struct ChunkLocation {
     pub range: ByteRange,
     /// Its first element's index on each axis; empty for an array in one piece.
     pub position: Box<[u64]>,
@@ -134,14 +134,14 @@ fn element(start: &BytesStart<'_>, at: u64) -> Result<Node, Error> {
 fn close(open: &mut [Node], node: Node, files: &mut Files, at: u64) -> Result<u64, Error> {
     let Some(parent) = open.last_mut() else { return Err(invalid(at, "an element without a root")) };
     if node.name == "chunk" && node.attribute("LinkedBlockIndex").is_none() {
-        parent.chunks.push(place(&node, files, at)?);
+        parent.chunks.push(location(&node, files, at)?);
         return Ok(0);
     }
     parent.children.push(node);
     Ok(1)
 }
 
-fn place(node: &Node, files: &mut Files, at: u64) -> Result<Place, Error> {
+fn location(node: &Node, files: &mut Files, at: u64) -> Result<ChunkLocation, Error> {
     let number = |name: &str| {
         let value = node.attribute(name).and_then(|text| text.trim().parse().ok());
         value.ok_or_else(|| invalid(at, format!("a chunk without {name}")))
@@ -149,7 +149,7 @@ fn place(node: &Node, files: &mut Files, at: u64) -> Result<Place, Error> {
     let range = ByteRange::new(number("offset")?, number("nBytes")?);
     let mask = node.attribute("fm").map_or(Some(0), |text| text.trim().parse().ok());
     let file = node.attribute("href").map(|href| files.number(href));
-    Ok(Place {
+    Ok(ChunkLocation {
         range: range.map_err(|error| invalid(at, error.to_string()))?,
         position: numbers(node.attribute("chunkPositionInArray").unwrap_or_default())
             .ok_or_else(|| invalid(at, "a chunk's position is no list of numbers"))?,

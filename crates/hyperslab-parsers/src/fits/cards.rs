@@ -36,7 +36,7 @@ pub(super) enum Word {
 pub(super) struct Cards {
     pub header_nbytes: u64,
     words: Vec<(String, Word)>,
-    places: HashMap<String, usize>,
+    positions: HashMap<String, usize>,
     naxis: Vec<u64>,
 }
 
@@ -68,17 +68,17 @@ impl Cards {
         for card in cards {
             add_card(&mut words, card);
         }
-        let mut places = HashMap::new();
-        for (place, (keyword, _)) in words.iter().enumerate() {
-            places.entry(keyword.clone()).or_insert(place);
+        let mut positions = HashMap::new();
+        for (position, (keyword, _)) in words.iter().enumerate() {
+            positions.entry(keyword.clone()).or_insert(position);
         }
-        let mut cards = Self { header_nbytes, words, places, naxis: Vec::new() };
+        let mut cards = Self { header_nbytes, words, positions, naxis: Vec::new() };
         cards.naxis = cards.axes("NAXIS", offset)?;
         Ok(cards)
     }
 
     fn word(&self, keyword: &str) -> Option<&Word> {
-        self.places.get(keyword).and_then(|&place| self.words.get(place)).map(|(_, word)| word)
+        self.positions.get(keyword).and_then(|&position| self.words.get(position)).map(|(_, word)| word)
     }
 
     /// A whole number.

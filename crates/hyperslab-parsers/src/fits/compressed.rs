@@ -336,11 +336,11 @@ fn segment(
         let inner = segment.grid.chunk_index(index)?;
         let outer: Vec<u64> = inner.iter().zip(parts).map(|(chunk, part)| chunk + part.first_chunk).collect();
         let row = whole.linear_index(&outer)?;
-        let place = usize::try_from(row).unwrap_or(usize::MAX);
-        let (range, filter_mask) = coding.chunk(rows, place)?;
+        let position = usize::try_from(row).unwrap_or(usize::MAX);
+        let (range, filter_mask) = coding.chunk(rows, position)?;
         chunks.push(StoredChunk { index, file: 0, range, filter_mask });
         if coding.dither.is_some() {
-            quanta.push(quantum(hdu, rows, place));
+            quanta.push(quantum(hdu, rows, position));
         }
     }
     let origin: Vec<u64> = parts.iter().map(|part| part.origin).collect();

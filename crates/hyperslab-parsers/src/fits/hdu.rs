@@ -1,10 +1,10 @@
-//! Headers with the places of their data.
+//! Headers with the locations of their data.
 
 use hyperslab_core::{Array, Unreadable};
 
 use super::cards::Cards;
 
-/// One header with the place of its data.
+/// One header with the location of its data.
 pub(super) struct Hdu {
     pub(super) number: usize,
     pub(super) cards: Cards,

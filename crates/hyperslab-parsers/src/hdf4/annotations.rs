@@ -62,9 +62,9 @@ impl Annotations {
         self.texts(axis.saturating_add(1))
     }
 
-    fn texts(&self, place: usize) -> Vec<Attribute> {
+    fn texts(&self, position: usize) -> Vec<Attribute> {
         let columns = [("long_name", &self.labels), ("units", &self.units), ("format", &self.formats)];
-        let found = columns.into_iter().filter_map(|(name, texts)| Some((name, texts.get(place)?)));
+        let found = columns.into_iter().filter_map(|(name, texts)| Some((name, texts.get(position)?)));
         found.filter(|(_, value)| !value.is_empty()).map(|(name, value)| named(name, text(value))).collect()
     }
 }

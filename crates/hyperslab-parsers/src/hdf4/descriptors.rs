@@ -79,7 +79,7 @@ pub(super) struct Descriptor {
 #[derive(Debug, Default)]
 pub(super) struct Descriptors {
     list: Vec<Descriptor>,
-    places: HashMap<(u16, u16), usize>,
+    positions: HashMap<(u16, u16), usize>,
 }
 
 /// Follow the list from the file's start; each block is one round, unless it is held already.
@@ -141,13 +141,13 @@ pub(super) fn small(value: u64) -> u16 {
 
 impl Descriptors {
     fn add(&mut self, descriptor: Descriptor) {
-        self.places.entry((descriptor.tag, descriptor.reference)).or_insert(self.list.len());
+        self.positions.entry((descriptor.tag, descriptor.reference)).or_insert(self.list.len());
         self.list.push(descriptor);
     }
 
     /// The object with a tag and a reference number.
     pub fn get(&self, tag: u16, reference: u16) -> Option<Descriptor> {
-        self.places.get(&(tag, reference)).and_then(|&place| self.list.get(place)).copied()
+        self.positions.get(&(tag, reference)).and_then(|&position| self.list.get(position)).copied()
     }
 
     /// All objects with a tag, in the file's order.

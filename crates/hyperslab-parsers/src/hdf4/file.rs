@@ -27,11 +27,11 @@ impl File<'_> {
     /// The number that manifests use for another file.
     pub fn number_of(&self, name: String) -> u32 {
         let mut files = self.found.other_files.borrow_mut();
-        let place = files.iter().position(|known| *known == name).unwrap_or_else(|| {
+        let position = files.iter().position(|known| *known == name).unwrap_or_else(|| {
             files.push(name);
             files.len() - 1
         });
-        u32::try_from(place).unwrap_or(u32::MAX - 1) + 1
+        u32::try_from(position).unwrap_or(u32::MAX - 1) + 1
     }
 
     /// Count bytes of objects, read or about to be.

@@ -27,8 +27,8 @@ fn pointer(address: u64, count: u8, total: Option<u8>) -> Vec<u8> {
 
 fn file(nodes: &[(usize, Vec<u8>)]) -> Vec<u8> {
     let mut file = vec![0; 1024];
-    for (place, bytes) in nodes {
-        file[*place..place + bytes.len()].copy_from_slice(bytes);
+    for (offset, bytes) in nodes {
+        file[*offset..offset + bytes.len()].copy_from_slice(bytes);
     }
     file
 }
@@ -91,10 +91,10 @@ fn empty_tree() {
 
 #[test]
 fn damaged_trees() {
-    for place in [40, 50, 105, 210, 310, 405, 505, 610] {
+    for offset in [40, 50, 105, 210, 310, 405, 505, 610] {
         let mut file = three_levels();
-        file[place] ^= 1;
-        assert!(matches!(records(&file), Err(Error::Checksum { .. })), "{place}");
+        file[offset] ^= 1;
+        assert!(matches!(records(&file), Err(Error::Checksum { .. })), "{offset}");
     }
     for length in [60, 110, 205, 305, 402, 602] {
         assert!(

@@ -52,7 +52,7 @@ fn entry(cursor: &mut Cursor<'_>, superblock: &Superblock) -> Result<Entry, Erro
     let sizes = superblock.sizes;
     cursor.skip(8)?; // type, flags, ring, age, children, children that are to be written
     let parent_count = usize::from(cursor.u16()?);
-    cursor.skip(4)?; // place in the order of use
+    cursor.skip(4)?; // position in the order of use
     let offset = sizes.defined_address(cursor)?;
     let length = usize::try_from(sizes.length(cursor)?).unwrap_or(usize::MAX);
     cursor.skip(parent_count.saturating_mul(sizes.offset))?;

@@ -184,9 +184,9 @@ fn reference(head: Head, sizes: Sizes) -> Result<Element, Error> {
 
 /// A name that ends with a zero byte, before version 3 padded to eight bytes.
 fn name(cursor: &mut Cursor<'_>, head: Head) -> Result<String, Error> {
-    let start = cursor.place();
+    let start = cursor.position();
     let name = text::zero_terminated(cursor)?;
-    let length = cursor.place() - start;
+    let length = cursor.position() - start;
     cursor.skip(if head.version < 3 { length.next_multiple_of(8) - length } else { 0 })?;
     Ok(name)
 }
@@ -210,16 +210,17 @@ fn compound(cursor: &mut Cursor<'_>, head: Head, sizes: Sizes, depth: u64) -> Re
 
 /// No two fields share bytes or a name.
 fn check_fields(cursor: &Cursor<'_>, fields: &[Field]) -> Result<(), Error> {
-    let mut places: Vec<(u64, u64, &str)> =
+    let mut positions: Vec<(u64, u64, &str)> =
         fields.iter().map(|field| (field.offset, field.element.nbytes(), &*field.name)).collect();
-    places.sort_unstable();
-    for (one, next) in places.iter().zip(places.iter().skip(1)) {
+    positions.sort_unstable();
+    for (one, next) in positions.iter().zip(positions.iter().skip(1)) {
         if one.0.saturating_add(one.1) > next.0 {
             return Err(cursor.invalid(format!("fields {:?} and {:?} overlap", one.2, next.2)));
         }
     }
-    places.sort_unstable_by_key(|place| place.2);
-    if let Some((one, _)) = places.iter().zip(places.iter().skip(1)).find(|(one, next)| one.2 == next.2) {
+    positions.sort_unstable_by_key(|position| position.2);
+    if let Some((one, _)) = positions.iter().zip(positions.iter().skip(1)).find(|(one, next)| one.2 == next.2)
+    {
         return Err(cursor.invalid(format!("two fields {:?}", one.2)));
     }
     Ok(())

@@ -92,11 +92,11 @@ pub(crate) fn segments(
 
 fn file_number(name: &str, other_files: &mut Vec<String>) -> Result<u32, Unreadable> {
     let known = other_files.iter().position(|known| known == name);
-    let place = known.unwrap_or_else(|| {
+    let number = known.unwrap_or_else(|| {
         other_files.push(name.to_string());
         other_files.len() - 1
     });
-    u32::try_from(place + 1).map_err(|_| Unreadable::damaged("too many external files"))
+    u32::try_from(number + 1).map_err(|_| Unreadable::damaged("too many external files"))
 }
 
 fn in_box(

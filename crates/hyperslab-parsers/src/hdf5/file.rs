@@ -76,13 +76,13 @@ impl File {
     fn leads_to(&mut self, pages: &Pages<'_>, message: &Message) -> Result<Message, Error> {
         let mut cursor = message.cursor(SHARED);
         let version = cursor.u8()?;
-        let place = cursor.u8()?;
+        let position = cursor.u8()?;
         match version {
             1 => cursor.skip(6 + self.sizes.length)?, // reserved; a name that nobody needs
             2 | 3 => {}
             _ => return Err(Error::unsupported(format!("shared message version {version}"))),
         }
-        if version == 3 && place == IN_HEAP {
+        if version == 3 && position == IN_HEAP {
             return self.in_heap(pages, message.kind, &mut cursor);
         }
         let address = self.sizes.defined_address(&mut cursor)?;

@@ -106,7 +106,7 @@ fn pass_extensions(cursor: &mut Cursor<'_>, number: u16) -> Result<(), Error> {
 }
 
 fn codec(filter: Filter, element_nbytes: u64) -> Codec {
-    let parameter = |place: usize| filter.parameters.get(place).copied();
+    let parameter = |position: usize| filter.parameters.get(position).copied();
     match filter.number {
         1 => Codec::Zlib,
         2 => Codec::Shuffle { element_nbytes: parameter(0).map_or(element_nbytes, u64::from) },
@@ -135,7 +135,7 @@ fn szip(filter: &Filter) -> Option<Codec> {
 
 /// Client data: two of version, then width of an element, elements of a block, compression of blocks.
 fn bitshuffle(filter: &Filter, element_nbytes: u64) -> Option<Codec> {
-    let parameter = |place: usize| filter.parameters.get(place).copied();
+    let parameter = |position: usize| filter.parameters.get(position).copied();
     Some(Codec::Bitshuffle {
         element_nbytes: parameter(2).map_or(element_nbytes, u64::from),
         block_elements: u64::from(parameter(3).unwrap_or(0)),

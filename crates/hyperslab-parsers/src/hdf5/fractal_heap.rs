@@ -84,7 +84,7 @@ struct HugeObjects {
 }
 
 /// Where a managed object lies.
-struct Place {
+struct BlockLocation {
     block: Block,
     block_nbytes: u64,
     offset: u64,
@@ -144,14 +144,14 @@ impl FractalHeap {
     ) -> Result<(u64, Vec<u8>), Error> {
         let offset = cursor.uint(self.shape.offset_nbytes)?;
         let length = cursor.uint(self.shape.length_nbytes())?;
-        let place = self.place(pages, offset)?;
-        let within = offset.checked_sub(place.offset);
+        let location = self.location(pages, offset)?;
+        let within = offset.checked_sub(location.offset);
         let stop = within.and_then(|within| within.checked_add(length));
-        let range = within.zip(stop.filter(|&stop| stop <= place.block_nbytes));
+        let range = within.zip(stop.filter(|&stop| stop <= location.block_nbytes));
         let (within, stop) = range.ok_or_else(|| cursor.invalid("an object reaches past its block"))?;
-        let address = place.block.address;
-        if let Some(filtered) = place.block.filtered {
-            let bytes = self.decoded(pages, budget, DIRECT, (address, place.block_nbytes), filtered)?;
+        let address = location.block.address;
+        if let Some(filtered) = location.block.filtered {
+            let bytes = self.decoded(pages, budget, DIRECT, (address, location.block_nbytes), filtered)?;
             let object = usize::try_from(within).ok().zip(usize::try_from(stop).ok());
             let object = object.and_then(|(within, stop)| bytes.get(within..stop)).unwrap_or_default();
             return Ok((address, object.to_vec()));
@@ -159,7 +159,7 @@ impl FractalHeap {
         let start = address.checked_add(within);
         let start = start.ok_or_else(|| cursor.invalid("an object beyond 2^64"))?;
         if !self.verified.contains(&address) {
-            let bytes = pages.bytes(DIRECT, address, place.block_nbytes)?;
+            let bytes = pages.bytes(DIRECT, address, location.block_nbytes)?;
             self.shape.verify(address, &bytes)?;
             self.verified.insert(address);
         }
@@ -191,7 +191,7 @@ impl FractalHeap {
     }
 
     /// Descend through indirect blocks to the direct block that holds an offset of the heap.
-    fn place(&mut self, pages: &Pages<'_>, offset: u64) -> Result<Place, Error> {
+    fn location(&mut self, pages: &Pages<'_>, offset: u64) -> Result<BlockLocation, Error> {
         let address = self.shape.address;
         let problem = |problem: &str| Error::invalid(HEADER, address, problem);
         let root = self.shape.root.ok_or_else(|| problem("it has no root block"))?;
@@ -209,7 +209,7 @@ impl FractalHeap {
             nbytes = self.shape.row_nbytes(row);
             rows = if nbytes <= self.shape.max_direct { 0 } else { self.shape.rows_of(nbytes, rows) };
         }
-        Ok(Place { block, block_nbytes: nbytes, offset: start })
+        Ok(BlockLocation { block, block_nbytes: nbytes, offset: start })
     }
 
     fn child(
@@ -313,7 +313,7 @@ impl Shape {
         cursor.skip(2)?; // rows at the start
         let root = sizes.address(&mut cursor)?;
         let root_rows = u32::from(cursor.u16()?);
-        let behind = all.get(cursor.place()..).filter(|_| filters_nbytes > 0);
+        let behind = all.get(cursor.position()..).filter(|_| filters_nbytes > 0);
         let filtering = behind.map(|bytes| filtering(cursor.offset(), bytes, sizes, filters_nbytes));
         let (root_filtered, filters) = filtering.transpose()?.unzip();
         let root_filtered = root_filtered.filter(|_| root_rows == 0);
@@ -356,7 +356,7 @@ impl Shape {
         let mut cursor = Cursor::new(DIRECT, address, block);
         cursor.signature(b"FHDB")?;
         cursor.skip(1 + self.sizes.offset + self.offset_nbytes)?;
-        let start = cursor.place();
+        let start = cursor.position();
         let found = cursor.u32()?;
         let mut bytes = block.to_vec();
         bytes.iter_mut().skip(start).take(4).for_each(|byte| *byte = 0);

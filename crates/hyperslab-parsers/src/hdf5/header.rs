@@ -117,7 +117,7 @@ fn second(address: u64, start: &[u8]) -> Result<(ByteRange, Form), Error> {
     cursor.skip(if flags & 0x20 == 0 { 0 } else { 16 })?; // times
     cursor.skip(if flags & 0x10 == 0 { 0 } else { 4 })?; // when attributes become dense
     let length = cursor.uint(1 << (flags & 3))?;
-    let prefix = cursor.place();
+    let prefix = cursor.position();
     let overhead = (prefix + lookup3::CHECKSUM_NBYTES) as u64;
     let range = range(&cursor, address, length.saturating_add(overhead))?;
     Ok((range, Form { version: 2, prefix, ordered: flags & 0x04 != 0 }))

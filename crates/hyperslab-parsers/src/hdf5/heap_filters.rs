@@ -49,8 +49,9 @@ impl HeapFilters {
         nbytes: u64,
     ) -> Result<Vec<u8>, Error> {
         let mut bytes = stored.to_vec();
-        for (place, filter) in self.0.iter().enumerate().rev() {
-            if u32::try_from(place).is_ok_and(|place| mask.checked_shr(place).unwrap_or(0) & 1 == 1) {
+        for (position, filter) in self.0.iter().enumerate().rev() {
+            if u32::try_from(position).is_ok_and(|position| mask.checked_shr(position).unwrap_or(0) & 1 == 1)
+            {
                 continue;
             }
             if filter.number == DEFLATE {

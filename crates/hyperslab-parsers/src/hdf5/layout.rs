@@ -51,7 +51,7 @@ pub(crate) struct ChunkedLayout {
     pub kind: IndexKind,
 }
 
-/// What leads from a chunk's place in the grid to its bytes. Addresses are offsets in the file.
+/// What leads from a chunk's position in the grid to its bytes. Addresses are offsets in the file.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub(crate) enum IndexKind {
     /// Nothing was written yet.

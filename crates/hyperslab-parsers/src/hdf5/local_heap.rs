@@ -49,10 +49,10 @@ impl LocalHeap {
         let Some(available) = self.segment.length.checked_sub(offset) else {
             return Err(Error::invalid(WHAT, self.segment.offset, format!("no name at {offset}")));
         };
-        let place = self.segment.offset.saturating_add(offset);
+        let address = self.segment.offset.saturating_add(offset);
         let mut length = FIRST_NBYTES.min(available);
         loop {
-            let bytes = pages.bytes(WHAT, place, length)?;
+            let bytes = pages.bytes(WHAT, address, length)?;
             if bytes.contains(&0) || length == available {
                 return Ok(text::until_zero(&bytes));
             }

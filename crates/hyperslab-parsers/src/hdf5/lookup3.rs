@@ -18,8 +18,8 @@ pub(crate) fn checked_beside<'a, T>(
     bytes: &'a [u8],
     read: impl FnOnce(&'a [u8], &mut Hashing<'a>) -> T,
 ) -> Result<(&'a [u8], T), Error> {
-    let place = bytes.len().checked_sub(CHECKSUM_NBYTES);
-    let Some((content, stored)) = place.and_then(|place| bytes.split_at_checked(place)) else {
+    let position = bytes.len().checked_sub(CHECKSUM_NBYTES);
+    let Some((content, stored)) = position.and_then(|position| bytes.split_at_checked(position)) else {
         return Err(Error::invalid(what, offset, "it is too short for a checksum"));
     };
     let mut hashing = Hashing::new(content);

@@ -7,19 +7,19 @@ use super::lookup3::lookup3;
 /// `H5S_SEL_HYPERSLABS`, version 1, reserved.
 const HYPERSLAB: [u32; 3] = [2, 1, 0];
 
-/// One mapping for each chunk of a grid that is stored: `places` says where, in the array of this path of the same file,
+/// One mapping for each chunk of a grid that is stored: `slots` says where, in the array of this path of the same file,
 /// where chunks are stacked along axis 0; those of -1 are not.
 ///
-/// `None` if libhdf5 would write it otherwise: where a number needs more than 32 bits, or the places are not the grid's.
-pub fn mappings_block(path: &str, grid: &ChunkGrid, places: &[i64]) -> Option<Vec<u8>> {
+/// `None` if libhdf5 would write it otherwise: where a number needs more than 32 bits, or the slots are not the grid's.
+pub fn mappings_block(path: &str, grid: &ChunkGrid, slots: &[i64]) -> Option<Vec<u8>> {
     let (ndim, chunk_shape) = (grid.shape().len(), grid.chunk_shape());
-    let highest = u64::try_from(places.iter().max().copied().unwrap_or(0).max(0)).ok()?;
+    let highest = u64::try_from(slots.iter().max().copied().unwrap_or(0).max(0)).ok()?;
     let end = highest.checked_add(1)?.checked_mul(*chunk_shape.first()?)?;
     let fits = grid.shape().iter().chain([&end]).all(|&length| length < u64::from(u32::MAX));
-    if !fits || u64::try_from(places.len()).ok()? != grid.chunk_count() || path.contains('\0') {
+    if !fits || u64::try_from(slots.len()).ok()? != grid.chunk_count() || path.contains('\0') {
         return None;
     }
-    let count = places.iter().filter(|&&place| place >= 0).count();
+    let count = slots.iter().filter(|&&slot| slot >= 0).count();
     let entry_nbytes = path.len().checked_add(3)?.checked_add(ndim.checked_mul(16)?.checked_add(48)?)?;
     let mut block = Vec::with_capacity(count.checked_mul(entry_nbytes)?.checked_add(13)?);
     block.push(0);
@@ -27,13 +27,13 @@ pub fn mappings_block(path: &str, grid: &ChunkGrid, places: &[i64]) -> Option<Ve
     let grid_shape = grid.grid_shape();
     let (mut index, mut first, mut last) = (vec![0; ndim], vec![0; ndim], vec![0; ndim]);
     let (mut source_first, mut source_last) = (vec![0; ndim], vec![0; ndim]);
-    for &place in places {
-        if let Ok(place) = u64::try_from(place) {
+    for &slot in slots {
+        if let Ok(slot) = u64::try_from(slot) {
             let axes = index.iter().zip(grid.shape()).zip(chunk_shape).enumerate();
             for (axis, ((&at, &length), &chunk)) in axes {
                 let start = u64::saturating_mul(at, chunk);
                 let valid = chunk.min(length.checked_sub(start)?).checked_sub(1)?;
-                let source = if axis == 0 { place.saturating_mul(chunk) } else { 0 };
+                let source = if axis == 0 { slot.saturating_mul(chunk) } else { 0 };
                 put(&mut first, axis, start)?;
                 put(&mut last, axis, start.saturating_add(valid))?;
                 put(&mut source_first, axis, source)?;
@@ -74,7 +74,7 @@ fn push_box(block: &mut Vec<u8>, first: &[u32], last: &[u32]) -> Option<()> {
 mod tests {
     #![allow(clippy::unwrap_used)] // a failed unwrap is a failed test
 
-    use hyperslab_core::{ChunkGrid, VirtualMappings, chunk_places};
+    use hyperslab_core::{ChunkGrid, VirtualMappings, chunk_slots};
 
     use super::mappings_block;
     use crate::hdf5::sizes::Sizes;
@@ -83,11 +83,11 @@ mod tests {
     #[test]
     fn what_is_written_is_read() {
         let grid = ChunkGrid::new(vec![7, 5], vec![2, 3]).unwrap();
-        let places = [4, -1, 0, 2, -1, 7, 1, 3];
-        let block = mappings_block("/x/raw", &grid, &places).unwrap();
+        let slots = [4, -1, 0, 2, -1, 7, 1, 3];
+        let block = mappings_block("/x/raw", &grid, &slots).unwrap();
         let sizes = Sizes { offset: 8, length: 8, base: 0 };
         let mappings = read_mappings(&block, 0, sizes).unwrap();
-        let read = chunk_places(&mappings, &grid).unwrap();
+        let read = chunk_slots(&mappings, &grid).unwrap();
         assert_eq!(read, [(0, 4), (2, 0), (3, 2), (5, 7), (6, 1), (7, 3)]);
         assert!(matches!(mappings, VirtualMappings::Boxes(_)), "the quick way");
         assert_eq!(mappings.one_source(), Some((&".".into(), &"/x/raw".into())));

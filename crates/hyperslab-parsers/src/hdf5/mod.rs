@@ -9,7 +9,7 @@
 //!
 //! Steps are small and can be made again: [`crate::Error::NotHeld`] puts a step off to the next round, any
 //! other error marks its object, array or attribute, and the rest of the file is read on. Every structure is
-//! read once, every object has one place in the tree, and a budget bounds what structures that overlap
+//! read once, every object is once in the tree, and a budget bounds what structures that overlap
 //! could multiply.
 
 mod attribute;

@@ -52,40 +52,40 @@ impl Scope {
             let onward = spelled
                 .iter()
                 .copied()
-                .filter(|&(pattern, place)| self.name(pattern, place) == Some(ANY_DEPTH));
+                .filter(|&(pattern, position)| self.name(pattern, position) == Some(ANY_DEPTH));
             let behind = spelled.iter().filter_map(|&at| self.spelled(at, name));
             return Some(self.pruned(onward.chain(behind).collect()));
         }
         let mut found = Vec::new();
-        for &(pattern, place) in rest {
-            match self.name(pattern, place) {
-                Some(ANY) => found.push((pattern, place.saturating_add(1))),
-                Some(ANY_DEPTH) if self.name(pattern, place.saturating_add(1)).is_none() => {
+        for &(pattern, position) in rest {
+            match self.name(pattern, position) {
+                Some(ANY) => found.push((pattern, position.saturating_add(1))),
+                Some(ANY_DEPTH) if self.name(pattern, position.saturating_add(1)).is_none() => {
                     return Some(Followed::All);
                 }
-                Some(ANY_DEPTH) => found.push((pattern, place)),
+                Some(ANY_DEPTH) => found.push((pattern, position)),
                 _ => {}
             }
         }
         (!found.is_empty()).then(|| self.pruned(found))
     }
 
-    fn name(&self, pattern: usize, place: usize) -> Option<&str> {
-        self.0.get(pattern)?.get(place).map(String::as_str)
+    fn name(&self, pattern: usize, position: usize) -> Option<&str> {
+        self.0.get(pattern)?.get(position).map(String::as_str)
     }
 
     /// Where a pattern goes on behind `name`, if it says so.
-    fn spelled(&self, (pattern, place): (usize, usize), name: &str) -> Option<(usize, usize)> {
-        let place = match self.name(pattern, place)? {
-            ANY_DEPTH => place.checked_add(1)?,
-            _ => place,
+    fn spelled(&self, (pattern, position): (usize, usize), name: &str) -> Option<(usize, usize)> {
+        let position = match self.name(pattern, position)? {
+            ANY_DEPTH => position.checked_add(1)?,
+            _ => position,
         };
-        (self.name(pattern, place)? == name).then_some((pattern, place.checked_add(1)?))
+        (self.name(pattern, position)? == name).then_some((pattern, position.checked_add(1)?))
     }
 
     /// Without patterns that are at their end.
     fn pruned(&self, mut rest: Vec<(usize, usize)>) -> Followed {
-        rest.retain(|&(pattern, place)| self.name(pattern, place).is_some());
+        rest.retain(|&(pattern, position)| self.name(pattern, position).is_some());
         Followed::Rest(rest)
     }
 }

@@ -1,4 +1,4 @@
-//! Widths of a file's addresses and lengths, and the place that its addresses count from.
+//! Widths of a file's addresses and lengths, and the offset that its addresses count from.
 
 use crate::cursor::Cursor;
 use crate::error::Error;

@@ -44,7 +44,7 @@ impl Storage {
         let count = found.len() as u64;
         let manifest = Manifest::of_chunks(found);
         if manifest.chunk_count() < count {
-            return Err(Unreadable::damaged("its index has two chunks at one place of the array"));
+            return Err(Unreadable::damaged("its index has two chunks at one position of the array"));
         }
         let mut segment = self.segment(layout.chunk_shape.clone(), self.codecs.clone(), manifest)?;
         segment.plain_edge_chunks = layout.plain_edge_chunks;

@@ -28,14 +28,14 @@ pub(crate) struct Superblock {
 impl Superblock {
     /// Find the superblock and read it.
     pub fn read(pages: &Pages<'_>) -> Result<Self, Error> {
-        let place = locate(pages)?;
-        let available = pages.file_length().saturating_sub(place);
-        let bytes = pages.bytes(WHAT, place, available.min(MAX_NBYTES))?;
-        let mut cursor = Cursor::new(WHAT, place, &bytes);
+        let start = locate(pages)?;
+        let available = pages.file_length().saturating_sub(start);
+        let bytes = pages.bytes(WHAT, start, available.min(MAX_NBYTES))?;
+        let mut cursor = Cursor::new(WHAT, start, &bytes);
         cursor.signature(SIGNATURE)?;
         match cursor.u8()? {
-            version @ (0 | 1) => old(&mut cursor, version, place),
-            2 | 3 => new(&mut cursor, place, &bytes),
+            version @ (0 | 1) => old(&mut cursor, version, start),
+            2 | 3 => new(&mut cursor, start, &bytes),
             version => Err(Error::unsupported(format!("HDF5 superblock version {version}"))),
         }
     }
@@ -45,17 +45,17 @@ impl Superblock {
 pub(crate) fn locate(pages: &Pages<'_>) -> Result<u64, Error> {
     let length = SIGNATURE.len() as u64;
     let mut missed = None;
-    let mut place = 0_u64;
-    while place.saturating_add(length) <= pages.file_length() {
-        match pages.bytes(WHAT, place, length) {
+    let mut start = 0_u64;
+    while start.saturating_add(length) <= pages.file_length() {
+        match pages.bytes(WHAT, start, length) {
             // A signature behind bytes that are not held yet counts only once those are known.
-            Ok(bytes) if missed.is_none() && *bytes == *SIGNATURE => return Ok(place),
-            // Nearly always the signature is here: other places wait until it is known not to be.
-            Err(error) if error.is_not_held() && place == 0 => return Err(error),
+            Ok(bytes) if missed.is_none() && *bytes == *SIGNATURE => return Ok(start),
+            // Nearly always the signature is here: other offsets wait until it is known not to be.
+            Err(error) if error.is_not_held() && start == 0 => return Err(error),
             Err(error) if error.is_not_held() => missed = missed.or(Some(error)),
             Ok(_) | Err(_) => {}
         }
-        place = if place == 0 { 512 } else { place.saturating_mul(2) };
+        start = if start == 0 { 512 } else { start.saturating_mul(2) };
     }
     let reason = "no HDF5 signature at offset 0, 512, 1024, 2048 …".to_string();
     Err(missed.unwrap_or(Error::UnknownFormat { reason }))
@@ -92,7 +92,7 @@ fn new(cursor: &mut Cursor<'_>, base: u64, bytes: &[u8]) -> Result<Superblock, E
     let extension = sizes.address(cursor)?;
     let end = end(cursor, offset, written_base, base)?;
     let root = sizes.defined_address(cursor)?;
-    let stop = cursor.place().saturating_add(lookup3::CHECKSUM_NBYTES);
+    let stop = cursor.position().saturating_add(lookup3::CHECKSUM_NBYTES);
     lookup3::checked(WHAT, base, bytes.get(..stop).unwrap_or_default())?;
     Ok(Superblock { sizes, root, extension, end })
 }

@@ -103,7 +103,7 @@ fn entry(
     cursor: &mut Cursor<'_>,
     heap: &LocalHeap,
 ) -> Result<NamedLink, Error> {
-    // The specification says that the name's place is as wide as an address; the library writes it as a
+    // The specification says that the name's offset is as wide as an address; the library writes it as a
     // length.
     let name = heap.text(pages, sizes.length(cursor)?)?;
     let address = sizes.address(cursor)?;

@@ -131,20 +131,20 @@ fn continuations_that_lead_back_are_refused() {
 
 /// A root group of the old kind: its B-tree's node at 512 has these children.
 fn old_group(children: &[u64]) -> Vec<u8> {
-    let place = |bytes: &mut Vec<u8>, offset: usize, content: Vec<u8>| {
+    let put = |bytes: &mut Vec<u8>, offset: usize, content: Vec<u8>| {
         bytes.resize(offset, 0);
         bytes.extend(content);
     };
     let words = |words: &[u64]| words.iter().flat_map(|word| word.to_le_bytes()).collect::<Vec<u8>>();
     let mut bytes = file(&[message(0x11, &words(&[512, 256]))]);
-    place(&mut bytes, 256, [b"HEAP\0\0\0\0".to_vec(), words(&[16, u64::MAX, 288])].concat());
-    place(&mut bytes, 288, b"one\0\0\0\0\0two\0\0\0\0\0".to_vec());
+    put(&mut bytes, 256, [b"HEAP\0\0\0\0".to_vec(), words(&[16, u64::MAX, 288])].concat());
+    put(&mut bytes, 288, b"one\0\0\0\0\0two\0\0\0\0\0".to_vec());
     let links = [words(&[0, 48, 0, 0, 0]), words(&[8, 48, 0, 0, 0])].concat();
-    place(&mut bytes, 320, [b"SNOD\x01\0\x02\0".to_vec(), links].concat());
+    put(&mut bytes, 320, [b"SNOD\x01\0\x02\0".to_vec(), links].concat());
     let count = u16::try_from(children.len()).unwrap_or(u16::MAX).to_le_bytes();
     let head = [&b"TREE\0\0"[..], &count[..], &[0xff; 16]].concat();
     let entries = children.iter().flat_map(|child| words(&[0, *child])).collect();
-    place(&mut bytes, 512, [head, entries, words(&[0])].concat());
+    put(&mut bytes, 512, [head, entries, words(&[0])].concat());
     bytes
 }
 

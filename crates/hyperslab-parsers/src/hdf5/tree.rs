@@ -45,19 +45,19 @@ pub(crate) fn tree(walk: Walk, file_length: u64) -> Result<(Tree, Vec<Option<Laz
                     |address| by_address.get(&address).and_then(|&object| numbering.kinds.get(object));
                 let links = named(&state, |address| target(address).cloned());
                 let group = Group { attributes: attributes(object.attributes), links };
-                groups.get_mut(*number).map(|place| place.replace(group));
+                groups.get_mut(*number).map(|position| position.replace(group));
             }
             (State::Array(mut state), Link::Array(number)) => {
                 let lazy_index = state.lazy_index.take();
                 let is_whole = lazy_index.is_none();
-                if let Some(place) = indexes.get_mut(*number) {
-                    *place = lazy_index;
+                if let Some(position) = indexes.get_mut(*number) {
+                    *position = lazy_index;
                 }
                 let type_address = state.description.type_address;
                 let type_name = type_address.and_then(|address| numbering.name(address, sizes));
                 let array = building.array(*state, attributes(object.attributes), type_name);
                 let array = if is_whole { with_ieee_floats(array) } else { array };
-                arrays.get_mut(*number).map(|place| place.replace(array));
+                arrays.get_mut(*number).map(|position| position.replace(array));
             }
             _ => {}
         }
@@ -99,16 +99,16 @@ impl Numbering {
                 continue;
             }
             let kind = numbering.kind(object, name);
-            if let Some(place) = numbering.kinds.get_mut(number) {
-                *place = kind;
+            if let Some(position) = numbering.kinds.get_mut(number) {
+                *position = kind;
             }
             if let State::Group(group) = &object.state {
                 for link in sorted(group) {
                     let Target::Object(address) = link.target else { continue };
                     let Some(&child) = walk.by_address.get(&address) else { continue };
-                    let (child_place, group_place) =
+                    let (child_position, group_position) =
                         (address.wrapping_sub(base), object.address.wrapping_sub(base));
-                    numbering.names.insert(child_place, group_place, &link.name);
+                    numbering.names.insert(child_position, group_position, &link.name);
                     queue.push_back((child, link.name.clone()));
                 }
             }
@@ -167,23 +167,23 @@ fn named(group: &GroupState, kind: impl Fn(u64) -> Option<Link>) -> Vec<(String,
         (link.name.clone(), target)
     };
     let mut links: Vec<(String, Link)> = sorted(group).into_iter().map(link).collect();
-    for place in repeated(links.iter().map(|(name, _)| name.as_str())) {
-        if let Some((_, target)) = links.get_mut(place) {
+    for position in repeated(links.iter().map(|(name, _)| name.as_str())) {
+        if let Some((_, target)) = links.get_mut(position) {
             *target = Link::Unreadable(Unreadable::damaged("two links of its group have this name"));
         }
     }
     links
 }
 
-/// Places of names that are there more than once.
+/// Positions of names that are there more than once.
 fn repeated<'n>(names: impl Iterator<Item = &'n str>) -> Vec<usize> {
     let (mut first, mut found) = (HashMap::with_capacity(names.size_hint().0), Vec::new());
-    for (place, name) in names.enumerate() {
+    for (position, name) in names.enumerate() {
         match first.entry(name) {
             Entry::Vacant(new) => {
-                new.insert(place);
+                new.insert(position);
             }
-            Entry::Occupied(known) => found.extend([*known.get(), place]),
+            Entry::Occupied(known) => found.extend([*known.get(), position]),
         }
     }
     found
@@ -195,8 +195,8 @@ fn attributes(mut raw: Vec<RawAttribute>) -> Vec<Attribute> {
         raw.sort_by_key(|raw| raw.order);
     }
     let mut attributes: Vec<Attribute> = raw.into_iter().map(|raw| raw.attribute).collect();
-    for place in repeated(attributes.iter().map(|attribute| attribute.name.as_str())) {
-        if let Some(attribute) = attributes.get_mut(place).filter(|attribute| attribute.value.is_ok()) {
+    for position in repeated(attributes.iter().map(|attribute| attribute.name.as_str())) {
+        if let Some(attribute) = attributes.get_mut(position).filter(|attribute| attribute.value.is_ok()) {
             attribute.value = Err(Unreadable::damaged("two attributes of its object have this name"));
         }
     }

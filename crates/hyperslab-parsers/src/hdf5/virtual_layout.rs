@@ -118,8 +118,8 @@ fn boxes_of_one(content: &[u8], sizes: Sizes, hashing: &mut Hashing<'_>) -> Opti
 
 /// One of numbers of four bytes, little-endian.
 #[inline]
-fn number(bytes: &[u8], place: usize) -> Option<u32> {
-    let four = bytes.get(place.checked_mul(4)?..)?.first_chunk::<4>()?;
+fn number(bytes: &[u8], position: usize) -> Option<u32> {
+    let four = bytes.get(position.checked_mul(4)?..)?.first_chunk::<4>()?;
     Some(u32::from_le_bytes(*four))
 }
 

@@ -155,10 +155,10 @@ fn boxes_of_one_array_are_numbers() {
     let (is_quick, read) = both(&block([names; 3], &turned));
     assert!(!is_quick && matches!(read, Err(Error::Invalid { .. })));
     // Every damage of one byte, with a checksum that is right.
-    for place in 1..whole.len() - 4 {
+    for offset in 1..whole.len() - 4 {
         for bits in [1, 0x80] {
             let mut damaged = whole[..whole.len() - 4].to_vec();
-            damaged[place] ^= bits;
+            damaged[offset] ^= bits;
             damaged.extend(lookup3(&damaged).to_le_bytes());
             drop(both(&damaged));
         }

@@ -58,22 +58,22 @@ struct Following<'f, 'p> {
 
 impl Following<'_, '_> {
     fn all(&mut self, element: &Element, bytes: &[u8]) -> Result<(), Error> {
-        let mut places = Vec::new();
-        collect(element, 0, &mut places)?;
+        let mut pointers = Vec::new();
+        collect(element, 0, &mut pointers)?;
         let width = usize::try_from(element.nbytes()).unwrap_or(usize::MAX);
-        if places.is_empty() || width == 0 {
+        if pointers.is_empty() || width == 0 {
             return Ok(());
         }
         for one in bytes.chunks_exact(width) {
-            for place in &places {
-                self.follow(place, one.get(place.start..).unwrap_or_default())?;
+            for field in &pointers {
+                self.follow(field, one.get(field.start..).unwrap_or_default())?;
             }
         }
         Ok(())
     }
 
-    fn follow(&mut self, place: &Place<'_>, pointer: &[u8]) -> Result<(), Error> {
-        let value = match place.read(pointer, self.sizes)? {
+    fn follow(&mut self, field: &PointerField<'_>, pointer: &[u8]) -> Result<(), Error> {
+        let value = match field.read(pointer, self.sizes)? {
             None => Ok(Vec::new()),
             Some(Pointer { address, index, nbytes }) => {
                 let object = self.collections.object(self.pages, self.sizes, address, index);
@@ -91,7 +91,7 @@ impl Following<'_, '_> {
         if self.nbytes > self.limit {
             return Err(Error::TooMany { what: "bytes of variable-length values", limit: self.limit });
         }
-        match place.sequence.filter(|inner| inner.has_pointers()) {
+        match field.sequence.filter(|inner| inner.has_pointers()) {
             None => self.found.push(value),
             Some(inner) => {
                 self.found.push(value.clone());
@@ -125,7 +125,7 @@ struct Pointer {
 }
 
 /// Where in an element a pointer is.
-struct Place<'e> {
+struct PointerField<'e> {
     start: usize,
     /// Whether it starts with a length; a region reference does not.
     has_length: bool,
@@ -133,7 +133,7 @@ struct Place<'e> {
     sequence: Option<&'e Element>,
 }
 
-impl Place<'_> {
+impl PointerField<'_> {
     /// A pointer of length 0, or without address, leads nowhere.
     fn read(&self, bytes: &[u8], sizes: Sizes) -> Result<Option<Pointer>, Error> {
         let mut cursor = Cursor::new(WHAT, 0, bytes);
@@ -152,7 +152,7 @@ impl Place<'_> {
 }
 
 /// The pointers in one element that starts at `start`.
-fn collect<'e>(element: &'e Element, start: u64, places: &mut Vec<Place<'e>>) -> Result<(), Error> {
+fn collect<'e>(element: &'e Element, start: u64, pointers: &mut Vec<PointerField<'e>>) -> Result<(), Error> {
     let (has_length, sequence) = match element {
         Element::VlenString { .. } => (true, None),
         Element::Vlen { element, .. } => (true, Some(&**element)),
@@ -160,20 +160,20 @@ fn collect<'e>(element: &'e Element, start: u64, places: &mut Vec<Place<'e>>) ->
         Element::Compound { fields, .. } => {
             let pointing = fields.iter().filter(|field| field.element.has_pointers());
             let mut each = pointing.map(|field| (start.saturating_add(field.offset), &field.element));
-            return each.try_for_each(|(start, element)| collect(element, start, places));
+            return each.try_for_each(|(start, element)| collect(element, start, pointers));
         }
         Element::Array { shape, element } if element.has_pointers() => {
             let count = shape.iter().fold(1_u64, |count, &length| count.saturating_mul(length));
             return (0..count).try_for_each(|number| {
                 let within = number.saturating_mul(element.nbytes());
-                collect(element, start.saturating_add(within), places)
+                collect(element, start.saturating_add(within), pointers)
             });
         }
         _ => return Ok(()),
     };
-    if places.len() >= MAX_POINTERS {
+    if pointers.len() >= MAX_POINTERS {
         return Err(Error::TooMany { what: "pointers in one element", limit: MAX_POINTERS as u64 });
     }
-    places.push(Place { start: usize::try_from(start).unwrap_or(usize::MAX), has_length, sequence });
+    pointers.push(PointerField { start: usize::try_from(start).unwrap_or(usize::MAX), has_length, sequence });
     Ok(())
 }

@@ -109,7 +109,7 @@ pub(super) fn read(pages: &Pages<'_>) -> Result<Header, Error> {
     let mut length = FIRST_WINDOW.min(pages.file_length());
     loop {
         let bytes = pages.bytes(WHAT, 0, length)?;
-        match (Window { pages, bytes, place: 0, wide: false, wide_offsets: false }).header() {
+        match (Window { pages, bytes, position: 0, wide: false, wide_offsets: false }).header() {
             Err(error) if error.is_not_held() => length = length.saturating_mul(4).min(pages.file_length()),
             header => return header,
         }
@@ -119,7 +119,7 @@ pub(super) fn read(pages: &Pages<'_>) -> Result<Header, Error> {
 struct Window<'p, 'a> {
     pages: &'p Pages<'a>,
     bytes: Cow<'p, [u8]>,
-    place: usize,
+    position: usize,
     /// CDF-5: counts, lengths and sizes take eight bytes.
     wide: bool,
     /// CDF-2 and CDF-5: offsets of variables take eight bytes.
@@ -147,7 +147,7 @@ impl Window<'_, '_> {
         }
         let attributes = self.list(0x0C, Self::attribute)?;
         let variables = self.list(0x0B, Self::variable)?;
-        let header = Header { record_count, dimensions, attributes, variables, nbytes: self.place as u64 };
+        let header = Header { record_count, dimensions, attributes, variables, nbytes: self.position as u64 };
         self.check_dimensions(&header)?;
         Ok(header)
     }
@@ -248,18 +248,18 @@ impl Window<'_, '_> {
     }
 
     fn take(&mut self, length: usize) -> Result<&[u8], Error> {
-        let start = self.place;
+        let start = self.position;
         let stop = start.saturating_add(length);
         if stop > self.bytes.len() {
             return Err(self.lacking(length as u64, stop as u64));
         }
-        self.place = stop;
+        self.position = stop;
         Ok(self.bytes.get(start..stop).unwrap_or_default())
     }
 
     /// The window is too short, unless the file itself is.
     fn lacking(&self, length: u64, stop: u64) -> Error {
-        let offset = self.place as u64;
+        let offset = self.position as u64;
         let file_length = self.pages.file_length();
         if stop > file_length {
             return Error::Truncated { what: WHAT, offset, length, file_length };
@@ -268,7 +268,7 @@ impl Window<'_, '_> {
     }
 
     fn invalid(&self, problem: impl Into<String>) -> Error {
-        Error::invalid(WHAT, self.place as u64, problem)
+        Error::invalid(WHAT, self.position as u64, problem)
     }
 }
 

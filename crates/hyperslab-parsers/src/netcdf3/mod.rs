@@ -6,7 +6,7 @@
 //! follow from the shapes.
 
 mod header;
-mod place;
+mod records;
 #[cfg(test)]
 #[allow(clippy::unwrap_used, clippy::panic, clippy::cast_possible_truncation)]
 mod tests;
@@ -21,7 +21,7 @@ use header::{Header, Variable};
 /// The tree of a classic NetCDF file: one group, its variables, their chunks.
 pub fn parse(pages: &mut Pages<'_>) -> Result<Tree, Error> {
     let header = settle(pages, header::read)?;
-    let records = place::Records::of(&header, pages.file_length());
+    let records = records::Records::of(&header, pages.file_length());
     let arrays = header.variables.iter().map(|variable| array(&header, &records, variable)).collect();
     let links = header.variables.iter().enumerate();
     let links = links.map(|(number, variable)| (variable.name.clone(), Link::Array(number))).collect();
@@ -29,7 +29,7 @@ pub fn parse(pages: &mut Pages<'_>) -> Result<Tree, Error> {
     Ok(Tree { groups: vec![root], arrays, ..Tree::default() })
 }
 
-fn array(header: &Header, records: &place::Records, variable: &Variable) -> Array {
+fn array(header: &Header, records: &records::Records, variable: &Variable) -> Array {
     let fill = fill(variable);
     let shape = records.shape(header, variable);
     let is_record = variable.is_record(header);

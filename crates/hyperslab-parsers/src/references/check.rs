@@ -17,7 +17,7 @@ pub(super) fn tables(tables: &Tables, end: u64) -> Result<(), Error> {
     let manifests_are_there = tables
         .manifests
         .iter()
-        .all(|place| place.offset.checked_add(place.nbytes).is_some_and(|stop| stop <= end));
+        .all(|location| location.offset.checked_add(location.nbytes).is_some_and(|stop| stop <= end));
     require(manifests_are_there, "a manifest outside the file")?;
     tables.arrays.iter().try_for_each(|one| array(one, tables.manifests.len()))
 }

@@ -23,7 +23,7 @@ pub(super) fn encode(manifest: &Manifest) -> Option<Vec<u8>> {
     }
     let mut out = Vec::new();
     count.write(&mut out);
-    let is_dense = manifest.stored().zip(0..).all(|(chunk, place)| chunk.index == place);
+    let is_dense = manifest.stored().zip(0..).all(|(chunk, position)| chunk.index == position);
     is_dense.write(&mut out);
     let column = |value: fn(&StoredChunk) -> u64, expected: fn(&StoredChunk) -> u64, out: &mut Vec<u8>| {
         let mut differences = Differences { out, literals: Vec::new() };
@@ -143,24 +143,24 @@ pub(super) fn decode(bytes: &[u8], offset: u64, grid_count: u64) -> Result<Manif
     Ok(manifest)
 }
 
-/// `give` gets the differences of a column, and the place of each.
+/// `give` gets the differences of a column, and the position of each.
 fn each(input: &mut Input<'_>, count: usize, mut give: impl FnMut(u64, usize)) -> Result<(), Error> {
-    let mut place = 0;
-    while place < count {
+    let mut position = 0;
+    while position < count {
         let head = usize::read(input)?;
-        let stop = place + head / 2;
+        let stop = position + head / 2;
         if head / 2 == 0 || stop > count {
             return Err(input.invalid("a column of another length"));
         }
         if head % 2 == 1 {
             let difference = unfolded(u64::read(input)?);
-            (place..stop).for_each(|place| give(difference, place));
+            (position..stop).for_each(|position| give(difference, position));
         } else {
-            for place in place..stop {
-                give(unfolded(u64::read(input)?), place);
+            for position in position..stop {
+                give(unfolded(u64::read(input)?), position);
             }
         }
-        place = stop;
+        position = stop;
     }
     Ok(())
 }
@@ -183,14 +183,14 @@ fn lengths(input: &mut Input<'_>, count: usize) -> Result<Lengths, Error> {
 /// A column that mostly is one value: nothing is held for each chunk until a second value comes.
 fn per_chunk(input: &mut Input<'_>, count: usize) -> Result<PerChunk, Error> {
     let (mut value, mut each_value, mut is_wide) = (0_u64, None::<Vec<u32>>, false);
-    each(input, count, |difference, place| {
+    each(input, count, |difference, position| {
         let before = value;
         value = value.wrapping_add(difference);
         let narrow = u32::try_from(value);
         is_wide |= narrow.is_err();
-        if difference != 0 && place > 0 && each_value.is_none() {
+        if difference != 0 && position > 0 && each_value.is_none() {
             let mut values = Vec::with_capacity(count);
-            values.resize(place, u32::try_from(before).unwrap_or_default());
+            values.resize(position, u32::try_from(before).unwrap_or_default());
             each_value = Some(values);
         }
         if let Some(values) = &mut each_value {
@@ -255,10 +255,10 @@ mod tests {
         for end in 0..bytes.len() {
             assert!(decode(&bytes[..end], 0, 1000).is_err(), "{end}");
         }
-        for place in 0..bytes.len() {
+        for position in 0..bytes.len() {
             for value in [0, 1, 127, 128, 255] {
                 let mut changed = bytes.clone();
-                changed[place] = value;
+                changed[position] = value;
                 let _ = decode(&changed, 0, 1000); // whatever comes out, it comes out
             }
         }

@@ -30,7 +30,7 @@ use crate::pages::Source;
 pub use columns::MOST_CHUNKS;
 use stored::{Input, Stored};
 pub use tables::SourceFile;
-use tables::{ManifestPlace, StoredArray, StoredSegment, Tables};
+use tables::{ManifestLocation, StoredArray, StoredSegment, Tables};
 
 /// What every file of references starts with.
 pub const SIGNATURE: &[u8] = b"\x89HSR\r\n\x1a\n";
@@ -45,7 +45,7 @@ pub struct References {
     /// Groups and arrays, whose segments have empty manifests.
     pub tree: Tree,
     arrays: Vec<StoredArray>,
-    manifests: Vec<ManifestPlace>,
+    manifests: Vec<ManifestLocation>,
 }
 
 impl References {
@@ -96,10 +96,10 @@ impl References {
             if let Some(manifest) = known.get(&segment.manifest) {
                 return Ok(segment.with(Arc::clone(manifest)));
             }
-            let place = self.manifests.get(segment.manifest).ok_or_else(none)?;
-            let bytes = fetched(source, place.offset, place.nbytes)?;
-            let bytes = checked("a manifest", place.offset, &bytes)?;
-            let manifest = Arc::new(columns::decode(bytes, place.offset, segment.grid.chunk_count())?);
+            let location = self.manifests.get(segment.manifest).ok_or_else(none)?;
+            let bytes = fetched(source, location.offset, location.nbytes)?;
+            let bytes = checked("a manifest", location.offset, &bytes)?;
+            let manifest = Arc::new(columns::decode(bytes, location.offset, segment.grid.chunk_count())?);
             known.insert(segment.manifest, Arc::clone(&manifest));
             Ok(segment.with(manifest))
         };
@@ -182,19 +182,19 @@ impl<W: Write> Writer<W> {
         let (mut known, mut stored) = (HashMap::new(), Vec::new());
         for segment in segments {
             let key = Arc::as_ptr(&segment.manifest);
-            if let Some(&place) = known.get(&key) {
-                stored.push(StoredSegment::of(segment, place));
+            if let Some(&location) = known.get(&key) {
+                stored.push(StoredSegment::of(segment, location));
                 continue;
             }
             let Some(mut bytes) = columns::encode(&segment.manifest.moved(&number, 0)) else {
                 let feature = format!("an array of more than {MOST_CHUNKS} chunks in references");
                 return Ok(Err(Unreadable::unsupported(feature)));
             };
-            let place = self.tables.manifests.len();
+            let location = self.tables.manifests.len();
             let section = self.section(&mut bytes)?;
             self.tables.manifests.push(section);
-            known.insert(key, place);
-            stored.push(StoredSegment::of(segment, place));
+            known.insert(key, location);
+            stored.push(StoredSegment::of(segment, location));
         }
         Ok(Ok(stored))
     }
@@ -203,20 +203,20 @@ impl<W: Write> Writer<W> {
     pub fn finish(mut self) -> io::Result<W> {
         let mut bytes = Vec::new();
         self.tables.write(&mut bytes);
-        let place = self.section(&mut bytes)?;
-        let mut footer = [place.offset.to_le_bytes(), place.nbytes.to_le_bytes()].concat();
+        let location = self.section(&mut bytes)?;
+        let mut footer = [location.offset.to_le_bytes(), location.nbytes.to_le_bytes()].concat();
         footer.extend(VERSION.to_le_bytes());
         self.section(&mut footer)?;
         Ok(self.out)
     }
 
     /// Write bytes and their checksum.
-    fn section(&mut self, bytes: &mut Vec<u8>) -> io::Result<ManifestPlace> {
+    fn section(&mut self, bytes: &mut Vec<u8>) -> io::Result<ManifestLocation> {
         bytes.extend(lookup3(bytes).to_le_bytes());
         self.out.write_all(bytes)?;
-        let place = ManifestPlace { offset: self.offset, nbytes: bytes.len() as u64 };
+        let location = ManifestLocation { offset: self.offset, nbytes: bytes.len() as u64 };
         debug_assert!(bytes.len() >= CHECKSUM_NBYTES);
-        self.offset += place.nbytes;
-        Ok(place)
+        self.offset += location.nbytes;
+        Ok(location)
     }
 }

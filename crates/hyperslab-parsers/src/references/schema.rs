@@ -10,7 +10,7 @@ use hyperslab_core::{
 };
 
 use super::stored::{Input, Stored};
-use super::tables::{ManifestPlace, SourceFile, StoredArray, StoredSegment, Tables};
+use super::tables::{ManifestLocation, SourceFile, StoredArray, StoredSegment, Tables};
 use crate::error::Error;
 
 macro_rules! records {
@@ -58,7 +58,7 @@ macro_rules! kinds {
 records! {
     Tables { files, groups, arrays, manifests }
     SourceFile { path, nbytes, modified, etag, is_padded }
-    ManifestPlace { offset, nbytes }
+    ManifestLocation { offset, nbytes }
     StoredArray { described, segments, heap_file }
     StoredSegment { axes, grid, codecs, element, plain_edge_chunks, fill, manifest }
     SegmentAxis { array_axis, shown, source }

@@ -17,7 +17,7 @@ pub struct SourceFile {
     pub is_padded: bool,
 }
 
-/// An array without its chunks' places.
+/// An array without its chunks' locations.
 #[derive(Clone, Debug, PartialEq)]
 pub(super) struct StoredArray {
     pub(super) described: Array,
@@ -40,7 +40,7 @@ pub(super) struct StoredSegment {
 
 /// Where a manifest is in the file, its checksum included.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub(super) struct ManifestPlace {
+pub(super) struct ManifestLocation {
     pub(super) offset: u64,
     pub(super) nbytes: u64,
 }
@@ -50,5 +50,5 @@ pub(super) struct Tables {
     pub(super) files: Vec<SourceFile>,
     pub(super) groups: Vec<Group>,
     pub(super) arrays: Vec<StoredArray>,
-    pub(super) manifests: Vec<ManifestPlace>,
+    pub(super) manifests: Vec<ManifestLocation>,
 }

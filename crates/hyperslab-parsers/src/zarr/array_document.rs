@@ -93,7 +93,7 @@ impl ArrayDocument {
     /// Where the index of a shard is: whether at its start, and how many bytes it takes; `None` without shards.
     pub fn shard_index(&self) -> Result<Option<(bool, u64)>, Unreadable> {
         let shards = self.description.shards.as_ref();
-        shards.map(|shards| shards.index_place(&self.description.chunk_shape)).transpose()
+        shards.map(|shards| shards.index_position(&self.description.chunk_shape)).transpose()
     }
 
     /// The array, in this shape, with chunks, by their linear indices in increasing order, in files of their own, if

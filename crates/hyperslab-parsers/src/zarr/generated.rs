@@ -62,13 +62,15 @@ impl Dimension {
         }
     }
 
-    fn value(&self, place: u64) -> i64 {
-        let place = i64::try_from(place).unwrap_or(i64::MAX);
+    fn value(&self, position: u64) -> i64 {
+        let position = i64::try_from(position).unwrap_or(i64::MAX);
         match self {
-            Self::Values(values) => usize::try_from(place).ok().and_then(|at| values.get(at)).copied(),
-            Self::Range { start, step, .. } => step.checked_mul(place).and_then(|far| start.checked_add(far)),
+            Self::Values(values) => usize::try_from(position).ok().and_then(|at| values.get(at)).copied(),
+            Self::Range { start, step, .. } => {
+                step.checked_mul(position).and_then(|far| start.checked_add(far))
+            }
         }
-        .unwrap_or_default() // never: places are below the count
+        .unwrap_or_default() // never: positions are below the count
     }
 }
 
@@ -89,8 +91,8 @@ pub(super) fn add(
         if total > MAX_GENERATED {
             return Err(Error::TooMany { what: "keys made by gen", limit: MAX_GENERATED });
         }
-        for place in 0..count {
-            entries.push(generator.entry(place, &counts, templates, files)?);
+        for position in 0..count {
+            entries.push(generator.entry(position, &counts, templates, files)?);
         }
     }
     Ok(())
@@ -99,13 +101,13 @@ pub(super) fn add(
 impl Generator {
     fn entry(
         &self,
-        place: u64,
+        position: u64,
         counts: &[u64],
         templates: &Templates,
         files: &mut Files,
     ) -> Result<(Box<str>, Location), Error> {
         let mut values = BTreeMap::new();
-        let mut rest = place;
+        let mut rest = position;
         for ((name, dimension), &count) in self.dimensions.iter().zip(counts).rev() {
             let value = dimension.value(rest % count.max(1));
             values.insert(name.clone(), Expanded::Integer(value));

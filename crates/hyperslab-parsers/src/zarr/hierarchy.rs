@@ -82,8 +82,8 @@ impl Hierarchy {
 
     /// All that a key leads to; nothing if there is no such key.
     pub fn document(&self, key: &str) -> Result<Vec<u8>, Error> {
-        let place = self.entries.binary_search_by(|(known, _)| (**known).cmp(key)).ok();
-        let Some((_, location)) = place.and_then(|place| self.entries.get(place)) else {
+        let position = self.entries.binary_search_by(|(known, _)| (**known).cmp(key)).ok();
+        let Some((_, location)) = position.and_then(|position| self.entries.get(position)) else {
             return Ok(Vec::new());
         };
         let bytes = self.chunk_bytes(location)?;
@@ -146,8 +146,8 @@ impl Hierarchy {
     }
 
     fn path(&self, file: FileIndex) -> Result<PathBuf, Error> {
-        let place = usize::try_from(file).ok().and_then(|number| number.checked_sub(1));
-        let name = place.and_then(|place| self.files.get(place));
+        let position = usize::try_from(file).ok().and_then(|number| number.checked_sub(1));
+        let name = position.and_then(|position| self.files.get(position));
         let name =
             name.ok_or_else(|| Error::invalid("a chunk's file", 0, format!("number {file} has no name")))?;
         let is_far = |path: &str| path.contains("://");
@@ -183,7 +183,7 @@ impl Parts for Hierarchy {
 fn read_range(path: &Path, range: ByteRange, allowed: &Allowed) -> Result<Vec<u8>, FetchError> {
     let fault = |problem: String| FetchError(format!("{}: {problem}", path.display()));
     let read = || {
-        let refused = || std::io::Error::other("this place is not allowed: see allowed= in docs/security.md");
+        let refused = || std::io::Error::other("this file is not allowed: see allowed= in docs/security.md");
         if !allowed.permits(path) {
             return Err(refused());
         }

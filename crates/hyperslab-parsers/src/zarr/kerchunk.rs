@@ -59,8 +59,9 @@ impl References {
         let numbers: Vec<FileIndex> = names.collect::<Result<_, Error>>()?;
         for (_, location) in &mut entries {
             if let Location::Stored { file, .. } = location {
-                let place = usize::try_from(*file).ok().and_then(|number| number.checked_sub(1));
-                *file = place.and_then(|place| numbers.get(place).copied()).unwrap_or(FileIndex::MAX);
+                let position = usize::try_from(*file).ok().and_then(|number| number.checked_sub(1));
+                *file =
+                    position.and_then(|position| numbers.get(position).copied()).unwrap_or(FileIndex::MAX);
             }
         }
         generated::add(&self.generators, &templates, &mut entries, &mut files)?;

@@ -57,7 +57,7 @@ const MAX_REFERENCES_NBYTES: u64 = 2 << 30;
 
 /// The tree of a Zarr directory, as far as links in it lead where they may.
 pub fn parse_directory(root: &Path, allowed: &Allowed) -> Result<Tree, Error> {
-    nodes::tree(chunkstore::resolved(listing::hierarchy(root, allowed)?)?, placed)
+    nodes::tree(chunkstore::resolved(listing::hierarchy(root, allowed)?)?, with_chunks)
 }
 
 /// The tree of a JSON file of references: Kerchunk's, or consolidated metadata with `.zchunkstore`s. The files that
@@ -69,7 +69,7 @@ pub fn parse_references(source: &dyn Source, folder: &Path, allowed: &Allowed) -
     }
     let bytes = source.read_ranges(&[ByteRange { offset: 0, length }])?.pop();
     let bytes = bytes.ok_or_else(|| FetchError("no bytes of a reference file came".to_owned()))?;
-    nodes::tree(references::read(&bytes, folder, allowed)?, placed)
+    nodes::tree(references::read(&bytes, folder, allowed)?, with_chunks)
 }
 
 /// The tree that metadata documents, by their keys, and tables of chunks, by the paths of arrays, make together.
@@ -84,12 +84,12 @@ pub fn parse_tables(
     let entries = documents.into_iter().map(inline).collect();
     let files = files.iter().map(|name| files::local(name).to_owned()).collect();
     let hierarchy = Hierarchy::new(entries, files, folder, allowed);
-    nodes::tree(hierarchy.with_tables(tables.into_iter().collect()), placed)
+    nodes::tree(hierarchy.with_tables(tables.into_iter().collect()), with_chunks)
 }
 
 /// An array with the chunks that its hierarchy has.
 #[allow(clippy::needless_pass_by_value)] // as `nodes::tree` hands it over
-fn placed(hierarchy: &Hierarchy, path: &str, description: Description) -> Array {
+fn with_chunks(hierarchy: &Hierarchy, path: &str, description: Description) -> Array {
     let segments = chunks::segments(hierarchy, path, &description);
     array(&description, &description.shape, segments)
 }

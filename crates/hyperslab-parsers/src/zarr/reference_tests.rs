@@ -32,7 +32,7 @@ fn manifest(tree: &Tree) -> &Manifest {
 }
 
 /// File, offset and length of a chunk in a file.
-fn place(tree: &Tree, index: u64) -> Option<(&str, u64, u64)> {
+fn location(tree: &Tree, index: u64) -> Option<(&str, u64, u64)> {
     match manifest(tree).state(index) {
         ChunkState::Stored { file, range, .. } => {
             Some((tree.other_files[file as usize - 1].as_str(), range.offset, range.length))
@@ -56,7 +56,7 @@ fn version_0_is_the_map_itself() {
         "x/1": "hi", "x/2": "base64:AP8=", "x/3": null, "x/4": ["beyond.nc", 0, 2], "x/0.0": ["other.nc"]}}"#
     );
     let tree = parsed(&json).unwrap();
-    assert_eq!(place(&tree, 0), Some(("/a/b.nc", 3, 2)));
+    assert_eq!(location(&tree, 0), Some(("/a/b.nc", 3, 2)));
     assert_eq!(inline(&tree, 1), Some(&b"hi"[..]));
     assert_eq!(inline(&tree, 2), Some(&[0, 255][..]));
     assert_eq!(manifest(&tree).state(3), ChunkState::Missing);
@@ -68,8 +68,8 @@ fn templates_of_version_1() {
     let refs = r#", "x/0": ["{{u}}/a.nc", 1, 2], "x/1": ["s3://{{f(c='text', d=1)}}", 3, 2], "x/1": ["{{u}}b", 4, 2]"#;
     let json = version_1(refs, r#", "templates": {"u": "file://here", "f": "{{c}}-{{d + 1}}"}"#);
     let tree = parsed(&json).unwrap();
-    assert_eq!(place(&tree, 0), Some(("here/a.nc", 1, 2)));
-    assert_eq!(place(&tree, 1), Some(("hereb", 4, 2)), "of a key twice there, the later counts");
+    assert_eq!(location(&tree, 0), Some(("here/a.nc", 1, 2)));
+    assert_eq!(location(&tree, 1), Some(("hereb", 4, 2)), "of a key twice there, the later counts");
     assert!(tree.other_files.iter().any(|name| name == "s3://text-2"));
 }
 
@@ -79,10 +79,10 @@ fn keys_are_generated() {
         "offset": "{{(i + 1) * 1000 - -j // 2 % 7}}", "length": "2",
         "dimensions": {"i": {"stop": 2}, "j": [0, 1]}}]"#;
     let tree = parsed(&version_1("", generators)).unwrap();
-    let places: Vec<_> = (0..4).map(|index| place(&tree, index).unwrap()).collect();
+    let locations: Vec<_> = (0..4).map(|index| location(&tree, index).unwrap()).collect();
     // -1 // 2 % 7 is -1 % 7, which is 6
     assert_eq!(
-        places,
+        locations,
         [("day_0.nc", 1000, 2), ("day_1.nc", 2000, 2), ("day_0.nc", 994, 2), ("day_1.nc", 1994, 2)]
     );
 }
@@ -150,8 +150,8 @@ fn chunk_stores_in_consolidated_metadata() {
             "x/.zarray": {ARRAY}, "x/.zchunkstore": {store}}}}}"#
         );
         let tree = parsed(&json).unwrap();
-        assert_eq!((place(&tree, 0), place(&tree, 1)), (Some(("/data/a.h5", 7, 2)), None));
-        assert_eq!(place(&tree, 2), Some(("/data/a.h5", 9, 2)));
+        assert_eq!((location(&tree, 0), location(&tree, 1)), (Some(("/data/a.h5", 7, 2)), None));
+        assert_eq!(location(&tree, 2), Some(("/data/a.h5", 9, 2)));
         let without = failure(&json.replace("\"uri\"", "\"url\""));
         assert!(without.contains("no source"), "{without}");
         let damaged = failure(&json.replace("\"size\"", "\"length\""));
@@ -169,8 +169,8 @@ fn tables_of_chunks() {
     let tree =
         parse_tables(documents, [("x".to_owned(), table)], &files, Path::new("/"), &Allowed::default());
     let tree = tree.unwrap();
-    assert_eq!((place(&tree, 0), place(&tree, 1)), (Some(("/b.nc", 5, 2)), None));
-    assert_eq!((inline_of(&tree), place(&tree, 3)), (Some(&[1, 2][..]), Some(("a.nc", 7, 2))));
+    assert_eq!((location(&tree, 0), location(&tree, 1)), (Some(("/b.nc", 5, 2)), None));
+    assert_eq!((inline_of(&tree), location(&tree, 3)), (Some(&[1, 2][..]), Some(("a.nc", 7, 2))));
     assert_eq!(manifest(&tree).chunk_count(), 3, "the fifth is beyond the array");
     assert!(Table::new(&numbers, &offsets, &[2], inline(), 2).is_err());
     assert!(Table::new(&numbers, &offsets, &[2, 0, 0, 2, 2], inline(), 1).is_err());
@@ -212,13 +212,13 @@ fn damaged_everywhere_it_says_so_soon() {
     let generators = r#", "gen": [{"key": "x/{{i + 2}}", "url": "u", "dimensions": {"i": {"stop": 1}}}]"#;
     let json = version_1(refs, &format!(r#", "templates": {{"u": "v"}}{generators}"#));
     assert!(parsed(&json).is_ok());
-    for place in 0..json.len() {
+    for location in 0..json.len() {
         for byte in [b'"', b'{', b'9', b'-', b',', 0xff] {
             let mut changed = json.clone().into_bytes();
-            changed[place] = byte;
+            changed[location] = byte;
             let _ = parse_references(&Memory(&changed), Path::new("/no such folder"), &Allowed::default());
             let _ = parse_references(
-                &Memory(&changed[..place]),
+                &Memory(&changed[..location]),
                 Path::new("/no such folder"),
                 &Allowed::default(),
             );

@@ -24,7 +24,7 @@ pub(super) struct Shards {
 
 impl Shards {
     /// Where the index of a shard of this shape is: whether at its start, and how many bytes it takes.
-    pub fn index_place(&self, shard_shape: &[u64]) -> Result<(bool, u64), Unreadable> {
+    pub fn index_position(&self, shard_shape: &[u64]) -> Result<(bool, u64), Unreadable> {
         let nbytes = self.index_nbytes(&self.counts(shard_shape)?);
         let nbytes = nbytes.ok_or_else(|| Unreadable::damaged("a shard of more subchunks than can be"))?;
         Ok((self.index_at_start, nbytes))
@@ -64,13 +64,13 @@ pub(super) fn subchunks<'h>(
             let entries = entries.map_err(|error| in_shard(&shard_index, error))?;
             let left = entries_left.checked_sub(entries.len() as u64);
             *entries_left = left.ok_or_else(|| Unreadable::damaged("shards that overlap"))?;
-            for (place, range) in (0_u64..).zip(entries) {
+            for (position, range) in (0_u64..).zip(entries) {
                 let Some(range) = range else { continue };
                 let beyond =
                     || Unreadable::damaged(format!("shard {shard_index:?}: a subchunk past its end"));
                 let bytes =
                     shard.bytes.part(range).or_else(|| shard.bytes.beyond(range)).ok_or_else(beyond)?;
-                let Some(chunk_index) = chunk_index(&counts, &shard_index, place) else { continue };
+                let Some(chunk_index) = chunk_index(&counts, &shard_index, position) else { continue };
                 // Subchunks wholly past the array's end are written by some, and mean nothing.
                 if let Ok(index) = inner.linear_index(&chunk_index) {
                     subchunks.push(Chunk { index, bytes });
@@ -90,8 +90,8 @@ fn in_shard(shard_index: &[u64], error: Error) -> Unreadable {
 }
 
 /// Where in the whole array's grid of subchunks a shard's subchunk is.
-fn chunk_index(counts: &[u64], shard_index: &[u64], place: u64) -> Option<Vec<u64>> {
-    let mut rest = place;
+fn chunk_index(counts: &[u64], shard_index: &[u64], position: u64) -> Option<Vec<u64>> {
+    let mut rest = position;
     let mut index = Vec::with_capacity(counts.len());
     for (&count, &shard) in counts.iter().zip(shard_index).rev() {
         index.push(shard.checked_mul(count)?.checked_add(rest.checked_rem(count)?)?);
@@ -108,19 +108,19 @@ fn indices(
     counts: &[u64],
     together: &[Chunk<'_>],
 ) -> Vec<Result<Vec<Option<ByteRange>>, Error>> {
-    let places: Vec<_> = together.iter().map(|shard| place(shards, counts, &shard.bytes)).collect();
-    let wanted: Vec<ChunkBytes<'_>> = places.iter().flatten().map(|(_, part)| *part).collect();
+    let positions: Vec<_> = together.iter().map(|shard| position(shards, counts, &shard.bytes)).collect();
+    let wanted: Vec<ChunkBytes<'_>> = positions.iter().flatten().map(|(_, part)| *part).collect();
     let mut read = parts::read_each(parts, &wanted).into_iter();
     let none = || Err(Error::Fetch(FetchError("no bytes of a shard's index came".to_owned())));
     let index = |found: Result<(u64, ChunkBytes<'_>), Error>| {
         let (offset, _) = found?;
         entries(shards, offset, &read.next().unwrap_or_else(none)?)
     };
-    places.into_iter().map(index).collect()
+    positions.into_iter().map(index).collect()
 }
 
 /// Where a shard's index is: its offset, and its bytes.
-fn place<'h>(
+fn position<'h>(
     shards: &Shards,
     counts: &[u64],
     shard: &ChunkBytes<'h>,
@@ -165,8 +165,8 @@ pub(super) fn crc32c(bytes: &[u8]) -> u32 {
             (0..8).fold(byte, |value, _| if value & 1 == 1 { value >> 1 ^ 0x82f6_3b78 } else { value >> 1 });
     }
     let step = |value: u32, &byte: &u8| {
-        let place = usize::from((value & 0xff) as u8 ^ byte);
-        value >> 8 ^ table.get(place).copied().unwrap_or_default()
+        let position = usize::from((value & 0xff) as u8 ^ byte);
+        value >> 8 ^ table.get(position).copied().unwrap_or_default()
     };
     !bytes.iter().fold(u32::MAX, step)
 }

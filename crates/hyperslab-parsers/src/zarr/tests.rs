@@ -72,8 +72,8 @@ fn version_2() {
         (Fill::Value(vec![0xff, 0xfe]), Some(vec!["x".into()]))
     );
     let chunks: Vec<_> = array.segments.as_ref().unwrap()[0].manifest.stored().collect();
-    let places = chunks.iter().map(|chunk| (chunk.index, file(&tree, chunk.file)));
-    assert_eq!(places.collect::<Vec<_>>(), [(0, "a/b/0"), (2, "a/b/2")]);
+    let locations = chunks.iter().map(|chunk| (chunk.index, file(&tree, chunk.file)));
+    assert_eq!(locations.collect::<Vec<_>>(), [(0, "a/b/0"), (2, "a/b/2")]);
     assert_eq!(chunks[1].range, ByteRange { offset: 0, length: 4 });
 }
 

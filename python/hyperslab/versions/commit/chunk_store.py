@@ -25,7 +25,7 @@ from hyperslab.versions.layout.names import (
     Array,
     chunk_hash,
 )
-from hyperslab.versions.layout.places import check_chunk_count
+from hyperslab.versions.layout.slots import check_chunk_count
 
 if TYPE_CHECKING:
     from hyperslab.journal.journaled_file import JournaledFile

@@ -19,7 +19,7 @@ PUT_BEFORE = {32008: 3}
 def filters_in(raw: h5py.Dataset) -> list[tuple[int, tuple[int, ...]]]:
     """The filters of an array that h5py has open."""
     plist = raw.id.get_create_plist()
-    described = [plist.get_filter(place) for place in range(plist.get_nfilters())]
+    described = [plist.get_filter(number) for number in range(plist.get_nfilters())]
     return [(number, values) for number, _, values, _ in described]
 
 

@@ -16,7 +16,7 @@ import numpy as np
 from hyperslab._core import gather_chunks, hash_chunks, hash_staged
 from hyperslab.chunk_grid import ceil_div
 from hyperslab.errors import DamagedFile, Unsupported
-from hyperslab.journal.signals import let_through
+from hyperslab.journal.signals import raise_pending_signals
 from hyperslab.versions.commit.attributes import copy_attribute, copy_attributes, put_flag, put_text
 from hyperslab.versions.commit.chunk_store import ChunkStores, as_bytes
 from hyperslab.versions.commit.marking import Marking
@@ -31,7 +31,9 @@ from hyperslab.versions.layout.names import (
     chunk_hash,
     path_in_version,
 )
-from hyperslab.versions.layout.places import MISSING, Places, places_of
+from hyperslab.versions.layout.slots import MISSING
+from hyperslab.versions.layout.slots import Slots as Places
+from hyperslab.versions.layout.slots import slots_of as places_of
 from hyperslab.versions.stage.committed import Child, CommittedArray, CommittedGroup, CommittedVersion
 from hyperslab.versions.stage.staged_array import StagedArray
 from hyperslab.versions.stage.staged_group import StagedGroup
@@ -166,12 +168,12 @@ class _Writing(NamedTuple):
 
     def copy_mappings(self, group: h5py.Group, before: h5py.Group, name: bytes, child: Any) -> bool:
         """Copy an array without letting libhdf5 decode its mappings, if there are many; whether that was done."""
-        count = len(child.places) if isinstance(child, CommittedArray) else child.chunk_count
+        count = len(child.slots) if isinstance(child, CommittedArray) else child.chunk_count
         if count < MANY_MAPPINGS:
             return False
         path = child.path if isinstance(child, CommittedArray) else path_in_version(child.name)
         store = self.version.stores.of_path(path)
-        places = child.places if isinstance(child, CommittedArray) else places_of(child, path, store.count)
+        places = child.slots if isinstance(child, CommittedArray) else places_of(child, path, store.count)
         if places is None:
             return False
         fill = "" if store.dtype.hasobject else store.fill[()]
@@ -219,7 +221,7 @@ def store_chunks(array: StagedArray, stores: ChunkStores) -> Places:
     inner = math.prod(source.grid_shape[1:])
 
     def take(first: int, digests: bytes) -> None:
-        let_through()
+        raise_pending_signals()
         store, numbers = stores.of(array), source.numbers[first : first + len(digests) // DIGEST_NBYTES]
         places[numbers], new = store.find(digests)
         if len(new):
@@ -263,7 +265,7 @@ class TouchedChunks:
 
     def __init__(self, array: StagedArray) -> None:
         self._staged = array.staged
-        self._slots = array.staged.slots.reshape(-1)
+        self._slots = array.staged.rows.reshape(-1)
         self.grid_shape = array.staged.grid_shape
         self.places = array.staged.stored.reshape(-1).copy()
         self.numbers = np.flatnonzero(self._slots != MISSING)

@@ -7,7 +7,7 @@ from typing import Any
 import h5py
 
 from hyperslab._core import lzf
-from hyperslab.versions.layout.names import HASH_TABLE_CHUNK_LENGTH, HASH_TABLE_DTYPE, Array
+from hyperslab.versions.layout.names import HASH_TABLE_DTYPE, Array
 
 MOST_COPIED = 264  # by one step of LZF
 ROW_NBYTES = HASH_TABLE_DTYPE.itemsize
@@ -28,17 +28,17 @@ class HashRows:
 
     def __init__(self, table: Any, filters: list[tuple[int, int]] | None, known: Array) -> None:
         self._table = table
-        is_usual = table.chunks == (HASH_TABLE_CHUNK_LENGTH,) and table.dtype == HASH_TABLE_DTYPE
-        self._is_ours = is_usual and filters == [(h5py.h5z.FILTER_LZF, 0)]
-        last = len(known) // HASH_TABLE_CHUNK_LENGTH * HASH_TABLE_CHUNK_LENGTH
+        self._chunk_length: int = table.chunks[0]
+        self._is_ours = table.dtype == HASH_TABLE_DTYPE and filters == [(h5py.h5z.FILTER_LZF, 0)]
+        last = len(known) // self._chunk_length * self._chunk_length
         self._waiting = known[last:].tobytes() if self._is_ours else b""  # of the last chunk, not encoded yet
         self._encoded = bytearray()
 
     def write(self, first: int, rows: Array) -> None:
         """Store rows, from `first` on, which is either how many there are, or 0."""
         while len(rows):
-            within = first % HASH_TABLE_CHUNK_LENGTH
-            some = rows[: HASH_TABLE_CHUNK_LENGTH - within]
+            within = first % self._chunk_length
+            some = rows[: self._chunk_length - within]
             if not within:
                 self._encoded.clear()
                 self._waiting = b""
@@ -48,9 +48,9 @@ class HashRows:
             first, rows = first + len(some), rows[len(some) :]
 
     def _write(self, first: int, within: int, rows: Array) -> None:
-        empty_nbytes = (HASH_TABLE_CHUNK_LENGTH - within - len(rows)) * ROW_NBYTES
+        empty_nbytes = (self._chunk_length - within - len(rows)) * ROW_NBYTES
         stored = b"".join((self._encoded, _zeros(empty_nbytes)))
-        if self._is_ours and len(stored) < HASH_TABLE_CHUNK_LENGTH * ROW_NBYTES:
+        if self._is_ours and len(stored) < self._chunk_length * ROW_NBYTES:
             self._table.id.write_direct_chunk((first - within,), stored)
             return
         space = self._table.id.get_space()

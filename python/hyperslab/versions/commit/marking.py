@@ -20,11 +20,11 @@ from hyperslab.versions.layout.fingerprints import (
     table_address,
 )
 from hyperslab.versions.layout.names import FIRST_VERSION
-from hyperslab.versions.layout.places import grid_places
+from hyperslab.versions.layout.slots import grid_slots
 
 if TYPE_CHECKING:
     from hyperslab.versions.commit.chunk_store import ChunkStore, ChunkStores
-    from hyperslab.versions.layout.places import Places
+    from hyperslab.versions.layout.slots import Slots
     from hyperslab.versions.stage.committed import Child
 
 
@@ -57,7 +57,7 @@ class Marking:
         self._marks[path] = group_mark(made) if has_attributes else Mark(False, NOTHING, NOTHING, bytes(8))
 
     def array(
-        self, path: str, made: Any, store: ChunkStore, shape: tuple[int, ...], places: Places, *, has_attributes: bool
+        self, path: str, made: Any, store: ChunkStore, shape: tuple[int, ...], slots: Slots, *, has_attributes: bool
     ) -> None:
         """Mark an array that was made."""
         known = self._known.get(path)
@@ -66,7 +66,7 @@ class Marking:
         else:
             said = description(store.dtype, store.chunk_shape, store.raw.fillvalue)
         given = array_attributes(made) if has_attributes else NOTHING
-        self._marks[path] = Mark(True, said, given, content(shape, places, store.keys))
+        self._marks[path] = Mark(True, said, given, content(shape, slots, store.keys))
         if shape[0]:
             self._tables[path] = store.table_address
 
@@ -93,12 +93,12 @@ class Marking:
         if isinstance(found, h5py.Group):
             return group_mark(found)
         store = self._stores.of_path(path)
-        places = grid_places(child, store.chunk_shape) if isinstance(child, ArchiveArray) else child.places  # type: ignore[union-attr]
-        if places is None:  # damaged, and not touched: it goes on as it is, and `verify` says so
+        slots = grid_slots(child, store.chunk_shape) if isinstance(child, ArchiveArray) else child.slots  # type: ignore[union-attr]
+        if slots is None:  # damaged, and not touched: it goes on as it is, and `verify` says so
             return self._known.get(path, Mark(True, NOTHING, NOTHING, bytes(CONTENT_NBYTES)))
         said = description(store.dtype, store.chunk_shape, store.raw.fillvalue)
-        places = np.asarray(places)
-        return Mark(True, said, array_attributes(found), content(found.shape, places, store.keys))
+        slots = np.asarray(slots)
+        return Mark(True, said, array_attributes(found), content(found.shape, slots, store.keys))
 
 
 def _below(path: str, child: Child) -> Iterator[tuple[str, Child]]:

@@ -16,10 +16,10 @@ from hyperslab.errors import DamagedFile
 from hyperslab.journal.journaled_file import JournaledFile
 from hyperslab.versions.commit import libhdf5
 from hyperslab.versions.commit.attributes import put_integers, put_text
-from hyperslab.versions.layout.places import MISSING, Places
+from hyperslab.versions.layout.slots import MISSING, Slots
 
-UNKNOWN_PLACE = b"\xff" * 8 + bytes(4)  # of the mappings of a virtual array that has none
-HEAP_PLACE = np.dtype([("count", "<u4"), ("address", "<u8"), ("index", "<u4")])
+UNKNOWN_POSITION = b"\xff" * 8 + bytes(4)  # of the mappings of a virtual array that has none
+HEAP_POSITION = np.dtype([("count", "<u4"), ("address", "<u8"), ("index", "<u4")])
 LAYOUT, CONTINUATION = 0x08, 0x10  # messages of an object header
 VIRTUAL = 3
 MOST_WAITING_NBYTES = 1 << 26
@@ -53,7 +53,7 @@ class VirtualArrays:
         """Whether mappings are written in one piece."""
         return self._journaled is not None
 
-    def create(self, group: h5py.Group, name: str, shape: tuple[int, ...], places: Places, raw: Any, fill: Any) -> Any:
+    def create(self, group: h5py.Group, name: str, shape: tuple[int, ...], slots: Slots, raw: Any, fill: Any) -> Any:
         """Make one, without attributes. It is whole when `finish` was called, and must be closed by then, and when the
         next one is made; no link but this one leads to it till then.
 
@@ -65,8 +65,8 @@ class VirtualArrays:
             Its name there.
         shape : tuple[int, ...]
             Its shape.
-        places : Places
-            Of each chunk of its grid, in C order, the place in `raw`; -1 where the fill value is.
+        slots : Slots
+            Of each chunk of its grid, in C order, the slot in `raw`; -1 where the fill value is.
         raw : Any
             All chunks, stacked along axis 0.
         fill : Any
@@ -75,9 +75,9 @@ class VirtualArrays:
         if self._waiting_nbytes > MOST_WAITING_NBYTES:
             self.finish()
         block = None
-        if self._journaled is not None and (places != MISSING).any():
-            block = mappings_block(raw.name, shape, raw.chunks, np.ascontiguousarray(places))
-        made = create_virtual(group, name, shape, places if block is None else places[:0], raw, fill)
+        if self._journaled is not None and (slots != MISSING).any():
+            block = mappings_block(raw.name, shape, raw.chunks, np.ascontiguousarray(slots))
+        made = create_virtual(group, name, shape, slots if block is None else slots[:0], raw, fill)
         if block is not None:
             self._waiting.append((h5py.h5o.get_info(made.id).addr, block))
             self._waiting_nbytes += block.nbytes
@@ -89,11 +89,11 @@ class VirtualArrays:
             return
         waiting, self._waiting, self._waiting_nbytes = self._waiting, [], 0
         stored = self._put_into_heap(self._journaled, [block for _, block in waiting])
-        for (header, block), place in zip(waiting, np.frombuffer(stored, HEAP_PLACE).tolist(), strict=True):
-            count, address, index = place
+        for (header, block), position in zip(waiting, np.frombuffer(stored, HEAP_POSITION).tolist(), strict=True):
+            count, address, index = position
             if count != block.nbytes:
                 raise DamagedFile(f"{self._journaled.path}: libhdf5 stored {count} bytes of {block.nbytes}")
-            self._journaled.seek(_place_of_mappings(self._journaled, header))
+            self._journaled.seek(_position_of_mappings(self._journaled, header))
             self._journaled.write(struct.pack("<QI", address, index))
 
     def _put_into_heap(self, journaled: JournaledFile, blocks: list[npt.NDArray[np.uint8]]) -> bytes:
@@ -111,7 +111,7 @@ class VirtualArrays:
         try:
             lent.write(h5py.h5s.ALL, h5py.h5s.ALL, elements, h5py.h5t.py_create(kind))
             lent.flush()
-            return journaled.at(lent.get_offset(), len(blocks) * HEAP_PLACE.itemsize)
+            return journaled.at(lent.get_offset(), len(blocks) * HEAP_POSITION.itemsize)
         finally:
             del lent
 
@@ -128,7 +128,7 @@ def _is_plain(journaled: JournaledFile) -> bool:
     return start[:8] == b"\x89HDF\r\n\x1a\n" and start[8] < 2 and start[13:15] == b"\x08\x08"
 
 
-def _place_of_mappings(journaled: JournaledFile, header: int) -> int:
+def _position_of_mappings(journaled: JournaledFile, header: int) -> int:
     """Where the object header of a virtual array without mappings says where they are."""
     version, nbytes = struct.unpack("<B7xI4x", journaled.at(header, 16))
     blocks = [(header + 16, nbytes)] if version == 1 else []
@@ -139,13 +139,13 @@ def _place_of_mappings(journaled: JournaledFile, header: int) -> int:
             at += 8
             if kind == CONTINUATION:
                 blocks.append(struct.unpack_from("<QQ", messages, at))
-            elif kind == LAYOUT and messages[at + 1] == VIRTUAL and messages[at + 2 : at + 14] == UNKNOWN_PLACE:
+            elif kind == LAYOUT and messages[at + 1] == VIRTUAL and messages[at + 2 : at + 14] == UNKNOWN_POSITION:
                 return start + at + 2
             at += count
     raise DamagedFile(f"{journaled.path}: the object header at {header} is not that of the virtual array made there")
 
 
-def create_virtual(group: h5py.Group, name: str, shape: tuple[int, ...], places: Places, raw: Any, fill: Any) -> Any:
+def create_virtual(group: h5py.Group, name: str, shape: tuple[int, ...], slots: Slots, raw: Any, fill: Any) -> Any:
     """A virtual array of chunks of `raw`.
 
     Parameters
@@ -156,8 +156,8 @@ def create_virtual(group: h5py.Group, name: str, shape: tuple[int, ...], places:
         Its name there.
     shape : tuple[int, ...]
         Its shape.
-    places : Places
-        Of each chunk of its grid, in C order, the place in `raw`; -1 where the fill value is.
+    slots : Slots
+        Of each chunk of its grid, in C order, the slot in `raw`; -1 where the fill value is.
     raw : Any
         All chunks, stacked along axis 0.
     fill : Any
@@ -172,32 +172,32 @@ def create_virtual(group: h5py.Group, name: str, shape: tuple[int, ...], places:
     target = h5py.h5s.create_simple(shape)
     source = h5py.h5s.create_simple(raw.shape)
     functions = loaded_functions()
-    if not len(places):
+    if not len(slots):
         pass
     elif functions is None:
-        add_mappings_through_h5py(plist, target, source, shape, raw, places)
+        add_mappings_through_h5py(plist, target, source, shape, raw, slots)
     else:
         ids = (plist.id, target.id, source.id)
         with phil:
-            add_mappings(functions, ids, raw.name, shape, raw.chunks, np.ascontiguousarray(places))
+            add_mappings(functions, ids, raw.name, shape, raw.chunks, np.ascontiguousarray(slots))
     target.select_all()
     made = h5py.h5d.create(group.id, name.encode(), raw.id.get_type(), target, plist)
     return h5py.Dataset(made)
 
 
 def add_mappings_through_h5py(
-    plist: Any, target: Any, source: Any, shape: tuple[int, ...], raw: Any, places: Places
+    plist: Any, target: Any, source: Any, shape: tuple[int, ...], raw: Any, slots: Slots
 ) -> None:
     """Add the mapping of each chunk as h5py does it: the same as `add_mappings`, slowly, with any h5py."""
     chunk_shape = raw.chunks
     name = raw.name.encode()
     grid_shape = chunk_counts(shape, chunk_shape)
-    stored = np.flatnonzero(places != MISSING)
+    stored = np.flatnonzero(slots != MISSING)
     starts = np.stack(np.unravel_index(stored, grid_shape), axis=1) * chunk_shape
     blocks = np.minimum(np.asarray(shape) - starts, chunk_shape)
     one = (1,) * len(shape)
     rest = (0,) * (len(shape) - 1)
-    rows = (places[stored] * chunk_shape[0]).tolist()
+    rows = (slots[stored] * chunk_shape[0]).tolist()
     for start, block, row in zip(starts.tolist(), blocks.tolist(), rows, strict=True):
         target.select_hyperslab(tuple(start), one, block=tuple(block))
         source.select_hyperslab((row, *rest), one, block=tuple(block))

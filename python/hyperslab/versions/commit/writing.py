@@ -36,7 +36,7 @@ from hyperslab.versions.layout import names as layout
 from hyperslab.versions.layout.elements import as_elements, fill_element
 from hyperslab.versions.layout.fingerprints import Fingerprints, check_never_committed
 from hyperslab.versions.layout.names import DATA, DATA_VERSION, DEFAULT_CHUNK_LENGTH, FIRST_VERSION, VERSIONS, Array
-from hyperslab.versions.layout.places import MISSING, check_chunk_count
+from hyperslab.versions.layout.slots import MISSING, check_chunk_count
 from hyperslab.versions.layout.table import data_version_of, is_committed
 from hyperslab.versions.stage.staged_array import StagedArray
 from hyperslab.versions.stage.staged_chunks import StagedChunks
@@ -44,6 +44,7 @@ from hyperslab.versions.stage.staged_chunks import StagedChunks
 READABLE_DRIVERS = ("sec2", "stdio")
 SYSTEM: System = os
 BESIDE = ".hyperslab-new"  # added to the name of a file that another is to take the place of
+METADATA_CACHE_NBYTES = 1 << 18  # to begin with; libhdf5's own default is 2 MiB
 BEGUN = b"HSLABNEW"  # what such a file begins with until it is whole
 
 
@@ -138,7 +139,7 @@ class WritableFile:
                 fill(made, journaled)
             shutil.copymode(self._path, beside)
             journaled.commit(keep_journal=True)
-            journaled.take_place_of(self._path)
+            journaled.take_name_of(self._path)
         except BaseException:
             if journaled.path == beside:
                 journaled.close()
@@ -238,7 +239,20 @@ def opened(journaled: JournaledFile, mode: str) -> h5py.File:
         libhdf5.evict_on_close(access)
 
     h5py.register_driver("hyperslab", set_driver)
-    return h5py.File(journaled.path, "r+", driver="hyperslab", fileobj=journaled)
+    file = h5py.File(journaled.path, "r+", driver="hyperslab", fileobj=journaled)
+    _begin_small_cache(file.id)
+    return file
+
+
+def _begin_small_cache(file: h5py.h5f.FileID) -> None:
+    """Let libhdf5's metadata cache begin small; it still grows when many lookups miss.
+
+    Each flush visits every entry of the cache, so a commit would take longer with each version that the cache holds.
+    """
+    config = file.get_mdc_config()
+    config.set_initial_size = True
+    config.initial_size = config.min_size = METADATA_CACHE_NBYTES
+    file.set_mdc_config(config)
 
 
 def check_borrowed(file: h5py.Group) -> None:
@@ -401,5 +415,5 @@ def _chunk_shape(
     return guessed
 
 
-def _nothing_stored(places: Any) -> Array:
-    raise AssertionError(f"chunks {places} of an array that has none")
+def _nothing_stored(slots: Any) -> Array:
+    raise AssertionError(f"chunks {slots} of an array that has none")

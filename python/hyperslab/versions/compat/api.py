@@ -204,7 +204,7 @@ class VersionedHDF5File:
     def get_diff(self, name: str, version1: str, version2: str) -> dict[Box, tuple[Any, Any]]:
         """The chunks of an array that differ between two versions, each with its elements in both.
 
-        The key's `raw` is the chunk's place, as slices. Where the array of one version does not reach, its elements
+        The key's `raw` is the chunk's slot, as slices. Where the array of one version does not reach, its elements
         are None.
         """
         if self.closed:

@@ -183,7 +183,7 @@ class DatasetLike:
         return bool(self.size)
 
     def __iter__(self) -> Iterator[Any]:
-        return (self[place] for place in range(len(self)))
+        return (self[index] for index in range(len(self)))
 
     def __getitem__(self, key: Any) -> Any:
         names, key = _split_fields(key)

@@ -35,7 +35,7 @@ def differences(opened: Opened, name: str, first: str, second: str) -> dict[Box,
     if changed is None:
         return found
     for chunk in changed.changed_chunks():
-        starts = [place * length for place, length in zip(chunk.chunk_index, changed.chunk_shape, strict=True)]
+        starts = [position * length for position, length in zip(chunk.chunk_index, changed.chunk_shape, strict=True)]
         boxes, parts = [], []
         for part, dtype in zip((chunk.before, chunk.after), dtypes, strict=True):
             shape = () if part is None else part.shape

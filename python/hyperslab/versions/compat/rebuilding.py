@@ -25,9 +25,9 @@ def rebuild(f: h5py.Group, path: str) -> None:
     shapes = _shown_shapes(f, path, length)
     rows = np.zeros(max(shapes, default=-1) + 1, HASH_TABLE_DTYPE)
     whole = tuple(int(each) for each in raw.attrs["chunks"])
-    for place, row in enumerate(rows):
-        shape = shapes.get(place, whole)  # no version shows it: it keeps its place
-        start = place * length
+    for slot, row in enumerate(rows):
+        shape = shapes.get(slot, whole)  # no version shows it: it keeps its place
+        start = slot * length
         chunk = raw[(slice(start, start + shape[0]), *(slice(0, each) for each in shape[1:]))]
         row["hash"] = np.frombuffer(chunk_hash(chunk), np.uint8)
         row["shape"] = start, start + shape[0]
@@ -38,7 +38,7 @@ def rebuild(f: h5py.Group, path: str) -> None:
 
 
 def _shown_shapes(f: h5py.Group, path: str, length: int) -> dict[int, tuple[int, ...]]:
-    """The valid shape of each chunk that a version shows, by its place."""
+    """The valid shape of each chunk that a version shows, by its slot."""
     shapes: dict[int, tuple[int, ...]] = {}
     for version in f[VERSIONS].values():
         array: Any = version.get(path)

@@ -16,8 +16,8 @@ def as_h5py(read: Any, dtype: np.dtype[Any]) -> Any:
         return read
     out = np.empty(read.shape, dtype)
     flat = out.reshape(-1)
-    for place, one in enumerate(read.reshape(-1)):
-        flat[place] = one.encode() if isinstance(one, str) else one
+    for position, one in enumerate(read.reshape(-1)):
+        flat[position] = one.encode() if isinstance(one, str) else one
     return out
 
 
@@ -32,6 +32,6 @@ def decoded(read: Any, encoding: str, errors: str) -> Any:
         return read.decode(encoding, errors)
     out = np.empty(read.shape, object)
     flat = out.reshape(-1)
-    for place, one in enumerate(read.reshape(-1)):
-        flat[place] = one.decode(encoding, errors)
+    for position, one in enumerate(read.reshape(-1)):
+        flat[position] = one.decode(encoding, errors)
     return out

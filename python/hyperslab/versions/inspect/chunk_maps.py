@@ -20,10 +20,10 @@ from hyperslab.cached import cached_property
 from hyperslab.chunk_grid import chunk_counts
 from hyperslab.errors import DamagedFile, HyperslabError, ReadError, Unsupported
 from hyperslab.versions.layout.names import VERSIONS, bookkeeping, raw_path
-from hyperslab.versions.layout.places import MISSING, Places, grid_places
 from hyperslab.versions.layout.reading import parsed
+from hyperslab.versions.layout.slots import MISSING, Slots, grid_slots
 
-MOST_PARSED_PLACES = 1 << 18  # mappings that are parsed at a time, more or less
+MOST_PARSED_SLOTS = 1 << 18  # mappings that are parsed at a time, more or less
 MOST_PARSED_VERSIONS = 256
 MOST_KEPT_VERSIONS = 32
 
@@ -32,7 +32,7 @@ MOST_KEPT_VERSIONS = 32
 class ChunkMap:
     """An array of a version.
 
-    `places` has for each chunk, in C order, the place in the stack of all that the array ever had, -1 where the fill
+    `slots` has for each chunk, in C order, the slot in the stack of all that the array ever had, -1 where the fill
     value is; None where the array is not made of such chunks. `dtype` is None if NumPy has no such elements.
     `problem` says what is damaged: then nothing else is sure.
     """
@@ -41,7 +41,7 @@ class ChunkMap:
     shape: tuple[int, ...]
     dtype: np.dtype[Any] | None
     chunk_shape: tuple[int, ...]
-    places: Places | None
+    slots: Slots | None
     attributes: Mapping[str, Any]
     fill: bytes = b""  # one element where nothing is stored; nothing if that is zeros
     problem: str | None = None
@@ -57,9 +57,9 @@ class ChunkMap:
         return math.prod(self.shape) * (0 if self.dtype is None else self.dtype.itemsize)
 
     @cached_property
-    def used_places(self) -> Places:
-        """The places of its chunks, each once, in order."""
-        return np.empty(0, np.int64) if self.places is None else np.unique(self.places[self.places != MISSING])
+    def used_slots(self) -> Slots:
+        """The slots of its chunks, each once, in order."""
+        return np.empty(0, np.int64) if self.slots is None else np.unique(self.slots[self.slots != MISSING])
 
 
 @dataclass(frozen=True)
@@ -111,8 +111,8 @@ class ChunkMaps:
                     self._kept.popitem(last=False)
                 yield found
             distinct = {id(one): one for found in maps for one in found.arrays.values()}.values()
-            places = sum(1 if one.places is None else len(one.places) for one in distinct)
-            count = max(1, min(MOST_PARSED_VERSIONS, MOST_PARSED_PLACES * len(maps) // max(1, places)))
+            slots = sum(1 if one.slots is None else len(one.slots) for one in distinct)
+            count = max(1, min(MOST_PARSED_VERSIONS, MOST_PARSED_SLOTS * len(maps) // max(1, slots)))
 
     def _parsed(self, names: Sequence[str]) -> list[VersionMap]:
         root = parsed(self._path, 0, tuple(f"{VERSIONS}/{name}/**" for name in names)).root
@@ -163,9 +163,9 @@ def _same_or_new(path: str, array: ArchiveArray, last: dict[str, _Described]) ->
     except Unsupported:
         dtype = None
     said = (stored.shape, dtype, stored.fill, mapped_source(stored), stored.damaged, stored.attributes())
-    if before is not None and before.said == said and before.map.places is not None and before.map.problem is None:
-        places = grid_places(array, before.map.chunk_shape)
-        if places is not None and np.array_equal(places, before.map.places):
+    if before is not None and before.said == said and before.map.slots is not None and before.map.problem is None:
+        slots = grid_slots(array, before.map.chunk_shape)
+        if slots is not None and np.array_equal(slots, before.map.slots):
             return before.map
     found = chunk_map(path, array)
     last[path] = _Described(said, found)
@@ -180,21 +180,21 @@ def chunk_map(path: str, array: ArchiveArray) -> ChunkMap:
         dtype = stored.dtype
     except Unsupported:
         dtype = None
-    shape, places = array.shape, None
+    shape, slots = array.shape, None
     chunk_shape = _chunk_shape(array)
     if stored.damaged is not None:
         problems.append(stored.damaged)
     elif chunk_shape is None:
         problems.append("it does not say what shape its chunks have")
     else:
-        places = grid_places(array, chunk_shape)
+        slots = grid_slots(array, chunk_shape)
         source = mapped_source(stored)
-        if places is None or source not in (None, (".", raw_path(path))):
+        if slots is None or source not in (None, (".", raw_path(path))):
             problems.append("its mappings are not one for each stored chunk, in order")
-            places = None
+            slots = None
         elif source is None and array.stored_chunk_count:
             problems.append("its elements are in itself: it is no virtual array")
-            places = None
+            slots = None
     for name in array.attrs:
         try:
             array.attrs[name]
@@ -205,7 +205,7 @@ def chunk_map(path: str, array: ArchiveArray) -> ChunkMap:
     problem = "; ".join(problems) or None
     fill = stored.fill or b""
     fill = fill if any(fill) else b""
-    return ChunkMap(path, shape, dtype, chunk_shape or (1,) * len(shape), places, attributes, fill, problem)
+    return ChunkMap(path, shape, dtype, chunk_shape or (1,) * len(shape), slots, attributes, fill, problem)
 
 
 def _chunk_shape(array: ArchiveArray) -> tuple[int, ...] | None:

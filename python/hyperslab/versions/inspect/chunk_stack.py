@@ -1,4 +1,4 @@
-"""`ChunkStack`: all chunks that an array ever had, read by their places; `ChunkStore` without h5py."""
+"""`ChunkStack`: all chunks that an array ever had, read by their slots; `ChunkStore` without h5py."""
 
 from __future__ import annotations
 
@@ -13,8 +13,8 @@ from hyperslab.cached import cached_property
 from hyperslab.errors import DamagedFile, HyperslabError, Unsupported
 from hyperslab.versions.layout.elements import fill_element
 from hyperslab.versions.layout.names import DATA, FIRST_VERSION, HASH_TABLE_DTYPE, VERSIONS, Array
-from hyperslab.versions.layout.places import MISSING, Places, check_chunk_count, stored_length
 from hyperslab.versions.layout.reading import parsed
+from hyperslab.versions.layout.slots import MISSING, Slots, check_chunk_count, stored_length
 
 
 class ChunkStack:
@@ -71,7 +71,7 @@ class ChunkStack:
         return cls(array, *found)
 
     @property
-    def place_count(self) -> int:
+    def slot_count(self) -> int:
         """Chunks that there is room for: beyond `count` are those of commits that were cut short."""
         return self.raw.shape[0] // self.chunk_shape[0]
 
@@ -96,33 +96,33 @@ class ChunkStack:
 
     @cached_property
     def stored_nbytes(self) -> npt.NDArray[np.int64]:
-        """The bytes that the chunk at each place takes in the file."""
-        lengths = np.zeros(self.place_count, np.int64)
+        """The bytes that the chunk at each slot takes in the file."""
+        lengths = np.zeros(self.slot_count, np.int64)
         for segment in self.raw.segments():
             lengths[segment.indices().astype(np.int64)] = segment.lengths()
         return lengths
 
-    def load(self, places: Places) -> Array:
-        """Chunks by their places, with one axis more in front; at -1 is nothing but the fill value."""
-        stored = places != MISSING
-        wanted, inverse = np.unique(places[stored], return_inverse=True)
+    def load(self, slots: Slots) -> Array:
+        """Chunks by their slots, with one axis more in front; at -1 is nothing but the fill value."""
+        stored = slots != MISSING
+        wanted, inverse = np.unique(slots[stored], return_inverse=True)
         read = self._read(wanted)
-        if np.array_equal(wanted, places):
+        if np.array_equal(wanted, slots):
             return read
-        chunks: Array = np.full((len(places), *read.shape[1:]), self.fill, read.dtype)
+        chunks: Array = np.full((len(slots), *read.shape[1:]), self.fill, read.dtype)
         chunks[stored] = read[inverse]
         return chunks
 
-    def _read(self, places: Places) -> Array:
-        """Chunks by their places, each once, in order."""
+    def _read(self, slots: Slots) -> Array:
+        """Chunks by their slots, each once, in order."""
         length, dtype = self.chunk_shape[0], self.raw.dtype
-        shape = (len(places), *self.chunk_shape, *dtype.shape)
-        if not len(places):
+        shape = (len(slots), *self.chunk_shape, *dtype.shape)
+        if not len(slots):
             return np.empty(shape, dtype.base)
-        first, last = int(places[0]), int(places[-1]) + 1
-        if last - first == len(places):
+        first, last = int(slots[0]), int(slots[-1]) + 1
+        if last - first == len(slots):
             return np.asarray(self.raw[first * length : last * length]).reshape(shape)
-        return np.asarray(self.raw[(places[:, None] * length + np.arange(length)).reshape(-1)]).reshape(shape)
+        return np.asarray(self.raw[(slots[:, None] * length + np.arange(length)).reshape(-1)]).reshape(shape)
 
 
 def chunk_stacks(path: str) -> tuple[dict[str, ChunkStack], dict[str, str]]:

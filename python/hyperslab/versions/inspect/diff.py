@@ -20,8 +20,8 @@ from hyperslab.versions.inspect.chunk_maps import ChunkMap, ChunkMaps, VersionMa
 from hyperslab.versions.inspect.chunk_stack import ChunkStack
 from hyperslab.versions.inspect.regions import Boxes, joined, unequal, within
 from hyperslab.versions.layout.names import DATA, VERSIONS, Array
-from hyperslab.versions.layout.places import MISSING, check_chunk_count
 from hyperslab.versions.layout.reading import parsed
+from hyperslab.versions.layout.slots import MISSING, check_chunk_count
 
 Status = Literal["added", "removed", "changed"]
 OUTSIDE = -2
@@ -134,18 +134,18 @@ class ArrayDiff:
             They cannot be read.
         """
         for indices, before, after in self._batches(self._known_chunks()):
-            for place, index in enumerate(indices.tolist()):
+            for row, index in enumerate(indices.tolist()):
                 valid = [self._valid(one, index) for one in (self.before, self.after)]
                 parts = [
-                    None if key is None else side[place][key] for key, side in zip(valid, (before, after), strict=True)
+                    None if key is None else side[row][key] for key, side in zip(valid, (before, after), strict=True)
                 ]
                 yield ChangedChunk(tuple(index), *parts)
 
     def coordinates(self) -> Iterator[npt.NDArray[np.int64]]:
         """Where elements that both versions have differ (element × axis), some at a time."""
         for indices, differ, _, _ in self._compared():
-            slots, *inside = np.nonzero(differ)
-            yield indices[slots] * self.chunk_shape + np.stack(inside, axis=1)
+            rows, *inside = np.nonzero(differ)
+            yield indices[rows] * self.chunk_shape + np.stack(inside, axis=1)
 
     def elements(self, progress: Progress | None = None) -> ChangedElements:
         """Compare the elements of the chunks that differ; they are read once, and the result is kept.
@@ -205,8 +205,8 @@ class ArrayDiff:
                 differ = np.asarray(differ.any(axis=tuple(range(1 + len(common), differ.ndim))))
             for axis, chunk in enumerate(self.chunk_shape):
                 rest = common[axis] - indices[:, axis] * chunk
-                for slot in np.flatnonzero(rest < chunk):
-                    outside: tuple[Any, ...] = (slot, *[slice(None)] * axis, slice(int(rest[slot]), None))
+                for row in np.flatnonzero(rest < chunk):
+                    outside: tuple[Any, ...] = (row, *[slice(None)] * axis, slice(int(rest[row]), None))
                     differ[outside] = False
             yield indices, differ, before, after
 
@@ -225,7 +225,10 @@ class ArrayDiff:
         """The part of a chunk that is inside a version's array."""
         if one is None:
             return None
-        left = [length - place * chunk for length, place, chunk in zip(one.shape, index, self.chunk_shape, strict=True)]
+        left = [
+            length - position * chunk
+            for length, position, chunk in zip(one.shape, index, self.chunk_shape, strict=True)
+        ]
         if min(left) <= 0:
             return None
         return tuple(slice(0, min(rest, chunk)) for rest, chunk in zip(left, self.chunk_shape, strict=True))
@@ -322,8 +325,8 @@ def changed_chunks(before: ChunkMap | None, after: ChunkMap | None) -> npt.NDArr
     tables = []
     for one in (before, after):
         table = np.full(whole, OUTSIDE, np.int64)
-        if one is not None and one.places is not None:
-            table[tuple(map(slice, one.grid_shape))] = one.places.reshape(one.grid_shape)
+        if one is not None and one.slots is not None:
+            table[tuple(map(slice, one.grid_shape))] = one.slots.reshape(one.grid_shape)
         tables.append(table)
     return np.argwhere(tables[0] != tables[1])
 
@@ -380,16 +383,16 @@ class Side:
             They cannot be read.
         """
         stack = self.stacks[self.map.path]
-        if self.map.places is None or stack.chunk_shape != self.map.chunk_shape:
+        if self.map.slots is None or stack.chunk_shape != self.map.chunk_shape:
             raise DamagedFile(f"{stack.raw.filename}: {self.map.path!r} is not cut as its chunks {stack.chunk_shape}")
-        return stack.load(self.places(self.numbers(indices)))
+        return stack.load(self.slots(self.numbers(indices)))
 
-    def places(self, numbers: npt.NDArray[np.int64]) -> npt.NDArray[np.int64]:
-        """The places of chunks, by their linear indices; -1 of those that are not stored, or not there."""
-        assert self.map.places is not None
-        places = np.full(len(numbers), MISSING, np.int64)
-        places[numbers != MISSING] = self.map.places[numbers[numbers != MISSING]]
-        return places
+    def slots(self, numbers: npt.NDArray[np.int64]) -> npt.NDArray[np.int64]:
+        """The slots of chunks, by their linear indices; -1 of those that are not stored, or not there."""
+        assert self.map.slots is not None
+        slots = np.full(len(numbers), MISSING, np.int64)
+        slots[numbers != MISSING] = self.map.slots[numbers[numbers != MISSING]]
+        return slots
 
     def numbers(self, indices: npt.NDArray[np.int64]) -> npt.NDArray[np.int64]:
         """The linear indices of chunks; -1 of those that the array does not have."""

@@ -38,9 +38,9 @@ def write_zarr(
                 _write_chunks(item, source, beside / key, key, done, progress)
                 done.encoded_again += [key] if item.inline else []
             else:
-                place = beside / key
-                place.parent.mkdir(parents=True, exist_ok=True)
-                place.write_text(json.dumps(item, indent=1), encoding="utf-8")
+                document = beside / key
+                document.parent.mkdir(parents=True, exist_ok=True)
+                document.write_text(json.dumps(item, indent=1), encoding="utf-8")
     done.array_count, done.left_out = export.array_count, dict(export.left_out)
 
 
@@ -60,8 +60,8 @@ def _write_chunks(
         done.nbytes += len(chunk)
         if count % REPORTED_CHUNKS == 0 or count == len(named):
             progress(name, count, len(named))
-    for place, inline in table.inline.items():
-        _write(folder / "c" / table.key(place).replace(".", "/"), inline, made)
+    for number, inline in table.inline.items():
+        _write(folder / "c" / table.key(number).replace(".", "/"), inline, made)
 
 
 def _write(path: Path, chunk: bytes | memoryview, made: set[Path]) -> None:

@@ -37,8 +37,8 @@ def within(differ: npt.NDArray[np.bool_], origins: npt.NDArray[np.int64]) -> Box
         Where each starts in its array (chunk × axis).
     """
     if differ.ndim == 2:
-        slots, places = np.nonzero(differ)
-        return runs(origins[slots, 0] + places)[:, None, :]
+        rows, columns = np.nonzero(differ)
+        return runs(origins[rows, 0] + columns)[:, None, :]
     some = differ.reshape(len(differ), -1).any(axis=1)
     differ, origins = differ[some], origins[some]
     axes = []

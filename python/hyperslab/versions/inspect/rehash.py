@@ -13,23 +13,23 @@ from hyperslab._core import hash_chunks
 from hyperslab.errors import DamagedFile
 from hyperslab.versions.inspect.chunk_stack import ChunkStack
 from hyperslab.versions.layout.names import Array, chunk_hash
-from hyperslab.versions.layout.places import Places
+from hyperslab.versions.layout.slots import Slots
 
-# By the places of chunks, the shapes of what of them is inside some version's array.
+# By the slots of chunks, the shapes of what of them is inside some version's array.
 Shapes: TypeAlias = Mapping[int, Mapping[tuple[int, ...], None]]
 BATCH_NBYTES = 64 << 20
 POINTED_NBYTES = 256  # what an element of any length is thought to take in memory
 
 
 class Rehashed(NamedTuple):
-    """How many chunks were hashed so far, and what is wrong with those hashed last, by their places."""
+    """How many chunks were hashed so far, and what is wrong with those hashed last, by their slots."""
 
     done: int
     problems: dict[int, str]
 
 
 def rehashed(
-    stack: ChunkStack, places: Places, row_of: Places, shapes: Shapes, guessed: Set[int] = frozenset()
+    stack: ChunkStack, slots: Slots, row_of: Slots, shapes: Shapes, guessed: Set[int] = frozenset()
 ) -> Iterator[Rehashed]:
     """Hash chunks, many at a time, side by side.
 
@@ -37,10 +37,10 @@ def rehashed(
     ----------
     stack : ChunkStack
         The chunks.
-    places : Places
+    slots : Slots
         Which to hash.
-    row_of : Places
-        For each place the row of the table that has its hash.
+    row_of : Slots
+        For each slot the row of the table that has its hash.
     shapes : Shapes
         The shapes of those of which versions have not just the whole.
     guessed : Set[int]
@@ -55,9 +55,9 @@ def rehashed(
     width = POINTED_NBYTES if dtype.hasobject else dtype.itemsize
     step = max(1, BATCH_NBYTES // max(1, width * math.prod(stack.chunk_shape)))
     hashes = stack.rows["hash"]
-    for start in range(0, len(places), step):
+    for start in range(0, len(slots), step):
         problems: dict[int, str] = {}
-        waiting = [places[start : start + step]]
+        waiting = [slots[start : start + step]]
         while waiting:
             batch = waiting.pop()
             try:
@@ -69,28 +69,28 @@ def rehashed(
                     problems[int(batch[0])] = f"it cannot be decoded: {error}"
                 continue
             problems |= _wrong(stack, batch, chunks, hashes[row_of[batch]], shapes, guessed)
-        yield Rehashed(min(start + step, len(places)), problems)
+        yield Rehashed(min(start + step, len(slots)), problems)
 
 
 def _wrong(
-    stack: ChunkStack, places: Places, chunks: Array, wanted: Array, shapes: Shapes, guessed: Set[int]
+    stack: ChunkStack, slots: Slots, chunks: Array, wanted: Array, shapes: Shapes, guessed: Set[int]
 ) -> dict[int, str]:
     problems = {}
     is_whole = (_whole_hashes(stack, chunks) == wanted).all(axis=1).tolist()
-    for slot, place in enumerate(places.tolist()):
-        parts = shapes.get(place)
+    for row, slot in enumerate(slots.tolist()):
+        parts = shapes.get(slot)
         if parts is None:
-            fits = [is_whole[slot]]
+            fits = [is_whole[row]]
         else:
-            digest = wanted[slot].tobytes()
-            fits = [chunk_hash(chunks[slot][tuple(map(slice, shape))]) == digest for shape in parts]
-        if place in guessed and (any(fits) or len(stack.chunk_shape) > 1):
+            digest = wanted[row].tobytes()
+            fits = [chunk_hash(chunks[row][tuple(map(slice, shape))]) == digest for shape in parts]
+        if slot in guessed and (any(fits) or len(stack.chunk_shape) > 1):
             continue
         if not any(fits):
-            problems[place] = "its elements do not have the hash that it is known by"
+            problems[slot] = "its elements do not have the hash that it is known by"
         elif parts is not None and not all(fits):
             wrong = next(shape for shape, fit in zip(parts, fits, strict=True) if not fit)
-            problems[place] = f"a version shows {wrong} of it, which is not what was hashed"
+            problems[slot] = f"a version shows {wrong} of it, which is not what was hashed"
     return problems
 
 

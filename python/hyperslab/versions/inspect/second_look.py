@@ -29,8 +29,8 @@ from hyperslab.versions.layout.fingerprints import (
     version_attributes,
 )
 from hyperslab.versions.layout.names import DATA, DATA_VERSION, FIRST_VERSION, HASH_TABLE_DTYPE, VERSIONS
-from hyperslab.versions.layout.places import Places, grid_places
 from hyperslab.versions.layout.reading import parsed
+from hyperslab.versions.layout.slots import Slots, grid_slots
 from hyperslab.versions.layout.table import VersionTable
 
 UNLIKE = "HDF5 sees other {} than hyperslab"
@@ -62,7 +62,7 @@ class SecondLook:
         self._names = list(self._table) if names is None else list(names)
         self._log = recorded(file)
         self._stacks, _ = chunk_stacks(path)  # what is wrong with the others is told by who asks us
-        self._keys: dict[str, Places] = {}
+        self._keys: dict[str, Slots] = {}
         self._raw_descriptions: dict[str, bytes] = {}
         self._seen: dict[tuple[str, int], Mark | None] = {}
 
@@ -180,7 +180,7 @@ class SecondLook:
         if table.shape != stack._table.shape or not _same_fill(raw, other):
             found.add(UNLIKE.format("fill value or number of hashes"), path)
         plist = raw.id.get_create_plist()
-        numbers = [plist.get_filter(place)[0] for place in range(plist.get_nfilters())]
+        numbers = [plist.get_filter(number)[0] for number in range(plist.get_nfilters())]
         if numbers != [number for number, _ in filters_of(self._path, f"/{DATA}/{path}/raw_data")]:
             found.add(UNLIKE.format("codecs"), path)
         self._compare_chunks(path, raw, stack, len(numbers))
@@ -192,27 +192,27 @@ class SecondLook:
         nbytes, all_codecs = math.prod(raw.chunks) * element_nbytes, (1 << codec_count) - 1
         where: dict[int, tuple[int, int]] = {}
         for segment in stack.raw.segments():
-            places = segment.indices().astype(np.int64).tolist()
+            slots = segment.indices().astype(np.int64).tolist()
             where.update(
-                zip(places, zip(segment.offsets().tolist(), segment.lengths().tolist(), strict=True), strict=True)
+                zip(slots, zip(segment.offsets().tolist(), segment.lengths().tolist(), strict=True), strict=True)
             )
-        for place in range(stack.place_count):
-            stored = raw.id.get_chunk_info_by_coord((place * length, *rest))
+        for slot in range(stack.slot_count):
+            stored = raw.id.get_chunk_info_by_coord((slot * length, *rest))
             theirs = None if stored.byte_offset is None else (stored.byte_offset, stored.size)
-            if theirs != where.get(place):
-                self._found.add(UNLIKE.format(f"bytes as chunk {place}"), path)
+            if theirs != where.get(slot):
+                self._found.add(UNLIKE.format(f"bytes as chunk {slot}"), path)
                 return
             is_encoded = stored.filter_mask & all_codecs != all_codecs
             if theirs is not None and not is_encoded and stored.size != nbytes:
-                self._found.add(f"chunk {place} is said to have {stored.size} bytes, and is one of {nbytes}", path)
-        stored_places = sorted(where)
-        if not stored_places or not self._all:  # of some versions only their chunks count, which are hashed
+                self._found.add(f"chunk {slot} is said to have {stored.size} bytes, and is one of {nbytes}", path)
+        stored_slots = sorted(where)
+        if not stored_slots or not self._all:  # of some versions only their chunks count, which are hashed
             return
-        some = stored_places if raw.dtype.hasobject else [stored_places[0], stored_places[-1]]
-        for place in dict.fromkeys(some):
-            one, other = raw[place * length : (place + 1) * length], stack.raw[place * length : (place + 1) * length]
+        some = stored_slots if raw.dtype.hasobject else [stored_slots[0], stored_slots[-1]]
+        for slot in dict.fromkeys(some):
+            one, other = raw[slot * length : (slot + 1) * length], stack.raw[slot * length : (slot + 1) * length]
             if _plain(one) != _plain(other):
-                self._found.add(UNLIKE.format(f"elements in chunk {place}"), path)
+                self._found.add(UNLIKE.format(f"elements in chunk {slot}"), path)
 
     # --------------------------------------------------------------------------------------------- the versions
 
@@ -311,8 +311,8 @@ class SecondLook:
         if str(array.attrs["raw_data"]) != f"/{DATA}/{path}/raw_data" or array.attrs["chunks"].dtype != np.int64:
             found.add("it does not say rightly where its chunks are, and of which shape", *where)
         chunk_shape = tuple(int(length) for length in array.attrs["chunks"])
-        places = grid_places(ours, chunk_shape)
-        if places is None or path not in self._keys:
+        slots = grid_slots(ours, chunk_shape)
+        if slots is None or path not in self._keys:
             return None  # whoever asks us is told
         if array.size:
             for at in ((0,) * array.ndim, tuple(length - 1 for length in array.shape)):
@@ -320,10 +320,10 @@ class SecondLook:
                 if _plain(one) != _plain(other):
                     found.add(UNLIKE.format(f"element at {at}"), *where)
         keys = self._keys[path]
-        if places.size and int(places.max()) >= len(keys):
+        if slots.size and int(slots.max()) >= len(keys):
             return None
         said = description(array.dtype, chunk_shape, array.fillvalue)
-        return Mark(True, said, array_attributes(array), content(array.shape, places, keys))
+        return Mark(True, said, array_attributes(array), content(array.shape, slots, keys))
 
 
 def _compare_names(found: Testimony, group: Any, ours: Any, what: str, versions: Sequence[str] | None = None) -> None:

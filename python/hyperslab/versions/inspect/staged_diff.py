@@ -20,7 +20,7 @@ from hyperslab.versions.commit.commit import Chunks, TouchedChunks, WholeChunks
 from hyperslab.versions.inspect.chunk_maps import ChunkMap, ChunkMaps, VersionMap
 from hyperslab.versions.inspect.diff import Side, Stacks, VersionDiff, compared
 from hyperslab.versions.layout.names import DATA, Array, chunk_hash
-from hyperslab.versions.layout.places import MISSING
+from hyperslab.versions.layout.slots import MISSING
 from hyperslab.versions.stage.staged_array import StagedArray
 from hyperslab.versions.stage.staged_group import StagedGroup
 
@@ -104,9 +104,9 @@ class StagedSide(Side):
         """
         source, numbers = self.source, self.numbers(indices)
         is_staged = np.isin(numbers, source.numbers)
-        places = np.where(is_staged, MISSING, self.places(numbers))
-        if (places != MISSING).any():
-            chunks = self.stacks[self.map.path].load(places)
+        slots = np.where(is_staged, MISSING, self.slots(numbers))
+        if (slots != MISSING).any():
+            chunks = self.stacks[self.map.path].load(slots)
         else:
             chunks = np.full((len(indices), *self.map.chunk_shape), self.fill, self.map.dtype)
         if is_staged.any():

@@ -13,7 +13,7 @@ from hyperslab.progress import Progress
 from hyperslab.versions.inspect.chunk_maps import ChunkMap, ChunkMaps, VersionMap
 from hyperslab.versions.inspect.chunk_stack import ChunkStack, chunk_stacks
 from hyperslab.versions.inspect.stored_bytes import StoredBytes
-from hyperslab.versions.layout.places import Places
+from hyperslab.versions.layout.slots import Slots
 from hyperslab.versions.layout.table import VersionTable
 
 NOBODY, SEVERAL = -1, -2
@@ -151,8 +151,8 @@ class Tally:
     def __init__(self, stacks: dict[str, ChunkStack]) -> None:
         self._stacks = stacks
         self._version_counts = dict.fromkeys(stacks, 0)
-        # For each place the number of the one version that has its chunk, or that there is none, or are several.
-        self._owners = {path: np.full(stack.place_count, NOBODY, np.int32) for path, stack in stacks.items()}
+        # For each slot the number of the one version that has its chunk, or that there is none, or are several.
+        self._owners = {path: np.full(stack.slot_count, NOBODY, np.int32) for path, stack in stacks.items()}
         self._number = 0
 
     def count(self, found: VersionMap, parent: VersionMap | None) -> VersionSize:
@@ -160,7 +160,7 @@ class Tally:
         stored, new, chunk_count = 0, 0, 0
         for path, array in found.arrays.items():
             before = None if parent is None else parent.arrays.get(path)
-            chunk_count += 0 if array.places is None else int(np.count_nonzero(array.places >= 0))
+            chunk_count += 0 if array.slots is None else int(np.count_nonzero(array.slots >= 0))
             if path not in self._stacks:
                 continue
             self._version_counts[path] += 1
@@ -177,9 +177,9 @@ class Tally:
         size = VersionSize(found.name, len(found.arrays), found.nbytes, chunk_count, stored, new)
         return size if is_known else VersionSize(found.name, len(found.arrays), found.nbytes, chunk_count, None, None)
 
-    def _used(self, array: ChunkMap) -> Places:
-        """The places of an array's chunks that exist."""
-        return array.used_places[array.used_places < len(self._owners[array.path])]
+    def _used(self, array: ChunkMap) -> Slots:
+        """The slots of an array's chunks that exist."""
+        return array.used_slots[array.used_slots < len(self._owners[array.path])]
 
     def own_nbytes(self, version_count: int) -> npt.NDArray[np.int64]:
         """For each version that was counted the bytes of chunks that only it has."""
@@ -192,7 +192,7 @@ class Tally:
     def array_size(self, path: str) -> ArraySize:
         """What was counted of an array."""
         stack, is_used = self._stacks[path], self._owners[path] != NOBODY
-        nbytes, is_committed = stack.stored_nbytes, np.arange(stack.place_count) < stack.count
+        nbytes, is_committed = stack.stored_nbytes, np.arange(stack.slot_count) < stack.count
         parts = [is_used, ~is_used & is_committed, ~is_used & ~is_committed]
         counted = [number for part in parts for number in (int(part.sum()), int(nbytes[part].sum()))]
         return ArraySize(path, self._version_counts[path], *counted)

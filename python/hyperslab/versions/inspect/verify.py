@@ -23,8 +23,8 @@ from hyperslab.versions.inspect.rehash import rehashed
 from hyperslab.versions.inspect.stored_bytes import StoredBytes
 from hyperslab.versions.inspect.testimony import Testimony
 from hyperslab.versions.layout.names import DATA_VERSION, FIRST_VERSION, VERSIONS
-from hyperslab.versions.layout.places import MISSING, Places
 from hyperslab.versions.layout.reading import parsed
+from hyperslab.versions.layout.slots import MISSING, Slots
 from hyperslab.versions.layout.table import VersionTable
 
 NO_WITNESS = "h5py is not installed: pip install 'hyperslab[versions]'"
@@ -165,11 +165,11 @@ class _Uses:
     def __init__(self, stack: ChunkStack) -> None:
         self.stack = stack
         self.shapes: dict[int, dict[tuple[int, ...], None]] = {}
-        self.full = np.zeros(stack.place_count, bool)
+        self.full = np.zeros(stack.slot_count, bool)
         self.guessed: set[int] = set()
         self.seen: dict[int, str | None] = {}
         self.kept: list[ChunkMap] = []  # so that no other gets an id that was seen
-        self.row_of: Places = np.full(stack.place_count, MISSING, np.int64)
+        self.row_of: Slots = np.full(stack.slot_count, MISSING, np.int64)
         self.problems: list[str] = []
         self._index_rows()
 
@@ -182,22 +182,22 @@ class _Uses:
             return
         starts, stops = spans[:, 0], spans[:, 1]
         is_good = (starts % length == 0) & (starts >= 0) & (stops > starts) & (stops - starts <= length)
-        is_good &= starts // length < stack.place_count
+        is_good &= starts // length < stack.slot_count
         bad = np.flatnonzero(~is_good)
         if len(bad):
             said = f"{len(bad)} rows of its hash table are of no chunk"
             self.problems.append(f"{said}, the first is row {bad[0]}: {spans[bad[0]].tolist()}")
-        is_known = stack.rows["hash"].any(axis=1)  # of zeros: a place that nobody uses
+        is_known = stack.rows["hash"].any(axis=1)  # of zeros: a slot that nobody uses
         rows = np.flatnonzero(is_good & is_known)
-        places = starts[rows] // length
-        self.row_of[places] = rows
-        _, counts = np.unique(places, return_counts=True)
+        slots = starts[rows] // length
+        self.row_of[slots] = rows
+        _, counts = np.unique(slots, return_counts=True)
         if (counts > 1).any():
             self.problems.append(f"{int((counts > 1).sum())} of its chunks have several rows in its hash table")
 
     def check(self, array: ChunkMap) -> str | None:
         """Take note of the chunks of a version's array; what is wrong with its mappings."""
-        if array.places is None:
+        if array.slots is None:
             return None
         if id(array) not in self.seen:
             self.kept.append(array)
@@ -205,8 +205,8 @@ class _Uses:
         return self.seen[id(array)]
 
     def _taken(self, array: ChunkMap) -> str | None:
-        assert array.places is not None
-        stack, used = self.stack, array.used_places
+        assert array.slots is not None
+        stack, used = self.stack, array.used_slots
         if array.chunk_shape != stack.chunk_shape:
             return f"its chunks are said to be {array.chunk_shape}, and are {stack.chunk_shape}"
         raw = stack.raw
@@ -214,14 +214,14 @@ class _Uses:
             return f"its elements are said to be {array.dtype}, and are {raw.dtype}"
         if array.fill != (raw.fill_bytes if any(raw.fill_bytes) else b"") and not raw.dtype.hasobject:
             return "its fill value is not that of its chunks"
-        outside = used[used >= stack.place_count]
+        outside = used[used >= stack.slot_count]
         if len(outside):
             return f"{len(outside)} mappings are of chunks that are not there, the first of chunk {outside[0]}"
         full = np.ones((), bool)
         for length, chunk, count in zip(array.shape, array.chunk_shape, array.grid_shape, strict=True):
             full = np.logical_and.outer(full, (np.arange(count) + 1) * chunk <= length)
-        is_stored = array.places != MISSING
-        self.full[array.places[is_stored & full.reshape(-1)]] = True
+        is_stored = array.slots != MISSING
+        self.full[array.slots[is_stored & full.reshape(-1)]] = True
         self._add_edges(array, np.flatnonzero(is_stored & ~full.reshape(-1)))
         nameless = used[self.row_of[used] == MISSING]
         if len(nameless):
@@ -234,32 +234,32 @@ class _Uses:
             )
         return None
 
-    def _add_edges(self, array: ChunkMap, edges: Places) -> None:
+    def _add_edges(self, array: ChunkMap, edges: Slots) -> None:
         if not len(edges):
             return
-        assert array.places is not None
+        assert array.slots is not None
         starts = np.stack(np.unravel_index(edges, array.grid_shape), axis=1) * array.chunk_shape
         shapes = np.minimum(np.asarray(array.shape) - starts, array.chunk_shape)
-        for place, shape in zip(array.places[edges].tolist(), map(tuple, shapes.tolist()), strict=True):
-            self.shapes.setdefault(place, {})[shape] = None
+        for slot, shape in zip(array.slots[edges].tolist(), map(tuple, shapes.tolist()), strict=True):
+            self.shapes.setdefault(slot, {})[shape] = None
 
     def add_unreferenced(self) -> None:
         """Take note of chunks that have a hash, but are in no version: of their shapes only one length is known."""
         stack = self.stack
         inner = {shape[1:]: None for shapes in self.shapes.values() for shape in shapes} | {stack.chunk_shape[1:]: None}
-        for place in np.flatnonzero((self.row_of != MISSING) & ~self.full).tolist():
-            if place not in self.shapes:
-                start, stop = stack.rows["shape"][self.row_of[place]].tolist()
-                self.shapes[place] = {(stop - start, *rest): None for rest in inner}
-                self.guessed.add(place)
+        for slot in np.flatnonzero((self.row_of != MISSING) & ~self.full).tolist():
+            if slot not in self.shapes:
+                start, stop = stack.rows["shape"][self.row_of[slot]].tolist()
+                self.shapes[slot] = {(stop - start, *rest): None for rest in inner}
+                self.guessed.add(slot)
 
     @cached_property
-    def places(self) -> Places:
+    def slots(self) -> Slots:
         """The chunks to hash: those that are used, and have a hash."""
         is_used = self.full.copy()
-        for place, shapes in self.shapes.items():
-            is_used[place] = True
-            if self.full[place]:
+        for slot, shapes in self.shapes.items():
+            is_used[slot] = True
+            if self.full[slot]:
                 shapes[self.stack.chunk_shape] = None
         return np.flatnonzero(is_used & (self.row_of != MISSING))
 
@@ -284,20 +284,20 @@ def _check_version(
 def _check_chunks(
     found: Verification, table: VersionTable, uses: dict[str, _Uses], names: Sequence[str], progress: Progress
 ) -> None:
-    waiting = {path: use.places for path, use in uses.items()}
+    waiting = {path: use.slots for path, use in uses.items()}
     expected = sum(map(len, waiting.values()))
     damaged: dict[str, dict[int, str]] = {}
     for path, use in uses.items():
-        places, stack = waiting[path], use.stack
+        slots, stack = waiting[path], use.stack
         found.add(*(Damage(problem, path) for problem in use.problems))
-        if not len(places):
+        if not len(slots):
             continue
         if table.data_version < DATA_VERSION and stack.raw.dtype.hasobject:
             found.unchecked[path] = f"text was hashed in another way before data_version {DATA_VERSION}"
             continue
         before = found.chunk_count
         try:
-            for batch in rehashed(stack, places, use.row_of, use.shapes, use.guessed):
+            for batch in rehashed(stack, slots, use.row_of, use.shapes, use.guessed):
                 if batch.problems:
                     damaged.setdefault(path, {}).update(batch.problems)
                 found.chunk_count = before + batch.done
@@ -316,18 +316,18 @@ def _named(path: str, damaged: dict[str, dict[int, str]], names: Sequence[str]) 
     """Damaged chunks with the versions that have them, found in a second pass."""
     users: dict[tuple[str, int], tuple[list[str], list[tuple[int, ...]]]] = {}
     for described in ChunkMaps(path).each(names):
-        for array, places in damaged.items():
+        for array, slots in damaged.items():
             one = described.arrays.get(array)
-            if one is None or one.places is None:
+            if one is None or one.slots is None:
                 continue
-            for number in np.flatnonzero(np.isin(one.places, list(places))).tolist():
-                versions, indices = users.setdefault((array, int(one.places[number])), ([], []))
+            for number in np.flatnonzero(np.isin(one.slots, list(slots))).tolist():
+                versions, indices = users.setdefault((array, int(one.slots[number])), ([], []))
                 if described.name not in versions and len(versions) < MOST_USERS:
                     versions.append(described.name)
                     indices.append(tuple(int(index) for index in np.unravel_index(number, one.grid_shape)))
     found = []
-    for array, places in damaged.items():
-        for place, problem in places.items():
-            versions, indices = users.get((array, place), ([], []))
-            found.append(Damage(f"chunk {place}: {problem}", array, tuple(versions), indices[0] if indices else None))
+    for array, slots in damaged.items():
+        for slot, problem in slots.items():
+            versions, indices = users.get((array, slot), ([], []))
+            found.append(Damage(f"chunk {slot}: {problem}", array, tuple(versions), indices[0] if indices else None))
     return found

@@ -8,26 +8,26 @@ import numpy as np
 
 from hyperslab.archive.array import Array as ArchiveArray
 from hyperslab.versions.layout.names import Array
-from hyperslab.versions.layout.places import Places
+from hyperslab.versions.layout.slots import Slots
 
 
 class ChunkLoader:
-    """Reads stored chunks by their places, side by side."""
+    """Reads stored chunks by their slots, side by side."""
 
     def __init__(self, raw: ArchiveArray, chunk_shape: tuple[int, ...]) -> None:
         self._raw = raw
         self._chunk_shape = chunk_shape
 
-    def __call__(self, places: Places) -> Array:
+    def __call__(self, slots: Slots) -> Array:
         """Chunks with one axis more in front."""
         length = self._chunk_shape[0]
-        first, last = int(places[0]), int(places[-1]) + 1
-        if len(places) == last - first and (np.diff(places) == 1).all():
+        first, last = int(slots[0]), int(slots[-1]) + 1
+        if len(slots) == last - first and (np.diff(slots) == 1).all():
             read = np.asarray(self._raw[first * length : last * length])
         else:
-            rows = (places[:, None] * length + np.arange(length)).reshape(-1)
+            rows = (slots[:, None] * length + np.arange(length)).reshape(-1)
             read = np.asarray(self._raw[rows])
-        chunks: Array = as_elements(read, self._raw.dtype).reshape(len(places), *self._chunk_shape)
+        chunks: Array = as_elements(read, self._raw.dtype).reshape(len(slots), *self._chunk_shape)
         return chunks
 
 
@@ -52,9 +52,9 @@ def as_elements(value: Any, dtype: np.dtype[Any]) -> Any:
         return value
     array = np.asarray(value, None if np.asarray(value).dtype.kind in "OTUS" else object).astype(object)
     flat = array.reshape(-1)
-    for place, one in enumerate(flat):
+    for position, one in enumerate(flat):
         if not isinstance(one, str):
-            flat[place] = _text(one)
+            flat[position] = _text(one)
     return flat.reshape(array.shape)
 
 

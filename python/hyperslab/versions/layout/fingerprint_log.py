@@ -100,11 +100,11 @@ class Recorded:
 
 
 def _records(stored: bytes) -> Iterator[dict[str, Any]]:
-    for at, length in record_places(stored):
+    for at, length in record_positions(stored):
         yield record_body(stored, at, length)
 
 
-def record_places(stored: bytes) -> Iterator[tuple[int, int]]:
+def record_positions(stored: bytes) -> Iterator[tuple[int, int]]:
     """Where records are, and how long."""
     at = 0
     while at < len(stored):

@@ -15,6 +15,7 @@ from typing import Any
 
 import h5py
 import numpy as np
+import numpy.typing as npt
 
 from hyperslab.errors import DamagedFile
 from hyperslab.versions.layout.fingerprint_log import (
@@ -26,10 +27,10 @@ from hyperslab.versions.layout.fingerprint_log import (
     Recorded,
     packed,
     record_body,
-    record_places,
+    record_positions,
 )
 from hyperslab.versions.layout.names import ARRAY_BOOKKEEPING, DATA, VERSION_BOOKKEEPING, VERSIONS
-from hyperslab.versions.layout.places import MISSING, Places
+from hyperslab.versions.layout.slots import MISSING, Slots
 
 LOG_CHUNK_LENGTH = 4096
 DESCRIPTION_NBYTES, ATTRIBUTES_NBYTES, CONTENT_NBYTES = 4, 4, 8
@@ -97,7 +98,7 @@ def _last_of(file: h5py.Group, name: str) -> Record | None:
     """The last record of a version, which is mostly at the end; none where the list is damaged: `verify` tells."""
     with suppress(*DAMAGED, OSError, RuntimeError):
         stored = _opened(file)[()].tobytes() if LOG in file else b""
-        for at, length in reversed(list(record_places(stored))):
+        for at, length in reversed(list(record_positions(stored))):
             said = record_body(stored, at, length)
             if said.get("version") == name:
                 return Record.of(said)
@@ -148,19 +149,19 @@ def description(dtype: np.dtype[Any], chunk_shape: tuple[int, ...], fill: Any) -
     return sha256(said.encode()).digest()[:DESCRIPTION_NBYTES]
 
 
-def content(shape: tuple[int, ...], places: Places, keys: Places) -> bytes:
+def content(shape: tuple[int, ...], slots: Slots, keys: npt.NDArray[np.int64]) -> bytes:
     """What an array holds, in short: its shape, and the first 8 bytes of each chunk's hash, zeros where none is stored.
 
     Parameters
     ----------
     shape : tuple[int, ...]
         The array's.
-    places : Places
-        Of each chunk, in C order, its place; -1 where none is stored.
-    keys : Places
-        By place the first 8 bytes of hashes.
+    slots : Slots
+        Of each chunk, in C order, its slot; -1 where none is stored.
+    keys : npt.NDArray[np.int64]
+        By slot the first 8 bytes of hashes.
     """
-    flat = places.reshape(-1)
+    flat = slots.reshape(-1)
     found = np.append(keys, np.int64(0))[flat]  # at -1, too, nothing
     assert MISSING == -1
     digest = sha256(np.array([len(shape), *shape], "<i8").tobytes())
@@ -168,12 +169,12 @@ def content(shape: tuple[int, ...], places: Places, keys: Places) -> bytes:
     return digest.digest()[:CONTENT_NBYTES]
 
 
-def keys_of(rows: np.ndarray[Any, Any], chunk_length: int) -> Places:
-    """By place the first 8 bytes of each chunk's hash, from the rows of a hash table."""
-    places = rows["shape"][:, 0] // chunk_length
-    good = (places >= 0) & (places <= max(len(rows), 1) * 1024)
-    keys = np.zeros(int(places[good].max(initial=-1)) + 1, "<i8")
-    keys[places[good]] = np.ascontiguousarray(rows["hash"][good][:, :8]).view("<i8")[:, 0]
+def keys_of(rows: np.ndarray[Any, Any], chunk_length: int) -> npt.NDArray[np.int64]:
+    """By slot the first 8 bytes of each chunk's hash, from the rows of a hash table."""
+    slots = rows["shape"][:, 0] // chunk_length
+    good = (slots >= 0) & (slots <= max(len(rows), 1) * 1024)
+    keys = np.zeros(int(slots[good].max(initial=-1)) + 1, "<i8")
+    keys[slots[good]] = np.ascontiguousarray(rows["hash"][good][:, :8]).view("<i8")[:, 0]
     return keys
 
 

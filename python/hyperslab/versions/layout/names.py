@@ -31,7 +31,7 @@ DEFAULT_CHUNK_LENGTH = 4096
 TIME_FORMAT = "%Y-%m-%d %H:%M:%S.%f%z"
 TIME_LENGTH = len("2024-03-01 12:00:00.000000+0000")
 HASH_TABLE_DTYPE = np.dtype([("hash", "u1", (32,)), ("shape", "<i8", (2,))])
-HASH_TABLE_CHUNK_LENGTH = 4096
+HASH_TABLE_CHUNK_LENGTH = 512  # each commit writes the last chunk of the table anew, in another place
 # Attributes that the layout wants: of every version, and of each of its arrays.
 VERSION_BOOKKEEPING = ("prev_version", "committed", "timestamp")
 ARRAY_BOOKKEEPING = ("raw_data", "chunks")

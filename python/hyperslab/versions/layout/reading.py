@@ -15,7 +15,7 @@ from typing import Any
 from hyperslab.archive.allowed import Allowed
 from hyperslab.archive.array import Array
 from hyperslab.archive.open_file import CHUNK_CACHE_NBYTES
-from hyperslab.archive.remote import Remote, Sources, is_url, shown
+from hyperslab.archive.remote import Remote, SourceResolver, is_url, shown
 from hyperslab.archive.tree import Group, OpenFile
 from hyperslab.errors import DamagedFile, FileChanged, UsageError
 from hyperslab.journal.settling import MOST_ATTEMPTS, PAUSE_SECONDS, between_commits, between_commits_later
@@ -39,7 +39,7 @@ def local_path(file: str | os.PathLike[str]) -> str:
     return os.path.abspath(path)  # noqa: PTH100 -- resolve() would follow links
 
 
-def version_table(place: str | Remote, within: str = "", sources: Sources | None = None) -> VersionTable:
+def version_table(location: str | Remote, within: str = "", resolver: SourceResolver | None = None) -> VersionTable:
     """All versions of a file, or of the group `within` it, whose path then ends with "/".
 
     Raises
@@ -47,12 +47,14 @@ def version_table(place: str | Remote, within: str = "", sources: Sources | None
     Unsupported
         It has none.
     """
-    found = parsed(place, 0, (f"{within}{VERSIONS}/*",), sources=sources).root[f"/{within}"]
+    found = parsed(location, 0, (f"{within}{VERSIONS}/*",), resolver=resolver).root[f"/{within}"]
     assert isinstance(found, Group)
     return VersionTable.of(found)
 
 
-def check_given_up(place: str | Remote, table: VersionTable, within: str = "", sources: Sources | None = None) -> None:
+def check_given_up(
+    location: str | Remote, table: VersionTable, within: str = "", resolver: SourceResolver | None = None
+) -> None:
     """Refuse to take versions for uncommitted of which there are fingerprints, made when they were committed.
 
     Raises
@@ -62,7 +64,7 @@ def check_given_up(place: str | Remote, table: VersionTable, within: str = "", s
     """
     if not table.given_up:
         return
-    array = parsed(place, 0, (f"{within}{LOG}",), sources=sources).root.get(f"{within}{LOG}")
+    array = parsed(location, 0, (f"{within}{LOG}",), resolver=resolver).root.get(f"{within}{LOG}")
     known = Recorded.of(array[...].tobytes()).versions if isinstance(array, Array) else {}
     for name, timestamp in table.given_up.items():
         if name in known and known[name].timestamp == timestamp:
@@ -73,19 +75,19 @@ def check_given_up(place: str | Remote, table: VersionTable, within: str = "", s
 
 
 def version_group(
-    place: str | Remote,
+    location: str | Remote,
     name: str,
     chunk_cache_nbytes: int = CHUNK_CACHE_NBYTES,
     within: str = "",
     *,
     is_lazy: bool = True,
-    sources: Sources | None = None,
+    resolver: SourceResolver | None = None,
 ) -> Group:
     """The group of a version, with its arrays.
 
     Parameters
     ----------
-    place : str | Remote
+    location : str | Remote
         The file; a far one too.
     name : str
         The version's.
@@ -95,7 +97,7 @@ def version_group(
         The path of the group that versions are in.
     is_lazy : bool
         Look up chunks when arrays are read: only of files that nobody writes to without our journal.
-    sources : Sources | None
+    resolver : SourceResolver | None
         What it may lead to.
 
     Raises
@@ -105,9 +107,9 @@ def version_group(
     """
     patterns = (f"{within}{VERSIONS}/{name}/**", f"{within}{DATA}/**/raw_data")
     path = f"{within}{VERSIONS}/{name}"
-    group = parsed(place, chunk_cache_nbytes, patterns, is_lazy=is_lazy, sources=sources).root[path]
+    group = parsed(location, chunk_cache_nbytes, patterns, is_lazy=is_lazy, resolver=resolver).root[path]
     if not isinstance(group, Group):
-        raise DamagedFile(f"{place}: version {name!r} is no group")
+        raise DamagedFile(f"{location}: version {name!r} is no group")
     return group
 
 
@@ -116,24 +118,24 @@ class PartOfFile(OpenFile):
 
     def reopening(self, name: str) -> tuple[Any, ...]:
         """How to pickle a group or array: as what finds it again, between commits."""
-        return (found_again, (self.place, self.chunk_cache_nbytes, self.patterns, self.sources, name))
+        return (found_again, (self.location, self.chunk_cache_nbytes, self.patterns, self.resolver, name))
 
 
 def found_again(
-    place: str | Remote, chunk_cache_nbytes: int, patterns: tuple[str, ...], sources: Sources, name: str
+    location: str | Remote, chunk_cache_nbytes: int, patterns: tuple[str, ...], resolver: SourceResolver, name: str
 ) -> Group | Array:
     """What pickled groups and arrays become."""
-    root = parsed(place, chunk_cache_nbytes, patterns, sources=sources).root
+    root = parsed(location, chunk_cache_nbytes, patterns, resolver=resolver).root
     return root if name == "/" else root[name]
 
 
 def parsed(
-    place: str | Remote,
+    location: str | Remote,
     chunk_cache_nbytes: int,
     patterns: tuple[str, ...],
     *,
     is_lazy: bool = False,
-    sources: Sources | None = None,
+    resolver: SourceResolver | None = None,
 ) -> OpenFile:
     """A part of a file, as it is between commits. Of a far file as it is: nobody commits to one, and to ask for the
     journal of a commit that was cut short before the file was copied there would take a request each time.
@@ -143,10 +145,12 @@ def parsed(
     ReadError
         A commit was cut short, and the file may not be written to.
     """
-    if isinstance(place, Remote):
-        return PartOfFile(place, chunk_cache_nbytes, sources or Sources(place.options, near=place.url), patterns)
-    path = place
-    own = sources or Sources(allowed=Allowed.of((), path))
+    if isinstance(location, Remote):
+        return PartOfFile(
+            location, chunk_cache_nbytes, resolver or SourceResolver(location.options, near=location.url), patterns
+        )
+    path = location
+    own = resolver or SourceResolver(allowed=Allowed.of((), path))
     late = partial(between_commits_later, path) if is_lazy else None
     for _ in range(MOST_ATTEMPTS):
         with between_commits(path), suppress(FileChanged):

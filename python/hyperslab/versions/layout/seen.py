@@ -6,7 +6,7 @@ from collections.abc import Callable
 
 import numpy as np
 
-from hyperslab.archive.remote import Remote, Sources
+from hyperslab.archive.remote import Remote, SourceResolver
 from hyperslab.archive.tree import Group
 from hyperslab.errors import ReadError
 from hyperslab.versions.layout import names as layout
@@ -34,7 +34,7 @@ class SeenVersions:
         Whether versions will be added.
     settle : Callable[[], None]
         Called before the file is looked at.
-    sources : Sources | None
+    resolver : SourceResolver | None
         What it may lead to.
 
     Raises
@@ -52,18 +52,18 @@ class SeenVersions:
         is_lazy: bool = True,
         to_write: bool = False,
         settle: Callable[[], None] = lambda: None,
-        sources: Sources | None = None,
+        resolver: SourceResolver | None = None,
     ) -> None:
         self._path, self._chunk_cache_nbytes, self._within = path, chunk_cache_nbytes, within
         self._is_lazy, self._to_write, self._settle = is_lazy, to_write, settle
-        self._sources = sources
+        self._resolver = resolver
         self._groups: dict[str, VersionGroup] = {}
         self.refresh()
 
     def refresh(self) -> None:
         """See what was committed since. Groups that were given stay as they are."""
         self._settle()
-        root = parsed(self._path, 0, (f"{self._within}{VERSIONS}",), sources=self._sources).root[f"/{self._within}"]
+        root = parsed(self._path, 0, (f"{self._within}{VERSIONS}",), resolver=self._resolver).root[f"/{self._within}"]
         assert isinstance(root, Group)
         said = group_of_versions(root).attrs
         layout.check_data_version(data_version_of(said), root.filename, to_write=self._to_write)
@@ -79,7 +79,7 @@ class SeenVersions:
     def said(self) -> VersionTable:
         """All versions that say that they were committed."""
         self._settle()
-        return version_table(self._path, self._within, self._sources)
+        return version_table(self._path, self._within, self._resolver)
 
     @property
     def table(self) -> VersionTable:
@@ -92,7 +92,7 @@ class SeenVersions:
         """
         if self._table is None:
             found = self.said
-            check_given_up(self._path, found, self._within, self._sources)
+            check_given_up(self._path, found, self._within, self._resolver)
             self._table = found.changed(None, self._current) if self._current in found else found
         return self._table
 
@@ -143,13 +143,13 @@ class SeenVersions:
 
     def _opened(self, name: str) -> VersionGroup:
         self._settle()
-        cache_nbytes, sources = self._chunk_cache_nbytes, self._sources
-        group = version_group(self._path, name, cache_nbytes, self._within, is_lazy=self._is_lazy, sources=sources)
+        cache_nbytes, resolver = self._chunk_cache_nbytes, self._resolver
+        group = version_group(self._path, name, cache_nbytes, self._within, is_lazy=self._is_lazy, resolver=resolver)
         return VersionGroup(group)
 
 
 def opened_version(
-    place: str | Remote, version: VersionKey, chunk_cache_nbytes: int, sources: Sources | None = None
+    location: str | Remote, version: VersionKey, chunk_cache_nbytes: int, resolver: SourceResolver | None = None
 ) -> Group:
     """What `hyperslab.open` gives when it is asked for a version."""
-    return SeenVersions(place, chunk_cache_nbytes, sources=sources)[version]
+    return SeenVersions(location, chunk_cache_nbytes, resolver=resolver)[version]

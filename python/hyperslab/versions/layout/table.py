@@ -132,10 +132,10 @@ class VersionTable(Mapping[str, Version]):
         KeyError
             There is none.
         """
-        place = bisect_right(self._times, time)
-        if not place:
+        position = bisect_right(self._times, time)
+        if not position:
             raise KeyError(f"no version in {self.path} was committed at {time} or before")
-        return self._ordered[place - 1]
+        return self._ordered[position - 1]
 
     @cached_property
     def _ordered(self) -> list[Version]:

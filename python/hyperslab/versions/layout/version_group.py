@@ -14,7 +14,7 @@ from hyperslab.archive.array import Array
 from hyperslab.archive.tree import Group
 from hyperslab.errors import DamagedFile, HyperslabError
 from hyperslab.versions.layout.names import DATA, VERSIONS
-from hyperslab.versions.layout.places import grid_places
+from hyperslab.versions.layout.slots import grid_slots
 
 
 class VersionGroup(Group):
@@ -55,10 +55,10 @@ def check_agrees(array: Array) -> None:
     if not (raw.unsupported or array.unsupported) and array.dtype != raw.dtype:
         problem = f"its elements are {array.dtype}, and those of its chunks {raw.dtype}"
     else:
-        places = None
+        slots = None
         with suppress(HyperslabError):
-            places = grid_places(array, said)
-        last = -1 if places is None else int(places.max(initial=-1))
+            slots = grid_slots(array, said)
+        last = -1 if slots is None else int(slots.max(initial=-1))
         if last * said[0] >= raw.shape[0] and last >= 0:
             problem = f"it shows chunk {last} of {raw.shape[0] // said[0]}"
     if problem is not None:

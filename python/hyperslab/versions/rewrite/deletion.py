@@ -14,13 +14,13 @@ import numpy.typing as npt
 
 from hyperslab.archive.array import Array as ArchiveArray
 from hyperslab.errors import DamagedFile, Unsupported
-from hyperslab.journal.signals import let_through
+from hyperslab.journal.signals import raise_pending_signals
 from hyperslab.versions.commit.attributes import copy_attributes
 from hyperslab.versions.commit.chunk_store import room, row_count
 from hyperslab.versions.inspect.stored_bytes import StoredBytes
 from hyperslab.versions.layout.names import DATA, FIRST_VERSION, VERSIONS, Array
-from hyperslab.versions.layout.places import MISSING, Places, places_of
 from hyperslab.versions.layout.reading import parsed, version_table
+from hyperslab.versions.layout.slots import MISSING, Slots, slots_of
 from hyperslab.versions.layout.version_group import check_chunks
 from hyperslab.versions.rewrite.rewriting import (
     CHUNKS,
@@ -101,46 +101,46 @@ def used_chunks(file: h5py.File, versions: list[str]) -> dict[str, npt.NDArray[n
                 raw = file[f"{DATA}/{path}/raw_data"]
                 used[path], cut[path] = np.zeros(room(raw), bool), raw.chunks
             check_chunks(array, tuple(int(length) for length in array.attrs["chunks"]), cut[path])
-            places = places_of(array, path, len(used[path]))
-            if places is not None:
-                used[path][places[places != MISSING]] = True
+            slots = slots_of(array, path, len(used[path]))
+            if slots is not None:
+                used[path][slots[slots != MISSING]] = True
     return used
 
 
-def _compacted_of(path: str, kept: Places) -> MakeChunks:
+def _compacted_of(path: str, kept: Slots) -> MakeChunks:
     return lambda target: compacted(target, path, kept)
 
 
-def compacted(target: Target, path: str, kept: Places) -> NewChunks:
-    """Some chunks of an array, by their places in ascending order, as all that it has."""
+def compacted(target: Target, path: str, kept: Slots) -> NewChunks:
+    """Some chunks of an array, by their slots in ascending order, as all that it has."""
     old, group = target.source[f"{DATA}/{path}"], target.root[DATA].require_group(path)
     old_raw, old_table = old["raw_data"], old["hash_table"]
     length = old_raw.chunks[0]
     raw = created_like(group, "raw_data", old_raw, (len(kept) * length, *old_raw.shape[1:]))
     if target.is_elsewhere and _has_pointers(old_raw):
-        for place, source in enumerate(kept.tolist()):
-            raw[place * length : (place + 1) * length] = old_raw[source * length : (source + 1) * length]
+        for slot, source in enumerate(kept.tolist()):
+            raw[slot * length : (slot + 1) * length] = old_raw[source * length : (source + 1) * length]
     else:
         origin = (0,) * (raw.ndim - 1)
-        for place, stored, mask in stored_chunks(target.source.filename, path, old_raw, kept):
-            raw.id.write_direct_chunk((place * length, *origin), stored, mask)
+        for slot, stored, mask in stored_chunks(target.source.filename, path, old_raw, kept):
+            raw.id.write_direct_chunk((slot * length, *origin), stored, mask)
     rows = rows_of(old_table, old_raw, kept)
     table = created_like(group, "hash_table", old_table, (max(1, len(kept)),))
     table[: len(kept)] = rows
     table.attrs["largest_index"] = len(kept)
-    new_places = np.full(room(old_raw) + 1, MISSING, np.int64)  # the last one is that of MISSING
-    new_places[kept] = np.arange(len(kept))
+    new_slots = np.full(room(old_raw) + 1, MISSING, np.int64)  # the last one is that of MISSING
+    new_slots[kept] = np.arange(len(kept))
 
-    def places(base: ArchiveArray) -> Places:
-        found = places_of(base, path, room(old_raw))
+    def slots(base: ArchiveArray) -> Slots:
+        found = slots_of(base, path, room(old_raw))
         assert found is not None
-        return new_places[found]
+        return new_slots[found]
 
     fill = 0 if old_raw.fillvalue is None else old_raw.fillvalue
-    return NewChunks(Raw.of(path, raw), fill, places)
+    return NewChunks(Raw.of(path, raw), fill, slots)
 
 
-def rows_of(table: Any, raw: Any, kept: Places) -> Array:
+def rows_of(table: Any, raw: Any, kept: Slots) -> Array:
     """The rows of some chunks' hashes, as they are when these chunks are all that there are. Where nothing is known of
     one (versioned-hdf5's `rebuild_hashtables` leaves out those that are there twice), a hash of zeros is no chunk's.
 
@@ -150,8 +150,8 @@ def rows_of(table: Any, raw: Any, kept: Places) -> Array:
         The hash table.
     raw : Any
         The chunks.
-    kept : Places
-        The places of those that stay.
+    kept : Slots
+        The slots of those that stay.
 
     Raises
     ------
@@ -186,7 +186,7 @@ def _has_pointers(raw: Any) -> bool:
     return bool(raw.id.get_type().detect_class(h5py.h5t.VLEN) or raw.dtype.hasobject)
 
 
-def stored_chunks(file: str, path: str, raw: Any, places: Places) -> Iterator[tuple[int, Any, int]]:
+def stored_chunks(file: str, path: str, raw: Any, slots: Slots) -> Iterator[tuple[int, Any, int]]:
     """Chunks as they are stored, in the order that is asked for: the number of each in it, its bytes, which codecs
     it was stored without. One that is not stored is left out.
     """
@@ -195,19 +195,19 @@ def stored_chunks(file: str, path: str, raw: Any, places: Places) -> Iterator[tu
     try:
         [segment] = array.segments()
     except Unsupported:
-        for number, place in enumerate(places.tolist()):
-            mask, stored = raw.id.read_direct_chunk((place * raw.chunks[0], *(0,) * (raw.ndim - 1)))
+        for number, slot in enumerate(slots.tolist()):
+            mask, stored = raw.id.read_direct_chunk((slot * raw.chunks[0], *(0,) * (raw.ndim - 1)))
             yield number, stored, mask
         return
     indices = segment.indices().astype(np.int64)
-    rows = np.searchsorted(indices, places)
+    rows = np.searchsorted(indices, slots)
     is_there = rows < len(indices)
-    is_there[is_there] = indices[rows[is_there]] == places[is_there]
+    is_there[is_there] = indices[rows[is_there]] == slots[is_there]
     rows = rows[is_there]
     numbers, masks = np.flatnonzero(is_there).tolist(), segment.filter_masks()[rows].tolist()
     ranges = zip(segment.offsets()[rows].tolist(), segment.lengths()[rows].tolist(), strict=True)
     with StoredBytes(file) as opened:
         found = opened.ranges((file, offset, length) for offset, length in ranges)
         for number, mask, stored in zip(numbers, masks, found, strict=True):
-            let_through()
+            raise_pending_signals()
             yield number, stored, mask

@@ -13,7 +13,7 @@ from hyperslab.chunk_grid import ceil_div
 from hyperslab.errors import DamagedFile, ReadError
 from hyperslab.versions.layout.elements import as_elements
 from hyperslab.versions.layout.names import DATA, Array, chunk_hash
-from hyperslab.versions.layout.places import MISSING, MOST_CHUNKS, Places, grid_places, stored_length
+from hyperslab.versions.layout.slots import MISSING, MOST_CHUNKS, Slots, grid_slots, stored_length
 
 READING = (ReadError, KeyError, ValueError, TypeError)
 Shape = tuple[int, ...]
@@ -61,90 +61,90 @@ class Evidence:
         table = group["hash_table"]
         count = int(table.attrs["largest_index"])
         rows = table[: min(count, stored_length(table))]
-        places = (rows["shape"][:, 0] // self.chunk_shape[0]).tolist()
+        slots = (rows["shape"][:, 0] // self.chunk_shape[0]).tolist()
         hashes = np.ascontiguousarray(rows["hash"]).reshape(-1, 32)
-        return {place: digest.tobytes() for place, digest in zip(places, hashes, strict=True) if digest.any()}
+        return {slot: digest.tobytes() for slot, digest in zip(slots, hashes, strict=True) if digest.any()}
 
-    def places_of(self, array: ArchiveArray) -> Places:
-        """Of each chunk of a version's array its place.
+    def slots_of(self, array: ArchiveArray) -> Slots:
+        """Of each chunk of a version's array its slot.
 
         Raises
         ------
         DamagedFile
             It is not made of whole chunks.
         """
-        places = grid_places(array, self.chunk_shape)
-        if places is None:
+        slots = grid_slots(array, self.chunk_shape)
+        if slots is None:
             raise DamagedFile("it is not made of whole chunks")
-        last = int(places.max(initial=MISSING))
+        last = int(slots.max(initial=MISSING))
         if last >= self.count and last not in self.digests:
             self.is_torn = True  # there were more chunks when its mappings were written
             raise DamagedFile(f"it shows chunk {last} of {self.count}")
-        return places
+        return slots
 
-    def chunk(self, place: int) -> Array:
-        """A chunk, whole, by its place; text as `str`."""
+    def chunk(self, slot: int) -> Array:
+        """A chunk, whole, by its slot; text as `str`."""
         length, *others = self.chunk_shape
-        box = (slice(place * length, (place + 1) * length), *(slice(other) for other in others))
+        box = (slice(slot * length, (slot + 1) * length), *(slice(other) for other in others))
         read: Array = np.asarray(as_elements(np.asarray(self.raw[box]), self.raw.dtype))
         return read
 
-    def proved(self, place: int, shape: Shape) -> int:
-        """Where the chunk is that a mapping to a place means, by its hash: mostly there.
+    def proved(self, slot: int, shape: Shape) -> int:
+        """Where the chunk is that a mapping to a slot means, by its hash: mostly there.
 
         Raises
         ------
         DamagedFile
             Its bytes are nowhere in the file, or cannot be read.
         """
-        key = (place, shape)
+        key = (slot, shape)
         if key not in self._checked:
-            self._checked[key] = self._check(place, shape)
+            self._checked[key] = self._check(slot, shape)
         found = self._checked[key]
         if isinstance(found, str):
             raise DamagedFile(found)
         return found
 
-    def _check(self, place: int, shape: Shape) -> int | str:
-        wanted = self.digests.get(place)
+    def _check(self, slot: int, shape: Shape) -> int | str:
+        wanted = self.digests.get(slot)
         try:
-            digest = self._digest(place, shape)
+            digest = self._digest(slot, shape)
         except READING as error:
             if wanted is None:
-                return f"chunk {place} cannot be read: {error}"
+                return f"chunk {slot} cannot be read: {error}"
             digest = b""
         if wanted is None or digest == wanted:
-            return place  # without a hash it can be read, which is all that is known: see `is_proof_missing`
+            return slot  # without a hash it can be read, which is all that is known: see `is_proof_missing`
         if shape not in self._found_by:
             self._found_by[shape] = self._all_digests(shape)
         found = self._found_by[shape].get(wanted)
         if found is None:
-            return f"chunk {place} has another SHA-256 than was stored"
+            return f"chunk {slot} has another SHA-256 than was stored"
         self.is_moved = True
         return found
 
-    def is_proof_missing(self, places: Places) -> bool:
+    def is_proof_missing(self, slots: Slots) -> bool:
         """Whether there is no hash of some of these chunks."""
-        return any(place not in self.digests for place in np.unique(places[places != MISSING]).tolist())
+        return any(slot not in self.digests for slot in np.unique(slots[slots != MISSING]).tolist())
 
-    def _digest(self, place: int, shape: Shape) -> bytes:
+    def _digest(self, slot: int, shape: Shape) -> bytes:
         valid = tuple(slice(length) for length in shape)
-        return chunk_hash(self.chunk(place)[valid])
+        return chunk_hash(self.chunk(slot)[valid])
 
     def _all_digests(self, shape: Shape) -> dict[bytes, int]:
         """Where the content of each hash is, as if all chunks had this valid shape."""
         found: dict[bytes, int] = {}
-        for place in self._stored_places():
+        for slot in self._stored_slots():
             try:
-                found.setdefault(self._digest(place, shape), place)
+                found.setdefault(self._digest(slot, shape), slot)
             except READING:
                 continue
         return found
 
-    def _stored_places(self) -> list[int]:
-        """The places of the chunks that are in the file: fewer than there is room for, where a shape is damaged."""
+    def _stored_slots(self) -> list[int]:
+        """The slots of the chunks that are in the file: fewer than there is room for, where a shape is damaged."""
         axes = zip(self.raw.shape[1:], self.chunk_shape[1:], strict=True)
         columns = max(1, math.prod(ceil_div(length, chunk) for length, chunk in axes))
         found = [segment.indices() // np.uint64(columns) for segment in self.raw.segments()]
-        places: list[int] = np.unique(np.concatenate(found)).tolist() if found else []
-        return [place for place in places if place < self.count]
+        slots: list[int] = np.unique(np.concatenate(found)).tolist() if found else []
+        return [slot for slot in slots if slot < self.count]

@@ -15,12 +15,12 @@ import numpy as np
 from hyperslab.archive.array import Array as ArchiveArray
 from hyperslab.chunk_grid import ceil_div, chunk_counts
 from hyperslab.errors import UsageError
-from hyperslab.journal.signals import let_through
+from hyperslab.journal.signals import raise_pending_signals
 from hyperslab.versions.commit.chunk_store import ChunkStore, is_text, make_store, room, row_count
 from hyperslab.versions.commit.codec_options import codec_options, filters_in
 from hyperslab.versions.layout.elements import as_elements, fill_element
 from hyperslab.versions.layout.names import DATA, DEFAULT_CHUNK_LENGTH, FIRST_VERSION, VERSIONS, Array, chunk_hash
-from hyperslab.versions.layout.places import MISSING, Places, places_of
+from hyperslab.versions.layout.slots import MISSING, Slots, slots_of
 from hyperslab.versions.rewrite.deletion import created_like
 from hyperslab.versions.rewrite.rewriting import Change, NewChunks, Raw, Target
 
@@ -75,7 +75,7 @@ def modification(file: h5py.File, path: str, asked: dict[str, Any], codecs: dict
         store = _new_store(target, path, dtype, chunk_shape, fill, codecs)
         convert = _conversion(raw.dtype, dtype, old_fill, fill)
         chunks = RecodedChunks(store, convert, fill, raw.chunks)
-        return NewChunks(Raw.of(path, store.raw), fill, lambda base: chunks.places(base, path, store))
+        return NewChunks(Raw.of(path, store.raw), fill, lambda base: chunks.slots(base, path, store))
 
     versions = file[VERSIONS]
     kept = frozenset(name for name in versions if name != FIRST_VERSION)
@@ -156,7 +156,7 @@ def _new_store(
 
 
 def _encoded_anew(target: Target, path: str, codecs: dict[str, Any]) -> NewChunks:
-    """The same chunks at the same places, with other codecs: virtual arrays need no change."""
+    """The same chunks at the same slots, with other codecs: virtual arrays need no change."""
     old = target.source[f"{DATA}/{path}"]
     old_raw, old_table = old["raw_data"], old["hash_table"]
     fill = fill_element(old_raw.dtype, old_raw.fillvalue)
@@ -171,7 +171,7 @@ def _encoded_anew(target: Target, path: str, codecs: dict[str, Any]) -> NewChunk
     store.raw.resize((count * length, *old_raw.shape[1:]))
     step = max(1, BATCH_NBYTES // max(1, math.prod(old_raw.chunks) * old_raw.dtype.itemsize)) * length
     for start in range(0, count * length, step):
-        let_through()
+        raise_pending_signals()
         stop = min(start + step, count * length)
         store.raw[start:stop] = old_raw[start:stop]
     return NewChunks(Raw.of(path, store.raw), fill, None)
@@ -186,12 +186,12 @@ class RecodedChunks:
         self._fill = fill
         self._old_chunk_shape = old_chunk_shape
         self._known: dict[bytes, int] = {}  # by the old chunks that a new one is made of
-        self._last: tuple[tuple[int, ...], Places, Places] | None = None  # a shape, old places, new ones
+        self._last: tuple[tuple[int, ...], Slots, Slots] | None = None  # a shape, old slots, new ones
 
-    def places(self, base: ArchiveArray, path: str, store: ChunkStore) -> Places:
-        """Of each new chunk of a version's array its place; those that are new are stored."""
+    def slots(self, base: ArchiveArray, path: str, store: ChunkStore) -> Slots:
+        """Of each new chunk of a version's array its slot; those that are new are stored."""
         chunk_shape, shape = store.chunk_shape, base.shape
-        old = places_of(base, path, None)
+        old = slots_of(base, path, None)
         assert old is not None
         if self._last is not None and self._last[0] == shape and np.array_equal(self._last[1], old):
             return self._last[2]  # as in most versions nothing changed
@@ -218,12 +218,12 @@ class RecodedChunks:
         self._last = shape, flat, found
         return found
 
-    def _made_of(self, old: Places, index: tuple[int, ...], shape: tuple[int, ...]) -> tuple[bytes, tuple[slice, ...]]:
+    def _made_of(self, old: Slots, index: tuple[int, ...], shape: tuple[int, ...]) -> tuple[bytes, tuple[slice, ...]]:
         """What tells a new chunk apart: the old chunks it is made of, where it starts in the first, and its shape."""
         box, of, where = [], [], []
         axes = zip(index, self._store.chunk_shape, self._old_chunk_shape, shape, strict=True)
-        for place, chunk, old_chunk, length in axes:
-            start, stop = place * chunk, min((place + 1) * chunk, length)
+        for position, chunk, old_chunk, length in axes:
+            start, stop = position * chunk, min((position + 1) * chunk, length)
             box.append(slice(start, stop))
             of.append(slice(start // old_chunk, ceil_div(stop, old_chunk)))
             where += [start % old_chunk, stop - start]
@@ -234,23 +234,23 @@ class RecodedChunks:
         base: ArchiveArray,
         batch: list[tuple[bytes, tuple[slice, ...]]],
         waiting: dict[bytes, list[int]],
-        found: Places,
+        found: Slots,
     ) -> None:
-        let_through()
+        raise_pending_signals()
         store = self._store
         chunks: Array = np.full((len(batch), *store.chunk_shape), self._fill, store.raw.dtype)
         digests, lengths = [], []
-        for slot, (_, box) in enumerate(batch):
+        for row, (_, box) in enumerate(batch):
             elements = self._convert(base[box])
-            chunks[slot][tuple(slice(length) for length in elements.shape)] = elements
+            chunks[row][tuple(slice(length) for length in elements.shape)] = elements
             digests.append(chunk_hash(elements))
             lengths.append(elements.shape[0])
-        places, new = store.find(b"".join(digests))
-        for (key, _), place in zip(batch, places.tolist(), strict=True):
-            self._known[key] = place
-            found[waiting[key]] = place
+        slots, new = store.find(b"".join(digests))
+        for (key, _), slot in zip(batch, slots.tolist(), strict=True):
+            self._known[key] = slot
+            found[waiting[key]] = slot
         if len(new):
-            added = b"".join(digests[slot] for slot in new.tolist())
+            added = b"".join(digests[row] for row in new.tolist())
             store.append(added, chunks[new], np.asarray(lengths, np.int64)[new])
         batch.clear()
         waiting.clear()

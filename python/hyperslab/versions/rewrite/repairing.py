@@ -17,7 +17,7 @@ from h5py import h5z
 
 from hyperslab._core import ChunkGrid, filters_of
 from hyperslab.archive.array import Array as ArchiveArray
-from hyperslab.archive.remote import Sources
+from hyperslab.archive.remote import SourceResolver
 from hyperslab.archive.tree import Group, OpenFile
 from hyperslab.errors import DamagedFile, MissingJournal, StaleJournal, UsageError
 from hyperslab.journal.journal import journal_path
@@ -27,7 +27,7 @@ from hyperslab.versions.commit.codec_options import codec_options
 from hyperslab.versions.file import VersionedFile
 from hyperslab.versions.layout.elements import fill_element
 from hyperslab.versions.layout.names import ARRAY_BOOKKEEPING, DATA, DATA_VERSION, FIRST_VERSION, VERSIONS, parsed_time
-from hyperslab.versions.layout.places import MISSING
+from hyperslab.versions.layout.slots import MISSING
 from hyperslab.versions.layout.table import data_version_of, is_committed
 from hyperslab.versions.rewrite.evidence import READING, Evidence, Shape
 from hyperslab.versions.stage.staged_array import StagedArray
@@ -90,10 +90,10 @@ class Found(NamedTuple):
 
 
 class Shown(NamedTuple):
-    """What an array of a version showed: its shape, and the proved place of each chunk."""
+    """What an array of a version showed: its shape, and the proved slot of each chunk."""
 
     shape: Shape
-    places: dict[Shape, tuple[int, Shape]]  # by chunk index: place and valid shape
+    slots: dict[Shape, tuple[int, Shape]]  # by chunk index: slot and valid shape
 
 
 def repair(path: str | os.PathLike[str], output: str | os.PathLike[str], *, keep_unproved: bool = False) -> Repair:
@@ -123,7 +123,7 @@ def repair(path: str | os.PathLike[str], output: str | os.PathLike[str], *, keep
     if os.path.lexists(output):
         raise UsageError(f"there is a {os.fspath(output)} already: choose another name for what is repaired")
     with _recovered(os.path.abspath(path)) as (readable, notes):  # noqa: PTH100
-        root = OpenFile(readable, 0, Sources(), (f"{DATA}/**",)).root
+        root = OpenFile(readable, 0, SourceResolver(), (f"{DATA}/**",)).root
         try:
             repaired = Repairing(root, Path(output), keep_unproved).done()
             repaired.notes[:0] = notes
@@ -315,21 +315,21 @@ class Repairing:
 
     def _proved(self, path: str, array: ArchiveArray) -> Shown:
         evidence = self._evidence_of(path)
-        places = evidence.places_of(array)
-        if not self._keep_unproved and places.size and (places != MISSING).any():
+        slots = evidence.slots_of(array)
+        if not self._keep_unproved and slots.size and (slots != MISSING).any():
             if evidence.is_torn:
                 raise DamagedFile("a deletion was interrupted: nothing tells whether its mappings are old or new")
-            if evidence.is_proof_missing(places):
+            if evidence.is_proof_missing(slots):
                 raise DamagedFile(evidence.table_damage or "there is no hash of some of its chunks")
         grid = ChunkGrid(array.shape, evidence.chunk_shape)
         found: dict[Shape, tuple[int, Shape]] = {}
-        for number in np.flatnonzero(places != MISSING).tolist():
+        for number in np.flatnonzero(slots != MISSING).tolist():
             index = grid.chunk_index(number)
             shape = grid.chunk_box(index).shape
-            place = evidence.proved(int(places[number]), shape)
-            if place != places[number]:
-                self._mended.add((path, int(places[number])))
-            found[index] = (place, shape)
+            slot = evidence.proved(int(slots[number]), shape)
+            if slot != slots[number]:
+                self._mended.add((path, int(slots[number])))
+            found[index] = (slot, shape)
         return Shown(array.shape, found)
 
     def _put_array(self, version: StagedGroup, path: str, shown: Shown, before: Shown | None) -> StagedArray:
@@ -348,13 +348,13 @@ class Repairing:
             )
         if staged.shape != shown.shape:
             staged.resize(shown.shape)
-        for index in before.places.keys() - shown.places.keys():
-            if all(place * chunk < length for place, chunk, length in _axes(index, evidence, shown)):
+        for index in before.slots.keys() - shown.slots.keys():
+            if all(position * chunk < length for position, chunk, length in _axes(index, evidence, shown)):
                 staged[_box(index, evidence, shown)] = "" if evidence.raw.dtype.hasobject else _fill(evidence)
-        for index, (place, shape) in shown.places.items():
-            if before.places.get(index) != (place, shape):
+        for index, (slot, shape) in shown.slots.items():
+            if before.slots.get(index) != (slot, shape):
                 valid = tuple(slice(length) for length in shape)
-                staged[_box(index, evidence, shown)] = evidence.chunk(place)[valid]
+                staged[_box(index, evidence, shown)] = evidence.chunk(slot)[valid]
         return staged
 
     def _codecs(self, path: str, raw: ArchiveArray) -> dict[str, Any]:
@@ -381,7 +381,7 @@ def _axes(index: Shape, evidence: Evidence, shown: Shown) -> Iterator[tuple[int,
 def _box(index: Shape, evidence: Evidence, shown: Shown) -> tuple[slice, ...]:
     """Where a chunk is in its array."""
     axes = _axes(index, evidence, shown)
-    return tuple(slice(place * chunk, min((place + 1) * chunk, length)) for place, chunk, length in axes)
+    return tuple(slice(position * chunk, min((position + 1) * chunk, length)) for position, chunk, length in axes)
 
 
 def _below(group: Group, prefix: str) -> Iterator[tuple[str, Group | ArchiveArray | str]]:

@@ -15,15 +15,15 @@ from hyperslab.archive.array import Array as ArchiveArray
 from hyperslab.archive.tree import Group
 from hyperslab.errors import DamagedFile
 from hyperslab.journal.journaled_file import JournaledFile
-from hyperslab.journal.signals import let_through
+from hyperslab.journal.signals import raise_pending_signals
 from hyperslab.versions.commit.attributes import copy_attributes
 from hyperslab.versions.commit.chunk_store import row_count
 from hyperslab.versions.commit.virtual import VirtualArrays, put_bookkeeping
 from hyperslab.versions.layout.fingerprint_log import LOG, Mark, Marks
 from hyperslab.versions.layout.fingerprints import content, description, keys_of, rewrite
 from hyperslab.versions.layout.names import ARRAY_BOOKKEEPING, DATA, FIRST_VERSION, VERSIONS
-from hyperslab.versions.layout.places import Places, places_of
 from hyperslab.versions.layout.reading import parsed
+from hyperslab.versions.layout.slots import Slots, slots_of
 from hyperslab.versions.layout.version_group import check_agrees
 
 CHUNKS = ("raw_data", "hash_table")
@@ -47,11 +47,11 @@ class Raw(NamedTuple):
 
 
 class NewChunks(NamedTuple):
-    """The chunks that an array gets: of a version's array their places; None if its virtual arrays stay as they are."""
+    """The chunks that an array gets: of a version's array their slots; None if its virtual arrays stay as they are."""
 
     raw: Raw
     fill: Any
-    places: Callable[[ArchiveArray], Places] | None
+    slots: Callable[[ArchiveArray], Slots] | None
 
 
 MakeChunks: TypeAlias = "Callable[[Target], NewChunks]"
@@ -132,7 +132,7 @@ class Rewriting:
         self._chunks: dict[str, NewChunks] = {}
         self._made: dict[int, tuple[Any, bytes]] = {}  # by the address of what is beside the versions: its link now
         self._version = ""
-        self._recoded: dict[tuple[str, str], tuple[tuple[int, ...], Places]] = {}  # by version and path
+        self._recoded: dict[tuple[str, str], tuple[tuple[int, ...], Slots]] = {}  # by version and path
 
     def write(self) -> None:
         """Write all of it: chunks first, then the versions, and last which of them is current."""
@@ -151,14 +151,14 @@ class Rewriting:
     def _marks(self) -> dict[str, Marks]:
         """By version the marks of arrays that are not the same elements in the same chunks any more."""
         found: dict[str, Marks] = {}
-        keys: dict[str, Places] = {}
-        for (version, path), (shape, places) in self._recoded.items():
+        keys: dict[str, Slots] = {}
+        for (version, path), (shape, slots) in self._recoded.items():
             raw, fill, _ = self._chunks[path]
             if path not in keys:
                 table = self._target.root[f"{DATA}/{path}/hash_table"]
                 keys[path] = keys_of(table[: row_count(table)], raw.chunks[0])
             said = description(raw.dtype, raw.chunks, fill)
-            found.setdefault(version, {})[path] = Mark(True, said, b"", content(shape, places, keys[path]))
+            found.setdefault(version, {})[path] = Mark(True, said, b"", content(shape, slots, keys[path]))
         return found
 
     def _store(self, old: h5py.Group, new: h5py.Group, prefix: str) -> None:
@@ -211,7 +211,7 @@ class Rewriting:
         """A group of a version."""
         for name in old:
             path = f"{prefix}{name}"
-            if path in self._chunks and self._chunks[path].places is not None:
+            if path in self._chunks and self._chunks[path].slots is not None:
                 self._array(old, new, name, path, found)
             elif self._is_group(old, name) and self._touches(path):
                 made = new.create_group(name)
@@ -225,13 +225,13 @@ class Rewriting:
     def _array(self, old: h5py.Group, new: h5py.Group, name: str, path: str, found: Group) -> None:
         """A virtual array of a version, anew."""
         base = found[name]
-        if not isinstance(base, ArchiveArray) or places_of(base, path, None) is None:
+        if not isinstance(base, ArchiveArray) or slots_of(base, path, None) is None:
             self._copy(old, new, name)  # as older libraries stored what is nothing but the fill value
             return
         check_agrees(base)
-        raw, fill, places = self._chunks[path]
-        assert places is not None
-        shown = places(base)
+        raw, fill, slots = self._chunks[path]
+        assert slots is not None
+        shown = slots(base)
         made = self._target.arrays.create(new, name, base.shape, shown, raw, fill)
         copy_attributes(h5py.h5o.open(old.id, name.encode()), made.id, ARRAY_BOOKKEEPING)
         put_bookkeeping(made, raw.name, raw.chunks)
@@ -240,7 +240,7 @@ class Rewriting:
 
     def _copy(self, old: h5py.Group, new: h5py.Group, name: str) -> None:
         """An array of a version as it is: what several share, each gets of its own."""
-        let_through()
+        raise_pending_signals()
         if self._target.is_elsewhere and old.id.links.get_info(name.encode()).type == h5py.h5l.TYPE_HARD:
             h5py.h5o.copy(old.id, name.encode(), new.id, name.encode())
         else:
@@ -248,7 +248,7 @@ class Rewriting:
 
     def take(self, old: h5py.Group, new: h5py.Group, name: str) -> None:
         """One more link to what is there; in another file a copy, one however many links lead to it."""
-        let_through()
+        raise_pending_signals()
         key = name.encode()
         link = old.id.links.get_info(key)
         if link.type != h5py.h5l.TYPE_HARD:

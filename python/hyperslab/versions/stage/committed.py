@@ -15,8 +15,8 @@ from hyperslab.errors import DamagedFile
 from hyperslab.versions.commit.chunk_store import ChunkStores
 from hyperslab.versions.layout.elements import ChunkLoader, as_elements
 from hyperslab.versions.layout.names import VERSIONS, Array, raw_path
-from hyperslab.versions.layout.places import Places
 from hyperslab.versions.layout.reading import parsed, version_group
+from hyperslab.versions.layout.slots import Slots
 
 Child: TypeAlias = "CommittedGroup | CommittedArray | Group | ArchiveArray"
 # More chunks than this are read side by side, which takes a parsed table of them.
@@ -59,7 +59,7 @@ class CommittedVersion:
 
 @dataclass(eq=False)
 class CommittedArray:
-    """An array of a version that was committed here. `places` are flat, in C order; attributes of None are parsed."""
+    """An array of a version that was committed here. `slots` are flat, in C order; attributes of None are parsed."""
 
     version: CommittedVersion
     path: str
@@ -67,7 +67,7 @@ class CommittedArray:
     chunks: tuple[int, ...]
     dtype: np.dtype[Any]
     fill: Any
-    places: Places
+    slots: Slots
     known_attrs: Mapping[str, Any] | None
 
     @property
@@ -80,11 +80,11 @@ class CommittedArray:
         assert isinstance(found, ArchiveArray)
         return found[key]
 
-    def load(self, places: Places) -> Array:
-        """Stored chunks by their places, with one axis more in front."""
-        if len(places) > FEW_CHUNKS:
-            return ChunkLoader(self.version.raw(self.path), self.chunks)(places)
-        read = self.version.stores.of_path(self.path).read(places)
+    def load(self, slots: Slots) -> Array:
+        """Stored chunks by their slots, with one axis more in front."""
+        if len(slots) > FEW_CHUNKS:
+            return ChunkLoader(self.version.raw(self.path), self.chunks)(slots)
+        read = self.version.stores.of_path(self.path).read(slots)
         chunks: Array = as_elements(read, self.dtype).reshape(read.shape)
         return chunks
 

@@ -8,7 +8,7 @@ import numpy as np
 import numpy.typing as npt
 
 from hyperslab._core import Points
-from hyperslab.archive.indexing import Key, definite, of_points
+from hyperslab.archive.indexing import Key, normalize, of_points
 
 
 class Selected(NamedTuple):
@@ -66,7 +66,7 @@ def selected(key: Key, shape: tuple[int, ...]) -> Selected:
         index = of_points(key, shape)
         coordinates = tuple(np.ascontiguousarray(axis) for axis in key.coordinates.T)
         return Selected(None, coordinates, index.full_shape, index.shape, is_element=False, is_product=False)
-    index = definite(key, shape)
+    index = normalize(key, shape)
     boxes: list[tuple[int, int, int]] = []
     axes: list[npt.NDArray[np.int64] | slice] = []
     for indices in index.axes:
@@ -75,8 +75,8 @@ def selected(key: Key, shape: tuple[int, ...]) -> Selected:
             continue
         start, stride, count, block = (int(number) for number in indices)
         if block != 1 and count != 1 and stride != block:
-            places: npt.NDArray[np.int64] = np.arange(count)[:, None] * stride + np.arange(block) + start
-            axes.append(places.reshape(-1))
+            positions: npt.NDArray[np.int64] = np.arange(count)[:, None] * stride + np.arange(block) + start
+            axes.append(positions.reshape(-1))
             continue
         box = (start, stride, count) if block == 1 else (start, 1, count * block)
         boxes.append(box)

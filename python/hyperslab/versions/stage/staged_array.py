@@ -13,7 +13,7 @@ from hyperslab.archive.indexing import Key
 from hyperslab.errors import Unsupported
 from hyperslab.versions.layout.elements import ChunkLoader, as_elements, fill_element
 from hyperslab.versions.layout.names import ARRAY_BOOKKEEPING, Array
-from hyperslab.versions.layout.places import MISSING, check_chunk_count, grid_places
+from hyperslab.versions.layout.slots import MISSING, check_chunk_count, grid_slots
 from hyperslab.versions.stage.selection import selected, spread
 from hyperslab.versions.stage.staged_chunks import StagedChunks
 
@@ -59,8 +59,8 @@ class StagedArray:
             raise Unsupported(f"{path}: of elements of any length only text can be changed, not {raw.dtype}")
         chunk_shape = tuple(int(length) for length in base.attrs["chunks"])
         fill = fill_element(raw.dtype, raw.fill_value)
-        places = grid_places(base, chunk_shape)
-        if places is None or (not (places != MISSING).any() and base.stored_chunk_count):
+        slots = grid_slots(base, chunk_shape)
+        if slots is None or (not (slots != MISSING).any() and base.stored_chunk_count):
             if base.nbytes > MOST_WHOLE_NBYTES:
                 said = (
                     f"{path} is not made of whole chunks, and has {base.nbytes} bytes, too many to be in memory at once"
@@ -69,7 +69,7 @@ class StagedArray:
             array = cls(path, chunk_shape, raw.dtype, fill, whole=np.array(base[...], raw.dtype))
         else:
             load = ChunkLoader(raw, chunk_shape)
-            chunks = StagedChunks(base.shape, chunk_shape, raw.dtype, fill, places, load)
+            chunks = StagedChunks(base.shape, chunk_shape, raw.dtype, fill, slots, load)
             array = cls(path, chunk_shape, raw.dtype, fill, chunks=chunks)
         array._start_as(base)
         return array
@@ -77,7 +77,7 @@ class StagedArray:
     @classmethod
     def of_commit(cls, base: CommittedArray) -> StagedArray:
         """An array as the version before has it, which was committed here."""
-        chunks = StagedChunks(base.shape, base.chunks, base.dtype, base.fill, base.places, base.load)
+        chunks = StagedChunks(base.shape, base.chunks, base.dtype, base.fill, base.slots, base.load)
         array = cls(base.path, base.chunks, base.dtype, base.fill, chunks=chunks)
         array._start_as(base)
         return array
@@ -199,7 +199,7 @@ class StagedArray:
         return self.shape[0]
 
     def __iter__(self) -> Iterator[Any]:
-        return (self[place] for place in range(len(self)))
+        return (self[index] for index in range(len(self)))
 
     def __repr__(self) -> str:
         return f"<hyperslab.StagedArray {self.name!r} {self.shape} {self.dtype}>"

@@ -1,6 +1,6 @@
 """`StagedChunks`: an array as a grid of chunks, of which those that were touched are in memory.
 
-Each chunk of the grid is in a slot of `slab` (staged), at a place in the array of all chunks ever stored, or nowhere,
+Each chunk of the grid is in a row of `slab` (staged), at a number in the array of all chunks ever stored, or nowhere,
 which means the fill value. What of a staged chunk lies outside the array is always the fill value.
 """
 
@@ -16,7 +16,7 @@ import numpy.typing as npt
 
 from hyperslab.chunk_grid import ceil_div, chunk_counts
 from hyperslab.versions.layout.names import Array
-from hyperslab.versions.layout.places import MISSING, Places
+from hyperslab.versions.layout.slots import MISSING, Slots
 from hyperslab.versions.stage.selection import Selected
 
 # Below so many elements a chunk, elements are found one by one, all at once.
@@ -36,10 +36,10 @@ class StagedChunks:
         Of the elements.
     fill : Any
         The element where there is nothing.
-    stored : Places
-        For each chunk its place among the stored ones, or -1.
-    load : Callable[[Places], Array]
-        Reads stored chunks, by their places, into one array with an axis more, in front.
+    stored : Slots
+        For each chunk its number among the stored ones, or -1.
+    load : Callable[[Slots], Array]
+        Reads stored chunks, by their numbers, into one array with an axis more, in front.
     """
 
     def __init__(
@@ -48,14 +48,14 @@ class StagedChunks:
         chunk_shape: tuple[int, ...],
         dtype: np.dtype[Any],
         fill: Any,
-        stored: Places,
-        load: Callable[[Places], Array],
+        stored: Slots,
+        load: Callable[[Slots], Array],
     ) -> None:
         self.shape = shape
         self.chunk_shape = chunk_shape
         self.fill = fill
         self.stored = stored.reshape(self.grid_shape)
-        self.slots = np.full(self.grid_shape, MISSING, np.int64)
+        self.rows = np.full(self.grid_shape, MISSING, np.int64)
         self.slab: Array = np.empty((0, *chunk_shape), dtype)
         self.staged_count = 0
         self._load = load
@@ -68,105 +68,105 @@ class StagedChunks:
     def valid(self, index: Sequence[int]) -> tuple[slice, ...]:
         """The part of a chunk, by its index in the grid, that is inside the array."""
         axes = zip(index, self.chunk_shape, self.shape, strict=True)
-        return tuple(slice(0, min(chunk, length - place * chunk)) for place, chunk, length in axes)
+        return tuple(slice(0, min(chunk, length - position * chunk)) for position, chunk, length in axes)
 
     def read(self, selected: Selected) -> Array:
         """The elements of a selection, with all axes."""
-        touched, slab, slot_of = None, None, None
+        touched, slab, row_of = None, None, None
         if selected.boxes is not None and self._elements_per_chunk(selected) >= FEW_ELEMENTS:
             touched = self._touched_by(selected)
             slab = self._chunks(touched)
-            slot_of = {place: slot for slot, place in enumerate(touched.tolist())}
+            row_of = {number: row for row, number in enumerate(touched.tolist())}
             out: Array = np.empty(selected.full_shape, self.slab.dtype)
-            for place, inside, outside in self._parts(selected):
-                out[outside] = slab[slot_of[place]][inside]
+            for number, inside, outside in self._parts(selected):
+                out[outside] = slab[row_of[number]][inside]
             return out
-        within, places = self._located(selected)
-        touched, slots = np.unique(places, return_inverse=True)
+        within, numbers = self._located(selected)
+        touched, rows = np.unique(numbers, return_inverse=True)
         slab = self._chunks(touched)
-        return np.asarray(slab[(slots.reshape(places.shape), *within)]).reshape(selected.full_shape)
+        return np.asarray(slab[(rows.reshape(numbers.shape), *within)]).reshape(selected.full_shape)
 
     def write(self, selected: Selected, elements: Array) -> None:
         """Put elements, with all axes, where a selection says."""
         if selected.boxes is not None and self._elements_per_chunk(selected) >= FEW_ELEMENTS:
             touched = self._touched_by(selected)
             self.stage(touched, self._covered(selected))
-            slots = self.slots.reshape(-1)
-            for place, inside, outside in self._parts(selected):
-                self.slab[slots[place]][inside] = elements[outside]
+            rows = self.rows.reshape(-1)
+            for number, inside, outside in self._parts(selected):
+                self.slab[rows[number]][inside] = elements[outside]
             return
-        within, places = self._located(selected)
-        self.stage(np.unique(places))
-        self.slab[(self.slots.reshape(-1)[places], *within)] = elements.reshape(places.shape)
+        within, numbers = self._located(selected)
+        self.stage(np.unique(numbers))
+        self.slab[(self.rows.reshape(-1)[numbers], *within)] = elements.reshape(numbers.shape)
 
     def resize(self, shape: tuple[int, ...]) -> None:
         """Give the array another shape: elements that are new are the fill value."""
         changed = self._changed(shape)
-        is_something = (self.stored.reshape(-1)[changed] != MISSING) | (self.slots.reshape(-1)[changed] != MISSING)
+        is_something = (self.stored.reshape(-1)[changed] != MISSING) | (self.rows.reshape(-1)[changed] != MISSING)
         self.stage(changed[is_something])  # what is outside is the fill value, and a stored chunk has one valid shape
-        old_stored, old_slots, old_grid = self.stored, self.slots, self.grid_shape
+        old_stored, old_rows, old_grid = self.stored, self.rows, self.grid_shape
         self.shape = shape
         kept = tuple(slice(0, min(old, new)) for old, new in zip(old_grid, self.grid_shape, strict=True))
         self.stored = np.full(self.grid_shape, MISSING, np.int64)
-        self.slots = np.full(self.grid_shape, MISSING, np.int64)
-        self.stored[kept], self.slots[kept] = old_stored[kept], old_slots[kept]
-        staged = np.flatnonzero(self.slots.reshape(-1) != MISSING)
+        self.rows = np.full(self.grid_shape, MISSING, np.int64)
+        self.stored[kept], self.rows[kept] = old_stored[kept], old_rows[kept]
+        staged = np.flatnonzero(self.rows.reshape(-1) != MISSING)
         self._clear_outside(staged)
 
-    def stage(self, places: Places, covered: npt.NDArray[np.bool_] | None = None) -> None:
+    def stage(self, numbers: Slots, covered: npt.NDArray[np.bool_] | None = None) -> None:
         """Bring chunks, by their linear indices, into the slab; of those that are covered only room is made."""
-        slots = self.slots.reshape(-1)
-        new = slots[places] == MISSING
-        places = places[new]
-        if not len(places):
+        rows = self.rows.reshape(-1)
+        new = rows[numbers] == MISSING
+        numbers = numbers[new]
+        if not len(numbers):
             return
-        first, last = self.staged_count, self.staged_count + len(places)
+        first, last = self.staged_count, self.staged_count + len(numbers)
         if last > len(self.slab):
             room = max(last, 2 * self.staged_count)
             slab: Array = np.empty((room, *self.chunk_shape), self.slab.dtype)
             slab[:first] = self.slab[:first]
             self.slab = slab
-        loaded = np.ones(len(places), bool) if covered is None else ~covered[new]
-        slots[places] = np.arange(first, last)
+        loaded = np.ones(len(numbers), bool) if covered is None else ~covered[new]
+        rows[numbers] = np.arange(first, last)
         self.staged_count = last
         if loaded.any():
-            self.slab[first:last][loaded] = self._loaded(places[loaded])
-        self._clear_outside(places)
+            self.slab[first:last][loaded] = self._loaded(numbers[loaded])
+        self._clear_outside(numbers)
 
-    def _chunks(self, places: Places) -> Array:
+    def _chunks(self, numbers: Slots) -> Array:
         """Chunks by their linear indices, staged or not; without change to what is staged."""
-        slots = self.slots.reshape(-1)[places]
-        is_staged = slots != MISSING
-        if is_staged.all() and np.array_equal(slots, np.arange(len(self.slab))):
+        rows = self.rows.reshape(-1)[numbers]
+        is_staged = rows != MISSING
+        if is_staged.all() and np.array_equal(rows, np.arange(len(self.slab))):
             return self.slab
-        out: Array = np.empty((len(places), *self.chunk_shape), self.slab.dtype)
-        out[is_staged] = self.slab[slots[is_staged]]
-        out[~is_staged] = self._loaded(places[~is_staged])
+        out: Array = np.empty((len(numbers), *self.chunk_shape), self.slab.dtype)
+        out[is_staged] = self.slab[rows[is_staged]]
+        out[~is_staged] = self._loaded(numbers[~is_staged])
         return out
 
-    def _loaded(self, places: Places) -> Array:
+    def _loaded(self, numbers: Slots) -> Array:
         """Chunks that are not staged, as they are stored."""
-        out: Array = np.full((len(places), *self.chunk_shape), self.fill, self.slab.dtype)
-        stored = self.stored.reshape(-1)[places]
+        out: Array = np.full((len(numbers), *self.chunk_shape), self.fill, self.slab.dtype)
+        stored = self.stored.reshape(-1)[numbers]
         wanted, inverse = np.unique(stored[stored != MISSING], return_inverse=True)
         if len(wanted):
             out[stored != MISSING] = self._load(wanted)[inverse]
         return out
 
-    def _clear_outside(self, places: Places) -> None:
+    def _clear_outside(self, numbers: Slots) -> None:
         """Of staged chunks at the array's end, make what is outside the fill value."""
         rest = [length % chunk for length, chunk in zip(self.shape, self.chunk_shape, strict=True)]
-        if not any(rest) or not len(places):
+        if not any(rest) or not len(numbers):
             return
-        indices = np.unravel_index(places, self.grid_shape)
-        slots = self.slots.reshape(-1)[places]
+        indices = np.unravel_index(numbers, self.grid_shape)
+        rows = self.rows.reshape(-1)[numbers]
         for axis, (inside, count) in enumerate(zip(rest, self.grid_shape, strict=True)):
             if inside:
-                at_end = slots[indices[axis] == count - 1]
+                at_end = rows[indices[axis] == count - 1]
                 outside: tuple[Any, ...] = (at_end, *[slice(None)] * axis, slice(inside, None))
                 self.slab[outside] = self.fill
 
-    def _changed(self, shape: tuple[int, ...]) -> Places:
+    def _changed(self, shape: tuple[int, ...]) -> Slots:
         """Linear indices of chunks of which another part will be inside an array of `shape`, but not nothing."""
         changed, stays = np.zeros((), bool), np.ones((), bool)
         for old, new, chunk in zip(self.shape, shape, self.chunk_shape, strict=True):
@@ -175,13 +175,13 @@ class StagedChunks:
             changed, stays = np.logical_or.outer(changed, differ), np.logical_and.outer(stays, starts < new)
         return np.flatnonzero(changed & stays).astype(np.int64)
 
-    def _located(self, selected: Selected) -> tuple[list[Places], Places]:
-        """Of each element its place in its chunk, axis by axis, and the chunk's linear index."""
-        within, places = [], np.zeros((), np.int64)
+    def _located(self, selected: Selected) -> tuple[list[Slots], Slots]:
+        """Of each element its number in its chunk, axis by axis, and the chunk's linear index."""
+        within, numbers = [], np.zeros((), np.int64)
         for indices, chunk, count in zip(selected.indices, self.chunk_shape, self.grid_shape, strict=True):
-            places = places * count + indices // chunk
+            numbers = numbers * count + indices // chunk
             within.append(indices % chunk)
-        return within, np.asarray(places)
+        return within, np.asarray(numbers)
 
     def _elements_per_chunk(self, selected: Selected) -> float:
         counts = [len(self._along(axis, box)) for axis, box in enumerate(selected.boxes or ())]
@@ -193,7 +193,7 @@ class StagedChunks:
         chunk = self.chunk_shape[axis]
         return range(start // chunk, (start + (count - 1) * step) // chunk + 1) if count else range(0)
 
-    def _touched_by(self, selected: Selected) -> Places:
+    def _touched_by(self, selected: Selected) -> Slots:
         ranges = [self._along(axis, box) for axis, box in enumerate(selected.boxes or ())]
         return np.ravel_multi_index(np.ix_(*ranges), self.grid_shape).reshape(-1).astype(np.int64)
 
@@ -213,16 +213,16 @@ class StagedChunks:
         per_axis = []
         for axis, (start, step, count) in enumerate(selected.boxes or ()):
             chunk, parts = self.chunk_shape[axis], []
-            for place in self._along(axis, (start, step, count)):
-                first = max(0, ceil_div(place * chunk - start, step))
-                stop = min(count, ceil_div((place + 1) * chunk - start, step))
+            for position in self._along(axis, (start, step, count)):
+                first = max(0, ceil_div(position * chunk - start, step))
+                stop = min(count, ceil_div((position + 1) * chunk - start, step))
                 if first < stop:
-                    origin = start + first * step - place * chunk
+                    origin = start + first * step - position * chunk
                     inside = slice(origin, origin + (stop - first - 1) * step + 1, step)
-                    parts.append((place, inside, slice(first, stop)))
+                    parts.append((position, inside, slice(first, stop)))
             per_axis.append(parts)
         for chosen in itertools.product(*per_axis):
-            place = 0
+            number = 0
             for (index, _, _), count in zip(chosen, self.grid_shape, strict=True):
-                place = place * count + index
-            yield place, tuple(part[1] for part in chosen), tuple(part[2] for part in chosen)
+                number = number * count + index
+            yield number, tuple(part[1] for part in chosen), tuple(part[2] for part in chosen)

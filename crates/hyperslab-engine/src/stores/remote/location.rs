@@ -131,7 +131,8 @@ fn transport(host: &str, options: &RemoteOptions, is_http: bool) -> Result<Trans
         headers.insert(known, value);
     }
     let timeouts = Timeouts { connect: options.connect_timeout, read: options.timeout };
-    let allowed = |places: &Vec<String>| places.iter().filter_map(|place| UrlParts::parse(place)).collect();
+    let allowed =
+        |prefixs: &Vec<String>| prefixs.iter().filter_map(|prefix| UrlParts::parse(prefix)).collect();
     let follows = is_http.then(|| Follows(options.allowed.as_ref().map(allowed)));
     Ok(Transport { host: host.to_owned(), headers, timeouts, follows })
 }

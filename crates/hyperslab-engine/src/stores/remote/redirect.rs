@@ -81,7 +81,7 @@ impl<'a> Route<'a> {
 impl Follows {
     fn permits(&self, url: &Url) -> bool {
         let Some(allowed) = &self.0 else { return true };
-        UrlParts::parse(url.as_str()).is_some_and(|url| allowed.iter().any(|place| url.is_below(place)))
+        UrlParts::parse(url.as_str()).is_some_and(|url| allowed.iter().any(|target| url.is_below(target)))
     }
 }
 
@@ -102,8 +102,8 @@ fn led_to(answer: &HttpResponse, here: &Url) -> Result<Option<Url>, &'static str
             | StatusCode::PERMANENT_REDIRECT
     );
     let Some(location) = answer.headers().get(LOCATION).filter(|_| leads) else { return Ok(None) };
-    let place = location.to_str().ok().and_then(|text| here.join(text).ok());
-    let mut next = place.ok_or("it redirects to something that is no URL")?;
+    let target = location.to_str().ok().and_then(|text| here.join(text).ok());
+    let mut next = target.ok_or("it redirects to something that is no URL")?;
     next.set_fragment(None);
     let _ = next.set_username("");
     let _ = next.set_password(None);

@@ -44,16 +44,16 @@ pub(super) fn step(
     let header = pages.bytes(NODE, node.address, header_nbytes(index))?;
     let (level, entry_count) = read_header(node, &header)?;
     let nbytes = u64::from(entry_count) * entry_nbytes(index) as u64;
-    let place = node.address.saturating_add(header_nbytes(index));
-    let entries = pages.bytes(NODE, place, nbytes)?;
+    let start = node.address.saturating_add(header_nbytes(index));
+    let entries = pages.bytes(NODE, start, nbytes)?;
     index.visited.enter(NODE, node.address, header_nbytes(index) + nbytes, pages.file_length())?;
     if level > 0 {
-        return children(index, level - 1, Cursor::new(NODE, place, &entries), pages);
+        return children(index, level - 1, Cursor::new(NODE, start, &entries), pages);
     }
     found.reserve(usize::from(entry_count));
     match index.sizes.offset {
-        8 => chunks(index, place, &entries, found, |bytes| word(bytes, 0)),
-        width => chunks(index, place, &entries, found, |bytes| narrow(bytes, width)),
+        8 => chunks(index, start, &entries, found, |bytes| word(bytes, 0)),
+        width => chunks(index, start, &entries, found, |bytes| narrow(bytes, width)),
     }?;
     Ok(Vec::new())
 }
@@ -116,7 +116,7 @@ fn may_hold(index: &ChunkIndex, key: &[u8], next: Option<&[u8]>) -> bool {
 #[inline]
 fn chunks(
     index: &ChunkIndex,
-    place: u64,
+    start: u64,
     entries: &[u8],
     found: &mut Vec<StoredChunk>,
     address_of: impl Fn(&[u8]) -> u64,
@@ -128,7 +128,7 @@ fn chunks(
         let (sizes, offsets) = key.split_at_checked(KEY_START).unwrap_or_default();
         let (within_element, address) = rest.split_at_checked(8).unwrap_or_default();
         let invalid = |problem: String| {
-            let offset = place.saturating_add((number * entry.len()) as u64);
+            let offset = start.saturating_add((number * entry.len()) as u64);
             Error::invalid("a key of a B-tree (version 1) of chunks", offset, problem)
         };
         if word(within_element, 0) != 0 {
@@ -155,16 +155,16 @@ fn chunks(
     Ok(())
 }
 
-/// Eight bytes from a place on; 0 where there are none, which the callers' lengths rule out.
+/// Eight bytes from `start` on; 0 where there are none, which the callers' lengths rule out.
 #[inline]
-fn word(bytes: &[u8], place: usize) -> u64 {
-    let eight = bytes.get(place..).and_then(<[u8]>::first_chunk::<8>);
+fn word(bytes: &[u8], start: usize) -> u64 {
+    let eight = bytes.get(start..).and_then(<[u8]>::first_chunk::<8>);
     eight.map_or(0, |&eight| u64::from_le_bytes(eight))
 }
 
 #[inline]
-fn half(bytes: &[u8], place: usize) -> u32 {
-    let four = bytes.get(place..).and_then(<[u8]>::first_chunk::<4>);
+fn half(bytes: &[u8], start: usize) -> u32 {
+    let four = bytes.get(start..).and_then(<[u8]>::first_chunk::<4>);
     four.map_or(0, |&four| u32::from_le_bytes(four))
 }
 

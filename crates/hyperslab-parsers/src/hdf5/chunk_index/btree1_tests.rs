@@ -31,9 +31,9 @@ fn two_levels(leaves: [&[Entry]; 2]) -> Vec<u8> {
     with_leaves_at([256, 512], leaves)
 }
 
-/// Root at 64, leaves at these places.
-fn with_leaves_at(places: [u32; 2], leaves: [&[Entry]; 2]) -> Vec<u8> {
-    let [first, second] = places.map(u64::from);
+/// Root at 64, leaves at these offsets.
+fn with_leaves_at(offsets: [u32; 2], leaves: [&[Entry]; 2]) -> Vec<u8> {
+    let [first, second] = offsets.map(u64::from);
     let mut image = Image::new(2 * usize::try_from(second).unwrap());
     image.put(64, &node(1, &[(0, 0, 0, first), (0, 0, 20, second)]));
     image.put(usize::try_from(first).unwrap(), &node(0, leaves[0]));
@@ -83,9 +83,9 @@ fn nodes_met_twice() {
 #[test]
 fn damaged_nodes() {
     let good = two_levels([&[(5, 0, 0, 800)], &[]]);
-    for (place, value) in [(64, b'X'), (68, 0), (69, 2), (256 + 5, 1), (256 + 6, 200)] {
+    for (offset, value) in [(64, b'X'), (68, 0), (69, 2), (256 + 5, 1), (256 + 6, 200)] {
         let mut file = good.clone();
-        file[place] = value;
+        file[offset] = value;
         refusal(&file);
     }
     for length in [63, 70, 90, 258, 290] {
@@ -127,10 +127,10 @@ fn few_chunks_without_the_others() {
 #[test]
 fn damage_on_the_way_to_few_chunks() {
     let good = two_levels([&[(5, 0, 0, 800)], &[(7, 0, 30, 820)]]);
-    for (place, value) in [(64, b'X'), (68, 0), (256 + 5, 1), (256 + 6, 200)] {
+    for (offset, value) in [(64, b'X'), (68, 0), (256 + 5, 1), (256 + 6, 200)] {
         let mut file = good.clone();
-        file[place] = value;
+        file[offset] = value;
         assert!(sought(&file, &[35], Some(&[0])).is_err());
-        assert_eq!(sought(&file, &[35], Some(&[3])).is_ok(), place > 256, "behind what is damaged");
+        assert_eq!(sought(&file, &[35], Some(&[3])).is_ok(), offset > 256, "behind what is damaged");
     }
 }

@@ -48,7 +48,7 @@ pub(super) fn step(
     header.read_node(node, pages, &index.visited, &mut each)
 }
 
-/// What stands before the chunk's place in the grid, which is eight bytes an axis.
+/// What stands before the chunk's position in the grid, which is eight bytes an axis.
 fn format(index: &ChunkIndex, header: &Header) -> Option<ElementFormat> {
     let filtered = match header.record_type {
         PLAIN => false,
@@ -68,13 +68,13 @@ fn push_record(
 ) -> Result<(), Error> {
     let mut cursor = Cursor::new(RECORD, 0, record);
     let stored = format.read(&mut cursor)?;
-    let place = cursor.rest();
-    if !is_before(previous, place) {
+    let position = cursor.rest();
+    if !is_before(previous, position) {
         return Err(Error::invalid(RECORD, 0, "chunks out of their order")); // libraries look for them by it
     }
     previous.clear();
-    previous.extend_from_slice(place);
-    let axes = place.chunks_exact(8).map(|bytes| {
+    previous.extend_from_slice(position);
+    let axes = position.chunks_exact(8).map(|bytes| {
         let eight: Option<&[u8; 8]> = bytes.first_chunk();
         eight.map_or(u64::MAX, |&eight| u64::from_le_bytes(eight))
     });

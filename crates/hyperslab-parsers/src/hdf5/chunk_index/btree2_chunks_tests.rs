@@ -30,8 +30,8 @@ fn plain_records() {
 
 #[test]
 fn filtered_records() {
-    let record = |address: u64, length: u64, mask: u32, place: [u64; 2]| {
-        bytes(&[&words([address, length]), &mask.to_le_bytes(), &words(place)])
+    let record = |address: u64, length: u64, mask: u32, position: [u64; 2]| {
+        bytes(&[&words([address, length]), &mask.to_le_bytes(), &words(position)])
     };
     let records = [record(500, 300, 1, [0, 0]), record(510, 7, 0, [1, 1])];
     let (found, _) = walk(&image(11, 36, &records), &tree(true), &[4, 4], &[None, None]).unwrap();

@@ -27,11 +27,11 @@ pub(super) fn implicit(
     // Every number takes its bytes of the file, also outside the current shape: the file bounds the loop.
     while left > 0 {
         let range = ByteRange { offset, length: index.chunk_nbytes };
-        if let Some(place) = counter.next() {
+        if let Some(position) = counter.next() {
             if range.end() > pages.file_length() {
                 return Err(past_the_end(range, pages)); // the file bounds what a grid without end may list
             }
-            push(place, (range, 0), found);
+            push(position, (range, 0), found);
             left -= 1;
         }
         let next = offset.checked_add(index.chunk_nbytes).filter(|&next| next <= pages.file_length());

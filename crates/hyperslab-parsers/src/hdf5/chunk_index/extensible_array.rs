@@ -38,8 +38,8 @@ pub(super) enum Part {
 pub(super) struct Array {
     head: Head,
     index_block: u64,
-    /// Bytes of the place in the array that blocks repeat.
-    place_width: usize,
+    /// Bytes of a block's first position in the array, which each block repeats.
+    first_width: usize,
     /// Elements in the index block.
     index_elements: u64,
     /// Elements of the smallest data block, a power of two.
@@ -111,7 +111,7 @@ impl Array {
         let array = Self {
             head,
             index_block,
-            place_width: usize::from(max_nbits.div_ceil(8)),
+            first_width: usize::from(max_nbits.div_ceil(8)),
             index_elements,
             min_elements: u64::from(min_elements),
             super_count,
@@ -158,14 +158,14 @@ impl Array {
     }
 
     fn super_block_nbytes(&self, number: u32, sizes: Sizes) -> u64 {
-        let fixed = START_NBYTES + (sizes.offset + self.place_width + CHECKSUM_NBYTES) as u64;
+        let fixed = START_NBYTES + (sizes.offset + self.first_width + CHECKSUM_NBYTES) as u64;
         let pointers = block_count(number).saturating_mul(sizes.offset as u64);
         fixed.saturating_add(self.bitmap_nbytes(number)).saturating_add(pointers)
     }
 
     /// A data block without its elements.
     fn prefix_nbytes(&self, sizes: Sizes) -> u64 {
-        START_NBYTES + (sizes.offset + self.place_width + CHECKSUM_NBYTES) as u64
+        START_NBYTES + (sizes.offset + self.first_width + CHECKSUM_NBYTES) as u64
     }
 
     /// All of a data block that is read at once: only its prefix where it is paged.
@@ -243,7 +243,7 @@ impl Array {
         index.visited.enter(SUPER_BLOCK, address, nbytes, pages.file_length())?;
         let mut cursor = Cursor::new(SUPER_BLOCK, address, checked(SUPER_BLOCK, address, &bytes)?);
         self.head.check_start(index, b"EASB", &mut cursor)?;
-        cursor.skip(self.place_width)?;
+        cursor.skip(self.first_width)?;
         let bitmap = cursor.take(usize::try_from(self.bitmap_nbytes(number)).unwrap_or(usize::MAX))?;
         let mut parts = Vec::new();
         self.data_blocks(index, number, &mut cursor, pages, &mut parts)?;
@@ -273,8 +273,8 @@ impl Array {
             format: self.head.format,
         };
         // Bits follow one another over the data blocks, although each block has room for whole bytes.
-        let place = first.saturating_sub(self.super_block_first(number)) / element_count.max(1);
-        block.runs(bitmap, place.saturating_mul(self.page_count(number)), pages)
+        let position = first.saturating_sub(self.super_block_first(number)) / element_count.max(1);
+        block.runs(bitmap, position.saturating_mul(self.page_count(number)), pages)
     }
 
     fn read_data_block(
@@ -289,7 +289,7 @@ impl Array {
         index.visited.enter(DATA_BLOCK, address, nbytes, pages.file_length())?;
         let mut cursor = Cursor::new(DATA_BLOCK, address, checked(DATA_BLOCK, address, &bytes)?);
         self.head.check_start(index, b"EADB", &mut cursor)?;
-        cursor.skip(self.place_width)?;
+        cursor.skip(self.first_width)?;
         // Of a paged block nothing is left here.
         index.push_elements(
             (&index.numbering.unlimited_first()?, first),

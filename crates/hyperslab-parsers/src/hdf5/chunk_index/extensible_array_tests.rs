@@ -43,7 +43,7 @@ fn image() -> Image {
     // Super blocks 2 to 7 have a pointer each.
     let pointers = words([400, 450, 600, 700, UNDEFINED, UNDEFINED, UNDEFINED, UNDEFINED]);
     image.put_checked(256, &bytes(&[&start(b"EAIB"), &chunks(0, 3), &pointers]));
-    let block = |first, count, place: u8| bytes(&[&start(b"EADB"), &[place], &chunks(first, count)]);
+    let block = |first, count, offset: u8| bytes(&[&start(b"EADB"), &[offset], &chunks(first, count)]);
     image.put_checked(400, &block(3, 2, 0));
     image.put_checked(450, &block(5, 4, 2));
     image.put_checked(600, &bytes(&[&start(b"EASB"), &[6], &words([1000, 1100])]));
@@ -64,7 +64,7 @@ fn refusal(file: &[u8]) -> Error {
 }
 
 #[test]
-fn every_block_in_its_place() {
+fn every_block_is_read() {
     let (found, rounds) = walk(&image().0, &extensible(), &[40], &[None]).unwrap();
     let expected: Vec<_> = (0..33).filter(|n| !(21..25).contains(n)).map(|n| (n, 2000 + n, 1, 0)).collect();
     assert_eq!(rows(&found), expected);
@@ -80,7 +80,7 @@ fn library_defaults() {
     let array = Array {
         head: Head { address: 0, client: 0, format: ElementFormat::new(SIZES, 1, false, 8).unwrap() },
         index_block: 0,
-        place_width: 4,
+        first_width: 4,
         index_elements: 4,
         min_elements: 16,
         super_count: 29,
@@ -95,11 +95,11 @@ fn library_defaults() {
 
 #[test]
 fn damaged_arrays() {
-    for place in [70, 90, 260, 290, 410, 455, 610, 620, 705, 1010, 1205, 1225, 1430, 1460] {
+    for offset in [70, 90, 260, 290, 410, 455, 610, 620, 705, 1010, 1205, 1225, 1430, 1460] {
         let mut file = image().0;
-        file[place] ^= 1;
+        file[offset] ^= 1;
         let error = refusal(&file);
-        assert!(matches!(error, Error::Checksum { .. }), "{place}: {error}");
+        assert!(matches!(error, Error::Checksum { .. }), "{offset}: {error}");
     }
     for length in [100, 300, 410, 1005, 1250, 1440] {
         assert!(matches!(refusal(&image().0[..length]), Error::Truncated { .. }), "cut to {length}");

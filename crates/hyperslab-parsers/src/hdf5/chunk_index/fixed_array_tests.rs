@@ -70,12 +70,12 @@ fn only_written_pages_are_read() {
 
 #[test]
 fn damaged_arrays() {
-    for (image, places) in [(plain(), [70, 90, 130, 160]), (paged(0b0100_0000), [70, 90, 143, 190])] {
-        for place in places {
+    for (image, offsets) in [(plain(), [70, 90, 130, 160]), (paged(0b0100_0000), [70, 90, 143, 190])] {
+        for offset in offsets {
             let mut file = image.0.clone();
-            file[place] ^= 1;
+            file[offset] ^= 1;
             let error = refusal(&file);
-            assert!(matches!(error, Error::Checksum { .. }), "{place}: {error}");
+            assert!(matches!(error, Error::Checksum { .. }), "{offset}: {error}");
         }
     }
     for length in [60, 90, 140, 190] {

@@ -69,10 +69,10 @@ impl ChunkIndex {
     }
 }
 
-/// Whether a chunk's place, eight bytes an axis, stands before another's, as all libraries sort them: places beyond the
+/// Whether a chunk's position, eight bytes an axis, stands before another's, as all libraries sort them: positions beyond the
 /// shape too.
-pub(super) fn is_before(place: &[u8], other: &[u8]) -> bool {
-    place.chunks_exact(8).map(word).lt(other.chunks_exact(8).map(word))
+pub(super) fn is_before(position: &[u8], other: &[u8]) -> bool {
+    position.chunks_exact(8).map(word).lt(other.chunks_exact(8).map(word))
 }
 
 fn word(bytes: &[u8]) -> u64 {

@@ -63,9 +63,10 @@ impl Numbering {
     /// The element at which the chunk with a linear index starts.
     pub fn start(&self, mut index: u64) -> Vec<u64> {
         let mut start = vec![0; self.ndim()];
-        for ((place, &chunk), &length) in start.iter_mut().zip(&self.chunk_shape).zip(&self.grid_shape).rev()
+        for ((position, &chunk), &length) in
+            start.iter_mut().zip(&self.chunk_shape).zip(&self.grid_shape).rev()
         {
-            *place = (index % length.max(1)).saturating_mul(chunk);
+            *position = (index % length.max(1)).saturating_mul(chunk);
             index /= length.max(1);
         }
         start
@@ -126,8 +127,8 @@ impl Order<'_> {
     pub fn from(&self, mut number: u64) -> Counter<'_> {
         let mut chunk_index = vec![0; self.axes.len()];
         for (&axis, &length) in self.axes.iter().zip(&self.lengths).rev() {
-            if let Some(place) = chunk_index.get_mut(axis) {
-                *place = number % length.max(1);
+            if let Some(position) = chunk_index.get_mut(axis) {
+                *position = number % length.max(1);
             }
             number /= length.max(1);
         }
@@ -146,12 +147,12 @@ impl Counter<'_> {
     pub fn next(&mut self) -> Option<u64> {
         let linear = self.order.numbering.of_chunk(self.chunk_index.iter().copied());
         for (&axis, &length) in self.order.axes.iter().zip(&self.order.lengths).rev() {
-            let Some(place) = self.chunk_index.get_mut(axis) else { break };
-            *place = place.saturating_add(1);
-            if *place < length {
+            let Some(position) = self.chunk_index.get_mut(axis) else { break };
+            *position = position.saturating_add(1);
+            if *position < length {
                 break;
             }
-            *place = 0;
+            *position = 0;
         }
         linear
     }

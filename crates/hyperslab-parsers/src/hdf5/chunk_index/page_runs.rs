@@ -114,7 +114,7 @@ impl PageRun {
 
 /// A bit of a bitmap, counted from the most significant bit of the first byte.
 fn is_set(bitmap: &[u8], bit: u64) -> bool {
-    let byte = usize::try_from(bit / 8).ok().and_then(|place| bitmap.get(place));
+    let byte = usize::try_from(bit / 8).ok().and_then(|position| bitmap.get(position));
     byte.is_some_and(|byte| byte & (0x80 >> (bit % 8)) != 0)
 }
 

@@ -13,7 +13,7 @@ pub(super) const SIZES: Sizes = Sizes { offset: 8, length: 8, base: 0 };
 /// An undefined address.
 pub(super) const UNDEFINED: u64 = u64::MAX;
 
-/// A file under construction. Chunks are one byte long, so that any place in it will do for one.
+/// A file under construction. Chunks are one byte long, so any offset in it will do.
 pub(super) struct Image(pub Vec<u8>);
 
 impl Image {
@@ -23,14 +23,14 @@ impl Image {
     }
 
     /// Put bytes somewhere.
-    pub fn put(&mut self, place: usize, bytes: &[u8]) {
-        self.0[place..place + bytes.len()].copy_from_slice(bytes);
+    pub fn put(&mut self, offset: usize, bytes: &[u8]) {
+        self.0[offset..offset + bytes.len()].copy_from_slice(bytes);
     }
 
     /// Put bytes and their checksum somewhere.
-    pub fn put_checked(&mut self, place: usize, bytes: &[u8]) {
-        self.put(place, bytes);
-        self.put(place + bytes.len(), &lookup3(bytes).to_le_bytes());
+    pub fn put_checked(&mut self, offset: usize, bytes: &[u8]) {
+        self.put(offset, bytes);
+        self.put(offset + bytes.len(), &lookup3(bytes).to_le_bytes());
     }
 }
 

@@ -9,20 +9,20 @@ from typing import TypeAlias
 import numpy as np
 import numpy.typing as npt
 
-from hyperslab._core import chunk_places_of
+from hyperslab._core import chunk_slots_of
 from hyperslab.archive.array import Array as ArchiveArray
 from hyperslab.chunk_grid import chunk_counts
 from hyperslab.errors import DamagedFile, Unsupported
 from hyperslab.versions.layout.names import DATA
 
-Places: TypeAlias = npt.NDArray[np.int64]
+Slots: TypeAlias = npt.NDArray[np.int64]
 MISSING = -1
 # An array with more chunks than this, stored or not, takes more memory than anybody wants; or its shape is damaged.
 MOST_CHUNKS = 1 << 26
 
 
-def grid_places(base: ArchiveArray, chunk_shape: tuple[int, ...]) -> Places | None:
-    """Of each chunk of a version's array its place; None if it is not made of whole chunks.
+def grid_slots(base: ArchiveArray, chunk_shape: tuple[int, ...]) -> Slots | None:
+    """Of each chunk of a version's array its slot; None if it is not made of whole chunks.
 
     Raises
     ------
@@ -35,7 +35,7 @@ def grid_places(base: ArchiveArray, chunk_shape: tuple[int, ...]) -> Places | No
     if len(base.shape) != len(chunk_shape) or min(chunk_shape, default=0) < 1:
         raise DamagedFile(f"{name} has the shape {base.shape} and chunks of {chunk_shape}")
     check_chunk_count(name, base.shape, chunk_shape, Unsupported)
-    return chunk_places_of(base._stored, chunk_shape)
+    return chunk_slots_of(base._stored, chunk_shape)
 
 
 def check_chunk_count(
@@ -63,23 +63,23 @@ def stored_length(table: ArchiveArray) -> int:
     return min(table.shape[0], last * chunk_length)
 
 
-def places_of(base: ArchiveArray, path: str, chunk_count: int | None) -> Places | None:
-    """Of each chunk of a version's array its place among those of its path; None if it holds its elements itself.
+def slots_of(base: ArchiveArray, path: str, chunk_count: int | None) -> Slots | None:
+    """Of each chunk of a version's array its slot among those of its path; None if it holds its elements itself.
 
     Raises
     ------
     DamagedFile
         It is made of something else, or of chunks that are not there.
     """
-    places = grid_places(base, tuple(int(length) for length in base.attrs["chunks"]))
-    if places is None or base.attrs["raw_data"] != f"/{DATA}/{path}/raw_data":
+    slots = grid_slots(base, tuple(int(length) for length in base.attrs["chunks"]))
+    if slots is None or base.attrs["raw_data"] != f"/{DATA}/{path}/raw_data":
         raise DamagedFile(
             f"{base.name} in {base.filename} is not made of whole chunks: hyperslab.versions.repair helps"
         )
-    if not (places != MISSING).any() and base.stored_chunk_count:
+    if not (slots != MISSING).any() and base.stored_chunk_count:
         return None
-    if chunk_count is not None and places.size and int(places.max()) >= chunk_count:
+    if chunk_count is not None and slots.size and int(slots.max()) >= chunk_count:
         raise DamagedFile(
             f"{base.name} in {base.filename} has chunks that are not there: hyperslab.versions.repair helps"
         )
-    return places
+    return slots

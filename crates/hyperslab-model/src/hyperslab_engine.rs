@@ -7,48 +7,48 @@ use hyperslab_core::{
     Role, Segment, SegmentAxis, Selection, StoredChunk, VirtualMappings,
 };
 
+use crate::chunk_locations::ChunkLocations;
 use crate::device::{Device, PageCacheSize, Unit};
 use crate::error::ModelError;
 use crate::index::kind::IndexKind;
 use crate::lru::Lru;
 use crate::operation::Operation;
-use crate::places::Places;
 use crate::request::{Purpose, Request, Watch};
 use crate::stored::{Chunks, Stored};
 use crate::variables::Variables;
 
 /// How our own engine is used.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub struct Own {
+pub struct HyperslabEngine {
     /// Decoded chunks that it keeps, of those of which only a part was read.
     pub chunk_cache_nbytes: u64,
     /// Whether the file is on a server: larger requests, and no page cache.
     pub is_far: bool,
 }
 
-impl Own {
+impl HyperslabEngine {
     /// What `open` keeps unless it is told otherwise.
     pub const CHUNK_CACHE_NBYTES: u64 = hyperslab_core::CHUNK_CACHE_NBYTES;
 }
 
 #[derive(Clone, Debug)]
-pub(crate) struct OpenOwn {
-    own: Own,
+pub(crate) struct OpenHyperslabEngine {
+    engine: HyperslabEngine,
     stored: Stored,
     array: Array,
     device: Device,
     kept: Lru,
 }
 
-impl OpenOwn {
-    pub fn new(stored: Stored, own: Own, pages: PageCacheSize) -> Result<Self, ModelError> {
+impl OpenHyperslabEngine {
+    pub fn new(stored: Stored, engine: HyperslabEngine, pages: PageCacheSize) -> Result<Self, ModelError> {
         let manifest = match &stored.chunks {
             Chunks::Listed(manifest) => Arc::clone(manifest),
             Chunks::Missing => Arc::new(Manifest::empty()),
             Chunks::RowMajor => {
-                let mut places = Places::new(&stored, IndexKind::None);
+                let mut locations = ChunkLocations::new(&stored, IndexKind::None);
                 let mut chunk =
-                    |index| Some(StoredChunk { index, file: 0, range: places.of(index)?, filter_mask: 0 });
+                    |index| Some(StoredChunk { index, file: 0, range: locations.of(index)?, filter_mask: 0 });
                 Arc::new(Manifest::of_chunks((0..stored.grid.chunk_count()).filter_map(&mut chunk).collect()))
             }
         };
@@ -79,8 +79,8 @@ impl OpenOwn {
             role: Role::Plain,
         };
         let key_stop = stored.is_encoded().then(|| stored.grid.chunk_count());
-        let kept = Lru::new(own.chunk_cache_nbytes, key_stop);
-        Ok(Self { own, device: Device::new(pages, Unit::Page, 0, u64::MAX), array, stored, kept })
+        let kept = Lru::new(engine.chunk_cache_nbytes, key_stop);
+        Ok(Self { engine, device: Device::new(pages, Unit::Page, 0, u64::MAX), array, stored, kept })
     }
 
     pub fn access(
@@ -101,8 +101,9 @@ impl OpenOwn {
         }
         let mut variables = Variables::default();
         let plan = ReadPlan::new(&self.array, &Orthogonal::from(hyperslab))?;
-        let policy = if self.own.is_far { CoalescePolicy::REMOTE } else { CoalescePolicy::LOCAL };
-        let (kept, most, width) = (&mut self.kept, self.own.chunk_cache_nbytes, self.stored.element_nbytes);
+        let policy = if self.engine.is_far { CoalescePolicy::REMOTE } else { CoalescePolicy::LOCAL };
+        let (kept, most, width) =
+            (&mut self.kept, self.engine.chunk_cache_nbytes, self.stored.element_nbytes);
         let (mut missing, mut s_decode) = (Vec::new(), 0);
         let requests = plan.requests_unless(&self.array, policy, |read, decoded_nbytes| {
             let nbytes = read.chunk_element_count.saturating_mul(width);
@@ -121,7 +122,7 @@ impl OpenOwn {
         for request in &requests {
             variables.n_rrequest += 1;
             variables.s_rrequest += request.range.length;
-            if self.own.is_far {
+            if self.engine.is_far {
                 variables.n_rdisk += 1;
                 variables.s_rdisk += request.range.length;
             } else {
@@ -129,7 +130,7 @@ impl OpenOwn {
             }
             watch.saw(Request { purpose: Purpose::ReadPart, chunk: 0, range: request.range });
         }
-        if self.own.is_far {
+        if self.engine.is_far {
             variables.n_rseek = variables.n_rdisk.div_ceil(FIRST_IN_FLIGHT as u64);
         }
         let copied = self.stored.grid.totals(selection)?;

@@ -1,4 +1,5 @@
-//! Where the HDF5 library looks for files that a file names: one environment variable and one order for each kind.
+//! Where the HDF5 library searches for files that a file names. Each kind of link has its own environment variable and
+//! order.
 
 use std::path::{Path, PathBuf};
 use std::sync::Arc;
@@ -11,13 +12,13 @@ use crate::source_resolver::SourceResolver;
 use crate::sources::LocalSource;
 
 impl SourceResolver {
-    /// The file that an external link of the file `own` leads to, where the HDF5 library looks for it; `None` if there
-    /// is none.
+    /// The file that an external link of the file `own` leads to, searched for as the HDF5 library does; `None` if
+    /// there is none.
     pub fn linked_file(&self, own: &Path, name: &str) -> Result<Option<PathBuf>, ReadError> {
         find(Naming::Link, own, name, self)
     }
 
-    /// The same of the source of a virtual array.
+    /// The same for the source of a virtual array.
     pub fn virtual_source(&self, own: &Path, name: &str) -> Result<Option<PathBuf>, ReadError> {
         find(Naming::Virtual, own, name, self)
     }
@@ -39,8 +40,8 @@ enum Naming {
 
 const ORIGIN: &str = "${ORIGIN}";
 
-/// The file that another one names, if there is one: the first that is HDF5, or else the first. What may not be led to
-/// is passed over as if it could not be opened, and said if nothing else is found.
+/// The first HDF5 file among the candidates, or else the first file; `None` if there is none. Candidates that are not
+/// allowed are skipped as if they could not be opened. If nothing else is found, the error names them.
 fn find(
     naming: Naming,
     own: &Path,
@@ -92,13 +93,13 @@ fn candidates(naming: Naming, own: &Path, name: &str) -> Vec<PathBuf> {
     }
     paths.push(folder.join(&name));
     paths.push(name.clone());
-    // The file may be a link to one in another folder.
+    // The file may be a link to a file in another folder.
     paths.extend(own.canonicalize().ok().and_then(|path| Some(path.parent()?.join(&name))));
     paths
 }
 
-/// Where an external raw file is: as `HDF5_EXTFILE_PREFIX` says, or else relative to the working directory, not to the
-/// folder of the file that names it (`H5D__build_file_prefix` in the library's H5Dint.c).
+/// Where an external raw file is: below `HDF5_EXTFILE_PREFIX`, or else relative to the working directory. It is not
+/// relative to the folder of the file that names it (`H5D__build_file_prefix` in the library's H5Dint.c).
 pub(crate) fn raw(own: &Path, name: &str) -> PathBuf {
     let folder = own.parent().map(Path::to_owned).unwrap_or_default();
     let prefix = std::env::var("HDF5_EXTFILE_PREFIX").ok();
@@ -107,14 +108,14 @@ pub(crate) fn raw(own: &Path, name: &str) -> PathBuf {
     std::path::absolute(&path).unwrap_or(path)
 }
 
-/// The stores of a file: it, and the external raw files that it names.
+/// The stores of a file: the file itself, and the external raw files that it names.
 pub(crate) fn stores(own: &Path, opened: Arc<dyn Store>, tree: &Tree, resolver: &SourceResolver) -> Stores {
     let others = tree.other_files.iter().map(|name| raw(own, name)).collect();
     let name = opened.name().to_owned();
     Stores::with_opener(Some(opened), name, others, resolver.opener()).with_padded_others()
 }
 
-/// The prefix that the library makes of a whole variable, if it makes one.
+/// The prefix that the library makes from the variable, if any.
 fn expanded(prefix: &str, folder: &Path) -> Option<PathBuf> {
     match prefix.strip_prefix(ORIGIN) {
         _ if prefix.is_empty() || prefix == "." => None,

@@ -14,7 +14,7 @@ const ARRAY_NBYTES: u64 = 1400;
 
 /// Where chunks lie in one file, or will.
 #[derive(Clone, Debug)]
-pub(crate) struct Places {
+pub(crate) struct ChunkLocations {
     base: Base,
     /// Chunks that came later.
     new: HashMap<u64, ByteRange>,
@@ -32,7 +32,7 @@ enum Base {
     Listed(Arc<Manifest>),
 }
 
-impl Places {
+impl ChunkLocations {
     /// Of an array, and of the nodes of a B-tree between its chunks, if it has one.
     pub fn new(stored: &Stored, kind: IndexKind) -> Self {
         let (base, end) = match &stored.chunks {
@@ -75,8 +75,8 @@ impl Places {
         }
     }
 
-    /// What is before the places: of a file with a B-tree its first node, and what says that there is an array. Places of
-    /// a real file are counted from its begin.
+    /// Bytes before the first chunk: the first node of a B-tree, and the metadata of the array. Locations in
+    /// a real file count from its start.
     pub fn base_nbytes(&self) -> u64 {
         if matches!(self.base, Base::Listed(_)) { 0 } else { ARRAY_NBYTES + self.node_nbytes }
     }
