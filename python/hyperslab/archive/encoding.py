@@ -105,6 +105,10 @@ def as_netcdf(name: str, value: Any, node: Group | Array) -> Any:
     is_fixed_text = isinstance(node, Array) and node.dtype.kind == "S"
     if name == "_FillValue" and is_fixed_text and isinstance(value, str | bytes):
         return np.bytes_(value.encode() if isinstance(value, str) else value)
+    if isinstance(value, np.ndarray) and value.dtype.kind == "S":
+        return value.tolist() if value.dtype.itemsize == 1 else [one.decode(errors="replace") for one in value.flat]
+    if isinstance(value, list) and not all(isinstance(one, str) for one in value):
+        return filled((len(value),), np.dtype("O"), value)  # sequences of any length
     if not isinstance(value, bytes) or name in ("_FillValue", "missing_value"):
         return value
     if len(value) == 1:
@@ -119,7 +123,7 @@ def without_text_in_fields(read: Any) -> Any:
     fields = getattr(getattr(read, "dtype", None), "fields", None)
     if not fields or not isinstance(read, np.ndarray):
         return read
-    texts = [name for name, (dtype, *_) in fields.items() if (dtype.metadata or {}).get("vlen") is str]
+    texts = [name for name, (dtype, *_) in fields.items() if (dtype.base.metadata or {}).get("vlen") is str]
     for name in texts:
         encoded = [one.encode() if isinstance(one, str) else one for one in read[name].reshape(-1)]
         read[name] = filled(read[name].shape, np.dtype("O"), encoded)

@@ -31,7 +31,8 @@ def are_many(paths: Paths) -> bool:
 
 def is_listed(paths: Any) -> TypeGuard[Iterable[Any]]:
     """Whether it is a list, and no single file, group or store of another library."""
-    return not (isinstance(paths, str | os.PathLike | Group) or is_foreign(paths))
+    is_one = isinstance(paths, str | os.PathLike | Group) or is_foreign(paths)
+    return isinstance(paths, Iterable) and not is_one
 
 
 def located(

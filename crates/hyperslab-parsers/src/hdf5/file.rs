@@ -89,17 +89,6 @@ impl File {
         self.in_header(pages, message.kind, address)
     }
 
-    /// The object whose header holds a shared message; none where it lies in the heap of shared messages.
-    pub fn shared_address(&self, message: &Message) -> Result<Option<u64>, Error> {
-        let mut cursor = message.cursor(SHARED);
-        let (version, place) = (cursor.u8()?, cursor.u8()?);
-        if version == 3 && place == IN_HEAP {
-            return Ok(None);
-        }
-        cursor.skip(if version == 1 { 6 + self.sizes.length } else { 0 })?;
-        self.sizes.defined_address(&mut cursor).map(Some)
-    }
-
     /// A message that another object's header holds: a committed datatype, mostly.
     fn in_header(&mut self, pages: &Pages<'_>, kind: u16, address: u64) -> Result<Message, Error> {
         if let Some(known) = self.committed.get(&(address, kind)) {

@@ -35,7 +35,7 @@ pub(crate) enum Kind {
     /// An array.
     Array(Box<ArrayDescription>),
     /// A datatype with a name.
-    Datatype,
+    Datatype(Option<Box<Element>>),
 }
 
 /// Where a group's links are.
@@ -58,8 +58,6 @@ pub(crate) struct ArrayDescription {
     pub dataspace: Dataspace,
     /// Its elements.
     pub element: Element,
-    /// Where the committed datatype is that describes these.
-    pub type_address: Option<u64>,
     /// How it is stored, or why that cannot be read.
     pub storage: Result<StorageDescription, Unreadable>,
 }
@@ -117,12 +115,24 @@ impl Messages {
             return Ok(Kind::Array(Box::new(self.array(file, pages, address)?)));
         }
         if has(kind::DATATYPE) {
-            return Ok(Kind::Datatype);
+            return Ok(Kind::Datatype(self.committed_element(file, pages)?.map(Box::new)));
         }
         if [kind::SYMBOL_TABLE, kind::LINK_INFO, kind::LINK, kind::GROUP_INFO].into_iter().any(has) {
             return self.group(file).map(Kind::Group);
         }
         Err(Error::invalid("object header", address, "neither a group nor an array nor a datatype"))
+    }
+
+    /// What elements of a committed datatype are, if it is one that can be read.
+    fn committed_element(&self, file: &mut File, pages: &Pages<'_>) -> Result<Option<Element>, Error> {
+        let Some(datatype) = self.first(kind::DATATYPE) else { return Ok(None) };
+        let datatype = match file.resolved(pages, datatype) {
+            Err(error) if error.is_not_held() => return Err(error),
+            resolved => resolved.ok(),
+        };
+        let element =
+            |message: &Message| datatype::element(&mut message.cursor("datatype message"), file.sizes).ok();
+        Ok(datatype.as_deref().and_then(element))
     }
 
     /// All attributes in the header. What is missing is noted for all of them before giving up.
@@ -157,7 +167,6 @@ impl Messages {
     fn array(&self, file: &mut File, pages: &Pages<'_>, address: u64) -> Result<ArrayDescription, Error> {
         let missing = |what| Error::invalid("object header", address, format!("an array without {what}"));
         let datatype = self.first(kind::DATATYPE).ok_or_else(|| missing("datatype"))?;
-        let type_address = if datatype.shared { file.shared_address(datatype)? } else { None };
         let datatype = file.resolved(pages, datatype)?;
         let element = datatype::element(&mut datatype.cursor("datatype message"), file.sizes)?;
         let dataspace = self.first(kind::DATASPACE).ok_or_else(|| missing("dataspace"))?;
@@ -167,7 +176,7 @@ impl Messages {
             Err(error) if error.is_not_held() => return Err(error),
             outcome => outcome.map_err(Unreadable::from),
         };
-        Ok(ArrayDescription { dataspace, element, type_address, storage })
+        Ok(ArrayDescription { dataspace, element, storage })
     }
 
     fn array_storage(

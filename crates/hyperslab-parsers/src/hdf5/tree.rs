@@ -4,7 +4,7 @@ use std::collections::VecDeque;
 use std::collections::hash_map::{Entry, HashMap};
 
 use hyperslab_core::{
-    Array, Attribute, Fill, Group, Link, Notes, ObjectNames, Role, Segment, Tree, Unreadable,
+    Array, Attribute, Element, Fill, Group, Link, Notes, ObjectNames, Role, Segment, Tree, Unreadable,
     with_ieee_floats,
 };
 
@@ -15,7 +15,6 @@ use super::lazy_index::LazyIndex;
 use super::links::{NamedLink, Target};
 use super::netcdf4::{self, ArrayNames};
 use super::object::StorageDescription;
-use super::sizes::Sizes;
 use super::storage::Storage;
 use super::walk::{ArrayState, GroupState, Object, State, Walk};
 use crate::error::Error;
@@ -33,6 +32,7 @@ pub(crate) fn tree(walk: Walk, file_length: u64) -> Result<(Tree, Vec<Option<Laz
         }
     }
     let numbering = Numbering::new(&walk);
+    let type_names = TypeNames::new(&walk, &numbering.names);
     let mut building = Building { tree: Tree::default(), file_length };
     let mut arrays: Vec<Option<Array>> = numbering.array_names.iter().map(|_| None).collect();
     let mut groups: Vec<Option<Group>> = (0..numbering.group_count).map(|_| None).collect();
@@ -53,8 +53,7 @@ pub(crate) fn tree(walk: Walk, file_length: u64) -> Result<(Tree, Vec<Option<Laz
                 if let Some(position) = indexes.get_mut(*number) {
                     *position = lazy_index;
                 }
-                let type_address = state.description.type_address;
-                let type_name = type_address.and_then(|address| numbering.name(address, sizes));
+                let type_name = type_names.of(&state.description.element);
                 let array = building.array(*state, attributes(object.attributes), type_name);
                 let array = if is_whole { with_ieee_floats(array) } else { array };
                 arrays.get_mut(*number).map(|position| position.replace(array));
@@ -116,12 +115,6 @@ impl Numbering {
         numbering
     }
 
-    /// The name of the object at an address, without the groups that it is in.
-    fn name(&self, address: u64, sizes: Sizes) -> Option<String> {
-        let path = self.names.path(address.wrapping_sub(sizes.base))?;
-        path.rsplit('/').next().map(str::to_owned)
-    }
-
     fn kind(&mut self, object: &Object, name: String) -> Link {
         match &object.state {
             State::Group(_) => {
@@ -132,12 +125,34 @@ impl Numbering {
                 self.array_names.push(ArrayNames { address: object.address, name });
                 Link::Array(self.array_names.len() - 1)
             }
-            State::Datatype => {
+            State::Datatype(_) => {
                 Link::Unreadable(Unreadable::unsupported("a committed datatype, which holds no elements,"))
             }
             State::Failed(problem) => Link::Unreadable(problem.clone().into()),
             State::Waiting => Link::Unreadable(Unreadable::damaged("it was never read")),
         }
+    }
+}
+
+/// The names of a file's committed enumerations. Arrays have copies of these: they are told by what they are, as netCDF-C
+/// does.
+struct TypeNames(Vec<(Element, String)>);
+
+impl TypeNames {
+    fn new(walk: &Walk, names: &ObjectNames) -> Self {
+        let base = walk.file.sizes.base;
+        let named = |object: &Object| match &object.state {
+            State::Datatype(Some(element)) if matches!(**element, Element::Enumeration { .. }) => {
+                let path = names.path(object.address.wrapping_sub(base))?;
+                Some(((**element).clone(), path.rsplit('/').next()?.to_owned()))
+            }
+            _ => None,
+        };
+        Self(walk.objects.iter().filter_map(named).collect())
+    }
+
+    fn of(&self, element: &Element) -> Option<String> {
+        self.0.iter().find(|(known, _)| known == element).map(|(_, name)| name.clone())
     }
 }
 

@@ -3,7 +3,7 @@
 
 use std::collections::{HashMap, HashSet, VecDeque};
 
-use hyperslab_core::{StoredChunk, VirtualMappings};
+use hyperslab_core::{Element, StoredChunk, VirtualMappings};
 
 use super::attribute::RawAttribute;
 use super::chunk_index::{ChunkIndex, IndexTask};
@@ -52,7 +52,7 @@ pub(crate) enum State {
     /// An array.
     Array(Box<ArrayState>),
     /// A datatype with a name.
-    Datatype,
+    Datatype(Option<Box<Element>>),
 }
 
 /// A group, with the links found so far.
@@ -257,8 +257,8 @@ impl Walk {
                 self.array(pages, number, *description);
                 Ok(())
             }
-            Kind::Datatype => {
-                self.state(number, State::Datatype);
+            Kind::Datatype(element) => {
+                self.state(number, State::Datatype(element));
                 Ok(())
             }
         }
