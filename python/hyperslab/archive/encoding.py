@@ -66,6 +66,7 @@ def _filters(array: Array) -> dict[str, Any]:
         elif number == SZIP and len(parameters) > 1:
             coding = "ec" if parameters[0] & ENTROPY_CODING else "nn"
             found["szip"] = {"coding": coding, "pixels_per_block": parameters[1]}
+            found.pop("complevel", None)  # at level 0 netCDF4 writes without any codec
             found.update(compression="szip", szip_coding=coding, szip_pixels_per_block=parameters[1])
         elif number == BLOSC and len(parameters) > 6 and parameters[6] < len(COMPRESSORS):
             compressor, shuffle = COMPRESSORS[parameters[6]], parameters[5]
