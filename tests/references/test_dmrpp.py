@@ -1,4 +1,4 @@
-"""DMR++ documents, of files of h5py's: read by hyperslab, with h5py and VirtualiZarr as the judges."""
+"""hyperslab reads DMR++ documents for files of h5py, with h5py and VirtualiZarr as the judges."""
 
 from __future__ import annotations
 
@@ -20,7 +20,7 @@ TYPES = ("i1", "u1", "<i2", ">u2", "<i4", ">i4", "<u8", ">i8", "<f4", ">f4", "<f
 
 
 def low_level(file: h5py.File, name: str, dtype: Any, chunk: tuple[int, ...], steps: list[str]) -> h5py.Dataset:
-    """A chunked array of 23 x 31 with filters in an order of one's own."""
+    """A chunked array of 23 x 31 with filters in a given order."""
     plist = h5py.h5p.create(h5py.h5p.DATASET_CREATE)
     plist.set_chunk(chunk)
     for step in steps:
@@ -33,7 +33,7 @@ def low_level(file: h5py.File, name: str, dtype: Any, chunk: tuple[int, ...], st
 
 
 def make(path: Path) -> None:
-    """What documents can say: types, orders of filters, layouts, fills, masks, groups, dimensions, text."""
+    """What documents can express: types, orders of filters, layouts, fills, masks, groups, dimensions, text."""
     data = np.cumsum(np.arange(23 * 31).reshape(23, 31) % 5, axis=1) % 100
     with h5py.File(path, "w") as file:
         file.attrs["title"] = 'A < B & "C" — ä'
@@ -243,16 +243,16 @@ CHUNKS = '<Int32 name="x"><Dim size="4"/><dmrpp:chunks{}><dmrpp:chunkDimensionSi
 ENDED = "</dmrpp:chunks></Int32>"
 PLACED = '<dmrpp:chunk offset="0" nBytes="8" chunkPositionInArray="[{}]"/>'
 UNREADABLE = {
-    "a gap without a fill value": (CHUNKS.format("", PLACED.format(0)) + ENDED, Unsupported, "nor gives a fill"),
+    "a gap without a fill value": (CHUNKS.format("", PLACED.format(0)) + ENDED, Unsupported, "no fill value"),
     "a position within a chunk": (CHUNKS.format("", PLACED.format(1)) + ENDED, DamagedFile, "at"),
     "a position outside": (CHUNKS.format("", PLACED.format(4)) + ENDED, DamagedFile, "at"),
     "one place twice": (CHUNKS.format("", PLACED.format(0) * 2) + ENDED, DamagedFile, "two chunks"),
     "a filter": (CHUNKS.format(' compressionType="zfp" fillValue="0"', PLACED.format(0)) + ENDED, Unsupported, "zfp"),
-    "no bytes at all": ('<Int32 name="x"><Dim size="4"/></Int32>', Unsupported, "no bytes for"),
+    "no bytes at all": ('<Int32 name="x"><Dim size="4"/></Int32>', Unsupported, "without bytes"),
     "base 64": ('<Int32 name="x"><dmrpp:compact>!!</dmrpp:compact></Int32>', DamagedFile, "base64"),
     "too few bytes": ('<Int32 name="x"><Dim size="9"/><dmrpp:compact>AAAA</dmrpp:compact></Int32>', DamagedFile, "36"),
     "no dimension": ('<Int32 name="x"><Dim name="/y"/></Int32>', DamagedFile, "dimension without"),
-    "text": ('<String name="x"><Dim size="2"/>' + PLACED.format(0) + "</String>", Unsupported, "any length"),
+    "text": ('<String name="x"><Dim size="2"/>' + PLACED.format(0) + "</String>", Unsupported, "variable length"),
     "a sequence": ('<Sequence name="x"><Int32 name="y"/></Sequence>', Unsupported, "Sequence"),
     "too few linked blocks": (
         '<Int32 name="x"><Dim size="4"/><dmrpp:chunks><dmrpp:block offset="0" nBytes="8"/></dmrpp:chunks></Int32>',

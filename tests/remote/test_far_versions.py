@@ -1,4 +1,4 @@
-"""Versions of a far file are those of its copy here: by name, ancestry and time, in few rounds, in Dask too."""
+"""Versions of a remote file equal those of a local copy: by name, ancestry and time, in few rounds, in Dask too."""
 
 from __future__ import annotations
 
@@ -125,10 +125,10 @@ def test_an_object_store(s3: str, folder: Path) -> None:
 def test_all_else_is_refused_by_name(web: servers.Nginx, folder: Path) -> None:
     url = f"{web.url}/many.h5?token=secret"
     for mode in ("r", "r+"):
-        with pytest.raises(UsageError, match=r"far away: hyperslab.open\(URL, version=...\)") as said:
+        with pytest.raises(UsageError, match=r"not a local file: hyperslab.open\(URL, version=...\)") as said:
             hs.VersionedFile(url, mode)
         assert "secret" not in str(said.value)
     command = [sys.executable, "-m", "hyperslab", "versions", "log", url]
     done = subprocess.run(command, capture_output=True, text=True)
     assert (done.returncode, done.stderr.count("\n")) == (2, 1), done.stderr
-    assert "far away" in done.stderr
+    assert "not a local file" in done.stderr

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import json
 import os
 import pickle
 from datetime import timedelta
@@ -11,6 +10,8 @@ from typing import Any
 
 import pytest
 
+from hyperslab.archive import remote
+from hyperslab.archive.open_file import locate
 from hyperslab.archive.remote import Remote
 from hyperslab.archive.store_options import configured, translated
 from hyperslab.errors import UsageError
@@ -132,8 +133,13 @@ def test_configuration_of_fsspec(home: Path, monkeypatch: pytest.MonkeyPatch) ->
     monkeypatch.setitem(fsspec.config.conf, "https", {"headers": {"Authorization": "hunter2"}})
     assert configured("s3") == {"anon": True}
     assert configured("https") == {"headers": {"Authorization": "hunter2"}}
-    named_by_a_document = Remote("https://data.example.org/x.nc")
-    assert "hunter2" not in json.dumps(named_by_a_document.options)
+    sent: list[Any] = []
+    monkeypatch.setattr(remote, "RemoteFile", lambda _, **given: sent.append(given["headers"]))
+    Remote("https://data.example.org/named-by-a-document.nc").file()
+    named_by_the_user, _ = locate("https://data.example.org/x.nc", {})
+    assert isinstance(named_by_the_user, Remote)
+    named_by_the_user.file()
+    assert sent == [[], [("Authorization", "hunter2")]]
 
 
 def test_a_pickle_has_the_name_of_a_profile_and_no_key() -> None:

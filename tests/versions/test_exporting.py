@@ -180,11 +180,11 @@ def test_with_a_file_of_ones_own(tmp_path: Path) -> None:
 def test_what_cannot_be_written_says_so_and_leaves_nothing(made: Any, tmp_path: Path) -> None:
     path, _ = made
     with hs.VersionedFile(path) as file:
-        with pytest.raises(UsageError, match=r"endings \.h5"):
+        with pytest.raises(UsageError, match=r"does not end with one of \.h5"):
             file.export("b", tmp_path / "b.csv")
         with pytest.raises(UsageError, match="no folder"):
             file.export("b", tmp_path / "none" / "b.h5")
-        with pytest.raises(UsageError, match="the version is in"):
+        with pytest.raises(UsageError, match="the file with the versions"):
             file.export("b", path)
         with pytest.raises(KeyError, match="no version 'z'"):
             file.export("z", tmp_path / "b.h5")

@@ -248,12 +248,12 @@ DAMAGES: list[tuple[Callable[[h5py.File], None], str]] = [
     (version_attribute, "its attributes are not those"),
     (no_array, "are not those that were committed: g/y"),
     (other_array, "or the list of its chunks, is not"),
-    (parent, "its parent is 'v0', and was 'v1'"),
+    (parent, "its parent is 'v0', but was 'v1'"),
     (time, "its time is not the one that was committed"),
-    (name, "was committed, and is not there"),
-    (gone, "was committed, and is not there"),
-    (current, "the current version is 'v3', and was 'v4'"),
-    (uncommitted, "was committed, and says that it was not"),
+    (name, "was committed, but does not exist"),
+    (gone, "was committed, but does not exist"),
+    (current, "the current version is 'v3', but was 'v4'"),
+    (uncommitted, "was committed, but its attributes say that it was not"),
     (log, "the list of fingerprints is damaged"),
 ]
 

@@ -109,7 +109,7 @@ def test_a_version_without_time_and_one_that_is_gone(good: Path, tmp_path: Path)
         del file["_version_data/versions/v1"]
         file["_version_data/versions/v3"].attrs["timestamp"] = "yesterday"
     found = repair(good, tmp_path / "new.h5")
-    assert [str(one) for one in found.notes] == ["v2: its parent 'v1' is not there: 'nothing' is in its place"]
+    assert [str(one) for one in found.notes] == ["v2: its parent 'v1' does not exist: it has no parent now"]
     assert [one.version for one in found.lost] == ["v3"]
     assert check_all_right(found.output) == 8
     assert hs.VersionedFile(found.output).current_version == "v2"
@@ -303,5 +303,5 @@ def test_a_filter_that_is_not_here_is_said(good: Path, tmp_path: Path, monkeypat
     found = repair(good, tmp_path / "new.h5")
     assert found.is_complete
     assert {(one.version, one.path) for one in found.notes} == {("v0", "x"), ("v0", "g/grown"), ("v0", "same")}
-    assert "no filter 1" in str(found.notes[0])
+    assert "cannot encode with filter 1" in str(found.notes[0])
     assert filters_in(found.output, "x") == []

@@ -185,7 +185,7 @@ def test_what_no_version_has_is_counted(survey: Path) -> None:
 
 def test_versions_are_parsed_in_batches_and_few_are_kept(survey: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr("hyperslab.versions.inspect.chunk_maps.MOST_KEPT_VERSIONS", 1)
-    monkeypatch.setattr("hyperslab.versions.inspect.chunk_maps.MOST_PARSED_PLACES", 1)
+    monkeypatch.setattr("hyperslab.versions.inspect.chunk_maps.MOST_PARSED_SLOTS", 1)
     with hs.VersionedFile(survey) as file:
         assert [len(entry.changes) for entry in file.log()] == [3, 1, 3, 1]
         assert len(ChunkMaps(file.path)._kept) <= 1
@@ -258,7 +258,7 @@ def test_a_version_that_is_being_made_differs_as_it_will(tmp_path: Path, dtype: 
             with pytest.raises(FileChanged, match="compare again"):
                 late.elements()
             version["x"][0] = new["x"][0]
-            with pytest.raises(UsageError, match="ask the version"):
+            with pytest.raises(UsageError, match=r"call diff\(\) of its version"):
                 version["g"].diff()
         committed = file.diff("a", "b")
         assert set(committed.arrays) == set(staged.arrays)

@@ -161,7 +161,7 @@ def test_files_of_earlier_releases_are_read_and_changed(tmp_path: Path) -> None:
     all_as(path, expected)
 
 
-@pytest.mark.parametrize(("options", "said"), [({"chunks": (7,)}, "chunks of"), ({"dtype": "f4"}, "elements are")])
+@pytest.mark.parametrize(("options", "said"), [({"chunks": (7,)}, "chunk shape"), ({"dtype": "f4"}, "elements are")])
 def test_what_modify_metadata_made_of_shared_arrays_is_damaged(
     tmp_path: Path, options: dict[str, Any], said: str
 ) -> None:

@@ -160,7 +160,7 @@ def test_versions_that_contradict_each_other(path: Path, committed: Path) -> Non
 
     shutil.copy(committed, path)
     said = {one.what for one in edit(path, circle)}
-    assert said == {"its ancestors lead in a circle", "its parent is 'v9', and was 'v6'"}
+    assert said == {"its ancestors form a circle", "its parent is 'v9', and was 'v6'"}
 
     def nowhere(file: Any) -> None:
         file[VERSIONS].attrs["current_version"] = "gone"

@@ -1,4 +1,4 @@
-"""Names for every axis of every array of a group, as netCDF readers give them."""
+"""Name every axis of every array of a group, as netCDF libraries do."""
 
 from __future__ import annotations
 
@@ -19,8 +19,8 @@ Dimension = tuple[str, int, bool]
 def dimension_names(arrays: Mapping[str, Array]) -> Names:
     """The names of each array's dimensions, by the array's name, where the group is looked at alone.
 
-    An axis that the file leaves without a name gets one as netCDF-C would give it: `phony_dim_0`, `phony_dim_1`, ...,
-    one name for each length in the order of their appearance, and one more where an array has two axes of a length.
+    An axis without a name gets the name that netCDF-C gives it: `phony_dim_0`, `phony_dim_1`, and so on. There is one
+    name for each length, in the order of appearance, and another one where an array has two axes of the same length.
     """
     phony: list[Dimension] = []
     return {name: array.dims or _matching(array, phony, len(phony), False)[0] for name, array in arrays.items()}

@@ -1,4 +1,4 @@
-"""Stores of other libraries, obstore's and fsspec's: where they lead, said as hyperslab says it.
+"""Open stores of other libraries, obstore and fsspec: convert their locations and options to those of hyperslab.
 
 Their connections stay theirs: what they were configured with is taken over, so that files are read by our own requests.
 Where something of it cannot be taken over, the store itself reads its files: it is never left out.
@@ -90,10 +90,10 @@ def _library(source: object) -> str | None:
 
 
 def _of_file(source: Any) -> tuple[Any, str]:
-    """File system and path of an open file, of a file to be opened, or of a mapper."""
+    """The file system and path of an open file, an `OpenFile` of fsspec, or a mapper."""
     path = getattr(source, "path", None) or getattr(source, "root", None)
     if not hasattr(source, "fs") or not isinstance(path, str):
-        raise UsageError(f"{type(source).__name__} of fsspec without a path: give (file system, path)")
+        raise UsageError(f"{type(source).__name__} of fsspec has no path: give (file system, path)")
     return source.fs, path
 
 
@@ -148,7 +148,7 @@ def _of_obstore(store: Any, path: str) -> str | Remote:
         options = client_options(store.client_options, ("default_headers",))
         return Remote("/".join((store.url.rstrip("/"), path)).rstrip("/") if path else store.url, options)
     if kind not in OBSTORE_URLS:
-        raise UsageError(f"{kind} of obstore leads nowhere that hyperslab reads: give a path or a URL")
+        raise UsageError(f"hyperslab cannot read through {kind} of obstore: give a path or a URL")
     kind_of_url, container = OBSTORE_URLS[kind]
     config = dict(store.config)
     root = f"{kind_of_url}://{config.pop(container)}"
@@ -161,5 +161,5 @@ def _of_obstore(store: Any, path: str) -> str | Remote:
 
 def _known(prefix: Any, kind: str) -> Any:
     if prefix is None:
-        raise UsageError(f"{kind} of obstore without a prefix: give a path")
+        raise UsageError(f"{kind} of obstore has no prefix: give a path")
     return prefix

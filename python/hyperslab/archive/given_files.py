@@ -16,7 +16,7 @@ from threading import Lock
 from typing import Any
 from uuid import uuid4
 
-from hyperslab._core import ArchiveFile, GivenFile, Reach
+from hyperslab._core import ArchiveFile, DocumentResolver, GivenFile
 from hyperslab.archive.remote import OPEN_OPTIONS
 from hyperslab.archive.store_options import OF_READING
 from hyperslab.errors import UsageError
@@ -39,9 +39,9 @@ class Given:
 
     name: str
 
-    def opened(self, chunk_cache_nbytes: int, reach: Reach) -> ArchiveFile:
+    def opened(self, chunk_cache_nbytes: int, resolver: DocumentResolver) -> ArchiveFile:
         """The compiled part of the open file."""
-        return ArchiveFile.given(self.file(), chunk_cache_nbytes, reach)
+        return ArchiveFile.given(self.file(), chunk_cache_nbytes, resolver)
 
     def file(self) -> GivenFile:
         """What the compiled part reads."""
@@ -129,14 +129,14 @@ class GivenOfFsspec(Given):
         self._host = f"{kind}://"
         self.name = f"{kind}://{fs._strip_protocol(path).partition('?')[0].lstrip('/')}"
 
-    def opened(self, chunk_cache_nbytes: int, reach: Reach) -> ArchiveFile:
+    def opened(self, chunk_cache_nbytes: int, resolver: DocumentResolver) -> ArchiveFile:
         """The compiled part of the open file; of a file that is kept here as a whole, of that copy."""
         if type(self._fs).__name__ in ("SimpleCacheFileSystem", "WholeFileCacheFileSystem"):
             with self._fs.open(self._path) as copy:
                 local = getattr(copy, "name", None)
             if isinstance(local, str) and os.path.isfile(local):  # noqa: PTH113
-                return ArchiveFile(local, chunk_cache_nbytes, reach)
-        return super().opened(chunk_cache_nbytes, reach)
+                return ArchiveFile(local, chunk_cache_nbytes, resolver)
+        return super().opened(chunk_cache_nbytes, resolver)
 
     def file(self) -> GivenFile:
         """What the compiled part reads."""

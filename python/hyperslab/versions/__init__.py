@@ -1,6 +1,6 @@
-"""Arrays with all their versions in one HDF5 file, without copies of what did not change.
+"""Arrays with all their versions in one HDF5 file, where unchanged chunks are stored only once.
 
-The layout is that of versioned-hdf5 (its DATA_VERSION 4): either library reads and adds to the other's files.
+The layout is that of versioned-hdf5 (its DATA_VERSION 4): each library can read and extend the files of the other.
 """
 
 from typing import TYPE_CHECKING, Any
@@ -17,7 +17,7 @@ __all__ = ["Loss", "Repair", "StagedArray", "StagedGroup", "Version", "VersionTa
 
 
 def __getattr__(name: str) -> Any:
-    """What needs h5py is imported when it is first asked for: reading versions works without."""
+    """Import what needs h5py on first use, because you can read versions without h5py."""
     if name not in ("Loss", "Repair", "repair"):
         raise AttributeError(f"module {__name__!r} has no attribute {name!r}")
     from importlib import import_module

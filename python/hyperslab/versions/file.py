@@ -10,12 +10,12 @@ from typing import TYPE_CHECKING, Any, Literal, TypeAlias
 
 from hyperslab.archive.allowed import Allowed, Locations
 from hyperslab.archive.array import Array as ArchiveArray
-from hyperslab.archive.open_file import CHUNK_CACHE_NBYTES
 from hyperslab.archive.remote import SourceResolver
 from hyperslab.archive.tree import Group
 from hyperslab.errors import UsageError
 from hyperslab.journal.locks import check_process
 from hyperslab.journal.signals import defer_signals
+from hyperslab.memory import CHUNK_CACHE_NBYTES
 from hyperslab.needed import need_h5py
 from hyperslab.versions.inspect.inspected import Inspected
 from hyperslab.versions.layout import names as layout
@@ -35,38 +35,38 @@ if TYPE_CHECKING:
     from hyperslab.versions.stage.committed import CommittedArray, CommittedGroup
 
 Location: TypeAlias = "str | os.PathLike[str] | h5py.File"
-TIMEOUT = 1.0  # seconds, for who only reads a little
+TIMEOUT = 1.0  # seconds; long enough for a process that reads only a little
 Mode = Literal["r", "r+", "a", "w"]
 
 
 class VersionedFile(Inspected):
-    """A file of versions: `file["v1"]["x"][...]` reads, `with file.stage_version("v2") as version:` makes a new one.
+    """A file of versions: `file["v1"]["x"][...]` reads, `with file.stage_version("v2") as version:` adds a version.
 
     Parameters
     ----------
-    file : Location
-        Its path, or an `h5py.File` (or group in one) that is open; then `mode` is that file's, and closing it is its
-        owner's.
-    mode : Mode
-        `r` to read; `r+` to add versions; `a` to make the file if there is none; `w` to make a new one.
+    file : str, os.PathLike, h5py.File or h5py.Group
+        The path of the file, or an open h5py file (or a group in one). An open file keeps its own mode, and you close
+        it yourself.
+    mode : {"r", "r+", "a", "w"}
+        `r` reads; `r+` adds versions; `a` creates the file if it does not exist; `w` always creates a new file.
     chunk_cache_nbytes : int
-        Memory for decoded chunks of each version that is read.
+        Memory in bytes for the decoded chunks of each version that you read.
     timeout : float
-        To write: how many seconds to wait for others who have the file open. Ctrl-C ends it.
-    allowed : Locations | None
+        How many seconds to wait, when writing, for other processes that have the file open. Ctrl-C ends the wait.
+    allowed : list of str, optional
         Folders and URLs that the groups of versions may lead to, as for `hyperslab.open`. `diff`, `log`, `stats` and
-        `export` read nothing but the file.
+        `export` read only this file.
 
     Raises
     ------
     FileNotFoundError
-        There is no such file.
+        The file does not exist.
     Unsupported
-        The file has no versions, or those of a later layout.
+        The file has no versions, or its layout is newer than this release knows.
     StaleJournal, MissingJournal
-        The journal beside it is not of it; to write: one is needed, and is not there.
+        The journal beside the file belongs to another file; or (when writing) the file needs a journal that is missing.
     UsageError
-        It cannot be written to.
+        The file cannot be written to.
     """
 
     def __init__(
@@ -79,18 +79,18 @@ class VersionedFile(Inspected):
         allowed: Locations | None = None,
     ) -> None:
         self._stores: Any = None
-        self._kept_open: Any = None  # libhdf5 reads again what nobody keeps open
-        self._last: tuple[str, CommittedGroup] | None = None  # the version that was committed here last
+        self._kept_open: Any = None  # libhdf5 reads an object again unless something keeps it open
+        self._last: tuple[str, CommittedGroup] | None = None  # the last version that this object committed
         self._staging: str | None = None
         self._process = os.getpid()
         self._file: Any = None
         self._owned: Any = None
         self._closed = False
-        self._within = ""  # the path of the group that versions are in
+        self._within = ""  # the path of the group that holds the versions
         if isinstance(file, str | os.PathLike):
             self.path = local_path(file)
             if mode not in ("r", "r+", "a", "w"):
-                raise ValueError(f"{mode!r} is no mode: use r, r+, a or w")
+                raise ValueError(f"{mode!r} is not a mode: use r, r+, a or w")
             if mode != "r":
                 self._own(mode, timeout)
         else:
@@ -120,7 +120,7 @@ class VersionedFile(Inspected):
             self._forget()
 
     def _settle(self) -> None:
-        """Make what h5py holds back of a file that is not ours readable."""
+        """Flush what h5py still holds back, if the file is not ours, so that it can be read."""
         if self._file is not None and self._owned is None:
             self._file.file.flush()
 
@@ -140,13 +140,13 @@ class VersionedFile(Inspected):
 
     @property
     def current_version(self) -> str | None:
-        """The name of the current version; None while there is none. Can be set."""
+        """The name of the current version, or None if there is none. You can set it."""
         return self._seen.current
 
     @current_version.setter
     def current_version(self, name: str) -> None:
         self._writable()
-        self.table[name]  # so that it is one
+        self.table[name]  # raises an error if there is no such version
         with defer_signals():
             self._file[VERSIONS].attrs["current_version"] = name
             self._stores.fingerprints.add(None, current=name)
@@ -155,19 +155,21 @@ class VersionedFile(Inspected):
 
     @property
     def closed(self) -> bool:
-        """Whether the file was closed."""
+        """Whether the file is closed."""
         return self._closed
 
     def __getitem__(self, key: VersionKey) -> Group:
-        """The group of a version: by name, by time in UTC (the last one then or before), 0 or None for the current
-        one, -n for its ancestors.
+        """The group of a version.
+
+        You can ask by name; by time in UTC, which gives the last version committed at or before it; by 0 or None for
+        the current version; or by -n for its n-th ancestor.
 
         Raises
         ------
         KeyError
-            There is no such version.
+            The version does not exist.
         IndexError
-            There are not so many ancestors.
+            The current version has fewer ancestors.
         """
         self._check_not_closed()
         return self._seen[key]
@@ -182,7 +184,7 @@ class VersionedFile(Inspected):
         return name in self.table
 
     def refresh(self) -> None:
-        """See versions that others committed since. Groups and arrays that are in use stay as they are."""
+        """Look for versions that others have committed since. Groups and arrays in use do not change."""
         self._check_not_closed()
         self._seen.refresh()
 
@@ -194,27 +196,27 @@ class VersionedFile(Inspected):
         make_current: bool = True,
         timestamp: Time | None = None,
     ) -> Iterator[StagedGroup]:
-        """Make a new version: what the `with` statement gives can be changed; at its end that is committed.
+        """Make a new version: change the group that the `with` statement gives; its end commits the version.
 
-        An exception inside leaves the file as it was.
+        An exception inside the statement leaves the file as it was.
 
         Parameters
         ----------
-        name : str | None
-            The version's name; made up if there is none.
-        prev_version : str | None
-            The version to start from, by default the current one; "" to start from nothing.
+        name : str, optional
+            The name of the version; by default a new unique name.
+        prev_version : str, optional
+            The version to start from; by default the current one. Use "" to start with nothing.
         make_current : bool
-            Whether it becomes the current version.
-        timestamp : Time | None
-            When it was committed, in UTC, if not now.
+            Whether the new version becomes the current one.
+        timestamp : datetime.datetime or numpy.datetime64, optional
+            The time of the commit, in UTC; by default now.
 
         Raises
         ------
         ValueError
-            There is such a version already, or no such parent; the time is not in UTC.
+            The version exists already, its parent does not exist, or the time is not in UTC.
         UsageError
-            The file is open for reading, or another version is being made.
+            The file is open for reading only, or another version is being made.
         """
         self._writable()
         chosen = layout.check_name(str(uuid.uuid4()) if name is None else name)
@@ -235,24 +237,24 @@ class VersionedFile(Inspected):
             root.close()
 
     def delete_versions(self, names: str | Iterable[str], *, repack: bool = True) -> None:
-        """Delete versions, with all that only they hold. Their children become those of their parents.
+        """Delete versions and all that only they hold. The parent of a deleted version takes over its children.
 
-        All or nothing, as committing is. Readers keep what they have open.
+        Either all of this happens or nothing, as with a commit. Readers keep what they have open.
 
         Parameters
         ----------
-        names : str | Iterable[str]
+        names : str or iterable of str
             The names of the versions.
         repack : bool
-            Write what stays into a new file, which then takes the place of this one: it is as short as can be, and
-            nothing of what was deleted is left in it. Needs room for both. If not, only the arrays that lose chunks are
-            written anew, behind the rest: the file gets longer, for HDF5 forgets what is free. An `h5py.File` that was
-            given is never repacked.
+            Whether to write the remaining versions to a new file, which then replaces this one. The new file is as
+            short as possible and keeps nothing of the deleted versions, but there must be room for both files. If
+            False, only the arrays that lose chunks are written again, at the end of the file: it grows, because HDF5
+            forgets which space is free. An `h5py.File` that you passed in is never repacked.
 
         Raises
         ------
         ValueError
-            There is no such version.
+            A version does not exist.
         DamagedFile
             A version that stays cannot be read.
         """
@@ -270,32 +272,32 @@ class VersionedFile(Inspected):
         repack: bool = True,
         **codecs: Any,
     ) -> None:
-        """Change how an array is stored, in all versions; all or nothing, as committing is.
+        """Change how an array is stored, in all versions. Either all of this happens or nothing, as with a commit.
 
         Parameters
         ----------
         array : str
-            The array's path.
-        chunks : int | tuple[int, ...] | Literal[True] | None
-            The chunk shape.
-        dtype : Any
-            The dtype; all elements are cast.
-        fillvalue : Any
-            The fill value; elements that are the old one become this one.
+            The path of the array.
+        chunks : int, tuple of int or True, optional
+            The new chunk shape in elements; True is the default of an array with one axis, 4096.
+        dtype : dtype, optional
+            The new dtype; all elements are cast to it.
+        fillvalue : scalar, optional
+            The new fill value; elements equal to the old fill value become the new one.
         repack : bool
-            As for `delete_versions`.
-        codecs : Any
-            `compression`, `compression_opts`, `shuffle`, `fletcher32`, `scaleoffset`, as h5py has them; None for none.
-            What is not said stays as it is.
+            As in `delete_versions`.
+        **codecs : Any
+            `compression`, `compression_opts`, `shuffle`, `fletcher32` and `scaleoffset`, as h5py has them; None turns
+            one off. Options that you leave out stay as they are.
 
         Raises
         ------
         KeyError
-            There is no such array.
+            The array does not exist.
         TypeError
-            There is no such option, or elements cannot be cast so.
+            An option does not exist, or the elements cannot be cast to the dtype.
         ValueError
-            What is asked contradicts itself.
+            The options contradict each other.
         """
         from hyperslab.versions.rewrite.recoding import modification
 
@@ -303,7 +305,7 @@ class VersionedFile(Inspected):
         self._rewrite(lambda: modification(self._file.file, array, asked, codecs), repack)
 
     def repack(self) -> None:
-        """Write the file anew, as short as can be, in the place of this one; only if it was opened here, to write."""
+        """Write this file again, as short as possible. The file must have been opened by its path, for writing."""
         from hyperslab.versions.rewrite.deletion import nothing
 
         self._writable()
@@ -313,7 +315,7 @@ class VersionedFile(Inspected):
 
     @defer_signals()
     def _rewrite(self, plan: Callable[[], Change], repack: bool) -> None:
-        """Write versions anew, all or nothing."""
+        """Write versions again: all of them, or none."""
         from hyperslab.versions.rewrite.rewriting import rewrite_elsewhere, rewrite_in_place
 
         self._writable()
@@ -341,11 +343,11 @@ class VersionedFile(Inspected):
         self._seen.table = known.rewritten(change.versions, change.parents, change.current)
 
     def _let_go(self) -> None:
-        """Let libhdf5 close what is open of the file."""
+        """Let libhdf5 close all that is open in the file."""
         self._last = self._stores = self._kept_open = None
 
     def _forget(self) -> None:
-        """What is known of chunks and groups may not be so any more."""
+        """Forget what is known of chunks and groups, which may have changed."""
         from hyperslab.versions.commit.chunk_store import ChunkStores
 
         self._let_go()
@@ -355,7 +357,7 @@ class VersionedFile(Inspected):
         self._stores = ChunkStores(self._file, self._journaled)
 
     def _roll_back(self) -> None:
-        """Forget all changes since the last commit, of a file of our own."""
+        """Undo all changes since the last commit, if the file is ours."""
         self._seen.forget_groups()
         self._let_go()
         try:
@@ -369,7 +371,7 @@ class VersionedFile(Inspected):
         return None if self._owned is None else self._owned.journaled
 
     def _base(self, version: str | None) -> Group | CommittedGroup | None:
-        """What a version that is made from another starts with."""
+        """What a version that is based on another starts with."""
         if self._last is not None and self._last[0] == version:
             return self._last[1]
         self._check_not_closed()
@@ -403,33 +405,33 @@ class VersionedFile(Inspected):
         except BaseException:
             self._roll_back()
             if self._owned is not None:
-                self._seen.refresh()  # a commit that could not be undone was finished
+                self._seen.refresh()  # a commit that could not be undone was completed
             else:
                 undo(self._file, name, current)
             raise
-        if self._owned is not None:  # else others may change it
+        if self._owned is not None:  # otherwise others may change it
             self._last = (name, written)
         time = layout.parsed_time(stamp)
         self._seen.table = self.table.changed(Version(name, parent, time), name if make_current else self.table.current)
 
     def array_of(self, path: str, base: ArchiveArray | CommittedArray) -> StagedArray:
-        """An array of the version that is being made, as the one before has it."""
+        """Stage an array of the version before, for the version that is being made."""
         if isinstance(base, ArchiveArray):
             return StagedArray.of_version(path, base, checked_chunks(base))
         return StagedArray.of_commit(base)
 
     def new_array(self, path: str, asked: dict[str, Any]) -> StagedArray:
-        """A new array of the version that is being made."""
+        """Stage a new array for the version that is being made."""
         from hyperslab.versions.commit.writing import new_array
 
         return new_array(self._file, path, asked)
 
     def close(self) -> None:
-        """Close the file, if it was opened here."""
+        """Close the file if it was opened here."""
         if not self._closed:
             self._closed = True
             self._let_go()
-            self._seen.forget_groups()  # whoever holds some keeps them
+            self._seen.forget_groups()  # groups in use stay valid
             if self._owned is not None:
                 self._owned.close()
             self._file = self._owned = None
@@ -452,17 +454,17 @@ class VersionedFile(Inspected):
 
     def _check_not_closed(self) -> None:
         if self._closed:
-            raise ValueError(f"{self.path} was closed: open it again")
+            raise ValueError(f"{self.path} is closed: open it again")
 
     def _check_whole(self) -> None:
-        """Refuse what knows only of versions in a file's root; and let it see all that h5py holds back."""
+        """Refuse files whose versions are not in the root, and flush what h5py still holds back."""
         self._check_not_closed()
         if self._within:
-            raise UsageError(f"{self.path}: this works only with versions in a file's root, not in {self._within[:-1]}")
+            raise UsageError(f"{self.path}: this works only for versions in a file's root, not in {self._within[:-1]}")
         self._settle()
 
     def _writable(self) -> None:
         self._check_not_closed()
         if self._file is None:
-            raise UsageError(f"{self.path} is open for reading: open it with mode='r+' to add versions")
+            raise UsageError(f"{self.path} is open for reading only: open it with mode='r+' to add versions")
         check_process(self.path, self._process)

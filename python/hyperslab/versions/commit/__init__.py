@@ -1,1 +1,1 @@
-"""How a staged version is written: chunks and their hashes, virtual arrays, marks, and last the version's link."""
+"""How a staged version is written: chunks and hashes, virtual arrays, marks, and last the link to the version."""

@@ -1,4 +1,4 @@
-"""Attributes that the layout wants, through h5py's lower level: a commit writes a dozen, each ten times as fast."""
+"""The attributes that the layout needs, written through h5py's low-level API, which is ten times as fast."""
 
 from __future__ import annotations
 
@@ -22,14 +22,14 @@ def _flag_type() -> Any:
 
 
 def put_text(holder: h5py.HLObject, name: str, value: str) -> None:
-    """Give an attribute this text, of any length.
+    """Set an attribute to a text of any length.
 
-    One that is there is made anew: libhdf5 would put the text where that of before is, which is still read by who looks
-    at a commit that is half applied.
+    An existing attribute is deleted first: libhdf5 would overwrite the old text, which others still read while the
+    commit is only half applied.
     """
     key = name.encode()
     if h5py.h5a.exists(holder.id, key):
-        if not h5py.h5a.open(holder.id, key).get_type().equal(_text_type()):  # of somebody else's making
+        if not h5py.h5a.open(holder.id, key).get_type().equal(_text_type()):  # another library wrote it
             holder.attrs[name] = value
             return
         h5py.h5a.delete(holder.id, key)
@@ -38,32 +38,32 @@ def put_text(holder: h5py.HLObject, name: str, value: str) -> None:
 
 
 def put_flag(holder: h5py.HLObject, name: str, value: bool) -> None:
-    """Make an attribute that says whether something is so."""
+    """Create an attribute that is true or false."""
     made = h5py.h5a.create(holder.id, name.encode(), _flag_type(), h5py.h5s.create(h5py.h5s.SCALAR))
     made.write(np.array(value, bool))
 
 
 def put_integers(holder: h5py.HLObject, name: str, values: tuple[int, ...]) -> None:
-    """Make an attribute with these numbers, of 64 bits."""
+    """Create an attribute of 64-bit integers."""
     array = np.array(values, np.int64)
     space = h5py.h5s.create_simple(array.shape)
     h5py.h5a.create(holder.id, name.encode(), h5py.h5t.NATIVE_INT64, space).write(array)
 
 
 def integer(holder: h5py.HLObject, name: str) -> int:
-    """The number that an attribute has."""
+    """The integer that an attribute holds."""
     value = np.zeros((), np.int64)
     h5py.h5a.open(holder.id, name.encode()).read(value)
     return int(value)
 
 
 def put_integer(holder: h5py.HLObject, name: str, value: int) -> None:
-    """Give an attribute that is there this number."""
+    """Change an existing integer attribute."""
     h5py.h5a.open(holder.id, name.encode()).write(np.array(value, np.int64))
 
 
 def copy_attributes(old: Any, new: Any, leave: tuple[str, ...] = ()) -> None:
-    """Copy the attributes of an object with their types."""
+    """Copy the attributes of an object, with their types."""
     for index in range(h5py.h5a.get_num_attrs(old)):
         attribute = h5py.h5a.open(old, index=index)
         if attribute.name.decode() not in leave:
@@ -71,7 +71,7 @@ def copy_attributes(old: Any, new: Any, leave: tuple[str, ...] = ()) -> None:
 
 
 def copy_attribute(attribute: Any, new: Any) -> None:
-    """Copy an attribute with its type."""
+    """Copy an attribute, with its type."""
     space = attribute.get_space()
     made = h5py.h5a.create(new, attribute.name, attribute.get_type(), space)
     if space.get_simple_extent_type() != h5py.h5s.NULL:

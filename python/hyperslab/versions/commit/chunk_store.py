@@ -32,7 +32,7 @@ if TYPE_CHECKING:
     from hyperslab.versions.stage.staged_array import StagedArray
 
 COUNT = "largest_index"
-# More places without hashes than this are no remains of anything: a shape is damaged.
+# More slots without a hash than this cannot be left over from commits: the shape is damaged.
 MOST_GAPS = 1 << 22
 OUR_FILTERS = (h5py.h5z.FILTER_DEFLATE, h5py.h5z.FILTER_SHUFFLE, h5py.h5z.FILTER_FLETCHER32, h5py.h5z.FILTER_LZF)
 
@@ -40,7 +40,7 @@ OUR_FILTERS = (h5py.h5z.FILTER_DEFLATE, h5py.h5z.FILTER_SHUFFLE, h5py.h5z.FILTER
 def make_store(
     file: h5py.Group, path: str, dtype: Any, chunk_shape: tuple[int, ...], fill: Any, options: dict[str, Any]
 ) -> None:
-    """Make the place for the chunks of an array, without any chunk."""
+    """Create the arrays for an array's chunks and hashes, without any chunk."""
     group = file[DATA].require_group(path)
     raw = group.create_dataset(
         "raw_data",
@@ -64,16 +64,16 @@ def make_store(
 
 
 class ChunkStore:
-    """The chunks of one array, over all versions. It only ever grows.
+    """The chunks of one array, over all versions. It only grows.
 
     Parameters
     ----------
     file : h5py.Group
-        Where it is.
-    path : str
-        The array's path in a version.
-    journaled : JournaledFile | None
-        What libhdf5 writes to, where it is ours.
+        The file, or the group that holds the versions.
+        path : str
+        The path of the array in a version.
+        journaled : JournaledFile | None
+        What libhdf5 writes to, if the file is ours.
     """
 
     def __init__(self, file: h5py.Group, path: str, journaled: JournaledFile | None = None) -> None:
@@ -88,8 +88,8 @@ class ChunkStore:
         self._row_count = row_count(self._table)
         rows = self._table[: self._row_count]
         places = np.ascontiguousarray(rows["shape"][:, 0] // self.chunk_shape[0])
-        # versioned-hdf5's `rebuild_hashtables` leaves rows out, also of chunks that versions show: of two with the same
-        # elements one. Only what the stack has no room for yet is nobody's.
+        # versioned-hdf5's `rebuild_hashtables` leaves rows out, even of chunks that versions show: it keeps one of
+        # two equal chunks. So the count covers every slot that the stack has room for.
         self.count = max(self._row_count, int(places.max(initial=-1)) + 1, room(self.raw))
         if self.count > self._row_count + MOST_GAPS:
             said = f"{self.name} in {self.raw.file.filename} has room for {self.count} chunks"
@@ -98,54 +98,54 @@ class ChunkStore:
         self._filters = filters_of(self.raw)
         self._rows = HashRows(self._table, filters_of(self._table), rows)
         self._new: list[tuple[bytes, npt.NDArray[np.int64]]] = []  # chunks whose hashes are not stored yet
-        self._keys = [keys_of(rows, self.chunk_shape[0])]  # by place, in pieces
+        self._keys = [keys_of(rows, self.chunk_shape[0])]  # by slot, in pieces
 
     @property
     def keys(self) -> npt.NDArray[np.int64]:
-        """By place the first 8 bytes of the hash of each chunk."""
+        """The first 8 bytes of the hash of the chunk in each slot."""
         if len(self._keys) > 1:
             self._keys = [np.concatenate(self._keys)]
         return self._keys[0]
 
     @property
     def table_address(self) -> int:
-        """Where the table of hashes is in the file."""
+        """The address of the table of hashes in the file."""
         return int(h5py.h5o.get_info(self._table.id).addr)
 
     @property
     def is_current(self) -> bool:
-        """Whether nobody else added chunks, or put other tables in the place of these."""
+        """Whether nobody else has added chunks or replaced these tables."""
         return bool(self.raw and self._table) and integer(self._table, COUNT) == self._row_count
 
     def read(self, places: npt.NDArray[np.int64]) -> Array:
-        """Chunks by their places, one after another, with one axis more in front."""
+        """Chunks by their slots, stacked along a new first axis."""
         length = self.chunk_shape[0]
         return np.stack([self.raw[place * length : (place + 1) * length] for place in places.tolist()])
 
     @cached_property
     def _nothing(self) -> bytes:
-        """The hash of a chunk that is nothing but the fill value: such a chunk is never stored."""
+        """The hash of a chunk that holds only the fill value. Such a chunk is never stored."""
         fill = "" if self.dtype.hasobject else self.fill[()]
         return chunk_hash(np.full(self.chunk_shape, fill, self.dtype))
 
     def find(self, digests: bytes) -> tuple[npt.NDArray[np.int64], npt.NDArray[np.int64]]:
-        """Where chunks with these hashes are, or will be; and the numbers of those that are new.
+        """The slots where chunks with these hashes are, or will be, and the numbers of the chunks that are new.
 
-        The place of those that are nothing but the fill value is -1.
+        Chunks that hold only the fill value have the slot -1.
         """
         return self._places.find(digests, self._nothing, self.count)
 
     def append(self, digests: bytes, chunks: Array, lengths: npt.NDArray[np.int64]) -> None:
-        """Store new chunks. They count when `settle` was called.
+        """Store new chunks. They count only after `settle`.
 
         Parameters
         ----------
         digests : bytes
-            The hash of each.
-        chunks : Array
-            The chunks, each whole, with one axis more in front.
-        lengths : npt.NDArray[np.int64]
-            How many rows of each are inside their array.
+            The hashes of the chunks.
+            chunks : Array
+            The chunks, whole, stacked along a new first axis.
+            lengths : npt.NDArray[np.int64]
+            How many rows of each chunk are inside the array.
         """
         first, last = self.count, self.count + len(chunks)
         self.raw.id.set_extent((last * self.chunk_shape[0], *self.chunk_shape[1:]))
@@ -157,7 +157,7 @@ class ChunkStore:
         self.count = last
 
     def settle(self) -> None:
-        """Store the hashes of chunks that are new, and last how many count."""
+        """Store the hashes of new chunks, and last their count."""
         if not self._new:
             return
         digests = b"".join(digests for digests, _ in self._new)
@@ -169,7 +169,7 @@ class ChunkStore:
         rows = np.zeros(last - begin, HASH_TABLE_DTYPE)
         starts = np.arange(begin, last) * length
         rows["shape"] = np.stack([starts, starts + length], axis=1)
-        if begin < first:  # all in the order of places again; a hash of zeros is no chunk's
+        if begin < first:  # write all rows again, in the order of slots; a hash of zeros belongs to no chunk
             known = self._table[: self._row_count]
             rows[known["shape"][:, 0] // length] = known
         new = rows[first - begin :]
@@ -181,11 +181,11 @@ class ChunkStore:
         self._row_count = last
 
     def _write(self, first: int, chunks: Array) -> None:
-        """Store chunks: each as a whole where its filters are ours too, else as libhdf5 does it."""
+        """Store chunks: directly if we know all their filters, otherwise through libhdf5."""
         function = write_chunk_function()
         if function is None or self._filters is None:
             if not self.dtype.hasobject:
-                chunks = chunks.view(self.dtype)  # which knows the encoding of text of some length
+                chunks = chunks.view(self.dtype)  # which knows the encoding of text of fixed length
             self.raw[first * self.chunk_shape[0] :] = chunks.reshape(-1, *self.chunk_shape[1:])
             return
         nbytes, data = chunks[0].nbytes, as_bytes(chunks)
@@ -195,20 +195,20 @@ class ChunkStore:
             self._look_up_anew()
 
     def _look_up_anew(self) -> None:
-        """Let libhdf5 look up the last chunk in its index when it next reads it. Until the shape changes, 1.10 to 2.0
-        know it by heart, but not which filters were left out: they would decode what is not encoded.
+        """Make libhdf5 look up the last chunk in its index again. Releases 1.10 to 2.0 remember its position until the
+        shape changes, but not which filters were left out, so they would decode what is not encoded.
         """
         shape = self.raw.shape
         self.raw.id.set_extent((shape[0] + 1, *shape[1:]))
         self.raw.id.set_extent(shape)
 
     def check_same(self, dtype: Any, chunk_shape: tuple[int, ...] | None, fill: Any) -> None:
-        """Refuse an array that contradicts what earlier versions had under its path.
+        """Refuse an array that contradicts the array of earlier versions at its path.
 
         Raises
         ------
         ValueError
-            dtype, chunks or fill value differ.
+            The dtype, chunks or fill value differ.
         """
         theirs = self.raw.dtype
         if dtype is not None and dtype != theirs and not (is_text(dtype) and is_text(theirs)):
@@ -231,9 +231,9 @@ class ChunkStores:
     Parameters
     ----------
     file : h5py.Group
-        Where they are.
-    journaled : JournaledFile | None
-        What libhdf5 writes to, where it is ours.
+        The file, or the group that holds the versions.
+        journaled : JournaledFile | None
+        What libhdf5 writes to, if the file is ours.
     """
 
     def __init__(self, file: h5py.Group, journaled: JournaledFile | None) -> None:
@@ -242,19 +242,19 @@ class ChunkStores:
         self.fingerprints = Fingerprints(file, is_ours=journaled is not None)
 
     def of_path(self, path: str) -> ChunkStore:
-        """Those of an array that has some."""
+        """The chunks of an array that has some."""
         store = self._found.get(path)
         if store is None or not store.is_current:
             store = self._found[path] = ChunkStore(self.file, path, self._journaled)
         return store
 
     def settle(self) -> None:
-        """Store the hashes of all that is new."""
+        """Store the hashes of all new chunks."""
         for store in self._found.values():
             store.settle()
 
     def of(self, array: StagedArray) -> ChunkStore:
-        """Those of an array's path; made where there are none."""
+        """The chunks of an array's path; their arrays are created if there are none."""
         path = array.name
         store = self._found.get(path)
         if store is not None and store.is_current:
@@ -271,23 +271,23 @@ def row_count(table: Any) -> int:
     Raises
     ------
     DamagedFile
-        More than it has.
+        The count is larger than the table.
     """
     count = integer(table, COUNT)
     most = min(table.shape[0], table.id.get_num_chunks() * table.chunks[0]) if table.chunks else table.shape[0]
     if not 0 <= count <= most:
-        said = f"{count} of its {most} rows are said to count"
+        said = f"the count says {count} rows, but the table has {most}"
         raise DamagedFile(f"{table.name} in {table.file.filename}: {said}: hyperslab.versions.repair may help")
     return count
 
 
 def room(raw: Any) -> int:
-    """How many chunks a stack has room for: whatever a version shows is one of these.
+    """How many chunks a stack has room for; every chunk that a version shows is one of them.
 
     Raises
     ------
     Unsupported
-        More than anybody wants.
+        There are more than fit in memory.
     """
     check_chunk_count(f"{raw.name} in {raw.file.filename}", raw.shape, raw.chunks, Unsupported)
     return int(ceil_div(raw.shape[0], raw.chunks[0]))
@@ -299,7 +299,7 @@ def is_text(dtype: Any) -> bool:
 
 
 def filters_of(raw: Any) -> list[tuple[int, int]] | None:
-    """Numbers of an array's filters, in order, each with its parameter; None if others are to encode its chunks."""
+    """The numbers of an array's filters, in order, each with its parameter; None if libhdf5 must encode its chunks."""
     if raw.dtype.hasobject:
         return None
     plist = raw.id.get_create_plist()
@@ -313,7 +313,7 @@ def filters_of(raw: Any) -> list[tuple[int, int]] | None:
 
 
 def write_chunk_function() -> int | None:
-    """Address of what `write_chunks` calls."""
+    """The address of the function that `write_chunks` calls."""
     return libhdf5.address("H5Dwrite_chunk")
 
 

@@ -1,4 +1,4 @@
-"""The codecs of an array as h5py's options, from its filters as HDF5 keeps them."""
+"""The codecs of an array as options of h5py, from the filters that HDF5 stores."""
 
 from __future__ import annotations
 
@@ -8,11 +8,11 @@ from typing import Any, TypeAlias
 import h5py
 from h5py import h5z
 
-Filters: TypeAlias = "Iterable[tuple[int, Sequence[int]]]"  # number and parameters of each
+Filters: TypeAlias = "Iterable[tuple[int, Sequence[int]]]"  # the number and the parameters of each filter
 SZIP_METHODS = {h5z.SZIP_EC_OPTION_MASK: "ec", h5z.SZIP_NN_OPTION_MASK: "nn"}
 NAMED = (h5z.FILTER_DEFLATE, h5z.FILTER_SZIP)
 LEVELS = range(10)
-# Parameters that a filter puts before those that it was given, when an array is made: bitshuffle.
+# How many parameters a filter puts before those that you give it: bitshuffle.
 PUT_BEFORE = {32008: 3}
 
 
@@ -24,9 +24,9 @@ def filters_in(raw: h5py.Dataset) -> list[tuple[int, tuple[int, ...]]]:
 
 
 def codec_options(filters: Filters) -> dict[str, Any]:
-    """What `create_dataset` of h5py is to be told for an array with these filters.
+    """The options with which h5py's `create_dataset` gives an array these filters.
 
-    Parameters that contradict themselves, as those of a damaged file may, are left out.
+    Contradictory parameters, as in a damaged file, are left out.
     """
     found: dict[str, Any] = {}
     for number, values in filters:
@@ -36,7 +36,7 @@ def codec_options(filters: Filters) -> dict[str, Any]:
             found["fletcher32"] = True
         elif number == h5z.FILTER_SCALEOFFSET:
             found["scaleoffset"] = values[1] if len(values) > 1 else None
-        elif "compression" not in found and (number in NAMED or number not in LEVELS):  # as which h5py takes a digit
+        elif "compression" not in found and (number in NAMED or number not in LEVELS):  # h5py takes a digit as a level
             found["compression"], found["compression_opts"] = _compression(number, tuple(values))
     return {name: value for name, value in found.items() if value is not None}
 

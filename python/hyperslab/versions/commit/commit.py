@@ -1,5 +1,6 @@
-"""Committing a staged version: chunks, virtual arrays, hashes, their count, the version itself, and last that it is the
-current one. Until its group is linked, which is one step, no version is there: nobody sees half of one.
+"""Commits a staged version: chunks, virtual arrays, hashes and their count, the version itself, and last its name as
+the current version. The version exists only once its group is linked, which is one step, so nobody ever sees half of
+it.
 """
 
 from __future__ import annotations
@@ -39,9 +40,9 @@ from hyperslab.versions.stage.staged_array import StagedArray
 from hyperslab.versions.stage.staged_group import StagedGroup
 
 BATCH_NBYTES = 1 << 22
-MANY_MAPPINGS = 64  # libhdf5 takes 2 to 5 µs and some kB to copy each, and 50 µs for the array
+MANY_MAPPINGS = 64  # libhdf5 takes 2 to 5 µs and some kB to copy each mapping, and 50 µs for the array
 DIGEST_NBYTES = 32
-# How many hashes are taken at a time, and by what: the number of the first, and the hashes.
+# How many hashes to give on at a time, and the function that takes them with the number of the first.
 Taken: TypeAlias = tuple[int, Callable[[int, bytes], None]]
 
 
@@ -55,29 +56,29 @@ def write_version(
     *,
     make_current: bool,
 ) -> CommittedGroup:
-    """Write all of a version, into a group that no link leads to before it is whole.
+    """Write all of a version, into a group that no link leads to before it is complete.
 
     Parameters
     ----------
     file : h5py.Group
-        Where it goes.
+        The file, or the group that holds the versions.
     root : StagedGroup
-        What it holds.
+        The staged version.
     parent : str | None
-        The name of the version before, if arrays are to be taken from it.
+        The name of the version before, or None.
     timestamp : str
-        When it is committed.
+        The time of the commit, as it is stored.
     version : CommittedVersion
-        Which it will be.
+        The version that it becomes.
     arrays : VirtualArrays
-        Makes virtual arrays.
+        Creates the virtual arrays.
     make_current : bool
         Whether it becomes the current version.
 
     Returns
     -------
     CommittedGroup
-        What it holds.
+        The content of the version, from which the next one can be staged.
     """
     versions = file[VERSIONS]
     group = h5py.Group(h5py.h5g.create(versions.id, None))
@@ -85,7 +86,7 @@ def write_version(
     marking = Marking(version.stores, parent)
     written = _Writing(version, arrays, marking).group(group, before, root)
     arrays.finish()
-    version.stores.settle()  # last, or what comes next takes the places of tables that grow, and leaves gaps
+    version.stores.settle()  # last: later allocations would take the space that growing tables need, and leave gaps
     for name, value in root.attrs.items():
         if name not in VERSION_BOOKKEEPING:
             group.attrs[name] = value
@@ -101,7 +102,7 @@ def write_version(
 
 
 def undo(file: h5py.Group, name: str, current: str) -> None:
-    """Remove what there is of a version, as far as that goes; this one is current then."""
+    """Remove what exists of a version, as far as possible, and make `current` the current version."""
     versions = file[VERSIONS]
     with suppress(Exception):
         Fingerprints(file, is_ours=False).add(None, deleted=[name], current=current)
@@ -152,7 +153,7 @@ class _Writing(NamedTuple):
         return CommittedArray(self.version, array.name, *description, places, attrs)
 
     def copy(self, group: h5py.Group, before: h5py.Group, name: str, child: Child) -> None:
-        """What did not change, once more: versions share chunks, and no objects, as versioned-hdf5 wants it."""
+        """Copy what did not change: versions share chunks but no objects, which versioned-hdf5 needs."""
         if isinstance(child, Mapping):
             made, old = group.create_group(name), before[name]
             copy_attributes(old.id, made.id)
@@ -161,13 +162,13 @@ class _Writing(NamedTuple):
             return
         encoded = name.encode()
         if self.arrays.is_fast:
-            with suppress(DamagedFile, Unsupported):  # what is damaged goes on as it is
+            with suppress(DamagedFile, Unsupported):  # damaged parts are copied as they are
                 if self.copy_mappings(group, before, encoded, child):
                     return
         h5py.h5o.copy(before.id, encoded, group.id, encoded)
 
     def copy_mappings(self, group: h5py.Group, before: h5py.Group, name: bytes, child: Any) -> bool:
-        """Copy an array without letting libhdf5 decode its mappings, if there are many; whether that was done."""
+        """Copy an array with many mappings without letting libhdf5 decode them. Returns whether that was done."""
         count = len(child.slots) if isinstance(child, CommittedArray) else child.chunk_count
         if count < MANY_MAPPINGS:
             return False
@@ -188,7 +189,7 @@ class _Writing(NamedTuple):
 def _same_attributes(
     staged: Mapping[str, Any], base: Child | None, of_layout: tuple[str, ...] = ()
 ) -> Mapping[str, Any] | None:
-    """Those of the version before if nobody changed them; none, of what was not there; else None."""
+    """The attributes of the version before if they did not change; none if there was no such object; otherwise None."""
     if base is None:
         return None if staged else {}
     names = [name for name in base.attrs if name not in of_layout]
@@ -212,9 +213,9 @@ def _same(one: Any, other: Any) -> bool:
 
 
 def store_chunks(array: StagedArray, stores: ChunkStores) -> Places:
-    """Store the chunks of an array that are new, and give the place of every one; -1 of those that need none.
+    """Store the new chunks of an array, and return the slot of every chunk; -1 for chunks that need none.
 
-    While their place is made, and some chunks are stored, the next ones are hashed.
+    While the slots of some chunks are found and the new ones stored, the next ones are hashed.
     """
     source = WholeChunks(array) if array.whole is not None else TouchedChunks(array)
     places, length = source.places, array.chunks[0]
@@ -235,7 +236,7 @@ def store_chunks(array: StagedArray, stores: ChunkStores) -> Places:
 
 
 def _taken(hashes: Iterator[bytes], taken: Taken | None) -> bytes:
-    """All hashes; given on meanwhile, some at a time."""
+    """All hashes, which are also given on in parts while they are computed."""
     if taken is None:
         return b"".join(hashes)
     step, take = taken
@@ -247,21 +248,21 @@ def _taken(hashes: Iterator[bytes], taken: Taken | None) -> bytes:
 
 
 class Chunks(Protocol):
-    """Chunks of an array that may be new: their linear indices, and the places of all its chunks so far."""
+    """The chunks of an array that may be new, by their linear indices, and the slots of all its chunks so far."""
 
     grid_shape: tuple[int, ...]
     places: Places
     numbers: Places
 
     def digests(self, numbers: Places, taken: Taken | None = None) -> bytes:
-        """The hashes of some of them; meanwhile some at a time are given on, with the number of the first."""
+        """The hashes of some chunks. Meanwhile some at a time are given on, with the number of the first."""
 
     def gather(self, numbers: Places) -> Array:
-        """Some of them, whole, with one axis more in front."""
+        """Some chunks, whole, stacked along a new first axis."""
 
 
 class TouchedChunks:
-    """The chunks that are staged."""
+    """The staged chunks of an array."""
 
     def __init__(self, array: StagedArray) -> None:
         self._staged = array.staged
@@ -271,7 +272,7 @@ class TouchedChunks:
         self.numbers = np.flatnonzero(self._slots != MISSING)
 
     def digests(self, numbers: Places, taken: Taken | None = None) -> bytes:
-        """The hashes of some of them; meanwhile some at a time are given on, with the number of the first."""
+        """The hashes of some chunks. Meanwhile some at a time are given on, with the number of the first."""
         staged, slots = self._staged, self._slots[numbers]
         if staged.slab.dtype.hasobject:
             indices = np.stack(np.unravel_index(numbers, staged.grid_shape), axis=1).tolist()
@@ -283,7 +284,7 @@ class TouchedChunks:
         return hash_staged(as_bytes(staged.slab), slots, numbers, shapes, staged.slab.itemsize, taken)
 
     def gather(self, numbers: Places) -> Array:
-        """Some of them, whole, with one axis more in front."""
+        """Some chunks, whole, stacked along a new first axis."""
         return self._staged.slab[self._slots[numbers]]
 
 
@@ -300,14 +301,14 @@ class WholeChunks:
         self.places = np.full(len(self.numbers), MISSING, np.int64)
 
     def digests(self, numbers: Places, taken: Taken | None = None) -> bytes:
-        """The hashes of some of them; meanwhile some at a time are given on, with the number of the first."""
+        """The hashes of some chunks. Meanwhile some at a time are given on, with the number of the first."""
         if self._whole.dtype.hasobject:
             return _taken((chunk_hash(self._part(number)) for number in numbers.tolist()), taken)
         shapes = (self._whole.shape, self._chunk_shape)
         return hash_chunks(as_bytes(self._whole), shapes, numbers, self._whole.itemsize, taken)
 
     def gather(self, numbers: Places) -> Array:
-        """Some of them, whole, with one axis more in front."""
+        """Some chunks, whole, stacked along a new first axis."""
         whole, chunk_shape = self._whole, self._chunk_shape
         first, last = int(numbers[0]) * chunk_shape[0], (int(numbers[-1]) + 1) * chunk_shape[0]
         if whole.ndim == 1 and len(numbers) * chunk_shape[0] == last - first and last <= len(whole):

@@ -1,4 +1,4 @@
-"""`HashRows`: writes the rows of a hash table. LZF encodes them as they come, never again those that were there."""
+"""`HashRows`: writes the rows of a hash table. It encodes only the new rows with LZF, never the old ones again."""
 
 from __future__ import annotations
 
@@ -9,21 +9,21 @@ import h5py
 from hyperslab._core import lzf
 from hyperslab.versions.layout.names import HASH_TABLE_DTYPE, Array
 
-MOST_COPIED = 264  # by one step of LZF
+MOST_COPIED = 264  # bytes, in one step of LZF
 ROW_NBYTES = HASH_TABLE_DTYPE.itemsize
 
 
 class HashRows:
-    """Writes rows behind those that there are.
+    """Appends rows to a hash table.
 
     Parameters
     ----------
     table : Any
         The hash table.
-    filters : list[tuple[int, int]] | None
-        Its filters, with a parameter each; None if others are to encode it.
-    known : Array
-        The rows that there are.
+        filters : list[tuple[int, int]] | None
+        The filters of the table, each with one parameter; None if libhdf5 must encode it.
+        known : Array
+        The rows that it holds already.
     """
 
     def __init__(self, table: Any, filters: list[tuple[int, int]] | None, known: Array) -> None:
@@ -31,11 +31,11 @@ class HashRows:
         self._chunk_length: int = table.chunks[0]
         self._is_ours = table.dtype == HASH_TABLE_DTYPE and filters == [(h5py.h5z.FILTER_LZF, 0)]
         last = len(known) // self._chunk_length * self._chunk_length
-        self._waiting = known[last:].tobytes() if self._is_ours else b""  # of the last chunk, not encoded yet
+        self._waiting = known[last:].tobytes() if self._is_ours else b""  # rows of the last chunk, not encoded yet
         self._encoded = bytearray()
 
     def write(self, first: int, rows: Array) -> None:
-        """Store rows, from `first` on, which is either how many there are, or 0."""
+        """Store rows from row `first` on, which is either the number of rows or 0."""
         while len(rows):
             within = first % self._chunk_length
             some = rows[: self._chunk_length - within]
@@ -59,7 +59,7 @@ class HashRows:
 
 
 def _zeros(count: int) -> bytes:
-    """So many zeros as LZF has them: one, and copies of it."""
+    """That many zeros in LZF: one zero, and copies of it."""
     if not count:
         return b""
     whole, rest = divmod(count - 1, MOST_COPIED)

@@ -1,4 +1,4 @@
-"""`Marking`: the fingerprint of a version while it is written. What did not change is as the version before has it."""
+"""`Marking`: makes the fingerprint of a version while it is written. Unchanged parts keep their marks."""
 
 from __future__ import annotations
 
@@ -36,7 +36,7 @@ class Marking:
     stores : ChunkStores
         The chunks of the file's arrays.
     parent : str | None
-        The version that it is made from.
+        The version that it is based on.
     """
 
     def __init__(self, stores: ChunkStores, parent: str | None) -> None:
@@ -49,20 +49,20 @@ class Marking:
         self._tables: dict[str, int] = {}
 
     def record(self, name: str, timestamp: str, attributes: bytes) -> Record:
-        """What is to be recorded."""
+        """The record of the version."""
         return Record(name, self._parent or FIRST_VERSION, timestamp, attributes, self._marks, self._tables)
 
     def group(self, path: str, made: h5py.Group, *, has_attributes: bool) -> None:
-        """Mark a group that was made."""
+        """Mark a new group."""
         self._marks[path] = group_mark(made) if has_attributes else Mark(False, NOTHING, NOTHING, bytes(8))
 
     def array(
         self, path: str, made: Any, store: ChunkStore, shape: tuple[int, ...], slots: Slots, *, has_attributes: bool
     ) -> None:
-        """Mark an array that was made."""
+        """Mark a new array."""
         known = self._known.get(path)
         if known is not None and known.is_array:
-            said = known.description  # that of its chunks, which never changes
+            said = known.description  # of its chunks; it never changes
         else:
             said = description(store.dtype, store.chunk_shape, store.raw.fillvalue)
         given = array_attributes(made) if has_attributes else NOTHING
@@ -71,7 +71,7 @@ class Marking:
             self._tables[path] = store.table_address
 
     def same(self, path: str, before: h5py.Group, name: str, child: Child) -> None:
-        """Mark what is as it was, and all that is in it."""
+        """Mark an unchanged group or array, and everything in it."""
         for inner, kind in _below(path, child):
             known, address = self._known.get(inner), self._address(inner)
             is_moved = not address and not isinstance(kind, Mapping) and kind.shape[0] > 0
@@ -82,19 +82,19 @@ class Marking:
                 self._tables[inner] = address or self._stores.of_path(inner).table_address
 
     def _address(self, path: str) -> int:
-        """Where the table of an array is, if it is where the version before recorded it; else 0."""
+        """The address of an array's table if it is where the version before recorded it, otherwise 0."""
         address = 0 if self._before is None else self._before.tables.get(path, 0)
         if self._is_sure or not address:
             return address
         return address if table_address(self._file, path) == address else 0
 
     def _seen(self, path: str, found: Any, child: Child) -> Mark:
-        """That of what nobody marked before: other software, or hyperslab before it made fingerprints, committed it."""
+        """The mark of what has none: other software committed it, or hyperslab before it made fingerprints."""
         if isinstance(found, h5py.Group):
             return group_mark(found)
         store = self._stores.of_path(path)
         slots = grid_slots(child, store.chunk_shape) if isinstance(child, ArchiveArray) else child.slots  # type: ignore[union-attr]
-        if slots is None:  # damaged, and not touched: it goes on as it is, and `verify` says so
+        if slots is None:  # damaged, but untouched: it is kept as it is, and `verify` reports it
             return self._known.get(path, Mark(True, NOTHING, NOTHING, bytes(CONTENT_NBYTES)))
         said = description(store.dtype, store.chunk_shape, store.raw.fillvalue)
         slots = np.asarray(slots)

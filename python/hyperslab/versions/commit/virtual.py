@@ -1,4 +1,4 @@
-"""Virtual arrays with exactly one mapping a stored chunk: what versioned-hdf5 relies on."""
+"""Virtual arrays with exactly one mapping for each stored chunk, which versioned-hdf5 relies on."""
 
 from __future__ import annotations
 
@@ -18,7 +18,7 @@ from hyperslab.versions.commit import libhdf5
 from hyperslab.versions.commit.attributes import put_integers, put_text
 from hyperslab.versions.layout.slots import MISSING, Slots
 
-UNKNOWN_POSITION = b"\xff" * 8 + bytes(4)  # of the mappings of a virtual array that has none
+UNKNOWN_POSITION = b"\xff" * 8 + bytes(4)  # of the mappings, in a virtual array without any
 HEAP_POSITION = np.dtype([("count", "<u4"), ("address", "<u8"), ("index", "<u4")])
 LAYOUT, CONTINUATION = 0x08, 0x10  # messages of an object header
 VIRTUAL = 3
@@ -26,19 +26,19 @@ MOST_WAITING_NBYTES = 1 << 26
 
 
 class VirtualArrays:
-    """Makes the virtual arrays of a commit.
+    """Creates the virtual arrays of a commit.
 
-    libhdf5 takes 10 to 20 µs for each mapping, and some kB of memory. In a file that only we have open, mappings are
-    put into its heap in one piece, the bytes that libhdf5 would write, and the object header is told where they are.
-    libhdf5 forgets objects that are closed (`writing.opened`), so it never knows anything else. In other files, and in
-    those of later layouts (superblock 2 and 3), libhdf5 adds one mapping after another.
+    libhdf5 takes 10 to 20 µs and some kB of memory for each mapping. In a file that only we have open, we write all
+    mappings of an array to the heap at once, with the bytes that libhdf5 would write, and put their position into the
+    object header. libhdf5 forgets closed objects (see `writing.opened`), so it never holds anything else. In other
+    files, and in those with superblock 2 or 3, libhdf5 adds one mapping after another.
 
     Parameters
     ----------
     file : h5py.File
-        Where they go.
+        The file to write to.
     journaled : JournaledFile | None
-        What libhdf5 writes to, if it is ours.
+        What libhdf5 writes to, if the file is ours.
     """
 
     def __init__(self, file: h5py.File, journaled: JournaledFile | None) -> None:
@@ -54,23 +54,10 @@ class VirtualArrays:
         return self._journaled is not None
 
     def create(self, group: h5py.Group, name: str, shape: tuple[int, ...], slots: Slots, raw: Any, fill: Any) -> Any:
-        """Make one, without attributes. It is whole when `finish` was called, and must be closed by then, and when the
-        next one is made; no link but this one leads to it till then.
+        """Create a virtual array without attributes.
 
-        Parameters
-        ----------
-        group : h5py.Group
-            Where it goes.
-        name : str
-            Its name there.
-        shape : tuple[int, ...]
-            Its shape.
-        slots : Slots
-            Of each chunk of its grid, in C order, the slot in `raw`; -1 where the fill value is.
-        raw : Any
-            All chunks, stacked along axis 0.
-        fill : Any
-            What its elements are that are in no chunk.
+        It is complete only after `finish`. Close it before that, and before you create the next one; until then no
+        other link may lead to it. The parameters are those of `create_virtual`.
         """
         if self._waiting_nbytes > MOST_WAITING_NBYTES:
             self.finish()
@@ -84,7 +71,7 @@ class VirtualArrays:
         return made
 
     def finish(self) -> None:
-        """Write the mappings of all that were made, which are closed."""
+        """Write the mappings of all arrays created since. They must be closed."""
         if not self._waiting or self._journaled is None:
             return
         waiting, self._waiting, self._waiting_nbytes = self._waiting, [], 0
@@ -97,10 +84,10 @@ class VirtualArrays:
             self._journaled.write(struct.pack("<QI", address, index))
 
     def _put_into_heap(self, journaled: JournaledFile, blocks: list[npt.NDArray[np.uint8]]) -> bytes:
-        """Where heap objects with these bytes are.
+        """Write bytes to the heap, and return the entries that say where they are.
 
-        Elements of any length are heap objects, and so are mappings. The array of such elements is never linked: when
-        it is closed it is gone, and its heap objects are not.
+        Elements of any length are heap objects, and so are mappings. The array that holds such elements is never
+        linked: it disappears when it is closed, and its heap objects stay.
         """
         kind = h5py.vlen_dtype(np.uint8)
         elements = np.empty(len(blocks), kind)
@@ -117,22 +104,22 @@ class VirtualArrays:
 
 
 def put_bookkeeping(made: h5py.Dataset, raw_name: str, chunk_shape: tuple[int, ...]) -> None:
-    """Give a virtual array the attributes that the layout wants."""
+    """Give a virtual array the attributes that the layout needs."""
     put_text(made, "raw_data", raw_name)
     put_integers(made, "chunks", chunk_shape)
 
 
 def _is_plain(journaled: JournaledFile) -> bool:
-    """Whether object headers are of version 1, without checksums, and addresses of 8 bytes."""
+    """Whether object headers have version 1, without checksums, and addresses have 8 bytes."""
     start = journaled.at(0, 16)
     return start[:8] == b"\x89HDF\r\n\x1a\n" and start[8] < 2 and start[13:15] == b"\x08\x08"
 
 
 def _position_of_mappings(journaled: JournaledFile, header: int) -> int:
-    """Where the object header of a virtual array without mappings says where they are."""
+    """The position of the address of the mappings, in the object header of a virtual array without mappings."""
     version, nbytes = struct.unpack("<B7xI4x", journaled.at(header, 16))
     blocks = [(header + 16, nbytes)] if version == 1 else []
-    for start, length in blocks:  # which grows
+    for start, length in blocks:  # the list grows in the loop
         messages, at = journaled.at(start, length), 0
         while at + 8 <= length:
             kind, count = struct.unpack_from("<HH", messages, at)
@@ -142,32 +129,37 @@ def _position_of_mappings(journaled: JournaledFile, header: int) -> int:
             elif kind == LAYOUT and messages[at + 1] == VIRTUAL and messages[at + 2 : at + 14] == UNKNOWN_POSITION:
                 return start + at + 2
             at += count
-    raise DamagedFile(f"{journaled.path}: the object header at {header} is not that of the virtual array made there")
+    raise DamagedFile(f"{journaled.path}: the object header at {header} is not that of the new virtual array")
 
 
 def create_virtual(group: h5py.Group, name: str, shape: tuple[int, ...], slots: Slots, raw: Any, fill: Any) -> Any:
-    """A virtual array of chunks of `raw`.
+    """Create a virtual array of chunks of `raw`, without attributes.
 
     Parameters
     ----------
     group : h5py.Group
-        Where it goes.
+        The group to create it in.
     name : str
-        Its name there.
+        Its name in the group.
     shape : tuple[int, ...]
         Its shape.
     slots : Slots
-        Of each chunk of its grid, in C order, the slot in `raw`; -1 where the fill value is.
-    raw : Any
-        All chunks, stacked along axis 0.
+        The slot in `raw` of each chunk of its grid, in C order; -1 for the fill value.
+    raw : h5py.Dataset
+        The stack of all chunks, along axis 0.
     fill : Any
-        What its elements are that are in no chunk; not heeded for text of any length, which is then empty.
+        The fill value. Text of any length ignores it and is always filled with "".
+
+    Returns
+    -------
+    h5py.Dataset
+        The virtual array.
     """
     plist = h5py.h5p.create(h5py.h5p.DATASET_CREATE)
     plist.set_layout(h5py.h5d.VIRTUAL)
     dtype = raw.dtype
     if dtype.kind != "O" and np.asarray(fill, dtype).tobytes().strip(b"\0"):
-        text = h5py.check_string_dtype(dtype)  # of some length: h5py stores its address, unless we say of any
+        text = h5py.check_string_dtype(dtype)  # of fixed length: h5py would store an address unless we say any length
         plist.set_fill_value(np.asarray(fill, dtype if text is None else h5py.string_dtype(text.encoding)))
     target = h5py.h5s.create_simple(shape)
     source = h5py.h5s.create_simple(raw.shape)
@@ -188,7 +180,7 @@ def create_virtual(group: h5py.Group, name: str, shape: tuple[int, ...], slots: 
 def add_mappings_through_h5py(
     plist: Any, target: Any, source: Any, shape: tuple[int, ...], raw: Any, slots: Slots
 ) -> None:
-    """Add the mapping of each chunk as h5py does it: the same as `add_mappings`, slowly, with any h5py."""
+    """Add the mapping of each chunk through h5py: like `add_mappings`, but slower, and with any release of h5py."""
     chunk_shape = raw.chunks
     name = raw.name.encode()
     grid_shape = chunk_counts(shape, chunk_shape)
@@ -205,6 +197,6 @@ def add_mappings_through_h5py(
 
 
 def loaded_functions() -> tuple[int, int] | None:
-    """Addresses of what `add_mappings` calls, in the libhdf5 that h5py uses; None if it is not found."""
+    """The addresses of the functions that `add_mappings` calls in h5py's libhdf5; None if they are missing."""
     first, second = libhdf5.address("H5Sselect_hyperslab"), libhdf5.address("H5Pset_virtual")
     return (first, second) if first and second else None

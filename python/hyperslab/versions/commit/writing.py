@@ -1,4 +1,4 @@
-"""Files to add versions to: opened, begun, and cleaned of what was never committed."""
+"""Files to which versions are added: opening them, creating them, and removing what was never committed."""
 
 from __future__ import annotations
 
@@ -43,39 +43,39 @@ from hyperslab.versions.stage.staged_chunks import StagedChunks
 
 READABLE_DRIVERS = ("sec2", "stdio")
 SYSTEM: System = os
-BESIDE = ".hyperslab-new"  # added to the name of a file that another is to take the place of
-METADATA_CACHE_NBYTES = 1 << 18  # to begin with; libhdf5's own default is 2 MiB
-BEGUN = b"HSLABNEW"  # what such a file begins with until it is whole
+BESIDE = ".hyperslab-new"  # ends the name of a new file that is going to replace another
+METADATA_CACHE_NBYTES = 1 << 18  # to begin with; the default of libhdf5 is 2 MiB
+BEGUN = b"HSLABNEW"  # the first bytes of such a file until it is complete
 
 
 class WritableFile:
-    """An HDF5 file that is written to through a journal.
+    """An HDF5 file that is written through a journal.
 
     Parameters
     ----------
     path : str
-        Where it is.
+        Its path.
     mode : str
         `r+`, `a` or `w`.
     system : System
         The calls that reach the disk.
     timeout : float
-        How many seconds to wait for others who have it open.
+        How many seconds to wait for other processes that have it open.
 
     Raises
     ------
     FileNotFoundError
-        There is none, in mode `r+`.
-    UsageError
-        Somebody else has it open, or it has no place for versions.
-    StaleJournal
-        What lies beside it as its journal is not of it.
-    MissingJournal
-        A commit to it was cut short, and its journal is gone.
+        The file does not exist, in mode `r+`.
+        UsageError
+        Another process has the file open, or it holds no versions.
+        StaleJournal
+        The journal beside the file belongs to another file.
+        MissingJournal
+        A commit to the file was cut short, and its journal is missing.
     """
 
     def __init__(self, path: str, mode: str, system: System, timeout: float = 0.0) -> None:
-        path = os.path.realpath(path)  # another file may take its place, not that of a link to it
+        path = os.path.realpath(path)  # a new file may replace the file itself, but not a link to it
         self._path = path
         if mode == "r+":
             _check_has_bytes(path)
@@ -83,7 +83,7 @@ class WritableFile:
         self.journaled = JournaledFile(path, truncate=mode == "w", timeout=timeout, system=system)
         self._held: list[Any] = [self.journaled]
         try:
-            weakref.finalize(self, _let_go, self._held, os.getpid())  # while Python can still be called by libhdf5
+            weakref.finalize(self, _let_go, self._held, os.getpid())  # while libhdf5 can still call Python
             _clean_up(f"{path}{BESIDE}", system)
             is_new = self.journaled.committed_nbytes == 0
             self._hold(opened(self.journaled, "w" if is_new else "r+"))
@@ -97,13 +97,13 @@ class WritableFile:
             raise
 
     def commit(self) -> None:
-        """Make all changes last, together."""
+        """Commit all changes together."""
         self.journaled.check_process()
         self.file.flush()
         self.journaled.commit(_address(self.file))
 
     def roll_back(self, *, reopen: bool = True) -> None:
-        """Forget all changes since the last commit."""
+        """Undo all changes since the last commit."""
         with suppress(Exception):
             self.file.close()
         self.journaled.roll_back()
@@ -111,28 +111,28 @@ class WritableFile:
             self._hold(opened(self.journaled, "r+"))
 
     def reopen(self) -> None:
-        """Let libhdf5 forget which space is free, so that nothing overwrites what readers may still read."""
+        """Make libhdf5 forget which space is free, so that nothing overwrites what readers may still use."""
         self.file.close()
         self.journaled.commit()
         self._hold(opened(self.journaled, "r+"))
 
     def replace(self, fill: Callable[[h5py.File, JournaledFile], None]) -> None:
-        """Put a new file in the place of this one, in one step, when all of it is on the disk.
+        """Replace this file with a new one, in one step, once all of the new file is on the disk.
 
         Parameters
         ----------
         fill : Callable[[h5py.File, JournaledFile], None]
-            Writes what the new file holds; the second is what libhdf5 writes to.
+            Writes the content of the new file, given the h5py file and what libhdf5 writes to.
 
         Raises
         ------
         UsageError
-            Something has the name that the new file needs.
+            The name of the new file is taken.
         """
         beside = f"{self._path}{BESIDE}"
         _begin(beside, self._system)
         journaled = JournaledFile(beside, system=self._system)
-        journaled.truncate(0)  # what it begins with, libhdf5 need not know
+        journaled.truncate(0)  # libhdf5 must not see the first bytes
         try:
             with opened(journaled, "w") as made:
                 made.flush()
@@ -164,7 +164,7 @@ class WritableFile:
         self._held[:] = [self.journaled, file]
 
     def close(self) -> None:
-        """Close the file; changes that were not committed are forgotten."""
+        """Close the file. Changes that were not committed are lost."""
         try:
             self.file.close()
         finally:
@@ -172,12 +172,12 @@ class WritableFile:
 
 
 def _check_has_bytes(path: str) -> None:
-    if not Path(path).stat().st_size:  # raises what Python raises for a file that is not there
-        raise UsageError(f"{path} is empty, it holds no versions: open it with mode='a' to begin")
+    if not Path(path).stat().st_size:  # raises FileNotFoundError if there is no file
+        raise UsageError(f"{path} is empty and holds no versions: open it with mode='a' to begin")
 
 
 def _address(file: h5py.File) -> int | None:
-    """Where the object header of the group of versions is."""
+    """The address of the object header of the group of versions."""
     try:
         return int(h5py.h5o.get_info(file.id, VERSIONS.encode()).addr)
     except KeyError:
@@ -185,11 +185,11 @@ def _address(file: h5py.File) -> int | None:
 
 
 def _begin(beside: str, system: System) -> None:
-    """Make a file that is known as ours before anything else is in it."""
+    """Create the new file, which can be recognized as ours before anything else is in it."""
     try:
         descriptor = system.open(beside, os.O_RDWR | os.O_CREAT | os.O_EXCL, 0o666)
     except FileExistsError:
-        raise UsageError(f"there is a {beside}, whose name is needed, and which may be yours: move it away") from None
+        raise UsageError(f"{beside} exists, and its name is needed: move it away, it may be yours") from None
     try:
         system.pwrite(descriptor, BEGUN, 0)
         system.fsync(descriptor)
@@ -199,7 +199,7 @@ def _begin(beside: str, system: System) -> None:
 
 
 def _clean_up(beside: str, system: System) -> None:
-    """Remove what is left of a file that was to take the place of another, if it is that; what is not ours stays."""
+    """Remove the rest of a new file that was going to replace another. Files that are not ours stay."""
     found = None
     with suppress(StaleJournal):
         found = found_journal(beside)
@@ -220,14 +220,14 @@ def _clean_up(beside: str, system: System) -> None:
 
 
 def _let_go(held: list[Any], process: int) -> None:
-    if os.getpid() == process:  # a forked child must not close what its parent writes to
+    if os.getpid() == process:  # a forked child must not close the file that its parent writes to
         for one in reversed(held):
             with suppress(Exception):
                 one.close()
 
 
 def opened(journaled: JournaledFile, mode: str) -> h5py.File:
-    """The HDF5 file that libhdf5 writes through a journal. Objects that are closed it forgets."""
+    """Open the HDF5 file that libhdf5 writes through a journal. libhdf5 forgets its objects when they are closed."""
     if mode == "w":
         journaled.seek(0)
         journaled.write(empty_file())
@@ -261,29 +261,29 @@ def check_borrowed(file: h5py.Group) -> None:
     Raises
     ------
     UsageError
-        It is no file of this machine, or a commit to it was cut short, which its journal is to finish.
-    StaleJournal
-        What lies beside it as its journal is not of it.
+        The file is not on this machine's disk, or its journal must first finish a commit that was cut short.
+        StaleJournal
+        The journal beside the file belongs to another file.
     """
     path = file.file.filename
     if file.file.driver not in READABLE_DRIVERS or not Path(path).is_file():
         raise UsageError(f"{path}: versions need a file on disk; open it with h5py's usual driver")
     if isinstance(found_journal(path), Journal) and (file.file.mode != "r" or not is_readable(path)):
         raise UsageError(
-            f"a commit to {path} was cut short, and h5py does not know of its journal: close the h5py file, and open it"
-            " once by its path, hyperslab.VersionedFile(path), which finishes that commit"
+            f"a commit to {path} was cut short, and h5py does not know its journal: close the h5py file, and open it"
+            " once by its path with hyperslab.VersionedFile(path), which finishes that commit"
         )
 
 
 def prepare(file: h5py.Group) -> None:
-    """Make the place for versions if there is none, and remove what was never committed.
+    """Create the group of versions if there is none, and remove what was never committed.
 
     Raises
     ------
     Unsupported
-        A later library wrote it.
-    UsageError
-        It is of an earlier layout.
+        A later library wrote the file.
+        UsageError
+        The file has an earlier layout.
     """
     if DATA not in file:
         versions = file.create_group(VERSIONS)
@@ -302,9 +302,9 @@ def prepare(file: h5py.Group) -> None:
         if not is_committed(attributes, name, path, number):
             parents[name] = attributes.get("prev_version", FIRST_VERSION)
     check_never_committed(file, parents)
-    for name in parents:  # when all were looked at: where one is damaged nothing is changed
+    for name in parents:  # only after all were checked: a damaged file must not change
         del versions[name]
-    for _ in range(len(parents) + 1):  # its parent may be another that was not committed
+    for _ in range(len(parents) + 1):  # the parent may be another version that was not committed
         current = parents.get(current, current)
     if current not in versions:
         current = FIRST_VERSION
@@ -319,7 +319,7 @@ def attributes_of(versions: h5py.Group, name: str) -> Any:
     Raises
     ------
     DamagedFile
-        They cannot be had.
+        They cannot be read.
     """
     try:
         return versions[name].attrs
@@ -328,16 +328,16 @@ def attributes_of(versions: h5py.Group, name: str) -> Any:
 
 
 def new_array(file: h5py.Group, path: str, asked: dict[str, Any]) -> StagedArray:
-    """An array as `create_dataset` asks for it.
+    """Stage a new array with the options of `create_dataset`.
 
     Raises
     ------
     ValueError
-        What is asked contradicts itself, or earlier versions of the array.
-    TypeError
-        Neither shape nor elements are given, or an option is not known, or elements of this kind.
-    NotImplementedError
-        It has no axes.
+        The options contradict each other, or the array of earlier versions.
+        TypeError
+        Neither shape nor data is given, an option does not exist, or elements of this kind are not supported.
+        NotImplementedError
+        The array has no axes.
     """
     shape, dtype, data = (asked.pop(name) for name in ("shape", "dtype", "data"))
     chunks, fill = asked.pop("chunks", None), asked.pop("fillvalue", None)
@@ -348,14 +348,14 @@ def new_array(file: h5py.Group, path: str, asked: dict[str, Any]) -> StagedArray
         raise TypeError(f"{', '.join(sorted(unknown))}: there is no such option")
     elements, dtype = _elements(data, dtype)
     if dtype.hasobject and not is_text(dtype):
-        raise TypeError(f"{path}: of elements of any length only text can have versions, not {dtype}")
+        raise TypeError(f"{path}: elements of any length can only have versions if they are text, not {dtype}")
     if shape is None:
         if elements is None:
             raise TypeError(f"{path}: give shape or data")
         shape = elements.shape
     shape = (shape,) if isinstance(shape, int) else tuple(int(length) for length in shape)
     if not shape:
-        raise NotImplementedError(f"{path} has no axes: the layout has no place for it; use the shape (1,)")
+        raise NotImplementedError(f"{path} has no axes, which the layout cannot store; use the shape (1,)")
     if elements is not None and elements.size != math.prod(shape):
         raise ValueError(f"{path}: {elements.size} elements for the shape {shape}")
     store = ChunkStore(file, path) if f"{DATA}/{path}/raw_data" in file else None
@@ -378,12 +378,12 @@ def new_array(file: h5py.Group, path: str, asked: dict[str, Any]) -> StagedArray
 
 
 def asked_for(data: Any, dtype: Any) -> bool:
-    """Whether a dtype was said, by itself or by the elements."""
+    """Whether the dtype was given, directly or by the elements."""
     return data is not None or dtype is not None
 
 
 def _elements(data: Any, dtype: Any) -> tuple[Array | None, np.dtype[Any]]:
-    """The elements if there are any, and the dtype that they are stored with."""
+    """The elements, if there are any, and the dtype that they are stored with."""
     wanted = None if dtype is None else np.dtype(dtype)
     if wanted is not None and wanted.kind == "T":
         wanted = h5py.string_dtype()
@@ -405,7 +405,7 @@ def _chunk_shape(
     if chunks is not None and not isinstance(chunks, bool):
         found = tuple(int(length) for length in chunks)
         if len(found) != len(shape) or min(found) < 1:
-            raise ValueError(f"{path}: chunks of {found} for an array of the shape {shape}")
+            raise ValueError(f"{path}: chunks of the shape {found} do not fit an array of the shape {shape}")
         return found
     if store is not None:
         return store.chunk_shape
@@ -416,4 +416,4 @@ def _chunk_shape(
 
 
 def _nothing_stored(slots: Any) -> Array:
-    raise AssertionError(f"chunks {slots} of an array that has none")
+    raise AssertionError(f"chunks {slots} of an array without stored chunks")

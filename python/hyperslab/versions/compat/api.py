@@ -1,4 +1,4 @@
-"""`VersionedHDF5File`, as versioned-hdf5 has it, on top of `hyperslab.VersionedFile`."""
+"""`VersionedHDF5File` as in versioned-hdf5, on top of `hyperslab.VersionedFile`."""
 
 from __future__ import annotations
 
@@ -36,12 +36,12 @@ class VersionedHDF5File:
     Parameters
     ----------
     f : h5py.Group
-        An `h5py.File`, or a group of one. Closing it is its owner's.
+        An open `h5py.File`, or a group of one. You close it yourself.
 
     Raises
     ------
     ValueError
-        The file has no versions and is open for reading, or those of a later layout.
+        The file has no versions and is open for reading, or its layout is newer than this release knows.
     """
 
     def __init__(self, f: h5py.Group) -> None:
@@ -55,7 +55,7 @@ class VersionedHDF5File:
         if is_outdated(f):
             if any(self._paths_of_text()):
                 logger.warning(
-                    "%s has data_version %d, which hashed text otherwise: to add versions, first call"
+                    "%s has data_version %d, which hashed text in another way: before you add versions, call"
                     " rebuild_object_dtype_hashtables()",
                     f.file.filename,
                     self.data_version_identifier,
@@ -73,13 +73,13 @@ class VersionedHDF5File:
 
     @property
     def closed(self) -> bool:
-        """Whether this, or the h5py file, was closed."""
+        """Whether this object or the h5py file was closed."""
         self._closed = self._closed or not self.f.id
         return self._closed
 
     @property
     def current_version(self) -> str:
-        """The name of the current version, `__first_version__` while there is none. Can be set."""
+        """The name of the current version; `__first_version__` if there is none. You can set it."""
         name: str = self._versions.attrs["current_version"]
         return name
 
@@ -108,17 +108,19 @@ class VersionedHDF5File:
         return name in self.versions
 
     def __getitem__(self, item: str | int | Time | None) -> VersionGroup:
-        """The group of a version: by name, by time in UTC (the last one then or before), 0 or None for the current
-        one, -n for its ancestors.
+        """The group of a version.
+
+        You can ask by name; by time in UTC, which gives the last version committed at or before it; by 0 or None for
+        the current version; or by -n for its n-th ancestor.
 
         Raises
         ------
         ValueError
-            The file was closed, or the version is not committed yet.
+            The file is closed, or the version is not committed yet.
         KeyError
-            There is no such version.
+            The version does not exist.
         IndexError
-            There are not so many ancestors.
+            The current version has fewer ancestors.
         """
         if self.closed:
             raise ValueError("File is closed")
@@ -128,18 +130,18 @@ class VersionedHDF5File:
             return self.get_version_by_name(item)
         if isinstance(item, int | np.integer):
             if item > 0:
-                raise IndexError(f"{item} is no ancestor: 0 is the current version, -1 the one before")
+                raise IndexError(f"{item} is not an ancestor: 0 is the current version, -1 the one before")
             return self.get_version_by_name(get_nth_previous_version(self.f, self.current_version, -int(item)))
         if isinstance(item, dt.datetime | np.datetime64):
             return self.get_version_by_timestamp(item)
-        raise KeyError(f"{item!r} is neither a version's name, nor a number or a time that one can be found by")
+        raise KeyError(f"{item!r} is not a key for versions: use a name, a number or a time")
 
     def get_version_by_name(self, version: str) -> VersionGroup:
-        """The group of a version; "" for the empty one that all begin from."""
+        """The group of a version by its name; "" gives the empty version that all others start from."""
         if version.startswith("/"):
-            raise ValueError(f"{version!r} is no version: their names have no '/'; use the h5py file itself")
+            raise ValueError(f"{version!r} is not the name of a version, which has no '/': use the h5py file itself")
         if version == self._staging:
-            raise ValueError(f"version {version!r} is being made: it can be had when it is committed")
+            raise ValueError(f"version {version!r} is still being made: you can get it after it is committed")
         version = version or FIRST_VERSION
         if version not in self._versions:
             raise KeyError(f"there is no version {version!r} in {self.f.file.filename}")
@@ -148,11 +150,11 @@ class VersionedHDF5File:
         return InMemoryGroup(self._opened, version)
 
     def get_version_by_timestamp(self, timestamp: Time, exact: bool = False) -> VersionGroup:
-        """The group of the last version committed at a time (UTC) or before; with `exact` only at it."""
+        """The group of the last version committed at or before a time in UTC; with `exact` only at that time."""
         return self.get_version_by_name(get_version_by_timestamp(self.f, timestamp, exact))
 
     def __delitem__(self, item: str) -> None:
-        """Delete a version, with the data that no other has."""
+        """Delete a version, and the data that no other version has."""
         if not isinstance(item, str):
             raise NotImplementedError("versions are deleted by name")
         if item not in self._versions:
@@ -168,23 +170,23 @@ class VersionedHDF5File:
         make_current: bool = True,
         timestamp: Time | None = None,
     ) -> Iterator[InMemoryGroup]:
-        """Make a new version: what the `with` statement gives can be changed; at its end that is committed.
+        """Make a new version: change the group that the `with` statement gives; its end commits the version.
 
         Parameters
         ----------
-        version_name : str | None
-            The version's name; made up if it is None.
-        prev_version : str | None
-            The version to start from, by default the current one; "" to start from nothing.
+        version_name : str, optional
+            The name of the version; by default a new unique name.
+        prev_version : str, optional
+            The version to start from; by default the current one. Use "" to start with nothing.
         make_current : bool
-            Whether it becomes the current version.
-        timestamp : Time | None
-            When it was committed, in UTC, if not now.
+            Whether the new version becomes the current one.
+        timestamp : datetime.datetime or numpy.datetime64, optional
+            The time of the commit, in UTC; by default now.
 
         Raises
         ------
         ValueError
-            There is such a version already, or no such parent; the time is not in UTC; the file is closed.
+            The version exists already, its parent does not exist, the time is not in UTC, or the file is closed.
         """
         if self.closed:
             raise ValueError("File is closed")
@@ -202,23 +204,23 @@ class VersionedHDF5File:
         self._opened.committed()
 
     def get_diff(self, name: str, version1: str, version2: str) -> dict[Box, tuple[Any, Any]]:
-        """The chunks of an array that differ between two versions, each with its elements in both.
+        """The chunks of an array that differ between two versions, with their elements in both.
 
-        The key's `raw` is the chunk's slot, as slices. Where the array of one version does not reach, its elements
-        are None.
+        The `raw` attribute of each key holds the chunk's bounds in the array, as slices. The elements are None where
+        the array of a version does not reach.
         """
         if self.closed:
             raise ValueError("File is closed")
         return differences(self._opened, name, version1, version2)
 
     def rebuild_hashtables(self) -> None:
-        """Make all tables of hashes anew."""
+        """Make all tables of hashes again."""
         for path in stored_arrays(self.f):
             rebuild(self.f, path)
         self._opened.upgraded()
 
     def rebuild_object_dtype_hashtables(self) -> None:
-        """Make the tables of hashes of text of any length anew, which earlier layouts had otherwise."""
+        """Make the tables of hashes again for text of any length, which earlier layouts hashed in another way."""
         logger.info("Rebuilding hash tables of text of any length in %s", self.f.file.filename)
         for path in self._paths_of_text():
             rebuild(self.f, path)
@@ -228,7 +230,7 @@ class VersionedHDF5File:
         return (path for path in stored_arrays(self.f) if self.f[f"{DATA}/{path}/raw_data"].dtype.kind == "O")
 
     def close(self) -> None:
-        """Let go of the file; it stays open."""
+        """Let go of the file, which stays open."""
         if hasattr(self, "f"):
             del self.f
         self._closed = True

@@ -1,5 +1,5 @@
-"""Arrays of versions that are being made, and of committed ones in a file that is open for writing, as versioned-hdf5
-shows them: with h5py's attributes and indices, and text as bytes.
+"""Arrays of versions that you are making, and of committed versions in a file open for writing, as in versioned-hdf5:
+with the attributes and indices of h5py, and with text as bytes.
 """
 
 from __future__ import annotations
@@ -29,11 +29,11 @@ class DatasetLike:
     Parameters
     ----------
     parent : InMemoryGroup
-        The group that it is in.
+        The group that holds it.
     name : str
-        Its name there.
+        Its name in the group.
     array : StagedArray | None
-        The array that is being made; None of a committed version.
+        The staged array; None in a committed version.
     """
 
     def __init__(self, parent: InMemoryGroup, name: str, array: StagedArray | None = None) -> None:
@@ -46,11 +46,11 @@ class DatasetLike:
 
     @property
     def _found(self) -> StagedArray | ArchiveArray:
-        """Where the elements are; looked for again after versions were deleted or rewritten."""
+        """The array that holds the elements. It is looked up again after versions were deleted or rewritten."""
         array, opened = self._array, self.parent.opened
         if isinstance(array, StagedArray) and array.is_open:
             return array
-        opened.table  # noqa: B018 -- which notices changes
+        opened.table  # noqa: B018 -- notices changes
         if array is None or self._generation != opened.generation:
             array = self._array = opened.array(self.parent.version, self._path)
             self._generation = opened.generation
@@ -59,7 +59,7 @@ class DatasetLike:
 
     @property
     def staged(self) -> StagedArray | None:
-        """The array that is being made; None of a committed one."""
+        """The staged array; None in a committed version."""
         return self._array if isinstance(self._array, StagedArray) else None
 
     def _changeable(self) -> StagedArray:
@@ -73,12 +73,12 @@ class DatasetLike:
 
     @property
     def name(self) -> str:
-        """Its path in the file."""
+        """The path of the array in the file."""
         return f"{self.parent.name}/{self._link}"
 
     @property
     def file(self) -> Any:
-        """The h5py file that it is in."""
+        """The h5py file that holds it."""
         return self.parent.file
 
     @property
@@ -103,7 +103,7 @@ class DatasetLike:
 
     @property
     def dtype(self) -> np.dtype[Any]:
-        """The elements' dtype, as h5py has it."""
+        """The dtype of the elements, as in h5py."""
         raw = self._raw
         found: np.dtype[Any] = self._found.dtype if raw is None else raw.dtype
         return found
@@ -122,7 +122,7 @@ class DatasetLike:
 
     @property
     def fillvalue(self) -> Any:
-        """What elements are that nobody wrote."""
+        """The fill value."""
         raw, found = self._raw, self._found
         if raw is not None:
             return raw.fillvalue
@@ -131,7 +131,7 @@ class DatasetLike:
 
     @property
     def attrs(self) -> dict[str, Any]:
-        """The attributes; those of a committed version are copies."""
+        """The attributes. Those of a committed version are copies."""
         found = self._found
         if isinstance(found, StagedArray):
             return found.attrs
@@ -148,17 +148,17 @@ class DatasetLike:
 
     @property
     def compression(self) -> Any:
-        """The codec; None without one."""
+        """The codec, or None."""
         return self._option("compression")
 
     @property
     def compression_opts(self) -> Any:
-        """The codec's settings; None without any."""
+        """The settings of the codec, or None."""
         return self._option("compression_opts")
 
     @property
     def scaleoffset(self) -> int | None:
-        """The setting of HDF5's scale-offset filter; None without it."""
+        """The setting of HDF5's scale-offset filter, or None."""
         found: int | None = self._option("scaleoffset")
         return found
 
@@ -213,16 +213,16 @@ class DatasetLike:
         staged[key] = value
 
     def resize(self, size: Any, axis: int | None = None) -> None:
-        """Give the array another shape, or one axis another length; new elements are the fill value.
+        """Change the shape of the array, or the length of one axis. New elements get the fill value.
 
         Raises
         ------
         ValueError
-            The shape has another number of axes; or the version was committed.
+            The shape has another number of axes, or the version was committed.
         AxisError
-            There is no such axis.
+            The axis does not exist.
         TypeError
-            A length is no number.
+            A length is not an integer.
         """
         staged = self._changeable()
         if axis is None:
@@ -237,32 +237,32 @@ class DatasetLike:
         staged.resize(tuple(shape))
 
     def astype(self, dtype: Any) -> View:
-        """The array as one of another dtype: converted when it is indexed, and read-only."""
+        """A read-only view that converts elements to another dtype when you index it."""
         wanted = np.dtype(dtype)
         if wanted.kind == "T" and not is_string(self.dtype):
-            raise TypeError(f"{self.name} holds {self.dtype}, not text: it cannot be had as {wanted}")
+            raise TypeError(f"{self.name} holds {self.dtype}, which is not text: it cannot be converted to {wanted}")
         return View(self, wanted, lambda read: np.asarray(read).astype(wanted)[()])
 
     def asstr(self, encoding: str | None = None, errors: str = "strict") -> View:
-        """The array with its text as `str`, decoded when it is indexed."""
+        """A view that decodes text to `str` when you index it."""
         info = h5py.check_string_dtype(self.dtype)
         if info is None:
-            raise TypeError(f"{self.name} holds {self.dtype}, not text")
+            raise TypeError(f"{self.name} holds {self.dtype}, which is not text")
         chosen = info.encoding if encoding is None else encoding
         return View(self, np.dtype(object), lambda read: decoded(read, chosen, errors))
 
     def fields(self, names: str | list[str] | tuple[str, ...]) -> View:
-        """Some fields of the array, picked when it is indexed."""
+        """A view that picks some fields when you index it."""
         chosen = names if isinstance(names, str) else list(names)
         return View(self, self.dtype[chosen], operator.itemgetter(chosen))
 
     def iter_chunks(self, sel: Any = None) -> Iterator[tuple[slice, ...]]:
-        """The part of the array that each chunk has, chunk by chunk, as slices."""
+        """The part of the array that each chunk covers, as slices."""
         found: Iterator[tuple[slice, ...]] = ChunkIterator(self, sel)
         return found
 
     def read_direct(self, dest: np.ndarray[Any, Any], source_sel: Any = None, dest_sel: Any = None) -> None:
-        """Read into an array that is there."""
+        """Read into an existing array."""
         dest[... if dest_sel is None else dest_sel] = self[... if source_sel is None else source_sel]
 
     def write_direct(self, source: np.ndarray[Any, Any], source_sel: Any = None, dest_sel: Any = None) -> None:
@@ -271,7 +271,7 @@ class DatasetLike:
 
     def __array__(self, dtype: Any = None, copy: bool | None = None) -> np.ndarray[Any, Any]:
         if copy is False:
-            raise ValueError("an array of a version cannot be had without a copy")
+            raise ValueError("an array of a version cannot be converted without a copy")
         array = np.asarray(self[...])
         return array if dtype is None else array.astype(dtype, copy=False)
 
@@ -280,23 +280,23 @@ class DatasetLike:
 
 
 class InMemoryDataset(DatasetLike):
-    """An array as the version before has it, and as far as it was changed."""
+    """An array of the version before, with your changes."""
 
 
 class InMemoryArrayDataset(DatasetLike):
-    """An array of which all elements are in memory."""
+    """An array whose elements are all in memory."""
 
 
 class InMemorySparseDataset(DatasetLike):
-    """An array that was created without elements."""
+    """An array created without elements."""
 
 
 class DatasetWrapper(DatasetLike):
-    """An array that was created with elements, or was in the version before."""
+    """An array created with elements, or taken from the version before."""
 
     @property
     def dataset(self) -> DatasetLike:
-        """The same array, by a class that tells where its elements are."""
+        """The same array, with a class that tells where its elements are."""
         staged = self.staged
         kind: type[DatasetLike] = InMemoryDataset
         if staged is not None and staged.whole is not None:
@@ -307,7 +307,7 @@ class DatasetWrapper(DatasetLike):
 
 
 class View:
-    """An array that is converted when it is indexed."""
+    """An array that is converted when you index it."""
 
     def __init__(self, array: DatasetLike, dtype: np.dtype[Any], convert: Callable[[Any], Any]) -> None:
         self._viewed = array
@@ -340,13 +340,13 @@ class View:
 
     def __array__(self, dtype: Any = None, copy: bool | None = None) -> np.ndarray[Any, Any]:
         if copy is False:
-            raise ValueError("an array of a version cannot be had without a copy")
+            raise ValueError("an array of a version cannot be converted without a copy")
         array = np.asarray(self[...])
         return array if dtype is None else array.astype(dtype, copy=False)
 
 
 def _split_fields(key: Any) -> tuple[tuple[str, ...], Any]:
-    """The names of fields in a key, and what is left of it."""
+    """The field names in a key, and the rest of the key."""
     items = key if isinstance(key, tuple) else (key,)
     names = tuple(one for one in items if isinstance(one, str))
     rest = tuple(one for one in items if not isinstance(one, str)) if names else items

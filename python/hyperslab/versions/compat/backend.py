@@ -1,4 +1,4 @@
-"""Names of versioned-hdf5's `backend` that its users import."""
+"""The names in versioned-hdf5's `backend` that its users import."""
 
 from __future__ import annotations
 
@@ -12,5 +12,5 @@ __all__ = ["DATA_VERSION", "DEFAULT_CHUNK_SIZE", "initialize"]
 
 
 def initialize(f: h5py.Group) -> None:
-    """Make the place for versions in a file, or in a group of one."""
+    """Create the group of versions in a file, or in a group of one."""
     prepare(f)

@@ -1,4 +1,4 @@
-"""What codecs `create_dataset` was asked for, and whether an array that is there has them."""
+"""The codecs that `create_dataset` was given, and whether they are those of an existing array."""
 
 from __future__ import annotations
 
@@ -14,7 +14,7 @@ def given(*values: Any) -> dict[str, Any]:
 
 
 def settings_of(raw: Any) -> dict[str, Any]:
-    """The options that an array of h5py was made with."""
+    """The options that an h5py array was created with."""
     found = {name: getattr(raw, name) for name in NAMES}
     if found["compression"] in (None, "unknown"):
         found["compression"] = found["compression_opts"] = None
@@ -30,18 +30,18 @@ def check_codecs(asked: dict[str, Any], raw: Any, path: str) -> None:
     Raises
     ------
     ValueError
-        They do.
+        They differ.
     """
     if raw is None:
         return
     theirs = {name: None if name.startswith("comp") or name == "scaleoffset" else False for name in NAMES}
     theirs |= settings_of(raw)
     for name, value in asked.items():
-        wanted = getattr(value, "filter_id", value)  # hdf5plugin's
+        wanted = getattr(value, "filter_id", value)  # an object of hdf5plugin
         if name == "compression" and isinstance(wanted, int) and 0 <= wanted < 10:
             wanted = "gzip"
         if name == "compression_opts" and not isinstance(theirs["compression"], str | None):
-            continue  # a plugin writes its own into what it was given
+            continue  # a plugin writes other values than it was given
         if wanted is not None and wanted is not False and wanted != theirs[name]:
             raise ValueError(
                 f"{path} has {name}={theirs[name]!r} in earlier versions, not {wanted!r}: leave it out, or change"

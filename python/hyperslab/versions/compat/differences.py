@@ -1,4 +1,4 @@
-"""What differs between an array of two versions, chunk by chunk, by `VersionedFile.diff`."""
+"""The differences between an array of two versions, chunk by chunk, from `VersionedFile.diff`."""
 
 from __future__ import annotations
 
@@ -11,23 +11,23 @@ from hyperslab.versions.compat.text import as_h5py
 
 @dataclass(frozen=True)
 class Box:
-    """A part of an array: the start and stop of each axis. `raw` indexes it."""
+    """A part of an array: start and stop on each axis. Index the array with `raw`."""
 
     bounds: tuple[tuple[int, int], ...]
 
     @property
     def raw(self) -> tuple[slice, ...]:
-        """The part, as slices."""
+        """The part as slices."""
         return tuple(slice(start, stop, 1) for start, stop in self.bounds)
 
 
 def differences(opened: Opened, name: str, first: str, second: str) -> dict[Box, tuple[Any, Any]]:
-    """The chunks that differ, with their elements in both versions; None where one has no such part.
+    """The chunks that differ, with their elements in both versions; None where a version has no such part.
 
     Raises
     ------
     KeyError
-        One of them has no such array.
+        A version does not have the array.
     """
     dtypes = [opened.array(version, name).dtype for version in (first, second)]
     changed = opened.native.diff(first, second).arrays.get(name)

@@ -1,6 +1,4 @@
-"""Groups of versions that are being made, and of committed ones in a file that is open for writing, as versioned-hdf5
-shows them.
-"""
+"""Groups of versions that you are making, and of committed ones in files open for writing, as in versioned-hdf5."""
 
 from __future__ import annotations
 
@@ -22,14 +20,14 @@ from hyperslab.versions.layout.names import ARRAY_BOOKKEEPING, check_array_path
 from hyperslab.versions.stage.staged_array import StagedArray
 from hyperslab.versions.stage.staged_group import StagedGroup
 
-SCALAR = "Scalar datasets are not implemented: the layout has no place for an array without axes; use the shape (1,)"
+SCALAR = "Scalar datasets are not implemented: the layout cannot store an array without axes; use the shape (1,)"
 
 
 class Attributes(dict[str, Any]):
-    """Attributes of a group that is being made."""
+    """The attributes of a staged group."""
 
     def create(self, name: str, data: Any, shape: Any = None, dtype: Any = None) -> None:
-        """Set an attribute, of a shape and dtype."""
+        """Set an attribute with a shape and dtype."""
         value = np.asarray(data, dtype)
         self[name] = value if shape is None else value.reshape(shape)
 
@@ -37,20 +35,20 @@ class Attributes(dict[str, Any]):
 
 
 class InMemoryGroup(h5py.Group):  # type: ignore[misc]
-    """A group of a version: one that is being made, or one that was committed and is not to be changed.
+    """A group of a version: staged, or committed and read-only.
 
     Parameters
     ----------
     opened : Opened
         The file.
-    version : str
-        The version's name.
-    path : str
-        The group's path in it.
-    staged : StagedGroup | None
-        What is being made; None of a committed version.
-    up : InMemoryGroup | None
-        The group that it is in; None of the version itself.
+        version : str
+        The name of the version.
+        path : str
+        The path of the group in the version.
+        staged : StagedGroup | None
+        The staged group; None in a committed version.
+        up : InMemoryGroup | None
+        The group that holds it; None for the version itself.
     """
 
     def __init__(
@@ -74,7 +72,7 @@ class InMemoryGroup(h5py.Group):  # type: ignore[misc]
 
     @property
     def _id(self) -> Any:
-        """What h5py knows the group by."""
+        """The identifier of the group in h5py."""
         if not self._committed:
             raise ValueError(f"{self.name} is only in memory until it is committed: h5py cannot do this with it yet")
         if not self._bound:
@@ -83,17 +81,17 @@ class InMemoryGroup(h5py.Group):  # type: ignore[misc]
 
     @property
     def name(self) -> str:
-        """Its path in the file."""
+        """The path of the group in the file."""
         return posixpath.join(self.opened.path, self.version, self.path).rstrip("/")
 
     @property
     def file(self) -> Any:
-        """The h5py file that it is in."""
+        """The h5py file that holds it."""
         return self.opened.f.file
 
     @property
     def parent(self) -> Any:
-        """The group that it is in."""
+        """The group that holds it."""
         return self.opened.f[self.opened.path] if self._up is None else self._up
 
     @property
@@ -109,12 +107,12 @@ class InMemoryGroup(h5py.Group):  # type: ignore[misc]
         return super().attrs
 
     def check_open(self) -> None:
-        """Refuse changes to what was committed.
+        """Refuse changes to a committed version.
 
         Raises
         ------
         ValueError
-            It was.
+            The version was committed.
         """
         if self._committed:
             raise ValueError(f'InMemoryGroup "{self.name}" has already been committed: stage a new version')
@@ -132,9 +130,9 @@ class InMemoryGroup(h5py.Group):  # type: ignore[misc]
         return found
 
     def _relative(self, name: Any) -> str:
-        """A path from here, of one that may be from the file's root."""
+        """A path relative to this group, given one that may start at the root of the file."""
         if not isinstance(name, str):
-            raise TypeError(f"{name!r} is no name of a group or array")
+            raise TypeError(f"{name!r} is not the name of a group or array")
         root = self.versioned_root.name
         if not name.startswith("/"):
             return name
@@ -162,7 +160,7 @@ class InMemoryGroup(h5py.Group):  # type: ignore[misc]
         return DatasetWrapper(self, name)
 
     def get(self, name: str, default: Any = None, getclass: bool = False, getlink: bool = False) -> Any:
-        """What a path leads to; `default` where there is nothing."""
+        """The object at a path, or `default`."""
         if getclass or getlink:
             return super().get(name, default, getclass, getlink)
         try:
@@ -199,7 +197,7 @@ class InMemoryGroup(h5py.Group):  # type: ignore[misc]
     def __setitem__(self, name: str, obj: Any) -> None:
         self.check_open()
         if isinstance(obj, h5py.Group):
-            raise TypeError(f"{name!r}: groups are made with create_group; assign arrays one by one")
+            raise TypeError(f"{name!r}: create groups with create_group, and assign arrays one by one")
         group, link = self._made_way(name)
         if isinstance(obj, DatasetLike | h5py.Dataset):
             group._copy(link, obj)
@@ -222,7 +220,7 @@ class InMemoryGroup(h5py.Group):  # type: ignore[misc]
         old[...] = data
 
     def _copy(self, link: str, source: Any) -> None:
-        """Make an array as another is, with its chunks, codecs and attributes."""
+        """Create a copy of an array, with its chunks, codecs and attributes."""
         if source.ndim == 0:
             raise NotImplementedError(f"{link!r}: {SCALAR}")
         raw = self.opened.f.get(source.attrs["raw_data"]) if "raw_data" in source.attrs else source
@@ -236,12 +234,12 @@ class InMemoryGroup(h5py.Group):  # type: ignore[misc]
         del self.staged[self._relative(name)]
 
     def create_group(self, name: str, track_order: bool | None = None) -> InMemoryGroup:  # noqa: ARG002 -- by name
-        """A new group; groups on the way to it are made too.
+        """Create a group, and the groups on the way to it.
 
         Raises
         ------
         ValueError
-            There is something already, the version was committed, or the path begins with "/".
+            The name is taken, the version was committed, or the path begins with "/".
         """
         self.check_open()
         assert self.staged is not None
@@ -250,14 +248,14 @@ class InMemoryGroup(h5py.Group):  # type: ignore[misc]
         return made
 
     def require_group(self, name: str) -> InMemoryGroup:
-        """The group of this path; a new one if there is none."""
+        """The group at this path, which is created if it does not exist."""
         found: InMemoryGroup = self[name] if name in self else self.create_group(name)
         if not isinstance(found, InMemoryGroup):
             raise TypeError(f"{name!r} is an array")
         return found
 
     def _made_way(self, path: str) -> tuple[InMemoryGroup, str]:
-        """The group that a path's last name is in, made if there is none, and that name."""
+        """The group that holds the last name of a path, which is created if needed, and that name."""
         way, link = posixpath.split(self._relative(path).rstrip("/"))
         return (self.require_group(way) if way else self), link
 
@@ -276,22 +274,22 @@ class InMemoryGroup(h5py.Group):  # type: ignore[misc]
         fletcher32: Any = GIVEN_NOTHING,
         **ignored: Any,
     ) -> DatasetLike:
-        """A new array, in place of one that may be there. Without `data` it takes no space.
+        """Create an array, or replace the array of this name. Without `data` it takes no space.
 
-        If an earlier version had one of this path, dtype, chunks and codecs are what that had.
+        If an earlier version had an array at this path, it takes over its dtype, chunks and codecs.
 
         Raises
         ------
         ValueError
-            What is given contradicts itself or the earlier array; or the version was committed.
-        TypeError
-            Neither shape nor data are given, or elements of this kind cannot have versions.
-        NotImplementedError
-            It would have no axes.
+            The options contradict each other or the earlier array, or the version was committed.
+            TypeError
+            Neither shape nor data is given, or elements of this kind cannot have versions.
+            NotImplementedError
+            The array has no axes.
         """
         self.check_open()
         if name.startswith("/"):
-            raise ValueError(f"{name!r}: a version has no root of its own; leave the first '/' out")
+            raise ValueError(f"{name!r}: a version has no root of its own; leave out the first '/'")
         _warn_of(ignored)
         if isinstance(data, h5py.Empty):
             raise NotImplementedError(f"{name!r}: HDF5's empty arrays, without any element, cannot have versions")
@@ -315,12 +313,12 @@ class InMemoryGroup(h5py.Group):  # type: ignore[misc]
         return array
 
     def require_dataset(self, name: str, shape: Any, dtype: Any, exact: bool = False, **options: Any) -> DatasetLike:
-        """The array of this path, if it has this shape, and a dtype that this can be read as; a new one if none is.
+        """The array at this path, if it has this shape and can hold this dtype; it is created if it does not exist.
 
         Raises
         ------
         TypeError
-            What is there is something else.
+            The object at this path is something else.
         """
         if name not in self:
             return self.create_dataset(name, shape, dtype, **options)
@@ -332,11 +330,11 @@ class InMemoryGroup(h5py.Group):  # type: ignore[misc]
         return found  # type: ignore[no-any-return]
 
     def move(self, source: str, dest: str) -> None:
-        """Refused: versions have no renaming. Assign the array to another name, and delete the first."""
+        """Not supported: assign the array to another name, and delete the old one."""
         raise NotImplementedError(f"assign group[{dest!r}] = group[{source!r}], and delete {source!r}")
 
     def visititems(self, func: Callable[[str, Any], Any]) -> None:
-        """Call `func(path, found)` for all below this group, whatever it returns."""
+        """Call `func(path, found)` for everything below this group, whatever it returns."""
         for name in list(self):
             found = self[name]
             func(name, found)
@@ -344,17 +342,17 @@ class InMemoryGroup(h5py.Group):  # type: ignore[misc]
                 found.visititems(_below(name, func))
 
     def visit(self, func: Callable[[str], Any]) -> None:
-        """Call `func(path)` for all below this group."""
+        """Call `func(path)` for everything below this group."""
         self.visititems(lambda path, _: func(path))
 
     def datasets(self) -> dict[str, DatasetLike]:
-        """All arrays below this group, by their paths from it."""
+        """All arrays below this group, by their paths relative to it."""
         found: dict[str, DatasetLike] = {}
         self.visititems(lambda path, one: found.update({path: one} if isinstance(one, DatasetLike) else {}))
         return found
 
     def close(self) -> None:
-        """Refuse further changes, here and below."""
+        """Refuse further changes here and below."""
         if self.staged is not None:
             self.staged.close()
 

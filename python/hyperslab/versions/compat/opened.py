@@ -1,4 +1,4 @@
-"""`Opened`: what all handles of one open HDF5 file share, so that each sees at once what another commits or deletes."""
+"""`Opened`: what all handles of an open HDF5 file share, so that each sees at once what another commits or deletes."""
 
 from __future__ import annotations
 
@@ -15,14 +15,14 @@ from hyperslab.versions.layout.table import VersionTable
 
 
 def is_outdated(f: h5py.Group) -> bool:
-    """Whether versions are in an earlier layout, whose hashes are others."""
+    """Whether the versions have an earlier layout, with other hashes."""
     return DATA in f and int(f[VERSIONS].attrs.get("data_version", 1)) < DATA_VERSION
 
 
 class Opened:
     """An HDF5 file with versions, or a group of one, that h5py has open.
 
-    `generation` grows whenever versions were deleted or rewritten: what was found before may be somewhere else then.
+    `generation` grows whenever versions are deleted or rewritten; then everything must be looked up again.
     """
 
     _known: ClassVar[WeakValueDictionary[tuple[int, int], Opened]] = WeakValueDictionary()
@@ -35,7 +35,7 @@ class Opened:
 
     @classmethod
     def of(cls, f: h5py.Group) -> Opened:
-        """The one of this file, whichever handle it is asked for by."""
+        """The object of this file, whichever handle you have."""
         about = h5py.h5o.get_info(f.id)
         key = (about.fileno, about.addr)
         found = cls._known.get(key)
@@ -50,30 +50,30 @@ class Opened:
 
     @property
     def path(self) -> str:
-        """Where versions are, in the file."""
+        """The path of the group of versions in the file."""
         return f"{self.f.name.rstrip('/')}/{VERSIONS}"
 
     def upgraded(self) -> None:
-        """Say that the layout is ours now, so that versions can be added."""
+        """Set the layout to ours, so that versions can be added."""
         self.f[VERSIONS].attrs["data_version"] = DATA_VERSION
         self.native = VersionedFile(self.f)
         self.changed()
 
     @property
     def table(self) -> VersionTable:
-        """All versions, as they are in the file now."""
+        """All versions that are in the file now."""
         if self.is_writable and self._state() != self._seen:
             self.changed()
         return self.native.table
 
     def changed(self) -> None:
-        """Forget what was known of the file: somebody changed it."""
+        """Forget what is known of the file, because it was changed."""
         self.native.refresh()
         self.generation += 1
         self._seen = self._state()
 
     def committed(self) -> None:
-        """Note that a version was added: what was known stays true."""
+        """Note that a version was added; what is known stays true."""
         self._seen = self._state()
 
     def array(self, version: str, path: str) -> ArchiveArray:
@@ -84,14 +84,14 @@ class Opened:
         KeyError
             There is none.
         """
-        self.table  # noqa: B018 -- which also notices changes
+        self.table  # noqa: B018 -- notices changes
         found = self.native[version][path]
         if not isinstance(found, ArchiveArray):
-            raise DamagedFile(f"{path} of version {version!r} is no array any more")
+            raise DamagedFile(f"{path} of version {version!r} is no longer an array")
         return found
 
     def raw(self, path: str) -> Any:
-        """All chunks that an array ever had, as h5py's; None if there never was such an array."""
+        """All chunks that an array ever had, as an h5py array; None if there was never such an array."""
         return self.f.get(f"{DATA}/{path}/raw_data")
 
     def _state(self) -> tuple[int, str]:

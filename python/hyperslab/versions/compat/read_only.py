@@ -1,4 +1,4 @@
-"""Versions of a file that is open for reading: h5py's groups and arrays, whose elements the engine reads."""
+"""Versions of a file open for reading: groups and arrays of h5py, whose elements the engine reads."""
 
 from __future__ import annotations
 
@@ -8,12 +8,13 @@ import h5py
 import numpy as np
 
 from hyperslab.archive.array import Array as ArchiveArray
+from hyperslab.errors import UsageError
 from hyperslab.versions.compat.opened import Opened
 from hyperslab.versions.compat.text import as_h5py
 
 
 class CommittedGroup(h5py.Group):  # type: ignore[misc]
-    """A group of a version, of a file that is open for reading."""
+    """A group of a version, in a file open for reading."""
 
     def __init__(self, opened: Opened, version: str, path: str = "") -> None:
         super().__init__(opened.f[f"{opened.path}/{version}/{path}"].id)
@@ -32,7 +33,7 @@ class CommittedGroup(h5py.Group):  # type: ignore[misc]
 
 
 class CommittedArray(h5py.Dataset):  # type: ignore[misc]
-    """An array of a version. h5py opens a virtual array slowly: that waits until something needs it."""
+    """An array of a version. h5py opens virtual arrays slowly, so this waits until something needs it."""
 
     def __init__(self, group: CommittedGroup, name: str, path: str) -> None:
         self._group, self._link, self._path = group, name, path
@@ -40,7 +41,7 @@ class CommittedArray(h5py.Dataset):  # type: ignore[misc]
 
     def __getattr__(self, attribute: str) -> Any:
         if attribute.startswith("__") or "_id" in self.__dict__:
-            raise AttributeError(f"{type(self).__name__} has no {attribute!r}")
+            raise AttributeError(f"{type(self).__name__} has no attribute {attribute!r}")
         h5py.Dataset.__init__(self, h5py.h5d.open(self._group.id, self._link.encode()), readonly=True)
         return getattr(self, attribute)
 
@@ -61,7 +62,7 @@ class CommittedArray(h5py.Dataset):  # type: ignore[misc]
 
     @property
     def chunks(self) -> tuple[int, ...]:
-        """The shape of a chunk (h5py itself knows none of a virtual array)."""
+        """The shape of a chunk. (h5py gives none for a virtual array.)"""
         return tuple(int(length) for length in self._array.attrs["chunks"])
 
     def len(self) -> int:
@@ -76,12 +77,14 @@ class CommittedArray(h5py.Dataset):  # type: ignore[misc]
         if new_dtype is None and not names:
             try:
                 return as_h5py(self._array[args], self._array.dtype)
+            except UsageError:
+                raise
             except (TypeError, ValueError, IndexError):
-                pass  # h5py knows more kinds of keys, and has its own messages
+                pass  # h5py knows more kinds of keys, and raises its own errors
         return super().__getitem__(args, new_dtype)
 
     def __array__(self, dtype: Any = None, copy: bool | None = None) -> np.ndarray[Any, Any]:
         if copy is False:
-            raise ValueError("an array of a file cannot be had without reading it: a copy is always made")
+            raise ValueError("an array of a file cannot be converted without a copy")
         array = np.asarray(self[...])
         return array if dtype is None else array.astype(dtype, copy=False)

@@ -1,4 +1,4 @@
-"""Hash tables made anew from the chunks themselves, for files whose layout had them otherwise."""
+"""Makes hash tables again from the chunks, for files whose layout hashed them in another way."""
 
 from __future__ import annotations
 
@@ -12,21 +12,21 @@ from hyperslab.versions.layout.names import DATA, HASH_TABLE_DTYPE, VERSIONS, ch
 
 
 def stored_arrays(f: h5py.Group) -> Iterator[str]:
-    """The paths of all arrays that a file has chunks of."""
+    """The paths of all arrays that have chunks in a file."""
     found: list[str] = []
     f[DATA].visit(lambda path: found.append(path) if path.endswith("/raw_data") else None)
     return (path.removesuffix("/raw_data") for path in found if not path.startswith("versions/"))
 
 
 def rebuild(f: h5py.Group, path: str) -> None:
-    """Hash all chunks of an array again, and put that in the place of its table of hashes."""
+    """Hash all chunks of an array again, and replace its table of hashes."""
     raw, table = f[f"{DATA}/{path}/raw_data"], f[f"{DATA}/{path}/hash_table"]
     length = int(raw.attrs["chunks"][0])
     shapes = _shown_shapes(f, path, length)
     rows = np.zeros(max(shapes, default=-1) + 1, HASH_TABLE_DTYPE)
     whole = tuple(int(each) for each in raw.attrs["chunks"])
     for slot, row in enumerate(rows):
-        shape = shapes.get(slot, whole)  # no version shows it: it keeps its place
+        shape = shapes.get(slot, whole)  # no version shows this chunk, but it keeps its slot
         start = slot * length
         chunk = raw[(slice(start, start + shape[0]), *(slice(0, each) for each in shape[1:]))]
         row["hash"] = np.frombuffer(chunk_hash(chunk), np.uint8)
@@ -38,7 +38,7 @@ def rebuild(f: h5py.Group, path: str) -> None:
 
 
 def _shown_shapes(f: h5py.Group, path: str, length: int) -> dict[int, tuple[int, ...]]:
-    """The valid shape of each chunk that a version shows, by its slot."""
+    """The valid shape of each chunk that a version shows, by slot."""
     shapes: dict[int, tuple[int, ...]] = {}
     for version in f[VERSIONS].values():
         array: Any = version.get(path)

@@ -1,4 +1,4 @@
-"""Names of versioned-hdf5's `replay` that its users import: what rewrites versions that were committed."""
+"""The names in versioned-hdf5's `replay` that its users import: they rewrite committed versions."""
 
 from __future__ import annotations
 
@@ -15,12 +15,12 @@ __all__ = ["delete_version", "delete_versions", "modify_metadata"]
 
 
 def delete_versions(f: VersionedHDF5File | h5py.Group, versions_to_delete: str | Iterable[str]) -> None:
-    """Delete versions, with the data that no other has.
+    """Delete versions, and the data that no other version has.
 
     Raises
     ------
     ValueError
-        There is no such version.
+        A version does not exist.
     """
     opened = _opened(f)
     opened.native.delete_versions(versions_to_delete)
@@ -43,37 +43,37 @@ def modify_metadata(
     shuffle: Any = GIVEN_NOTHING,
     fletcher32: Any = GIVEN_NOTHING,
 ) -> None:
-    """Change how an array is stored, in all versions. What is left out stays as it is.
+    """Change how an array is stored, in all versions. Options that you leave out stay as they are.
 
     Parameters
     ----------
     f : VersionedHDF5File | h5py.Group
         The file.
-    dataset_name : str
-        The array's path in a version.
-    chunks : Any
-        The shape of a chunk.
-    dtype : Any
-        The elements' dtype; they are cast.
-    fillvalue : Any
-        What elements are that nobody wrote; those that are the old one become this one.
-    compression : Any
-        The codec; None for none.
-    compression_opts : Any
-        Its settings.
-    scaleoffset : Any
-        The setting of HDF5's scale-offset filter.
-    shuffle : Any
+        dataset_name : str
+        The path of the array in a version.
+        chunks : int, tuple of int or True, optional
+        The new chunk shape in elements.
+        dtype : dtype, optional
+        The new dtype; all elements are cast to it.
+        fillvalue : scalar, optional
+        The new fill value; elements equal to the old fill value become the new one.
+        compression : str, int or None
+        The codec; None turns it off.
+        compression_opts : Any
+        The settings of the codec.
+        scaleoffset : int or None
+        The setting of HDF5's scale-offset filter; None turns it off.
+        shuffle : bool
         Whether bytes are shuffled before compression.
-    fletcher32 : Any
+        fletcher32 : bool
         Whether chunks have checksums.
 
     Raises
     ------
     KeyError
-        There is no such array.
+        The array does not exist.
     ValueError
-        What is given contradicts itself.
+        The options contradict each other.
     """
     opened = _opened(f)
     codecs = given(compression, compression_opts, scaleoffset, shuffle, fletcher32)

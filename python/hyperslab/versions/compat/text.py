@@ -1,4 +1,4 @@
-"""Elements as h5py gives them: text of any length is bytes."""
+"""Elements as h5py gives them, with text of any length as bytes."""
 
 from __future__ import annotations
 
@@ -9,7 +9,7 @@ import numpy as np
 
 
 def as_h5py(read: Any, dtype: np.dtype[Any]) -> Any:
-    """Elements that were read, with text as bytes."""
+    """Elements with text as bytes."""
     if isinstance(read, str):
         return read.encode()
     if not dtype.hasobject or not isinstance(read, np.ndarray):
@@ -22,12 +22,12 @@ def as_h5py(read: Any, dtype: np.dtype[Any]) -> Any:
 
 
 def is_string(dtype: np.dtype[Any]) -> bool:
-    """Whether elements are text, of any length or of one."""
+    """Whether elements are text, of any or of fixed length."""
     return h5py.check_string_dtype(dtype) is not None
 
 
 def decoded(read: Any, encoding: str, errors: str) -> Any:
-    """Bytes that were read, as `str`."""
+    """Decode text from bytes to `str`."""
     if isinstance(read, bytes):
         return read.decode(encoding, errors)
     out = np.empty(read.shape, object)

@@ -1,4 +1,4 @@
-"""Names of versioned-hdf5's `versions` that its users import."""
+"""The names in versioned-hdf5's `versions` that its users import."""
 
 from __future__ import annotations
 
@@ -22,7 +22,7 @@ __all__ = [
 
 
 def all_versions(f: h5py.Group, *, include_first: bool = False) -> Iterator[str]:
-    """The names of all versions, with `include_first` that of the empty one which all begin from."""
+    """The names of all versions; `include_first` adds the empty version that all others start from."""
     return (name for name in f[VERSIONS] if include_first or name != FIRST_VERSION)
 
 
@@ -32,7 +32,7 @@ def get_nth_previous_version(f: h5py.Group, version_name: str, n: int) -> str:
     Raises
     ------
     IndexError
-        There is no such version, or it has not so many before it.
+        The version does not exist, or has fewer ancestors.
     """
     table = Opened.of(f).table
     if version_name not in table:
@@ -41,7 +41,7 @@ def get_nth_previous_version(f: h5py.Group, version_name: str, n: int) -> str:
 
 
 def get_version_by_timestamp(f: h5py.Group, timestamp: dt.datetime | np.datetime64, exact: bool = False) -> str:
-    """The name of the last version committed at a time (UTC) or before; with `exact` only at it.
+    """The name of the last version committed at or before a time in UTC; with `exact` only at that time.
 
     Raises
     ------
@@ -50,7 +50,7 @@ def get_version_by_timestamp(f: h5py.Group, timestamp: dt.datetime | np.datetime
     ValueError
         The time is not in UTC.
     TypeError
-        It is no time.
+        It is not a time.
     """
     table, time = Opened.of(f).table, as_datetime(timestamp)
     found = table.at(time)
@@ -65,9 +65,9 @@ def set_current_version(f: h5py.Group, version_name: str) -> None:
     Raises
     ------
     ValueError
-        There is no such version.
+        The version does not exist.
     """
     if version_name not in f[VERSIONS]:
         raise ValueError(f"there is no version {version_name!r} in {f.file.filename}")
     f[VERSIONS].attrs["current_version"] = version_name
-    Opened.of(f).table  # noqa: B018 -- so that all see it
+    Opened.of(f).table  # noqa: B018 -- makes all handles see it

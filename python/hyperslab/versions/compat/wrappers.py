@@ -1,4 +1,4 @@
-"""Names of versioned-hdf5's `wrappers` that its users import."""
+"""The names in versioned-hdf5's `wrappers` that its users import."""
 
 from numpy.exceptions import AxisError
 

@@ -1,1 +1,1 @@
-"""What is said of versions without changing them: log, differences, sizes, proof, copies. Works without h5py."""
+"""Questions about versions that change nothing: log, differences, sizes, verification, export. They need no h5py."""

@@ -1,6 +1,6 @@
-"""What versions hold, from their metadata alone: which of all chunks that an array ever had is where in it.
+"""What versions hold, from their metadata alone: which slot of its stack each chunk of an array is in.
 
-No chunk is read, nor the table of where chunks are: comparing versions costs no more than parsing their mappings.
+Neither chunks nor their positions in the file are read: comparing versions costs no more than parsing their mappings.
 """
 
 from __future__ import annotations
@@ -23,7 +23,7 @@ from hyperslab.versions.layout.names import VERSIONS, bookkeeping, raw_path
 from hyperslab.versions.layout.reading import parsed
 from hyperslab.versions.layout.slots import MISSING, Slots, grid_slots
 
-MOST_PARSED_SLOTS = 1 << 18  # mappings that are parsed at a time, more or less
+MOST_PARSED_SLOTS = 1 << 18  # mappings to parse at a time, roughly
 MOST_PARSED_VERSIONS = 256
 MOST_KEPT_VERSIONS = 32
 
@@ -32,9 +32,9 @@ MOST_KEPT_VERSIONS = 32
 class ChunkMap:
     """An array of a version.
 
-    `slots` has for each chunk, in C order, the slot in the stack of all that the array ever had, -1 where the fill
-    value is; None where the array is not made of such chunks. `dtype` is None if NumPy has no such elements.
-    `problem` says what is damaged: then nothing else is sure.
+    `slots` has, for each chunk in C order, its slot in the stack of all chunks that the array ever had, or -1 for the
+    fill value; it is None if the array is not made of such chunks. `dtype` is None if NumPy has no such dtype.
+    `problem` describes damage; then nothing else is certain.
     """
 
     path: str
@@ -43,7 +43,7 @@ class ChunkMap:
     chunk_shape: tuple[int, ...]
     slots: Slots | None
     attributes: Mapping[str, Any]
-    fill: bytes = b""  # one element where nothing is stored; nothing if that is zeros
+    fill: bytes = b""  # one element where nothing is stored; empty if that is zeros
     problem: str | None = None
 
     @cached_property
@@ -53,18 +53,18 @@ class ChunkMap:
 
     @property
     def nbytes(self) -> int:
-        """Bytes of all its elements in memory; of text of any length its pointers."""
+        """Bytes of all elements in memory; text of any length counts only its pointers."""
         return math.prod(self.shape) * (0 if self.dtype is None else self.dtype.itemsize)
 
     @cached_property
     def used_slots(self) -> Slots:
-        """The slots of its chunks, each once, in order."""
+        """The slots of the array's chunks, each once, in order."""
         return np.empty(0, np.int64) if self.slots is None else np.unique(self.slots[self.slots != MISSING])
 
 
 @dataclass(frozen=True)
 class VersionMap:
-    """Groups (their attributes) and arrays of a version by path, and why some names lead to nothing."""
+    """The groups (with their attributes) and arrays of a version by path, and why some names lead to nothing."""
 
     name: str
     attributes: Mapping[str, Any]
@@ -79,18 +79,18 @@ class VersionMap:
 
 
 class ChunkMaps:
-    """The maps of a file's versions, parsed when they are asked for, of which some are kept.
+    """The maps of a file's versions. They are parsed when you ask for them, and some are kept.
 
     Parameters
     ----------
     path : str
-        The file's.
+        The path of the file.
     """
 
     def __init__(self, path: str) -> None:
         self._path = path
         self._kept: OrderedDict[str, VersionMap] = OrderedDict()
-        self._last: dict[str, _Described] = {}  # the array of each path that was described last
+        self._last: dict[str, _Described] = {}  # the last array that was described at each path
 
     def __getitem__(self, name: str) -> VersionMap:
         if name in self._kept:
@@ -99,7 +99,7 @@ class ChunkMaps:
         return next(self.each([name]))
 
     def each(self, names: Sequence[str]) -> Iterator[VersionMap]:
-        """The maps of versions, in the order of the names; several are parsed at a time."""
+        """The maps of versions, in the order of their names. Several are parsed at a time."""
         start, count = 0, 1
         while start < len(names):
             maps = self._parsed(names[start : start + count])
@@ -121,7 +121,7 @@ class ChunkMaps:
 
 
 class _Described(NamedTuple):
-    """What a version's array says of itself, and its map."""
+    """How a version's array describes itself, and its map."""
 
     said: tuple[Any, ...]
     map: ChunkMap
@@ -129,10 +129,10 @@ class _Described(NamedTuple):
 
 def _version_map(root: Group, name: str, known: dict[int, ChunkMap], last: dict[str, _Described]) -> VersionMap:
     if f"{VERSIONS}/{name}" not in root:
-        raise KeyError(f"version {name!r} is not in {root.filename} any more: refresh() tells which are")
+        raise KeyError(f"version {name!r} is no longer in {root.filename}: call refresh() to see what is")
     group = root[f"{VERSIONS}/{name}"]
     if not isinstance(group, Group):
-        raise DamagedFile(f"{root.filename}: version {name!r} is no group")
+        raise DamagedFile(f"{root.filename}: version {name!r} is not a group")
     found = VersionMap(name, user_attributes(group))
     waiting = [("", group)]
     while waiting:
@@ -154,8 +154,8 @@ def _version_map(root: Group, name: str, known: dict[int, ChunkMap], last: dict[
 
 
 def _same_or_new(path: str, array: ArchiveArray, last: dict[str, _Described]) -> ChunkMap:
-    """The map of an array; the one before if that is the same, which is told in a fifth of the time: unchanged arrays
-    are copies, and who compares maps sees at once that they are one.
+    """The map of an array, or the map before it if nothing changed, which is known in a fifth of the time. Unchanged
+    arrays are copies in the file; with one map for all of them, comparing is quick.
     """
     stored, before = array._stored, last.get(path)
     try:
@@ -173,7 +173,7 @@ def _same_or_new(path: str, array: ArchiveArray, last: dict[str, _Described]) ->
 
 
 def chunk_map(path: str, array: ArchiveArray) -> ChunkMap:
-    """The map of an array of a version, which has this path in it."""
+    """The map of an array of a version, which has this path in the version."""
     stored, problems = array._stored, []
     attributes = user_attributes(array)
     try:
@@ -185,7 +185,7 @@ def chunk_map(path: str, array: ArchiveArray) -> ChunkMap:
     if stored.damaged is not None:
         problems.append(stored.damaged)
     elif chunk_shape is None:
-        problems.append("it does not say what shape its chunks have")
+        problems.append("it does not give the shape of its chunks")
     else:
         slots = grid_slots(array, chunk_shape)
         source = mapped_source(stored)
@@ -193,7 +193,7 @@ def chunk_map(path: str, array: ArchiveArray) -> ChunkMap:
             problems.append("its mappings are not one for each stored chunk, in order")
             slots = None
         elif source is None and array.stored_chunk_count:
-            problems.append("its elements are in itself: it is no virtual array")
+            problems.append("it holds its elements itself: it is not a virtual array")
             slots = None
     for name in array.attrs:
         try:
@@ -217,6 +217,6 @@ def _chunk_shape(array: ArchiveArray) -> tuple[int, ...] | None:
 
 
 def user_attributes(node: Group | ArchiveArray) -> dict[str, Any]:
-    """The attributes that users gave a version, or a group or array in it, without those that the layout wants."""
+    """The attributes that users gave to a version, or to a group or array in it, without those of the layout."""
     own = bookkeeping(node.name, is_array=isinstance(node, ArchiveArray))
     return {name: value for name, value in node.attrs.readable() if name not in own}

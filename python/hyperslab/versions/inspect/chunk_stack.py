@@ -1,4 +1,4 @@
-"""`ChunkStack`: all chunks that an array ever had, read by their slots; `ChunkStore` without h5py."""
+"""`ChunkStack`: all chunks that an array ever had, read by their slots; like `ChunkStore`, but without h5py."""
 
 from __future__ import annotations
 
@@ -18,23 +18,23 @@ from hyperslab.versions.layout.slots import MISSING, Slots, check_chunk_count, s
 
 
 class ChunkStack:
-    """The chunks of one array over all versions.
+    """The chunks of one array, over all versions.
 
     Parameters
     ----------
     path : str
-        The array's path in a version.
+        The path of the array in a version.
     raw : ArchiveArray
-        The stack.
+        The stack of chunks.
     table : ArchiveArray
-        The hashes of its chunks.
+        The table of their hashes.
 
     Raises
     ------
     DamagedFile
-        They contradict the layout.
-    Unsupported
-        There is room for too many.
+        The arrays contradict the layout.
+        Unsupported
+        The stack has room for too many chunks.
     """
 
     def __init__(self, path: str, raw: ArchiveArray, table: ArchiveArray) -> None:
@@ -46,7 +46,9 @@ class ChunkStack:
                 raise DamagedFile(f"{part.name} of {part.filename}: {part.damaged}")
         chunk_shape = raw.chunks or tuple(int(length) for length in np.atleast_1d(raw.attrs.get("chunks", ())))
         if len(chunk_shape) != raw.ndim or not raw.ndim or min(chunk_shape) < 1 or raw.shape[1:] != chunk_shape[1:]:
-            raise DamagedFile(f"{raw.name} of {raw.filename} is no stack of chunks: {raw.shape}, chunks {chunk_shape}")
+            raise DamagedFile(
+                f"{raw.name} of {raw.filename} is not a stack of chunks: shape {raw.shape}, chunks {chunk_shape}"
+            )
         self.chunk_shape = chunk_shape
         check_chunk_count(f"{raw.name} in {raw.filename}", raw.shape, chunk_shape, Unsupported)
         if "largest_index" not in table.attrs:
@@ -55,7 +57,7 @@ class ChunkStack:
 
     @classmethod
     def of(cls, root: Group, array: str) -> ChunkStack:
-        """That of one array, by its path in a version, of a file's root.
+        """The stack of one array, given the root of a file and the array's path in a version.
 
         Raises
         ------
@@ -72,38 +74,38 @@ class ChunkStack:
 
     @property
     def slot_count(self) -> int:
-        """Chunks that there is room for: beyond `count` are those of commits that were cut short."""
+        """The number of slots. Those from `count` on were left by commits that were cut short."""
         return self.raw.shape[0] // self.chunk_shape[0]
 
     @cached_property
     def fill(self) -> Any:
-        """The element where nothing is stored."""
+        """The element that stands where nothing is stored."""
         return fill_element(self.raw.dtype, self.raw.fill_value)
 
     @cached_property
     def rows(self) -> Array:
-        """The table's rows that count: `hash`, and the rows (`shape`) of the stack that it is of.
+        """The rows of the table that count: `hash`, and as `shape` the rows of the stack that it belongs to.
 
         Raises
         ------
         DamagedFile
-            There are fewer than it says, or they are something else.
+            The table is shorter than its count, or holds something else.
         """
         if self._table.dtype != HASH_TABLE_DTYPE or not 0 <= self.count <= stored_length(self._table):
-            said = f"{self.count} of {self._table.shape[0]} rows of {self._table.dtype} are said to count"
+            said = f"the count says {self.count} rows, but the table has {self._table.shape[0]} of {self._table.dtype}"
             raise DamagedFile(f"{self._table.name} of {self._table.filename}: {said}")
         return np.asarray(self._table[: self.count])
 
     @cached_property
     def stored_nbytes(self) -> npt.NDArray[np.int64]:
-        """The bytes that the chunk at each slot takes in the file."""
+        """The bytes that the chunk in each slot takes in the file."""
         lengths = np.zeros(self.slot_count, np.int64)
         for segment in self.raw.segments():
             lengths[segment.indices().astype(np.int64)] = segment.lengths()
         return lengths
 
     def load(self, slots: Slots) -> Array:
-        """Chunks by their slots, with one axis more in front; at -1 is nothing but the fill value."""
+        """Chunks by their slots, stacked along a new first axis; slot -1 gives a chunk of the fill value."""
         stored = slots != MISSING
         wanted, inverse = np.unique(slots[stored], return_inverse=True)
         read = self._read(wanted)
@@ -114,7 +116,7 @@ class ChunkStack:
         return chunks
 
     def _read(self, slots: Slots) -> Array:
-        """Chunks by their slots, each once, in order."""
+        """Chunks by their slots, which are distinct and in order."""
         length, dtype = self.chunk_shape[0], self.raw.dtype
         shape = (len(slots), *self.chunk_shape, *dtype.shape)
         if not len(slots):
@@ -126,7 +128,7 @@ class ChunkStack:
 
 
 def chunk_stacks(path: str) -> tuple[dict[str, ChunkStack], dict[str, str]]:
-    """The stacks of all arrays that a file's versions ever had, by the arrays' paths; and what is damaged, by path."""
+    """The stacks of all arrays that a file's versions ever had, and the damage, both by the paths of the arrays."""
     root = parsed(path, 0, (f"{VERSIONS}/{FIRST_VERSION}", f"{DATA}/**")).root
     data = root[DATA]
     found: dict[str, ChunkStack] = {}
@@ -145,7 +147,7 @@ def chunk_stacks(path: str) -> tuple[dict[str, ChunkStack], dict[str, str]]:
                 elif name == "raw_data" and prefix:
                     table = group["hash_table"]
                     if not isinstance(table, ArchiveArray):
-                        raise DamagedFile("hash_table is no array")
+                        raise DamagedFile("hash_table is not an array")
                     found[prefix[:-1]] = ChunkStack(prefix[:-1], child, table)
             except (KeyError, OSError, HyperslabError) as error:
                 problems[prefix[:-1] or name] = str(error.args[0] if error.args else error)

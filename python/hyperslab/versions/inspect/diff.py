@@ -1,5 +1,5 @@
-"""`VersionDiff`: what differs between two versions, from their mappings alone; elements are read only where chunks
-differ, and only when they are asked for.
+"""`VersionDiff`: the differences between two versions, from their mappings alone. Elements are read only when you ask
+for them, and only where chunks differ.
 """
 
 from __future__ import annotations
@@ -25,11 +25,11 @@ from hyperslab.versions.layout.slots import MISSING, check_chunk_count
 
 Status = Literal["added", "removed", "changed"]
 OUTSIDE = -2
-BATCH_NBYTES = 32 << 20  # of chunks of each version that are compared at a time
+BATCH_NBYTES = 32 << 20  # bytes of chunks to compare at a time, for each version
 
 
 class Change(NamedTuple):
-    """A value before and after; None where there was none, or is none."""
+    """A value before and after; None where there is no value."""
 
     before: Any
     after: Any
@@ -37,12 +37,12 @@ class Change(NamedTuple):
 
 @dataclass(frozen=True)
 class ChangedElements:
-    """What became of the elements of an array.
+    """What changed in the elements of an array.
 
-    `count` of those that are in both versions are not the same, bit by bit; `added_count` and `removed_count` are only
-    in one. `boxes` (int64, box × axis × start and stop) hold all of the first: of an array with one axis they are
-    exactly these; with more axes the smallest boxes in each chunk, joined where they make a box together.
-    `values` are the least and largest of them, before and after, if they are numbers.
+    `count` elements of both versions differ, bit by bit; `added_count` and `removed_count` exist in only one version.
+    `boxes` (int64, box × axis × start and stop) cover the differing elements: exactly, for an array with one axis;
+    otherwise with the smallest box in each chunk, where adjacent boxes are joined if that gives a box. `values` holds
+    the least and the largest of them before and after, if they are numbers.
     """
 
     count: int
@@ -53,7 +53,7 @@ class ChangedElements:
 
     @property
     def bounds(self) -> tuple[tuple[int, int], ...] | None:
-        """Start and stop on each axis of the smallest box around all that changed; None if nothing did."""
+        """The smallest box around all changes, as start and stop on each axis; None if nothing changed."""
         if not len(self.boxes):
             return None
         starts, stops = self.boxes[:, :, 0].min(axis=0), self.boxes[:, :, 1].max(axis=0)
@@ -61,7 +61,7 @@ class ChangedElements:
 
 
 class ChangedChunk(NamedTuple):
-    """A chunk that differs, and its elements; None in the version whose array ends before it."""
+    """A chunk that differs, with its elements before and after; None if the array does not reach that far."""
 
     chunk_index: tuple[int, ...]
     before: Array | None
@@ -69,10 +69,11 @@ class ChangedChunk(NamedTuple):
 
 
 class ArrayDiff:
-    """What differs in an array between two versions.
+    """The differences in an array between two versions.
 
-    `chunks` are the indices of the chunks that differ (int64, chunk × axis), also of those that only one of them has;
-    None where a version's mappings are damaged, which `problem` then tells. `attributes` are those that differ.
+    `chunks` (int64, chunk × axis) holds the indices of the chunks that differ, including those that only one version
+    has. It is None if the mappings of a version are damaged; `problem` then says how. `attributes` holds those that
+    differ.
     """
 
     def __init__(self, path: str, before: Side | None, after: Side | None) -> None:
@@ -89,34 +90,34 @@ class ArrayDiff:
 
     @property
     def status(self) -> Status:
-        """Whether the array is only in the later version, only in the earlier, or differs."""
+        """Whether the array was added, was removed, or changed."""
         return "added" if self.before is None else "removed" if self.after is None else "changed"
 
     @property
     def shape(self) -> Change:
-        """The shapes."""
+        """The shapes before and after."""
         return Change(*(None if one is None else one.shape for one in (self.before, self.after)))
 
     @property
     def dtype(self) -> Change:
-        """The dtypes."""
+        """The dtypes before and after."""
         return Change(*(None if one is None else one.dtype for one in (self.before, self.after)))
 
     @property
     def chunk_shape(self) -> tuple[int, ...]:
-        """The chunks' shape: the later version's, should they differ."""
+        """The shape of the chunks; that of the later version if they differ."""
         described = self.after or self.before
         assert described is not None
         return described.chunk_shape
 
     @cached_property
     def chunks(self) -> npt.NDArray[np.int64] | None:
-        """Which chunks differ."""
+        """The indices of the chunks that differ."""
         return None if self.problem else changed_chunks(self.before, self.after)
 
     @property
     def chunk_count(self) -> int | None:
-        """How many chunks differ."""
+        """The number of chunks that differ."""
         return None if self.chunks is None else len(self.chunks)
 
     @property
@@ -131,7 +132,7 @@ class ArrayDiff:
         Raises
         ------
         DamagedFile
-            They cannot be read.
+            The chunks cannot be read.
         """
         for indices, before, after in self._batches(self._known_chunks()):
             for row, index in enumerate(indices.tolist()):
@@ -142,23 +143,28 @@ class ArrayDiff:
                 yield ChangedChunk(tuple(index), *parts)
 
     def coordinates(self) -> Iterator[npt.NDArray[np.int64]]:
-        """Where elements that both versions have differ (element × axis), some at a time."""
+        """The coordinates (element × axis) of the elements that differ in both versions, some at a time."""
         for indices, differ, _, _ in self._compared():
             rows, *inside = np.nonzero(differ)
             yield indices[rows] * self.chunk_shape + np.stack(inside, axis=1)
 
     def elements(self, progress: Progress | None = None) -> ChangedElements:
-        """Compare the elements of the chunks that differ; they are read once, and the result is kept.
+        """Compare the elements of the chunks that differ. They are read only once, and the result is kept.
 
         Parameters
         ----------
-        progress : Progress | None
-            Called with the path, the chunks that were read, and how many there are.
+        progress : callable, optional
+            Called with the path of the array, the number of chunks read so far, and the number of chunks to read.
+
+        Returns
+        -------
+        ChangedElements
+            The number of changes, where they are, and the range of their values.
 
         Raises
         ------
         DamagedFile
-            They cannot be read.
+            The chunks cannot be read.
         """
         if "_elements" not in self.__dict__:
             self.__dict__["_elements"] = self._read_elements(progress or (lambda *_: None))
@@ -182,7 +188,7 @@ class ArrayDiff:
 
     @property
     def _common_shape(self) -> tuple[int, ...]:
-        """The shape of the box that both arrays have."""
+        """The shape of the box that both arrays have in common."""
         if self.before is None or self.after is None or len(self.before.shape) != len(self.after.shape):
             return (0,)
         return tuple(map(min, self.before.shape, self.after.shape))
@@ -193,7 +199,7 @@ class ArrayDiff:
         return self.chunks
 
     def _compared(self) -> Iterator[tuple[npt.NDArray[np.int64], npt.NDArray[np.bool_], Array, Array]]:
-        """Indices of chunks that both versions have, where in them elements differ, and the elements."""
+        """The indices of chunks that both versions have, a mask of the elements that differ, and the elements."""
         common = np.asarray(self._common_shape, np.int64)
         if not common.all():
             return
@@ -211,7 +217,7 @@ class ArrayDiff:
             yield indices, differ, before, after
 
     def _batches(self, chunks: npt.NDArray[np.int64]) -> Iterator[tuple[npt.NDArray[np.int64], Any, Any]]:
-        """Chunks, a few at a time, as both versions have them; where a version has none is the fill value."""
+        """Chunks of both versions, a few at a time; the fill value stands where a version has none."""
         described = self.after or self.before
         assert described is not None
         width = 64 if described.dtype is None or described.dtype.hasobject else described.dtype.itemsize
@@ -222,7 +228,7 @@ class ArrayDiff:
             yield indices, before, after
 
     def _valid(self, one: ChunkMap | None, index: list[int]) -> tuple[slice, ...] | None:
-        """The part of a chunk that is inside a version's array."""
+        """The part of a chunk that is inside the array of a version."""
         if one is None:
             return None
         left = [
@@ -239,7 +245,7 @@ class ArrayDiff:
 
 
 class _Bounds:
-    """The least and the largest of numbers that come in parts."""
+    """The least and the largest of numbers that arrive in parts."""
 
     def __init__(self) -> None:
         self.found: tuple[Any, Any] | None = None
@@ -256,9 +262,9 @@ class _Bounds:
 
 @dataclass(frozen=True)
 class VersionDiff:
-    """What differs between two versions: arrays by path, groups that are in one only, attributes of groups in both.
+    """The differences between two versions: arrays by path, groups of only one version, attributes of groups in both.
 
-    The path of a version itself is "".
+    The path of the version itself is "".
     """
 
     before: str
@@ -271,7 +277,7 @@ class VersionDiff:
 
     @property
     def is_empty(self) -> bool:
-        """Whether nothing differs, as far as can be seen."""
+        """Whether nothing differs, as far as the file can be read."""
         return not (self.arrays or self.added_groups or self.removed_groups or self.attributes or self.problems)
 
     def __getitem__(self, path: str) -> ArrayDiff:
@@ -279,12 +285,12 @@ class VersionDiff:
 
 
 def diff(path: str, before: str, after: str) -> VersionDiff:
-    """What differs between two versions of a file, by their names.
+    """Compare two versions of a file, given their names.
 
     Raises
     ------
     DamagedFile
-        A version cannot be found in the file.
+        A version is damaged.
     """
     maps = ChunkMaps(path)
     old, new = maps.each([before]), maps.each([after])
@@ -294,11 +300,11 @@ def diff(path: str, before: str, after: str) -> VersionDiff:
 
 
 def compared(old: VersionMap, new: VersionMap, side_of: Callable[[ChunkMap], Side]) -> VersionDiff:
-    """What differs between the maps of two versions; `side_of` says what the elements of an array are read from."""
+    """Compare the maps of two versions; `side_of` says where the elements of an array are read from."""
     arrays = {}
     for name in sorted(old.arrays.keys() | new.arrays.keys()):
         one, other = old.arrays.get(name), new.arrays.get(name)
-        if one is other:  # one object in the file
+        if one is other:  # one object in the file, or unchanged
             continue
         found = ArrayDiff(name, *(None if array is None else side_of(array) for array in (one, other)))
         if found.is_changed:
@@ -318,7 +324,7 @@ def compared(old: VersionMap, new: VersionMap, side_of: Callable[[ChunkMap], Sid
 
 
 def changed_chunks(before: ChunkMap | None, after: ChunkMap | None) -> npt.NDArray[np.int64]:
-    """Indices of the chunks that are not the same in two versions, or that one of them lacks; mappings are whole."""
+    """The indices of the chunks that differ, or that only one version has. The mappings must be undamaged."""
     maps = [one for one in (before, after) if one is not None]
     whole = tuple(map(max, *(one.grid_shape for one in maps))) if len(maps) > 1 else maps[0].grid_shape
     check_chunk_count(maps[0].path, whole, (1,) * len(whole), Unsupported)
@@ -338,7 +344,7 @@ def changed_values(before: Mapping[str, Any], after: Mapping[str, Any]) -> dict[
 
 
 def same_value(one: Any, other: Any) -> bool:
-    """Whether two values of an attribute are the same, dtypes included."""
+    """Whether two attribute values are equal, including their dtypes."""
     if one is None or other is None:
         return one is other
     left, right = np.asarray(one), np.asarray(other)
@@ -348,7 +354,7 @@ def same_value(one: Any, other: Any) -> bool:
 
 
 class Stacks(dict[str, ChunkStack]):
-    """The chunks of arrays of some versions, opened when they are asked for."""
+    """The stacks of some versions' arrays, opened when you ask for them."""
 
     def __init__(self, path: str, versions: tuple[VersionMap, ...]) -> None:
         self._path = path
@@ -362,40 +368,40 @@ class Stacks(dict[str, ChunkStack]):
             found = root.get(name)
             now = chunk_map(array, found) if isinstance(found, ArchiveArray) else None
             if now is None or now.shape != one.shape or len(changed_chunks(now, one)):
-                raise FileChanged(f"{self._path}: versions were deleted meanwhile, or stored anew: compare them again")
+                raise FileChanged(f"{self._path}: versions were deleted or rewritten meanwhile: compare them again")
         self[array] = ChunkStack.of(root, array)
         return self[array]
 
 
 @dataclass(frozen=True)
 class Side:
-    """An array of one version, with what its elements are read from."""
+    """An array of one version, and where its elements are read from."""
 
     map: ChunkMap
     stacks: Stacks
 
     def chunks(self, indices: npt.NDArray[np.int64]) -> Array:
-        """Chunks by their indices; where the array has none, the fill value.
+        """Chunks by their indices; the fill value stands where the array has none.
 
         Raises
         ------
         DamagedFile
-            They cannot be read.
+            The chunks cannot be read.
         """
         stack = self.stacks[self.map.path]
         if self.map.slots is None or stack.chunk_shape != self.map.chunk_shape:
-            raise DamagedFile(f"{stack.raw.filename}: {self.map.path!r} is not cut as its chunks {stack.chunk_shape}")
+            raise DamagedFile(f"{stack.raw.filename}: {self.map.path!r} gives a wrong shape for its chunks")
         return stack.load(self.slots(self.numbers(indices)))
 
     def slots(self, numbers: npt.NDArray[np.int64]) -> npt.NDArray[np.int64]:
-        """The slots of chunks, by their linear indices; -1 of those that are not stored, or not there."""
+        """The slots of chunks, by their linear indices; -1 if a chunk is not stored or does not exist."""
         assert self.map.slots is not None
         slots = np.full(len(numbers), MISSING, np.int64)
         slots[numbers != MISSING] = self.map.slots[numbers[numbers != MISSING]]
         return slots
 
     def numbers(self, indices: npt.NDArray[np.int64]) -> npt.NDArray[np.int64]:
-        """The linear indices of chunks; -1 of those that the array does not have."""
+        """The linear indices of chunks; -1 if the array does not have the chunk."""
         numbers = np.full(len(indices), MISSING, np.int64)
         inside = (indices < self.map.grid_shape).all(axis=1)
         numbers[inside] = np.ravel_multi_index(tuple(indices[inside].T), self.map.grid_shape)

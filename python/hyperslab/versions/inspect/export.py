@@ -1,4 +1,4 @@
-"""One version as a file of its own: HDF5, Zarr 3, or references of kerchunk. Chunks are copied as they are stored."""
+"""One version as a file of its own: HDF5, Zarr 3 or kerchunk references. Chunks are copied as they are stored."""
 
 from __future__ import annotations
 
@@ -16,40 +16,40 @@ from hyperslab.versions.inspect.stored_bytes import StoredBytes
 from hyperslab.versions.layout.reading import version_group
 
 HDF5, ZARR, JSON, PARQUET = (".h5", ".hdf5", ".he5"), (".zarr",), (".json",), (".parquet", ".parq")
-INLINE_NBYTES = 500  # arrays of at most so many bytes are put into references as values
+INLINE_NBYTES = 500  # references hold arrays up to this size as values
 
 
 def export(
     path: str, version: str, target: Path, *, skip_unsupported: bool = False, progress: Progress | None = None
 ) -> Exported:
-    """Write a version; what was at `target` before is replaced at once, and only if all went well.
+    """Write a version to a file of its own. Whatever was at `target` is replaced at once, and only after success.
 
     Parameters
     ----------
     path : str
-        The file's.
+        The path of the file with the versions.
     version : str
-        The version's name.
+        The name of the version.
     target : Path
-        Where to write; its ending chooses the format.
+        Where to write; its suffix chooses the format.
     skip_unsupported : bool
-        Leave out arrays that the format cannot express, instead of refusing them.
-    progress : Progress | None
-        Called with an array's path, how many of its chunks are copied, and how many it has.
+        Leave out arrays that the format cannot express, instead of refusing to write.
+    progress : callable, optional
+        Called with the path of an array, the number of its chunks copied so far, and the number of all its chunks.
 
     Raises
     ------
     UsageError
-        The ending is not known, or there is no room for the target.
+        The suffix is unknown, or the target cannot be written.
     Refused
-        The format cannot express an array; the message has its name and the reason.
+        The format cannot express an array; the message gives its name and the reason.
     """
     if target.suffix in HDF5:
         need_h5py("exporting a version as HDF5")
     done = Exported(str(target), version)
     report = progress or (lambda *_: None)
     if target.absolute() == Path(path):
-        raise UsageError(f"{target} is the file that the version is in: choose another name")
+        raise UsageError(f"{target} is the file with the versions: choose another name")
     with StoredBytes(path) as source:
         group = version_group(path, version)
         source.check()
@@ -67,7 +67,7 @@ def export(
 def _write_references(group: Group, target: Path, done: Exported, *, skip_unsupported: bool) -> None:
     if target.suffix not in (*JSON, *PARQUET):
         known = ", ".join((*HDF5, *ZARR, *JSON, *PARQUET))
-        raise UsageError(f"{target} has none of the endings {known}, which choose the format")
+        raise UsageError(f"{target} does not end with one of {known}, which choose the format")
     export = Export(UsersOnly(zarr2), INLINE_NBYTES, skip_unsupported)
     if target.suffix in JSON:
         kerchunk.save_json({"": group}, target, export)

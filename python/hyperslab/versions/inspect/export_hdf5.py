@@ -1,4 +1,4 @@
-"""A version as a plain HDF5 file: its chunks copied as they are stored, with types, codecs and fill values."""
+"""A version as a plain HDF5 file: its chunks are copied as they are stored, with types, codecs and fill values."""
 
 from __future__ import annotations
 
@@ -27,7 +27,7 @@ SLAB_NBYTES = 64 << 20
 
 
 def write_hdf5(group: Group, stored: StoredBytes, target: Path, done: Exported, progress: Progress) -> None:
-    """Write a version, and add what was written to `done`."""
+    """Write a version, and record what was written in `done`."""
     nodes: list[tuple[str, Group | ArchiveArray]] = []
     group.visititems(lambda path, node: nodes.append((path, node)))
     arrays = []
@@ -49,25 +49,25 @@ def write_hdf5(group: Group, stored: StoredBytes, target: Path, done: Exported, 
 
 @contextmanager
 def _source(path: str) -> Iterator[Any]:
-    """The file as h5py has it, for types and attributes; never while a commit overwrites them."""
+    """Open the file with h5py, for types and attributes. This never happens while a commit overwrites them."""
     with shared(path):
         try:
             try:
                 file = h5py.File(path, "r", locking=False)
             except OSError:
-                file = h5py.File(path, "r")  # one that this process has open, its own way
+                file = h5py.File(path, "r")  # this process already has it open with locking
         except OSError as error:
-            raise UsageError(f"{path} cannot be opened by h5py, for its types: {error}") from error
+            raise UsageError(f"h5py cannot open {path}, whose types are needed: {error}") from error
         with file:
             yield file
 
 
 def _made(file: Any, path: str, array: ArchiveArray, source: Any) -> Any:
-    """An array without elements yet, of the type and with the codecs and fill value of its chunks."""
+    """Create an array without elements, with the type, codecs and fill value of the version's chunks."""
     if raw_path(path) not in source:
         raise DamagedFile(f"{array.filename}: the chunks of {path!r} are missing")
     raw = source[raw_path(path)]
-    space = h5py.h5s.create_simple(array.shape, (h5py.h5s.UNLIMITED,) * array.ndim)  # a chunk may be longer than it
+    space = h5py.h5s.create_simple(array.shape, (h5py.h5s.UNLIMITED,) * array.ndim)  # a chunk may exceed the shape
     parent, _, name = path.rpartition("/")
     where = file[parent] if parent else file
     made = h5py.h5d.create(where.id, name.encode(), raw.id.get_type(), space, raw.id.get_create_plist())
@@ -105,7 +105,7 @@ def _copy_chunks(
 
 
 def _encode_again(array: ArchiveArray, made: Any) -> None:
-    """Read elements and let HDF5 store them, some rows at a time."""
+    """Read the elements, and let HDF5 store them, some rows at a time."""
     row_nbytes = max(1, array.dtype.itemsize * math.prod(array.shape[1:]))
     rows = max(1, SLAB_NBYTES // row_nbytes // made.chunks[0]) * made.chunks[0]
     for start in range(0, array.shape[0], rows) if array.size else ():

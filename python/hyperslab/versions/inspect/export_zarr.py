@@ -1,6 +1,6 @@
-"""A version as a folder of Zarr 3, its chunks copied as they are stored.
+"""A version as a folder of Zarr 3, with its chunks copied as they are stored.
 
-Codecs stand under the names that zarr-python gives to those of numcodecs; chunks at the end are whole in both formats.
+Codecs have the names that zarr-python gives to those of numcodecs. Both formats store edge chunks whole.
 """
 
 from __future__ import annotations
@@ -29,7 +29,7 @@ def write_zarr(
     *,
     skip_unsupported: bool,
 ) -> None:
-    """Write a version, and add what was written to `done`."""
+    """Write a version, and record what was written in `done`."""
     export = Export(UsersOnly(zarr3), 0, skip_unsupported)
     with replacing(target, is_folder=True) as beside:
         beside.mkdir()

@@ -1,4 +1,4 @@
-"""`Inspected`: what a file with versions says of them: log, differences, proof, sizes, copies."""
+"""`Inspected`: the questions that a file with versions answers: log, differences, verification, sizes, export."""
 
 from __future__ import annotations
 
@@ -30,26 +30,31 @@ class Inspected:
 
     @property
     def _said(self) -> VersionTable:
-        """All versions that say that they were committed."""
+        """All versions whose attributes say that they were committed."""
         raise NotImplementedError
 
     def _check_whole(self) -> None:
-        """Refuse what cannot be asked now."""
+        """Refuse questions that cannot be answered now."""
         raise NotImplementedError
 
     def difference_of(self, root: StagedGroup) -> VersionDiff:
-        """What a version that is being made changes."""
+        """The changes of a version that you are making."""
         from hyperslab.versions.inspect.staged_diff import staged_difference
 
         return staged_difference(root, self)
 
     def log(self, progress: Progress | None = None) -> list[LogEntry]:
-        """All versions, oldest first, with their sizes and what each changed of its parent. No chunk is read.
+        """All versions, oldest first, with their sizes and what each changed. No chunk is read.
 
         Parameters
         ----------
-        progress : Progress | None
-            Called with a version's name, how many are done, and how many there are.
+        progress : callable, optional
+            Called with the name of a version, the number of versions done so far, and the number of all versions.
+
+        Returns
+        -------
+        list of LogEntry
+            One entry for each version.
         """
         from hyperslab.versions.inspect.log import log
 
@@ -57,15 +62,26 @@ class Inspected:
         return log(self.path, self.table, progress)
 
     def diff(self, before: VersionKey, after: VersionKey = None) -> VersionDiff:
-        """What differs between two versions, the second the current one by default; also while another is made.
+        """Compare two versions; the second is the current one by default. You can also do this while you stage a
+        version.
 
-        Which chunks differ is known from the mappings. Elements are read when they are asked for, and only where
-        chunks differ: `file.diff("v1", "v2")["depth"].elements().boxes`.
+        The mappings tell which chunks differ. Elements are read only when you ask for them, and only where chunks
+        differ: `file.diff("v1", "v2")["depth"].elements().boxes`.
+
+        Parameters
+        ----------
+        before, after : str, int, datetime.datetime, numpy.datetime64 or None
+            The versions, as in `file[key]`.
+
+        Returns
+        -------
+        VersionDiff
+            The differences.
 
         Raises
         ------
         KeyError
-            There is no such version.
+            A version does not exist.
         """
         from hyperslab.versions.inspect.diff import diff
 
@@ -73,36 +89,47 @@ class Inspected:
         return diff(self.path, self.table.find(before), self.table.find(after))
 
     def verify(self, *versions: VersionKey, progress: Progress | None = None) -> Verification:
-        """Check that versions are what was committed, all by default: every chunk is read and hashed again, once.
+        """Check that versions are as they were committed: read and hash every chunk again, once.
 
         Parameters
         ----------
-        versions : VersionKey
-            Those to check.
-        progress : Progress | None
-            Called with an array's path, how many chunks are hashed, and how many will be.
+        *versions : str, int, datetime.datetime or numpy.datetime64
+            The versions to check, as in `file[key]`; by default all.
+        progress : callable, optional
+            Called with the path of an array, the number of chunks hashed so far, and the number of chunks to hash.
+
+        Returns
+        -------
+        Verification
+            What was checked, and what is damaged.
 
         Raises
         ------
         KeyError
-            There is no such version.
-        DamagedFile
-            Not even what versions there are can be read.
+            A version does not exist.
+            DamagedFile
+            Not even the list of versions can be read.
         """
         from hyperslab.versions.inspect.verify import verify
 
         self._check_whole()
-        said = self._said  # of a damaged file too
+        said = self._said  # a damaged file has one too
         names = [said.find(version) for version in versions] if versions else None
         return verify(self.path, said, names, progress)
 
     def stats(self, progress: Progress | None = None) -> Stats:
-        """How many bytes each version has, shares with its parent, and has alone; and what no version has any more.
+        """Count the bytes that each version holds, shares with its parent, or holds alone, and those that no version
+        uses.
 
         Parameters
         ----------
-        progress : Progress | None
-            Called with a version's name, how many are counted, and how many there are.
+        progress : callable, optional
+            Called with the name of a version, the number of versions counted so far, and the number of all versions.
+
+        Returns
+        -------
+        Stats
+            The sizes of versions and arrays, in bytes.
         """
         from hyperslab.versions.inspect.stats import stats
 
@@ -117,28 +144,33 @@ class Inspected:
         skip_unsupported: bool = False,
         progress: Progress | None = None,
     ) -> Exported:
-        """Write a version as a file of its own, its chunks as they are stored: neither decoded nor encoded.
+        """Write a version to a file of its own. Chunks are copied as they are stored, without decoding them.
 
         Parameters
         ----------
-        version : VersionKey
-            Which.
-        target : str | os.PathLike[str]
-            Where to; a file is replaced, if all goes well. Its ending chooses the format: `.h5` is HDF5, `.zarr` a new
-            folder of Zarr 3, `.json` and `.parquet` kerchunk references, which lead into this file.
+        version : str, int, datetime.datetime, numpy.datetime64 or None
+            The version, as in `file[key]`.
+        target : str or os.PathLike
+            The file to write; an existing file is replaced after success. Its suffix chooses the format: `.h5` is HDF5,
+            `.zarr` a new folder of Zarr 3, `.json` and `.parquet` are kerchunk references, which lead into this file.
         skip_unsupported : bool
-            Leave out arrays that the format cannot express, instead of refusing them.
-        progress : Progress | None
-            Called with an array's path, how many of its chunks are copied, and how many it has.
+            Leave out arrays that the format cannot express, instead of refusing to write.
+        progress : callable, optional
+            Called with the path of an array, the number of its chunks copied so far, and the number of all its chunks.
+
+        Returns
+        -------
+        Exported
+            What was written.
 
         Raises
         ------
         KeyError
-            There is no such version.
+            The version does not exist.
         UsageError
-            The ending is not known, or `target` cannot be written.
+            The suffix is unknown, or `target` cannot be written.
         Refused
-            The format cannot express an array; the message has its name and the reason.
+            The format cannot express an array; the message gives its name and the reason.
         """
         from hyperslab.versions.inspect.export import export
 

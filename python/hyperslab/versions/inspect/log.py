@@ -1,4 +1,4 @@
-"""`log`: the versions of a file, oldest first, with what each changed of its parent."""
+"""`log`: the versions of a file, oldest first, with what each of them changed."""
 
 from __future__ import annotations
 
@@ -17,28 +17,28 @@ from hyperslab.versions.layout.table import Version, VersionTable
 
 @dataclass(frozen=True)
 class ArrayChange:
-    """What a version changed of an array; `chunk_count` is None where mappings are damaged."""
+    """What a version changed in an array; `chunk_count` is None if mappings are damaged."""
 
     path: str
     status: Status
     chunk_count: int | None  # chunks that differ
     shape: Change
-    attributes: tuple[str, ...]  # names of those that differ
+    attributes: tuple[str, ...]  # the names of those that differ
 
 
 @dataclass(frozen=True)
 class LogEntry:
-    """A version, and what it changed of its parent; of one without parent everything is added."""
+    """A version, and what it changed in its parent; without a parent everything was added."""
 
     version: Version
     is_current: bool
-    attributes: Mapping[str, Any]  # what its users said of it
+    attributes: Mapping[str, Any]  # those that users gave it
     size: VersionSize
     changes: tuple[ArrayChange, ...]
 
     @property
     def name(self) -> str:
-        """The version's name."""
+        """The name of the version."""
         return self.version.name
 
 
@@ -48,16 +48,16 @@ def log(path: str, table: VersionTable, progress: Progress | None = None) -> lis
     Parameters
     ----------
     path : str
-        The file's.
-    table : VersionTable
+        The path of the file.
+        table : VersionTable
         Its versions.
-    progress : Progress | None
-        Called with a version's name, how many are compared, and how many there are.
+        progress : callable, optional
+        Called with the name of a version, the number of versions compared so far, and the number of all versions.
 
     Raises
     ------
     FileChanged
-        Another file took its place meanwhile.
+        Another file replaced this one meanwhile.
     """
     entries: list[LogEntry] = []
     with StoredBytes(path) as stored:

@@ -1,4 +1,4 @@
-"""Where elements differ, as boxes."""
+"""The boxes in which elements differ."""
 
 from __future__ import annotations
 
@@ -14,7 +14,7 @@ WORDS: dict[int, Any] = {1: np.uint8, 2: np.uint16, 4: np.uint32, 8: np.uint64}
 
 
 def unequal(one: Array, other: Array) -> npt.NDArray[np.bool_]:
-    """Where two arrays of chunks differ: in their bits, so that what is no number is the same as itself."""
+    """Where two arrays of chunks differ in their bits, so that NaN equals itself."""
     if one.dtype != other.dtype or one.dtype.hasobject:
         return np.asarray(one != other, bool)
     one, other = np.ascontiguousarray(one), np.ascontiguousarray(other)
@@ -27,14 +27,14 @@ def unequal(one: Array, other: Array) -> npt.NDArray[np.bool_]:
 
 
 def within(differ: npt.NDArray[np.bool_], origins: npt.NDArray[np.int64]) -> Boxes:
-    """Boxes around what is true: with one axis exactly that, else the smallest box in each chunk.
+    """Boxes around the true elements: exact with one axis, otherwise the smallest box in each chunk.
 
     Parameters
     ----------
     differ : npt.NDArray[np.bool_]
-        Chunks, with one axis more in front.
-    origins : npt.NDArray[np.int64]
-        Where each starts in its array (chunk × axis).
+        The chunks, stacked along a new first axis.
+        origins : npt.NDArray[np.int64]
+        The first index of each chunk in its array (chunk × axis).
     """
     if differ.ndim == 2:
         rows, columns = np.nonzero(differ)
@@ -51,14 +51,14 @@ def within(differ: npt.NDArray[np.bool_], origins: npt.NDArray[np.int64]) -> Box
 
 
 def runs(numbers: npt.NDArray[np.int64]) -> npt.NDArray[np.int64]:
-    """Start and stop of each run of consecutive numbers, which rise."""
+    """Start and stop of each run of consecutive numbers, which must be ascending."""
     ends = np.flatnonzero(np.diff(numbers) != 1)
     starts = np.concatenate([numbers[:1], numbers[ends + 1]])
     return np.stack([starts, np.concatenate([numbers[ends], numbers[-1:]]) + 1], axis=1)
 
 
 def joined(boxes: Boxes) -> Boxes:
-    """The same boxes, those in one that make a box together along an axis; in C order of their starts."""
+    """Join boxes that together make a box along an axis, and sort them by their starts, in C order."""
     for axis in reversed(range(boxes.shape[1])):
         others = np.delete(boxes, axis, axis=1).reshape(len(boxes), 2 * (boxes.shape[1] - 1))
         order = np.lexsort((boxes[:, axis, 0], *others.T))

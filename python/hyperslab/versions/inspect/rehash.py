@@ -1,4 +1,4 @@
-"""Chunks hashed again, and compared with the hashes that they are known by."""
+"""Hashes chunks again, and compares the hashes with those in the table."""
 
 from __future__ import annotations
 
@@ -15,14 +15,14 @@ from hyperslab.versions.inspect.chunk_stack import ChunkStack
 from hyperslab.versions.layout.names import Array, chunk_hash
 from hyperslab.versions.layout.slots import Slots
 
-# By the slots of chunks, the shapes of what of them is inside some version's array.
+# By slot, the shapes of the parts of a chunk that are inside the arrays of versions.
 Shapes: TypeAlias = Mapping[int, Mapping[tuple[int, ...], None]]
 BATCH_NBYTES = 64 << 20
-POINTED_NBYTES = 256  # what an element of any length is thought to take in memory
+POINTED_NBYTES = 256  # assumed memory of an element of any length
 
 
 class Rehashed(NamedTuple):
-    """How many chunks were hashed so far, and what is wrong with those hashed last, by their slots."""
+    """The number of chunks hashed so far, and what is wrong with the last ones, by their slots."""
 
     done: int
     problems: dict[int, str]
@@ -31,20 +31,20 @@ class Rehashed(NamedTuple):
 def rehashed(
     stack: ChunkStack, slots: Slots, row_of: Slots, shapes: Shapes, guessed: Set[int] = frozenset()
 ) -> Iterator[Rehashed]:
-    """Hash chunks, many at a time, side by side.
+    """Hash chunks, many at a time.
 
     Parameters
     ----------
     stack : ChunkStack
         The chunks.
     slots : Slots
-        Which to hash.
-    row_of : Slots
-        For each slot the row of the table that has its hash.
-    shapes : Shapes
-        The shapes of those of which versions have not just the whole.
-    guessed : Set[int]
-        Those whose shapes are all that may be: one is enough, and with several axes none may be right.
+        The chunks to hash.
+        row_of : Slots
+        For each slot, the row of the table that holds its hash.
+        shapes : Shapes
+        The shapes of chunks of which versions show only a part.
+        guessed : Set[int]
+        The chunks whose shapes are only possible: it is enough if one fits, and with several axes none may fit.
 
     Raises
     ------
@@ -63,7 +63,7 @@ def rehashed(
             try:
                 chunks = stack.load(batch)
             except DamagedFile as error:
-                if len(batch) > 1:  # which one is it?
+                if len(batch) > 1:  # find out which chunk it is
                     waiting += [batch[len(batch) // 2 :], batch[: len(batch) // 2]]
                 else:
                     problems[int(batch[0])] = f"it cannot be decoded: {error}"
@@ -87,15 +87,15 @@ def _wrong(
         if slot in guessed and (any(fits) or len(stack.chunk_shape) > 1):
             continue
         if not any(fits):
-            problems[slot] = "its elements do not have the hash that it is known by"
+            problems[slot] = "its elements do not have the hash in the table"
         elif parts is not None and not all(fits):
             wrong = next(shape for shape, fit in zip(parts, fits, strict=True) if not fit)
-            problems[slot] = f"a version shows {wrong} of it, which is not what was hashed"
+            problems[slot] = f"a version shows {wrong} of it, and that part was not hashed"
     return problems
 
 
 def _whole_hashes(stack: ChunkStack, chunks: Array) -> npt.NDArray[np.uint8]:
-    """The hash of each chunk as a whole (chunk × byte)."""
+    """The hash of each whole chunk (chunk × byte)."""
     if chunks.dtype.hasobject:
         digests = b"".join(map(chunk_hash, chunks))
     else:

@@ -1,4 +1,4 @@
-"""`SecondLook`: versions as h5py sees them, compared with what we see, and with their fingerprints."""
+"""`SecondLook`: compares versions as h5py sees them with what we see, and with their fingerprints."""
 
 from __future__ import annotations
 
@@ -35,8 +35,8 @@ from hyperslab.versions.layout.table import VersionTable
 
 UNLIKE = "HDF5 sees other {} than hyperslab"
 FEW = 3  # names in a message
-LOST = "it was committed, and is not there (unless other software removed it, as `del file[name]` does)"
-TEXT_NBYTES = 16  # of text of any length, in a chunk: its length, and where it is
+LOST = "it was committed, but does not exist (unless other software removed it, as `del file[name]` does)"
+TEXT_NBYTES = 16  # of an element of text in a chunk: its length and its address
 
 
 class SecondLook:
@@ -45,12 +45,12 @@ class SecondLook:
     Parameters
     ----------
     path : str
-        The file's.
-    file : h5py.File
-        The file, as h5py has it.
-    found : Testimony
-        What is found.
-    names : Sequence[str] | None
+        The path of the file.
+        file : h5py.File
+        The file, opened by h5py.
+        found : Testimony
+        Takes what is found.
+        names : Sequence[str] | None
         The versions to look at; None for all.
     """
 
@@ -61,25 +61,25 @@ class SecondLook:
         self._table = VersionTable.of(self._ours)
         self._names = list(self._table) if names is None else list(names)
         self._log = recorded(file)
-        self._stacks, _ = chunk_stacks(path)  # what is wrong with the others is told by who asks us
+        self._stacks, _ = chunk_stacks(path)  # `verify` reports what is wrong with the others
         self._keys: dict[str, Slots] = {}
         self._raw_descriptions: dict[str, bytes] = {}
         self._seen: dict[tuple[str, int], Mark | None] = {}
 
     def look(self) -> None:
-        """Look at all of it."""
+        """Look at everything."""
         found = self._found
         if self._log.problem is not None and self._all:
             found.add(self._log.problem)
         if self._all:
-            with found.heard("HDF5 cannot read what there is beside the versions"):
+            with found.heard("HDF5 cannot read the objects beside the versions"):
                 self._look_at_file()
         used = {path for name in self._names for path in self._arrays_in(name)} if not self._all else set(self._stacks)
         for path in sorted(used & self._stacks.keys()):
             with found.heard("HDF5 cannot read its chunks", path):
                 self._look_at_stack(path, self._stacks[path])
         if self._all:
-            with found.heard("HDF5 cannot visit all objects"):  # which reads more of each than opening it
+            with found.heard("HDF5 cannot visit all objects"):  # this reads more of each than opening it does
                 self._file[DATA].visit(lambda _: None)
         for name in self._names:
             with found.heard("HDF5 cannot read it", None, (name,)):
@@ -106,17 +106,17 @@ class SecondLook:
         self._find_lost(versions)
         number = versions.attrs["data_version"]
         if int(number) != DATA_VERSION or np.asarray(number).dtype != np.int64:
-            found.add(f"the file's data_version is said to be {number!r}, and was {DATA_VERSION}")
+            found.add(f"the file's data_version is {number!r}, but was {DATA_VERSION}")
         current, was = versions.attrs["current_version"], self._log.current
         is_foreign = current in versions and current not in self._log.versions
         if was is not None and not is_foreign and current not in (was, self._remaining(was) or current):
-            if self._others_rewrote():  # who may have added a version that was current, and deleted it
+            if self._others_rewrote():  # they may have added a version, made it current, and deleted it
                 found.unproved[str(current)] = f"it is the current version, which was {was!r}"
                 return
-            found.add(f"the current version is {current!r}, and was {was!r} (unless other software made it so)")
+            found.add(f"the current version is {current!r}, but was {was!r} (unless other software changed it)")
 
     def _compare_groups(self, group: Any, ours: Any, prefix: str) -> None:
-        """Groups that chunks are in."""
+        """Compare the groups that hold chunks."""
         if set(group) != set(ours):
             self._found.add(UNLIKE.format(f"names in {DATA}/{prefix}"))
         for name in group:
@@ -126,29 +126,27 @@ class SecondLook:
             self._compare_groups(group[name], ours[name], f"{path}/")
 
     def _find_lost(self, versions: h5py.Group) -> None:
-        """Versions that were committed, and that are not there, or say that they were not."""
+        """Find versions that were committed but do not exist, or that say that they were not committed."""
         for name, record in self._log.versions.items():
             if name not in versions:
                 if not record.tables:
-                    self._found.unproved[name] = "it was committed and is not there: who deleted it cannot be told"
+                    self._found.unproved[name] = "it was committed but does not exist: who deleted it is unknown"
                 elif all(map(self._is_as_recorded, record.tables, record.tables.values())):
                     self._found.add(LOST, None, (name,))
             elif name not in self._table and versions[name].attrs.get("timestamp") == record.timestamp:
-                self._found.add("it was committed, and says that it was not", None, (name,))
+                self._found.add("it was committed, but its attributes say that it was not", None, (name,))
 
     def _others_rewrote(self) -> bool:
-        """Whether other software stored an array anew, as it does when it deletes versions."""
+        """Whether other software wrote the chunks of an array again, as it does when it deletes versions."""
         tables = {(path, at) for record in self._log.versions.values() for path, at in record.tables.items()}
         return any(not self._is_as_recorded(path, address) for path, address in tables)
 
     def _is_as_recorded(self, path: str, address: int | None) -> bool:
-        """Whether an array's chunks are where they were: who stores them otherwise puts them elsewhere."""
+        """Whether an array's chunks are where they were. Software that writes them again puts them elsewhere."""
         return address is None or table_address(self._file, path) == address
 
     def _remaining(self, name: str) -> str | None:
-        """What took the place of a version that was deleted: the next of its ancestors that is there; None if nobody
-        knows them.
-        """
+        """The nearest ancestor of a deleted version that exists; None if the ancestors are unknown."""
         at: str | None = name
         seen = set()
         while at is not None and at not in self._table and at != FIRST_VERSION and at not in seen:
@@ -168,12 +166,12 @@ class SecondLook:
         if (one.shape, one.chunks) != (other.shape, other.chunks) or type_text(one.dtype) != type_text(other.dtype):
             found.add(UNLIKE.format("shape, chunks or elements of its chunks"), path)
         if raw.maxshape != (None, *raw.chunks[1:]) or table.maxshape != (None,):
-            found.add("its chunks or hashes are said to have bounds", path)
+            found.add("its chunks or hashes are said to have a largest shape", path)
         _compare_attributes(found, raw, other, path, None)
         _compare_attributes(found, table, stack._table, path, None)
         for name, kind in (("chunks", raw), ("largest_index", table)):
             if kind.attrs[name].dtype != np.int64:
-                found.add(f"its {name} are no numbers of 64 bits", path)
+                found.add(f"its {name} are not 64-bit integers", path)
         theirs = table[: stack.count]
         if table.dtype != HASH_TABLE_DTYPE or theirs.tobytes() != np.ascontiguousarray(rows).tobytes():
             found.add(UNLIKE.format("hashes"), path)
@@ -186,7 +184,7 @@ class SecondLook:
         self._compare_chunks(path, raw, stack, len(numbers))
 
     def _compare_chunks(self, path: str, raw: Any, stack: ChunkStack, codec_count: int) -> None:
-        """Where chunks are; and the elements of some, of text of all."""
+        """Compare the positions of chunks, and the elements of some chunks (of text: of all)."""
         length, rest = stack.chunk_shape[0], (0,) * (raw.ndim - 1)
         element_nbytes = TEXT_NBYTES if raw.dtype.hasobject else raw.dtype.itemsize
         nbytes, all_codecs = math.prod(raw.chunks) * element_nbytes, (1 << codec_count) - 1
@@ -204,9 +202,9 @@ class SecondLook:
                 return
             is_encoded = stored.filter_mask & all_codecs != all_codecs
             if theirs is not None and not is_encoded and stored.size != nbytes:
-                self._found.add(f"chunk {slot} is said to have {stored.size} bytes, and is one of {nbytes}", path)
+                self._found.add(f"chunk {slot} is said to have {stored.size} bytes, but has {nbytes} elsewhere", path)
         stored_slots = sorted(where)
-        if not stored_slots or not self._all:  # of some versions only their chunks count, which are hashed
+        if not stored_slots or not self._all:  # when only some versions are checked, their chunks are hashed anyway
             return
         some = stored_slots if raw.dtype.hasobject else [stored_slots[0], stored_slots[-1]]
         for slot in dict.fromkeys(some):
@@ -234,7 +232,7 @@ class SecondLook:
             if is_same:
                 self._found.add(f"its time is not the one that was committed, {record.timestamp}", None, (name,))
             else:
-                self._found.unproved[name] = "another version had its name when hyperslab committed it"
+                self._found.unproved[name] = "another version had this name when hyperslab committed it"
             return
         if attributes != record.attributes:
             self._found.add("its attributes are not those that were committed", None, (name,))
@@ -243,8 +241,8 @@ class SecondLook:
         if parent not in (record.parent, remaining) and remaining is None:
             self._found.unproved[name] = f"its parent was {record.parent!r}, which other software made and deleted"
         elif parent not in (record.parent, remaining):
-            self._found.add(f"its parent is {parent!r}, and was {record.parent!r}", None, (name,))
-        unread = {path for path in record.marks.keys() - marks.keys() if path in group}  # was told already
+            self._found.add(f"its parent is {parent!r}, but was {record.parent!r}", None, (name,))
+        unread = {path for path in record.marks.keys() - marks.keys() if path in group}  # reported already
         record = replace(record, marks={path: mark for path, mark in record.marks.items() if path not in unread})
         self._compare_marks(name, marks, record)
         if unread:
@@ -265,7 +263,7 @@ class SecondLook:
                 found.add("its attributes are not those that were committed", path, (name,))
             if one.description != other.description:
                 if one.description == self._raw_descriptions.get(path):
-                    found.unproved[name] = f"{path} is stored otherwise than it was: other software changed it"
+                    found.unproved[name] = f"{path} is stored in another way than before: other software changed it"
                 else:
                     found.add("its elements, fill value or chunks are not those that were committed", path, (name,))
             elif (
@@ -273,7 +271,7 @@ class SecondLook:
                 and path in record.tables
                 and not self._is_as_recorded(path, record.tables[path])
             ):
-                found.unproved[name] = f"{path} was stored anew: other software did that"
+                found.unproved[name] = f"other software wrote the chunks of {path} again"
             elif one.content != other.content:
                 found.add("its shape, or the list of its chunks, is not what was committed", path, (name,))
 
@@ -298,7 +296,7 @@ class SecondLook:
                     marks[path] = mark
 
     def _array(self, version: str, path: str, array: Any, ours: Any) -> Mark | None:
-        """The mark of an array, which is compared with what we see."""
+        """Compare an array with what we see, and return its mark."""
         found, where = self._found, (path, (version,))
         if not isinstance(ours, ArchiveArray):
             found.add(UNLIKE.format("kind of object"), *where)
@@ -309,11 +307,11 @@ class SecondLook:
         if array.maxshape != array.shape:
             found.add("it is said to be resizable", *where)
         if str(array.attrs["raw_data"]) != f"/{DATA}/{path}/raw_data" or array.attrs["chunks"].dtype != np.int64:
-            found.add("it does not say rightly where its chunks are, and of which shape", *where)
+            found.add("its attributes do not say correctly where its chunks are, or what shape they have", *where)
         chunk_shape = tuple(int(length) for length in array.attrs["chunks"])
         slots = grid_slots(ours, chunk_shape)
         if slots is None or path not in self._keys:
-            return None  # whoever asks us is told
+            return None  # `verify` reports it
         if array.size:
             for at in ((0,) * array.ndim, tuple(length - 1 for length in array.shape)):
                 one, other = array[at], ours[at]
@@ -334,7 +332,7 @@ def _compare_names(found: Testimony, group: Any, ours: Any, what: str, versions:
 def _compare_attributes(
     found: Testimony, holder: Any, ours: Any, array: str | None, versions: Sequence[str] | None
 ) -> None:
-    """Whether both see the same attributes. What we cannot have is no damage by itself."""
+    """Compare attributes. One that only we cannot read is not damage in itself."""
     with found.heard("HDF5 cannot read its attributes", array, versions):
         names = set(holder.attrs)
         if names != set(ours.attrs):
@@ -362,7 +360,7 @@ def _same_fill(array: Any, ours: ArchiveArray) -> bool:
 
 
 def _plain(value: Any) -> Any:
-    """Elements so that those of both libraries can be compared."""
+    """Elements in a form in which both libraries' can be compared."""
     if isinstance(value, np.ndarray | np.generic) and value.dtype.kind not in "OSU" and not value.dtype.hasobject:
         return value.shape, type_text(value.dtype), np.asarray(value).tobytes()
     if isinstance(value, np.ndarray):

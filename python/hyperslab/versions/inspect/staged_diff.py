@@ -1,7 +1,6 @@
-"""What a version that is being made changes of the one that it is made from: said as a difference of two versions.
+"""The changes of a version that you are making, as the difference to the version that it is based on.
 
-Staged chunks are hashed, as they will be when they are committed, so that one with the elements of a stored chunk is
-the same as that, and not changed.
+Staged chunks are hashed as in a commit, so that a chunk with the elements of a stored one counts as unchanged.
 """
 
 from __future__ import annotations
@@ -29,14 +28,19 @@ _Known = TypeVar("_Known")
 
 
 def staged_difference(root: StagedGroup, versions: Any) -> VersionDiff:
-    """Compare a version that is being made with its parent.
+    """Compare a version that you are making with its parent.
 
     Parameters
     ----------
     root : StagedGroup
-        The version.
+        The staged version.
     versions : Any
-        The `VersionedFile` that it is made in.
+        The `VersionedFile` that it is staged in.
+
+        Returns
+        -------
+        VersionDiff
+        What the version changes.
     """
     versions._check_whole()
     path, file = versions.path, versions._file
@@ -51,7 +55,7 @@ def staged_difference(root: StagedGroup, versions: Any) -> VersionDiff:
 
 
 def _staged_arrays(new: VersionMap, old: VersionMap, group: StagedGroup, prefix: str) -> list[StagedArray]:
-    """The arrays that are staged; all else is put into the new map, untouched things as the parent has them."""
+    """The staged arrays. Everything else goes into the new map, where untouched parts are those of the parent."""
     staged = []
     for name, child in group.touched():
         path = f"{prefix}{name}"
@@ -69,21 +73,21 @@ def _staged_arrays(new: VersionMap, old: VersionMap, group: StagedGroup, prefix:
 
 
 def _at(path: str, inner: tuple[str, ...], known: Mapping[str, _Known]) -> dict[str, _Known]:
-    """What is at a path, or below it."""
+    """Everything at a path or below it."""
     return {one: found for one, found in known.items() if one == path or one.startswith(inner)}
 
 
 @dataclass(frozen=True)
 class StagedSide(Side):
-    """An array that is staged, with what its elements are read from: what is in memory, and stored chunks."""
+    """A staged array. Its elements are read from memory, and from stored chunks."""
 
     source: Chunks
-    digests: bytes  # of the chunks that are in memory, when the comparison began
+    digests: bytes  # of the chunks in memory, when the comparison began
     fill: Any
 
     @classmethod
     def of(cls, array: StagedArray, stacks: Stacks, file: Any) -> StagedSide:
-        """Hash what is staged of an array."""
+        """Hash the staged chunks of an array."""
         source = TouchedChunks(array) if array.whole is None else WholeChunks(array)
         digests = source.digests(source.numbers)
         if f"{DATA}/{array.name}/raw_data" in file:
@@ -95,12 +99,12 @@ class StagedSide(Side):
         return cls(found, stacks, source, digests, array.fillvalue)
 
     def chunks(self, indices: npt.NDArray[np.int64]) -> Array:
-        """Chunks by their indices; where the array has none, the fill value.
+        """Chunks by their indices; the fill value stands where the array has none.
 
         Raises
         ------
         FileChanged
-            They were changed after the comparison.
+            The array was changed after the comparison.
         """
         source, numbers = self.source, self.numbers(indices)
         is_staged = np.isin(numbers, source.numbers)

@@ -1,4 +1,4 @@
-"""`Stats`: what versions hold, and what of it is stored only once, in bytes."""
+"""`Stats`: how many bytes versions hold, and how much of that is stored only once."""
 
 from __future__ import annotations
 
@@ -21,28 +21,28 @@ NOBODY, SEVERAL = -1, -2
 
 @dataclass(frozen=True)
 class VersionSize:
-    """What a version holds. Bytes of chunks are None if the table of an array's chunks is damaged.
+    """What a version holds. Bytes of chunks are None if an array's table of chunks is damaged.
 
-    Of text of any length only its pointers are counted.
+    Text of any length counts only its pointers.
     """
 
     name: str
     array_count: int
     nbytes: int  # of all elements, in memory
-    chunk_count: int  # with a mapping
+    chunk_count: int  # chunks with a mapping
     stored_nbytes: int | None  # of its chunks in the file, each once
-    new_nbytes: int | None  # of those that its parent does not have
-    own_nbytes: int | None = None  # of those that no other version has: what deleting it would free
+    new_nbytes: int | None  # of its chunks that the parent does not have
+    own_nbytes: int | None = None  # of its chunks that no other version has; deleting it would free them
 
     @property
     def shared_nbytes(self) -> int | None:
-        """Of its chunks in the file, the bytes of those that its parent has too."""
+        """Bytes in the file of the chunks that its parent has too."""
         return None if self.stored_nbytes is None or self.new_nbytes is None else self.stored_nbytes - self.new_nbytes
 
 
 @dataclass(frozen=True)
 class ArraySize:
-    """The chunks that an array ever had: those of some version, those of none, and remains of commits cut short."""
+    """All chunks that an array ever had: used by versions, used by none, and left by commits that were cut short."""
 
     path: str
     version_count: int
@@ -56,7 +56,7 @@ class ArraySize:
 
 @dataclass(frozen=True)
 class Stats:
-    """What the versions of a file hold, and what of it is stored only once."""
+    """What the versions of a file hold, and how much of it is stored only once."""
 
     path: str
     file_nbytes: int
@@ -66,32 +66,32 @@ class Stats:
 
     @property
     def nbytes(self) -> int:
-        """Bytes of the elements of all versions together, in memory."""
+        """Bytes in memory of the elements of all versions together."""
         return sum(version.nbytes for version in self.versions)
 
     @property
     def stored_nbytes(self) -> int:
-        """Bytes of the chunks of all versions, each once."""
+        """Bytes in the file of the chunks of all versions, each once."""
         return sum(array.stored_nbytes for array in self.arrays)
 
     @property
     def unreferenced_nbytes(self) -> int:
-        """Bytes of chunks that were committed, and that no version has any more."""
+        """Bytes of chunks that were committed, but that no version uses any more."""
         return sum(array.unreferenced_nbytes for array in self.arrays)
 
     @property
     def uncommitted_nbytes(self) -> int:
-        """Bytes of chunks that commits left behind that were cut short; later commits use their room."""
+        """Bytes of chunks left by commits that were cut short. Later commits use this space."""
         return sum(array.uncommitted_nbytes for array in self.arrays)
 
     @property
     def other_nbytes(self) -> int:
-        """Bytes of the file that are no chunks of arrays: mappings, tables, text, and free room."""
+        """Bytes of the file that are not chunks of arrays: mappings, tables, text and free space."""
         return self.file_nbytes - self.stored_nbytes - self.unreferenced_nbytes - self.uncommitted_nbytes
 
     @property
     def deduplication_ratio(self) -> float | None:
-        """How many times as many bytes chunks would take if versions shared none; None where that is not known."""
+        """How many times more bytes the chunks would take if versions shared none; None if that is unknown."""
         stored = [version.stored_nbytes for version in self.versions]
         known = sum(nbytes for nbytes in stored if nbytes is not None)
         return None if None in stored or not self.stored_nbytes else known / self.stored_nbytes
@@ -103,16 +103,16 @@ def stats(path: str, table: VersionTable, progress: Progress | None = None) -> S
     Parameters
     ----------
     path : str
-        The file's.
-    table : VersionTable
+        The path of the file.
+        table : VersionTable
         Its versions.
-    progress : Progress | None
-        Called with a version's name, how many are counted, and how many there are.
+        progress : callable, optional
+        Called with the name of a version, the number of versions counted so far, and the number of all versions.
 
     Raises
     ------
     FileChanged
-        Another file took its place meanwhile.
+        Another file replaced this one meanwhile.
     """
     with StoredBytes(path) as stored:
         stacks, problems = chunk_stacks(path)
@@ -133,7 +133,7 @@ def stats(path: str, table: VersionTable, progress: Progress | None = None) -> S
 
 
 def with_parents(maps: ChunkMaps, table: VersionTable) -> Iterator[tuple[VersionMap, VersionMap | None]]:
-    """The map of each version, oldest first, with its parent's; None where it has none, or that was deleted."""
+    """The map of each version, oldest first, with that of its parent; None if it has no parent, or that was deleted."""
     for found in maps.each(list(table)):
         parent = table[found.name].parent
         yield found, maps[parent] if parent is not None and parent in table else None
@@ -145,13 +145,13 @@ class Tally:
     Parameters
     ----------
     stacks : dict[str, ChunkStack]
-        The chunks that arrays ever had, by the arrays' paths.
+        The chunks that arrays ever had, by the paths of the arrays.
     """
 
     def __init__(self, stacks: dict[str, ChunkStack]) -> None:
         self._stacks = stacks
         self._version_counts = dict.fromkeys(stacks, 0)
-        # For each slot the number of the one version that has its chunk, or that there is none, or are several.
+        # For each slot: the number of the only version that uses its chunk, or NOBODY, or SEVERAL.
         self._owners = {path: np.full(stack.slot_count, NOBODY, np.int32) for path, stack in stacks.items()}
         self._number = 0
 
@@ -182,7 +182,7 @@ class Tally:
         return array.used_slots[array.used_slots < len(self._owners[array.path])]
 
     def own_nbytes(self, version_count: int) -> npt.NDArray[np.int64]:
-        """For each version that was counted the bytes of chunks that only it has."""
+        """The bytes of the chunks that only one version has, for each version counted."""
         own = np.zeros(version_count, np.int64)
         for path, owners in self._owners.items():
             alone = owners >= 0
@@ -190,7 +190,7 @@ class Tally:
         return own
 
     def array_size(self, path: str) -> ArraySize:
-        """What was counted of an array."""
+        """The result for an array."""
         stack, is_used = self._stacks[path], self._owners[path] != NOBODY
         nbytes, is_committed = stack.stored_nbytes, np.arange(stack.slot_count) < stack.count
         parts = [is_used, ~is_used & is_committed, ~is_used & ~is_committed]

@@ -1,4 +1,4 @@
-"""`Testimony`: what HDF5's own library says of versions."""
+"""`Testimony`: what HDF5's own library says about versions."""
 
 from __future__ import annotations
 
@@ -23,19 +23,19 @@ FAULTS = (
 
 @dataclass
 class Testimony:
-    """What was seen: damage (what, array, versions), and of which versions all is proved, or why not."""
+    """What was seen: damage (what, array, versions); which versions are proved; and why the others are not."""
 
     damages: list[tuple[str, str | None, list[str] | None]] = field(default_factory=list)
     proved: list[str] = field(default_factory=list)
     unproved: dict[str, str] = field(default_factory=dict)
 
     def add(self, what: str, array: str | None = None, versions: Sequence[str] | None = None) -> None:
-        """Damage."""
+        """Report damage."""
         self.damages.append((what, array, None if versions is None else list(versions)))
 
     @contextmanager
     def heard(self, what: str, array: str | None = None, versions: Sequence[str] | None = None) -> Iterator[None]:
-        """What HDF5 cannot do is damage."""
+        """Report as damage what HDF5 cannot do."""
         try:
             yield
         except (*FAULTS, HyperslabError) as error:

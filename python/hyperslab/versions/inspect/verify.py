@@ -1,5 +1,5 @@
-"""`verify`: whether versions are what was committed. Every chunk is read and hashed again, each once however many
-versions share it; every mapping, table of hashes and parent is checked.
+"""`verify`: checks that versions are as they were committed. Every chunk is read and hashed again, but only once,
+however many versions share it. Every mapping, table of hashes and parent is checked.
 """
 
 from __future__ import annotations
@@ -28,18 +28,18 @@ from hyperslab.versions.layout.slots import MISSING, Slots
 from hyperslab.versions.layout.table import VersionTable
 
 NO_WITNESS = "h5py is not installed: pip install 'hyperslab[versions]'"
-MOST_PROBLEMS = 1000  # that are kept; all are counted
-MOST_USERS = 8  # versions that are named of a damaged chunk
+MOST_PROBLEMS = 1000  # to keep; all are counted
+MOST_USERS = 8  # versions to name for a damaged chunk
 
 
 @dataclass(frozen=True)
 class Damage:
-    """Something that is not what was committed. What it is not about is None."""
+    """Something that is not as it was committed. Fields that do not apply are None."""
 
     what: str
     array: str | None = None
-    versions: tuple[str, ...] | None = None  # that have it; of a chunk's at most `MOST_USERS`
-    chunk_index: tuple[int, ...] | None = None  # in the first of these
+    versions: tuple[str, ...] | None = None  # the versions that have it; for a chunk at most `MOST_USERS`
+    chunk_index: tuple[int, ...] | None = None  # in the first of these versions
 
 
 @dataclass
@@ -49,15 +49,15 @@ class Verification:
     path: str
     version_count: int = 0
     array_count: int = 0
-    chunk_count: int = 0  # that were read and hashed
-    nbytes: int = 0  # of them, decoded
+    chunk_count: int = 0  # chunks read and hashed
+    nbytes: int = 0  # of these chunks, decoded
     damages: list[Damage] = field(default_factory=list)  # at most `MOST_PROBLEMS`
     damage_count: int = 0
     unchecked: dict[str, str] = field(default_factory=dict)  # arrays whose chunks could not be hashed, and why
-    # Versions that are proved to be as hyperslab committed them; and why others are not, of which only chunks are.
+    # Versions that are proved to be as hyperslab committed them; and why the others are not (only their chunks are).
     proved: list[str] = field(default_factory=list)
     unproved: dict[str, str] = field(default_factory=dict)
-    uncommitted: list[str] = field(default_factory=list)  # versions that were begun and never committed: no damage
+    uncommitted: list[str] = field(default_factory=list)  # versions begun but never committed, which is not damage
 
     @property
     def is_whole(self) -> bool:
@@ -65,7 +65,7 @@ class Verification:
         return self.damage_count == 0
 
     def add(self, *damages: Damage) -> None:
-        """Count damages, and keep them while there are few."""
+        """Count damage, and keep the first reports."""
         self.damage_count += len(damages)
         self.damages += damages[: MOST_PROBLEMS - len(self.damages)]
 
@@ -78,18 +78,23 @@ def verify(
     Parameters
     ----------
     path : str
-        The file's.
-    table : VersionTable
+        The path of the file.
+        table : VersionTable
         Its versions.
-    names : Sequence[str] | None
-        The versions to check; without it all, and what no version has but a later one may find by its hash.
-    progress : Progress | None
-        Called with an array's path, how many chunks were hashed, and how many will be.
+        names : sequence of str, optional
+        The versions to check; by default all, and chunks that no version has but a later one may find by their hashes.
+        progress : callable, optional
+        Called with the path of an array, the number of chunks hashed so far, and the number of chunks to hash.
+
+        Returns
+        -------
+        Verification
+        What was checked, and what is damaged.
 
     Raises
     ------
     FileChanged
-        Another file took its place meanwhile.
+        Another file replaced this one meanwhile.
     """
     found = Verification(path)
     with StoredBytes(path) as stored:
@@ -100,14 +105,14 @@ def verify(
 
 
 def _ask_witness(found: Verification, names: Sequence[str], *, is_all: bool) -> None:
-    """Whether HDF5's own library sees the same, and fingerprints agree."""
+    """Ask whether HDF5's own library sees the same, and whether fingerprints agree."""
     try:
         heard = witness.ask(found.path, None if is_all else list(dict.fromkeys(names)))
     except ModuleNotFoundError:
         heard = Testimony(unproved=dict.fromkeys(names, NO_WITNESS))
     known = {damage.array for damage in found.damages if damage.array is not None}
     for what, array, users in heard.damages:
-        if array not in known or not what.startswith("HDF5"):  # that it cannot read what is damaged is nothing new
+        if array not in known or not what.startswith("HDF5"):  # of course it cannot read what is damaged
             found.add(Damage(what, array, None if users is None else tuple(users)))
     found.proved, found.unproved = heard.proved, heard.unproved
 
@@ -122,7 +127,7 @@ def _verify(found: Verification, table: VersionTable, names: Sequence[str] | Non
         found.add(*(Damage(problem, array) for array, problem in problems.items()))
     with between_commits(path):
         if write_guard.is_set_in(path):
-            remedy = f"put it there, as {journal_path(path)}, or use `hyperslab versions repair`"
+            remedy = f"put it back as {journal_path(path)}, or use `hyperslab versions repair`"
             found.add(Damage(f"{write_guard.UNFINISHED}: {remedy}"))
     uses = {array: _Uses(stack) for array, stack in stacks.items()}
     for described in ChunkMaps(path).each(checked):
@@ -143,24 +148,24 @@ def _check_parents(found: Verification, table: VersionTable, names: Sequence[str
             way[at] = None
             at = table[at].parent  # type: ignore[index]
         if at in way:
-            found.add(Damage("its ancestors lead in a circle", versions=(name,)))
+            found.add(Damage("its ancestors form a circle", versions=(name,)))
         elif at not in good:
-            found.add(Damage(f"its parent {at!r} is not there", versions=(next(reversed(way)) or name,)))
+            found.add(Damage(f"its parent {at!r} does not exist", versions=(next(reversed(way)) or name,)))
         good |= way.keys()
 
 
 def _check_bookkeeping(found: Verification, table: VersionTable) -> None:
-    """That the current version is one, and which groups are versions that were never committed."""
+    """Check that the current version exists, and find the versions that were never committed."""
     versions = parsed(found.path, 0, (f"{VERSIONS}/*",)).root[VERSIONS]
     found.uncommitted = [name for name in versions if name not in table and name != FIRST_VERSION]
     current = versions.attrs.get("current_version")
     expected = FIRST_VERSION if table.current is None else table.current
     if current != expected and current not in found.uncommitted:
-        found.add(Damage(f"the current version is said to be {current!r}, which is not there"))
+        found.add(Damage(f"the current version is said to be {current!r}, which does not exist"))
 
 
 class _Uses:
-    """Of the chunks of an array, which are to be hashed, and with which shapes."""
+    """Which chunks of an array are to be hashed, and with which shapes."""
 
     def __init__(self, stack: ChunkStack) -> None:
         self.stack = stack
@@ -168,7 +173,7 @@ class _Uses:
         self.full = np.zeros(stack.slot_count, bool)
         self.guessed: set[int] = set()
         self.seen: dict[int, str | None] = {}
-        self.kept: list[ChunkMap] = []  # so that no other gets an id that was seen
+        self.kept: list[ChunkMap] = []  # keeps the ids in `seen` from being used again
         self.row_of: Slots = np.full(stack.slot_count, MISSING, np.int64)
         self.problems: list[str] = []
         self._index_rows()
@@ -185,9 +190,9 @@ class _Uses:
         is_good &= starts // length < stack.slot_count
         bad = np.flatnonzero(~is_good)
         if len(bad):
-            said = f"{len(bad)} rows of its hash table are of no chunk"
+            said = f"{len(bad)} rows of its hash table belong to no chunk"
             self.problems.append(f"{said}, the first is row {bad[0]}: {spans[bad[0]].tolist()}")
-        is_known = stack.rows["hash"].any(axis=1)  # of zeros: a slot that nobody uses
+        is_known = stack.rows["hash"].any(axis=1)  # a hash of zeros marks an unused slot
         rows = np.flatnonzero(is_good & is_known)
         slots = starts[rows] // length
         self.row_of[slots] = rows
@@ -196,7 +201,7 @@ class _Uses:
             self.problems.append(f"{int((counts > 1).sum())} of its chunks have several rows in its hash table")
 
     def check(self, array: ChunkMap) -> str | None:
-        """Take note of the chunks of a version's array; what is wrong with its mappings."""
+        """Note the chunks of a version's array. Returns what is wrong with its mappings."""
         if array.slots is None:
             return None
         if id(array) not in self.seen:
@@ -208,15 +213,15 @@ class _Uses:
         assert array.slots is not None
         stack, used = self.stack, array.used_slots
         if array.chunk_shape != stack.chunk_shape:
-            return f"its chunks are said to be {array.chunk_shape}, and are {stack.chunk_shape}"
+            return f"its chunks are said to be {array.chunk_shape}, but are {stack.chunk_shape}"
         raw = stack.raw
         if array.dtype != raw.dtype and not raw.unsupported:
-            return f"its elements are said to be {array.dtype}, and are {raw.dtype}"
+            return f"its elements are said to be {array.dtype}, but are {raw.dtype}"
         if array.fill != (raw.fill_bytes if any(raw.fill_bytes) else b"") and not raw.dtype.hasobject:
             return "its fill value is not that of its chunks"
         outside = used[used >= stack.slot_count]
         if len(outside):
-            return f"{len(outside)} mappings are of chunks that are not there, the first of chunk {outside[0]}"
+            return f"{len(outside)} mappings lead to chunks that do not exist, the first to chunk {outside[0]}"
         full = np.ones((), bool)
         for length, chunk, count in zip(array.shape, array.chunk_shape, array.grid_shape, strict=True):
             full = np.logical_and.outer(full, (np.arange(count) + 1) * chunk <= length)
@@ -229,8 +234,8 @@ class _Uses:
         beyond = used[used >= stack.count]
         if len(beyond):
             return (
-                f"{len(beyond)} of its chunks are behind the {stack.count} that count: "
-                "the next commit of versioned-hdf5 overwrites them, one of hyperslab makes them count"
+                f"{len(beyond)} of its chunks lie beyond the {stack.count} that count: the next commit of"
+                " versioned-hdf5 overwrites them, but one of hyperslab makes them count"
             )
         return None
 
@@ -244,7 +249,7 @@ class _Uses:
             self.shapes.setdefault(slot, {})[shape] = None
 
     def add_unreferenced(self) -> None:
-        """Take note of chunks that have a hash, but are in no version: of their shapes only one length is known."""
+        """Note the chunks that have a hash but are in no version; only one length of their shapes is known."""
         stack = self.stack
         inner = {shape[1:]: None for shapes in self.shapes.values() for shape in shapes} | {stack.chunk_shape[1:]: None}
         for slot in np.flatnonzero((self.row_of != MISSING) & ~self.full).tolist():
@@ -255,7 +260,7 @@ class _Uses:
 
     @cached_property
     def slots(self) -> Slots:
-        """The chunks to hash: those that are used, and have a hash."""
+        """The chunks to hash: those that are used and have a hash."""
         is_used = self.full.copy()
         for slot, shapes in self.shapes.items():
             is_used[slot] = True
@@ -313,7 +318,7 @@ def _check_chunks(
 
 
 def _named(path: str, damaged: dict[str, dict[int, str]], names: Sequence[str]) -> list[Damage]:
-    """Damaged chunks with the versions that have them, found in a second pass."""
+    """Report damaged chunks with the versions that use them, which takes a second pass."""
     users: dict[tuple[str, int], tuple[list[str], list[tuple[int, ...]]]] = {}
     for described in ChunkMaps(path).each(names):
         for array, slots in damaged.items():

@@ -1,5 +1,5 @@
-"""What `verify` asks HDF5's own library, in a process of its own, which a damaged file may bring down: whether it sees
-what we see, and whether that is what the fingerprints say.
+"""Asks HDF5's own library, for `verify`, whether it sees what we see, and whether the fingerprints agree. This runs in
+a process of its own, because a damaged file may crash it.
 """
 
 from __future__ import annotations
@@ -15,18 +15,18 @@ from pathlib import Path
 from hyperslab.versions.inspect.testimony import Testimony
 
 SECONDS = 60  # and one more for each MB
-OPEN = "file is already open for write"  # what HDF5 says of files of its newest layouts
+OPEN = "file is already open for write"  # what HDF5 says of a file of its newest layouts
 
 
 def ask(path: str, names: Sequence[str] | None) -> Testimony:
-    """Ask HDF5's library about versions of a file, all by default, in another process.
+    """Ask HDF5's library about versions of a file, by default all, in another process.
 
     Raises
     ------
     ModuleNotFoundError
-        There is no h5py here.
+        h5py is not installed.
     """
-    import h5py  # noqa: F401 -- so that a missing one is no damage
+    import h5py  # noqa: F401 -- a missing h5py is not damage
 
     environment = {
         **os.environ,
@@ -43,7 +43,7 @@ def ask(path: str, names: Sequence[str] | None) -> Testimony:
     except subprocess.TimeoutExpired:
         return Testimony([(f"HDF5 did not read it within {seconds:.0f} s", None, None)])
     if done.returncode < 0:
-        return Testimony([(f"HDF5 breaks down when it reads the file (signal {-done.returncode})", None, None)])
+        return Testimony([(f"HDF5 crashes when it reads the file (signal {-done.returncode})", None, None)])
     if done.returncode:
         last = (done.stderr.strip().splitlines() or ["no reason given"])[-1]
         return Testimony([(f"HDF5 cannot read the file: {last}", None, None)])
@@ -74,7 +74,7 @@ def testify(path: str, names: Sequence[str] | None) -> Testimony:
         except OSError as error:
             if OPEN not in str(error):
                 raise
-            reason = "HDF5 lets nobody read what it marked as open for writing: verify it when that is closed"
+            reason = "HDF5 refuses to read a file that is marked as open for writing: close it, then verify again"
             found.unproved.update(dict.fromkeys(version_table(path) if names is None else names, reason))
             return found
         with file:

@@ -1,1 +1,1 @@
-"""What is on disk: names, the table of versions, a version as a group, and its fingerprint; read by the engine."""
+"""What is on disk: names, the table of versions, a version as a group, and its fingerprint. The engine reads it."""

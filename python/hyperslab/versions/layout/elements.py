@@ -1,4 +1,4 @@
-"""Stored chunks as elements in memory: text of any length is `str` there."""
+"""Stored chunks as elements in memory, where text of any length is `str`."""
 
 from __future__ import annotations
 
@@ -12,14 +12,14 @@ from hyperslab.versions.layout.slots import Slots
 
 
 class ChunkLoader:
-    """Reads stored chunks by their slots, side by side."""
+    """Reads the stored chunks in the given slots in one call."""
 
     def __init__(self, raw: ArchiveArray, chunk_shape: tuple[int, ...]) -> None:
         self._raw = raw
         self._chunk_shape = chunk_shape
 
     def __call__(self, slots: Slots) -> Array:
-        """Chunks with one axis more in front."""
+        """The chunks, stacked along a new first axis."""
         length = self._chunk_shape[0]
         first, last = int(slots[0]), int(slots[-1]) + 1
         if len(slots) == last - first and (np.diff(slots) == 1).all():
@@ -32,22 +32,22 @@ class ChunkLoader:
 
 
 def fill_element(dtype: np.dtype[Any], stored: Any) -> Any:
-    """What elements are that nobody wrote.
+    """The element that stands where nothing was written.
 
     Raises
     ------
     ValueError
-        They would be text of any length that is not empty.
+        The fill value of text of any length is not empty.
     """
     if dtype.hasobject:
         if stored not in (None, 0, "", b""):
-            raise ValueError(f"text of any length is empty where nobody wrote: {stored!r} cannot be its fill value")
+            raise ValueError(f"the fill value of text of any length must be empty: {stored!r} is not")
         return ""
     return np.zeros((), dtype)[()] if stored is None else stored
 
 
 def as_elements(value: Any, dtype: np.dtype[Any]) -> Any:
-    """A value as it is kept in memory: text of any length is `str`, or bytes where it is not UTF-8."""
+    """A value as it is kept in memory: text of any length is `str`, or bytes if it is not UTF-8."""
     if not dtype.hasobject:
         return value
     array = np.asarray(value, None if np.asarray(value).dtype.kind in "OTUS" else object).astype(object)
@@ -60,7 +60,7 @@ def as_elements(value: Any, dtype: np.dtype[Any]) -> Any:
 
 def _text(one: Any) -> str | bytes:
     if not isinstance(one, bytes):
-        raise TypeError(f"{one!r} is no text")
+        raise TypeError(f"{one!r} is not text")
     try:
         return one.decode()
     except UnicodeDecodeError:

@@ -1,4 +1,4 @@
-"""The list of fingerprints as it is stored, of each commit one record. Read without h5py; `Fingerprints` appends."""
+"""The list of fingerprints as it is stored, one record a commit. Reading needs no h5py; `Fingerprints` appends."""
 
 from __future__ import annotations
 
@@ -13,13 +13,13 @@ from typing import Any, NamedTuple
 from hyperslab.errors import DamagedFile
 
 LOG = "_version_fingerprints"
-MOST_RECORD_NBYTES = 1 << 30  # of one, decoded
+MOST_RECORD_NBYTES = 1 << 30  # of one decoded record
 HEADER = struct.Struct("<II")
 DAMAGED = (ValueError, KeyError, TypeError, AttributeError, IndexError, struct.error, zlib.error, DamagedFile)
 
 
 class Mark(NamedTuple):
-    """What tells a group or an array of a version from any other. Of a group two are empty."""
+    """What tells a group or an array of a version from any other. `description` and `content` are zeros for a group."""
 
     is_array: bool
     description: bytes
@@ -32,8 +32,10 @@ Marks = dict[str, Mark]  # by path
 
 @dataclass(frozen=True)
 class Record:
-    """A version as it was committed. `tables` has of each array where its hash table was: others who delete versions,
-    or store an array otherwise, make new tables of what they touch.
+    """A version as it was committed.
+
+    `tables` holds the address of each array's hash table. Other programs that delete versions, or that store an array
+    in another way, make new tables for the arrays that they change.
     """
 
     version: str
@@ -44,7 +46,7 @@ class Record:
     tables: Mapping[str, int] = field(default_factory=dict)
 
     def packed(self) -> dict[str, Any]:
-        """As JSON has it."""
+        """The record as JSON objects."""
         marks = [self.marks[path] for path in sorted(self.marks)]
         return {
             "version": self.version,
@@ -58,7 +60,7 @@ class Record:
 
     @classmethod
     def of(cls, said: Mapping[str, Any]) -> Record:
-        """From JSON."""
+        """Make a record from JSON objects."""
         stored = base64.b64decode(said["marks"])
         marks = {}
         for number, name in enumerate(said["names"]):
@@ -71,16 +73,16 @@ class Record:
 
 @dataclass
 class Recorded:
-    """All that a log says: the versions that are, and those that were; and which was current last."""
+    """All that a log says: the versions that exist, those that ever existed, and the last current version."""
 
     versions: dict[str, Record] = field(default_factory=dict)
-    parents: dict[str, str] = field(default_factory=dict)  # of all that ever were
+    parents: dict[str, str] = field(default_factory=dict)  # of all versions that ever existed
     current: str | None = None
     problem: str | None = None
 
     @classmethod
     def of(cls, stored: bytes) -> Recorded:
-        """From the bytes of a log."""
+        """Read the bytes of a log."""
         found = cls()
         try:
             for said in _records(stored):
@@ -105,12 +107,12 @@ def _records(stored: bytes) -> Iterator[dict[str, Any]]:
 
 
 def record_positions(stored: bytes) -> Iterator[tuple[int, int]]:
-    """Where records are, and how long."""
+    """The position and the length of each record."""
     at = 0
     while at < len(stored):
         length, _ = HEADER.unpack_from(stored, at)
         if not length and not any(stored[at:]):
-            return  # of a commit through somebody's h5py that was cut short
+            return  # left by a commit through another h5py that was cut short
         yield at, length
         at += HEADER.size + length
 
@@ -121,14 +123,14 @@ def record_body(stored: bytes, at: int, length: int) -> dict[str, Any]:
     Raises
     ------
     ValueError
-        It is not as it was written.
+        The record is not as it was written.
     """
     body = stored[at + HEADER.size : at + HEADER.size + length]
     if len(body) != length or zlib.crc32(body) != HEADER.unpack_from(stored, at)[1]:
         raise ValueError(f"the record at {at} is not as it was written")
     said = json.loads(zlib.decompressobj().decompress(body, MOST_RECORD_NBYTES))
     if not isinstance(said, dict):
-        raise TypeError(f"the record at {at} is no object")
+        raise TypeError(f"the record at {at} is not a JSON object")
     return said
 
 

@@ -1,7 +1,7 @@
-"""`Fingerprints`: what every version was when it was committed, apart from its chunks, which have their hashes.
+"""`Fingerprints`: what each version was when it was committed. The chunks are left out: they have their own hashes.
 
-One array beside `/_version_data`, `/_version_fingerprints`, that only grows: of each commit one record. versioned-hdf5
-looks only below `/_version_data`. docs/versions-layout.md has every byte.
+They are one array beside `/_version_data`, called `/_version_fingerprints`, which only grows: each commit appends one
+record. versioned-hdf5 looks only below `/_version_data`. docs/versions-layout.md describes every byte.
 """
 
 from __future__ import annotations
@@ -35,18 +35,18 @@ from hyperslab.versions.layout.slots import MISSING, Slots
 LOG_CHUNK_LENGTH = 4096
 DESCRIPTION_NBYTES, ATTRIBUTES_NBYTES, CONTENT_NBYTES = 4, 4, 8
 NOTHING = bytes(4)
-NOWHERE = 1  # address of the table of an array that others stored anew: nothing lies there
+NOWHERE = 1  # the address of the table of an array that others stored again: nothing lies there
 
 
 class Fingerprints:
-    """The fingerprints of a file that versions are added to.
+    """The fingerprints of a file that you add versions to.
 
     Parameters
     ----------
     file : h5py.Group
-        Where they are.
+        The file, or the group that holds the versions.
     is_ours : bool
-        Whether nobody else adds versions meanwhile.
+        Whether nobody else adds versions at the same time.
     """
 
     def __init__(self, file: h5py.Group, *, is_ours: bool) -> None:
@@ -55,7 +55,7 @@ class Fingerprints:
         self._log: Any = None
 
     def of(self, name: str) -> Record | None:
-        """That of a version; None if there is none, or it is of another that had this name."""
+        """The record of a version; None if there is none, or if it belongs to an earlier version of the same name."""
         if self.is_last(name):
             return self._last
         found = _last_of(self._file, name)
@@ -64,11 +64,11 @@ class Fingerprints:
         return found
 
     def is_last(self, name: str) -> bool:
-        """Whether a version was committed here last, so that nobody else can have stored its arrays anew."""
+        """Whether this version was the last one committed here, so that nobody else can have changed its arrays."""
         return self._is_ours and self._last is not None and self._last.version == name
 
     def add(self, record: Record | None, **said: Any) -> None:
-        """Append a record, and what else is said with it: only that, where a file has no fingerprints, is not."""
+        """Append a record and other entries. Without a record, a file that has no fingerprints gets none."""
         if record is None and LOG not in self._file:
             return
         self._append(packed({**(record.packed() if record is not None else {}), **said}))
@@ -90,12 +90,14 @@ def _opened(file: h5py.Group) -> Any:
     if found is None:
         found = file.create_dataset(LOG, shape=(0,), maxshape=(None,), chunks=(LOG_CHUNK_LENGTH,), dtype="u1")
     if not isinstance(found, h5py.Dataset) or found.dtype != np.uint8 or found.ndim != 1:
-        raise DamagedFile(f"{LOG} in {file.file.filename} is no list of fingerprints: hyperslab.versions.repair helps")
+        raise DamagedFile(
+            f"{LOG} in {file.file.filename} is not a list of fingerprints: hyperslab.versions.repair helps"
+        )
     return found
 
 
 def _last_of(file: h5py.Group, name: str) -> Record | None:
-    """The last record of a version, which is mostly at the end; none where the list is damaged: `verify` tells."""
+    """The last record of a version, usually near the end; None if the list is damaged, which `verify` reports."""
     with suppress(*DAMAGED, OSError, RuntimeError):
         stored = _opened(file)[()].tobytes() if LOG in file else b""
         for at, length in reversed(list(record_positions(stored))):
@@ -114,19 +116,19 @@ def recorded(file: h5py.Group) -> Recorded:
         if found is None:
             return Recorded()
         if not isinstance(found, h5py.Dataset) or found.dtype != np.uint8 or found.ndim != 1:
-            return Recorded(problem="the list of fingerprints is none")
+            return Recorded(problem="the list of fingerprints is not an array of bytes")
         return Recorded.of(found[()].tobytes())
     except (OSError, KeyError, RuntimeError, ValueError) as error:
         return Recorded(problem=f"the list of fingerprints cannot be read: {error}")
 
 
 def check_never_committed(file: h5py.Group, names: Iterable[str]) -> None:
-    """Refuse to take versions for uncommitted that were committed.
+    """Refuse to treat versions as uncommitted if their fingerprints say that they were committed.
 
     Raises
     ------
     DamagedFile
-        One was.
+        One of them was committed.
     """
     wanted = list(names)
     known = recorded(file).versions if wanted else {}
@@ -134,7 +136,7 @@ def check_never_committed(file: h5py.Group, names: Iterable[str]) -> None:
         record = known.get(name)
         if record is not None and file[VERSIONS][name].attrs.get("timestamp") == record.timestamp:
             raise DamagedFile(
-                f"version {name!r} of {file.file.filename} was committed, and says that it was not:"
+                f"version {name!r} of {file.file.filename} was committed, but its attributes say that it was not:"
                 " hyperslab.versions.repair may help"
             )
 
@@ -143,26 +145,26 @@ def check_never_committed(file: h5py.Group, names: Iterable[str]) -> None:
 
 
 def description(dtype: np.dtype[Any], chunk_shape: tuple[int, ...], fill: Any) -> bytes:
-    """How an array is stored, in short."""
+    """A short hash of how an array is stored."""
     element = b"" if dtype.hasobject or fill is None else np.asarray(fill, dtype).tobytes()
     said = f"{type_text(dtype)} {tuple(map(int, chunk_shape))} {element.hex()}"
     return sha256(said.encode()).digest()[:DESCRIPTION_NBYTES]
 
 
 def content(shape: tuple[int, ...], slots: Slots, keys: npt.NDArray[np.int64]) -> bytes:
-    """What an array holds, in short: its shape, and the first 8 bytes of each chunk's hash, zeros where none is stored.
+    """A short hash of what an array holds: its shape, and the first 8 bytes of each chunk's hash.
 
     Parameters
     ----------
     shape : tuple[int, ...]
-        The array's.
-    slots : Slots
-        Of each chunk, in C order, its slot; -1 where none is stored.
-    keys : npt.NDArray[np.int64]
-        By slot the first 8 bytes of hashes.
+        The shape of the array.
+        slots : Slots
+        The slot of each chunk, in C order; -1 if the chunk is not stored, which counts as a hash of zeros.
+        keys : npt.NDArray[np.int64]
+        The first 8 bytes of the hash of the chunk in each slot.
     """
     flat = slots.reshape(-1)
-    found = np.append(keys, np.int64(0))[flat]  # at -1, too, nothing
+    found = np.append(keys, np.int64(0))[flat]  # -1 finds the zero at the end
     assert MISSING == -1
     digest = sha256(np.array([len(shape), *shape], "<i8").tobytes())
     digest.update(np.ascontiguousarray(found).view(np.uint8).data if len(found) else b"")
@@ -170,7 +172,7 @@ def content(shape: tuple[int, ...], slots: Slots, keys: npt.NDArray[np.int64]) -
 
 
 def keys_of(rows: np.ndarray[Any, Any], chunk_length: int) -> npt.NDArray[np.int64]:
-    """By slot the first 8 bytes of each chunk's hash, from the rows of a hash table."""
+    """The first 8 bytes of the hash of the chunk in each slot, from the rows of a hash table."""
     slots = rows["shape"][:, 0] // chunk_length
     good = (slots >= 0) & (slots <= max(len(rows), 1) * 1024)
     keys = np.zeros(int(slots[good].max(initial=-1)) + 1, "<i8")
@@ -179,7 +181,7 @@ def keys_of(rows: np.ndarray[Any, Any], chunk_length: int) -> npt.NDArray[np.int
 
 
 def attributes(holder: Any, leave: tuple[str, ...] = ()) -> bytes:
-    """The attributes that users gave an h5py group or array, in short."""
+    """A short hash of the attributes that users gave to an h5py group or array."""
     count = h5py.h5a.get_num_attrs(holder.id)
     found = []
     for index in range(count):
@@ -208,7 +210,7 @@ def _stored_attribute(holder: Any, attribute: Any) -> bytes:
 
 
 def _elements(value: Any) -> bytes:
-    """Elements of any length, each with its length before it."""
+    """Elements of any length, each preceded by its length."""
     if isinstance(value, str):
         value = value.encode("utf-8", "surrogateescape")
     if isinstance(value, bytes):
@@ -224,7 +226,7 @@ def _elements(value: Any) -> bytes:
 
 
 def type_text(dtype: np.dtype[Any]) -> str:
-    """A dtype of h5py as text: which h5py has it does not matter, nor the encoding of text."""
+    """An h5py dtype as text that does not depend on the release of h5py or on the encoding of text."""
     text, members = h5py.check_string_dtype(dtype), h5py.check_enum_dtype(dtype)
     if text is not None:
         return "text" if text.length is None else f"text of {text.length}"
@@ -247,17 +249,17 @@ def type_text(dtype: np.dtype[Any]) -> str:
 
 
 def group_mark(group: Any) -> Mark:
-    """Of an h5py group of a version."""
+    """The mark of an h5py group of a version."""
     return Mark(False, NOTHING, attributes(group), bytes(CONTENT_NBYTES))
 
 
 def array_attributes(array: Any) -> bytes:
-    """The attributes of users of an h5py array of a version."""
+    """A short hash of the users' attributes of an h5py array of a version."""
     return attributes(array, ARRAY_BOOKKEEPING)
 
 
 def version_attributes(group: Any) -> bytes:
-    """The attributes of users of an h5py version."""
+    """A short hash of the users' attributes of an h5py group that is a version."""
     return attributes(group, VERSION_BOOKKEEPING)
 
 
@@ -272,22 +274,22 @@ def rewrite(
     current: str,
     changed: Mapping[str, Marks],
 ) -> None:
-    """Write the fingerprints of versions that are kept, where a new tree of versions is.
+    """Write the fingerprints of the versions that stay to the file with the new tree of versions.
 
     Parameters
     ----------
     source : h5py.Group
-        The file with the old ones.
+        The file with the old fingerprints.
     target : h5py.Group
-        Where the new tree is.
+        The file with the new tree.
     kept : Iterable[str]
-        The names of versions.
+        The names of the versions that stay.
     parents : Mapping[str, str]
-        Of those whose parent becomes another.
+        The new parents of the versions that get another parent.
     current : str
         The name of the current version.
     changed : Mapping[str, Marks]
-        By version the marks of arrays that are stored otherwise.
+        The new marks of arrays that are now stored in another way, by version.
     """
     known = recorded(source).versions
     pieces = []
@@ -311,7 +313,7 @@ def rewrite(
 
 
 def table_address(file: h5py.Group, path: str) -> int | None:
-    """Where the hash table of an array is."""
+    """The address of an array's hash table."""
     with suppress(KeyError, OSError, RuntimeError):
         return int(h5py.h5o.get_info(file.id, f"{DATA}/{path}/hash_table".encode()).addr)
     return None

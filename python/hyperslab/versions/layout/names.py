@@ -1,4 +1,4 @@
-"""Where versioned-hdf5 keeps what (its DATA_VERSION 4), and how it writes times and hashes.
+"""The names that versioned-hdf5 uses in a file (its DATA_VERSION 4), and how it writes times and hashes.
 
 ```text
 /_version_data/versions          @current_version, @data_version
@@ -31,14 +31,14 @@ DEFAULT_CHUNK_LENGTH = 4096
 TIME_FORMAT = "%Y-%m-%d %H:%M:%S.%f%z"
 TIME_LENGTH = len("2024-03-01 12:00:00.000000+0000")
 HASH_TABLE_DTYPE = np.dtype([("hash", "u1", (32,)), ("shape", "<i8", (2,))])
-HASH_TABLE_CHUNK_LENGTH = 512  # each commit writes the last chunk of the table anew, in another place
-# Attributes that the layout wants: of every version, and of each of its arrays.
+HASH_TABLE_CHUNK_LENGTH = 512  # each commit writes the last chunk of the table again, in another place
+# The attributes that the layout needs: in each version, and in each array of a version.
 VERSION_BOOKKEEPING = ("prev_version", "committed", "timestamp")
 ARRAY_BOOKKEEPING = ("raw_data", "chunks")
 
 
 def bookkeeping(name: str, *, is_array: bool) -> tuple[str, ...]:
-    """The attributes of a group or array, by its name in the file, that the layout wants: none outside of versions."""
+    """The attributes that the layout needs in a group or array with this name; none outside the versions."""
     depth = len(name.removeprefix(f"/{VERSIONS}/").split("/")) if name.startswith(f"/{VERSIONS}/") else 0
     if is_array:
         return ARRAY_BOOKKEEPING if depth > 1 else ()
@@ -46,37 +46,37 @@ def bookkeeping(name: str, *, is_array: bool) -> tuple[str, ...]:
 
 
 def raw_path(array: str) -> str:
-    """Where the chunks of an array are, by its path in a version."""
+    """The name of the array that holds the chunks of an array, given its path in a version."""
     return f"/{DATA}/{array}/raw_data"
 
 
 def path_in_version(name: str) -> str:
-    """The path of a version's array in that, by its name in the file."""
+    """The path of an array inside its version, given its name in the file."""
     return name.rsplit(f"/{VERSIONS}/", 1)[-1].split("/", 1)[1]
 
 
 def stored_time(time: Time | None) -> str:
-    """A time, or now, as it is stored.
+    """A time as it is stored; None means now.
 
     Raises
     ------
     ValueError
         The time is not in UTC.
     TypeError
-        It is no time.
+        It is not a time.
     """
     return as_datetime(dt.datetime.now(dt.UTC) if time is None else time).strftime(TIME_FORMAT)
 
 
 def parsed_time(stored: str) -> dt.datetime:
-    """A time as it is stored.
+    """Parse a stored time.
 
     Raises
     ------
     ValueError
-        It is no time.
+        It is not a time.
     """
-    if len(stored) == TIME_LENGTH and stored[10] == " ":  # as all are: forty times as fast
+    if len(stored) == TIME_LENGTH and stored[10] == " ":  # the usual form; forty times as fast
         with suppress(ValueError):
             time = dt.datetime.fromisoformat(stored)
             if time.tzinfo is not None:
@@ -85,36 +85,36 @@ def parsed_time(stored: str) -> dt.datetime:
 
 
 def as_datetime(time: Time) -> dt.datetime:
-    """A time with its zone, which is UTC."""
+    """Check that a time is in UTC, and convert it."""
     if isinstance(time, np.datetime64):
         return time.astype("datetime64[us]").astype(dt.datetime).replace(tzinfo=dt.UTC)  # type: ignore[no-any-return]
     if not isinstance(time, dt.datetime):
-        raise TypeError(f"{time!r} is no time: give a datetime.datetime in UTC, or a numpy.datetime64")
+        raise TypeError(f"{time!r} is not a time: give a datetime.datetime in UTC, or a numpy.datetime64")
     if time.utcoffset() != dt.timedelta(0):
         raise ValueError(f"{time} is not in UTC: use datetime.datetime.now(datetime.timezone.utc)")
     return time
 
 
 def check_name(name: str) -> str:
-    """A name that a new version can have.
+    """Check the name of a new version.
 
     Raises
     ------
     ValueError
-        It cannot.
+        A version cannot have this name.
     """
     if not isinstance(name, str) or not name or "/" in name or name in (".", FIRST_VERSION):
-        raise ValueError(f"{name!r} cannot name a version: use text without '/'")
+        raise ValueError(f"{name!r} cannot be the name of a version: use text without '/'")
     return name
 
 
 def check_array_path(path: str) -> None:
-    """Refuse names of arrays that the layout needs for itself.
+    """Refuse names that the layout needs for itself.
 
     Raises
     ------
     ValueError
-        The name is one of those.
+        The name is one of them.
     """
     first = path.split("/", 1)[0]
     if first == "versions":
@@ -124,26 +124,26 @@ def check_array_path(path: str) -> None:
 
 
 def check_data_version(number: int, path: str, *, to_write: bool) -> None:
-    """Refuse files that a later versioned-hdf5 wrote, and writing to those of an earlier one.
+    """Refuse files that a later versioned-hdf5 wrote, and refuse to write to files of an earlier one.
 
     Raises
     ------
     Unsupported
-        The file is of such a version.
+        The layout is newer than this release knows.
     UsageError
-        It can only be read.
+        The layout is older: the file can only be read.
     """
     if number > DATA_VERSION:
-        raise Unsupported(f"{path} has data_version {number}, and {DATA_VERSION} is the last we know: update hyperslab")
+        raise Unsupported(f"{path} has data_version {number}; hyperslab knows up to {DATA_VERSION}: update hyperslab")
     if to_write and number < DATA_VERSION:
         raise UsageError(
-            f"{path} has data_version {number}: it can be read; to add versions, open it once for writing with"
-            f" versioned-hdf5 2.6, which makes it {DATA_VERSION}"
+            f"{path} has data_version {number} and can only be read; to add versions, first open it for writing with"
+            f" versioned-hdf5 2.6, which upgrades it to {DATA_VERSION}"
         )
 
 
 def chunk_hash(chunk: Array) -> bytes:
-    """SHA-256 of the valid part of a chunk, and of its shape."""
+    """SHA-256 of the valid part of a chunk and of its shape."""
     if chunk.dtype.kind != "O":
         digest = sha256(np.ascontiguousarray(chunk).view(np.uint8).data if chunk.size else b"")
     else:

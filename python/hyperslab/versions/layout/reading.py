@@ -1,7 +1,7 @@
-"""Versions as groups of an archive, read by the engine: a version is one more table of chunks.
+"""Versions as groups of an archive, read by the engine: each array of a version is another table of chunks.
 
-Only what a version needs is parsed, and where the chunks of an array are only when it is first read. What is parsed
-stays good while others commit: chunks are never overwritten.
+Only what a version needs is parsed, and the chunks of an array are looked up when you first read it. Parsed metadata
+stay valid while others commit, because chunks are never overwritten.
 """
 
 from __future__ import annotations
@@ -14,11 +14,11 @@ from typing import Any
 
 from hyperslab.archive.allowed import Allowed
 from hyperslab.archive.array import Array
-from hyperslab.archive.open_file import CHUNK_CACHE_NBYTES
 from hyperslab.archive.remote import Remote, SourceResolver, is_url, shown
 from hyperslab.archive.tree import Group, OpenFile
 from hyperslab.errors import DamagedFile, FileChanged, UsageError
 from hyperslab.journal.settling import MOST_ATTEMPTS, PAUSE_SECONDS, between_commits, between_commits_later
+from hyperslab.memory import CHUNK_CACHE_NBYTES
 from hyperslab.versions.layout.fingerprint_log import LOG, Recorded
 from hyperslab.versions.layout.names import DATA, VERSIONS
 from hyperslab.versions.layout.table import VersionTable
@@ -30,22 +30,22 @@ def local_path(file: str | os.PathLike[str]) -> str:
     Raises
     ------
     UsageError
-        It is a URL.
+        The file is a URL.
     """
     path = os.fspath(file)
     if is_url(path):
-        said = "hyperslab.open(URL, version=...) reads one of its versions; for all else, work on a copy"
-        raise UsageError(f"{shown(path)} is far away: {said}")
+        said = "hyperslab.open(URL, version=...) reads one version; for anything else, work on a local copy"
+        raise UsageError(f"{shown(path)} is not a local file: {said}")
     return os.path.abspath(path)  # noqa: PTH100 -- resolve() would follow links
 
 
 def version_table(location: str | Remote, within: str = "", resolver: SourceResolver | None = None) -> VersionTable:
-    """All versions of a file, or of the group `within` it, whose path then ends with "/".
+    """All versions of a file, or of the group `within` it (a path that ends with "/").
 
     Raises
     ------
     Unsupported
-        It has none.
+        There are no versions.
     """
     found = parsed(location, 0, (f"{within}{VERSIONS}/*",), resolver=resolver).root[f"/{within}"]
     assert isinstance(found, Group)
@@ -55,12 +55,12 @@ def version_table(location: str | Remote, within: str = "", resolver: SourceReso
 def check_given_up(
     location: str | Remote, table: VersionTable, within: str = "", resolver: SourceResolver | None = None
 ) -> None:
-    """Refuse to take versions for uncommitted of which there are fingerprints, made when they were committed.
+    """Refuse to treat versions as uncommitted if their fingerprints say that they were committed.
 
     Raises
     ------
     DamagedFile
-        There is such a version.
+        One of them was committed.
     """
     if not table.given_up:
         return
@@ -69,8 +69,8 @@ def check_given_up(
     for name, timestamp in table.given_up.items():
         if name in known and known[name].timestamp == timestamp:
             raise DamagedFile(
-                f"version {name!r} of {table.path} was committed, and says that it was not: file.verify() tells what"
-                " else is damaged; hyperslab.versions.repair may help"
+                f"version {name!r} of {table.path} was committed, but its attributes say that it was not: file.verify()"
+                " reports all damage; hyperslab.versions.repair may help"
             )
 
 
@@ -88,22 +88,22 @@ def version_group(
     Parameters
     ----------
     location : str | Remote
-        The file; a far one too.
+        The file, local or remote.
     name : str
-        The version's.
+        The name of the version.
     chunk_cache_nbytes : int
-        Memory for decoded chunks.
+        Memory in bytes for decoded chunks.
     within : str
-        The path of the group that versions are in.
+        The path of the group that holds the versions.
     is_lazy : bool
-        Look up chunks when arrays are read: only of files that nobody writes to without our journal.
+        Look up chunks only when an array is read. Use this only if nobody writes to the file without our journal.
     resolver : SourceResolver | None
-        What it may lead to.
+        The files that it may lead to.
 
     Raises
     ------
     DamagedFile
-        It is not there.
+        The version is not a group.
     """
     patterns = (f"{within}{VERSIONS}/{name}/**", f"{within}{DATA}/**/raw_data")
     path = f"{within}{VERSIONS}/{name}"
@@ -114,17 +114,17 @@ def version_group(
 
 
 class PartOfFile(OpenFile):
-    """What patterns of names lead to in a file with versions."""
+    """The part of a file with versions whose names match the patterns."""
 
     def reopening(self, name: str) -> tuple[Any, ...]:
-        """How to pickle a group or array: as what finds it again, between commits."""
+        """How to pickle a group or array: by a call that finds it again, between commits."""
         return (found_again, (self.location, self.chunk_cache_nbytes, self.patterns, self.resolver, name))
 
 
 def found_again(
     location: str | Remote, chunk_cache_nbytes: int, patterns: tuple[str, ...], resolver: SourceResolver, name: str
 ) -> Group | Array:
-    """What pickled groups and arrays become."""
+    """Find a pickled group or array again."""
     root = parsed(location, chunk_cache_nbytes, patterns, resolver=resolver).root
     return root if name == "/" else root[name]
 
@@ -137,13 +137,15 @@ def parsed(
     is_lazy: bool = False,
     resolver: SourceResolver | None = None,
 ) -> OpenFile:
-    """A part of a file, as it is between commits. Of a far file as it is: nobody commits to one, and to ask for the
-    journal of a commit that was cut short before the file was copied there would take a request each time.
+    """Parse a part of a file, between commits.
+
+    A remote file is read as it is: nobody commits to one, and looking for the journal of a commit that was cut short
+    before the file was copied there would cost a request each time.
 
     Raises
     ------
     ReadError
-        A commit was cut short, and the file may not be written to.
+        A commit was cut short, and the file cannot be opened for writing to finish it.
     """
     if isinstance(location, Remote):
         return PartOfFile(
@@ -155,5 +157,5 @@ def parsed(
     for _ in range(MOST_ATTEMPTS):
         with between_commits(path), suppress(FileChanged):
             return PartOfFile(path, chunk_cache_nbytes, own, patterns, between_commits=late)
-        time.sleep(PAUSE_SECONDS)  # somebody appended, or writes without our journal
-    raise FileChanged(f"{path} changes all the time: try again later")
+        time.sleep(PAUSE_SECONDS)  # another process appended, or writes without our journal
+    raise FileChanged(f"{path} keeps changing: try again later")

@@ -1,4 +1,4 @@
-"""`SeenVersions`: the versions of a file as somebody sees them, who may never ask for more than the current one."""
+"""`SeenVersions`: the versions of a file as you see them. Often you need only the current one."""
 
 from __future__ import annotations
 
@@ -17,30 +17,30 @@ from hyperslab.versions.layout.version_group import VersionGroup
 
 
 class SeenVersions:
-    """The versions of a file: which is the current one from the start on, and all of them from when they are first
-    asked for, as that takes the longer the more there are.
+    """The versions of a file. It reads the name of the current version at once, and the table of all versions only when
+    you ask for it, because that takes longer the more versions there are.
 
     Parameters
     ----------
     path : str | Remote
-        The file; a far one too.
+        The file, local or remote.
     chunk_cache_nbytes : int
-        Memory for decoded chunks of each version.
+        Memory in bytes for the decoded chunks of each version.
     within : str
-        The path of the group that versions are in, with "/" at its end.
+        The path of the group that holds the versions, with "/" at its end.
     is_lazy : bool
-        Look up chunks when arrays are read: only of files that nobody writes to without our journal.
+        Look up chunks only when an array is read. Use this only if nobody writes to the file without our journal.
     to_write : bool
-        Whether versions will be added.
+        Whether you will add versions.
     settle : Callable[[], None]
-        Called before the file is looked at.
+        Called before the file is read.
     resolver : SourceResolver | None
-        What it may lead to.
+        The files that it may lead to.
 
     Raises
     ------
     Unsupported
-        The file has no versions, or those of a later layout.
+        The file has no versions, or its layout is newer than this release knows.
     """
 
     def __init__(
@@ -61,34 +61,34 @@ class SeenVersions:
         self.refresh()
 
     def refresh(self) -> None:
-        """See what was committed since. Groups that were given stay as they are."""
+        """Look for versions committed since. Groups that you already have stay as they are."""
         self._settle()
         root = parsed(self._path, 0, (f"{self._within}{VERSIONS}",), resolver=self._resolver).root[f"/{self._within}"]
         assert isinstance(root, Group)
         said = group_of_versions(root).attrs
         layout.check_data_version(data_version_of(said), root.filename, to_write=self._to_write)
-        self._current = said.get("current_version")  # as the file says: it may not be committed
+        self._current = said.get("current_version")  # as the file says; it may not be committed
         self._table: VersionTable | None = None
         self._groups.clear()
 
     def forget_groups(self) -> None:
-        """Let go of what was parsed of versions."""
+        """Let go of the parsed versions."""
         self._groups.clear()
 
     @property
     def said(self) -> VersionTable:
-        """All versions that say that they were committed."""
+        """All versions whose attributes say that they were committed."""
         self._settle()
         return version_table(self._path, self._within, self._resolver)
 
     @property
     def table(self) -> VersionTable:
-        """All versions. Can be set, by who changes them.
+        """All versions. The code that changes them sets this.
 
         Raises
         ------
         DamagedFile
-            One says that it was not committed, and was; or nothing that can be read.
+            A version that was committed says that it was not, or its attribute cannot be read.
         """
         if self._table is None:
             found = self.said
@@ -102,7 +102,7 @@ class SeenVersions:
 
     @property
     def current(self) -> str | None:
-        """The name of the current version; None while there is none."""
+        """The name of the current version, or None if there is none."""
         if self._table is None and self._committed(self._current) is not None:
             return str(self._current)
         return self.table.current
@@ -113,9 +113,9 @@ class SeenVersions:
         Raises
         ------
         KeyError
-            There is no such version.
+            The version does not exist.
         IndexError
-            There are not so many ancestors.
+            The current version has fewer ancestors.
         """
         if self._table is None:
             is_current = key is None or (type(key) is int and key == 0)
@@ -128,7 +128,7 @@ class SeenVersions:
         return self._groups[name]
 
     def _committed(self, name: object) -> VersionGroup | None:
-        """The group of a version by its name; None if there may be none, or it was not committed: the table knows."""
+        """The group of a version by name; None if only the table can tell whether it exists and was committed."""
         if not isinstance(name, str) or name == FIRST_VERSION:
             return None
         if name not in self._groups:
@@ -151,5 +151,5 @@ class SeenVersions:
 def opened_version(
     location: str | Remote, version: VersionKey, chunk_cache_nbytes: int, resolver: SourceResolver | None = None
 ) -> Group:
-    """What `hyperslab.open` gives when it is asked for a version."""
+    """The group of one version, for `hyperslab.open(..., version=...)`."""
     return SeenVersions(location, chunk_cache_nbytes, resolver=resolver)[version]

@@ -1,4 +1,4 @@
-"""Where the chunks of a version's array are among all that the array ever had; of so many that memory bears it."""
+"""In which slot of its stack each chunk of a version's array lies, for arrays small enough for memory."""
 
 from __future__ import annotations
 
@@ -17,19 +17,19 @@ from hyperslab.versions.layout.names import DATA
 
 Slots: TypeAlias = npt.NDArray[np.int64]
 MISSING = -1
-# An array with more chunks than this, stored or not, takes more memory than anybody wants; or its shape is damaged.
+# No useful array has more chunks than this, stored or not: they would fill memory, or the shape is damaged.
 MOST_CHUNKS = 1 << 26
 
 
 def grid_slots(base: ArchiveArray, chunk_shape: tuple[int, ...]) -> Slots | None:
-    """Of each chunk of a version's array its slot; None if it is not made of whole chunks.
+    """The slot of each chunk of a version's array; None if the array is not made of whole chunks.
 
     Raises
     ------
     DamagedFile
-        It has another number of axes than its chunks.
+        The array has another number of axes than its chunks.
     Unsupported
-        It has too many chunks.
+        The array has too many chunks.
     """
     name = f"{base.name} in {base.filename}"
     if len(base.shape) != len(chunk_shape) or min(chunk_shape, default=0) < 1:
@@ -46,17 +46,17 @@ def check_chunk_count(
     Raises
     ------
     error
-        It is one.
+        The array has too many chunks.
     """
     count = math.prod(chunk_counts(shape, chunk_shape))
     if count > MOST_CHUNKS:
         said = f"{name} of the shape {tuple(shape)} has {count} chunks of {tuple(chunk_shape)}, more than {MOST_CHUNKS}"
-        raise error(f"{said}: larger chunks are needed, if its shape is right")
+        raise error(f"{said}: use larger chunks, unless the shape is damaged")
 
 
 def stored_length(table: ArchiveArray) -> int:
-    """The rows of an array with one axis up to the end of the last chunk that is in the file: not more than fit there,
-    whatever its shape says.
+    """The number of rows of a 1-D array up to the end of its last stored chunk. The stored chunks bound it, even if the
+    shape says more.
     """
     chunk_length = (table.chunks or table.shape)[0]
     last = max((int(segment.indices().max(initial=0)) + 1 for segment in table.segments()), default=0)
@@ -64,12 +64,12 @@ def stored_length(table: ArchiveArray) -> int:
 
 
 def slots_of(base: ArchiveArray, path: str, chunk_count: int | None) -> Slots | None:
-    """Of each chunk of a version's array its slot among those of its path; None if it holds its elements itself.
+    """The slot of each chunk of a version's array; None if the array holds its elements itself.
 
     Raises
     ------
     DamagedFile
-        It is made of something else, or of chunks that are not there.
+        The array is made of something else, or of chunks that do not exist.
     """
     slots = grid_slots(base, tuple(int(length) for length in base.attrs["chunks"]))
     if slots is None or base.attrs["raw_data"] != f"/{DATA}/{path}/raw_data":
@@ -80,6 +80,6 @@ def slots_of(base: ArchiveArray, path: str, chunk_count: int | None) -> Slots | 
         return None
     if chunk_count is not None and slots.size and int(slots.max()) >= chunk_count:
         raise DamagedFile(
-            f"{base.name} in {base.filename} has chunks that are not there: hyperslab.versions.repair helps"
+            f"{base.name} in {base.filename} shows chunks that do not exist: hyperslab.versions.repair helps"
         )
     return slots

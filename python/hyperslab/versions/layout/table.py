@@ -1,4 +1,4 @@
-"""`VersionTable`: all versions of a file, from one scan; found by name, ancestry and time."""
+"""`VersionTable`: all versions of a file, read at once, and found by name, ancestry or time."""
 
 from __future__ import annotations
 
@@ -21,7 +21,7 @@ VersionKey: TypeAlias = "str | int | Time | None"
 
 @dataclass(frozen=True)
 class Version:
-    """A committed version: its name, its parent's (None for the first), and when it was committed (UTC)."""
+    """A committed version: its name, the name of its parent (None for the first) and the time of its commit (UTC)."""
 
     name: str
     parent: str | None
@@ -29,18 +29,18 @@ class Version:
 
 
 class VersionTable(Mapping[str, Version]):
-    """Versions by name, in the order of their times. `current` is None while there is none."""
+    """Versions by name, in the order of their times. `current` is None if there is no current version."""
 
     def __init__(self, versions: list[Version], current: str | None, data_version: int, path: str) -> None:
         self._versions = {version.name: version for version in sorted(versions, key=_order)}
         self.current = current if current in self._versions else None
         self.data_version = data_version
         self.path = path
-        self.given_up: dict[str, str] = {}  # versions that say that they were not committed, and when they were
+        self.given_up: dict[str, str] = {}  # the times of versions whose attributes say that they were not committed
 
     @classmethod
     def of(cls, root: Group) -> VersionTable:
-        """The table of a file; what says that it was never committed is not in it.
+        """The table of a file. Versions whose attributes say that they were not committed are left out.
 
         Raises
         ------
@@ -63,12 +63,12 @@ class VersionTable(Mapping[str, Version]):
                         times[name] = str(attributes["timestamp"])
                 continue
             if "prev_version" not in attributes:
-                raise DamagedFile(f"version {name!r} of {root.filename} does not say which it was made from")
+                raise DamagedFile(f"version {name!r} of {root.filename} does not say which version it was made from")
             parent = str(attributes["prev_version"])
             time = _time(attributes.get("timestamp"), name, root.filename)
             found.append(Version(name, None if parent == FIRST_VERSION else parent, time))
         current = versions.attrs.get("current_version")
-        for _ in given_up:  # versioned-hdf5 says so before it commits: what it was before then is the parent
+        for _ in given_up:  # versioned-hdf5 sets the current version before it commits: the one before is the parent
             current = given_up.get(current, current)
         table = cls(found, current, number, root.filename)
         table.given_up = times
@@ -87,14 +87,14 @@ class VersionTable(Mapping[str, Version]):
         return len(self._versions)
 
     def find(self, key: VersionKey) -> str:
-        """The name of the version that a key means: a name, 0 or -n (ancestors of the current one), a time, None.
+        """The name of the version that a key means: a name, a time, None, or 0 and -n (ancestors of the current one).
 
         Raises
         ------
         KeyError
-            There is no such version.
+            The version does not exist.
         IndexError
-            There are not so many ancestors, or the number is positive.
+            There are fewer ancestors, or the number is positive.
         """
         if key is None:
             return self._current()
@@ -105,17 +105,17 @@ class VersionTable(Mapping[str, Version]):
         return self.at(as_datetime(key)).name  # type: ignore[arg-type]
 
     def ancestor(self, name: str, steps: int) -> str:
-        """The version so many steps before one.
+        """The version that many steps before another.
 
         Raises
         ------
         IndexError
-            There are not so many.
+            There are fewer ancestors.
         KeyError
             A version on the way was deleted.
         """
         if steps < 0:
-            raise IndexError(f"{-steps} is no ancestor: 0 is the current version, -1 its parent")
+            raise IndexError(f"{-steps} is not an ancestor: 0 is the current version, -1 its parent")
         at = name
         for _ in range(steps):
             parent = self[at].parent
@@ -125,7 +125,7 @@ class VersionTable(Mapping[str, Version]):
         return at
 
     def at(self, time: dt.datetime) -> Version:
-        """The last version committed at a time or before it.
+        """The last version committed at or before a time.
 
         Raises
         ------
@@ -134,7 +134,7 @@ class VersionTable(Mapping[str, Version]):
         """
         position = bisect_right(self._times, time)
         if not position:
-            raise KeyError(f"no version in {self.path} was committed at {time} or before")
+            raise KeyError(f"no version in {self.path} was committed at or before {time}")
         return self._ordered[position - 1]
 
     @cached_property
@@ -151,7 +151,7 @@ class VersionTable(Mapping[str, Version]):
         return self.current
 
     def changed(self, added: Version | None, current: str | None) -> VersionTable:
-        """A table with one version more, or another current one."""
+        """A table with one more version, or with another current version."""
         table = VersionTable([], None, self.data_version, self.path)
         table._versions = dict(self._versions)
         if added is not None:
@@ -163,7 +163,7 @@ class VersionTable(Mapping[str, Version]):
         return table
 
     def rewritten(self, kept: Container[str], parents: Mapping[str, str], current: str) -> VersionTable:
-        """A table of some of these versions, of which some have other parents."""
+        """A table of some of these versions, some of them with new parents."""
         versions = [
             replace(one, parent=None if parents[one.name] == FIRST_VERSION else parents[one.name])
             if one.name in parents
@@ -175,16 +175,17 @@ class VersionTable(Mapping[str, Version]):
 
 
 def is_committed(attributes: Mapping[str, Any], name: str, path: str, data_version: int) -> bool:
-    """Whether a version was committed, by its attributes. What cannot be read does not say that it was not.
+    """Whether a version was committed, according to its attributes. Unreadable attributes do not count as "no".
 
     Raises
     ------
     DamagedFile
-        They do not say.
+        The attributes do not say.
     """
     where = f"version {name!r} of {path}"
     if "committed" not in attributes:
-        # Files of data_version 1 may not say who is committed: all that are there are. Later the time comes after it.
+        # In files of data_version 1 the attribute may be missing: every version there is committed. Later layouts write
+        # it before the time.
         if data_version == 1 and "prev_version" in attributes:
             return True
         if "timestamp" not in attributes:
@@ -195,7 +196,7 @@ def is_committed(attributes: Mapping[str, Any], name: str, path: str, data_versi
     except (ReadError, OSError, KeyError, RuntimeError, TypeError, ValueError) as error:
         raise DamagedFile(f"whether {where} was committed cannot be read: {error}") from None
     if not isinstance(flag, bool | np.bool_):
-        raise DamagedFile(f"{where} says {flag!r} of whether it was committed, which is neither yes nor no")
+        raise DamagedFile(f"{where} has {flag!r} as its attribute 'committed', which is neither true nor false")
     return bool(flag)
 
 
@@ -205,29 +206,29 @@ def data_version_of(attributes: Mapping[str, Any]) -> int:
     Raises
     ------
     DamagedFile
-        It is no number.
+        It is not a number.
     """
     said = attributes.get("data_version", 1)
     if isinstance(said, bool | np.bool_) or not isinstance(said, int | np.integer):
-        raise DamagedFile(f"the data_version of the file is said to be {said!r}, which is no number")
+        raise DamagedFile(f"the data_version of the file is {said!r}, which is not a whole number")
     return int(said)
 
 
 def group_of_versions(root: Group) -> Group:
-    """The group that holds those of all versions.
+    """The group that holds the groups of all versions.
 
     Raises
     ------
     Unsupported
         The file has no versions.
     DamagedFile
-        It is no group.
+        It is not a group.
     """
     if DATA not in root:
-        raise Unsupported(f"{root.filename} holds no versions: hyperslab.VersionedFile makes some")
+        raise Unsupported(f"{root.filename} holds no versions: create them with hyperslab.VersionedFile")
     versions = root[f"{DATA}/versions"]
     if not isinstance(versions, Group):
-        raise DamagedFile(f"{root.filename}: {DATA}/versions is no group")
+        raise DamagedFile(f"{root.filename}: {DATA}/versions is not a group")
     return versions
 
 
@@ -239,4 +240,4 @@ def _time(stored: object, name: str, path: str) -> dt.datetime:
     try:
         return parsed_time(str(stored))
     except ValueError:
-        raise DamagedFile(f"version {name!r} of {path} has no time that can be read: {stored!r}") from None
+        raise DamagedFile(f"version {name!r} of {path} has an unreadable time: {stored!r}") from None

@@ -1,7 +1,7 @@
-"""`VersionGroup`: a group of a version, whose arrays are given only where they agree with their chunks.
+"""`VersionGroup`: a group of a version that gives you an array only if it agrees with its chunks.
 
-Earlier releases made unchanged arrays links to one object. versioned-hdf5's `modify_metadata` then put another in the
-place of one link, and the chunks of all were cut anew: what the other links show are pieces of wrong chunks.
+Earlier releases stored unchanged arrays as several links to one object. `modify_metadata` of versioned-hdf5 then
+replaced one link and cut all chunks anew, so that the other links now show pieces of the wrong chunks.
 """
 
 from __future__ import annotations
@@ -25,7 +25,7 @@ class VersionGroup(Group):
 
     @property
     def plain(self) -> Group:
-        """The same, with arrays given as they are."""
+        """The same group, with its arrays unchecked."""
         return Group(self._file, self._number, self.name)
 
     def _child(self, name: str, hops: int) -> Group | Array:
@@ -37,15 +37,15 @@ class VersionGroup(Group):
 
 
 def check_agrees(array: Array) -> None:
-    """Refuse an array of a version that is cut otherwise than its chunks are, or shows some that are not there.
+    """Refuse an array of a version whose chunks have another shape or dtype, or which shows chunks that do not exist.
 
     Raises
     ------
     DamagedFile
-        It is.
+        The array does not agree with its chunks.
     """
     raw, said = None, None
-    with suppress(HyperslabError, KeyError, TypeError, ValueError):  # of what is missing others say what it means
+    with suppress(HyperslabError, KeyError, TypeError, ValueError):  # other code reports what is missing
         raw = _chunks(array)
         said = tuple(int(length) for length in np.atleast_1d(array.attrs["chunks"]))
     if not isinstance(raw, Array) or said is None or raw.chunks is None:
@@ -66,17 +66,17 @@ def check_agrees(array: Array) -> None:
 
 
 def checked_chunks(array: Array) -> Array:
-    """The chunks that an array of a version is made of.
+    """The array of chunks that an array of a version is made of.
 
     Raises
     ------
     DamagedFile
-        They are no array, or it does not agree with them.
+        The chunks are not an array, or the array does not agree with them.
     """
     check_agrees(array)
     raw = _chunks(array)
     if not isinstance(raw, Array):
-        raise DamagedFile(f"{array.filename}: the chunks of {array.name} are no array")
+        raise DamagedFile(f"{array.filename}: the chunks of {array.name} are not an array")
     return raw
 
 
@@ -86,17 +86,17 @@ def _chunks(array: Array) -> Group | Array:
 
 
 def check_chunks(array: Array, said: tuple[int, ...], chunks: tuple[int, ...]) -> None:
-    """Refuse an array of a version that says to be made of other chunks than there are.
+    """Refuse an array of a version whose chunk shape is not that of its chunks.
 
     Raises
     ------
     DamagedFile
-        It does.
+        The chunk shapes differ.
     """
     if said != chunks:
-        raise _damaged(array, f"it is said to be made of chunks of {said}, and its chunks are {chunks}")
+        raise _damaged(array, f"its chunk shape is said to be {said}, but its chunks have the shape {chunks}")
 
 
 def _damaged(array: Array, problem: str) -> DamagedFile:
-    how = "older files do not bear versioned-hdf5's modify_metadata, nor commits after its rebuild_hashtables"
+    how = "older files break after versioned-hdf5's modify_metadata, or when you commit after its rebuild_hashtables"
     return DamagedFile(f"{array.name} in {array.filename}: {problem}: {how}; hyperslab.versions.repair may help")

@@ -1,1 +1,1 @@
-"""Changing versions that were committed: deleting them, storing arrays otherwise, repairing damaged files."""
+"""Changes to committed versions: deleting them, storing arrays in another way, repairing damaged files."""

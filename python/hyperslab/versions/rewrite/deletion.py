@@ -1,6 +1,6 @@
-"""Deleting versions: what is left of each array gets chunks of its own, only those that a version still shows.
+"""Deletes versions: each array keeps only the chunks that a remaining version shows.
 
-Chunks are copied as they are stored, without being decoded.
+Chunks are copied as they are stored, without decoding them.
 """
 
 from __future__ import annotations
@@ -35,14 +35,14 @@ from hyperslab.versions.rewrite.rewriting import (
 
 
 def deletion(file: h5py.File, names: str | Iterable[str]) -> Change:
-    """What deleting versions takes. Children of a version that is deleted become those of its parent.
+    """Plan the deletion of versions. The parent of a deleted version takes over its children.
 
     Raises
     ------
     ValueError
-        There is no such version.
+        A version does not exist.
     DamagedFile
-        A version that stays cannot be read, so that nobody knows what it needs.
+        A version that stays cannot be read, so the chunks that it needs are unknown.
     """
     versions = version_table(file.filename)
     deleted = {names} if isinstance(names, str) else set(names)
@@ -70,7 +70,7 @@ def deletion(file: h5py.File, names: str | Iterable[str]) -> Change:
 
 
 def nothing(file: h5py.File) -> Change:
-    """All versions as they are: what writing a file anew without what nobody needs takes."""
+    """Plan to keep all versions. Rewriting a file by this plan only drops what no version needs."""
     return deletion(file, ())
 
 
@@ -87,7 +87,7 @@ def stores(group: h5py.Group, prefix: str = "") -> Iterator[str]:
 
 
 def used_chunks(file: h5py.File, versions: list[str]) -> dict[str, npt.NDArray[np.bool_]]:
-    """Of each array of some versions which of its chunks they show."""
+    """Which of its chunks some versions show, for each array."""
     used: dict[str, npt.NDArray[np.bool_]] = {}
     cut: dict[str, tuple[int, ...]] = {}
     seen: set[tuple[int, int]] = set()
@@ -112,7 +112,7 @@ def _compacted_of(path: str, kept: Slots) -> MakeChunks:
 
 
 def compacted(target: Target, path: str, kept: Slots) -> NewChunks:
-    """Some chunks of an array, by their slots in ascending order, as all that it has."""
+    """Store some chunks of an array, given by ascending slots, as all chunks that it has."""
     old, group = target.source[f"{DATA}/{path}"], target.root[DATA].require_group(path)
     old_raw, old_table = old["raw_data"], old["hash_table"]
     length = old_raw.chunks[0]
@@ -128,7 +128,7 @@ def compacted(target: Target, path: str, kept: Slots) -> NewChunks:
     table = created_like(group, "hash_table", old_table, (max(1, len(kept)),))
     table[: len(kept)] = rows
     table.attrs["largest_index"] = len(kept)
-    new_slots = np.full(room(old_raw) + 1, MISSING, np.int64)  # the last one is that of MISSING
+    new_slots = np.full(room(old_raw) + 1, MISSING, np.int64)  # the last element stands for MISSING
     new_slots[kept] = np.arange(len(kept))
 
     def slots(base: ArchiveArray) -> Slots:
@@ -141,29 +141,31 @@ def compacted(target: Target, path: str, kept: Slots) -> NewChunks:
 
 
 def rows_of(table: Any, raw: Any, kept: Slots) -> Array:
-    """The rows of some chunks' hashes, as they are when these chunks are all that there are. Where nothing is known of
-    one (versioned-hdf5's `rebuild_hashtables` leaves out those that are there twice), a hash of zeros is no chunk's.
+    """The rows of the hash table for the chunks that stay, as if they were all chunks.
+
+    A chunk without a row gets a hash of zeros, which belongs to no chunk: versioned-hdf5's `rebuild_hashtables` leaves
+    out one of two equal chunks.
 
     Parameters
     ----------
     table : Any
         The hash table.
     raw : Any
-        The chunks.
+        The stack of chunks.
     kept : Slots
-        The slots of those that stay.
+        The slots of the chunks that stay.
 
     Raises
     ------
     DamagedFile
-        The table names chunks that are not there.
+        The table names chunks that do not exist.
     """
     length = raw.chunks[0]
     rows = table[: row_count(table)]
     starts = rows["shape"][:, 0] // length
     row_of = np.full(room(raw), MISSING, np.int64)
     if len(starts) and (starts.min() < 0 or starts.max() >= len(row_of)):
-        raise DamagedFile(f"{table.name} in {table.file.filename} names chunks that are not there")
+        raise DamagedFile(f"{table.name} in {table.file.filename} names chunks that do not exist")
     row_of[starts] = np.arange(len(rows))
     is_known = row_of[kept] != MISSING
     found = np.zeros(len(kept), table.dtype)
@@ -174,7 +176,7 @@ def rows_of(table: Any, raw: Any, kept: Slots) -> Array:
 
 
 def created_like(group: h5py.Group, name: str, old: Any, shape: tuple[int, ...]) -> Any:
-    """An empty array of another length, else like one that there is, attributes and codecs included."""
+    """Create an empty array of another length, but otherwise like an existing one, with its attributes and codecs."""
     space = h5py.h5s.create_simple(shape, old.id.get_space().get_simple_extent_dims(True))
     made = h5py.h5d.create(group.id, name.encode(), old.id.get_type(), space, old.id.get_create_plist())
     copy_attributes(old.id, made)
@@ -182,13 +184,13 @@ def created_like(group: h5py.Group, name: str, old: Any, shape: tuple[int, ...])
 
 
 def _has_pointers(raw: Any) -> bool:
-    """Whether elements are kept elsewhere in the file: their chunks mean nothing in another."""
+    """Whether elements are stored elsewhere in the file, so that their chunks mean nothing in another file."""
     return bool(raw.id.get_type().detect_class(h5py.h5t.VLEN) or raw.dtype.hasobject)
 
 
 def stored_chunks(file: str, path: str, raw: Any, slots: Slots) -> Iterator[tuple[int, Any, int]]:
-    """Chunks as they are stored, in the order that is asked for: the number of each in it, its bytes, which codecs
-    it was stored without. One that is not stored is left out.
+    """Chunks as they are stored, in the order of the slots: the number of each slot in `slots`, the bytes of its chunk,
+    and which codecs it was stored without. Chunks that are not stored are left out.
     """
     array = parsed(file, 0, (f"{DATA}/{path}/raw_data",)).root[f"{DATA}/{path}/raw_data"]
     assert isinstance(array, ArchiveArray)

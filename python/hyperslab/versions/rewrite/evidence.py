@@ -1,4 +1,4 @@
-"""What proves the chunks of a damaged file: their SHA-256, which was stored beside them."""
+"""The proof that chunks of a damaged file are good: the SHA-256 stored beside them."""
 
 from __future__ import annotations
 
@@ -10,11 +10,12 @@ import numpy as np
 from hyperslab.archive.array import Array as ArchiveArray
 from hyperslab.archive.tree import Group
 from hyperslab.chunk_grid import ceil_div
-from hyperslab.errors import DamagedFile, ReadError
+from hyperslab.errors import DamagedFile, ReadError, UsageError
 from hyperslab.versions.layout.elements import as_elements
 from hyperslab.versions.layout.names import DATA, Array, chunk_hash
 from hyperslab.versions.layout.slots import MISSING, MOST_CHUNKS, Slots, grid_slots, stored_length
 
+# Catch UsageError before these, which it is one of: too little memory, or a missing library, proves nothing.
 READING = (ReadError, KeyError, ValueError, TypeError)
 Shape = tuple[int, ...]
 
@@ -22,27 +23,27 @@ Shape = tuple[int, ...]
 class Evidence:
     """The chunks of an array, over all versions, and what is known of each.
 
-    `is_moved`: a deletion by versioned-hdf5 moved chunks, and was interrupted before it wrote their hashes anew.
-    `is_torn`: after that, so that some versions' mappings are old and some new.
+    `is_moved`: versioned-hdf5 moved chunks to delete versions, and was interrupted before it wrote the new hashes.
+    `is_torn`: it was interrupted after that, so that the mappings of some versions are old and those of others new.
 
     Parameters
     ----------
     root : Group
-        Of the file.
+        The root of the file.
     path : str
-        The array's path in a version.
+        The path of the array in a version.
 
     Raises
     ------
     DamagedFile
-        There are no chunks that could be read at all.
+        None of the chunks can be read.
     """
 
     def __init__(self, root: Group, path: str) -> None:
         group = root[f"{DATA}/{path}"]
         raw = group["raw_data"] if isinstance(group, Group) else None
         if not isinstance(raw, ArchiveArray) or raw.chunks is None:
-            raise DamagedFile(f"{DATA}/{path}/raw_data is no array in chunks")
+            raise DamagedFile(f"{DATA}/{path}/raw_data is not an array in chunks")
         self.raw = raw
         self.chunk_shape = raw.chunks
         self.count = min(raw.shape[0] // self.chunk_shape[0], MOST_CHUNKS)
@@ -50,6 +51,8 @@ class Evidence:
         self.digests: dict[int, bytes] = {}
         try:
             self.digests = self._stored_digests(group)
+        except UsageError:
+            raise
         except READING as error:
             self.table_damage = f"the table of hashes cannot be read: {error}"
         self.is_moved = max(self.digests, default=-1) >= self.count
@@ -66,12 +69,12 @@ class Evidence:
         return {slot: digest.tobytes() for slot, digest in zip(slots, hashes, strict=True) if digest.any()}
 
     def slots_of(self, array: ArchiveArray) -> Slots:
-        """Of each chunk of a version's array its slot.
+        """The slot of each chunk of a version's array.
 
         Raises
         ------
         DamagedFile
-            It is not made of whole chunks.
+            The array is not made of whole chunks.
         """
         slots = grid_slots(array, self.chunk_shape)
         if slots is None:
@@ -83,19 +86,19 @@ class Evidence:
         return slots
 
     def chunk(self, slot: int) -> Array:
-        """A chunk, whole, by its slot; text as `str`."""
+        """A whole chunk by its slot, with text as `str`."""
         length, *others = self.chunk_shape
         box = (slice(slot * length, (slot + 1) * length), *(slice(other) for other in others))
         read: Array = np.asarray(as_elements(np.asarray(self.raw[box]), self.raw.dtype))
         return read
 
     def proved(self, slot: int, shape: Shape) -> int:
-        """Where the chunk is that a mapping to a slot means, by its hash: mostly there.
+        """The slot that holds the chunk that was in a slot, according to its hash; usually the same slot.
 
         Raises
         ------
         DamagedFile
-            Its bytes are nowhere in the file, or cannot be read.
+            The file does not hold its bytes, or they cannot be read.
         """
         key = (slot, shape)
         if key not in self._checked:
@@ -109,22 +112,24 @@ class Evidence:
         wanted = self.digests.get(slot)
         try:
             digest = self._digest(slot, shape)
+        except UsageError:
+            raise
         except READING as error:
             if wanted is None:
                 return f"chunk {slot} cannot be read: {error}"
             digest = b""
         if wanted is None or digest == wanted:
-            return slot  # without a hash it can be read, which is all that is known: see `is_proof_missing`
+            return slot  # without a hash nothing more is known than that it can be read, see `is_proof_missing`
         if shape not in self._found_by:
             self._found_by[shape] = self._all_digests(shape)
         found = self._found_by[shape].get(wanted)
         if found is None:
-            return f"chunk {slot} has another SHA-256 than was stored"
+            return f"chunk {slot} does not have the SHA-256 that was stored"
         self.is_moved = True
         return found
 
     def is_proof_missing(self, slots: Slots) -> bool:
-        """Whether there is no hash of some of these chunks."""
+        """Whether some of these chunks have no hash."""
         return any(slot not in self.digests for slot in np.unique(slots[slots != MISSING]).tolist())
 
     def _digest(self, slot: int, shape: Shape) -> bytes:
@@ -132,17 +137,19 @@ class Evidence:
         return chunk_hash(self.chunk(slot)[valid])
 
     def _all_digests(self, shape: Shape) -> dict[bytes, int]:
-        """Where the content of each hash is, as if all chunks had this valid shape."""
+        """The slot of the chunk with each hash, as if all chunks had this valid shape."""
         found: dict[bytes, int] = {}
         for slot in self._stored_slots():
             try:
                 found.setdefault(self._digest(slot, shape), slot)
+            except UsageError:
+                raise
             except READING:
                 continue
         return found
 
     def _stored_slots(self) -> list[int]:
-        """The slots of the chunks that are in the file: fewer than there is room for, where a shape is damaged."""
+        """The slots of the chunks that are in the file: fewer than the array has room for if its shape is damaged."""
         axes = zip(self.raw.shape[1:], self.chunk_shape[1:], strict=True)
         columns = max(1, math.prod(ceil_div(length, chunk) for length, chunk in axes))
         found = [segment.indices() // np.uint64(columns) for segment in self.raw.segments()]

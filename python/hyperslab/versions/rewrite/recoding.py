@@ -1,6 +1,6 @@
-"""Other chunk shapes, dtypes, fill values or codecs for an array, in all of its versions.
+"""Changes the chunk shape, dtype, fill value or codecs of an array, in all of its versions.
 
-Every chunk is made once, however many versions show it.
+Each new chunk is made once, however many versions show it.
 """
 
 from __future__ import annotations
@@ -25,32 +25,32 @@ from hyperslab.versions.rewrite.deletion import created_like
 from hyperslab.versions.rewrite.rewriting import Change, NewChunks, Raw, Target
 
 CODECS = ("compression", "compression_opts", "shuffle", "fletcher32", "scaleoffset")
-# So many bytes of new chunks are in memory together.
+# The bytes of new chunks to hold in memory at a time.
 BATCH_NBYTES = 32 << 20
 
 Convert: TypeAlias = "Callable[[Any], Array]"
 
 
 def modification(file: h5py.File, path: str, asked: dict[str, Any], codecs: dict[str, Any]) -> Change:
-    """What changing how an array is stored takes.
+    """Plan to change how an array is stored.
 
     Parameters
     ----------
     file : h5py.File
-        Where it is.
+        The file with the array.
     path : str
-        The array's path.
+        The path of the array.
     asked : dict[str, Any]
-        `chunks`, `dtype`, `fillvalue`; None: as it is.
+        `chunks`, `dtype` and `fillvalue`; None keeps what there is.
     codecs : dict[str, Any]
-        Options of h5py; None for none. Those that are not there stay as they are.
+        Options of h5py; None turns one off. Options that are missing stay as they are.
 
     Raises
     ------
     KeyError
-        There is no such array.
+        The array does not exist.
     TypeError
-        Elements of its dtype cannot become such ones.
+        The elements cannot be cast to the dtype.
     ValueError
         The chunks have another number of axes, or the options contradict each other.
     """
@@ -65,7 +65,7 @@ def modification(file: h5py.File, path: str, asked: dict[str, Any], codecs: dict
     old_fill = fill_element(raw.dtype, raw.fillvalue)
     fill = old_fill if asked["fillvalue"] is None else asked["fillvalue"]
     if is_text(dtype) and fill not in ("", b"", 0, None):
-        raise ValueError(f"{path}: text of any length has no fill value but '', not {fill!r}")
+        raise ValueError(f"{path}: the fill value of text of any length must be '', not {fill!r}")
     fill = "" if is_text(dtype) else np.asarray(fill).astype(dtype)[()]
     stays = dtype == raw.dtype and chunk_shape == raw.chunks and _same(fill, old_fill)
 
@@ -106,11 +106,11 @@ def _chunk_shape(path: str, asked: Any, old: tuple[int, ...]) -> tuple[int, ...]
         return old
     if asked is True:
         if len(old) > 1:
-            raise NotImplementedError(f"{path}: say the chunks of an array with {len(old)} axes")
+            raise NotImplementedError(f"{path}: give the chunks of an array with {len(old)} axes")
         return (DEFAULT_CHUNK_LENGTH,)
     found = (asked,) if isinstance(asked, int) else tuple(asked)
     if len(found) != len(old) or any(isinstance(one, bool) or int(one) != one or one < 1 for one in found):
-        raise ValueError(f"{path}: chunks of {asked} for an array with {len(old)} axes")
+        raise ValueError(f"{path}: chunks of {asked} do not fit an array with {len(old)} axes")
     return tuple(int(length) for length in found)
 
 
@@ -120,7 +120,7 @@ def _same(one: Any, other: Any) -> bool:
 
 
 def _conversion(old: np.dtype[Any], new: np.dtype[Any], old_fill: Any, fill: Any) -> Convert:
-    """Elements as they will be: cast, and where they are what nobody wrote before, what nobody wrote now."""
+    """A function that casts elements, and replaces the old fill value with the new one."""
     cast_fill = old_fill if is_text(new) else b"" if is_text(old) else np.asarray(old_fill).astype(new)[()]
     refills = not is_text(new) and not _same(cast_fill, fill)
 
@@ -142,11 +142,11 @@ def _conversion(old: np.dtype[Any], new: np.dtype[Any], old_fill: Any, fill: Any
 def _new_store(
     target: Target, path: str, dtype: np.dtype[Any], chunk_shape: tuple[int, ...], fill: Any, codecs: dict[str, Any]
 ) -> ChunkStore:
-    """An empty store with other chunks, and the codecs that the old one has where no others are asked for."""
+    """Create an empty store for other chunks, with the codecs of the old one unless others are asked for."""
     old = target.source[f"{DATA}/{path}/raw_data"]
     before = codec_options(filters_in(old))
     if codecs.get("compression", before.get("compression")) != before.get("compression"):
-        before["compression_opts"] = None  # those of another codec
+        before["compression_opts"] = None  # those in the file are of another codec
     options = {**before, **codecs}
     if is_text(dtype) and options.get("scaleoffset") is not None:
         raise UsageError(f"{path}: scaleoffset is for numbers")
@@ -156,14 +156,14 @@ def _new_store(
 
 
 def _encoded_anew(target: Target, path: str, codecs: dict[str, Any]) -> NewChunks:
-    """The same chunks at the same slots, with other codecs: virtual arrays need no change."""
+    """Store the same chunks in the same slots, with other codecs. Virtual arrays stay as they are."""
     old = target.source[f"{DATA}/{path}"]
     old_raw, old_table = old["raw_data"], old["hash_table"]
     fill = fill_element(old_raw.dtype, old_raw.fillvalue)
     group = target.root[DATA].require_group(path)
     store = _new_store(target, path, old_raw.dtype, old_raw.chunks, fill, codecs)
     del group["hash_table"]
-    count = room(old_raw)  # also of those that have no hash
+    count = room(old_raw)  # includes chunks without a hash
     rows = row_count(old_table)
     created = created_like(group, "hash_table", old_table, (max(1, rows),))
     created[:rows] = old_table[:rows]
@@ -178,23 +178,23 @@ def _encoded_anew(target: Target, path: str, codecs: dict[str, Any]) -> NewChunk
 
 
 class RecodedChunks:
-    """Makes the new chunks of versions from what they show; each once."""
+    """Makes the new chunks of versions from what the versions show, each only once."""
 
     def __init__(self, store: ChunkStore, convert: Convert, fill: Any, old_chunk_shape: tuple[int, ...]) -> None:
         self._store = store
         self._convert = convert
         self._fill = fill
         self._old_chunk_shape = old_chunk_shape
-        self._known: dict[bytes, int] = {}  # by the old chunks that a new one is made of
+        self._known: dict[bytes, int] = {}  # new slots, by the old chunks that a new chunk is made of
         self._last: tuple[tuple[int, ...], Slots, Slots] | None = None  # a shape, old slots, new ones
 
     def slots(self, base: ArchiveArray, path: str, store: ChunkStore) -> Slots:
-        """Of each new chunk of a version's array its slot; those that are new are stored."""
+        """The slot of each new chunk of a version's array. Chunks that are not there yet are stored."""
         chunk_shape, shape = store.chunk_shape, base.shape
         old = slots_of(base, path, None)
         assert old is not None
         if self._last is not None and self._last[0] == shape and np.array_equal(self._last[1], old):
-            return self._last[2]  # as in most versions nothing changed
+            return self._last[2]  # usually nothing changed from one version to the next
         flat = old
         old_grid = chunk_counts(shape, self._old_chunk_shape)
         grid = chunk_counts(shape, chunk_shape)
@@ -219,7 +219,7 @@ class RecodedChunks:
         return found
 
     def _made_of(self, old: Slots, index: tuple[int, ...], shape: tuple[int, ...]) -> tuple[bytes, tuple[slice, ...]]:
-        """What tells a new chunk apart: the old chunks it is made of, where it starts in the first, and its shape."""
+        """What identifies a new chunk: the old chunks it is made of, its start in the first of them, and its shape."""
         box, of, where = [], [], []
         axes = zip(index, self._store.chunk_shape, self._old_chunk_shape, shape, strict=True)
         for position, chunk, old_chunk, length in axes:

@@ -1,4 +1,4 @@
-"""`repair`: from a damaged file, a new one with all versions that can be proved good."""
+"""`repair`: writes a new file with all versions of a damaged file that are proved to be good."""
 
 from __future__ import annotations
 
@@ -7,7 +7,7 @@ import os
 import shutil
 import tempfile
 from collections.abc import Iterator, Mapping
-from contextlib import contextmanager, suppress
+from contextlib import contextmanager
 from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Any, NamedTuple
@@ -33,13 +33,13 @@ from hyperslab.versions.rewrite.evidence import READING, Evidence, Shape
 from hyperslab.versions.stage.staged_array import StagedArray
 from hyperslab.versions.stage.staged_group import StagedGroup
 
-# What versioned-hdf5 calls a virtual array until it puts it in the place of another.
+# versioned-hdf5 gives a new virtual array this prefix until it replaces the old one.
 TEMPORARY = "_tmp_"
 
 
 @dataclass(frozen=True)
 class Loss:
-    """What is not in the repaired file: a version, or an array (or group) of one, and why."""
+    """What is not in the repaired file: a version, or an array or group of one, and why."""
 
     version: str
     path: str | None
@@ -52,7 +52,7 @@ class Loss:
 
 @dataclass(frozen=True)
 class Repair:
-    """What came of a repair.
+    """The result of a repair.
 
     Attributes
     ----------
@@ -63,9 +63,9 @@ class Repair:
     lost
         What is not in it, and why.
     notes
-        What else differs, or is worth knowing, of versions that are in it.
+        Other differences in the versions that are in it.
     mended_chunk_count
-        Chunks that were found elsewhere than where they should have been.
+        The number of chunks that were found in another slot than they should be in.
     """
 
     output: Path
@@ -90,38 +90,44 @@ class Found(NamedTuple):
 
 
 class Shown(NamedTuple):
-    """What an array of a version showed: its shape, and the proved slot of each chunk."""
+    """What an array of a version shows: its shape, and the proved slot of each chunk."""
 
     shape: Shape
     slots: dict[Shape, tuple[int, Shape]]  # by chunk index: slot and valid shape
 
 
 def repair(path: str | os.PathLike[str], output: str | os.PathLike[str], *, keep_unproved: bool = False) -> Repair:
-    """Write what can be proved good of a damaged file of versions into a new one. The damaged one is left as it is.
+    """Write everything in a damaged file of versions that is proved to be good to a new file. The old file does not
+    change.
 
-    An array of a version is good if its mappings, and every chunk that they show, can be read, and each chunk has the
+    An array of a version is good if its mappings and all chunks that they show can be read, and if each chunk has the
     SHA-256 that was stored. Chunks that an interrupted deletion moved are found by their SHA-256.
 
     Parameters
     ----------
-    path : str | os.PathLike[str]
+    path : str or os.PathLike
         The damaged file.
-    output : str | os.PathLike[str]
+    output : str or os.PathLike
         The new file.
     keep_unproved : bool
-        Whether to keep also what can be read, but of which nothing proves that it is right.
+        Whether to keep also what can be read but is not proved to be right.
+
+    Returns
+    -------
+    Repair
+        What is in the new file, and what was lost.
 
     Raises
     ------
     FileNotFoundError
-        There is no such file.
+        The damaged file does not exist.
     UsageError
-        There is something at `output` already.
+        `output` exists already.
     ReadError
         Not even the names of the versions can be read.
     """
     if os.path.lexists(output):
-        raise UsageError(f"there is a {os.fspath(output)} already: choose another name for what is repaired")
+        raise UsageError(f"{os.fspath(output)} exists already: choose another name for the repaired file")
     with _recovered(os.path.abspath(path)) as (readable, notes):  # noqa: PTH100
         root = OpenFile(readable, 0, SourceResolver(), (f"{DATA}/**",)).root
         try:
@@ -129,13 +135,13 @@ def repair(path: str | os.PathLike[str], output: str | os.PathLike[str], *, keep
             repaired.notes[:0] = notes
             return repaired
         except BaseException:
-            Path(output).unlink(missing_ok=True)  # half of it would pass for all that could be saved
+            Path(output).unlink(missing_ok=True)  # half a file would look like all that could be saved
             raise
 
 
 @contextmanager
 def _recovered(path: str) -> Iterator[tuple[str, list[Loss]]]:
-    """The file itself; where a commit was cut short, a copy in which it is finished. And what is to be said of it."""
+    """The file itself, or, if a commit was cut short, a copy in which that commit is finished; and notes on it."""
     if not Path(journal_path(path)).is_file():
         yield path, [Loss("all", None, UNFINISHED)] if is_set_in(path) else []
         return
@@ -150,13 +156,13 @@ def _recovered(path: str) -> Iterator[tuple[str, list[Loss]]]:
             notes = [Loss("all", None, UNFINISHED)]
             Path(journal_path(copy)).unlink()
         except StaleJournal:
-            notes = [Loss("all", None, f"{journal_path(path)} is not of the file as it is now, and was left out")]
+            notes = [Loss("all", None, f"{journal_path(path)} does not belong to the file as it is, and was ignored")]
             Path(journal_path(copy)).unlink()
         yield copy, notes
 
 
 class Repairing:
-    """Goes through a damaged file's versions, oldest first."""
+    """Goes through the versions of a damaged file, oldest first."""
 
     def __init__(self, root: Group, output: Path, keep_unproved: bool) -> None:
         self._root = root
@@ -164,7 +170,7 @@ class Repairing:
         self._evidence: dict[str, Evidence | str] = {}
         self._shown: dict[str, dict[str, Shown]] = {}
         self._mended: set[tuple[str, int]] = set()
-        self._left_out: dict[str, list[int]] = {}  # by path the filters that HDF5 cannot encode with here
+        self._left_out: dict[str, list[int]] = {}  # by path, the filters that HDF5 cannot encode with on this machine
         self._repair = Repair(output)
 
     def done(self) -> Repair:
@@ -184,17 +190,17 @@ class Repairing:
             self._repair.versions.extend(file.versions)
         for path, numbers in self._left_out.items():
             first = next((name for name, shown in self._shown.items() if path in shown), "")
-            said = f"HDF5 has no filter {', '.join(map(str, numbers))} here to encode with"
-            self._repair.notes.append(Loss(first, path, f"{said}: stored without, in all versions"))
+            said = f"HDF5 cannot encode with filter {', '.join(map(str, numbers))} on this machine"
+            self._repair.notes.append(Loss(first, path, f"{said}: stored without it, in all versions"))
         return Repair(
             self._repair.output, self._repair.versions, self._repair.lost, self._repair.notes, len(self._mended)
         )
 
     def _versions(self) -> tuple[list[Found], Any]:
-        """Those that were committed, and the name of the current one."""
+        """The versions that were committed, and the name of the current one."""
         versions = self._root[VERSIONS]
         if not isinstance(versions, Group):
-            raise DamagedFile(f"{self._root.filename}: {VERSIONS} is no group")
+            raise DamagedFile(f"{self._root.filename}: {VERSIONS} is not a group")
         found, uncommitted = [], set()
         number = self._data_version(versions)
         for name in versions:
@@ -203,7 +209,7 @@ class Repairing:
             try:
                 group = versions[name]
                 if not isinstance(group, Group):
-                    raise DamagedFile("it is no group")
+                    raise DamagedFile("it is not a group")
                 attributes = dict(group.attrs.items())
                 if not is_committed(attributes, name, self._root.filename, number):
                     uncommitted.add(name)
@@ -211,23 +217,33 @@ class Repairing:
                     continue
                 time = parsed_time(str(attributes["timestamp"]))
                 found.append(Found(name, group, str(attributes["prev_version"]), time))
+            except UsageError:
+                raise
             except READING as error:
                 self._lose(name, None, str(error))
         for one in found:
             if one.parent in uncommitted:
                 reason = f"it was made from {one.parent!r}, which was never committed: arrays may be missing"
                 self._repair.notes.append(Loss(one.name, None, reason))
+        return found, self._current(versions)
+
+    @staticmethod
+    def _current(versions: Group) -> str | None:
         try:
-            current = str(versions.attrs["current_version"])
+            return str(versions.attrs["current_version"])
+        except UsageError:
+            raise
         except READING:
-            current = None
-        return found, current
+            return None
 
     @staticmethod
     def _data_version(versions: Group) -> int:
-        with suppress(*READING):
+        try:
             return data_version_of(versions.attrs)
-        return DATA_VERSION
+        except UsageError:
+            raise
+        except READING:
+            return DATA_VERSION
 
     def _lose(self, version: str, path: str | None, reason: str) -> None:
         self._repair.lost.append(Loss(version, path, reason))
@@ -236,6 +252,8 @@ class Repairing:
         if path not in self._evidence:
             try:
                 self._evidence[path] = Evidence(self._root, path)
+            except UsageError:
+                raise
             except READING as error:
                 self._evidence[path] = f"its chunks cannot be read: {error}"
         evidence = self._evidence[path]
@@ -244,18 +262,24 @@ class Repairing:
         return evidence
 
     def _find_interruption(self, versions: list[Found]) -> None:
-        """Look for signs of a deletion that was interrupted. It went through the arrays by their names: of those before
-        the one it came to, versions that were to go show other chunks now, which nothing tells from right ones.
+        """Look for signs of an interrupted deletion.
+
+        versioned-hdf5 goes through the arrays by their names. In the arrays before the one that it reached, versions
+        that it was going to delete now show other chunks, and nothing tells these from the right ones.
         """
         for one in versions:
             for path, child in _below(one.group, ""):
                 if not isinstance(child, ArchiveArray):
                     continue
                 folder, name = os.path.split(path)
-                with suppress(*READING):
+                try:
                     if name.startswith(TEMPORARY):
                         self._evidence_of(os.path.join(folder, name.removeprefix(TEMPORARY))).is_torn = True  # noqa: PTH118
                     self._proved(path, child)
+                except UsageError:
+                    raise
+                except READING:
+                    continue
         known = {path: found for path, found in self._evidence.items() if isinstance(found, Evidence)}
         reached = [path.split("/") for path, found in known.items() if found.is_moved or found.is_torn]
         for path, found in known.items():
@@ -274,6 +298,8 @@ class Repairing:
                     if found is not None:
                         shown[path] = found
                     kept.add(path)
+                except UsageError:
+                    raise
                 except READING as error:
                     self._lose(one.name, path, str(error))
             for name, value in one.group.attrs.items():
@@ -291,14 +317,15 @@ class Repairing:
         if parent not in file:
             parent = ""
         if parent != one.parent and one.parent != FIRST_VERSION:
-            note = f"its parent {one.parent!r} is not there: {parent or 'nothing'!r} is in its place"
+            instead = f"{parent!r} replaces it" if parent else "it has no parent now"
+            note = f"its parent {one.parent!r} does not exist: {instead}"
             self._repair.notes.append(Loss(one.name, None, note))
         return parent
 
     def _put(
         self, version: StagedGroup, path: str, child: Group | ArchiveArray | str, before: Shown | None
     ) -> Shown | None:
-        """Put a group or an array into a version; of an array what it shows."""
+        """Put a group or an array into a version. Returns what an array shows."""
         if isinstance(child, str):
             raise DamagedFile(child)
         if isinstance(child, Group):
@@ -320,7 +347,7 @@ class Repairing:
             if evidence.is_torn:
                 raise DamagedFile("a deletion was interrupted: nothing tells whether its mappings are old or new")
             if evidence.is_proof_missing(slots):
-                raise DamagedFile(evidence.table_damage or "there is no hash of some of its chunks")
+                raise DamagedFile(evidence.table_damage or "some of its chunks have no hash")
         grid = ChunkGrid(array.shape, evidence.chunk_shape)
         found: dict[Shape, tuple[int, Shape]] = {}
         for number in np.flatnonzero(slots != MISSING).tolist():
@@ -333,7 +360,7 @@ class Repairing:
         return Shown(array.shape, found)
 
     def _put_array(self, version: StagedGroup, path: str, shown: Shown, before: Shown | None) -> StagedArray:
-        """Write the elements of an array of a version: of one that its parent has, what differs."""
+        """Write the elements of a version's array: only what differs, if its parent has the array."""
         evidence = self._evidence_of(path)
         staged = version[path] if before is not None and path in version else None
         if not isinstance(staged, StagedArray) or before is None:
@@ -358,7 +385,7 @@ class Repairing:
         return staged
 
     def _codecs(self, path: str, raw: ArchiveArray) -> dict[str, Any]:
-        """The codecs of an array's chunks, with their levels, as far as HDF5 can encode with them here."""
+        """The codecs of an array's chunks, with their levels, as far as HDF5 can encode with them on this machine."""
         filters = filters_of(raw.filename, raw.name)
         able = [(number, values) for number, values in filters if _can_encode(number)]
         if len(able) < len(filters):
@@ -379,17 +406,19 @@ def _axes(index: Shape, evidence: Evidence, shown: Shown) -> Iterator[tuple[int,
 
 
 def _box(index: Shape, evidence: Evidence, shown: Shown) -> tuple[slice, ...]:
-    """Where a chunk is in its array."""
+    """The part of an array that a chunk covers."""
     axes = _axes(index, evidence, shown)
     return tuple(slice(position * chunk, min((position + 1) * chunk, length)) for position, chunk, length in axes)
 
 
 def _below(group: Group, prefix: str) -> Iterator[tuple[str, Group | ArchiveArray | str]]:
-    """All below a version, with its path; instead of what cannot be had, why."""
+    """Everything below a version, with its path; or the reason why it cannot be read."""
     for name in group:
         path = f"{prefix}{name}"
         try:
             child = group[name]
+        except UsageError:
+            raise
         except READING as error:
             yield path, str(error)
             continue
@@ -409,7 +438,7 @@ def _paths(group: StagedGroup, prefix: str = "") -> Iterator[str]:
 
 
 def _parents_first(versions: list[Found]) -> Iterator[Found]:
-    """Versions in an order in which each comes after its parent, else that of their times."""
+    """Versions in the order of their times, but each after its parent."""
     waiting = {one.name: one for one in versions}
     for one in versions:
         line = []

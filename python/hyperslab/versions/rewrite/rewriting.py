@@ -1,5 +1,5 @@
-"""A new tree of versions, beside the old one or in another file: arrays that get other chunks are made anew, all else
-is linked or copied. No chunk is changed where it is, and nothing leads to the new tree until all of it is there.
+"""Writes a new tree of versions, beside the old one or in another file. Arrays that get new chunks are written again;
+the rest is linked or copied. No chunk changes in place, and nothing leads to the new tree until it is complete.
 """
 
 from __future__ import annotations
@@ -27,12 +27,12 @@ from hyperslab.versions.layout.slots import Slots, slots_of
 from hyperslab.versions.layout.version_group import check_agrees
 
 CHUNKS = ("raw_data", "hash_table")
-# So many mappings are parsed together, over all versions.
+# How many mappings to parse at a time, over all versions.
 MOST_MAPPINGS = 2_000_000
 
 
 class Raw(NamedTuple):
-    """All chunks of an array as `create_virtual` wants to know them, under the name that they will have."""
+    """All chunks of an array, as `create_virtual` needs them, under the name that they will have."""
 
     name: str
     dtype: np.dtype[Any]
@@ -47,7 +47,10 @@ class Raw(NamedTuple):
 
 
 class NewChunks(NamedTuple):
-    """The chunks that an array gets: of a version's array their slots; None if its virtual arrays stay as they are."""
+    """The new chunks of an array, and a function for the slots of a version's array.
+
+    `slots` is None if the virtual arrays stay as they are.
+    """
 
     raw: Raw
     fill: Any
@@ -59,20 +62,20 @@ MakeChunks: TypeAlias = "Callable[[Target], NewChunks]"
 
 @dataclass(frozen=True)
 class Change:
-    """What is to become of the versions of a file.
+    """What is going to happen to the versions of a file.
 
     Attributes
     ----------
     arrays
-        By their paths those that get other chunks, and how; None for those that no version has any more.
+        How to make the chunks of arrays that get new ones, by path; None for arrays that no version has any more.
     versions
-        The names of those that are kept.
+        The names of the versions that stay.
     parents
-        Of each of them whose parent becomes another, that one's name.
+        The names of the new parents of versions that get another parent.
     current
-        The name of the version that is current afterwards.
+        The name of the version that will be current.
     read
-        The paths of the arrays whose elements are read on the way.
+        The paths of the arrays whose elements must be read.
     """
 
     versions: frozenset[str]
@@ -83,8 +86,8 @@ class Change:
 
 
 class Target(NamedTuple):
-    """Where a new tree of versions goes: a group that holds none yet, whether it is of another file than the old, and
-    what makes virtual arrays there.
+    """Where a new tree of versions goes: the group for it, the old file, whether the group is in another file, and what
+    creates virtual arrays there.
     """
 
     root: h5py.Group
@@ -94,7 +97,7 @@ class Target(NamedTuple):
 
 
 def rewrite_in_place(file: h5py.File, change: Change, journaled: JournaledFile | None) -> None:
-    """Put a new tree of versions in the place of the old one, of the same file; last, its links change."""
+    """Replace the tree of versions in a file with a new one. The links to it change last."""
     arrays = VirtualArrays(file, journaled)
     top = file["/"].id
     root = h5py.Group(h5py.h5g.create(top, None))
@@ -113,7 +116,7 @@ def rewrite_in_place(file: h5py.File, change: Change, journaled: JournaledFile |
 
 
 def rewrite_elsewhere(file: h5py.File, target: h5py.File, change: Change, journaled: JournaledFile) -> None:
-    """Write all that a file holds into a new one, with the versions changed."""
+    """Write everything in a file to a new one, with the versions changed."""
     arrays = VirtualArrays(target, journaled)
     copy_attributes(file["/"].id, target["/"].id)
     rewriting = Rewriting(Target(target, file, is_elsewhere=True, arrays=arrays), change)
@@ -124,18 +127,18 @@ def rewrite_elsewhere(file: h5py.File, target: h5py.File, change: Change, journa
 
 
 class Rewriting:
-    """Writes the versions of a file anew."""
+    """Writes the versions of a file again."""
 
     def __init__(self, target: Target, change: Change) -> None:
         self._target = target
         self._change = change
         self._chunks: dict[str, NewChunks] = {}
-        self._made: dict[int, tuple[Any, bytes]] = {}  # by the address of what is beside the versions: its link now
+        self._made: dict[int, tuple[Any, bytes]] = {}  # links to what lies beside the versions, by old address
         self._version = ""
         self._recoded: dict[tuple[str, str], tuple[tuple[int, ...], Slots]] = {}  # by version and path
 
     def write(self) -> None:
-        """Write all of it: chunks first, then the versions, and last which of them is current."""
+        """Write everything: chunks first, then the versions, and last the name of the current one."""
         source, root = self._target.source, self._target.root
         data, old = root.create_group(DATA), source[DATA]
         copy_attributes(old.id, data.id)
@@ -149,7 +152,7 @@ class Rewriting:
         rewrite(source, root, kept, self._change.parents, self._change.current, self._marks())
 
     def _marks(self) -> dict[str, Marks]:
-        """By version the marks of arrays that are not the same elements in the same chunks any more."""
+        """The new marks of arrays whose elements or chunks changed, by version."""
         found: dict[str, Marks] = {}
         keys: dict[str, Slots] = {}
         for (version, path), (shape, slots) in self._recoded.items():
@@ -162,7 +165,7 @@ class Rewriting:
         return found
 
     def _store(self, old: h5py.Group, new: h5py.Group, prefix: str) -> None:
-        """What lies beside the versions: chunks, and what others put there."""
+        """Write what lies beside the versions: chunks, and objects of other software."""
         is_changed = prefix.rstrip("/") in self._change.arrays
         for name in old:
             path = f"{prefix}{name}"
@@ -198,9 +201,9 @@ class Rewriting:
         return any(path in version for path in self._chunks)
 
     def _touches(self, path: str) -> bool:
-        """Whether an array of this path, or one below it, gets other chunks, or none."""
+        """Whether an array at this path, or below it, gets new chunks or none."""
         if self._target.is_elsewhere:
-            return True  # so that what several links lead to is found
+            return True  # to find objects that several links lead to
         return any(changed == path or changed.startswith(f"{path}/") for changed in self._change.arrays)
 
     def _is_group(self, group: h5py.Group, name: str) -> bool:
@@ -208,7 +211,7 @@ class Rewriting:
         return bool(is_hard and h5py.h5o.get_info(group.id, name.encode()).type == h5py.h5o.TYPE_GROUP)
 
     def _group(self, old: h5py.Group, new: h5py.Group, prefix: str, found: Group) -> None:
-        """A group of a version."""
+        """Write a group of a version."""
         for name in old:
             path = f"{prefix}{name}"
             if path in self._chunks and self._chunks[path].slots is not None:
@@ -223,10 +226,10 @@ class Rewriting:
                 self._copy(old, new, name)
 
     def _array(self, old: h5py.Group, new: h5py.Group, name: str, path: str, found: Group) -> None:
-        """A virtual array of a version, anew."""
+        """Write a virtual array of a version again."""
         base = found[name]
         if not isinstance(base, ArchiveArray) or slots_of(base, path, None) is None:
-            self._copy(old, new, name)  # as older libraries stored what is nothing but the fill value
+            self._copy(old, new, name)  # older libraries stored arrays of only the fill value this way
             return
         check_agrees(base)
         raw, fill, slots = self._chunks[path]
@@ -239,7 +242,7 @@ class Rewriting:
             self._recoded[self._version, path] = (base.shape, shown)
 
     def _copy(self, old: h5py.Group, new: h5py.Group, name: str) -> None:
-        """An array of a version as it is: what several share, each gets of its own."""
+        """Copy an array of a version. Arrays that several versions share become copies."""
         raise_pending_signals()
         if self._target.is_elsewhere and old.id.links.get_info(name.encode()).type == h5py.h5l.TYPE_HARD:
             h5py.h5o.copy(old.id, name.encode(), new.id, name.encode())
@@ -247,7 +250,7 @@ class Rewriting:
             self.take(old, new, name)
 
     def take(self, old: h5py.Group, new: h5py.Group, name: str) -> None:
-        """One more link to what is there; in another file a copy, one however many links lead to it."""
+        """Make another link to an object; in another file, one copy of it, however many links lead to it."""
         raise_pending_signals()
         key = name.encode()
         link = old.id.links.get_info(key)
@@ -265,16 +268,16 @@ class Rewriting:
 
 
 def version_groups(path: str, names: list[str], read: Iterable[str] = ()) -> Iterator[tuple[str, Group]]:
-    """Versions as they are committed, parsed so many together as memory allows.
+    """Versions as they were committed, of which as many are parsed together as memory allows.
 
     Parameters
     ----------
     path : str
         The file.
-    names : list[str]
-        Their names.
-    read : Iterable[str]
-        The paths of arrays whose elements can then be read; of others only what they are.
+        names : list[str]
+        The names of the versions.
+        read : Iterable[str]
+        The paths of the arrays whose elements you will read; of the others you get only the metadata.
     """
     start, count = 0, 1
     chunks = [f"{DATA}/{array}/raw_data" for array in read]
@@ -286,7 +289,7 @@ def version_groups(path: str, names: list[str], read: Iterable[str] = ()) -> Ite
         for name in some:
             group = found[name]
             if not isinstance(group, Group):
-                raise DamagedFile(f"{path}: version {name!r} is no group")
+                raise DamagedFile(f"{path}: version {name!r} is not a group")
             yield name, group
             mappings = max(mappings, sum(array.chunk_count for _, array in arrays_of(group)))
         start, count = start + len(some), max(1, MOST_MAPPINGS // mappings)
@@ -298,7 +301,7 @@ def arrays_of(group: Group, prefix: str = "") -> Iterator[tuple[str, ArchiveArra
     Raises
     ------
     DamagedFile
-        One cannot be had.
+        An object cannot be read.
     """
     for name, (kind, _) in group.opened.links(group.key[1]).items():
         if kind in ("soft", "external"):

@@ -1,1 +1,1 @@
-"""A version while it is being made: groups and arrays in memory over those of the version before."""
+"""A version while you make it: groups and arrays in memory, on top of those of the version before."""

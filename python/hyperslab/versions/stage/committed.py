@@ -1,4 +1,4 @@
-"""What a version holds, as its commit knows it: the next one is staged from that, without parsing the file."""
+"""What a version holds, as its commit knows it. The next version is staged from this, without parsing the file."""
 
 from __future__ import annotations
 
@@ -19,20 +19,20 @@ from hyperslab.versions.layout.reading import parsed, version_group
 from hyperslab.versions.layout.slots import Slots
 
 Child: TypeAlias = "CommittedGroup | CommittedArray | Group | ArchiveArray"
-# More chunks than this are read side by side, which takes a parsed table of them.
+# Reading more chunks than this in one call needs a parsed table of them.
 FEW_CHUNKS = 8
 
 
 @dataclass(eq=False)
 class CommittedVersion:
-    """A version that was committed here: what else is asked of it is parsed.
+    """A version that was committed here. Anything that the commit does not know is parsed.
 
     Parameters
     ----------
     path : str
-        The file's.
+        The path of the file.
     name : str
-        The version's.
+        The name of the version.
     stores : ChunkStores
         The chunks of the file's arrays.
     """
@@ -46,20 +46,20 @@ class CommittedVersion:
         return version_group(self.path, self.name, 0)
 
     def parsed(self, path: str) -> Group | ArchiveArray:
-        """A group or an array of the version."""
+        """Parse a group or an array of the version."""
         return self._parsed[path]
 
     def raw(self, path: str) -> ArchiveArray:
         """All chunks that an array ever had."""
         found = parsed(self.path, 0, (raw_path(path),)).root[raw_path(path)]
         if not isinstance(found, ArchiveArray):
-            raise DamagedFile(f"{self.path}: the chunks of {path!r} are no array")
+            raise DamagedFile(f"{self.path}: the chunks of {path!r} are not an array")
         return found
 
 
 @dataclass(eq=False)
 class CommittedArray:
-    """An array of a version that was committed here. `slots` are flat, in C order; attributes of None are parsed."""
+    """An array of a version that was committed here. `slots` is flat, in C order. Unknown attributes are parsed."""
 
     version: CommittedVersion
     path: str
@@ -72,7 +72,7 @@ class CommittedArray:
 
     @property
     def attrs(self) -> Mapping[str, Any]:
-        """Its attributes; maybe those of the layout too."""
+        """The attributes of the array; they may include those of the layout."""
         return self.version.parsed(self.path).attrs if self.known_attrs is None else self.known_attrs
 
     def __getitem__(self, key: Any) -> Any:
@@ -81,7 +81,7 @@ class CommittedArray:
         return found[key]
 
     def load(self, slots: Slots) -> Array:
-        """Stored chunks by their slots, with one axis more in front."""
+        """Stored chunks by their slots, stacked along a new first axis."""
         if len(slots) > FEW_CHUNKS:
             return ChunkLoader(self.version.raw(self.path), self.chunks)(slots)
         read = self.version.stores.of_path(self.path).read(slots)
@@ -90,7 +90,7 @@ class CommittedArray:
 
 
 class CommittedGroup(Mapping[str, "Child"]):
-    """A group of a version that was committed here; what the commit did not touch is as the version before has it."""
+    """A group of a version that was committed here. What the commit did not touch comes from the version before."""
 
     def __init__(
         self, version: CommittedVersion, path: str, attrs: Mapping[str, Any] | None, children: Mapping[str, Child]
@@ -102,12 +102,12 @@ class CommittedGroup(Mapping[str, "Child"]):
 
     @property
     def name(self) -> str:
-        """Its path in the file."""
+        """The path of the group in the file."""
         return f"/{VERSIONS}/{self._version.name}/{self._path}".rstrip("/")
 
     @property
     def attrs(self) -> Mapping[str, Any]:
-        """Its attributes."""
+        """The attributes of the group."""
         return self._version.parsed(self._path).attrs if self._attrs is None else self._attrs
 
     def __getitem__(self, name: str) -> Child:

@@ -1,4 +1,4 @@
-"""What stands between the brackets of a staged array: as for arrays of archives, and masks of the array's shape."""
+"""The keys that select elements of a staged array: those of archive arrays, and masks of the array's shape."""
 
 from __future__ import annotations
 
@@ -14,8 +14,8 @@ from hyperslab.archive.indexing import Key, normalize, of_points
 class Selected(NamedTuple):
     """A selection of an array of known shape.
 
-    `boxes` is (start, step, count) for each axis, unless indices are listed. `indices` broadcast to `full_shape`, which
-    is the shape with axes that an int drops.
+    `boxes` holds (start, step, count) for each axis, or None if indices are listed. `indices` broadcast to
+    `full_shape`, which is the shape with the axes that an int drops.
     """
 
     boxes: tuple[tuple[int, int, int], ...] | None
@@ -27,7 +27,7 @@ class Selected(NamedTuple):
 
     @property
     def indices(self) -> tuple[npt.NDArray[np.int64], ...]:
-        """Of each axis the indices, shaped so that together they broadcast to the selection."""
+        """The indices along each axis, shaped so that they broadcast to the selection."""
         if not self.is_product:
             return tuple(axis for axis in self.axes if not isinstance(axis, slice))
         return np.ix_(*[_listed(axis) for axis in self.axes])
@@ -39,7 +39,7 @@ class Selected(NamedTuple):
 
     @property
     def numpy_key(self) -> tuple[Any, ...]:
-        """The key that selects the same of a NumPy array, all axes kept."""
+        """The key that selects the same elements of a NumPy array, with all axes kept."""
         return self.axes if self.boxes is not None else self.indices
 
 
@@ -51,14 +51,14 @@ def selected(key: Key, shape: tuple[int, ...]) -> Selected:
     IndexError
         An index is outside the array.
     ValueError
-        A step is below 1, or a mask is of another shape.
+        A step is below 1, or a mask has another shape.
     TypeError
-        It is no key.
+        It is not a key.
     """
     mask = key[0] if isinstance(key, tuple) and len(key) == 1 else key
     if isinstance(mask, np.ndarray) and mask.dtype == bool and mask.ndim == len(shape) > 1:
         if mask.shape != shape:
-            raise ValueError(f"a mask of the shape {mask.shape} for an array of {shape}")
+            raise ValueError(f"the mask has the shape {mask.shape}, but the array has the shape {shape}")
         coordinates = tuple(axis.astype(np.int64) for axis in np.nonzero(mask))
         point_shape = (len(coordinates[0]),)
         return Selected(None, coordinates, point_shape, point_shape, is_element=False, is_product=False)
@@ -86,12 +86,12 @@ def selected(key: Key, shape: tuple[int, ...]) -> Selected:
 
 
 def spread(value: Any, selection: Selected, dtype: np.dtype[Any]) -> np.ndarray[Any, Any]:
-    """A value, as an array with the axes of the selection before ints dropped any.
+    """A value as an array with all axes of the selection, including those that an int drops.
 
     Raises
     ------
     ValueError
-        It does not fit the selection.
+        The value does not fit the selection.
     """
     array = np.asarray(value, dtype)
     while array.ndim > len(selection.shape) and array.shape[0] == 1:

@@ -1,4 +1,4 @@
-"""`StagedArray`: an array of a version that is being made. It costs what is touched of it."""
+"""`StagedArray`: an array of a version that you are making. The work depends on how much of it you touch."""
 
 from __future__ import annotations
 
@@ -20,13 +20,13 @@ from hyperslab.versions.stage.staged_chunks import StagedChunks
 if TYPE_CHECKING:
     from hyperslab.versions.stage.committed import CommittedArray
 
-MOST_WHOLE_NBYTES = 1 << 31  # of an array that has to be in memory in one piece
+MOST_WHOLE_NBYTES = 1 << 31  # of an array that must fit in memory in one piece
 
 
 class StagedArray:
-    """An array of a version that is being made: read it, write to it, resize it; as NumPy and h5py do it.
+    """An array of a version that you are making. Read it, write to it and resize it as with NumPy and h5py.
 
-    `array[...] = new` puts a new array in place of the old one, without reading that.
+    `array[...] = new` replaces all elements without reading the old ones.
     """
 
     def __init__(
@@ -54,17 +54,15 @@ class StagedArray:
 
     @classmethod
     def of_version(cls, path: str, base: ArchiveArray, raw: ArchiveArray) -> StagedArray:
-        """An array as the version before has it."""
+        """Stage an array of the version before."""
         if raw.dtype.hasobject and not base.is_text:
-            raise Unsupported(f"{path}: of elements of any length only text can be changed, not {raw.dtype}")
+            raise Unsupported(f"{path}: elements of any length can only be changed if they are text, not {raw.dtype}")
         chunk_shape = tuple(int(length) for length in base.attrs["chunks"])
         fill = fill_element(raw.dtype, raw.fill_value)
         slots = grid_slots(base, chunk_shape)
         if slots is None or (not (slots != MISSING).any() and base.stored_chunk_count):
             if base.nbytes > MOST_WHOLE_NBYTES:
-                said = (
-                    f"{path} is not made of whole chunks, and has {base.nbytes} bytes, too many to be in memory at once"
-                )
+                said = f"{path} is not made of whole chunks, and its {base.nbytes} bytes are too many for memory"
                 raise Unsupported(f"{base.filename}: {said}: hyperslab.versions.repair helps, if its shape is damaged")
             array = cls(path, chunk_shape, raw.dtype, fill, whole=np.array(base[...], raw.dtype))
         else:
@@ -76,7 +74,7 @@ class StagedArray:
 
     @classmethod
     def of_commit(cls, base: CommittedArray) -> StagedArray:
-        """An array as the version before has it, which was committed here."""
+        """Stage an array of the version before, which was committed here."""
         chunks = StagedChunks(base.shape, base.chunks, base.dtype, base.fill, base.slots, base.load)
         array = cls(base.path, base.chunks, base.dtype, base.fill, chunks=chunks)
         array._start_as(base)
@@ -106,25 +104,25 @@ class StagedArray:
 
     @property
     def whole(self) -> Array | None:
-        """All elements, if they are in memory together."""
+        """All elements, if they are in memory in one piece."""
         return self._whole
 
     @property
     def staged(self) -> StagedChunks:
-        """The grid of chunks, of an array whose elements are not all in memory."""
+        """The grid of chunks, if the elements are not all in memory."""
         assert self._chunks is not None
         return self._chunks
 
     @property
     def is_changed(self) -> bool:
-        """Whether anything but attributes may differ from the version before."""
+        """Whether anything except the attributes may differ from the version before."""
         if self.base is None or self._chunks is None:
             return True
         return self._chunks.staged_count > 0 or self._resized
 
     @property
     def is_open(self) -> bool:
-        """Whether it can still be changed."""
+        """Whether you can still change it."""
         return self._open
 
     def close(self) -> None:
@@ -160,12 +158,12 @@ class StagedArray:
             self.staged.write(asked, elements)
 
     def resize(self, size: int | Sequence[int], axis: int | None = None) -> None:
-        """Give the array another shape, or one axis another length. New elements are the fill value.
+        """Change the shape of the array, or the length of one axis. New elements get the fill value.
 
         Raises
         ------
         ValueError
-            The shape has another number of axes, a negative length, or too many chunks.
+            The shape has another number of axes, a negative length or too many chunks.
         """
         self._check_open()
         if axis is not None:
@@ -175,7 +173,7 @@ class StagedArray:
         if len(shape) != self.ndim or min(shape, default=0) < 0:
             raise ValueError(f"{self.name} cannot get the shape {shape}: it has {self.ndim} axes")
         check_chunk_count(self.name, shape, self.chunks)
-        self._resized = self._resized or shape != self.shape  # what was cut off does not come back
+        self._resized = self._resized or shape != self.shape  # growing again does not restore what was cut off
         if self._whole is None:
             self.staged.resize(shape)
             return
@@ -185,13 +183,13 @@ class StagedArray:
         self._whole = grown
 
     def astype(self, dtype: Any) -> Array:
-        """All elements, converted."""
+        """All elements, converted to another dtype."""
         converted: Array = np.asarray(self[...]).astype(dtype)
         return converted
 
     def __array__(self, dtype: Any = None, copy: bool | None = None) -> Array:
         if copy is False:
-            raise ValueError("a staged array cannot be had without a copy")
+            raise ValueError("a staged array cannot be converted without a copy")
         array = np.asarray(self[...])
         return array if dtype is None else array.astype(dtype, copy=False)
 
@@ -206,4 +204,4 @@ class StagedArray:
 
     def _check_open(self) -> None:
         if not self._open:
-            raise ValueError(f"{self.name}: its version was committed, or given up; stage a new one")
+            raise ValueError(f"{self.name}: its version was committed or abandoned; stage a new version")

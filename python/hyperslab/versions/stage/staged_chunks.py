@@ -1,7 +1,7 @@
-"""`StagedChunks`: an array as a grid of chunks, of which those that were touched are in memory.
+"""`StagedChunks`: an array as a grid of chunks, with the chunks that you touched in memory.
 
-Each chunk of the grid is in a row of `slab` (staged), at a number in the array of all chunks ever stored, or nowhere,
-which means the fill value. What of a staged chunk lies outside the array is always the fill value.
+Each chunk of the grid is in a row of `slab` (staged), or in a slot of the stack of stored chunks, or nowhere, which
+means the fill value. The part of a staged chunk outside the array always holds the fill value.
 """
 
 from __future__ import annotations
@@ -19,27 +19,27 @@ from hyperslab.versions.layout.names import Array
 from hyperslab.versions.layout.slots import MISSING, Slots
 from hyperslab.versions.stage.selection import Selected
 
-# Below so many elements a chunk, elements are found one by one, all at once.
+# With fewer elements a chunk than this, all elements are located at once, one by one.
 FEW_ELEMENTS = 64
 
 
 class StagedChunks:
-    """A grid of chunks over an array of `shape`.
+    """A grid of chunks over an array.
 
     Parameters
     ----------
     shape : tuple[int, ...]
-        The array's.
-    chunk_shape : tuple[int, ...]
-        Of each chunk.
-    dtype : np.dtype[Any]
-        Of the elements.
-    fill : Any
-        The element where there is nothing.
-    stored : Slots
-        For each chunk its number among the stored ones, or -1.
-    load : Callable[[Slots], Array]
-        Reads stored chunks, by their numbers, into one array with an axis more, in front.
+        The shape of the array.
+        chunk_shape : tuple[int, ...]
+        The shape of each chunk.
+        dtype : np.dtype[Any]
+        The dtype of the elements.
+        fill : Any
+        The fill value.
+        stored : Slots
+        The slot of each chunk of the grid, or -1.
+        load : Callable[[Slots], Array]
+        Reads the stored chunks in some slots, stacked along a new first axis.
     """
 
     def __init__(
@@ -66,7 +66,7 @@ class StagedChunks:
         return chunk_counts(self.shape, self.chunk_shape)
 
     def valid(self, index: Sequence[int]) -> tuple[slice, ...]:
-        """The part of a chunk, by its index in the grid, that is inside the array."""
+        """The part of a chunk that is inside the array, given its index in the grid."""
         axes = zip(index, self.chunk_shape, self.shape, strict=True)
         return tuple(slice(0, min(chunk, length - position * chunk)) for position, chunk, length in axes)
 
@@ -87,7 +87,7 @@ class StagedChunks:
         return np.asarray(slab[(rows.reshape(numbers.shape), *within)]).reshape(selected.full_shape)
 
     def write(self, selected: Selected, elements: Array) -> None:
-        """Put elements, with all axes, where a selection says."""
+        """Write elements, with all axes, to a selection."""
         if selected.boxes is not None and self._elements_per_chunk(selected) >= FEW_ELEMENTS:
             touched = self._touched_by(selected)
             self.stage(touched, self._covered(selected))
@@ -100,10 +100,10 @@ class StagedChunks:
         self.slab[(self.rows.reshape(-1)[numbers], *within)] = elements.reshape(numbers.shape)
 
     def resize(self, shape: tuple[int, ...]) -> None:
-        """Give the array another shape: elements that are new are the fill value."""
+        """Change the shape of the array. New elements get the fill value."""
         changed = self._changed(shape)
         is_something = (self.stored.reshape(-1)[changed] != MISSING) | (self.rows.reshape(-1)[changed] != MISSING)
-        self.stage(changed[is_something])  # what is outside is the fill value, and a stored chunk has one valid shape
+        self.stage(changed[is_something])  # a stored chunk has one valid shape, and the fill value outside the array
         old_stored, old_rows, old_grid = self.stored, self.rows, self.grid_shape
         self.shape = shape
         kept = tuple(slice(0, min(old, new)) for old, new in zip(old_grid, self.grid_shape, strict=True))
@@ -114,7 +114,7 @@ class StagedChunks:
         self._clear_outside(staged)
 
     def stage(self, numbers: Slots, covered: npt.NDArray[np.bool_] | None = None) -> None:
-        """Bring chunks, by their linear indices, into the slab; of those that are covered only room is made."""
+        """Load chunks into the slab, by their linear indices; covered chunks only get room there."""
         rows = self.rows.reshape(-1)
         new = rows[numbers] == MISSING
         numbers = numbers[new]
@@ -134,7 +134,7 @@ class StagedChunks:
         self._clear_outside(numbers)
 
     def _chunks(self, numbers: Slots) -> Array:
-        """Chunks by their linear indices, staged or not; without change to what is staged."""
+        """Chunks by their linear indices, whether staged or not; this stages nothing."""
         rows = self.rows.reshape(-1)[numbers]
         is_staged = rows != MISSING
         if is_staged.all() and np.array_equal(rows, np.arange(len(self.slab))):
@@ -145,7 +145,7 @@ class StagedChunks:
         return out
 
     def _loaded(self, numbers: Slots) -> Array:
-        """Chunks that are not staged, as they are stored."""
+        """Load stored chunks that are not staged."""
         out: Array = np.full((len(numbers), *self.chunk_shape), self.fill, self.slab.dtype)
         stored = self.stored.reshape(-1)[numbers]
         wanted, inverse = np.unique(stored[stored != MISSING], return_inverse=True)
@@ -154,7 +154,7 @@ class StagedChunks:
         return out
 
     def _clear_outside(self, numbers: Slots) -> None:
-        """Of staged chunks at the array's end, make what is outside the fill value."""
+        """Fill the part outside the array, of staged chunks at its end, with the fill value."""
         rest = [length % chunk for length, chunk in zip(self.shape, self.chunk_shape, strict=True)]
         if not any(rest) or not len(numbers):
             return
@@ -167,7 +167,7 @@ class StagedChunks:
                 self.slab[outside] = self.fill
 
     def _changed(self, shape: tuple[int, ...]) -> Slots:
-        """Linear indices of chunks of which another part will be inside an array of `shape`, but not nothing."""
+        """The linear indices of chunks that an array of `shape` cuts at another length without losing them."""
         changed, stays = np.zeros((), bool), np.ones((), bool)
         for old, new, chunk in zip(self.shape, shape, self.chunk_shape, strict=True):
             starts = np.arange(ceil_div(old, chunk)) * chunk
@@ -176,7 +176,7 @@ class StagedChunks:
         return np.flatnonzero(changed & stays).astype(np.int64)
 
     def _located(self, selected: Selected) -> tuple[list[Slots], Slots]:
-        """Of each element its number in its chunk, axis by axis, and the chunk's linear index."""
+        """The position of each element in its chunk, axis by axis, and the linear index of the chunk."""
         within, numbers = [], np.zeros((), np.int64)
         for indices, chunk, count in zip(selected.indices, self.chunk_shape, self.grid_shape, strict=True):
             numbers = numbers * count + indices // chunk
@@ -198,7 +198,7 @@ class StagedChunks:
         return np.ravel_multi_index(np.ix_(*ranges), self.grid_shape).reshape(-1).astype(np.int64)
 
     def _covered(self, selected: Selected) -> npt.NDArray[np.bool_]:
-        """Of the chunks that boxes touch, whether they have all valid elements of it."""
+        """Whether the boxes cover all valid elements of each chunk that they touch."""
         covered = np.ones((), bool)
         for axis, (start, step, count) in enumerate(selected.boxes or ()):
             chunk, length = self.chunk_shape[axis], self.shape[axis]
@@ -209,7 +209,7 @@ class StagedChunks:
         return covered.reshape(-1)
 
     def _parts(self, selected: Selected) -> Any:
-        """Of each chunk that boxes touch: its linear index, what of it, and what of the selection."""
+        """For each chunk that the boxes touch: its linear index, the part of it, and the part of the selection."""
         per_axis = []
         for axis, (start, step, count) in enumerate(selected.boxes or ()):
             chunk, parts = self.chunk_shape[axis], []

@@ -1,4 +1,4 @@
-"""`StagedGroup`: a group of a version that is being made. What is not touched is not opened."""
+"""`StagedGroup`: a group of a version that you are making. Parts that you do not touch are not opened."""
 
 from __future__ import annotations
 
@@ -22,9 +22,9 @@ MakeArray: TypeAlias = "Callable[[str, dict[str, Any]], StagedArray]"
 
 
 class StagedGroup(MutableMapping[str, "Child"]):
-    """A group of a version that is being made: a mapping of names, or of paths, to groups and arrays.
+    """A group of a version that you are making: a mapping from names, or paths, to groups and arrays.
 
-    `group["x"] = array` makes an array, or puts another in the place of one; `del group["x"]` leaves it out.
+    `group["x"] = array` creates or replaces an array; `del group["x"]` removes it from the version.
     """
 
     def __init__(
@@ -48,26 +48,26 @@ class StagedGroup(MutableMapping[str, "Child"]):
         if name not in self._touched:
             found = self.base[name] if self.base is not None and name in self.base else None
             if found is None:
-                raise KeyError(f"there is no {self._path(name)!r} in the version that is being made")
+                raise KeyError(f"there is no {self._path(name)!r} in this version")
             if isinstance(found, Mapping):
                 self._touched[name] = StagedGroup(self._path(name), found, self._source, self)
             else:
                 self._touched[name] = self._source.array_of(self._path(name), found)
         child = self._touched[name]
         if child is None:
-            raise KeyError(f"{self._path(name)!r} was deleted from the version that is being made")
+            raise KeyError(f"{self._path(name)!r} was deleted from this version")
         return child
 
     def __setitem__(self, path: str, value: Any) -> None:
         if isinstance(value, StagedGroup):
-            raise TypeError(f"{path!r}: groups are made with create_group; assign arrays one by one")
+            raise TypeError(f"{path!r}: create groups with create_group, and assign arrays one by one")
         self.put_array(path, data=np.asarray(value), chunks=True)
 
     def __delitem__(self, path: str) -> None:
         self._check_open()
         group, name = self._at(path)
         if name not in group:
-            raise KeyError(f"there is no {path!r} in the version that is being made")
+            raise KeyError(f"there is no {path!r} in this version")
         group._touched[name] = None
 
     def __iter__(self) -> Iterator[str]:
@@ -90,16 +90,16 @@ class StagedGroup(MutableMapping[str, "Child"]):
         return group._touched[name] is not None if name in group._touched else name in (group.base or ())
 
     def create_group(self, path: str) -> StagedGroup:
-        """A new group; groups on the way to it are made too.
+        """Create a group, and the groups on the way to it.
 
         Raises
         ------
         ValueError
-            There is something already.
+            The name is taken.
         """
         self._check_open()
         if path.startswith("/"):
-            raise ValueError(f"{path!r}: a version has no root of its own; leave the first '/' out")
+            raise ValueError(f"{path!r}: a version has no root of its own; leave out the first '/'")
         group, name = self._at(path, make=True)
         if name in group:
             raise ValueError(f"there is a {path!r} already")
@@ -109,7 +109,7 @@ class StagedGroup(MutableMapping[str, "Child"]):
         return made
 
     def require_group(self, path: str) -> StagedGroup:
-        """The group of this path; a new one if there is none."""
+        """The group at this path, which is created if it does not exist."""
         found = self[path] if path in self else self.create_group(path)
         if not isinstance(found, StagedGroup):
             raise TypeError(f"{path!r} is an array")
@@ -123,28 +123,28 @@ class StagedGroup(MutableMapping[str, "Child"]):
         data: Any = None,
         **options: Any,
     ) -> StagedArray:
-        """A new array. If an earlier version had one of this path, dtype, chunks and codecs are what that had.
+        """Create an array. If an earlier version had an array at this path, it takes over its dtype, chunks and codecs.
 
         Parameters
         ----------
         path : str
-            Its name, with groups on the way.
-        shape : int | tuple[int, ...] | None
-            Its shape, if `data` does not say it.
-        dtype : Any
-            The elements' dtype.
-        data : Any
-            Its elements; without any it holds the fill value, and takes no space.
-        options : Any
-            `chunks` (for one axis 4096 by default), `fillvalue`, `compression`, `compression_opts`, `shuffle`,
-            `fletcher32`, `scaleoffset`, as h5py has them.
+            The path of the array; groups on the way are created.
+        shape : int or tuple of int, optional
+            The shape, if `data` does not give it.
+        dtype : dtype, optional
+            The dtype of the elements; by default that of `data`, or float32.
+        data : array_like, optional
+            The elements. Without them the array holds the fill value and takes no space.
+        **options : Any
+            `chunks` (by default 4096 elements if the array has one axis), `fillvalue`, `compression`,
+            `compression_opts`, `shuffle`, `fletcher32` and `scaleoffset`, as in h5py.
 
         Raises
         ------
         ValueError
-            There is something of this name, or what is given contradicts the earlier array.
+            The name is taken, or the options contradict the array of earlier versions.
         NotImplementedError
-            An array without axes: the layout has no place for one.
+            The array has no axes, which the layout cannot store.
         """
         if path in self:
             raise ValueError(f"there is a {path!r} already")
@@ -158,7 +158,7 @@ class StagedGroup(MutableMapping[str, "Child"]):
         data: Any = None,
         **options: Any,
     ) -> StagedArray:
-        """A new array, as `create_dataset` makes it, in place of one that may be there."""
+        """Create an array as `create_dataset` does, or replace the array at this path."""
         self._check_open()
         group, name = self._at(path, make=True)
         if name in group and isinstance(group._child(name), StagedGroup):
@@ -170,7 +170,7 @@ class StagedGroup(MutableMapping[str, "Child"]):
         return made
 
     def visititems(self, visit: Callable[[str, Child], Any]) -> Any:
-        """Call `visit(path, found)` for all below this group, until it returns something."""
+        """Call `visit(path, found)` for everything below this group, until it returns something."""
         for name in list(self):
             child = self._child(name)
             returned = visit(name, child)
@@ -181,7 +181,7 @@ class StagedGroup(MutableMapping[str, "Child"]):
         return None
 
     def touched(self) -> Iterator[tuple[str, Child | CommittedChild]]:
-        """What the version will hold, by name: what was not touched as the version before has it."""
+        """What the version will hold, by name; untouched children are those of the version before."""
         for name in self:
             child = self._touched.get(name)
             if child is not None:
@@ -190,25 +190,25 @@ class StagedGroup(MutableMapping[str, "Child"]):
                 yield name, self.base[name]
 
     def diff(self) -> VersionDiff:
-        """What this version, as it is now, changes of the one that it is made from. Only what is staged is hashed.
+        """What this version, as it is now, changes in the version that it is based on. Only staged chunks are hashed.
 
         Raises
         ------
         UsageError
-            This is a group in a version, not the version.
+            This is a group of a version, not the version itself.
         """
         if self.parent is not None:
-            raise UsageError(f"{self.name!r} is a group: ask the version for what it changes")
+            raise UsageError(f"{self.name!r} is a group: call diff() of its version")
         found: VersionDiff = self._source.difference_of(self)
         return found
 
     @property
     def is_open(self) -> bool:
-        """Whether it can still be changed."""
+        """Whether you can still change it."""
         return self._open
 
     def close(self) -> None:
-        """Refuse further changes, here and below."""
+        """Refuse further changes here and below."""
         self._open = False
         for child in self._touched.values():
             if child is not None:
@@ -218,9 +218,9 @@ class StagedGroup(MutableMapping[str, "Child"]):
         return f"<hyperslab.StagedGroup {self.name!r}: {printable(', '.join(self))}>"
 
     def _at(self, path: str, *, make: bool = False) -> tuple[StagedGroup, str]:
-        """The group that a path's last name is in, and that name."""
+        """The group that holds the last name of a path, and that name."""
         if not isinstance(path, str):
-            raise TypeError(f"{path!r} is no name of a group or array")
+            raise TypeError(f"{path!r} is not the name of a group or array")
         names = [name for name in path.split("/") if name not in ("", ".")]
         group = self
         for name in names[:-1]:
@@ -237,7 +237,7 @@ class StagedGroup(MutableMapping[str, "Child"]):
 
     def _check_open(self) -> None:
         if not self._open:
-            raise ValueError("the version was committed, or given up; stage a new one")
+            raise ValueError("the version was committed or abandoned; stage a new version")
 
 
 def _below(name: str, visit: Callable[[str, Child], Any]) -> Callable[[str, Child], Any]:
