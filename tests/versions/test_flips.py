@@ -1,6 +1,6 @@
-"""One bit of a file flipped: what any reader then sees otherwise, or not at all, `verify` calls damage.
+"""Flip one bit of a file: if any reader then sees something else, or nothing, `verify` reports damage.
 
-By default a few flips; all of them with HYPERSLAB_CRASHES=all, which prints the table of docs/versions.md.
+By default there are a few flips; HYPERSLAB_CRASHES=all makes all of them and prints the table of docs/versions.md.
 """
 
 from __future__ import annotations

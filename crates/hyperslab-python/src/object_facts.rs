@@ -119,6 +119,7 @@ fn text(padding: StringPadding, charset: Charset) -> (&'static str, &'static str
         StringPadding::NullTerminated => "null terminated",
         StringPadding::NullPadded => "null padded",
         StringPadding::SpacePadded => "space padded",
+        StringPadding::Unpadded => "unpadded", // Zarr's alone
     };
     (padding, if charset == Charset::Utf8 { "utf-8" } else { "ascii" })
 }
@@ -160,6 +161,8 @@ fn element<'py>(py: Python<'py>, of: &Element) -> PyResult<Any<'py>> {
         Element::VlenString { padding, charset, .. } => {
             any(py, ("vlen string", nbytes, text(*padding, *charset)))
         }
+        Element::VlenBytes { .. } => any(py, ("vlen bytes", nbytes)),
+        Element::Json { .. } => any(py, ("json", nbytes)),
         Element::Vlen { element: inner, .. } => any(py, ("vlen", nbytes, element(py, inner)?)),
         Element::ObjectReference { .. } => any(py, ("object reference", nbytes)),
         Element::RegionReference { .. } => any(py, ("region reference", nbytes)),

@@ -72,6 +72,10 @@ class LazyArray(BackendArray):
     have neither the file nor the credentials. Tasks of one worker share the file.
     """
 
+    # While it opens a dataset, xarray looks whether the first of an array's objects is a date. None of ours is one: it
+    # gets None without a read, so that an array that cannot be read does not keep the others from being opened.
+    is_opening = False
+
     def __init__(self, array: Array) -> None:
         self._array = array
         self.shape = array.shape
@@ -92,6 +96,8 @@ class LazyArray(BackendArray):
         return _unopened, (self.shape, self.dtype, self._recipe)
 
     def __getitem__(self, key: indexing.ExplicitIndexer) -> Any:
+        if self.is_opening and not any(key.tuple):
+            return None
         return indexing.explicit_indexing_adapter(key, self.shape, indexing.IndexingSupport.OUTER, self._read)
 
     async def async_getitem(self, key: indexing.ExplicitIndexer) -> Any:
@@ -142,15 +148,25 @@ class ArchiveDataStore(AbstractDataStore):
         called = {name: name.removeprefix(NON_COORDINATE) for name in names}
         self._arrays = {called[name]: array for name, array in group.arrays.items() if called[name] not in dropped}
         self._dimensions = {called[name]: dimensions for name, dimensions in names.items()}
+        self._lazy: list[LazyArray] = []
 
     def get_variables(self) -> dict[str, Variable]:
         """Every variable; arrays that only stand for a dimension, or hold no elements, are none."""
         return {name: self._variable(name, array) for name, array in self._arrays.items() if array.is_variable}
 
     def _variable(self, name: str, array: Array) -> Variable:
-        lazy = indexing.LazilyIndexedArray(LazyArray(array))
         dimensions = self._dimensions[name]
-        return Variable(dimensions, lazy, _attributes(array), encoding(array, dimensions))
+        lazy, said = LazyArray(array), encoding(array, dimensions)
+        if _is_loaded(array):
+            said["dtype"] = str
+        lazy.is_opening = array.dtype.hasobject and said["dtype"] is not str
+        self._lazy.append(lazy)
+        return Variable(dimensions, indexing.LazilyIndexedArray(lazy), _attributes(array), said)
+
+    def end_opening(self) -> None:
+        """From now on objects are read."""
+        for lazy in self._lazy:
+            lazy.is_opening = False
 
     def get_attrs(self) -> dict[str, Any]:
         """The group's attributes."""
@@ -170,6 +186,15 @@ class ArchiveDataStore(AbstractDataStore):
     def close(self) -> None:
         """Let go of the file."""
         self._group.close()
+
+
+def _is_loaded(array: Array) -> bool:
+    """Whether xarray shall read text while it opens the dataset, to make it an array of one width.
+
+    It does so for its own engines of netCDF, but leaves Zarr's text where it is.
+    """
+    is_readable = array.via == "h5py" or not (array.unsupported or array.damaged)
+    return array.is_text and array.format not in ("zarr", "references") and is_readable
 
 
 def _attributes(node: Group | Array) -> dict[str, Any]:
@@ -242,7 +267,9 @@ class Engine(BackendEntrypoint):
     ) -> Dataset:
         dropped = [drop_variables] if isinstance(drop_variables, str) else list(drop_variables or ())
         store = ArchiveDataStore(group, dropped, phony)
-        return StoreBackendEntrypoint().open_dataset(store, drop_variables=dropped, **decoders)
+        decoded = StoreBackendEntrypoint().open_dataset(store, drop_variables=dropped, **decoders)
+        store.end_opening()
+        return decoded
 
     def open_groups_as_dict(
         self,

@@ -49,9 +49,9 @@ def log(path: str, table: VersionTable, progress: Progress | None = None) -> lis
     ----------
     path : str
         The path of the file.
-        table : VersionTable
+    table : VersionTable
         Its versions.
-        progress : callable, optional
+    progress : callable, optional
         Called with the name of a version, the number of versions compared so far, and the number of all versions.
 
     Raises

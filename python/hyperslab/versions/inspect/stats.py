@@ -104,9 +104,9 @@ def stats(path: str, table: VersionTable, progress: Progress | None = None) -> S
     ----------
     path : str
         The path of the file.
-        table : VersionTable
+    table : VersionTable
         Its versions.
-        progress : callable, optional
+    progress : callable, optional
         Called with the name of a version, the number of versions counted so far, and the number of all versions.
 
     Raises

@@ -21,7 +21,7 @@ from hyperslab.versions.inspect.chunk_maps import ChunkMap, ChunkMaps, VersionMa
 from hyperslab.versions.inspect.chunk_stack import ChunkStack, chunk_stacks
 from hyperslab.versions.inspect.rehash import rehashed
 from hyperslab.versions.inspect.stored_bytes import StoredBytes
-from hyperslab.versions.inspect.testimony import Testimony
+from hyperslab.versions.inspect.witness import Testimony
 from hyperslab.versions.layout.names import DATA_VERSION, FIRST_VERSION, VERSIONS
 from hyperslab.versions.layout.reading import parsed
 from hyperslab.versions.layout.slots import MISSING, Slots
@@ -79,16 +79,16 @@ def verify(
     ----------
     path : str
         The path of the file.
-        table : VersionTable
+    table : VersionTable
         Its versions.
-        names : sequence of str, optional
+    names : sequence of str, optional
         The versions to check; by default all, and chunks that no version has but a later one may find by their hashes.
-        progress : callable, optional
+    progress : callable, optional
         Called with the path of an array, the number of chunks hashed so far, and the number of chunks to hash.
 
-        Returns
-        -------
-        Verification
+    Returns
+    -------
+    Verification
         What was checked, and what is damaged.
 
     Raises
