@@ -1,6 +1,6 @@
-"""The peers that combine files along a dimension. Timed: from the paths to one array of all, with nothing read.
+"""The peers that combine files along a dimension. Timed: from the paths to one combined array, without reading it.
 
-What each made is compared by the stored bytes of the array `x`, which is in chunks that are not compressed.
+The results are compared by the stored bytes of the array `x`, whose chunks are not compressed.
 """
 
 from __future__ import annotations
@@ -16,12 +16,12 @@ import hyperslab
 
 
 def by_hyperslab(paths: Sequence[Path]) -> Side:
-    """Open all as one; coordinates are compared and checked for order."""
+    """Open all files as one. Coordinates are compared and their order is checked."""
     return Side(lambda: hyperslab.open(paths, concat="time"), lambda group: group["x"].stored_nbytes)
 
 
 def by_virtualizarr(paths: Sequence[Path]) -> Side:
-    """One virtual dataset, in the order given, without comparing what does not run along time."""
+    """One virtual dataset in the given order, without comparing variables that have no time axis."""
     from obspec_utils.registry import ObjectStoreRegistry
     from obstore.store import LocalStore
     from virtualizarr import open_virtual_mfdataset
@@ -40,7 +40,7 @@ def by_virtualizarr(paths: Sequence[Path]) -> Side:
 
 
 def by_kerchunk(paths: Sequence[Path]) -> Side:
-    """References of each file, and these made one; coordinates are read to order the files by."""
+    """References of each file, combined. Coordinates are read to put the files in order."""
     from kerchunk.combine import MultiZarrToZarr
     from kerchunk.hdf import SingleHdf5ToZarr
 
@@ -49,7 +49,7 @@ def by_kerchunk(paths: Sequence[Path]) -> Side:
         return MultiZarrToZarr(single, concat_dims=["time"], identical_dims=["lat", "lon"]).translate()["refs"]
 
     def stored_nbytes(refs: dict[str, Any]) -> int:
-        json.dumps(refs)  # they are references, not bytes that were read
+        json.dumps(refs)  # references, not data
         return sum(part[2] for key, part in refs.items() if key.startswith("x/") and isinstance(part, list))
 
     return Side(run, stored_nbytes)

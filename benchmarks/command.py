@@ -1,4 +1,4 @@
-"""The command line that speed tables share: groups of rows, how much data, where files are, rows kept one by one."""
+"""The command line of the speed tables: which rows, how much data, where files go, and which results to keep."""
 
 from __future__ import annotations
 
@@ -23,11 +23,13 @@ Groups = dict[str, Callable[[], Iterator[dict[str, Any]]]]
 
 
 def arguments(about: str) -> argparse.Namespace:
-    """What was asked for; `about` is the script's docstring."""
+    """Parse the command line. `about` is the script's docstring."""
     parser = argparse.ArgumentParser(description=about.splitlines()[0])
     parser.add_argument("--only", nargs="+", metavar="NAME", help="groups of rows")
-    parser.add_argument("--quick", action="store_true", help="less data and three turns; keeps nothing")
-    parser.add_argument("--files", type=Path, help="make the files here, leave them, use those that are there")
+    parser.add_argument("--quick", action="store_true", help="less data and three turns; does not save results")
+    parser.add_argument(
+        "--files", type=Path, help=("create the files here and leave them; files that exist are used again")
+    )
     parser.add_argument("--list", action="store_true", help="names of the groups")
     return parser.parse_args()
 
@@ -40,7 +42,7 @@ def limit_processors() -> None:
 
 @contextmanager
 def directory(said: argparse.Namespace) -> Iterator[Path]:
-    """Where files are made: a folder of its own that goes away again, unless one was given."""
+    """The directory for files: a temporary one, unless the user gave one."""
     with tempfile.TemporaryDirectory(prefix="hyperslab-") as scratch:
         chosen = (said.files or Path(scratch)).resolve()
         chosen.mkdir(parents=True, exist_ok=True)
@@ -50,13 +52,13 @@ def directory(said: argparse.Namespace) -> Iterator[Path]:
 def run(
     said: argparse.Namespace, known: Groups, path: Path, libraries: dict[str, str], where: Path, **about: Any
 ) -> None:
-    """Measure the groups asked for, print each row, and keep it in `path` unless the run is a quick one."""
+    """Measure and print the rows of the chosen groups. Results are saved in `path` unless the run is a quick one."""
     if said.list:
         print(*known, sep="\n")
         return
     unknown = set(said.only or ()) - set(known)
     if unknown:
-        sys.exit(f"no group {', '.join(sorted(unknown))}: there are {', '.join(known)}")
+        sys.exit(f"unknown group {', '.join(sorted(unknown))}; choose from {', '.join(known)}")
     environment = asdict(observe(where, [])) | {"libraries": libraries}
     results = {} if said.quick else kept.begun(path, environment, not said.only, **about)
     for name in said.only or known:

@@ -1,4 +1,7 @@
-"""One row of the speed table: sides that do the same work, checked once, then timed in turn on warm files."""
+"""One row of the speed table: several sides do the same work.
+
+They are checked once and then timed in turn on warm files.
+"""
 
 from __future__ import annotations
 
@@ -26,13 +29,13 @@ ROOT = Path(__file__).parents[1]
 
 
 def as_it_is(read: Any) -> Any:
-    """What a side read is what is checked."""
+    """The answer is what was read."""
     return read
 
 
 @dataclass(frozen=True)
 class Side:
-    """`run` is timed. What it gave becomes, by `answer`, what must be the same for all sides."""
+    """`run` is timed. `answer` converts its result to something that must be equal for all sides."""
 
     run: Callable[[], Any]
     answer: Callable[[Any], Any] = as_it_is
@@ -40,11 +43,11 @@ class Side:
 
 @dataclass(frozen=True)
 class Row:
-    """A work, done by us and by each named peer.
+    """Some work, done by us and by each named peer.
 
-    `sides` make each side ready, or raise ImportError, MissingLibrary or FileNotFoundError if it is not installed.
-    `targets` hold the most that our time may be of a peer's, `most_seconds` the most that it may be by itself.
-    A turn does the work `per_turn` times; seconds are those of one.
+    `sides` prepare each side. They raise ImportError, MissingLibrary or FileNotFoundError if it is not installed.
+    `targets` are the largest allowed ratios of our time to a peer's; `most_seconds` is the longest allowed time of
+    ours. A turn does the work `per_turn` times, and the seconds are those of one time.
     """
 
     key: str
@@ -59,8 +62,8 @@ class Row:
 
 
 def measure(row: Row, quick: bool) -> dict[str, Any]:
-    """The record of one row: each peer measured, or why not; proof that the files stayed warm."""
-    os.sync()  # what was just made is written back before anything is timed
+    """Measure one row: each peer, or why it could not be measured, with the proof that the files stayed warm."""
+    os.sync()  # write back new files before anything is timed
     cache.warm_up(row.files)
     ready, absent = _ready(row)
     if OURS not in ready:
@@ -82,7 +85,7 @@ def measure(row: Row, quick: bool) -> dict[str, Any]:
 
 
 def provenance() -> dict[str, str]:
-    """When, and by which code."""
+    """The date, and the commit of the code."""
     described = ["git", "describe", "--always", "--dirty", "--exclude=*"]
     done = subprocess.run(described, cwd=ROOT, capture_output=True, text=True, check=False)
     now = datetime.now(UTC).strftime("%Y-%m-%d %H:%M")
@@ -90,7 +93,7 @@ def provenance() -> dict[str, str]:
 
 
 def _ready(row: Row) -> tuple[dict[str, Side], dict[str, str]]:
-    """The sides that do the work right, and of the others the reason."""
+    """The sides that do the work correctly, and why the others do not."""
     ready, absent = {}, {}
     for name, make in row.sides.items():
         try:
@@ -100,7 +103,7 @@ def _ready(row: Row) -> tuple[dict[str, Side], dict[str, str]]:
             absent[name] = f"not installed: {error}"
         except (KeyboardInterrupt, SystemExit):
             raise
-        except BaseException as error:  # a panic of a peer's Rust is no Exception
+        except BaseException as error:  # a panic in a peer's Rust code is not an Exception
             absent[name] = f"failed: {type(error).__name__}: {error}"[:300]
         else:
             if right:
@@ -111,7 +114,7 @@ def _ready(row: Row) -> tuple[dict[str, Side], dict[str, str]]:
 
 
 def same(read: Any, expected: Any) -> bool:
-    """Whether all elements are equal, and of one dtype; axes of length 1 may be kept or dropped."""
+    """Whether all elements and the dtype are equal. Axes of length 1 are ignored."""
     if isinstance(expected, list):
         return len(read) == len(expected) and all(map(same, read, expected))
     a, b = np.asarray(read), np.asarray(expected)
@@ -122,10 +125,10 @@ def same(read: Any, expected: Any) -> bool:
 def interleaved(
     sides: Mapping[str, Callable[[], float]], turns: int, files: Sequence[Path] = ()
 ) -> tuple[dict[str, list[float]], dict[str, Any]]:
-    """The seconds that each side gives in so many turns, after one that warms up; and proof that files stayed warm.
+    """The seconds of each side over `turns` turns, after a warm-up turn, with the proof that the files stayed warm.
 
-    A turn is every side once, in an order drawn anew: one trial of the lab's rounds. It is made again if the files were
-    not warm. After so many of these the next ones count, and the proof says what is wrong.
+    A turn runs every side once in a new random order: it is one trial of the lab's rounds. If the files were not warm,
+    the turn is repeated. After as many repeats as turns, the next turns count anyway, and the proof says what is wrong.
     """
     seconds: dict[str, list[float]] = {name: [] for name in sides}
     proof: dict[str, Any] = {"state": "warm", "turns_made_again": 0, "device_read_nbytes": 0, "not_proved": None}
@@ -156,7 +159,9 @@ def interleaved(
 def _turn(
     sides: Mapping[str, Callable[[], float]], order: random.Random, files: Sequence[Path]
 ) -> tuple[dict[str, float], int | None, str | None]:
-    """Seconds of each side, without garbage collection; bytes from the device; why the files are not proved warm."""
+    """One turn without garbage collection: the seconds of each side, bytes from the device, and why the files may not
+    be warm.
+    """
     took = {}
     gc.collect()
     before = cache.device_bytes()
@@ -168,13 +173,13 @@ def _turn(
             gc.enable()
     after = cache.device_bytes()
     device_read = (after - before).read if before and after else None
-    # A process's own code may have to be paged in again; so little beside the files bears on no figure.
+    # A process may have to page in its own code again. This little, compared with the files, affects no figure.
     much = None if device_read is None else max(0, device_read - sum(path.stat().st_size for path in files) // 1000)
     return took, device_read, cache.why_not("warm", cache.resident_fraction(files), much, 0)
 
 
 def seconds_of(run: Callable[[], Any]) -> float:
-    """Seconds of a call; what it gives is let go of afterwards."""
+    """The seconds of a call. Its result is freed afterwards."""
     start = time.perf_counter()
     result = run()
     seconds = time.perf_counter() - start
@@ -183,7 +188,7 @@ def seconds_of(run: Callable[[], Any]) -> float:
 
 
 def compared(ours: Sequence[float], peer: Sequence[float], target: float | None = None) -> dict[str, Any]:
-    """Our median / the peer's, with its interval by resampling the turns, and what that says of a target."""
+    """The ratio of our median to the peer's, with its interval over the turns, and the verdict on a target."""
     ratio = float(np.median(ours) / np.median(peer))
     low, high = interval_of_ratio(peer, ours, paired=True) or (None, None)
     return {"ratio": ratio, "low": low, "high": high, "verdict": verdict(ratio, low, high, target)}
@@ -203,7 +208,7 @@ def _comparisons(row: Row, seconds: dict[str, list[float]], absent: dict[str, st
 
 
 def _limit(row: Row, ours: list[float]) -> dict[str, Any] | None:
-    """The row's absolute target, where it has one."""
+    """The row's absolute target, if it has one."""
     if row.most_seconds is None:
         return None
     low, high = interval_of_median(ours) or (None, None)
@@ -213,7 +218,7 @@ def _limit(row: Row, ours: list[float]) -> dict[str, Any] | None:
 
 
 def verdict(value: float, low: float | None, high: float | None, target: float | None) -> str | None:
-    """`met` or `missed`; with a question mark where the interval holds the target too, or is not known."""
+    """`met` or `missed`, with a question mark if the interval includes the target or is unknown."""
     if target is None:
         return None
     sure = "" if low is not None and high is not None and (high <= target or low > target) else "?"

@@ -1,4 +1,4 @@
-"""Files as archives have them, whose metadata lie spread among their data: made by h5py and netCDF4."""
+"""Files like those of archives, with metadata scattered among the data. h5py and netCDF4 write them."""
 
 from __future__ import annotations
 
@@ -8,7 +8,7 @@ import numpy as np
 
 
 def goes_like(path: Path) -> None:
-    """NetCDF-4 as satellites send it: 163 objects, most of them scalars with many attributes; about 1,600 chunks."""
+    """NetCDF-4 like that of satellites: 163 objects, most of them scalars with many attributes; about 1,600 chunks."""
     import netCDF4
 
     random = np.random.default_rng(1)
@@ -30,7 +30,7 @@ def goes_like(path: Path) -> None:
 
 
 def cmip_like(path: Path) -> None:
-    """NetCDF-4 as models write it: an unlimited time, one chunk a step, chunk indices interleaved with the data."""
+    """NetCDF-4 like that of models: an unlimited time axis, one chunk per step, chunk indices among the data."""
     import netCDF4
 
     random = np.random.default_rng(2)
@@ -49,7 +49,7 @@ def cmip_like(path: Path) -> None:
 
 
 def era_like(path: Path) -> None:
-    """NetCDF-4 with four variables of 496 chunks each, written side by side."""
+    """NetCDF-4 with four variables of 496 chunks each, written alternately."""
     import netCDF4
 
     random = np.random.default_rng(3)

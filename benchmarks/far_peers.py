@@ -1,7 +1,7 @@
-"""The peers of remote reading: how each is asked for the same bytes of a URL, from nothing or with its index ready.
+"""The peers of remote reading: how each reads the same bytes by URL, from nothing or with its index ready.
 
-Each read begins at a port of its own, so that no connection of an earlier one is open. zarr-python asks for 64 chunks
-at a time, which is the best that it does, instead of its own 10. Each raises ImportError if it is not installed.
+Each read uses a new port, so that no connection of an earlier read is open. zarr-python fetches 64 chunks at a time,
+which is its best setting, instead of its default of 10. A peer raises ImportError if it is not installed.
 """
 
 from __future__ import annotations
@@ -25,18 +25,18 @@ LARGE_BLOCK_NBYTES = 8 << 20
 
 @dataclass(frozen=True)
 class DelayedFile:
-    """A file on a server far away, and the same file here, for what is made ready."""
+    """A file on a far server, and the same file on this machine for preparations."""
 
     path: Path
     server: Nginx
     far: Far
 
     def url(self) -> str:
-        """By a port where nobody has been."""
+        """The URL, by a port that no client has used."""
         return f"http://127.0.0.1:{self.far.port()}/{self.path.name}"
 
     def url_without_port(self) -> str:
-        """By an address where nobody has been: icechunk 1 forgets the ports of URLs."""
+        """The URL, by an address that no client has used: icechunk 1 drops the ports of URLs."""
         return f"http://{self.far.address()}/{self.path.name}"
 
 
@@ -49,7 +49,7 @@ def from_nothing(file: DelayedFile, open_array: Callable[[str], Any], key: Any, 
 
 
 def from_ready(url: Callable[[], str], open_array: Callable[[str], Any], key: Any, answer: Answer, times: int) -> Side:
-    """Only the elements: as many arrays as will be read are open before, each by a URL of its own."""
+    """Only reading the elements: `times` arrays are opened beforehand, each by its own URL."""
     ready: Iterator[Any] = iter([open_array(url()) for _ in range(times)])
     return Side(lambda: next(ready)[key], answer)
 
@@ -61,7 +61,7 @@ def by_hyperslab(url: str) -> Any:
 
 def by_h5py(block_nbytes: int | None) -> Callable[[str], Any]:
     """h5py's array over fsspec's HTTP file."""
-    import aiohttp  # noqa: F401 - what fsspec's HTTP needs
+    import aiohttp  # noqa: F401 - fsspec's HTTP needs it
     import fsspec
 
     def opened(url: str) -> Any:
@@ -85,7 +85,7 @@ def by_virtualizarr() -> Callable[[str], Any]:
 
 
 def registry(url: str) -> Any:
-    """obstore's way to the server of a URL."""
+    """An obstore registry for the server of a URL."""
     from obspec_utils.registry import ObjectStoreRegistry
     from obstore.store import HTTPStore
 
@@ -94,8 +94,8 @@ def registry(url: str) -> Any:
 
 
 def by_kerchunk(path: Path) -> Callable[[str], Any]:
-    """zarr-python's array over references that kerchunk made of the file here, in fsspec's file system."""
-    import aiohttp  # noqa: F401 - what fsspec's HTTP needs
+    """zarr-python's array over references that kerchunk made from the local file, in fsspec's file system."""
+    import aiohttp  # noqa: F401 - fsspec's HTTP needs it
     import fsspec
     import zarr
     from kerchunk.hdf import SingleHdf5ToZarr
@@ -115,7 +115,7 @@ def by_kerchunk(path: Path) -> Callable[[str], Any]:
 
 
 def by_icechunk() -> Callable[[str], Any]:
-    """zarr-python's array over a repository in memory whose chunks lie in the file."""
+    """zarr-python's array over a repository in memory, with chunks in the file."""
     import icechunk
     import xarray
     import zarr
@@ -148,10 +148,10 @@ def _ask_at_once() -> None:
 
 
 def indexers_of(file: DelayedFile) -> dict[str, Callable[[], Side]]:
-    """Those that find where all chunks are, from the URL on."""
+    """The peers that find all chunks of a file by its URL."""
 
     def h5py_side() -> Side:
-        import aiohttp  # noqa: F401 - what fsspec's HTTP needs
+        import aiohttp  # noqa: F401 - fsspec's HTTP needs it
         import fsspec
 
         return indexers.by_h5py(lambda: fsspec.filesystem("http", skip_instance_cache=True).open(file.url()))

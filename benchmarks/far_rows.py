@@ -1,4 +1,4 @@
-"""The rows of remote reading: each work with its peers and targets, those of the archive's issue."""
+"""The rows of remote reading: each with its peers and targets."""
 
 from __future__ import annotations
 
@@ -24,19 +24,19 @@ TURNS, SMALL_TURNS = 9, 3
 
 
 def most_runs(turns: int) -> int:
-    """Of one side in a row: its check, a turn to warm up, the turns, as many that are made again, and one to count."""
+    """The most runs of one side in a row: its check, a warm-up, the turns, as many repeats, and one counted run."""
     return 2 * turns + 3
 
 
 @dataclass
 class Network:
-    """One web server for all files, and the ways to it."""
+    """One web server for all files, with delayed connections to it."""
 
     server: serving.Nginx
     stack: ExitStack
 
     def file(self, path: Path, seconds: float) -> DelayedFile:
-        """A file of the server's folder, so many seconds away."""
+        """A file in the server's folder, with a delay of `seconds` each way."""
         return DelayedFile(path, self.server, self.stack.enter_context(serving.far(self.server.port, seconds)))
 
 
@@ -44,7 +44,7 @@ Sides = dict[str, Callable[[], Side]]
 
 
 def hyperslab_of_64_mb(files: Files, network: Network, quick: bool) -> Iterator[Row]:
-    """W8: a hyperslab of 64 MiB of the deflated field, with nothing known and with the index ready."""
+    """W8: a hyperslab of 64 MiB of the deflated field, from nothing and with the index ready."""
     path = files.hdf5("deflate")
     first = 0 if quick else 40
     key = np.s_[first : first + W8_PLANES]
@@ -86,7 +86,7 @@ def hyperslab_of_64_mb(files: Files, network: Network, quick: bool) -> Iterator[
 
 
 def indices(makers: dict[str, Callable[[Path], None]], files: Files, network: Network, quick: bool) -> Iterator[Row]:
-    """Where all chunks are of files as archives have them, their metadata spread among their data."""
+    """Find all chunks of files like those of archives, with metadata scattered among the data."""
     for name, make in list(makers.items())[-1 if quick else 0 :]:
         path = files.made(f"{name}.nc", make)
         yield Row(
@@ -101,7 +101,7 @@ def indices(makers: dict[str, Callable[[Path], None]], files: Files, network: Ne
 
 
 def small_chunks(files: Files, network: Network, quick: bool) -> Iterator[Row]:
-    """Very many chunks of 32 KiB, index ready."""
+    """Very many chunks of 32 KiB, with the index ready."""
     count = SMALL_CHUNKS // (10 if quick else 1)
     path = files.small_deflated(count)
     file = network.file(path, FARTHER)
@@ -126,7 +126,7 @@ def small_chunks(files: Files, network: Network, quick: bool) -> Iterator[Row]:
 
 
 def needed_nbytes(path: Path, planes: slice) -> int:
-    """Stored bytes of the chunks of some planes of array `x`, by h5py."""
+    """The stored bytes of the chunks of some planes of array `x`, by h5py."""
     import h5py
 
     found = []

@@ -1,7 +1,7 @@
-"""The files that are read, made when first asked for: one field in every layout, very many chunks, very many arrays.
+"""The files to read, created when they are first needed: one field in every layout, very many chunks, very many arrays.
 
-The field is the one of the peers' study: float32 waves with noise, kept to two decimals, in chunks of (1, 512, 512),
-1 MiB. Deflate with shuffle halves it.
+The field is that of the peers' study: float32 waves with noise, rounded to two decimals, in chunks of (1, 512, 512),
+which is 1 MiB. Deflate with shuffle halves it.
 """
 
 from __future__ import annotations
@@ -30,7 +30,7 @@ LAYOUTS: dict[str, dict[str, Any]] = {
 
 
 def field(megabytes: int) -> np.ndarray:
-    """Smooth waves and noise, to two decimals: (megabytes / 4, 1024, 1024) float32."""
+    """Smooth waves with noise, rounded to two decimals. Shape (megabytes / 4, 1024, 1024), float32."""
     shape = (max(1, megabytes // 4), *PLANE)
     random = np.random.default_rng(7)
     t, y, x = np.ogrid[: shape[0], : shape[1], : shape[2]]
@@ -57,7 +57,7 @@ def _write_part(file: netCDF4.Dataset, number: int) -> None:
 
 
 class Files:
-    """A directory of files; those that are there already are used as they are."""
+    """A directory of files. Files that exist are used again."""
 
     def __init__(self, directory: Path, megabytes: int) -> None:
         self._directory = directory
@@ -71,7 +71,7 @@ class Files:
 
     @cached_property
     def plain(self) -> Path:
-        """The field's elements and nothing else."""
+        """The elements of the field without any metadata."""
         return self._once("plain.bin", lambda path: field(self._megabytes).tofile(path))
 
     def hdf5(self, layout: str) -> Path:
@@ -106,11 +106,11 @@ class Files:
         return self._once(f"{count}-chunks.h5", write)
 
     def small_rows(self, count: int, elements: int) -> np.ndarray:
-        """What `many_chunks` holds."""
+        """The elements of `many_chunks`."""
         return np.arange(count * elements, dtype=np.float32).reshape(count, elements)
 
     def small_deflated(self, count: int) -> Path:
-        """Array `x` of `count` deflated, shuffled chunks of 32 KiB, one a plane."""
+        """Array `x` with `count` deflated and shuffled chunks of 32 KiB, one per plane."""
 
         def write(path: Path) -> None:
             with h5py.File(path, "w") as file:
@@ -120,17 +120,17 @@ class Files:
         return self._once(f"{count}-small.h5", write)
 
     def small_planes(self, count: int) -> np.ndarray:
-        """What `small_deflated` holds."""
+        """The elements of `small_deflated`."""
         waves = np.sin(np.arange(count * SMALL_PLANE[0] * SMALL_PLANE[1], dtype=np.float32) / np.float32(37)) * 20
         noise = np.random.default_rng(5).standard_normal(waves.size, np.float32) * np.float32(0.3)
         return np.round(waves + noise, 2).reshape(count, *SMALL_PLANE)
 
     def made(self, name: str, write: Callable[[Path], None]) -> Path:
-        """A file that somebody else knows how to write."""
+        """A file that `write` creates."""
         return self._once(name, write)
 
     def many_arrays(self, groups: int) -> tuple[Path, list[str]]:
-        """A hundred arrays in each group, of four uncompressed chunks; and the arrays' names."""
+        """A hundred arrays in each group, with four uncompressed chunks each; and the arrays' names."""
         names = [f"g{group:02d}/a{number:03d}" for group in range(groups) for number in range(100)]
 
         def write(path: Path) -> None:
@@ -141,7 +141,7 @@ class Files:
         return self._once(f"{len(names)}-arrays.h5", write), names
 
     def many_files(self, count: int) -> list[Path]:
-        """NetCDF files of ten times each, one after another: array `x` in chunks of one time, with its coordinates."""
+        """NetCDF files with ten time steps each: array `x` in chunks of one step, with its coordinates."""
 
         def write(folder: Path) -> None:
             folder.mkdir()

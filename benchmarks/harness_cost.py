@@ -1,10 +1,10 @@
-"""What the harness costs: a warm 64 MiB read through it, against the same calls timed by hand, interleaved.
+"""What the harness costs: a warm 64 MiB read through it, compared with the same calls timed by hand.
 
     python benchmarks/harness_cost.py [PAIRS]
 
-Both sides open, read everything and close, in one process, in an order drawn anew for each pair; the file is warm
-(proved by mincore). The figure is the ratio harness / by hand of the two medians with a bootstrap interval over the
-pairs. Results are kept in benchmarks/results/harness_cost.json.
+Both sides open the file, read everything and close it, in one process. Each pair runs in a random order, and mincore
+proves that the file is warm. The figure is the ratio of the two medians, harness / by hand, with a bootstrap interval
+over the pairs. Results are saved in benchmarks/results/harness_cost.json.
 """
 
 from __future__ import annotations
@@ -36,7 +36,7 @@ RESULTS = Path(__file__).parent / "results" / "harness_cost.json"
 
 
 def raw_by_hand(path: Path) -> float:
-    """Seconds of open, read and close with the calls of the operating system."""
+    """Seconds to open, read and close with system calls."""
     start = time.perf_counter()
     out = aligned_empty(SHAPE, np.dtype("float32"))  # as the format does
     view = memoryview(out).cast("B")
@@ -49,7 +49,7 @@ def raw_by_hand(path: Path) -> float:
 
 
 def hdf5_by_hand(path: Path) -> float:
-    """Seconds of open, read and close with h5py."""
+    """Seconds to open, read and close with h5py."""
     start = time.perf_counter()
     opened = h5py.File(path, "r")
     out = opened[array_name(0)][()]
@@ -60,7 +60,7 @@ def hdf5_by_hand(path: Path) -> float:
 
 
 def null_by_hand(_: Path) -> float:
-    """Nothing at all: what remains is the timers' own cost."""
+    """Nothing at all: this measures the timers themselves."""
     start = time.perf_counter()
     return time.perf_counter() - start
 
@@ -69,7 +69,7 @@ BY_HAND: dict[str, Callable[[Path], float]] = {"raw": raw_by_hand, "hdf5": hdf5_
 
 
 def compare(name: str, directory: Path, pairs: int) -> dict[str, object]:
-    """Interleaved pairs of one format."""
+    """Measure one format in interleaved pairs."""
     spec = ArraySpec(SHAPE, np.dtype("float32"), StoredLayout())
     path = directory / name
     job = Job(name, (), Operation(name="read-all"), spec, Field("waves", SHAPE, spec.dtype), 1, path)
@@ -96,7 +96,7 @@ def compare(name: str, directory: Path, pairs: int) -> dict[str, object]:
 
 
 def main() -> None:
-    """Compare every format, print a line each, keep the figures."""
+    """Compare all formats, print a line for each, and save the figures."""
     pairs = int(sys.argv[1]) if len(sys.argv) > 1 else 60
     with tempfile.TemporaryDirectory(prefix="hyperslab-") as scratch:
         rows = [compare(name, Path(scratch), pairs) for name in BY_HAND]

@@ -1,6 +1,6 @@
-"""The peers that find where the chunks of a file are. Timed: from its path or URL to the index, with nothing read.
+"""The peers that find the chunks of a file. Timed: from its path or URL to the index, without reading any data.
 
-What each found is compared by the stored bytes of all arrays together. `where` gives what is opened, anew each time.
+The results are compared by the stored bytes of all arrays together. `where` returns what to open, new each time.
 """
 
 from __future__ import annotations
@@ -17,12 +17,12 @@ import hyperslab
 
 
 def by_hyperslab(where: Callable[[], Path | str]) -> Side:
-    """Open, and ask each array what its chunks take."""
+    """Open the file and get the stored size of each array."""
     return Side(lambda: sum(array.stored_nbytes for array in hyperslab.open(where()).walk()))
 
 
 def by_h5py(where: Callable[[], Any]) -> Side:
-    """Place and length of each chunk, by HDF5's own iteration."""
+    """Offset and length of each chunk, by HDF5's own iteration."""
 
     def run() -> list[tuple[int, int]]:
         found: list[tuple[int, int]] = []
@@ -41,7 +41,7 @@ def by_h5py(where: Callable[[], Any]) -> Side:
 
 
 def by_hidefix(path: Path, names: list[str]) -> Side:
-    """hidefix lists the root's arrays only, though it has indexed all: read each by name, chunks being uncompressed."""
+    """hidefix indexes all arrays but lists only those of the root, so each is read by name; chunks are uncompressed."""
     import hidefix
 
     def stored_nbytes(index: Any) -> int:
@@ -51,7 +51,7 @@ def by_hidefix(path: Path, names: list[str]) -> Side:
 
 
 def by_kerchunk(where: Callable[[], Path | str], **storage_options: Any) -> Side:
-    """References of kerchunk's form, no data inlined."""
+    """References in kerchunk's form, with no inlined data."""
     from kerchunk.hdf import SingleHdf5ToZarr
 
     def run() -> dict[str, Any]:
@@ -62,7 +62,7 @@ def by_kerchunk(where: Callable[[], Path | str], **storage_options: Any) -> Side
 
 
 def by_virtualizarr(where: Callable[[], str], registry: Callable[[str], Any]) -> Side:
-    """A ManifestStore of VirtualiZarr; `registry` leads from a URL to the object store of its files."""
+    """A VirtualiZarr ManifestStore. `registry` maps a URL to the object store of its files."""
     from virtualizarr.parsers import HDFParser
 
     def run() -> Any:
@@ -77,7 +77,7 @@ def by_virtualizarr(where: Callable[[], str], registry: Callable[[str], Any]) ->
 
 
 def local_registry(_: str) -> Any:
-    """For files of this machine."""
+    """A registry for local files."""
     from obspec_utils.registry import ObjectStoreRegistry
     from obstore.store import LocalStore
 

@@ -1,4 +1,4 @@
-"""Results on disk: a row can be measured again, but rows of another machine or other libraries never mix."""
+"""Results on disk. You can measure single rows again, but rows of other machines or libraries are never mixed in."""
 
 from __future__ import annotations
 
@@ -11,7 +11,7 @@ from hyperslab.lab.environment import Environment
 
 
 def begun(path: Path, environment: dict[str, Any], whole_run: bool, **about: Any) -> dict[str, Any]:
-    """The results to add rows to: those of before, if they are of this machine and these libraries."""
+    """The results to add rows to: earlier ones if they have the same machine and libraries."""
     new = {**about, "environment": environment, "rows": {}}
     if whole_run or not path.exists():
         return new
@@ -19,12 +19,14 @@ def begun(path: Path, environment: dict[str, Any], whole_run: bool, **about: Any
     alike = [*Environment.MUST_AGREE, "python", "libraries"]
     differing = [name for name in alike if old["environment"].get(name) != environment[name]]
     if differing:
-        sys.exit(f"{path.name} was made with another {', '.join(differing)}: measure all rows anew, without --only")
+        sys.exit(
+            f"{path.name} was measured with another {', '.join(differing)}: measure all rows again, without --only"
+        )
     return old
 
 
 def keep(path: Path, results: dict[str, Any], made: dict[str, Any], order: list[str]) -> None:
-    """Put one row among the results, in the order of the groups, and write them."""
+    """Put one row into the results, in the order of the groups, and save them."""
     measured = results["rows"] | {made["key"]: made}
     results["rows"] = dict(sorted(measured.items(), key=lambda row: order.index(row[1]["group"])))
     path.write_text(json.dumps(results, indent=1) + "\n")

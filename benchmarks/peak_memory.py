@@ -1,9 +1,9 @@
-"""The memory that reading a whole array takes: the peak of a process of its own, less what it held before the read.
+"""The memory that reading a whole array takes: the peak of a new process, minus its memory before the read.
 
     python benchmarks/peak_memory.py READER FILE
 
-The kernel keeps the peak of resident memory (VmHWM in /proc/self/status); writing 5 to /proc/self/clear_refs sets it
-back, proc(5). Pages of the page cache that are not mapped do not count.
+The kernel records the peak of resident memory (VmHWM in /proc/self/status). Writing 5 to /proc/self/clear_refs resets
+it, proc(5). Pages of the page cache that are not mapped do not count.
 """
 
 from __future__ import annotations
@@ -29,7 +29,7 @@ READERS: dict[str, Callable[[Path], peers.Read]] = {
 
 
 def measure(files: Files, times: int) -> dict[str, Any]:
-    """The record of the row: per reader the largest of several peaks."""
+    """Measure the row: for each reader, the largest of several peaks."""
     path = files.hdf5("deflate")
     beyond: dict[str, list[int]] = {}
     comparisons = []
@@ -63,13 +63,13 @@ def measure(files: Files, times: int) -> dict[str, Any]:
 
 
 def status_nbytes(field: str) -> int:
-    """A field of /proc/self/status that counts memory."""
+    """A memory field of /proc/self/status in bytes."""
     lines = Path("/proc/self/status").read_text().splitlines()
     return next(int(line.split()[1]) for line in lines if line.startswith(f"{field}:")) * 1024
 
 
 def main() -> None:
-    """Read the file by one reader, in this process, and print what it took."""
+    """Read the file with one reader in this process, and print the memory that it took."""
     reader, path = sys.argv[1], Path(sys.argv[2])
     read = READERS[reader](path)
     Path("/proc/self/clear_refs").write_text("5")

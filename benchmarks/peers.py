@@ -1,7 +1,7 @@
-"""The peers: how each is asked for the same bytes. Each raises ImportError or so if it is not installed.
+"""The peers: how each reads the same bytes. A peer raises ImportError or a similar error if it is not installed.
 
-All of them run on two processors (`read_speed.py` takes the others away) and with two threads where they can be told:
-hidefix and zarrs by RAYON_NUM_THREADS, TensorStore and we by an argument. h5py decodes on the calling thread.
+All of them run on two processors (`read_speed.py` removes the others), and with two threads if this can be set: hidefix
+and zarrs by RAYON_NUM_THREADS, TensorStore and hyperslab by an argument. h5py decodes on the calling thread.
 """
 
 from __future__ import annotations
@@ -32,7 +32,7 @@ FAR_PACKAGES = ("h5py", "kerchunk", "virtualizarr", "icechunk", "zarr", "obstore
 
 
 def versions(packages: Sequence[str] = PACKAGES) -> dict[str, str]:
-    """The version of every peer; a missing one says so."""
+    """The version of every peer, or that it is not installed."""
     found = {"hyperslab": hyperslab.__version__, "HDF5 of h5py": h5py.version.hdf5_version}
     for name in packages:
         try:
@@ -43,26 +43,26 @@ def versions(packages: Sequence[str] = PACKAGES) -> dict[str, str]:
 
 
 def by_hyperslab(path: Path, chunk_cache_nbytes: int = 0) -> Read:
-    """`array[key]`, as a new array."""
+    """`array[key]` as a new array."""
     array = hyperslab.open(path, chunk_cache_nbytes=chunk_cache_nbytes)["x"]
     return lambda key: array.read(key, threads=THREADS)
 
 
 def by_hyperslab_into(path: Path, out: np.ndarray) -> Read:
-    """Everything into `out`."""
+    """Read everything into `out`."""
     array = hyperslab.open(path)["x"]
     return lambda key: array.read(key, out=out, threads=THREADS)
 
 
 def by_h5py(path: Path, chunk_cache_nbytes: int = 0) -> Read:
-    """`array[key]`; slots for all chunks, so that no two of them displace each other."""
+    """`array[key]`, with cache slots for all chunks, so that no chunk displaces another."""
     slots = 1_000_003 if chunk_cache_nbytes else 521
     array = h5py.File(path, rdcc_nbytes=chunk_cache_nbytes, rdcc_nslots=slots)["x"]
     return lambda key: array[key]
 
 
 def by_h5py_into(path: Path, out: np.ndarray) -> Read:
-    """Everything into `out`."""
+    """Read everything into `out`."""
     array = h5py.File(path)["x"]
 
     def read(_: Any) -> np.ndarray:
@@ -73,7 +73,7 @@ def by_h5py_into(path: Path, out: np.ndarray) -> Read:
 
 
 def by_hidefix(path: Path) -> Read:
-    """`array[key]` of an index that is ready; hidefix keeps no decoded chunks."""
+    """`array[key]` of an index that is ready. hidefix does not keep decoded chunks."""
     import hidefix
 
     array = hidefix.Index(path)["x"]
@@ -81,7 +81,7 @@ def by_hidefix(path: Path) -> Read:
 
 
 def by_zarr(name: str, path: Path) -> Read:
-    """Everything of a Zarr 3 array, by zarrs or TensorStore."""
+    """Read a whole Zarr 3 array with zarrs or TensorStore."""
     array = make_format(name, {"threads": THREADS}).open(path).open_array("x")
     return lambda _: array.read()
 
@@ -94,11 +94,11 @@ PIPELINES = {
 
 
 def by_pipeline(name: str, path: Path) -> Read:
-    """`zarr.open(path)["x"][...]`, opening included, through one of zarr-python's codec pipelines."""
+    """`zarr.open(path)["x"][...]`, including opening, through one of zarr-python's codec pipelines."""
     import zarr
 
     if name == "zarrs":
-        import zarrs  # noqa: F401 -- is it there?
+        import zarrs  # noqa: F401 - fails if zarrs is not installed
     chosen = {"codec_pipeline.path": PIPELINES[name], "threading.max_workers": THREADS}
 
     def read(key: Any) -> Any:
@@ -109,7 +109,7 @@ def by_pipeline(name: str, path: Path) -> Read:
 
 
 def by_preadv(plain: Path, shape: tuple[int, ...], dtype: np.dtype[Any], out: np.ndarray | None) -> Read:
-    """The floor of reading what is not compressed: two threads, 4 MiB a call, into the same kind of array as ours."""
+    """The floor for uncompressed data: two threads read 4 MiB per call into an array like ours."""
     step = 4 << 20
 
     def read(_: Any) -> np.ndarray:
@@ -132,7 +132,7 @@ def by_preadv(plain: Path, shape: tuple[int, ...], dtype: np.dtype[Any], out: np
 
 
 class InflateFloor:
-    """The floor of reading deflated, shuffled chunks: the engine's example `inflate_floor`, kept running."""
+    """The floor for deflated and shuffled chunks: the engine's example `inflate_floor`, which keeps running."""
 
     PROGRAM = ROOT / "target" / "release" / "examples" / "inflate_floor"
     BUILD = "cargo build --release --locked -p hyperslab-engine --example inflate_floor"
@@ -146,7 +146,7 @@ class InflateFloor:
             rows, row_nbytes = math.prod(array.chunks[:-1]), array.chunks[-1] * array.dtype.itemsize
             across = array.shape[-1] // array.chunks[-1]
             numbers = (THREADS, array.dtype.itemsize, rows, row_nbytes, across)
-        # NumPy asks for huge pages for its large arrays; this makes malloc do the same.
+        # NumPy asks for huge pages for large arrays; this makes malloc do so too.
         environment = {**os.environ, "GLIBC_TUNABLES": "glibc.malloc.hugetlb=1"}
         self._process = subprocess.Popen(
             [self.PROGRAM, path, decoder, *map(str, numbers)],
@@ -160,12 +160,12 @@ class InflateFloor:
         print(file=self._process.stdin)
 
     def read(self) -> FloorOutput:
-        """Everything, into new memory of the floor's process."""
+        """Read everything into new memory of the floor's process."""
         self.order("read")
         return FloorOutput(self)
 
     def order(self, word: str) -> int:
-        """Give an order and wait for the answer."""
+        """Send a command and wait for the answer."""
         assert self._process.stdin
         assert self._process.stdout
         print(word, file=self._process.stdin, flush=True)
@@ -176,13 +176,16 @@ class InflateFloor:
 
 
 class FloorOutput:
-    """What the floor read, in its memory until this is let go: outside the clock, as for an array of ours."""
+    """What the floor read.
+
+    It stays in the floor's memory until this is freed, which is not timed, as for our arrays.
+    """
 
     def __init__(self, floor: InflateFloor) -> None:
         self._floor = floor
 
     def checksum(self) -> int:
-        """As of an array."""
+        """The checksum, as of an array."""
         return self._floor.order("sum")
 
     def __del__(self) -> None:
@@ -190,5 +193,5 @@ class FloorOutput:
 
 
 def checksum(array: Any) -> int:
-    """What is compared of an array that is read as a whole; the floor gives it of its own output."""
+    """The checksum of an array that was read as a whole. The floor computes it of its own output."""
     return zlib.crc32(np.ascontiguousarray(array).reshape(-1).view(np.uint8))

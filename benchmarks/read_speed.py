@@ -1,12 +1,12 @@
-"""The speed table: reading without the HDF5 library, against every named peer, in turn, on warm files.
+"""The speed table: reading without the HDF5 library, compared with every named peer in turn, on warm files.
 
     python benchmarks/read_speed.py [--only NAME ...] [--quick] [--files DIRECTORY] [--list]
 
 NAME is a group of rows (`deflate`, `zarr`, `pipeline`, `uncompressed`, `parts`, `index`, `tiny`, `collection`,
-`memory`). A row times all of its sides in one run, in an order drawn anew each turn, after each was found to read the
-same; a peer that is missing, wrong or fails is named. Results are kept in benchmarks/results/read_speed.json row by
-row, so that one row can be measured again; rows of another machine or of other libraries are not mixed: a whole run
-replaces them. `--quick` shows that everything works, on 64 MB; it keeps nothing.
+`memory`). First all sides of a row must read the same elements. Then they are timed in one run, in a new random order
+each turn. A peer that is missing, wrong or fails is named. Results are saved in benchmarks/results/read_speed.json row
+by row, so that you can measure one row again. Rows of other machines or libraries are not mixed in: a whole run
+replaces them. `--quick` checks with 64 MB that everything works, and saves nothing.
 """
 
 from __future__ import annotations
@@ -27,7 +27,7 @@ MEGABYTES, QUICK_SHRINK = 512, 10
 
 
 def groups(files: Files, quick: bool) -> command.Groups:
-    """Each group of rows, measured one after another when asked for."""
+    """The groups of rows. Each row is measured when you ask for it."""
     shrink = QUICK_SHRINK if quick else 1
 
     def each(made: Callable[[], Iterator[comparison.Row]]) -> Callable[[], Iterator[dict[str, Any]]]:
@@ -47,7 +47,7 @@ def groups(files: Files, quick: bool) -> command.Groups:
 
 
 def main() -> None:
-    """Measure, print a line for each comparison, keep the figures after each row."""
+    """Measure, print a line for each comparison, and save the figures after each row."""
     said = command.arguments(__doc__)
     command.limit_processors()
     with command.directory(said) as where:

@@ -1,10 +1,10 @@
-"""Opening the references of very many chunks: seconds until the first element is read, and peak memory.
+"""Opening references to very many chunks: seconds until the first element is read, and peak memory.
 
     python benchmarks/references_speed.py [--chunks N] [--turns N] [--files DIRECTORY] [--keep]
 
-One array of N chunks (10,000,000) of one element, whose bytes lie in one file in an order drawn at random, so that no
-side can say them shortly. Each side opens its references and reads one element, in a process of its own, its libraries
-imported before; all in turn, in an order drawn anew each turn. The table is printed; `--keep` writes
+One array has N chunks (10,000,000) of one element. Their bytes are in one file in random order, so that no side can
+compress the references. Each side opens its references and reads one element, in its own process, after importing its
+libraries. The sides run in a new random order each turn. The table is printed; `--keep` writes
 benchmarks/results/references.json.
 """
 
@@ -42,7 +42,10 @@ def order(count: int) -> np.ndarray[Any, Any]:
 
 
 def make(folder: Path, count: int) -> None:
-    """The file of elements, and references of it in every form that can be made here; what is there is kept."""
+    """Create the file of elements, and references to it in every form that can be written here.
+
+    Existing ones are kept.
+    """
     if not (folder / "refs.hs").exists():
         np.arange(count).tofile(folder / "elements")
         make_parquet(folder, count)
@@ -57,7 +60,7 @@ def make(folder: Path, count: int) -> None:
 
 
 def make_parquet(folder: Path, count: int) -> None:
-    """As fsspec's `LazyReferenceMapper` writes it, but in less than an hour."""
+    """What fsspec's `LazyReferenceMapper` writes, but in less than an hour."""
     import pyarrow
     from pyarrow import parquet
 
@@ -97,7 +100,7 @@ def make_icechunk(folder: Path, count: int) -> None:
 
 
 def icechunk_parts(folder: Path) -> tuple[Any, Any]:
-    """Storage and configuration of the repository."""
+    """The storage and configuration of the repository."""
     import icechunk
 
     configuration = icechunk.RepositoryConfig.default()
@@ -107,28 +110,28 @@ def icechunk_parts(folder: Path) -> tuple[Any, Any]:
 
 
 def by_hyperslab(name: str) -> Callable[[Path], Callable[[int], int]]:
-    """Either form that hyperslab opens."""
+    """Open either of the two forms with hyperslab."""
 
     def ready(folder: Path) -> Callable[[int], int]:
         import hyperslab
 
         if name == "refs.parquet":
             import pyarrow.parquet  # noqa: F401
-        opened = hyperslab.open  # it is imported when it is first asked for
+        opened = hyperslab.open  # this imports it
         return lambda position: int(opened(folder / name)["x"][position])
 
     return ready
 
 
 def by_kerchunk(folder: Path) -> Callable[[int], int]:
-    """What kerchunk's documentation says: fsspec's mapper of the tables, and zarr."""
+    """As in kerchunk's documentation: fsspec's mapper of the tables, and zarr."""
     import fsspec
     import pandas
     import pyarrow.parquet  # noqa: F401
     import zarr
     from fsspec.implementations.reference import LazyReferenceMapper
 
-    pandas.set_option("future.infer_string", False)  # fsspec takes NaN, pandas 3's null of texts, for a path
+    pandas.set_option("future.infer_string", False)  # fsspec mistakes NaN, pandas 3's missing text, for a path
 
     def read(position: int) -> int:
         mapper = LazyReferenceMapper(str(folder / "refs.parquet"), fs=fsspec.filesystem("file"), engine="pyarrow")
@@ -146,7 +149,7 @@ def by_icechunk(folder: Path) -> Callable[[int], int]:
     import zarr
 
     if not (folder / "icechunk").exists():
-        raise FileNotFoundError("icechunk: it was not made")
+        raise FileNotFoundError("icechunk: the repository was not written")
 
     def read(position: int) -> int:
         storage, configuration = icechunk_parts(folder)
@@ -166,7 +169,7 @@ SIDES = {
 
 
 def run_side(name: str, folder: Path, position: int) -> None:
-    """In a process of its own: print seconds, peak memory in bytes, and what was read."""
+    """In a new process, print seconds, peak memory in bytes, and the element that was read."""
     read = SIDES[name](folder)
     start = time.perf_counter()
     value = read(position)
@@ -177,7 +180,7 @@ def run_side(name: str, folder: Path, position: int) -> None:
 
 
 def measure(folder: Path, count: int, turns: int) -> dict[str, Any]:
-    """The record of the row."""
+    """Measure the row."""
     position = count // 2
     expected = int(order(count)[position])
     samples: dict[str, list[dict[str, Any]]] = {name: [] for name in SIDES}
@@ -202,12 +205,12 @@ def measure(folder: Path, count: int, turns: int) -> dict[str, Any]:
     if OURS in absent:
         raise RuntimeError(f"hyperslab itself: {absent[OURS]}")
     interleaved({name: partial(seconds_of, name) for name in SIDES if name not in absent}, turns)
-    samples = {name: found[-turns:] for name, found in samples.items()}  # without those that warmed up
+    samples = {name: found[-turns:] for name, found in samples.items()}  # without the warm-up turns
     return {"chunks": count, "turns": turns, "sides": sides(samples, absent), "samples": samples, **provenance()}
 
 
 def sides(samples: dict[str, list[dict[str, Any]]], absent: dict[str, str]) -> dict[str, Any]:
-    """What each side took, and our part of it."""
+    """What each side took, and our share of it."""
     made: dict[str, Any] = {}
     ours = [one["seconds"] for one in samples[OURS]]
     for name, found in samples.items():
@@ -228,13 +231,15 @@ def sides(samples: dict[str, list[dict[str, Any]]], absent: dict[str, str]) -> d
 
 
 def main() -> None:
-    """Make the references, measure, print, and keep what was asked to be kept."""
+    """Create the references, measure, print, and save the results if requested."""
     parser = argparse.ArgumentParser(description=__doc__.splitlines()[0])
     parser.add_argument("--chunks", type=int, default=CHUNKS)
     parser.add_argument("--turns", type=int, default=7)
-    parser.add_argument("--files", type=Path, help="make the references here, leave them, use those that are there")
-    parser.add_argument("--only-make", action="store_true", help="make the references, and measure nothing")
-    parser.add_argument("--keep", action="store_true", help="keep the results")
+    parser.add_argument(
+        "--files", type=Path, help=("create the references here and leave them; existing ones are used again")
+    )
+    parser.add_argument("--only-make", action="store_true", help="create the references and measure nothing")
+    parser.add_argument("--keep", action="store_true", help="save the results")
     parser.add_argument("--side", nargs=2, help=argparse.SUPPRESS)
     said = parser.parse_args()
     if said.side:
@@ -253,7 +258,7 @@ def main() -> None:
 
 
 def measured(folder: Path, count: int, turns: int) -> dict[str, Any]:
-    """The row with what it was measured on."""
+    """The row with its machine and libraries."""
     from importlib.metadata import PackageNotFoundError, version
 
     from hyperslab.lab.environment import observe

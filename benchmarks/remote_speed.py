@@ -1,11 +1,11 @@
-"""The remote speed table: reading and indexing files far away, against every named peer, in turn.
+"""The remote speed table: reading and indexing far files, compared with every named peer in turn.
 
     python benchmarks/remote_speed.py [--only NAME ...] [--quick] [--files DIRECTORY] [--list]
 
-NAME is a group of rows (`w8`, `index`, `small`). nginx serves the files; a delaying proxy of ours, another process,
-stands before it and makes every byte late by 20 or 25 ms each way, and every new connection wait for one round trip.
-Each timed run begins at a port of its own, so that nobody finds connections open. Beside seconds, each side's requests
-and bytes are told as nginx's log has them. `--quick` shows in a minute that everything works; it keeps nothing.
+NAME is a group of rows (`w8`, `index`, `small`). nginx serves the files. Our delaying proxy, another process, delays
+every byte by 20 or 25 ms each way, and every new connection by one round trip. Each timed run uses a new port, so that
+no connection is open. Besides the seconds, the table has each side's requests and bytes from nginx's log. `--quick`
+checks within a minute that everything works, and saves nothing.
 """
 
 from __future__ import annotations
@@ -36,7 +36,7 @@ MOST_ROUNDS, MOST_INDEX_NBYTES, MOST_AMPLIFICATION = 8, 10_000_000, 1.1
 
 
 def groups(files: Files, network: far_rows.Network, quick: bool) -> dict[str, Callable[[], Iterator[Row]]]:
-    """Each group of rows, made when asked for."""
+    """The groups of rows. Each group is created when you ask for it."""
     return {
         "w8": lambda: far_rows.hyperslab_of_64_mb(files, network, quick),
         "index": lambda: far_rows.indices(far_files.MAKERS, files, network, quick),
@@ -45,7 +45,7 @@ def groups(files: Files, network: far_rows.Network, quick: bool) -> dict[str, Ca
 
 
 def measured(row: Row, server: serving.Nginx, quick: bool) -> dict[str, Any]:
-    """The record of one row; and once more, uncounted by the clock, what each side asks of the server."""
+    """Measure one row. Then run each side once more without timing it, to count its requests to the server."""
     made: dict[str, Side] = {}
 
     def remembered(name: str, make: Callable[[], Side]) -> Callable[[], Side]:
@@ -65,7 +65,7 @@ def measured(row: Row, server: serving.Nginx, quick: bool) -> dict[str, Any]:
 
 
 def asked(side: Side, server: serving.Nginx) -> dict[str, Any]:
-    """Requests and bytes that the server's log has of one run, and the dependent rounds of ours."""
+    """Requests and bytes of one run in the server's log, and our dependent rounds."""
     seen, before = len(server.requests()), hyperslab.stats()["round_count"]
     side.run()
     rounds = hyperslab.stats()["round_count"] - before
@@ -89,10 +89,11 @@ def limits(ours: dict[str, Any], key: str) -> list[dict[str, Any]]:
 
 
 def main() -> None:
-    """Measure, print lines for each row, keep the figures after each."""
+    """Measure, print the lines of each row, and save the figures after each row."""
     said = command.arguments(__doc__)
     command.limit_processors()
-    logging.getLogger("asyncio").setLevel(logging.CRITICAL)  # fsspec leaves its sessions open, and is told so at length
+    # fsspec leaves its sessions open, and asyncio complains at length
+    logging.getLogger("asyncio").setLevel(logging.CRITICAL)
     warnings.simplefilter("ignore")
     with ExitStack() as stack:
         scratch = Path(stack.enter_context(tempfile.TemporaryDirectory(prefix="hyperslab-")))
@@ -107,7 +108,7 @@ def main() -> None:
 def each(
     rows: Callable[[], Iterator[Row]], server: serving.Nginx, quick: bool
 ) -> Callable[[], Iterator[dict[str, Any]]]:
-    """The records of a group of rows, measured one after another when asked for."""
+    """A group of rows. Each row is measured when you ask for it."""
     return lambda: (measured(row, server, quick) for row in rows())
 
 

@@ -1,4 +1,4 @@
-"""The rows of the speed table: each work with its peers and targets, those of the engine's issue."""
+"""The rows of the speed table: each with its peers and targets."""
 
 from __future__ import annotations
 
@@ -22,7 +22,7 @@ OUR_FLOOR, LIBDEFLATE_FLOOR = "floor of our inflate", "floor of libdeflate"
 
 
 def whole(make: Callable[[], peers.Read]) -> Callable[[], Side]:
-    """A side that reads everything, made ready when it is needed."""
+    """A side that reads everything. It is prepared when it is needed."""
 
     def ready() -> Side:
         read = make()
@@ -56,7 +56,7 @@ def deflate(files: Files) -> Iterator[Row]:
 
 
 def zarr(files: Files) -> Iterator[Row]:
-    """W1 as Zarr 3: everything, with the two codecs that its readers are fastest at."""
+    """W1 as Zarr 3: everything, with the two codecs that are fastest for its readers."""
     readers = {
         OURS: peers.by_hyperslab,
         "zarrs": partial(peers.by_zarr, "zarrs"),
@@ -97,7 +97,7 @@ def _by_codec(
 
 
 def uncompressed(files: Files) -> Iterator[Row]:
-    """W3: everything, not compressed, into a new array and into one that is used again."""
+    """W3: everything, not compressed, into a new array and into an existing one."""
     data, plain = files.data, files.plain
     for layout in ("chunked", "contiguous"):
         path, native = files.hdf5(layout), files.zarr(None)
@@ -128,7 +128,7 @@ def uncompressed(files: Files) -> Iterator[Row]:
 
 
 def selections(shape: tuple[int, ...]) -> dict[str, list[Any]]:
-    """W2's: boxes and points anywhere, columns along the first axis."""
+    """The selections of W2: boxes and points anywhere, columns along the first axis."""
     random = np.random.default_rng(11)
     lengths = [min(8, shape[0]), 64, 64]
 
@@ -146,7 +146,7 @@ def selections(shape: tuple[int, ...]) -> dict[str, list[Any]]:
 
 
 def parts(files: Files) -> Iterator[Row]:
-    """W2: small selections of the deflated array, without decoded chunks at hand and with all of them."""
+    """W2: small selections of the deflated array, with no decoded chunk cached and with all of them cached."""
     path = files.hdf5("deflate")
     for name, keys in selections(files.data.shape).items():
 
@@ -177,7 +177,7 @@ def parts(files: Files) -> Iterator[Row]:
 
 
 def index(files: Files, shrink: int = 1) -> Iterator[Row]:
-    """W5: where all chunks are, of one array of very many and of very many arrays."""
+    """W5: find all chunks, of one array with very many chunks and of very many arrays."""
     chunks, groups = 102_400 // shrink, 20 // shrink
     path = files.many_chunks(chunks, 10)
     yield _index_row("index-chunks", f"index of {chunks:,} chunks", path, ["x"], chunks * 40)
@@ -204,7 +204,7 @@ def _index_row(key: str, work: str, path: Path, names: list[str], stored_nbytes:
 
 
 def tiny(files: Files, shrink: int = 1) -> Iterator[Row]:
-    """A file of 200,000 chunks of 64 bytes: its index, and everything of it."""
+    """A file with 200,000 chunks of 64 bytes: its index, and reading everything."""
     count = 200_000 // shrink
     path = files.many_chunks(count, 16)
     yield Row(

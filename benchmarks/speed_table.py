@@ -1,7 +1,8 @@
-"""The speed tables in words: lines for a terminal, and the tables of docs/reading.md and docs/remote.md. It knows
-nothing but the results.
+"""The speed tables as text: lines for a terminal, and the tables of docs/reading.md and docs/remote.md.
 
-python benchmarks/speed_table.py
+This module uses only the saved results.
+
+    python benchmarks/speed_table.py
 """
 
 from __future__ import annotations
@@ -15,7 +16,7 @@ MIB = 1 << 20
 
 
 def lines(row: dict[str, Any]) -> str:
-    """One row for a terminal: a line for each peer, and one for each absolute target."""
+    """One row for a terminal: a line for each peer and for each absolute target."""
     ours = row.get("seconds", {}).get("hyperslab")
     head = row["work"] if ours is None else f"{row['work']}: {duration(ours)}"
     said = [f"  {head}"]
@@ -35,13 +36,13 @@ def lines(row: dict[str, Any]) -> str:
 
 
 def markdown(results: dict[str, Any]) -> str:
-    """The whole table for the documentation, with what it was made on."""
+    """The whole table for the documentation, with its machine and libraries."""
     what = f"{results['megabytes']} MiB of float32 in chunks of 1 MiB, warm, two threads"
     return _made_on(what, results["environment"]) + _table(results)
 
 
 def far_markdown(results: dict[str, Any]) -> str:
-    """The table of remote reading, and what each side asked of the server."""
+    """The table of remote reading, with each side's requests to the server."""
     head = "| work | side | requests | MB | |\n|---|---|---|---|---|\n"
     return _made_on("Warm files, two threads", results["environment"]) + _table(results) + "\n" + head + _asked(results)
 
@@ -90,7 +91,7 @@ def _table(results: dict[str, Any]) -> str:
 
 
 def duration(seconds: float) -> str:
-    """With three digits, in the unit that suits it."""
+    """Seconds with three digits in a suitable unit."""
     for unit, size in (("s", 1.0), ("ms", 1e-3), ("µs", 1e-6)):
         if seconds >= size:
             return f"{seconds / size:#.3g}".rstrip(".") + f" {unit}"
@@ -98,7 +99,7 @@ def duration(seconds: float) -> str:
 
 
 def _cells(row: dict[str, Any]) -> list[list[str]]:
-    """Peer, the peer's figure, ratio with its interval, target, verdict: for each comparison and absolute target."""
+    """The cells of each comparison and absolute target: peer, its figure, ratio with its interval, target, verdict."""
     made = [_compared(row, found) for found in row["comparisons"]]
     limit = row.get("limit")
     if limit and "nbytes" in limit:
@@ -121,7 +122,7 @@ def _compared(row: dict[str, Any], found: dict[str, Any]) -> list[str]:
 
 
 def _interval(found: dict[str, Any], digits: str, unit: float = 1.0) -> str:
-    """An interval in brackets; nothing where it is not known."""
+    """An interval in brackets, or an empty string if it is unknown."""
     if found["low"] is None:
         return ""
     return f" [{found['low'] * unit:{digits}}, {found['high'] * unit:{digits}}]"

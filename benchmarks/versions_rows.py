@@ -1,7 +1,7 @@
-"""The rows of the table of versioned files: each work by us, by versioned-hdf5, and by h5py without versions.
+"""The rows of the table of versioned files: work done by us, by versioned-hdf5, and by h5py without versions.
 
-Nobody but us waits for the disk by default, so a work that writes is two rows: once nobody syncs, and once everybody's
-file is synced before the clock stops. Versions are added to files that stay open.
+By default, only we wait for the disk. So a row that writes is measured twice: once with no file synced, and once with
+every side's file synced before the clock stops. Versions are added to files that stay open.
 """
 
 from __future__ import annotations
@@ -36,23 +36,23 @@ def theirs(file: h5py.File) -> Any:
 
 
 def crc(array: Any) -> int:
-    """Of an array's elements."""
+    """The checksum of an array's elements."""
     return zlib.crc32(np.ascontiguousarray(array).view(np.uint8))
 
 
 class Making:
-    """Makes files, and says whether their bytes are waited for."""
+    """Creates files, and says whether to wait until their bytes are on the disk."""
 
     def __init__(self, folder: Path, synced: bool) -> None:
         self.folder, self.synced = folder, synced
         self._numbers = itertools.count()
 
     def path(self, name: str) -> Path:
-        """A new file's."""
+        """The path of a new file."""
         return self.folder / f"{'synced' if self.synced else 'unsynced'}-{next(self._numbers)}-{name}.h5"
 
     def ours(self, path: Path, mode: str) -> hs.VersionedFile:
-        """A versioned file that syncs, or does not."""
+        """A versioned file, synced or not."""
         before, writing.SYSTEM = writing.SYSTEM, writing.SYSTEM if self.synced else Unsynced()
         try:
             return hs.VersionedFile(path, mode)  # type: ignore[arg-type]
@@ -60,7 +60,7 @@ class Making:
             writing.SYSTEM = before
 
     def sync(self, path: Path) -> None:
-        """What we do by ourselves, for the others."""
+        """Sync a file for the other sides; ours syncs by itself."""
         if self.synced:
             descriptor = os.open(path, os.O_RDONLY)
             try:
@@ -70,7 +70,7 @@ class Making:
 
 
 def both(rows: Callable[[Making], Iterator[Row]], folder: Path) -> Iterator[Row]:
-    """Rows of a work that writes: nobody syncs, everybody does."""
+    """Rows that write: once without syncing, once with."""
     for synced in (False, True):
         for row in rows(Making(folder, synced)):
             kind = "all synced" if synced else "none synced"
@@ -78,12 +78,12 @@ def both(rows: Callable[[Making], Iterator[Row]], folder: Path) -> Iterator[Row]
 
 
 def noise(count: int) -> np.ndarray:
-    """Elements that no codec shortens, and no two chunks of which are alike."""
+    """Random elements: no codec can compress them, and no two chunks are equal."""
     return np.random.default_rng(6).random(count)
 
 
 def smooth(count: int) -> np.ndarray:
-    """Elements that deflate with shuffle shortens to about half."""
+    """Elements that deflate with shuffle halves."""
     return np.round(np.sin(np.arange(count) / 500) * 100 + np.random.default_rng(6).random(count), 2)
 
 
@@ -131,7 +131,7 @@ def latest(path: Path) -> np.ndarray:
 
 
 def made_file(folder: Path, name: str, by: str, data: np.ndarray, chunk: int, options: dict[str, Any]) -> Path:
-    """A file with array `x`, made once."""
+    """A file with array `x`, created once."""
     path = folder / f"{name}-{by.split(',')[0]}-{chunk}-{data.size}.h5"
     if path.exists():
         return path
@@ -147,7 +147,7 @@ def made_file(folder: Path, name: str, by: str, data: np.ndarray, chunk: int, op
 
 
 def reading(path: Path, by: str, key: Any) -> Callable[[], Any]:
-    """Open a file, read of the latest version, close it."""
+    """Open a file, read from the latest version, and close it."""
 
     def by_us() -> Any:
         with hs.VersionedFile(path) as file:
@@ -161,17 +161,17 @@ def reading(path: Path, by: str, key: Any) -> Callable[[], Any]:
 
 
 def whole(path: Path, by: str) -> Callable[[], Side]:
-    """Reads everything."""
+    """A side that reads everything."""
     return lambda: Side(reading(path, by, ...), crc)
 
 
 def element(path: Path, by: str, at: int) -> Callable[[], Side]:
-    """Reads one element."""
+    """A side that reads one element."""
     return lambda: Side(reading(path, by, at))
 
 
 def reads(folder: Path, megabytes: int) -> Iterator[Row]:
-    """The latest version: everything, and one element."""
+    """Read the latest version: everything, and one element."""
     count = megabytes * (1 << 20) // ELEMENT_NBYTES
     works = [("", noise(count), {}, 64, 0.7), ("", noise(count), {}, 4, 0.4)]
     works += [(", gzip+shuffle", smooth(count), DEFLATED, kib, 0.3) for kib in (64, 4)]
@@ -193,7 +193,7 @@ def reads(folder: Path, megabytes: int) -> Iterator[Row]:
 
 
 class Updates:
-    """Adds versions to a file that stays open: one element of one array is another each time."""
+    """Adds versions to a file that stays open. Each version changes one element of one array."""
 
     def __init__(self, making: Making, by: str, arrays: int, count: int, chunk: int) -> None:
         self._making, self._numbers = making, itertools.count()
@@ -214,7 +214,7 @@ class Updates:
         self._making.sync(self._path)
 
     def add(self) -> int:
-        """One version more; the element that it sets."""
+        """Add a version. Returns the element that it sets."""
         number = next(self._numbers)
         with self._versions.stage_version(str(number)) as version:
             version[self._name][self._count // 3] = -1 - number
@@ -227,7 +227,7 @@ class Updates:
 
 
 def new_version(making: Making, megabytes: int) -> Iterator[Row]:
-    """One element is another."""
+    """A version that changes one element."""
     count = megabytes * (1 << 20) // ELEMENT_NBYTES
     works = [(1, count, 8192), (1, count, 512), (200, 1000, 100)]
     for arrays, length, chunk in works:
@@ -246,7 +246,7 @@ def new_version(making: Making, megabytes: int) -> Iterator[Row]:
 
 
 def deletion(making: Making, count: int) -> Iterator[Row]:
-    """Half of the versions go; no row while this hyperslab cannot do that."""
+    """Delete half of the versions. There is no row if this version of hyperslab cannot do that."""
     if not hasattr(hs.VersionedFile, "delete_versions"):
         return
 
@@ -297,13 +297,14 @@ TURNS = 5
 
 
 class Copies:
-    """Copies of a file, made before anything is timed: deletion needs a new one each time."""
+    """Copies of a file, created before anything is timed: each deletion needs a new one."""
 
     def __init__(self, path: Path, turns: int) -> None:
-        self._paths = [path.with_suffix(f".{number}.h5") for number in range(turns + 2)]  # one is checked, one warms up
+        # one for the check, one for the warm-up
+        self._paths = [path.with_suffix(f".{number}.h5") for number in range(turns + 2)]
         for copy in self._paths:
             copy.write_bytes(path.read_bytes())
 
     def next(self) -> Path:
-        """One that nobody used."""
+        """A copy that was not used yet."""
         return self._paths.pop()

@@ -1,12 +1,12 @@
-"""The speed table of versioned files: against versioned-hdf5, and against h5py without versions.
+"""The speed table of versioned files, compared with versioned-hdf5 and with h5py without versions.
 
     python benchmarks/versions_speed.py [--only NAME ...] [--quick] [--files DIRECTORY] [--list]
 
-NAME is a group of rows (`write`, `read`, `version`, `delete`, `many`, `histories`). A row times its sides in turn in
-one run, after each was found right. Rows that write are there twice: nobody syncs, everybody does. `many` is one
-version of 200,000 chunks in a process of its own; `histories` a thousand versions of each workload of seed 4,
-both sides taking turns at each. Results are kept in benchmarks/results/versions_speed.json. `--quick` shows in two
-minutes that everything runs; it keeps nothing.
+NAME is a group of rows (`write`, `read`, `version`, `delete`, `many`, `histories`). First each side of a row must be
+right; then they are timed in turn in one run. Rows that write appear twice: without and with syncing. `many` is one
+version of 200,000 chunks in its own process. `histories` are a thousand versions of each workload of seed 4, with both
+sides taking turns at each version. Results are saved in benchmarks/results/versions_speed.json. `--quick` checks within
+two minutes that everything works, and saves nothing.
 """
 
 from __future__ import annotations
@@ -42,7 +42,7 @@ UNSYNCED = "hyperslab, not synced"
 
 
 def groups(where: Path, quick: bool) -> command.Groups:
-    """Each group of rows, measured one after another when asked for."""
+    """The groups of rows. Each row is measured when you ask for it."""
     megabytes = QUICK_MEGABYTES if quick else MEGABYTES
 
     def each(rows: Callable[[], Iterator[comparison.Row]]) -> Callable[[], Iterator[dict[str, Any]]]:
@@ -62,7 +62,7 @@ def groups(where: Path, quick: bool) -> command.Groups:
 
 
 def many(where: Path, count: int) -> dict[str, Any]:
-    """One element of very many chunks changed: seconds and peak memory, each library in a process of its own."""
+    """Change one element of very many chunks: seconds and peak memory, with a process for each library."""
     found: dict[str, Any] = {}
     for by in (OURS, THEIRS):
         done = subprocess.run(
@@ -101,7 +101,7 @@ def many(where: Path, count: int) -> dict[str, Any]:
 
 
 def one_of_many(by: str, where: Path, count: int) -> None:
-    """Make a version of many chunks and change one of them, in this process; print what the change took."""
+    """Create a version with many chunks and change one of them, in this process. Print what the change took."""
     folder = where / "many"
     folder.mkdir(exist_ok=True)
     updates = Updates(Making(folder, synced=False), by, 1, count * MANY_CHUNK_LENGTH, MANY_CHUNK_LENGTH)
@@ -111,7 +111,7 @@ def one_of_many(by: str, where: Path, count: int) -> None:
 
 
 def history(where: Path, name: str, count: int) -> dict[str, Any]:
-    """A workload of seed 4: the time of its last versions, both libraries taking turns at every version."""
+    """A workload of seed 4: the time of its last versions, with both libraries taking turns at every version."""
     workload = EDIT_PATTERNS[name]
     chunk = 256 if workload.columns else 4096
     formats = {OURS: HISTORY_FORMATS[UNSYNCED], THEIRS: HISTORY_FORMATS[THEIRS]}
@@ -148,7 +148,7 @@ def history(where: Path, name: str, count: int) -> dict[str, Any]:
 
 
 def main() -> None:
-    """Measure, print a line for each comparison, keep the figures after each row."""
+    """Measure, print a line for each comparison, and save the figures after each row."""
     if sys.argv[1:2] == ["--one-of-many"]:
         one_of_many(sys.argv[2], Path(sys.argv[3]), int(sys.argv[4]))
         return

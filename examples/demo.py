@@ -1,7 +1,7 @@
-"""`make demo`: HDF5 files read by h5py and by hyperslab side by side; then, which format is fastest on this machine?
+"""`make demo`: read HDF5 files with h5py and with hyperslab, then find the fastest format on this machine.
 
-That is measured for two real fields and a larger generated one. The real ones are monthly sea-surface temperatures and
-a century of North American air temperatures, from the NetCDF files that the PyPI package iris-sample-data ships.
+The second part measures two real fields and a larger generated one. The real ones are monthly sea-surface temperatures
+and a century of North American air temperatures, from the NetCDF files of the PyPI package iris-sample-data.
 """
 
 from __future__ import annotations
@@ -43,7 +43,7 @@ cases:
 
 
 def main() -> int:
-    """Show both readers; then write the study, run it, and leave the report in demo/report.html."""
+    """Show both readers, write and run the study, and put the report into demo/report.html."""
     side_by_side.show()
     shutil.rmtree(OUTPUT, ignore_errors=True)
     OUTPUT.mkdir()

@@ -1,9 +1,9 @@
-"""References made by one tool and read by another: kerchunk, hyperslab, zarr-python, xarray and VirtualiZarr.
+"""References written by one tool and read by another: kerchunk, hyperslab, zarr-python, xarray and VirtualiZarr.
 
     python examples/references.py
 
-A NetCDF file is made, then its references go from each writer to each reader; all must read what netCDF4 reads. A
-library that is not installed is named and left out.
+The script writes a NetCDF file and passes its references from each writer to each reader. All of them must read what
+netCDF4 reads. It names the libraries that are not installed and leaves them out.
 """
 
 from __future__ import annotations
@@ -23,7 +23,7 @@ VARIABLE = "sst"
 
 
 def ocean(path: Path) -> Any:
-    """A file as models write them: packed, compressed, a chunk a month; gives what is in it."""
+    """Write a file as models do: packed, compressed, one chunk per month. Returns its elements."""
     values = np.where(np.arange(12 * 30 * 40) % 11, np.arange(12 * 30 * 40) / 100, np.nan).reshape(12, 30, 40)
     time = np.array("2020-01", "M8[M]").astype("M8[ns]") + np.arange(12) * np.timedelta64(30, "D")
     made = xarray.Dataset({VARIABLE: (("time", "y", "x"), values, {"units": "K"})}, {"time": time})
@@ -34,7 +34,7 @@ def ocean(path: Path) -> Any:
 
 
 def by_hyperslab(source: Path, target: Path) -> None:
-    """Index, and save; the ending chooses the format."""
+    """Index and save; the file's extension chooses the format."""
     hyperslab.index(source).save(target)
 
 
@@ -78,7 +78,7 @@ def with_zarr(refs: Path) -> Any:
         import pandas
         from fsspec.implementations.reference import LazyReferenceMapper
 
-        pandas.set_option("future.infer_string", False)  # fsspec takes NaN, pandas 3's null of texts, for a path
+        pandas.set_option("future.infer_string", False)  # fsspec mistakes NaN, pandas 3's missing text, for a path
         options["fo"] = LazyReferenceMapper(str(refs), fs=fsspec.filesystem("file"), engine="pyarrow")
     store = zarr.storage.FsspecStore(fsspec.filesystem("reference", **options), read_only=True, path="")
     return xarray.open_dataset(store, engine="zarr", consolidated=False, zarr_format=2)
@@ -86,7 +86,7 @@ def with_zarr(refs: Path) -> Any:
 
 def with_kerchunk(refs: Path) -> Any:
     """kerchunk's engine of xarray."""
-    import kerchunk  # noqa: F401 -- says what is missing
+    import kerchunk  # noqa: F401 -- fails if kerchunk is not installed
 
     return xarray.open_dataset(str(refs), engine="kerchunk")
 
@@ -105,7 +105,7 @@ FORMATS = {"json": list(READERS), "parquet": ["hyperslab", "zarr-python"], "hs":
 
 
 def main() -> None:
-    """Every writer, every format, every reader."""
+    """Try every writer with every format and every reader."""
     with tempfile.TemporaryDirectory() as scratch:
         source = Path(scratch) / "ocean.nc"
         expected = ocean(source)
@@ -127,7 +127,7 @@ def main() -> None:
 
 
 def check(what: str, read: Callable[[], Any], expected: Any) -> None:
-    """Say that what was read is right; fail if it is not."""
+    """Print that the elements are right, or fail."""
     try:
         opened = read()
     except ImportError as error:

@@ -1,8 +1,9 @@
-"""The same HDF5 files and selections, read by h5py and by hyperslab side by side.
+"""Read the same selections of HDF5 files with h5py and with hyperslab.
 
     python examples/side_by_side.py
 
-Each side opens the file, reads and closes it, in turn with the other, on warm files; what they read is compared first.
+Each side opens a warm file, reads and closes it, in turn with the other. First the script checks that both read the
+same elements.
 """
 
 from __future__ import annotations
@@ -29,7 +30,7 @@ SHAPE, CHUNK = (8, 1024, 1024), (1, 512, 512)  # float32: 32 MiB in chunks of 1 
 
 
 class Selection(NamedTuple):
-    """What both read."""
+    """What both sides read."""
 
     path: Path
     array: str
@@ -38,19 +39,19 @@ class Selection(NamedTuple):
 
 
 def by_h5py(selection: Selection) -> Any:
-    """As the HDF5 library does it."""
+    """Read with the HDF5 library."""
     with h5py.File(selection.path) as file:
         return file[selection.array][selection.key]
 
 
 def by_hyperslab(selection: Selection) -> Any:
-    """As hyperslab does it."""
+    """Read with hyperslab."""
     with hyperslab.open(selection.path) as file:
         return file[selection.array][selection.key]
 
 
 def write_waves(path: Path) -> None:
-    """Smooth waves with noise, kept to two decimals, deflated and shuffled."""
+    """Smooth waves with noise, rounded to two decimals, deflated and shuffled."""
     t, y, x = np.ogrid[: SHAPE[0], : SHAPE[1], : SHAPE[2]]
     waves = np.sin(x / 37) * 20 + np.cos(y / 53) * 15 + np.sin(t / 5) * 5
     noise = np.random.default_rng(7).normal(0, 0.3, SHAPE)
@@ -60,7 +61,7 @@ def write_waves(path: Path) -> None:
 
 
 def selections(directory: Path) -> list[Selection]:
-    """Of a real file as it was published, and of a larger one that is made here."""
+    """Selections of a real file as it was published, and of a larger one that is written here."""
     real, waves = Path(iris_sample_data.path, "ostia_monthly.nc"), directory / "waves.h5"
     write_waves(waves)
     return [
@@ -74,7 +75,7 @@ def selections(directory: Path) -> list[Selection]:
 
 
 def in_turn(selection: Selection) -> tuple[list[float], list[float]]:
-    """Milliseconds of h5py and of hyperslab; the first turn is warm-up."""
+    """Milliseconds of h5py and of hyperslab. The first turn is a warm-up."""
     took: dict[Callable[[Selection], Any], list[float]] = {by_h5py: [], by_hyperslab: []}
     for _ in range(TURNS + 1):
         for read in random.sample(list(took), 2):
@@ -85,7 +86,7 @@ def in_turn(selection: Selection) -> tuple[list[float], list[float]]:
 
 
 def with_interval(median: float, interval: tuple[float, float] | None) -> str:
-    """A figure and the 95 % interval around it."""
+    """A figure with its 95 % interval."""
     return f"{median:.3g} [{interval[0]:.3g}, {interval[1]:.3g}]" if interval else f"{median:.3g}"
 
 
@@ -99,7 +100,9 @@ def show() -> None:
             cache.warm_up([selection.path])
             theirs, ours = by_h5py(selection), by_hyperslab(selection)
             if theirs.dtype != ours.dtype or not np.array_equal(theirs, ours):
-                raise AssertionError(f"{selection.path.name} {selection.said}: hyperslab read something else than h5py")
+                raise AssertionError(
+                    f"{selection.path.name} {selection.said}: hyperslab and h5py read different elements"
+                )
             h5py_ms, hyperslab_ms = in_turn(selection)
             medians = float(np.median(h5py_ms)), float(np.median(hyperslab_ms))
             table.add_row(
@@ -110,7 +113,7 @@ def show() -> None:
                 with_interval(medians[1], interval_of_median(hyperslab_ms)).replace("[", r"\["),
                 with_interval(medians[0] / medians[1], interval_of_ratio(hyperslab_ms, h5py_ms)).replace("[", r"\["),
             )
-    table.caption = f"Medians of {TURNS} turns with 95 % intervals; every selection was read equal by both."
+    table.caption = f"Medians of {TURNS} turns with 95 % intervals. Both readers returned equal elements."
     console = Console()
     (console if console.is_terminal else Console(width=130)).print(table)
 

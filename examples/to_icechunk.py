@@ -2,7 +2,7 @@
 
     python examples/to_icechunk.py [FOLDER]
 
-Nothing of the arrays is copied: the store says where in the files their chunks are.
+The arrays are not copied: the store has the locations of their chunks in the files.
 """
 
 from __future__ import annotations
@@ -42,7 +42,7 @@ def main(folder: Path) -> None:
     for path in paths:
         write_year(path, int(path.stem))
 
-    # A repository that may read files below the folder.
+    # A repository that is allowed to read files below the folder.
     prefix = folder.as_uri() + "/"
     config = icechunk.RepositoryConfig.default()
     files = icechunk.local_filesystem_store(str(folder))
@@ -54,7 +54,7 @@ def main(folder: Path) -> None:
     session = repository.writable_session("main")
     referenced = hs.index(paths).to_icechunk(session.store)
     session.commit("the files of 2019 and 2021")
-    print(f"{referenced.array_count} arrays, {referenced.chunk_count} chunks of {referenced.file_count} files")
+    print(f"{referenced.array_count} arrays, {referenced.chunk_count} chunks in {referenced.file_count} files")
 
     store = repository.readonly_session("main").store
     for path in paths:
@@ -63,7 +63,7 @@ def main(folder: Path) -> None:
                 xarray.testing.assert_identical(found.load(), expected.load())
             sst = zarr.open_group(store, mode="r")[f"{path.stem}/sst"]
             assert (sst[100:110] == expected["sst"][100:110].values).all()
-        print(f"{path.name}: as netCDF4 reads it, {sst.shape} in chunks of {sst.chunks}")
+        print(f"{path.name}: equal to what netCDF4 reads, {sst.shape} in chunks of {sst.chunks}")
 
 
 if __name__ == "__main__":

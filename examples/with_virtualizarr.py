@@ -2,7 +2,7 @@
 
     python examples/with_virtualizarr.py [FOLDER]
 
-VirtualiZarr combines and saves; hyperslab finds the chunks, of NetCDF-4 and of NetCDF-3 alike.
+VirtualiZarr combines and saves. hyperslab finds the chunks in NetCDF-4 and NetCDF-3 files.
 """
 
 from __future__ import annotations
@@ -61,7 +61,7 @@ def main(folder: Path) -> None:
     found = hs.open(folder / "wind.json")["wind"]
     with xarray.open_mfdataset(paths, engine="netcdf4") as expected:
         assert (found[25:35] == expected["wind"][25:35].values).all()
-    print(f"wind.json: as netCDF4 reads it, {found.shape} in chunks of {found.chunks}")
+    print(f"wind.json: equal to what netCDF4 reads, {found.shape} in chunks of {found.chunks}")
 
 
 if __name__ == "__main__":

@@ -86,7 +86,7 @@ def cost_model(found: dict[str, Any]) -> str:
         f"`hyperslab evaluate --{found['scale']}` with a store profile of `hyperslab calibrate --{profile['scale']}`, "
         f"{profile['made_at'][:10]}, {here['cpu']}, {here['cpu_count']} cores; {libraries}. {serial['cells']} cells, "
         f"{found['rejected_passes']} passes rejected. {'. '.join(found['scaled'])}.\n\n"
-        "| model | faster library predicted | where intervals part | RMSE log10 | rank correlation | "
+        "| model | faster library predicted | where intervals do not overlap | RMSE log10 | rank correlation | "
         "regret: median, worst |\n"
         f"|---|---|---|---|---|---|\n{rows}\n"
         f"Of the experiments {always}: who always names one library is right so often, but says nothing of layouts. "

@@ -1,5 +1,5 @@
-//! The input of a codec target: a line with the chain, the filter mask and the decoded size; then the encoded bytes.
-//! The chain is written as in `crates/hyperslab-engine/tests/golden/vectors.txt`, which gives the seeds.
+//! The input of a codec target: a line with the codec chain, the filter mask and the decoded size, then the encoded
+//! bytes. The chain has the format of `crates/hyperslab-engine/tests/golden/vectors.txt`, which supplies the seeds.
 
 use hyperslab_core::{BitshuffleInner, ByteOrder, Codec, Element};
 
@@ -16,7 +16,7 @@ pub struct Case<'d> {
 }
 
 impl<'d> Case<'d> {
-    /// `None` where the line does not say what to do.
+    /// `None` if the line is incomplete.
     pub fn of(data: &'d [u8]) -> Option<Self> {
         let end = data.iter().take(MOST_LINE_NBYTES).position(|&byte| byte == b'\n')?;
         let mut words = std::str::from_utf8(&data[..end]).ok()?.split(' ');
@@ -79,7 +79,7 @@ fn inner(name: &str) -> Option<BitshuffleInner> {
     }
 }
 
-/// An element as NumPy spells it.
+/// An element in NumPy's notation.
 fn element(dtype: &str) -> Option<Element> {
     let order = if dtype.starts_with('>') { ByteOrder::Big } else { ByteOrder::Little };
     let (kind, width) = dtype.trim_start_matches(['<', '>', '|']).split_at_checked(1)?;

@@ -1,4 +1,4 @@
-//! A chunk through codecs: an error, or as many bytes as asked for, the same with memory that was used before.
+//! Decodes a chunk: the result must be an error, or exactly the bytes asked for, and the same again in used memory.
 
 use std::cell::RefCell;
 
@@ -53,7 +53,7 @@ fn plain(decoded: Decoded<'_>) -> Vec<u8> {
     }
 }
 
-/// What another implementation accepts, we decode to the same bytes, and nothing else.
+/// We must decode what another implementation accepts, to the same bytes, and nothing else.
 fn compare_with_miniz(case: &Case<'_>, found: &Result<Vec<u8>, Error>) {
     let theirs = inflated(case.encoded, case.decoded_nbytes);
     if found.is_ok() || theirs.as_ref().map(Vec::len) == Some(case.decoded_nbytes) {
@@ -61,7 +61,8 @@ fn compare_with_miniz(case: &Case<'_>, found: &Result<Vec<u8>, Error>) {
     }
 }
 
-/// A zlib stream of at most so many bytes. Its framing is checked here: miniz_oxide leaves that out while it is fuzzed.
+/// A zlib stream of at most this many bytes. Its framing is checked here, because miniz_oxide skips that check under
+/// fuzzing.
 fn inflated(encoded: &[u8], most: usize) -> Option<Vec<u8>> {
     let (header, rest) = encoded.split_at_checked(2)?;
     let is_header = header[0] & 0x0f == 8 && header[0] >> 4 <= 7 && header[1] & 0x20 == 0;

@@ -19,12 +19,12 @@ use libfuzzer_sys::fuzz_target;
 
 type Target = fn(&[u8]);
 
-/// Every target that is not a family of codecs.
+/// Every target except the families of codecs.
 const TARGETS: [(&str, Target); 10] = [
     ("hdf5", |data| parse::parse_twice(hdf5::parse, data)),
     ("netcdf3", |data| parse::parse_twice(netcdf3::parse, data)),
     ("fits", |data| parse::parse_twice(fits::parse, data)),
-    // HDF4's budget counts what a round reads again, so that where it ends depends on the pages.
+    // HDF4's budget counts what a round reads again, so where it ends depends on the pages.
     ("hdf4", |data| drop(parse::parse(hdf4::parse, data, Policy::LOCAL))),
     ("zarr", zarr::zarr),
     ("read", read::read),
@@ -34,7 +34,7 @@ const TARGETS: [(&str, Target); 10] = [
     ("mappings", versions::mappings),
 ];
 
-/// Families of codecs differ by their seeds only: the input says which codecs it goes through.
+/// Families of codecs differ only in their seeds: the input selects the codecs.
 static TARGET: LazyLock<Target> = LazyLock::new(|| {
     let asked = std::env::var("HYPERSLAB_FUZZ_TARGET").unwrap_or_default();
     TARGETS.iter().find(|(name, _)| *name == asked).map_or(decode::decode as Target, |(_, target)| *target)

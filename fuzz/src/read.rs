@@ -1,4 +1,4 @@
-//! A whole file: opened as an archive, planned, read. Threads, the cache and the selection may not change what is read.
+//! Opens a whole file as an archive, plans and reads it. Threads, cache and selection must not change the result.
 
 use std::path::{Path, PathBuf};
 use std::sync::{Arc, LazyLock};
@@ -13,14 +13,14 @@ use hyperslab_parsers::Allowed;
 use crate::memory;
 use crate::parse::allowance;
 
-/// Bytes of all outputs of an input, and decoded bytes of one: inputs stay quick.
+/// Limits for all outputs of an input, and for the decoded bytes of one, so that inputs stay quick.
 const MOST_OUTPUT_NBYTES: u64 = 2 << 20;
 const MOST_DECODED_NBYTES: u64 = 8 << 20;
 const MOST_READS: u64 = 4096;
 const MOST_ARRAYS: usize = 64;
 const CACHE_NBYTES: usize = 1 << 20;
 
-/// A folder for the files of inputs, in memory where `TMPDIR` is.
+/// A folder for the inputs' files, in memory if `TMPDIR` is.
 pub static FOLDER: LazyLock<PathBuf> =
     LazyLock::new(|| std::env::temp_dir().join(format!("hyperslab-fuzz-{}", std::process::id())));
 
@@ -32,7 +32,7 @@ pub fn read(data: &[u8]) {
     memory::bounded(2 * allowance(data.len()), || read_archive(&path, data));
 }
 
-/// Inputs make URLs up: none is asked for.
+/// Inputs make up URLs. None is asked for.
 struct NoUrls;
 
 impl UrlResolver for NoUrls {
@@ -41,7 +41,7 @@ impl UrlResolver for NoUrls {
     }
 }
 
-/// Every array that is small enough of the archive at a path, opened twice. No file outside the folder is opened.
+/// Reads every array that is small enough, from an archive that is opened twice. Opens no file outside the folder.
 pub fn read_archive(path: &Path, data: &[u8]) {
     let archives = [0, CACHE_NBYTES].map(|chunk_cache_nbytes| {
         let allowed = Allowed::only(&[FOLDER.clone()]);
@@ -68,7 +68,7 @@ pub fn read_archive(path: &Path, data: &[u8]) {
     }
 }
 
-/// Every array of a list that is small enough, whose files are at hand.
+/// Reads every array of a list that is small enough and whose files are present.
 pub fn read_arrays(arrays: &[Array], stores: &Stores, data: &[u8]) {
     let mut left = MOST_OUTPUT_NBYTES;
     for array in arrays.iter().take(MOST_ARRAYS) {
@@ -82,14 +82,14 @@ pub fn read_arrays(arrays: &[Array], stores: &Stores, data: &[u8]) {
     }
 }
 
-/// How something is read.
+/// How to read.
 #[derive(Clone, Copy)]
 struct Reader {
     is_cached: bool,
     thread_count: usize,
 }
 
-/// An array of an input, and bytes of outputs that may still be made.
+/// An array of an input, and how many bytes of output it may still produce.
 struct Readable<'a> {
     array: &'a Array,
     data: &'a [u8],
@@ -97,7 +97,8 @@ struct Readable<'a> {
 }
 
 impl Readable<'_> {
-    /// Read it in several ways, if it is small enough. `read` gives what reads a selection, and says whether it could.
+    /// Reads it in several ways, if it is small enough. `read` returns a reader of a selection; the reader returns
+    /// whether it succeeded.
     fn check<'r, R: Fn(&mut [u8]) -> bool + 'r>(
         self,
         shape: &[u64],
@@ -159,7 +160,7 @@ fn carried_out(
     execute(&execution, out, &mut || false).is_ok()
 }
 
-/// Some of an axis, as the input's last bytes say.
+/// A part of an axis, chosen by the input's last bytes.
 fn part(axis: usize, length: u64, data: &[u8]) -> AxisSelection {
     let byte = |back: usize| data.iter().rev().nth(axis * 3 + back).copied().map_or(0, u64::from);
     let start = if length == 0 { 0 } else { byte(0) % length };
@@ -169,7 +170,7 @@ fn part(axis: usize, length: u64, data: &[u8]) -> AxisSelection {
     AxisSelection::new(axis, start, stride, count, 1).expect("within the axis")
 }
 
-/// The same elements, picked one by one.
+/// The same elements, selected one by one.
 fn picked(whole: &[u8], shape: &[u64], axes: &[AxisSelection], element_nbytes: usize) -> Vec<u8> {
     let mut positions = vec![0_u64];
     for (axis, &length) in axes.iter().zip(shape) {

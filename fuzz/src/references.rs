@@ -1,4 +1,4 @@
-//! References: whatever the bytes, tables and manifests or errors, in bounded memory.
+//! References from any bytes: the result must be tables and manifests, or errors, in bounded memory.
 
 use hyperslab_parsers::references::References;
 use hyperslab_parsers::{Memory, dmrpp};

@@ -1,4 +1,4 @@
-//! A file in memory as the engine wants it.
+//! A file in memory, as a store of the engine.
 
 use std::io::IoSliceMut;
 

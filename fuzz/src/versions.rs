@@ -1,5 +1,6 @@
-//! Files of versions: the parts that patterns of names lead to; chunks found with the tree and later; virtual arrays of
-//! chunks, resolved in one grid and mapping by mapping; mappings read as numbers and one by one, and written again.
+//! Files with versions. Patterns of names select parts; chunks are found with the tree and later; virtual arrays of
+//! chunks are resolved as one grid and mapping by mapping; mappings are read as numbers and one by one, and written
+//! again.
 
 use std::collections::HashMap;
 use std::path::Path;
@@ -17,7 +18,7 @@ use crate::parse::allowance;
 use crate::read;
 use crate::store::Bytes;
 
-/// What readers ask for: the table of versions, one version with all chunks, everything.
+/// What readers ask for: the table of versions, one version with all its chunks, everything.
 const PATTERNS: [&[&str]; 3] = [
     &["_version_data/versions/*"],
     &["_version_data/versions/v1/**", "_version_data/**/raw_data"],
@@ -49,7 +50,7 @@ pub fn versions(data: &[u8]) {
         for array in tree.arrays.iter().filter(small) {
             let Ok(resolved) = resolve(array, &mut find) else { continue };
             if resolved.is_chunked && !array.is_chunked {
-                // Shown once more, the first chunk makes it no grid any more: every mapping is a part of its own.
+                // With its first chunk shown twice, it is no longer a grid: every mapping is a part of its own.
                 let mut mappings = each(&array.virtual_mappings);
                 mappings.push(mappings[0].clone());
                 let parts = Array { virtual_mappings: VirtualMappings::Each(mappings), ..array.clone() };
@@ -61,7 +62,7 @@ pub fn versions(data: &[u8]) {
     });
 }
 
-/// The chunks of each array are those that its index leads to when it is read on its own.
+/// Each array's index, read separately, leads to the same chunks as the tree.
 fn found_later(tree: &Tree, source: &Memory<'_>) {
     let patterns: Vec<String> = PATTERNS[2].iter().map(|&pattern| pattern.to_owned()).collect();
     let mut pages = Pages::new(source, Policy::LOCAL);
@@ -94,7 +95,7 @@ fn plain_array(tree: &Tree, path: &str) -> Option<Array> {
     tree.arrays.get(array?).filter(|array| array.virtual_mappings.is_empty()).cloned()
 }
 
-/// Both ways give the same elements, or none.
+/// Both ways give the same elements, or neither does.
 fn compare(grid: &Array, parts: &Array, stores: &Stores) {
     assert_eq!(grid.shape, parts.shape);
     let Some(shape) = &grid.shape else { return };
@@ -115,7 +116,7 @@ fn written_again(array: &Array, resolved: &Array) {
     same_mappings(array.virtual_mappings.one_source().expect("one stack").1, &grid, &slots);
 }
 
-/// What is written for slots leads to them.
+/// Mappings written for slots lead back to these slots.
 fn same_mappings(path: &str, grid: &ChunkGrid, slots: &[(u64, u64)]) {
     assert!(slots.is_sorted_by(|one, other| one.0 < other.0));
     assert!(slots.last().is_none_or(|last| last.0 < grid.chunk_count()));
@@ -133,7 +134,7 @@ fn same_mappings(path: &str, grid: &ChunkGrid, slots: &[(u64, u64)]) {
     }
 }
 
-/// A block of mappings, behind a line with the shape and the chunk shape of their grid.
+/// A block of mappings, after a line with the shape and the chunk shape of their grid.
 pub fn mappings(data: &[u8]) {
     let Some(end) = data.iter().position(|&byte| byte == b'\n') else { return };
     let Ok(line) = std::str::from_utf8(&data[..end]) else { return };

@@ -1,4 +1,4 @@
-//! A Zarr folder: opened and read.
+//! Opens and reads a Zarr folder.
 
 use std::path::Path;
 
@@ -6,7 +6,7 @@ use crate::memory;
 use crate::parse::allowance;
 use crate::read::{FOLDER, read_archive};
 
-/// Stands between the files of an input; each file is a line with its path, and then its bytes.
+/// Separates the files of an input. Each file is a line with its path, then its bytes.
 const BETWEEN_FILES: &[u8] = b"\xff/\xff";
 const MOST_FILES: usize = 100;
 
@@ -39,10 +39,10 @@ fn write(file: &[u8]) {
     }
     let path = FOLDER.join(name);
     let _ = path.parent().map(std::fs::create_dir_all);
-    let _ = std::fs::write(path, &file[end + 1..]); // a folder may have this name already
+    let _ = std::fs::write(path, &file[end + 1..]); // a folder may already have this name
 }
 
-/// Whether a name stays in the folder.
+/// Whether a name stays within the folder.
 fn is_inside(name: &str) -> bool {
     let normal = |part| matches!(part, std::path::Component::Normal(_));
     !name.is_empty() && name.len() < 200 && !name.contains('\0') && Path::new(name).components().all(normal)

@@ -34,8 +34,8 @@ class Hyperslab:
     block
         The length of a block; by default 1.
 
-    Two hyperslabs are equal when their four parameters are. The same elements can be said in several ways:
-    `count=(6,)` and `block=(6,)` select the same and are not equal.
+    Two hyperslabs are equal if their four parameters are. Different parameters can select the same elements:
+    `count=(6,)` and `block=(6,)` do, but are not equal.
 
     Raises
     ------
@@ -61,10 +61,10 @@ class Hyperslab:
         slices: SupportsIndex | slice | EllipsisType | tuple[SupportsIndex | slice | EllipsisType, ...],
         shape: Iterable[SupportsIndex],
     ) -> Hyperslab:
-        """What `array[slices]` selects in an array of `shape`, by NumPy's rules; but no axis is dropped.
+        """What `array[slices]` selects in an array of `shape`, by NumPy's rules, except that no axis is dropped.
 
-        An int selects one index and keeps its axis with length 1. Axes not mentioned are taken whole. Slices
-        are clipped to the array as Python clips them; negative ints and bounds count from the end.
+        An int selects one index and keeps its axis with length 1. Omitted axes are selected completely.
+        Slices are clipped to the array as in Python; negative ints and bounds count from the end.
 
         Raises
         ------
@@ -110,9 +110,9 @@ class Hyperslab:
 
     @property
     def bounds(self) -> tuple[tuple[int, int], ...]:
-        """The half-open interval `(start, stop)` that just holds the selection, per axis.
+        """The smallest half-open interval `(start, stop)` that holds the selection, per axis.
 
-        Where nothing is selected, `stop` equals `start`.
+        If nothing is selected, `stop` equals `start`.
         """
 
     @property
@@ -122,7 +122,7 @@ class Hyperslab:
         Raises
         ------
         ValueError
-            An axis selects separate blocks of more than one element, which no slice can say.
+            An axis selects separate blocks of more than one element, which no slice can express.
         """
 
     @property
@@ -130,14 +130,14 @@ class Hyperslab:
         """Whether the selection is one box without gaps: on every axis one block, or blocks that touch."""
 
     def check_within(self, shape: Iterable[SupportsIndex]) -> None:
-        """Do nothing if an array of `shape` has every element selected.
+        """Check that an array of `shape` has every selected element.
 
         Raises
         ------
         IndexError
-            It has not; the message has the axis, the last index selected and the array's length.
+            It does not. The message has the axis, the last index selected and the array's length.
         ValueError
-            `shape` has another number of axes.
+            `shape` has a different number of axes.
         """
 
     def __eq__(self, other: object, /) -> bool: ...
@@ -156,7 +156,7 @@ class Points:
     Raises
     ------
     ValueError
-        The shape is another, there are no axes, or a coordinate is negative.
+        The coordinates have another shape or no axes, or a coordinate is negative.
     TypeError
         The coordinates are not integers.
     """
@@ -179,14 +179,14 @@ class Points:
         """The number of points."""
 
     def check_within(self, shape: Iterable[SupportsIndex]) -> None:
-        """Do nothing if an array of `shape` has every point.
+        """Check that an array of `shape` has every point.
 
         Raises
         ------
         IndexError
-            It has not; the message has the first axis and index outside, and the array's length.
+            It does not. The message has the first axis and index outside, and the array's length.
         ValueError
-            `shape` has another number of axes.
+            `shape` has a different number of axes.
         """
 
     def __eq__(self, other: object, /) -> bool: ...
@@ -197,7 +197,7 @@ class Points:
 class ChunkGrid:
     """The regular grid of chunks over an array.
 
-    Every chunk is stored with the whole chunk shape, as in HDF5 and Zarr; of an edge chunk only the part
+    Every chunk is stored with the full chunk shape, as in HDF5 and Zarr. Only the part of an edge chunk that lies
     inside the array is valid.
 
     Parameters
@@ -215,10 +215,10 @@ class ChunkGrid:
 
     A **run** is a maximal sequence of elements, consecutive in the selection's order, whose offsets in the
     chunk's buffer (chunk shape, C order) and in the output buffer (selection's shape, C order) both advance
-    by one: what one `memcpy` copies. Runs of a hyperslab are counted in closed form: the elements, less those
-    that continue a run. With m elements of the selection on an axis of the chunk, a of them directly after
-    another, and w = 1 if the end of the axis is followed in both buffers by the start of the next line (else
-    w = 0), a chunk has
+    by one: one `memcpy` copies it. The runs of a hyperslab are counted in closed form, as the elements minus those
+    that continue a run. Say the selection has m elements on an axis of the chunk, a of which directly follow
+    another, and w is 1 if in both buffers the end of the axis is followed by the start of the next line (otherwise
+    0). Then a chunk has
 
         runs = Π m[d] - Σ_d (Π_{e < d} m[e]) · a[d] · (Π_{e > d} w[e])
     """
@@ -270,7 +270,8 @@ class ChunkGrid:
     def chunks(self, selection: Selection) -> npt.NDArray[np.int64]:
         """The indices of the chunks that a selection touches, in row-major order.
 
-        The work is proportional to the chunks touched (for points, to the points). Releases the GIL.
+        The work is proportional to the number of chunks touched (for points, to the number of points). Releases the
+        GIL.
 
         Returns
         -------
@@ -300,7 +301,7 @@ class ChunkGrid:
         """
 
     def fully_covered(self, selection: Selection) -> npt.NDArray[np.bool_]:
-        """Whether a selection has all valid elements of each chunk of `chunks(selection)`, in that order.
+        """Whether a selection covers all valid elements of each chunk of `chunks(selection)`, in that order.
 
         Such a chunk can be written without reading it first. Releases the GIL.
 
@@ -346,7 +347,7 @@ class ChunkGrid:
 
 @final
 class SelectionTotals:
-    """What a selection costs a grid. Made by `ChunkGrid.totals`."""
+    """What a selection touches and copies in a grid. Made by `ChunkGrid.totals`."""
 
     @property
     def chunk_count(self) -> int:
@@ -354,23 +355,23 @@ class SelectionTotals:
 
     @property
     def run_count(self) -> int:
-        """Runs to copy over all of these chunks; `ChunkGrid` says what a run is."""
+        """Runs to copy in all of these chunks. `ChunkGrid` defines a run."""
 
     @property
     def element_count(self) -> int:
-        """Elements selected; a point counts as often as it is listed."""
+        """Elements selected. A point counts as often as it is listed."""
 
     @property
     def decoded_element_count(self) -> int:
-        """Elements of these chunks as stored: what is decoded to read the selection, each chunk once."""
+        """Elements of these chunks as stored. Reading the selection decodes all of them, each chunk once."""
 
     @property
     def valid_element_count(self) -> int:
-        """Elements of these chunks inside the array."""
+        """Elements of these chunks that lie inside the array."""
 
     @property
     def read_amplification(self) -> float | None:
-        """Elements decoded per element selected; None if nothing is selected."""
+        """Decoded elements per selected element; None if nothing is selected."""
 
     def __eq__(self, other: object, /) -> bool: ...
     def __hash__(self) -> int: ...
@@ -379,10 +380,10 @@ _Request: TypeAlias = tuple[str, int, int, int]
 
 @final
 class CacheState:
-    """An array that a library has open, and what its caches hold: gives the variables of the cost model.
+    """An array that a library has open, and the contents of its caches. Returns the variables of the cost model.
 
-    Nothing is read or written: libraries, the page cache and the device are simulated. `hyperslab.model` is the
-    comfortable way here.
+    Nothing is read or written: the library, the page cache and the device are simulated. `hyperslab.model` is more
+    convenient.
 
     Parameters
     ----------
@@ -391,20 +392,20 @@ class CacheState:
     element_nbytes
         Width of an element in bytes.
     library
-        `hdf5`, `zarr`, `flat` (netCDF-3, FITS, npy), `hyperslab`, or the paper's algorithm as it is printed:
+        `hdf5`, `zarr`, `flat` (netCDF-3, FITS, npy), `hyperslab`, or the paper's algorithm as printed:
         `paper_hdf5`, `paper_zarr`.
     chunks
         Which chunks exist at first: `row_major` (all, written in this order), `missing`, or `listed`.
     manifest
-        Of listed chunks the linear indices, offsets and stored lengths, uint64.
+        For listed chunks: linear indices, offsets and stored lengths, uint64.
     ratio
         Decoded bytes per stored byte; None without codecs.
     page_cache_nbytes
-        Bytes that the page cache may hold.
+        The size of the page cache in bytes.
     read_ahead_nbytes
-        Bytes that the system reads ahead at most; followed for HDF5, as Linux does it. 0: never.
+        How many bytes the system reads ahead at most; 0 for none. Simulated for HDF5, as Linux does it.
     options
-        What the library takes. hdf5: `chunk_cache_nbytes`, `chunk_cache_slots`, `w0` (by default those of HDF5 2.0),
+        The library's options. hdf5: `chunk_cache_nbytes`, `chunk_cache_slots`, `w0` (by default those of HDF5 2.0),
         `index` (`btree_v1`, `btree_v2`, `fixed_array`, `extensible_array`, `none`, or `contiguous`: no chunks),
         `growing_axis`, `wide_lengths`, `mpi_writing`; zarr: `shard_shape`; hyperslab: `chunk_cache_nbytes`, `far` (on a
         server); paper_hdf5: `library_cache_nbytes`, `index_block_chunk_count`.
@@ -412,7 +413,7 @@ class CacheState:
     Raises
     ------
     ValueError
-        A number or a name has no meaning; the message says what to give.
+        A number or a name is invalid. The message says what to give instead.
     TypeError
         The library has no such option.
     """
@@ -438,21 +439,21 @@ class CacheState:
         IndexError
             A selection reaches outside the array.
         ValueError
-            A selection has another number of axes, or the library cannot do the operation.
+            A selection has the wrong number of axes, or the library does not support the operation.
         """
 
     def requests(self, operation: str, selection: Hyperslab | Points) -> tuple[npt.NDArray[np.uint64], list[_Request]]:
         """The variables of one access, and its requests in order: purpose, chunk, offset, length in bytes."""
 
     def close(self) -> tuple[npt.NDArray[np.uint64], list[_Request]]:
-        """The same of closing the array: what was not written yet."""
+        """The same for closing the array: whatever was not written yet."""
 
     @staticmethod
     def variable_names() -> list[str]:
-        """The names of the variables, in the order of all rows: those of the paper first."""
+        """The names of the variables, in the order of all rows: the paper's first."""
 
 def contention(processes: int, servers: int) -> float:
-    """Formula 8 of the paper, `cf`: how many processes use a data server at a time.
+    """Formula 8 of the paper, `cf`: how many processes use one data server at a time.
 
     Raises
     ------
@@ -467,21 +468,21 @@ _Offsets: TypeAlias = npt.NDArray[np.uint64]
 
 @final
 class ArchiveFile:
-    """An open file of any format: its groups and arrays by their numbers; group 0 is the root.
+    """An open file of any format: its groups and arrays by number. Group 0 is the root.
 
     Raises
     ------
     DamagedFile
         The file contradicts its format.
     Unsupported
-        The file is of no format that we know.
+        The file has no format that we know.
     """
 
     def __new__(
         cls,
         path: str,
         chunk_cache_nbytes: int,
-        reach: Reach | None = None,
+        resolver: DocumentResolver | None = None,
         patterns: list[str] = ...,
         between_commits: Callable[[], AbstractContextManager[None]] | None = None,
     ) -> ArchiveFile:
@@ -490,25 +491,28 @@ class ArchiveFile:
         Parameters
         ----------
         path : str
-            Where it is.
+            The path of the file.
         chunk_cache_nbytes : int
             Memory for decoded chunks.
-        reach : Reach | None
-            How whatever it leads to is reached, and whether it may be.
+        resolver : DocumentResolver | None
+            Finds the files that it names, and refuses those it may not name.
         patterns : list[str]
-            Of an HDF5 file, which objects are read, by their names from the root on: `*` is any one name, `**` any
-            number of them, at the end all below; a name that a pattern spells out is no other's wildcard. All without
-            any. Others may then append to the file while it is read.
+            Which objects of an HDF5 file to parse, by paths from the root: `*` is any one name, `**` any number of
+            names, at the end everything below. A name that a pattern spells out matches no wildcard of another
+            pattern. Without patterns everything is parsed; with them, others may append to the file meanwhile.
         between_commits : Callable[[], AbstractContextManager[None]] | None
-            If given, chunks are looked up when arrays are first read; few of them without the others. It gives a
-            context in which nobody overwrites what is committed; called by any thread.
+            If given, chunks are looked up when arrays are first read, and a small read only looks up its own. Returns
+            a context in which no commit overwrites the file. Any thread may call it.
         """
 
     @staticmethod
     def remote(
-        file: RemoteFile, chunk_cache_nbytes: int, reach: Reach | None = None, patterns: Sequence[str] = ...
+        file: RemoteFile,
+        chunk_cache_nbytes: int,
+        resolver: DocumentResolver | None = None,
+        patterns: Sequence[str] = ...,
     ) -> ArchiveFile:
-        """Open a file far away. Releases the GIL; Ctrl-C stops it.
+        """Open a remote file. Releases the GIL; Ctrl-C stops it.
 
         Parameters
         ----------
@@ -516,23 +520,23 @@ class ArchiveFile:
             The file.
         chunk_cache_nbytes : int
             Memory for decoded chunks.
-        reach : Reach | None
-            As of a file of this machine.
+        resolver : DocumentResolver | None
+            As for a local file.
 
         Raises
         ------
         RemoteError
-            The server did not give what was asked for.
+            The server did not send what was asked for.
         """
 
     @staticmethod
     def remote_zarr(folder: RemoteFile, chunk_cache_nbytes: int) -> ArchiveFile:
-        """Open a Zarr hierarchy far away: consolidated, or where folders can be listed. As `remote`.
+        """Open a remote Zarr hierarchy, which must have consolidated metadata or be on a server that lists folders.
 
         Raises
         ------
         Unsupported
-            A group without consolidated metadata on a server that lists nothing.
+            A group has no consolidated metadata, and the server lists nothing.
         """
 
     @staticmethod
@@ -542,32 +546,32 @@ class ArchiveFile:
         files: list[str],
         folder: str,
         chunk_cache_nbytes: int,
-        reach: Reach | None = None,
+        resolver: DocumentResolver | None = None,
     ) -> ArchiveFile:
-        """An archive of Zarr metadata, whose chunks lie in other files.
+        """An archive of Zarr metadata, whose chunks are in other files.
 
         Parameters
         ----------
         documents : dict[str, bytes]
-            Metadata documents (`zarr.json`, or `.zarray`, `.zattrs`, `.zgroup`, or `.zmetadata`) by their keys; small
-            chunks may stand among them.
+            Metadata documents (`zarr.json`, or `.zarray`, `.zattrs`, `.zgroup`, or `.zmetadata`) by key. Small chunks
+            may be among them.
         tables : dict[str, tuple[_Files, _Offsets, _Offsets, dict[int, bytes]]]
-            By the path of an array, of each of its chunks in C order: file, offset and length, and by their linear
-            indices the encoded bytes of those that are in no file. File 2**32 - 1 stands for a missing chunk; offset
-            and length 0 for all of a file, as in Kerchunk's Parquet. Entries beyond the array's chunks are left out.
+            By array path: file, offset and length of each chunk in C order; and by linear index, the encoded bytes of
+            the chunks that are in no file. File 2**32 - 1 stands for a missing chunk; offset and length 0 stand for a
+            whole file, as in Kerchunk's Parquet. Entries beyond the array's chunks are ignored.
         files : list[str]
-            Names of the files, which the tables count from 0.
+            The names of the files. The tables number them from 0.
         folder : str
-            What relative names are relative to.
+            The folder of relative names.
         chunk_cache_nbytes : int
-            As in `remote`, like `reach`.
+            As in `remote`, like `resolver`.
 
         Raises
         ------
         DamagedFile
-            Columns of different lengths, a file that is not among `files`, or damaged metadata.
+            Columns differ in length, a file is not among `files`, or metadata are damaged.
         Unsupported
-            No metadata document is there.
+            There is no metadata document.
         """
 
     @staticmethod
@@ -576,50 +580,60 @@ class ArchiveFile:
         table: Callable[[str], tuple[tuple[_Files, _Offsets, _Offsets, dict[int, bytes]], list[str]]],
         folder: str,
         chunk_cache_nbytes: int,
-        reach: Reach | None = None,
+        resolver: DocumentResolver | None = None,
     ) -> ArchiveFile:
-        """The same, where `table` gives the columns of an array and the names of their files when it is first used."""
+        """The same, but `table` returns an array's columns and the names of their files when it is first used."""
 
     @staticmethod
-    def closed(path: str, reach: Reach | None = None) -> ArchiveFile:
-        """A local file that is not held open: each read opens it again, and fails if it is another one then."""
+    def closed(path: str, resolver: DocumentResolver | None = None) -> ArchiveFile:
+        """A local file that is not kept open: each read opens it again, and fails if it has changed."""
 
     @property
     def format(self) -> str:
-        """What kind of file it is: hdf5, netcdf3, fits, hdf4, zarr, references, dmrpp or collection."""
+        """The kind of the file: hdf5, netcdf3, fits, hdf4, zarr, references, dmrpp or collection."""
 
     @property
     def version(self) -> str | None:
-        """Which version of the file was opened: its ETag, or its size and time of change; None for a folder."""
+        """The version of the file that was opened: its ETag, or its size and modification time; None for a folder."""
 
     @property
     def lost_nbytes(self) -> int:
-        """Bytes by which the file is shorter than it says that it is: it was cut off, or never closed."""
+        """How many bytes the file lacks of the size that it records, because it was cut off or never closed."""
 
     @property
     def urls(self) -> list[str]:
-        """URLs of the files far away that chunks lie in beside this one; they may hold secrets."""
+        """URLs of the other remote files that hold chunks of this archive. They may contain secrets."""
 
     @property
     def array_count(self) -> int:
         """How many arrays the file has."""
 
     def check_sources(self) -> None:
-        """Check that files that references were made of are still the same; other archives have none.
+        """Check that the files that these references point to have not changed. Other archives always pass.
 
         Raises
         ------
         FileChanged
-            One is another one now.
+            A file has changed.
         ReadError
             One cannot be opened.
         """
 
     def attributes(self, group: int) -> list[tuple[str, Any]]:
-        """Name and `(shape, dtype, elements)` of each attribute; an exception for one that cannot be had.
+        """Name and `(shape, dtype, elements)` of each attribute; an exception in place of an unreadable value.
 
-        What NetCDF-4 keeps for itself is left out of its files, as netCDF's own libraries do.
+        NetCDF-4's internal attributes are left out, as in netCDF's own libraries.
         """
+
+    def hdf5_objects(self, addresses: Sequence[int | None]) -> list[dict[str, Any]]:
+        """Objects of an HDF5 file as their headers describe them, by their addresses; None is the root.
+
+        Of each: `kind` (group, array, datatype), `address`, `attributes`, and what its kind has beside: `links`; or
+        `element`, `shape`, `max_shape`, `filters`, `storage`, `external`, `fill`, `committed`.
+        """
+
+    def array_at(self, address: int) -> int | None:
+        """The number of the array whose header is at an address of an HDF5 file; None if no link leads to one there."""
 
     def links(self, group: int) -> list[tuple[str, str, Any]]:
         """What a group holds: `(name, kind, target)`.
@@ -629,26 +643,26 @@ class ArchiveFile:
         """
 
     def array(self, number: int, path: str) -> StoredArray:
-        """An array, under the path by which it was found."""
+        """An array, and the path that led to it."""
 
 def save_references(path: str, folder: str, archives: list[tuple[str, ArchiveFile]]) -> tuple[int, int]:
-    """Write the references of archives to a file; gives how many arrays and stored chunks there are.
+    """Write the references of archives to a file. Returns the number of arrays and the number of stored chunks.
 
     Parameters
     ----------
     path : str
         The file.
     folder : str
-        Where it will stand: paths of files below it are kept relative to it.
+        The folder where the file will be. Paths below this folder are stored relative to it.
     archives : list[tuple[str, ArchiveFile]]
-        Each with the name of the group that it will be; "" for one that is the root itself.
+        The archives, each with the name of its group; "" makes an archive the root itself.
 
     Raises
     ------
     DamagedFile
-        A file that a virtual array shows is damaged.
+        A source of a virtual array is damaged.
     OSError
-        The file could not be written.
+        The file cannot be written.
     """
 
 def counterparts(
@@ -657,24 +671,25 @@ def counterparts(
     list[tuple[str, int, int]],
     list[tuple[str, list[int], list[int], list[int], list[int | None], list[int | None]]],
 ]:
-    """The groups of several files, as path, file and number in the first that has each; and their arrays by path.
+    """The groups of several files, as path, file and number in the first file that has each; and their arrays by path.
 
     Parameters
     ----------
     files : list[ArchiveFile]
         The files.
     dimension : str | None
-        The name of the dimension along which arrays are to be concatenated.
+        The name of the dimension along which arrays are concatenated.
     axis : int | None
-        Or the number of the axis.
+        Alternatively, the number of the axis.
     ignored : list[str]
         Attributes in which arrays may differ.
 
     Returns
     -------
     tuple
-        With each array's path the columns files, arrays (numbers in these), kinds, axes and lengths: one entry for each
-        file that has it. Kinds are equal where all but the length along the axis, and where chunks are, is equal.
+        For each array: its path, and the columns files, arrays (numbers in these files), kinds, axes and lengths, with
+        one entry for each file that has the array. Arrays of equal kind differ only in the length along the axis and in
+        where their chunks are.
     """
 
 def combine(
@@ -685,60 +700,60 @@ def combine(
     arrays: list[tuple[str, Any]],
     chunk_cache_nbytes: int,
 ) -> ArchiveFile:
-    """An archive of arrays that are made of several files'. The files themselves are not held open.
+    """An archive whose arrays are combined from several files. The files themselves are not kept open.
 
     Parameters
     ----------
     name : str
-        What people call it.
+        The archive's name in messages.
     version : str
-        Tells it from what the same files were before.
+        Tells this version of the files from others.
     files : list[ArchiveFile]
         The files.
     groups : list[tuple[int, int, list[tuple[str, str, int]]]]
-        Of each group the file and number whose attributes it has, and its links as name, kind and number.
+        For each group: the file and number whose attributes it has, and its links as name, kind and number.
     arrays : list[tuple[str, Any]]
-        Of each array the path, for messages, and an `archive.combining.ArrayRecipe`.
+        For each array: its path, for messages, and an `archive.combining.ArrayRecipe`.
     chunk_cache_nbytes : int
-        As of `ArchiveFile`.
+        As in `ArchiveFile`.
 
     Raises
     ------
     Unsupported
-        Elements are of different kinds, which nothing converts.
+        Elements are of different kinds and cannot be converted.
     """
 
 @final
 class RemoteFile:
-    """Where a file far away is, and how to reach it: secrets included, so it cannot be shown or pickled.
+    """Where a remote file is and how to reach it. It includes secrets, so it cannot be shown or pickled.
 
     Parameters
     ----------
     url
-        Of HTTP, S3, Google Cloud Storage or Azure; for HTTP without user and password.
+        A URL of HTTP, S3, Google Cloud Storage or Azure. HTTP URLs must not contain user and password.
     config
-        Keys and values as the Rust crate `object_store` knows them.
+        Keys and values of the Rust crate `object_store`.
     headers
-        Sent with every request for bytes.
+        HTTP headers of every request for bytes.
     connect_timeout
         Seconds to wait for a connection.
     timeout
-        Seconds to wait for any next byte.
+        Seconds to wait for the next byte.
     attempts
-        How often a request is made before its failure is raised.
+        The maximum number of attempts before a failure is raised.
     patience
-        Seconds after which a request is not made again.
+        Seconds after which a request is not repeated.
     concurrency
-        Requests to the host in flight at most; None leaves it as it is.
+        The maximum number of requests in flight to the host; None for no change.
     cache_nbytes
-        Memory for fetched bytes, for all files that are opened with this; 0 keeps none.
+        The size of the cache for fetched bytes, shared by all files that are opened with this; 0 for none.
     allowed
-        URLs that a server may redirect to beside itself, with all below them; None for any.
+        URLs to which a server may redirect besides its own, with all below them; None for any.
 
     Raises
     ------
     UsageError
-        The URL or an option is not understood; values are not repeated.
+        The URL or an option is invalid. The message does not repeat values.
     """
 
     def __new__(
@@ -757,11 +772,11 @@ class RemoteFile:
     ) -> RemoteFile: ...
     @property
     def name(self) -> str:
-        """The URL without what may be secret."""
+        """The URL without its secrets."""
 
 @final
-class Reach:
-    """How whatever a document leads to is reached, and whether it may be."""
+class DocumentResolver:
+    """Finds and opens the files that one document names, and refuses those it may not name."""
 
     def __new__(
         cls,
@@ -769,66 +784,66 @@ class Reach:
         function: Callable[[str], RemoteFile] | None = None,
         paths: list[str] | None = None,
         listed: list[str] = ...,
-    ) -> Reach:
-        """Make it.
+    ) -> DocumentResolver:
+        """Make a resolver for one document.
 
         Parameters
         ----------
         document : str
-            What people call the document.
+            The document's name in messages.
         function : Callable[[str], RemoteFile] | None
-            Says how to open a URL, or refuses; called by any thread. Without it the environment does.
+            Tells how to open a URL, or raises. Any thread may call it. Without it, the environment tells.
         paths : list[str] | None
-            The files and folders of this machine that it may lead to; all without any.
+            The local files and folders that it may name; None for all.
         listed : list[str]
-            What is allowed, as a refusal says it.
+            What is allowed, in the words of a refusal.
         """
 
     def linked(self, own: str, name: str) -> Path | None:
-        """The file that an external link of a file leads to, where the HDF5 library looks; None if there is none.
+        """The file that an external link leads to, searched for as the HDF5 library does; None if there is none.
 
         Raises
         ------
         NotAllowed
-            It may not be led to.
+            The document may not lead there.
         ReadError
-            It is no regular file.
+            It is not a regular file.
         """
 
     def source(self, own: str, name: str) -> Path | None:
-        """The same of a source of a virtual array."""
+        """The same for a source of a virtual array."""
 
     def raw(self, own: str, name: str) -> Path:
-        """The same of an external raw file, which must be there."""
+        """The same for an external raw file, which must exist."""
 
 def refusal(document: str, location: str, allowed: list[str]) -> str:
     """Why a document is not followed to a location, and what to do."""
 
 def host_statistics() -> dict[str, dict[str, int]]:
-    """Counts of what each host was asked by this process."""
+    """What this process asked of each host: a dict of counts per host."""
 
 def url_parts(text: str) -> tuple[str, str, list[bytes], bool] | None:
-    """The kind of store, the server or bucket, the parts of the path, and whether nothing in the URL goes up.
+    """The kind of store, the server or bucket, the parts of the path, and whether the URL never goes up (`..`).
 
-    None if it names no server, or its path can be read in two ways.
+    None if it names no server, or if its path can be read in two ways.
     """
 
 def web_url(text: str) -> tuple[str, str, str, str, str, str | None] | None:
-    """Scheme, user, password, server (with its port where it is not the usual one), path and query of a web URL.
+    """Scheme, user, password, server (with its port if it is not the default), path and query of an HTTP URL.
 
-    As requests are made to it, so that nothing that names a server is read in two ways. User and password are as
-    encoded. None if it is no URL of HTTP.
+    The URL is parsed as requests parse it, so both agree on what names the server. User and password stay encoded.
+    None if it is not an HTTP URL.
     """
 
 @final
 class Segment:
-    """A box of an array with the chunks that hold it, as columns; what references are written from."""
+    """A box of an array with the chunks that hold it, as columns. References are written from these."""
 
     @property
     def box(self) -> tuple[tuple[int, ...], tuple[int, ...], tuple[int, ...]] | None:
-        """Where in the array it starts, its shape, and where it starts in the array that the grid cuts.
+        """Where it starts in the array, its shape, and where it starts in the array that the grid cuts.
 
-        None if it is no box of both, with the same axes: a virtual array may show every other element of its source.
+        None unless it is a box of both, with the same axes: a virtual array may show every other element of its source.
         """
 
     @property
@@ -841,7 +856,7 @@ class Segment:
 
     @property
     def plain_edge_chunks(self) -> bool:
-        """Whether chunks at the edge are stored without their codecs."""
+        """Whether edge chunks are stored without their codecs."""
 
     @property
     def dtype(self) -> np.dtype[Any]:
@@ -849,45 +864,45 @@ class Segment:
 
     @property
     def is_tidy(self) -> bool:
-        """Whether decoded bytes are the elements; else they are repaired after decoding: strings cut at their end."""
+        """Whether decoded bytes are the elements. If not, they are repaired after decoding: strings are cut."""
 
     @property
     def fill(self) -> bytes | None:
-        """One element with what unwritten chunks hold; None if the writer said that there is no such value."""
+        """One element with the value of unwritten chunks, as bytes; None if the writer defined no such value."""
 
     @property
     def codecs(self) -> list[dict[str, Any]]:
-        """The steps of encoding, first to last: `name` and what decoding needs beside it."""
+        """The encoding steps, first to last: `name`, and the parameters that decoding needs."""
 
     def indices(self) -> npt.NDArray[np.uint64]:
         """Linear indices of the stored chunks in the grid, ascending."""
 
     def files(self) -> npt.NDArray[np.uint32]:
-        """The number of the file that each stored chunk is in."""
+        """The number of the file that holds each stored chunk."""
 
     def offsets(self) -> npt.NDArray[np.uint64]:
         """Where each stored chunk starts in its file."""
 
     def lengths(self) -> npt.NDArray[np.uint64]:
-        """Bytes of each stored chunk."""
+        """The length of each stored chunk in bytes."""
 
     def filter_masks(self) -> npt.NDArray[np.uint32]:
-        """Which codecs each stored chunk was written without: bit 0 stands for the first."""
+        """The codecs that were skipped for each stored chunk: bit 0 stands for the first codec."""
 
     def inline(self) -> dict[int, bytes]:
-        """The encoded bytes of the chunks that the metadata hold, by linear index."""
+        """The encoded bytes of chunks that the metadata contain, by linear index."""
 
 @final
 class StoredArray:
-    """An array of an open file; plans and reads selections of it. Made by `ArchiveFile.array`."""
+    """An array of an open file. Plans and reads selections of it. Made by `ArchiveFile.array`."""
 
     @property
     def shape(self) -> tuple[int, ...] | None:
-        """The array's shape; None if it has no elements at all."""
+        """The array's shape; None if it holds no elements at all."""
 
     @property
     def max_shape(self) -> list[int | None]:
-        """The largest shape that it may grow to; None on an axis without bound."""
+        """The largest shape that it may grow to; None for an unlimited axis."""
 
     @property
     def dimensions(self) -> list[str] | None:
@@ -909,58 +924,64 @@ class StoredArray:
 
     @property
     def has_pointers(self) -> bool:
-        """Whether elements are pointers to values elsewhere in the file: `resolve` follows them."""
+        """Whether elements point to values elsewhere in the file: `resolve` follows them."""
 
     @property
     def segment_count(self) -> int:
-        """How many parts, each with chunks of its own, the array is made of."""
+        """How many segments the array has."""
+
+    def heap_values(self, elements: bytes) -> list[bytes]:
+        """What pointers in elements lead to, in their order: of a sequence first itself, then what its own lead to."""
+
+    def virtual_sources(self) -> list[tuple[str, str, Any, Any]]:
+        """What a virtual array shows: file, path, what of itself, what of the source."""
 
     def segments(self) -> list[Segment]:
-        """The parts that the array is made of, each with chunks of its own; none if we cannot read it."""
+        """The segments of the array; none if we cannot read it."""
 
     def file_paths(self) -> list[str | None]:
-        """Paths of the files that chunks lie in, by their numbers; an archive that is a folder has no number 0."""
+        """Paths or URLs of the files that hold its chunks, by file number. A folder has no number 0."""
 
     @property
     def chunks(self) -> tuple[int, ...] | None:
-        """The shape of a chunk; None if the array is not chunked, or its parts differ.
+        """The shape of a chunk; None if the array is not chunked, or if its parts differ.
 
-        Of virtual arrays only those have chunks that show, with each of theirs, one of their source's.
+        A virtual array has chunks only if each of them is exactly one chunk of its source.
         """
 
     def chunk_lengths(self) -> list[list[int]] | None:
-        """On each axis the lengths of the chunks that follow one another; a single one for chunks of one length.
+        """The lengths of the consecutive chunks along each axis. Chunks of equal length give one number.
 
-        None where parts are no boxes, or the array cannot be read.
+        None if parts are not boxes, or if the array cannot be read.
         """
 
     @property
     def codecs(self) -> list[str]:
-        """The names of the codecs, in the order of encoding; of the first part where there are several."""
+        """The names of the codecs in encoding order. With several segments, those of the first one."""
 
     @property
     def chunk_count(self) -> int:
-        """Chunks that there could be."""
+        """How many chunks the grid has."""
 
     @property
     def stored_chunk_count(self) -> int | None:
-        """Chunks that are stored; None where nobody lists them."""
+        """How many chunks are stored; None if no index lists them."""
 
     @property
     def stored_nbytes(self) -> int | None:
-        """Bytes of the stored chunks; None where nobody lists them."""
+        """Bytes of the stored chunks; None if no index lists them."""
 
     @property
     def fill_is_missing(self) -> bool:
-        """Whether elements with the fill value are missing ones, as in Zarr 2."""
+        """Whether elements equal to the fill value are missing values, as in Zarr 2."""
 
     @property
     def is_dimension_only(self) -> bool:
-        """Whether it only stands for a dimension of NetCDF-4 that has no variable."""
+        """Whether it only stands for a NetCDF-4 dimension without a variable."""
 
     @property
     def unsupported(self) -> str | None:
-        """The feature for which the array cannot be read here; None if there is none."""
+        """The feature that keeps us from reading the array; None if there is none."""
 
     @property
     def damaged(self) -> str | None:
@@ -968,18 +989,18 @@ class StoredArray:
 
     @property
     def fill(self) -> bytes | None:
-        """One element with the fill value; None if the writer said that there is none."""
+        """One element with the fill value, as bytes; None if the writer defined none."""
 
     def attributes(self) -> list[tuple[str, Any]]:
         """As `ArchiveFile.attributes`."""
 
     def plan(self, asked: list[AxisIndices]) -> ReadPlan:
-        """What reading a selection takes.
+        """The plan for reading a selection.
 
         Parameters
         ----------
         asked : list[AxisIndices]
-            Per axis `(start, stride, count, block)`, or an int64 array of indices from 0 up.
+            For each axis `(start, stride, count, block)`, or an int64 array of indices, which must not be negative.
 
         Raises
         ------
@@ -999,52 +1020,53 @@ class StoredArray:
         Parameters
         ----------
         asked : list[AxisIndices]
-            As of `plan`.
+            As in `plan`.
         out : npt.NDArray[np.uint8]
             uint8, the selection's elements in C order.
         threads : int | None
-            Most to use, the calling one included.
+            The maximum number of threads, including the calling one.
         is_reused : bool
-            Whether `out` was written to before: bears on speed alone.
+            Whether `out` has been written to before. This only affects speed.
 
         Raises
         ------
         ValueError
-            `out` is not contiguous, or has another size than the selection.
+            `out` is not contiguous, or differs in size from the selection.
         DamagedFile
-            Stored bytes are not what their format says.
+            Stored bytes contradict their format.
         FileChanged
-            The file is not the one that was opened any more.
+            The file has changed since it was opened.
         ReadError
             The operating system could not read.
         """
 
     def plan_points(self, points: Points) -> ReadPlan:
-        """What reading points takes; errors as of `plan`."""
+        """The plan for reading points. Raises what `plan` raises."""
 
     def read_points_into(self, points: Points, out: npt.NDArray[np.uint8], threads: int | None) -> None:
-        """Read points into the bytes of their output, one element a point; errors as of `read_into`.
+        """Read points into the bytes of their output, one element for each point. Raises what `read_into` raises.
 
         Points that share a chunk are read together, so that each chunk is fetched and decoded once.
         """
 
     def resolve(self, elements: npt.NDArray[np.uint8]) -> list[Any]:
-        """What elements, as they were read, point to: one object each."""
+        """The values that these elements point to: one object for each pointer."""
 
 def chunk_slots_of(array: StoredArray, chunk_shape: Sequence[int]) -> npt.NDArray[np.int64] | None:
-    """Of each chunk of a version's array, in C order, its slot in the stack of all chunks; -1 of those not stored.
+    """The slot of each chunk of a version's array, in C order; -1 for chunks that are not stored.
 
-    None if the array is not virtual in this way: one mapping a chunk, in order, of chunks stacked along axis 0.
+    None unless the array is virtual in this way: one mapping for each stored chunk, in order, from a stack of chunks
+    along axis 0.
     """
 
 def mapped_source(array: StoredArray) -> tuple[str, str] | None:
-    """The file and the path that all mappings of a virtual array show a part of; None if there is no mapping.
+    """The file and path of the one source of all mappings of an array; None if it has no mapping.
 
-    Of mappings of several arrays both are empty.
+    Both are empty if the mappings have several sources.
     """
 
 def filters_of(file: str, path: str) -> list[tuple[int, list[int]]]:
-    """The number and the parameters of each filter of an array, by its path in an HDF5 file of this machine.
+    """The number and the parameters of each filter of an array, given its path in a local HDF5 file.
 
     Raises
     ------
@@ -1066,19 +1088,19 @@ def hash_chunks(
     data : npt.NDArray[np.uint8]
         The array's bytes, in C order.
     shapes : tuple[Sequence[int], Sequence[int]]
-        The array's, of at least one axis, and the chunks'.
+        The array's, with at least one axis, and the chunks'.
     numbers : npt.NDArray[np.int64]
         Linear indices of the chunks.
     width : int
         Bytes of an element.
     taken : tuple[int, Callable[[int, bytes], None]] | None
-        Whenever so many hashes are there, in order, they are given to this function, after the number of the first;
-        meanwhile other threads make the next ones.
+        A count and a function. Whenever that many more hashes are ready, in order, the function receives the number of
+        the first and the hashes. Meanwhile other threads compute the next ones.
 
     Raises
     ------
     ValueError
-        The bytes are not of that shape.
+        The bytes do not have that shape.
     """
 
 def hash_staged(
@@ -1089,14 +1111,14 @@ def hash_staged(
     width: int,
     taken: tuple[int, Callable[[int, bytes], None]] | None = None,
 ) -> bytes:
-    """The same of some chunks of an array.
+    """The same for whole chunks in memory.
 
     Parameters
     ----------
     slab : npt.NDArray[np.uint8]
         Bytes of whole chunks, one after another.
     slots : npt.NDArray[np.int64]
-        Where in it each of them is.
+        The slot of each chunk in the slab.
     numbers : npt.NDArray[np.int64]
         Linear index of each in the array's grid.
     shapes : tuple[Sequence[int], Sequence[int]]
@@ -1108,7 +1130,7 @@ def hash_staged(
     """
 
 def lzf(data: bytes) -> bytes:
-    """Bytes encoded by LZF, maybe longer. What is encoded piece by piece can be joined, and decoded as one."""
+    """Bytes encoded by LZF, possibly longer than before. Encoded pieces can be joined and decoded as one."""
 
 def gather_chunks(
     data: npt.NDArray[np.uint8],
@@ -1116,8 +1138,7 @@ def gather_chunks(
     numbers: npt.NDArray[np.int64],
     fill: bytes,
 ) -> npt.NDArray[np.uint8]:
-    """Bytes of some chunks of an array, by their linear indices, one after another, each whole: with `fill` for each
-    element outside the array, whose bytes are `data`.
+    """The bytes of whole chunks of an array, one after another, padded with `fill` outside the array.
 
     Parameters
     ----------
@@ -1134,11 +1155,11 @@ def gather_chunks(
 def mappings_block(
     path: str, shape: Sequence[int], chunk_shape: Sequence[int], slots: npt.NDArray[np.int64]
 ) -> npt.NDArray[np.uint8] | None:
-    """What libhdf5 stores of the mappings that `add_mappings` adds; None where it would do so in another version."""
+    """The mappings of `add_mappings` in libhdf5's own bytes; None if libhdf5 would use another encoding."""
 
 @final
 class ChunkTable:
-    """Where the chunk of each hash is, among all chunks of an array.
+    """Maps the hash of each chunk of an array to its slot.
 
     Parameters
     ----------
@@ -1151,14 +1172,14 @@ class ChunkTable:
     def __new__(cls, digests: bytes, slots: npt.NDArray[np.int64]) -> Self: ...
     def __len__(self) -> int: ...
     def find(self, digests: bytes, nothing: bytes, next: int) -> tuple[npt.NDArray[np.int64], npt.NDArray[np.int64]]:
-        """The slot of each hash, -1 of `nothing`; and the numbers of those that are new.
+        """The slot of each hash, -1 for `nothing`; and the numbers of the new hashes.
 
-        New ones get slots from `next` on, equal ones the same; the numbers are those of the first of each. They are
-        not put into the table.
+        New hashes get slots from `next` on, equal hashes the same slot. The numbers are those of first occurrences. The
+        table does not change.
         """
 
     def add(self, digests: bytes, first: int) -> None:
-        """Put hashes in, whose chunks are one after another from slot `first` on."""
+        """Add hashes whose chunks take consecutive slots, starting at `first`."""
 
 def write_chunks(
     function: int,
@@ -1169,30 +1190,30 @@ def write_chunks(
     chunk_nbytes: int,
     filters: Sequence[tuple[int, int]],
 ) -> int:
-    """Store chunks of an array that is a stack of them, encoded by several threads, through the libhdf5 of h5py.
+    """Store chunks in consecutive slots of a stack, encoded by several threads, through the libhdf5 that h5py loaded.
 
     Parameters
     ----------
     function : int
-        Address of `H5Dwrite_chunk` in that library; h5py's lock is held.
+        Address of `H5Dwrite_chunk` in that library. The caller holds h5py's lock.
     array : int
-        Its identifier.
+        The array's identifier.
     first : int
         The slot of the first chunk.
     chunk_shape : Sequence[int]
-        Of each.
+        The shape of a chunk.
     chunks : npt.NDArray[np.uint8]
-        Their bytes, one after another.
+        The bytes of the chunks, one after another.
     chunk_nbytes : int
-        Bytes of each.
+        Bytes of a chunk.
     filters : Sequence[tuple[int, int]]
-        HDF5's numbers of the array's filters, in order, of deflate, shuffle, fletcher32 and LZF; with the level or the
-        bytes of an element.
+        The array's filters in order, each with its parameter. HDF5's numbers of deflate (level), shuffle (bytes of an
+        element), fletcher32 and LZF are allowed.
 
     Returns
     -------
     int
-        A bit for each filter that was left out of the last chunk, the first filter's the least.
+        A bit for each filter that was skipped for the last chunk. The lowest bit stands for the first filter.
 
     Raises
     ------
@@ -1213,8 +1234,8 @@ def add_mappings(
     Parameters
     ----------
     functions : tuple[int, int]
-        Addresses of `H5Sselect_hyperslab` and `H5Pset_virtual` in that library, HDF5 1.10 or later; h5py's lock is
-        held.
+        Addresses of `H5Sselect_hyperslab` and `H5Pset_virtual` in that library, HDF5 1.10 or later. The caller holds
+        h5py's lock.
     ids : tuple[int, int, int]
         Property list, dataspace of the virtual array, dataspace of the source.
     path : str
@@ -1224,7 +1245,7 @@ def add_mappings(
     chunk_shape : Sequence[int]
         The chunks'.
     slots : npt.NDArray[np.int64]
-        As `chunk_slots_of` gives them.
+        As `chunk_slots_of` returns them.
 
     Raises
     ------
@@ -1234,21 +1255,21 @@ def add_mappings(
 
 @final
 class ZarrArray:
-    """An array of a Zarr folder that others may write to: each read looks for its chunks anew, and keeps nothing.
+    """An array of a Zarr folder that others may write to. Each read looks for its chunks again, and keeps nothing.
 
     Parameters
     ----------
     document
         The text of its `zarr.json` or `.zarray`.
     folder
-        What the keys of its chunks are relative to: a folder of this machine, or what is far away.
+        The folder of its chunks' keys: a local folder, or a remote one.
     fill
-        The bytes of an element that was never written; by default what the document says.
+        The bytes of an element that was never written; by default the document's fill value.
 
     Raises
     ------
     Unsupported
-        It uses something that we cannot read.
+        It uses something that we do not support.
     DamagedFile
         The document contradicts its format.
     """
@@ -1271,12 +1292,12 @@ class ZarrArray:
     def read_into(
         self, shape: tuple[int, ...], asked: list[AxisIndices], out: npt.NDArray[np.uint8], threads: int | None
     ) -> None:
-        """Read a selection of the array, in a shape that need not be the document's; as `StoredArray.read_into`."""
+        """Read a selection, in a shape that may differ from the document's. See `StoredArray.read_into`."""
 
     def read_points_into(
         self, shape: tuple[int, ...], points: Points, out: npt.NDArray[np.uint8], threads: int | None
     ) -> None:
-        """Read points of the array in this shape; as `StoredArray.read_points_into`."""
+        """Read points of the array in this shape. See `StoredArray.read_points_into`."""
 
 @final
 class ReadPlan:
@@ -1288,15 +1309,15 @@ class ReadPlan:
 
     @property
     def element_count(self) -> int:
-        """Elements of the output."""
+        """The number of elements in the output."""
 
     @property
     def chunk_count(self) -> int:
-        """Chunks touched."""
+        """How many chunks are touched."""
 
     @property
     def missing_chunk_count(self) -> int:
-        """Chunks touched that were never written: their elements are the fill value."""
+        """How many of these were never written. Their elements are the fill value."""
 
     @property
     def request_count(self) -> int:
@@ -1304,11 +1325,11 @@ class ReadPlan:
 
     @property
     def fetched_nbytes(self) -> int:
-        """Bytes of these requests: what lies between neighbours that come together is among them."""
+        """Bytes of these requests, including gaps between neighbours that one request fetches."""
 
     @property
     def decoded_nbytes(self) -> int:
-        """Bytes that come out of the codecs, or are read as they are."""
+        """Bytes after decoding, including bytes stored without codecs."""
 
     @property
     def output_nbytes(self) -> int:
@@ -1316,7 +1337,7 @@ class ReadPlan:
 
     @property
     def read_amplification(self) -> float | None:
-        """Bytes decoded per byte of the output; None if nothing is selected."""
+        """Decoded bytes per output byte; None if nothing is selected."""
 
     def requests(self) -> tuple[npt.NDArray[np.uint32], npt.NDArray[np.uint64], npt.NDArray[np.uint64]]:
-        """The requests: file numbers (0 is the opened file), offsets, lengths; in the order of files and offsets."""
+        """The requests as file numbers (0 is the opened file), offsets and lengths, ordered by file and offset."""

@@ -1,4 +1,4 @@
-"""How many chunks there are."""
+"""Count the chunks of a grid."""
 
 from __future__ import annotations
 
@@ -6,10 +6,10 @@ from collections.abc import Iterable
 
 
 def ceil_div(count: int, size: int) -> int:
-    """How many pieces of one size hold so many things: the quotient, rounded up."""
+    """The quotient, rounded up."""
     return -(-count // size)
 
 
 def chunk_counts(shape: Iterable[int], chunk_shape: Iterable[int]) -> tuple[int, ...]:
-    """How many chunks there are along each axis."""
+    """The number of chunks along each axis."""
     return tuple(ceil_div(length, chunk) for length, chunk in zip(shape, chunk_shape, strict=True))

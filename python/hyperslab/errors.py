@@ -1,124 +1,178 @@
 """Every error that hyperslab raises on purpose.
 
-HyperslabError                 a message for the user: what happened, where, and what to do
-├── UsageError                 the request is wrong; change it (exit status 2)
-│   ├── StudyError             a study file does not describe a valid experiment
-│   ├── NotCombinable          files cannot form one archive; the message names two files and the difference
-│   ├── TooLargeForMemory      a selection has more bytes than there is memory; also a MemoryError
-│   ├── Refused                a format cannot do what you ask; the message has the reason
-│   ├── NotAStoreProfile       a file is not a store profile, or has another version
-│   ├── Untrained              a store profile does not cover a library, an operation or a codec
-│   └── MissingLibrary         a library is not installed; the message says how to install it
-├── RunError                   the request was right, but running it failed (exit status 1)
-│   ├── TrialFailed            one trial failed; the run continues without it
-│   ├── NoSpace                the disk is full; finished work is kept
-│   └── TooFewCells            a model has more coefficients than its training data can determine
-└── ReadError                  data of an archive could not be read
-    ├── DamagedFile            the file contradicts itself or its format; get a good copy
-    ├── StaleJournal           the journal beside a file does not match the file's present content; move one of them
-    ├── MissingJournal         a commit was interrupted, and its journal is gone; put it back
-    ├── FileChanged            the file has changed since it was opened or indexed; open or index it again
-    ├── NotAllowed             a document leads to a place that is not allowed; the message says how to allow it
-    ├── RemoteError            a server did not deliver the data, even after retries
-    │   └── NoSuchRemoteFile   there is nothing at a URL; also a FileNotFoundError
-    └── Unsupported            the file is good, but uses a feature that hyperslab cannot read
+Each class has a stable `code` for programs, and derives from the built-in exception that fits best. The message says
+what happened, where, and what you can do. docs/errors.md lists the codes.
+
+HyperslabError                 hyperslab-error       any of these
+├── UsageError                 usage-error           ValueError: the request is wrong; change it (exit status 2)
+│   ├── StudyError             study-error           a study file does not describe a valid experiment
+│   ├── NotCombinable          not-combinable        files cannot form one archive; the message says how two differ
+│   ├── TooLargeForMemory      too-large-for-memory  MemoryError: a selection has more bytes than there is memory
+│   ├── Refused                refused               a format cannot do what you ask; the message has the reason
+│   ├── NotAStoreProfile       not-a-store-profile   a file is not a store profile, or has another version
+│   ├── Untrained              untrained             a store profile does not cover a library, operation or codec
+│   └── MissingLibrary         missing-library       ImportError: a library is not installed; the message says how to
+├── RunError                   run-error             RuntimeError: the request was right, but it failed (exit status 1)
+│   ├── TrialFailed            trial-failed          one trial failed; the run continues without it
+│   ├── NoSpace                no-space              OSError: the disk is full; finished work is kept
+│   └── TooFewCells            too-few-cells         a model has more coefficients than its data can determine
+└── ReadError                  read-error            OSError: data of an archive could not be read
+    ├── DamagedFile            damaged-file          the file contradicts itself or its format; get a good copy
+    ├── StaleJournal           stale-journal         the journal beside a file does not match it; move one of them
+    ├── MissingJournal         missing-journal       a commit was interrupted, and its journal is gone; put it back
+    ├── FileChanged            file-changed          the file changed since it was opened or indexed; open it again
+    ├── NotAllowed             not-allowed           PermissionError: a file leads to a location that you did not allow
+    ├── RemoteError            remote-error          a server did not deliver the data, even after retries
+    │   └── NoSuchRemoteFile   no-such-remote-file   FileNotFoundError: there is nothing at a URL
+    └── Unsupported            unsupported           the file is good, but uses a feature that hyperslab cannot read
 """
+
+from __future__ import annotations
+
+from typing import ClassVar
 
 
 def printable(text: str) -> str:
-    r"""Text that is safe to print: on one line, with control and bidirectional characters escaped as in `repr`.
+    r"""Make text safe to print: escape line breaks, control characters and bidirectional marks, as `repr` does.
 
-    The writer of a file chooses its names and values, and a terminal obeys sequences that begin with `\x1b`.
+    Names and values come from the writer of a file, and a terminal obeys sequences that begin with `\x1b`.
     """
     return text if text.isprintable() else "".join(one if one.isprintable() else repr(one)[1:-1] for one in text)
 
 
 class HyperslabError(Exception):
-    """A message for the user: what happened, where, and what to do."""
+    """Any error that hyperslab raises on purpose: its message says what happened, where, and what you can do."""
+
+    code: ClassVar[str] = "hyperslab-error"
 
     def __str__(self) -> str:
-        return printable(super().__str__())  # messages contain names from files; `args` holds the unescaped text
+        return printable(super().__str__())  # names from files are in messages; `args` holds the unescaped text
 
 
-class UsageError(HyperslabError):
-    """The request is wrong; change it."""
+class UsageError(HyperslabError, ValueError):
+    """The request is wrong: change it."""
+
+    code = "usage-error"
 
 
 class StudyError(UsageError):
     """A study file does not describe a valid experiment."""
 
+    code = "study-error"
+
 
 class NotCombinable(UsageError):
-    """Files cannot be combined safely; the message names two of them, the difference, and what you can do."""
+    """Files cannot be combined safely; the message names two of them, says how they differ, and what you can do."""
+
+    code = "not-combinable"
 
 
 class TooLargeForMemory(UsageError, MemoryError):
     """A selection does not fit in memory; the message says how many bytes it has. Select less."""
 
+    code = "too-large-for-memory"
+
 
 class Refused(UsageError):
     """A format cannot do what you ask; the message has the reason."""
+
+    code = "refused"
 
 
 class NotAStoreProfile(UsageError):
     """A file is not a store profile, is truncated, or has another version; calibrate again."""
 
+    code = "not-a-store-profile"
+
 
 class Untrained(UsageError):
     """A store profile does not cover a library, an operation or a codec."""
 
+    code = "untrained"
 
-class MissingLibrary(UsageError):
+
+class MissingLibrary(UsageError, ImportError):
     """A library is not installed; the message says how to install it."""
 
+    code = "missing-library"
 
-class RunError(HyperslabError):
+
+class RunError(HyperslabError, RuntimeError):
     """The request was right, but running it failed."""
+
+    code = "run-error"
 
 
 class TrialFailed(RunError):
     """One trial failed; the run continues without it."""
 
+    code = "trial-failed"
 
-class NoSpace(RunError):
+
+class NoSpace(RunError, OSError):
     """The disk is full; files and trials that were finished before are kept."""
+
+    code = "no-space"
+    __new__ = (
+        OSError.__new__
+    )  # RuntimeError's comes first otherwise, and cannot make an OSError: unpickling may call it
 
 
 class TooFewCells(RunError):
     """A model has more coefficients than its training data can determine; measure more cells."""
 
+    code = "too-few-cells"
 
-class ReadError(HyperslabError):
+
+class ReadError(HyperslabError, OSError):
     """Data of an archive could not be read."""
+
+    code = "read-error"
 
 
 class DamagedFile(ReadError):
     """The file contradicts itself or its format; get a good copy."""
 
+    code = "damaged-file"
+
 
 class StaleJournal(ReadError):
     """The journal beside a file does not match the file's present content. Nothing was changed; move one of them."""
+
+    code = "stale-journal"
 
 
 class MissingJournal(ReadError):
     """A commit was interrupted, and its journal is no longer beside the file. Nothing was changed; put it back."""
 
+    code = "missing-journal"
+
 
 class FileChanged(ReadError):
     """The file has changed since it was opened or indexed; open or index it again."""
 
+    code = "file-changed"
 
-class NotAllowed(ReadError):
-    """A file leads to a place that is not allowed; the message says what to pass as `allowed=` (docs/security.md)."""
+
+class NotAllowed(ReadError, PermissionError):
+    """A file leads to a location that you did not allow; the message says what to pass as `allowed=`."""
+
+    code = "not-allowed"
 
 
 class RemoteError(ReadError):
     """A server did not deliver the data, even after retries; the message has the status and the remedy."""
 
+    code = "remote-error"
+
 
 class NoSuchRemoteFile(RemoteError, FileNotFoundError):
     """There is nothing at a URL."""
 
+    code = "no-such-remote-file"
+
 
 class Unsupported(ReadError):
     """The file is good, but uses a feature that hyperslab cannot read; its other arrays still open."""
+
+    code = "unsupported"

@@ -8,6 +8,8 @@ from typing import Any
 
 import numpy as np
 
+# Memory for decoded chunks, the default of every function that opens archives; Rust has it in `plan::defaults`.
+CHUNK_CACHE_NBYTES = 32 << 20
 CACHE_LINE = 64
 # Extra memory to make ready, because libraries have their own buffers.
 MARGIN, MARGIN_NBYTES = 1.25, 8 << 20

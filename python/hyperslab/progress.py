@@ -1,7 +1,7 @@
-"""`Progress`: how work that takes longer says how far it is."""
+"""`Progress`: the callback that long-running work reports to."""
 
 from collections.abc import Callable
 from typing import TypeAlias
 
-# Called with what is worked on, how many parts are done, and how many there are (at most).
+# Called with the name of the present item, the number of parts that are done, and the (largest possible) number of all.
 Progress: TypeAlias = Callable[[str, int, int], None]

@@ -1,4 +1,4 @@
-"""Write files completely or not at all: write beside the target, sync to the device, then rename.
+"""Write files completely or not at all: write beside the target, sync to disk, then rename.
 
 What happens depends on the target. A regular file is replaced, and the new file gets its permissions. A link is
 followed, and stays a link. A pipe, a terminal or a character device (`/dev/stdout`, `/dev/null`) is written to when
@@ -25,10 +25,17 @@ ZEROS = bytes(1 << 20)
 
 @contextmanager
 def replacing(target: Path, is_folder: bool = False, is_synced: bool = True) -> Iterator[Path]:
-    """Give a path to write to. It replaces the target if the context ends without an error, and is removed otherwise.
+    """Yield a path to write to. It replaces the target if the context ends without an error, and is removed otherwise.
 
-    With `is_synced=False` a crash of the machine may leave a torn file. Use this only if the reader would notice that
-    and make the file again.
+    Parameters
+    ----------
+    target : Path
+        The file or folder to replace.
+    is_folder : bool
+        Whether you write a folder.
+    is_synced : bool
+        Whether to sync to disk before renaming. Without that, a crash of the machine may leave a torn file: turn it off
+        only if the reader notices that and makes the file again.
 
     Raises
     ------
@@ -37,29 +44,29 @@ def replacing(target: Path, is_folder: bool = False, is_synced: bool = True) -> 
     NoSpace
         The disk is full; an existing target is unchanged.
     """
-    place = _followed(target)
-    is_stream = _is_stream(place)
+    destination = _followed(target)
+    is_stream = _is_stream(destination)
     if not is_stream:
-        _check(target, place, is_folder)
+        _check(target, destination, is_folder)
     elif is_folder:
         raise UsageError(f"{target} is a pipe or device and cannot become a folder: choose another name")
     try:
-        # A new folder, so that the name that we write to cannot belong to somebody else's file.
-        own = Path(tempfile.mkdtemp(prefix=".hyperslab-", suffix=".new", dir=None if is_stream else place.parent))
+        # In a new folder, so that our name cannot be that of another file.
+        own = Path(tempfile.mkdtemp(prefix=".hyperslab-", suffix=".new", dir=None if is_stream else destination.parent))
     except OSError as error:
         _fail(target, error)
         raise UsageError(f"{target} cannot be written: {error.strerror}") from error
     try:
-        beside = own / place.name
+        beside = own / destination.name
         yield beside
         if is_stream:
-            _copy(beside, place)
+            _copy(beside, destination)
             return
         if is_synced:
             _sync(beside)
-        _take_place(beside, place, own)
+        _put_in_place(beside, destination, own)
         if is_synced:
-            _sync_one(place.parent)
+            _sync_one(destination.parent)
     except OSError as error:
         _fail(target, error)
         raise
@@ -74,7 +81,7 @@ def replace_with(target: Path, content: str | bytes) -> None:
 
 
 def allocate(path: Path, start: int) -> None:
-    """Allocate the disk space of a file from `start` to its end. On a mapped file, a full disk would only be a signal.
+    """Allocate the disk space of a file from `start` to its end. Otherwise a full disk kills whoever maps the file.
 
     Raises
     ------
@@ -93,13 +100,13 @@ def allocate(path: Path, start: int) -> None:
 
 def _followed(target: Path) -> Path:
     """The target of links, except links in /proc, which stand for a process's open files."""
-    place = target.absolute()
+    destination = target.absolute()
     for _ in range(MOST_LINKS):
-        folder = Path(os.path.realpath(place.parent))
-        place = folder / place.name
-        if not place.is_symlink() or _is_of_process(folder):
-            return place
-        place = folder / place.readlink()
+        folder = Path(os.path.realpath(destination.parent))
+        destination = folder / destination.name
+        if not destination.is_symlink() or _is_of_process(folder):
+            return destination
+        destination = folder / destination.readlink()
     raise UsageError(f"{target} is a link that leads to itself: choose another name")
 
 
@@ -107,26 +114,28 @@ def _is_of_process(folder: Path) -> bool:
     return folder.parts[:2] == ("/", "proc")
 
 
-def _is_stream(place: Path) -> bool:
-    if _is_of_process(place.parent):
-        return place.exists()
+def _is_stream(destination: Path) -> bool:
+    if _is_of_process(destination.parent):
+        return destination.exists()
     try:
-        mode = place.stat().st_mode
+        mode = destination.stat().st_mode
     except OSError:
         return False
     if stat.S_ISBLK(mode) or stat.S_ISSOCK(mode):
-        raise UsageError(f"{place} is a {'disk' if stat.S_ISBLK(mode) else 'socket'}, not a file: choose another name")
+        raise UsageError(
+            f"{destination} is a {'disk' if stat.S_ISBLK(mode) else 'socket'}, not a file: choose another name"
+        )
     return stat.S_ISFIFO(mode) or stat.S_ISCHR(mode)
 
 
-def _check(target: Path, place: Path, is_folder: bool) -> None:
-    if not place.parent.is_dir():
-        raise UsageError(f"there is no folder {place.parent} to write {place.name} to: create it first")
-    if place.is_dir() and not (is_folder and (place / ".zmetadata").is_file()):
+def _check(target: Path, destination: Path, is_folder: bool) -> None:
+    if not destination.parent.is_dir():
+        raise UsageError(f"there is no folder {destination.parent} to write {destination.name} to: create it first")
+    if destination.is_dir() and not (is_folder and (destination / ".zmetadata").is_file()):
         raise UsageError(f"{target} is a folder that holds something else: choose another name")
-    if is_folder and place.is_file():
+    if is_folder and destination.is_file():
         raise UsageError(f"{target} is a file: remove it, or choose another name")
-    if place.exists() and not os.access(place, os.W_OK):
+    if destination.exists() and not os.access(destination, os.W_OK):
         raise UsageError(f"{target} is write-protected: remove it, or choose another name")
 
 
@@ -144,18 +153,18 @@ def _copy(written: Path, stream: Path) -> None:
         shutil.copyfileobj(source, opened)
 
 
-def _take_place(beside: Path, place: Path, own: Path) -> None:
-    if not place.is_dir():
-        if place.exists():
-            _give_permissions(place, beside)
-        beside.replace(place)
+def _put_in_place(beside: Path, destination: Path, own: Path) -> None:
+    if not destination.is_dir():
+        if destination.exists():
+            _give_permissions(destination, beside)
+        beside.replace(destination)
         return
-    old = own / f"{place.name}.old"  # a folder cannot replace another in one step
-    place.rename(old)
+    old = own / f"{destination.name}.old"  # a folder cannot replace another in one step
+    destination.rename(old)
     try:
-        beside.rename(place)
+        beside.rename(destination)
     except BaseException:
-        old.rename(place)
+        old.rename(destination)
         raise
 
 

@@ -1,4 +1,4 @@
-"""Files of every format with numbers that nobody can mean, made by hand: for tests of what we say about them."""
+"""Handmade files of every format with absurd numbers, to test our messages about them."""
 
 from __future__ import annotations
 
@@ -17,7 +17,7 @@ KINDS = ("fits", "nc", "zarr", "json", "dmrpp", "hdf")
 
 
 def make(folder: Path, kind: str) -> Iterator[tuple[str, Path]]:
-    """Write all files of a kind; give each one's name and path."""
+    """Write all files of a kind; yield the name and path of each."""
     (folder / "0.bin").write_bytes(bytes(BLOCK))
     contents = {"fits": fits, "nc": netcdf3, "zarr": zarr, "json": references, "dmrpp": dmrpp, "hdf": hdf4}
     for number, (name, made) in enumerate(contents[kind]()):
@@ -32,7 +32,7 @@ def make(folder: Path, kind: str) -> Iterator[tuple[str, Path]]:
 
 
 def cards(**values: object) -> bytes:
-    """A header of FITS."""
+    """A FITS header."""
     said = {name.replace("_", "-"): f"'{value}'" if isinstance(value, str) else value for name, value in values.items()}
     lines = [f"{name:8}= {('T' if value is True else value)!s:>20}" for name, value in said.items()]
     text = "".join(f"{line:80}" for line in [*lines, "END"])
@@ -109,7 +109,7 @@ def _netcdf3(version: int, is_record: bool, changed: dict[str, int]) -> bytes:
 
 
 def hdf4() -> Iterator[tuple[str, bytes]]:
-    """A small file whose numbers are changed, one after the other; runs of zeros are passed over."""
+    """A small file with one number changed at a time; runs of zeros are skipped."""
     from pyhdf.SD import SD, SDC
 
     with tempfile.TemporaryDirectory() as folder:
@@ -129,7 +129,7 @@ def hdf4() -> Iterator[tuple[str, bytes]]:
 
 
 def zarr() -> Iterator[tuple[str, dict[str, bytes]]]:
-    """Arrays of both versions with one thing changed, alone."""
+    """Arrays of both Zarr versions, each with a single change."""
     good2 = {"zarr_format": 2, "shape": [4, 4], "chunks": [2, 2], "dtype": "<i4", "fill_value": 0, "order": "C"}
     good2 |= {"compressor": None, "filters": None}
     for name, value in changes2():
@@ -207,7 +207,7 @@ def changes3(bytes_codec: dict[str, object]) -> Iterator[tuple[str, object]]:
 
 
 def references() -> Iterator[tuple[str, bytes]]:
-    """kerchunk's JSON whose chunks lie where nothing can."""
+    """kerchunk's JSON with chunks at impossible offsets."""
     array = {"zarr_format": 2, "shape": [4], "chunks": [4], "dtype": "<i4", "fill_value": 0, "order": "C"}
     array |= {"compressor": None, "filters": None}
     for offset, nbytes in product(HUGE, HUGE):

@@ -1,4 +1,4 @@
-"""Files with absurd numbers: a value or an error of ours, soon, and in little memory."""
+"""Files with absurd numbers give a value or one of our errors, quickly and in little memory."""
 
 from __future__ import annotations
 
@@ -19,11 +19,13 @@ from hyperslab.cli import app
 from hyperslab.errors import HyperslabError
 
 MOST_SECONDS = 10
-MOST_NBYTES = 3 << 30  # of addresses, most of which the interpreter and its threads' stacks have without using them
+MOST_NBYTES = (
+    3 << 30
+)  # address space, most of which the interpreter and the stacks of its threads reserve without using it
 
 
 def asked(path: Path, troubles: list[str], name: str) -> None:
-    """Do all that people do with a file."""
+    """Do everything that people do with a file."""
 
     def told(what: str, do: Callable[[], Any]) -> Any:
         start = time.monotonic()
@@ -66,7 +68,7 @@ def shown(path: Path, troubles: list[str], name: str) -> None:
 
 
 def tried(folder: Path, kind: str) -> list[str]:
-    """What of the files of a kind ends otherwise than it should."""
+    """The files of a kind that end in anything but a value or one of our errors."""
     resource.setrlimit(resource.RLIMIT_AS, (MOST_NBYTES, MOST_NBYTES))
     troubles: list[str] = []
     for number, (name, path) in enumerate(absurd_files.make(folder, kind)):
@@ -79,7 +81,7 @@ def tried(folder: Path, kind: str) -> list[str]:
 @pytest.mark.slow
 @pytest.mark.parametrize("kind", absurd_files.KINDS)
 def test_absurd_numbers_are_named_or_read(tmp_path: Path, kind: str) -> None:
-    """In a process of its own, whose memory is limited and whose death is seen."""
+    """Run in a separate process with limited memory, so that a crash is noticed."""
     command = [sys.executable, __file__, str(tmp_path), kind]
     done = subprocess.run(command, capture_output=True, text=True, timeout=240)
     assert (done.returncode, done.stdout) == (0, "tried all"), done.stderr[-2000:]

@@ -1,4 +1,4 @@
-"""Files that lead elsewhere: what is followed, what is refused, and in which words. docs/security.md has the rule."""
+"""Files that lead elsewhere: what is followed, what is refused, and the messages. docs/security.md has the rule."""
 
 from __future__ import annotations
 
@@ -71,7 +71,7 @@ def zarr_folder(path: Path, chunk: Path) -> Path:
 
 
 def leading(kind: str, home: Path, secret: Path) -> Path:
-    """A document of a kind whose array "x" is the secret."""
+    """A document of this kind, whose array "x" is the secret."""
     if kind == "kerchunk":
         return kerchunk(home / "a.json", str(secret))
     if kind == "raw":
@@ -130,7 +130,7 @@ def test_tables_in_parquet_lead_no_further(home: Path, secret: Path) -> None:
 
 
 def shown(place: Path) -> str:
-    """All that is seen of a document that may lead nowhere."""
+    """Everything that is visible of a document that may lead nowhere."""
     try:
         found = hs.open(place, allowed=())
         names = [group.name for group in found.walk_groups()]
@@ -206,7 +206,7 @@ def test_collections_keep_what_is_allowed(home: Path, secret: Path) -> None:
 
 @pytest.fixture
 def versions(home: Path, secret: Path) -> Path:
-    """A file of versions, of which one has a link and a virtual array that lead elsewhere."""
+    """A versioned file; one version has a link and a virtual array that lead elsewhere."""
     path = home / "v.h5"
     with VersionedFile(path, "w") as file:
         with file.stage_version("one") as version:
@@ -289,7 +289,7 @@ def test_references_hold_no_copy_of_what_a_file_leads_to(kind: str, home: Path, 
     assert bytes(hs.open(home / "refs.json")["x"][...]) == SECRET
     hs.index(path, allowed=[secret.parent]).save(home / "again.json")
     assert "YSBzZWNyZXQ" in (home / "again.json").read_text()
-    if kind != "link":  # which is left out, as one that leads nowhere
+    if kind != "link":  # a refused link is left out like a broken one
         with pytest.raises(HyperslabError):
             hs.index(path, allowed=()).save(home / "never.json")
         assert not (home / "never.json").exists()
@@ -303,7 +303,7 @@ def test_pipes_and_files_of_the_kernel_are_no_sources(home: Path) -> None:
                 read = bytes(hs.open(place)["x"][...])
             except ReadError:
                 continue
-            assert not any(read)  # an empty raw file, as it says that it is: zeros
+            assert not any(read)  # a raw file that claims to be empty: zeros
 
 
 @pytest.mark.parametrize("name", ["/proc/self/environ", "pipe"])
@@ -316,7 +316,7 @@ def test_h5py_is_not_asked_for_what_is_no_file(home: Path, name: str) -> None:
         file.create_dataset("raw", (8,), "u1", external=[(str(raw), 0, 8)])
         layout = h5py.VirtualLayout((3,), text)
         file["x"] = np.array(["a", "b", "c"], text)
-        # An element in two files is none that we read: h5py would
+        # We do not read an element that spans two files, but h5py would
         file.create_dataset("halves", (2,), "<u8", external=[(str(raw), 0, 4), (str(raw), 4, 12)])
     layout[:] = h5py.VirtualSource(str(home / "source.h5"), "x", (3,), text)
     inner = h5py.VirtualLayout((2,), "<u8")

@@ -1,4 +1,4 @@
-"""`info`, `read` and `verify` as people meet them: good files, damaged ones, and requests that are wrong."""
+"""`info`, `read` and `verify` on good files, on damaged files, and with wrong requests."""
 
 from __future__ import annotations
 
@@ -12,7 +12,7 @@ import pytest
 
 h5py = pytest.importorskip("h5py", reason="not installed: pip install 'hyperslab[formats]'")
 VALUES = np.arange(20 * 30, dtype="f4").reshape(20, 30)
-FUTURE_FILTER = 32767  # a number that nobody has registered
+FUTURE_FILTER = 32767  # an unregistered number
 
 
 def hyperslab(*arguments: object) -> subprocess.CompletedProcess[str]:
@@ -53,7 +53,7 @@ def good(tmp_path: Path) -> Path:
 
 @pytest.fixture
 def foreign(tmp_path: Path) -> Path:
-    """One array that anybody reads, and one with an optional filter made mandatory that nobody has."""
+    """One readable array, and one whose filter is not installed (it was optional, and is made mandatory)."""
     path = tmp_path / "foreign.h5"
     with h5py.File(path, "w") as file:
         file["plain"] = VALUES
@@ -203,7 +203,7 @@ def test_verify_finds_each_damaged_chunk(good) -> None:
 
 @pytest.mark.slow
 def test_verify_reads_more_than_it_holds(tmp_path) -> None:
-    """Larger than a slab, and damaged in its last chunk."""
+    """An array larger than a slab, with damage in its last chunk."""
     with h5py.File(tmp_path / "a.h5", "w") as file:
         file.create_dataset("a", (40, 1 << 20), "i4", chunks=(1, 1 << 20), compression=1, fletcher32=True)[...] = 7
     assert as_json("verify", tmp_path / "a.h5")["arrays"][0]["chunk_count"] == 40

@@ -1,4 +1,4 @@
-"""What people who know h5py try first: it works, or the error says what to use."""
+"""Habits of h5py users either work, or the error says what to use."""
 
 from __future__ import annotations
 
@@ -52,15 +52,15 @@ def test_visititems_meets_what_h5py_meets(both) -> None:
 
 def test_writing_says_that_it_cannot_be(both) -> None:
     _, ours = both
-    with pytest.raises(TypeError, match="open for reading"):
+    with pytest.raises(TypeError, match="read-only"):
         ours["ocean/sst"][0] = 1
-    with pytest.raises(TypeError, match=re.escape("writes no archives")):
+    with pytest.raises(TypeError, match=re.escape("does not write archives")):
         ours["new"] = 1
 
 
 def test_a_wrong_name_says_what_there_is(both) -> None:
     _, ours = both
-    with pytest.raises(KeyError, match="is 'sst' meant"):
+    with pytest.raises(KeyError, match="did you mean 'sst'"):
         ours["ocean/sat"]
     with pytest.raises(KeyError, match="there are 'depth', 'gone', 'ocean'"):
         ours["temperature"]

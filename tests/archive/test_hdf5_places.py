@@ -1,4 +1,4 @@
-"""Files that an HDF5 file names are looked for where HDF5 looks: h5py is the judge, with equal names in all places."""
+"""We find the files that an HDF5 file names where HDF5 finds them: h5py judges, with equal names in all folders."""
 
 from __future__ import annotations
 
@@ -33,7 +33,7 @@ PLACES = ("folder", "cwd", "prefix", "second", "real", "folder/sub")
 
 @pytest.fixture(scope="module")
 def made(tmp_path_factory: pytest.TempPathFactory) -> Path:
-    """In each place files of one name, with the place's number in them."""
+    """In each folder files of the same name, which contain the number of the folder."""
     root = tmp_path_factory.mktemp("places")
     for number, place in enumerate(PLACES):
         (root / place).mkdir()
@@ -73,14 +73,14 @@ def test_files_are_found_where_h5py_finds_them(made: Path, without: tuple[str, .
             for path, theirs, ours in answers(made, None if prefix is None else prefix.format(root=made)):
                 assert ours == theirs, (prefix, path)
                 found.add(tuple(theirs or ()))
-        assert len(found) > 2  # files of several places
+        assert len(found) > 2  # files in several folders
     finally:
         for path in hidden:
             path.with_suffix(".hidden").rename(path)
 
 
 def answers(made: Path, prefix: str | None) -> list[Any]:
-    """What h5py and we read, in a process of their own: libhdf5 looks at variables once."""
+    """What h5py and we read, in a new process, because libhdf5 reads environment variables only once."""
     environment = {name: value for name, value in os.environ.items() if name not in VARIABLES}
     environment |= {} if prefix is None else dict.fromkeys(VARIABLES, prefix)
     paths = [str(path) for path in sorted((made / "folder").glob("*-*.h5"))]

@@ -1,4 +1,4 @@
-"""What a file's names can do to the terminal that shows them: nothing. JSON has them as they are."""
+"""Names in a file cannot control the terminal that shows them. JSON output has them unchanged."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""Zarr arrays whose elements no computer has: named errors, never NumPy's."""
+"""Zarr arrays with impossible elements raise our errors, never NumPy's."""
 
 from __future__ import annotations
 

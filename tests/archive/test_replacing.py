@@ -1,4 +1,4 @@
-"""What is written beside its place and renamed: whole or not at all, whatever is at the place, on a full disk too."""
+"""Files are replaced completely or not at all, whatever the target is, and on a full disk too."""
 
 from __future__ import annotations
 
@@ -33,7 +33,7 @@ def source(tmp_path: Path) -> Path:
 
 @pytest.fixture
 def small_disk(tmp_path: Path) -> Iterator[Path]:
-    """A disk of one megabyte, which holds a file that is worth something."""
+    """A disk of one megabyte that holds a valuable file."""
     folder = tmp_path / "disk"
     folder.mkdir()
     mount = ["mount", "-t", "tmpfs", "-o", "size=1m", "hyperslab-test", str(folder)]

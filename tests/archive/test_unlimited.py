@@ -1,4 +1,4 @@
-"""Variables that end before their unlimited dimension does: netCDF4 reads fill values there, and so do we."""
+"""Variables that are shorter than their unlimited dimension are padded with fill values, as in netCDF4."""
 
 from __future__ import annotations
 
@@ -21,7 +21,7 @@ KINDS = ["i1", "u1", "<i2", ">u2", "i4", "u4", "i8", "u8", "f4", ">f8"]
 
 
 def write(path: Path, variables: list[tuple[str, str, tuple[str, ...], dict[str, int], Any]]) -> None:
-    """Variables `name, dtype, dimensions`, each written as far as it says along its unlimited dimensions."""
+    """Create variables `name, dtype, dimensions`, each written up to a given length of its unlimited dimensions."""
     with netCDF4.Dataset(path, "w") as file:
         for name in ("time", "level"):
             file.createDimension(name, None)
@@ -137,7 +137,7 @@ def test_collections_of_such_files_are_as_long_as_their_dimensions(tmp_path: Pat
 
 
 def test_references_say_so_or_are_refused(tmp_path: Path) -> None:
-    """Our own file keeps all of it; Zarr's and kerchunk's can only say it where chunks end with what was written."""
+    """Our own references keep everything; Zarr and kerchunk can express it only if chunks end there."""
     path, saved = tmp_path / "short.nc", tmp_path / "short.hs"
     write(path, [("short", "f4", ("time",), {"time": 2}, None), ("long", "i4", ("time",), {"time": 5}, None)])
     expected = as_netcdf(path)["short"]

@@ -1,4 +1,4 @@
-"""Damage told apart from lack of support: which error, for arrays, links and attributes, and what is never tried."""
+"""Damage is distinguished from missing support, for arrays, links and attributes; some reads are never tried."""
 
 from __future__ import annotations
 
@@ -15,7 +15,7 @@ from hyperslab.errors import DamagedFile, Unsupported
 
 @pytest.fixture
 def never_h5py(monkeypatch) -> None:
-    """h5py is installed, but reading through it is a mistake."""
+    """h5py is installed, but reading through it fails the test."""
     monkeypatch.setattr("hyperslab.archive.fallback.is_possible", lambda: True)
     monkeypatch.setattr("hyperslab.archive.fallback.read", lambda *_: pytest.fail("read through h5py"))
     monkeypatch.setattr("hyperslab.archive.fallback.dtype_of", lambda *_: pytest.fail("read through h5py"))

@@ -1,4 +1,4 @@
-"""Links that lead in circles: every walk ends, and meets each group and array once, as h5py's does."""
+"""With circular links, every walk ends and visits each group and array once, as in h5py."""
 
 from __future__ import annotations
 
@@ -18,7 +18,7 @@ from hyperslab.errors import DamagedFile, Unsupported
 
 
 def made(folder: Path, name: str, *links: tuple[str, str, str]) -> Path:
-    """A file with an array, a group that is in itself, and links to others."""
+    """A file with an array, a group that contains itself, and links to other files."""
     path = folder / name
     with h5py.File(path, "w") as file:
         file["x"] = np.arange(3)
@@ -33,7 +33,7 @@ def made(folder: Path, name: str, *links: tuple[str, str, str]) -> Path:
 
 @pytest.fixture
 def circles(tmp_path: Path) -> list[Path]:
-    """Files that lead to themselves: by an external link, by one another, and by other names of theirs."""
+    """Files that lead to themselves: directly, through each other, and through other names of the same file."""
     alone = made(tmp_path, "alone.h5", ("me", "alone.h5", "/"), ("dot", "./alone.h5", "/g"), ("name", "alias.h5", "/"))
     (tmp_path / "alias.h5").symlink_to(alone)
     first = made(tmp_path, "first.h5", ("second", "second.h5", "/"), ("hard", "hard.h5", "/"))

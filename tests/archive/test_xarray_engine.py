@@ -22,7 +22,7 @@ CORPUS = Path(__file__).parents[3] / "shared" / "corpus"
 
 
 def by_netcdf4(path, **options):
-    """What netCDF4 reads, with its file closed again: its library may not be called from two threads."""
+    """What netCDF4 reads. Its file is closed at once, because its library may not be called from two threads."""
     with xr.open_dataset(path, engine="netcdf4", **options) as opened:
         return opened.load()
 

@@ -1,4 +1,4 @@
-"""Our codec pipeline over ordinary Zarr stores gives what zarr-python's own gives, also while others write."""
+"""Our codec pipeline over ordinary Zarr stores returns what zarr-python's own does, also during writes."""
 
 from __future__ import annotations
 
@@ -37,7 +37,7 @@ def opened(place, pipeline, path=""):
 
 @pytest.fixture
 def served(monkeypatch):
-    """Whether each read so far was made here."""
+    """Whether each read so far went through our pipeline."""
     answers: list[bool] = []
     read = zarr_pipeline.Pipeline._read
 
@@ -51,7 +51,7 @@ def served(monkeypatch):
 
 @st.composite
 def arrays(draw):
-    """An array's shape, cuts, codec, dtype and version; values; which of its boxes are written."""
+    """Shape, chunks, codec, dtype and version of an array; its values; which boxes are written."""
     ndim = draw(st.integers(1, 3))
     shape = draw(st.tuples(*[st.integers(1, 13)] * ndim))
     chunks = draw(st.tuples(*[st.integers(1, 6)] * ndim))
@@ -71,7 +71,7 @@ def arrays(draw):
 
 
 def keys(shape):
-    """A key of each kind of selection that zarr-python has."""
+    """A key for each kind of selection in zarr-python."""
     sliced = [st.builds(slice, st.integers(0, n), st.integers(0, n + 2), st.integers(1, 4)) for n in shape]
     axes = [st.one_of(st.integers(-n, n - 1), st.just(slice(None)), s) for n, s in zip(shape, sliced, strict=True)]
     lists = [st.lists(st.integers(0, n - 1), min_size=1, max_size=6) for n in shape]
@@ -176,7 +176,7 @@ def test_writes_and_what_others_write_are_seen(folder):
     array[3:20, 5] = -1
     assert (array[3:20, 5] == -1).all()
     other = zarr.open_array(folder, path="deep/a", mode="r+")
-    for value in range(5):  # as long as before, and within one tick of the clock
+    for value in range(5):  # the same length, and within one tick of the clock
         other[...] = value
         assert (array[...] == value).all()
     (folder / "deep" / "a" / "c" / "0" / "0").unlink()
@@ -211,7 +211,7 @@ def test_shards_that_are_replaced_while_they_are_read(tmp_path):
             except ReadError as error:
                 if "changed while it was open" not in str(error):
                     raise
-                continue  # a loaded machine: replaced again at every attempt, which is said
+                continue  # on a loaded machine every attempt may find it replaced again, and the error says so
             wrong += [np.unique(read)] if (read != read[0, 0]).any() else []
             right += 1
     finally:
@@ -228,7 +228,7 @@ def test_damage_is_named(folder):
         opened(folder, OURS, "deep/a")[...]
     chunk.unlink()
     chunk.mkdir()
-    assert (opened(folder, OURS, "deep/a")[7:14, 8:16] == 0).all()  # as zarr-python: a folder is no chunk
+    assert (opened(folder, OURS, "deep/a")[7:14, 8:16] == 0).all()  # as in zarr-python, a folder is not a chunk
 
 
 def test_pickles_and_threads(folder):

@@ -1,4 +1,4 @@
-"""An archive read through zarr-python equals what zarr-python would read of a Zarr copy."""
+"""An archive read through zarr-python equals a Zarr copy of it."""
 
 import pickle
 

@@ -1,4 +1,4 @@
-"""Arrays that zfp compressed: h5py reads them for us, where hdf5plugin has the codec; else they are refused by name."""
+"""Arrays compressed by zfp: h5py reads them for us if hdf5plugin has the codec; otherwise the error names it."""
 
 from __future__ import annotations
 
@@ -31,7 +31,7 @@ def path(tmp_path: Path) -> Path:
         for dtype in ("f4", "f8", "i4", "i8"):
             for mode, options in MODES.items():
                 if dtype[0] == "i" and mode == "accuracy":
-                    continue  # zfp has it for floats only
+                    continue  # zfp supports this for floats only
                 for shape, chunks in GRIDS:
                     data = np.cumsum(rng.normal(size=shape) * 100, axis=-1).astype(dtype)
                     name = f"{dtype}-{mode}-{len(shape)}"

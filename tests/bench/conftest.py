@@ -1,4 +1,4 @@
-"""What the tests of the bench share: small studies, and runs of the command line as a user makes them."""
+"""Shared by the tests of the bench: small studies, and runs of the command line as users make them."""
 
 from __future__ import annotations
 
@@ -21,7 +21,7 @@ TINY = {
 
 @pytest.fixture
 def study(tmp_path: Path) -> Callable[..., Path]:
-    """Writes a study file: the tiny one, with what the test says differently."""
+    """Writes a study file: the tiny one with the test's changes."""
 
     def write(**different: object) -> Path:
         path = tmp_path / "study.yaml"
@@ -33,7 +33,7 @@ def study(tmp_path: Path) -> Callable[..., Path]:
 
 @pytest.fixture
 def hyperslab() -> Callable[..., subprocess.CompletedProcess[str]]:
-    """Runs the command line and gives what it printed and its exit status."""
+    """Runs the command line and returns its output and exit status."""
 
     def run(*arguments: object) -> subprocess.CompletedProcess[str]:
         command = [sys.executable, "-m", "hyperslab", *map(str, arguments)]
@@ -44,7 +44,7 @@ def hyperslab() -> Callable[..., subprocess.CompletedProcess[str]]:
 
 @pytest.fixture
 def on_disk(tmp_path: Path) -> Path:
-    """A directory whose files can be made cold; skips where temporary files live in memory."""
+    """A directory whose files can be made cold. Skips if temporary files are in memory."""
     if _is_in_memory(tmp_path):
         pytest.skip("temporary files are on tmpfs: nothing there can be cold")
     return tmp_path

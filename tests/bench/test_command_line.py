@@ -1,4 +1,4 @@
-"""The command line as people meet it: what it lists, and how it refuses."""
+"""The command line for users: what it lists, and how it refuses."""
 
 from __future__ import annotations
 
@@ -118,14 +118,14 @@ def test_wrong_requests_are_refused_in_one_line(tmp_path, study, hyperslab) -> N
     cases = {
         "no study": ["bench", "no-such-study"],
         "cannot be read": ["bench", tmp_path / "none.yaml"],
-        "a study is a mapping": ["bench", tmp_path / "list.yaml"],
+        "must be a mapping": ["bench", tmp_path / "list.yaml"],
         "there is no file": ["bench", path, "--data", f"{tmp_path}/none.nc:sst"],
         "broken.nc": ["bench", path, "--data", f"{tmp_path}/broken.nc:sst"],
         "no conditions": ["bench", path, "--conditions", "fast"],
         "cannot be written": ["bench", path, "-o", "/proc/nowhere/run"],
-        "holds no run": ["report", tmp_path],
+        "does not hold a run": ["report", tmp_path],
         "unknown format": ["formats", "hdf6"],
-        "nothing to run by the published method": ["bench", path, "--method", "published"],
+        "nothing has a published method": ["bench", path, "--method", "published"],
     }
     for said, arguments in cases.items():
         extra = ["-o", tmp_path / "out"] if arguments[0] == "bench" and "-o" not in arguments else []

@@ -1,4 +1,4 @@
-"""Seed 4's study: the edits are what the article says, all contenders end with the same, verdicts follow figures."""
+"""Seed 4's study: edits are as in the article, all contenders end with the same arrays, verdicts follow the figures."""
 
 from __future__ import annotations
 
@@ -41,7 +41,7 @@ def test_edits(name: str) -> None:
 
 
 class InProcess:
-    """Workers that are this process: what a test does to a contender is seen."""
+    """Workers in this process, so that a test can patch a contender."""
 
     def worker(self, _: str) -> InProcess:
         return self
@@ -98,7 +98,7 @@ def test_the_command(tmp_path: Path) -> None:
     count = len(journal.read_text().splitlines())
     assert count == (4 * 2 * 2 * 2 + 2 * 2) * 5
     assert isinstance(CliRunner().invoke(app, asked).exception, UsageError)
-    journal.write_bytes(journal.read_bytes()[:-20])  # as a kill may leave it: the last trial is done again
+    journal.write_bytes(journal.read_bytes()[:-20])  # as a kill may leave it: the last trial is repeated
     again = CliRunner().invoke(app, ["bench", "-o", str(output), "--resume", "--json"])
     assert [verdict["id"] for verdict in json.loads(again.stdout)["verdicts"]] == [f"S4-0{n}" for n in range(1, 6)]
     assert len(journal.read_text().splitlines()) == count
@@ -136,11 +136,11 @@ def test_every_option_counts(tmp_path: Path) -> None:
 @pytest.mark.parametrize(
     ("option", "what"),
     [
-        (["--data", "f.nc:x"], "about its own files"),
+        (["--data", "f.nc:x"], "has its own files"),
         (["--formats", "zarr3"], "has no format 'zarr3'"),
         (["--conditions", "snappy"], "has no conditions 'snappy'"),
-        (["--cache", "cold"], "reads files warm"),
-        (["--method", "published"], "nothing to run by the published method"),
+        (["--cache", "cold"], "reads warm files only"),
+        (["--method", "published"], "nothing has a published method"),
     ],
 )
 def test_what_is_refused(option: list[str], what: str, tmp_path: Path) -> None:
@@ -153,7 +153,7 @@ def test_a_run_of_an_earlier_hyperslab_is_refused_by_name(tmp_path: Path) -> Non
     line = {"workload": "mostly_appends_dense", "format": "hyperslab", "count": 3, "chunk_length": 256}
     line |= {"compression": "none", "status": "wrong", "version_seconds": [], "read_latest_seconds": []}
     (tmp_path / JOURNAL).write_text(json.dumps(line) + "\n")
-    for more, what in ((["--resume"], "an earlier hyperslab"), ([], "holds a run already")):
+    for more, what in ((["--resume"], "an earlier version of hyperslab"), ([], "already holds a run")):
         error = CliRunner().invoke(app, ["bench", "seed4-histories", "-o", str(tmp_path), *more]).exception
         assert isinstance(error, UsageError)
         assert what in str(error)

@@ -1,4 +1,4 @@
-"""Whatever stops a run, finished trials are kept, none is run twice, and nothing temporary is left behind."""
+"""However a run stops, finished trials are kept, none runs twice, and nothing temporary is left behind."""
 
 from __future__ import annotations
 
@@ -54,7 +54,7 @@ def test_a_killed_run_resumes_without_losing_or_repeating_a_trial(tmp_path, stud
     before = (output / JOURNAL_FILE).read_bytes()
     whole = before[: before.rfind(b"\n") + 1]
     with open(output / JOURNAL_FILE, "ab") as journal:
-        journal.write(b'{"case": "tiny", "half a li')  # what a kill in mid-write leaves
+        journal.write(b'{"case": "tiny", "half a li')  # what a kill during a write leaves
     assert list(output.glob(".hyperslab-scratch-*")), "the kill should have left measured files behind"
 
     done = hyperslab("bench", "--resume", "-o", output, "--trials", TRIALS)
@@ -105,7 +105,7 @@ def test_a_full_disk_is_said_in_one_line_and_finished_trials_are_kept(tmp_path, 
     if mounted.returncode != 0:
         pytest.skip("mounting a small tmpfs needs root")
     try:
-        # Text takes several times its array's bytes, so that the disk fills although the array itself would fit.
+        # Text takes several times as many bytes as its array, so the disk fills although the array itself would fit.
         path = study(formats=["raw", "csv"], shape=[512, 1024], data="uniform")
         done = hyperslab("bench", path, "-o", tmp_path / "run", "--scratch", disk, "--trials", 3)
         assert done.returncode == 1, done.stderr

@@ -1,4 +1,4 @@
-"""Several processes on one array: locally, on a Dask cluster, and as MPI ranks where those are installed."""
+"""Several processes on one array: on this machine, on a Dask cluster, and as MPI ranks if these are installed."""
 
 from __future__ import annotations
 
@@ -11,7 +11,7 @@ from hyperslab.lab.timers import combine
 
 
 def accepted(run) -> list:
-    """The trials that count. A busy machine may read code pages in a warm trial, which is then rejected, not failed."""
+    """The trials that count. On a busy machine a warm trial may read code pages; it is then rejected, not failed."""
     trials = [trial for trial in run.trials if trial.trial >= 0]
     assert {trial.status for trial in trials} <= {"ok", "rejected"}
     return [trial for trial in trials if trial.status == "ok"]
@@ -49,7 +49,7 @@ def test_dask_workers_run_the_parts(tmp_path, study) -> None:
             )
             run = run_bench(request)
             with pytest.raises(UsageError, match="has 2 workers"):
-                workers.run([None, None, None])  # type: ignore[list-item]  # refused before any is looked at
+                workers.run([None, None, None])  # refused before any job is used
         finally:
             workers.close()
     assert {trial.processes for trial in accepted(run)} == {2}
@@ -76,8 +76,8 @@ def test_mpi_ranks_write_and_read_one_file(tmp_path, study) -> None:
 
 
 def test_mpi_refuses_what_ranks_cannot_do() -> None:
-    assert mpi.refusal("zarr3", "write") == "only hdf5 is written by MPI ranks"
-    assert "ranks do" in str(mpi.refusal("hdf5", "append"))
+    assert mpi.refusal("zarr3", "write") == "MPI ranks can only write hdf5"
+    assert "ranks can only do" in str(mpi.refusal("hdf5", "append"))
 
 
 def test_a_combined_trial_is_as_long_as_its_slowest_part() -> None:

@@ -1,4 +1,4 @@
-"""Every operation asks every format the very same, and only for what is inside the array."""
+"""Every operation makes the same selections for every format, all inside the array."""
 
 from __future__ import annotations
 

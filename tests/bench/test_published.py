@@ -1,4 +1,4 @@
-"""The replays repeat the published programs, each fault where it stood: shown by structure, never by seconds."""
+"""The replays repeat the published programs with each fault in its original position. Seconds are never compared."""
 
 from __future__ import annotations
 
@@ -12,7 +12,6 @@ import pytest
 
 from hyperslab.bench.operations import Operation
 from hyperslab.bench.published import REPLAYS, PublishedArrays, compound, make_replay, seed0, seed2
-from hyperslab.bench.records import Phases
 from hyperslab.errors import MissingLibrary, Refused, StudyError
 from hyperslab.formats import availability
 
@@ -28,7 +27,7 @@ def needs(*formats: str) -> None:
 
 
 class Tape:
-    """Writes down, in order, the ticks of a module's clock and the calls that a test is interested in."""
+    """Records, in order, the ticks of a module's clock and the calls that a test cares about."""
 
     def __init__(self, monkeypatch: pytest.MonkeyPatch, module: Any) -> None:
         self.events: list[str] = []
@@ -81,8 +80,8 @@ def test_basic_writes_what_it_reads(
     assert capsys.readouterr().out == ""
     read = replay.read(name, path, arrays, READ)
     assert capsys.readouterr().out.count("[") >= 3
-    assert {phase for phase, seconds in vars(written).items() if seconds} == {"create_array", "write"}
-    assert {phase for phase, seconds in vars(read).items() if seconds} == {"open_array", "read"}
+    assert {phase for phase, seconds in written.items() if seconds} == {"create_array", "write"}
+    assert {phase for phase, seconds in read.items() if seconds} == {"open_array", "read"}
     assert [entry.name for entry in tmp_path.iterdir()] == ["file"]  # B10: copied, renamed, original removed
 
 
@@ -112,7 +111,7 @@ def test_in_two_loops_creating_is_the_last_arrays(tmp_path: Path, monkeypatch: p
     ticks = iter([*creating, *writing])
     monkeypatch.setattr(seed0, "perf_counter", lambda: float(next(ticks)))
     phases = make_replay("seed0-basic").write("hdf5", tmp_path / "file", SMALL, SEPARATE)
-    assert phases == Phases(create_array=3 * 4.0, write=3.0)
+    assert phases == {"create_array": 3 * 4.0, "write": 3.0}
 
 
 def test_in_one_loop_creating_is_the_sum(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
@@ -120,7 +119,7 @@ def test_in_one_loop_creating_is_the_sum(tmp_path: Path, monkeypatch: pytest.Mon
     ticks = iter([0, 1, 3, 10, 12, 14, 20, 24, 26])
     monkeypatch.setattr(seed0, "perf_counter", lambda: float(next(ticks)))
     phases = make_replay("seed0-basic").write("hdf5", tmp_path / "file", SMALL, WRITE)
-    assert phases == Phases(create_array=1.0 + 2 + 4, write=2.0 + 2 + 2)
+    assert phases == {"create_array": 1.0 + 2 + 4, "write": 2.0 + 2 + 2}
 
 
 def test_defaults_are_compared(tmp_path: Path) -> None:
@@ -191,9 +190,9 @@ def test_csv_of_three_axes_is_refused(tmp_path: Path) -> None:
 @pytest.mark.parametrize("name", ["seed0-basic", "seed0-csv", "seed0-compound", "seed2"])
 def test_operations_and_formats_that_a_study_had_not_are_refused(tmp_path: Path, name: str) -> None:
     replay = make_replay(name)
-    with pytest.raises(Refused, match="operation append"):
+    with pytest.raises(Refused, match="does not support append"):
         replay.write(replay.formats[-1], tmp_path / "f", SMALL, Operation(name="append"))
-    with pytest.raises(Refused, match="operation overwrite"):
+    with pytest.raises(Refused, match="does not support overwrite"):
         replay.read(replay.formats[-1], tmp_path / "f", SMALL, Operation(name="overwrite"))
 
 
@@ -256,12 +255,10 @@ def test_the_phases_of_2002(tmp_path: Path, name: str) -> None:
     dtype = np.dtype("int16" if name in ("netcdf3", "pdb") else "uint16")
     arrays, replay = PublishedArrays((8, 16), 3, dtype), make_replay("seed2")
     written = replay.write(name, tmp_path / "file", arrays, WRITE)
-    total = [written.create_file, written.create_array, written.write, written.close]
-    assert written.metric("write_total") == pytest.approx(sum(seconds or 0 for seconds in total))
-    assert written.fsync is None
+    assert written.keys() == {"create_file", "create_array", "write", "close"}
     for operation in READS_2002:
         read = replay.read(name, tmp_path / "file", arrays, operation)
-        assert None not in (read.open_file, read.open_array, read.read, read.close)
+        assert read.keys() == {"open_file", "open_array", "read", "close"}
 
 
 def test_a_dtype_that_a_format_has_not_is_refused_before_anything_is_written(tmp_path: Path) -> None:
@@ -276,7 +273,7 @@ def test_reading_in_2002_writes_its_file_first_outside_the_timers(tmp_path: Path
     arrays = PublishedArrays((8, 16), 1, np.dtype("uint16"))
     read = make_replay("seed2").read("raw", tmp_path / "file", arrays, READ)
     assert (tmp_path / "file").exists()
-    assert (read.create_file, read.write) == (None, None)
+    assert not read.keys() & {"create_file", "write"}
 
 
 @pytest.mark.parametrize("operation", READS_2002[:2], ids=lambda operation: operation.name)

@@ -1,4 +1,4 @@
-"""Intervals, stop rule and rankings say no more than the trials do."""
+"""Intervals, the stop rule and rankings claim no more than the trials support."""
 
 from __future__ import annotations
 
@@ -9,7 +9,7 @@ import pytest
 
 from hyperslab.bench.operations import Operation
 from hyperslab.bench.rankings import rank, summarise
-from hyperslab.bench.records import METRICS, Phases, blank_trial
+from hyperslab.bench.records import BOUNDARIES, METRICS, blank_trial
 from hyperslab.lab.statistics import interval_of_median
 
 
@@ -65,12 +65,14 @@ def test_warm_up_and_rejected_trials_are_in_no_figure() -> None:
 
 
 def test_what_was_not_timed_stays_unknown() -> None:
-    assert Phases(read=1.0).metric("write_total") is None
-    assert Phases(read=1.0, open_file=0.5).metric("read_total") == 1.5
+    (trial,) = trials("raw", [1.0])
+    assert replace(trial, open_file_seconds=None).metric("write_total") is None
+    assert replace(trial, read_seconds=1.0, open_file_seconds=0.5).metric("read_total") == 1.5
     assert {s.metric for s in summarise(trials("raw", [1.0]))} == {"open_file", "read", "open_total", "read_total"}
 
 
 def test_every_metric_is_a_sum_of_phases() -> None:
     for phases in METRICS.values():
         for phase in phases:
-            assert hasattr(Phases(), phase)
+            assert phase in BOUNDARIES
+            assert hasattr(trials("raw", [1.0])[0], f"{phase}_seconds")

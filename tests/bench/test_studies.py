@@ -1,4 +1,4 @@
-"""Every shipped study loads, says what the papers' tables say, and stays small at the small scales."""
+"""Every included study loads, agrees with the papers' tables, and stays small at the small scales."""
 
 from __future__ import annotations
 
@@ -19,7 +19,7 @@ from hyperslab.errors import StudyError
 
 CASES = {case.name: case for case in study.shipped()}
 
-# Seed 0's table: ID -> number of arrays (or, for tables, of properties), shape, data size in MB as published.
+# Seed 0's table: ID -> number of arrays (for tables, number of properties), shape, data size in MB as published.
 PUBLISHED = {
     "1": (2048, [[128]], [1]),
     "2": (2048, [[128, 128]], [128]),
@@ -53,7 +53,7 @@ PUBLISHED = {
     "32": (1024, [[1024]], [4]),
     "33": (4, [[1048576]], [16]),
 }
-# The table gives these the sizes of ID 21, whose number of arrays is sixteen times as large.
+# The table gives these the sizes of ID 21, which has sixteen times as many arrays.
 MISPRINTED = {"28", "29", "30"}
 
 
@@ -122,7 +122,7 @@ def test_cases_that_differ_in_their_number_of_arrays_alone_still_do_when_scaled(
 
 @pytest.mark.parametrize("name", CASES)
 def test_every_format_of_a_published_study_takes_part_in_what_it_did(name: str) -> None:
-    """Of the studies that repeat a published one, only CSV's field by field is beyond a format."""
+    """In studies that repeat a published one, no format lacks an operation, except CSV the writing of single fields."""
     case = CASES[name]
     if case.replay is None:
         return
@@ -136,7 +136,7 @@ def test_every_format_of_a_published_study_takes_part_in_what_it_did(name: str) 
 
 
 def test_schema_file_is_the_schema() -> None:
-    """Write it anew with `study.json_schema()` when a key changes."""
+    """If a key changes, write the file again with `study.json_schema()`."""
     assert (study.STUDIES_DIRECTORY / "study.schema.json").read_text() == study.json_schema()
 
 

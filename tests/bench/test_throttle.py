@@ -1,4 +1,4 @@
-"""The limits that control groups set for a disk are found by who is in such a group."""
+"""A process finds the limits that its control group sets for a disk."""
 
 from __future__ import annotations
 
@@ -12,7 +12,7 @@ import pytest
 
 from hyperslab.lab.environment import throttle_of
 
-MANY = 100_000_000_000  # bytes a second: nobody waits for that
+MANY = 100_000_000_000  # bytes per second: no process waits for that
 COMMAND = """
 import pathlib, sys
 from hyperslab.lab.environment import throttle_of

@@ -1,4 +1,4 @@
-"""Verdicts from made-up figures: what supports, contradicts and leaves undecided each kind of claim."""
+"""Verdicts on made-up figures: what supports, contradicts and leaves undecided each kind of claim."""
 
 from __future__ import annotations
 
@@ -34,7 +34,7 @@ def conclusion(claim: dict[str, Any], **more: Any) -> Conclusion:
 
 
 def summary(format_name: str, seconds: float, spread: float | None = 0.1, **more: Any) -> Summary:
-    """A fair summary, `spread` on either side; None where no interval is known."""
+    """A fair summary with `spread` on either side; None for no known interval."""
     said: dict[str, Any] = {
         "case": "test-1",
         "method": "fair",
@@ -139,12 +139,12 @@ def effect(expected: str, axis: str = "conditions", of: str = "packed", against:
         ("slower", 2.0, "holds"),
         ("slower", 0.5, "reverses"),
         ("slower", 1.2, "undecided"),
-        ("slower", 1.1, "reverses"),  # surely slower, and surely by less than what counts
+        ("slower", 1.1, "reverses"),  # certainly slower, and certainly by less than the tolerance
         ("faster", 0.5, "holds"),
         ("faster", 2.0, "reverses"),
         ("none", 1.0, "holds"),
         ("none", 2.0, "reverses"),
-        ("none", 1.2, "undecided"),  # within the tolerance as a point, but not surely
+        ("none", 1.2, "undecided"),  # within the tolerance as a point, but not certainly
     ],
 )
 def test_effects_of_conditions(expected: str, packed: float, outcome: str) -> None:
@@ -165,7 +165,9 @@ def test_a_slight_effect_needs_no_more_than_intervals_that_part() -> None:
 
 def test_an_effect_is_judged_within_one_format() -> None:
     figures = [summary("hdf5", 2, conditions="packed"), summary("zarr2", 1, conditions="plain")]
-    assert verdict(effect("slower"), figures, formats=["hdf5", "zarr2"]).reason.startswith("not run")
+    assert verdict(effect("slower"), figures, formats=["hdf5", "zarr2"]).reason.startswith(
+        "the fair method did not measure"
+    )
 
 
 def test_effect_of_an_operation_and_of_a_format() -> None:
@@ -206,7 +208,7 @@ def test_a_missing_contender_cannot_support_but_can_contradict() -> None:
     assert verdict(FASTEST, three(1, 2, 3)[:2]).verdict == "undecided"
     assert "without netcdf4" in verdict(FASTEST, three(1, 2, 3)[:2]).by_fair_method
     assert verdict(FASTEST, three(2, 1, 3)[:2]).verdict == "reverses"
-    assert verdict(FASTEST, three(1, 2, 3)[1:]).reason.startswith("not run")
+    assert verdict(FASTEST, three(1, 2, 3)[1:]).reason.startswith("the fair method did not measure")
     assert verdict(ORDER, three(1, 2, 3)[:2]).verdict == "undecided"
 
 

@@ -33,7 +33,9 @@ def main(folder: str, most: str) -> None:
         sums = list(pool.map(lambda collection: int(np.sum(collection["x"][...])), collections * 2))
     assert set(sums) == {sum(range(len(paths)))}
     print(held())
-    alone = [hyperslab.open(paths[0]) for _ in range(limit // 4)]  # what is open alone takes what collections held
+    alone = [
+        hyperslab.open(paths[0]) for _ in range(limit // 4)
+    ]  # a file that is opened alone gets the descriptors of collections
     assert [int(one["x"][0]) for one in alone] == [0] * len(alone)
     print(held())
     try:

@@ -1,4 +1,4 @@
-"""Files of a collection: one field over days, cut and encoded as a test says."""
+"""Make the files of a collection: one field over days, chunked and encoded as the test asks."""
 
 from __future__ import annotations
 
@@ -49,13 +49,13 @@ def write(
 
 
 def numbers(count: int, dtype: str, seed: int) -> np.ndarray:
-    """Any numbers, some of them -9 and 7, which tests mask."""
+    """Random numbers, some of them -9 and 7, which tests mask."""
     drawn = np.random.default_rng(seed * 1000 + count).integers(-9, 100, (count, *SHAPE))
     return np.abs(drawn).astype(dtype) if np.dtype(dtype).kind == "u" else drawn.astype(dtype)
 
 
 def by_xarray(paths: list[Path], **options: Any) -> xr.Dataset:
-    """What xarray makes of the files, loaded and decoded one by one and then concatenated."""
+    """What xarray returns for the files, loaded and decoded one by one and then concatenated."""
     loaded = []
     for path in paths:
         with xr.open_dataset(path, engine="netcdf4", **options) as opened:
@@ -65,12 +65,12 @@ def by_xarray(paths: list[Path], **options: Any) -> xr.Dataset:
 
 
 def by_hyperslab(paths: Any, **options: Any) -> xr.Dataset:
-    """What our engine makes of them."""
+    """What our engine returns for them."""
     return xr.open_dataset(hs.open(paths, concat="time"), engine="hyperslab", **options).load()
 
 
 def check(paths: list[Path], **options: Any) -> xr.Dataset:
-    """Both are the same to the last bit, dtypes included; returns ours."""
+    """Check that both are equal to the last bit, including dtypes; return ours."""
     ours, theirs = by_hyperslab(paths, **options), by_xarray(paths, **options)
     xr.testing.assert_identical(ours, theirs)
     for name in theirs.variables:

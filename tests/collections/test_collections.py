@@ -1,4 +1,4 @@
-"""Collections are what xarray makes of the same files, loaded and decoded one by one."""
+"""Collections equal what xarray returns for the same files, loaded and decoded one by one."""
 
 import calendar
 import json
@@ -32,7 +32,7 @@ def test_months_and_leap_years(tmp_path):
             start += count
     whole = check(paths)
     assert whole.sizes["time"] == 365 + 366
-    by_pattern = by_hyperslab(str(tmp_path / "x-*.nc"))  # x-2019-10 stands behind x-2019-9
+    by_pattern = by_hyperslab(str(tmp_path / "x-*.nc"))  # x-2019-10 comes after x-2019-9
     xr.testing.assert_identical(by_pattern, whole)
 
 
@@ -55,7 +55,7 @@ def test_codecs_chunks_and_formats_may_differ(tmp_path):
     check(paths)
 
 
-# Attributes of x that say how it is packed, with its dtype.
+# Packing attributes of x, with its dtype.
 PACKINGS = {
     "float": ("f4", {}, None),
     "double": ("f8", {}, None),
@@ -131,7 +131,7 @@ def test_chunks_that_were_never_written(tmp_path):
             y = file.createVariable("y", "i2", ("time", "lat"), fill_value=fill, chunksizes=(1, 5))
             y.scale_factor = packing
             y.set_auto_maskandscale(False)
-            y[2] = np.arange(5) * 2  # the chunks of the two days before are not there
+            y[2] = np.arange(5) * 2  # the chunks of the two days before were never written
         with h5py.File(path, "a") as file:
             unwritten = file.create_dataset("z", (3,), "i2", chunks=(1,), maxshape=(None,), fillvalue=n + 40)
             unwritten.dims[0].attach_scale(file["time"])
@@ -261,7 +261,7 @@ def test_zarr(tmp_path, zarr_format):
 
 
 def test_files_of_one_name_in_two_folders(tmp_path, monkeypatch):
-    """Also where references name them, relative to their folder or to where they are opened."""
+    """This also holds for files that references name, relative to their folder or to the working directory."""
     for number in range(2):
         folder = tmp_path / f"{number}"
         folder.mkdir()
@@ -300,7 +300,7 @@ def test_files_without_names_of_dimensions_are_concatenated_by_axis(tmp_path):
 @settings(max_examples=40, suppress_health_check=[HealthCheck.function_scoped_fixture])
 @given(st.data())
 def test_splits_of_an_array(tmp_path_factory, data):
-    """Any array, cut anywhere along any axis into files with chunks of any shape, indexed anyhow."""
+    """Random arrays, split along a random axis into files with random chunk shapes, with random selections."""
     folder = tmp_path_factory.mktemp("split")
     shape = data.draw(st.tuples(*[st.integers(1, 9)] * data.draw(st.integers(1, 3))))
     axis = data.draw(st.integers(0, len(shape) - 1))

@@ -1,4 +1,4 @@
-"""However many collections are open: the descriptors that they hold are few of what the process may have."""
+"""However many collections are open, they hold only a small part of the file descriptors of the process."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""What cannot be combined safely is refused, with both files and what differs."""
+"""Unsafe combinations are refused, with a message that names both files and the difference."""
 
 import netCDF4
 import numpy as np
@@ -70,7 +70,7 @@ def test_arrays_in_some_files_only(two):
 
 
 def test_arrays_of_other_lengths(two):
-    """Arrays that were not written as far as others would be shifted against them: they go on with fill values."""
+    """Arrays that are shorter than others are padded with fill values, otherwise later files would be shifted."""
     for path in two:
         changed(path, lambda file: file.createVariable("y", "f4", ("time",), chunksizes=(1,)).__setitem__(0, 1))
     expected = []
@@ -102,7 +102,7 @@ def test_times_that_are_masked(tmp_path):
 def test_texts_of_any_length_along_the_dimension(two):
     for path in two:
         changed(path, lambda file: file.createVariable("name", str, ("time",)).__setitem__(0, "a"))
-    refused(two, "/name", "elements of any length")
+    refused(two, "/name", "elements of variable length")
 
 
 def test_packing_that_nobody_can_undo(two):
@@ -115,9 +115,9 @@ def test_what_is_asked_for_must_be_there(tmp_path, two):
         hs.open(two, concat="day")
     with pytest.raises(FileNotFoundError, match="no file matches"):
         hs.open(str(tmp_path / "z-*.nc"), concat="time")
-    with pytest.raises(UsageError, match="no file is given"):
+    with pytest.raises(UsageError, match="list of files is empty"):
         hs.open([])
-    with pytest.raises(UsageError, match="order='up' is none of"):
+    with pytest.raises(UsageError, match="order='up' is not one of"):
         hs.open(two, concat="time", order="up")
     with pytest.raises(TypeError, match="no argument along"):
         hs.open(two, along="time")

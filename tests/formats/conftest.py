@@ -1,4 +1,4 @@
-"""What the conformance suite is run on: every format of the table, and options that change what is stored."""
+"""The formats of the conformance suite: every format of the table, also with options that change what is stored."""
 
 from __future__ import annotations
 

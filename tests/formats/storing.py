@@ -1,4 +1,4 @@
-"""Arrays to store, where to store them, and whether what comes back is what a format promises."""
+"""Arrays to store, where to store them, and whether the result is what a format promises."""
 
 from __future__ import annotations
 
@@ -19,7 +19,7 @@ NO_NEED = Need()
 
 
 def values(shape: tuple[int, ...], dtype: np.dtype) -> np.ndarray:
-    """Numbers that a wrong type, byte order or text format would not survive."""
+    """Numbers that a wrong type, byte order or text format would change."""
     random = np.random.default_rng(7)
     native = dtype.newbyteorder("=")
     if native.kind == "f":
@@ -49,7 +49,7 @@ def sample(spec: ArraySpec) -> np.ndarray:
 
 
 def same(contender: Format, got: np.ndarray, expected: np.ndarray) -> None:
-    """What was read is what was written, or the zeros that a format without `exact` claims."""
+    """What was read equals what was written, or the zeros of a format that is not `exact`."""
     assert type(got) is np.ndarray, f"{type(got)} is not a plain array"
     assert got.shape == expected.shape
     assert got.dtype.newbyteorder("=") == expected.dtype.newbyteorder("=")
@@ -61,7 +61,7 @@ def same(contender: Format, got: np.ndarray, expected: np.ndarray) -> None:
 
 
 def path_of(contender: Format, directory: Path, stem: object = "file") -> Path:
-    """Where a format would keep a file."""
+    """The path where a format would store a file."""
     return directory / f"{stem}{contender.extension}"
 
 
@@ -80,7 +80,7 @@ def opened(contender: Format, path: Path, spec: ArraySpec, mode: Literal["r", "r
 
 
 def holds(contender: Format, path: Path, spec: ArraySpec, expected: np.ndarray) -> None:
-    """The array "a" of the file, opened anew, is this."""
+    """The array "a" of the file, opened again, equals `expected`."""
     with opened(contender, path, spec) as handle:
         same(contender, handle.read(), expected)
 
@@ -93,13 +93,13 @@ def round_trip(contender: Format, path: Path, spec: ArraySpec, data: np.ndarray 
 
 
 def description(contender: Format, path: Path) -> ArraySpec:
-    """What the file says of its array "a"."""
+    """The description of the array "a" in the file."""
     with closing(contender.open(path)) as file:
         return file.describe("a")
 
 
 def plain_spec(contender: Format, shape: tuple[int, ...] = SHAPE, **more: Any) -> ArraySpec:
-    """An array of a type and number of axes that the format takes; a table where it takes only tables."""
+    """An array with a type and number of axes that the format accepts; a table if it accepts only tables."""
     wanted = shape[: contender.capabilities.max_ndim]
     for spec in [*(ArraySpec(wanted, np.dtype(name), **more) for name in ("i4", "f4", "f8")),
                  ArraySpec(wanted[:1], TABLE, **more)]:  # fmt: skip
@@ -110,7 +110,7 @@ def plain_spec(contender: Format, shape: tuple[int, ...] = SHAPE, **more: Any) -
 
 
 def accepted(contender: Format, layout: StoredLayout, **more: Any) -> bool:
-    """Whether the format takes some array of this layout."""
+    """Whether the format accepts any array with this layout."""
     try:
         plain_spec(contender, layout=layout, **more)
     except Refused:
@@ -119,7 +119,7 @@ def accepted(contender: Format, layout: StoredLayout, **more: Any) -> bool:
 
 
 def layouts(contender: Format, codecs: Sequence[Codec] = (), scale: int = 1) -> list[StoredLayout]:
-    """The layouts that the format takes, among contiguous, chunked and sharded ones."""
+    """The layouts that the format accepts, among contiguous, chunked and sharded ones."""
     ndim, chain = len(plain_spec(contender).shape), tuple(codecs)
     chunk = tuple(scale * extent for extent in CHUNK[:ndim])
     shard = tuple(scale * extent for extent in SHARD[:ndim])
@@ -128,11 +128,11 @@ def layouts(contender: Format, codecs: Sequence[Codec] = (), scale: int = 1) -> 
 
 
 def specs_of_each_layout(contender: Format) -> list[ArraySpec]:
-    """The library's own layout, then every one that can be asked for."""
+    """The library's own layout, then every layout that you can ask for."""
     return [plain_spec(contender, layout=layout) for layout in [None, *layouts(contender)]]
 
 
 def stored_bytes(path: Path) -> bytes:
-    """Everything that is in the file, or in the files of the directory."""
+    """All bytes of the file, or of the files in the directory."""
     files = [path] if path.is_file() else sorted(entry for entry in path.rglob("*") if entry.is_file())
     return b"\n".join(file.read_bytes() for file in files)

@@ -1,7 +1,7 @@
-"""Every format of the table keeps every promise that its capabilities make, and refuses the rest: whole arrays.
+"""Every format keeps the promises of its capabilities for whole arrays, and refuses everything else.
 
-The suite knows no format by name: what is tested follows from `capabilities` and `refusal` alone. Parts of
-arrays, growth and compound types are in test_conformance_parts.py.
+The suite does not know any format by name: the tests follow from `capabilities` and `refusal` alone. Parts of arrays,
+growth and compound types are in test_conformance_parts.py.
 """
 
 from __future__ import annotations
@@ -112,7 +112,7 @@ def _levels(codec_name: str) -> list[int | None]:
 
 
 def _layout_with(contender: Format, codec: Codec) -> StoredLayout:
-    """The last accepted layout whose chain has the codec: alone, or beside another one that it needs."""
+    """The last accepted layout whose chain has the codec: alone, or with another one that it needs."""
     others = [Codec(name) for name in sorted(contender.capabilities.codecs - {codec.name})]
     for chain in [[codec], *([codec, other] for other in others), *([other, codec] for other in others)]:
         if found := layouts(contender, chain, scale=16):
@@ -126,7 +126,7 @@ def _layout_with(contender: Format, codec: Codec) -> StoredLayout:
 
 
 def _compresses(contender: Format, path: Path, spec: ArraySpec) -> None:
-    """What repeats comes back as it was and takes less space, unless the chain only rearranges it."""
+    """Repetitive data are read back unchanged and take less space, unless the chain only rearranges them."""
     data = np.zeros(spec.shape, spec.dtype)
     data[::2] = np.ones((), spec.dtype)
     round_trip(contender, path, spec, data)
@@ -180,7 +180,7 @@ def test_self_description(contender: Format, tmp_path: Path) -> None:
 
 
 def test_byte_order(contender: Format, tmp_path: Path) -> None:
-    """The bytes are looked for in the file; what is handed out has the right values in any case."""
+    """The test searches the file for the bytes. The values that are read are right in any case."""
     can = contender.capabilities
     spec = plain_spec(contender, layout=(layouts(contender) or [None])[0])
     if not can.exact or spec.dtype.fields:
@@ -211,7 +211,7 @@ def test_opening_what_is_not_there(contender: Format, tmp_path: Path) -> None:
 def test_creating_over_an_existing_file(contender: Format, tmp_path: Path) -> None:
     path, spec = path_of(contender, tmp_path), plain_spec(contender)
     store(contender, path, spec, sample(spec))
-    with pytest.raises(Exception):  # noqa: B017, PT011 - each library has its own; the point is that it fails
+    with pytest.raises(Exception):  # noqa: B017, PT011 - each library raises its own error
         contender.create(path)
     holds(contender, path, spec, sample(spec))
 

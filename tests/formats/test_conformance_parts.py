@@ -1,4 +1,4 @@
-"""Every format of the table keeps its promises about parts of arrays, growth and compound types."""
+"""Every format keeps its promises about parts of arrays, growth and compound types."""
 
 from __future__ import annotations
 
@@ -34,14 +34,7 @@ from hyperslab import Hyperslab
 from hyperslab.errors import Refused
 from hyperslab.formats.contract import ArraySpec, Format, Need
 
-BOXES = [
-    np.s_[0:12, 0:10],
-    np.s_[3:9, 2:7],
-    np.s_[0:1, 0:10],
-    np.s_[11:12, 9:10],
-    np.s_[2:5, 0:10],
-    np.s_[0:12, 4:5],
-]
+BOXES = [np.s_[0:12, 0:10], np.s_[3:9, 2:7], np.s_[0:1, 0:10], np.s_[11:12, 9:10], np.s_[2:5, 0:10], np.s_[0:12, 4:5]]
 STRIDED = [np.s_[::2, ::3], np.s_[1:12:5, :], np.s_[:, 1:9:4], np.s_[0:12:11, 3:4], np.s_[2:3, ::2]]
 ROWS = ArraySpec((20,), TABLE)
 
@@ -103,7 +96,10 @@ def test_part_is_overwritten(contender: Format, tmp_path: Path) -> None:
 
 
 def _overwrite(contender: Format, path: Path, spec: ArraySpec, part: Hyperslab, expected: np.ndarray) -> None:
-    """Change a part in a file that is opened for it; every k-th element may be refused, but never botched."""
+    """Change a part in a file that is opened for it.
+
+    A format may refuse every k-th element, but must not corrupt data.
+    """
     changed = np.ones(part.shape, spec.dtype)
     with opened(contender, path, spec, "r+") as handle:
         try:

@@ -1,4 +1,4 @@
-"""What the conformance suite cannot know: rules and traps of single formats."""
+"""What the conformance suite cannot know: rules and pitfalls of single formats."""
 
 from __future__ import annotations
 
@@ -49,7 +49,7 @@ def test_hdf5_keeps_codecs_in_the_order_asked(tmp_path: Path) -> None:
 
 
 def test_hdf5_codecs_work_after_netcdf4_was_imported(tmp_path: Path) -> None:
-    """netCDF4 puts plug-ins on HDF5's path that h5py's HDF5 cannot use."""
+    """netCDF4 adds plug-ins to HDF5's path that h5py's HDF5 cannot use."""
     program = f"""
 import netCDF4, numpy, pathlib
 from hyperslab.formats import make_format
@@ -83,7 +83,7 @@ def test_netcdf_blosc_on_noise_fails_with_a_remedy(tmp_path: Path) -> None:
 
 
 def _write_and_close(file: ArrayFile, spec: ArraySpec, data: np.ndarray) -> None:
-    """One of the two compresses: which one depends on netCDF's chunk cache."""
+    """Either step may compress: this depends on netCDF's chunk cache."""
     file.create_array("a", spec).write(data)
     file.close()
 

@@ -28,6 +28,7 @@ LAYERS = [
     ["versions.inspect"],  # exports write references
     ["versions.commit", "versions.stage"],
     ["references"],
+    ["h5"],  # h5py's interface
     ["archive.opening", "archive.xarray_engine"],  # `open` can open a version
     ["versions.layout"],  # a version is read as an archive
     ["archive"],
@@ -191,7 +192,7 @@ def forbidden_words() -> set[str]:
 NAMES_OF_OTHERS = {"open_dataset", "open_dataset_parameters", "create_dataset"}
 
 
-@pytest.mark.parametrize("path", [p for p in OURS if not {"formats", "compat"} & set(p.parts)], ids=relative)
+@pytest.mark.parametrize("path", [p for p in OURS if not {"formats", "compat", "h5"} & set(p.parts)], ids=relative)
 def test_names_follow_the_glossary(path: Path) -> None:
     forbidden = forbidden_words()
     assert "dataset" in forbidden

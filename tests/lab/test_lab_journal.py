@@ -1,4 +1,4 @@
-"""Journals keep what is finished, whatever a kill leaves of the last line."""
+"""Journals keep everything that is finished, whatever a kill leaves of the last line."""
 
 from __future__ import annotations
 
@@ -46,7 +46,7 @@ def test_room(tmp_path: Path) -> None:
 
 
 def test_pairs_tell_more_than_figures_that_drift_apart() -> None:
-    """Both sides are slow and fast at the same time: their ratio is exact in pairs, and unknown without them."""
+    """Both sides are slow and fast at the same time: in pairs their ratio is exact, without pairs it is unknown."""
     ours = [1.0, 9.0, 2.0, 7.0, 3.0, 5.0, 4.0]
     theirs = [2 * each for each in ours]
     assert interval_of_ratio(ours, theirs, paired=True) == (2.0, 2.0)

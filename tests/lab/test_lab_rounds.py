@@ -1,4 +1,4 @@
-"""The one loop: which points get another trial, in which order, when they have enough, and what is told meanwhile."""
+"""The loop: which points get another trial, in which order, when they have enough, and what is reported."""
 
 from __future__ import annotations
 
@@ -33,7 +33,7 @@ def test_the_stop_rule(rule: StopRule, tally: Tally, is_met: bool) -> None:
 
 
 class Bench:
-    """Points of whom every second trial is rejected, and one that fails at once."""
+    """Points with every second trial rejected, and a point that fails at once."""
 
     def __init__(self) -> None:
         self.made: list[str] = []

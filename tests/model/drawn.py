@@ -1,4 +1,4 @@
-"""Cases that hypothesis makes: arrays, chunks, caches, and sequences of accesses."""
+"""Random cases from hypothesis: arrays, chunks, caches, and sequences of accesses."""
 
 from __future__ import annotations
 
@@ -28,7 +28,7 @@ def accesses(draw: st.DrawFn, shape: list[int], operations: list[str]) -> dict[s
 
 @st.composite
 def arrays(draw: st.DrawFn, operations: list[str], most: int = 6) -> dict[str, Any]:
-    """An array, what was written of it before, and what is done to it."""
+    """An array, what was written to it beforehand, and the accesses to it."""
     ndim = draw(st.integers(1, 3))
     longest = {1: 300, 2: 40, 3: 14}[ndim]
     shape = [draw(st.integers(1, longest)) for _ in range(ndim)]
@@ -60,7 +60,7 @@ def chunk_nbytes(case: dict[str, Any]) -> int:
 
 @st.composite
 def hdf5_cases(draw: st.DrawFn, operations: list[str], latest: bool, codecs: list[str | None]) -> dict[str, Any]:
-    """The same for HDF5, with a cache of a few chunks, of many, of all, or smaller than one."""
+    """An array and accesses for HDF5. The cache holds a few chunks, many, all, or less than one."""
     case = draw(arrays(operations))
     room = draw(st.sampled_from([0, 1, 1, 2, 3, 4, 5, 9, 1000]))
     case["nbytes"] = room * chunk_nbytes(case) + draw(st.integers(0, chunk_nbytes(case) - 1))
@@ -68,18 +68,18 @@ def hdf5_cases(draw: st.DrawFn, operations: list[str], latest: bool, codecs: lis
     case["w0"] = draw(st.sampled_from([0.0, 0.25, 0.5, 0.75, 1.0]))
     if latest:
         case["libver"] = "latest"
-        # Of arrays that grow along another axis than the first alone HDF5 tells chunks' places wrongly.
+        # If an array can grow along an axis other than the first, HDF5 itself reports wrong chunk locations.
         growing = draw(st.sampled_from([0, 0, 1, len(case["shape"])]))
         if growing:
             case["maxshape"] = [None] * growing + case["shape"][growing:]
     case["codec"] = draw(st.sampled_from(codecs))
     if case["codec"] == "gzip" and has_order(case):
-        case["codec"] = "fletcher32"  # which order they came in does not show in places of unequal chunks
+        case["codec"] = "fletcher32"  # chunks of different sizes do not show the order in which they arrived
     return case
 
 
 def index_of(case: dict[str, Any]) -> dict[str, Any]:
-    """Which index HDF5 makes."""
+    """The index that HDF5 uses."""
     if not case.get("libver"):
         return {"index": "btree_v1"}
     growing = [axis for axis, most in enumerate(case.get("maxshape", [])) if most is None]
@@ -89,14 +89,14 @@ def index_of(case: dict[str, Any]) -> dict[str, Any]:
 
 
 def has_order(case: dict[str, Any]) -> bool:
-    """Whether the index depends on the order in which chunks came: a B-tree that has more than a leaf."""
+    """Whether the index depends on the order in which chunks arrived: a B-tree with more than one leaf."""
     lengths = zip(case["shape"], case["chunks"], strict=True)
     return index_of(case)["index"].startswith("btree") and math.prod(-(-n // c) for n, c in lengths) > 40
 
 
 @st.composite
 def contiguous_cases(draw: st.DrawFn) -> dict[str, Any]:
-    """Arrays of HDF5 without chunks, shorter and longer than its sieve buffer."""
+    """HDF5 arrays without chunks, shorter and longer than the sieve buffer."""
     ndim = draw(st.integers(1, 3))
     longest = draw(st.sampled_from([{1: 300, 2: 20, 3: 7}, {1: 40000, 2: 300, 3: 40}]))[ndim]
     shape = [draw(st.integers(1, longest)) for _ in range(ndim)]
@@ -110,7 +110,7 @@ def contiguous_cases(draw: st.DrawFn) -> dict[str, Any]:
 
 
 def drawn(strategy: st.SearchStrategy[dict[str, Any]], count: int) -> list[dict[str, Any]]:
-    """So many cases, to be run together: a process and its strace cost more than a hundred cases."""
+    """Draw `count` cases to run together: a process with strace costs more than a hundred cases."""
     cases: list[dict[str, Any]] = []
 
     checks = list(HealthCheck)

@@ -1,20 +1,21 @@
-"""The blocks of a chunk index in a file of HDF5; needs nothing but Python, so that workers can use it."""
+"""The blocks of a chunk index in an HDF5 file. This module needs only Python, so that workers can use it."""
 
 import hashlib
 import re
 
-# Nodes of either B-tree, and the headers.
+# Nodes of either B-tree, and headers.
 HEADS = re.compile(b"TREE\x01|BTHD|BTIN|BTLF|FAHD|EAHD")
 NOWHERE = 2**64 - 1
-# Of a table that grows: elements of the data blocks that its index block points to; then come groups of them.
+# In a growing table: elements in the data blocks that the index block points to. Groups of blocks follow.
 FIRST_LENGTHS = (16, 32, 32, 32, 64, 64)
 FIRST_GROUP, LAST_GROUP = 4, 28
 
 
 def index_blocks(content, chunks, ndim):
-    """Address of each block, as text, with a digest of its bytes; pages of a table are blocks too, once written.
+    """The address of each block, as text, with a digest of its bytes. Pages of a table are blocks too, once written.
 
-    `chunks` are linear indices, offsets and lengths: what looks like a block inside of them is none.
+    `chunks` are linear indices, offsets and lengths. Bytes inside a chunk are never a block, even if they look like
+    one.
     """
     inside = [(offset, offset + length) for _, offset, length in chunks]
     shown = {}

@@ -1,8 +1,8 @@
-"""Run cases through a library, in a process that strace watches; needs nothing but the library and NumPy.
+"""Run cases through a library in a process that strace watches. This module needs only the library and NumPy.
 
-Reads a JSON list of cases from standard input, writes what was found of each to standard output. Before each access
-the position of a marker file says which it is: `case * STEPS + step`, where step 0 is making and opening, the accesses
-count from 1, and closing comes after the last one; of HDF5 closing the array, then the file.
+It reads a JSON list of cases from standard input, and writes the findings of each to standard output. Before each
+access, the position of a marker file identifies it: `case * STEPS + step`. Step 0 is creating and opening, the accesses
+count from 1, and closing comes last (for HDF5, first the array and then the file).
 """
 
 import json
@@ -37,7 +37,7 @@ def access_all(np, array, case, mark):
 
 
 def chunk_places(file):
-    """Linear index, offset and stored length of each chunk, and the grid's shape."""
+    """The linear index, offset and stored length of each chunk, and the shape of the grid."""
     array = file["x"]
     grid = [-(-length // chunk) for length, chunk in zip(array.shape, array.chunks, strict=False)]
     found = []
@@ -54,7 +54,7 @@ CODECS = {None: {}, "gzip": {"compression": "gzip", "compression_opts": 1}, "fle
 
 
 def found_in(h5py, path):
-    """Where chunks and index blocks are, or where the array is; `shown` tells contents of index blocks apart."""
+    """The locations of chunks and index blocks, or of the array. `shown` has digests of the index blocks."""
     with h5py.File(path, "r") as file:
         array = file["x"]
         if array.chunks is None:
@@ -127,7 +127,7 @@ def hyperslab(case, path, mark):
         file.create_dataset("x", data=values(np, shape, case["dtype"]), chunks=chunks, **options)
         before = chunk_places(file)
     array = hs.open(path, chunk_cache_nbytes=case["nbytes"])["x"]
-    _ = array.shape, array.dtype, array.via  # what is looked up once
+    _ = array.shape, array.dtype, array.via  # these are looked up once
     for step, access in enumerate(case["accesses"], start=1):
         mark(step)
         array.read(hs.Hyperslab.from_slices(slices(access), case["shape"]))

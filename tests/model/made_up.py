@@ -1,4 +1,4 @@
-"""Cells whose seconds are made up from known coefficients, and store profiles of them."""
+"""Cells with seconds computed from known coefficients, and store profiles fitted to them."""
 
 from __future__ import annotations
 
@@ -12,14 +12,14 @@ from hyperslab.model import EXTENDED, Observation, StoreProfile, Variables, fit
 from hyperslab.model.costs import overlapped
 from hyperslab.model.terms import values
 
-# Seconds for one of each.
+# Seconds per unit.
 TRUTH = {
     "n_memcpy": 2e-8, "s_memcpy": 2e-10, "n_cache": 3e-6, "s_cache": 3e-10, "n_rdisk": 8e-5, "s_rdisk": 8e-10,
     "n_rseek": 2e-4, "n_rindex": 1e-4, "n_wdisk": 5e-5, "s_wdisk": 1e-9, "n_wseek": 3e-5, "n_windex": 2e-5,
     "n_array": 1e-3, "n_made": 2e-3, "n_call": 5e-5, "n_chunk": 4e-6, "n_far": 1e-8,
 }  # fmt: skip
 CACHES = ("cold", "page-warm", "library-warm")
-# What is left where nothing comes from the device, or nothing at all.
+# What remains if nothing comes from the device, or nothing at all.
 GONE = {
     "cold": ("n_cache", "s_cache"),
     "page-warm": ("n_rdisk", "s_rdisk", "n_rseek", "n_rindex"),
@@ -28,7 +28,7 @@ GONE = {
 
 
 def variables(**given: float) -> Variables:
-    """Variables of which all that is not given is 0."""
+    """Variables that are 0 unless given."""
     return Variables(**{name: float(given.get(name, 0.0)) for name in Variables._fields})
 
 
@@ -63,7 +63,7 @@ def made_up_cells(
 def made_up_store_profile(
     tmp_path: Any, libraries: tuple[str, ...] = ("hdf5", "zarr"), slow: float = 1000.0
 ) -> StoreProfile:
-    """Of this machine; each library takes `slow` times what the one before does for each chunk."""
+    """A profile of this machine. Each library takes `slow` times as long per chunk as the one before."""
     cells: list[Observation] = []
     for position, library in enumerate(libraries):
         for operation in ("read", "write"):

@@ -1,4 +1,4 @@
-"""Accuracies, on tables made by hand, and against SciPy."""
+"""Accuracies of tables made by hand, and compared with SciPy."""
 
 from __future__ import annotations
 
@@ -30,7 +30,7 @@ TABLE = [
     outcome("a", "zarr", 2.0, 4.0),  # right
     outcome("b", "hdf5", 3.0, 3.0),
     outcome("b", "zarr", 2.9, 3.5),  # wrong, but their intervals overlap
-    outcome("c", "hdf5", 8.0, 0.8),  # wrong, and what the model would choose of all
+    outcome("c", "hdf5", 8.0, 0.8),  # wrong, and the model's choice among all
     outcome("c", "zarr", 4.0, 4.0),
 ]
 

@@ -1,4 +1,4 @@
-"""Formula 1 and the terms behind it: sums of phases, intervals, what was never trained, formulas 8 to 10."""
+"""Formula 1 and its terms: sums of phases, intervals, variables that were not trained, formulas 8 to 10."""
 
 from __future__ import annotations
 

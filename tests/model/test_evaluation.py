@@ -1,4 +1,4 @@
-"""An evaluation: really measured once at a tiny scale, and judged rightly where the truth is known."""
+"""An evaluation: measured once at a tiny scale, and judged correctly when the truth is known."""
 
 from __future__ import annotations
 
@@ -19,38 +19,31 @@ from hyperslab.errors import UsageError
 from hyperslab.lab.environment import observe
 from hyperslab.model.calibrate import caches_of, observation_of
 from hyperslab.model.evaluation import Evaluation, evaluate, measured_again
-from hyperslab.model.evaluation_session import EvaluationRequest, run_evaluation
+from hyperslab.model.evaluation_session import run_evaluation
 from hyperslab.model.fit import fit
 from hyperslab.model.measuring import CellTimings
-from hyperslab.model.paper_experiments import SCALES, arrays, tasks
+from hyperslab.model.paper_experiments import SCALES, arrays, candidates
 from hyperslab.model.store_profile import StoreProfile
 from hyperslab.model.takeaways import judge
 from hyperslab.model.terms import EXTENDED, EXTENSIONS
 from hyperslab.model.workload import Workload
 
 ROOT = Path(__file__).parents[2]
-# Seconds for each of a variable, as a machine might have them.
+# Seconds per unit of a variable, as on a typical machine.
 TRUTH = {
     "hdf5": {"n_array": 1e-3, "n_memcpy": 4e-8, "s_memcpy": 1e-10, "n_cache": 1e-5, "s_cache": 3e-10, "s_rdisk": 1e-9},
     "zarr": {"n_array": 4e-3, "n_memcpy": 3e-9, "s_memcpy": 3e-10, "n_chunk": 5e-4, "s_cache": 3e-10, "s_rdisk": 2e-9},
 }
 WRITING = {"n_wdisk": 2e-4, "s_wdisk": 1e-9}
-# As the full evaluation, of arrays that cost nothing to imagine.
+# Like the full evaluation, with arrays that take no time to make up.
 IMAGINED = replace(
     SCALES["full"], divisor=256, chunk_rows=4, extensions=(4,), row_count=3, box_count=3, vorpal_divisor=10
 )
-KEYS = {
-    "experiments",
-    "fastest_accuracy",
-    "rmse_log10",
-    "rank_correlation",
-    "regret_median",
-    "regret_worst",
-}
+KEYS = {"experiments", "fastest_accuracy", "rmse_log10", "rank_correlation", "regret_median", "regret_worst"}
 
 
 def imagined(task_cells: list[Any], directory: Path) -> tuple[list[CellTimings], StoreProfile]:
-    """Cells that took what TRUTH says, and a store profile that was trained on just these."""
+    """Cells that took as long as TRUTH says, and a store profile trained on exactly these cells."""
     environment = observe(directory, ["hdf5", "zarr3"])
     measured = []
     for cell in task_cells:
@@ -68,13 +61,13 @@ def imagined(task_cells: list[Any], directory: Path) -> tuple[list[CellTimings],
 @pytest.fixture(scope="module")
 def profile(tmp_path_factory: pytest.TempPathFactory) -> StoreProfile:
     pytest.importorskip("zarr", reason="not installed: pip install 'hyperslab[formats]'")
-    return imagined([task.cell for task in tasks(IMAGINED)], tmp_path_factory.mktemp("here"))[1]
+    return imagined([candidate.cell for candidate in candidates(IMAGINED)], tmp_path_factory.mktemp("here"))[1]
 
 
 @pytest.fixture(scope="module")
 def known(tmp_path_factory: pytest.TempPathFactory) -> Evaluation:
-    planned = list(tasks(IMAGINED))
-    measured, profile = imagined([task.cell for task in planned], tmp_path_factory.mktemp("known"))
+    planned = list(candidates(IMAGINED))
+    measured, profile = imagined([candidate.cell for candidate in planned], tmp_path_factory.mktemp("known"))
     return evaluate(planned, measured, profile)
 
 
@@ -87,9 +80,7 @@ def test_what_is_known_is_predicted(known: Evaluation) -> None:
     assert ours.regret_worst is not None
     assert ours.regret_worst < 0.05
     for name, baseline in known.baselines.items():
-        if (
-            name != "nearest neighbour"
-        ):  # it was trained on just these cells, so that the nearest one is the cell itself
+        if name != "nearest neighbour":  # it was trained on these cells, so the nearest cell is the cell itself
             assert baseline.rmse_log10 > ours.rmse_log10, name
     assert known.skipped == {}
     assert set(known.ablations) == set(EXTENSIONS)
@@ -124,9 +115,9 @@ def test_naming_one_library_always(known: Evaluation) -> None:
 
 
 def test_measuring_again_says_what_no_model_can_know(known: Evaluation) -> None:
-    planned = list(tasks(IMAGINED))[:2]
+    planned = list(candidates(IMAGINED))[:2]
     passes = ({"access": 1.0}, {"access": 2.0}, {"access": 1.0}, {"access": 2.0})
-    blank = [CellTimings(task.cell, passes) for task in planned]
+    blank = [CellTimings(candidate.cell, passes) for candidate in planned]
     found = measured_again(planned, blank)
     assert found is not None
     assert found.rmse_log10 == pytest.approx(np.log10(2))
@@ -148,7 +139,7 @@ def test_the_paper_is_scaled_and_says_how() -> None:
                 assert all(part <= length for part, length in zip(chunk, array.shape, strict=True))
                 whole = zip(chunk, array.shape, strict=True)
                 assert all(length % part == 0 for part, length in whole)  # nothing is padded
-    full = [task.question for task in tasks(SCALES["full"])]
+    full = [candidate.question for candidate in candidates(SCALES["full"])]
     assert len(set(full)) == 16 + 11
     assert len(full) == 2 * (7 * 16 + 3 * 11)
 
@@ -169,7 +160,7 @@ def test_a_tiny_evaluation_for_real(profile: StoreProfile, tmp_path: Path) -> No
     assert done.returncode == 0, done.stderr
     serial = json.loads(done.stdout)["serial"]
     assert set(serial) >= KEYS
-    assert serial["experiments"] == len(list(tasks(SCALES["tiny"]))) // 2
+    assert serial["experiments"] == len(list(candidates(SCALES["tiny"]))) // 2
     for others in ("baselines", "ablations", "models"):
         assert serial[others]
         for found in serial[others].values():
@@ -185,13 +176,9 @@ def test_a_tiny_evaluation_for_real(profile: StoreProfile, tmp_path: Path) -> No
     assert {path.name for path in output.iterdir()} == {"evaluation.json", "outcomes.csv", "measured.json", "figures"}
     page = runpy.run_path(str(ROOT / "docs" / "results" / "make.py"))["cost_model"](json.loads(done.stdout))
     assert "| S1-iv |" in page
-    again = run_evaluation(
-        EvaluationRequest(tmp_path / "p.json", output, output, "tiny", again=True), say=lambda _: None
-    )
+    again = run_evaluation(tmp_path / "p.json", output, output, "tiny", again=True, say=lambda _: None)
     assert json.loads(json.dumps(again.to_dict()))["serial"] == serial
     with pytest.raises(UsageError, match="no measurements"):
-        run_evaluation(
-            EvaluationRequest(tmp_path / "p.json", tmp_path / "x", tmp_path, "tiny", again=True), say=lambda _: None
-        )
+        run_evaluation(tmp_path / "p.json", tmp_path / "x", tmp_path, "tiny", again=True, say=lambda _: None)
     with pytest.raises(UsageError, match="of scale tiny"):
-        run_evaluation(EvaluationRequest(profile, output, output, "full", again=True), say=lambda _: None)
+        run_evaluation(tmp_path / "p.json", output, output, "full", again=True, say=lambda _: None)

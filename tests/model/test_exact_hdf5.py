@@ -1,4 +1,4 @@
-"""The requests that the model predicts of HDF5 are those that strace sees: every offset, every length."""
+"""strace sees exactly the requests that the model predicts for HDF5: every offset and every length."""
 
 from __future__ import annotations
 
@@ -39,7 +39,7 @@ PYTHONS = [
 def opened(case: dict[str, Any], watched: Watched) -> CacheState:
     columns = np.array(sorted(watched.found["before"]["chunks"]), np.uint64).reshape(-1, 3).T
     nbytes = chunk_nbytes(case)
-    # Checksums of four bytes, which rounding up leaves alone; of deflate the model knows no length before.
+    # Checksums have four bytes, which rounding up does not change. The model cannot know lengths after deflate.
     ratios = {None: None, "gzip": 2.0, "fletcher32": nbytes / (nbytes + 3.5)}
     return CacheState(
         hs.ChunkGrid(case["shape"], case["chunks"]),
@@ -63,7 +63,7 @@ def selection(case: dict[str, Any], access: dict[str, Any]) -> hs.Hyperslab:
 
 
 class Chunks:
-    """Where chunks are, as their file has it, and as the model has it, while both are written."""
+    """The locations of chunks in the file and in the model, while both are written."""
 
     def __init__(self, case: dict[str, Any], watched: Watched) -> None:
         before, self.after = (
@@ -75,7 +75,7 @@ class Chunks:
         self.simulated = {chunk: offset for chunk, (offset, _) in before.items()}
 
     def check(self, what: str, requests: list[tuple[str, int, int, int]], calls: list[Call]) -> None:
-        """All requests of one step: those of an index block by their lengths, all others to the byte."""
+        """Compare all requests of one step: those of index blocks by length, all others by offset and length."""
         writes = iter([(call.offset or 0, call.length) for call in calls if call.kind == "pwrite"])
         reads = Counter((call.offset or 0, call.length) for call in calls if call.kind == "pread")
         predicted: Counter[tuple[int, int]] = Counter()
@@ -97,7 +97,7 @@ class Chunks:
         assert index == sorted(length for purpose, _, _, length in requests if purpose == "read_index"), what
 
     def write(self, what: str, chunk: int, place: tuple[int, int]) -> None:
-        """A whole chunk is written to a place: to where it was, unless its length changed."""
+        """A whole chunk is written. It stays where it was, unless its length changed."""
         before = self.real.get(chunk)
         stays = not self.may_move or (before is not None and before[1] == place[1])
         assert place == before if stays else place[0] > 0, f"{what}: chunk {chunk} is written to {place}, was {before}"
@@ -117,12 +117,12 @@ def check(case: dict[str, Any], watched: Watched) -> None:
 
 
 def check_index_blocks(case: dict[str, Any], predicted: int, watched: Watched, calls: list[Call]) -> None:
-    """So many index blocks have other bytes than before, or are new; each is written when the file is closed."""
+    """The predicted number of index blocks is new or has changed bytes; each is written when the file is closed."""
     before, after = (watched.found[when]["shown"] for when in ("before", "after"))
     changed = [int(place) for place, content in after.items() if before.get(place) != content]
     written = [((call.offset or 0), (call.offset or 0) + call.length) for call in calls if call.kind == "pwrite"]
     assert all(any(start <= place < stop for start, stop in written) for place in changed), f"{case}: {changed}"
-    if case["codec"] != "gzip":  # whether a length changes, and with it the index, is not known before
+    if case["codec"] != "gzip":  # with gzip, nobody knows beforehand whether a length changes, and with it the index
         assert len(changed) == predicted, f"{case}: index blocks {sorted(changed)}, predicted {predicted}"
 
 
@@ -158,9 +158,9 @@ def accesses(*rows: tuple[str, list[list[int]]]) -> list[dict[str, Any]]:
     return [{"operation": operation, "slices": slices} for operation, slices in rows]
 
 
-# What random draws found, each once: cases that the model did not count exactly.
+# Cases found by random draws, each of which the model once counted wrongly.
 FOUND = {
-    # A chunk behind the last one needs a data block that nobody has looked at yet, when it is put into the index.
+    # A chunk after the last one needs a data block that was not looked at before, when it is put into the index.
     "a new chunk behind the last one": {
         "shape": [19, 37], "chunks": [1, 10], "dtype": "u2", "codec": None, "libver": "latest", "maxshape": [None, 37],
         "nbytes": 20006, "slots": 17, "w0": 0.75,
@@ -170,29 +170,29 @@ FOUND = {
             ("write", [[17, 19, 1], [23, 25, 1]]), ("write", [[3, 12, 2], [2, 3, 1]]),
         ),
     },
-    # The same of a B-tree's leaf: what is behind the last chunk is not looked for below the root.
+    # The same for a B-tree's leaf: a chunk after the last one is not looked for below the root.
     "a new chunk behind the last leaf": {
         "shape": [300], "chunks": [1], "dtype": "u1", "codec": None, "nbytes": 100, "slots": 17, "w0": 0.75,
         "written": accesses(("write", [[0, 100, 1]])), "accesses": accesses(("write", [[200, 210, 1]])),
     },
-    # The chunk right behind the last one is looked for in the leaf, the next one is not.
+    # The chunk right after the last one is looked for in the leaf, but the one after that is not.
     "right behind the last chunk": {
         "shape": [300], "chunks": [1], "dtype": "u1", "codec": None, "nbytes": 100, "slots": 17, "w0": 0.75,
         "written": accesses(("write", [[0, 99, 1]])),
         "accesses": accesses(("read", [[99, 100, 1]]), ("read", [[100, 101, 1]])),
     },
-    # A full leaf between others is split: the one to its right is told.
+    # A full leaf between others is split, and its right neighbour is updated.
     "a leaf in the middle is split": {
         "shape": [400], "chunks": [1], "dtype": "u1", "codec": None, "nbytes": 100, "slots": 17, "w0": 0.75,
         "written": accesses(("write", [[0, 400, 2]])), "accesses": accesses(("write", [[121, 145, 2]])),
     },
-    # Who asks for what is behind the last chunk has not read the data block that the last chunks are in.
+    # Looking for a chunk after the last one does not read the data block of the last chunks.
     "behind the last chunk first": {
         "shape": [294], "chunks": [2], "dtype": "u1", "codec": None, "libver": "latest", "maxshape": [None],
         "nbytes": 19, "slots": 1, "w0": 0.75, "written": accesses(("write", [[269, 289, 2]])),
         "accesses": accesses(("read", [[289, 290, 1]]), ("read", [[269, 289, 2]])),
     },
-    # The root of the second B-tree is split: nodes that are made are not read.
+    # The root of the version 2 B-tree is split: new nodes are not read.
     "a root is split": {
         "shape": [13, 2, 7], "chunks": [1, 1, 2], "dtype": "f8", "codec": None, "libver": "latest",
         "maxshape": [None, None, None], "nbytes": 16000, "slots": 8, "w0": 0.5,
@@ -207,7 +207,7 @@ def test_what_was_found(name: str, python: str | None, tmp_path: Path) -> None:
     run([FOUND[name]], python, tmp_path)
 
 
-# Of 6,400 chunks: trees of three levels, tables of pages, groups of data blocks.
+# With 6,400 chunks: trees of three levels, tables with pages, groups of data blocks.
 MANY = {
     "btree_v1": {},
     "btree_v2": {"libver": "latest", "maxshape": [None, None]},
@@ -241,7 +241,7 @@ def test_arrays_without_chunks(python: str | None, tmp_path: Path) -> None:
 
 
 def check_contiguous(case: dict[str, Any], watched: Watched) -> None:
-    """Each request, in order."""
+    """Compare each request, in order."""
     state = CacheState(
         hs.ChunkGrid(case["shape"], case["shape"]),
         np.dtype(case["dtype"]).itemsize,

@@ -1,4 +1,4 @@
-"""The requests that the model predicts of our own engine are those that strace sees."""
+"""strace sees exactly the requests that the model predicts for our own engine."""
 
 from __future__ import annotations
 

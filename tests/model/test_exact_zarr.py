@@ -1,4 +1,4 @@
-"""The files that the model predicts zarr-python to open and to write, with their sizes, are those that strace sees."""
+"""zarr-python opens and writes exactly the files that the model predicts, with their sizes, as seen by strace."""
 
 from __future__ import annotations
 
@@ -33,7 +33,7 @@ def zarr_cases(draw: st.DrawFn, sharded: bool) -> dict[str, Any]:
 
 
 def opened(case: dict[str, Any]) -> CacheState:
-    """After the writes that came before."""
+    """The state after the earlier writes."""
     state = CacheState(
         hs.ChunkGrid(case["shape"], case["chunks"]),
         np.dtype(case["dtype"]).itemsize,
@@ -74,7 +74,7 @@ def check(case: dict[str, Any], watched: Watched, folder: str) -> None:
             read[call.path] += call.length if call.kind == "read" else 0
         wanted = {key(case, file): length for purpose, file, _, length in requests if purpose == "write_chunk"}
         assert sorted(written[path] for path in +written) == sorted(wanted.values()), what
-        if case["format"] == 3:  # of format 2, the temporary file of chunk 0.1 is 0.UUID.partial
+        if case["format"] == 3:  # in format 2, the temporary file of chunk 0.1 is 0.UUID.partial
             assert {re.sub(PARTIAL, "", path) for path in +written} == set(wanted), what
         whole = {key(case, file): length for purpose, file, _, length in requests if purpose == "read_chunk"}
         assert {path: read[path] for path in whole} == whole, what

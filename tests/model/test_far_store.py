@@ -1,4 +1,4 @@
-"""Stores far away: requests that are told are those that the server sees, and a calibration of them predicts."""
+"""Far stores: the server sees the predicted requests, and a calibration predicts their time."""
 
 from __future__ import annotations
 
@@ -58,7 +58,7 @@ BOXES = [
 
 @pytest.mark.parametrize("access", BOXES)
 def test_the_server_sees_what_is_told(server: serving.Nginx, access: dict[str, Any]) -> None:
-    """Every request of every call, what is kept of the calls before left out: by nginx's own log."""
+    """Every request of every call, except those for cached chunks, as in nginx's log."""
     url = f"{server.url}/ocean.h5"
     with hs.open(url) as root:
         for far in arrays_of(root, 9):
@@ -73,7 +73,7 @@ def test_the_server_sees_what_is_told(server: serving.Nginx, access: dict[str, A
             assert (len(sent), sum(sent)) == (told.n_rdisk, told.s_rdisk), far.name
             assert told.n_rrequest == told.n_rdisk >= told.n_rseek > 0
             _, counted = FarPass(FarFile("", url), far.name, asked).run(Workbench())
-            gc.unfreeze()  # a worker would end; here other tests want their garbage collected
+            gc.unfreeze()  # a worker would exit now; here other tests need garbage collection
             assert why_not(counted, told) is None
             assert why_not(counted, told._replace(n_rdisk=told.n_rdisk + 1)) is not None
 

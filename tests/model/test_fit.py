@@ -1,4 +1,4 @@
-"""Coefficients are found again: with timings that are made up, so that the truth is known."""
+"""A fit recovers the coefficients from computed timings, for which the truth is known."""
 
 from __future__ import annotations
 
@@ -95,7 +95,7 @@ def test_too_few_cells_say_how_many_it_takes() -> None:
 
 
 def alike(apart: float) -> list[Any]:
-    """Each chunk is read by one request, but for a share of `apart`."""
+    """Each chunk is read by one request, except for a share of `apart`."""
     found: list[Any] = []
     for cell, more in zip(made_up_cells("zarr", "read", 60, 8), np.random.default_rng(1).normal(size=60), strict=True):
         n = cell.variables.n_chunk

@@ -1,4 +1,4 @@
-"""Whatever ends a calibration, what it measured is kept, goes on from there, and nothing else is left behind."""
+"""However a calibration ends, its measurements are kept, it can be resumed, and it leaves nothing else behind."""
 
 from __future__ import annotations
 
@@ -21,7 +21,7 @@ from hyperslab.model.measuring import CellTimings
 
 pytest.importorskip("h5py", reason="not installed: pip install 'hyperslab[formats]'")
 
-# The command, with a design of a few seconds as its quick one.
+# The command, with a quick design that takes a few seconds.
 COMMAND = """
 import signal
 from dataclasses import replace
@@ -36,7 +36,7 @@ main()
 
 
 class Calibration:
-    """A calibration of a few seconds, as a user runs it."""
+    """A calibration of a few seconds, run as a user runs it."""
 
     def __init__(self, folder: Path) -> None:
         self.measured, self.profile = folder / "measured", folder / "profile.json"
@@ -51,7 +51,7 @@ class Calibration:
         )
 
     def begin_and_wait(self) -> subprocess.Popen[str]:
-        """Until a few cells are measured."""
+        """Start it and wait until a few cells are measured."""
         process = self.begin()
         deadline = time.monotonic() + 120
         while len(self.cells()) < 5:
@@ -90,7 +90,7 @@ def test_a_killed_one_goes_on(tmp_path: Path) -> None:
     process.communicate()
     assert list(begun.measured.iterdir()), "the kill should have left measured files behind"
     with open(begun.journal, "a") as journal:
-        journal.write('{"workload": {"array": {"sha')  # what a kill in mid-write leaves
+        journal.write('{"workload": {"array": {"sha')  # what a kill during a write leaves
     before = begun.cells()[:-1]
 
     begun.finish()
@@ -119,7 +119,7 @@ def test_what_cannot_go_on(tmp_path: Path) -> None:
     assert "not the journal of a calibration" in refused("--resume")
     assert "1 cells of an interrupted calibration" in refused()
     begun.journal.write_text("{\n")
-    assert "remove the file" in refused()
+    assert "remove it" in refused()
     begun.journal.unlink()
     begun.journal.mkdir()
     assert "remove it" in refused()

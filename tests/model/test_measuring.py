@@ -1,4 +1,4 @@
-"""Cells are really measured: phases, proofs of cache states, shared files, and what cannot be."""
+"""Measuring cells: phases, proofs of cache states, shared files, and cells that cannot be measured."""
 
 from __future__ import annotations
 
@@ -61,7 +61,7 @@ def test_every_cell_is_measured(measured: dict[str, CellTimings]) -> None:
     for each in measured.values():
         assert len(each.passes) == len(each.seconds) == 1
         assert each.median_seconds > 0
-        assert each.interval is None  # one pass says nothing of the spread
+        assert each.interval is None  # one pass has no spread
 
 
 def test_phases(measured: dict[str, CellTimings]) -> None:

@@ -1,4 +1,4 @@
-"""`hyperslab predict` and `hs.predict`: by made-up store profiles, and by one that a tiny calibration measured."""
+"""`hyperslab predict` and `hs.predict`, with made-up store profiles and with one that a tiny calibration measured."""
 
 from __future__ import annotations
 
@@ -141,11 +141,7 @@ def test_the_layout_of_a_file(workload: Path, store_profile: Path, tmp_path: Pat
     predict = ["predict", str(workload), "--profile", str(store_profile), "--json", "--file"]
     document = json.loads(runner.invoke(app, [*predict, f"{tmp_path}/a.h5:x"]).stdout)
     assert document["predictions"][0]["layout"].startswith("50x16:deflate=")
-    for where, what in (
-        ("a.h5", "name one"),
-        ("a.h5:z", "found: /z"),
-        ("a.h5:w", "no such"),
-    ):
+    for where, what in (("a.h5", "name an array as FILE:ARRAY"), ("a.h5:z", "found: /z"), ("a.h5:w", "no such")):
         refused = runner.invoke(app, [*predict, f"{tmp_path}/{where}"])
         assert isinstance(refused.exception, UsageError)
         assert what in str(refused.exception)
@@ -161,7 +157,8 @@ def test_an_array_in_one_piece(workload: Path, tmp_path: Path) -> None:
     found = {each["library"]: each["variables"]["read"] for each in document["predictions"]}
     assert {each["layout"] for each in document["predictions"]} == {"contiguous"}
     assert list(found) == ["hdf5", "hyperslab"]
-    assert (found["hyperslab"]["n_memcpy"], found["hyperslab"]["n_rrequest"]) == (2000, 20)  # rows of boxes; with gaps
+    # rows of boxes; including gaps
+    assert (found["hyperslab"]["n_memcpy"], found["hyperslab"]["n_rrequest"]) == (2000, 20)
     assert 0 < found["hdf5"]["n_rdisk"] + found["hdf5"]["n_cache"] <= 20 * 2  # of at most 64 KiB
     same = json.loads(runner.invoke(app, [*predict, "--layout", "contiguous"]).stdout)
     assert same["predictions"][0] == document["predictions"][0], "HDF5's array is where the model has it"

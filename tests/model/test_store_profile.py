@@ -1,4 +1,4 @@
-"""A store profile is saved and loaded whole; what is none says so."""
+"""Store profiles are saved and loaded completely; any other file is refused with the reason."""
 
 from __future__ import annotations
 

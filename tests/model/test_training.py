@@ -1,4 +1,4 @@
-"""The training design: nothing of an evaluation, nothing that cannot be done, each phase alone somewhere."""
+"""The training design has nothing of an evaluation and nothing impossible, and isolates each phase somewhere."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""Workloads, and what is counted of them."""
+"""Workloads and their counts."""
 
 from __future__ import annotations
 
@@ -69,7 +69,7 @@ def test_a_file_says_a_workload(tmp_path: Path) -> None:
         ("array: {shape: [4]}\naccesses: [{select: list, boxes: [{start: [2], shape: [3]}]}]", "outside"),
         ("array: {shape: [4]}\naccesses: [{select: random-boxes, shape: [1, 2]}]", "2 axes"),
         ("array: {shape: [4]}\naccesses: [{select: all, colour: red}]", "colour"),
-        ("array: {shape: [4]}\naccesses: [{select: all}]\nprocesses: 4", "processes: .* 4 processes cannot be priced"),
+        ("array: {shape: [4]}\naccesses: [{select: all}]\nprocesses: 4", "processes: 4 processes cannot be priced"),
         ("array: {shape: [4]}\naccesses: [{select: all}]\ntrace: mine.log", "trace: "),
         ("array: [", "boxes.yaml"),
     ],
@@ -121,7 +121,9 @@ def test_the_first_b_tree_has_57_chunks_in_most_nodes() -> None:
 
 
 def test_the_order_of_the_list_costs_what_real_files_cost() -> None:
-    """A hit moves a chunk one step only: reads that a true order of use would not take. What strace saw of HDF5 2.0."""
+    """A hit moves a chunk by one step only, so some reads occur that a true LRU order would avoid. strace saw this in
+    HDF5 2.0.
+    """
     sequence = [0, 1, 2, 3, 0, 4, 5, 6, 0, 7, 8, 9, 0, 10, 11, 12, 0]
     boxes = [{"start": [chunk], "shape": [1]} for chunk in sequence]
     asked = Workload.model_validate(

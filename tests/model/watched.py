@@ -1,4 +1,4 @@
-"""What the operating system was asked for, case by case and access by access."""
+"""The system calls of each case and access."""
 
 from __future__ import annotations
 
@@ -22,7 +22,7 @@ PLAIN = re.compile(r"\d+<([^>]*)>.*, (\d+)$")
 
 @dataclass(frozen=True)
 class Call:
-    """One system call on a file: `offset` is None where the position is the file's own."""
+    """One system call on a file. `offset` is None if the call uses the file's own position."""
 
     kind: str
     path: str
@@ -32,7 +32,7 @@ class Call:
 
 @dataclass(frozen=True)
 class Watched:
-    """What a case's worker found, and its calls by step."""
+    """The findings of a case's worker, and its calls by step."""
 
     found: dict[str, Any]
     calls: dict[int, list[Call]]
@@ -54,7 +54,7 @@ def watch(library: str, cases: list[dict[str, Any]], folder: Path, python: str =
 
 
 def calls_by_mark(text: str, folder: str) -> dict[int, list[Call]]:
-    """The calls on files of a folder after each mark. Calls that threads interrupt come in two lines."""
+    """The calls on files of a folder after each mark. A call that another thread interrupts has two lines."""
     by_mark: dict[int, list[Call]] = defaultdict(list)
     unfinished: dict[str, str] = {}
     mark = 0
@@ -83,7 +83,7 @@ def parse(line: str) -> Call | None:
         return Call(kind, call[4] or (asked[1] if asked else ""), None, 0)
     if name in ("pread64", "pwrite64"):
         parts = POSITIONED.match(arguments)
-        # Who comes to the file's end asks once more, for nothing.
+        # At the end of a file there is one more read, which returns nothing.
         return Call(name[:-2], parts[1], int(parts[3]), int(parts[2])) if parts and result else None
     if name in ("preadv", "preadv2", "pwritev"):
         parts = re.match(r"\d+<([^>]*)>.*, (\d+)(?:, \w+)?$", arguments)

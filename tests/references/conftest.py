@@ -1,4 +1,4 @@
-"""Files of every format are made by the engine's tests; servers are those of the remote ones."""
+"""Fixtures: files of every format from the engine's tests, and servers from the remote tests."""
 
 import sys
 from collections.abc import Iterator

@@ -1,4 +1,4 @@
-"""DMR++ documents of h5py's files, after OPeNDAP's published examples: what its `get_dmrpp` would write."""
+"""Write DMR++ documents for files of h5py, modelled on OPeNDAP's published examples: what `get_dmrpp` would write."""
 
 from __future__ import annotations
 
@@ -14,7 +14,7 @@ import h5py
 import numpy as np
 
 NAMESPACES = 'xmlns="http://xml.opendap.org/ns/DAP/4.0#" xmlns:dmrpp="http://xml.opendap.org/dap/dmrpp/1.0.0#"'
-LONGEST_PLAIN_TEXT = 300  # as Hyrax has it
+LONGEST_PLAIN_TEXT = 300  # as Hyrax writes it
 FILTERS = {1: "deflate", 2: "shuffle", 3: "fletcher32", 4: "szip"}
 PADDING = {h5py.h5t.STR_NULLTERM: "null_term", h5py.h5t.STR_NULLPAD: "null_pad", h5py.h5t.STR_SPACEPAD: "space_pad"}
 
@@ -81,7 +81,7 @@ def chunks(array: h5py.Dataset, indent: str, given: str = "") -> Iterable[str]:
 
 
 def listed_text(text: str, count: int = 1) -> str:
-    """A text that so many elements have: long ones are deflated, with their length as `s`."""
+    """A text as so many elements: long ones are deflated, with their length as `s`."""
     held = text.encode()
     counted = f' c="{count}"' if count > 1 else ""
     if len(held) <= LONGEST_PLAIN_TEXT:
@@ -164,7 +164,7 @@ def document(path: Path, href: str = "OPeNDAP_DMRpp_DATA_ACCESS_URL", version: s
 
 
 def of_values(body: str, name: str = "made.h5") -> str:
-    """A document with a body of one's own."""
+    """A document with a given body."""
     return f'<Dataset {NAMESPACES} name="{name}" dmrpp:href="{name}" dmrpp:version="3.21.1">{body}</Dataset>'
 
 

@@ -1,4 +1,4 @@
-"""Files to write references of, with h5py as the judge."""
+"""Make the files that tests write references for, with h5py as the judge."""
 
 from __future__ import annotations
 
@@ -11,7 +11,7 @@ import numpy as np
 
 
 def expressible(path: Path) -> None:
-    """What kerchunk can say: every codec that numcodecs shares with HDF5, edge chunks, scalars, groups, dimensions."""
+    """All that kerchunk can express: every codec that numcodecs has of HDF5, edge chunks, scalars, groups."""
     import hdf5plugin
 
     rng = np.random.default_rng(3)
@@ -51,7 +51,7 @@ def expressible(path: Path) -> None:
 
 
 def inexpressible(path: Path) -> dict[str, str]:
-    """What kerchunk cannot say, with a part of the reason for each array."""
+    """What kerchunk cannot express, with a part of the reason for each array."""
     rng = np.random.default_rng(4)
     data = rng.integers(0, 99, (40, 50)).astype("i4")
     with h5py.File(path, "w") as file:

@@ -1,4 +1,4 @@
-"""DMR++ documents, of files of h5py's: read by hyperslab, with h5py and VirtualiZarr as the judges."""
+"""hyperslab reads DMR++ documents for files of h5py, with h5py and VirtualiZarr as the judges."""
 
 from __future__ import annotations
 
@@ -20,7 +20,7 @@ TYPES = ("i1", "u1", "<i2", ">u2", "<i4", ">i4", "<u8", ">i8", "<f4", ">f4", "<f
 
 
 def low_level(file: h5py.File, name: str, dtype: Any, chunk: tuple[int, ...], steps: list[str]) -> h5py.Dataset:
-    """A chunked array of 23 x 31 with filters in an order of one's own."""
+    """A chunked array of 23 x 31 with filters in a given order."""
     plist = h5py.h5p.create(h5py.h5p.DATASET_CREATE)
     plist.set_chunk(chunk)
     for step in steps:
@@ -33,7 +33,7 @@ def low_level(file: h5py.File, name: str, dtype: Any, chunk: tuple[int, ...], st
 
 
 def make(path: Path) -> None:
-    """What documents can say: types, orders of filters, layouts, fills, masks, groups, dimensions, text."""
+    """What documents can express: types, orders of filters, layouts, fills, masks, groups, dimensions, text."""
     data = np.cumsum(np.arange(23 * 31).reshape(23, 31) % 5, axis=1) % 100
     with h5py.File(path, "w") as file:
         file.attrs["title"] = 'A < B & "C" — ä'

@@ -30,7 +30,7 @@ def repository(folder: Path) -> Any:
 
 
 def written(index: Any, repo: Any, **options: Any) -> tuple[Any, Any]:
-    """What was referenced, and the group as others read it from the commit."""
+    """What was referenced, and the group as zarr-python reads it from the commit."""
     session = repo.writable_session("main")
     referenced = index.to_icechunk(session.store, **options)
     session.commit("references")
@@ -42,7 +42,7 @@ def test_zarr_reads_what_h5py_reads(tmp_path: Path, inline_threshold: int) -> No
     made.expressible(tmp_path / "made.h5")
     referenced, group = written(hs.index(tmp_path / "made.h5"), repository(tmp_path), inline_threshold=inline_threshold)
     assert not referenced.left_out
-    assert dict(group.attrs) == {"title": "made", "numbers": [0, 1, 2]}  # strict JSON has nothing for what is no number
+    assert dict(group.attrs) == {"title": "made", "numbers": [0, 1, 2]}  # strict JSON has no NaN
     with h5py.File(tmp_path / "made.h5") as file:
         arrays = list(made.arrays(file))
         for name, array in arrays:
@@ -60,7 +60,7 @@ def test_references_are_references(tmp_path: Path) -> None:
     referenced, _ = written(hs.index(tmp_path / "made.h5"), repo, inline_threshold=24)
     locations = repo.readonly_session("main").all_virtual_chunk_locations()
     assert set(locations) == {(tmp_path / "made.h5").as_uri()}
-    assert len(locations) == referenced.chunk_count - 2  # the scalar and the words are values
+    assert len(locations) == referenced.chunk_count - 2  # the scalar and the words are stored as values
     (tmp_path / "made.h5").unlink()
     group = zarr.open_group(repo.readonly_session("main").store, mode="r")
     assert group["scalar"][...] == 4.5
@@ -83,7 +83,7 @@ def test_xarray_reads_what_its_own_engine_reads(tmp_path: Path) -> None:
 
 def test_what_cannot_be_said_is_refused_by_name_and_nothing_is_written(tmp_path: Path) -> None:
     reasons = made.inexpressible(tmp_path / "made.h5")
-    for name in ("filled", "other_fill"):  # Zarr 3 tells fill values from CF's
+    for name in ("filled", "other_fill"):  # Zarr 3 distinguishes its fill value from CF's
         del reasons[name]
     with h5py.File(tmp_path / "made.h5", "a") as file:
         file["__hidden"] = np.arange(600)

@@ -1,4 +1,4 @@
-"""`hyperslab index`: all formats, what it says, and how it goes on after it was stopped."""
+"""`hyperslab index`: all formats, its output, and how it continues after it was stopped."""
 
 from __future__ import annotations
 
@@ -58,7 +58,7 @@ def test_it_goes_on_where_it_was_stopped(tmp_path: Path) -> None:
             file["x"] = np.full(999, number)
         paths.append(tmp_path / f"{number}.h5")
     (tmp_path / "4.h5").rename(tmp_path / "later.h5")
-    # one at a time: of several, those that are not done when one fails are not kept
+    # one at a time: if several run and one fails, the unfinished ones are lost
     failed = command(*paths, "-o", tmp_path / "refs.hs", "--threads", 1)
     assert failed.returncode == 2
     assert "4.h5" in failed.stderr
@@ -71,7 +71,7 @@ def test_it_goes_on_where_it_was_stopped(tmp_path: Path) -> None:
         file["y"] = np.arange(7)
     index(paths, resume=partial)
     changed = [path for path, written in known.items() if path.stat().st_mtime_ns != written]
-    assert len(changed) == 1  # only the file that is another one now is indexed again
+    assert len(changed) == 1  # only the file that was replaced is indexed again
     done = command(*paths, "-o", tmp_path / "refs.hs")
     assert done.returncode == 0, done.stderr
     assert not partial.exists()

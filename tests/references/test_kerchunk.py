@@ -23,7 +23,7 @@ SUFFIXES = ("json", "parquet")
 
 
 def mapped(refs: Path) -> Any:
-    """The references as a store of zarr-python."""
+    """Open the references as a store of zarr-python."""
     options = {
         "fo": str(refs),
         "remote_protocol": "file",
@@ -34,7 +34,9 @@ def mapped(refs: Path) -> Any:
         import pandas
         from fsspec.implementations.reference import LazyReferenceMapper
 
-        pandas.set_option("future.infer_string", False)  # fsspec takes NaN, pandas 3's null of texts, for a path
+        pandas.set_option(
+            "future.infer_string", False
+        )  # fsspec takes NaN, which is pandas 3's null for text, for a path
         options["fo"] = LazyReferenceMapper(str(refs), fs=fsspec.filesystem("file"), engine="pyarrow")
     return zarr.storage.FsspecStore(fsspec.filesystem("reference", **options), read_only=True, path="")
 
@@ -44,7 +46,7 @@ def mapped(refs: Path) -> Any:
 def test_zarr_reads_what_h5py_reads(tmp_path: Path, suffix: str, inline_threshold: int) -> None:
     made.expressible(tmp_path / "made.h5")
     refs = tmp_path / f"refs.{suffix}"
-    threshold = max(inline_threshold, 24)  # the words cannot be said otherwise
+    threshold = max(inline_threshold, 24)  # the words cannot be expressed otherwise
     saved = hs.index(tmp_path / "made.h5").save(refs, inline_threshold=threshold)
     assert not saved.left_out
     group = zarr.open_group(mapped(refs), mode="r", zarr_format=2)

@@ -1,4 +1,4 @@
-"""DMR++ documents of HDF4 files: arrays and chunks that lie in several blocks of their file."""
+"""DMR++ documents for HDF4 files, with arrays and chunks in several blocks of their file."""
 
 from __future__ import annotations
 
@@ -21,7 +21,7 @@ DIMENSIONS = "".join(f'<Dim size="{length}"/>' for length in VALUES.shape)
 
 
 def scattered(folder: Path, parts: list[bytes], name: str = "block") -> list[str]:
-    """Write the parts into the data file, the last one first and a gap behind each; an element for each, in order."""
+    """Write the parts to the data file, last one first, with a gap after each; return an XML element for each."""
     data, places = b"start!", []
     for part in reversed(parts):
         places.append((len(data), len(part)))

@@ -1,4 +1,4 @@
-"""Our own references: all that an archive has, opened again from one file."""
+"""Our own references keep everything that an archive has."""
 
 from __future__ import annotations
 
@@ -23,11 +23,11 @@ CORPUS = Path(__file__).parents[3] / "shared" / "corpus"
 
 
 def same(one: Any, other: Any) -> bool:
-    """Whether two values are equal, dtypes included; NaN is NaN."""
+    """Whether two values are equal, including dtypes; NaN equals NaN."""
     if isinstance(one, np.ndarray):
         if one.dtype.hasobject:
             return one.shape == other.shape and all(map(same, one.reshape(-1), other.reshape(-1)))
-        has_gaps = one.dtype.names is not None  # what is in them is nobody's business
+        has_gaps = one.dtype.names is not None  # their content does not matter
         is_equal = repr(one) == repr(other) if has_gaps else one.tobytes() == other.tobytes()
         return one.dtype == other.dtype and one.shape == other.shape and is_equal
     return repr(one) == repr(other)
@@ -41,7 +41,7 @@ def outcome(get: Any) -> Any:
 
 
 def is_nameless(get: Any) -> bool:
-    """Whether it is a reference to an object: only the file itself knows the names of its objects."""
+    """Whether it is an object reference: only the file itself knows the names of its objects."""
     try:
         get()
     except (HyperslabError, OSError) as error:
@@ -54,7 +54,7 @@ def told(array: hs.Array, fact: str) -> Any:
 
 
 def check(source: Path, refs: Path, most_nbytes: int = 1 << 24) -> int:
-    """References open as what their source is: structure, attributes, and all values."""
+    """References open like their source: the same structure, attributes and values."""
     root = hs.open(source)
     hs.index(source).save(refs)
     found = hs.open(refs)
@@ -73,7 +73,7 @@ def check(source: Path, refs: Path, most_nbytes: int = 1 << 24) -> int:
             assert same(outcome(lambda n=name, o=one: o.attrs[n]), outcome(lambda n=name, o=other: o.attrs[n])), name
         if isinstance(one, hs.Array):
             assert isinstance(other, hs.Array)
-            is_virtual = one.chunks is None and not one.codecs  # of those only references know these facts
+            is_virtual = one.chunks is None and not one.codecs  # only references know these facts
             for fact in FACTS[:-2] if is_virtual else FACTS:
                 assert told(one, fact) == told(other, fact), f"{fact} of {path}"
             is_small = one.nbytes <= most_nbytes and not is_nameless(other.read)
@@ -184,7 +184,7 @@ print(seconds, int(peak[1]) // 1024, array.stored_chunk_count, element)
 
 @pytest.mark.slow
 def test_ten_million_chunks(tmp_path: Path) -> None:
-    """As many chunks in one file, opened anew in another process: memory is bounded, and time is told."""
+    """A file with so many chunks, opened in another process: memory is bounded, and the time is printed."""
     count = 10_000_000
     with h5py.File(tmp_path / "many.h5", "w", libver="latest") as file:
         plist = h5py.h5p.create(h5py.h5p.DATASET_CREATE)
@@ -205,7 +205,7 @@ def test_ten_million_chunks(tmp_path: Path) -> None:
 
 @pytest.mark.parametrize("suffix", ["hs", "json", "parquet"])
 def test_what_xarray_makes_of_references(tmp_path: Path, suffix: str) -> None:
-    """Dimensions without variables stay without; Zarr 2's fill value marks what is missing."""
+    """Dimensions without variables stay so; Zarr 2's fill value marks missing data."""
     xarray = pytest.importorskip("xarray")
     pytest.importorskip("netCDF4")
     values = np.where(np.arange(600) % 7, np.arange(600) / 10, np.nan).reshape(20, 30)

@@ -1,4 +1,4 @@
-"""kerchunk's Parquet opened by hyperslab: written by us, by fsspec's LazyReferenceMapper, and by VirtualiZarr."""
+"""hyperslab opens kerchunk's Parquet, written by us, by fsspec's LazyReferenceMapper, and by VirtualiZarr."""
 
 from __future__ import annotations
 
@@ -51,7 +51,7 @@ def test_chunks_that_were_never_written(tmp_path: Path) -> None:
     expected = sparse(tmp_path / "a.h5")
     hs.index(tmp_path / "a.h5").save(tmp_path / "refs.parquet", record_size=8)
     np.testing.assert_array_equal(hs.open(tmp_path / "refs.parquet")["g/x"][...], expected)
-    (tmp_path / "refs.parquet/g/x/refs.13.parq").unlink()  # fsspec writes no table without any chunk
+    (tmp_path / "refs.parquet/g/x/refs.13.parq").unlink()  # fsspec writes no table if it would have no chunk
     (tmp_path / "refs.parquet/g/x/refs.0.parq").unlink()
     np.testing.assert_array_equal(hs.open(tmp_path / "refs.parquet")["g/x"][...], expected)
 

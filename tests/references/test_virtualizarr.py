@@ -1,4 +1,4 @@
-"""VirtualiZarr with our parser and our manifests, and its references opened by us."""
+"""VirtualiZarr with our parser and manifests; and its references, opened by us."""
 
 from __future__ import annotations
 

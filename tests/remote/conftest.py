@@ -1,4 +1,4 @@
-"""Files made once, and the servers that serve them."""
+"""Fixtures: files that are made once, and the servers that serve them."""
 
 from __future__ import annotations
 
@@ -10,7 +10,7 @@ import numpy as np
 import pytest
 import servers
 
-sys.path.append(str(Path(__file__).parents[2] / "benchmarks"))  # whose files are also the tests'
+sys.path.append(str(Path(__file__).parents[2] / "benchmarks"))  # tests read its files too
 
 
 @pytest.fixture(scope="session")

@@ -1,4 +1,4 @@
-"""A server that keeps every header it is sent, and leads elsewhere as it is told; with TLS where that matters."""
+"""A server that records every header that it receives, and redirects as a test asks; with TLS where that matters."""
 
 from __future__ import annotations
 
@@ -17,11 +17,11 @@ import pytest
 
 
 class Leading:
-    """Serves one file by ranges at every path, but for those that it answers with a redirect or a status."""
+    """Serves ranges of one file at every path, except for paths that it answers with a redirect or a status."""
 
     def __init__(self, body: bytes, certificate: Path | None = None, address: str = "127.0.0.1") -> None:
         self.body = body
-        self.bodies: dict[str, bytes] = {}  # by path with query, where another file is
+        self.bodies: dict[str, bytes] = {}  # by path with query, where it is another file
         self.leads: dict[str, str] = {}  # from a path to any URL
         self.status = 302
         self.login: str | None = None  # what must be in Authorization
@@ -81,7 +81,7 @@ class Leading:
 
 @contextlib.contextmanager
 def each() -> Iterator[Callable[..., Leading]]:
-    """What makes servers, which end with the context."""
+    """Yield a function that starts servers; they stop at the end of the context."""
     with contextlib.ExitStack() as stack:
 
         def make(*arguments: object) -> Leading:
@@ -93,7 +93,7 @@ def each() -> Iterator[Callable[..., Leading]]:
 
 
 def certificate(folder: Path) -> tuple[Path, Path]:
-    """A certificate of 127.0.0.1 with its key, and that of the authority that signed it."""
+    """A certificate for 127.0.0.1 with its key, and the certificate of the authority that signed it."""
     pytest.importorskip("cryptography", reason="not installed: pip install 'hyperslab[dev]'")
     from cryptography import x509
     from cryptography.hazmat.primitives import hashes, serialization

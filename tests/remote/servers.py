@@ -1,4 +1,4 @@
-"""Servers for the tests: a real nginx, a real S3-compatible server, and a proxy that is slow or fails as it is told."""
+"""Servers for the tests: a real nginx, a real S3-compatible server, and a proxy that is slow or fails on request."""
 
 from __future__ import annotations
 
@@ -29,7 +29,7 @@ USER, PASSWORD = "reader", "open sesame"
 
 @contextlib.contextmanager
 def nginx(folder: Path, root: Path) -> Iterator[Nginx]:
-    """nginx; everything under `/private/` wants the user and the password. Skips the test if it is not installed."""
+    """Start nginx; everything under `/private/` needs user and password. Skip the test if nginx is not installed."""
     folder.mkdir()
     (folder / serving.USERS_FILE).write_text(f"{USER}:{{PLAIN}}{PASSWORD}\n")
     with _or_skipped(serving.nginx(folder, root)) as running:
@@ -38,7 +38,7 @@ def nginx(folder: Path, root: Path) -> Iterator[Nginx]:
 
 @contextlib.contextmanager
 def moto() -> Iterator[str]:
-    """An S3-compatible server; gives its URL."""
+    """Start an S3-compatible server; yield its URL."""
     with _or_skipped(serving.moto()) as url:
         yield url
 
@@ -55,10 +55,10 @@ def _or_skipped(server: contextlib.AbstractContextManager[T]) -> Iterator[T]:
 
 @dataclass
 class Behaviour:
-    """What the proxy does to the next requests."""
+    """What the proxy does with the next requests."""
 
     latency_seconds: float = 0.0
-    faults: list[str] = field(default_factory=list)  # one a request, then none; "ok" passes one on
+    faults: list[str] = field(default_factory=list)  # one for each request; "ok" passes a request on
     always: str | None = None  # to every request
     retry_after: int | str | None = None
     after: int = 0  # requests that pass before `always`
@@ -149,7 +149,7 @@ class Proxy:
             self.sent_nbytes += len(body)
 
     def send_body(self, request: BaseHTTPRequestHandler, body: bytes, fault: str) -> None:
-        if fault == "short":  # as long as was said, but for a part of it, and then the connection ends
+        if fault == "short":  # the announced length, but only a part of the body, then the connection ends
             request.wfile.write(body[: len(body) // 2])
             request.close_connection = True
         elif fault == "reset":
@@ -168,14 +168,14 @@ class Proxy:
                 request.wfile.flush()
                 time.sleep(0.2)
         elif fault == "chunked":
-            half = body[: len(body) // 2]  # ends in order, but too soon
+            half = body[: len(body) // 2]  # ends properly, but too early
             request.wfile.write(b"%x\r\n%s\r\n0\r\n\r\n" % (len(half), half))
         else:
             request.wfile.write(body)
 
 
 def changed(headers: dict[str, str], fault: str) -> dict[str, str]:
-    """The headers of an answer, made wrong."""
+    """The headers of an answer, changed to be wrong."""
     if fault == "etag":
         headers["ETag"] = '"another"'
     elif fault == "range":

@@ -1,4 +1,4 @@
-"""Documents far away lead to their own folder and to what the user names: nothing else is asked for."""
+"""Remote documents lead only to their own folder and to what the user allows: nothing else is requested."""
 
 from __future__ import annotations
 
@@ -49,7 +49,7 @@ def escapes(web: str, proxy: str, secret: Path) -> list[str]:
 
 
 def copied(url: str, target: Path, allowed: Any) -> None:
-    """References of references, with whatever they hold; those that only name the same again are none."""
+    """Copy references through `hs.index`, and check that the copy does not reveal the secret."""
     hs.index(url, allowed=allowed).save(target)
     found = bytes(hs.open(target, allowed=allowed)["x"][...])
     target.unlink()
@@ -76,7 +76,7 @@ def test_references_far_away_lead_to_their_folder_only(
             assert not never.exists()
             with pytest.raises(HyperslabError):
                 hs.open(f"{web}/refs.json", allowed=allowed)["x"].read()
-    assert len(proxy.seen) == asked  # nobody was asked
+    assert len(proxy.seen) == asked  # no server was asked
 
 
 def test_what_the_user_names_is_reached(

@@ -1,4 +1,4 @@
-"""`cache_nbytes=`: what was fetched once is not asked for again, as the server's log tells."""
+"""With `cache_nbytes=`, fetched bytes are not requested again, as the server's log shows."""
 
 from __future__ import annotations
 
@@ -16,7 +16,7 @@ from hyperslab.errors import UsageError
 
 
 def asked(server: servers.Nginx, read) -> tuple[int, int]:
-    """Requests and bytes that a read took, by the server's log; and that ours agree."""
+    """Count the requests and bytes of a read from the server's log, and check that ours agree."""
     seen, before = len(server.requests()), hs.stats()
     read()
     requests = server.requests()[seen:]
@@ -41,7 +41,7 @@ def test_nothing_is_fetched_twice(server: servers.Nginx, root: Path, name: str) 
 
 
 def test_memory_is_bounded_and_the_oldest_go_first(server: servers.Nginx) -> None:
-    whole = hs.open(f"{server.url}/ocean.h5")["whole"]  # 8 MiB of which 1 MiB is kept
+    whole = hs.open(f"{server.url}/ocean.h5")["whole"]  # 8 MiB, and 1 MiB of it is kept
     far = hs.open(f"{server.url}/ocean.h5", cache_nbytes=1 << 20)["whole"]
     far[0:2], far[2:4]
     assert asked(server, lambda: far[0:4]) == (0, 0)

@@ -1,4 +1,4 @@
-"""docs/collections-on-s3.md does what it says: its blocks run against a real S3-compatible server, in their order."""
+"""The blocks of docs/collections-on-s3.md run in order against a real S3-compatible server."""
 
 from __future__ import annotations
 
@@ -51,7 +51,7 @@ def test_every_block_of_the_page_runs(s3: str, written: np.ndarray, tmp_path: Pa
     pytest.importorskip("xarray", reason="not installed: pip install 'hyperslab[xarray]'")
     pytest.importorskip("dask.distributed", reason="not installed: pip install 'hyperslab[dask]'")
     monkeypatch.chdir(tmp_path)
-    # As the page says for workers; until references honour hs.credentials, for its own process too.
+    # As the page tells for workers; until references use hs.credentials, also for this process.
     environment = {"ACCESS_KEY_ID": KEY, "SECRET_ACCESS_KEY": SECRET, "ENDPOINT": s3, "ALLOW_HTTP": "true"}
     for name, value in environment.items():
         monkeypatch.setenv(f"AWS_{name}", value)

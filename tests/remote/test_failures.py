@@ -22,7 +22,7 @@ LASTING = {
     "sizeless": "does not say which bytes",
     "gzip": "compresses what it sends",
 }
-# One request at a time: it is known which of them fails.
+# One request at a time, so that the test knows which one fails.
 QUICK = {"timeout": 1.0, "patience": 30.0, "concurrency": 1}
 
 
@@ -72,13 +72,13 @@ def test_the_server_says_until_when_to_wait(proxy: servers.Proxy) -> None:
     proxy.behaviour.faults, proxy.behaviour.retry_after = ["429"], formatdate(time.time() + 3, usegmt=True)
     begun = time.monotonic()
     hs.open(f"{proxy.url}/ocean.h5", storage_options={"concurrency": 1})
-    assert time.monotonic() - begun >= 1.5  # dates have whole seconds
+    assert time.monotonic() - begun >= 1.5  # dates are in whole seconds
 
 
 @pytest.mark.parametrize("wait", [3600, 10**30, "Fri, 31 Dec 9999 23:59:59 GMT"])
 def test_nobody_waits_longer_than_patience(proxy: servers.Proxy, wait: int | str) -> None:
     proxy.behaviour.always, proxy.behaviour.retry_after = "503", wait
-    with pytest.raises(RemoteError, match=r"HTTP 503.*it asks for \d+ s of patience; given up after 1 attempts"):
+    with pytest.raises(RemoteError, match=r"HTTP 503.*it asks us to wait \d+ s; given up after 1 attempts"):
         hs.open(f"{proxy.url}/ocean.h5", storage_options={"concurrency": 1})
     assert len(proxy.seen) == 1
 
@@ -88,7 +88,7 @@ def test_the_first_thing_that_a_host_is_asked_makes_connections(proxy: servers.P
     (root / "long.h5").write_bytes((root / "ocean.h5").read_bytes() + bytes(1 << 20))
     proxy.behaviour.faults = ["ok"] * 7 + [
         fault
-    ]  # the first part is tried again, what others lack is asked for when it is needed
+    ]  # the first part is retried; missing bytes of the others are requested when they are needed
     counts = []
     for _ in range(2):
         seen = len(proxy.seen)
@@ -115,7 +115,7 @@ def test_another_etag_is_a_changed_file(proxy: servers.Proxy, name: str) -> None
 def test_a_file_that_is_replaced_is_a_changed_file(server: servers.Nginx, root: Path) -> None:
     (root / "changing.h5").write_bytes((root / "ocean.h5").read_bytes())
     array = hs.open(f"{server.url}/changing.h5")["deflated"]
-    time.sleep(1.1)  # nginx's tags have seconds
+    time.sleep(1.1)  # nginx's tags are in whole seconds
     (root / "changing.h5").write_bytes((root / "ocean.h5").read_bytes()[::-1])
     with pytest.raises(FileChanged):
         array[...]

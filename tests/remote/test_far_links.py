@@ -1,4 +1,4 @@
-"""External links of files far away that lead in circles."""
+"""Circular external links between remote files."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""What `array.plan` says of a file far away is what its server is asked: every request, counted by nginx."""
+"""`array.plan` of a remote file lists exactly the requests that the server gets, counted by nginx."""
 
 from __future__ import annotations
 
@@ -23,7 +23,7 @@ SELECTIONS = {
 
 @pytest.fixture(scope="module")
 def planned(root: Path) -> str:
-    """A file with chunks of many sizes, and few of many chunks."""
+    """A file with chunks of many sizes, and an array with few of its many chunks."""
     random = np.random.default_rng(3)
     with h5py.File(root / "ocean.h5") as ocean, h5py.File(root / "planned.h5", "w", libver="latest") as made:
         for name in ("deflated", "plain", "whole"):

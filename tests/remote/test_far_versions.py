@@ -1,4 +1,4 @@
-"""Versions of a far file are those of its copy here: by name, ancestry and time, in few rounds, in Dask too."""
+"""Versions of a remote file equal those of a local copy: by name, ancestry and time, in few rounds, in Dask too."""
 
 from __future__ import annotations
 

@@ -18,7 +18,7 @@ KEY, SECRET = "access", "very secret"
 
 
 def write(place, version: int, consolidated: bool) -> dict[str, np.ndarray]:
-    """A hierarchy with everything: groups, chunks, shards, holes; and what is in it."""
+    """A hierarchy with groups, chunks, shards and missing chunks; and its content."""
     group = zarr.create_group(place, zarr_format=version)
     random = np.random.default_rng(version)
     expected = {
@@ -41,7 +41,7 @@ def write(place, version: int, consolidated: bool) -> dict[str, np.ndarray]:
     if version == 3:
         expected["sharded"] = random.normal(size=(40, 40))
         sharded = group.create_array("sharded", shape=(40, 40), dtype="f8", chunks=(4, 5), shards=(12, 20))
-        expected["sharded"][12:24] = sharded[12:24]  # these shards are not there
+        expected["sharded"][12:24] = sharded[12:24]  # these shards do not exist
         sharded[:12], sharded[24:] = expected["sharded"][:12], expected["sharded"][24:]
     if consolidated:
         zarr.consolidate_metadata(place)
@@ -93,11 +93,11 @@ def test_requests_are_only_for_what_is_touched(server: servers.Nginx, hierarchy)
     seen = len(server.requests())
     far["ocean/sst"][17:20, 3]
     assert len(server.requests()) - seen == 1
-    far["ocean/sst"][18:21, 4]  # of the same chunk, which is kept
+    far["ocean/sst"][18:21, 4]  # of the same chunk, which is cached
     assert len(server.requests()) - seen == 1
     far["holes"][:8, :9]
     assert [status for status, _ in server.requests()[seen + 1 :]] == [404, 404, 404]
-    far["large"][...]  # in parts of 2 MiB, side by side
+    far["large"][...]  # in parts of 2 MiB, in parallel
     assert len(server.requests()) - seen == 4 + 3
     if "sharded" in far:
         seen, before = len(server.requests()), hs.stats()["round_count"]
@@ -197,7 +197,7 @@ def test_commands(server: servers.Nginx, hierarchy) -> None:
 def test_no_other_archive_shows_its_chunks(server: servers.Nginx, hierarchy, tmp_path: Path) -> None:
     name, _ = hierarchy
     far = hs.open(f"{server.url}/{name}")
-    with pytest.raises(Unsupported, match="whose chunks nobody lists"):
+    with pytest.raises(Unsupported, match="whose chunks are not listed"):
         hs.open([far, far], concat=0, leave_out=["scalar"])
-    with pytest.raises(Unsupported, match="whose chunks nobody lists"):
+    with pytest.raises(Unsupported, match="whose chunks are not listed"):
         hs.open([f"{server.url}/{name}"] * 2, concat=0, leave_out=["scalar"], cache_nbytes=1 << 20)

@@ -1,4 +1,4 @@
-"""Stores, files and mappers of obstore and fsspec: what they lead to is read with what they were configured with."""
+"""Stores, files and mappers of obstore and fsspec are read with their own configuration."""
 
 from __future__ import annotations
 

@@ -150,7 +150,7 @@ def test_threads_share_a_file(server: servers.Nginx, root: Path) -> None:
 
 @pytest.mark.parametrize("is_open", [False, True])
 def test_ctrl_c_stops_waiting(proxy: servers.Proxy, is_open: bool) -> None:
-    # A shell that starts the tests in the background has them ignore Ctrl-C.
+    # A shell that starts the tests in the background makes them ignore Ctrl-C.
     before = signal.signal(signal.SIGINT, signal.default_int_handler)
     array = hs.open(f"{proxy.url}/ocean.h5")["deflated"] if is_open else None
     proxy.behaviour.always = "stall"
@@ -166,4 +166,4 @@ def test_ctrl_c_stops_waiting(proxy: servers.Proxy, is_open: bool) -> None:
             array[...] if array is not None else hs.open(f"{proxy.url}/ocean.h5")
     finally:
         signal.signal(signal.SIGINT, before)
-    assert time.monotonic() - begun < 10  # it stalls for 20 s; how long it takes is measured elsewhere
+    assert time.monotonic() - begun < 10  # the server stalls for 20 s; other tests measure the time

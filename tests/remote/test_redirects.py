@@ -1,4 +1,4 @@
-"""Where answers lead elsewhere: the data come, and nothing that was meant for the first server goes to the next."""
+"""Redirects: the data arrive, and nothing that was meant for the first server is sent to the next."""
 
 from __future__ import annotations
 
@@ -23,7 +23,7 @@ SECRETS = {
     "headers": {"X-Api-Key": "hunter2", "Cookie": "session=hunter3", "x-amz-security-token": "hunter4"},
 }
 QUERY = "X-Amz-Signature=hunter5&sig=hunter6"
-# What another server may be sent, beside the first line: where it is, what is wanted of what, and by which program.
+# Headers that another server may receive: its own name, the range, and the name of our program.
 HARMLESS = {"host", "range", "if-match", "accept", "user-agent", "accept-encoding", "connection"}
 
 
@@ -50,7 +50,7 @@ def test_another_server_is_told_nothing(make, body: bytes, status: int) -> None:
         assert headers.keys() <= HARMLESS
         assert "hunter" not in f"{path}{headers}"
         assert "tell nobody" not in str(headers)
-    for path, headers in first.seen:  # which got all that it was meant to get
+    for path, headers in first.seen:  # which received everything that it should
         assert (headers["authorization"], headers["x-api-key"]) == ("Bearer tell nobody", "hunter2")
         assert QUERY in path
         assert "referer" not in headers
@@ -175,7 +175,7 @@ def test_encryption_is_not_left(make, body: bytes, tmp_path: Path) -> None:
     )
     whole, other, refused = ran.stdout.splitlines()
     assert (whole, other) == ("5.0", "5.0")
-    assert f"from {first.url} to {plain.url}, where anybody on the way can read" in refused
+    assert f"from {first.url} to {plain.url}, where anyone on the way can read" in refused
     assert "hunter" not in refused
     assert not plain.seen
     assert second.seen
@@ -191,7 +191,7 @@ def test_only_allowed_servers_are_led_to(make, body: bytes, tmp_path: Path) -> N
     for allowed in ((), [first.url], ["/data"], [f"{second.url}/dat"], [f"{second.url}/data/copy"]):
         with pytest.raises(NotAllowed, match=rf"ocean.h5: its server redirects to {second.url}, which is not"):
             hs.open(f"{first.url}/ocean.h5", allowed=allowed)
-        # what the server moved on itself is its own business
+        # the server itself may forward whatever it wants
         assert hs.open(f"{first.url}/near.h5", allowed=allowed)["group/deep"][1, 1] == 5.0
     refs = tmp_path / "refs.json"
     array = {"zarr_format": 2, "shape": [8], "chunks": [8], "dtype": "|u1", "compressor": None, "filters": None}

@@ -1,4 +1,4 @@
-"""Collections behind a real web server: opened side by side, read by ranges, mixed with files of this machine."""
+"""Collections on a real web server: opened in parallel, read by ranges, mixed with local files."""
 
 from __future__ import annotations
 
@@ -17,7 +17,7 @@ from hyperslab.errors import Refused
 
 
 def made(folder: Path, count: int) -> tuple[list[str], np.ndarray]:
-    """Files along time, in other chunks and packed otherwise each, and what they hold together."""
+    """Files along time, each chunked and packed differently, and their concatenated content."""
     whole = []
     for n in range(count):
         numbers = np.random.default_rng(n).integers(0, 100, (6 + n, 40, 50)).astype("i2")
@@ -44,7 +44,7 @@ def test_files_far_away(server: servers.Nginx, root: Path) -> None:
 
 
 def numbered(number: int) -> bytes:
-    """A file of one array, as long as any other."""
+    """A file with one array; all such files have the same length."""
     stored = io.BytesIO()
     with h5py.File(stored, "w") as file:
         file["x"] = np.full(9000, number)
@@ -52,7 +52,7 @@ def numbered(number: int) -> bytes:
 
 
 def test_urls_that_differ_in_their_queries_only(tmp_path: Path) -> None:
-    """They have one name for people, for queries are not shown: still each is read for itself."""
+    """Their shown names are equal, because queries are hidden; still each file is read for itself."""
     with leading.each() as make:
         server = make(numbered(9))
         server.bodies = {f"/get?file={number}": numbered(number) for number in range(4)}

@@ -1,4 +1,4 @@
-"""References whose files, or which themselves, are far away: read through the same stores, and nothing secret kept."""
+"""Remote references, and references to remote files: read through the same stores, and no secret is kept."""
 
 from __future__ import annotations
 
@@ -59,7 +59,7 @@ def test_references_far_away(server: servers.Nginx, root: Path, tmp_path: Path, 
     (folder / "ocean.h5").write_bytes((root / "ocean.h5").read_bytes())
     hs.index(folder / "ocean.h5").save(folder / f"beside.{suffix}", skip_unsupported=True)
     hs.index(f"{server.url}/ocean.h5").save(folder / f"far.{suffix}", skip_unsupported=True)
-    if suffix == "json":  # whoever publishes references names files as readers find them
+    if suffix == "json":  # published references name files by the URLs that readers use
         text = (folder / "beside.json").read_text().replace(f"{folder}/", "")
         (folder / "beside.json").write_text(text)
     for name in ("far", "beside"):
@@ -156,13 +156,13 @@ def test_stale_references_are_noticed(server: servers.Nginx, root: Path, tmp_pat
     before = hs.open(tmp_path / "refs.json")
     assert before["x"][5] == 5
     with h5py.File(far, "w") as file:
-        file["x"] = np.arange(1000)[::-1].copy()  # as long as it was
-    os.utime(far, (1_000_000_000, 1_000_000_000))  # nginx makes ETags of size and seconds
+        file["x"] = np.arange(1000)[::-1].copy()  # of the same length
+    os.utime(far, (1_000_000_000, 1_000_000_000))  # nginx makes ETags from size and seconds
     for look in (lambda root: root["x"][...], lambda root: root.file.check_sources()):
         with pytest.raises(FileChanged, match=r"changing\.h5 changed since .*refs\.hs was written.*index it again"):
             look(hs.open(tmp_path / "refs.hs"))
     with pytest.raises(FileChanged, match=r"changing\.h5"):
-        before["x"][6]  # what kerchunk's references do not say is known from the first answer on
+        before["x"][6]  # kerchunk's references lack this; the first answer tells it
     far.write_bytes(far.read_bytes()[:100])
     with pytest.raises(ReadError, match=r"past its end|past the end|stale"):
         hs.open(tmp_path / "refs.json")["x"][...]

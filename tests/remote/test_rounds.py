@@ -1,4 +1,4 @@
-"""Indexing a file far away takes few dependent rounds and few bytes, wherever its metadata lie: exact counts."""
+"""Indexing a remote file takes few dependent rounds and few bytes, wherever its metadata lie: exact counts."""
 
 from __future__ import annotations
 

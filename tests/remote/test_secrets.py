@@ -1,4 +1,4 @@
-"""Who gets credentials, and where they can be seen: at the server that they are for, and nowhere else."""
+"""Credentials reach only the server that they are meant for, and show up nowhere else."""
 
 from __future__ import annotations
 
@@ -96,7 +96,7 @@ def test_buckets_are_exact() -> None:
     assert _registered_for("s3://ocean/x") == {"key": "ours"}
     with pytest.raises(UsageError, match="names no server"):
         hs.credentials("https://", token="x")
-    with pytest.raises(UsageError, match="can be read in two ways"):
+    with pytest.raises(UsageError, match="is ambiguous"):
         hs.credentials("https://h/a%2f..%2fb", token="x")
 
 
@@ -158,7 +158,7 @@ def test_datasets_keep_no_secrets(server: servers.Nginx) -> None:
     assert not leaks(repr(found), found.encoding, sources, nodes, again, pickle.dumps(tree), pickle.dumps(graph))
     hs.credentials(server.url, username=servers.USER, password=servers.PASSWORD, query=QUERY)
     assert (pickle.loads(again)["plain"][3, 4].values == found["plain"][3, 4].values).all()
-    reopened = xr.open_dataset(found.encoding["source"], engine="hyperslab")  # as its users do
+    reopened = xr.open_dataset(found.encoding["source"], engine="hyperslab")  # as users do
     assert reopened.sizes == found.sizes
 
 

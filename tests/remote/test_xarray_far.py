@@ -1,4 +1,4 @@
-"""xarray over files far away: Dask's workers in other processes, asynchronous loading, groups, small stable tasks."""
+"""xarray with remote files: Dask workers in other processes, asynchronous loading, groups, small stable tasks."""
 
 from __future__ import annotations
 
@@ -18,7 +18,7 @@ netcdf = pytest.importorskip("netCDF4", reason="not installed: pip install 'hype
 
 @pytest.fixture(scope="module")
 def ocean(root: Path) -> xr.Dataset:
-    """ocean.nc behind the servers, and what is in it."""
+    """ocean.nc on the servers, and its content."""
     random = np.random.default_rng(9)
     with netcdf.Dataset(root / "ocean.nc", "w") as made:
         for name, length in (("time", None), ("y", 60), ("x", 80)):
@@ -45,11 +45,11 @@ def test_a_cluster_of_processes_reads_a_far_file(server: servers.Nginx, ocean: x
         distributed.LocalCluster(n_workers=2, threads_per_worker=2, processes=True, dashboard_address=":0") as cluster,
         distributed.Client(cluster) as client,
     ):
-        client.run(hs.credentials, f"{server.url}/private/", **login)  # pickles carry none
+        client.run(hs.credentials, f"{server.url}/private/", **login)  # pickles carry no credentials
         np.testing.assert_allclose(far.sst.mean("time").compute(), ocean.sst.mean("time"), rtol=1e-5)
         asked = client.run(lambda: hs.stats()["request_count"])
     assert len(asked) == 2
-    opening = 9  # requests: the first round of a process makes eight connections
+    opening = 9  # requests: the first round of a process opens eight connections
     assert all(0 < count <= opening + 4 * 2 for count in asked.values())  # each opens the file once, for all its tasks
 
 

@@ -1,4 +1,4 @@
-"""A run made by code: no disk is measured, every figure is drawn from a seed."""
+"""A synthetic run: no disk is measured, and every figure is drawn from a seed."""
 
 from __future__ import annotations
 

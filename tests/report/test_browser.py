@@ -1,4 +1,4 @@
-"""The page in a real browser: it draws, its select switches the case, and nothing goes wrong in silence."""
+"""The page in a real browser: it draws, its select switches the case, and no error goes unnoticed."""
 
 from __future__ import annotations
 
@@ -20,7 +20,7 @@ FLAGS = (
 )  # fmt: skip
 pytestmark = pytest.mark.skipif(CHROMIUM is None, reason="chromium is not installed: apt install chromium")
 
-# A reader's hand: choose an option of a select, as the browser reports it.
+# Act as a reader: choose an option of a select.
 CHOOSE = """<script>
 const choose = (name, value) => {
   const select = document.querySelector(`[data-choice="${name}"]`);
@@ -32,7 +32,7 @@ const choose = (name, value) => {
 
 
 def _open(page: Path, profile: Path, *more: str) -> tuple[str, list[str]]:
-    """The document after its scripts ran, and what the console said."""
+    """The document after its scripts ran, and the console's messages."""
     command = [str(CHROMIUM), *FLAGS, f"--user-data-dir={profile}", *more, page.as_uri()]
     done = subprocess.run(command, capture_output=True, text=True, timeout=120, check=False)
     assert done.returncode == 0, done.stderr
@@ -109,7 +109,7 @@ def test_the_filter_hides_other_verdicts(page: Path, tmp_path: Path):
 
 
 def test_an_error_would_be_seen(page: Path, tmp_path: Path):
-    """The check for a silent console can fail."""
+    """The check for console errors can fail."""
     acted = _with_hand(page, tmp_path / "acted.html", 'throw new Error("seen");')
     _, console = _open(acted, tmp_path / "profile", "--dump-dom")
     assert any("seen" in line for line in console)

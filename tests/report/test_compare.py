@@ -1,4 +1,4 @@
-"""Two runs: unlike ones are refused, and a difference is one only where the interval of the ratio says so."""
+"""Comparing two runs: unlike runs are refused, and a difference counts only if the interval of the ratio says so."""
 
 from __future__ import annotations
 
@@ -18,7 +18,7 @@ from hyperslab.report.terminal import print_comparison
 
 
 def _slower(run: Run, directory: Path, factor: float) -> Run:
-    """The same run on a machine on which hdf5 takes `factor` times as long."""
+    """The same run, on a machine where hdf5 takes `factor` times as long."""
     trials = []
     for trial in run.trials:
         names = [f.name for f in fields(trial) if f.name.endswith("_seconds")]

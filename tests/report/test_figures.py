@@ -1,4 +1,4 @@
-"""Figures are written, say what a reader needs, and draw nothing that was not measured."""
+"""Figures are written, tell readers what they need, and draw nothing that was not measured."""
 
 from __future__ import annotations
 
@@ -48,7 +48,7 @@ def test_every_figure_states_units_n_interval_cache_method_conditions_and_machin
 
 
 def _says(path: Path, needed: str) -> bool:
-    """Whether the words stand in the text that the SVG's elements hold, across wrapped lines."""
+    """Whether the words are in the text of the SVG's elements, across wrapped lines."""
     from xml.etree import ElementTree
 
     texts = [" ".join(element.itertext()) for element in ElementTree.parse(path).iter()]
@@ -69,7 +69,7 @@ def test_null_is_never_drawn(run: Run):
 
 def test_reads_have_no_panel_of_writing_although_closing_is_a_phase_of_both(run: Run):
     panels = bar_panels(by_case_and_method(run)["seed0-1", "fair"])
-    assert [(p.operation, p.metric) for p in panels] == [
+    assert [(p.summaries[0].operation, p.summaries[0].metric) for p in panels] == [
         ("write", "create_total"), ("write", "write_durable"), ("read-all", "open_total"), ("read-all", "read"),
     ]  # fmt: skip
 
@@ -77,7 +77,7 @@ def test_reads_have_no_panel_of_writing_although_closing_is_a_phase_of_both(run:
 def test_what_was_not_measured_has_no_bar(tmp_path: Path, run: Run):
     trials = [replace(t, create_file_seconds=None) if t.format == "csv" else t for t in run.trials]
     panels = bar_panels(by_case_and_method(make_run(tmp_path, trials=trials))["seed0-1", "fair"])
-    formats = {panel.metric: {s.format for s in panel.summaries} for panel in panels}
+    formats = {panel.summaries[0].metric: {s.format for s in panel.summaries} for panel in panels}
     assert "csv" not in formats["create_total"]
     assert "csv" in formats["write_durable"]
 

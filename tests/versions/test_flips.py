@@ -48,7 +48,9 @@ def test_no_harmful_flip_is_called_whole(make: Any, tmp_path: Path, monkeypatch:
     flipped = tmp_path / "flipped.h5"
     for place, bit in flips(path, COUNT, rng):
         flipped.write_bytes(data[:place] + bytes([data[place] ^ (1 << bit)]) + data[place + 1 :])
-        is_whole, said = isolated(verdict, str(flipped))
+        answer = isolated(verdict, str(flipped))
+        assert len(answer) == 2, answer  # verify raised something else
+        is_whole, said = answer
         harmed = []
         for reader, good in zip(READERS, expected, strict=True):
             seen = isolated(reader, str(flipped))

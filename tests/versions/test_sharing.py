@@ -36,7 +36,7 @@ def held_by_another(path: Path, mode: str, seconds: float) -> subprocess.Popen[s
 def test_others_are_waited_for(tmp_path: Path, mode: str) -> None:
     path = committed(tmp_path / "v.h5", 1)
     process = held_by_another(path, mode, 0.3)
-    with pytest.raises(UsageError, match="open elsewhere, here"):
+    with pytest.raises(UsageError, match="open elsewhere, in this"):
         hs.VersionedFile(path, "r+", timeout=0)
     with hs.VersionedFile(path, "r+", timeout=300) as file:
         commit(file, 1)

@@ -18,14 +18,14 @@ def test_example(tmp_path: Path) -> None:
     assert done.returncode == 0, done.stderr
     for line in (
         "about to commit: <hyperslab.ArrayDiff 'depth': changed, 1 chunks differ>",
-        "june was given up; versions: march, april, may",
+        "june was cancelled; versions: march, april, may",
         "in april: [-1. -1. -1.]",
         "two versions ago: (100000,) now: (100500,)",
         "on 01 May: -1.0 m",
-        "march → april: depth has 1 other chunks, 10 other elements (20000 to 20010), 0 more",
-        "april → may: depth has 1 other chunks, 0 other elements (none), 500 more",
-        "all as it was committed: True",
-        "march alone, which any HDF5 reader opens: 25 chunks in march.h5",
+        "march → april: in depth, 1 chunks and 10 elements changed (20000 to 20010), 0 elements were added",
+        "april → may: in depth, 1 chunks and 0 elements changed (none), 500 elements were added",
+        "everything is as it was committed: True",
+        "march alone, in a file for any HDF5 reader: 25 chunks in march.h5",
     ):
         assert line in done.stdout.splitlines(), done.stdout
     assert "3 versions in " in done.stdout

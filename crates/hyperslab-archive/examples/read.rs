@@ -18,7 +18,7 @@ fn main() -> Result<(), Box<dyn Error>> {
     run(&arguments, &mut std::io::stdout())
 }
 
-/// Do what the arguments ask for, and print to `out`.
+/// Does what the arguments ask for, and prints to `out`.
 pub fn run(arguments: &[String], out: &mut dyn Write) -> Result<(), Box<dyn Error>> {
     let [file, rest @ ..] = arguments else { return Err("usage: read FILE [ARRAY [SELECTION]]".into()) };
     let archive = Arc::new(Archive::open(Path::new(file), &OpenOptions::default())?);
@@ -64,7 +64,7 @@ fn read(
     Ok(())
 }
 
-/// `start:stop:step` for each axis, with commas between; what is left out is all of it.
+/// `start:stop:step` for each axis, separated by commas. Omitted axes are read completely.
 fn parse(selection: &str, shape: &[u64]) -> Result<Orthogonal, Box<dyn Error>> {
     let mut given = selection.split(',');
     let axes = shape.iter().enumerate().map(|(axis, &length)| {

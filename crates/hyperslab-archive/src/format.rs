@@ -72,7 +72,7 @@ impl Format {
         if source.read_ranges(&heads)?.iter().any(|head| head == HDF5_SIGNATURE) {
             return Ok(Self::Hdf5);
         }
-        let reason = "signatures of HDF5, NetCDF, FITS and HDF4, and references (JSON, DMR++) were looked for; a Zarr archive is a folder";
+        let reason = "it has no signature of HDF5, NetCDF, FITS or HDF4, and is neither JSON nor DMR++ references; a Zarr archive is a folder";
         Err(parsers::Error::UnknownFormat { reason: reason.to_owned() })
     }
 

@@ -88,5 +88,5 @@ fn far_policy() -> Policy {
 }
 
 fn no_pointers() -> parsers::Error {
-    parsers::Error::Unsupported { feature: "elements of any length outside HDF5".to_owned() }
+    parsers::Error::Unsupported { feature: "elements of variable length outside HDF5".to_owned() }
 }

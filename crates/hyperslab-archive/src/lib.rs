@@ -31,6 +31,7 @@ mod error;
 mod file_identity;
 mod format;
 mod hdf5_filters;
+mod hdf5_objects;
 mod hdf5_search;
 mod heap;
 mod interrupt;

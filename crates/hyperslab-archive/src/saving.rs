@@ -27,7 +27,7 @@ pub enum SaveError {
     #[error(transparent)]
     Source(#[from] Error),
     /// The path of a source is not text.
-    #[error("{} is no UTF-8", .0.display())]
+    #[error("{} is not UTF-8", .0.display())]
     Path(PathBuf),
 }
 

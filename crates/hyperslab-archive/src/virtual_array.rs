@@ -187,7 +187,7 @@ impl VirtualArrayResolver<'_> {
             return Ok(array);
         }
         if array.element.has_pointers() {
-            let feature = "a source in another file, with elements of any length,".to_owned();
+            let feature = "a source in another file, with elements of variable length,".to_owned();
             return Err(Problem::from(Unreadable::unsupported(feature)));
         }
         let numbers = &self.files[file].numbers;

@@ -40,7 +40,7 @@ impl WholeArray {
     /// The same, for other archives that show its chunks. The chunks must be listed.
     pub(crate) fn listed(archive: &Arc<Archive>, number: usize) -> Result<Self, Problem> {
         if matches!(archive.kind, ArchiveKind::Keys(_)) {
-            let feature = "combining or indexing Zarr hierarchies far away, whose chunks nobody lists,";
+            let feature = "combining or indexing remote Zarr hierarchies, whose chunks are not listed,";
             return Err(Problem::from(Unreadable::unsupported(feature)));
         }
         Self::of(archive, number)

@@ -1,7 +1,7 @@
-//! What callers give an archive, and what it gives them back: identities, refusals, errors of their own code.
+//! What an archive takes from its callers and returns to them: identities, refusals, errors of their own code.
 #![allow(clippy::unwrap_used)]
 
-#[allow(dead_code)] // here no hashes are compared
+#[allow(dead_code)] // no hashes are compared here
 mod samples;
 
 use std::collections::HashMap;
@@ -52,7 +52,7 @@ fn a_known_file_is_opened_and_another_one_under_its_path_is_not() {
     std::fs::rename(&again, &path).unwrap();
     let error = Archive::open_known(&path, known, &OpenOptions::default()).err().unwrap();
     assert!(matches!(error, Error::Read(ReadError::FileChanged { .. })), "{error}");
-    // The file that is open is still the one that it was.
+    // The open file is still the same file.
     assert_eq!(archive.identity().map(|identity| identity.inode), Some(known.inode));
 }
 
@@ -70,7 +70,7 @@ fn sources_that_may_not_be_opened_are_refused() {
     assert!(read(&open(&path), "shown").is_ok());
 }
 
-/// Counts how often somebody reads between commits, or fails.
+/// Counts how often someone reads between commits, or fails.
 struct Commits(AtomicUsize, bool);
 
 impl BetweenCommits for Commits {

@@ -1,4 +1,4 @@
-//! Whole files, opened, planned and read without Python, give what h5py, netCDF4 and zarr read of them.
+//! Whole files, opened, planned and read without Python, give the same values as h5py, netCDF4 and zarr.
 #![allow(clippy::unwrap_used)]
 
 #[allow(dead_code)] // its `main`
@@ -29,7 +29,7 @@ fn arrays_hold_what_others_read_of_them() {
             array_count += 1;
             match compared(&archive, expected) {
                 Ok(()) => {}
-                // A filter whose decoder is a plugin of h5py's; to name it is all that is asked of us.
+                // A filter whose decoder is an h5py plugin. We only need to name it.
                 Err(fault) if fault.ends_with("is not supported") => refused_count += 1,
                 Err(fault) => faults.push(format!("{}: {}: {fault}", file.display(), expected.path)),
             }
@@ -62,7 +62,7 @@ fn compared(archive: &Arc<Archive>, expected: &ExpectedArray) -> Result<(), Stri
     Ok(())
 }
 
-/// What a library that reads for others does: many threads, each with a list of hyperslabs and one buffer.
+/// Reads as a library on behalf of others would: many threads, each with a list of hyperslabs and one buffer.
 #[test]
 fn threads_read_lists_of_hyperslabs_into_their_buffers() {
     let Some(directory) = samples::directory() else { return };

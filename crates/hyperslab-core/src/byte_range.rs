@@ -7,12 +7,12 @@ use crate::error::Error;
 pub struct ByteRange {
     /// The first byte.
     pub offset: u64,
-    /// How many bytes.
+    /// The number of bytes.
     pub length: u64,
 }
 
 impl ByteRange {
-    /// A range whose end can be said.
+    /// A range. Fails if its end overflows.
     pub fn new(offset: u64, length: u64) -> Result<Self, Error> {
         match offset.checked_add(length) {
             Some(_) => Ok(Self { offset, length }),
@@ -20,7 +20,7 @@ impl ByteRange {
         }
     }
 
-    /// One past the last byte; of a range that no file has, the largest number.
+    /// One past the last byte. Saturates for a range that no file has.
     pub fn end(&self) -> u64 {
         self.offset.saturating_add(self.length)
     }

@@ -5,7 +5,7 @@ use thiserror::Error;
 /// The most elements that an array can have: what an `i64`, so NumPy's int64, can count.
 pub const MAX_ELEMENT_COUNT: u64 = i64::MAX as u64;
 
-/// A request that cannot be met. Every variant names the culprit; the message adds the remedy.
+/// An invalid request. Every variant names the culprit; the message adds the remedy.
 #[derive(Clone, Debug, Error, PartialEq, Eq)]
 pub enum Error {
     /// Two sequences that need one entry per axis have different lengths.
@@ -15,7 +15,7 @@ pub enum Error {
         what: &'static str,
         /// Its length.
         ndim: usize,
-        /// What it is compared with.
+        /// What it was compared with.
         other: &'static str,
         /// The length of that.
         expected: usize,
@@ -41,12 +41,12 @@ pub enum Error {
         block: u64,
     },
     /// An index or an element count beyond `MAX_ELEMENT_COUNT`.
-    #[error("{what} exceeds 2^63 - 1: no array holds so many elements")]
+    #[error("{what} exceeds 2^63 - 1: no array holds that many elements")]
     TooLarge {
         /// What overflows.
         what: &'static str,
     },
-    /// A selection whose pieces of chunks are too many to be listed.
+    /// A selection of so many pieces of chunks that we do not list them.
     #[error("more than {limit} pieces of chunks are selected on one axis: ask for fewer at a time")]
     TooScattered {
         /// The most that a plan lists on one axis.
@@ -87,17 +87,17 @@ pub enum Error {
     PointsWithoutAxes,
     /// The coordinates of points do not divide into whole points.
     #[error(
-        "{length} coordinates do not make whole points of {ndim} axes: give {ndim} coordinates per point"
+        "{length} coordinates are not a whole number of points with {ndim} axes: give {ndim} coordinates per point"
     )]
     RaggedPoints {
-        /// How many coordinates were given.
+        /// The number of coordinates given.
         length: usize,
-        /// How many make a point.
+        /// The number of coordinates of one point.
         ndim: usize,
     },
 }
 
-/// The product, unless it is too large. Zeros count as ones, so that none hides an overflow elsewhere.
+/// The product. Fails if it is too large. Zeros count as ones, so they do not hide an overflow of the others.
 pub(crate) fn checked_product(
     what: &'static str,
     factors: impl IntoIterator<Item = u64>,

@@ -1,22 +1,22 @@
-//! HDF5's checksum of bytes, which its filter 3 puts behind them.
+//! HDF5's checksum, which its filter 3 appends to the data.
 
-/// Whether this is the sum of these bytes. HDF5 before 1.6.3 swapped the bytes of each half of the sum on little-endian
-/// machines; the library accepts both, so we do.
+/// Whether this is the checksum of these bytes. HDF5 before 1.6.3 swapped the bytes of each half of the checksum on
+/// little-endian machines. The library accepts both forms, and so do we.
 pub fn fletcher32_is_right(data: &[u8], stored: u32) -> bool {
     let computed = fletcher32(data);
     stored == computed || stored == computed.swap_bytes().rotate_left(16)
 }
 
-/// Words whose weighted sum fits 32 bits: 65535 · (360 · 361 / 2) < 2³².
+/// The most words whose weighted sum fits into 32 bits: 65535 · (360 · 361 / 2) < 2³².
 const BLOCK_WORDS: usize = 360;
 
-/// Fletcher's sum of big-endian 16-bit words; an odd last byte is a word's high half.
+/// Fletcher's sum of big-endian 16-bit words. An odd last byte is the high half of a word.
 pub fn fletcher32(data: &[u8]) -> u32 {
     let (mut first, mut second) = (0_u64, 0_u64);
     let words = data.chunks(2 * BLOCK_WORDS);
     for block in words {
         let (sum, weighted, count) = block_sums(block);
-        // Sums taken one word at a time would add `first` once for each word of the block.
+        // Adding word by word would add `first` once for each word of the block.
         second = fold(second + count * first + weighted);
         first = fold(first + sum);
     }
@@ -40,11 +40,11 @@ fn block_sums(block: &[u8]) -> (u64, u64, u64) {
         weighted += word(pair) * weight;
         weight -= 1;
     }
-    let odd = odd.unwrap_or(0); // weighs one
+    let odd = odd.unwrap_or(0); // its weight is one
     (u64::from(sum + odd), u64::from(weighted + odd), count)
 }
 
-/// The number modulo 65535, except that only 0 gives 0: what adding the carries back leaves.
+/// The number modulo 65535, except that only 0 gives 0. Adding the carries back leaves this.
 fn fold(sum: u64) -> u64 {
     if sum == 0 { 0 } else { (sum - 1) % 65535 + 1 }
 }

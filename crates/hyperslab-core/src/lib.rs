@@ -1,7 +1,7 @@
-//! The nouns of hyperslab: what is asked of an array, how the array is cut, and what must be copied. Pure.
+//! The nouns of hyperslab: the selection of an array, how the array is cut into chunks, and what must be copied. Pure.
 //!
-//! A [`Selection`] of an array, over a [`ChunkGrid`], with a manifest (where each chunk's bytes are), gives a
-//! read plan: an ordered list of byte requests. Everything else is something done with a plan:
+//! A [`Selection`] over a [`ChunkGrid`], together with a manifest (where each chunk's bytes are), becomes a read plan: an
+//! ordered list of byte requests. Everything else works on a plan:
 //!
 //! ```text
 //!  Workload (named Selections) ──┐
@@ -13,19 +13,19 @@
 //!    └─ or a Layout that does not exist yet (advise)                      │ fitted by calibrate()
 //! ```
 //!
-//! This crate has the left and the middle of the picture, as far as it is built:
+//! This crate has the left and the middle of the picture, as far as they exist:
 //!
 //! | noun | meaning |
 //! |---|---|
-//! | [`Selection`] | what is asked: a [`Hyperslab`] (regular, one [`AxisSelection`] per axis) or [`Points`] |
+//! | [`Selection`] | the elements asked for: a [`Hyperslab`] (regular, one [`AxisSelection`] per axis) or [`Points`] |
 //! | [`ChunkGrid`] | the array's shape and its chunks'; a [`ChunkBox`] is where one chunk lies |
 //! | [`Overlap`] | what a selection shares with one chunk |
-//! | [`Run`] | elements that are consecutive in the chunk's buffer and in the output: one copy |
+//! | [`Run`] | elements that are contiguous in the chunk's buffer and in the output: one copy |
 //! | [`Touch`] | one chunk that a selection touches, in numbers: what a cost model visits |
 //! | [`SelectionTotals`] | chunks, runs and elements over the whole selection, in closed form |
-//! | [`ReadPlan`] | what an [`Orthogonal`] selection of an [`Array`] reads, chunk by chunk: a [`ChunkRead`] each |
-//! | [`PointGroup`] | points that share a chunk: read together, by a plan of their own |
-//! | [`Unreadable`] | why a part of a file cannot be read: beyond us, or damaged |
+//! | [`ReadPlan`] | what an [`Orthogonal`] selection of an [`Array`] reads: a [`ChunkRead`] for each chunk |
+//! | [`PointGroup`] | points that share a chunk, and are read together by their own plan |
+//! | [`Unreadable`] | why a part of a file cannot be read: unsupported, damaged, or unfetched |
 //! | [`VirtualMapping`] | a part of a virtual array, and the part of another array that it shows |
 //! | [`Placement`] | where the elements of one chunk read go in the output, as [`Row`]s |
 

@@ -5,7 +5,7 @@ pub(crate) fn ravel(index: &[u64], shape: &[u64]) -> u64 {
     index.iter().zip(shape).fold(0, |linear, (&index, &length)| linear * length + index)
 }
 
-/// The index per axis of a position in an array of this shape.
+/// The index on each axis for a position in an array of this shape.
 pub(crate) fn unravel(mut linear: u64, shape: &[u64]) -> Vec<u64> {
     let mut index = vec![0; shape.len()];
     for (digit, &length) in index.iter_mut().zip(shape).rev() {
@@ -15,7 +15,7 @@ pub(crate) fn unravel(mut linear: u64, shape: &[u64]) -> Vec<u64> {
     index
 }
 
-/// One wheel per axis, turned through all positions in row-major order.
+/// One wheel for each axis, turned through all positions in row-major order.
 #[derive(Clone, Debug)]
 pub(crate) struct Odometer {
     lengths: Vec<usize>,
@@ -24,7 +24,7 @@ pub(crate) struct Odometer {
 }
 
 impl Odometer {
-    /// All wheels at 0. Without wheels there is one position; with a wheel of length 0 there is none.
+    /// All wheels at 0. Without wheels there is one position. With a wheel of length 0 there is none.
     pub(crate) fn new(lengths: Vec<usize>) -> Self {
         Self { positions: vec![0; lengths.len()], finished: lengths.contains(&0), lengths }
     }
@@ -34,7 +34,7 @@ impl Odometer {
         (!self.finished).then_some(&self.positions)
     }
 
-    /// Go to the next position.
+    /// Moves to the next position.
     pub(crate) fn turn(&mut self) {
         for (position, &length) in self.positions.iter_mut().zip(&self.lengths).rev() {
             *position += 1;

@@ -1,35 +1,35 @@
-//! Why a part of a file cannot be read: beyond us, damaged, or not to be fetched. Parsers, plans and Python share it.
+//! Why a part of a file cannot be read: unsupported, damaged, or unfetched. Parsers, plans and Python share this.
 
 use thiserror::Error;
 
-/// Why an array's chunks, an attribute's value or a link's target cannot be had.
+/// Why an array's chunks, an attribute's value or a link's target cannot be read.
 ///
-/// These are never to be mixed: another program reads what is unsupported, none what is damaged, and nobody knows
-/// before the bytes come.
+/// Do not confuse the three: another program may read what is unsupported, none reads what is damaged, and unfetched
+/// bytes may still turn out good.
 #[derive(Clone, Debug, Error, PartialEq, Eq)]
 pub enum Unreadable {
-    /// The file is good, but uses something that we cannot read.
+    /// The file is good, but uses something that we do not support.
     #[error("{feature} is not supported")]
     Unsupported {
-        /// What it is, as a noun.
+        /// The feature, as a noun.
         feature: String,
     },
     /// The file contradicts its format, or ends too early.
     #[error("{problem}")]
     Damaged {
-        /// What is wrong, and where: a sentence.
+        /// What is wrong, and where, as a sentence.
         problem: String,
     },
-    /// Its bytes could not be fetched; the file may be whole.
+    /// Its bytes could not be fetched. The file may be good.
     #[error("{problem}")]
     Unfetched {
-        /// What the system says, and of what.
+        /// The system's message, and what it is about.
         problem: String,
     },
 }
 
 impl Unreadable {
-    /// A feature that we cannot read.
+    /// An unsupported feature.
     pub fn unsupported(feature: impl Into<String>) -> Self {
         Self::Unsupported { feature: feature.into() }
     }
@@ -40,7 +40,7 @@ impl Unreadable {
     }
 }
 
-/// A grid or a range that no array can have was described by a damaged file.
+/// A damaged file described a grid or a range that no array can have.
 impl From<crate::error::Error> for Unreadable {
     fn from(error: crate::error::Error) -> Self {
         Self::damaged(error.to_string())

@@ -1,4 +1,4 @@
-//! The geometry against a brute force that walks every element of the selection.
+//! Compares the geometry with a brute force that visits every element of the selection.
 
 #![allow(clippy::unwrap_used)] // a failed unwrap is a failed test
 
@@ -15,7 +15,7 @@ struct Case {
     selection: Selection,
 }
 
-/// The elements of a selection in its order, from the definitions alone.
+/// The elements of a selection in order, from the definitions alone.
 fn elements(selection: &Selection) -> Vec<Vec<u64>> {
     match selection {
         Selection::Points(points) => points.iter().map(<[u64]>::to_vec).collect(),
@@ -60,8 +60,8 @@ fn runs_of(elements: &[(u64, u64)]) -> Vec<Run> {
     runs
 }
 
-/// An axis: array length, chunk length, and start, stride, count and block that fit. Short chunks and strides
-/// that start and end with the chunk are likely, so that lines often join.
+/// An axis: array length, chunk length, and a start, stride, count and block that fit. Short chunks, and strides that
+/// start and end with the chunk, are likely, so lines often join.
 fn axis() -> impl Strategy<Value = (u64, u64, [u64; 4])> {
     (0_u64..4, 1_u64..4, 0_u64..4, 0_u64..4, 0_u64..4, 1_u64..6).prop_map(
         |(start, block, gap, count, rest, chunk)| {
@@ -96,7 +96,7 @@ fn points_case() -> impl Strategy<Value = Case> {
     })
 }
 
-/// A touch says in numbers what an overlap says; runs of blocks are runs, cut here and there.
+/// A touch has the numbers of an overlap. Runs of blocks are runs, sometimes cut.
 fn check_touches(grid: &ChunkGrid, case: &Case, overlaps: &[Overlap]) {
     let mut overlaps = overlaps.iter();
     let visited: Result<(), hyperslab_core::Error> = grid.each_touch(&case.selection, |touch| {
@@ -173,7 +173,7 @@ proptest! {
     }
 }
 
-/// Both lines have a gap inside, but where one ends the next begins in both buffers.
+/// Both lines have a gap inside, but the next line begins where one ends, in both buffers.
 #[test]
 fn lines_join_across_a_gap() {
     let grid = ChunkGrid::new(vec![2, 3], vec![2, 3]).unwrap();

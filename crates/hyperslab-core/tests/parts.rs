@@ -1,6 +1,6 @@
-//! Uncompressed chunks are read in parts: every element once, and no list that a file's word could make long.
+//! Uncompressed chunks are read in parts: every element once, and without lists whose length a file could inflate.
 
-#![allow(missing_docs, clippy::unwrap_used)] // a test says what it does by its name, and fails by panicking
+#![allow(missing_docs, clippy::unwrap_used)] // a test's name says what it does; it fails by panicking
 
 use hyperslab_core::{
     Array, AxisIndices, AxisSelection, ChunkGrid, Element, Error, Fill, Manifest, Orthogonal, PlanError,
@@ -41,7 +41,7 @@ fn asked(start: u64, stride: u64, count: u64, block: u64) -> Orthogonal {
     Orthogonal::new(vec![AxisIndices::Regular(axis)]).unwrap()
 }
 
-/// For every position of the output, where in the source its element comes from.
+/// For every position of the output: the position in the source that its element comes from.
 fn sources(plan: &ReadPlan, chunk: u64) -> Vec<u64> {
     let mut found: Vec<Option<u64>> = vec![None; usize::try_from(plan.element_count()).unwrap()];
     for read in plan.reads() {

@@ -1,4 +1,4 @@
-//! What is refused, and what the message says.
+//! Refusals and their messages.
 
 #![allow(clippy::unwrap_used)] // a failed unwrap is a failed test
 
@@ -34,7 +34,7 @@ fn sizes_must_fit() {
         assert_eq!(refused, Err(Error::TooLarge { what: "the last index of the hyperslab" }));
     }
     assert!(Hyperslab::all(&[MAX_ELEMENT_COUNT]).is_ok());
-    // The empty axis must not hide that the other two overflow.
+    // The empty axis must not hide the overflow of the other two.
     assert!(Hyperslab::all(&[1 << 40, 1 << 40, 0]).is_err());
     assert!(ChunkGrid::new(vec![1 << 40, 1 << 40, 0], vec![1, 1, 1]).is_err());
     assert!(ChunkGrid::new(vec![MAX_ELEMENT_COUNT], vec![2]).is_err());

@@ -1,8 +1,9 @@
 //! Prints how fast chunks decode on one thread: `cargo run --release --example decode_speed`.
 //!
-//! One MiB of float32, a smooth field with noise, through shuffle and DEFLATE: what most HDF5 files hold.
+//! The data are one MiB of float32, a smooth field with noise, through shuffle and DEFLATE: what most HDF5 files
+//! contain.
 
-#![allow(clippy::unwrap_used, clippy::cast_precision_loss)] // an example stops at what goes wrong
+#![allow(clippy::unwrap_used, clippy::cast_precision_loss)] // an example may panic
 
 use std::hint::black_box;
 use std::time::Instant;
@@ -32,7 +33,7 @@ fn main() {
     print("memcpy", || copy.copy_from_slice(black_box(&field)));
 }
 
-/// The best of many rounds, in decoded bytes a second.
+/// The best of many rounds, in decoded bytes per second.
 fn print(name: &str, mut round: impl FnMut()) {
     let best = (0..ROUNDS)
         .map(|_| {
@@ -59,7 +60,7 @@ fn report(name: &str, chain: &[Codec], encoded: &[u8]) {
     });
 }
 
-/// A smooth field with noise, kept to so many digits that every byte has something to compress.
+/// A smooth field with noise, rounded so that every byte can be compressed a little.
 fn field() -> Vec<u8> {
     let mut state = 1_u64;
     (0..NBYTES / 4)
@@ -85,7 +86,7 @@ fn compressed(bytes: &[u8]) -> Vec<u8> {
     out
 }
 
-/// The data and their checksum, which decoding's own error tells.
+/// The data and their checksum, which decoding's own error reveals.
 fn summed(bytes: &[u8]) -> Vec<u8> {
     let mut summed = bytes.to_vec();
     summed.extend([0; 4]);

@@ -10,7 +10,7 @@
 //! chunk a line, then an empty line. After that each line is an order, answered by a line with a number: `read`
 //! reads everything into new memory, `sum` answers with its CRC-32, `drop` gives it back.
 
-#![allow(clippy::unwrap_used, clippy::expect_used, clippy::panic)] // an example stops at what goes wrong
+#![allow(clippy::unwrap_used, clippy::expect_used, clippy::panic)] // an example may panic
 
 use std::fs::File;
 use std::io::{self, BufRead, Write};
@@ -41,7 +41,7 @@ impl Field {
         self.chunk_rows * self.chunk_row_nbytes
     }
 
-    /// All elements, in new memory. Threads take bands: chunks side by side, whose rows alternate in the output.
+    /// All elements, in new memory. Threads take bands of adjacent chunks, whose rows alternate in the output.
     fn read(&self) -> Vec<u8> {
         let mut out = vec![0; self.chunks.len() * self.chunk_nbytes()];
         let bands = out.chunks_mut(self.across * self.chunk_nbytes()).zip(self.chunks.chunks(self.across));

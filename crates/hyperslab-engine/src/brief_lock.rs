@@ -1,11 +1,12 @@
-//! Locks that never wait for long: after a fork a lock may be held by a thread that does not exist any more.
+//! Locks that never wait for long. After a fork, a lock may be held by a thread that no longer exists.
 
 use std::sync::{Mutex, MutexGuard, TryLockError};
 
-/// More than any holder needs, who only looks something up.
+/// Longer than any holder needs, since holders only look something up.
 const MOST_TRIES: usize = 1000;
 
-/// The lock, or nothing: then the caller goes on without what it protects, which must be dispensable.
+/// The lock, or `None` if it does not become free. The caller then does without what the lock protects, which must be
+/// dispensable.
 pub(crate) fn lock_briefly<T>(mutex: &Mutex<T>) -> Option<MutexGuard<'_, T>> {
     for _ in 0..MOST_TRIES {
         match mutex.try_lock() {

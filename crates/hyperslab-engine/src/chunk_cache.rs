@@ -1,4 +1,4 @@
-//! Decoded chunks of which only a part was wanted, kept for the next read that wants another part.
+//! Keeps decoded chunks that were read only in part, for the next read that wants another part.
 
 use std::collections::{BTreeMap, HashMap};
 use std::sync::{Arc, Mutex};
@@ -14,8 +14,8 @@ pub type ChunkKey = (u64, usize, u64);
 pub(crate) struct KeptChunk(Vec<u8>);
 
 impl KeptChunk {
-    /// A copy, in memory that an older chunk left: fresh memory costs as much as half of decoding. It is unshuffled,
-    /// which takes no longer than copying, so that what is read of it later is a plain copy.
+    /// A copy in the memory of an older chunk, because fresh memory costs half as much as decoding. Copying also
+    /// unshuffles, which takes no longer, so later reads from this chunk are plain copies.
     fn of(decoded: Decoded<'_>, mut memory: Vec<u8>) -> Self {
         match decoded {
             Decoded::Plain(bytes) => {
@@ -30,14 +30,14 @@ impl KeptChunk {
         Self(memory)
     }
 
-    /// As decoding gave it.
+    /// As the decoder returned it.
     pub fn decoded(&self) -> Decoded<'_> {
         Decoded::Plain(&self.0)
     }
 }
 
-/// The chunks used last, up to a number of bytes. Threads share it; it is dispensable, so nobody waits for
-/// it.
+/// The most recently used chunks, up to a number of bytes. Threads share the cache. It is dispensable, so nobody waits
+/// for it.
 #[derive(Debug)]
 pub struct ChunkCache {
     most_nbytes: usize,
@@ -53,12 +53,12 @@ struct Kept {
 }
 
 impl ChunkCache {
-    /// An empty cache; 0 bytes keep nothing.
+    /// An empty cache. With 0 bytes it keeps nothing.
     pub fn new(most_nbytes: usize) -> Self {
         Self { most_nbytes, kept: Mutex::default() }
     }
 
-    /// Whether this many bytes could be kept together.
+    /// Whether the cache can hold this many bytes at once.
     pub(crate) fn has_room_for(&self, nbytes: u64) -> bool {
         nbytes <= self.most_nbytes as u64
     }
@@ -105,7 +105,8 @@ impl Kept {
         }
     }
 
-    /// Drop the chunks used longest ago until at most `nbytes` are kept; gives the memory of the last one.
+    /// Drops the least recently used chunks until at most `nbytes` are kept. Returns the memory of the last one
+    /// dropped.
     fn make_room(&mut self, nbytes: usize) -> Vec<u8> {
         let mut memory = Vec::new();
         while self.nbytes > nbytes {

@@ -1,11 +1,11 @@
-//! Why a chunk could not be read, or not be decoded.
+//! Why a chunk could not be read or decoded.
 
 use thiserror::Error;
 
-/// What is wrong with a chunk, its codecs, or the machine. Every variant names the culprit.
+/// What is wrong with a chunk, its codecs, or the machine. Every variant names the cause.
 #[derive(Clone, Debug, Error, PartialEq, Eq)]
 pub enum Error {
-    /// Bytes that the codec's encoder does not write.
+    /// Bytes that the codec's encoder never writes.
     #[error("{codec}: {problem}; the chunk is truncated or damaged")]
     Damaged {
         /// The codec.
@@ -14,7 +14,9 @@ pub enum Error {
         problem: &'static str,
     },
     /// A checksum does not match.
-    #[error("{codec}: checksum {stored:#010x} is stored, {computed:#010x} computed; the chunk is damaged")]
+    #[error(
+        "{codec}: the stored checksum is {stored:#010x}, the computed one {computed:#010x}; the chunk is damaged"
+    )]
     Checksum {
         /// The codec.
         codec: &'static str,
@@ -23,37 +25,37 @@ pub enum Error {
         /// As computed.
         computed: u32,
     },
-    /// A chunk decodes to another size than its shape says.
+    /// A chunk decodes to another size than its shape requires.
     #[error(
-        "{codec} decodes to {found} bytes where {expected} are due; the chunk or its metadata are damaged"
+        "{codec} decodes to {found} bytes, but {expected} were expected; the chunk or its metadata are damaged"
     )]
     DecodedSize {
-        /// The codec that was decoded last; "stored bytes" where there is none.
+        /// The codec that was decoded last; "stored bytes" if there is none.
         codec: &'static str,
-        /// What the array's metadata say.
+        /// The size by the array's metadata.
         expected: usize,
-        /// What came out.
+        /// The size that came out.
         found: usize,
     },
-    /// A chunk that its file is too short for.
+    /// The file is too short for a chunk.
     #[error(
-        "its {nbytes} bytes reach past the end of the file, {file_nbytes}; the file is truncated or damaged"
+        "its {nbytes} bytes reach past the end of the file at {file_nbytes}; the file is truncated or damaged"
     )]
     PastEnd {
-        /// What the chunk takes.
+        /// The size of the chunk.
         nbytes: u64,
         /// Where the file ends.
         file_nbytes: u64,
     },
-    /// A codec's output goes on beyond what is due, or beyond what any encoder would have been given.
-    #[error("{codec} decodes to more than {limit} bytes; the chunk is damaged, or made to exhaust memory")]
+    /// A codec's output exceeds the expected size, or any size that an encoder would have been given.
+    #[error("{codec} decodes to more than {limit} bytes; the chunk is damaged, or was crafted to exhaust memory")]
     DecodedBeyond {
         /// The codec.
         codec: &'static str,
-        /// The most that is accepted.
+        /// The largest size that is accepted.
         limit: usize,
     },
-    /// The array's metadata give a codec parameters that it cannot have.
+    /// The array's metadata give a codec invalid parameters.
     #[error("{codec}: {problem}; the array's metadata are damaged")]
     Parameters {
         /// The codec.
@@ -61,31 +63,29 @@ pub enum Error {
         /// What is wrong.
         problem: &'static str,
     },
-    /// A codec that we do not have.
+    /// We do not have this codec.
     #[error(
-        "codec {name}{} is not known, so this array cannot be read",
+        "codec {name}{} is unknown, so this array cannot be read",
         .number.map(|number| format!(" (HDF5 filter {number})")).unwrap_or_default()
     )]
     UnknownCodec {
-        /// HDF5's filter number, where it has one.
+        /// HDF5's filter number, if it has one.
         number: Option<u32>,
-        /// Its name, as the metadata have it.
+        /// Its name in the metadata.
         name: String,
     },
-    /// A variety of a codec that we do not decode.
+    /// We do not decode this variety of a codec.
     #[error("{codec}: {feature} is not supported")]
     Unsupported {
         /// The codec.
         codec: &'static str,
-        /// What of it.
+        /// The unsupported feature.
         feature: &'static str,
     },
     /// The machine has too little memory for a chunk.
-    #[error(
-        "no memory for {nbytes} bytes of a chunk: it needs a larger machine, or its metadata are damaged"
-    )]
+    #[error("there is not enough memory for a chunk of {nbytes} bytes, or its metadata are damaged")]
     OutOfMemory {
-        /// What was asked for.
+        /// The size of the chunk.
         nbytes: usize,
     },
 }

@@ -1,4 +1,4 @@
-//! Carries out a plan: fetch, decode, scatter; the only place where the bytes of chunks are read.
+//! Executes a plan: fetches, decodes and scatters chunks. The bytes of chunks are read only here.
 
 mod far;
 mod pace;
@@ -23,22 +23,22 @@ use crate::stores::{Store, Stores};
 use crate::threads::{Helpers, ThreadMemory};
 use pace::Pace;
 
-/// Larger chunks are refused: no format's writer makes them, and damaged metadata must not exhaust memory.
+/// Larger chunks are refused. No format's writer makes them, and damaged metadata must not exhaust memory.
 pub const MAX_CHUNK_NBYTES: u64 = 16 << 30;
-/// Reads that the calling thread tries to find in the cache before it asks for helpers.
+/// How many reads the calling thread looks up in the cache before it starts helpers.
 const FEW_READS: u64 = 256;
-/// Less than this is read by the calling thread alone.
+/// The calling thread reads less than this alone.
 const SHARED_NBYTES: u64 = 512 << 10;
-/// An output from this size on does not stay in a processor's caches.
+/// An output of this size or more does not stay in a processor's caches.
 const STREAMED_NBYTES: u64 = 32 << 20;
 /// How often the caller is asked whether to go on.
 const POLL: Duration = Duration::from_millis(50);
 
-/// What to read, and with what.
+/// What to read, and how.
 pub struct Execution<'a> {
     /// The plan.
     pub plan: &'a ReadPlan,
-    /// The array that it was made for.
+    /// The array that the plan was made for.
     pub array: &'a Array,
     /// The array's path, for errors.
     pub array_name: &'a str,
@@ -46,16 +46,15 @@ pub struct Execution<'a> {
     pub array_number: u64,
     /// The files.
     pub stores: &'a Stores,
-    /// Chunks of earlier reads.
+    /// Decoded chunks of earlier reads.
     pub cache: &'a ChunkCache,
-    /// Most threads to use, the calling one included.
+    /// The maximum number of threads, including the calling one.
     pub thread_count: usize,
-    /// Whether the output was written to before: the system has no page of it to clear any more.
+    /// Whether the output has been written to before, so the system need not clear its pages.
     pub is_reused: bool,
 }
 
-/// Read into `out`, the selection in C order. `poll` is called now and then by the calling thread: true
-/// cancels.
+/// Reads the selection into `out`, in C order. The calling thread calls `poll` now and then; `true` cancels.
 pub fn execute(
     execution: &Execution<'_>,
     out: &mut [u8],
@@ -74,11 +73,11 @@ pub fn execute(
         let pace = pace(execution, &batches);
         Job::new(execution, Destination::new(&mut *out, plan, &batches), &batches, pace).run(poll)
     });
-    // A file that changed explains whatever went wrong.
+    // A file that changed explains any other failure.
     execution.stores.check_unchanged().and(done)
 }
 
-/// How a store far away is read; none for stores of this machine.
+/// How to read from a far store; `None` for local stores.
 fn pace(execution: &Execution<'_>, batches: &Batches) -> Option<Pace> {
     let in_flight = execution.stores.far_requests()?;
     Some(Pace::new(in_flight, execution.thread_count, batches))
@@ -92,26 +91,26 @@ struct Job<'a> {
     shares: Vec<Share>,
     thread_count: usize,
     use_cache: bool,
-    /// Whether rows are written past the caches: into pages that are there, of an output that no cache holds.
+    /// Whether rows are written past the caches: if the output's pages exist already and it is larger than any cache.
     is_streamed: bool,
     policy: CoalescePolicy,
-    /// How a store far away is read; None where threads read for themselves.
+    /// How to read from a far store; `None` if threads fetch for themselves.
     pace: Option<Pace>,
     is_over: AtomicBool,
     failure: Mutex<Option<ReadError>>,
 }
 
-/// Consecutive batches, a thread's own until it has none left and takes from others'.
+/// Consecutive batches. They belong to one thread until it has none left and takes from others.
 ///
-/// Neighbouring chunks often write to one page of a new output. Two threads that touch it at once both clear a page
-/// for it, and one of them in vain: with pages of 2 MiB that is a tenth of the time of a fast codec.
+/// Neighbouring chunks often write to the same page of a new output. If two threads touch that page at once, both clear
+/// a page and one does so in vain. With pages of 2 MiB, that costs a tenth of the time of a fast codec.
 struct Share {
     next: AtomicU64,
     stop: u64,
 }
 
 impl Share {
-    /// Nearly equal shares of so many batches.
+    /// Nearly equal shares of this many batches.
     fn of(batch_count: u64, count: usize) -> Vec<Self> {
         let each = batch_count.div_ceil(count as u64).max(1);
         let share =
@@ -172,7 +171,7 @@ impl<'a> Job<'a> {
         std::thread::scope(|scope| {
             for number in 1..=helpers.count() {
                 let work = move || job.work(index(number), &mut || false);
-                // A helper that cannot be had is one that does not help.
+                // If a helper cannot be started, we go on without it.
                 let _ = std::thread::Builder::new().spawn_scoped(scope, work);
             }
             let mut last_poll = Instant::now();
@@ -190,8 +189,8 @@ impl<'a> Job<'a> {
         self.failure.into_inner().unwrap_or_else(std::sync::PoisonError::into_inner).map_or(Ok(()), Err)
     }
 
-    /// Copy what the cache has of a few chunks, without helpers: they would take longer to start. Says whether that
-    /// was all.
+    /// Copies what the cache has of a few chunks, without helpers, which would take longer to start. Returns whether
+    /// that was everything.
     fn take_kept(&self) -> bool {
         let mut is_all = true;
         for position in 0..self.batches.read_count() {
@@ -205,7 +204,7 @@ impl<'a> Job<'a> {
         is_all
     }
 
-    /// Take batches, of the thread's own share first, until there are none left or something fails somewhere.
+    /// Takes batches, the thread's own share first, until none are left or something fails somewhere.
     fn work(&self, thread: usize, is_cancelled: &mut dyn FnMut() -> bool) {
         let mut memory = ThreadMemory::take();
         let mut largest = 0;
@@ -303,7 +302,7 @@ impl<'a> Job<'a> {
         })
     }
 
-    /// Fetch neighbours together, then decode them one by one.
+    /// Fetches neighbours together, then decodes them one by one.
     fn read_encoded(
         &self,
         mut encoded: Vec<Encoded<'_>>,
@@ -333,7 +332,7 @@ impl<'a> Job<'a> {
         encoded: Vec<Encoded<'_>>,
         memory: &mut ThreadMemory,
     ) -> Result<(), ReadError> {
-        self.check_within(store, &encoded)?; // before memory is asked for
+        self.check_within(store, &encoded)?; // before memory is allocated
         let ranges: Vec<ByteRange> = encoded.iter().map(|chunk| chunk.range).collect();
         if let (Some(far), Some(pace)) = (store.far(), &self.pace) {
             return self.read_far(far, pace, encoded, &ranges, memory);
@@ -354,7 +353,7 @@ impl<'a> Job<'a> {
         Ok(())
     }
 
-    /// One chunk past the end of its file is that chunk's damage.
+    /// A chunk past the end of its file counts as damage of that chunk only.
     fn check_within(&self, store: &dyn Store, encoded: &[Encoded<'_>]) -> Result<(), ReadError> {
         let file_nbytes = store.nbytes();
         let past = encoded.iter().find(|chunk| chunk.range.end() > file_nbytes);
@@ -365,7 +364,7 @@ impl<'a> Job<'a> {
         })
     }
 
-    /// Decode a chunk and put its elements where they belong.
+    /// Decodes a chunk and copies its elements to where they belong.
     fn put(
         &self,
         segment: &Segment,
@@ -408,8 +407,8 @@ impl<'a> Job<'a> {
     }
 
     fn key(&self, read: &ChunkRead<'_>) -> ChunkKey {
-        // Segments of one array that share a manifest show the same chunks, decoded alike. That of the only segment may
-        // be made anew for each read.
+        // Segments of one array that share a manifest use the same chunks, decoded in the same way. A single segment's
+        // manifest may be made anew for each read.
         let are_many = self.execution.array.segments.as_ref().is_ok_and(|segments| segments.len() > 1);
         let segment = self.segment(read).filter(|_| are_many);
         let manifest = segment.map_or(0, |segment| Arc::as_ptr(&segment.manifest) as usize);

@@ -1,8 +1,8 @@
-//! Elements that nobody wrote.
+//! Elements that were never written.
 
 use hyperslab_core::Fill;
 
-/// Fill `out`, a whole number of elements, with a fill value.
+/// Fills `out`, a whole number of elements, with a fill value.
 pub(crate) fn fill(out: &mut [u8], value: &Fill) {
     match value {
         Fill::Value(element) if element.iter().any(|&byte| byte != 0) => repeat(out, element),
@@ -10,7 +10,7 @@ pub(crate) fn fill(out: &mut [u8], value: &Fill) {
     }
 }
 
-/// One element over and over: what is done already is copied, so that each copy is twice as long as the last.
+/// Repeats one element. Each copy takes all that is written so far, so it is twice as long as the last.
 fn repeat(out: &mut [u8], element: &[u8]) {
     let mut done = element.len().min(out.len());
     out[..done].copy_from_slice(&element[..done]);

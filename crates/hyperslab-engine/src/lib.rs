@@ -1,15 +1,14 @@
-//! Carries out reads: fetches the bytes that a selection needs, decodes them, and puts elements where they
-//! belong.
+//! Executes reads: fetches the bytes that a selection needs, decodes them, and puts elements where they belong.
 //!
 //! | verb or noun | home |
 //! |---|---|
-//! | [`execute`] | carries out a plan with several threads |
+//! | [`execute`] | executes a plan with several threads |
 //! | [`Store`], [`Stores`] | where bytes are: one file each in `stores/` |
-//! | [`codecs::decode`] | one chunk through its chain of codecs |
-//! | [`ChunkCache`] | decoded chunks of which only a part was wanted |
+//! | [`codecs::decode`] | decodes one chunk through its chain of codecs |
+//! | [`ChunkCache`] | decoded chunks that were read only in part |
 //!
-//! `unsafe` stands in `scatter.rs` (threads share one output), `stream_copy.rs` (vector stores) and in the SIMD code of
-//! `codecs/`, nowhere else.
+//! `unsafe` is only in `scatter.rs` (threads share one output), `stream_copy.rs` (vector stores) and the SIMD code of
+//! `codecs/`.
 
 mod brief_lock;
 mod chunk_cache;

@@ -1,5 +1,4 @@
-//! Reads parts of chunks whose stored bytes are their elements: straight into the output where rows are
-//! large.
+//! Reads parts of chunks whose stored bytes are their elements. Large rows go straight into the output.
 
 use std::io::IoSliceMut;
 
@@ -10,14 +9,14 @@ use crate::scatter::{Target, gather, index};
 use crate::stores::{FarStore, Stop, Store};
 use crate::stream_copy::copy_past_caches;
 
-/// Bytes and requests of a store far away that are waited for together.
+/// Bytes and requests of a far store that are waited for together.
 const WINDOW_NBYTES: u64 = 64 << 20;
-/// Rows that are copied to where they belong come to a thread's memory first: at most so many bytes at a time.
+/// Short rows are first read into the thread's memory, at most this many bytes at a time.
 const STREAMED_NBYTES: u64 = 4 << 20;
 const MOST_SIDE_BY_SIDE: usize = 1024;
 
-/// Read what `target` takes of the plain chunk at `chunk`; `is_streamed` if pages of the output are there and too many for
-/// a cache, where a copy past the caches beats the system's own.
+/// Reads what `target` takes of the plain chunk at `chunk`. `is_streamed` means that the output's pages exist and
+/// exceed the caches, so copying past the caches is fastest.
 pub(crate) fn read_plain(
     store: &dyn Store,
     chunk: ByteRange,
@@ -49,7 +48,7 @@ pub(crate) fn read_plain(
     })
 }
 
-/// As `read_plain`, with many requests side by side, each of which takes long whatever it brings.
+/// Like `read_plain`, but with many requests side by side, because each takes long whatever it brings.
 pub(crate) fn read_plain_far(
     store: &dyn FarStore,
     chunk: ByteRange,
@@ -66,7 +65,7 @@ pub(crate) fn read_plain_far(
     let mut fetched = Vec::new().into_iter();
     target.row_groups(chunk, store.policy(), |rows, range, slices| {
         if let (true, [slice]) = (range.length > WINDOW_NBYTES, &mut *slices) {
-            return store.fill(vec![(range.offset, slice)], stop); // one long row: nothing to take out of it
+            return store.fill(vec![(range.offset, slice)], stop); // one long row needs no copy
         }
         if fetched.len() == 0 {
             let (now, later) = rest.split_at(window(rest));
@@ -79,7 +78,7 @@ pub(crate) fn read_plain_far(
     })
 }
 
-/// How many of the ranges are fetched at a time: at least one.
+/// How many of the ranges to fetch at a time: at least one.
 fn window(ranges: &[ByteRange]) -> usize {
     let mut nbytes = 0_u64;
     let fits = ranges.iter().take(MOST_SIDE_BY_SIDE).take_while(|range| {
@@ -94,7 +93,7 @@ fn are_consecutive(rows: &[Row]) -> bool {
         && rows.windows(2).all(|pair| pair[0].chunk_offset + pair[0].count == pair[1].chunk_offset)
 }
 
-/// Copy rows out of bytes that start with the first of them.
+/// Copies rows out of bytes that start with the first of them.
 fn copy(bytes: &[u8], element_nbytes: usize, rows: &[Row], slices: &mut [IoSliceMut<'_>]) {
     let start = rows.first().map_or(0, |row| row.chunk_offset);
     for (row, slice) in rows.iter().zip(slices) {
@@ -102,10 +101,10 @@ fn copy(bytes: &[u8], element_nbytes: usize, rows: &[Row], slices: &mut [IoSlice
     }
 }
 
-/// The first `nbytes` of memory that only grows, so that nothing is zeroed twice.
+/// The first `nbytes` of memory that only grows, so nothing is zeroed twice.
 pub(crate) fn room(memory: &mut Vec<u8>, nbytes: usize) -> &mut [u8] {
     if memory.len() < nbytes {
-        *memory = Vec::new(); // what it held is not needed, so it need not be moved
+        *memory = Vec::new(); // its contents are not needed, so they need not be moved
         memory.resize(nbytes, 0);
     }
     &mut memory[..nbytes]

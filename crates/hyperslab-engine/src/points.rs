@@ -1,4 +1,4 @@
-//! Reads points: each group of them, which shares a chunk, by a plan of its own.
+//! Reads points. Each group of points shares a chunk and has its own plan.
 
 use std::sync::Mutex;
 use std::sync::atomic::{AtomicBool, AtomicUsize, Ordering};
@@ -10,12 +10,12 @@ use crate::read_error::ReadError;
 use crate::scatter::index;
 use crate::threads::Helpers;
 
-/// Groups that are worth a thread more.
+/// How many groups justify another thread.
 const GROUPS_PER_THREAD: usize = 8;
 
-/// Read the points of `groups` into `out`, one element a point. `like` says how; its plan is not used.
+/// Reads the points of `groups` into `out`, one element for each point. `like` has the options; its plan is not used.
 ///
-/// `poll` is called now and then by the calling thread: true cancels.
+/// The calling thread calls `poll` now and then; `true` cancels.
 pub fn read_points(
     like: &Execution<'_>,
     groups: &[PointGroup],
@@ -48,7 +48,7 @@ pub fn read_points(
     let helpers = Helpers::grant(thread_count - 1);
     std::thread::scope(|scope| {
         for _ in 0..helpers.count() {
-            // A helper that cannot be had is one that does not help.
+            // If a helper cannot be started, we go on without it.
             let _ = std::thread::Builder::new().spawn_scoped(scope, || work(&mut || false));
         }
         work(poll);
@@ -56,7 +56,7 @@ pub fn read_points(
     failure.into_inner().unwrap_or_else(std::sync::PoisonError::into_inner).map_or(Ok(()), Err)
 }
 
-/// The elements around a group's points, by the thread that asks.
+/// Reads the elements around a group's points, on the calling thread.
 fn read_group(
     like: &Execution<'_>,
     group: &PointGroup,

@@ -1,24 +1,24 @@
-//! Why a read failed, for a person: which file, which array, which chunk, and where.
+//! Why a read failed, in words for people: which file, which array, which chunk, and where.
 
 use hyperslab_core::PlanError;
 use thiserror::Error;
 
 use crate::error::Error;
 
-/// A read that failed; nothing of its output is to be trusted.
+/// A failed read. Do not trust any of its output.
 #[derive(Clone, Debug, Error, PartialEq, Eq)]
 pub enum ReadError {
-    /// There is no plan for the selection.
+    /// The selection cannot be planned.
     #[error("array {array} of {file}: {problem}")]
     Plan {
         /// The file.
         file: String,
         /// The array's path in it.
         array: String,
-        /// Why.
+        /// The reason.
         problem: PlanError,
     },
-    /// A chunk's bytes are not what its metadata say.
+    /// A chunk's bytes contradict its metadata.
     #[error("array {array} of {file}, chunk {chunk_index:?} at offset {offset}: {problem}")]
     Chunk {
         /// The file that holds the chunk.
@@ -32,9 +32,9 @@ pub enum ReadError {
         /// What is wrong.
         problem: Error,
     },
-    /// Bytes beyond the end of a file are needed.
+    /// The read needs bytes beyond the end of a file.
     #[error(
-        "{file} ends at {file_nbytes}, {nbytes} bytes at offset {offset} are needed: it is truncated or damaged"
+        "{file} ends at {file_nbytes}, but {nbytes} bytes at offset {offset} are needed: it is truncated or damaged"
     )]
     Truncated {
         /// The file.
@@ -46,31 +46,31 @@ pub enum ReadError {
         /// Where the file ends.
         file_nbytes: u64,
     },
-    /// A file is not the one that was opened any more.
+    /// The file has changed since it was opened.
     #[error("{file} changed while it was open: open it again")]
     FileChanged {
         /// The file.
         file: String,
     },
-    /// There is nothing at a URL.
+    /// There is no object at a URL.
     #[error("there is nothing at {url}: check the URL")]
     NoSuchObject {
         /// The URL, without query and credentials.
         url: String,
     },
-    /// A server did not give what was asked for.
+    /// A server did not send what was asked for.
     #[error("{url} at offset {offset}: {problem}; {remedy}")]
     Remote {
         /// The URL, without query and credentials.
         url: String,
         /// The first byte that was asked for.
         offset: u64,
-        /// What it did instead, status included.
+        /// What it did instead, including the HTTP status.
         problem: String,
-        /// What a person can do.
+        /// What the user can do.
         remedy: &'static str,
     },
-    /// A file is not the one any more that references were made of.
+    /// A file has changed since references to it were made.
     #[error("{file} changed since {references} was written: its references are stale, index it again")]
     StaleReferences {
         /// The file.
@@ -78,12 +78,12 @@ pub enum ReadError {
         /// The file of references.
         references: String,
     },
-    /// The operating system could not read.
+    /// The operating system could not read a file.
     #[error("{file}: {problem}")]
     System {
         /// The file.
         file: String,
-        /// What it says.
+        /// The system's message.
         problem: String,
     },
     /// The operating system could not read what an array needs.
@@ -93,7 +93,7 @@ pub enum ReadError {
         array: String,
         /// The file that holds its bytes.
         file: String,
-        /// What the system says.
+        /// The system's message.
         problem: String,
     },
     /// A document leads to where it may not.
@@ -102,15 +102,15 @@ pub enum ReadError {
         /// The document, where it leads, and what to do.
         said: String,
     },
-    /// The caller asked to stop.
+    /// The caller cancelled the read.
     #[error("the read was cancelled")]
     Cancelled,
-    /// The output has another size than the selection.
-    #[error("the output has {found} bytes, the selection {expected}")]
+    /// The output and the selection differ in size.
+    #[error("the output has {found} bytes, but the selection needs {expected}")]
     OutputSize {
-        /// What the selection needs.
+        /// The size of the selection.
         expected: u64,
-        /// What was given.
+        /// The size of the output.
         found: u64,
     },
 }

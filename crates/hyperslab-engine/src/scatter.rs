@@ -1,8 +1,7 @@
-//! Puts elements where they belong in the output, which several threads fill at once.
+//! Copies elements to where they belong in the output, which several threads fill at once.
 //!
-//! One of the places listed in `lib.rs` that may use `unsafe`: threads share one buffer, and the plan, not
-//! the
-//! compiler, knows that they write different parts of it.
+//! This is one of the files with `unsafe` that `lib.rs` lists: threads share one buffer. The plan knows, and the
+//! compiler does not, that they write different parts of it.
 #![allow(unsafe_code)]
 
 use std::io::IoSliceMut;
@@ -23,24 +22,24 @@ pub(crate) struct Destination<'a> {
     out: PhantomData<&'a mut [u8]>,
 }
 
-// SAFETY: the buffer is borrowed exclusively for 'a, and it is reached only through targets. `claim` gives the target at
-// each position once, positions are of different reads, and the reads of one destination write different elements, so no byte
-// has two owners.
+// SAFETY: the buffer is borrowed exclusively for 'a, and only targets reach it. `claim` hands out each position's
+// target once, different positions are different reads, and the reads of one destination write different elements. So
+// no byte has two owners.
 unsafe impl Sync for Destination<'_> {}
 
 // SAFETY: as for Sync; nothing in it belongs to the thread that made it.
 unsafe impl Send for Destination<'_> {}
 
 impl<'a> Destination<'a> {
-    /// The output of the reads of `batches`. Any, if the plan is disjoint; else of one segment.
+    /// The output of the reads of `batches`. If the plan is not disjoint, they must be of one segment.
     pub fn new(out: &'a mut [u8], plan: &'a ReadPlan, batches: &'a Batches) -> Self {
-        assert!(plan.is_disjoint() || plan.are_of_one_segment(&batches.span()), "reads that overlap");
+        assert!(plan.is_disjoint() || plan.are_of_one_segment(&batches.span()), "reads overlap");
         let words = index(batches.read_count().div_ceil(64));
         let claims = std::iter::repeat_with(AtomicU64::default).take(words).collect();
         Self { start: out.as_mut_ptr(), nbytes: out.len(), plan, batches, claims, out: PhantomData }
     }
 
-    /// The elements that the read at a position writes: to the first who asks, then to nobody.
+    /// The elements that the read at a position writes. The first caller gets them, later callers get `None`.
     pub fn claim(&self, position: u64) -> Option<Target<'_>> {
         let word = self.claims.get(usize::try_from(position / 64).ok()?)?;
         let bit = 1 << (position % 64);
@@ -59,7 +58,7 @@ pub(crate) struct Target<'d> {
 }
 
 impl<'d> Target<'d> {
-    /// Where the read's elements are.
+    /// Where the read's elements go.
     pub fn placement(&self) -> &Placement<'d> {
         &self.read.placement
     }
@@ -69,7 +68,7 @@ impl<'d> Target<'d> {
         index(self.destination.plan.element_nbytes())
     }
 
-    /// Every row with its part of the output.
+    /// Every row, with its part of the output.
     pub fn rows(&mut self, mut each: impl FnMut(Row, &mut [u8])) {
         let done: Result<(), std::convert::Infallible> = self.read.placement.rows(|row| {
             // SAFETY: the row is one of this target's, and the slice ends before the next row's begins.
@@ -79,7 +78,7 @@ impl<'d> Target<'d> {
         let Ok(()) = done;
     }
 
-    /// Every request of the plain chunk at `chunk`: the rows that it fetches, its bytes, and the rows' parts of the
+    /// Every request for the plain chunk at `chunk`: the rows that it fetches, its bytes, and the rows' parts of the
     /// output.
     pub fn row_groups<E>(
         &mut self,
@@ -89,15 +88,15 @@ impl<'d> Target<'d> {
     ) -> Result<(), E> {
         let width = self.destination.plan.element_nbytes();
         self.read.placement.row_groups(chunk, width, policy, |rows, range| {
-            // SAFETY: the rows are different ones of this target's, so their slices do not meet, and the slices end
-            // with this call.
+            // SAFETY: these are different rows of this target, so their slices do not overlap, and the slices end with
+            // this call.
             let mut slices: Vec<IoSliceMut<'_>> =
                 rows.iter().map(|row| IoSliceMut::new(unsafe { self.slice(row) })).collect();
             each(rows, range, &mut slices)
         })
     }
 
-    /// Copy this read's elements out of its decoded chunk.
+    /// Copies this read's elements out of its decoded chunk.
     pub fn scatter(&mut self, decoded: Decoded<'_>) {
         let element_nbytes = self.element_nbytes();
         match decoded {
@@ -116,7 +115,7 @@ impl<'d> Target<'d> {
     /// A row's part of the output.
     ///
     /// # Safety
-    /// The row is one of this target's, or part of one, and no other slice of it is alive.
+    /// The row must be one of this target's, or part of one, and no other slice of it may be alive.
     #[allow(clippy::mut_from_ref)] // the targets, not the references, keep slices apart
     unsafe fn slice(&self, row: &Row) -> &mut [u8] {
         let element_nbytes = self.element_nbytes();
@@ -124,12 +123,13 @@ impl<'d> Target<'d> {
         let nbytes = index(row.count).saturating_mul(element_nbytes);
         let fits = start.checked_add(nbytes).is_some_and(|stop| stop <= self.destination.nbytes);
         assert!(fits, "a row outside the output");
-        // SAFETY: within the buffer, as just checked; ours alone, by this function's contract and `claim`.
+        // SAFETY: it lies within the buffer, as just checked, and is ours alone, by this function's contract and
+        // `claim`.
         unsafe { std::slice::from_raw_parts_mut(self.destination.start.add(start), nbytes) }
     }
 }
 
-/// Copy a row out of a chunk whose elements are whole.
+/// Copies a row out of a chunk whose elements are whole.
 pub(crate) fn gather(chunk: &[u8], element_nbytes: usize, row: Row, out: &mut [u8]) {
     let start = index(row.chunk_offset) * element_nbytes;
     if row.step == 1 {
@@ -141,7 +141,7 @@ pub(crate) fn gather(chunk: &[u8], element_nbytes: usize, row: Row, out: &mut [u
     }
 }
 
-/// Offsets into a buffer that exists fit its index type; others fail where they are used.
+/// Offsets into an existing buffer fit its index type. Others fail where they are used.
 pub(crate) fn index(offset: u64) -> usize {
     usize::try_from(offset).unwrap_or(usize::MAX)
 }

@@ -1,12 +1,12 @@
-//! Copies past the caches: into memory larger than they are, a store that first fetches the line it overwrites
-//! moves half as much again.
+//! Copies past the caches. With memory larger than the caches, a plain store first fetches the line that it overwrites,
+//! which adds half again to the traffic.
 //!
-//! One of the files that hold `unsafe`: vector stores through pointers.
+//! This is one of the files with `unsafe`: vector stores through pointers.
 #![allow(unsafe_code)]
 
 use std::io::IoSliceMut;
 
-/// Fill the slices, one after another, with `bytes`; of what is left over nothing is said.
+/// Fills the slices, one after another, with `bytes`. Ignores bytes that are left over.
 pub(crate) fn copy_past_caches(mut bytes: &[u8], slices: &mut [IoSliceMut<'_>]) {
     for slice in slices {
         let Some((now, later)) = bytes.split_at_checked(slice.len()) else { return };
@@ -16,20 +16,21 @@ pub(crate) fn copy_past_caches(mut bytes: &[u8], slices: &mut [IoSliceMut<'_>]) 
     finish();
 }
 
-/// Copy between slices of one length: whole aligned vectors past the caches, the ends as usual.
+/// Copies between slices of one length: whole aligned vectors past the caches, the ends as usual.
 #[cfg(target_arch = "x86_64")]
 fn stream(source: &[u8], out: &mut [u8]) {
     use std::arch::x86_64::{__m128i, _mm_loadu_si128, _mm_stream_si128};
 
     assert_eq!(source.len(), out.len(), "slices of one length");
-    // SAFETY: a vector is sixteen bytes, any of which are valid.
+    // SAFETY: a vector is sixteen bytes, and all values are valid.
     let (head, vectors, tail) = unsafe { out.align_to_mut::<__m128i>() };
     let (source_head, rest) = source.split_at(head.len());
     let (body, source_tail) = rest.split_at(size_of_val(vectors));
     head.copy_from_slice(source_head);
     tail.copy_from_slice(source_tail);
     for (vector, bytes) in vectors.iter_mut().zip(body.chunks_exact(size_of::<__m128i>())) {
-        // SAFETY: sixteen bytes are read, from anywhere; the store is to an aligned vector that is borrowed here.
+        // SAFETY: the load reads sixteen bytes from anywhere; the store goes to an aligned vector that is borrowed
+        // here.
         unsafe { _mm_stream_si128(vector, _mm_loadu_si128(bytes.as_ptr().cast())) };
     }
 }
@@ -39,10 +40,10 @@ fn stream(source: &[u8], out: &mut [u8]) {
     out.copy_from_slice(source);
 }
 
-/// Make what was streamed visible to threads that are told of it.
+/// Makes streamed bytes visible to other threads that are notified afterwards.
 #[cfg(target_arch = "x86_64")]
 fn finish() {
-    // SAFETY: SSE belongs to every x86-64.
+    // SAFETY: every x86-64 has SSE.
     unsafe { std::arch::x86_64::_mm_sfence() };
 }
 

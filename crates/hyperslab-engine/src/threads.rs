@@ -1,8 +1,7 @@
 //! What threads keep between reads, and how many may help at a time.
 //!
-//! Helpers live as long as one read, so a forked process has nothing to repair; the calling thread always
-//! works
-//! too, so a read goes on when all helpers are busy elsewhere.
+//! Helpers live as long as one read, so a forked process has nothing to repair. The calling thread always works too, so
+//! a read goes on even if all helpers are busy elsewhere.
 
 use std::num::NonZero;
 use std::sync::Mutex;
@@ -11,9 +10,9 @@ use std::sync::atomic::{AtomicU64, AtomicUsize, Ordering};
 use crate::brief_lock::lock_briefly;
 use crate::codecs::Scratch;
 
-/// Memory of one thread larger than this is given back after a read.
+/// A thread's memory larger than this is freed after a read.
 const MOST_KEPT_NBYTES: usize = 8 << 20;
-/// Memories kept for later reads.
+/// How many thread memories are kept for later reads.
 const MOST_KEPT: usize = 16;
 
 /// What one thread needs to fetch and decode.
@@ -28,12 +27,12 @@ pub(crate) struct ThreadMemory {
 static KEPT: Mutex<Vec<ThreadMemory>> = Mutex::new(Vec::new());
 
 impl ThreadMemory {
-    /// One that another read left, or a new one.
+    /// The memory that another read left, or a new one.
     pub fn take() -> Self {
         lock_briefly(&KEPT).and_then(|mut kept| kept.pop()).unwrap_or_default()
     }
 
-    /// Leave it for the next read, unless it has grown large; `decoded_nbytes` is the largest chunk it
+    /// Leaves the memory for the next read, unless it has grown large. `decoded_nbytes` is the largest chunk it
     /// decoded.
     pub fn leave(self, decoded_nbytes: usize) {
         if decoded_nbytes.max(self.fetched.len()) > MOST_KEPT_NBYTES {
@@ -47,7 +46,7 @@ impl ThreadMemory {
     }
 }
 
-/// How many threads a read uses unless told otherwise: the cores of this process, asked for once.
+/// How many threads a read uses by default: the cores of this process, asked for once.
 pub fn default_thread_count() -> usize {
     static CORES: AtomicUsize = AtomicUsize::new(0); // 0: not asked yet; two threads that ask get the same
     match CORES.load(Ordering::Relaxed) {
@@ -60,14 +59,14 @@ pub fn default_thread_count() -> usize {
     }
 }
 
-/// Helpers at work in this process: its number in the upper half, their count in the lower.
+/// Helpers at work in this process: the process number in the upper half, their count in the lower.
 static HELPERS: AtomicU64 = AtomicU64::new(0);
 
 /// Helpers that a read was granted.
 pub(crate) struct Helpers(u64);
 
 impl Helpers {
-    /// At most `wanted`, fewer while other reads have theirs.
+    /// At most `wanted`; fewer while other reads have helpers.
     pub fn grant(wanted: usize) -> Self {
         let most = wanted.max(default_thread_count()) as u64;
         let grant = |busy: u64| most.saturating_sub(busy).min(wanted as u64);
@@ -87,7 +86,7 @@ impl Drop for Helpers {
     }
 }
 
-/// Change the count of helpers; gives the count before. A forked process starts with none.
+/// Changes the count of helpers. Returns the count before. A forked process starts with none.
 fn change(next: impl Fn(u64) -> u64) -> u64 {
     let process = u64::from(std::process::id()) << 32;
     let busy = |packed: u64| if packed & !0xffff_ffff == process { packed & 0xffff_ffff } else { 0 };

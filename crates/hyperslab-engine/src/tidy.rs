@@ -1,16 +1,15 @@
-//! Elements as people expect them: nothing behind the end of a string, all bits of a narrow integer
-//! meaningful.
+//! Repairs elements: clears the bytes after the end of a string, and makes all bits of a narrow integer meaningful.
 
 use hyperslab_core::{ByteOrder, Element, StringPadding};
 
-/// What must be done to one part of every element.
+/// The repair of one part of every element.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 enum Repair {
-    /// Zeros from the first zero on.
+    /// Zeros after the first zero.
     CutAtZero,
-    /// Zeros for the spaces at the end.
+    /// Zeros in place of the spaces at the end.
     CutSpaces,
-    /// Significant bits moved down, the sign spread over the rest.
+    /// Shifts the significant bits down and extends the sign over the rest.
     Widen { signed: bool, order: ByteOrder, bit_offset: u32, precision: u32 },
 }
 
@@ -21,7 +20,7 @@ struct Part {
     repair: Repair,
 }
 
-/// Repair elements in place; for most kinds of elements there is nothing to do.
+/// Repairs elements in place. Most kinds of elements need no repair.
 pub fn tidy(element: &Element, bytes: &mut [u8]) {
     let mut parts = Vec::new();
     collect(element, 0, &mut parts);

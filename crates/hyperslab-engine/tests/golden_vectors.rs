@@ -1,4 +1,4 @@
-//! Every codec against chunks that other libraries encoded: `tests/engine/make_codec_vectors.py` makes them.
+//! Decodes, with every codec, chunks that other libraries encoded. `tests/engine/make_codec_vectors.py` makes them.
 
 #![allow(clippy::unwrap_used)] // a failed unwrap is a failed test
 
@@ -8,7 +8,7 @@ use golden::{Vector, vectors};
 use hyperslab_engine::Error;
 use hyperslab_engine::codecs::{Decoded, Scratch, decode};
 
-/// The whole chunk, unshuffled in pieces as scatter does it.
+/// The whole chunk, unshuffled in pieces as scatter does.
 fn plain(decoded: Decoded<'_>) -> Vec<u8> {
     match decoded {
         Decoded::Plain(bytes) => bytes.to_vec(),
@@ -48,7 +48,7 @@ fn all_vectors() {
 #[test]
 fn other_sizes_are_errors() {
     let mut scratch = Scratch::default();
-    // Rice's code and line lists do not say where they end: metadata alone tell.
+    // Rice code and line lists do not mark their end: only the metadata tell.
     let says_its_size = |vector: &Vector| !vector.chain.iter().any(|it| matches!(it.name(), "rice" | "plio"));
     for mut vector in vectors().into_iter().filter(says_its_size) {
         let right = vector.decoded_nbytes;

@@ -1,5 +1,5 @@
-//! Arrays whose chunks lie about where they are and how large they are: an error, or what the bytes say.
-#![allow(missing_docs, clippy::unwrap_used)] // a test says what it does by its name, and fails by panicking
+//! Arrays whose chunks lie about their location and size: the result must be an error, or what the bytes say.
+#![allow(missing_docs, clippy::unwrap_used)] // a test's name says what it does; it fails by panicking
 
 use std::path::Path;
 use std::sync::Arc;
@@ -10,7 +10,7 @@ use hyperslab_core::{
 };
 use hyperslab_engine::{ChunkCache, Error, Execution, FileStore, ReadError, Stores, execute};
 
-/// Bytes of `length`, in chunks at these offsets; of one byte each, so that shuffling changes nothing.
+/// Bytes of `length`, in chunks at these offsets. Elements have one byte, so shuffling changes nothing.
 fn array(length: u64, chunk: u64, offsets: &[u64], is_plain: bool) -> Array {
     let element = Element::integer(1, false, ByteOrder::Little);
     let range = |offset| ByteRange { offset, length: chunk.min(10) };
@@ -40,7 +40,7 @@ fn array(length: u64, chunk: u64, offsets: &[u64], is_plain: bool) -> Array {
     }
 }
 
-/// All of an array whose chunks lie in these bytes.
+/// All of an array whose chunks are in these bytes.
 fn read(bytes: &[u8], array: &Array) -> Result<Vec<u8>, ReadError> {
     let folder = tempfile::tempdir().unwrap();
     let path = folder.path().join("raw");

@@ -1,5 +1,4 @@
-//! Damaged and made-up chunks: decoding them ends in an error or in a chunk of the right size, never in a
-//! panic.
+//! Damaged and invented chunks: decoding ends in an error or in a chunk of the right size, never in a panic.
 
 #![allow(clippy::unwrap_used)] // a failed unwrap is a failed test
 
@@ -11,7 +10,7 @@ use hyperslab_engine::Error;
 use hyperslab_engine::codecs::{Decoded, Scratch, Shuffled, decode};
 use proptest::prelude::*;
 
-/// Decodes: what comes out has the right size, or is an error.
+/// Decodes. The output has the right size, or there is an error.
 fn survives(chain: &[Codec], mask: u32, encoded: &[u8], decoded_nbytes: usize) -> Result<(), Error> {
     match decode(chain, 0, mask, encoded, decoded_nbytes, &mut Scratch::default())? {
         Decoded::Plain(bytes) | Decoded::Shuffled(Shuffled { planes: bytes, .. }) => {
@@ -116,7 +115,7 @@ proptest! {
         let _ = survives(&vector.chain, vector.mask, &vector.encoded, vector.decoded_nbytes);
     }
 
-    /// Bytes that nobody wrote, through codecs in any order.
+    /// Random bytes, through codecs in any order.
     #[test]
     fn made_up_bytes(
         chain in prop::collection::vec(any_codec(), 1..4),
@@ -127,7 +126,7 @@ proptest! {
         let _ = survives(&chain, mask, &encoded, decoded_nbytes);
     }
 
-    /// Golden chunks under parameters that are not theirs.
+    /// Golden chunks with the wrong parameters.
     #[test]
     fn made_up_parameters(
         which in any::<prop::sample::Index>(),
@@ -154,7 +153,7 @@ fn golden_vectors() -> &'static [Vector] {
     ALL.get_or_init(vectors)
 }
 
-/// Zeros that DEFLATE makes a thousand times smaller.
+/// Zeros that DEFLATE shrinks a thousandfold.
 fn bomb(nbytes: usize) -> Vec<u8> {
     compressed(&vec![0; nbytes])
 }
@@ -176,7 +175,7 @@ fn bombs_end_in_a_named_error() {
     assert_eq!(two, Err(Error::DecodedBeyond { codec: "deflate", limit: 2000 + 64 * 1024 }));
 }
 
-/// Zeros as every encoder writes them that makes them much smaller.
+/// Zeros from every encoder that shrinks them strongly.
 fn bombs() -> Vec<(Codec, Vec<u8>)> {
     use std::io::Write;
     let zeros = vec![0_u8; 1 << 20];
@@ -196,7 +195,7 @@ fn bombs() -> Vec<(Codec, Vec<u8>)> {
     let hdf5 = [&(1_u64 << 20).to_be_bytes()[..], &block_nbytes, &lz4_nbytes, &lz4].concat();
     // A literal zero, then copies of 264 bytes from one byte before.
     let lzf = [[0, 0].to_vec(), [0xe0, 255, 0].repeat(4000)].concat();
-    // Blosc's header: version 2, memcpyed is off, one byte a value, sizes; a single split that repeats a byte.
+    // Blosc's header: version 2, memcpyed is off, one byte per value, sizes; a single split that repeats a byte.
     let sizes = [1_u32 << 20, 1 << 20, 16 + 4 + 4 + u32::try_from(lz4.len()).unwrap()];
     let sizes = sizes.iter().flat_map(|size| size.to_le_bytes());
     let blosc = [2, 1, 0x30, 1].into_iter().chain(sizes).chain(20_u32.to_le_bytes());
@@ -247,7 +246,7 @@ fn unknown_codecs_are_named() {
     let unknown = Codec::Unknown { number: Some(32013), name: "zfp".to_owned() };
     let error = survives(&[Codec::Zlib, unknown.clone()], 0, &[], 4).unwrap_err();
     assert_eq!(error, Error::UnknownCodec { number: Some(32013), name: "zfp".to_owned() });
-    assert_eq!(error.to_string(), "codec zfp (HDF5 filter 32013) is not known, so this array cannot be read");
+    assert_eq!(error.to_string(), "codec zfp (HDF5 filter 32013) is unknown, so this array cannot be read");
     assert_eq!(survives(&[unknown], 1, &[1, 2, 3, 4], 4), Ok(()), "a skipped codec need not be known");
 }
 

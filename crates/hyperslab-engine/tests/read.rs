@@ -1,6 +1,5 @@
-//! Plans and reads of hand-made arrays: segments of any grids over a raw file, against the elements
-//! themselves.
-#![allow(missing_docs, clippy::unwrap_used)] // a test says what it does by its name, and fails by panicking
+//! Plans and reads hand-made arrays: segments of any grids over a raw file, compared with the elements themselves.
+#![allow(missing_docs, clippy::unwrap_used)] // a test's name says what it does; it fails by panicking
 
 use std::io::IoSliceMut;
 use std::path::Path;
@@ -16,8 +15,7 @@ use proptest::prelude::*;
 const FILL: u16 = 0xfefe;
 const UNWRITTEN: u16 = 0xabab;
 
-/// One segment as the test makes it: where its box is, how its source is larger than it, how the source is
-/// cut.
+/// One segment of the test: the location of its box, how much larger its source is, and how the source is cut.
 #[derive(Clone, Debug)]
 struct Made {
     origin: Vec<u64>,
@@ -29,7 +27,7 @@ struct Made {
     missing: Vec<bool>,
 }
 
-/// What an element of segment `segment` is at `index` of the source.
+/// The element of segment `segment` at `index` of the source.
 fn element(segment: usize, index: &[u64]) -> u16 {
     let position = index.iter().fold(7_u64, |sum, &index| sum * 31 + index);
     u16::try_from((position * 2654 + segment as u64 * 977) % 65521).unwrap()
@@ -71,7 +69,7 @@ impl Made {
         self.missing[usize::try_from(chunk).unwrap() % self.missing.len()]
     }
 
-    /// Append the chunks to a file's bytes.
+    /// Appends the chunks to a file's bytes.
     fn stored(&self, number: usize, file: &mut Vec<u8>) -> Segment {
         let grid = self.grid();
         let mut chunks = Vec::new();
@@ -133,7 +131,7 @@ fn array(shape: &[u64], segments: Vec<Segment>) -> Array {
     }
 }
 
-/// A file that notes what is asked of it, and wants small requests.
+/// A file that records the requests to it, and wants small ones.
 struct NotingStore {
     file: FileStore,
     noted: Mutex<Vec<ByteRange>>,
@@ -227,7 +225,7 @@ fn made(origin: Vec<u64>, shape: Vec<u64>) -> impl Strategy<Value = Made> {
     )
 }
 
-/// Segments one after another along the first axis, of unequal lengths, with gaps or overlaps between them.
+/// Consecutive segments along the first axis, of unequal lengths, with gaps or overlaps between them.
 fn segments() -> impl Strategy<Value = (Vec<u64>, Vec<Made>)> {
     let lengths = prop::collection::vec((0_u64..7, -2_i64..4), 1..5);
     (lengths, prop::collection::vec(1_u64..8, 0..3)).prop_flat_map(|(lengths, rest)| {
@@ -273,7 +271,7 @@ fn case() -> impl Strategy<Value = (Vec<u64>, Vec<Made>, Vec<AxisIndices>)> {
     })
 }
 
-/// What each element must be: of overlapping segments the later one counts.
+/// What each element must be. If segments overlap, the later one counts.
 fn expected(made: &[Made], axes: &[AxisIndices]) -> Vec<u16> {
     let lists: Vec<Vec<u64>> = axes.iter().map(listed).collect();
     let lengths: Vec<u64> = lists.iter().map(|list| list.len() as u64).collect();
@@ -363,7 +361,7 @@ fn of_a_grid_of_mostly_missing_chunks_only_those_stored_are_visited() {
     assert_eq!((totals.chunk_count, totals.missing_chunk_count), (1 << 30, (1 << 30) - 3));
     assert_eq!((totals.request_count, totals.fetched_nbytes), (1, 3 * 2048));
 
-    // One element of each of 2^20 chunks, one of which is stored.
+    // One element of each of 2^20 chunks. Only one chunk is stored.
     let strided = AxisSelection::new(0, 5, 1024, 1 << 20, 1).unwrap();
     let plan = ReadPlan::new(&array, &Orthogonal::new(vec![AxisIndices::Regular(strided)]).unwrap()).unwrap();
     let folder = tempfile::tempdir().unwrap();

@@ -1,5 +1,5 @@
-//! How fast accesses are counted: chunk accesses a second on one core, and a workload of a thousand boxes in a hundred
-//! candidate layouts. Run it with `cargo run --release -p hyperslab-model --example speed`.
+//! Measures how fast accesses are counted: chunk accesses per second on one core, and a workload of a thousand boxes in
+//! a hundred candidate layouts. Run it with `cargo run --release -p hyperslab-model --example speed`.
 
 use std::time::Instant;
 
@@ -22,7 +22,7 @@ fn opened(chunk_shape: [u64; 2], library: &Library) -> Result<CacheState, ModelE
     CacheState::new(Stored::new(grid, 4, None, Chunks::RowMajor)?, library, PAGES)
 }
 
-/// Chunk accesses a second, where all chunks are read twice.
+/// Chunk accesses per second, when all chunks are read twice.
 #[allow(clippy::cast_precision_loss)]
 fn accesses_per_second(library: &Library) -> Result<f64, ModelError> {
     let all = Selection::from(Hyperslab::all(&SHAPE)?);
@@ -34,7 +34,7 @@ fn accesses_per_second(library: &Library) -> Result<f64, ModelError> {
     Ok(chunks as f64 / begin.elapsed().as_secs_f64())
 }
 
-/// A thousand boxes of 1000 × 8 in the leftmost 8 columns, at positions that follow from their number.
+/// A thousand boxes of 1000 × 8 in the leftmost 8 columns, at positions derived from their numbers.
 fn boxes() -> Result<Vec<Selection>, ModelError> {
     let start = |number: u64| number.wrapping_mul(6_364_136_223_846_793_005) % (SHAPE[0] - 1000);
     (0..1000)

@@ -1,4 +1,4 @@
-//! One access after the other, with what the caches keep in between.
+//! One access after another, with what the caches keep in between.
 
 use hyperslab_core::Selection;
 
@@ -15,22 +15,22 @@ use crate::stored::Stored;
 use crate::variables::Variables;
 use crate::zarr::{OpenZarr, Zarr};
 
-/// Who accesses the array, and how. A closed set.
+/// Which library accesses the array, and how. The set is closed.
 #[derive(Clone, Debug, PartialEq)]
 pub enum Library {
-    /// HDF5, all chunks in one file.
+    /// HDF5, with all chunks in one file.
     Hdf5(Hdf5),
-    /// zarr-python 3, a file per chunk or shard.
+    /// zarr-python 3, with a file for each chunk or shard.
     Zarr(Zarr),
     /// One array in one piece, in a file of its own: netCDF-3, FITS, npy. Each run is a request.
     Flat,
     /// Our own engine: the requests of its plan.
     Hyperslab(HyperslabEngine),
-    /// The paper's algorithm as it is printed, of the one library or the other.
+    /// The paper's algorithm as printed, for either of its libraries.
     Paper(PaperLibrary),
 }
 
-/// An array that a library has open, and what its caches hold.
+/// An array that a library has open, and the contents of its caches.
 #[derive(Clone, Debug)]
 pub struct CacheState(Open);
 
@@ -60,7 +60,7 @@ impl CacheState {
         }))
     }
 
-    /// The variables of one access; `watch` sees its requests in order. What a library writes later is not among them.
+    /// The variables of one access. `watch` sees its requests in order, but not what a library writes later.
     pub fn access(
         &mut self,
         operation: Operation,
@@ -76,7 +76,7 @@ impl CacheState {
         }
     }
 
-    /// The variables of closing the array: what was not written yet.
+    /// The variables of closing the array: whatever was not written yet.
     pub fn close(&mut self, watch: &mut impl Watch) -> Result<Variables, ModelError> {
         match &mut self.0 {
             Open::Hdf5(open) => open.flush(watch),

@@ -1,5 +1,5 @@
-//! HDF5's cache of decoded chunks, as `H5Dchunk.c` keeps it: a hash table with one chunk per slot, and a list that is
-//! only nearly in the order of use.
+//! HDF5's cache of decoded chunks, as in `H5Dchunk.c`: a hash table with one chunk in each slot, and a list that is
+//! only roughly in the order of use.
 
 use hyperslab_core::ChunkGrid;
 
@@ -8,11 +8,11 @@ const NONE: u32 = u32::MAX;
 /// The parameters of the cache: HDF5's `rdcc_nbytes`, `rdcc_nslots`, `rdcc_w0`.
 #[derive(Clone, Copy, Debug, PartialEq)]
 pub struct ChunkCacheSize {
-    /// Decoded bytes.
+    /// Size in decoded bytes.
     pub nbytes: u64,
     /// Slots of the hash table.
     pub slot_count: u64,
-    /// How far ahead of all others chunks go that were read or written whole: from 0 to 1.
+    /// How much earlier chunks are evicted that were read or written completely: from 0 to 1.
     pub w0: f64,
 }
 
@@ -38,7 +38,7 @@ struct Entry {
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(crate) struct Left {
     pub chunk: u64,
-    /// It was changed, so it must be written.
+    /// Whether it was changed, and so must be written.
     pub is_dirty: bool,
 }
 
@@ -46,7 +46,7 @@ pub(crate) struct Left {
 pub(crate) struct ChunkCache {
     size: ChunkCacheSize,
     chunk_nbytes: u64,
-    /// Bits that each axis but the first takes in the hash.
+    /// How many bits each axis except the first contributes to the hash.
     nbits: Vec<u32>,
     slots: Vec<u32>,
     entries: Vec<Entry>,
@@ -85,12 +85,12 @@ impl ChunkCache {
         self.chunk_nbytes > self.size.nbytes
     }
 
-    /// Whether no chunk is here.
+    /// Whether the cache is empty.
     pub fn is_empty(&self) -> bool {
         self.count == 0
     }
 
-    /// The slot of a chunk; of two with the same one, the later evicts the earlier.
+    /// The slot of a chunk. If two chunks share a slot, the later one evicts the earlier.
     pub fn slot(&self, chunk_index: &[u64]) -> usize {
         if self.slots.is_empty() {
             return 0;
@@ -101,7 +101,7 @@ impl ChunkCache {
         usize::try_from(value % self.slots.len() as u64).unwrap_or(0)
     }
 
-    /// Use a chunk if it is here, which moves it one position away from eviction.
+    /// Uses a chunk if it is in the cache, which moves it one position away from eviction.
     pub fn uses(&mut self, slot: usize, chunk: u64) -> bool {
         let position = self.slots.get(slot).copied().unwrap_or(NONE);
         if position == NONE || self.entries[position as usize].chunk != chunk {
@@ -115,7 +115,7 @@ impl ChunkCache {
         true
     }
 
-    /// Put a chunk into its slot; `leaves` is told of each that leaves for it, in order.
+    /// Puts a chunk into its slot. Calls `leaves` for each chunk that is evicted, in order.
     pub fn insert(&mut self, slot: usize, chunk: u64, mut leaves: impl FnMut(Left)) {
         let position = self.slots[slot];
         if position != NONE {
@@ -143,20 +143,20 @@ impl ChunkCache {
         self.link_after(self.last, position);
     }
 
-    /// Bytes of the chunk in a slot were read.
+    /// Counts bytes that were read of the chunk in a slot.
     pub fn was_read(&mut self, slot: usize, nbytes: u64) {
         let entry = &mut self.entries[self.slots[slot] as usize];
         entry.unread = entry.unread.saturating_sub(nbytes);
     }
 
-    /// Bytes of the chunk in a slot were written.
+    /// Counts bytes that were written to the chunk in a slot.
     pub fn was_written(&mut self, slot: usize, nbytes: u64) {
         let entry = &mut self.entries[self.slots[slot] as usize];
         entry.unwritten = entry.unwritten.saturating_sub(nbytes);
         entry.is_dirty = true;
     }
 
-    /// The changed chunks, in the order in which they are written; they stay, unchanged from now on.
+    /// The changed chunks, in the order in which they are written. They stay, and count as unchanged from now on.
     pub fn flush(&mut self) -> Vec<u64> {
         let mut dirty = Vec::new();
         let mut position = self.first;
@@ -174,8 +174,9 @@ impl ChunkCache {
         (self.count + 1) * self.chunk_nbytes > self.size.nbytes
     }
 
-    /// Evict until there is room for one more. Two hands go along the list: the leading one takes only chunks that were
-    /// read whole, or written whole, or are untouched; the other one takes any, and starts `w0` of the list later.
+    /// Evicts chunks until there is room for one more. Two hands go along the list. The leading one only takes chunks
+    /// that were read or written completely, or not used at all. The other takes any chunk; it starts when the first is
+    /// `w0` of the list ahead.
     #[allow(clippy::cast_precision_loss, clippy::cast_possible_truncation)] // as HDF5 computes it
     fn make_room(&mut self, leaves: &mut impl FnMut(Left)) {
         let mut lead = (self.count as f64 * self.size.w0) as i64;

@@ -1,4 +1,4 @@
-//! Where the chunks of an array lie in one file, or will.
+//! Where the chunks of an array are, or will be, in one file.
 
 use crate::index::btree::{Btree, row_major_node_count, same_node_count};
 use crate::index::kind::IndexKind;
@@ -9,19 +9,19 @@ use std::sync::Arc;
 
 use hyperslab_core::{ByteRange, ChunkState, Manifest};
 
-/// Bytes of a file of HDF5 before its chunks and their index.
+/// Bytes of an HDF5 file before its chunks and their index.
 const ARRAY_NBYTES: u64 = 1400;
 
-/// Where chunks lie in one file, or will.
+/// Where chunks are, or will be, in one file.
 #[derive(Clone, Debug)]
 pub(crate) struct ChunkLocations {
     base: Base,
-    /// Chunks that came later.
+    /// Chunks that were added later.
     new: HashMap<u64, ByteRange>,
     stored_nbytes: u64,
     node_nbytes: u64,
     end: u64,
-    /// How many nodes were made before chunks of an interval: the one asked for last.
+    /// How many nodes were created before the chunks of a range; for the last range asked for.
     nodes_before: (Range<u64>, u64),
 }
 
@@ -33,7 +33,7 @@ enum Base {
 }
 
 impl ChunkLocations {
-    /// Of an array, and of the nodes of a B-tree between its chunks, if it has one.
+    /// For an array. If it has a B-tree, its nodes lie between the chunks.
     pub fn new(stored: &Stored, kind: IndexKind) -> Self {
         let (base, end) = match &stored.chunks {
             Chunks::Missing => (Base::Missing, 0),
@@ -55,11 +55,11 @@ impl ChunkLocations {
         }
     }
 
-    /// Where a chunk is, if it was written.
+    /// The location of a chunk, if it was written.
     pub fn of(&mut self, chunk: u64) -> Option<ByteRange> {
         match &self.base {
             Base::RowMajor => {
-                // Nodes are made between chunks; the first one was there before them.
+                // Nodes are created between chunks. The first node exists before any chunk.
                 if self.node_nbytes > 0 && !self.nodes_before.0.contains(&chunk) {
                     let nodes = row_major_node_count(chunk).saturating_sub(1);
                     self.nodes_before = (same_node_count(chunk), nodes);
@@ -81,7 +81,7 @@ impl ChunkLocations {
         if matches!(self.base, Base::Listed(_)) { 0 } else { ARRAY_NBYTES + self.node_nbytes }
     }
 
-    /// Where the file ends, from there on.
+    /// Where the file ends, counting from there.
     pub fn nbytes(&self, chunk_count: u64) -> u64 {
         match &self.base {
             Base::RowMajor => {
@@ -102,7 +102,7 @@ impl ChunkLocations {
         before || !self.new.is_empty()
     }
 
-    /// Room for a chunk at the end, whether it was somewhere before or not.
+    /// Allocates room for a chunk at the end, whether it had a location before or not.
     pub fn allocate(&mut self, chunk: u64) -> ByteRange {
         let range = ByteRange { offset: self.end, length: self.stored_nbytes };
         self.end += self.stored_nbytes;
@@ -110,7 +110,7 @@ impl ChunkLocations {
         range
     }
 
-    /// Room for something else.
+    /// Allocates room for something else.
     pub fn skip(&mut self, nbytes: u64) {
         self.end += nbytes;
     }

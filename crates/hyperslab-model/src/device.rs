@@ -6,28 +6,29 @@ use crate::lru::{Lru, UNBOUNDED};
 use crate::read_ahead::{OpenFile, PAGE_NBYTES};
 use crate::variables::Variables;
 
-/// Where read-ahead is not followed page by page, a read that skips no more is in sequence, since it is there.
+/// If read-ahead is not simulated page by page, a read that skips at most this many bytes counts as sequential:
+/// read-ahead has them.
 const MOST_SKIPPED_NBYTES: u64 = 16384;
 
 /// The parameters of the page cache.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct PageCacheSize {
-    /// Bytes that it may hold; 0: every read is the device's.
+    /// Its size in bytes. With 0, every read goes to the device.
     pub nbytes: u64,
-    /// Bytes that the system reads ahead at most, of one file that has everything; 0: nothing but what is asked for.
+    /// How many bytes the system reads ahead at most, in a single file that holds everything; 0 for none.
     pub read_ahead_nbytes: u64,
 }
 
-/// What is cached together.
+/// The unit of caching.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(crate) enum Unit {
     /// Chunks, which are always read whole.
     Chunk,
-    /// Pages, where parts of chunks are read.
+    /// Pages, if parts of chunks are read.
     Page,
 }
 
-/// A file whose pages are followed, and the offset in it that locations count from.
+/// A file whose pages are simulated, and the offset in it that locations count from.
 #[derive(Clone, Debug)]
 struct OneFile {
     open: OpenFile,
@@ -45,15 +46,15 @@ pub(crate) struct Device {
 }
 
 impl Device {
-    /// Keys of chunks are below `chunk_count`; all that can be read is at most `most_nbytes`.
+    /// Keys of chunks are below `chunk_count`. Reads cover at most `most_nbytes` in total.
     pub fn new(size: PageCacheSize, unit: Unit, chunk_count: u64, most_nbytes: u64) -> Self {
         let key_stop = (unit == Unit::Chunk).then_some(chunk_count);
         let capacity = if most_nbytes <= size.nbytes { UNBOUNDED } else { size.nbytes };
         Self { cache: Lru::new(capacity, key_stop), unit, size, file: None, read_end: None, write_end: None }
     }
 
-    /// All is in one file, `nbytes` from `base` on, and what the system reads ahead of it is followed. What is before
-    /// `base` was looked at when it was opened.
+    /// Everything is in one file, in `nbytes` starting at `base`, and read-ahead is simulated. Opening the file has
+    /// read what is before `base`.
     pub fn with_read_ahead(mut self, base: u64, nbytes: u64) -> Self {
         let PageCacheSize { nbytes: cache_nbytes, read_ahead_nbytes } = self.size;
         if read_ahead_nbytes > 0 {
@@ -64,14 +65,14 @@ impl Device {
         self
     }
 
-    /// Bytes of a chunk, at their offset in the file that has all of them.
+    /// Bytes of a chunk, at their offset in the single file.
     pub fn read(&mut self, chunk: u64, range: ByteRange, variables: &mut Variables) {
         let missed = self.missed(chunk, range);
         if let Some(OneFile { open, base }) = &mut self.file {
             let is_asked = open.read(ByteRange { offset: *base + range.offset, ..range }, variables);
             variables.n_rdisk += u64::from(is_asked);
             variables.n_cache += u64::from(!is_asked);
-            // What is read for the first time was read ahead: its bytes are the device's.
+            // What is read for the first time was read ahead, so its bytes come from the device.
             variables.s_cache += range.length.saturating_sub(missed);
             return;
         }
@@ -91,7 +92,7 @@ impl Device {
         self.read_end = Some(range.end());
     }
 
-    /// A block of an index, at its offset from the base; before the first chunk without one.
+    /// A block of an index, at its offset from the base. Blocks before the first chunk have no offset.
     pub fn read_index(&mut self, offset: Option<u64>, nbytes: u64, variables: &mut Variables) {
         if let Some(OneFile { open, base }) = &mut self.file {
             let offset = offset.map_or(base.saturating_sub(nbytes), |offset| *base + offset);
@@ -99,7 +100,7 @@ impl Device {
         }
     }
 
-    /// The same for a chunk in a file of its own: there is no order of files.
+    /// The same for a chunk in a file of its own. Files have no order.
     pub fn read_file(&mut self, chunk: u64, nbytes: u64, variables: &mut Variables) {
         if self.cache.uses(chunk, nbytes) {
             variables.n_cache += 1;
@@ -110,7 +111,7 @@ impl Device {
         }
     }
 
-    /// Bytes of a chunk; they are cached from now on.
+    /// Bytes of a chunk. They are cached from now on.
     pub fn write(&mut self, chunk: u64, range: ByteRange, variables: &mut Variables) {
         self.missed(chunk, range);
         if let Some(OneFile { open, base }) = &mut self.file {
@@ -130,7 +131,7 @@ impl Device {
         variables.n_create += 1;
     }
 
-    /// Bytes that are not cached; they are from now on.
+    /// The bytes that are not cached. They are from now on.
     fn missed(&mut self, chunk: u64, range: ByteRange) -> u64 {
         match self.unit {
             Unit::Chunk if self.cache.uses(chunk, range.length) => 0,

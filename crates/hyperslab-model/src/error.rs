@@ -2,29 +2,29 @@
 
 use thiserror::Error;
 
-/// What is asked cannot be modelled.
+/// A question that cannot be modelled.
 #[derive(Clone, Debug, Error, PartialEq, Eq)]
 pub enum ModelError {
     /// The selection does not fit the array, or a number is too large.
     #[error(transparent)]
     Geometry(#[from] hyperslab_core::Error),
-    /// Our own engine has no plan for the array.
+    /// Our own engine cannot plan the read.
     #[error(transparent)]
     Plan(#[from] hyperslab_core::PlanError),
-    /// A parameter has no meaning.
+    /// A parameter is invalid.
     #[error("{what} is {value}: {remedy}")]
     Parameter {
-        /// Which.
+        /// The parameter.
         what: &'static str,
-        /// What was given.
+        /// Its value.
         value: String,
-        /// What to give.
+        /// What to give instead.
         remedy: &'static str,
     },
 }
 
 impl ModelError {
-    #[allow(clippy::needless_pass_by_value)] // numbers and strings alike, at the end of a path that fails
+    #[allow(clippy::needless_pass_by_value)] // numbers and strings alike, on a failing path
     pub(crate) fn parameter(what: &'static str, value: impl std::fmt::Display, remedy: &'static str) -> Self {
         Self::Parameter { what, value: value.to_string(), remedy }
     }

@@ -1,4 +1,4 @@
-//! An array in one piece: netCDF-3, FITS and npy, in a file of its own; HDF5 without chunks.
+//! An array in one piece: netCDF-3, FITS and npy, in a file of its own; or HDF5 without chunks.
 
 use hyperslab_core::{ByteRange, ChunkGrid, Selection};
 
@@ -11,7 +11,7 @@ use crate::sieve::Sieve;
 use crate::stored::{Chunks, Stored};
 use crate::variables::Variables;
 
-/// Where HDF5 puts an array without chunks, the first one of a file.
+/// Where HDF5 puts an array without chunks, if it is the first of a file.
 const FIRST_ARRAY_OFFSET: u64 = 2048;
 
 #[derive(Clone, Debug)]
@@ -21,7 +21,7 @@ pub(crate) struct OpenFlat {
     element_nbytes: u64,
     device: Device,
     is_open: bool,
-    /// Up to where the file has bytes of the array.
+    /// Where the bytes of the array in the file end so far.
     end: u64,
     hdf5: Option<InHdf5>,
 }
@@ -30,7 +30,7 @@ pub(crate) struct OpenFlat {
 #[derive(Clone, Debug)]
 struct InHdf5 {
     sieve: Option<Sieve>,
-    /// Whether the array has its space in the file: from the first write on.
+    /// Whether the array has its space in the file. It gets it with the first write.
     is_made: bool,
 }
 
@@ -48,7 +48,7 @@ impl OpenFlat {
         })
     }
 
-    /// The same in a file of HDF5.
+    /// The same in an HDF5 file.
     pub fn in_hdf5(stored: &Stored, hdf5: &Hdf5, pages: PageCacheSize) -> Result<Self, ModelError> {
         if let Some(ratio) = stored.ratio {
             return Err(ModelError::parameter("ratio", ratio, "HDF5 has codecs only for arrays with chunks"));
@@ -95,7 +95,7 @@ impl OpenFlat {
         Ok(variables)
     }
 
-    /// Write what was changed, as closing the file does.
+    /// Writes what was changed, as closing the file does.
     pub fn flush(&mut self, watch: &mut impl Watch) -> Variables {
         let mut variables = Variables::default();
         if let Some(InHdf5 { sieve: Some(sieve), .. }) = &mut self.hdf5 {
@@ -134,7 +134,7 @@ impl OpenFlat {
     }
 }
 
-/// One request. What the file has no bytes of is not read.
+/// Makes one request. Bytes that the file does not have are not read.
 fn request(
     device: &mut Device,
     end: &mut u64,

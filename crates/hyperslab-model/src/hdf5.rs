@@ -1,4 +1,4 @@
-//! What HDF5 does for an access, by the rules of its chunked storage (`H5Dchunk.c`); in serial, or through MPI.
+//! What HDF5 does for an access, by the rules of its chunked storage (`H5Dchunk.c`): serially, or through MPI.
 
 use hyperslab_core::{ByteRange, Selection, Touch};
 
@@ -13,9 +13,9 @@ use crate::request::{Purpose, Request, Watch};
 use crate::stored::Stored;
 use crate::variables::Variables;
 
-/// Most slots of the table of cached chunks.
+/// The most slots of the table of cached chunks.
 const MOST_SLOTS: u64 = 1 << 26;
-/// Which nodes the second B-tree has follows from no rule but its own: it is built chunk by chunk.
+/// The nodes of the second B-tree follow only from building it chunk by chunk.
 const MOST_BTREE_V2_CHUNKS: u64 = 1 << 24;
 
 /// How HDF5 is used.
@@ -23,15 +23,15 @@ const MOST_BTREE_V2_CHUNKS: u64 = 1 << 24;
 pub struct Hdf5 {
     /// Its cache of decoded chunks.
     pub cache: ChunkCacheSize,
-    /// The index that the file has.
+    /// The index in the file.
     pub index: IndexKind,
-    /// The file gives the lengths of filtered chunks in eight bytes each: `libver` 2.0 or later.
+    /// Whether the file stores lengths of filtered chunks in eight bytes: `libver` 2.0 or later.
     pub wide_lengths: bool,
-    /// The file is open for writing through MPI: unfiltered chunks are never cached.
+    /// Whether the file is open for writing through MPI: unfiltered chunks are then never cached.
     pub mpi_writing: bool,
 }
 
-/// HDF5 with an open file, in the middle of a sequence of accesses.
+/// HDF5 with an open file, during a sequence of accesses.
 #[derive(Clone, Debug)]
 pub(crate) struct OpenHdf5 {
     stored: Stored,
@@ -40,7 +40,7 @@ pub(crate) struct OpenHdf5 {
     locations: ChunkLocations,
     device: Device,
     mpi_writing: bool,
-    /// The chunk whose location was looked up, or written, last.
+    /// The chunk whose location was looked up or written last.
     last: Option<u64>,
 }
 
@@ -116,7 +116,7 @@ impl OpenHdf5 {
         Ok(variables)
     }
 
-    /// Write what was changed, as closing the file does.
+    /// Writes what was changed, as closing the file does.
     pub fn flush(&mut self, watch: &mut impl Watch) -> Result<Variables, ModelError> {
         let mut variables = Variables::default();
         for chunk in self.cache.flush() {
@@ -126,7 +126,7 @@ impl OpenHdf5 {
         Ok(variables)
     }
 
-    /// Whether there is anything to read: before the first write all is the fill value.
+    /// Whether there is anything to read. Before the first write, everything is the fill value.
     fn exists(&self) -> bool {
         self.index.exists().unwrap_or_else(|| self.locations.has_any()) || !self.cache.is_empty()
     }
@@ -151,8 +151,8 @@ impl OpenHdf5 {
         }
     }
 
-    /// Whether a chunk is read or written whole. What does not fit into the cache is not, unless codecs want it whole,
-    /// or it is new and its fill value must be written.
+    /// Whether a chunk is read or written whole. A chunk that does not fit into the cache is not, unless codecs need it
+    /// whole, or it is new and its fill value must be written.
     fn goes_through_memory(&self, operation: Operation, location: Option<ByteRange>) -> bool {
         if self.stored.is_encoded() {
             return true;
@@ -214,7 +214,7 @@ impl OpenHdf5 {
         Ok(())
     }
 
-    /// Copy between the caller's memory and a chunk in the cache.
+    /// Copies between the caller's memory and a chunk in the cache.
     fn copy(&mut self, visit: &Visit<'_>, variables: &mut Variables) {
         variables.n_memcpy += visit.touch.block_run_count;
         variables.s_memcpy += visit.nbytes;
@@ -234,7 +234,7 @@ impl OpenHdf5 {
         if is_encoded {
             variables.s_encode += self.stored.chunk_nbytes();
         }
-        // A chunk whose length changes lies elsewhere from then on.
+        // A chunk whose length changes moves to another location.
         let location = old.filter(|old| !is_encoded || old.length == self.stored.stored_nbytes());
         let range = location.unwrap_or_else(|| self.locations.allocate(chunk));
         self.device.write(chunk, range, variables);
@@ -315,7 +315,7 @@ impl OpenHdf5 {
     }
 }
 
-/// What parallel HDF5 asks of its data servers: each run by itself, whatever is cached.
+/// What parallel HDF5 asks of its data servers: each run separately, whatever is cached.
 fn count_parallel(visit: &Visit<'_>, variables: &mut Variables) {
     match visit.operation {
         Operation::Read => {

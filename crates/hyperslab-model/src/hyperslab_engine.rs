@@ -20,14 +20,14 @@ use crate::variables::Variables;
 /// How our own engine is used.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct HyperslabEngine {
-    /// Decoded chunks that it keeps, of those of which only a part was read.
+    /// The size of its cache of decoded chunks that were read only in part.
     pub chunk_cache_nbytes: u64,
-    /// Whether the file is on a server: larger requests, and no page cache.
+    /// Whether the file is on a server: requests are larger then, and there is no page cache.
     pub is_far: bool,
 }
 
 impl HyperslabEngine {
-    /// What `open` keeps unless it is told otherwise.
+    /// The default of `open`.
     pub const CHUNK_CACHE_NBYTES: u64 = hyperslab_core::CHUNK_CACHE_NBYTES;
 }
 
@@ -54,7 +54,7 @@ impl OpenHyperslabEngine {
         };
         let shape = stored.grid.shape().to_vec();
         let origin = vec![0; shape.len()];
-        // Which codec and which elements makes no difference to the requests.
+        // The requests do not depend on the codec and the element type.
         let element = Element::Opaque { nbytes: stored.element_nbytes, tag: String::new() };
         let segment = Segment {
             axes: SegmentAxis::of_box(&origin, &shape, &origin)?,
@@ -116,7 +116,7 @@ impl OpenHyperslabEngine {
             false
         });
         for (chunk, nbytes) in missing {
-            kept.uses(chunk, nbytes); // what is kept is found before anything is fetched
+            kept.uses(chunk, nbytes); // cached chunks are found before anything is fetched
         }
         for request in &requests {
             variables.n_rrequest += 1;

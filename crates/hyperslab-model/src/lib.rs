@@ -1,17 +1,17 @@
 //! What accesses cost, in numbers: the variables of the cost model of Kang et al. (tables I and II), counted by
-//! simulating what a library, its caches and the page cache do. Pure: no I/O, no clock, no Python.
+//! simulating a library, its caches and the page cache. Pure: no I/O, no clock, no Python.
 //!
-//! A [`CacheState`] is an array in a layout ([`Stored`]) that a [`Library`] has open. Each access gives its
-//! [`Variables`], and shows the requests behind them to whom it may concern ([`Watch`]); what the caches keep stays for
-//! the next one. The geometry (which chunks, how many runs) is that of `hyperslab-core`.
+//! A [`CacheState`] is an array in a layout ([`Stored`]) that a [`Library`] has open. Each access returns its
+//! [`Variables`] and shows the requests behind them to a [`Watch`]. The contents of the caches remain for the next
+//! access. The geometry (which chunks, how many runs) comes from `hyperslab-core`.
 //!
 //! | module | simulates |
 //! |---|---|
 //! | `hdf5` | HDF5: `chunk_cache`, the direct path, deferred writes, `index` (`btree`, `btree2`, `tables`) |
-//! | `zarr` | zarr-python 3: a file per chunk or shard |
+//! | `zarr` | zarr-python 3: a file for each chunk or shard |
 //! | `flat` | one array in one piece: netCDF-3, FITS, npy; HDF5 without chunks, with its `sieve` buffer |
-//! | `own` | our own engine: the requests of its plan |
-//! | `paper` | algorithm 1 of the paper as it is printed |
+//! | `hyperslab_engine` | our own engine: the requests of its plan |
+//! | `paper` | algorithm 1 of the paper as printed |
 //! | `device` | the page cache, and what reaches the device |
 //! | `read_ahead` | what the system reads of one file beyond what is asked for |
 

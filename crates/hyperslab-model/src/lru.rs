@@ -1,11 +1,11 @@
-//! Which of many things were used least recently, with their sizes: the page cache, and the paper's caches.
+//! Evicts the least recently used of many sized things: for the page cache, and the paper's caches.
 
 use std::collections::HashMap;
 
 const NONE: u32 = u32::MAX;
-/// Room for everything.
+/// Unlimited room.
 pub(crate) const UNBOUNDED: u64 = u64::MAX;
-/// Keys below this are positions in a table; what may be larger goes by hashing.
+/// Keys below this are positions in a table. If keys may be larger, we hash them.
 const MOST_DENSE: u64 = 1 << 24;
 
 #[derive(Clone, Debug)]
@@ -22,7 +22,7 @@ struct Node {
     newer: u32,
 }
 
-/// Keys with sizes, of a bounded sum; what was used least recently goes first.
+/// Keys with sizes of a bounded sum. The least recently used key is evicted first.
 #[derive(Clone, Debug)]
 pub(crate) struct Lru {
     capacity: u64,
@@ -35,7 +35,7 @@ pub(crate) struct Lru {
 }
 
 impl Lru {
-    /// Room for `capacity` bytes; keys are below `key_stop`, if that is known.
+    /// Room for `capacity` bytes. Keys are below `key_stop`, if that is known.
     pub fn new(capacity: u64, key_stop: Option<u64>) -> Self {
         let dense = key_stop.filter(|&stop| stop <= MOST_DENSE).and_then(|stop| usize::try_from(stop).ok());
         let positions = dense
@@ -43,12 +43,12 @@ impl Lru {
         Self { capacity, used: 0, positions, nodes: Vec::new(), free: Vec::new(), oldest: NONE, newest: NONE }
     }
 
-    /// Use a key: whether it was there. If not, it is now, unless it is larger than everything.
+    /// Uses a key. Returns whether it was there. If not, it is added, unless it is larger than the capacity.
     pub fn uses(&mut self, key: u64, nbytes: u64) -> bool {
         let position = self.position(key);
         if self.capacity == UNBOUNDED {
             if position == NONE {
-                self.set_position(key, 0); // nothing ever goes, so the order of use is nobody's concern
+                self.set_position(key, 0); // nothing is ever evicted, so the order of use does not matter
             }
             return position != NONE;
         }

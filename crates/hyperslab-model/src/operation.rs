@@ -1,6 +1,6 @@
 //! Reading or writing.
 
-/// What is done with a selection.
+/// What an access does with a selection.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
 pub enum Operation {
     /// Its elements are read.

@@ -1,8 +1,8 @@
-//! The paper's algorithm 1 as it is printed, for replication, with its write path (figure 1b) in the same manner.
+//! The paper's algorithm 1 as printed, for replication, and its write path (figure 1b) in the same manner.
 //!
-//! The library cache and the software cache are sets of chunks, of which the one used least recently goes; the paper
-//! does not say which. An index block is looked for only after a seek, and a seek is a step to any chunk but the next
-//! one in row-major order, wherever the chunks lie.
+//! The library cache and the software cache are sets of chunks that evict the least recently used one; the paper does
+//! not say which one. An index block is only looked for after a seek. A seek is a step to any chunk except the next one
+//! in row-major order, wherever the chunks are stored.
 
 use std::collections::HashSet;
 
@@ -15,17 +15,17 @@ use crate::operation::Operation;
 use crate::stored::{Chunks, Stored};
 use crate::variables::Variables;
 
-/// Whose variables the paper's algorithm computes.
+/// The library whose variables the paper's algorithm computes.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum PaperLibrary {
-    /// Chunks in one file, behind a library cache.
+    /// Chunks in one file, with a library cache.
     Hdf5 {
-        /// Bytes of the library cache: a set of chunks, of which the one used least recently goes.
+        /// The size of the library cache in bytes. It evicts the least recently used chunk.
         library_cache_nbytes: u64,
-        /// Chunks indexed by an index block.
+        /// How many chunks an index block indexes.
         index_block_chunk_count: u64,
     },
-    /// A file per chunk.
+    /// A file for each chunk.
     Zarr,
 }
 
@@ -40,7 +40,7 @@ pub(crate) struct OpenPaper {
     written: HashSet<u64>,
 }
 
-/// The chunk before, per access and kind of request: the algorithm starts each access anew.
+/// The previous chunk, for each access and kind of request: the algorithm starts again with each access.
 #[derive(Default)]
 struct Last {
     read: Option<u64>,
@@ -165,7 +165,7 @@ impl OpenPaper {
     }
 }
 
-/// Whether a chunk comes right behind the one before; the first one of an access if it is the array's first.
+/// Whether a chunk directly follows the one before. The first chunk of an access does if it is the array's first.
 fn follows(id: u64, last: Option<u64>) -> bool {
     last.map_or(id == 0, |last| id == last + 1)
 }

@@ -1,8 +1,9 @@
 //! What Linux reads of a file when a library reads parts of it (`mm/readahead.c`, `mm/filemap.c`, as of 6.17).
 //!
-//! A read that misses the page cache starts a window, larger than what is asked for, if it begins the file, goes on where
-//! the last one ended, or follows on more cached pages than it asks for; else only what is asked for is read. A page of
-//! each window is marked: who comes to it starts the next window, larger still, and does not wait for it.
+//! A read that misses the page cache starts a window, which is larger than the read, in three cases: it is at the start
+//! of the file, it continues where the last read ended, or more cached pages precede it than it asks for. Otherwise
+//! only the read itself is fetched. One page of each window is marked. A read that reaches the mark starts the next,
+//! even larger window, and does not wait for it.
 
 use std::collections::{BTreeMap, VecDeque};
 
@@ -12,28 +13,29 @@ use crate::variables::Variables;
 
 /// Bytes of a page.
 pub(crate) const PAGE_NBYTES: u64 = 4096;
-/// The largest folio has so many doublings of a page.
+/// The largest folio is a page doubled this many times.
 const MOST_ORDER: u32 = 9;
 
-/// An open file with the pages of it that are cached.
+/// An open file, and which of its pages are cached.
 #[derive(Clone, Debug)]
 pub(crate) struct OpenFile {
     pages: Pages,
     page_count: u64,
     most: u64,
-    /// The window: its first page, its length, how many of its last pages lie behind the mark, and its folios' order.
+    /// The window: its first page, its length, how many of its last pages come after the mark, and the order of its
+    /// folios.
     start: u64,
     length: u64,
     behind_mark: u64,
     order: u32,
-    /// First page and end of what is marked.
+    /// The first page and the end of each marked range.
     marks: BTreeMap<u64, u64>,
     /// The page in which the last read ended.
     last: Option<u64>,
 }
 
 impl OpenFile {
-    /// A file of so many bytes, of which the page cache may hold some, and windows have at most some.
+    /// A file of this many bytes. The page cache and the windows are limited to these sizes.
     pub fn new(nbytes: u64, cache_nbytes: u64, most_nbytes: u64) -> Self {
         Self {
             pages: Pages { capacity: cache_nbytes / PAGE_NBYTES, ..Pages::default() },
@@ -48,7 +50,8 @@ impl OpenFile {
         }
     }
 
-    /// Read a range; adds the bytes of the device and the requests that are waited for. Whether any was made.
+    /// Reads a range. Adds the bytes of the device, and the requests that are waited for. Returns whether there were
+    /// any.
     pub fn read(&mut self, range: ByteRange, variables: &mut Variables) -> bool {
         let before = variables.s_rdisk;
         let stop = range.end().div_ceil(PAGE_NBYTES).min(self.page_count);
@@ -73,7 +76,7 @@ impl OpenFile {
         variables.s_rdisk > before
     }
 
-    /// Write a range: pages that are written in part are read before, if they are of the file.
+    /// Writes a range. Pages that are only written in part are read before, if the file has them.
     pub fn write(&mut self, range: ByteRange, variables: &mut Variables) {
         let (first, stop) = (range.offset / PAGE_NBYTES, range.end().div_ceil(PAGE_NBYTES));
         let starts_within = !range.offset.is_multiple_of(PAGE_NBYTES);
@@ -87,13 +90,13 @@ impl OpenFile {
         self.page_count = self.page_count.max(stop);
     }
 
-    /// The first mark on pages from one to another.
+    /// The first mark between two pages.
     fn first_mark(&self, page: u64, stop: u64) -> Option<(u64, u64)> {
         let around = self.marks.range(..=page).next_back().filter(|&(_, &end)| end > page);
         around.or_else(|| self.marks.range(page..stop).next()).map(|(&first, &end)| (first, end))
     }
 
-    /// `page_cache_sync_ra`: a page is missing of a read of `wanted` more.
+    /// `page_cache_sync_ra`: a page of a read is missing, with `wanted` more to read.
     fn missed(&mut self, page: u64, wanted: u64, variables: &mut Variables) {
         let goes_on = self.last.is_some_and(|last| page >= last && page - last <= 1);
         if page == 0 || wanted > self.most || goes_on {
@@ -116,7 +119,7 @@ impl OpenFile {
         self.wait(page, length, Some(page + length - behind_mark), variables);
     }
 
-    /// `page_cache_async_ra`: a mark was reached, by a read of `wanted` pages from there.
+    /// `page_cache_async_ra`: a read of `wanted` pages reached a mark.
     fn came_to_mark(&mut self, mark: u64, wanted: u64, variables: &mut Variables) {
         if mark == self.start + self.length - self.behind_mark {
             self.start += self.length;
@@ -129,7 +132,7 @@ impl OpenFile {
             self.start = end;
             self.length = self.next_length(end - mark + wanted);
         }
-        // Windows end where large folios do.
+        // Windows end at the boundaries of large folios.
         self.order = (self.order + 2).min(u64::BITS - 2);
         let unit = 1 << self.order.min(self.most.trailing_zeros());
         let end = (self.start + self.length) / unit * unit;
@@ -141,14 +144,14 @@ impl OpenFile {
         self.ask(self.start, self.length, Some(self.start), variables);
     }
 
-    /// Ask the device, and wait until it has brought what was asked for.
+    /// Asks the device, and waits until it has brought what was asked for.
     fn wait(&mut self, page: u64, length: u64, mark: Option<u64>, variables: &mut Variables) {
         let nbytes = self.ask(page, length, mark, variables);
         variables.n_rseek += u64::from(nbytes > 0);
         variables.s_rseek += nbytes;
     }
 
-    /// Ask the device for those of `length` pages that are not cached: bytes that it brings.
+    /// Asks the device for those of `length` pages that are not cached. Returns how many bytes it brings.
     fn ask(&mut self, page: u64, length: u64, mark: Option<u64>, variables: &mut Variables) -> u64 {
         let end = page.saturating_add(length).min(self.page_count);
         if let Some(mark) = mark.filter(|&mark| mark < end && self.pages.end_from(mark) <= mark) {
@@ -182,7 +185,7 @@ impl OpenFile {
     }
 }
 
-/// Pages that are cached, as intervals that do not touch; those that came first go first.
+/// The cached pages, as intervals that do not touch. Pages that were cached first are evicted first.
 #[derive(Clone, Debug, Default)]
 struct Pages {
     intervals: BTreeMap<u64, u64>,
@@ -192,18 +195,18 @@ struct Pages {
 }
 
 impl Pages {
-    /// Up to where all pages from one on are cached: that page itself, or less, where it is not.
+    /// The end of the cached pages around `page`; `page` or less if it is not cached.
     fn end_from(&self, page: u64) -> u64 {
         self.intervals.range(..=page).next_back().map_or(0, |(_, &end)| end)
     }
 
-    /// The first of the cached pages right before one: that page itself where there are none.
+    /// The first of the cached pages directly before a page; the page itself if there are none.
     fn start_before(&self, page: u64) -> u64 {
         let before = self.intervals.range(..page).next_back().filter(|&(_, &end)| end >= page);
         before.map_or(page, |(&start, _)| start)
     }
 
-    /// Cache pages; how many were not.
+    /// Caches pages. Returns how many were not cached before.
     fn add(&mut self, first: u64, stop: u64) -> u64 {
         if first >= stop || self.end_from(first) >= stop {
             return 0;
@@ -258,7 +261,7 @@ mod tests {
 
     #[test]
     fn what_linux_read_of_eight_chunks_in_sequence() {
-        // Measured: /proc/self/io said 8,372,224 bytes for 8 chunks of 557,184 bytes, after the first 16 KiB.
+        // Measured: /proc/self/io showed 8,372,224 bytes for 8 chunks of 557,184 bytes, after the first 16 KiB.
         let mut file = OpenFile::new(35_710_880, u64::MAX, 8 * MIB);
         assert_eq!(read(&mut file, 0, 1312), (16_384, 1));
         let found = (0..8).map(|chunk| read(&mut file, 4016 + chunk * 557_184, 557_184));

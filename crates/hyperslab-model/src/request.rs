@@ -1,8 +1,8 @@
-//! The requests behind the variables, for who wants to see them.
+//! The requests behind the variables, for callers that want to see them.
 
 use hyperslab_core::ByteRange;
 
-/// What a request is for.
+/// The purpose of a request.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
 pub enum Purpose {
     /// A whole chunk (or shard) is read.
@@ -17,24 +17,24 @@ pub enum Purpose {
     WritePart,
 }
 
-/// One request that a library makes of the operating system.
+/// One request of a library to the operating system.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
 pub struct Request {
-    /// What it is for.
+    /// Its purpose.
     pub purpose: Purpose,
-    /// The chunk's linear index; the shard's for whole shards; 0 where an array is in one piece.
+    /// The chunk's linear index; the shard's for whole shards; 0 if the array is in one piece.
     pub chunk: u64,
-    /// Where in the file that holds the chunk. Of an index block only the length is known: its offset is 0.
+    /// The range in the file that holds the chunk. For an index block only the length is known; the offset is 0.
     pub range: ByteRange,
 }
 
-/// Who wants to see requests as they are made.
+/// Sees requests as they are made.
 pub trait Watch {
-    /// One more request.
+    /// Called for each request.
     fn saw(&mut self, request: Request);
 }
 
-/// Nobody.
+/// Ignores all requests.
 impl Watch for () {
     fn saw(&mut self, _: Request) {}
 }

@@ -1,4 +1,4 @@
-//! HDF5's sieve buffer (`H5Dcontig.c`): a window on an array in one piece, through which short runs are read and written.
+//! HDF5's sieve buffer (`H5Dcontig.c`): a window on an array in one piece. Short runs are read and written through it.
 
 use hyperslab_core::ByteRange;
 
@@ -16,12 +16,12 @@ pub(crate) struct Sieve {
 }
 
 impl Sieve {
-    /// Of an array of so many bytes, of which nothing is in the buffer.
+    /// For an array of this many bytes. The buffer is empty.
     pub fn new(array_nbytes: u64) -> Self {
         Self { array_nbytes, most_nbytes: array_nbytes.min(MOST_NBYTES), window: None, is_dirty: false }
     }
 
-    /// Read or write a run; `ask` is told of each request that it makes.
+    /// Reads or writes a run. Calls `ask` for each request that this makes.
     pub fn access(
         &mut self,
         operation: Operation,
@@ -51,14 +51,14 @@ impl Sieve {
         }
     }
 
-    /// Write what was changed.
+    /// Writes what was changed.
     pub fn flush(&mut self, mut ask: impl FnMut(Operation, ByteRange)) {
         if let Some(window) = self.window.filter(|_| std::mem::take(&mut self.is_dirty)) {
             ask(Operation::Write, window);
         }
     }
 
-    /// Put a run that is written right before or behind what was changed to it, if there is room.
+    /// Adds a run that is written directly before or after the changed bytes, if there is room.
     fn extends(&mut self, run: ByteRange) -> bool {
         let Some(window) = self.window.filter(|_| self.is_dirty) else { return false };
         let length = window.length + run.length;

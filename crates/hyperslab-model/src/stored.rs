@@ -1,4 +1,4 @@
-//! The array that is accessed, as far as costs depend on it: a layout, which chunks exist, and where they are.
+//! The accessed array, as far as costs depend on it: its layout, which chunks exist, and where they are.
 
 use std::sync::Arc;
 
@@ -10,9 +10,9 @@ use crate::error::ModelError;
 /// Which chunks exist before the first access.
 #[derive(Clone, Debug, PartialEq)]
 pub enum Chunks {
-    /// None: they are made by the accesses.
+    /// None: the accesses create them.
     Missing,
-    /// All, written one after the other in row-major order: the simulated writer.
+    /// All of them, written one after another in row-major order by a simulated writer.
     RowMajor,
     /// Those of a real file.
     Listed(Arc<Manifest>),
@@ -21,18 +21,18 @@ pub enum Chunks {
 /// An array in a layout.
 #[derive(Clone, Debug)]
 pub struct Stored {
-    /// Its shape, and that of its chunks.
+    /// Its shape, and the shape of its chunks.
     pub grid: ChunkGrid,
     /// Width of an element.
     pub element_nbytes: u64,
-    /// Decoded bytes per stored byte; `None` without codecs, when any part of a chunk can be read.
+    /// Decoded bytes per stored byte; `None` without codecs: any part of a chunk can then be read.
     pub ratio: Option<f64>,
     /// Which chunks exist.
     pub chunks: Chunks,
 }
 
 impl Stored {
-    /// An array whose numbers make sense.
+    /// Checks the numbers.
     pub fn new(
         grid: ChunkGrid,
         element_nbytes: u64,
@@ -54,7 +54,7 @@ impl Stored {
         Ok(Self { grid, element_nbytes, ratio, chunks })
     }
 
-    /// Decoded bytes of a chunk; edge chunks are whole.
+    /// Decoded bytes of a chunk. Edge chunks are stored whole.
     pub fn chunk_nbytes(&self) -> u64 {
         self.grid.chunk_element_count() * self.element_nbytes
     }
@@ -66,13 +66,13 @@ impl Stored {
         self.ratio.map_or(nbytes, |ratio| ((nbytes as f64 / ratio).ceil() as u64).max(1))
     }
 
-    /// Bytes of all chunks, if their sizes are known before; else more than any.
+    /// Bytes of all chunks, if their sizes are known beforehand; otherwise the maximum.
     pub(crate) fn most_nbytes(&self, unit: Unit) -> u64 {
         let is_known = unit == Unit::Chunk && !matches!(self.chunks, Chunks::Listed(_));
         if is_known { self.grid.chunk_count().saturating_mul(self.stored_nbytes()) } else { u64::MAX }
     }
 
-    /// Whether chunks pass through codecs.
+    /// Whether chunks have codecs.
     pub fn is_encoded(&self) -> bool {
         self.ratio.is_some()
     }

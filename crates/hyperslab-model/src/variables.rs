@@ -1,57 +1,57 @@
 //! The variables of the cost model, by the symbols of the paper (Kang et al., tables I and II).
 
-/// What one access, or a sequence of them, makes a library and its device do. Sizes are bytes.
+/// What an access, or a sequence of accesses, makes a library and its device do. Sizes are in bytes.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub struct Variables {
-    /// Memory copy operations: runs consecutive in a chunk and in the caller's buffer.
+    /// Memory copies: runs that are contiguous in a chunk and in the caller's buffer.
     pub n_memcpy: u64,
     /// Bytes that they copy.
     pub s_memcpy: u64,
-    /// Reads that the software cache (the page cache) serves: whole chunks, or runs where a library reads runs.
+    /// Reads that the software cache (the page cache) serves: whole chunks, or runs if the library reads runs.
     pub n_cache: u64,
-    /// Stored bytes of these.
+    /// Stored bytes of these reads.
     pub s_cache: u64,
     /// Reads that the device serves.
     pub n_rdisk: u64,
-    /// Stored bytes of these; where a library reads runs, those of the pages that were not cached; where read-ahead is
-    /// followed, all bytes that the device brings; far away, the requests' bytes.
+    /// Stored bytes of these reads. If the library reads runs: bytes of the pages that were not cached. With
+    /// read-ahead: all bytes that the device brings. For remote files: the bytes of the requests.
     pub s_rdisk: u64,
-    /// Device reads that do not start where the one before ended; where read-ahead is followed, requests that are waited
-    /// for, of index blocks too; far away, rounds of requests.
+    /// Device reads that do not start where the one before ended. With read-ahead: requests that are waited for,
+    /// including index blocks. For remote files: rounds of requests.
     pub n_rseek: u64,
-    /// Bytes that these bring: read by one request, nothing else meanwhile.
+    /// Bytes that these bring. Each is a single request, with nothing else in flight.
     pub s_rseek: u64,
     /// Index blocks read.
     pub n_rindex: u64,
-    /// Bytes of these.
+    /// Bytes of these blocks.
     pub s_rindex: u64,
-    /// Writes of chunks, or of runs where a library writes runs.
+    /// Writes of chunks, or of runs if the library writes runs.
     pub n_wdisk: u64,
-    /// Stored bytes of these.
+    /// Stored bytes of these writes.
     pub s_wdisk: u64,
     /// Writes that do not start where the one before ended.
     pub n_wseek: u64,
     /// Index blocks written.
     pub n_windex: u64,
-    /// Data server read requests of one process of a parallel program.
+    /// Read requests to data servers, by one process of a parallel program.
     pub n_rrequest: u64,
     /// Bytes that they ask for.
     pub s_rrequest: u64,
-    /// Data server write requests of one process of a parallel program.
+    /// Write requests to data servers, by one process of a parallel program.
     pub n_wrequest: u64,
-    /// Bytes that they bring.
+    /// Bytes that they carry.
     pub s_wrequest: u64,
-    /// Chunks touched: what costs a library time of its own, whatever else happens.
+    /// Chunks touched. Each costs a library some time, whatever else happens.
     pub n_chunk: u64,
-    /// Files opened to be read.
+    /// Files opened for reading.
     pub n_open: u64,
-    /// Openings that find no file.
+    /// Attempts to open a file that does not exist.
     pub n_absent: u64,
-    /// Files written anew and renamed.
+    /// Files rewritten and renamed.
     pub n_create: u64,
-    /// Bytes that come out of codecs.
+    /// Bytes that codecs produce when decoding.
     pub s_decode: u64,
-    /// Bytes that go into codecs.
+    /// Bytes that codecs take in when encoding.
     pub s_encode: u64,
 }
 
@@ -59,7 +59,7 @@ pub struct Variables {
 macro_rules! each_variable {
     ($($name:ident),*) => {
         impl Variables {
-            /// Their names, in a fixed order: those of the paper first.
+            /// Their names, in a fixed order: the paper's first.
             pub const NAMES: &[&str] = &[$(stringify!($name)),*];
 
             /// Their values, in the order of `NAMES`.
@@ -82,9 +82,9 @@ each_variable!(
     n_create, s_decode, s_encode
 );
 
-/// Formula 8, `cf`: how many of `processes` use a data server at a time, of `servers` that the file lies on.
-/// `None` where there is no process or no server.
-#[allow(clippy::cast_precision_loss)] // a mean: 53 bits do
+/// Formula 8, `cf`: how many of `processes` use one data server at a time, if the file is spread over `servers`. `None`
+/// without processes or servers.
+#[allow(clippy::cast_precision_loss)] // 53 bits are enough for a mean
 pub fn contention(processes: u64, servers: u64) -> Option<f64> {
     (processes > 0 && servers > 0).then(|| 1.0 + (processes - 1) as f64 / servers as f64)
 }

@@ -1,4 +1,4 @@
-//! What zarr-python does for an access: a file for each chunk, or for each shard, and no cache of its own.
+//! What zarr-python does for an access. It has a file for each chunk or shard, and no cache of its own.
 
 use hyperslab_core::{ByteRange, ChunkGrid, ChunkState, Selection, Touch};
 
@@ -9,14 +9,14 @@ use crate::request::{Purpose, Request, Watch};
 use crate::stored::{Chunks, Stored};
 use crate::variables::Variables;
 
-/// Bytes of a shard's index for each chunk, and of its checksum.
+/// Bytes in a shard's index for each chunk, and bytes of the checksum.
 const ENTRY_NBYTES: u64 = 16;
 const CHECKSUM_NBYTES: u64 = 4;
 
-/// An array of Zarr's, version 2 or 3, as zarr-python 3 accesses it.
+/// A Zarr array, version 2 or 3, as zarr-python 3 accesses it.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
 pub struct Zarr {
-    /// The shape of shards, in elements: a multiple of the chunks'; `None` without shards.
+    /// The shape of shards in elements, a multiple of the chunk shape; `None` without shards.
     pub shard_shape: Option<Vec<u64>>,
 }
 
@@ -32,7 +32,7 @@ pub(crate) struct OpenZarr {
 #[derive(Clone, Debug)]
 struct Shards {
     grid: ChunkGrid,
-    /// A shard's chunks, as a grid over one shard.
+    /// The chunks of a shard, as a grid over one shard.
     chunks: ChunkGrid,
 }
 
@@ -65,7 +65,7 @@ impl OpenZarr {
             Chunks::RowMajor => Exists::All,
             Chunks::Listed(manifest) => Exists::These(manifest.indices().collect()),
         };
-        // A shard's parts are cached by the number of their chunk, whole shards behind those.
+        // Parts of shards are cached by the numbers of their chunks, whole shards by the numbers after those.
         let shard_count = shards.as_ref().map_or(0, |shards| shards.grid.chunk_count());
         let most_nbytes = if shards.is_some() { u64::MAX } else { stored.most_nbytes(Unit::Chunk) };
         let device =
@@ -139,7 +139,7 @@ impl OpenZarr {
         let shard = touch.linear;
         let key = self.stored.grid.chunk_count() + shard;
         if operation == Operation::Write {
-            // Every write of a part of a shard, were it all of it, reads the shard and writes it anew.
+            // Every write to a part of a shard reads the shard and rewrites it, even if the part is the whole shard.
             let nbytes = self.shard_nbytes(shards, shard)?;
             self.read_file(shard, key, nbytes, variables, watch);
             let touched = shards.touched(&self.stored, touch, selection)?;
@@ -195,7 +195,7 @@ impl OpenZarr {
         }
     }
 
-    /// Bytes of a whole shard, with its index; `None` if nothing of it was ever written.
+    /// Bytes of a whole shard, including its index; `None` if none of it was ever written.
     fn shard_nbytes(&self, shards: &Shards, shard: u64) -> Result<Option<u64>, ModelError> {
         let chunks = shards.chunks_of(&self.stored.grid, shard)?;
         let mut written = chunks.into_iter().filter_map(|chunk| self.nbytes_of(chunk)).peekable();
@@ -247,10 +247,10 @@ impl OpenZarr {
     }
 }
 
-/// Whether zarr-python sees that a write replaces all of a chunk inside the array, so that it need not be read.
+/// Whether zarr-python notices that a write replaces the chunk's whole valid part, so that it need not be read.
 fn is_complete(selection: &Selection, touch: &Touch<'_>) -> bool {
     let Selection::Hyperslab(hyperslab) = selection else { return false };
-    // It looks at the step, even of a single index.
+    // It looks at the step, even for a single index.
     let has_steps = hyperslab.axes().iter().any(|axis| axis.block() == 1 && axis.stride() > 1);
     touch.element_count == touch.valid_element_count && hyperslab.is_contiguous_box() && !has_steps
 }

@@ -1,4 +1,5 @@
-//! Prints what a parser finds, one JSON object a line: for tests that read the bytes at these addresses themselves.
+//! Prints what a parser finds, as one JSON object per line. Tests use it to read the bytes at these addresses
+//! themselves.
 //!
 //! `arrays FORMAT PATH`, where FORMAT is netcdf3, fits, hdf4 or zarr.
 
@@ -164,7 +165,7 @@ fn hexadecimal(bytes: &[u8]) -> String {
     })
 }
 
-/// As something that a few lines of Python turn into a dtype.
+/// In a form that a few lines of Python turn into a dtype.
 fn of_element(element: &Element) -> Value {
     let sign = |order: &ByteOrder| if *order == ByteOrder::Big { '>' } else { '<' };
     match element {

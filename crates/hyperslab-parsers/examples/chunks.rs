@@ -22,7 +22,7 @@ fn print_array(path: &str, array: &Array, out: &mut impl Write) -> std::io::Resu
     Ok(())
 }
 
-/// Every array by the first path that leads to it.
+/// Every array, by the first path that leads to it.
 fn print(tree: &Tree, out: &mut impl Write) -> std::io::Result<()> {
     let mut seen = BTreeSet::new();
     let mut queue = VecDeque::from([(Link::Group(0), String::new())]);

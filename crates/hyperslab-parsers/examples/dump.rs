@@ -1,5 +1,4 @@
-//! Prints an HDF5 file's tree, one JSON object a line: for `tests/engine/compare_structure.py` and the
-//! curious.
+//! Prints an HDF5 file's tree, as one JSON object per line: for `tests/engine/compare_structure.py` and for people.
 
 use std::fs::File;
 use std::io::Write;
@@ -8,7 +7,7 @@ use std::os::unix::fs::FileExt;
 use hyperslab_core::{Array, Attribute, ByteRange, Link, Tree, Value};
 use hyperslab_parsers::{FetchError, Pages, Policy, Source, hdf5};
 
-/// A file on this machine.
+/// A local file.
 struct Local {
     file: File,
     length: u64,
@@ -33,7 +32,7 @@ impl Local {
     }
 }
 
-/// A string of JSON.
+/// A JSON string.
 fn quoted(text: &str) -> String {
     let escaped = |character: char| match character {
         '"' | '\\' => format!("\\{character}"),
@@ -52,7 +51,7 @@ fn names(attributes: &[Attribute]) -> String {
     format!("[{}]", names.join(", "))
 }
 
-/// The attributes' values: bytes as hexadecimal digits, and what pointers lead to as well.
+/// The attributes' values as hexadecimal digits, including the values that pointers lead to.
 fn values(attributes: &[Attribute]) -> String {
     let digits = |bytes: &[u8]| bytes.iter().map(|byte| format!("{byte:02x}")).collect::<Vec<_>>().concat();
     let hexadecimal = |bytes: &Vec<u8>| quoted(&digits(bytes));
@@ -92,7 +91,7 @@ fn array_line(path: &str, array: &Array) -> String {
     )
 }
 
-/// Every group and array by the first path that leads to it, and every other link.
+/// Every group and array, by the first path that leads to it, and every other link.
 fn print(tree: &Tree, out: &mut impl Write) -> std::io::Result<()> {
     let mut seen_groups = vec![false; tree.groups.len()];
     let mut seen_arrays = vec![false; tree.arrays.len()];

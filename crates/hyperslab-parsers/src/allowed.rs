@@ -1,37 +1,38 @@
-//! `Allowed`: what of this machine a document may lead to, be it a file of references, a link, or a virtual array.
+//! `Allowed`: the local files that a document may lead to. The document may be a file of references, a link, or a
+//! virtual array.
 //!
-//! docs/security.md states the rule. Python says what it comes to for one document (`archive/allowed.py`).
+//! docs/security.md states the rule. Python applies it to each document (`archive/allowed.py`).
 
 use std::fs::File;
 use std::path::{Component, Path, PathBuf};
 use std::sync::Arc;
 
-/// Whatever there is, or only what lies below some paths.
+/// Everything, or only what lies below these paths.
 #[derive(Clone, Debug, Default)]
 pub struct Allowed(Option<Arc<[PathBuf]>>);
 
 impl Allowed {
-    /// Files and folders, and what is in these. Links in their own names are resolved now.
+    /// Allows these files, these folders, and what the folders contain. Links in the given paths are resolved now.
     pub fn only(paths: &[PathBuf]) -> Self {
         Self(Some(paths.iter().map(|path| real(path)).collect()))
     }
 
-    /// Whether there is anything that it refuses.
+    /// Whether it refuses anything.
     pub fn is_narrow(&self) -> bool {
         self.0.is_some()
     }
 
-    /// Whether what a path leads to, over all links, may be opened, if it is there.
+    /// Whether a path may be opened. Follows links in the path.
     pub fn permits(&self, path: &Path) -> bool {
         self.0.is_none() || self.holds(&real(path))
     }
 
-    /// Whether a file that was opened by a path is one that may be: a link may have been put in its place meanwhile.
+    /// Whether an open file may be used. Someone may have replaced the path by a link since it was checked.
     pub fn permits_open(&self, path: &Path, file: &File) -> bool {
         self.0.is_none() || real_path_of(path, file).is_some_and(|real| self.holds(&real))
     }
 
-    /// Where a path leads to, over all links: what a refusal names.
+    /// The path with all links resolved. A refusal names it.
     pub fn real_path(path: &Path) -> PathBuf {
         real(path)
     }
@@ -41,7 +42,7 @@ impl Allowed {
     }
 }
 
-/// Why a document is not followed to a location, and what to do: in these words everywhere.
+/// Why a document is not followed to a location, and what to do. Every refusal uses these words.
 pub fn refusal(document: &str, location: &str, allowed: &[String]) -> String {
     let folder = location.rsplit_once(['/', '\\']).map_or(location, |(folder, _)| folder);
     let folder = if folder.is_empty() || folder.ends_with('/') { location } else { folder };
@@ -55,7 +56,7 @@ pub fn refusal(document: &str, location: &str, allowed: &[String]) -> String {
     format!("{said}. If you trust the file, open it with allowed=[{listed}] (docs/security.md)")
 }
 
-/// A path without links, dots and relative parts; of what is not there, as it would be.
+/// A path without links, dots and relative parts. What does not exist is resolved as far as possible.
 fn real(path: &Path) -> PathBuf {
     let Ok(path) = std::path::absolute(path) else { return path.to_owned() };
     path.canonicalize().unwrap_or_else(|_| {

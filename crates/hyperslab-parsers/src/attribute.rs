@@ -1,8 +1,8 @@
-//! Attributes made of what text formats say: numbers, words, truth.
+//! Makes attributes from the values of text formats: numbers, text, booleans.
 
 use hyperslab_core::{Attribute, ByteOrder, Charset, Element, Member, StringPadding, Value};
 
-/// Truth in a byte, named as `h5py` names it.
+/// A boolean in one byte, named as `h5py` names it.
 pub(crate) fn boolean_element(false_byte: u8, true_byte: u8) -> Element {
     let member = |name: &str, byte| Member { name: name.into(), value: vec![byte] };
     Element::Enumeration {
@@ -16,7 +16,7 @@ pub(crate) fn scalar(element: Element, bytes: Vec<u8>) -> Value {
     Value { element, shape: Some(Vec::new()), bytes, heap: Vec::new() }
 }
 
-/// A truth value.
+/// A boolean.
 pub(crate) fn boolean(value: bool) -> Value {
     scalar(boolean_element(0, 1), vec![u8::from(value)])
 }
@@ -31,13 +31,13 @@ pub(crate) fn float(value: f64) -> Value {
     scalar(float_element(), value.to_le_bytes().to_vec())
 }
 
-/// What [`float`] gives.
+/// The result of [`float`].
 pub(crate) fn float_element() -> Element {
     let opaque = Element::Opaque { nbytes: 8, tag: "float".into() };
     Element::float(8, ByteOrder::Little).unwrap_or(opaque)
 }
 
-/// Text. The empty text takes one zero byte, for no string type is 0 bytes wide.
+/// Text. Empty text takes one zero byte, because no string type has 0 bytes.
 pub(crate) fn text(value: &str) -> Value {
     let mut bytes = value.as_bytes().to_vec();
     if bytes.is_empty() {
@@ -46,12 +46,12 @@ pub(crate) fn text(value: &str) -> Value {
     scalar(text_element(bytes.len() as u64), bytes)
 }
 
-/// Text of a fixed width, filled with zero bytes.
+/// Text of a fixed width, padded with zero bytes.
 pub(crate) fn text_element(nbytes: u64) -> Element {
     Element::FixedString { nbytes, padding: StringPadding::NullPadded, charset: Charset::Utf8 }
 }
 
-/// An attribute that is there.
+/// An attribute with a value.
 pub(crate) fn named(name: impl Into<String>, value: Value) -> Attribute {
     Attribute { name: name.into(), value: Ok(value) }
 }

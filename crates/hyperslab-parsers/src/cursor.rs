@@ -1,4 +1,4 @@
-//! Reading numbers one after another from bytes that may end too soon.
+//! Reads numbers one after another, from bytes that may end too soon.
 
 use crate::error::Error;
 
@@ -12,17 +12,17 @@ pub(crate) struct Cursor<'a> {
 }
 
 impl<'a> Cursor<'a> {
-    /// At the start of a structure's bytes.
+    /// A cursor at the start of a structure.
     pub fn new(what: &'static str, offset: u64, bytes: &'a [u8]) -> Self {
         Self { what, offset, bytes, position: 0 }
     }
 
-    /// Where in the file the next byte is.
+    /// The offset of the next byte in the file.
     pub fn offset(&self) -> u64 {
         self.offset.saturating_add(self.position as u64)
     }
 
-    /// How many bytes were read.
+    /// How many bytes have been read.
     pub fn position(&self) -> usize {
         self.position
     }
@@ -32,7 +32,7 @@ impl<'a> Cursor<'a> {
         self.bytes.len() - self.position
     }
 
-    /// All that is left.
+    /// The remaining bytes.
     pub fn rest(&self) -> &'a [u8] {
         self.bytes.get(self.position..).unwrap_or_default()
     }
@@ -41,12 +41,12 @@ impl<'a> Cursor<'a> {
     pub fn take(&mut self, length: usize) -> Result<&'a [u8], Error> {
         let stop = self.position.checked_add(length);
         let taken = stop.and_then(|stop| self.bytes.get(self.position..stop));
-        let taken = taken.ok_or_else(|| self.invalid(format!("it ends {length} bytes too soon")))?;
+        let taken = taken.ok_or_else(|| self.invalid(format!("it ends before the next {length} bytes")))?;
         self.position += length;
         Ok(taken)
     }
 
-    /// Pass over bytes.
+    /// Skips bytes.
     pub fn skip(&mut self, length: usize) -> Result<(), Error> {
         self.take(length).map(|_| ())
     }
@@ -89,7 +89,7 @@ impl<'a> Cursor<'a> {
         Ok(bytes.iter().fold(0, |value, &byte| value << 8 | u64::from(byte)))
     }
 
-    /// Fails unless the next bytes are a signature.
+    /// Fails unless the next bytes are this signature.
     pub fn signature(&mut self, expected: &[u8]) -> Result<(), Error> {
         let found = self.take(expected.len())?;
         if found == expected {
@@ -102,7 +102,7 @@ impl<'a> Cursor<'a> {
         )))
     }
 
-    /// An error of this structure.
+    /// An error in this structure.
     pub fn invalid(&self, problem: impl Into<String>) -> Error {
         Error::invalid(self.what, self.offset, problem)
     }

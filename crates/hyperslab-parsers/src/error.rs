@@ -1,4 +1,4 @@
-//! Why a file, or a part of it, could not be read.
+//! Why a file or a part of it could not be read.
 
 use hyperslab_core::Unreadable;
 use thiserror::Error;
@@ -11,7 +11,7 @@ pub struct FetchError(pub String);
 /// What is wrong with a file, and where.
 #[derive(Clone, Debug, Error, PartialEq, Eq)]
 pub enum Error {
-    /// Not an error of the file: the bytes are not held yet. The step that met it is made again after the next round.
+    /// The bytes have not been fetched yet. This is not an error of the file: the step runs again after the next round.
     #[error("bytes at offset {offset} are not held yet")]
     NotHeld {
         /// The first byte that is missing.
@@ -19,19 +19,19 @@ pub enum Error {
     },
     /// A structure reaches past the end of the file.
     #[error(
-        "{what} at offset {offset} needs {length} bytes, the file ends at {file_length}: it is truncated or damaged"
+        "{what} at offset {offset} needs {length} bytes, but the file ends at {file_length}: it is truncated or damaged"
     )]
     Truncated {
         /// The structure.
         what: &'static str,
         /// Where it starts.
         offset: u64,
-        /// What it needs.
+        /// The length that it needs.
         length: u64,
-        /// What there is.
+        /// The length of the file.
         file_length: u64,
     },
-    /// A structure does not hold what its format says.
+    /// A structure contradicts its format.
     #[error("{what} at offset {offset}: {problem}; the file is damaged, or written by something unknown")]
     Invalid {
         /// The structure.
@@ -43,7 +43,7 @@ pub enum Error {
     },
     /// A checksum does not match.
     #[error(
-        "{what} at offset {offset}: checksum {found:#010x} is stored, {computed:#010x} computed; the file is damaged"
+        "{what} at offset {offset}: the stored checksum is {found:#010x}, the computed one {computed:#010x}; the file is damaged"
     )]
     Checksum {
         /// The structure.
@@ -64,14 +64,14 @@ pub enum Error {
         offset: u64,
     },
     /// More of something than we are willing to hold for one file.
-    #[error("{what}: more than {limit}; no sensible file has so many")]
+    #[error("{what}: more than {limit}; no sensible file has that many")]
     TooMany {
         /// What there is too much of.
         what: &'static str,
         /// The limit.
         limit: u64,
     },
-    /// A feature that we cannot read; other parts of the file are not concerned.
+    /// A feature that we do not support. Other parts of the file are not affected.
     #[error("{feature} is not supported")]
     Unsupported {
         /// The feature.
@@ -80,7 +80,7 @@ pub enum Error {
     /// No format's signature was found.
     #[error("no known format: {reason}")]
     UnknownFormat {
-        /// What was looked for.
+        /// What we looked for.
         reason: String,
     },
     /// The bytes could not be fetched.
@@ -89,23 +89,23 @@ pub enum Error {
 }
 
 impl Error {
-    /// A structure that does not hold what its format says.
+    /// The error of a structure that contradicts its format.
     pub(crate) fn invalid(what: &'static str, offset: u64, problem: impl Into<String>) -> Self {
         Self::Invalid { what, offset, problem: problem.into() }
     }
 
-    /// A feature that we cannot read.
+    /// The error of an unsupported feature.
     pub(crate) fn unsupported(feature: impl Into<String>) -> Self {
         Self::Unsupported { feature: feature.into() }
     }
 
-    /// Whether the step should simply be made again after the next round.
+    /// Whether the step should just run again after the next round.
     pub fn is_not_held(&self) -> bool {
         matches!(self, Self::NotHeld { .. })
     }
 }
 
-/// What an error means for the part of the file that it is about. An unknown format is one that we cannot read.
+/// What the error means for its part of the file. An unknown format is unsupported.
 impl From<Error> for Unreadable {
     fn from(error: Error) -> Self {
         match error {

@@ -1,5 +1,5 @@
-//! Damaging files for tests: cut everywhere, each byte changed; runs of one value at their edges only.
-//! Parsers may say anything but must say it soon.
+//! Damages files for tests: cuts them everywhere, and changes each byte (in runs of one value only the edges). Parsers
+//! may return anything, but must return soon.
 
 use hyperslab_core::Tree;
 
@@ -11,15 +11,15 @@ const POLICY: Policy = Policy { page_nbytes: 64, first_nbytes: 64, last_nbytes: 
 /// A parser of files.
 pub(crate) type Parser = fn(&mut Pages<'_>) -> Result<Tree, Error>;
 
-/// Parse bytes, in small pages so that there are many rounds.
+/// Parses bytes, in small pages so that there are many rounds.
 pub(crate) fn parsed(parser: Parser, bytes: &[u8]) -> Result<Tree, Error> {
     let source = Memory(bytes);
     parser(&mut Pages::new(&source, POLICY))
 }
 
-/// Damage a file at every offset; the file itself must be good, and what is left of it small.
+/// Damages a file at every offset. The file itself must be good, and must stay small.
 pub(crate) fn damage(parser: Parser, bytes: &[u8]) {
-    assert!(parsed(parser, bytes).is_ok(), "the file is good before it is damaged");
+    assert!(parsed(parser, bytes).is_ok(), "the file must be good before it is damaged");
     let is_edge =
         |offset: usize| bytes.get(offset.saturating_sub(1)) != bytes.get(offset) || offset.is_multiple_of(64);
     for offset in (0..bytes.len()).filter(|&offset| is_edge(offset)) {

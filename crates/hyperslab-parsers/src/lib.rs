@@ -1,9 +1,9 @@
-//! From a file's bytes to its tree of groups, arrays and manifests: one module per on-disk format.
+//! From a file's bytes to its tree of groups, arrays and manifests. Each on-disk format has one module.
 //!
-//! Input is hostile until proved otherwise: every length is bounded by the file, every walk by what it has seen,
-//! and whatever is wrong is an [`Error`] that says what, and at which offset. A parser never seeks. It asks
-//! [`Pages`] for bytes; what is not held is noted, the parser goes on with whatever else it can do, and all that a
-//! round missed is fetched together, so that a remote file takes few dependent rounds.
+//! Input is hostile until proved otherwise: every length is bounded by the file, every walk by what it has seen, and
+//! every fault is an [`Error`] that tells what is wrong and at which offset. A parser never seeks. It asks [`Pages`]
+//! for bytes. Missing bytes are noted, and the parser goes on with whatever else it can do. All bytes that a round
+//! missed are fetched together, so a remote file takes few dependent rounds.
 
 mod allowed;
 mod attribute;

@@ -10,62 +10,63 @@ use crate::error::{Error, FetchError};
 
 /// Where a file's bytes come from: a local file, a web server, an object store, or memory.
 pub trait Source: Sync {
-    /// How long the file is.
+    /// The length of the file.
     fn length(&self) -> u64;
 
-    /// The bytes of several ranges, all within the file, fetched side by side where that helps.
+    /// The bytes of several ranges, all within the file. Fetches them side by side if that helps.
     fn read_ranges(&self, ranges: &[ByteRange]) -> Result<Vec<Vec<u8>>, FetchError>;
 }
 
-/// What fetching took so far.
+/// What fetching has cost so far.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub struct Statistics {
-    /// Dependent rounds: fetches that had to wait for what an earlier one brought.
+    /// Dependent rounds: fetches that had to wait for the bytes of an earlier one.
     pub round_count: u64,
-    /// Ranges asked for.
+    /// How many ranges were asked for.
     pub request_count: u64,
-    /// Bytes that came.
+    /// How many bytes came.
     pub fetched_nbytes: u64,
 }
 
-/// How pages are cut and fetched; the caller's policy.
+/// How pages are cut and fetched. The caller chooses.
 #[derive(Clone, Copy, Debug)]
 pub struct Policy {
-    /// Bytes of a page.
+    /// The size of a page.
     pub page_nbytes: u64,
-    /// Bytes fetched with the first round, from the file's start.
+    /// How many bytes from the file's start the first round fetches.
     pub first_nbytes: u64,
-    /// Bytes of the file's end fetched with the second round, if there is one: what a writer added last lies there.
+    /// How many bytes from the file's end the second round fetches, if there is one: writers put what they add last
+    /// there.
     pub last_nbytes: u64,
-    /// Pages to fetch although nobody asked, between two that somebody did.
+    /// The largest gap of unwanted pages between two wanted ones that is fetched too.
     pub gap_pages: u64,
 }
 
 impl Policy {
-    /// For files on this machine: requests are cheap, so nothing is fetched in vain.
+    /// For local files: requests are cheap, so nothing is fetched in vain.
     pub const LOCAL: Self =
         Self { page_nbytes: 4 << 10, first_nbytes: 64 << 10, last_nbytes: 0, gap_pages: 0 };
-    /// For files far away: a request costs as much as many kilobytes.
+    /// For remote files: a request costs as much as many kilobytes.
     pub const REMOTE: Self =
         Self { page_nbytes: 32 << 10, first_nbytes: 512 << 10, last_nbytes: 512 << 10, gap_pages: 8 };
 }
 
-/// The pages held of one file.
+/// The pages of one file that are held.
 pub struct Pages<'a> {
     source: &'a dyn Source,
     policy: Policy,
     held: HashMap<u64, Box<[u8]>>,
     wanted: RefCell<BTreeSet<u64>>,
-    /// Long structures that are wanted, each in one piece, and those that came.
+    /// Long structures that are wanted in one piece, and those that came.
     wanted_pieces: RefCell<BTreeSet<ByteRange>>,
     pieces: RefCell<HashMap<ByteRange, Vec<u8>>>,
-    /// Bytes to be put over those of a page, with their positions in it.
+    /// Bytes that replace bytes of a page, with their positions in the page.
     laid_over: HashMap<u64, Vec<(usize, Vec<u8>)>>,
     statistics: Statistics,
 }
 
 impl<'a> Pages<'a> {
-    /// No page yet, but the file's first bytes wanted.
+    /// Holds no page yet, but wants the file's first bytes.
     pub fn new(source: &'a dyn Source, policy: Policy) -> Self {
         let pages = Self {
             source,
@@ -82,17 +83,17 @@ impl<'a> Pages<'a> {
         pages
     }
 
-    /// How long the file is.
+    /// The length of the file.
     pub fn file_length(&self) -> u64 {
         self.source.length()
     }
 
-    /// What fetching took so far.
+    /// What fetching has cost so far.
     pub fn statistics(&self) -> Statistics {
         self.statistics
     }
 
-    /// Bytes of a structure; `NotHeld` after noting what is missing, `Truncated` where the file ends before.
+    /// The bytes of a structure. `NotHeld` after noting what is missing; `Truncated` if the file ends before.
     pub fn bytes(&self, what: &'static str, offset: u64, length: u64) -> Result<Cow<'_, [u8]>, Error> {
         self.check_within(what, offset, length)?;
         if length == 0 {
@@ -107,8 +108,8 @@ impl<'a> Pages<'a> {
         Ok(if first == last { Cow::Borrowed(self.within(first, offset, length)) } else { self.joined(range) })
     }
 
-    /// As `bytes`, for what is so long that pages would only be copied: it comes in one piece, which is the caller's.
-    /// Whoever asks again has it fetched again.
+    /// Like `bytes`, for long structures, which pages would only copy. They come in one piece, which the caller owns.
+    /// Asking again fetches the piece again.
     pub fn piece(&self, what: &'static str, offset: u64, length: u64) -> Result<Vec<u8>, Error> {
         self.check_within(what, offset, length)?;
         let range = ByteRange { offset, length };
@@ -128,7 +129,7 @@ impl<'a> Pages<'a> {
         Ok(())
     }
 
-    /// Note that a range will be needed, without needing it now. What lies past the file's end is left out.
+    /// Notes that a range will be needed, without needing it now. Ignores what lies past the file's end.
     pub fn want(&self, range: ByteRange) {
         let length = range.length.min(self.file_length().saturating_sub(range.offset));
         if length == 0 {
@@ -139,7 +140,7 @@ impl<'a> Pages<'a> {
         wanted.extend((first..=last).filter(|page| !self.held.contains_key(page)));
     }
 
-    /// Fetch all that is wanted, as one round; says whether there was anything.
+    /// Fetches all that is wanted, as one round. Returns whether there was anything.
     pub fn fetch(&mut self) -> Result<bool, Error> {
         if self.wanted.get_mut().is_empty() && self.wanted_pieces.get_mut().is_empty() {
             return Ok(false);
@@ -159,7 +160,7 @@ impl<'a> Pages<'a> {
             self.statistics.fetched_nbytes += bytes.len() as u64;
             if bytes.len() as u64 != range.length {
                 return Err(Error::Fetch(FetchError(format!(
-                    "{} bytes came where {} were asked at offset {}: the file changed, or its server is at fault",
+                    "{} bytes came, but {} were asked for at offset {}: the file changed, or its server is at fault",
                     bytes.len(),
                     range.length,
                     range.offset
@@ -174,7 +175,7 @@ impl<'a> Pages<'a> {
         Ok(true)
     }
 
-    /// The pieces that come next: together no longer than the file, as far as that leaves one.
+    /// The pieces to fetch next: together at most as long as the file, but at least one.
     fn next_pieces(&mut self) -> Vec<ByteRange> {
         let (mut nbytes, file_length) = (0_u64, self.file_length());
         let mut pieces = Vec::new();
@@ -202,7 +203,7 @@ impl<'a> Pages<'a> {
         }
     }
 
-    /// From now on these bytes stand at an offset, whatever the file has there.
+    /// From now on, these bytes replace the file's bytes at an offset.
     pub fn lay_over(&mut self, what: &'static str, offset: u64, bytes: &[u8]) -> Result<(), Error> {
         let (length, file_length) = (bytes.len() as u64, self.file_length());
         if offset.checked_add(length).is_none_or(|end| end > file_length) {

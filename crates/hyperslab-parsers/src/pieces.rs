@@ -1,13 +1,13 @@
-//! Bytes of an array that lie in several pieces, one behind the other: linked blocks.
+//! Bytes of an array in several pieces, one after another: linked blocks.
 
 use hyperslab_core::{ByteRange, Element, Manifest};
 
 use crate::segment::{array_nbytes, one_chunk, stored};
 
-/// Most chunks that pieces are cut into.
+/// The most chunks that pieces are cut into.
 const MAX_CHUNK_COUNT: u64 = 1 << 22;
 
-/// Consecutive bytes of an object; without an offset, they were never written and are zero.
+/// Consecutive bytes of an object. Without an offset, they were never written and are zero.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(crate) struct Piece {
     pub offset: Option<u64>,
@@ -17,7 +17,7 @@ pub(crate) struct Piece {
 /// The bytes of an object, in order.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub(crate) struct Pieces {
-    /// As in a manifest.
+    /// The file's number in manifests.
     pub file: u32,
     pub list: Vec<Piece>,
 }
@@ -28,7 +28,7 @@ impl Pieces {
         Self { file, list: vec![Piece { offset: Some(range.offset), length: range.length }] }
     }
 
-    /// One more; pieces that follow one another in the file are one.
+    /// Adds a piece. Merges pieces that are contiguous in the file.
     pub fn push(&mut self, piece: Piece) {
         if piece.length == 0 {
             return;
@@ -44,7 +44,7 @@ impl Pieces {
         self.list.iter().fold(0, |sum, piece| sum.saturating_add(piece.length))
     }
 
-    /// The first `nbytes` of them, where there are more.
+    /// The first `nbytes` of them, if there are more.
     pub fn truncated(&self, nbytes: u64) -> Self {
         let mut left = nbytes;
         let mut list = Vec::new();
@@ -58,7 +58,7 @@ impl Pieces {
         Self { file: self.file, list }
     }
 
-    /// The range, if it is one.
+    /// The range, if there is only one.
     pub fn range(&self) -> Option<ByteRange> {
         match self.list.as_slice() {
             [Piece { offset: Some(offset), length }] => ByteRange::new(*offset, *length).ok(),
@@ -75,8 +75,8 @@ fn follows(last: &Piece, piece: &Piece) -> bool {
     }
 }
 
-/// The largest chunks of which none lies in two pieces: some rows along one axis, whole along the axes behind
-/// it. `None` where even elements are cut, where chunks would have less than `least` bytes, or be too many.
+/// The largest chunks that each lie in a single piece: some rows along one axis, complete along the axes after it.
+/// `None` if even elements are cut, if chunks would have fewer than `least` bytes, or if there would be too many.
 pub(crate) fn grid_over(pieces: &Pieces, shape: &[u64], element: &Element, least: u64) -> Option<Vec<u64>> {
     let step = pieces.list.iter().fold(0, |step, piece| gcd(step, piece.length));
     if pieces.range().is_some() {
@@ -98,7 +98,7 @@ pub(crate) fn grid_over(pieces: &Pieces, shape: &[u64], element: &Element, least
     None
 }
 
-/// The manifest of chunks that follow one another in the pieces.
+/// The manifest of consecutive chunks in the pieces.
 pub(crate) fn addressed(pieces: &Pieces, chunk_shape: &[u64], element: &Element) -> Manifest {
     let chunk_nbytes = array_nbytes(chunk_shape, element).unwrap_or(u64::MAX).max(1);
     let (mut chunks, mut index) = (Vec::new(), 0_u64);

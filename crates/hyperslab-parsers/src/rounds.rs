@@ -1,9 +1,9 @@
-//! Making steps again, round after round, until all the bytes they need have come.
+//! Repeats steps, round after round, until all the bytes they need have come.
 
 use crate::error::Error;
 use crate::pages::Pages;
 
-/// One step, made again after each fetch until it needs nothing more.
+/// Runs one step, and repeats it after each fetch until it needs nothing more.
 pub(crate) fn settle<T>(
     pages: &mut Pages<'_>,
     mut step: impl FnMut(&Pages<'_>) -> Result<T, Error>,
@@ -20,7 +20,7 @@ pub(crate) fn settle<T>(
     }
 }
 
-/// Independent steps, one a key: what a round of them misses is fetched together.
+/// Runs independent steps, one for each key. The bytes that a round of them lacks are fetched together.
 pub(crate) fn settle_each<K, T>(
     pages: &mut Pages<'_>,
     keys: &[K],
@@ -44,8 +44,8 @@ fn is_open<T>(result: &Result<T, Error>) -> bool {
     result.as_ref().is_err_and(Error::is_not_held)
 }
 
-/// Parts of an object, read one after another: what one misses does not keep the others from saying what they
-/// miss.
+/// Reads the parts of an object one after another. If one part lacks bytes, the others still get to note what they
+/// lack.
 pub(crate) fn gather<T, U>(
     items: impl IntoIterator<Item = T>,
     read: impl Fn(T) -> Result<U, Error>,

@@ -1,10 +1,10 @@
-//! The segment that is all of an array: what every format but virtual datasets has.
+//! The segment of a whole array. Every format has this except for virtual arrays.
 
 use hyperslab_core::{
     ByteRange, ChunkGrid, Codec, Element, Fill, Manifest, Segment, SegmentAxis, StoredChunk, Unreadable,
 };
 
-/// An array's chunks, as one segment; the error says why there cannot be such a grid.
+/// An array's chunks, as one segment. Fails if there cannot be such a grid.
 pub(crate) fn gridded(
     shape: &[u64],
     chunk_shape: Vec<u64>,
@@ -37,12 +37,12 @@ pub(crate) fn array_nbytes(shape: &[u64], element: &Element) -> Option<u64> {
     shape.iter().try_fold(element.nbytes(), |product, &length| product.checked_mul(length))
 }
 
-/// A chunk with all its codecs.
+/// A chunk that skipped none of its codecs.
 pub(crate) fn stored(index: u64, file: u32, range: ByteRange) -> StoredChunk {
     StoredChunk { index, file, range, filter_mask: 0 }
 }
 
-/// An array that has no place in any file.
+/// The error of an array that no file can hold.
 pub(crate) fn too_large() -> Unreadable {
     Unreadable::damaged("an array of more than 2^64 bytes")
 }

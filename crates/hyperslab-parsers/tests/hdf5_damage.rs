@@ -1,7 +1,7 @@
-//! Damaged HDF5 files: whatever the bytes, the parser answers, in bounded time.
+//! Damaged HDF5 files: the parser must answer in bounded time, whatever the bytes are.
 //!
-//! The files to damage are those below the directories in `HYPERSLAB_CORPUS` (separated by colons), up to 1
-//! MB each; without it there is nothing to damage. `HYPERSLAB_DAMAGES` says how often each file is damaged.
+//! The files to damage are those below the directories in `HYPERSLAB_CORPUS` (separated by colons), up to 1 MB each.
+//! Without it, nothing is damaged. `HYPERSLAB_DAMAGES` is the number of damages to each file.
 
 use std::path::{Path, PathBuf};
 use std::time::{Duration, Instant};
@@ -12,10 +12,10 @@ const MAX_FILE_NBYTES: u64 = 1 << 20;
 const MAX_FILES: usize = 400;
 const PATIENCE: Duration = Duration::from_secs(10);
 
-/// Pages so small that every structure meets bytes that are not held.
+/// Pages so small that every structure lacks bytes at first.
 const SMALL_PAGES: Policy = Policy { page_nbytes: 64, first_nbytes: 64, last_nbytes: 0, gap_pages: 0 };
 
-/// Marsaglia's xorshift: the same damages every time.
+/// Marsaglia's xorshift, so every run makes the same damages.
 struct Random(u64);
 
 impl Random {
@@ -62,7 +62,7 @@ fn damaged(original: &[u8], random: &mut Random) -> Vec<u8> {
         bytes.truncate(random.below(original.len()));
         return bytes;
     }
-    // Metadata mostly come first: most damages are there.
+    // Metadata usually come first, so most damages are there.
     let reach = if random.below(2) == 0 { original.len() } else { original.len().min(8192) };
     for _ in 0..=random.below(8) {
         let offset = random.below(reach);
@@ -76,7 +76,7 @@ fn damaged(original: &[u8], random: &mut Random) -> Vec<u8> {
     bytes
 }
 
-/// Reads it; gives whether there was a tree, and how long it took.
+/// Reads it. Returns whether there was a tree, and how long it took.
 fn outcome(bytes: &[u8], policy: Policy) -> (bool, Duration) {
     let source = Memory(bytes);
     let start = Instant::now();
@@ -100,12 +100,12 @@ fn damages_are_survived() {
     println!("{trees} of {tried} damaged files still gave a tree");
 }
 
-/// How every structure of a file starts that has a signature.
+/// The signatures of all structures that have one.
 const SIGNATURES: [&[u8; 4]; 20] = [
     b"OHDR", b"OCHK", b"TREE", b"SNOD", b"HEAP", b"GCOL", b"FRHP", b"FHDB", b"FHIB", b"BTHD", b"BTIN",
     b"BTLF", b"FAHD", b"FADB", b"EAHD", b"EAIB", b"EASB", b"EADB", b"SMTB", b"SMLI",
 ];
-/// Structures of one file that are cut, evenly chosen.
+/// The structures of one file that are cut, evenly chosen.
 const MAX_STRUCTURES: usize = 50;
 
 #[test]

@@ -8,14 +8,14 @@ use hyperslab_archive::{Archive, ArchiveArray, Error, OpenOptions};
 use hyperslab_core::{Link, Unreadable};
 use pyo3::exceptions::PyIndexError;
 use pyo3::prelude::*;
-use pyo3::types::PyList;
+use pyo3::types::{PyDict, PyList};
 
 use crate::callbacks::{Context, Signals};
-use crate::reach::Reach;
+use crate::document_resolver::DocumentResolver;
 use crate::remote::RemoteFile;
 use crate::stored_array::StoredArray;
 use crate::table_columns::{self, Columns, Tables};
-use crate::{errors, values};
+use crate::{errors, object_facts, values};
 
 /// An open file: its groups and arrays by number; group 0 is the root.
 #[pyclass(frozen, module = "hyperslab._core")]
@@ -25,39 +25,39 @@ pub(crate) struct ArchiveFile(pub(crate) Arc<Archive>);
 #[allow(clippy::needless_pass_by_value)] // PyO3 hands arguments over by value
 impl ArchiveFile {
     #[new]
-    #[pyo3(signature = (path, chunk_cache_nbytes, reach=None, patterns=Vec::new(), between_commits=None))]
+    #[pyo3(signature = (path, chunk_cache_nbytes, resolver=None, patterns=Vec::new(), between_commits=None))]
     fn new(
         py: Python<'_>,
         path: PathBuf,
         chunk_cache_nbytes: usize,
-        reach: Option<Reach>,
+        resolver: Option<DocumentResolver>,
         patterns: Vec<String>,
         between_commits: Option<Py<PyAny>>,
     ) -> PyResult<Self> {
         let between_commits = between_commits.map(Context::of);
-        let options = OpenOptions { patterns, between_commits, ..options(chunk_cache_nbytes, reach) };
+        let options = OpenOptions { patterns, between_commits, ..options(chunk_cache_nbytes, resolver) };
         opened(py, || Archive::open(&path, &options))
     }
 
     /// A local file or folder that is not kept open. Its contents are known and can be combined with others.
     #[staticmethod]
-    #[pyo3(signature = (path, reach=None))]
-    fn closed(py: Python<'_>, path: PathBuf, reach: Option<Reach>) -> PyResult<Self> {
-        let options = options(0, reach);
+    #[pyo3(signature = (path, resolver=None))]
+    fn closed(py: Python<'_>, path: PathBuf, resolver: Option<DocumentResolver>) -> PyResult<Self> {
+        let options = options(0, resolver);
         opened(py, || Archive::open_closed(&path, &options))
     }
 
     /// Open a remote file.
     #[staticmethod]
-    #[pyo3(signature = (file, chunk_cache_nbytes, reach=None, patterns=Vec::new()))]
+    #[pyo3(signature = (file, chunk_cache_nbytes, resolver=None, patterns=Vec::new()))]
     fn remote(
         py: Python<'_>,
         file: &Bound<'_, RemoteFile>,
         chunk_cache_nbytes: usize,
-        reach: Option<Reach>,
+        resolver: Option<DocumentResolver>,
         patterns: Vec<String>,
     ) -> PyResult<Self> {
-        let options = OpenOptions { patterns, ..options(chunk_cache_nbytes, reach) };
+        let options = OpenOptions { patterns, ..options(chunk_cache_nbytes, resolver) };
         let file = file.get();
         opened(py, || Archive::open_remote(&file.0, &options))
     }
@@ -75,7 +75,7 @@ impl ArchiveFile {
 
     /// An archive of Zarr metadata documents, by key, and tables of chunks, by array path.
     #[staticmethod]
-    #[pyo3(signature = (documents, tables, files, folder, chunk_cache_nbytes, reach=None))]
+    #[pyo3(signature = (documents, tables, files, folder, chunk_cache_nbytes, resolver=None))]
     #[allow(clippy::too_many_arguments)] // one for each keyword
     fn of_references(
         py: Python<'_>,
@@ -84,7 +84,7 @@ impl ArchiveFile {
         files: Vec<String>,
         folder: PathBuf,
         chunk_cache_nbytes: usize,
-        reach: Option<Reach>,
+        resolver: Option<DocumentResolver>,
     ) -> PyResult<Self> {
         let mut parsed = HashMap::new();
         for (array, columns) in tables {
@@ -92,23 +92,23 @@ impl ArchiveFile {
             let fault = |problem| Error::parse(folder.display().to_string(), problem);
             parsed.insert(array, table.map_err(fault).map_err(errors::of_archive)?);
         }
-        let options = options(chunk_cache_nbytes, reach);
+        let options = options(chunk_cache_nbytes, resolver);
         opened(py, || Archive::of_references(documents, parsed, &files, &folder, &options))
     }
 
     /// The same, but `table` gives the chunks of an array and the names of their files when the array is first used.
     #[staticmethod]
-    #[pyo3(signature = (documents, table, folder, chunk_cache_nbytes, reach=None))]
+    #[pyo3(signature = (documents, table, folder, chunk_cache_nbytes, resolver=None))]
     fn of_tables(
         py: Python<'_>,
         documents: HashMap<String, Vec<u8>>,
         table: Py<PyAny>,
         folder: PathBuf,
         chunk_cache_nbytes: usize,
-        reach: Option<Reach>,
+        resolver: Option<DocumentResolver>,
     ) -> PyResult<Self> {
         let tables = Box::new(Tables { function: table, name: folder.display().to_string() });
-        let options = options(chunk_cache_nbytes, reach);
+        let options = options(chunk_cache_nbytes, resolver);
         opened(py, || Archive::of_tables(documents, tables, &folder, &options))
     }
 
@@ -162,6 +162,21 @@ impl ArchiveFile {
         links.iter().map(|(name, link)| Ok((name.clone(), kind(link), target(py, link)?))).collect()
     }
 
+    /// Objects of an HDF5 file as their headers describe them, by their addresses; None is the root.
+    fn hdf5_objects<'py>(
+        &self,
+        py: Python<'py>,
+        addresses: Vec<Option<u64>>,
+    ) -> PyResult<Vec<Bound<'py, PyDict>>> {
+        let found = py.detach(|| self.0.hdf5_objects(&addresses)).map_err(errors::of_archive)?;
+        found.iter().map(|object| object_facts::object(py, object)).collect()
+    }
+
+    /// The number of the array whose header is at an address of an HDF5 file; None if there is none.
+    fn array_at(&self, py: Python<'_>, address: u64) -> PyResult<Option<usize>> {
+        py.detach(|| self.0.array_at(address)).map_err(errors::of_archive)
+    }
+
     /// An array, and the path that led to it.
     fn array(&self, number: usize, path: String) -> PyResult<StoredArray> {
         let missing = || PyIndexError::new_err(format!("there is no array number {number}"));
@@ -177,8 +192,8 @@ impl ArchiveFile {
 }
 
 /// Options for archives that Python opens: signals interrupt long work.
-pub(crate) fn options(chunk_cache_nbytes: usize, reach: Option<Reach>) -> OpenOptions {
-    let resolver = reach.unwrap_or_default().0;
+pub(crate) fn options(chunk_cache_nbytes: usize, resolver: Option<DocumentResolver>) -> OpenOptions {
+    let resolver = resolver.unwrap_or_default().0;
     OpenOptions { chunk_cache_nbytes, resolver, interrupts: Arc::new(Signals), ..OpenOptions::default() }
 }
 

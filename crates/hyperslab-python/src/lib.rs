@@ -9,14 +9,15 @@ mod cache_state;
 mod callbacks;
 mod chunk_bytes;
 mod collection;
+mod document_resolver;
 mod dtypes;
 mod errors;
 mod grid;
 mod hyperslab;
 mod integers;
 mod libhdf5;
+mod object_facts;
 mod points;
-mod reach;
 mod read_plan;
 mod references;
 mod remote;
@@ -42,6 +43,8 @@ mod _core {
     #[pymodule_export]
     use crate::collection::{combine, find_counterparts};
     #[pymodule_export]
+    use crate::document_resolver::{DocumentResolver, refusal};
+    #[pymodule_export]
     use crate::grid::ChunkGrid;
     #[pymodule_export]
     use crate::hyperslab::Hyperslab;
@@ -49,8 +52,6 @@ mod _core {
     use crate::libhdf5::{add_mappings, write_chunks};
     #[pymodule_export]
     use crate::points::Points;
-    #[pymodule_export]
-    use crate::reach::{Reach, refusal};
     #[pymodule_export]
     use crate::read_plan::ReadPlan;
     #[pymodule_export]

@@ -12,7 +12,7 @@ use pyo3::types::{PyBytes, PyList, PyTuple};
 use crate::points::Points;
 use crate::read_plan::ReadPlan;
 use crate::segment::Segment;
-use crate::{axes, dtypes, errors, integers, values};
+use crate::{axes, dtypes, errors, integers, object_facts, values};
 
 /// An array of an open file.
 #[pyclass(frozen, module = "hyperslab._core")]
@@ -187,6 +187,23 @@ impl StoredArray {
                 Some(PyBytes::new(py, &value))
             }
         }
+    }
+
+    /// What pointers in elements lead to, as bytes, in their order: of a sequence first itself, then what its own lead to.
+    fn heap_values<'py>(&self, py: Python<'py>, elements: Vec<u8>) -> PyResult<Vec<Bound<'py, PyBytes>>> {
+        let values = self.ask(py, |array| array.values(&elements))?;
+        Ok(values.iter().map(|value| PyBytes::new(py, value)).collect())
+    }
+
+    /// What of which other arrays a virtual array shows: file, path, what is shown, and of what part of the source.
+    fn virtual_sources<'py>(&self, py: Python<'py>) -> PyResult<Bound<'py, PyList>> {
+        let list = PyList::empty(py);
+        for mapping in self.0.described().virtual_mappings.iter() {
+            let target = object_facts::selection(py, &mapping.target)?;
+            let source = object_facts::selection(py, &mapping.source)?;
+            list.append((&*mapping.file, &*mapping.path, target, source))?;
+        }
+        Ok(list)
     }
 
     /// Whether it only stands for a NetCDF-4 dimension without a variable.

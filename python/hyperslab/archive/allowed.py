@@ -1,6 +1,6 @@
-"""`Allowed`: what a document, be it a file of references or one with links, may lead to. docs/security.md has the rule.
+"""`Allowed`: where a document (a file of references, or any file with links) may lead. docs/security.md has the rule.
 
-Files of this machine are judged where they are opened (`allowed.rs`), URLs by `SourceResolver.file`.
+Local files are checked where they are opened (`allowed.rs`), URLs in `SourceResolver.file`.
 """
 
 from __future__ import annotations
@@ -17,19 +17,19 @@ Locations = Iterable[str | os.PathLike[str]]
 
 @dataclass(frozen=True)
 class Allowed:
-    """What a user allows; without that, documents of this machine lead anywhere, others to their own folder."""
+    """The locations that the user allows. By default, local documents lead anywhere, remote ones to their folder."""
 
-    locations: tuple[str, ...] | None = None  # folders, files, and URLs with all below them
-    own: tuple[str, ...] = ()  # what the user named: these are no places that a document leads to
+    locations: tuple[str, ...] | None = None  # folders, files and URLs, each with everything below it
+    own: tuple[str, ...] = ()  # the file that the user opened, which needs no permission
 
     @staticmethod
     def of(locations: Locations | None, own: str) -> Allowed:
-        """What a user said, of a file that he opens.
+        """Parse the `allowed=` of a user who opens the file `own`.
 
         Raises
         ------
         UsageError
-            It is no list of places.
+            `locations` is a single path instead of a list.
         """
         if locations is None:
             return Allowed(None, (own,))
@@ -38,13 +38,13 @@ class Allowed:
         return Allowed(tuple(_absolute(os.fspath(location)) for location in locations), (own,))
 
     def listed(self, near: str | None) -> list[str]:
-        """What is allowed to a document of this machine, or one with a URL, beside itself; of a free one nothing."""
+        """The allowed locations, for messages: `near` is the URL of a remote document. Empty if anything is allowed."""
         if self.locations is not None:
             return list(self.locations)
         return [] if near is None else [folder_of(near)]
 
     def files(self, near: str | None) -> list[str] | None:
-        """The same of this machine; None for whatever there is."""
+        """The local locations that are allowed; None if all are."""
         if self.locations is None and near is None:
             return None
         return [location for location in (*self.listed(near), *self.own) if "://" not in location]
@@ -56,21 +56,22 @@ class Allowed:
         return any(is_below(url, location) for location in (*self.listed(near), *self.own) if "://" in location)
 
     def redirects(self) -> list[str] | None:
-        """What servers may redirect to beside themselves; None for any: what a document may lead to does not matter,
-        for it is the server that leads on.
+        """URLs that servers may redirect to, besides their own; None for any.
+
+        The rules for documents do not apply, because it is the server that redirects, not the document.
         """
         return None if self.locations is None else [location for location in self.locations if "://" in location]
 
     def holds(self, location: str) -> bool:
-        """Whether a file may be copied from: the user named it, or it is where he allows files to be."""
+        """Whether data of a file may be copied: the user named the file, or allowed its location."""
         if self.locations is not None:
-            return True  # it would not have been opened
+            return True  # a file outside of them would not have been opened
         if "://" in location:
             return any(is_below(location, own) for own in self.own if "://" in own)
         return any(_is_in(location, own) for own in self.own if "://" not in own)
 
     def permits_file(self, path: str, near: str | None) -> bool:
-        """Whether a document may lead to a file of this machine, whose name goes into references."""
+        """Whether a document may lead to a local file, whose name is written to references."""
         files = self.files(near)
         return files is None or any(_is_in(path, location) for location in files)
 

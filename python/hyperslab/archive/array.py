@@ -16,23 +16,23 @@ from hyperslab.archive import display, fallback
 from hyperslab.archive.attributes import Attributes, filled
 from hyperslab.archive.indexing import Key, NormalizedKey, normalize, of_points
 from hyperslab.cached import cached_property
-from hyperslab.errors import HyperslabError, TooLargeForMemory, Unsupported
+from hyperslab.errors import HyperslabError, TooLargeForMemory, Unsupported, UsageError
 from hyperslab.memory import aligned_empty
 
 if TYPE_CHECKING:
     from hyperslab.archive.tree import OpenFile
 
-# Chunks and bytes that a plan looks at, chunk by chunk and request by request: more take minutes, and only damaged
-# files and empty arrays have so many.
+# Limits of a plan, in chunks and bytes. A plan looks at every chunk and request; above these limits that takes minutes,
+# and only damaged files and empty arrays are that large.
 MOST_PLANNED_CHUNKS, MOST_PLANNED = 1 << 31, 1 << 50
 
 
 class Array:
-    """An array of an archive. Nothing is read before it is indexed; threads and processes may share it.
+    """An array of an archive. Indexing it reads; creating it reads nothing. Threads and processes may share it.
 
-    `array[0, ::4, 10:20]` reads with as many threads as there are cores. Ints drop their axis, steps are positive,
-    lists and masks pick indices axis by axis. `read` does the same with an output array and a number of threads of
-    your choice, `plan` says what a read takes without making it.
+    `array[0, ::4, 10:20]` reads with as many threads as there are cores. An integer drops its axis, steps must be
+    positive, and lists and masks pick indices of one axis each. `read` does the same with an output array and a number
+    of threads of your choice. `plan` tells you what a read would take, without reading.
     """
 
     def __init__(self, file: OpenFile, number: int, name: str) -> None:
@@ -42,7 +42,7 @@ class Array:
 
     @property
     def key(self) -> tuple[int, int]:
-        """Tells arrays apart while their file is open, under whichever name they were found."""
+        """What identifies the array while its file is open, whichever link led to it."""
         return (id(self._file), self._number)
 
     @cached_property
@@ -60,33 +60,33 @@ class Array:
 
     @property
     def format(self) -> str:
-        """What kind of file the array is in: hdf5, netcdf3, fits, hdf4, zarr or references."""
+        """The format of the file: "hdf5", "netcdf3", "fits", "hdf4", "zarr", "references", "dmrpp" or "collection"."""
         return self._file.core.format
 
     @property
     def fill_is_missing(self) -> bool:
-        """Whether readers of CF take the fill value for `_FillValue`, as in Zarr 2."""
+        """Whether CF readers use the fill value as `_FillValue`, as they do for Zarr 2."""
         return self._stored.fill_is_missing
 
     @property
     def is_variable(self) -> bool:
-        """Whether there is anything in it: not where it only stands for a dimension of NetCDF-4, or has no elements."""
+        """Whether the array holds data: it is neither null nor a placeholder for a NetCDF-4 dimension."""
         return not self.is_null and not self.is_dimension_only
 
     @property
     def is_dimension_only(self) -> bool:
-        """Whether it only stands for a dimension of NetCDF-4 that has no variable: nothing is in it."""
+        """Whether the array is a placeholder for a NetCDF-4 dimension without a variable; it holds no data."""
         return self._stored.is_dimension_only
 
     @cached_property
     def shape(self) -> tuple[int, ...]:
-        """The length of each axis. An array without any element (HDF5's null dataspace) cannot be read: `(0,)`."""
+        """The length of each axis; `(0,)` for HDF5's null dataspace, which has no elements."""
         shape = self._stored.shape
         return (0,) if shape is None else shape
 
     @property
     def max_shape(self) -> tuple[int | None, ...]:
-        """The largest shape that the array's writer allowed; None on an axis without bound."""
+        """The largest shape that the writer allowed; None for an unlimited axis."""
         return tuple(self._stored.max_shape)
 
     @property
@@ -101,57 +101,59 @@ class Array:
 
     @cached_property
     def dtype(self) -> np.dtype[Any]:
-        """The elements' dtype, in the file's byte order."""
+        """The dtype of the elements, in the byte order of the file."""
         try:
             if self.via == "h5py":
-                return fallback.dtype_of(self._file.path, self.name, self._file.reach)
+                return fallback.dtype_of(self._file.path, self.name, self._file.document_resolver)
             return self._stored.dtype
+        except UsageError:  # the request is wrong, not the file
+            raise
         except (TypeError, ValueError, OverflowError, Unsupported) as error:
             said = f"array {self.name} of {self._file.path} has elements that NumPy cannot represent ({error})"
-            raise Unsupported(f"{said}: the file is damaged, or they are larger than 2 GiB each") from error
+            raise Unsupported(f"{said}: the file is damaged, or each element is larger than 2 GiB") from error
 
     @property
     def is_text(self) -> bool:
-        """Whether the elements are text of any length (`dtype` is object, as in h5py)."""
+        """Whether the elements are text of variable length (then `dtype` is object, as in h5py)."""
         metadata = self.dtype.metadata
         return metadata is not None and metadata.get("vlen") is str
 
     @property
     def nbytes(self) -> int:
-        """Bytes of the whole array in memory."""
+        """Size of the whole array in memory, in bytes."""
         return self.size * self.dtype.itemsize
 
     @property
     def stored_nbytes(self) -> int | None:
-        """Bytes that the array's chunks take in the file; None for Zarr far away, where nobody lists them."""
+        """Size of the stored chunks, in bytes; None for remote Zarr arrays, whose chunks are not listed."""
         return self._stored.stored_nbytes
 
     @property
     def chunk_count(self) -> int:
-        """Chunks that there are room for in the array's shape, written or not."""
+        """The number of chunks in the chunk grid, stored or not."""
         return self._stored.chunk_count
 
     @property
     def stored_chunk_count(self) -> int | None:
-        """Chunks that are in the file, the others were never written; None for Zarr far away."""
+        """The number of chunks that are in the file; None for remote Zarr arrays, whose chunks are not listed."""
         return self._stored.stored_chunk_count
 
     @cached_property
     def is_null(self) -> bool:
-        """Whether there is no element to read, not even none of a shape: HDF5's null dataspace."""
+        """Whether the array is HDF5's null dataspace: it has neither elements nor a shape."""
         return self._stored.shape is None
 
     @property
     def chunks(self) -> tuple[int, ...] | None:
-        """The shape of a chunk; None if the array is in one piece, or its parts are cut differently."""
+        """The shape of a chunk; None if the array is contiguous, or if its parts have different chunk shapes."""
         return self._stored.chunks
 
     @property
     def chunk_lengths(self) -> tuple[int | tuple[int, ...], ...] | None:
-        """On each axis the length of the chunks, or the lengths of all where a collection's files differ.
+        """The chunk length of each axis; a tuple of all lengths where the files of a collection differ.
 
-        Along which Dask and others may cut the array without having to read a chunk twice. None where `chunks` is for
-        an array in one piece, and of arrays that show others with steps.
+        If you cut the array along these lengths, no task reads a chunk that another task reads too. None for contiguous
+        arrays, and for virtual arrays that map others with steps.
         """
         found = self._stored.chunk_lengths() if self.chunks is not None or self.format == "collection" else None
         return None if found is None else tuple(each[0] if len(each) == 1 else tuple(each) for each in found)
@@ -163,18 +165,18 @@ class Array:
 
     @property
     def dims(self) -> tuple[str, ...] | None:
-        """The names of the dimensions, where the file names them."""
+        """The names of the dimensions; None if the file does not name them."""
         dimensions = self._stored.dimensions
         return None if dimensions is None else tuple(dimensions)
 
     @cached_property
     def attrs(self) -> Attributes:
-        """The attributes, in the file's order."""
+        """The attributes, in the order of the file."""
         return Attributes(self._stored.attributes())
 
     @cached_property
     def fill_value(self) -> Any:
-        """What elements are that nobody wrote; None if the writer said that there is no such value."""
+        """The value of elements that were never written; None if the file defines no fill value."""
         fill = self._stored.fill
         if fill is None or self.dtype.hasobject or self.unsupported or self.damaged:
             return None
@@ -183,17 +185,17 @@ class Array:
 
     @cached_property
     def unsupported(self) -> str | None:
-        """What of the array hyperslab cannot read itself; None if it can."""
+        """Why hyperslab cannot read the array itself; None if it can."""
         return self._stored.unsupported
 
     @cached_property
     def damaged(self) -> str | None:
-        """Why nothing of the array can be read; None where its description and the table of its chunks are whole."""
+        """Why the array cannot be read at all; None if its metadata and chunk index are intact."""
         return self._stored.damaged
 
     @cached_property
     def via(self) -> Literal["hyperslab", "h5py"]:
-        """What reads the array: hyperslab, or h5py where hyperslab cannot and h5py is installed."""
+        """What reads the array: "hyperslab", or "h5py" if hyperslab cannot read it and h5py is installed."""
         return "h5py" if self.unsupported and self._can_fall_back else "hyperslab"
 
     @property
@@ -202,46 +204,58 @@ class Array:
 
     @property
     def fill_bytes(self) -> bytes:
-        """One element that nobody wrote, as it is in memory: zeros where the writer said that there is none."""
+        """The fill value as the bytes of one element in memory; zeros if the file defines none."""
         return self._stored.fill or bytes(self._stored.element_nbytes)
 
     def segments(self) -> list[Segment]:
-        """The parts that the array is made of, with the places of their chunks, to write references from."""
+        """The parts of the array, with the byte ranges of their chunks; references are written from these."""
         return self._stored.segments()
 
     def file_paths(self) -> list[str | None]:
-        """Paths or URLs of the files that chunks lie in, by the numbers that segments have for them."""
+        """Paths or URLs of the files that hold the chunks; segments refer to them by their index in this list."""
         return self._stored.file_paths()
 
     @property
     def is_own(self) -> bool:
-        """Whether all of it is in files that the user named: then references may hold copies of its elements."""
+        """Whether all data are in files that you named; only then may references hold copies of them."""
         if self.via == "h5py":
-            files = fallback.files_of(self._file.path, self.name, self._file.reach)
+            files = fallback.files_of(self._file.path, self.name, self._file.document_resolver)
             return all(map(self._file.owns, files))
         return all(path is None or self._file.owns(path) for path in self.file_paths())
 
     def check_files(self, paths: Iterable[str | None]) -> None:
-        """Refuse what references must not lead to, because the array's own file may not; None is that file.
+        """Check that the array's file may lead to these files, so that references may too; None is the file itself.
 
         Raises
         ------
         NotAllowed
-            One of the files is such a place.
+            One of the files is at a location that is not allowed.
         """
         for path in paths:
             if path is not None:
                 self._file.check_allowed(path)
 
     def plan(self, selection: Key = ...) -> ReadPlan:
-        """What reading a selection takes: chunks, requests, bytes, read amplification. Nothing is read.
+        """Compute what reading a selection would take: chunks, requests, bytes and read amplification. Nothing is read.
+
+        Parameters
+        ----------
+        selection : Key
+            The same as for `read`; by default the whole array.
+
+        Returns
+        -------
+        ReadPlan
+            The plan, with counts of chunks and requests, and sizes in bytes.
 
         Raises
         ------
         Unsupported
-            hyperslab cannot read the array, or its chunks are Zarr's far away: nobody lists them.
+            hyperslab cannot read the array, or it is a remote Zarr array, whose chunks are not listed.
         DamagedFile
-            The array's description, or the table of its chunks, is damaged.
+            The metadata of the array or its chunk index are damaged.
+        TooLargeForMemory
+            The selection has too many chunks or bytes to plan at once.
         """
         if isinstance(selection, Points):
             return self._stored.plan_points(selection)
@@ -250,7 +264,7 @@ class Array:
             count = math.prod(index.full_shape)
             most = self.chunk_count > MOST_PLANNED_CHUNKS < count or count * self._stored.element_nbytes > MOST_PLANNED
             if most and self.damaged is None:  # a damaged array says what is damaged
-                said = f"array {self.name} of {self._file.path} has room for {self.nbytes} bytes"
+                said = f"array {self.name} of {self._file.path} has {self.nbytes} bytes"
                 raise TooLargeForMemory(f"{said} in {self.chunk_count} chunks: plan a part of it at a time")
             return self._stored.plan(list(index.axes))
         except (OverflowError, ValueError) as error:
@@ -263,23 +277,34 @@ class Array:
         Parameters
         ----------
         selection : Key
-            What would stand between brackets, a `Hyperslab`, or `Points`, which give one axis.
+            Anything that you could write between the brackets of `array[...]`, a `Hyperslab`, or `Points`. Points give
+            a result with one axis. By default the whole array.
         out : np.ndarray[Any, Any] | None
-            Where the elements go; read into directly if it is in C order and of the array's dtype, else cast into if
-            that is safe.
+            An array to read into, with the shape of the selection. If it is C-contiguous and has the array's dtype, no
+            copy is made; otherwise the elements are cast, if that is safe.
         threads : int | None
-            How many threads read and decode; by default one per core.
+            The number of threads that read and decode; by default one per core.
+
+        Returns
+        -------
+        np.ndarray[Any, Any] | Any
+            The selected elements, in the dtype of the array; a scalar if every axis was indexed by an integer. If you
+            gave `out`, that.
 
         Raises
         ------
+        IndexError
+            An index is outside the array.
+        ValueError
+            `out` has another shape than the selection, or `threads` is below 1.
         Unsupported
-            The array uses something that we cannot read, and h5py is not there to do it.
+            The array uses a feature that hyperslab cannot read, and h5py is not installed.
         TooLargeForMemory
-            There is not as much memory as the selection takes.
+            The selection needs more memory than there is.
         DamagedFile
-            What was stored is not what its format says; the message has file, array, chunk, offset.
+            The stored bytes contradict the format; the message names the file, array, chunk and offset.
         FileChanged
-            The file is not the one that was opened any more.
+            The file was changed since it was opened.
         """
         if self.is_null:
             raise Unsupported(f"array {self.name} of {self._file.path} has no elements (a null dataspace)")
@@ -292,7 +317,7 @@ class Array:
             raise
 
     def _explain(self, selection: Key, error: Exception) -> None:
-        """Say in our words what NumPy or Python say of numbers that nothing can hold; other errors are let through."""
+        """Replace errors of NumPy and Python about numbers that are too large by ours; ignore all other errors."""
         said = f"array {self.name} of {self._file.path}"
         if isinstance(error, HyperslabError):
             return
@@ -304,25 +329,31 @@ class Array:
             count = math.prod(normalize(selection, self.shape).full_shape)
         nbytes = count * self.dtype.itemsize
         if isinstance(error, MemoryError) or nbytes > sys.maxsize:
-            told = f"the selection takes {nbytes} bytes of memory, more than there is: read a part of it at a time"
+            told = f"the selection needs {nbytes} bytes of memory, more than there is: read a part of it at a time"
             raise TooLargeForMemory(f"{said}: {told}") from error
 
     def _read_selection(self, selection: Key, out: np.ndarray[Any, Any] | None, threads: int | None) -> Any:
         index = of_points(selection, self.shape) if isinstance(selection, Points) else normalize(selection, self.shape)
+        return self.read_index(index, out, threads)
+
+    def read_index(
+        self, index: NormalizedKey, out: np.ndarray[Any, Any] | None = None, threads: int | None = None
+    ) -> Any:
+        """Read what an index means that is definite already: other rules than NumPy's made it."""
         if self.via == "hyperslab":
             try:
                 return self._finish(index, self._read(index, out, threads), out)
             except Unsupported:
                 if not self._can_fall_back:
                     raise
-                self.__dict__["via"] = "h5py"  # known only now: a rare variety of a codec
-        read = fallback.read(self._file.path, self.name, index, self._file.reach)
+                self.__dict__["via"] = "h5py"  # found out only by decoding: a rare variant of a codec
+        read = fallback.read(self._file.path, self.name, index, self._file.document_resolver)
         return self._finish(index, read, out)
 
     def _read(
         self, index: NormalizedKey, out: np.ndarray[Any, Any] | None, threads: int | None
     ) -> np.ndarray[Any, Any]:
-        """The selection with all axes, in `out`'s memory if that can take it."""
+        """Read the selection with all axes, into the memory of `out` if it fits."""
         if self._has_pointers:
             return self._read_pointed(index, threads)
         full_shape = (*index.full_shape, *self.dtype.shape)
@@ -348,11 +379,25 @@ class Array:
         )
 
     def _read_pointed(self, index: NormalizedKey, threads: int | None) -> np.ndarray[Any, Any]:
-        """Elements of any length: first their pointers, then what they lead to."""
+        """Read elements of variable length: first their pointers, then what these point to."""
         pointers = np.empty(index.full_shape, f"V{self._stored.element_nbytes}")
         flat = pointers.reshape(-1).view(np.uint8)
         self._read_bytes(index, flat, threads, is_reused=False)
         return filled(index.full_shape, self.dtype, self._stored.resolve(flat))
+
+    def read_stored(self, index: NormalizedKey) -> np.ndarray[Any, Any]:
+        """The elements of an index as the file has them, in bytes: pointers are not followed."""
+        stored = np.empty(math.prod(index.full_shape) * self._stored.element_nbytes, np.uint8)
+        self._read_bytes(index, stored, None, is_reused=False)
+        return stored
+
+    def heap_values(self, stored: Any) -> list[bytes]:
+        """What pointers in elements of HDF5 lead to, in their order; what a sequence leads to comes right behind it."""
+        return self._stored.heap_values(bytes(stored))
+
+    def virtual_sources(self) -> list[tuple[str, str, Any, Any]]:
+        """What a virtual array of HDF5 shows: file, path, where, and which part of the source."""
+        return self._stored.virtual_sources()
 
     def _finish(self, index: NormalizedKey, read: np.ndarray[Any, Any], out: np.ndarray[Any, Any] | None) -> Any:
         shaped = read.reshape((*index.shape, *read.shape[len(index.full_shape) :]))
@@ -360,7 +405,7 @@ class Array:
             return shaped[()] if index.is_element else shaped
         if not np.may_share_memory(out, shaped):
             if out.shape != shaped.shape:
-                raise ValueError(f"out has the shape {out.shape}, the selection {shaped.shape}")
+                raise ValueError(f"out has shape {out.shape}, but the selection has shape {shaped.shape}")
             np.copyto(out, shaped, casting="safe")
         return out
 
@@ -370,11 +415,11 @@ class Array:
         return self.read(key)
 
     def __setitem__(self, key: Key, value: object) -> None:
-        raise TypeError(f"{self.name} of {self._file.path} is open for reading: hyperslab writes no archives")
+        raise TypeError(f"{self.name} of {self._file.path} is read-only: hyperslab does not write archives")
 
     def __array__(self, dtype: Any = None, copy: bool | None = None) -> np.ndarray[Any, Any]:
         if copy is False:
-            raise ValueError("an array of a file cannot be had without reading it: a copy is always made")
+            raise ValueError("copy=False is not possible: reading an array from a file always makes a copy")
         array = np.asarray(self.read(...))
         return array if dtype is None else array.astype(dtype, copy=False)
 

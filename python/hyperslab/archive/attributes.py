@@ -9,7 +9,10 @@ import numpy as np
 
 
 class Attributes(Mapping[str, Any]):
-    """Read-only, in the file's order. Asking for a value that cannot be had raises `Unsupported` or `DamagedFile`."""
+    """The attributes of a group or array: a read-only mapping, in the order of the file.
+
+    Reading a value raises `Unsupported` or `DamagedFile` if hyperslab cannot read it.
+    """
 
     def __init__(self, stored: Sequence[tuple[str, Any]]) -> None:
         self._stored = dict(stored)
@@ -32,12 +35,12 @@ class Attributes(Mapping[str, Any]):
         return f"<hyperslab.Attributes {shown!r}>"
 
     def readable(self) -> Iterator[tuple[str, Any]]:
-        """Names and values of those that can be had."""
+        """Yield the name and value of each attribute that can be read."""
         return ((name, value(*stored)) for name, stored in self._stored.items() if not isinstance(stored, Exception))
 
 
 def value(shape: tuple[int, ...] | None, dtype: Any, elements: bytes | list[Any]) -> Any:
-    """One value from its elements; `None` where there is none (an HDF5 null dataspace). One text has no dtype."""
+    """Make a value from its elements; None for an HDF5 null dataspace. A single text has no dtype."""
     if shape is None:
         return None
     if isinstance(elements, list):
@@ -49,7 +52,7 @@ def value(shape: tuple[int, ...] | None, dtype: Any, elements: bytes | list[Any]
 
 
 def text(stored: bytes) -> str | bytes:
-    """Text if it is any; else the bytes."""
+    """The text if the bytes are valid UTF-8, otherwise the bytes."""
     try:
         return stored.decode()
     except UnicodeDecodeError:
@@ -57,7 +60,7 @@ def text(stored: bytes) -> str | bytes:
 
 
 def filled(shape: tuple[int, ...], dtype: np.dtype[Any], objects: Sequence[Any]) -> np.ndarray[Any, Any]:
-    """An array of these objects, in C order."""
+    """Make an array of these objects, in C order."""
     array = np.empty(shape, dtype)
     flat = array.reshape(len(objects), *array.shape[len(shape) :])
     for position, one in enumerate(objects):

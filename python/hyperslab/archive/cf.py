@@ -1,8 +1,8 @@
-"""Attributes as netCDF's readers give them, and CF's packed numbers: what they decode to, exactly as in xarray.
+"""Attributes as netCDF libraries return them, and how to decode CF's packed numbers, exactly as xarray does.
 
-Conventions: https://cfconventions.org, sections 2.5.1 (missing data) and 8.1 (packed data). The dtypes are those that
-xarray's `CFMaskCoder` and `CFScaleOffsetCoder` choose, so that files decoded one by one and then concatenated by xarray
-have the same bits as a collection of ours.
+Conventions: https://cfconventions.org, sections 2.5.1 (missing data) and 8.1 (packed data). The dtypes are those of
+xarray's `CFMaskCoder` and `CFScaleOffsetCoder`, so a collection has the same bits as files that xarray decodes and
+concatenates.
 """
 
 from __future__ import annotations
@@ -18,19 +18,19 @@ from hyperslab.archive.array import Array
 from hyperslab.archive.tree import Group
 from hyperslab.errors import Unsupported
 
-# What HDF5's dimension scales and netCDF keep for themselves, also in files that netCDF did not write.
+# Attributes that HDF5's dimension scales and netCDF use internally, also in files that netCDF did not write.
 BOOKKEEPING = frozenset(
     ("CLASS", "NAME", "REFERENCE_LIST", "DIMENSION_LIST", "DIMENSION_LABELS", "_Netcdf4Dimid", "_Netcdf4Coordinates",
      "_NCProperties", "_nc3_strict")
 )  # fmt: skip
 MASKS = ("_FillValue", "missing_value")
 PACKING = (*MASKS, "scale_factor", "add_offset", "_Unsigned")
-# Said of packed numbers: meaningless once they are unpacked.
+# These describe packed numbers and mean nothing once the numbers are unpacked.
 OF_PACKED = ("valid_min", "valid_max", "valid_range")
 
 
 def attributes(node: Group | Array) -> dict[str, Any]:
-    """Attributes as netCDF's readers give them: one element is a scalar; what cannot be read is left out."""
+    """The attributes as netCDF libraries return them: one element becomes a scalar; unreadable ones are left out."""
     found = {name: _single(value) for name, value in node.attrs.readable() if name not in BOOKKEEPING}
     if isinstance(node, Array) and (node.fill_is_missing or node.format in ("zarr", "references")):
         fill = _zarr_fill(node, found.get("_FillValue"))
@@ -40,14 +40,14 @@ def attributes(node: Group | Array) -> dict[str, Any]:
 
 def _single(value: Any) -> Any:
     if value is None:
-        return ""  # an attribute without a value: netCDF's libraries show empty text
+        return ""  # an attribute without a value, which netCDF libraries return as empty text
     if isinstance(value, np.ndarray) and value.shape == (1,):
         return value[0]
     return value.tolist() if isinstance(value, np.ndarray) and value.dtype == object else value
 
 
 def _zarr_fill(array: Array, stored: Any) -> Any:
-    """Zarr 2's fill value is CF's `_FillValue`; Zarr 3 has the attribute, of floats in base64, as xarray writes it."""
+    """CF's `_FillValue` of a Zarr array: the fill value in Zarr 2, an attribute in Zarr 3 (floats in base64)."""
     if stored is None and array.fill_is_missing:
         return array.fill_value
     if isinstance(stored, str) and array.dtype.kind == "f":
@@ -57,10 +57,10 @@ def _zarr_fill(array: Array, stored: Any) -> Any:
 
 @dataclass(frozen=True)
 class Conversion:
-    """How stored elements become those of a collection's array; the compiled part takes it as it is.
+    """How to convert stored elements to those of a collection's array. The compiled part reads these fields.
 
-    `stored_as` is the dtype that they are taken for, `packing` the masked numbers, factor, offset, and whether to
-    calculate with 32 bits. With neither, numbers are only given another width or byte order.
+    `stored_as` is the dtype to interpret them as. `packing` is the masked values, the factor, the offset, and whether
+    to compute in 32 bits. If both are None, only the width or byte order of the numbers changes.
     """
 
     stored_as: str | None
@@ -68,7 +68,7 @@ class Conversion:
 
 
 def is_same(one: Any, other: Any) -> bool:
-    """Whether two values of attributes have equal dtypes, but for the byte order, and equal bits."""
+    """Whether two attribute values have the same dtype, ignoring byte order, and the same bits."""
     if one is None or other is None or isinstance(one, str) or isinstance(other, str):
         return type(one) is type(other) and bool(one == other)
     a, b = (np.asarray(value) for value in (one, other))
@@ -77,7 +77,7 @@ def is_same(one: Any, other: Any) -> bool:
 
 
 def packed_alike(one: dict[str, Any], other: dict[str, Any]) -> bool:
-    """Whether packed numbers with these attributes mean the same."""
+    """Whether packed numbers with these attributes decode alike."""
     return all(is_same(one.get(name), other.get(name)) for name in PACKING)
 
 
@@ -87,12 +87,12 @@ def is_packed(attrs: dict[str, Any]) -> bool:
 
 
 def decoding(dtype: np.dtype[Any], attrs: dict[str, Any]) -> tuple[np.dtype[Any], Conversion]:
-    """What xarray decodes numbers to, and how.
+    """The dtype that xarray decodes packed numbers to, and the conversion that does it.
 
     Raises
     ------
     Unsupported
-        An attribute is no number that they can be decoded by; the message names it.
+        An attribute is not a number that they can be decoded with; the message names it.
     """
     if dtype.kind not in "iuf" or dtype.itemsize > 8 or (dtype.kind == "f" and dtype.itemsize < 4):
         raise Unsupported(f"packed numbers of dtype {dtype}")
@@ -151,7 +151,7 @@ def _factor(attrs: dict[str, Any], name: str) -> Any:
 
 
 def _float_dtype(dtype: np.dtype[Any], scale: Any, offset: Any) -> np.dtype[Any]:
-    """xarray's choice by the dtypes of the numbers, the factor and the offset."""
+    """The dtype that xarray chooses from those of the numbers, the factor and the offset."""
     of_scale: np.dtype[Any] | None = None if scale is None else scale.dtype
     if offset is None and of_scale is not None:
         return of_scale
@@ -161,7 +161,7 @@ def _float_dtype(dtype: np.dtype[Any], scale: Any, offset: Any) -> np.dtype[Any]
 
 
 def _promoted(dtype: np.dtype[Any]) -> np.dtype[Any]:
-    """The float that holds not-a-number beside numbers of a dtype."""
+    """The float dtype that holds the numbers of a dtype and NaN."""
     if dtype.kind == "f":
         return dtype
     return np.dtype("f4") if dtype.itemsize <= 2 else np.dtype("f8")

@@ -1,7 +1,7 @@
-"""Several files as one archive: `hyperslab.open(["2019.nc", "2020.nc"], concat="time")`.
+"""Open several files as one archive: `hyperslab.open(["2019.nc", "2020.nc"], concat="time")`.
 
-Every array is a list of segments, each with its file's own chunks, codecs, dtype and packing; nothing is copied, and
-nothing but coordinates and small arrays is read when a collection is opened.
+Every array is a list of segments, each with the chunks, codecs, dtype and packing of its file. No data are copied, and
+opening reads only coordinates and small arrays.
 """
 
 from __future__ import annotations
@@ -35,12 +35,12 @@ def opened(
     cache_nbytes: int = 0,
     allowed: Locations | None = None,
 ) -> Group:
-    """The root group of a collection; arguments are those of `hyperslab.open`.
+    """Open a collection and return its root group; the arguments are those of `hyperslab.open`.
 
     Raises
     ------
     NotCombinable
-        Two files do not go together.
+        Two files cannot be combined.
     """
     options = _options(combining)
     found = tuple(located(paths, storage_options, cache_nbytes, allowed))
@@ -51,10 +51,10 @@ def _options(combining: Combining) -> Options:
     known = Options.__dataclass_fields__
     unknown = [name for name in combining if name not in known]
     if unknown:
-        raise TypeError(f"open() has no argument {', '.join(unknown)}; there are {', '.join(known)}")
+        raise TypeError(f"open() has no argument {', '.join(unknown)}; to combine files it has {', '.join(known)}")
     for name, choices in CHOICES.items():
         if combining.get(name, choices[0]) not in choices:
-            raise UsageError(f"{name}={combining.get(name)!r} is none of {', '.join(map(repr, choices))}")
+            raise UsageError(f"{name}={combining.get(name)!r} is not one of {', '.join(map(repr, choices))}")
     leave_out = combining.get("leave_out", ())
     return Options(
         combining.get("concat"),
@@ -66,7 +66,7 @@ def _options(combining: Combining) -> Options:
 
 
 class OpenCollection(OpenFile):
-    """Several open files as one, shared by all groups and arrays."""
+    """Several open files as one archive, shared by all of its groups and arrays."""
 
     def __init__(self, located: tuple[Located, ...], options: Options, chunk_cache_nbytes: int) -> None:
         self.located, self.options, self.chunk_cache_nbytes = located, options, chunk_cache_nbytes
@@ -89,15 +89,15 @@ class OpenCollection(OpenFile):
 
     @property
     def is_remote(self) -> bool:
-        """Whether any of the files is far away."""
+        """Whether any of the files is remote."""
         return any(not isinstance(file, Group) and isinstance(file[0], Remote) for file in self.located)
 
     def owns(self, path: str) -> bool:
-        """Whether any of the files does."""
+        """Whether any of the files owns this path."""
         return any(file.owns(path) for file in self._files)
 
     def check_allowed(self, path: str) -> None:
-        """Refuse a file or URL that none of the files is or may lead to."""
+        """Check that one of the files may lead to this path or URL; raise `NotAllowed` if none may."""
         for file in self._files:
             with suppress(NotAllowed):
                 file.check_allowed(path)
@@ -111,20 +111,20 @@ class OpenCollection(OpenFile):
 
     @property
     def opened_urls(self) -> list[str]:
-        """Those of its files."""
+        """The URLs of its files."""
         return [url for file in self._files for url in file.opened_urls]
 
     def token(self, name: str) -> tuple[Any, ...]:
-        """What Dask tells a group or array apart by: the same in every process until one of the files changes."""
+        """Dask's token of a group or array: the same in every process until one of the files changes."""
         return ("hyperslab", self.options, self._digest, name)
 
     def reopening(self, name: str) -> tuple[Any, ...]:
-        """How to pickle a group or array: as the files to combine again."""
+        """How to pickle a group or array: as the list of files to combine again."""
         return (_reopened, (_Recollection(self.located, self.options, self.chunk_cache_nbytes, self._digest), name))
 
 
 class _Recollection:
-    """What a collection is opened again by; of equal ones a process opens one."""
+    """What opens a collection again. A process opens equal ones only once."""
 
     def __init__(self, located: tuple[Located, ...], options: Options, chunk_cache_nbytes: int, digest: str) -> None:
         self.located, self.options, self.chunk_cache_nbytes, self.digest = located, options, chunk_cache_nbytes, digest
@@ -151,7 +151,7 @@ def _reopened(recollected: _Recollection, name: str) -> Any:
 
 
 def _groups(combination: Combination, paths: Sequence[str]) -> list[tuple[int, int, list[tuple[str, str, int]]]]:
-    """Each group's file and number there, and its links by name, kind and number."""
+    """For each group, its file, its number in that file, and its links by name, kind and number."""
     numbers = {path: number for number, (path, _, _) in enumerate(combination.groups)}
     links: dict[str, list[tuple[str, str, int]]] = {path: [] for path in numbers}
     named = [(path, "array", number) for number, path in enumerate(paths)]
@@ -163,7 +163,7 @@ def _groups(combination: Combination, paths: Sequence[str]) -> list[tuple[int, i
 
 
 def _check_dimensions(combination: Combination, recipes: Mapping[str, ArrayRecipe]) -> None:
-    """Refuse arrays of one group that give a dimension different lengths."""
+    """Refuse arrays of a group that give one dimension different lengths."""
     seen: dict[tuple[str, str], tuple[int, str]] = {}
     for path in recipes:
         row = combination.rows[path]
@@ -178,7 +178,7 @@ def _check_dimensions(combination: Combination, recipes: Mapping[str, ArrayRecip
 
 
 def _coordinates(combination: Combination) -> dict[str, list[np.ndarray[Any, Any]]]:
-    """The coordinates along the dimension, file by file, in each group that has any."""
+    """The coordinates along the concatenated dimension, by path, file by file."""
     found = {}
     for row in combination.rows.values():
         is_coordinate = row.path.rpartition("/")[2] == combination.options.concat and row.axis == 0
@@ -204,7 +204,7 @@ def _sorted(combination: Combination) -> list[int]:
 
 
 def _check_order(combination: Combination) -> None:
-    """Refuse files whose coordinates overlap or go back."""
+    """Refuse files whose coordinates overlap or are out of order."""
     for path, parts in _coordinates(combination).items():
         files = (combination.files[number].path for number in combination.rows[path].files)
         ends = [(part.min(), part.max(), file) for part, file in zip(parts, files, strict=True) if part.size]

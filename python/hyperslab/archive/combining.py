@@ -1,4 +1,4 @@
-"""Decides, array by array, how files are combined: concatenated, equal in all, converted, left out, or refused."""
+"""Decide for each array how the files of a collection combine: concatenate, share, convert, leave out or refuse."""
 
 from __future__ import annotations
 
@@ -17,15 +17,15 @@ from hyperslab.errors import HyperslabError, NotCombinable
 
 Numbers = np.ndarray[Any, Any]
 
-# Attributes without which numbers mean something else. Others may differ: the first file's are kept.
+# Attributes that change what the numbers mean, so they must be equal. Others may differ; the first file's are kept.
 MEANING = ("units", "calendar", "standard_name", "positive", "cell_methods", "grid_mapping", "formula_terms",
            "flag_values", "flag_masks", "flag_meanings")  # fmt: skip
-# Arrays that must be equal are compared in pieces of this size, and not at all where one is larger than the second.
+# Arrays that must be equal are compared in batches of the first size. Arrays above the second are refused.
 COMPARED_NBYTES, MOST_COMPARED_NBYTES = 64 << 20, 256 << 20
 
 
 class Combining(TypedDict, total=False):
-    """How several files are combined, as `open` is told."""
+    """The keyword arguments of `hyperslab.open` that say how to combine files."""
 
     concat: str | int | None
     differing: Literal["refuse", "first"]
@@ -36,7 +36,7 @@ class Combining(TypedDict, total=False):
 
 @dataclass(frozen=True)
 class Options:
-    """How files are combined, as `hyperslab.open` is told."""
+    """How to combine files: the arguments of `hyperslab.open`, with defaults."""
 
     concat: str | int | None = None
     differing: Literal["refuse", "first"] = "refuse"
@@ -47,7 +47,7 @@ class Options:
 
 @dataclass
 class ArrayRecipe:
-    """How one array is made of the files'; the compiled part takes it as it is."""
+    """How to make one array of a collection from those of its files. The compiled part reads these fields."""
 
     files: list[int]
     arrays: list[int]
@@ -70,7 +70,7 @@ class Row:
 
     @cached_property
     def entries(self) -> list[int]:
-        """For each kind, where the first array of it stands."""
+        """For each kind, the position of its first array."""
         first: dict[int, int] = {}
         for position, kind in enumerate(self.kinds):
             first.setdefault(kind, position)
@@ -88,17 +88,17 @@ class Row:
 
     @property
     def axis(self) -> int | None:
-        """The axis along which it is concatenated."""
+        """The axis to concatenate along; None for an array that all files share."""
         axis: int | None = self.axes[0]
         return axis
 
     @property
     def group(self) -> str:
-        """The path of the group that it is in."""
+        """The path of the group that holds the array."""
         return self.path.rpartition("/")[0] or "/"
 
     def recipe(self, positions: Iterable[int] | None = None) -> ArrayRecipe:
-        """These entries, or all, without any conversion."""
+        """A recipe of the arrays at these positions, or of all, without any conversion."""
         if positions is None:
             return ArrayRecipe(self.files, self.arrays, self.kinds, self.axis)
         chosen = list(positions)
@@ -106,7 +106,13 @@ class Row:
         return ArrayRecipe(files, arrays, kinds, self.axis)
 
     def refuse(self, kind: int, what: str, remedy: str = "") -> NoReturn:
-        """Say that this kind of array does not go with the first."""
+        """Refuse to combine this kind of array with the first.
+
+        Raises
+        ------
+        NotCombinable
+            Always.
+        """
         one, other = (
             self.samples[0].filename,
             (self.samples[kind].filename if kind else self._open[self.files[-1]].path),
@@ -116,7 +122,7 @@ class Row:
 
 
 class Combination:
-    """Files, and what is decided of their arrays."""
+    """Files, and the decision for each of their arrays."""
 
     def __init__(self, files: Sequence[OpenFile], options: Options) -> None:
         self.files, self.options = files, options
@@ -136,18 +142,18 @@ class Combination:
         self._joined: dict[str, tuple[str, list[Numbers]]] = {}
 
     def recipes(self) -> dict[str, ArrayRecipe]:
-        """How each array is made, by its path.
+        """How to make each array, by its path.
 
         Raises
         ------
         NotCombinable
-            Two files do not go together; the message names them and what differs.
+            Two files cannot be combined; the message names them and the difference.
         """
         made = {path: self.recipe(row) for path, row in self.rows.items()}
         return {path: recipe for path, recipe in made.items() if recipe is not None}
 
     def recipe(self, row: Row) -> ArrayRecipe | None:
-        """How one array is made; None if it is left out."""
+        """How to make one array; None to leave it out."""
         if len(row.files) < len(self.files) and (row.axis is not None or self.options.concat is not None):
             lacking = next(file for number, file in enumerate(self.files) if number not in set(row.files))
             if self.options.missing == "drop":
@@ -201,7 +207,7 @@ class Combination:
                     raise NotCombinable(f"{row.path} is not the same in {one} and {other}; {remedy}")
 
     def _elements(self, row: Row, chosen: Sequence[int], converted: ArrayRecipe) -> Sequence[Any]:
-        """The whole arrays of some files, one after another."""
+        """Read the whole arrays of some of the files."""
         if row.samples[0].dtype.hasobject:
             return [Array(self.files[row.files[position]], row.arrays[position], row.path)[...] for position in chosen]
         conversions, element = converted.conversions, converted.element
@@ -209,7 +215,7 @@ class Combination:
         return list(self.read(recipe, row.path))
 
     def read(self, recipe: ArrayRecipe, path: str) -> Numbers:
-        """All elements of an array that is made by a recipe."""
+        """Read all elements of the array that a recipe makes."""
         core = self.combined([(path, recipe)], [(0, 0, [])], "", 0)
         stored = core.array(0, path)
         shape = stored.shape or ()
@@ -220,13 +226,13 @@ class Combination:
     def combined(
         self, recipes: list[tuple[str, ArrayRecipe]], groups: list[Any], version: str, chunk_cache_nbytes: int
     ) -> ArchiveFile:
-        """The archive of these groups and arrays."""
+        """Make the archive of these groups and arrays."""
         cores = [file.core for file in self.files]
         return combine(self.name, version, cores, groups, recipes, chunk_cache_nbytes)
 
     @property
     def name(self) -> str:
-        """What people call the collection."""
+        """The name of the collection, for messages."""
         first, last = self.files[0].path, self.files[-1].path
         return first if len(self.files) == 1 else f"{first} … {last} ({len(self.files)} files)"
 
@@ -237,11 +243,11 @@ class Combination:
         for kind in range(len(row.samples)):
             self._check_meaning(row, kind)
         if row.samples[0].dtype.hasobject and len(row.files) > 1:
-            row.refuse(len(row.samples) - 1, "elements of any length are not concatenated")
+            row.refuse(len(row.samples) - 1, "elements of variable length cannot be concatenated")
         return self._converted(row)
 
     def _converted(self, row: Row, remedy: str = "") -> ArrayRecipe:
-        """One dtype for all: packed numbers stay packed if all are packed alike, else they are unpacked."""
+        """Give all files one dtype. Numbers stay packed if all files pack them alike; otherwise they are unpacked."""
         recipe, attrs = row.recipe(), row.attributes
         native = [sample.dtype.newbyteorder("=") for sample in row.samples]
         alike = all(cf.packed_alike(attrs[0], other) for other in attrs[1:])
@@ -260,14 +266,14 @@ class Combination:
             try:
                 dtype, recipe.conversions[kind] = cf.decoding(sample.dtype, attrs[kind])
             except HyperslabError as error:
-                row.refuse(kind, f"they are packed differently, by {error}", remedy)
+                row.refuse(kind, f"they are packed differently ({error})", remedy)
             decoded.append(dtype)
         recipe.element = np.result_type(*decoded).str
         recipe.dropped = [*cf.PACKING, *cf.OF_PACKED]
         return recipe
 
     def _clocks(self, row: Row) -> list[tuple[str, str]] | None:
-        """Units and calendar of each file's times, if they must be made one."""
+        """The units and calendar of each file's times, if they differ and must be converted."""
         parent = self._time_of.get(row.path)
         own = [attrs.get("units") for attrs in row.attributes]
         if parent is not None and not any(own):
@@ -286,7 +292,7 @@ class Combination:
 
     @cached_property
     def _time_of(self) -> dict[str, Row]:
-        """By the path of an array of bounds, the times whose bounds they are: these have no units of their own."""
+        """For the path of each bounds array, the times that it belongs to; bounds have no units of their own."""
         found = {}
         for row in self.rows.values():
             for name in ("bounds", "climatology"):
@@ -296,12 +302,12 @@ class Combination:
         return found
 
     def _timed(self, row: Row, told: list[tuple[str, str]]) -> ArrayRecipe:
-        """Times are at hand: few, and counted anew from the first file's moment."""
+        """Read the times now, since they are few, and convert them to the reference time of the first file."""
         parent = self._time_of.get(row.path, row)
         if parent.path not in self._joined:
             self._join(parent, told)
         if row.path not in self._joined:
-            row.refuse(len(row.samples) - 1, "the units differ from those of the times that they bound")
+            row.refuse(len(row.samples) - 1, "the units of the bounds differ from those of their times")
         for kind in range(len(row.samples)):
             self._check_meaning(row, kind, ignored=("units", "calendar"))
         unit, numbers = self._joined[row.path]
@@ -315,7 +321,7 @@ class Combination:
         return recipe
 
     def _join(self, parent: Row, told: list[tuple[str, str]]) -> None:
-        """Times, and their bounds, in one unit."""
+        """Convert times and their bounds to one unit."""
         bounds = [self.rows[path] for path, row in self._time_of.items() if row is parent and path in self.rows]
         together = [parent, *(row for row in bounds if row.files == parent.files and row.axis is not None)]
         arrays = []
@@ -332,7 +338,7 @@ class Combination:
             self._joined[row.path] = (unit, own)
 
     def _raw(self, row: Row) -> list[Numbers]:
-        """The stored numbers of each file."""
+        """Read the stored numbers of each file."""
         parts: dict[int, Numbers] = {}
         for kind, sample in enumerate(row.samples):
             chosen = [position for position, own in enumerate(row.kinds) if own == kind]
@@ -349,7 +355,7 @@ class Combination:
 
 
 def _check_names(row: Row, remedy: str) -> None:
-    """Refuse equal numbers that stand for other names."""
+    """Refuse arrays whose equal numbers stand for different names."""
     first = row.samples[0].dtype.metadata
     for kind, sample in enumerate(row.samples):
         if sample.dtype.metadata != first:
@@ -357,7 +363,7 @@ def _check_names(row: Row, remedy: str) -> None:
 
 
 def _element(dtype: np.dtype[Any]) -> str | None:
-    """How a number's dtype is said to the compiled part; None where nothing can be converted."""
+    """The dtype of numbers as the compiled part expects it; None if it cannot be converted."""
     return dtype.str if dtype.kind in "iuf" and dtype.itemsize <= 8 and dtype.metadata is None else None
 
 

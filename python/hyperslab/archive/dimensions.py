@@ -1,4 +1,4 @@
-"""Names for every axis of every array of a group, as netCDF readers give them."""
+"""Name every axis of every array of a group, as netCDF libraries do."""
 
 from __future__ import annotations
 
@@ -8,12 +8,12 @@ from hyperslab.archive.array import Array
 
 
 def dimension_names(arrays: Mapping[str, Array]) -> dict[str, tuple[str, ...]]:
-    """The names of each array's dimensions, by the array's name.
+    """The names of the dimensions of each array, by the name of the array.
 
-    An axis that the file leaves without a name gets one as netCDF-C would give it: `phony_dim_0`, `phony_dim_1`, ...,
-    one name for each length in the order of their appearance, and one more where an array has two axes of a length.
+    An axis without a name gets the name that netCDF-C gives it: `phony_dim_0`, `phony_dim_1`, and so on. There is one
+    name for each length, in the order of appearance, and another one where an array has two axes of the same length.
     """
-    phony: list[int] = []  # the length that stands behind each made-up name
+    phony: list[int] = []  # the length of each generated name
     return {name: array.dims or _phony(array.shape, phony) for name, array in arrays.items()}
 
 

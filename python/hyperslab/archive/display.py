@@ -1,4 +1,4 @@
-"""What people see of groups and arrays: one line an array, a tree for a group."""
+"""The repr of groups and arrays: one line for an array, a tree for a group."""
 
 from __future__ import annotations
 
@@ -15,7 +15,7 @@ MOST_LINES = 60
 
 
 def array(shown: Array) -> str:
-    """One line: what it is, how it is cut and stored."""
+    """One line with the name of an array and its facts."""
     return f"<hyperslab.Array {shown.name!r} {facts(shown)}>"
 
 
@@ -35,7 +35,7 @@ def facts(shown: Array) -> str:
 
 
 def element(shown: Array) -> str:
-    """The dtype, shortly."""
+    """The dtype in a short form."""
     if shown.unsupported and shown.via == "hyperslab":
         return "?"
     metadata: Mapping[str, Any] = shown.dtype.metadata or {}
@@ -46,7 +46,7 @@ def element(shown: Array) -> str:
 
 
 def shape(shown: Array) -> str:
-    """The shape, with names where there are some."""
+    """The shape, with the names of the dimensions if there are any."""
     if not shown.dims or len(shown.dims) != shown.ndim:
         return str(shown.shape)
     return (
@@ -57,7 +57,7 @@ def shape(shown: Array) -> str:
 
 
 def size(shown: Array) -> str:
-    """Bytes in memory, and in the file where they differ."""
+    """The size in memory, and the stored size if it differs."""
     if shown.unsupported and shown.via == "hyperslab":
         return "" if shown.stored_nbytes is None else f"{nbytes(shown.stored_nbytes)} stored"
     whole, stored = shown.nbytes, shown.stored_nbytes
@@ -67,7 +67,7 @@ def size(shown: Array) -> str:
 
 
 def nbytes(count: float) -> str:
-    """Bytes for people, in decimal units."""
+    """A number of bytes in decimal units."""
     for unit in ("B", "kB", "MB", "GB"):
         if count < 1000:
             return f"{count:.4g} {unit}"
@@ -76,7 +76,7 @@ def nbytes(count: float) -> str:
 
 
 def group(shown: Group) -> str:
-    """A tree of everything below, cut at `MOST_LINES`."""
+    """A tree of everything below a group, of at most `MOST_LINES` lines."""
     lines = [f"<hyperslab.Group {shown.name!r} of {printable(shown.filename)}>"]
     _branches(shown, "", lines, {shown.key})
     if len(lines) > MOST_LINES:

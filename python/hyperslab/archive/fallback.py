@@ -1,4 +1,4 @@
-"""Reads through h5py what hyperslab cannot read itself: slower, one thread, but right. `array.via` says so."""
+"""Read arrays through h5py that hyperslab cannot read itself: slower, in one thread. Then `array.via` is "h5py"."""
 
 from __future__ import annotations
 
@@ -9,12 +9,12 @@ from typing import Any
 
 import numpy as np
 
-from hyperslab._core import Reach
+from hyperslab._core import DocumentResolver
 from hyperslab.archive.followed import Followed
 from hyperslab.archive.indexing import NormalizedKey
-from hyperslab.errors import DamagedFile, Unsupported
+from hyperslab.errors import DamagedFile, HyperslabError, Unsupported
 
-# For whatever HDF5 meets, and for elements and texts that NumPy or Python cannot have.
+# From HDF5 itself, and for elements and texts that NumPy or Python cannot represent.
 WHAT_H5PY_RAISES = (OSError, RuntimeError, KeyError, TypeError, ValueError, OverflowError)
 
 
@@ -29,51 +29,55 @@ def _h5py() -> Any:
     return import_module("h5py")
 
 
-def dtype_of(path: str, name: str, reach: Reach) -> np.dtype[Any]:
+def dtype_of(path: str, name: str, resolver: DocumentResolver) -> np.dtype[Any]:
     """The dtype of an array.
 
     Raises
     ------
     DamagedFile
-        h5py cannot read it either.
+        h5py cannot read the array either.
     NotAllowed
-        It leads to where it may not.
+        The array leads to a file that is not allowed.
     """
     try:
         h5py = _h5py()
-        Followed(h5py, path, name, reach)
+        Followed(h5py, path, name, resolver)
         with h5py.File(path, "r") as file:
             dtype: np.dtype[Any] = file[name].dtype
             return dtype
+    except HyperslabError:
+        raise
     except WHAT_H5PY_RAISES as error:
         raise DamagedFile(f"array {name} of {path}: h5py cannot read it either: {error}") from error
 
 
-def files_of(path: str, name: str, reach: Reach) -> set[str]:
+def files_of(path: str, name: str, resolver: DocumentResolver) -> set[str]:
     """The other files that an array leads to."""
-    return Followed(_h5py(), path, name, reach).files
+    return Followed(_h5py(), path, name, resolver).files
 
 
-def read(path: str, name: str, index: NormalizedKey, reach: Reach) -> np.ndarray[Any, Any]:
-    """The elements that an index selects, with every axis of the array; of points, as many as there are.
+def read(path: str, name: str, index: NormalizedKey, resolver: DocumentResolver) -> np.ndarray[Any, Any]:
+    """Read the selected elements, with every axis of the array; points give one axis.
 
     Raises
     ------
     DamagedFile
-        h5py cannot read it either.
+        h5py cannot read the array either.
     NotAllowed
-        It leads to where it may not.
+        The array leads to a file that is not allowed.
     Unsupported
-        It takes a codec that h5py does not have here.
+        The array needs an HDF5 filter that is not installed.
     """
     try:
-        array = _read(path, name, index, reach)
+        array = _read(path, name, index, resolver)
+    except HyperslabError:
+        raise
     except WHAT_H5PY_RAISES as error:
         codec = _missing_codec(path, name)
         if codec is not None:
-            plugin = " (pip install hdf5plugin has many)" if find_spec("hdf5plugin") is None else ""
+            plugin = " (hdf5plugin has many: pip install hdf5plugin)" if find_spec("hdf5plugin") is None else ""
             said = f"array {name} of {path} is encoded with {codec}, which neither hyperslab nor h5py has here"
-            raise Unsupported(f"{said}: install a plugin of HDF5 for it{plugin}") from error
+            raise Unsupported(f"{said}: install an HDF5 plugin for it{plugin}") from error
         raise DamagedFile(f"array {name} of {path}: h5py cannot read it either: {error}") from error
     if index.points is not None:
         start = [axis[0] for axis in index.axes if not isinstance(axis, np.ndarray)]
@@ -84,9 +88,9 @@ def read(path: str, name: str, index: NormalizedKey, reach: Reach) -> np.ndarray
     return array
 
 
-def _read(path: str, name: str, index: NormalizedKey, reach: Reach) -> np.ndarray[Any, Any]:
+def _read(path: str, name: str, index: NormalizedKey, resolver: DocumentResolver) -> np.ndarray[Any, Any]:
     h5py = _h5py()
-    Followed(h5py, path, name, reach)
+    Followed(h5py, path, name, resolver)
     with h5py.File(path, "r") as file:
         stored = file[name]
         text = h5py.check_string_dtype(stored.dtype)
@@ -95,7 +99,7 @@ def _read(path: str, name: str, index: NormalizedKey, reach: Reach) -> np.ndarra
 
 
 def _missing_codec(path: str, name: str) -> str | None:
-    """The first filter of an array that libhdf5 does not have."""
+    """The first filter of an array that libhdf5 lacks."""
     h5py = _h5py()
     with suppress(*WHAT_H5PY_RAISES), h5py.File(path, "r") as file:
         made = file[name].id.get_create_plist()
@@ -106,7 +110,7 @@ def _missing_codec(path: str, name: str) -> str | None:
 
 
 def _around(asked: Any) -> slice:
-    """One slice that holds all that is asked of an axis."""
+    """One slice that contains all indices that are asked for on an axis."""
     if isinstance(asked, np.ndarray):
         return slice(int(asked.min()), int(asked.max()) + 1) if asked.size else slice(0, 0)
     start, stride, count, block = asked

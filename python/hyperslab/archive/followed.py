@@ -1,7 +1,7 @@
-"""What libhdf5 would open to read an array: found and judged before h5py is asked, since libhdf5 asks nobody.
+"""Find all files that libhdf5 would open to read an array, and check them first, because libhdf5 itself checks nothing.
 
-Links in paths, sources of virtual arrays and external raw files, those of sources included. A pipe would be waited
-for, and a file of the kernel (`/proc/self/environ`) says that it is empty, and is not: neither is read.
+These are the targets of links, the sources of virtual arrays, external raw files, and the same of each source. Pipes
+and kernel files are refused: reading a pipe could wait forever, and `/proc/self/environ` claims to be empty but is not.
 """
 
 from __future__ import annotations
@@ -11,7 +11,7 @@ from collections.abc import Iterator
 from pathlib import Path
 from typing import Any
 
-from hyperslab._core import Reach
+from hyperslab._core import DocumentResolver
 from hyperslab.errors import ReadError, Unsupported
 
 MOST_FILES = 100_000
@@ -19,18 +19,20 @@ MOST_HOPS = 64
 
 
 class Followed:
-    """The files that an array of a file leads to, with those that the files lead to in turn.
+    """The files that an array leads to, directly or through other files.
 
     Raises
     ------
     NotAllowed
-        One of them may not be led to.
+        One of them is not allowed.
     ReadError
-        One of them is no regular file.
+        One of them is not a regular file.
+    Unsupported
+        There are too many links or files.
     """
 
-    def __init__(self, h5py: Any, path: str, name: str, reach: Reach) -> None:
-        self._h5py, self._reach = h5py, reach
+    def __init__(self, h5py: Any, path: str, name: str, resolver: DocumentResolver) -> None:
+        self._h5py, self._resolver = h5py, resolver
         self._seen: set[tuple[str, str]] = set()
         self.files: set[str] = set()
         waiting = [(path, name, 0)]
@@ -40,7 +42,7 @@ class Followed:
                 continue
             self._seen.add((path, name))
             if hops > MOST_HOPS or len(self._seen) > MOST_FILES:
-                raise Unsupported(f"{path} leads on too far: through more than {MOST_HOPS} links or {MOST_FILES} files")
+                raise Unsupported(f"{path} leads through more than {MOST_HOPS} links or {MOST_FILES} files")
             with h5py.File(path, "r") as file:
                 waiting += [(*led, hops + 1) for led in self._led(file.id, path, name)]
         self.files.discard(path)
@@ -54,7 +56,7 @@ class Followed:
             return
         layout = found.get_create_plist()
         for number in range(layout.get_external_count()):
-            raw = os.fspath(self._reach.raw(path, os.fsdecode(layout.get_external(number)[0])))
+            raw = os.fspath(self._resolver.raw(path, os.fsdecode(layout.get_external(number)[0])))
             check_regular(raw)
             self.files.add(raw)
         if layout.get_layout() != self._h5py.h5d.VIRTUAL:
@@ -68,7 +70,7 @@ class Followed:
                 yield source, source_inner
 
     def _source(self, path: str, name: str) -> str | None:
-        found = self._reach.source(path, name)
+        found = self._resolver.source(path, name)
         if found is None:
             return None
         check_regular(os.fspath(found))
@@ -80,7 +82,7 @@ class Followed:
             return self._object(file.id, path, name) is not None
 
     def _object(self, file: Any, path: str, name: str) -> Any:
-        """What a path leads to, unless an external link is on the way: then the file and path that this leads to."""
+        """The object at a path; if the path contains an external link, the file and the path that it leads to."""
         h5py, parts, hops = self._h5py, name.split("/")[::-1], 0
         root = h5py.h5o.open(file, b"/")
         here = root
@@ -105,7 +107,7 @@ class Followed:
                 here = root if target.startswith(b"/") else here
                 parts += target.decode().split("/")[::-1]
                 continue
-            linked = self._reach.linked(path, os.fsdecode(target[0]))
+            linked = self._resolver.linked(path, os.fsdecode(target[0]))
             if linked is None:
                 return None
             check_regular(os.fspath(linked))
@@ -115,7 +117,7 @@ class Followed:
 
 
 def _numbered(file: str, inner: str) -> Iterator[tuple[str, str]]:
-    """Names of a source; of a pattern with `%b`, which stands for numbers, one after the other."""
+    """The names of a source. A pattern with `%b` yields one name for each number, from 0."""
     if "%" not in file and "%" not in inner:
         yield file, inner
         return
@@ -127,20 +129,21 @@ def _numbered(file: str, inner: str) -> Iterator[tuple[str, str]]:
 
 
 def check_regular(path: str) -> None:
-    """Refuse what is no regular file, or says that it is empty and is not.
+    """Check that a path is a regular file, and that it is empty if its size is 0.
 
     Raises
     ------
     ReadError
-        It is none.
+        It is not.
     """
     if not Path(path).is_file():
         raise ReadError(f"{path}: it is not a regular file")
     descriptor = os.open(path, os.O_RDONLY | getattr(os, "O_NONBLOCK", 0))
     try:
-        if os.fstat(descriptor).st_size == 0 and os.read(descriptor, 1):
-            raise ReadError(f"{path}: it has bytes although its size is 0, so it is not a regular file")
+        has_hidden_bytes = os.fstat(descriptor).st_size == 0 and bool(os.read(descriptor, 1))
     except OSError as error:
         raise ReadError(f"{path}: {error.strerror}: it is not a regular file") from error
     finally:
         os.close(descriptor)
+    if has_hidden_bytes:
+        raise ReadError(f"{path}: it has bytes although its size is 0, so it is not a regular file")

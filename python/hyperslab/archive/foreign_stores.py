@@ -1,7 +1,7 @@
-"""Stores of other libraries, obstore's and fsspec's: where they lead, said as hyperslab says it.
+"""Open stores of other libraries, obstore and fsspec: convert their locations and options to those of hyperslab.
 
-Their connections stay theirs: what they were configured with is taken over, so that files are read by our own requests.
-A configuration that cannot be taken over is refused, never left out.
+hyperslab reads with its own requests, configured like the store. It refuses a configuration that it cannot convert, and
+never ignores a part of it.
 """
 
 from __future__ import annotations
@@ -14,14 +14,14 @@ from typing import Any
 from hyperslab.archive.remote import Remote, is_url
 from hyperslab.errors import UsageError
 
-# Options of fsspec's file systems that say how these read, list and cache, not what is there.
+# Options of fsspec's file systems that only affect how these read, list and cache.
 OF_READING = frozenset((
     "asynchronous", "loop", "skip_instance_cache", "use_listings_cache", "listings_expiry_time", "max_paths",
     "block_size", "default_block_size", "default_fill_cache", "default_cache_type", "cache_type", "cache_options",
     "cache_regions", "batch_size", "fill_cache", "max_concurrency", "auto_mkdir", "simple_links", "same_names",
     "size_policy", "get_client",
 ))  # fmt: skip
-# Options of obstore's clients that our own requests can do without.
+# Options of obstore's clients that our own requests do not need.
 OF_CLIENTS = frozenset((
     "allow_http", "http1_only", "http2_only", "http2_keep_alive_interval", "http2_keep_alive_timeout",
     "http2_keep_alive_while_idle", "http2_max_frame_size", "pool_idle_timeout", "pool_max_idle_per_host", "user_agent",
@@ -32,19 +32,19 @@ OBSTORE_URLS = {"S3Store": ("s3", "bucket"), "GCSStore": ("gs", "bucket"), "Azur
 
 
 def is_foreign(source: object) -> bool:
-    """Whether it is a store, a file or a mapper of obstore or fsspec, or a store with a path in it."""
+    """Whether this is a store, file or mapper of obstore or fsspec, or a pair of a store and a path."""
     if isinstance(source, tuple):
         return len(source) == 2 and _library(source[0]) is not None
     return _library(source) is not None
 
 
 def location_of(source: Any) -> str | Remote:
-    """The local path, or the URL with its options, that such a source leads to.
+    """The local path of such a source, or its URL with options.
 
     Raises
     ------
     UsageError
-        It leads nowhere that hyperslab reads, or was configured with something that cannot be taken over.
+        hyperslab cannot read this kind of store, or cannot convert its configuration.
     """
     store, path = source if isinstance(source, tuple) else (source, None)
     if _library(store) == "obstore":
@@ -55,16 +55,16 @@ def location_of(source: Any) -> str | Remote:
 
 
 def _library(source: object) -> str | None:
-    """obstore or fsspec, by the classes that it is made of: neither is imported for that."""
+    """The library of an object, obstore or fsspec, by the modules of its classes; neither is imported."""
     modules = {kind.__module__.partition(".")[0] for kind in type(source).__mro__}
     return next((name for name in ("obstore", "fsspec") if name in modules), None)
 
 
 def _of_file(source: Any) -> tuple[Any, str]:
-    """File system and path of an open file, of a file to be opened, or of a mapper."""
+    """The file system and path of an open file, an `OpenFile` of fsspec, or a mapper."""
     path = getattr(source, "path", None) or getattr(source, "root", None)
     if not hasattr(source, "fs") or not isinstance(path, str):
-        raise UsageError(f"{type(source).__name__} of fsspec without a path: give (file system, path)")
+        raise UsageError(f"{type(source).__name__} of fsspec has no path: give (file system, path)")
     return source.fs, path
 
 
@@ -76,7 +76,7 @@ def _of_fsspec(fs: Any, path: str) -> str | Remote:
         return str(os.path.abspath(fs._strip_protocol(path)))  # noqa: PTH100 -- resolve() would follow links
     url = fs.unstrip_protocol(path)
     if not is_url(url) or type(fs).__module__.startswith("fsspec.implementations.cached"):
-        raise UsageError(f"{type(fs).__name__} of fsspec leads nowhere that hyperslab reads: give a path or a URL")
+        raise UsageError(f"hyperslab cannot read through {type(fs).__name__} of fsspec: give a path or a URL")
     return Remote(url, {name: value for name, value in fs.storage_options.items() if name not in OF_READING})
 
 
@@ -89,7 +89,7 @@ def _of_obstore(store: Any, path: str) -> str | Remote:
         options = {**_client_options(store, ("default_headers",)), **({"headers": headers} if headers else {})}
         return Remote("/".join((store.url.rstrip("/"), path)).rstrip("/") if path else store.url, options)
     if kind not in OBSTORE_URLS:
-        raise UsageError(f"{kind} of obstore leads nowhere that hyperslab reads: give a path or a URL")
+        raise UsageError(f"hyperslab cannot read through {kind} of obstore: give a path or a URL")
     kind_of_url, container = OBSTORE_URLS[kind]
     config = dict(store.config)
     root = f"{kind_of_url}://{config.pop(container)}"
@@ -102,7 +102,7 @@ def _of_obstore(store: Any, path: str) -> str | Remote:
 
 def _known(prefix: Any, kind: str) -> Any:
     if prefix is None:
-        raise UsageError(f"{kind} of obstore without a prefix: give a path")
+        raise UsageError(f"{kind} of obstore has no prefix: give a path")
     return prefix
 
 
@@ -115,16 +115,16 @@ def _text(value: Any) -> str:
 
 
 def _client_options(store: Any, handled: tuple[str, ...]) -> dict[str, Any]:
-    """How long to wait; what else was said must not matter to our requests."""
+    """The timeouts of a client. Any other option must be one that our requests do not need."""
     given = dict(store.client_options or {})
     unknown = sorted(set(given) - OF_CLIENTS - set(SECONDS) - set(handled))
     if unknown:
-        raise UsageError(f"client_options of an obstore store that cannot be taken over: {', '.join(unknown)}")
+        raise UsageError(f"hyperslab cannot use these client_options of an obstore store: {', '.join(unknown)}")
     return {SECONDS[name]: _seconds(value) for name, value in given.items() if name in SECONDS}
 
 
 def _seconds(value: Any) -> float:
-    """As obstore says durations: a timedelta, or text such as "30s", "2m", "500ms"."""
+    """Seconds from a duration of obstore: a timedelta, or text such as "30s", "2m" or "500ms"."""
     if isinstance(value, timedelta):
         return value.total_seconds()
     text = str(value).replace(" ", "")
@@ -132,16 +132,16 @@ def _seconds(value: Any) -> float:
     units = {"ms": 1e-3, "s": 1.0, "sec": 1.0, "secs": 1.0, "seconds": 1.0, "m": 60.0, "min": 60.0, "h": 3600.0}
     unit = units.get(text[len(number) :])
     if unit is None or not number.replace(".", "", 1).isdecimal():
-        raise UsageError("a timeout of an obstore store that is not understood: use a timedelta")
+        raise UsageError("a timeout of the obstore store has an unknown form: use a timedelta")
     return float(number) * unit
 
 
 def _credentials(store: Any) -> dict[str, str]:
-    """What a credential provider gives now; it is not asked again."""
+    """The present answer of a credential provider; it is not asked again."""
     provider = store.credential_provider
     if provider is None:
         return {}
     given = provider()
     if not isinstance(given, Mapping):
-        raise UsageError("a credential provider of an obstore store that is asynchronous cannot be taken over")
+        raise UsageError("hyperslab cannot use an asynchronous credential provider of an obstore store")
     return {name: str(value) for name, value in given.items() if name != "expires_at" and value is not None}

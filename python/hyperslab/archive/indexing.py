@@ -1,7 +1,7 @@
-"""What stands between the brackets of `array[...]`: NumPy's rules, with lists taken axis by axis.
+"""Normalize what you write between the brackets of `array[...]`: NumPy's rules, but lists select axis by axis.
 
-Ints drop their axis; slices need a positive step; a list or a boolean mask picks indices of one axis, and several
-lists pick the product of their indices (NumPy's `ix_`, xarray's and Zarr's `oindex`), in the order given.
+An integer drops its axis. A slice needs a positive step. A list or a boolean mask picks indices of one axis; several
+lists pick the outer product of their indices, in the order given (like `ix_` in NumPy, `oindex` in xarray and Zarr).
 """
 
 from __future__ import annotations
@@ -42,9 +42,9 @@ def normalize(key: Key, shape: Sequence[int]) -> NormalizedKey:
     IndexError
         An index is outside the array, or there are more indices than axes.
     ValueError
-        A slice has a step below 1, or a mask another length than its axis.
+        A slice has a step below 1, or a mask does not have the length of its axis.
     TypeError
-        Something else stands between the brackets.
+        An item is none of these kinds.
     """
     if isinstance(key, Hyperslab):
         key.check_within(shape)
@@ -53,7 +53,7 @@ def normalize(key: Key, shape: Sequence[int]) -> NormalizedKey:
     items, has_ellipsis = _per_axis(key, len(shape))
     axes: list[AxisIndices] = []
     lengths: list[int] = []
-    kept: list[int] = []  # filled in one pass: this takes longer than reading an element that is at hand
+    kept: list[int] = []  # filled in one pass, as normalizing takes longer than reading a cached element
     for axis, (item, length) in enumerate(zip(items, shape, strict=True)):
         indices, count, is_kept = _axis(axis, item, length)
         axes.append(indices)
@@ -71,7 +71,7 @@ def of_points(points: Points, shape: Sequence[int]) -> NormalizedKey:
     IndexError
         A point is outside the array.
     ValueError
-        Points have another number of axes than the array.
+        The points do not have as many axes as the array.
     """
     points.check_within(shape)
     coordinates = points.coordinates
@@ -87,7 +87,7 @@ def _per_axis(key: Key, ndim: int) -> tuple[Sequence[Any], bool]:
     if not positions and len(items) == ndim:
         return items, False
     if len(positions) > 1:
-        raise IndexError("two ellipses in one index: use at most one '...'")
+        raise IndexError("the index has two ellipses: use at most one '...'")
     given = len(items) - len(positions)
     if given > ndim:
         raise IndexError(f"{given} indices for {ndim} axes: give at most one per axis")
@@ -97,21 +97,21 @@ def _per_axis(key: Key, ndim: int) -> tuple[Sequence[Any], bool]:
 
 
 def _axis(axis: int, item: Any, length: int) -> tuple[AxisIndices, int, bool]:
-    """The indices, how many they are, and whether the axis stays."""
+    """The indices of an axis, their number, and whether the axis is kept."""
     if isinstance(item, slice):
         return _slice(axis, item, length)
-    if type(item) is int:  # at once: what follows takes longer than reading an element
+    if type(item) is int:  # checked first: the other checks take longer than reading an element
         return _element(axis, item, length)
     if item is None:
-        raise TypeError(f"axis {axis}: new axes (None) cannot be read; add them to the result")
+        raise TypeError(f"axis {axis}: None cannot add an axis here; add it to the result")
     if isinstance(item, bool | np.bool_):
-        raise TypeError(f"axis {axis}: {item} is no index; give a mask of the axis's length")
+        raise TypeError(f"axis {axis}: {item} is not an index; give a mask with the length of the axis")
     if isinstance(item, list | tuple | range | np.ndarray) and np.ndim(item) > 0:
         return _listed(axis, np.asarray(item), length)
     try:
         index = operator.index(item)
     except TypeError:
-        message = f"axis {axis}: {item!r} is neither a whole number, a slice, an ellipsis nor a list of indices"
+        message = f"axis {axis}: {item!r} is not an integer, a slice, an ellipsis or a list of indices"
         raise TypeError(message) from None
     return _element(axis, index, length)
 
@@ -132,10 +132,10 @@ def _slice(axis: int, item: slice, length: int) -> tuple[AxisIndices, int, bool]
 
 def _listed(axis: int, items: npt.NDArray[Any], length: int) -> tuple[AxisIndices, int, bool]:
     if items.ndim != 1:
-        raise TypeError(f"axis {axis}: a list of indices has one axis, not {items.ndim}")
+        raise TypeError(f"axis {axis}: a list of indices must have one axis, not {items.ndim}")
     if items.dtype == bool:
         if len(items) != length:
-            raise ValueError(f"axis {axis}: a mask of {len(items)} for an axis of {length}")
+            raise ValueError(f"axis {axis}: the mask has length {len(items)}, but the axis has length {length}")
         indices = np.flatnonzero(items).astype(np.int64)
     elif items.size == 0:
         indices = np.empty(0, np.int64)
@@ -146,5 +146,5 @@ def _listed(axis: int, items: npt.NDArray[Any], length: int) -> tuple[AxisIndice
         indices = items.astype(np.int64)
         indices[indices < 0] += length
     else:
-        raise TypeError(f"axis {axis}: a list of {items.dtype} is neither whole numbers nor a mask")
+        raise TypeError(f"axis {axis}: a list of {items.dtype} is neither a list of integers nor a mask")
     return np.ascontiguousarray(indices), len(indices), True

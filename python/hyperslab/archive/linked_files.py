@@ -1,4 +1,4 @@
-"""`LinkedFiles`: the files that links lead to from one, each open once, by whatever names links call it."""
+"""`LinkedFiles`: the files that links of a file lead to. Each is opened once, whatever names the links use for it."""
 
 from __future__ import annotations
 
@@ -16,43 +16,43 @@ if TYPE_CHECKING:
 
     from hyperslab.archive.tree import OpenFile
 
-# A server may make up a file for every name, each with a link to the next one.
+# A malicious server can invent a file for every name, each with a link to the next.
 MOST_FILES = 4096
 
 
 class LinkedFiles:
-    """What was opened by way of links that start in one file; it keeps none of them open."""
+    """The files that were opened through links from one file. It does not keep them open."""
 
     def __init__(self) -> None:
         self._known: WeakValueDictionary[Hashable, OpenFile] = WeakValueDictionary()
 
     def add(self, file: OpenFile) -> None:
-        """Note an open file."""
+        """Remember an open file."""
         self._known.setdefault(identity(file.location), file)
 
     def known(self, location: str | Remote) -> OpenFile | None:
-        """The open file that is at a place; none where it is not open.
+        """The open file at a location; None if it is not open.
 
         Raises
         ------
         Unsupported
-            It would be one more than we are willing to open.
+            Opening it would exceed the limit of linked files.
         """
         file = self._known.get(identity(location))
         if file is not None and not file.is_closed:
             return file
         if len(self._known) >= MOST_FILES:
-            raise Unsupported(f"links lead on and on, to more than {MOST_FILES} files: open those that you need")
+            raise Unsupported(f"links lead to more than {MOST_FILES} files: open the files that you need one by one")
         return None
 
 
 def identity(location: str | Remote) -> Hashable:
-    """What tells files apart: device and inode, since names may be links themselves; far away the URL."""
+    """What identifies a file: device and inode, since its name may be a link; for a remote file the URL."""
     if isinstance(location, Remote):
         parts = urlsplit(location.url)
         return urlunsplit(parts._replace(path=posixpath.normpath(parts.path)))
     try:
         found = os.stat(location)  # noqa: PTH116
     except OSError:
-        return location  # whoever opens it is told what is wrong
+        return location  # opening it will raise the error
     return (found.st_dev, found.st_ino)

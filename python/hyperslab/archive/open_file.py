@@ -1,4 +1,4 @@
-"""Finding what a user names, and opening it: the compiled part of a file, a folder of Zarr, or a URL."""
+"""Locate what the user named, and open it in the compiled part: a file, a Zarr folder, or a URL."""
 
 from __future__ import annotations
 
@@ -9,24 +9,23 @@ from stat import S_ISDIR
 from typing import Any
 from urllib.request import url2pathname
 
-from hyperslab._core import ArchiveFile, Reach
+from hyperslab._core import ArchiveFile, DocumentResolver
 from hyperslab.archive import foreign_stores
 from hyperslab.archive.allowed import Allowed, Locations
 from hyperslab.archive.remote import Remote, SourceResolver, is_url, shown
 from hyperslab.errors import DamagedFile, NoSuchRemoteFile, Unsupported, UsageError
 from hyperslab.journal.settling import between_commits
 
-CHUNK_CACHE_NBYTES = 32 << 20
-# One of these lies in the root of every Zarr hierarchy.
+# The root of every Zarr hierarchy has one of these.
 ZARR_METADATA = ("zarr.json", ".zgroup", ".zarray", ".zmetadata")
 
 
 def locate(
     path: Any, options: Mapping[str, Any], cache_nbytes: int = 0, allowed: Locations | None = None
 ) -> tuple[str | Remote, SourceResolver]:
-    """The absolute path of a local file, or a URL with its options, and how to reach what it leads to.
+    """The absolute path of a local file, or a URL with its options; and what resolves the files that it leads to.
 
-    Both pickle without what may be secret: `OpenFile` opens them in any process.
+    `OpenFile` opens these in any process. Both pickle without credentials.
     """
     if foreign_stores.is_foreign(path):
         path = foreign_stores.location_of(path)
@@ -39,30 +38,30 @@ def locate(
         own = Allowed.of(allowed, shown(path))
         return Remote(path, options, cache_nbytes=cache_nbytes), SourceResolver(options, near=path, allowed=own)
     if cache_nbytes:
-        raise UsageError(f"cache_nbytes= is for URLs, {path} is a local path")
+        raise UsageError(f"cache_nbytes= is for URLs, but {path} is a local path")
     path = str(os.path.abspath(path))  # noqa: PTH100 -- resolve() would follow links
     return path, SourceResolver(options, allowed=Allowed.of(allowed, path))
 
 
 def has_journal(path: str) -> bool:
-    """Whether something has the name of a file's journal: beside the file itself, not beside a link to it."""
+    """Whether a journal lies beside a file (beside the file itself, not beside a link to it)."""
     if os.path.exists(f"{path}.journal"):  # noqa: PTH110 -- several times as fast
         return True
     return os.path.islink(path) and os.path.exists(f"{os.path.realpath(path)}.journal")  # noqa: PTH110, PTH114
 
 
-def local_file(path: str, chunk_cache_nbytes: int, reach: Reach) -> ArchiveFile:
-    """A file; one beside which a journal lies when its commit is finished: what is half overwritten may look damaged.
+def local_file(path: str, chunk_cache_nbytes: int, resolver: DocumentResolver) -> ArchiveFile:
+    """Open a local file. If a journal lies beside it, finish the commit first: a half-written file may look damaged.
 
     Raises
     ------
     StaleJournal
-        The journal is not of this file as it is now.
+        The journal does not match the present content of the file.
     ReadError
-        The commit cannot be finished here.
+        This process cannot finish the commit.
     """
     try:
-        found = ArchiveFile(path, chunk_cache_nbytes, reach)
+        found = ArchiveFile(path, chunk_cache_nbytes, resolver)
     except DamagedFile:
         if not has_journal(path):
             raise
@@ -70,17 +69,19 @@ def local_file(path: str, chunk_cache_nbytes: int, reach: Reach) -> ArchiveFile:
         if found.format != "hdf5" or not has_journal(path):
             return found
     with between_commits(path):
-        return ArchiveFile(path, chunk_cache_nbytes, reach)
+        return ArchiveFile(path, chunk_cache_nbytes, resolver)
 
 
 def far_file(
     location: Remote, chunk_cache_nbytes: int, resolver: SourceResolver, patterns: tuple[str, ...]
 ) -> tuple[str, ArchiveFile]:
-    """A file far away, or the Zarr hierarchy that a URL is of: its name tells which, or that there is no such file."""
+    """Open a remote file, or a Zarr hierarchy. The URL tells which; if it does not, a missing file means Zarr."""
     if location.names_file:
         file = location.file(resolver.allowed.redirects())
         try:
-            return file.name, ArchiveFile.remote(file, chunk_cache_nbytes, resolver.reach(file.name), list(patterns))
+            return file.name, ArchiveFile.remote(
+                file, chunk_cache_nbytes, resolver.for_document(file.name), list(patterns)
+            )
         except NoSuchRemoteFile:
             if location.has_suffix:
                 raise
@@ -89,8 +90,16 @@ def far_file(
 
 
 def is_zarr_folder(path: str) -> bool:
-    """Whether a local path leads to a folder of Zarr, or to a file."""
-    if not S_ISDIR(os.stat(path).st_mode):  # noqa: PTH116 -- raises what Python raises for a file that is not there
+    """Whether a local path is a Zarr folder.
+
+    Raises
+    ------
+    FileNotFoundError
+        There is nothing at the path.
+    Unsupported
+        The path is a folder without Zarr metadata.
+    """
+    if not S_ISDIR(os.stat(path).st_mode):  # noqa: PTH116 -- raises Python's own error for a missing file
         return False
     if not any((Path(path) / name).exists() for name in ZARR_METADATA):
         raise Unsupported(f"{path} is a folder without Zarr metadata ({', '.join(ZARR_METADATA)})")

@@ -8,9 +8,10 @@ from typing import TYPE_CHECKING, Any, Unpack
 from hyperslab.archive import collection
 from hyperslab.archive.allowed import Locations
 from hyperslab.archive.combining import Combining
-from hyperslab.archive.open_file import CHUNK_CACHE_NBYTES, locate
+from hyperslab.archive.open_file import locate
 from hyperslab.archive.tree import REFERENCES, Group, OpenFile
 from hyperslab.errors import UsageError
+from hyperslab.memory import CHUNK_CACHE_NBYTES
 
 if TYPE_CHECKING:
     from hyperslab.versions.layout.table import VersionKey

@@ -1,7 +1,7 @@
-"""kerchunk's references in Parquet: a folder with all metadata in one document, and tables of the chunks of arrays.
+"""kerchunk's references in Parquet: a folder with one document of metadata, and tables of chunks for each array.
 
 The layout is that of `LazyReferenceMapper` in fsspec's `implementations/reference.py`: `.zmetadata`, and for each array
-`refs.N.parq` with the chunks from `N * record_size` on. A table is read when its array is first used.
+files `refs.N.parq` with the chunks from `N * record_size`. The tables of an array are read when it is first used.
 """
 
 from __future__ import annotations
@@ -26,22 +26,22 @@ Table = tuple[tuple[npt.NDArray[Any], npt.NDArray[Any], npt.NDArray[Any], dict[i
 
 
 class ParquetReferences:
-    """A folder of references, and what its document says."""
+    """A folder of references with its parsed document."""
 
     def __init__(self, folder: Path, document: Mapping[str, Any], resolver: SourceResolver) -> None:
         self.folder = folder
         self.resolver = resolver
         documents, record_size = document.get("metadata"), document.get("record_size")
         if not isinstance(documents, dict) or not isinstance(record_size, int):
-            raise DamagedFile(f"{folder / '.zmetadata'}: metadata and record_size are no object and no number")
+            raise DamagedFile(f"{folder / '.zmetadata'}: metadata must be an object, and record_size an integer")
         if not 0 < record_size <= MOST_CHUNKS:
-            raise DamagedFile(f"{folder / '.zmetadata'}: a record_size of {record_size}")
+            raise DamagedFile(f"{folder / '.zmetadata'}: record_size is {record_size}, not 1 to {MOST_CHUNKS}")
         self.documents: dict[str, Any] = documents
         self.record_size = record_size
 
     @staticmethod
     def found(path: str, resolver: SourceResolver) -> ParquetReferences | None:
-        """The references in a folder; None if it holds something else."""
+        """The references in a folder; None if the folder holds something else."""
         folder = Path(path)
         metadata = folder / ".zmetadata"
         if not metadata.is_file() or (folder / ".zgroup").exists():
@@ -56,21 +56,27 @@ class ParquetReferences:
         return ParquetReferences(folder, document, resolver) if "record_size" in document else None
 
     def opened(self, chunk_cache_nbytes: int) -> ArchiveFile:
-        """The archive that they describe."""
+        """Open the archive that the references describe."""
         documents = {key: json.dumps(value).encode() for key, value in self.documents.items()}
         return ArchiveFile.of_tables(
-            documents, self.table, str(self.folder), chunk_cache_nbytes, self.resolver.reach(str(self.folder))
+            documents, self.table, str(self.folder), chunk_cache_nbytes, self.resolver.for_document(str(self.folder))
         )
 
     def table(self, array: str) -> Table:
-        """The chunks of an array: files, offsets, lengths and what is inline, and the names of the files.
+        """Read the chunks of an array.
+
+        Returns
+        -------
+        Table
+            For each chunk the index of its file, its offset and its length in bytes; the inline chunks; and the names
+            of the files.
 
         Raises
         ------
         DamagedFile
-            A table cannot be read, or has other columns or another length than it should.
+            A table cannot be read, or has wrong columns or a wrong length.
         Unsupported
-            There are too many chunks.
+            The array has too many chunks.
         MissingLibrary
             pyarrow is not installed.
         """
@@ -102,10 +108,10 @@ class ParquetReferences:
             lengths = zip(zarray["shape"], zarray["chunks"], strict=True)
             return math.prod(ceil_div(length, chunk) for length, chunk in lengths)
         except (KeyError, TypeError, ValueError, ZeroDivisionError) as error:
-            raise DamagedFile(f"array {array} of {self.folder}: its .zarray says no grid of chunks") from error
+            raise DamagedFile(f"array {array} of {self.folder}: its .zarray does not describe a chunk grid") from error
 
     def _row_count(self, array: str) -> int:
-        """Rows up to the end of the last table."""
+        """The number of rows up to the end of the last table."""
         tables = (self.folder / array).glob("refs.*.parq")
         numbers = (int(number) for number in (table.name.split(".")[1] for table in tables) if number.isdecimal())
         return (max(numbers, default=-1) + 1) * self.record_size
@@ -115,19 +121,21 @@ class ParquetReferences:
             import pyarrow
             from pyarrow import parquet
         except ImportError as error:
-            raise MissingLibrary("references in Parquet need pyarrow: pip install 'hyperslab[report]'") from error
+            raise MissingLibrary(
+                "reading references in Parquet needs pyarrow: pip install 'hyperslab[report]'"
+            ) from error
         try:
             table = parquet.ParquetFile(file).read(["path", "offset", "size", "raw"])
             columns = {name: table[name].combine_chunks() for name in ("path", "offset", "size", "raw")}
         except (OSError, KeyError, pyarrow.ArrowException) as error:
-            raise DamagedFile(f"{file} is no table of references: {error}") from error
+            raise DamagedFile(f"{file} is not a table of references: {error}") from error
         if table.num_rows != self.record_size:
             raise DamagedFile(f"{file} has {table.num_rows} rows, not {self.record_size} as .zmetadata says")
         return columns
 
 
 def _numbered(paths: Any, names: dict[str, int], rows: slice) -> tuple[npt.NDArray[Any], npt.NDArray[np.bool_]]:
-    """The number of each path, new ones added to `names`; and which rows have one."""
+    """Number the paths, adding new ones to `names`; also return which rows have a path."""
     import pyarrow
 
     paths = paths if isinstance(paths, pyarrow.DictionaryArray) else paths.dictionary_encode()
@@ -142,5 +150,5 @@ def _numbered(paths: Any, names: dict[str, int], rows: slice) -> tuple[npt.NDArr
 def _numbers(column: Any, file: Path, rows: slice) -> npt.NDArray[Any]:
     numbers = column.fill_null(0).to_numpy()[rows]
     if numbers.dtype.kind not in "iu" or (numbers < 0).any():
-        raise DamagedFile(f"{file}: offsets or sizes that are no whole numbers")
+        raise DamagedFile(f"{file}: offsets or sizes are not integers of at least 0")
     return np.asarray(numbers, np.uint64)

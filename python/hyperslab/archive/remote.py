@@ -1,4 +1,4 @@
-"""Files far away: which URLs there are, what reaches them, and which of that is secret."""
+"""Remote files: URLs, the options that open them, and which of those options are secret."""
 
 from __future__ import annotations
 
@@ -10,15 +10,15 @@ from dataclasses import dataclass, field, replace
 from typing import Any
 from urllib.parse import unquote
 
-from hyperslab._core import Reach, RemoteFile, host_statistics, refusal, web_url
+from hyperslab._core import DocumentResolver, RemoteFile, host_statistics, refusal, web_url
 from hyperslab.archive.allowed import Allowed
 from hyperslab.archive.url_prefix import AZURE, GCS, HTTP, S3, UrlParts, folder_of, parts_of
 from hyperslab.errors import NotAllowed, UsageError
 
 SCHEMES = (*HTTP, *S3, *GCS, *AZURE)
-# What every kind of store understands, with what is used if nothing is said: seconds, but for the two counts.
+# Options of every kind of store, with their defaults. Times are in seconds; `attempts` and `concurrency` are counts.
 LIMITS = {"connect_timeout": 10.0, "timeout": 30.0, "attempts": 6, "patience": 180.0, "concurrency": None}
-# Everything else may be secret, and is neither shown nor pickled.
+# Only these options are shown and pickled; any other may be secret.
 OPEN_OPTIONS = {
     *LIMITS, "anon", "endpoint", "endpoint_url", "region", "region_name", "requester_pays", "account_name", "project",
     "virtual_hosted_style_request", "use_ssl", "account_host",
@@ -28,32 +28,38 @@ _registered: dict[UrlParts, dict[str, Any]] = {}
 
 
 def is_url(path: object) -> bool:
-    """Whether a path is the URL of a file far away."""
+    """Whether a path is the URL of a remote file."""
     return isinstance(path, str) and path.partition("://")[0].lower() in SCHEMES and "://" in path
 
 
 def credentials(url_prefix: str, **options: Any) -> None:
-    """Say how to reach a URL and all below it, in this process; of several such URLs the longest counts.
+    """Set the credentials and other options for a URL and everything below it, in this process.
 
-    Scheme, server and port must be the same, and the path must begin with all parts of this one's: what is said of
-    `https://data.example.org/a` is for `/a/b`, and neither for `/ab` nor for `https://data.example.org:8443/a`. For
-    object stores the bucket must be the same; `"s3://"` alone is for all buckets. A URL whose path hides a `..` behind
-    codes such as `%2f` is below none.
+    If several prefixes match a URL, the longest one applies. Scheme, server and port must be equal, and paths are
+    compared part by part: options for `https://data.example.org/a` apply to `/a/b`, but neither to `/ab` nor to
+    `https://data.example.org:8443/a`. For object stores the bucket must be equal; `"s3://"` alone matches all buckets.
+    A URL whose path hides a `..` behind codes such as `%2f` matches no prefix.
 
-    Pickled arrays carry no credentials: a worker process takes them from its environment, or from here.
+    Pickled arrays carry no credentials. Worker processes take them from their environment, or you call this function
+    there.
 
     Parameters
     ----------
     url_prefix : str
-        As in `"s3://bucket/"` or `"https://data.example.org/"`; its user and query do not matter.
+        For example `"s3://bucket/"` or `"https://data.example.org/"`. User and query are ignored.
     options : Any
-        As in `open(..., storage_options=...)`; none at all takes back what was said.
+        The same options as in `open(..., storage_options=...)`. Without options, the prefix is forgotten.
+
+    Raises
+    ------
+    UsageError
+        The prefix is not a URL of a known kind, or it is ambiguous.
     """
     if not is_url(url_prefix):
-        raise UsageError(f"{url_prefix!r} is no URL of a kind that we know ({', '.join(SCHEMES)})")
+        raise UsageError(f"{url_prefix!r} is not a URL of a known kind ({', '.join(SCHEMES)})")
     prefix = _prefix(url_prefix)
     if prefix is None:
-        raise UsageError(f"{shown(url_prefix)} names no server, or its path can be read in two ways: give a plain URL")
+        raise UsageError(f"{shown(url_prefix)} names no server, or its path is ambiguous: give a plain URL")
     if options:
         _registered[prefix] = dict(options)
     else:
@@ -61,15 +67,15 @@ def credentials(url_prefix: str, **options: Any) -> None:
 
 
 def stats() -> dict[str, Any]:
-    """What this process asked of hosts far away, and what came, since it started.
+    """Count the remote requests of this process since it started.
 
     Returns
     -------
     dict[str, Any]
-        `request_count`, `retry_count` (requests among them that repeated a failed one), `redirect_count` (answers that
-        led elsewhere, where another request asked for the same), `round_count` (times that reading metadata waited for
-        an answer), `fetched_nbytes`, `reused_nbytes` (not fetched again, but kept, where `open(..., cache_nbytes=...)`
-        said so), and the same for each host under `hosts`.
+        `request_count`; `retry_count`, the requests that repeated a failed one; `redirect_count`, the answers that sent
+        a request elsewhere; `round_count`, how often reading metadata waited for answers; `fetched_nbytes`; and
+        `reused_nbytes`, the bytes that came from the cache of `open(..., cache_nbytes=...)`. `hosts` has the same
+        counts for each host.
     """
     hosts = host_statistics()
     names = ("request_count", "retry_count", "redirect_count", "round_count", "fetched_nbytes", "reused_nbytes")
@@ -78,39 +84,44 @@ def stats() -> dict[str, Any]:
 
 @dataclass(frozen=True)
 class Remote:
-    """A URL with what reaches it; pickles without what may be secret."""
+    """A URL with the options that open it. Pickles carry no credentials."""
 
     url: str
     options: Mapping[str, Any] = field(default_factory=dict, repr=False)
-    lacking: tuple[str, ...] = ()  # names of options that a pickle left behind
+    lacking: tuple[str, ...] = ()  # names of the options that pickling removed
     cache_nbytes: int = 0  # memory for fetched bytes
 
     def __repr__(self) -> str:
         return f"Remote({shown(self.url)!r}, lacking={self.lacking!r}, cache_nbytes={self.cache_nbytes!r})"
 
     def below(self, key: str) -> Remote:
-        """What has a key below this one, which is a folder."""
+        """The object at a key below this folder."""
         folder, path = self.folder(), self.folder()._path
         return replace(folder, url=f"{path}/{key}{folder.url[len(path) :]}") if key else folder
 
     def file(self, allowed: list[str] | None = None) -> RemoteFile:
-        """What the compiled part needs to open it.
+        """Make what the compiled part needs to open the URL.
 
         Parameters
         ----------
         allowed : list[str] | None
-            URLs that its server may redirect to beside its own, with all below them; None for any.
+            URLs that the server may redirect to besides its own, each with everything below it; None for any.
+
+        Returns
+        -------
+        RemoteFile
+            The URL with the configuration of its store and its HTTP headers.
 
         Raises
         ------
         UsageError
-            The URL or an option is not understood, or what it was opened with is not in this process.
+            The URL or an option is not known, or this process lacks credentials that pickling removed.
         """
         given = {**_registered_for(self.url), **self.options}
         absent = [name for name in self.lacking if name not in given]
         if absent and self._kind in HTTP:
             said = f"{shown(self.url)} was opened with {', '.join(absent)} in another process"
-            raise UsageError(f"{said}; say it here: hyperslab.credentials(URL prefix, {absent[0]}=...)")
+            raise UsageError(f"{said}; give it here too: hyperslab.credentials(URL prefix, {absent[0]}=...)")
         limits = {name: given.pop(name, default) for name, default in LIMITS.items()}
         url, config, headers = _KINDS[self._kind](self.url, given)
         kept = self.cache_nbytes
@@ -118,13 +129,13 @@ class Remote:
 
     @property
     def names_file(self) -> bool:
-        """Whether the URL looks like that of a file, rather than of a Zarr hierarchy."""
+        """Whether the URL looks like that of a file, not of a Zarr hierarchy."""
         _, _, key = self._path.partition("://")[2].partition("/")
         return bool(key) and not key.endswith(("/", ".zarr"))
 
     @property
     def has_suffix(self) -> bool:
-        """Whether the name ends like that of a file."""
+        """Whether the name has a file extension."""
         return "." in self._path.rpartition("/")[2]
 
     @property
@@ -132,7 +143,7 @@ class Remote:
         return self.url.partition("?")[0] if self._kind in HTTP else self.url
 
     def folder(self) -> Remote:
-        """The same as a folder: keys go on behind its name."""
+        """The same URL as a folder, without a slash at the end; keys are appended to it."""
         path = self._path
         return replace(self, url=path.removesuffix("/") + self.url[len(path) :])
 
@@ -141,7 +152,7 @@ class Remote:
         return self.url.partition("://")[0].lower()
 
     def beside(self, other: str) -> Remote:
-        """A file by its name relative to this one."""
+        """A file next to this one, by its relative name."""
         folder = self.url.partition("?")[0].rpartition("/")[0]
         return replace(self, url=f"{folder}/{other}")
 
@@ -156,38 +167,38 @@ class Remote:
 
 @dataclass(frozen=True)
 class SourceResolver:
-    """How the files that references name are reached; pickles without what may be secret.
+    """Finds and opens the files that a document names. Pickles carry no credentials.
 
-    Options are for the URLs of references that are here. References that are far away themselves choose neither who
-    gets them: files on another web server, or in a store of another kind, are reached without them.
+    A local document uses the options for every URL that it names. A remote document must not choose who receives your
+    credentials: files on another web server, or in a store of another kind, are opened without the options.
     """
 
     options: Mapping[str, Any] = field(default_factory=dict, repr=False)
     lacking: tuple[str, ...] = ()
-    near: str | None = field(default=None, repr=False)  # the URL of the references
+    near: str | None = field(default=None, repr=False)  # the URL of a remote document
     allowed: Allowed = field(default_factory=Allowed)
 
     def file(self, url: str) -> RemoteFile:
-        """What the compiled part needs to open a URL.
+        """Make what the compiled part needs to open a URL that the document names.
 
         Raises
         ------
         NotAllowed
-            The document that names the URL may not lead there.
+            The document may not lead there.
         UsageError
-            The URL or an option is not understood, or what it was opened with is not in this process.
+            The URL or an option is not known, or this process lacks credentials that pickling removed.
         """
         if not self.allowed.permits(url, self.near):
             raise self.refused(url)
         return self.remote(url).file(self.allowed.redirects())
 
     def check_allowed(self, path: str) -> None:
-        """Refuse a file or URL, or a name of a file far away, that the document may not lead to.
+        """Check that the document may lead to a path, a URL, or a name relative to the document.
 
         Raises
         ------
         NotAllowed
-            It may not.
+            It may not lead there.
         """
         if self.near is not None and "://" not in path and not os.path.isabs(path):  # noqa: PTH117
             path = f"{folder_of(self.near)}/{path}"
@@ -195,37 +206,49 @@ class SourceResolver:
             raise self.refused(path)
 
     def refused(self, location: str) -> NotAllowed:
-        """Why the document does not lead to a place."""
+        """The error for a location that the document may not lead to."""
         document = shown(self.near) if self.near is not None else ", ".join(map(shown, self.allowed.own))
         return NotAllowed(refusal(document, shown(location), [*map(shown, self.allowed.listed(self.near))]))
 
     def remote(self, url: str) -> Remote:
-        """A URL with the options that its server may have.
+        """A URL with the options that its server may receive.
 
         Raises
         ------
         UsageError
-            It is no URL that we know.
+            The URL is not of a known kind.
         """
         if not is_url(url):
-            raise UsageError(f"URLs of this kind are not known, but {', '.join(SCHEMES)}")
+            raise UsageError(f"URLs of this kind are not supported; use {', '.join(SCHEMES)}")
         if self.near is None or _server(url) == _server(self.near):
             return Remote(url, self.options, self.lacking)
         return Remote(url, {name: value for name, value in self.options.items() if name in LIMITS})
 
-    def reach(self, document: str) -> Reach:
-        """What the compiled part needs to follow a document of this machine, or the one that has the URL."""
+    def for_document(self, document: str) -> DocumentResolver:
+        """Make what the compiled part needs to open the files that a document leads to."""
         files, listed = self.allowed.files(self.near), [*map(shown, self.allowed.listed(self.near))]
         own = [document] if self.near is None else []
-        return Reach(document, self.file, None if files is None else [*files, *own], listed)
+        return DocumentResolver(document, self.file, None if files is None else [*files, *own], listed)
 
     def linked(self, location: str | Remote, name: str) -> tuple[str | Remote, SourceResolver]:
-        """The file that a link of another one leads to, and how to reach what that leads to.
+        """Resolve a link: the location of the file, and the resolver for that file.
+
+        Parameters
+        ----------
+        location : str | Remote
+            The file that has the link.
+        name : str
+            The name of the other file, as the link has it.
+
+        Returns
+        -------
+        tuple[str | Remote, SourceResolver]
+            What `OpenFile` needs to open the other file.
 
         Raises
         ------
         FileNotFoundError
-            There is none.
+            There is no such file.
         NotAllowed
             The link may not lead there.
         """
@@ -239,28 +262,28 @@ class SourceResolver:
                 raise self.refused(name)
             return self.remote(name), replace(self, near=name)
         own = shown(location.url) if isinstance(location, Remote) else location
-        found = self.reach(own).linked(own, name)
+        found = self.for_document(own).linked(own, name)
         if found is None:
             raise FileNotFoundError(errno.ENOENT, os.strerror(errno.ENOENT), os.path.join(os.path.dirname(own), name))  # noqa: PTH118, PTH120
         return os.path.abspath(found), replace(self, near=None)  # noqa: PTH100
 
     def check(self, urls: Iterable[str]) -> None:
-        """Say at once what is wrong with options, and let no server have what was meant for another.
+        """Report wrong options early, and make sure that no server receives credentials that are meant for another.
 
         Raises
         ------
         UsageError
-            An option is not understood, or the references name several web servers.
+            An option is not known, or the references name several web servers.
         """
         servers: dict[tuple[Any, ...], str] = {}
         for url in filter(is_url, urls):
             if not self.allowed.permits(url, self.near):
-                continue  # is said when it is read
+                continue  # reported when the file is read
             servers.setdefault(_server(url), url)
         web = [shown(url).split("/")[2] for server, url in servers.items() if server[0] is _http]
         if self.near is None and len(web) > 1 and _kept(self.options)[1]:
             said = f"references name files on {len(web)} web servers ({', '.join(web[:3])}...)"
-            raise UsageError(f"{said}: say for each how to reach it, hyperslab.credentials(URL prefix, ...)")
+            raise UsageError(f"{said}: give the options of each with hyperslab.credentials(URL prefix, ...)")
         for url in servers.values():
             self.file(url)
 
@@ -271,20 +294,20 @@ class SourceResolver:
 
 
 def _kept(options: Mapping[str, Any]) -> tuple[dict[str, Any], list[str]]:
-    """Options that pickles may hold, and the names of the others."""
+    """The options that may be pickled, and the names of the others."""
     kept = {name: value for name, value in options.items() if name in OPEN_OPTIONS}
     return kept, [name for name in options if name not in OPEN_OPTIONS]
 
 
 def _server(url: str) -> tuple[Any, ...]:
-    """Who gets what a URL is reached with: one web server, or a kind of object store, which only gets signatures."""
+    """Who receives the options of a URL: a web server, or a kind of object store (which only sees signatures)."""
     kind = url.partition("://")[0].lower()
     parts = web_url(url)
     return (_http, kind, parts[3] if parts else url) if kind in HTTP else (_KINDS[kind],)
 
 
 def shown(url: str) -> str:
-    """A URL without user, password and query, of which the last may be a signature."""
+    """A URL without user, password and query (a query may be a signature)."""
     kind, _, rest = url.partition("://")
     if kind.lower() in HTTP:
         parts = web_url(url)
@@ -296,7 +319,7 @@ def shown(url: str) -> str:
 
 
 def _prefix(url: str) -> UrlParts | None:
-    """What credentials are for: however it is written."""
+    """The parts of a prefix, however it is written."""
     found = parts_of(url)
     return None if found is None else found._replace(is_straight=True)
 
@@ -313,10 +336,10 @@ Reached = tuple[str, list[tuple[str, str]], list[tuple[str, str]]]  # URL, confi
 
 
 def _http(url: str, given: dict[str, Any]) -> Reached:
-    """Options as fsspec's HTTP file system has them, and `username`, `password`, `token`, `query`."""
+    """The options of fsspec's HTTP file system, and `username`, `password`, `token` and `query`."""
     parts = web_url(url)
     if parts is None:
-        raise UsageError(f"{shown(url)} is no URL that a web server could be asked for")
+        raise UsageError(f"{shown(url)} is not a valid URL of a web server")
     kind, user, password, server, path, asked = parts
     client = dict(given.pop("client_kwargs", None) or {})
     headers = {**(given.pop("headers", None) or {}), **(client.pop("headers", None) or {})}
@@ -334,7 +357,7 @@ def _http(url: str, given: dict[str, Any]) -> Reached:
 
 
 def _login(given: dict[str, Any], auth: Any, in_url: tuple[str, str]) -> tuple[str, str] | None:
-    """User and password: given as such, as a pair or aiohttp's `BasicAuth`, or in the URL."""
+    """User and password, from the options, from a pair or aiohttp's `BasicAuth`, or from the URL."""
     user, password = given.pop("username", None), given.pop("password", None)
     if user is not None:
         return str(user), str(password or "")
@@ -345,7 +368,7 @@ def _login(given: dict[str, Any], auth: Any, in_url: tuple[str, str]) -> tuple[s
 
 
 def _s3(url: str, given: dict[str, Any]) -> Reached:
-    """Options as s3fs has them, or as `object_store` does."""
+    """The options of s3fs, or those of `object_store`."""
     client = dict(given.pop("client_kwargs", None) or {})
     styled = dict((given.pop("config_kwargs", None) or {}).get("s3") or {})
     given |= client
@@ -361,7 +384,7 @@ def _s3(url: str, given: dict[str, Any]) -> Reached:
 
 
 def _gcs(url: str, given: dict[str, Any]) -> Reached:
-    """Options as gcsfs has them, or as `object_store` does."""
+    """The options of gcsfs, or those of `object_store`."""
     token = given.pop("token", None)
     given.pop("project", None)
     if token == "anon":
@@ -377,7 +400,7 @@ def _gcs(url: str, given: dict[str, Any]) -> Reached:
 
 
 def _azure(url: str, given: dict[str, Any]) -> Reached:
-    """Options as adlfs has them, or as `object_store` does."""
+    """The options of adlfs, or those of `object_store`."""
     parts = dict(part.partition("=")[::2] for part in (given.pop("connection_string", None) or "").split(";") if part)
     known = {"AccountName": "account_name", "AccountKey": "account_key", "SharedAccessSignature": "sas_token",
              "BlobEndpoint": "endpoint"}  # fmt: skip
@@ -397,7 +420,7 @@ def _renamed(given: dict[str, Any], names: Mapping[str, str]) -> dict[str, Any]:
 
 
 def _config(given: dict[str, Any], kind: str) -> list[tuple[str, str]]:
-    """Plain values as text; what is none or an object has no meaning for the compiled part."""
+    """Convert plain values to text for the compiled part, leave None out, and refuse other objects."""
     _refuse({name: value for name, value in given.items() if not isinstance(value, str | int | float | None)}, kind)
     text = {name: str(value).lower() if isinstance(value, bool) else str(value) for name, value in given.items()}
     return [(name, text[name]) for name, value in given.items() if value is not None]
@@ -406,4 +429,4 @@ def _config(given: dict[str, Any], kind: str) -> list[tuple[str, str]]:
 def _refuse(given: Mapping[str, Any], kind: str) -> None:
     if given:
         names = ", ".join(sorted(given))
-        raise UsageError(f"storage_options that are not known for {kind}: {names}; see docs/remote.md")
+        raise UsageError(f"unknown storage_options for {kind}: {names}; see docs/remote.md")

@@ -1,4 +1,4 @@
-"""The files of a collection: found, put in order, and opened side by side."""
+"""Find the files of a collection, put them in order, and open them in parallel."""
 
 from __future__ import annotations
 
@@ -19,45 +19,46 @@ from hyperslab.errors import UsageError
 
 Located: TypeAlias = tuple[str | Remote, SourceResolver] | Group
 Paths: TypeAlias = str | os.PathLike[str] | Group | Iterable[str | os.PathLike[str] | Group]
-MOST_OPENED_FAR = 32  # files opened at a time over the network; as many as requests that a new host is sent at a time
+# Remote files opened at a time: as many as the requests that a new host gets at first.
+MOST_OPENED_FAR = 32
 
 
 def are_many(paths: Paths) -> bool:
-    """Whether these are several files: a list, or a pattern that is no file's name."""
+    """Whether these are several files: a list, or a pattern that is not the name of a file."""
     if isinstance(paths, str):
         return not is_url(paths) and glob.has_magic(paths) and not os.path.exists(paths)  # noqa: PTH110
     return is_listed(paths)
 
 
 def is_listed(paths: Any) -> TypeGuard[Iterable[Any]]:
-    """Whether it is a list, and no single file, group or store of another library."""
+    """Whether this is a list, not a single file, group, or store of another library."""
     return not (isinstance(paths, str | os.PathLike | Group) or is_foreign(paths))
 
 
 def located(
     paths: Paths, options: Mapping[str, Any], cache_nbytes: int = 0, allowed: Locations | None = None
 ) -> list[Located]:
-    """Where the files are, in the order given; those of one pattern by their names, numbers in these by value.
+    """Locate the files, in the order given. The files of a pattern are sorted by name, with numbers by value.
 
     Raises
     ------
     FileNotFoundError
         A pattern matches no file.
     UsageError
-        There is no file at all, or a group is not the root of its file.
+        The list is empty, or a group is not the root of its file.
     """
     listed = list(paths) if is_listed(paths) else [paths]
     allowed = allowed if allowed is None or isinstance(allowed, str) else list(allowed)
     found = [file for one in listed for file in _located(one, options, cache_nbytes, allowed)]
     if not found:
-        raise UsageError("no file is given: give a list of paths and URLs, or a pattern")
+        raise UsageError("the list of files is empty: give paths, URLs or a pattern")
     return found
 
 
 def _located(one: Any, options: Mapping[str, Any], cache_nbytes: int, allowed: Locations | None) -> list[Located]:
     if isinstance(one, Group):
         if one.name != "/":
-            raise UsageError(f"{one.name} of {one.filename} is not the root of its file: only whole files are combined")
+            raise UsageError(f"{one.name} of {one.filename} is not a root group: only whole files can be combined")
         return [one]
     path = one if is_foreign(one) else os.fspath(one)
     if not is_foreign(one) and are_many(path):
@@ -66,12 +67,12 @@ def _located(one: Any, options: Mapping[str, Any], cache_nbytes: int, allowed: L
 
 
 def matching(pattern: str) -> list[str]:
-    """The files that a pattern matches, in order of their names, numbers in these by value.
+    """The files that a pattern matches, sorted by name, with numbers by value.
 
     Raises
     ------
     FileNotFoundError
-        There is none.
+        No file matches.
     """
     found = glob.glob(pattern, recursive=True)  # noqa: PTH207 -- Path.glob takes no absolute patterns
     if not found:
@@ -80,23 +81,23 @@ def matching(pattern: str) -> list[str]:
 
 
 def threads_for(are_far: bool) -> int:
-    """How many files are opened at a time: parsing is bound by processors, fetching by waiting."""
+    """How many files to open at a time: parsing local files is bound by processors, fetching remote ones by latency."""
     return MOST_OPENED_FAR if are_far else os.cpu_count() or 1
 
 
 def natural(name: str) -> list[tuple[int, str | int]]:
-    """What puts names in the order that people expect: part-2 before part-10."""
+    """A key that sorts names as people expect: part-2 before part-10."""
     parts = re.split(r"(\d+)", name)
     return [(1, int(part)) if part.isdecimal() else (0, part) for part in parts]
 
 
 def opened(located: list[Located]) -> list[OpenFile]:
-    """What is in each file. Local files are closed again, so that there may be more of them than may be open.
+    """Open the files in parallel. Local files are not held open, so you can have more files than the system can open.
 
     Raises
     ------
     HyperslabError
-        As of `hyperslab.open`, for the first file that fails.
+        The error of `hyperslab.open` for the first file that fails.
     """
     are_remote = any(not isinstance(file, Group) and isinstance(file[0], Remote) for file in located)
     pool = ThreadPoolExecutor(threads_for(are_remote))

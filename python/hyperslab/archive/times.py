@@ -1,6 +1,6 @@
-"""Times of files that count from different moments, in different units, as one array: integers, without rounding.
+"""Join times of files with different reference times and units into one array of integers, without rounding.
 
-CF conventions, section 4.4. Days of a calendar are counted by arithmetic of our own; dates are those of cftime.
+See section 4.4 of the CF conventions. The days of a calendar are computed here, and agree with cftime.
 """
 
 from __future__ import annotations
@@ -14,7 +14,7 @@ import numpy as np
 
 Numbers = np.ndarray[Any, Any]
 
-# From the coarsest; the names that CF's writers use for each.
+# From the coarsest to the finest, in nanoseconds; then the abbreviations that CF files use.
 UNITS = {"days": 86_400_000_000_000, "hours": 3_600_000_000_000, "minutes": 60_000_000_000, "seconds": 1_000_000_000,
          "milliseconds": 1_000_000, "microseconds": 1_000, "nanoseconds": 1}  # fmt: skip
 SHORT = {"d": "days", "h": "hours", "hr": "hours", "hrs": "hours", "min": "minutes", "mins": "minutes", "s": "seconds",
@@ -34,27 +34,27 @@ DAY = UNITS["days"]
 
 
 class NoCommonTime(ValueError):
-    """Times that cannot be made one: the message says why."""
+    """Times that cannot be joined; the message says why."""
 
 
 @dataclass(frozen=True)
 class Clock:
-    """What numbers of a time coordinate mean: a unit, counted from a moment of a calendar."""
+    """The meaning of the numbers of a time coordinate: a unit, a reference time and a calendar."""
 
     unit: str
-    since: str  # as the file says it
+    since: str  # the reference time, as the file writes it
     calendar: str
-    days: int  # of the moment, from a day that all moments of one calendar are counted from
-    nanoseconds: int  # and of that day
+    days: int  # from a fixed day of the calendar to the reference time
+    nanoseconds: int  # from the start of that day to the reference time
 
     @classmethod
     def of(cls, units: str, calendar: str) -> Clock:
-        """Parse CF's attributes.
+        """Parse the CF attributes `units` and `calendar`.
 
         Raises
         ------
         NoCommonTime
-            They are not of a kind that we know.
+            They are not known.
         """
         found = MOMENT.fullmatch(units)
         calendar = CALENDARS.get(calendar.lower(), calendar.lower())
@@ -75,7 +75,7 @@ class Clock:
         return cls(unit, since, calendar, days, seconds * UNITS["seconds"] + int(fraction))
 
     def after(self, other: Clock) -> int:
-        """Nanoseconds from another clock's moment to this one's."""
+        """Nanoseconds from the reference time of another clock to that of this one."""
         return (self.days - other.days) * DAY + self.nanoseconds - other.nanoseconds
 
 
@@ -88,14 +88,14 @@ def _zone_seconds(zone: str | None) -> int:
 
 
 def day_number(year: int, month: int, day: int, calendar: str) -> int:
-    """Days from 1970-01-01 for real calendars, from an arbitrary day for made-up ones."""
+    """Days since 1970-01-01 for real calendars, since an arbitrary day for model calendars."""
     if calendar == "360_day":
         return year * 360 + (month - 1) * 30 + day - 1
     if calendar in ("noleap", "all_leap"):
         february = 28 + (calendar == "all_leap")
         lengths = (31, february, 31, 30, 31, 30, 31, 31, 30, 31, 30, 31)
         return year * sum(lengths) + sum(lengths[: month - 1]) + day - 1
-    # The year from March on, so that leap days are the last: the algorithm of Fliegel and Van Flandern.
+    # Count years from March, so that the leap day is the last day of a year: the algorithm of Fliegel and Van Flandern.
     a = (14 - month) // 12
     y, m = year + 4800 - a, month + 12 * a - 3
     julian = day + (153 * m + 2) // 5 + 365 * y + y // 4 - 32083
@@ -105,25 +105,25 @@ def day_number(year: int, month: int, day: int, calendar: str) -> int:
 
 
 def joined(clocks: Sequence[Clock], arrays: Sequence[Sequence[Numbers]]) -> tuple[str, list[list[Numbers]]]:
-    """Times of several files, of one or more arrays each, by the first file's moment and calendar.
+    """Convert the times of several files to the reference time and calendar of the first file.
 
     Parameters
     ----------
     clocks : Sequence[Clock]
-        What the numbers of each file mean.
+        The meaning of the numbers of each file.
     arrays : Sequence[Sequence[Numbers]]
-        Of each array the numbers, file by file.
+        For each array, its numbers file by file.
 
     Returns
     -------
     tuple[str, list[list[Numbers]]]
-        The unit and moment that they are counted in now, and int64 numbers as of `arrays`. The unit is the finest one
-        of the files', or as much finer as keeps every number whole.
+        The common CF `units`, and the converted numbers as int64, in the order of `arrays`. The unit is the finest of
+        the files, or a finer one that makes every number an integer.
 
     Raises
     ------
     NoCommonTime
-        Calendars differ, numbers are masked or not finite, or reach too far from the moment.
+        Calendars differ, numbers are missing or not finite, or times are too far from the reference time.
     """
     first = clocks[0]
     if any(not np.isfinite(array).all() for own in arrays for array in own):
@@ -140,11 +140,11 @@ def joined(clocks: Sequence[Clock], arrays: Sequence[Sequence[Numbers]]) -> tupl
         length = nanoseconds // tick
         if all(not (numbers % length).any() for own in ticks for numbers in own):
             return f"{unit} since {first.since}", [[numbers // length for numbers in own] for own in ticks]
-    raise NoCommonTime("numbers are no whole microseconds")
+    raise NoCommonTime("some times are not a whole number of microseconds")
 
 
 def _fits(clock: Clock, first: Clock, array: Numbers) -> bool:
-    """Whether nanoseconds since the first file's moment, and since 1970, are less than 2**63."""
+    """Whether the times fit in int64 as nanoseconds, since the first reference time and since 1970."""
     if not array.size:
         return True
     most = max(abs(int(array.min())), abs(int(array.max()))) * UNITS[clock.unit]
@@ -154,17 +154,17 @@ def _fits(clock: Clock, first: Clock, array: Numbers) -> bool:
 def _ticks(clock: Clock, first: Clock, array: Numbers, tick: int) -> Numbers:
     shift, unit = clock.after(first), UNITS[clock.unit]
     if shift % tick or (unit < tick and array.size):
-        raise NoCommonTime("times of nanoseconds reach too far")
+        raise NoCommonTime("times in nanoseconds are too far from the reference time")
     if array.dtype.kind == "f":
         ticks = array.astype("f8") * np.int64(unit // tick)
-        # xarray cuts off what is less than a nanosecond; cftime, which it takes for other calendars, rounds.
+        # Below a nanosecond xarray truncates; cftime, which xarray uses for other calendars, rounds.
         whole = ticks if tick == 1 else np.round(ticks)
         return whole.astype(np.int64) + np.int64(shift // tick)
     return array.astype(np.int64) * np.int64(unit // tick) + np.int64(shift // tick)
 
 
 def _check_calendars(clocks: Sequence[Clock], ticks: Sequence[Numbers], first: Clock, tick: int) -> None:
-    """Other calendars than the first's can only be joined where both have the same dates."""
+    """Refuse times of another calendar than the first, unless both calendars have the same dates."""
     start = -FIRST_GREGORIAN - first.days
     for clock, numbers in zip(clocks, ticks, strict=True):
         if clock.calendar == first.calendar:

@@ -1,4 +1,4 @@
-"""`OpenFile` and `Group`: the tree of an archive, with its links followed when they are asked for."""
+"""`OpenFile` and `Group`: the tree of an archive. Links are followed when you use them."""
 
 from __future__ import annotations
 
@@ -8,7 +8,7 @@ from contextlib import AbstractContextManager
 from difflib import get_close_matches
 from typing import Any
 
-from hyperslab._core import ArchiveFile, Reach
+from hyperslab._core import ArchiveFile, DocumentResolver
 from hyperslab.archive import display, walking
 from hyperslab.archive.array import Array
 from hyperslab.archive.attributes import Attributes
@@ -20,15 +20,15 @@ from hyperslab.cached import cached_property
 from hyperslab.errors import DamagedFile, ReadError, Unsupported
 
 MOST_HOPS = 32
-REFERENCES = ("references", "dmrpp")  # formats that name the files that chunks lie in
+REFERENCES = ("references", "dmrpp")  # formats that name the files that hold the chunks
 MOST_NAMES = 8  # in a message
 
 
 class OpenFile:
-    """An open file, shared by all of its groups and arrays; one that is not held is opened again by each read.
+    """An open file, shared by all of its groups and arrays. If it is not held, each read opens it again.
 
-    Of HDF5 maybe only what patterns of names lead to; and its chunks maybe only when they are read, in the context that
-    `between_commits` gives.
+    With `patterns`, only objects of an HDF5 file with matching paths are parsed. With `between_commits`, chunk indexes
+    are parsed when an array is first read, inside the context that it returns.
     """
 
     def __init__(
@@ -55,13 +55,13 @@ class OpenFile:
             if tables is not None:
                 self._core = tables.opened(chunk_cache_nbytes)
             elif is_held:
-                reach = resolver.reach(location)
-                if patterns:  # of a file with versions, by who looked for its journal
-                    self._core = ArchiveFile(location, chunk_cache_nbytes, reach, list(patterns), between_commits)
+                own = resolver.for_document(location)
+                if patterns:  # a versioned file; the caller has looked for its journal
+                    self._core = ArchiveFile(location, chunk_cache_nbytes, own, list(patterns), between_commits)
                 else:
-                    self._core = local_file(location, chunk_cache_nbytes, reach)
+                    self._core = local_file(location, chunk_cache_nbytes, own)
             else:
-                self._core = ArchiveFile.closed(location, resolver.reach(location))
+                self._core = ArchiveFile.closed(location, resolver.for_document(location))
         if self._core.format in REFERENCES:
             resolver.check(self._core.urls)
         self._links: dict[int, dict[str, tuple[str, Any]]] = {}
@@ -70,35 +70,35 @@ class OpenFile:
 
     @property
     def is_remote(self) -> bool:
-        """Whether the file is far away."""
+        """Whether the file is remote."""
         return isinstance(self.location, Remote)
 
     @property
     def url(self) -> str | None:
-        """The URL that was opened, with whatever it holds; None of a local file."""
+        """The URL that was opened, including user and query; None for a local file."""
         return self.location.url if isinstance(self.location, Remote) else None
 
     @property
     def opened_urls(self) -> list[str]:
-        """The URLs that were opened, with whatever they hold: of a collection one for each of its files far away."""
+        """The URLs that were opened, including user and query: one for each remote file of a collection."""
         return [] if self.url is None else [self.url]
 
     @property
     def is_closed(self) -> bool:
-        """Whether nothing can be had from it any more."""
+        """Whether the file was closed."""
         return self._core is None
 
     @property
-    def reach(self) -> Reach:
-        """What follows it where it leads."""
-        return self.resolver.reach(self.path)
+    def document_resolver(self) -> DocumentResolver:
+        """What opens the files that this file leads to."""
+        return self.resolver.for_document(self.path)
 
     def owns(self, path: str) -> bool:
-        """Whether a file or URL that chunks lie in may be copied from, and is not only led to."""
+        """Whether chunks in this file or URL may be copied, not only referred to."""
         return self.resolver.allowed.holds(path)
 
     def check_allowed(self, path: str) -> None:
-        """Refuse a file or URL that it may not lead to."""
+        """Check that the file may lead to this path or URL; raise `NotAllowed` if not."""
         self.resolver.check_allowed(path)
 
     @property
@@ -110,11 +110,11 @@ class OpenFile:
 
     @property
     def root(self) -> Group:
-        """The group that everything is in."""
+        """The root group."""
         return Group(self, 0, "/")
 
     def close(self) -> None:
-        """Let go of the file; arrays that were read from it before keep it until they are gone."""
+        """Close the file. Arrays that were used before keep it open until they are deleted."""
         waiting = [self]
         while waiting:
             file = waiting.pop()
@@ -123,48 +123,48 @@ class OpenFile:
 
     def links(self, group: int) -> dict[str, tuple[str, Any]]:
         """Kind and target of every name in a group."""
-        core = self.core  # a closed file has no links
+        core = self.core  # raises if the file is closed
         if group not in self._links:
             self._links[group] = {name: (kind, target) for name, kind, target in core.links(group)}
         return self._links[group]
 
     def other(self, file: str) -> OpenFile:
-        """A file that a link of this one leads to, by the name that the link has for it."""
+        """Open the file that a link leads to, by the name in the link."""
         if file not in self._others or self._others[file].is_closed:
             location, resolver = self.resolver.linked(self.location, file)
             self._linked.add(self)
             known = self._linked.known(location)
-            if known is not None:  # not kept: files that link to each other would hold each other open
+            if known is not None:  # not stored: files that link to each other would keep each other open
                 return known
             self._others[file] = OpenFile(location, self.chunk_cache_nbytes, resolver, linked=self._linked)
         return self._others[file]
 
     def token(self, name: str) -> tuple[Any, ...]:
-        """What Dask tells a group or array apart by: the same in every process until the file changes."""
+        """Dask's token of a group or array: the same in every process until the file changes."""
         return ("hyperslab", self.path, self._version, name)
 
     @cached_property
     def _version(self) -> str:
-        """Which version of the file was opened; of a folder, only when something was last put directly into it."""
+        """A token of the file's content; for a folder, the time of its last direct change."""
         return self.core.version or str(os.stat(self.path).st_mtime_ns)  # noqa: PTH116
 
     def reopening(self, name: str) -> tuple[Any, ...]:
-        """How to pickle a group or array: as what finds it again."""
+        """How to pickle a group or array: as a function that finds it again, with its arguments."""
         return (found_again, (self.location, self.chunk_cache_nbytes, self.resolver, name))
 
 
 def found_again(location: str | Remote, chunk_cache_nbytes: int, resolver: SourceResolver, name: str) -> Group | Array:
-    """What pickled groups and arrays become."""
+    """Open a file again, and find the group or array that was pickled."""
     root = OpenFile(location, chunk_cache_nbytes, resolver).root
     return root if name == "/" else root[name]
 
 
 def _instead(name: str, names: Iterable[str]) -> str:
-    """What a person may have meant, or else what there is."""
+    """The end of a message: the name that you may have meant, or else the names that there are."""
     known = list(names)
     meant = get_close_matches(name, known, n=1)
     if meant:
-        return f": is {meant[0]!r} meant?"
+        return f"; did you mean {meant[0]!r}?"
     shown = ", ".join(map(repr, known[:MOST_NAMES])) + (", …" if len(known) > MOST_NAMES else "")
     return f"; there are {shown}" if shown else "; the group is empty"
 
@@ -184,53 +184,53 @@ class Group(Mapping[str, "Group | Array"]):
 
     @property
     def filename(self) -> str:
-        """The path of the file that the group is in, or its URL without query and credentials."""
+        """The path of the file, or its URL without query and credentials."""
         return self._file.path
 
     @property
     def url(self) -> str | None:
-        """The URL that was opened, with whatever it holds; None of a local file."""
+        """The URL that was opened, including user and query; None for a local file."""
         return self._file.url
 
     @property
     def file(self) -> ArchiveFile:
-        """The compiled part of the open file, which every group of it shares."""
+        """The compiled part of the open file, shared by all of its groups."""
         return self._file.core
 
     @property
     def format(self) -> str:
-        """What kind of file it is: hdf5, netcdf3, fits, hdf4, zarr, or references to others."""
+        """The format of the file: "hdf5", "netcdf3", "fits", "hdf4", "zarr", "references", "dmrpp" or "collection"."""
         return self._file.core.format
 
     @property
     def lost_nbytes(self) -> int:
-        """Bytes by which the file is shorter than it says: it was cut off, or never closed. 0 where it does not say."""
+        """How many bytes are missing at the end of the file, because it was truncated or never closed; 0 if unknown."""
         return self._file.core.lost_nbytes
 
     @property
     def key(self) -> tuple[int, int]:
-        """Tells groups apart while their file is open, under whichever name they were found."""
+        """What identifies the group while its file is open, whichever link led to it."""
         return (id(self._file), self._number)
 
     @cached_property
     def attrs(self) -> Attributes:
-        """The attributes, in the file's order."""
+        """The attributes, in the order of the file."""
         return Attributes(self._file.core.attributes(self._number))
 
     @property
     def groups(self) -> dict[str, Group]:
-        """The groups in this one, by name; links that lead nowhere, and what is damaged or unsupported, are left out.
+        """The groups in this group, by name, without broken links and without damaged or unsupported objects.
 
         Raises
         ------
         ReadError
-            Something could not be fetched, so that nobody knows what it is.
+            A child could not be fetched.
         """
         return {name: child for name, child in self._children() if isinstance(child, Group)}
 
     @property
     def arrays(self) -> dict[str, Array]:
-        """The arrays in this group, by name; what is left out and raised is as for `groups`."""
+        """The arrays in this group, by name; the same are left out as for `groups`, and the same errors raised."""
         return {name: child for name, child in self._children() if isinstance(child, Array)}
 
     def _children(self) -> Iterator[tuple[str, Group | Array]]:
@@ -241,7 +241,7 @@ class Group(Mapping[str, "Group | Array"]):
                 continue
 
     def walk(self) -> Iterator[Array]:
-        """Every array below this group, each once, however many links lead to it."""
+        """Yield every array below this group, each once, however many links lead to it."""
         seen = set()
         for group in self.walk_groups():
             for array in group.arrays.values():
@@ -250,31 +250,43 @@ class Group(Mapping[str, "Group | Array"]):
                     yield array
 
     def walk_groups(self) -> Iterator[Group]:
-        """This group and every one below it, each once, however many links lead to it."""
+        """Yield this group and every group below it, each once, however many links lead to it."""
         return (group for _, group in walking.groups_by_path(self))
 
     def kinds(self) -> list[tuple[str, str]]:
-        """What each name is: a group, an array, a soft or external link, or why it cannot be had."""
+        """List each name with its kind: group, array, soft, external, damaged, unfetched or unsupported."""
         return [(name, kind) for name, (kind, _) in self._file.links(self._number).items()]
 
     def __getitem__(self, path: str) -> Group | Array:
-        """What a path leads to; a path from the root starts with "/". A Zarr array without a group around it is `[""]`.
+        """Get the group or array at a path; a path from the root starts with "/".
+
+        If a Zarr hierarchy is a single array without a group, its path is `""`.
+
+        Parameters
+        ----------
+        path : str
+            Names with slashes between them, from this group or from the root.
+
+        Returns
+        -------
+        Group | Array
+            The group or array; links are followed, also to other files.
 
         Raises
         ------
         KeyError
-            There is nothing, or links lead in a circle.
+            There is nothing at the path, or links lead in a circle.
         FileNotFoundError
-            A link leads to another file that is not there.
+            A link leads to another file, which does not exist.
         Unsupported
-            What is there cannot be read.
+            The object uses a feature that hyperslab cannot read.
         DamagedFile
-            What is there is damaged.
+            The object is damaged.
         ReadError
-            What describes it could not be fetched.
+            The metadata of the object could not be fetched.
         """
         if not isinstance(path, str):
-            raise TypeError(f"{path!r} is no name of a group or array")
+            raise TypeError(f"{path!r} is not a name: use the path of a group or array")
         return self._found(path, 0)
 
     def _found(self, path: str, hops: int) -> Group | Array:
@@ -297,7 +309,7 @@ class Group(Mapping[str, "Group | Array"]):
         if hops > MOST_HOPS:
             raise KeyError(f"{path!r} in {self._file.path}: links lead in a circle")
         kind, target = links[name]
-        path = path if name else ""  # the root's own array
+        path = path if name else ""  # the array that is the root itself
         if kind == "group":
             return Group(self._file, target, path)
         if kind == "array":
@@ -311,17 +323,25 @@ class Group(Mapping[str, "Group | Array"]):
         raise reasons[kind](f"{path!r} in {self._file.path}: {target}")
 
     def visititems(self, visit: Callable[[str, Group | Array], Any]) -> Any:
-        """Call `visit(path, found)` for everything below this group, as h5py does: until it returns something.
+        """Call `visit(path, found)` for every group and array below this group, until it returns something (as h5py).
 
-        Each group and array comes once, by one of its own names: soft and external links are not followed. What is
-        damaged or unsupported is left out.
+        Each group and array is visited once. Soft and external links are not followed; damaged and unsupported objects
+        are left out.
+
+        Parameters
+        ----------
+        visit : Callable[[str, Group | Array], Any]
+            Called with the path relative to this group, and the group or array.
+
+        Returns
+        -------
+        Any
+            The first value that `visit` returned, other than None; otherwise None.
         """
         return walking.visit_own(self, visit)
 
     def __setitem__(self, path: str, value: object) -> None:
-        raise TypeError(
-            f"{self._file.path} is open for reading: hyperslab writes no archives, use h5py or Zarr for that"
-        )
+        raise TypeError(f"{self._file.path} is read-only: hyperslab does not write archives; use h5py or zarr-python")
 
     def __iter__(self) -> Iterator[str]:
         return iter(self._file.links(self._number))
@@ -330,12 +350,12 @@ class Group(Mapping[str, "Group | Array"]):
         return len(self._file.links(self._number))
 
     def __contains__(self, path: object) -> bool:
-        """Whether the name is there, as in h5py, even if what it leads to is not.
+        """Whether there is such a name, even if it is a broken link (as in h5py).
 
         Raises
         ------
         ReadError
-            A group on the way could not be fetched.
+            A group on the path could not be fetched.
         """
         if not isinstance(path, str):
             return False
@@ -363,7 +383,7 @@ class Group(Mapping[str, "Group | Array"]):
         return self._file.token(self.name)
 
     def close(self) -> None:
-        """Let go of the whole file."""
+        """Close the file."""
         self._file.close()
 
     def __enter__(self) -> Group:

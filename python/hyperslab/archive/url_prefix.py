@@ -1,6 +1,7 @@
-"""Where a URL leads: the kind of store, the server or bucket, the parts of the path. Prefixes are compared by these.
+"""Compare URLs with prefixes, by kind of store, server or bucket, and the parts of the path.
 
-The compiled part takes URLs apart, with the code that makes requests of them: what is judged is what is asked for.
+The compiled part parses URLs with the code that also sends requests, so the URL that is checked is the URL that is
+requested.
 """
 
 from __future__ import annotations
@@ -16,33 +17,33 @@ AZURE = ("az", "azure", "abfs", "abfss", "adl")
 
 
 class UrlParts(NamedTuple):
-    """A URL, taken apart. Schemes that mean the same store are one kind."""
+    """The parts of a URL. Schemes for the same store are one kind."""
 
     kind: str
-    server: str  # with its port if that is not the usual one; of object stores the bucket, "" for all of them
+    server: str  # with its port unless that is the default; for object stores the bucket, or "" for all buckets
     path: tuple[bytes, ...]
-    is_straight: bool  # nothing in it goes up, not even where that leads back to the same
+    is_straight: bool  # the path has no `..`, not even one that leads back to the same folder
 
     def is_below(self, prefix: UrlParts) -> bool:
-        """Whether this is at or below another one."""
+        """Whether this URL is at or below another one."""
         is_same = self.kind == prefix.kind and prefix.server in (self.server, "")
         return is_same and self.path[: len(prefix.path)] == prefix.path
 
 
 def parts_of(url: str) -> UrlParts | None:
-    """A URL, taken apart; None if it names no server, or its path can be read in two ways."""
+    """Parse a URL; None if it names no server, or its path is ambiguous."""
     found = url_parts(url)
     return None if found is None else UrlParts(found[0], found[1], tuple(found[2]), found[3])
 
 
 def is_below(url: str, prefix: str) -> bool:
-    """Whether a URL that a document names is at or below another one. One that goes up anywhere is below none."""
+    """Whether a URL that a document names is at or below a prefix. A URL with `..` in its path is below none."""
     found, wanted = parts_of(url), parts_of(prefix)
     return found is not None and wanted is not None and found.is_straight and found.is_below(wanted)
 
 
 def folder_of(url: str) -> str:
-    """The URL of the folder that a file is in, without user and query."""
+    """The URL of the folder of a file, without user and query."""
     kind, _, rest = url.partition("://")
     found = web_url(url) if kind.lower() in HTTP else None
     server, slash, path = (found[3], "/", found[4].removeprefix("/")) if found else rest.partition("/")

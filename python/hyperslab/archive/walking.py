@@ -1,4 +1,4 @@
-"""Walking through an archive: each group and each array once, however many links and files lead to it."""
+"""Walk through an archive: visit each group and each array once, however many links and files lead to it."""
 
 from __future__ import annotations
 
@@ -12,15 +12,14 @@ if TYPE_CHECKING:
     from hyperslab.archive.array import Array
     from hyperslab.archive.tree import Group
 
-# What a name that leads nowhere raises. What only failed to be fetched, or changed meanwhile, must not pass for that.
+# What a broken link or an unusable object raises. A failed fetch or a changed file must never be taken for one.
 NOWHERE = (KeyError, FileNotFoundError, DamagedFile, Unsupported, NotAllowed)
 
 
 def groups_by_path(top: Group) -> Iterator[tuple[str, Group]]:
-    """A group and every one below it once, with the path from there by which it was met; "" is the group itself.
+    """Yield a group and every group below it once, each with the relative path that led to it; "" is the group itself.
 
-    Soft and external links are followed last, so that what has a name of its own has that. Links that lead nowhere
-    are left out.
+    Soft and external links are followed last, so a group with a hard link is found by that. Broken links are left out.
     """
     seen, waiting = {top.key}, [("", top)]
     links: deque[tuple[str, Group, str]] = deque()
@@ -55,10 +54,10 @@ def _reached(parent: Group, name: str) -> Group | Array | None:
 
 
 def visit_own(top: Group, visit: Callable[[str, Group | Array], Any]) -> Any:
-    """Call `visit(path, found)` once for all below a group that has a name of its own, until it returns something."""
+    """Call `visit(path, found)` once for each object below a group that has a hard link, until it returns something."""
     kind = type(top)
     seen: set[tuple[bool, tuple[int, int]]] = {(True, top.key)}
-    waiting = [("", _own(top))]  # a stack of our own: archives may be nested deeply
+    waiting = [("", _own(top))]  # an explicit stack, because archives may be nested deeply
     while waiting:
         prefix, children = waiting[-1]
         name, child = next(children, ("", None))

@@ -1,4 +1,4 @@
-"""Where a store of zarr-python keeps its keys, if we can reach them ourselves."""
+"""Find out where a store of zarr-python keeps its keys, if we can read them ourselves."""
 
 from __future__ import annotations
 
@@ -12,14 +12,14 @@ from hyperslab.archive.foreign_stores import location_of
 from hyperslab.archive.remote import Remote
 from hyperslab.errors import UsageError
 
-# Names that lead to the same place in every library; some escape others.
+# Names with these characters mean the same key in every library; some libraries escape other characters.
 PLAIN = re.compile(r"[A-Za-z0-9_./-]*")
 
 
 def location_of_keys(store: Store | None, path: str) -> str | Remote | None:
-    """The folder of this machine, or the URL, below which the keys of an array are; None if there is no such place.
+    """The local folder or the URL that has the keys of an array below it; None if there is none.
 
-    Stores derived from zarr-python's, or around them, may do something of their own: they have no such place.
+    Stores that are derived from zarr-python's, or that wrap them, may behave differently, so they have none.
     """
     if type(store) is LocalStore:
         return os.path.join(os.path.abspath(store.root), path)  # noqa: PTH100, PTH118 -- resolve() would follow links
@@ -30,7 +30,7 @@ def location_of_keys(store: Store | None, path: str) -> str | Remote | None:
             return _below(location_of((store.fs, store.path)), path)
         if type(store) is ObjectStore:
             return _below(location_of(store.store), path)
-    except UsageError:  # something of them cannot be taken over: zarr-python has the store itself
+    except UsageError:  # we cannot use its configuration, but zarr-python can use the store itself
         return None
     return None
 

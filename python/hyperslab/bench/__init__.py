@@ -1,1 +1,1 @@
-"""Measure formats fairly: study files become cells, cells become trials, trials become results and verdicts."""
+"""Measure formats fairly: from study files to cells, from cells to trials, from trials to results and verdicts."""

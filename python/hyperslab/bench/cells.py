@@ -1,4 +1,4 @@
-"""From a case to what is measured: its groups of cells, the array each cell writes, and what is refused."""
+"""From a case to its cells: the groups of cells, the array that each cell writes, and which cells are refused."""
 
 from __future__ import annotations
 
@@ -22,12 +22,12 @@ from hyperslab.lab import serving
 from hyperslab.lab.fields import Field
 
 AUTO_CHUNK_NBYTES = 1 << 20
-SHARD_CHUNKS = 16  # chunks of a shard, where a format has shards
+SHARD_CHUNKS = 16  # chunks in a shard, for formats with shards
 
 
 @dataclass(frozen=True)
-class Group:
-    """Cells that are measured in turn, in random order: one case, one method, one array shape and count."""
+class CellGroup:
+    """Cells that are measured together in random order: one case, one method, one array shape and count."""
 
     case: Case
     method: Method
@@ -37,21 +37,21 @@ class Group:
 
     @property
     def field(self) -> Field:
-        """What fills the arrays."""
+        """The elements of the arrays."""
         return Field(self.case.data, self.shape, array_dtype(self.case))
 
 
 def array_dtype(case: Case) -> np.dtype[Any]:
-    """The dtype of a case's arrays; structured with fields p0, p1, … for a compound one."""
+    """The dtype of a case's arrays. A compound one is structured, with fields p0, p1, …"""
     if case.properties is None:
         return np.dtype(case.dtype)
     return np.dtype([(f"p{k}", case.dtype) for k in range(case.properties)])
 
 
-def groups(case: Case, method: Method) -> list[Group]:
-    """Every group of a case, smallest arrays first."""
+def groups(case: Case, method: Method) -> list[CellGroup]:
+    """All groups of a case, with the smallest arrays first."""
     return [
-        Group(case, method, tuple(shape), count, tuple(_cells(case, method, tuple(shape), count)))
+        CellGroup(case, method, tuple(shape), count, tuple(_cells(case, method, tuple(shape), count)))
         for shape in case.shapes
         for count in case.counts
     ]
@@ -74,7 +74,7 @@ def _caches(case: Case, method: Method, operation: str) -> list[Any]:
 
 
 def published_conditions(case: Case) -> list[str]:
-    """The conditions that a published method tells apart: compressed or not. Its defaults are its own."""
+    """The conditions that a published method distinguishes: compressed or not. Otherwise it uses its own defaults."""
     plain = [name for name, said in case.conditions.items() if said == "default"]
     plain += [name for name in case.conditions if name not in plain and not is_compressed(case, name)]
     packed = [name for name in case.conditions if is_compressed(case, name)]
@@ -82,13 +82,13 @@ def published_conditions(case: Case) -> list[str]:
 
 
 def is_compressed(case: Case, conditions: str) -> bool:
-    """Whether conditions name a codec."""
+    """Whether the conditions include a codec."""
     said = case.conditions[conditions]
     return isinstance(said, Conditions) and bool(said.codecs)
 
 
 def spec_of(case: Case, cell: Cell) -> ArraySpec:
-    """The array that a cell's format is asked to make."""
+    """The array that a cell's format should create."""
     dtype = array_dtype(case)
     if cell.format in case.stored_as:
         dtype = np.dtype(case.stored_as[cell.format])
@@ -97,7 +97,7 @@ def spec_of(case: Case, cell: Cell) -> ArraySpec:
 
 
 def layout_of(case: Case, cell: Cell, dtype: np.dtype[Any]) -> StoredLayout | None:
-    """The layout that conditions mean for an array; None where the library's default is asked for."""
+    """The layout of an array under the conditions, or None for the library's default."""
     said = case.conditions[cell.conditions]
     if said == "default":
         return None
@@ -113,16 +113,16 @@ def layout_of(case: Case, cell: Cell, dtype: np.dtype[Any]) -> StoredLayout | No
 
 
 def _given_chunks(case: str, chunks: list[int], shape: tuple[int, ...]) -> tuple[int, ...]:
-    """Chunks as a study gives them, cut to the array; -1 means the whole axis."""
+    """The chunk shape from a study, limited to the array's shape. -1 means the whole axis."""
     if len(chunks) != len(shape) or any(c == 0 or c < -1 for c in chunks):
         raise StudyError(
-            f"study {case}: chunks {chunks} do not fit arrays of shape {list(shape)}: one length for each axis"
+            f"study {case}: chunks {chunks} do not fit arrays of shape {list(shape)}: give one length for each axis"
         )
     return tuple(length if c == -1 else min(c, length) for c, length in zip(chunks, shape, strict=True))
 
 
 def auto_chunks(shape: tuple[int, ...], itemsize: int) -> tuple[int, ...]:
-    """Chunks of about 1 MiB: the longest axis is halved until a chunk fits, so that all axes are cut alike."""
+    """A chunk shape of about 1 MiB. The longest axis is halved until a chunk fits, so that all axes are cut alike."""
     lengths = [max(1, length) for length in shape]
     while int(np.prod(lengths, dtype=np.int64)) * itemsize > AUTO_CHUNK_NBYTES and max(lengths) > 1:
         axis = lengths.index(max(lengths))
@@ -131,7 +131,7 @@ def auto_chunks(shape: tuple[int, ...], itemsize: int) -> tuple[int, ...]:
 
 
 def _shards(chunks: tuple[int, ...], shape: tuple[int, ...]) -> tuple[int, ...]:
-    """Shards of up to `SHARD_CHUNKS` chunks: doubled along the axis with the most chunks left to take in."""
+    """A shard shape of up to `SHARD_CHUNKS` chunks. It doubles along the axis with the most remaining chunks."""
     times = [1] * len(chunks)
     while int(np.prod(times)) < SHARD_CHUNKS:
         left = [ceil_div(length, c * t) for length, c, t in zip(shape, chunks, times, strict=True)]
@@ -142,20 +142,20 @@ def _shards(chunks: tuple[int, ...], shape: tuple[int, ...]) -> tuple[int, ...]:
 
 
 def need_of(case: Case, cell: Cell) -> Need:
-    """What a cell asks of its format."""
+    """What a cell needs its format to support."""
     kind = OPERATIONS[cell.operation.name]
     wants = (kind.slices, kind.strided, kind.overwrite, kind.append, kind.compound, kind.field_write, kind.empty)
     return Need(*wants, urls=bool(server_of(case, cell)))
 
 
 def server_of(case: Case, cell: Cell) -> Conditions | None:
-    """The conditions of a cell, if they have a server."""
+    """The conditions of a cell if they name a server, else None."""
     said = case.conditions[cell.conditions]
     return said if said != "default" and said.server else None
 
 
 def refusal(case: Case, cell: Cell) -> str | None:
-    """Why a cell cannot be measured at all, known before anything runs; None where it can."""
+    """Why a cell cannot be measured, or None if it can. This is known before anything runs."""
     known = availability(cell.format)
     if isinstance(known, MissingLibrary):
         return str(known)
@@ -165,12 +165,12 @@ def refusal(case: Case, cell: Cell) -> str | None:
         return reason
     if (served := server_of(case, cell)) and served.server:
         if OPERATIONS[cell.operation.name].verb != "read":
-            return "servers are read from: write without one"
+            return "servers only serve reads: write without a server"
         if reason := serving.absent(served.server):
             return reason
     made = make_format(cell.format, case.options.get(cell.format))
     if cell.processes > 1 and OPERATIONS[cell.operation.name].verb == "modify":
-        return "several processes may not change one array"
+        return "several processes cannot change the same array"
     return made.refusal(spec_of(case, cell), need_of(case, cell))
 
 
@@ -180,7 +180,7 @@ def file_nbytes(case: Case, shape: tuple[int, ...], count: int) -> int:
 
 
 def asked_nbytes(case: Case, cell: Cell) -> int:
-    """Decoded bytes that a cell's operation writes, or asks for."""
+    """Decoded bytes that a cell's operation writes or reads."""
     dtype = array_dtype(case)
     if OPERATIONS[cell.operation.name].verb == "write" or dtype.fields is not None:
         return file_nbytes(case, cell.shape, cell.count)

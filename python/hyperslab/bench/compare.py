@@ -1,4 +1,4 @@
-"""Two runs, cell by cell: is the second faster? Only where the interval of the ratio says so."""
+"""Compare two runs cell by cell. The second run is called faster only if the interval of the ratio says so."""
 
 from __future__ import annotations
 
@@ -16,13 +16,13 @@ from hyperslab.errors import UsageError
 from hyperslab.lab.statistics import interval_of_ratio
 
 Outcome = Literal["faster", "slower", "no difference", "unknown"]
-# What makes two cases of one name unlike; sizes, operations and cache states are in the cells' keys.
+# What makes two cases of the same name different. Sizes, operations and cache states are in the cells' keys.
 CASE_MUST_AGREE = ("dtype", "data", "data_file", "conditions", "options", "stored_as", "properties", "replay")
 
 
 @dataclass(frozen=True)
 class ComparisonRow(Row):
-    """One cell in both runs: medians of the metric that ranks its operation, and their ratio b / a."""
+    """One cell in both runs: the medians of its headline metric, and their ratio b / a."""
 
     metric: str
     a_seconds: float
@@ -30,29 +30,29 @@ class ComparisonRow(Row):
     a_n: int
     b_n: int
     ratio: float | None
-    low: float | None  # bootstrap 95 % interval of the ratio; None where either has too few trials
+    low: float | None  # bootstrap 95 % interval of the ratio; None if either run has too few trials
     high: float | None
-    outcome: Outcome  # of b; "unknown" where there is no interval
+    outcome: Outcome  # of b; "unknown" without an interval
 
 
 @dataclass(frozen=True)
 class Comparison:
-    """What two runs say of each other."""
+    """The comparison of two runs."""
 
-    differences: tuple[str, ...]  # of machines and cases, where unlike runs were allowed
+    differences: tuple[str, ...]  # of machines and cases, if unlike runs were allowed
     rows: tuple[ComparisonRow, ...]
-    only_a: tuple[str, ...]  # keys of cells that the other run lacks
+    only_a: tuple[str, ...]  # keys of cells that are not in the other run
     only_b: tuple[str, ...]
 
 
 def compare(run_a: Run, run_b: Run, allow_unlike: bool = False) -> Comparison:
-    """Compare run b with run a; refuses runs from unlike machines or of unlike cases unless allowed."""
+    """Compare run b with run a. Raises UsageError if machines or cases differ, unless `allow_unlike`."""
     differences = unlike(run_a, run_b)
     if differences and not allow_unlike:
         listed = "; ".join(differences)
         raise UsageError(
-            f"{run_a.directory} and {run_b.directory} are unlike: {listed}. "
-            "Run both on one machine with one study, or compare them all the same by --unlike"
+            f"{run_a.directory} and {run_b.directory} are unlike: {listed}. Run both on one machine with one study, "
+            "or compare them anyway with --unlike"
         )
     a, b = _accepted(run_a), _accepted(run_b)
     rows = [row for key, trials in a.items() if key in b and (row := _row(trials, b[key])) is not None]
@@ -61,7 +61,7 @@ def compare(run_a: Run, run_b: Run, allow_unlike: bool = False) -> Comparison:
 
 
 def unlike(run_a: Run, run_b: Run) -> list[str]:
-    """What makes two runs unlike, in words: their machines, then the cases that they share by name."""
+    """What makes two runs unlike, in words: first their machines, then the cases that both have."""
     differences = run_a.description.environment.differences(run_b.description.environment)
     others = {case.name: case for case in run_b.description.cases}
     for case in run_a.description.cases:
@@ -106,7 +106,7 @@ def _row(a: list[Trial], b: list[Trial]) -> ComparisonRow | None:
 
 
 def _seconds(trials: list[Trial], metric: str) -> list[float]:
-    return [value for trial in trials if (value := trial.phases.metric(metric)) is not None]
+    return [value for trial in trials if (value := trial.metric(metric)) is not None]
 
 
 def _outcome(low: float | None, high: float | None) -> Outcome:

@@ -1,18 +1,18 @@
-"""The conclusions of the published studies as data: what was claimed, and on which figures it is judged here.
+"""The conclusions of the published studies as data: what was claimed, and which figures it is judged by here.
 
-`studies/conclusions.yaml` holds them. A claim is one of five closed kinds: an extreme (fastest, slowest), an
-order, a ratio of speeds, an effect, or a limit. Judging is `hyperslab.bench.verdicts`.
+`studies/conclusions.yaml` holds them. A claim is one of five kinds: an extreme (fastest, slowest), an order, a ratio of
+speeds, an effect, or a limit. `hyperslab.bench.verdicts` judges them.
 """
 
 from __future__ import annotations
 
 from collections.abc import Iterator
 from pathlib import Path
-from typing import Annotated, Any, Literal
+from typing import Annotated, Literal
 
-import yaml
-from pydantic import BaseModel, ConfigDict, Field, ValidationError, field_validator, model_validator
+from pydantic import Field, field_validator, model_validator
 
+from hyperslab.bench.declared import Declared, checked, one_of, read
 from hyperslab.bench.operations import OPERATIONS
 from hyperslab.bench.records import METRICS
 from hyperslab.bench.study import STUDIES_DIRECTORY
@@ -22,37 +22,25 @@ from hyperslab.formats import FORMATS
 Axis = Literal["format", "conditions", "operation", "count"]
 
 
-def _check_known(name: str, known: Any, what: str) -> str:
-    if name not in known:
-        raise ValueError(f"unknown {what} {name!r}; the known ones are {', '.join(known)}")
-    return name
-
-
-class Noun(BaseModel):
-    """Frozen, and strict about its keys."""
-
-    model_config = ConfigDict(extra="forbid", frozen=True)
-
-
-class Extreme(Noun):
-    """One format takes the least, or the most, time of all."""
+class Extreme(Declared):
+    """One format takes the least, or the most, time of all formats."""
 
     kind: Literal["fastest", "slowest"]
     format: str
     among: list[str] = Field(min_length=2)
 
 
-class Order(Noun):
-    """Formats from the fastest to the slowest."""
+class Order(Declared):
+    """Formats in order, the fastest first."""
 
     kind: Literal["order"]
     order: list[str] = Field(min_length=2)
 
 
-class Ratio(Noun):
-    """How many times as fast one format is as another: numerator's speed over denominator's, as published.
+class Ratio(Declared):
+    """How many times as fast one format is as another: the numerator's speed over the denominator's, as published.
 
-    A range about 1 claims likeness; any other range claims a direction. Without `high` it is a least value.
+    A range around 1 claims likeness; any other range claims a direction. Without `high`, `low` is a least value.
     """
 
     kind: Literal["ratio"]
@@ -63,29 +51,32 @@ class Ratio(Noun):
 
     @property
     def claims_likeness(self) -> bool:
-        """Whether the range includes 1 or keeps close below it, as 80-100 % does."""
+        """Whether the range includes 1 or comes close from below, as 80-100 % does."""
         return self.high is not None and self.low >= 0.7 and (self.high <= 1.05 or self.low <= 1)
 
 
-class Effect(Noun):
-    """What `of` costs against `against`, two points on one axis; on the axis `count`, most against fewest."""
+class Effect(Declared):
+    """What `of` costs against `against`, two points on one axis.
+
+    On the axis `count`, it compares most with fewest arrays.
+    """
 
     kind: Literal["effect"]
     axis: Axis
     of: str
     against: str
     expected: Literal["slower", "faster", "none"]
-    tolerance: float = Field(default=0.25, ge=0, description="up to this much slower, or faster, is no effect")
+    tolerance: float = Field(default=0.25, ge=0, description="a difference of up to this much counts as no effect")
 
     @model_validator(mode="after")
     def _counts_are_extremes(self) -> Effect:
         if self.axis == "count" and (self.of, self.against) != ("most", "fewest"):
-            raise ValueError("on the axis count, `of` is most and `against` is fewest")
+            raise ValueError("on the axis count, `of` must be most and `against` must be fewest")
         return self
 
 
-class Within(Noun):
-    """One format takes at most so many seconds."""
+class Within(Declared):
+    """One format takes at most this many seconds."""
 
     kind: Literal["within"]
     format: str
@@ -95,7 +86,7 @@ class Within(Noun):
 Claim = Annotated[Extreme | Order | Ratio | Effect | Within, Field(discriminator="kind")]
 
 
-class Metrics(Noun):
+class Metrics(Declared):
     """Which seconds are compared: those that the study timed, and those that answer its question fairly."""
 
     published: str
@@ -104,41 +95,41 @@ class Metrics(Noun):
     @field_validator("published", "fair")
     @classmethod
     def _known(cls, name: str) -> str:
-        return _check_known(name, METRICS, "metric")
+        return one_of(name, METRICS, "metric")
 
 
-class Conclusion(Noun):
+class Conclusion(Declared):
     """One published conclusion."""
 
     id: str
     study: str
-    cases: list[str] = Field(min_length=1, description="names of the cases it is judged on; * and [] as in a shell")
+    cases: list[str] = Field(min_length=1, description="names of the cases it is judged by; * and [] as in a shell")
     conclusion: str
     source: str
     published: str = Field(description="the figures as published, in words")
     claim: Claim
     metrics: Metrics
     operations: list[str] = Field(min_length=1)
-    fair_operations: list[str] | None = Field(default=None, description="of the fair side, where they differ")
-    formats: list[str] | None = Field(default=None, description="for effects: the formats that are meant")
-    conditions: list[str] | None = Field(default=None, description="of the fair side; a published method has its own")
-    caches: list[str] | None = Field(default=None, description="of the fair side")
+    fair_operations: list[str] | None = Field(default=None, description="for the fair side, if they differ")
+    formats: list[str] | None = Field(default=None, description="for effects: the formats to judge")
+    conditions: list[str] | None = Field(default=None, description="for the fair side; a published method has its own")
+    caches: list[str] | None = Field(default=None, description="for the fair side")
     counts: Literal["all", "largest"] = "all"
 
     @field_validator("operations")
     @classmethod
     def _known_operations(cls, names: list[str]) -> list[str]:
-        return [_check_known(name, OPERATIONS, "operation") for name in names]
+        return [one_of(name, OPERATIONS, "operation") for name in names]
 
     @model_validator(mode="after")
     def _known_formats(self) -> Conclusion:
         for name in (*formats_of(self.claim), *(self.formats or ())):
-            _check_known(name, FORMATS, "format")
+            one_of(name, FORMATS, "format")
         return self
 
 
 def formats_of(claim: Extreme | Order | Ratio | Effect | Within) -> list[str]:
-    """The formats that a claim names."""
+    """The formats in a claim."""
     if isinstance(claim, Extreme):
         return claim.among
     if isinstance(claim, Within):
@@ -150,10 +141,10 @@ def formats_of(claim: Extreme | Order | Ratio | Effect | Within) -> list[str]:
     return [claim.of, claim.against] if claim.axis == "format" else []
 
 
-class PublishedRatios(Noun):
-    """A published table of speed ratios: one conclusion for each of its rows."""
+class PublishedRatios(Declared):
+    """A published table of speed ratios: one conclusion for each row."""
 
-    first: int = Field(gt=0, description="number of the first row's conclusion; the rows' IDs count on from it")
+    first: int = Field(gt=0, description="number of the first row's conclusion; the next rows follow")
     study: str
     cases: list[str]
     what: str = Field(description="what was timed, as in 'writes (total time, IRIX)'")
@@ -165,7 +156,7 @@ class PublishedRatios(Noun):
     counts: Literal["all", "largest"] = "all"
 
     def conclusions(self) -> Iterator[Conclusion]:
-        """The rows."""
+        """The conclusions of the rows."""
         for number, (denominator, (low, high)) in enumerate(self.rows.items(), self.first):
             times = _range(low, high)
             yield Conclusion(
@@ -188,26 +179,17 @@ def _range(low: float, high: float | None) -> str:
     return f"{low:g}" if low == high else f"{low:g}-{high:g}"
 
 
-class _File(Noun):
+class _File(Declared):
     conclusions: list[Conclusion]
-    ratio_tables: list[PublishedRatios] = []
+    ratio_tables: list[PublishedRatios] = Field([])
 
 
 def load(path: Path = STUDIES_DIRECTORY / "conclusions.yaml") -> list[Conclusion]:
-    """The conclusions of a file, in its order; raises StudyError that names the file and the key."""
-    try:
-        found = _File.model_validate(yaml.safe_load(path.read_text(encoding="utf-8")))
-    except OSError as error:
-        raise StudyError(f"{path}: cannot be read ({error.strerror})") from error
-    except yaml.YAMLError as error:
-        raise StudyError(f"{path}: not a YAML file: {' '.join(str(error).split())}") from error
-    except ValidationError as error:
-        first = error.errors()[0]
-        where = ".".join(str(part) for part in first["loc"])
-        raise StudyError(f"{path}: {where}: {first['msg'].removeprefix('Value error, ')}") from error
+    """Load the conclusions of a file, in order. Raises StudyError with the file and the key."""
+    found = checked(path, read(path), _File)
     every = [*found.conclusions, *(row for table in found.ratio_tables for row in table.conclusions())]
     identities = [conclusion.id for conclusion in every]
     for identity in identities:
         if identities.count(identity) > 1:
-            raise StudyError(f"{path}: {identity} is the ID of two conclusions; give one of them another")
+            raise StudyError(f"{path}: {identity} is the ID of two conclusions; change one of them")
     return every

@@ -1,7 +1,7 @@
-"""Readers and writers as processes of a Dask cluster, anywhere: `--scheduler ADDRESS`.
+"""Run readers and writers as processes of a Dask cluster: `--scheduler ADDRESS`.
 
-Each part of a trial goes to a worker of its own. The measured files must be on a file system that all of them
-see. The page cache is controlled on the machine where the bench runs; a worker on another one refuses to claim it.
+Each part of a trial runs on its own worker. All workers must see the file system of the measured files. The bench
+controls the page cache of its own machine only, so trials on other machines cannot claim a cache state.
 """
 
 from __future__ import annotations
@@ -19,12 +19,12 @@ _bench = Workbench()
 
 
 def _run_part(job: Job) -> Timing:
-    """Runs on a Dask worker, in its process; the source elements are kept there between trials."""
+    """Run a job in a Dask worker's process, which keeps the source elements between trials."""
     return job.run(_bench)
 
 
 class DaskWorkers:
-    """Runs the parts of a trial side by side on the workers of a scheduler."""
+    """Runs the parts of a trial at the same time on the workers of a scheduler."""
 
     def __init__(self, scheduler: str, timeout_seconds: float = 900.0) -> None:
         try:
@@ -34,14 +34,16 @@ class DaskWorkers:
         try:
             self._client: Any = distributed.Client(scheduler, timeout=10)  # type: ignore[no-untyped-call]  # Dask's is untyped
         except (OSError, ValueError) as error:
-            raise UsageError(f"--scheduler {scheduler}: no Dask scheduler answers there ({error})") from error
+            raise UsageError(f"--scheduler {scheduler}: no Dask scheduler answers at this address ({error})") from error
         self._timeout = timeout_seconds
 
     def run(self, jobs: Sequence[Job]) -> Timing:
-        """Run each part on a worker of its own; raises UsageError when there are too few."""
+        """Run each part on its own worker. Raises UsageError if there are too few workers."""
         addresses = self._addresses()
         if len(addresses) < len(jobs):
-            raise UsageError(f"{len(jobs)} processes are asked for, the Dask scheduler has {len(addresses)} workers")
+            raise UsageError(
+                f"the study needs {len(jobs)} processes, but the Dask scheduler has {len(addresses)} workers"
+            )
         futures = [
             self._client.submit(_run_part, job, workers=[address], pure=False, allow_other_workers=False)
             for job, address in zip(jobs, addresses, strict=False)
@@ -50,7 +52,7 @@ class DaskWorkers:
 
     @property
     def controls_cache(self) -> bool:
-        """Whether the workers run on this machine, so that the page cache that the bench controls is theirs."""
+        """Whether the workers run on this machine, so that the bench controls their page cache."""
         return bool(self._here())
 
     def _addresses(self) -> list[str]:
@@ -76,8 +78,8 @@ class DaskWorkers:
         return found
 
     def close(self) -> None:
-        """Leave the scheduler; it and its workers go on."""
+        """Disconnect from the scheduler, which keeps running with its workers."""
         try:
             self._client.close()
         except OSError as error:
-            raise RunError(f"the Dask scheduler went away: {error}") from error
+            raise RunError(f"lost the connection to the Dask scheduler: {error}") from error

@@ -1,4 +1,4 @@
-"""Where the parts of a trial run: a process here, several side by side, a Dask cluster's, or MPI ranks."""
+"""Where the parts of a trial run: in one process, several processes, a Dask cluster, or MPI ranks."""
 
 from __future__ import annotations
 
@@ -14,12 +14,12 @@ from hyperslab.bench.trial import Job
 from hyperslab.lab.timers import Timing, combine
 from hyperslab.lab.worker import LocalWorkers
 
-# Time for all processes of a trial to have read their job before they start together.
+# Time for all processes of a trial to read their job before they start together.
 START_TOGETHER_SECONDS = 0.25
 
 
 class Execution:
-    """The workers on this machine, and a cluster's for trials of several parts, if there is one."""
+    """The workers on this machine, and optionally a cluster for trials with several parts."""
 
     def __init__(self, timeout_seconds: float, cluster: DaskWorkers | None = None) -> None:
         self.local = LocalWorkers(timeout_seconds)
@@ -27,7 +27,7 @@ class Execution:
         self._cluster = cluster
 
     def run(self, case: Case, cell: Cell, jobs: Sequence[Job]) -> Timing:
-        """Run the parts of one trial wherever its case says, and combine what they found."""
+        """Run the parts of one trial where its case says, and combine their timings."""
         if case.launcher == "mpi":
             return mpi.run(jobs[0], cell.processes, self._timeout)
         if len(jobs) == 1:
@@ -36,7 +36,7 @@ class Execution:
         return self._side_by_side(jobs) if self._cluster is None else self._cluster.run(jobs)
 
     def _side_by_side(self, jobs: Sequence[Job]) -> Timing:
-        """All parts start together."""
+        """Start all parts at the same time."""
         workers = [self.local.worker(job.format, job.part) for job in jobs]
         start = time.monotonic() + START_TOGETHER_SECONDS  # Linux has one monotonic clock for all processes
         for worker, job in zip(workers, jobs, strict=True):
@@ -44,5 +44,5 @@ class Execution:
         return combine([worker.receive() for worker in workers])
 
     def controls_cache(self, cell: Cell) -> bool:
-        """Whether the page cache that a trial of this cell meets is the one that the bench controls."""
+        """Whether the bench controls the page cache that a trial of this cell uses."""
         return cell.processes == 1 or self._cluster is None or self._cluster.controls_cache

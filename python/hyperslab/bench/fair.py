@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import os
-import shutil
 from collections.abc import Iterator, Sequence
 from dataclasses import fields, replace
 from datetime import UTC, datetime
@@ -11,7 +10,7 @@ from pathlib import Path
 from typing import Any
 
 from hyperslab.bench import cells
-from hyperslab.bench.cells import Group
+from hyperslab.bench.cells import CellGroup
 from hyperslab.bench.execution import Execution
 from hyperslab.bench.operations import OPERATIONS
 from hyperslab.bench.rankings import headline_metric
@@ -23,16 +22,18 @@ from hyperslab.lab import cache
 from hyperslab.lab.environment import pressure
 from hyperslab.lab.fields import Field
 from hyperslab.lab.journal import Journal
+from hyperslab.lab.room import disk_full
 from hyperslab.lab.rounds import Tally
+from hyperslab.lab.scratch import remove
 from hyperslab.lab.served import ServedFiles
 from hyperslab.lab.timers import Timing
 
 
 class FairTrials:
-    """The files of one group, and its trials one by one."""
+    """The files of one group, and its trials."""
 
     def __init__(
-        self, journal: Journal[Trial], execution: Execution, group: Group, directory: Path, field: Field
+        self, journal: Journal[Trial], execution: Execution, group: CellGroup, directory: Path, field: Field
     ) -> None:
         self._journal = journal
         self._execution = execution
@@ -43,41 +44,30 @@ class FairTrials:
         self._prepared: dict[tuple[str, str], tuple[Path, str]] = {}
 
     def warm_up(self, cell: Cell) -> None:
-        """The first trial of a cell; one that is repeated after --resume is not kept twice."""
+        """Make the first trial of a cell. A trial repeated after --resume is not recorded twice."""
         trial = self._made(cell, WARM_UP)
         if trial.status != "ok" or not self._journal.of(cell.key):
             self._journal.append(trial)
 
     def make(self, cell: Cell) -> None:
-        """Make one trial of a cell and keep what came of it."""
+        """Make one trial of a cell and record the result."""
         number = sum(trial.trial > WARM_UP for trial in self._journal.of(cell.key))
         self._journal.append(self._made(cell, number))
 
     def _made(self, cell: Cell, number: int) -> Trial:
         verbs = {"write": self._write, "read": self._read, "modify": self._modify}
-        busy = pressure()
-        started_at = datetime.now(UTC).isoformat(timespec="milliseconds")
+        state: dict[str, Any] = {"started_at": datetime.now(UTC).isoformat(timespec="milliseconds"), **pressure()}
         try:
             trial = verbs[OPERATIONS[cell.operation.name].verb](cell, number)
         except TrialFailed as failure:
             dtype = str(cells.spec_of(self._group.case, cell).dtype)
             trial = blank_trial(cell, dtype, number, "failed", str(failure))
         except NoSpace as full:
-            free = shutil.disk_usage(self._directory).free
-            raise NoSpace(
-                f"the disk below {self._directory.parent} is full ({free / 1e6:.0f} MB left) in {cell.key}: {full}; "
-                "free some space or give another --scratch, then --resume; finished trials are kept"
-            ) from full
-        return replace(
-            trial,
-            position=len(self._journal),
-            started_at=started_at,
-            io_pressure=busy.io_full_avg10,
-            load=busy.load,
-        )
+            raise disk_full(self._directory.parent, cell.key, full, "trials") from full
+        return replace(trial, position=len(self._journal), **state)
 
     def close(self) -> None:
-        """End the servers of files, if there are any."""
+        """Stop the file servers, if there are any."""
         self._served.close()
 
     def _job(self, cell: Cell, path: Path) -> Job:
@@ -90,7 +80,7 @@ class FairTrials:
         return self._directory / f"{what}-{cell.format}-{cell.conditions}{extension}"
 
     def _write(self, cell: Cell, number: int) -> Trial:
-        """Into a file that does not exist, removed afterwards; dirty pages of others are synced before."""
+        """Write a new file, which is removed afterwards. Dirty pages of other files are synced first."""
         path = self._path(cell, "write")
         os.sync()
         try:
@@ -98,10 +88,10 @@ class FairTrials:
             layout = self._prepare(cell)[1] if number == WARM_UP else self._known_layout(cell)
             return self._trial(cell, number, measured, path, layout)
         finally:
-            _remove(path)
+            remove(path)
 
     def _parts_of_write(self, cell: Cell, path: Path) -> Iterator[Job]:
-        """One job; or, for several processes, one file each with its share of axis 0."""
+        """One job; for several processes, one job and one file each, with a share of axis 0."""
         job = self._job(cell, path)
         if cell.processes == 1 or self._group.case.launcher == "mpi":
             yield job
@@ -122,7 +112,7 @@ class FairTrials:
             )
 
     def _read(self, cell: Cell, number: int) -> Trial:
-        """From the file that was prepared once for all reads, in the cache state that the cell names."""
+        """Read the file that all reads share, in the cell's cache state."""
         path, layout = self._prepare(cell)
         job = self._job(cell, path)
         if served := cells.server_of(self._group.case, cell):
@@ -135,7 +125,7 @@ class FairTrials:
         return self._proved(cell, replace(trial, resident_before=resident))
 
     def _modify(self, cell: Cell, number: int) -> Trial:
-        """A file made for this trial alone, then changed."""
+        """Change a file that was written for this trial alone."""
         path = self._path(cell, "modify")
         try:
             layout = self._write_untimed(cell, path)
@@ -143,17 +133,17 @@ class FairTrials:
             measured = self._execution.run(self._group.case, cell, [self._job(cell, path)])
             return replace(self._trial(cell, number, measured, path, layout), resident_before=resident)
         finally:
-            _remove(path)
+            remove(path)
 
     def _prepare(self, cell: Cell) -> tuple[Path, str]:
-        """The file that reads of this cell's format and conditions share, and the layout it really has."""
+        """The file that reads of this cell's format and conditions share, with its true layout."""
         key = (cell.format, cell.conditions)
         if key not in self._prepared:
             path = self._path(cell, "read")
             try:
                 self._prepared[key] = (path, self._write_untimed(cell, path))
             except BaseException:
-                _remove(path)
+                remove(path)
                 raise
         return self._prepared[key]
 
@@ -174,7 +164,7 @@ class FairTrials:
         return replace(blank, status="ok", reason=None, layout=layout, stored_nbytes=stored, file_count=files, **found)
 
     def _proved(self, cell: Cell, trial: Trial) -> Trial:
-        """The trial as it is, or rejected with the reason why its cache state is not proved."""
+        """The trial, or a rejected copy with the reason if its cache state is not proved."""
         if cell.format == "null" or not trial.stored_nbytes:
             return trial
         if cell.cache != "unknown" and not self._execution.controls_cache(cell):
@@ -184,18 +174,10 @@ class FairTrials:
         return replace(trial, status="rejected", reason=reason) if reason else trial
 
 
-def _remove(path: Path) -> None:
-    """Remove a file or tree that this run made."""
-    if path.is_dir():
-        shutil.rmtree(path, ignore_errors=True)
-    else:
-        path.unlink(missing_ok=True)
-
-
 def tally_of(cell: Cell, known: Sequence[Trial]) -> Tally:
-    """What the stop rule is told of a cell's trials: the metric that ranks its operation."""
+    """What the stop rule needs of a cell's trials, by the cell's headline metric."""
     metric = headline_metric(cell.operation.name)
     attempts = [trial for trial in known if trial.trial > WARM_UP]
-    seconds = [trial.phases.metric(metric) or 0.0 for trial in attempts if trial.status == "ok"]
+    seconds = [trial.metric(metric) or 0.0 for trial in attempts if trial.status == "ok"]
     is_over = any(trial.status in ("failed", "refused") for trial in known)
     return Tally(seconds, len(attempts) - len(seconds), is_over)

@@ -1,7 +1,7 @@
-"""Parallel HDF5: trials by MPI ranks on one shared file, through an MPI-built h5py outside our own environment.
+"""Parallel HDF5: trials by MPI ranks on one shared file, with an MPI build of h5py outside our own environment.
 
-Debian's python3-h5py-mpi is built for Open MPI; under MPICH's mpirun each rank believes itself alone, so Open MPI's
-own launcher is asked for by name. `launcher: mpi` in a study selects this.
+Debian's python3-h5py-mpi is built for Open MPI. Under MPICH's mpirun each rank believes it is alone, so we call Open
+MPI's own launcher by name. `launcher: mpi` in a study selects this.
 """
 
 from __future__ import annotations
@@ -28,22 +28,22 @@ HOW_TO = "parallel HDF5 is not installed: apt-get install python3-h5py-mpi openm
 
 @functools.cache
 def refusal(format_name: str, operation: str) -> str | None:
-    """Why ranks cannot do an operation, or None."""
+    """Why MPI ranks cannot run an operation, or None if they can."""
     if format_name != "hdf5":
-        return "only hdf5 is written by MPI ranks"
+        return "MPI ranks can only write hdf5"
     if operation not in VERBS:
-        return f"MPI ranks do {' and '.join(VERBS)} only"
+        return f"MPI ranks can only do {' and '.join(VERBS)}"
     if shutil.which(MPIRUN) is None or not Path(PYTHON).exists():
         return HOW_TO
     probe = "import h5py, mpi4py; raise SystemExit(not h5py.get_config().mpi)"
-    # Debian's h5py takes its serial build unless it finds itself under mpirun, or is told.
+    # Debian's h5py loads its serial build unless it runs under mpirun or this variable is set.
     told = {**os.environ, "H5PY_ALWAYS_USE_MPI": "1"}
     found = subprocess.run([PYTHON, "-c", probe], capture_output=True, env=told)
     return None if found.returncode == 0 else HOW_TO
 
 
 def run(job: Job, processes: int, timeout_seconds: float) -> Timing:
-    """One trial by so many ranks; raises TrialFailed with what mpirun said."""
+    """Run one trial by MPI ranks. Raises TrialFailed with mpirun's message."""
     source = _source(job)
     layout = job.spec.layout
     asked = {
@@ -63,9 +63,9 @@ def run(job: Job, processes: int, timeout_seconds: float) -> Timing:
         raise TrialFailed(f"mpirun ended with status {done.returncode}: {said}")
     found = json.loads(done.stdout.splitlines()[-1])
     if found["ranks"] != processes:
-        raise TrialFailed(f"{found['ranks']} ranks ran of {processes}: mpirun and mpi4py do not belong together")
+        raise TrialFailed(f"only {found['ranks']} of {processes} ranks ran: mpirun and mpi4py do not match")
     if not found["verified"]:
-        raise TrialFailed("what the ranks read is not what was written")
+        raise TrialFailed("the elements read by the ranks are not the elements written")
     return Timing(
         seconds=found["seconds"],
         cpu_seconds=None,
@@ -78,7 +78,7 @@ def run(job: Job, processes: int, timeout_seconds: float) -> Timing:
 
 
 def _source(job: Job) -> Path:
-    """The elements to write, as .npy beside the measured file; made once for each group."""
+    """The elements to write, as an .npy file next to the measured file. It is written once for each group."""
     path = job.path.parent / "mpi-source.npy"
     if not path.exists():
         np.save(path, np.ascontiguousarray(job.field.array(job.field.buffer(), 0)))

@@ -1,8 +1,8 @@
-"""One rank of a parallel HDF5 trial. Run by mpirun under the Python that owns an MPI-built h5py.
+"""One rank of a parallel HDF5 trial. mpirun runs it with the Python that has an MPI build of h5py.
 
-That Python has NumPy, mpi4py and h5py and nothing of ours, so this file imports nothing of hyperslab. It takes one
-JSON argument and rank 0 prints one JSON line: seconds by phase (of the slowest rank), bytes, and whether all ranks
-read what was written.
+That Python has NumPy, mpi4py and h5py but not hyperslab, so this file imports nothing of ours. It takes one JSON
+argument. Rank 0 prints one line of JSON: seconds by phase (of the slowest rank), bytes, and whether all ranks read what
+was written.
 """
 
 import json
@@ -16,21 +16,21 @@ from mpi4py import MPI
 
 
 def device_bytes():
-    """Bytes that this rank moved from and to devices, by /proc/self/io."""
+    """Bytes that this rank read from and wrote to devices, by /proc/self/io."""
     with open("/proc/self/io") as stream:
         counters = dict(line.split(": ") for line in stream.read().splitlines())
     return np.array([int(counters["read_bytes"]), int(counters["write_bytes"])])
 
 
 class Timers:
-    """Seconds by phase; every phase begins when all ranks have come to it."""
+    """Seconds by phase. Every phase begins when all ranks have reached it."""
 
     def __init__(self, world):
         self.world = world
         self.seconds = {}
 
     def __call__(self, phase, action):
-        """Time one action; the phase lasts as long as its slowest rank."""
+        """Time one action. A phase lasts as long as its slowest rank."""
         self.world.Barrier()
         start = MPI.Wtime()
         result = action()
@@ -40,7 +40,7 @@ class Timers:
 
 
 def write(job, world, timers, source, rows):
-    """Create one shared array and write each rank's rows of it collectively."""
+    """Create one shared array and write each rank's rows collectively."""
     shared = timers("create_file", lambda: h5py.File(job["path"], "w", driver="mpio", comm=world))
     chunks = tuple(job["chunks"]) if job["chunks"] else None
 
@@ -61,7 +61,7 @@ def write(job, world, timers, source, rows):
 
 
 def read(job, world, timers, source, rows):
-    """Read each rank's rows of the shared array collectively; compare outside the timers."""
+    """Read each rank's rows of the shared array collectively. The comparison is not timed."""
     shared = timers("open_file", lambda: h5py.File(job["path"], "r", driver="mpio", comm=world))
     array = timers("open_array", lambda: shared["array_00000"])
 
@@ -75,7 +75,7 @@ def read(job, world, timers, source, rows):
 
 
 def sync(path):
-    """Bring the file and its directory to the device."""
+    """Sync the file and its directory to the device."""
     for entry in (path, Path(path).parent):
         descriptor = os.open(entry, os.O_RDONLY)
         os.fsync(descriptor)
@@ -83,7 +83,7 @@ def sync(path):
 
 
 def main():
-    """Do what the JSON argument says."""
+    """Run the job of the JSON argument."""
     job = json.loads(sys.argv[1])
     world = MPI.COMM_WORLD
     whole = np.load(job["source"], mmap_mode="r")

@@ -1,7 +1,7 @@
-"""What can be asked of arrays: the operations that a study names, and the selections behind each read.
+"""The operations that a study can name, and the selections of each read.
 
-A read is a list of Hyperslabs: one call of the library each, in this order. Random ones are drawn from a seed
-that depends on nothing but the array's shape, so every format, process and run is asked the very same.
+A read is a list of Hyperslabs, one for each call of the library, in order. Random ones are drawn from a seed that
+depends only on the array's shape, so every format, process and run gets the same selections.
 """
 
 from __future__ import annotations
@@ -11,37 +11,39 @@ from dataclasses import dataclass
 from typing import Literal
 
 import numpy as np
-from pydantic import BaseModel, ConfigDict, Field, PositiveInt, field_validator
+from pydantic import Field, PositiveInt, field_validator
 
 from hyperslab._core import Hyperslab
+from hyperslab.bench.declared import Declared, one_of
 from hyperslab.chunk_grid import ceil_div
 
 Shape = tuple[int, ...]
 
 
-class Operation(BaseModel):
-    """One thing to time: `write`, `read-all`, `read-random-boxes`, … with the numbers it takes."""
+class Operation(Declared):
+    """One thing to time: `write`, `read-all`, `read-random-boxes`, …, with its parameters."""
 
-    model_config = ConfigDict(extra="forbid", frozen=True)
     name: str
-    count: PositiveInt | None = Field(default=None, description="how many selections, or how many arrays are read")
-    shape: list[PositiveInt | None] | None = Field(default=None, description="of a box or hyperslab; null: whole axis")
-    within: list[PositiveInt | None] | None = Field(default=None, description="boxes start within these first elements")
-    step: PositiveInt | None = Field(default=None, description="every step-th element, for strided reads")
+    count: PositiveInt | None = Field(default=None, description="how many selections, or how many arrays to read")
+    shape: list[PositiveInt | None] | None = Field(
+        default=None, description=("shape of a box or hyperslab; null means the whole axis")
+    )
+    within: list[PositiveInt | None] | None = Field(
+        default=None, description=("boxes start within this many first elements")
+    )
+    step: PositiveInt | None = Field(default=None, description="take every step-th element, for strided reads")
     fraction: float | None = Field(
-        default=None, gt=0, le=1, description="of the array, for hyperslab, overwrite, append"
+        default=None, gt=0, le=1, description="share of the array, for hyperslab, overwrite, append"
     )
 
     @field_validator("name")
     @classmethod
     def _known(cls, name: str) -> str:
-        if name not in OPERATIONS:
-            raise ValueError(f"unknown operation {name!r}; the known ones are {', '.join(OPERATIONS)}")
-        return name
+        return one_of(name, OPERATIONS, "operation")
 
     @property
     def label(self) -> str:
-        """The name, with what differs from the operation's defaults."""
+        """The name with the parameters that differ from the operation's defaults."""
         given = self.model_dump(exclude_none=True, exclude={"name"})
         words = [f"{key}={'×'.join(map(_axis, v)) if isinstance(v, list) else v}" for key, v in given.items()]
         return f"{self.name}({', '.join(words)})" if words else self.name
@@ -60,7 +62,7 @@ def everything(shape: Shape, _: Operation, __: np.random.Generator) -> list[Hype
 
 
 def contiguous_hyperslab(shape: Shape, operation: Operation, _: np.random.Generator) -> list[Hyperslab]:
-    """One box in the middle: of `shape`, or whole in all axes but the first, `fraction` (a quarter) of that."""
+    """One box in the middle: of `shape`, or `fraction` (a quarter) of axis 0 and all of the other axes."""
     if operation.shape is not None:
         box = _box(operation.shape, shape)
     else:
@@ -70,7 +72,7 @@ def contiguous_hyperslab(shape: Shape, operation: Operation, _: np.random.Genera
 
 
 def strided(shape: Shape, operation: Operation, _: np.random.Generator) -> list[Hyperslab]:
-    """Every `step`-th element (2) along every axis, of a leading box of `shape` where one is given."""
+    """Every `step`-th element (2) along every axis, from a leading box of `shape` if one is given."""
     step = operation.step or 2
     box = _box(operation.shape or [None] * len(shape), shape)
     counts = [ceil_div(length, step) for length in box]
@@ -78,34 +80,34 @@ def strided(shape: Shape, operation: Operation, _: np.random.Generator) -> list[
 
 
 def rows(shape: Shape, operation: Operation, _: np.random.Generator) -> list[Hyperslab]:
-    """`count` (100) consecutive rows, that is all of the other axes at one index of axis 0, one call each."""
+    """`count` (100) consecutive rows, one call each. A row is everything at one index of axis 0."""
     wanted = min(operation.count or 100, shape[0])
     first = (shape[0] - wanted) // 2
     return [_index(shape, {0: first + k}) for k in range(wanted)]
 
 
 def columns(shape: Shape, operation: Operation, _: np.random.Generator) -> list[Hyperslab]:
-    """`count` (1) columns, that is all of the other axes at one index of the last axis, one call each."""
+    """`count` (1) columns, one call each. A column is everything at one index of the last axis."""
     wanted = min(operation.count or 1, shape[-1])
     first = (shape[-1] - wanted) // 2
     return [_index(shape, {len(shape) - 1: first + k}) for k in range(wanted)]
 
 
 def random_rows(shape: Shape, operation: Operation, random: np.random.Generator) -> list[Hyperslab]:
-    """`count` (1000) rows at random, one call each; with replacement."""
+    """`count` (1000) random rows with replacement, one call each."""
     return [_index(shape, {0: int(row)}) for row in random.integers(0, shape[0], operation.count or 1000)]
 
 
 def random_points(shape: Shape, operation: Operation, random: np.random.Generator) -> list[Hyperslab]:
-    """`count` (1000) single elements at random, one call each."""
+    """`count` (1000) random elements, one call each."""
     drawn = random.integers(0, np.array(shape), (operation.count or 1000, len(shape)))
     return [Hyperslab([int(i) for i in point], None, [1] * len(shape), None) for point in drawn]
 
 
 def random_boxes(shape: Shape, operation: Operation, random: np.random.Generator) -> list[Hyperslab]:
-    """`count` (1000) boxes of `shape` (1000 × 8, seed 1's) at random, `within` the first elements of each axis."""
+    """`count` (1000) random boxes of `shape` (1000 × 8, as in seed 1), `within` the first elements of each axis."""
     wanted = list(operation.shape or [1000, 8])
-    if operation.shape is None:  # the published box has two axes: put it on the first and the last
+    if operation.shape is None:  # the published box has two axes: use the first and the last
         wanted = [1000] if len(shape) == 1 else [1000, *[1] * (len(shape) - 2), 8]
     box = _box(wanted, shape)
     limits = _box(operation.within or [None] * len(shape), shape)
@@ -121,7 +123,7 @@ def time_series(shape: Shape, operation: Operation, random: np.random.Generator)
 
 
 def maps(shape: Shape, operation: Operation, random: np.random.Generator) -> list[Hyperslab]:
-    """All of the other axes at `count` (10) random indices of axis 0, one call each."""
+    """Everything at `count` (10) random indices of axis 0, one call each."""
     return [_index(shape, {0: int(k)}) for k in random.integers(0, shape[0], operation.count or 10)]
 
 
@@ -137,7 +139,7 @@ def _box(wanted: list[int | None], shape: Shape) -> Shape:
 
 @dataclass(frozen=True)
 class OperationKind:
-    """How an operation is carried out and what it needs of a format."""
+    """How an operation runs and what it needs of a format."""
 
     verb: Literal["write", "read", "modify"]
     title: str
@@ -148,17 +150,17 @@ class OperationKind:
     append: bool = False
     field_write: bool = False
     compound: bool = False
-    empty: bool = False  # arrays are created and nothing is written
-    fair_only: bool = False  # no published study did it
+    empty: bool = False  # arrays are created but nothing is written
+    fair_only: bool = False  # no published study has it
 
 
 OPERATIONS: dict[str, OperationKind] = {
     "create": OperationKind("write", "create arrays and write nothing", empty=True, fair_only=True),
     "write": OperationKind("write", "create and write each array in turn"),
-    "write-separate": OperationKind("write", "create all arrays, then write all"),
+    "write-separate": OperationKind("write", "create all arrays, then write them"),
     "write-fields": OperationKind("write", "create, then write field by field", field_write=True, compound=True),
     "read-all": OperationKind("read", "everything", everything),
-    "read-last-array": OperationKind("read", "the array created last, whole", everything),
+    "read-last-array": OperationKind("read", "the last array, whole", everything),
     "read-hyperslab": OperationKind("read", "one contiguous hyperslab", contiguous_hyperslab, slices=True),
     "read-strided": OperationKind("read", "every k-th element", strided, slices=True, strided=True),
     "read-rows": OperationKind("read", "consecutive rows", rows, slices=True),
@@ -176,7 +178,7 @@ OPERATIONS: dict[str, OperationKind] = {
 
 
 def selections(operation: Operation, shape: Shape) -> list[Hyperslab]:
-    """The calls behind a read of arrays of `shape`."""
+    """The selections of a read from arrays of `shape`, one for each call."""
     pattern = OPERATIONS[operation.name].pattern
     if pattern is None:
         return [Hyperslab.all(shape)]

@@ -1,4 +1,4 @@
-"""From trials to summaries and rankings: a winner is named only where intervals part."""
+"""From trials to summaries and rankings. A winner is named only if the intervals do not overlap."""
 
 from __future__ import annotations
 
@@ -11,17 +11,17 @@ import numpy as np
 from hyperslab.bench.records import METRICS, Summary, Trial
 from hyperslab.lab.statistics import interval_of_median
 
-# Metrics that move elements, and so have a throughput.
+# Metrics that move elements, so that they have a throughput.
 MOVES_DATA = frozenset({"write", "append", "read", "write_durable", "write_total", "read_total"})
 
 PointEstimate = Callable[[Sequence[float]], float]
 
 
 def summarise(trials: Iterable[Trial], point: Callable[[Trial], PointEstimate] | None = None) -> list[Summary]:
-    """One Summary for each metric of each cell that has accepted trials, in the order of the trials.
+    """One Summary for each metric of each cell with accepted trials, in the order of the trials.
 
-    `point` gives a trial's method's own point estimate (the mean of seed 0, the best of seed 2);
-    the default is the median.
+    `point` returns a trial's own point estimate by its method (the mean in seed 0, the best in seed 2). The default is
+    the median.
     """
     cells: dict[str, list[Trial]] = defaultdict(list)
     for trial in trials:
@@ -37,7 +37,7 @@ def _summaries_of_cell(cell: list[Trial], point: Callable[[Trial], PointEstimate
     estimate = point(accepted[0]) if point else _median
     summaries = []
     for metric in METRICS:
-        values = [value for trial in accepted if (value := trial.phases.metric(metric)) is not None]
+        values = [value for trial in accepted if (value := trial.metric(metric)) is not None]
         if values:
             summaries.append(_summary(metric, values, accepted, rejected, estimate))
     return summaries
@@ -80,20 +80,8 @@ def _file_decoded_nbytes(trial: Trial) -> int | None:
 
 
 @dataclass(frozen=True)
-class RankingEntry:
-    """One format's rank."""
-
-    format: str
-    median_seconds: float
-    low_seconds: float | None
-    high_seconds: float | None
-    n: int
-    throughput_mbps: float | None
-
-
-@dataclass(frozen=True)
 class Ranking:
-    """Formats that did equal work, fastest first; `winner` only where its interval lies apart from all others."""
+    """Formats that did equal work, the fastest first. `winner` is set only if its interval overlaps with no other."""
 
     case: str
     method: str
@@ -104,12 +92,12 @@ class Ranking:
     cache: str
     processes: int
     metric: str
-    entries: tuple[RankingEntry, ...]
+    entries: tuple[Summary, ...]
     winner: str | None
-    tied: tuple[str, ...]  # the formats among which no winner can be named
+    tied: tuple[str, ...]  # formats that share the first rank if there is no winner
 
 
-# What people compare, operation by operation.
+# The headline metric of each operation.
 HEADLINE = {
     "create": "write_total",
     "write": "write_total",
@@ -117,17 +105,17 @@ HEADLINE = {
     "overwrite": "write_total",
     "append": "write_total",
 }
-# These do no work worth ranking: they measure the harness.
+# These operations do no work worth ranking: they measure the harness.
 UNRANKED = frozenset({"null"})
 
 
 def headline_metric(operation: str) -> str:
-    """The metric that ranks an operation: everything that a user waits for, file opening included."""
+    """The metric that ranks an operation: everything that a user waits for, including opening the file."""
     return HEADLINE[operation.split("(")[0].split("-")[0]]
 
 
 def rank(summaries: Iterable[Summary]) -> list[Ranking]:
-    """One Ranking for each comparable group: same arrays, conditions, operation, cache state, processes."""
+    """One Ranking for each group with the same arrays, conditions, operation, cache state and processes."""
     groups: dict[tuple[object, ...], list[Summary]] = defaultdict(list)
     for s in summaries:
         if s.metric == headline_metric(s.operation) and s.format not in UNRANKED:
@@ -150,17 +138,14 @@ def _ranking(ordered: list[Summary]) -> Ranking:
         cache=first.cache,
         processes=first.processes,
         metric=first.metric,
-        entries=tuple(
-            RankingEntry(s.format, s.median_seconds, s.low_seconds, s.high_seconds, s.n, s.throughput_mbps)
-            for s in ordered
-        ),
+        entries=tuple(ordered),
         winner=first.format if decided else None,
         tied=() if decided else tied,
     )
 
 
 def apart(faster: Summary, slower: Summary) -> bool:
-    """Whether the faster one's interval ends before the slower one's begins; unknown intervals never part."""
+    """Whether the faster one's interval ends before the slower one's begins. False if either interval is unknown."""
     return (
         faster.high_seconds is not None and slower.low_seconds is not None and faster.high_seconds < slower.low_seconds
     )

@@ -1,4 +1,4 @@
-"""The nouns of a run: Cell (what is measured), Phases (the boundaries of the timers), Trial (one measurement)."""
+"""The records of a run: Cell (what is measured), Trial (one measurement), and the boundaries of the timers."""
 
 from __future__ import annotations
 
@@ -7,37 +7,37 @@ from typing import Any, Literal
 
 from hyperslab.bench.operations import Operation
 
-WARM_UP = -1  # the number of a cell's first trial, which no statistic uses
+WARM_UP = -1  # the number of a cell's first trial, which statistics do not use
 Method = Literal["fair", "published"]
-# A study asks for cold, warm or unknown; what is written does not exist before: new. `cache` says what each means.
+# A study asks for cold, warm or unknown. A file to write is new. `cache` defines these states.
 CacheState = Literal["cold", "warm", "unknown", "new"]
 
 # The boundaries of every timer, in the order in which they run. The report prints this table.
 BOUNDARIES: dict[str, str] = {
-    "create_file": "make the empty file, store or directory",
+    "create_file": "create the empty file, store or directory",
     "create_array": "define each array: name, shape, dtype, layout",
-    "write": "hand the elements to the library, every array; whatever it does at once is inside",
-    "flush": "ask the library to hand its buffers to the operating system",
-    "close": "close arrays and file; what the library deferred happens here",
-    "fsync": "fsync of every file and directory made (syncfs where they are more than 64): data are on the device",
-    "open_file": "open the file, with all the parsing that the library does",
+    "write": "give the elements of every array to the library; includes whatever the library does immediately",
+    "flush": "ask the library to give its buffers to the operating system",
+    "close": "close the arrays and the file; includes what the library deferred",
+    "fsync": "fsync every new file and directory (syncfs if there are more than 64): the data are on the device",
+    "open_file": "open the file; includes all parsing by the library",
     "open_array": "open each array by name",
-    "read": "read each selection into memory as native-endian elements; conversion of byte order is inside",
-    "append": "grow axis 0 and hand over the new elements",
+    "read": "read each selection into memory as native-endian elements; includes converting the byte order",
+    "append": "grow axis 0 and write the new elements",
 }
 CREATE = ("create_file", "create_array")
 WRITE = ("write", "append", "flush", "close", "fsync")
 OPEN = ("open_file", "open_array")
-# What people compare: sums of phases, each defined here and nowhere else.
+# The metrics that people compare: sums of phases, defined only here.
 METRICS: dict[str, tuple[str, ...]] = {
     **{phase: (phase,) for phase in BOUNDARIES},
     "create_total": CREATE,
     "write_durable": WRITE,  # until the data are on the device
-    "write_total": CREATE + OPEN + WRITE,  # changing an array opens it first, making one creates it
+    "write_total": CREATE + OPEN + WRITE,  # changing an array opens it first, creating one includes that
     "open_total": OPEN,
     "read_total": (*OPEN, "read", "close"),
 }
-# A sum says something only where one of these was timed: reads close files too, but have no `write_total`.
+# A sum is meaningful only if one of these phases was timed: reads close files too, but have no `write_total`.
 ESSENTIAL: dict[str, tuple[str, ...]] = {
     "write_durable": ("write", "append"),
     "write_total": ("create_file", "write", "append"),
@@ -46,32 +46,8 @@ ESSENTIAL: dict[str, tuple[str, ...]] = {
 
 
 @dataclass(frozen=True)
-class Phases:
-    """Seconds of each phase; None where the phase is not part of the operation."""
-
-    create_file: float | None = None
-    create_array: float | None = None
-    write: float | None = None
-    flush: float | None = None
-    close: float | None = None
-    fsync: float | None = None
-    open_file: float | None = None
-    open_array: float | None = None
-    read: float | None = None
-    append: float | None = None
-
-    def metric(self, name: str) -> float | None:
-        """A metric's seconds; None unless it says something of this operation."""
-        if all(getattr(self, phase) is None for phase in ESSENTIAL.get(name, METRICS[name])):
-            return None
-        timed = [value for phase in METRICS[name] if (value := getattr(self, phase)) is not None]
-        total: float = sum(timed)
-        return total
-
-
-@dataclass(frozen=True)
 class Cell:
-    """What is measured: one point of a study. Trials of a cell differ in nothing but time."""
+    """One point of a study. The trials of a cell differ only in when they ran."""
 
     case: str
     method: Method
@@ -85,12 +61,12 @@ class Cell:
 
     @property
     def name(self) -> str:
-        """The cell in words, for whoever watches."""
+        """The cell's name for people."""
         return f"{self.case} {self.format} {self.operation.name} {self.conditions} {self.cache}"
 
     @property
     def key(self) -> str:
-        """Identifies the cell within a run, across interruptions."""
+        """Identifies the cell within a run, also after an interruption."""
         shape = "x".join(map(str, self.shape))
         parts = (self.case, self.method, self.conditions, self.format, self.operation.label, shape)
         return "|".join([*parts, str(self.count), self.cache, str(self.processes)])
@@ -98,14 +74,14 @@ class Cell:
 
 @dataclass(frozen=True)
 class Row:
-    """The columns that say which cell a row of a table is of."""
+    """The columns that identify the cell of a table's row."""
 
     case: str
     method: str
     conditions: str
     format: str
     operation: str
-    shape: str  # as 1024x1024
+    shape: str  # such as 1024x1024
     dtype: str
     count: int  # arrays in the file
     cache: str
@@ -119,20 +95,20 @@ class Row:
 
     @property
     def columns(self) -> dict[str, Any]:
-        """These columns alone, for another row of the cell."""
+        """Only these columns, for another row of the same cell."""
         return {field.name: getattr(self, field.name) for field in fields(Row)}
 
 
 @dataclass(frozen=True)
 class Trial(Row):
-    """One timed repetition with its proof. One row of trials.parquet; unknown is None."""
+    """One timed repetition with its proof, and one row of trials.parquet. Unknown values are None."""
 
     trial: int  # 0, 1, …; or WARM_UP
     status: Literal["ok", "rejected", "refused", "failed"]
     reason: str | None = None
-    position: int | None = None  # in the order in which the run executed its trials
+    position: int | None = None  # in the order in which the run made its trials
     started_at: str | None = None
-    layout: str | None = None  # what the library really chose
+    layout: str | None = None  # the layout that the library chose
     create_file_seconds: float | None = None
     create_array_seconds: float | None = None
     write_seconds: float | None = None
@@ -145,35 +121,37 @@ class Trial(Row):
     append_seconds: float | None = None
     cpu_seconds: float | None = None
     peak_rss_nbytes: int | None = None
-    device_read_nbytes: int | None = None  # by /proc/self/io, over the timed part
+    device_read_nbytes: int | None = None  # by /proc/self/io, during the timed part
     device_write_nbytes: int | None = None
     resident_before: float | None = None  # fraction of the file in the page cache before a read, by mincore
-    decoded_nbytes: int | None = None  # elements asked for or written, as they are in memory
+    decoded_nbytes: int | None = None  # elements read or written, as they are in memory
     stored_nbytes: int | None = None  # bytes of all files on disk
     file_count: int | None = None
     selection_count: int | None = None  # calls of a read
-    chunk_count: int | None = None  # chunks that the selections touch, by the layout in use
-    read_amplification: float | None = None  # decoded elements of touched chunks / elements asked for
-    returned_dtype: str | None = None  # what the library returned, before conversion
-    verified: bool | None = None  # what was read equals what was written
-    max_abs_error: float | None = None  # where it does not, for formats that say they are not exact
+    chunk_count: int | None = None  # chunks that the selections touch, in this layout
+    read_amplification: float | None = None  # decoded elements of touched chunks / elements selected
+    returned_dtype: str | None = None  # before conversion
+    verified: bool | None = None  # the elements read equal the elements written
+    max_abs_error: float | None = None  # if they do not, for formats that are not exact
     io_pressure: float | None = None  # PSI full avg10 before the trial, per cent
     load: float | None = None  # one-minute load average before the trial
 
-    @property
-    def phases(self) -> Phases:
-        """The seconds of each phase."""
-        return Phases(**{field.name: getattr(self, f"{field.name}_seconds") for field in fields(Phases)})
+    def metric(self, name: str) -> float | None:
+        """The seconds of a metric, or None if the metric does not apply to this operation."""
+        seconds = {phase: getattr(self, f"{phase}_seconds") for phase in METRICS[name]}
+        if all(seconds[phase] is None for phase in ESSENTIAL.get(name, METRICS[name])):
+            return None
+        return float(sum(value for value in seconds.values() if value is not None))
 
     def to_dict(self) -> dict[str, Any]:
-        """For JSON, CSV and Parquet."""
+        """A dictionary for JSON, CSV and Parquet."""
         return asdict(self)
 
 
 def blank_trial(
     cell: Cell, dtype: str, trial: int, status: Literal["rejected", "refused", "failed"], reason: str
 ) -> Trial:
-    """A trial that has no figures, with the reason."""
+    """A trial without figures, with the reason."""
     return Trial(
         case=cell.case,
         method=cell.method,
@@ -193,14 +171,14 @@ def blank_trial(
 
 @dataclass(frozen=True)
 class Summary(Row):
-    """One metric of one cell over its accepted trials. One row of summary.csv."""
+    """One metric of one cell over its accepted trials, and one row of summary.csv."""
 
     metric: str
     n: int  # accepted trials
     rejected: int  # trials whose proof failed
     point_seconds: float  # the method's own estimate: median (fair), mean or best (published)
     median_seconds: float
-    low_seconds: float | None  # bootstrap 95 % interval of the median; None where n < 6
+    low_seconds: float | None  # bootstrap 95 % interval of the median; None if n < 6
     high_seconds: float | None
     min_seconds: float
     per_array_seconds: float  # median / number of arrays
@@ -212,7 +190,7 @@ class Summary(Row):
 
 @dataclass(frozen=True)
 class Verdict:
-    """What became of one published conclusion. One entry of verdicts.json."""
+    """The verdict on one published conclusion, and one entry of verdicts.json."""
 
     id: str
     study: str

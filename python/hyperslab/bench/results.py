@@ -1,7 +1,7 @@
-"""A run on disk: the journal that survives a kill, and the tables that people use.
+"""A run on disk: the journal, which survives a kill, and the tables that people use.
 
-`trials.jsonl` is the journal: one line for each finished trial, synced as it is written. Everything else is made
-from it, beside and then renamed, so that no reader ever sees half a file.
+`trials.jsonl` is the journal. It has one line for each finished trial, synced when it is written. All other files are
+generated from it; each is written under another name and then renamed, so that no reader sees half a file.
 """
 
 from __future__ import annotations
@@ -30,19 +30,19 @@ RUN_FILE, JOURNAL_FILE = "run.json", "trials.jsonl"
 
 @dataclass(frozen=True)
 class RunDescription:
-    """What was asked, and where: run.json."""
+    """The request of a run and the machine: run.json."""
 
     version: str
     started_at: str
     scale: Scale
     methods: tuple[str, ...]
-    seed: int  # of the order of trials
+    seed: int  # seed of the order of trials
     cases: tuple[Case, ...]
     environment: Environment
     histories: tuple[HistoryCase, ...] = ()
 
     def to_dict(self) -> dict[str, Any]:
-        """For run.json."""
+        """A dictionary for run.json."""
         said = {
             key: [case.model_dump(exclude_none=True, exclude_defaults=True) for case in cases]
             for key, cases in (("cases", self.cases), ("histories", self.histories))
@@ -51,7 +51,7 @@ class RunDescription:
 
     @classmethod
     def from_dict(cls, given: dict[str, Any]) -> RunDescription:
-        """From run.json."""
+        """The inverse of `to_dict`."""
         return cls(
             version=given["version"],
             started_at=given["started_at"],
@@ -66,7 +66,7 @@ class RunDescription:
 
 @dataclass(frozen=True)
 class Run:
-    """A run as it is read back: what was asked, every raw trial, and what follows from them."""
+    """A loaded run: the request, all trials, and the results."""
 
     directory: Path
     description: RunDescription
@@ -78,42 +78,44 @@ class Run:
 
 
 def start_run(directory: Path, description: RunDescription) -> None:
-    """Make `directory` a run's; refuses one that holds a run already."""
+    """Create a run in `directory`. Raises UsageError if it already holds a run."""
     if (directory / RUN_FILE).exists() or load_histories(directory):
-        raise UsageError(f"{directory} holds a run already; go on with it by --resume, or choose another with -o")
+        raise UsageError(
+            f"{directory} already holds a run; continue it with --resume, or choose another directory with -o"
+        )
     replace_with(directory / RUN_FILE, json.dumps(description.to_dict(), indent=1) + "\n")
 
 
 def load_description(directory: Path) -> RunDescription:
-    """What a run's directory says was asked."""
+    """The request of the run in a directory."""
     path = directory / RUN_FILE
     try:
         return RunDescription.from_dict(json.loads(path.read_text()))
     except FileNotFoundError as error:
         if load_histories(directory):
             raise UsageError(
-                f"{directory} holds histories that an earlier hyperslab made, which did not say where: they cannot be "
-                "gone on with; start a new run"
+                f"{directory} holds histories from an earlier version of hyperslab, which did not record the "
+                "machine: they cannot be continued, so start a new run"
             ) from error
         raise UsageError(
-            f"{directory} holds no run (no {RUN_FILE}); `hyperslab bench STUDY -o DIR` makes one"
+            f"{directory} does not hold a run (there is no {RUN_FILE}); `hyperslab bench STUDY -o DIR` starts one"
         ) from error
     except (ValueError, KeyError, TypeError) as error:
-        raise RunError(f"{path}: not a run of this version of hyperslab ({error})") from error
+        raise RunError(f"{path} is not a run of this version of hyperslab ({error})") from error
 
 
 def open_journal(directory: Path) -> Journal[Trial]:
-    """The journal of a run's trials, by their cells."""
+    """The journal of a run's trials, by cell."""
     return Journal(directory / JOURNAL_FILE, lambda line: Trial(**line), Trial.to_dict, lambda trial: trial.cell_key)
 
 
 def load_trials(directory: Path) -> list[Trial]:
-    """Every finished trial of a run."""
+    """All finished trials of a run."""
     return [Trial(**line) for line in load_lines(directory / JOURNAL_FILE)]
 
 
 def load_run(directory: Path) -> Run:
-    """A run with everything that follows from its trials."""
+    """Load a run and derive all results from its trials."""
     from hyperslab.bench.conclusions import load as load_conclusions
     from hyperslab.bench.verdicts import judge
 
@@ -126,7 +128,7 @@ def load_run(directory: Path) -> Run:
 
 
 def point_estimate_of(cases: Sequence[Case]) -> Callable[[Trial], PointEstimate]:
-    """Each trial's own estimate: the published studies' for their method, the median otherwise."""
+    """A function that returns a trial's point estimate: the published study's own for its method, else the median."""
     import numpy as np
 
     replays = {case.name: make_replay(case.replay) for case in cases if case.replay}
@@ -142,7 +144,7 @@ def point_estimate_of(cases: Sequence[Case]) -> Callable[[Trial], PointEstimate]
 
 
 def write_tables(run: Run) -> list[Path]:
-    """trials.parquet and .csv, summary.csv, rankings.json, verdicts.json; returns their paths."""
+    """Write trials.parquet, trials.csv, summary.csv, rankings.json and verdicts.json. Returns their paths."""
     directory = run.directory
     replace_with(directory / "trials.csv", _csv(Trial, run.trials))
     replace_with(directory / "summary.csv", _csv(Summary, run.summaries))
@@ -169,7 +171,7 @@ def _csv(kind: type[Any], rows: Sequence[Any]) -> str:
 
 
 def _cells(rows: Sequence[Any], names: list[str]) -> Iterator[list[Any]]:
-    """Unknown stays an empty cell, never a zero."""
+    """Table cells. An unknown value is empty, never zero."""
     for row in rows:
         yield ["" if (value := getattr(row, name)) is None else value for name in names]
 

@@ -1,7 +1,7 @@
-"""Carry out a run: group after group, by the lab's rounds or as a published study did.
+"""Carry out a run, group by group: with the lab's rounds, or as a published study did.
 
-Every trial goes to the journal before the next begins; what the journal holds is not done again. Nothing outside the
-run's own scratch directory is ever removed.
+Every trial is in the journal before the next one begins. What the journal holds is not repeated. Only the run's own
+scratch directory is ever removed.
 """
 
 from __future__ import annotations
@@ -14,7 +14,7 @@ from dataclasses import replace
 from pathlib import Path
 
 from hyperslab.bench import cells
-from hyperslab.bench.cells import Group
+from hyperslab.bench.cells import CellGroup
 from hyperslab.bench.execution import Execution
 from hyperslab.bench.fair import FairTrials, tally_of
 from hyperslab.bench.published import make_replay
@@ -32,8 +32,8 @@ RULES = {
 }
 
 
-def expected(groups: Sequence[Group], rule: StopRule) -> int:
-    """How many trials a run takes at most."""
+def expected(groups: Sequence[CellGroup], rule: StopRule) -> int:
+    """The most trials that a run takes."""
     return sum(
         len(group.cells) * make_replay(group.case.replay or "").trials
         if group.method == "published"
@@ -43,14 +43,14 @@ def expected(groups: Sequence[Group], rule: StopRule) -> int:
 
 
 def run_groups(
-    groups: Sequence[Group],
+    groups: Sequence[CellGroup],
     rounds: Rounds,
     journal: Journal[Trial],
     execution: Execution,
     scratch: Path,
     data_files: Mapping[str, Path],
 ) -> None:
-    """Carry out all groups. Raises NoSpace when the disk is full; finished trials are in the journal."""
+    """Measure all groups. Raises NoSpace if the disk is full; finished trials are in the journal."""
     for group in groups:
         usable = [cell for cell in group.cells if not _refuse(journal, group, cell)]
         directory = Path(tempfile.mkdtemp(prefix=f"{group.case.name}-", dir=scratch))
@@ -72,7 +72,7 @@ def run_groups(
             shutil.rmtree(directory, ignore_errors=True)
 
 
-def _refuse(journal: Journal[Trial], group: Group, cell: Cell) -> bool:
+def _refuse(journal: Journal[Trial], group: CellGroup, cell: Cell) -> bool:
     reason = cells.refusal(group.case, cell)
     if reason is not None and not journal.of(cell.key):
         dtype = str(cells.array_dtype(group.case))
@@ -80,18 +80,19 @@ def _refuse(journal: Journal[Trial], group: Group, cell: Cell) -> bool:
     return reason is not None
 
 
-def check_groups(groups: Sequence[Group], scratch: Path, memory_nbytes: int | None) -> None:
-    """Raise UsageError with figures when a run cannot fit the disk or memory; known before anything runs."""
+def check_groups(groups: Sequence[CellGroup], scratch: Path, memory_nbytes: int | None) -> None:
+    """Raise UsageError if a run does not fit on the disk or into memory. This is known before anything runs."""
     for group in groups:
         files = {(cell.format, cell.conditions) for cell in group.cells}
-        disk = cells.file_nbytes(group.case, group.shape, group.count) * (len(files) + 1)  # one more at a time
+        # plus one that is being written
+        disk = cells.file_nbytes(group.case, group.shape, group.count) * (len(files) + 1)
         array = cells.file_nbytes(group.case, group.shape, 1)
-        hint = "a smaller --scale, fewer --formats, or another --scratch"
+        hint = "use a smaller --scale, fewer --formats, or another --scratch"
         check_room(f"{group.case.name} ({len(files)} files)", disk, array, scratch, memory_nbytes, hint)
 
 
-def expand(cases: Sequence[Case], methods: Sequence[str]) -> list[Group]:
-    """Every group of a run, in order. A case without a published method has none by that method."""
+def expand(cases: Sequence[Case], methods: Sequence[str]) -> list[CellGroup]:
+    """All groups of a run, in order. A case without a published method has no group for that method."""
     return [
         group
         for case in cases

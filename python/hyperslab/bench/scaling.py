@@ -1,4 +1,4 @@
-"""An experiment at another scale: as its study says, or by a rule that keeps its shape."""
+"""Scale an experiment: as its study says, or by a rule that keeps its shape."""
 
 from __future__ import annotations
 
@@ -8,25 +8,25 @@ import numpy as np
 
 from hyperslab.bench.study import Case, Scale
 
-# scale -> bytes of all arrays of one file, and how many arrays at most
+# scale -> most bytes of all arrays in one file, and most arrays
 LIMITS: dict[str, tuple[int, int]] = {"quick": (4 << 20, 32), "small": (128 << 20, 256)}
 
 
 def scaled(case: Case, scale: Scale) -> Case:
-    """A case at a scale: what its study says for it, else the automatic rule."""
+    """A case at a scale: as its study says, else by the automatic rule."""
     said = case.scales.get(scale)
     if said is not None:
         update = {key: value for key, value in said if value is not None}
-        if case.data_file:  # the user's own arrays are as large as they are
+        if case.data_file:  # your own arrays keep their size
             update = {key: value for key, value in update.items() if key not in ("shapes", "counts")}
         return case.model_copy(update=update)
     return case if scale == "paper" or case.data_file else shrink(case, scale)
 
 
 def shrink(case: Case, scale: Literal["quick", "small"]) -> Case:
-    """Fewer arrays first (not below 4), then the longest axis halved, until the file fits the scale's limit.
+    """Reduce the number of arrays (not below 4), then halve the longest axis, until the file fits the scale's limit.
 
-    Sizes of a series keep their ratios: all of them are shrunk by what the largest one needs.
+    Sizes of a series keep their ratios: all of them are reduced as much as the largest one.
     """
     limit, most = LIMITS[scale]
     itemsize = np.dtype(case.dtype).itemsize * (case.properties or 1)

@@ -1,4 +1,4 @@
-"""A bench session from request to results: choose cases, check, run or resume, and write what people use."""
+"""A bench session from request to results: choose cases, check them, start or resume the run, and write the results."""
 
 from __future__ import annotations
 
@@ -15,8 +15,9 @@ from pathlib import Path
 import numpy as np
 
 import hyperslab
-from hyperslab.bench.cells import Group
+from hyperslab.bench.cells import CellGroup
 from hyperslab.bench.dask_workers import DaskWorkers
+from hyperslab.bench.declared import read
 from hyperslab.bench.execution import Execution
 from hyperslab.bench.histories import study as histories
 from hyperslab.bench.histories.contenders import spelled
@@ -34,7 +35,7 @@ from hyperslab.bench.results import (
 )
 from hyperslab.bench.runner import RULES, check_groups, expand, expected, run_groups
 from hyperslab.bench.scaling import scaled
-from hyperslab.bench.study import Case, Scale, load, read, shipped
+from hyperslab.bench.study import Case, Scale, load, shipped
 from hyperslab.bench.user_data import load_user_array
 from hyperslab.errors import StudyError, UsageError
 from hyperslab.lab.environment import Environment, observe
@@ -46,7 +47,7 @@ DEFAULT_STUDY = "mine"
 
 @dataclass(frozen=True)
 class RunRequest:
-    """What a person asked of `hyperslab bench`. None means: as the study says."""
+    """The options of `hyperslab bench`. None means the study's own value."""
 
     studies: tuple[str, ...] = ()
     output: Path = Path("hyperslab-run")
@@ -65,7 +66,7 @@ class RunRequest:
 
 
 def choose(names: Sequence[str]) -> list[Case | HistoryCase]:
-    """The cases that names mean: a case, a family, a pattern such as 'seed0-*', or the path of a study file."""
+    """Find cases by name: a case, a family, a pattern such as 'seed0-*', or the path of a study file."""
     chosen: dict[str, Case | HistoryCase] = {}
     known: list[Case | HistoryCase] = [*shipped(), *histories.shipped()]
     for name in names or (DEFAULT_STUDY,):
@@ -76,11 +77,11 @@ def choose(names: Sequence[str]) -> list[Case | HistoryCase]:
         if not found:
             families = sorted({case.family for case in known})
             raise StudyError(
-                f"no study {name!r}; families: {', '.join(families)}; `hyperslab studies` lists every case"
+                f"unknown study {name!r}; families: {', '.join(families)}; `hyperslab studies` lists all cases"
             )
         for case in found:
             if case.name in chosen and chosen[case.name] != case:
-                raise StudyError(f"two different studies are called {case.name!r}; rename one")
+                raise StudyError(f"two different studies are named {case.name!r}; rename one")
             chosen[case.name] = case
     return list(chosen.values())
 
@@ -91,9 +92,9 @@ def _load(path: Path) -> Sequence[Case | HistoryCase]:
 
 
 def run_bench(request: RunRequest, progress: Progress = lambda *_: None, say: Callable[[str], None] = print) -> Run:
-    """Carry out a request, or go on with an interrupted one; gives the finished run with its tables written.
+    """Run a request, or resume an interrupted run. Returns the finished run, with its tables written.
 
-    Ctrl-C and a full disk leave the finished trials and their tables; both are raised again afterwards.
+    After Ctrl-C or on a full disk, the finished trials and their tables remain; the error is raised again afterwards.
     """
     _check_output(request.output)
     scratch_parent = _existing(request.scratch or request.output)
@@ -107,18 +108,14 @@ def run_bench(request: RunRequest, progress: Progress = lambda *_: None, say: Ca
         try:
             _measure(request, description, groups, scratch, progress)
         except BaseException:
-            with suppress(Exception):  # the interruption is what the user must hear of
+            with suppress(Exception):  # report the interruption, not this error
                 finish(request.output)
             raise
     return finish(request.output)
 
 
 def _measure(
-    request: RunRequest,
-    description: RunDescription,
-    groups: Sequence[Group],
-    scratch: Path,
-    progress: Progress,
+    request: RunRequest, description: RunDescription, groups: Sequence[CellGroup], scratch: Path, progress: Progress
 ) -> None:
     exact = None if request.trials is None else exactly(request.trials)
     execution = Execution(request.timeout_seconds, request.executor)
@@ -143,14 +140,14 @@ def _measure(
 
 
 def finish(directory: Path) -> Run:
-    """Read a run's journal and write every table that follows from it."""
+    """Read a run's journal and write all tables."""
     run = load_run(directory)
     write_tables(run)
     return run
 
 
 def _save_data_files(cases: Sequence[Case], scratch: Path) -> dict[str, Path]:
-    """Every user's array that a run writes, kept as .npy: workers load it into memory, whatever it came from."""
+    """Save your arrays as .npy files, so that workers can load them whatever format they came from."""
     origins = sorted({case.data_file for case in cases if case.data_file})
     paths = {origin: scratch / f"data-{k}.npy" for k, origin in enumerate(origins)}
     for origin, path in paths.items():
@@ -175,21 +172,21 @@ def _started(request: RunRequest, scratch: Path) -> RunDescription:
 
 
 def _resumed(request: RunRequest) -> RunDescription:
-    """What the interrupted run was asked; refuses to go on elsewhere than it began."""
+    """The request of the interrupted run. Raises UsageError on another machine."""
     description = load_description(request.output)
     here: Environment = observe(request.output, list(description.environment.libraries))
     if differences := description.environment.differences(here):
-        raise UsageError(f"{request.output} was begun on another machine ({'; '.join(differences)}); start a new run")
+        raise UsageError(f"{request.output} was started on another machine ({'; '.join(differences)}); start a new run")
     return description
 
 
 def _adapted(case: Case, request: RunRequest) -> Case:
-    """The case at the request's scale, for the request's data, formats, conditions and cache states."""
+    """The case with the request's scale, data, formats, conditions and cache states."""
     update: dict[str, object] = {}
     origin = request.data or case.data_file
     if origin is not None:
         if case.properties is not None or case.replay is not None:
-            raise UsageError(f"study {case.name} is about its own arrays; --data goes with `mine` or a study of yours")
+            raise UsageError(f"study {case.name} has its own arrays; use --data with `mine` or with your own study")
         data = load_user_array(origin)
         update |= {"data_file": origin, "shapes": [list(data.shape)], "counts": [1], "dtype": str(data.dtype)}
     if request.formats is not None:
@@ -204,11 +201,11 @@ def _adapted(case: Case, request: RunRequest) -> Case:
 
 
 def _adapted_histories(case: HistoryCase, request: RunRequest) -> HistoryCase:
-    """The study of histories at the request's scale, for the request's contenders and compressions."""
+    """The study of histories with the request's scale, contenders and compressions."""
     if request.data is not None:
-        raise UsageError(f"study {case.name} is about its own files; --data goes with `mine` or a study of yours")
+        raise UsageError(f"study {case.name} has its own files; use --data with `mine` or with your own study")
     if request.caches not in (None, ("warm",)):
-        raise UsageError(f"study {case.name} reads files warm; leave --cache out")
+        raise UsageError(f"study {case.name} reads warm files only; leave --cache out")
     full = case.scaled(request.scale)
     update: dict[str, object] = {}
     if request.formats is not None:
@@ -233,9 +230,9 @@ def _say_what_is_left_out(description: RunDescription, say: Callable[[str], None
     every: list[Case | HistoryCase] = [*description.cases, *description.histories]
     without = [case.name for case in every if isinstance(case, HistoryCase) or not case.replay]
     if without:
-        say(f"no published method is known for {', '.join(without)}: only --method fair measures it")
+        say(f"{', '.join(without)} has no published method; use --method fair")
     if len(without) == len(every) and list(description.methods) == ["published"]:
-        raise UsageError("nothing to run by the published method; use --method fair")
+        raise UsageError("nothing has a published method; use --method fair")
 
 
 def _check_output(directory: Path) -> None:
@@ -251,5 +248,5 @@ def _check_output(directory: Path) -> None:
 
 def _existing(directory: Path) -> Path:
     if not directory.is_dir() or not os.access(directory, os.W_OK):
-        raise UsageError(f"--scratch {directory}: not a directory that can be written")
+        raise UsageError(f"--scratch {directory} is not a directory that you can write to")
     return directory

@@ -1,7 +1,7 @@
-"""A study: a declared set of experiments, read from YAML, checked, and expanded into its cases.
+"""A study: a set of experiments, read from a YAML file, checked, and expanded into cases.
 
-A study file holds what its cases share at the top and what tells them apart under `cases:`; a file without
-cases is one case. Everything here is data: nothing is measured and no format is imported.
+A study file has what its cases share at the top level, and what distinguishes them under `cases:`. A file without cases
+is one case. This module only handles data: it measures nothing and imports no format.
 """
 
 from __future__ import annotations
@@ -9,19 +9,11 @@ from __future__ import annotations
 import json
 from collections.abc import Iterator, Mapping
 from pathlib import Path
-from typing import Any, Literal, TypeVar
+from typing import Any, Literal
 
-import yaml
-from pydantic import (
-    BaseModel,
-    ConfigDict,
-    Field,
-    PositiveInt,
-    ValidationError,
-    field_validator,
-    model_validator,
-)
+from pydantic import Field, PositiveInt, field_validator, model_validator
 
+from hyperslab.bench.declared import Declared, checked, one_of, read
 from hyperslab.bench.operations import OPERATIONS, Operation
 from hyperslab.errors import StudyError
 from hyperslab.formats import FORMATS
@@ -30,29 +22,28 @@ Scale = Literal["quick", "small", "paper"]
 Cache = Literal["cold", "warm", "unknown"]
 Server = Literal["nginx", "versitygw", "moto"]
 Shape = list[PositiveInt]
-M = TypeVar("M", bound=BaseModel)
 
 
-class Conditions(BaseModel):
-    """What every format is given alike: chunk shape and codec chain. Durability and fill are always alike."""
+class Conditions(Declared):
+    """What every format gets alike: chunk shape and codec chain. Durability and fill values are always alike."""
 
-    model_config = ConfigDict(extra="forbid", frozen=True)
     chunks: Literal["contiguous", "auto"] | list[int] = Field(
         default="contiguous",
-        description="contiguous; auto (about 1 MiB); or elements along each axis, -1 for the whole axis",
+        description="contiguous; auto (about 1 MiB); or the length of each axis in elements, -1 for the whole axis",
     )
-    codecs: list[str] = Field(default=[], description="codec chain in the order of encoding, as shuffle or deflate:4")
-    server: Server | None = Field(default=None, description="reads go through this server, by URL")
-    round_trip_ms: float = Field(default=0.0, ge=0, description="that every request to the server takes longer")
+    codecs: list[str] = Field(
+        default=[], description=("codec chain in the order of encoding, such as shuffle or deflate:4")
+    )
+    server: Server | None = Field(default=None, description="read by URL through this server")
+    round_trip_ms: float = Field(default=0.0, ge=0, description="added to every request to the server")
 
 
-MATCHED = Conditions.model_validate({})  # contiguous, uncompressed
+MATCHED = Conditions.model_validate({})  # contiguous and uncompressed
 
 
-class Overrides(BaseModel):
-    """What one scale or one case may say differently from what its study says."""
+class Overrides(Declared):
+    """What one scale or one case may override."""
 
-    model_config = ConfigDict(extra="forbid", frozen=True)
     shapes: list[Shape] | None = None
     counts: list[PositiveInt] | None = None
     properties: PositiveInt | None = None
@@ -67,32 +58,31 @@ class Overrides(BaseModel):
         return _expand_short_forms(given)
 
 
-class Case(BaseModel):
-    """One experiment, complete: the arrays, the formats, the conditions, the operations, the cache states."""
+class Case(Declared):
+    """One complete experiment: the arrays, formats, conditions, operations and cache states."""
 
-    model_config = ConfigDict(extra="forbid", frozen=True)
     name: str = Field(pattern=r"^[A-Za-z0-9][A-Za-z0-9._-]*$")
     title: str = ""
-    source: str = Field("", description="the document and the row or figure that this replays")
+    source: str = Field("", description="the document, and the row or figure that this replays")
     family: str = ""
     formats: list[str] = Field(min_length=1)
-    options: dict[str, dict[str, Any]] = Field({}, description="options of a format, by its name")
-    stored_as: dict[str, str] = Field({}, description="dtype whose bits a format stores in place of `dtype`")
-    shapes: list[Shape] = Field(min_length=1, description="array shapes; each is measured apart")
-    counts: list[PositiveInt] = Field([1], description="how many arrays in a file; each is measured apart")
+    options: dict[str, dict[str, Any]] = Field({}, description="options of a format, by the format's name")
+    stored_as: dict[str, str] = Field({}, description="dtype whose bits a format stores instead of `dtype`")
+    shapes: list[Shape] = Field(min_length=1, description="array shapes; each is measured separately")
+    counts: list[PositiveInt] = Field([1], description="numbers of arrays in a file; each is measured separately")
     properties: PositiveInt | None = Field(
-        default=None, description="makes a compound array with so many float32 fields"
+        default=None, description="create a compound array with this many float32 fields"
     )
     dtype: str = "float32"
     data: Literal["uniform", "waves", "constant", "integers"] = "uniform"
-    data_file: str | None = Field(default=None, description="FILE:ARRAY in any format of the table, instead of `data`")
-    conditions: dict[str, Conditions | Literal["default"]] = {"matched": MATCHED}
+    data_file: str | None = Field(default=None, description="FILE:ARRAY in any supported format, instead of `data`")
+    conditions: dict[str, Conditions | Literal["default"]] = Field({"matched": MATCHED})
     operations: list[Operation] = Field(min_length=1)
     caches: list[Cache] = Field(["warm"], min_length=1)
-    processes: list[PositiveInt] = [1]
+    processes: list[PositiveInt] = Field([1])
     launcher: Literal["processes", "mpi"] = "processes"
     replay: str | None = Field(default=None, description="the program that repeats the published method")
-    scales: dict[Scale, Overrides] = {}
+    scales: dict[Scale, Overrides] = Field({})
 
     @model_validator(mode="before")
     @classmethod
@@ -102,10 +92,7 @@ class Case(BaseModel):
     @field_validator("formats")
     @classmethod
     def _known_formats(cls, names: list[str]) -> list[str]:
-        for name in names:
-            if name not in FORMATS:
-                raise ValueError(f"unknown format {name!r}; the known ones are {', '.join(FORMATS)}")
-        return names
+        return [one_of(name, FORMATS, "format") for name in names]
 
     @field_validator("dtype")
     @classmethod
@@ -122,7 +109,7 @@ class Case(BaseModel):
 
 
 def _expand_short_forms(given: Any) -> Any:
-    """`shape: [a, b]` for one of `shapes`, `count: n` for one of `counts`, operations as bare names."""
+    """Accept `shape: [a, b]` for one of `shapes`, `count: n` for one of `counts`, and operations as bare names."""
     if not isinstance(given, Mapping):
         return given
     full = dict(given)
@@ -144,24 +131,8 @@ def _operation(entry: Any) -> Any:
     return entry
 
 
-def read(path: Path) -> dict[str, Any]:
-    """What a study file says, unchecked."""
-    try:
-        with open(path, encoding="utf-8") as stream:
-            given = yaml.safe_load(stream)
-    except OSError as error:
-        raise StudyError(
-            f"{path}: cannot be read ({error.strerror}); `hyperslab studies` lists what is shipped"
-        ) from error
-    except (yaml.YAMLError, UnicodeDecodeError) as error:
-        raise StudyError(f"{path}: not a YAML file: {' '.join(str(error).split())}") from error
-    if not isinstance(given, dict):
-        raise StudyError(f"{path}: a study is a mapping with keys such as formats, shape, operations")
-    return given
-
-
 def load(path: Path) -> list[Case]:
-    """The cases of a study file; raises StudyError that names the file, the key and what is expected."""
+    """The cases of a study file. Raises StudyError with the file, the key and what is expected."""
     given = read(path)
     if "NUMBER_ELEMENTS" in given:
         given = _published_configuration(path, given)
@@ -176,14 +147,9 @@ def _expanded(given: dict[str, Any], default_name: str) -> Iterator[dict[str, An
         yield {**shared, "family": family}
         return
     if not isinstance(cases, dict):
-        raise StudyError(f"study {family}: `cases` is a mapping from an ID to what that case says differently")
+        raise StudyError(f"study {family}: `cases` must be a mapping from an ID to what that case overrides")
     for identity, said in cases.items():
-        merged = {
-            **shared,
-            **(said or {}),
-            "family": family,
-            "name": f"{given.get('prefix', family)}-{identity}",
-        }
+        merged = {**shared, **(said or {}), "family": family, "name": f"{given.get('prefix', family)}-{identity}"}
         for short, full in (("shape", "shapes"), ("count", "counts")):
             if said and short in said:
                 merged.pop(full, None)
@@ -192,25 +158,14 @@ def _expanded(given: dict[str, Any], default_name: str) -> Iterator[dict[str, An
         yield merged
 
 
-def checked(path: Path, given: dict[str, Any], kind: type[M]) -> M:
-    """What a study file says, as a model of pydantic's; raises StudyError that names the file and the key."""
-    try:
-        return kind.model_validate(given)
-    except ValidationError as error:
-        first = error.errors()[0]
-        where = ".".join(str(part) for part in first["loc"]) or "study"
-        message = first["msg"].removeprefix("Value error, ")
-        if first["type"] == "extra_forbidden":
-            message = f"unknown key; the known ones are {', '.join(kind.model_fields)}"
-        raise StudyError(f"{path}: {given.get('name', '?')}: {where}: {message}") from error
-
-
 def _published_configuration(path: Path, given: dict[str, Any]) -> dict[str, Any]:
-    """The YAML of seed 0's own programs: FILE_NAME, NUMBER_DATASETS, NUMBER_ELEMENTS, NUMBER_PROPERTIES."""
+    """Convert the YAML of seed 0's programs: FILE_NAME, NUMBER_DATASETS, NUMBER_ELEMENTS, NUMBER_PROPERTIES."""
     known = {"FILE_NAME", "NUMBER_DATASETS", "NUMBER_ELEMENTS", "NUMBER_PROPERTIES"}
-    ignored = {"CHUNK_SIZE", "MIN_DATA_VALUE"}  # present in published files, read by no published program
+    ignored = {"CHUNK_SIZE", "MIN_DATA_VALUE"}  # in published files, but no published program reads them
     for key in set(given) - known - ignored:
-        raise StudyError(f"{path}: unknown key {key!r} in a published configuration; known: {', '.join(sorted(known))}")
+        raise StudyError(
+            f"{path}: unknown key {key!r} in a published configuration; choose from {', '.join(sorted(known))}"
+        )
     elements = given["NUMBER_ELEMENTS"]
     name = "".join(c if c.isalnum() or c in "._-" else "-" for c in str(given.get("FILE_NAME") or path.stem))
     shared: dict[str, Any] = {
@@ -240,13 +195,13 @@ STUDIES_DIRECTORY = Path(__file__).parent.parent / "studies"
 
 
 def shipped() -> list[Case]:
-    """Every case of every study that hyperslab ships."""
+    """All cases of the studies that hyperslab includes."""
     files = sorted(path for path in STUDIES_DIRECTORY.glob("*.yaml") if path.stem != "conclusions")
     return [case for path in files for case in load(path)]
 
 
 def json_schema() -> str:
-    """JSON schema of a study file, for completion in editors: its keys, their short forms, and its `cases:`."""
+    """The JSON schema of a study file, for completion in editors: its keys, their short forms, and its `cases:`."""
     schema = Case.model_json_schema()
     named = schema["$defs"]
     parameters = {key: said for key, said in named["Operation"]["properties"].items() if key != "name"}
@@ -262,13 +217,13 @@ def json_schema() -> str:
         properties["shape"] = {"type": "array", "items": {"type": "integer", "exclusiveMinimum": 0}}
         properties["count"] = {"type": "integer", "exclusiveMinimum": 0}
         properties["operations"] = {"type": "array", "items": {"$ref": "#/$defs/AnyOperation"}}
-        said.pop("required", None)  # a file and its cases share what is required
+        said.pop("required", None)  # a file and its cases share the required keys
     same = {key: {"$ref": f"#/properties/{key}"} for key in schema["properties"]}
     case = {"type": "object", "properties": same, "additionalProperties": False}
     schema["properties"]["cases"] = {
         "type": "object",
         "additionalProperties": {"anyOf": [case, {"type": "null"}]},
-        "description": "ID -> what that case says differently from the file",
+        "description": "ID -> what that case overrides",
     }
-    schema["properties"]["prefix"] = {"type": "string", "description": "of the cases' names: prefix-ID"}
+    schema["properties"]["prefix"] = {"type": "string", "description": "prefix of the cases' names: prefix-ID"}
     return json.dumps({**schema, "title": "hyperslab study"}, indent=1, sort_keys=True) + "\n"

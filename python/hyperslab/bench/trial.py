@@ -1,4 +1,4 @@
-"""One fair trial, as it runs inside a worker: the timers, and everything that must stay outside them."""
+"""One fair trial as it runs in a worker: what is timed, and what must not be timed."""
 
 from __future__ import annotations
 
@@ -23,7 +23,7 @@ from hyperslab.lab.worker import Workbench
 
 @dataclass(frozen=True)
 class Job:
-    """One fair trial, with all that it takes; one part of `parts` where processes share a trial."""
+    """One fair trial, with everything it needs. It is one of `parts` if several processes share a trial."""
 
     format: str
     options: tuple[tuple[str, Any], ...]
@@ -34,39 +34,39 @@ class Job:
     path: Path
     part: int = 0
     parts: int = 1
-    url: str | None = None  # where reads find the file, if a server has it
+    url: str | None = None  # for reads, if a server has the file
     storage_options: tuple[tuple[str, Any], ...] = ()
-    start_at: float | None = None  # time.monotonic() at which processes of one trial start together
+    start_at: float | None = None  # time.monotonic() at which the processes of a trial start together
 
     def make_format(self) -> Format:
         """The format with the study's options."""
         return make_format(self.format, dict(self.options))
 
     def open(self, made: Format) -> ArrayFile:
-        """The file to read: from its server, if one has it."""
+        """Open the file for reading, from its server if it has one."""
         return made.open(self.path) if self.url is None else made.open_url(self.url, dict(self.storage_options))
 
     def run(self, bench: Workbench) -> Timing:
-        """Do it and measure it."""
+        """Run the trial and measure it."""
         verbs = {"write": write, "read": read, "modify": modify}
         do = verbs[OPERATIONS[self.operation.name].verb]
         source = bench.arrays(self.field, self.spec.dtype)
         made = self.make_format()
-        made.library()  # imports it: no trial pays for that
+        made.library()  # imports the library, so that no trial pays for the import
         _wait_until(self.start_at)
-        # The file's pages in the page cache, and an array in the program.
+        # Pages of the file in the page cache, and an array in the program.
         with bench.undisturbed(self.spec.nbytes * (self.count + 1) // self.parts):
             return do(self, made, source)
 
 
 @dataclass(frozen=True)
 class Prepare:
-    """Asks a worker to write the file that reads will read."""
+    """A worker's task: write the file that reads will use."""
 
     job: Job
 
     def run(self, bench: Workbench) -> str:
-        """Write it, untimed; gives the layout that the library really chose."""
+        """Write the file without timing it. Returns the layout that the library chose."""
         made = self.job.make_format()
         whole = replace(self.job, operation=Operation(name="write"))
         _write_file(whole, made, bench.arrays(self.job.field, self.job.spec.dtype), Timers())
@@ -87,7 +87,7 @@ def _layout_in(made: Format, job: Job) -> str:
 
 
 def array_name(index: int) -> str:
-    """The name of array number `index` in every file that the bench writes."""
+    """The name of array number `index` in every file of the bench."""
     return f"array_{index:05d}"
 
 
@@ -100,7 +100,7 @@ def _wait_until(moment: float | None) -> None:
 
 
 def write(job: Job, made: Format, source: Callable[[int], np.ndarray]) -> Timing:
-    """Create, write, flush, close, fsync; then read back outside the timers."""
+    """Create, write, flush, close and fsync. Then read everything back without timing it."""
     timers, counters = Timers(), Counters()
     _write_file(job, made, source, timers)
     if job.operation.name == "create":
@@ -110,11 +110,7 @@ def write(job: Job, made: Format, source: Callable[[int], np.ndarray]) -> Timing
     opened = made.open(job.path)
     for i in range(job.count):
         expected = source(i)
-        check(
-            _native(opened.open_array(array_name(i), job.spec).read(), job.spec.dtype),
-            expected,
-            array_name(i),
-        )
+        check(_native(opened.open_array(array_name(i), job.spec).read(), job.spec.dtype), expected, array_name(i))
     opened.close()
     return replace(measured, verified=check.verified, max_abs_error=check.max_abs_error)
 
@@ -154,7 +150,7 @@ def _write_array(job: Job, handle: ArrayHandle, data: np.ndarray, timers: Timers
 
 
 def read(job: Job, made: Format, source: Callable[[int], np.ndarray]) -> Timing:
-    """Open the file and the arrays, read what is asked, close; each read is compared with what was written."""
+    """Open the file and arrays, read the selections, and close. Each read is compared with what was written."""
     wanted = _arrays_wanted(job)
     asked = _selections_wanted(job)
     check = _check_of(made)
@@ -187,7 +183,7 @@ def _arrays_wanted(job: Job) -> list[int]:
 
 
 def _selections_wanted(job: Job) -> list[Hyperslab]:
-    """This part's share: whole selections dealt in turn, or one selection cut along axis 0."""
+    """This part's share: whole selections in turn, or one selection cut along axis 0."""
     asked = selections(job.operation, job.spec.shape)
     if job.parts == 1 or job.count > 1:
         return asked
@@ -203,12 +199,7 @@ def _selections_wanted(job: Job) -> list[Hyperslab]:
 
 
 def _read_array(
-    job: Job,
-    handle: ArrayHandle,
-    asked: Sequence[Hyperslab],
-    expected: np.ndarray,
-    timers: Timers,
-    check: Check,
+    job: Job, handle: ArrayHandle, asked: Sequence[Hyperslab], expected: np.ndarray, timers: Timers, check: Check
 ) -> int:
     if job.spec.dtype.fields is not None and "fields" in job.operation.name:
         return _read_fields(job, handle, expected, timers, check)
@@ -240,7 +231,10 @@ def _read_fields(job: Job, handle: ArrayHandle, expected: np.ndarray, timers: Ti
 
 
 def _native(part: np.ndarray, dtype: np.dtype[Any]) -> np.ndarray:
-    """In memory, C-contiguous, native byte order: what a computation can use at once. Copies only if it must."""
+    """The array in memory, C-contiguous and in native byte order, so that you can compute with it.
+
+    Copies only if needed.
+    """
     return np.ascontiguousarray(part, dtype)
 
 
@@ -249,7 +243,7 @@ def _check_of(made: Format) -> Check:
 
 
 def _chunks_touched(job: Job, asked: Sequence[Hyperslab], arrays: int) -> dict[str, Any]:
-    """How many chunks the selections touch and how much is decoded for each element asked, by the layout given."""
+    """How many chunks the selections touch, and how many elements are decoded for each element selected."""
     layout = job.spec.layout
     if layout is None or layout.chunk_shape is None:
         return {}
@@ -267,7 +261,7 @@ def _chunks_touched(job: Job, asked: Sequence[Hyperslab], arrays: int) -> dict[s
 
 
 def modify(job: Job, made: Format, source: Callable[[int], np.ndarray]) -> Timing:
-    """Open an existing file to change it: overwrite a part of each array in place, or append to each."""
+    """Open an existing file and change it: overwrite part of each array in place, or append to each."""
     change = append if job.operation.name == "append" else overwrite
     timers, counters = Timers(), Counters()
     with timers("open_file"):
@@ -295,7 +289,7 @@ def modify(job: Job, made: Format, source: Callable[[int], np.ndarray]) -> Timin
 def overwrite(
     job: Job, handle: ArrayHandle, before: np.ndarray, patch: np.ndarray, timers: Timers
 ) -> tuple[np.ndarray, int]:
-    """Rewrite the middle tenth (or `fraction`, or `shape`) of an array; gives what it must hold then."""
+    """Overwrite the middle tenth (or `fraction`, or `shape`) of an array. Returns what the array must then hold."""
     region = Operation(name="read-hyperslab", shape=job.operation.shape, fraction=job.operation.fraction or 0.1)
     (selection,) = selections(region, job.spec.shape)
     data = np.ascontiguousarray(patch[selection.slices][::-1])
@@ -317,7 +311,7 @@ def append(
 
 
 def finish(written: ArrayFile, path: Path, timers: Timers) -> None:
-    """Bring what was written to the device, and close the file."""
+    """Sync what was written to the device, and close the file."""
     with timers("flush"):
         written.flush()
     with timers("close"):

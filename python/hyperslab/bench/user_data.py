@@ -1,4 +1,4 @@
-"""The user's own array for `--data FILE:ARRAY`, read through whichever format of the table can open the file."""
+"""Your own array for `--data FILE:ARRAY`, read by whichever supported format can open the file."""
 
 from __future__ import annotations
 
@@ -12,13 +12,11 @@ from hyperslab.formats.contract import ArrayFile
 
 
 def load_user_array(text: str) -> np.ndarray:
-    """Load FILE:ARRAY, in native byte order; raises UsageError that names the file, what is wrong and what there is."""
+    """Load FILE:ARRAY in native byte order. Raises UsageError with the file, the problem, and the arrays that exist."""
     name, _, array = text.rpartition(":")
     path = Path(name or text)
     if not path.exists():
-        raise UsageError(
-            f"--data {text}: there is no file {path}; give FILE:ARRAY, for example sst.nc:surface_temperature"
-        )
+        raise UsageError(f"--data {text}: there is no file {path}; give FILE:ARRAY, such as sst.nc:surface_temperature")
     opened = _opened(path)
     try:
         known = opened.array_names()
@@ -37,14 +35,16 @@ def load_user_array(text: str) -> np.ndarray:
 
 def _usable(text: str, values: np.ndarray) -> np.ndarray:
     if values.dtype.kind not in "iuf":
-        raise UsageError(f"--data {text}: dtype {values.dtype} cannot be compared across formats: only numbers can")
+        raise UsageError(
+            f"--data {text}: formats cannot be compared with dtype {values.dtype}: only numbers can be used"
+        )
     if values.ndim == 0 or values.size == 0:
-        raise UsageError(f"--data {text}: shape {values.shape} holds nothing to compare")
+        raise UsageError(f"--data {text}: an array of shape {values.shape} has no elements to compare")
     return np.ascontiguousarray(values, values.dtype.newbyteorder("="))
 
 
 def _opened(path: Path) -> ArrayFile:
-    """The file, opened by the first installed format that claims its extension and can."""
+    """Open the file with the first installed format that has its extension and can read it."""
     suffix = "".join(path.suffixes[-1:]).lower()
     claiming, refusals = [], []
     for name in FORMATS:
@@ -60,5 +60,5 @@ def _opened(path: Path) -> ArrayFile:
     if refusals:
         raise UsageError(f"{path} cannot be opened ({'; '.join(refusals)})")
     raise UsageError(
-        f"{path}: no format of the table reads files that end in {suffix!r}; `hyperslab formats` lists them"
+        f"{path}: no supported format reads files that end in {suffix!r}; `hyperslab formats` lists the formats"
     )

@@ -1,9 +1,9 @@
-"""What becomes of each published conclusion on this machine: by the study's own method, and by a fair one.
+"""Judge each published conclusion on this machine, by the study's own method and by a fair one.
 
-A conclusion is judged in every group of measurements that differ in nothing but what it compares. Published:
-point estimates are compared, as the studies did. Fair: only where 95 % intervals do not overlap is anything
-decided. The verdict is the fair side's: it `holds` where all decided groups support it, `reverses` where all of
-them contradict it, and is `undecided` otherwise.
+A conclusion is judged in every group of measurements that differ only in what the conclusion compares. On the published
+side, point estimates are compared, as the studies did. On the fair side, something is decided only if the 95 %
+intervals do not overlap. The verdict is that of the fair side: it `holds` if all decided groups support it, it
+`reverses` if all of them contradict it, and otherwise it is `undecided`.
 """
 
 from __future__ import annotations
@@ -22,13 +22,13 @@ from hyperslab.bench.records import Method, Summary, Verdict
 Finding = Literal["supports", "contradicts", "undecided"]
 Word = Literal["holds", "reverses", "undecided"]
 WORDS: dict[Finding, Word] = {"supports": "holds", "contradicts": "reverses", "undecided": "undecided"}
-# How far outside a published range about 1 a ratio may lie and still be called alike.
+# How far outside a published range around 1 a ratio may lie and still count as alike.
 LIKENESS = 0.1
 
 
 @dataclass(frozen=True)
-class Figure:
-    """One contender's seconds per array, with the interval in which they are known."""
+class Estimate:
+    """One contender's seconds per array, with their interval."""
 
     name: str
     point: float
@@ -39,7 +39,7 @@ class Figure:
 
 @dataclass(frozen=True)
 class Setting:
-    """What all contenders of a group have in common. None where the contenders differ in it."""
+    """What all contenders of a group have in common. A field is None if the contenders differ in it."""
 
     case: str | None
     format: str | None
@@ -52,7 +52,7 @@ class Setting:
 
     @property
     def size(self) -> float:
-        """Elements of all arrays, to find the largest group."""
+        """The number of elements in all arrays, to find the largest group."""
         return math.prod(int(length) for length in self.shape.split("x")) * (self.count or 1)
 
     def __str__(self) -> str:
@@ -64,18 +64,18 @@ class Setting:
 
 @dataclass(frozen=True)
 class Judged:
-    """One group's outcome and figures."""
+    """The finding of one group, with its figures."""
 
     setting: Setting
     outcome: Finding
     figures: str
 
 
-Contenders = Mapping[str, Figure]
+Contenders = Mapping[str, Estimate]
 
 
 def judge(conclusions: Iterable[Conclusion], summaries: Sequence[Summary]) -> list[Verdict]:
-    """The verdict on every conclusion whose study was run, in their order; the others are left out."""
+    """Verdicts on all conclusions whose study was run, in order. Other conclusions are left out."""
     return [
         _verdict(conclusion, own)
         for conclusion in conclusions
@@ -102,11 +102,11 @@ def _verdict(conclusion: Conclusion, summaries: Sequence[Summary]) -> Verdict:
 
 
 def _judge_side(conclusion: Conclusion, summaries: Sequence[Summary], method: Method) -> list[Judged]:
-    groups: dict[Setting, dict[str, Figure]] = defaultdict(dict)
+    groups: dict[Setting, dict[str, Estimate]] = defaultdict(dict)
     axis = _axis(conclusion)
     for summary in summaries:
         if _is_asked(summary, conclusion, method):
-            groups[_setting(summary, axis)][_contender(summary, axis)] = _figure(summary, axis, method)
+            groups[_setting(summary, axis)][_contender(summary, axis)] = _estimate(summary, axis, method)
     found = [
         Judged(setting, *judged)
         for setting, contenders in groups.items()
@@ -142,7 +142,7 @@ def _axis(conclusion: Conclusion) -> Axis:
 
 def _setting(summary: Summary, axis: Axis) -> Setting:
     return Setting(
-        case=None if axis == "count" else summary.case,  # cases may differ in their number of arrays alone
+        case=None if axis == "count" else summary.case,  # cases may differ only in their number of arrays
         format=None if axis == "format" else summary.format,
         conditions=None if axis == "conditions" else summary.conditions,
         operation=None if axis == "operation" else summary.operation,
@@ -157,19 +157,19 @@ def _contender(summary: Summary, axis: Axis) -> str:
     return summary.operation.partition("(")[0] if axis == "operation" else str(getattr(summary, axis))
 
 
-def _figure(summary: Summary, axis: Axis, method: Method) -> Figure:
-    """The published side knows points only; a fair figure without an interval could be anything."""
+def _estimate(summary: Summary, axis: Axis, method: Method) -> Estimate:
+    """The published side has points only. A fair estimate without an interval could have any value."""
     low = high = summary.point_seconds
     if method == "fair":
         low = 0.0 if summary.low_seconds is None else summary.low_seconds
         high = math.inf if summary.high_seconds is None else summary.high_seconds
     arrays = summary.count
     point = summary.point_seconds
-    return Figure(_contender(summary, axis), point / arrays, low / arrays, high / arrays, summary.n)
+    return Estimate(_contender(summary, axis), point / arrays, low / arrays, high / arrays, summary.n)
 
 
 def _judge_group(conclusion: Conclusion, contenders: Contenders) -> tuple[Finding, str] | None:
-    """The outcome and the figures in words; None where the group lacks what is compared."""
+    """The finding and the figures in words. None if the group lacks something that is compared."""
     claim = conclusion.claim
     if isinstance(claim, Extreme):
         return _judge_extreme(claim, contenders)
@@ -186,7 +186,7 @@ def _judge_extreme(claim: Extreme, contenders: Contenders) -> tuple[Finding, str
     if claim.format not in contenders or len(contenders) < 2:
         return None
     own = contenders[claim.format]
-    others = [figure for name, figure in contenders.items() if name != claim.format]
+    others = [estimate for name, estimate in contenders.items() if name != claim.format]
     if claim.kind == "fastest":
         behind, ahead = [own.high < other.low for other in others], [other.high < own.low for other in others]
     else:
@@ -238,7 +238,7 @@ def _judge_within(claim: Within, contenders: Contenders) -> tuple[Finding, str] 
         return None
     found = contenders[claim.format]
     outcome = _opposite(_side(found.low, found.high, claim.seconds))
-    return outcome, f"{claim.format} {_seconds(found.point)}, at most {claim.seconds:g} s claimed (n={found.n})"
+    return outcome, f"{claim.format} {_seconds(found.point)}, claimed at most {claim.seconds:g} s (n={found.n})"
 
 
 def _judge_effect(claim: Effect, contenders: Contenders) -> tuple[Finding, str] | None:
@@ -257,7 +257,7 @@ def _judge_effect(claim: Effect, contenders: Contenders) -> tuple[Finding, str] 
 
 
 def _effect_outcome(claim: Effect, low: float, high: float) -> Finding:
-    """Slower, no effect and faster share all quotients between them, so that no two can hold at once."""
+    """Slower, no effect and faster divide all quotients among them, so that no two findings can hold at once."""
     slower, faster = 1 + claim.tolerance, 1 / (1 + claim.tolerance)
     if claim.expected == "slower":
         return _side(low, high, slower)
@@ -268,8 +268,8 @@ def _effect_outcome(claim: Effect, low: float, high: float) -> Finding:
     return "contradicts" if low > slower or high < faster else "undecided"
 
 
-def _quotient(above: Figure, below: Figure) -> tuple[float, float, float]:
-    """Point and bounds of a quotient of times; a time of zero has no quotient worth the name."""
+def _quotient(above: Estimate, below: Estimate) -> tuple[float, float, float]:
+    """The quotient of two times with its bounds. A time of zero has no meaningful quotient."""
 
     def divided(a: float, b: float) -> float:
         return a / b if b > 0 else math.inf
@@ -291,12 +291,12 @@ def _is_known(low: float, high: float) -> bool:
 
 
 def _in_line(contenders: Contenders) -> str:
-    """From fastest to slowest: < where the intervals part, ≈ where they overlap."""
-    ordered = sorted(contenders.values(), key=lambda figure: figure.point)
+    """From fastest to slowest: < if the intervals do not overlap, ≈ if they do."""
+    ordered = sorted(contenders.values(), key=lambda estimate: estimate.point)
     words = [f"{ordered[0].name} {_seconds(ordered[0].point)}"]
-    for before, figure in pairwise(ordered):
-        words.append(f"{'<' if before.high < figure.low else '≈'} {figure.name} {_seconds(figure.point)}")
-    return f"{' '.join(words)} (n={min(figure.n for figure in ordered)})"
+    for before, estimate in pairwise(ordered):
+        words.append(f"{'<' if before.high < estimate.low else '≈'} {estimate.name} {_seconds(estimate.point)}")
+    return f"{' '.join(words)} (n={min(estimate.n for estimate in ordered)})"
 
 
 def _interval(low: float, high: float) -> str:
@@ -306,7 +306,7 @@ def _interval(low: float, high: float) -> str:
 
 
 def _seconds(value: float) -> str:
-    """Seconds per array, in a unit that reads well."""
+    """Seconds per array in a readable unit."""
     for factor, unit in ((1.0, "s"), (1e-3, "ms"), (1e-6, "µs")):
         if value >= factor:
             return f"{value / factor:.3g} {unit}"
@@ -319,7 +319,7 @@ def _word(judged: Sequence[Judged]) -> Word:
 
 
 def _told(judged: Sequence[Judged]) -> str:
-    """The outcome, and the figures of the largest group."""
+    """The finding, and the figures of the largest group."""
     if not judged:
         return "not run"
     largest = max(judged, key=lambda one: one.setting.size)
@@ -337,10 +337,10 @@ def _tally(judged: Sequence[Judged]) -> str:
 
 def _reason(judged: Sequence[Judged]) -> str:
     if not judged:
-        return "not run by the fair method with all that the conclusion compares"
+        return "the fair method did not measure everything that the conclusion compares"
     counted = Counter(one.outcome for one in judged)
     if counted["supports"] and counted["contradicts"]:
         return f"groups disagree: {_tally(judged)}"
     if len(judged) == counted["undecided"]:
-        return f"intervals overlap or need more trials, or something compared is missing: {_tally(judged)}"
+        return f"intervals overlap or need more trials, or something to compare is missing: {_tally(judged)}"
     return _tally(judged)

@@ -78,7 +78,7 @@ def main() -> None:
     try:
         app()
     except HyperslabError as error:
-        typer.echo(f"hyperslab: {error}", err=True)
+        typer.echo(f"hyperslab: {error} [{error.code}]", err=True)
         sys.exit(2 if isinstance(error, UsageError) else 1)
     except KeyboardInterrupt:
         typer.echo("hyperslab: interrupted", err=True)

@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING, Annotated, Any, TypeAlias
 
 import typer
 
-from hyperslab.errors import DamagedFile, ReadError, Unsupported, UsageError
+from hyperslab.errors import DamagedFile, HyperslabError, ReadError, Unsupported, UsageError
 
 if TYPE_CHECKING:
     from hyperslab.archive.array import Array
@@ -31,8 +31,7 @@ Options: TypeAlias = Annotated[
 Allowed: TypeAlias = Annotated[
     list[str] | None,
     typer.Option(
-        "--allowed",
-        help="A folder or URL to which the file may lead (docs/security.md); '' means none. Repeatable.",
+        "--allowed", help="A folder or URL to which the file may lead (docs/security.md); '' means none. Repeatable."
     ),
 ]
 Found: TypeAlias = "Array | Group | Exception"
@@ -68,6 +67,8 @@ def open_archive(
         return hyperslab.open(path, storage_options=reached, concat=along, allowed=prefixes)
     except FileNotFoundError as error:
         raise UsageError(f"there is no file {error.filename or path}: check the path") from error
+    except HyperslabError:
+        raise
     except OSError as error:
         raise UsageError(f"{path} cannot be opened: {error.strerror or error}") from error
 

@@ -42,7 +42,7 @@ def evaluate(
     Example: hyperslab evaluate --quick
     """
     need("hyperslab evaluate, which draws figures at the end,", "report", "matplotlib")
-    from hyperslab.model.evaluation_session import EvaluationRequest, run_evaluation
+    from hyperslab.model.evaluation_session import run_evaluation
     from hyperslab.report.evaluation import print_evaluation
 
     if quick + full + tiny > 1:
@@ -50,11 +50,8 @@ def evaluate(
     scale: ScaleName = "full" if full else "tiny" if tiny else "quick"
     log = console(stderr=True)
     with live(log, "passes") as progress:
-        done = run_evaluation(
-            EvaluationRequest(profile, output, directory or output, scale, again),
-            progress,
-            say=lambda text: log.print(text),
-        )
+        say: Any = log.print
+        done = run_evaluation(profile, output, directory or output, scale, again=again, progress=progress, say=say)
     figures = _draw(done)
     if as_json:
         typer.echo(json.dumps(done.to_dict(), indent=1))

@@ -102,6 +102,8 @@ def _element(array: Array) -> tuple[str | None, int | None]:
         return None, None
     try:
         return display.element(array), array.nbytes
+    except HyperslabError:
+        raise
     except OSError:  # h5py, which should read the array, cannot open the file
         return None, None
 

@@ -13,7 +13,7 @@ import typer
 
 from hyperslab.cli.archives import Allowed, Concat, FileArgument, Options, array_of, open_archive
 from hyperslab.cli.output import lines, plain
-from hyperslab.errors import ReadError, UsageError, printable
+from hyperslab.errors import HyperslabError, ReadError, UsageError, printable
 from hyperslab.replacing import allocate, replacing
 
 if TYPE_CHECKING:
@@ -49,10 +49,12 @@ def read(
         found = array_of(root, array)
         try:
             _do(found, key, output, as_json, plan)
+        except MemoryError as error:  # first, as TooLargeForMemory is a ValueError too
+            raise UsageError(f"{found.name}: not enough memory for the selection; select less: {error}") from error
+        except HyperslabError:
+            raise
         except (IndexError, ValueError, TypeError) as error:
             raise UsageError(f"selection {selection!r} of {found.name}, shape {found.shape}: {error}") from error
-        except MemoryError as error:
-            raise UsageError(f"{found.name}: not enough memory for the selection; select less: {error}") from error
         except BrokenPipeError:
             raise
         except OSError as error:  # from h5py, if it does the reading, or from the output

@@ -22,9 +22,10 @@ from typing import Any, ClassVar, Literal
 import numpy as np
 
 from hyperslab._core import Hyperslab
-from hyperslab.errors import MissingLibrary, UsageError
+from hyperslab.errors import UsageError
 from hyperslab.formats.contract import (
     ArrayFile,
+    ArrayHandle,
     ArraySpec,
     Capabilities,
     Codec,
@@ -32,8 +33,9 @@ from hyperslab.formats.contract import (
     Installed,
     Need,
     StoredLayout,
+    imported,
 )
-from hyperslab.formats.directory import DirectoryFile, OneFileArray
+from hyperslab.formats.directory import DirectoryFile
 
 _DEFAULT_LEVEL = 5
 _CHUNK_LIMIT = 2**31 - 1
@@ -63,7 +65,7 @@ class Blosc2(Format):
     @classmethod
     def library(cls) -> Installed:
         """python-blosc2 and the C library in it."""
-        blosc2 = _blosc2()
+        blosc2 = imported("blosc2")
         return Installed("blosc2", blosc2.__version__, (("C-Blosc2", blosc2.blosclib_version.split(" ")[0]),))
 
     def create(self, path: Path) -> ArrayFile:
@@ -90,7 +92,7 @@ class Blosc2File(DirectoryFile):
 
     def __init__(self, root: Path, threads: int | None, writable: bool) -> None:
         super().__init__(root, ".b2nd", writable)
-        self._lib = _blosc2()
+        self._lib = imported("blosc2")
         self._threads = threads
 
     def describe(self, name: str) -> ArraySpec:
@@ -124,7 +126,7 @@ class Blosc2File(DirectoryFile):
         return array
 
 
-class Blosc2Array(OneFileArray):
+class Blosc2Array(ArrayHandle):
     """An array; the library opens its file for each access."""
 
     def __init__(self, array: Any) -> None:
@@ -151,11 +153,3 @@ def _codecs(cparams: Any) -> tuple[Codec, ...]:
     filters = {name.name for name in cparams.filters}
     suffix = "" if "SHUFFLE" in filters else "-bitshuffle" if "BITSHUFFLE" in filters else "-noshuffle"
     return (Codec(f"blosc-{cparams.codec.name.lower()}{suffix}", cparams.clevel),)
-
-
-def _blosc2() -> Any:
-    try:
-        import blosc2
-    except ImportError as error:
-        raise MissingLibrary("blosc2 is not installed: pip install 'hyperslab[formats]'") from error
-    return blosc2

@@ -11,13 +11,15 @@ from __future__ import annotations
 from abc import ABC, abstractmethod
 from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
+from functools import cache
+from importlib import import_module
 from pathlib import Path
 from typing import Any, ClassVar, Literal
 
 import numpy as np
 
 from hyperslab._core import Hyperslab
-from hyperslab.errors import Refused
+from hyperslab.errors import MissingLibrary, Refused
 
 NUMERIC_DTYPES = frozenset(
     ["int8", "int16", "int32", "int64", "uint8", "uint16", "uint32", "uint64", "float32", "float64"]
@@ -129,6 +131,9 @@ class ArrayHandle(ABC):
         """For compound arrays: read these fields of all rows, as a structured array of shape (rows,)."""
         raise Refused(f"{type(self).__module__} has no compound arrays")
 
+    def close(self) -> None:  # noqa: B027 - doing nothing is right for an array without a descriptor of its own
+        """Close what the array holds open; does nothing if each method opens and closes the file itself."""
+
     def write_field(self, field_name: str, data: np.ndarray) -> None:  # noqa: ARG002 - the interface's signature
         """For compound arrays: write one field of all rows; `data` has shape (rows,)."""
         raise Refused(f"{type(self).__module__} has no compound arrays")
@@ -182,6 +187,16 @@ class Installed:
     name: str
     version: str
     parts: tuple[tuple[str, str], ...] = field(default=())  # for example (("HDF5", "2.0.0"),)
+
+
+@cache
+def imported(module: str) -> Any:
+    """Import the library of a format. Raises MissingLibrary, which says how to install it."""
+    try:
+        return import_module(module)
+    except ImportError as error:
+        name = module.partition(".")[0]
+        raise MissingLibrary(f"{name} is not installed: pip install 'hyperslab[formats]'") from error
 
 
 class Format(ABC):

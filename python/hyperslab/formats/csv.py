@@ -21,9 +21,9 @@ from typing import Any, ClassVar, Literal
 import numpy as np
 
 from hyperslab._core import Hyperslab
-from hyperslab.errors import MissingLibrary, Refused, UsageError
-from hyperslab.formats.contract import ArrayFile, ArraySpec, Capabilities, Format, Installed
-from hyperslab.formats.directory import DirectoryFile, OneFileArray
+from hyperslab.errors import Refused, UsageError
+from hyperslab.formats.contract import ArrayFile, ArrayHandle, ArraySpec, Capabilities, Format, Installed, imported
+from hyperslab.formats.directory import DirectoryFile
 
 
 class Csv(Format):
@@ -46,7 +46,7 @@ class Csv(Format):
     @classmethod
     def library(cls) -> Installed:
         """Pandas."""
-        return Installed("pandas", _pandas().__version__)
+        return Installed("pandas", imported("pandas").__version__)
 
     def create(self, path: Path) -> ArrayFile:
         """Make the directory."""
@@ -71,7 +71,7 @@ class CsvFile(DirectoryFile):
         return CsvArray(path, spec)
 
 
-class CsvArray(OneFileArray):
+class CsvArray(ArrayHandle):
     """One text file; every method opens, parses and closes it."""
 
     def __init__(self, path: Path, spec: ArraySpec) -> None:
@@ -112,7 +112,7 @@ class CsvArray(OneFileArray):
     def read_fields(self, fields: Sequence[str]) -> np.ndarray:
         """Parse only these columns."""
         dtypes = {name: _native(self._dtype[name]) for name in fields}
-        frame = _pandas().read_csv(self._path, usecols=list(fields), dtype=dtypes, **_exact())
+        frame = imported("pandas").read_csv(self._path, usecols=list(fields), dtype=dtypes, **_exact())
         out = np.empty(len(frame), list(dtypes.items()))
         for name in fields:
             out[name] = frame[name].to_numpy()
@@ -130,13 +130,13 @@ class CsvArray(OneFileArray):
         compound = self._dtype.fields is not None
         table = data if compound else data.reshape(-1, self._column_count) if data.size else np.empty((0, 0))
         header = compound and mode == "w"
-        _pandas().DataFrame(table).to_csv(self._path, mode=mode, index=False, header=header, na_rep="nan")
+        imported("pandas").DataFrame(table).to_csv(self._path, mode=mode, index=False, header=header, na_rep="nan")
 
     def _parse(self, first: int, count: int, columns: range | None) -> np.ndarray:
         width = self._column_count if columns is None else len(columns)
         if not count * width:
             return np.empty((count, width), _native(self._dtype))
-        frame = _pandas().read_csv(
+        frame = imported("pandas").read_csv(
             self._path,
             header=None,
             dtype=_native(self._dtype),
@@ -162,13 +162,5 @@ def _native(dtype: np.dtype[Any]) -> np.dtype[Any]:
 
 def _exact() -> dict[str, str]:
     """The argument that makes `read_csv` round correctly; pandas 3.1 deprecates it, because it always does."""
-    major, minor = map(int, _pandas().__version__.split(".")[:2])
+    major, minor = map(int, imported("pandas").__version__.split(".")[:2])
     return {} if (major, minor) >= (3, 1) else {"float_precision": "round_trip"}
-
-
-def _pandas() -> Any:
-    try:
-        import pandas
-    except ImportError as error:
-        raise MissingLibrary("csv needs pandas: pip install 'hyperslab[formats]', or pip install pandas") from error
-    return pandas

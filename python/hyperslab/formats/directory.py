@@ -16,13 +16,6 @@ from hyperslab.errors import Refused, RunError, UsageError
 from hyperslab.formats.contract import ArrayFile, ArrayHandle, ArraySpec
 
 
-class OneFileArray(ArrayHandle):
-    """An array that is one file; it may hold a file descriptor, which `close` closes."""
-
-    def close(self) -> None:
-        """Close the array's descriptor; does nothing if each method opens and closes the file itself."""
-
-
 class DirectoryFile(ArrayFile):
     """A directory with one file `NAME<extension>` for each array."""
 
@@ -32,13 +25,13 @@ class DirectoryFile(ArrayFile):
         self._root = root
         self._extension = extension
         self._writable = writable
-        self._handles: list[OneFileArray] = []
+        self._handles: list[ArrayHandle] = []
 
     @abstractmethod
-    def _create(self, path: Path, spec: ArraySpec) -> OneFileArray: ...
+    def _create(self, path: Path, spec: ArraySpec) -> ArrayHandle: ...
 
     @abstractmethod
-    def _open(self, path: Path, spec: ArraySpec | None) -> OneFileArray: ...
+    def _open(self, path: Path, spec: ArraySpec | None) -> ArrayHandle: ...
 
     def create_array(self, name: str, spec: ArraySpec) -> ArrayHandle:
         """Create the array's file."""
@@ -61,7 +54,7 @@ class DirectoryFile(ArrayFile):
             handle.close()
         self._handles.clear()
 
-    def _kept(self, handle: OneFileArray) -> OneFileArray:
+    def _kept(self, handle: ArrayHandle) -> ArrayHandle:
         self._handles.append(handle)
         return handle
 

@@ -26,7 +26,7 @@ from typing import Any, ClassVar, Literal
 import numpy as np
 
 from hyperslab._core import Hyperslab
-from hyperslab.errors import MissingLibrary, Refused, UsageError
+from hyperslab.errors import Refused, UsageError
 from hyperslab.formats.contract import (
     NUMERIC_DTYPES,
     ArrayFile,
@@ -37,6 +37,7 @@ from hyperslab.formats.contract import (
     Installed,
     Need,
     StoredLayout,
+    imported,
 )
 
 _NAME_LIMIT = 68  # characters of a string in one header card
@@ -58,14 +59,14 @@ class Fits(Format):
     @classmethod
     def library(cls) -> Installed:
         """Fitsio and the CFITSIO in it."""
-        fitsio = _fitsio()
+        fitsio = imported("fitsio")
         return Installed("fitsio", fitsio.__version__, (("CFITSIO", fitsio.cfitsio_version()),))
 
     def create(self, path: Path) -> ArrayFile:
         """Create the file with an empty primary HDU."""
         if path.exists():
             raise UsageError(f"{path} exists already: choose another name")
-        fits = _fitsio().FITS(str(path), "rw", case_sensitive=True)
+        fits = imported("fitsio").FITS(str(path), "rw", case_sensitive=True)
         fits.write(None)
         return FitsFile(path, fits)
 
@@ -74,7 +75,7 @@ class Fits(Format):
         if not path.is_file():
             raise UsageError(f"{path} is not a file")
         try:
-            return FitsFile(path, _fitsio().FITS(str(path), mode.replace("r+", "rw"), case_sensitive=True))
+            return FitsFile(path, imported("fitsio").FITS(str(path), mode.replace("r+", "rw"), case_sensitive=True))
         except OSError as error:
             raise UsageError(f"{path}: CFITSIO cannot open it: {error}") from error
 
@@ -184,11 +185,3 @@ class FitsArray(ArrayHandle):
 
 def _is_image(hdu: Any) -> bool:
     return hdu.get_exttype() == "IMAGE_HDU" and bool(hdu.get_dims())
-
-
-def _fitsio() -> Any:
-    try:
-        import fitsio
-    except ImportError as error:
-        raise MissingLibrary("fitsio is not installed: pip install 'hyperslab[formats]'") from error
-    return fitsio

@@ -22,7 +22,7 @@ from typing import Any, ClassVar, Literal
 import numpy as np
 
 from hyperslab._core import Hyperslab
-from hyperslab.errors import MissingLibrary, UsageError
+from hyperslab.errors import UsageError
 from hyperslab.formats.contract import (
     ArrayFile,
     ArrayHandle,
@@ -33,6 +33,7 @@ from hyperslab.formats.contract import (
     Installed,
     Need,
     StoredLayout,
+    imported,
 )
 
 _DEFAULT_LEVEL = 6  # zlib's own
@@ -67,7 +68,7 @@ class Hdf4(Format):
     @classmethod
     def library(cls) -> Installed:
         """Pyhdf and the HDF4 in it."""
-        _constants()
+        imported("pyhdf.SD")
         from pyhdf.HDF import getlibversion
 
         major, minor, release, _ = getlibversion()
@@ -77,12 +78,12 @@ class Hdf4(Format):
         """Create an empty file."""
         if path.exists():
             raise UsageError(f"{path} exists already: choose another name")
-        constants = _constants()
+        constants = imported("pyhdf.SD").SDC
         return Hdf4File(path, constants.WRITE | constants.CREATE)
 
     def open(self, path: Path, mode: Literal["r", "r+"] = "r") -> ArrayFile:
         """Open the file and read its directory."""
-        return Hdf4File(path, _constants().READ if mode == "r" else _constants().WRITE)
+        return Hdf4File(path, imported("pyhdf.SD").SDC.READ if mode == "r" else imported("pyhdf.SD").SDC.WRITE)
 
     def _reasons(self, spec: ArraySpec, need: Need) -> Iterator[str]:
         yield from super()._reasons(spec, need)
@@ -117,7 +118,7 @@ class Hdf4File(ArrayFile):
 
     def create_array(self, name: str, spec: ArraySpec) -> ArrayHandle:
         """Define a data set."""
-        constants = _constants()
+        constants = imported("pyhdf.SD").SDC
         self._file.setfillmode(constants.FILL if spec.layout is None else constants.NOFILL)
         shape = (constants.UNLIMITED, *spec.shape[1:]) if spec.growable else spec.shape
         dataset = self._file.create(name, getattr(constants, _TYPES[spec.dtype.name]), shape)
@@ -142,7 +143,7 @@ class Hdf4File(ArrayFile):
         codecs = self._codecs(dataset)
         dataset.endaccess()
         for dtype_name, member in _TYPES.items():
-            if getattr(_constants(), member) == number:
+            if getattr(imported("pyhdf.SD").SDC, member) == number:
                 return ArraySpec(shape, np.dtype(dtype_name), StoredLayout(None, None, codecs))
         raise UsageError(f"{self._path}: {name!r} has HDF4's number type {number}, which is not a NumPy number")
 
@@ -165,7 +166,7 @@ class Hdf4File(ArrayFile):
             raise UsageError(f"{self._path} has no array {name!r}") from error
 
     def _codecs(self, dataset: Any) -> tuple[Codec, ...]:
-        constants = _constants()
+        constants = imported("pyhdf.SD").SDC
         try:
             kind, *values = dataset.getcompress()
         except self._error:
@@ -218,11 +219,3 @@ class Hdf4Array(ArrayHandle):
 def _start_count_stride(selection: Hyperslab) -> tuple[list[int], list[int], list[int]]:
     slices = selection.slices
     return [piece.start for piece in slices], list(selection.shape), [piece.step or 1 for piece in slices]
-
-
-def _constants() -> Any:
-    try:
-        from pyhdf.SD import SDC
-    except ImportError as error:
-        raise MissingLibrary("pyhdf is not installed: pip install 'hyperslab[formats]'") from error
-    return SDC

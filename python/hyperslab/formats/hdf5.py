@@ -23,7 +23,7 @@ from typing import Any, ClassVar, Literal
 import numpy as np
 
 from hyperslab._core import Hyperslab
-from hyperslab.errors import MissingLibrary, UsageError
+from hyperslab.errors import UsageError
 from hyperslab.formats.contract import (
     ArrayFile,
     ArrayHandle,
@@ -33,6 +33,7 @@ from hyperslab.formats.contract import (
     Installed,
     Need,
     StoredLayout,
+    imported,
 )
 from hyperslab.formats.far import fsspec_file
 from hyperslab.formats.hdf5_filters import WRITABLE, add_filter, filters_of, missing_filter
@@ -220,10 +221,7 @@ def _slices(selection: Hyperslab | None) -> Any:
 @cache
 def import_h5py() -> Any:
     """h5py, with hdf5plugin's codecs registered if it is installed."""
-    try:
-        import h5py
-    except ImportError as error:
-        raise MissingLibrary("hdf5 needs h5py: pip install 'hyperslab[formats]', or pip install h5py") from error
+    h5py = imported("h5py")
     with suppress(ImportError):
         # force=True, because netCDF4 puts its own plug-ins on HDF5's path, and its blosc works only with its own HDF5.
         import_module("hdf5plugin").register(force=True)

@@ -30,8 +30,9 @@ from hyperslab.formats.contract import (
     Installed,
     Need,
     StoredLayout,
+    imported,
 )
-from hyperslab.formats.netcdf4 import NetCDF4, NetCDFFile, import_netcdf, open_dataset
+from hyperslab.formats.netcdf4 import NetCDF4, NetCDFFile, open_dataset
 
 _VARIANTS = {"classic": ("NETCDF3_CLASSIC", 2**31 - 4), "64bit-offset": ("NETCDF3_64BIT_OFFSET", 2**32 - 4)}
 
@@ -64,7 +65,7 @@ class NetCDF3(Format):
 
     def create(self, path: Path) -> ArrayFile:
         """Create an empty file."""
-        dataset = import_netcdf().Dataset(path, "w", clobber=False, format=_VARIANTS[self.variant][0])
+        dataset = imported("netCDF4").Dataset(path, "w", clobber=False, format=_VARIANTS[self.variant][0])
         return NetCDF3File(dataset)
 
     def open(self, path: Path, mode: Literal["r", "r+"] = "r") -> ArrayFile:

@@ -17,14 +17,13 @@ from __future__ import annotations
 
 from collections.abc import Iterator
 from contextlib import contextmanager
-from functools import cache
 from pathlib import Path
 from typing import Any, ClassVar, Literal
 
 import numpy as np
 
 from hyperslab._core import Hyperslab
-from hyperslab.errors import MissingLibrary, TrialFailed, UsageError
+from hyperslab.errors import TrialFailed, UsageError
 from hyperslab.formats.contract import (
     ArrayFile,
     ArrayHandle,
@@ -35,6 +34,7 @@ from hyperslab.formats.contract import (
     Installed,
     Need,
     StoredLayout,
+    imported,
 )
 
 # our codec -> its name in netCDF4-python, and the flag that says whether netCDF-C was built with it
@@ -64,13 +64,13 @@ class NetCDF4(Format):
     @classmethod
     def library(cls) -> Installed:
         """netCDF4-python, and the netCDF-C and HDF5 that it contains."""
-        netcdf = import_netcdf()
+        netcdf = imported("netCDF4")
         parts = (("netCDF-C", netcdf.__netcdf4libversion__), ("HDF5", netcdf.__hdf5libversion__))
         return Installed("netCDF4-python", netcdf.__version__, parts)
 
     def create(self, path: Path) -> ArrayFile:
         """Create an empty file."""
-        return NetCDFFile(import_netcdf().Dataset(path, "x", format="NETCDF4"))
+        return NetCDFFile(imported("netCDF4").Dataset(path, "x", format="NETCDF4"))
 
     def open(self, path: Path, mode: Literal["r", "r+"] = "r") -> ArrayFile:
         """Open a file; netCDF-C reads the description of every array now."""
@@ -94,7 +94,7 @@ def _codec_reasons(names: list[str]) -> Iterator[str]:
         yield "netCDF4-python drops shuffle unless deflate follows it"
     for name in names:
         _, flag = _COMPRESSIONS.get(name, (None, None))
-        if flag and not getattr(import_netcdf(), flag, 0):
+        if flag and not getattr(imported("netCDF4"), flag, 0):
             yield f"this netCDF-C was built without {name}; install one that has it with pip install netCDF4"
 
 
@@ -151,11 +151,7 @@ class NetCDFFile(ArrayFile):
         options: dict[str, Any] = {"fill_value": False}
         if layout.chunk_shape is None:
             return options | {"contiguous": True}
-        options |= {
-            "chunksizes": layout.chunk_shape,
-            "shuffle": Codec("shuffle") in layout.codecs,
-            "blosc_shuffle": 1,
-        }
+        options |= {"chunksizes": layout.chunk_shape, "shuffle": Codec("shuffle") in layout.codecs, "blosc_shuffle": 1}
         for codec in layout.codecs:
             if codec.name in _COMPRESSIONS:
                 options["compression"] = _COMPRESSIONS[codec.name][0]
@@ -236,17 +232,6 @@ def _codecs(filters: dict[str, Any] | None) -> Iterator[Codec]:
 def open_dataset(path: Path, mode: str) -> Any:
     """Open a netCDF file of any variant."""
     try:
-        return import_netcdf().Dataset(path, mode)
+        return imported("netCDF4").Dataset(path, mode)
     except OSError as error:
         raise UsageError(f"{path}: netCDF cannot open it: {error}") from error
-
-
-@cache
-def import_netcdf() -> Any:
-    """The module netCDF4."""
-    try:
-        import netCDF4
-    except ImportError as error:
-        advice = "pip install 'hyperslab[formats]', or pip install netCDF4"
-        raise MissingLibrary(f"netcdf needs netCDF4: {advice}") from error
-    return netCDF4

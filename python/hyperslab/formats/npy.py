@@ -19,8 +19,8 @@ import numpy as np
 
 from hyperslab._core import Hyperslab
 from hyperslab.errors import UsageError
-from hyperslab.formats.contract import ArrayFile, ArraySpec, Capabilities, Format, Installed, StoredLayout
-from hyperslab.formats.directory import DirectoryFile, OneFileArray, open_descriptor
+from hyperslab.formats.contract import ArrayFile, ArrayHandle, ArraySpec, Capabilities, Format, Installed, StoredLayout
+from hyperslab.formats.directory import DirectoryFile, open_descriptor
 
 # NumPy's own limit of 10,000 bytes guards its parser against hostile files, but stops at about 600 fields.
 _LARGEST_HEADER_NBYTES = 1 << 20
@@ -63,11 +63,7 @@ class NpyFile(DirectoryFile):
 
     def _create(self, path: Path, spec: ArraySpec) -> NpyArray:
         stream = os.fdopen(open_descriptor(path, os.O_RDWR | os.O_CREAT | os.O_EXCL), "w+b")
-        header = {
-            "descr": np.lib.format.dtype_to_descr(spec.dtype),
-            "fortran_order": False,
-            "shape": spec.shape,
-        }
+        header = {"descr": np.lib.format.dtype_to_descr(spec.dtype), "fortran_order": False, "shape": spec.shape}
         _write_header(stream, header)
         stream.flush()
         return NpyArray(stream, spec.shape, spec.dtype, "C", stream.tell(), writable=True)
@@ -102,7 +98,7 @@ class SingleNpyFile(NpyFile):
         return [self._only]
 
 
-class NpyArray(OneFileArray):
+class NpyArray(ArrayHandle):
     """One open .npy file."""
 
     def __init__(

@@ -23,8 +23,8 @@ import numpy as np
 
 from hyperslab._core import Hyperslab
 from hyperslab.errors import RunError, UsageError
-from hyperslab.formats.contract import ArrayFile, ArraySpec, Capabilities, Format, Installed
-from hyperslab.formats.directory import DirectoryFile, OneFileArray, open_descriptor
+from hyperslab.formats.contract import ArrayFile, ArrayHandle, ArraySpec, Capabilities, Format, Installed
+from hyperslab.formats.directory import DirectoryFile, open_descriptor
 from hyperslab.memory import aligned_empty
 
 
@@ -73,7 +73,7 @@ class RawFile(DirectoryFile):
         return RawArray(open_descriptor(path, flags), path, spec)
 
 
-class RawArray(OneFileArray):
+class RawArray(ArrayHandle):
     """One open file of elements."""
 
     def __init__(self, descriptor: int, path: Path, spec: ArraySpec) -> None:

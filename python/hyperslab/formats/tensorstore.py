@@ -24,7 +24,7 @@ from typing import Any, ClassVar, Literal
 import numpy as np
 
 from hyperslab._core import Hyperslab
-from hyperslab.errors import MissingLibrary, UsageError
+from hyperslab.errors import UsageError
 from hyperslab.formats.contract import (
     ArrayFile,
     ArrayHandle,
@@ -34,6 +34,7 @@ from hyperslab.formats.contract import (
     Installed,
     Need,
     StoredLayout,
+    imported,
 )
 from hyperslab.formats.zarr_metadata import (
     V3_CODECS,
@@ -72,7 +73,7 @@ class TensorStore(Format):
     @classmethod
     def library(cls) -> Installed:
         """TensorStore."""
-        _tensorstore()
+        imported("tensorstore")
         return Installed("tensorstore", version("tensorstore"))
 
     def create(self, path: Path) -> ArrayFile:
@@ -93,7 +94,7 @@ class TensorStore(Format):
             limits["data_copy_concurrency"] = {"limit": self.threads}
         if self.file_io_concurrency is not None:
             limits["file_io_concurrency"] = {"limit": self.file_io_concurrency}
-        return _tensorstore().Context(limits)
+        return imported("tensorstore").Context(limits)
 
     def _reasons(self, spec: ArraySpec, need: Need) -> Iterator[str]:
         yield from super()._reasons(spec, need)
@@ -116,7 +117,7 @@ class TensorStoreFile(ArrayFile):
             "metadata": _metadata(spec),
             "store_data_equal_to_fill_value": spec.layout is not None,
         }
-        return TensorStoreArray(_tensorstore().open(wanted, context=self._context, create=True).result())
+        return TensorStoreArray(imported("tensorstore").open(wanted, context=self._context, create=True).result())
 
     def open_array(self, name: str, spec: ArraySpec | None = None) -> ArrayHandle:  # noqa: ARG002 - the file describes itself
         """Read the array's metadata."""
@@ -144,7 +145,7 @@ class TensorStoreFile(ArrayFile):
     def _store(self, name: str) -> Any:
         wanted = {**self._location(name), "store_data_equal_to_fill_value": True}
         try:
-            opened = _tensorstore().open(
+            opened = imported("tensorstore").open(
                 wanted, context=self._context, open=True, read=True, write=self._writable or None
             )
             return opened.result()
@@ -179,11 +180,7 @@ class TensorStoreArray(ArrayHandle):
 
 def _metadata(spec: ArraySpec) -> dict[str, Any]:
     serializer = v3_serializer_json(spec.dtype)
-    metadata: dict[str, Any] = {
-        "shape": list(spec.shape),
-        "data_type": spec.dtype.name,
-        "codecs": [serializer],
-    }
+    metadata: dict[str, Any] = {"shape": list(spec.shape), "data_type": spec.dtype.name, "codecs": [serializer]}
     if spec.layout is None:
         return metadata
     layout = spec.layout
@@ -205,11 +202,3 @@ def _codecs_and_layout(metadata: dict[str, Any]) -> tuple[list[dict[str, Any]], 
     whole = shard_shape is None and chunk_shape == tuple(metadata["shape"])
     named = tuple(v3_codec(codec) for codec in codecs if codec["name"] != "bytes")
     return codecs, StoredLayout(None if whole else chunk_shape, shard_shape, named)
-
-
-def _tensorstore() -> Any:
-    try:
-        import tensorstore
-    except ImportError as error:
-        raise MissingLibrary("tensorstore is not installed: pip install 'hyperslab[formats]'") from error
-    return tensorstore

@@ -25,9 +25,10 @@ from typing import Any, ClassVar, Literal
 import numpy as np
 
 from hyperslab._core import Hyperslab
-from hyperslab.errors import MissingLibrary, Refused, UsageError
+from hyperslab.errors import Refused, UsageError
 from hyperslab.formats.contract import (
     ArrayFile,
+    ArrayHandle,
     ArraySpec,
     Capabilities,
     Codec,
@@ -35,8 +36,9 @@ from hyperslab.formats.contract import (
     Installed,
     Need,
     StoredLayout,
+    imported,
 )
-from hyperslab.formats.directory import DirectoryFile, OneFileArray
+from hyperslab.formats.directory import DirectoryFile
 
 _FILTERS = {"shuffle": "ByteShuffleFilter", "deflate": "GzipFilter", "zstd": "ZstdFilter"}
 _NAMES = {filter_name: name for name, filter_name in _FILTERS.items()}
@@ -63,7 +65,7 @@ class TileDB(Format):
     @classmethod
     def library(cls) -> Installed:
         """TileDB-Py and the C++ library that it contains."""
-        tiledb = _tiledb()
+        tiledb = imported("tiledb")
         return Installed("tiledb", tiledb.__version__, (("TileDB", ".".join(map(str, tiledb.libtiledb.version()))),))
 
     def create(self, path: Path) -> ArrayFile:
@@ -77,9 +79,9 @@ class TileDB(Format):
 
     def _context(self) -> Any:
         if self.threads is None:
-            return _tiledb().default_ctx()
+            return imported("tiledb").default_ctx()
         levels = ("sm.compute_concurrency_level", "sm.io_concurrency_level")
-        return _tiledb().Ctx(dict.fromkeys(levels, self.threads))
+        return imported("tiledb").Ctx(dict.fromkeys(levels, self.threads))
 
     def _reasons(self, spec: ArraySpec, need: Need) -> Iterator[str]:
         yield from super()._reasons(spec, need)
@@ -99,7 +101,7 @@ class TileDBFile(DirectoryFile):
 
     def describe(self, name: str) -> ArraySpec:
         """Read shape, dtype and layout from the array's schema."""
-        schema = _tiledb().ArraySchema.load(str(self._path(name)), ctx=self._context)
+        schema = imported("tiledb").ArraySchema.load(str(self._path(name)), ctx=self._context)
         if schema.sparse or schema.nattr != 1:
             raise UsageError(f"{self._path(name)}: only dense arrays with one attribute can be read")
         attribute = schema.attr(0)
@@ -110,7 +112,7 @@ class TileDBFile(DirectoryFile):
         )
 
     def _create(self, path: Path, spec: ArraySpec) -> TileDBArray:
-        _tiledb().Array.create(str(path), _schema(spec, self._context), ctx=self._context)
+        imported("tiledb").Array.create(str(path), _schema(spec, self._context), ctx=self._context)
         return TileDBArray(path, self._context, self._writable)
 
     def _open(self, path: Path, spec: ArraySpec | None) -> TileDBArray:  # noqa: ARG002 - the file describes itself
@@ -119,7 +121,7 @@ class TileDBFile(DirectoryFile):
         return array
 
 
-class TileDBArray(OneFileArray):
+class TileDBArray(ArrayHandle):
     """An array; TileDB opens it either for reading or for writing."""
 
     def __init__(self, path: Path, context: Any, writable: bool) -> None:
@@ -131,7 +133,7 @@ class TileDBArray(OneFileArray):
     def load(self) -> Any:
         """Open the array for reading, which loads its schema and the list of its fragments."""
         if self._reader is None:
-            self._reader = _tiledb().open(str(self._path), "r", ctx=self._context)
+            self._reader = imported("tiledb").open(str(self._path), "r", ctx=self._context)
         return self._reader
 
     def write(self, data: np.ndarray, selection: Hyperslab | None = None) -> None:
@@ -141,7 +143,7 @@ class TileDBArray(OneFileArray):
         slices = ... if selection is None else selection.slices
         if selection is not None and any((piece.step or 1) != 1 for piece in selection.slices):
             raise Refused("tiledb cannot write every k-th element")
-        with _tiledb().open(str(self._path), "w", ctx=self._context) as writer:
+        with imported("tiledb").open(str(self._path), "w", ctx=self._context) as writer:
             writer[slices] = data
         # A reader sees only the fragments that existed when it was opened.
         self.close()
@@ -158,7 +160,7 @@ class TileDBArray(OneFileArray):
 
 
 def _schema(spec: ArraySpec, context: Any) -> Any:
-    tiledb = _tiledb()
+    tiledb = imported("tiledb")
     layout = spec.layout or StoredLayout()
     tiles = layout.chunk_shape or spec.shape
     dimensions = [
@@ -171,7 +173,7 @@ def _schema(spec: ArraySpec, context: Any) -> Any:
 
 
 def _filter(codec: Codec) -> Any:
-    kind = getattr(_tiledb(), _FILTERS[codec.name])
+    kind = getattr(imported("tiledb"), _FILTERS[codec.name])
     return kind() if codec.level is None else kind(level=codec.level)
 
 
@@ -179,11 +181,3 @@ def _codec(step: Any) -> Codec:
     kind = type(step).__name__
     level = getattr(step, "level", None)
     return Codec(_NAMES.get(kind, kind), None if level is None or level < 0 else int(level))
-
-
-def _tiledb() -> Any:
-    try:
-        import tiledb
-    except ImportError as error:
-        raise MissingLibrary("tiledb is not installed: pip install 'hyperslab[formats]'") from error
-    return tiledb

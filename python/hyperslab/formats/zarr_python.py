@@ -32,6 +32,7 @@ from hyperslab.formats.contract import (
     Installed,
     Need,
     StoredLayout,
+    imported,
 )
 from hyperslab.formats.far import obstore_store
 from hyperslab.formats.zarr_metadata import (
@@ -239,10 +240,7 @@ def chunks_of(layout: StoredLayout, shape: tuple[int, ...]) -> tuple[int, ...]:
 
 def import_zarr() -> Any:
     """The module zarr, version 3; raises MissingLibrary, which says how to install it."""
-    try:
-        import zarr
-    except ImportError as error:
-        raise MissingLibrary("zarr is not installed: pip install 'hyperslab[formats]'") from error
+    zarr = imported("zarr")
     if zarr.__version__.startswith(("0.", "1.", "2.")):
         raise MissingLibrary(f"zarr {zarr.__version__} is too old: pip install 'hyperslab[formats]'")
     return zarr

@@ -16,8 +16,7 @@ from contextlib import AbstractContextManager, nullcontext
 from importlib.metadata import version
 from typing import Any, ClassVar
 
-from hyperslab.errors import MissingLibrary
-from hyperslab.formats.contract import ArraySpec, Capabilities, Installed
+from hyperslab.formats.contract import ArraySpec, Capabilities, Installed, imported
 from hyperslab.formats.zarr_metadata import V3_CODECS
 from hyperslab.formats.zarr_python import Encoding, ZarrPython, import_zarr, v3_encoding
 
@@ -43,10 +42,7 @@ class Zarrs(ZarrPython):
     def library(cls) -> Installed:
         """The zarrs pipeline, and zarr-python above it."""
         zarr = import_zarr()
-        try:
-            import zarrs  # noqa: F401 - importing it registers the pipeline
-        except ImportError as error:
-            raise MissingLibrary("zarrs is not installed: pip install 'hyperslab[formats]'") from error
+        imported("zarrs")  # this registers the pipeline
         return Installed("zarrs", version("zarrs"), (("zarr", zarr.__version__),))
 
     def encoding(self, spec: ArraySpec) -> Encoding:

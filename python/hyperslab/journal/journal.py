@@ -1,9 +1,9 @@
-"""The journal of a commit: what it overwrites, what was there before, and the proof that it is of this file.
+"""The journal of a commit: the bytes that it overwrites, old and new, and evidence that it belongs to this file.
 
-A journal lies beside its file, and files are moved, copied, and written to by others. So it is believed only where the
-file says the same: it is as long as the commit made it, every sector that the commit overwrites holds what it held
-before, what it will hold, or a part of each, and samples of what was appended have their checksums. If not, neither is
-touched.
+A journal lies beside its file. People move, copy and change files, so a journal may lie beside the wrong one. We only
+trust it if the file has the length that the commit gave it, every sector that the commit overwrites holds the old
+bytes, the new bytes or a part of each, and samples of the appended bytes have the recorded checksums. Otherwise we
+change neither the file nor the journal.
 """
 
 from __future__ import annotations
@@ -24,13 +24,13 @@ import numpy.typing as npt
 from hyperslab.chunk_grid import ceil_div
 from hyperslab.errors import StaleJournal
 
-SECTOR_NBYTES = 512  # what disks write whole, or not at all
+SECTOR_NBYTES = 512  # disks write a sector completely or not at all
 FAMILY = b"HSLABJ"
-MAGIC = FAMILY + b"02"  # each sector of a journal begins with it
+MAGIC = FAMILY + b"02"  # every sector of a journal begins with this
 EARLIER_MAGIC = FAMILY + b"01"
 HELD_NBYTES = SECTOR_NBYTES - len(MAGIC)
-# Length of the body, length of the file before and after, checksum of the body with what fills its last sector, and of
-# all before.
+# The length of the body, the length of the file before and after the commit, the checksum of the body including the
+# padding of its last sector, and the checksum of the header up to here.
 HEADER = struct.Struct("<QQQII")
 PIECE = struct.Struct("<BQI")  # kind, offset, length
 OLD, NEW, BARRIER, SAMPLE = range(4)
@@ -39,15 +39,15 @@ SAMPLE_NBYTES = 4096
 MOST_SAMPLES = 16
 MOST_STATES = 8
 BLOCK_NBYTES = 1 << 20
-MOST_HOLE_NBYTES = 1 << 26  # of a journal of which nothing reached the disk
+MOST_HOLE_NBYTES = 1 << 26  # zeros at the start of a file that may still be a journal
 
 Piece = tuple[int, bytes]
 Sectors = npt.NDArray[np.uint8]
-Step = Piece | None  # None: all before it is on the disk before all behind it is written
+Step = Piece | None  # None is a barrier: everything before it must be on disk before anything after it is written
 
 
 class System(Protocol):
-    """The calls that reach the disk. Tests put others in their place."""
+    """The calls that reach the disk. Tests replace them."""
 
     def open(self, path: str, flags: int, mode: int, /) -> int: ...  # noqa: D102
     def pwrite(self, descriptor: int, data: Any, offset: int, /) -> int: ...  # noqa: D102
@@ -59,15 +59,15 @@ class System(Protocol):
 
 
 def journal_path(path: str) -> str:
-    """Where the journal of a file is: beside the file itself, not beside a link to it."""
+    """The path of the journal of a file, beside the file itself, not beside a link to it."""
     return f"{os.path.realpath(path)}.journal"
 
 
 class Journal(NamedTuple):
-    """What a commit does to a file.
+    """What a commit changes in a file.
 
-    `old` is what the bytes are that it overwrites; `steps` overwrite them, one after the other; `samples` are the
-    offset, length and checksum of some of what was appended.
+    `old` holds the bytes that the commit overwrites. `steps` overwrite them, in this order. `samples` are the offset,
+    length and checksum of some of the appended bytes.
     """
 
     before_nbytes: int
@@ -77,7 +77,7 @@ class Journal(NamedTuple):
     samples: list[tuple[int, int, int]]
 
     def packed(self) -> bytes:
-        """As it is stored."""
+        """The journal as it is stored."""
         parts = []
         for offset, data in self.old:
             parts += [PIECE.pack(OLD, offset, len(data)), data]
@@ -97,12 +97,12 @@ class Journal(NamedTuple):
 
     @classmethod
     def unpacked(cls, whole: bytes) -> Journal | None:
-        """What was packed, without the sectors' own beginnings; None if it ends too early.
+        """Parse a stored journal, without the magic of its sectors; None if it is incomplete.
 
         Raises
         ------
         ValueError
-            A checksum is wrong, or what it says contradicts itself.
+            A checksum is wrong, or the journal contradicts itself.
         """
         length, before, after, checksum, of_head = HEADER.unpack_from(whole)
         if zlib.crc32(whole[: HEADER.size - CHECKSUM.size]) != of_head:
@@ -121,7 +121,7 @@ class Journal(NamedTuple):
             at += held
             is_within = kind == BARRIER or offset + count <= after
             if at > length or not is_within or kind > SAMPLE or (kind == SAMPLE and count > BLOCK_NBYTES):
-                raise ValueError("a piece that does not fit")
+                raise ValueError("a piece does not fit")
             if kind == OLD:
                 found.old.append((offset, data))
             elif kind == NEW:
@@ -130,16 +130,16 @@ class Journal(NamedTuple):
                 found.samples.append((offset, count, *CHECKSUM.unpack(data)))
             else:
                 found.steps.append(None)
-        found.states()  # which checks that each step overwrites what is known
+        found.states()  # checks that each step overwrites recorded bytes
         return found
 
     def states(self) -> list[tuple[int, list[bytes]]]:
-        """What the bytes of each piece are before the commit, and after each of its steps; with the piece's offset.
+        """For each piece, its offset, and its bytes before the commit and after each step.
 
         Raises
         ------
         ValueError
-            A step overwrites what is not said to have been there.
+            A step overwrites bytes that the journal does not record.
         """
         pieces = sorted(self.old)
         starts = [offset for offset, _ in pieces]
@@ -149,16 +149,16 @@ class Journal(NamedTuple):
                 continue
             piece = bisect(starts, step[0]) - 1
             if piece < 0 or step[0] + len(step[1]) > starts[piece] + len(pieces[piece][1]):
-                raise ValueError("a step that overwrites what is not known")
+                raise ValueError("a step overwrites bytes that are not recorded")
             states, at = found[piece][1], step[0] - starts[piece]
             states.append(states[-1][:at] + step[1] + states[-1][at + len(step[1]) :])
             if len(states) > MOST_STATES:
-                raise ValueError("more steps for one piece than any commit has")
+                raise ValueError("a piece has more steps than any commit makes")
         return found
 
 
 def samples(descriptor: int, start: int, stop: int) -> list[tuple[int, int, int]]:
-    """Offset, length and checksum of some pieces of a file from `start` to `stop`; of all of it, if it is short."""
+    """Offset, length and checksum of samples of a file from `start` to `stop`; of all of it if it is short."""
     nbytes = stop - start
     if nbytes <= 0:
         return []
@@ -170,28 +170,28 @@ def samples(descriptor: int, start: int, stop: int) -> list[tuple[int, int, int]
 
 
 def contradiction(journal: Journal, descriptor: int) -> str | None:
-    """What proves that a journal is not of a file as it is now; None if it is."""
+    """Why a journal does not belong to the present content of a file; None if it does."""
     nbytes = os.fstat(descriptor).st_size
     if nbytes != journal.after_nbytes:
-        return f"the file has {nbytes} bytes, {journal.after_nbytes} when the journal was written"
+        return f"the file has {nbytes} bytes, but had {journal.after_nbytes} when the journal was written"
     for offset, states in journal.states():
         found = os.pread(descriptor, len(states[0]), offset)
         for start, stop in _sectors(offset, len(found)):
             if not _is_between(found[start:stop], [state[start:stop] for state in states]):
-                return f"at offset {offset + start} of the file is neither what was there before nor what was to be"
+                return f"at offset {offset + start} the file has neither the old nor the new bytes of the journal"
     for offset, count, checksum in journal.samples:
         if zlib.crc32(os.pread(descriptor, count, offset)) != checksum:
-            return f"the {count} bytes from offset {offset} on are not what was appended"
+            return f"the {count} bytes at offset {offset} are not those that the commit appended"
     return None
 
 
 def is_done(journal: Journal, descriptor: int) -> bool:
-    """Whether all that a commit overwrites was overwritten, in a file that the journal is of."""
+    """Whether a commit has overwritten everything, in a file that the journal belongs to."""
     return all(os.pread(descriptor, len(states[-1]), offset) == states[-1] for offset, states in journal.states())
 
 
 def _sectors(offset: int, nbytes: int) -> Iterator[tuple[int, int]]:
-    """Start and stop of the parts of a piece that lie in one sector each."""
+    """Split a piece at sector boundaries: yield the start and stop of each part."""
     start = 0
     while start < nbytes:
         stop = min(nbytes, start + SECTOR_NBYTES - (offset + start) % SECTOR_NBYTES)
@@ -200,7 +200,7 @@ def _sectors(offset: int, nbytes: int) -> Iterator[tuple[int, int]]:
 
 
 def _is_between(found: bytes, states: list[bytes]) -> bool:
-    """Whether bytes are one of these, or begin as one and go on as another, as a kill in mid-write leaves them."""
+    """Whether bytes are one of these states, or begin as one and end as another, as after a kill during a write."""
     if found in states:
         return True
     same = np.frombuffer(found, np.uint8) == np.array([np.frombuffer(state, np.uint8) for state in states])
@@ -210,22 +210,22 @@ def _is_between(found: bytes, states: list[bytes]) -> bool:
 
 
 class Torn(NamedTuple):
-    """A journal that was not whole when its writer ended: nothing had been overwritten."""
+    """An incomplete journal. Its commit had not begun to overwrite anything."""
 
 
 class Foreign(NamedTuple):
-    """What has a journal's name, but is none."""
+    """Something with the name of the journal that is not a journal."""
 
     why: str
 
 
 def found_journal(path: str) -> Journal | Torn | Foreign | None:
-    """What lies beside a file; None if nothing does.
+    """Find the journal beside a file; None if there is none.
 
     Raises
     ------
     StaleJournal
-        It is a journal, but one that cannot be read.
+        There is a journal, but it cannot be read.
     """
     name = journal_path(path)
     try:
@@ -238,7 +238,7 @@ def found_journal(path: str) -> Journal | Torn | Foreign | None:
         raise StaleJournal(f"{name} cannot be read ({error.strerror}), and {path} may need it: {_REMEDY}") from error
     try:
         if not stat.S_ISREG(os.fstat(descriptor).st_mode):
-            return Foreign("it is no regular file")
+            return Foreign("it is not a regular file")
         with open(descriptor, "rb", closefd=False) as stream:
             first = stream.read(BLOCK_NBYTES)
             if first.startswith(EARLIER_MAGIC):
@@ -249,7 +249,7 @@ def found_journal(path: str) -> Journal | Torn | Foreign | None:
 
 
 def _read(path: str, block: bytes, rest: BinaryIO) -> Journal | Torn | Foreign:
-    """What a journal says, whose sectors may not all have been written."""
+    """Read a journal; some of its sectors may never have been written."""
     parts: list[bytes] = []
     has_magic, is_torn, count = block.startswith(FAMILY), False, 0
     while block:
@@ -258,12 +258,12 @@ def _read(path: str, block: bytes, rest: BinaryIO) -> Journal | Torn | Foreign:
         if others.any() and not _is_cut_off(others, len(block)):
             if has_magic:
                 raise _damaged(path)
-            return Foreign("it is no journal of hyperslab")
+            return Foreign("it is not a journal of hyperslab")
         is_torn |= len(others) > 0 or len(block) % SECTOR_NBYTES > 0
         parts.append(b"" if is_torn else written[:, len(MAGIC) :].tobytes())
         count += len(block)
         if count > MOST_HOLE_NBYTES and not has_magic:
-            return Foreign("it is no journal of hyperslab")
+            return Foreign("it is not a journal of hyperslab")
         block = rest.read(BLOCK_NBYTES)
     whole = b"".join(parts)
     if is_torn or not whole:
@@ -275,7 +275,7 @@ def _read(path: str, block: bytes, rest: BinaryIO) -> Journal | Torn | Foreign:
 
 
 def _sorted_out(block: bytes) -> tuple[Sectors, Sectors]:
-    """The sectors that were written, and the others."""
+    """Split a block into the sectors with the magic, and all others."""
     whole = block.ljust(ceil_div(len(block), SECTOR_NBYTES) * SECTOR_NBYTES, b"\0")
     sectors = np.frombuffer(whole, np.uint8).reshape(-1, SECTOR_NBYTES)
     is_written = (sectors[:, : len(MAGIC)] == np.frombuffer(MAGIC, np.uint8)).all(axis=1)
@@ -283,7 +283,7 @@ def _sorted_out(block: bytes) -> tuple[Sectors, Sectors]:
 
 
 def _is_cut_off(others: Sectors, block_nbytes: int) -> bool:
-    """Whether what is no written sector is nothing, but the last, which a kill cut off in its magic."""
+    """Whether all other sectors are zeros, except the last, which a kill cut off within its magic."""
     count = block_nbytes % SECTOR_NBYTES
     if not 0 < count < len(MAGIC) or others[:-1].any():
         return False
@@ -292,7 +292,7 @@ def _is_cut_off(others: Sectors, block_nbytes: int) -> bool:
 
 def _damaged(path: str) -> StaleJournal:
     return StaleJournal(
-        f"{journal_path(path)} is the journal of a commit, but damaged, or of a later hyperslab: {_REMEDY}"
+        f"{journal_path(path)} is the journal of a commit, but it is damaged or of a later hyperslab: {_REMEDY}"
     )
 
 
@@ -301,7 +301,7 @@ _EARLIER_PIECE = struct.Struct("<QI")
 
 
 def _earlier(path: str, stored: bytes) -> Journal | Torn:
-    """A journal of the first format, which does not say what was there before: only if it is done can it be proved."""
+    """Read a journal of the first format. Without the old bytes, only a complete commit can be verified."""
     if len(stored) < _EARLIER_HEADER.size:
         return Torn()
     _, length, before, after, checksum = _EARLIER_HEADER.unpack_from(stored)
@@ -322,28 +322,28 @@ def _earlier(path: str, stored: bytes) -> Journal | Torn:
         finally:
             os.close(descriptor)
     raise StaleJournal(
-        f"{journal_path(path)} is of an earlier hyperslab, and cannot prove that it is of {path}. Nothing was changed. "
-        "If nobody wrote to the file since, and it is where it was, open it once with the hyperslab that wrote it; "
-        "else move the journal away: the file has all versions but the last"
+        f"{journal_path(path)} is of an earlier hyperslab, so it cannot prove that it belongs to {path}. Nothing was "
+        "changed. If you have neither moved nor changed the file since, open it once with the hyperslab that wrote it; "
+        "otherwise move the journal away: the file has all versions but the last"
     )
 
 
 _REMEDY = (
-    "nothing was changed. If the file is as you want it, move the journal away; else put back the file that it is of, "
-    "or both from one copy"
+    "nothing was changed. If the file is as you want it, move the journal away; otherwise put back the file that the "
+    "journal belongs to, or restore both from the same backup"
 )
 
 
 def stale(path: str, why: str) -> StaleJournal:
-    """What to say of a journal that is not of the file that it lies beside."""
+    """The error for a journal that does not belong to the file that it lies beside."""
     return StaleJournal(
-        f"{journal_path(path)} is the journal of a commit that was cut short, but not of {path} as it is now ({why}): "
-        f"another file has its name, or somebody wrote to it since. {_REMEDY[0].upper()}{_REMEDY[1:]}"
+        f"{journal_path(path)} is the journal of an interrupted commit, but does not belong to {path} as it is now "
+        f"({why}): another file has taken its name, or the file was changed since. {_REMEDY[0].upper()}{_REMEDY[1:]}"
     )
 
 
 def in_the_way(path: str, found: Foreign) -> StaleJournal:
-    """What to say of a file that has the name of a journal."""
+    """The error for a file that has the name of a journal but is not one."""
     return StaleJournal(
         f"{journal_path(path)} has the name that the journal of {path} needs, but {found.why}: move it away; nothing"
         " was changed"
@@ -351,17 +351,17 @@ def in_the_way(path: str, found: Foreign) -> StaleJournal:
 
 
 def write_journal(path: str, journal: Journal, system: System) -> None:
-    """Write down what is to be overwritten, so that it lasts.
+    """Write a journal, and sync it and its folder to disk.
 
     Raises
     ------
     StaleJournal
-        Something has its name.
+        A file with the name of the journal exists.
     """
     try:
         descriptor = system.open(journal_path(path), os.O_WRONLY | os.O_CREAT | os.O_EXCL, 0o666)
     except FileExistsError:
-        raise in_the_way(path, Foreign("was not there before")) from None
+        raise in_the_way(path, Foreign("it was not there before")) from None
     whole = memoryview(journal.packed())
     try:
         done = 0
@@ -374,7 +374,7 @@ def write_journal(path: str, journal: Journal, system: System) -> None:
 
 
 def apply(descriptor: int, journal: Journal, system: System) -> None:
-    """Overwrite what a journal says, so that it lasts. May be done again and again."""
+    """Overwrite the file as the journal says, and sync it to disk. You can repeat this any number of times."""
     for step in journal.steps:
         if step is None:
             system.fdatasync(descriptor)
@@ -387,18 +387,18 @@ def apply(descriptor: int, journal: Journal, system: System) -> None:
 
 
 def remove_journal(path: str, system: System) -> None:
-    """The commit is done."""
+    """Remove the journal at the end of a commit."""
     system.unlink(journal_path(path))
     sync_folder(path, system)
 
 
 def recover(path: str, descriptor: int, system: System = os) -> None:
-    """Finish a commit that was cut short, or forget one that had not begun to overwrite.
+    """Finish an interrupted commit; if it had not begun to overwrite, discard it.
 
     Raises
     ------
     StaleJournal
-        What lies beside the file is not of it. Nothing was changed.
+        The journal beside the file does not belong to it. Nothing was changed.
     """
     found = found_journal(path)
     if found is None:
@@ -414,7 +414,7 @@ def recover(path: str, descriptor: int, system: System = os) -> None:
 
 
 def sync_folder(path: str, system: System) -> None:
-    """Make names in the folder of a file last."""
+    """Sync the folder of a file to disk, so that new names and removals survive a power cut."""
     folder = os.open(Path(path).parent, os.O_RDONLY)
     try:
         system.fsync(folder)

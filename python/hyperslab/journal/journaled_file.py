@@ -1,17 +1,16 @@
-"""`JournaledFile`: what libhdf5 writes to, so that a kill or a power cut at any moment leaves the last commit whole.
+"""`JournaledFile`: the file that libhdf5 writes to. A kill or a power cut at any moment leaves the last commit intact.
 
-Bytes past the end of the last commit go straight to the file: nothing leads there yet. Bytes that overwrite committed
-ones are kept in memory until the commit, which is:
+Bytes beyond the end of the last commit are written to the file at once, because nothing refers to them yet. Bytes that
+overwrite committed ones stay in memory until the commit, which has four steps:
 
-1. fdatasync: what was appended is on the disk;
-2. the journal, a file beside: all that is overwritten, with what was there before; fsync of it and of its folder;
-3. the same is written in place, in the order that `write_order` says, while `write_guard` keeps others from writing,
-   fdatasync;
-4. the journal is removed, and the folder synced.
+1. Sync the appended bytes to disk.
+2. Write a journal beside the file, with all bytes to overwrite, old and new. Sync it and its folder.
+3. Overwrite the file, in the order of `write_order`, while `write_guard` keeps others from writing. Sync the file.
+4. Remove the journal, and sync the folder.
 
-Whoever opens the file next finds a whole journal and does step 3 again, if the file is still the one that it is of; or
-a torn one and removes it: a commit is there from the moment that its journal is whole. What was appended but not
-committed is cut off.
+The commit counts from the moment that its journal is complete. If you open the file after an interruption, a complete
+journal that belongs to the file is applied again (step 3), and an incomplete one is removed. Bytes that were appended
+but not committed are cut off.
 """
 
 from __future__ import annotations
@@ -50,12 +49,12 @@ from hyperslab.journal.write_guard import NIL, UNFINISHED, UNKNOWN, Guard, addit
 from hyperslab.journal.write_order import Overwritten, steps_of
 
 PAGE_NBYTES = 4096
-TAIL_NBYTES = 1 << 20  # smaller pieces are gathered up to so many bytes
+TAIL_NBYTES = 1 << 20  # small writes are gathered up to this many bytes
 LARGE_NBYTES = 1 << 15
 
 
 class Page:
-    """A page of which committed bytes are to be overwritten, from `start` to `stop`."""
+    """A page with committed bytes that will be overwritten, from `start` to `stop`."""
 
     __slots__ = ("data", "old", "start", "stop")
 
@@ -63,14 +62,14 @@ class Page:
         self.data, self.old, self.start, self.stop = bytearray(old), old, PAGE_NBYTES, 0
 
     def put(self, start: int, piece: memoryview) -> None:
-        """Overwrite from here on."""
+        """Overwrite the bytes from `start`."""
         stop = start + len(piece)
         self.data[start:stop] = piece
         self.start, self.stop = min(self.start, start), max(self.stop, stop)
 
 
 def address(memory: npt.NDArray[np.uint8]) -> int:
-    """Where the first byte is."""
+    """The address of the first byte."""
     first: int = memory.__array_interface__["data"][0]
     return first
 
@@ -81,22 +80,22 @@ class JournaledFile:
     Parameters
     ----------
     path : str
-        The file; made if there is none.
+        The path of the file; it is created if it does not exist.
     truncate : bool
-        Whether to empty it.
+        Whether to empty the file.
     timeout : float
-        How many seconds to wait for others who have it open.
+        How long to wait for another writer that has the file open, in seconds.
     system : System
         Makes the calls that reach the disk.
 
     Raises
     ------
     UsageError
-        Somebody else has it open.
+        Another writer has the file open.
     StaleJournal
-        What lies beside it as its journal is not of it.
+        The journal beside the file does not belong to it.
     MissingJournal
-        A commit was cut short while it overwrote parts of it, and the journal is gone.
+        A commit was interrupted while it overwrote parts of the file, and its journal is gone.
     """
 
     def __init__(self, path: str, *, truncate: bool = False, timeout: float = 0.0, system: System = os) -> None:
@@ -116,67 +115,67 @@ class JournaledFile:
         self.committed_nbytes = os.fstat(self._descriptor).st_size
         self._nbytes = self.committed_nbytes
         self._pages: dict[int, Page] = {}
-        self._written: dict[int, int] = {}  # from where to where committed bytes are overwritten
+        self._written: dict[int, int] = {}  # start and stop of the committed bytes that will be overwritten
         self._tail = bytearray()  # appended, not yet written
         self._tail_start = 0
         self._lasting: npt.NDArray[np.uint8] | None = None
         self._lasting_address = 0
-        self._run: tuple[int, int, int] | None = None  # of lasting memory, not yet written: to where, from, until
+        self._run: tuple[int, int, int] | None = None  # of lasting memory, not yet written: offset in file, start, stop
         self._position = 0
         self._is_open = True
         self._failure: OSError | None = None
-        self._unwritten: list[tuple[int, bytes]] = []  # because of the failure
-        self._has_journal = False  # whose writing has begun: from then on only it says what is written
+        self._unwritten: list[tuple[int, bytes]] = []  # what could not be written because of the failure
+        self._has_journal = False  # writing it has begun; from then on it alone determines what is written
         self._is_applying = False
-        self._nothing: tuple[list[Overwritten], int] = [], self.committed_nbytes  # what needs no commit
+        self._nothing: tuple[list[Overwritten], int] = [], self.committed_nbytes  # the state that needs no commit
         _open_files.add(self)
 
     def __repr__(self) -> str:
         return self.path
 
     def _opened(self) -> int:
-        """The file; made if there is none, but never beside the journal of another that had its name."""
+        """Open the file; create it if it does not exist, unless the journal of a lost file lies there."""
         try:
             return os.open(self.path, os.O_RDWR)
         except FileNotFoundError:
             found = found_journal(self.path)
             if isinstance(found, Journal):
-                raise stale(self.path, "the file is not there") from None
+                raise stale(self.path, "the file does not exist") from None
             if isinstance(found, Foreign):
                 raise in_the_way(self.path, found) from None
             return os.open(self.path, os.O_RDWR | os.O_CREAT, 0o666)
 
     def seek(self, offset: int, whence: int = 0) -> int:
-        """As files do."""
+        """Set the position, as the method of files."""
         if whence:
             offset += self._position if whence == os.SEEK_CUR else self._nbytes
         self._position = offset
         return offset
 
     def tell(self) -> int:
-        """As files do."""
+        """The position, as the method of files."""
         return self._position
 
     def flush(self) -> None:
-        """Nothing: only `commit` makes anything last."""
+        """Do nothing: only `commit` writes to disk."""
 
     def truncate(self, length: int | None = None) -> int:
-        """As files do; committed bytes stay until the commit."""
+        """Set the length, as the method of files; committed bytes stay until the commit."""
         self._nbytes = self._position if length is None else length
         return self._nbytes
 
     def read(self, count: int = -1) -> bytes:
-        """As files do."""
+        """Read bytes, as the method of files."""
         out = bytearray(max(0, self._nbytes - self._position) if count < 0 else count)
         return bytes(out[: self.readinto(out)])
 
     def at(self, offset: int, count: int) -> bytes:
-        """So many bytes from an offset on.
+        """Read `count` bytes at an offset.
 
         Raises
         ------
         OSError
-            Something could not be written.
+            An earlier write failed.
         """
         self.seek(offset)
         found = self.read(count)
@@ -185,7 +184,7 @@ class JournaledFile:
         return found
 
     def readinto(self, out: Any) -> int:
-        """As files do; what lies behind the end is zeros."""
+        """Read into memory, as the method of files; beyond the end there are zeros."""
         self._append_tail()
         view, start = memoryview(out).cast("B"), self._position
         done = 0 if self._is_open else len(view)
@@ -212,9 +211,10 @@ class JournaledFile:
         return len(view)
 
     def write(self, data: Any) -> int:
-        """As files do; what overwrites committed bytes is kept in memory. Once it is closed, or its journal is begun,
-        nothing happens: libhdf5 may let go of objects later, after an error, and the descriptor may be that of another
-        file by then.
+        """Write bytes, as the method of files; bytes that overwrite committed ones are kept in memory.
+
+        After closing, and once the journal is begun, this does nothing: after an error libhdf5 may flush objects late,
+        and by then the descriptor may belong to another file.
         """
         if not self._is_open or self._has_journal:
             return len(data)
@@ -248,8 +248,10 @@ class JournaledFile:
 
     @contextmanager
     def lasting(self, memory: npt.NDArray[np.uint8]) -> Iterator[None]:
-        """What is written from this memory meanwhile stays there until the end: large pieces that follow one another
-        are written in one, without a copy. The system takes half as long for 1 MiB as for 16 times 64 KiB.
+        """Promise that this memory stays unchanged during the context, so that writes from it need no copy.
+
+        Large writes from consecutive memory are joined to one call: one write of 1 MiB takes half as long as 16 writes
+        of 64 KiB.
         """
         self._lasting, self._lasting_address = memory, address(memory)
         try:
@@ -259,7 +261,7 @@ class JournaledFile:
             self._lasting = None
 
     def _joins_run(self, start: int, data: Any) -> bool:
-        """Whether a piece is of memory that lasts, and will be written with those before it."""
+        """Whether a piece belongs to lasting memory, so that it can be written together with those before it."""
         assert self._lasting is not None
         first = address(np.frombuffer(data, np.uint8)) - self._lasting_address
         last = first + len(data)
@@ -275,7 +277,7 @@ class JournaledFile:
         return True
 
     def _append_tail(self) -> None:
-        """Write what was appended piece by piece in one piece."""
+        """Write the gathered pieces in one call."""
         if self._run is not None and self._lasting is not None and self._is_open:
             (start, first, last), self._run = self._run, None
             self._append(start, self._lasting[first:last].data)
@@ -302,13 +304,13 @@ class JournaledFile:
         try:
             while done < len(view):
                 done += self._system.pwrite(self._descriptor, view[done:], start + done)
-        except OSError as failure:  # libhdf5 goes on more safely without: `commit` raises it
+        except OSError as failure:  # raising it into libhdf5 is not safe: `commit` raises it
             self._failure = self._failure or failure
             if len(view) <= TAIL_NBYTES:
-                self._unwritten.append((start, bytes(view)))  # what libhdf5 may read again
+                self._unwritten.append((start, bytes(view)))  # libhdf5 may read it again
 
     def add_guard(self) -> None:
-        """Let the next commit give the file a write guard, if it has none and can have one. Nothing else waits yet."""
+        """Let the next commit add a write guard to the file, if it lacks one and can have one. Call this first."""
         if not self.committed_nbytes or guard_of(self.at) is not None:
             return
         for offset, data in addition(self.at, self._nbytes):
@@ -316,25 +318,27 @@ class JournaledFile:
             self.write(data)
         self._append_tail()
         self._nothing = self._overwritten(), self._nbytes
-        if self._failure is not None:  # the disk is full: what comes next may need no room, or come later
+        if self._failure is not None:  # the disk is full, but the next commit may need no room
             self.roll_back()
 
     def commit(self, versions: int | None = None, *, keep_journal: bool = False) -> None:
-        """Make all that was written last, together.
+        """Commit everything that was written since the last commit, as one step that survives a power cut.
 
         Parameters
         ----------
         versions : int | None
-            Where the object header of the group of versions is.
+            The offset of the object header of the group of versions.
         keep_journal : bool
-            Whether the journal stays, until the file takes the place of another.
+            Whether to keep the journal, until the file replaces another.
 
         Raises
         ------
         UsageError
-            This process was forked off that which opened the file.
+            This process was forked from the one that opened the file.
+        StaleJournal
+            A file with the name of the journal appeared.
         OSError
-            The disk is full or broken. What was committed before is whole; nothing more can be written here.
+            The disk is full or broken. Earlier commits are intact, but you cannot write to this object any more.
         """
         self.check_process()
         self._append_tail()
@@ -356,7 +360,7 @@ class JournaledFile:
             self._has_journal = True
             write_journal(self.path, journal, self._system)
         except StaleJournal:
-            self._has_journal = False  # what is there is not ours
+            self._has_journal = False  # the file there is not ours
             raise
         with exclusive(self._descriptor):
             self._is_applying = True
@@ -364,13 +368,13 @@ class JournaledFile:
             self._forget_overwritten()
             self.committed_nbytes = self._nbytes = nbytes
             self._nothing = [], nbytes
-            self._is_applying = False  # last: before, whatever stops us, the commit is to be finished
+            self._is_applying = False  # last, because until here an interrupted commit must be finished
             if not keep_journal:
                 remove_journal(self.path, self._system)
         self._has_journal = False
 
     def _guard(self, overwritten: list[Overwritten]) -> Guard | None:
-        """What keeps others from writing meanwhile; one that is new refuses them from when the root leads there."""
+        """The write guard for this commit. A new guard refuses writers as soon as the root refers to it."""
         if not overwritten or not self.committed_nbytes or not is_plain(os.pread(self._descriptor, 16, 0)):
             return None
         guard = guard_of(self.at)
@@ -394,7 +398,7 @@ class JournaledFile:
         return Journal(before, nbytes, old, steps, found)
 
     def _overwritten(self) -> list[Overwritten]:
-        """The committed bytes that are other ones now, object by object."""
+        """The committed bytes that have changed, object by object."""
         runs: list[tuple[int, int]] = []
         for start, stop in sorted(self._written.items()):
             if runs and start < runs[-1][1]:
@@ -418,11 +422,11 @@ class JournaledFile:
         self._written.clear()
 
     def check_process(self) -> None:
-        """Refuse, by `UsageError`, a process that was forked off the one that opened the file."""
+        """Raise `UsageError` in a process that was forked from the one that opened the file."""
         check_process(self.path, self._process)
 
     def roll_back(self) -> None:
-        """Forget all that was written since the last commit; finish one that had begun to overwrite."""
+        """Discard everything written since the last commit; finish a commit that had begun to overwrite."""
         if not self._is_open:
             return
         if self._is_applying:
@@ -443,8 +447,9 @@ class JournaledFile:
         self._system.ftruncate(self._descriptor, self.committed_nbytes)
 
     def take_name_of(self, path: str) -> None:
-        """Give the file, all of which was committed, the name of another, which is gone then. One step: a kill or a
-        power cut leaves the one or the other.
+        """Replace another file: rename this one, which must be fully committed, to that path.
+
+        This is one step: after a kill or a power cut, the path is either the old or the new file.
         """
         beside = self.path
         self._system.rename(beside, path)
@@ -454,7 +459,7 @@ class JournaledFile:
             remove_journal(beside, self._system)
 
     def close(self) -> None:
-        """Let go of the file and its lock; what was not committed is cut off."""
+        """Close the file and release its lock; bytes that were not committed are cut off."""
         if self._is_open:
             self._is_open = False
             _open_files.discard(self)
@@ -468,18 +473,18 @@ class JournaledFile:
                 os.close(self._descriptor)
 
     def let_go_in_child(self) -> None:
-        """Close the descriptor that a forked process got: the lock is that of its parent, as is all that is written."""
+        """Close the descriptor in a forked process: lock and pending writes belong to the parent."""
         self._is_open = False
         os.close(self._descriptor)
 
 
 def _check_has_journal(path: str, descriptor: int) -> None:
-    """Refuse a file whose guard is set without the journal that clears it. A torn one is left as it is."""
+    """Refuse a file whose guard is set but whose journal, which would clear it, is missing or incomplete."""
     if is_set(descriptor) and not isinstance(found_journal(path), Journal | Foreign):
         raise MissingJournal(
-            f"{path}: {UNFINISHED}. Put it there, as {journal_path(path)}, and open the file again. If it is lost, "
-            f"`hyperslab versions repair {path} -o NEW` writes all that can be proved good into a new file. Until then "
-            "the file can only be read. Nothing was changed"
+            f"{path}: {UNFINISHED}. Put the journal back, as {journal_path(path)}, and open the file again. If it is "
+            f"lost, `hyperslab versions repair {path} -o NEW` writes everything that is provably good to a new file. "
+            "Until then you can only read the file. Nothing was changed"
         )
 
 

@@ -1,4 +1,4 @@
-"""Who may do what with a file meanwhile: the lock of its writer, and that of whoever parses it."""
+"""Locks on a file: one for its single writer, and one that readers share while they parse."""
 
 from __future__ import annotations
 
@@ -13,33 +13,39 @@ from typing import Protocol
 from hyperslab.errors import UsageError
 from hyperslab.journal.signals import raise_pending_signals
 
-# Readers share a lock while they parse, whoever overwrites has it alone: of one byte where no file has any.
+# Readers hold a shared lock while they parse, and a commit an exclusive one while it overwrites. It is a lock on one
+# byte, at an offset beyond the end of any file.
 LOCKED_BYTE = 1 << 62
-PAUSES = (0.001, 0.002, 0.005, 0.01, 0.02, 0.05)  # seconds from one attempt to the next, then the last again and again
+PAUSES = (0.001, 0.002, 0.005, 0.01, 0.02, 0.05)  # seconds between attempts; the last is repeated
 
 
 class Opens(Protocol):
-    """What opens the file that a name leads to."""
+    """A function that opens a file and returns its descriptor."""
 
     def __call__(self) -> int: ...  # noqa: D102
 
 
 def locked(path: str, opened: Opens, timeout: float) -> int:
-    """A file, opened and locked: that which has the name then, as another may be put in its place meanwhile.
+    """Open and lock a file. If another file gets the name in the meantime, open and lock that instead.
 
     Parameters
     ----------
     path : str
-        Its name.
+        The path of the file.
     opened : Opens
-        Opens it.
+        Opens the file.
     timeout : float
-        How many seconds to wait for others who have it open. Signals have their effect meanwhile.
+        How long to wait for other writers, in seconds. Signals are handled while waiting.
+
+    Returns
+    -------
+    int
+        The file descriptor, which holds the lock.
 
     Raises
     ------
     UsageError
-        Somebody else still has it open.
+        Another writer still has the file open.
     """
     until, pauses = time.monotonic() + timeout, iter(PAUSES)
     while True:
@@ -56,10 +62,10 @@ def locked(path: str, opened: Opens, timeout: float) -> int:
             raise
         os.close(descriptor)
         if (left := until - time.monotonic()) <= 0:
-            waited = f", and was for {timeout:g} s" if timeout else ""
+            waited = f", and stayed so for {timeout:g} s" if timeout else ""
             raise UsageError(
-                f"{path} is open elsewhere{waited}, here or in another process (HDF5 locks what it has open): close it"
-                " there, wait longer (timeout=), or open it here with mode='r', which needs no lock"
+                f"{path} is open elsewhere, in this or another process{waited} (HDF5 locks the files that it opens):"
+                " close it there, wait longer (timeout=), or open it here with mode='r', which needs no lock"
             )
         raise_pending_signals()
         time.sleep(min(left, next(pauses, PAUSES[-1])))
@@ -75,23 +81,23 @@ def _is_locked(descriptor: int) -> bool:
 
 
 def check_process(path: str, process: int) -> None:
-    """Refuse to write in a process that was forked off that which opened a file: neither knows what the other did.
+    """Refuse to write in a process that was forked after the file was opened: the two would overwrite each other.
 
     Raises
     ------
     UsageError
-        This is another process.
+        Another process opened the file.
     """
     if os.getpid() != process:
         raise UsageError(
-            f"{path} was opened by process {process}, of which this one was forked off: only that one may write to it;"
-            " to write from here, open it here, when it is closed there"
+            f"{path} was opened by process {process}, and this process was forked from it: only process {process} may"
+            " write to it. To write from here, close the file there, then open it here"
         )
 
 
 @contextmanager
 def shared(path: str) -> Iterator[None]:
-    """Hold off whoever overwrites what is committed; first wait for them."""
+    """Wait until no commit overwrites the file, and keep others from starting to."""
     descriptor = os.open(path, os.O_RDONLY)
     try:
         _lock_byte(descriptor, fcntl.F_RDLCK)
@@ -102,7 +108,7 @@ def shared(path: str) -> Iterator[None]:
 
 @contextmanager
 def exclusive(descriptor: int) -> Iterator[None]:
-    """Wait for readers that parse the file, and hold off others."""
+    """Wait until no reader parses the file, and keep others from starting to."""
     _lock_byte(descriptor, fcntl.F_WRLCK)
     try:
         yield
@@ -111,7 +117,7 @@ def exclusive(descriptor: int) -> Iterator[None]:
 
 
 def _lock_byte(descriptor: int, kind: int) -> None:
-    command = getattr(fcntl, "F_OFD_SETLKW", None)  # Linux; elsewhere readers that meet a commit see it as damage
+    command = getattr(fcntl, "F_OFD_SETLKW", None)  # Linux only; elsewhere a reader may take a commit for damage
     if command is not None:
         with suppress(OSError):  # a file system without locks
             fcntl.fcntl(descriptor, command, struct.pack("hhqqi4x", kind, os.SEEK_SET, LOCKED_BYTE, 1, 0))

@@ -1,4 +1,4 @@
-"""Between two commits: waiting for one that goes on, and finishing one that was cut short, before a file is read."""
+"""Read a file between two commits: wait for a running commit, and finish an interrupted one."""
 
 from __future__ import annotations
 
@@ -19,14 +19,14 @@ PAUSE_SECONDS = 0.01
 
 @contextmanager
 def between_commits(path: str) -> Iterator[None]:
-    """Between commits: one that is going on is waited for, one that was cut short is finished, the next has to wait.
+    """Wait for a running commit or finish an interrupted one, then keep others from starting during the context.
 
     Raises
     ------
     StaleJournal
-        A journal lies beside the file that is not of it as it is now.
+        The journal beside the file does not match its present content.
     ReadError
-        A commit was cut short, and this cannot finish it.
+        A commit was interrupted, and this process cannot finish it.
     """
     for _ in range(MOST_ATTEMPTS):
         with shared(path):
@@ -35,26 +35,27 @@ def between_commits(path: str) -> Iterator[None]:
                 return
         _finish(path)
     raise ReadError(
-        f"a commit to {path} was cut short, and cannot be finished while somebody has the file open: close it there"
+        f"a commit to {path} was interrupted, and cannot be finished while the file is open for writing elsewhere: "
+        "close it there"
     )
 
 
 def _journal(path: str) -> str:
-    """`journal_path`, without asking of every folder on the way whether it is a link."""
+    """The same as `journal_path`, but fast: folders of the path are not checked for links."""
     return journal_path(path) if os.path.islink(path) else f"{path}.journal"  # noqa: PTH114
 
 
 def is_readable(path: str) -> bool:
-    """Whether a file is between two commits, whatever lies beside it. For who holds off commits.
+    """Whether a file is between two commits. Call this only while you hold `shared`.
 
     Raises
     ------
     StaleJournal
-        A journal lies beside it that is not of it.
+        The journal beside the file does not belong to it.
     """
     found = found_journal(path)
     if not isinstance(found, Journal):
-        return True  # somebody else's file; or a torn journal, whose commit did not begin to overwrite
+        return True  # not a journal, or an incomplete one, whose commit had not begun to overwrite
     descriptor = os.open(path, os.O_RDONLY)
     try:
         why = contradiction(found, descriptor)
@@ -66,12 +67,12 @@ def is_readable(path: str) -> bool:
 
 
 def between_commits_later(path: str) -> AbstractContextManager[None]:
-    """The same for a file that is open, which may have lost its name: then nobody writes to it."""
+    """`between_commits` for a file that is open already. If the file has no name any more, nobody can write to it."""
     return between_commits(path) if os.path.exists(path) else nullcontext()  # noqa: PTH110
 
 
 def _finish(path: str) -> None:
-    """Finish the commit that a journal is of, unless its writer lives, who will."""
+    """Finish an interrupted commit; if its writer still runs, leave it to the writer."""
     try:
         JournaledFile(path).close()
     except UsageError:
@@ -80,6 +81,6 @@ def _finish(path: str) -> None:
         if error.errno not in (errno.EACCES, errno.EPERM, errno.EROFS):
             raise
         raise ReadError(
-            f"a commit to {path} was cut short; the next who opens it for writing finishes it, which you may not "
-            f"({error.strerror}): its journal lies beside it, in the same folder"
+            f"a commit to {path} was interrupted, and you have no permission to finish it ({error.strerror}): open the "
+            "file once for writing, as a user who may write to it and to its folder, where the journal lies"
         ) from None

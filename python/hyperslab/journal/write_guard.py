@@ -1,10 +1,11 @@
-"""The write guard: what keeps HDF5's library from writing to a file while a commit overwrites parts of it.
+"""The write guard keeps the HDF5 library from writing to a file while a commit overwrites parts of it.
 
-It is a message in the object header of the root group. Its flags say that who does not know its type must not open
-the file to write. Between commits its type is NIL, which is empty space to all readers; while a commit overwrites, its
-type is one that no library knows. One byte is changed for that, which no power cut tears.
+It is a message in the object header of the root group. Its flags forbid a library that does not know its type to open
+the file for writing. Between commits its type is NIL, which every reader takes for empty space. While a commit
+overwrites, its type is one that no library knows. Only one byte changes, and a power cut cannot tear a byte.
 
-Files of the first layout have it: superblock of version 0 or 1, object headers of version 1, which have no checksums.
+Only files of the earliest layout can have a guard: superblock of version 0 or 1, and object headers of version 1, which
+have no checksums.
 """
 
 from __future__ import annotations
@@ -21,21 +22,21 @@ from hyperslab.journal.journal import SECTOR_NBYTES
 
 SUPERBLOCK = b"\x89HDF\r\n\x1a\n"
 NIL, CONTINUATION, UNKNOWN = 0x00, 0x10, 0xFF  # types of messages
-REFUSE_WRITERS = 0x08  # a flag: fail if the type is not known and the file is opened to write
+REFUSE_WRITERS = 0x08  # flag: fail if the type is unknown and the file is opened for writing
 HEAD = struct.Struct("<HHB3x")  # of a message: type, length of its body, flags
 PREFIX_NBYTES = 16  # of an object header
 MARK = b"hslguard"
 CONTINUATION_NBYTES = HEAD.size + 16
-UNFINISHED = "a commit was cut short while it overwrote parts of the file, and its journal, or a part of it, is missing"
+UNFINISHED = "a commit was interrupted while it overwrote parts of the file, and its journal is missing or incomplete"
 MOST_BLOCKS = 64
 MOST_BLOCK_NBYTES = 1 << 16
-MOST_ADDRESS = 1 << 62  # that a file system knows
+MOST_ADDRESS = 1 << 62  # beyond the largest file of any file system
 UNDEFINED = (1 << 64) - 1
 Reader = Callable[[int, int], bytes]
 
 
 class Guard(NamedTuple):
-    """Where the type of the message is, whether it refuses writers, and where the object header of the root is."""
+    """The offset of the message's type, whether it refuses writers, and the offset of the root's object header."""
 
     offset: int
     is_set: bool
@@ -43,7 +44,7 @@ class Guard(NamedTuple):
 
 
 class Message(NamedTuple):
-    """One message of an object header: where it is, its type, its flags and its body."""
+    """One message of an object header: its offset, type, flags and body."""
 
     offset: int
     kind: int
@@ -52,17 +53,22 @@ class Message(NamedTuple):
 
 
 def is_plain(start: bytes) -> bool:
-    """Whether a file that starts so is of the first layout, and its addresses and lengths have 8 bytes."""
+    """Whether a file with these first bytes has the earliest layout, with addresses and lengths of 8 bytes."""
     return start[:8] == SUPERBLOCK and start[8] < 2 and start[13:15] == b"\x08\x08"
 
 
 def guard_of(read: Reader) -> Guard | None:
-    """The guard of a file; None if it has none.
+    """Find the guard of a file.
 
     Parameters
     ----------
     read : Reader
-        Gives so many bytes from an offset on, zeros behind the end.
+        Reads a number of bytes at an offset, with zeros beyond the end.
+
+    Returns
+    -------
+    Guard | None
+        The guard; None if the file has none.
     """
     start = read(0, SECTOR_NBYTES)
     root = _root(start)
@@ -75,11 +81,11 @@ def guard_of(read: Reader) -> Guard | None:
 
 
 def addition(read: Reader, end: int) -> list[tuple[int, bytes]]:
-    """What to write, offset by offset, so that a file of this length has a guard. Nothing if that is not possible.
+    """The writes that add a guard to a file of this length: offsets with bytes. Empty if the file cannot have one.
 
-    The first message of the root's header that is long enough goes to a new block behind the end, with the guard; what
-    leads there takes its place. Only the first sector is overwritten, which also says where the file ends: a power cut
-    leaves all of it or nothing.
+    The first message of the root's header that is long enough moves to a new block at the end, together with the guard,
+    and a continuation message takes its place. Of the old bytes, only the first sector changes, which also holds the
+    length of the file, so a power cut leaves all of the change or nothing.
     """
     start = read(0, SECTOR_NBYTES)
     root = _root(start)
@@ -113,20 +119,20 @@ def addition(read: Reader, end: int) -> list[tuple[int, bytes]]:
 
 
 def is_set(descriptor: int) -> bool:
-    """Whether a file refuses writers: between commits only if one was cut short, and its journal is gone."""
+    """Whether a file refuses writers. Between commits this means that one was interrupted and its journal is gone."""
     guard = guard_of(lambda offset, count: os.pread(descriptor, count, offset).ljust(count, b"\0"))
     return guard is not None and guard.is_set
 
 
 def is_set_in(path: str) -> bool:
-    """The same of the file that has this name."""
+    """The same as `is_set`, for the file at a path."""
     with open(path, "rb", buffering=0) as file:
         return is_set(file.fileno())
 
 
 @cache
 def empty_file() -> bytes:
-    """A new HDF5 file, with a guard."""
+    """The content of a new HDF5 file with a guard."""
     import h5py
 
     stream = io.BytesIO()
@@ -142,7 +148,7 @@ def empty_file() -> bytes:
 
 
 def _root(start: bytes) -> int | None:
-    """Where the object header of the root is, by the first sector."""
+    """The offset of the root's object header, from the first sector."""
     if not is_plain(start):
         return None
     address: int = struct.unpack_from("<Q", start, 64 + 4 * start[8])[0]
@@ -150,12 +156,12 @@ def _root(start: bytes) -> int | None:
 
 
 def _messages(read: Reader, header: int) -> Iterator[Message]:
-    """All messages of an object header of version 1, as far as it can be read."""
+    """Yield the messages of an object header of version 1, as far as it can be read."""
     version, nbytes = struct.unpack("<B7xI4x", read(header, PREFIX_NBYTES))
     if version != 1:
         return
     blocks = [(header + PREFIX_NBYTES, nbytes)]
-    for start, length in blocks:  # which grows
+    for start, length in blocks:  # grows during the loop
         if length > MOST_BLOCK_NBYTES or start > MOST_ADDRESS:
             return
         block, at = read(start, length), 0

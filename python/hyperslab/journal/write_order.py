@@ -1,21 +1,20 @@
-"""In which order a commit overwrites what was committed, for those who read or write the file and do not know of its
-journal: h5py, versioned-hdf5, another hard link.
+"""The order in which a commit overwrites committed bytes, so that programs that ignore the journal can read the file.
 
-After each step they find all that was there before, and the new version only when all that it needs is in place:
+Such programs are h5py, versioned-hdf5, or any program that opens another hard link. After each step they find
+everything that was there before, and they find the new version only when everything that it needs is written:
 
-1. the write guard, if the file has one; the end of the file, so that nobody else's objects are put where ours are; and
-   that heaps of names have no free space, for what says where that is changes in two places at once;
-2. what nothing of before leads to, and what only gets more: chunks, heaps, trees of chunks from their roots down;
-3. how many chunks are known by their hashes: others show them from then on, and put no others in their places (where
-   the guard keeps others from writing, this is part of 2); and nodes of trees that have less chunks than before, as
-   part of them went to others;
-4. nodes of groups with more names than before: links, those of versions last;
-5. nodes of groups with less;
-6. which version is current, and the free space of heaps;
-7. the write guard lets others write again; together with 6 where that changes one sector only, which no power cut
-   tears.
+1. Set the write guard, if the file has one. Write the new end of the file, so that no other program puts objects where
+   ours are. Mark heaps of names as having no free space, because the position of that is stored in two locations.
+2. Write what nothing refers to yet, and what only grows: chunks, heaps, and trees of chunks from their roots down.
+3. Write how many chunks are known by their hashes. From then on other programs show these chunks and do not overwrite
+   them. (If the guard keeps others from writing, this is part of step 2.) Also write nodes of trees that have fewer
+   chunks than before, because some moved to other nodes.
+4. Write nodes of groups that have more names than before; the links of versions come last.
+5. Write nodes of groups that have fewer names.
+6. Write which version is current, and the free space of heaps.
+7. Clear the write guard. If step 6 changes only one sector, which a power cut cannot tear, do both together.
 
-Between two of these all is on the disk before the next begins.
+Each step is synced to disk before the next begins.
 """
 
 from __future__ import annotations
@@ -35,37 +34,37 @@ NO_FREE_SPACE = struct.pack("<Q", 1)
 FREE_SPACE_AT = 16  # in a local heap
 NEWER = (b"OCHK", b"BTHD", b"BTLF", b"BTIN", b"FRHP", b"FHDB", b"FHIB")  # groups of later layouts
 MOST_NODES = 1 << 16
-NODE_NBYTES = 24 + 16 * 32  # of a tree of names, as libhdf5 makes them by default
-NODE_CHUNKS = 64  # in a node of a tree of chunks, as libhdf5 makes them if nobody asks otherwise
-MOST_BARRIERS = 8  # where chunks lie in each other's places; then they are only written one after the other
-COUNT = b"largest_index\0"  # an attribute: in an object header
+NODE_NBYTES = 24 + 16 * 32  # of a tree of names, the default of libhdf5
+NODE_CHUNKS = 64  # chunks in a node of a tree, the default of libhdf5
+MOST_BARRIERS = 8  # between chunks that reuse each other's space; beyond this they are written in order, without a sync
+COUNT = b"largest_index\0"  # an attribute in an object header
 MOST_HEADER_NBYTES = 1 << 12
-COUNTING = (2, 0)  # where that is written, if no guard keeps others from writing
+COUNTING = (2, 0)  # the rank of that attribute, if no guard keeps others from writing
 Reader = Callable[[int, int], bytes]
-Part = tuple[tuple[int, ...], int, bytes]  # its order among others, offset, bytes
+Part = tuple[tuple[int, ...], int, bytes]  # rank within its phase, offset, bytes
 
 
 class Overwritten(NamedTuple):
-    """Bytes that were committed, and what they are to be: one object of libhdf5, or several that lie together."""
+    """Committed bytes and their replacement: one object of libhdf5, or several that are adjacent."""
 
     offset: int
     old: bytes
     new: bytes
 
     def is_still(self, signature: bytes) -> bool:
-        """Whether it was such an object before, and stays one."""
+        """Whether both old and new bytes are an object with this signature."""
         return self.old.startswith(signature) and self.new.startswith(signature)
 
     @property
     def sectors(self) -> set[int]:
-        """The numbers of those in which a byte changes."""
+        """The numbers of the sectors in which a byte changes."""
         is_other = np.frombuffer(self.old, np.uint8) != np.frombuffer(self.new, np.uint8)
         found: list[int] = np.unique((np.flatnonzero(is_other) + self.offset) // SECTOR_NBYTES).tolist()
         return set(found)
 
 
 class Shown(NamedTuple):
-    """Where the group is by which versions are found: its object header, and its nodes."""
+    """Where the group of versions is: the extents of its object header, and the offsets of its nodes."""
 
     header: list[tuple[int, int]]
     nodes: set[int]
@@ -74,18 +73,23 @@ class Shown(NamedTuple):
 def steps_of(
     overwritten: list[Overwritten], read: Reader, versions: int | None, guard: Guard | None = None
 ) -> list[Step]:
-    """The order; None stands between what has to be on the disk before the rest is written.
+    """Put the writes of a commit in order.
 
     Parameters
     ----------
     overwritten : list[Overwritten]
-        What a commit overwrites.
+        What the commit overwrites.
     read : Reader
-        Gives so many bytes from an offset on, as they will be.
+        Reads a number of bytes at an offset, as they will be after the commit.
     versions : int | None
-        Where the object header of the group of versions is, if there is one.
+        The offset of the object header of the group of versions, if there is one.
     guard : Guard | None
-        What keeps others from writing meanwhile; it is set by the first step, if not from the start.
+        The write guard. The first step sets it, unless it is set already.
+
+    Returns
+    -------
+    list[Step]
+        The writes in order; None is a barrier, where everything before must be synced to disk.
     """
     is_ordered = is_plain(read(0, 16))
     shown = _shown(read, versions) if is_ordered and versions is not None else Shown([], set())
@@ -114,16 +118,16 @@ def steps_of(
         if layer and steps and not is_late:
             steps.append(None)
         steps += [(offset, new) for _, offset, new in sorted(layer)]
-    if guard is not None:  # what a power cut may tear is on the disk before others may write
+    if guard is not None:  # sync what a power cut could tear before others may write
         steps += [*([None] if len(last) > 1 or not phases[5] else []), (guard.offset, bytes([NIL]))]
     return steps
 
 
 def _layers(parts: list[Part], overwritten: list[Overwritten]) -> list[list[Part]]:
-    """Parts of the second step, each in a layer behind that of what it has to wait for.
+    """Split the parts of the second step into layers, each after the layers that it depends on.
 
-    libhdf5 writes chunks where others were that a commit gave up: a tree first has to lose what was there, then the
-    chunk is written, then its own tree gets it. The first layer is of chunks that lie where nothing was.
+    libhdf5 reuses the space of chunks that a commit gave up. Then the old tree must drop the old chunk first, the new
+    chunk is written next, and its tree refers to it last. The first layer has the chunks in unused space.
     """
     starts = sorted((offset, number) for number, (_, offset, _) in enumerate(parts))
     waits: list[set[int]] = [set() for _ in parts]
@@ -149,7 +153,7 @@ def _layers(parts: list[Part], overwritten: list[Overwritten]) -> list[list[Part
 
 
 def _depths(waits: list[set[int]]) -> list[int]:
-    """How many others have to be there one after the other before each; where two wait for each other, one does not."""
+    """The length of the longest chain of dependencies of each part; circular dependencies are broken."""
     depths, left = [0] * len(waits), [len(others) for others in waits]
     waited_by: list[list[int]] = [[] for _ in waits]
     for number, others in enumerate(waits):
@@ -172,7 +176,7 @@ def _depths(waits: list[set[int]]) -> list[int]:
 
 
 def _extents(data: bytes) -> set[tuple[int, int]]:
-    """From where to where the chunks lie that a node of a tree names, or the names of a heap."""
+    """The extents of the chunks of a tree node, or of the names of a heap."""
     if data.startswith(b"HEAP"):
         nbytes, _, address = struct.unpack_from("<QQQ", data, 8)
         return {(address, address + nbytes)}
@@ -199,15 +203,15 @@ def _overlapping(parts: list[Part], starts: list[tuple[int, int]], extents: set[
 def _guarded_rank(
     one: Overwritten, shown: Shown, is_ordered: bool, versions: int | None, guard: Guard | None
 ) -> tuple[int, ...]:
-    """The phase of an object, and its order there, where a guard may keep others from writing."""
-    if guard is not None and one.offset == guard.root:  # which leads to a new guard
+    """The phase of an object and its rank in it, with a guard that may keep others from writing."""
+    if guard is not None and one.offset == guard.root:  # it refers to the new guard
         return 0, 1
     rank = _rank(one, shown, is_ordered, versions)
     return (1, 4) if guard is not None and rank == COUNTING else rank
 
 
 def _rank(one: Overwritten, shown: Shown, is_ordered: bool, versions: int | None) -> tuple[int, ...]:
-    """The phase of an object, and its order there."""
+    """The phase of an object and its rank in it."""
     if one.new.startswith(SUPERBLOCK):
         return 0, 0
     if not is_ordered:
@@ -222,7 +226,7 @@ def _rank(one: Overwritten, shown: Shown, is_ordered: bool, versions: int | None
         return (4, 9) if _count(one.new) < _count(one.old) else (3, is_shown, 9)
     if one.is_still(b"TREE"):
         from_root, is_group, change = 255 - one.new[5], one.new[4] == 0, _count(one.new) - _count(one.old)
-        if one.new[5] > one.old[5]:  # a root whose chunks or names went to new nodes
+        if one.new[5] > one.old[5]:  # a root whose chunks or names moved to new nodes
             change = 1
         if is_group and change:
             return (3, is_shown, 0, from_root) if change > 0 else (4, 0, from_root)
@@ -238,12 +242,12 @@ def _count(node: bytes) -> int:
 
 
 def _shown(read: Reader, header: int) -> Shown:
-    """Where the group is that has this object header, of the first version."""
+    """Where a group is, from its object header of version 1."""
     version, nbytes = struct.unpack("<B7xI4x", read(header, 16))
     if version != 1:
         return Shown([(header, header + 16)], set())
     blocks, shown = [(header + 16, nbytes)], Shown([(header, header + 16)], set())
-    for start, length in blocks:  # which grows
+    for start, length in blocks:  # grows during the loop
         shown.header.append((start, start + length))
         messages, at = read(start, length), 0
         while at + 8 <= length:
@@ -268,7 +272,7 @@ def _add_nodes(read: Reader, root: int, nodes: set[int]) -> None:
         count = _count(node)
         if 24 + 16 * count > len(node):
             node = read(address, 24 + 16 * count)
-        children = struct.unpack_from(f"<{2 * count}Q", node, 24)[1::2]  # keys lie between
+        children = struct.unpack_from(f"<{2 * count}Q", node, 24)[1::2]  # every other one is a key
         if node[5]:
             waiting += children
         else:

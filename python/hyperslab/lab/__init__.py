@@ -1,1 +1,1 @@
-"""How anything is measured: one loop, one stop rule, one journal, one proof of cache states, one set of statistics."""
+"""How everything is measured: one loop, one stop rule, one journal, one proof of cache states, one statistics."""

@@ -1,10 +1,10 @@
-"""A network that takes its time: connections passed on to a server, every byte late by the same seconds each way.
+"""A network with a delay: connections are passed on to a server, and every byte arrives some seconds later each way.
 
     python -m hyperslab.lab.delaying PORT SECONDS
 
-Each line on standard input, `ADDRESS PORT`, opens one more port (0: any that is free), whose number is answered. The
-end of the input ends it, and so does what cannot be opened. A new connection costs a round trip before its first byte,
-as it does far away. Nothing limits the bandwidth.
+Each line `ADDRESS PORT` on standard input opens one more port (0 means any free port), and its number is printed. The
+program ends when its input ends or a port cannot be opened. A new connection costs a round trip before its first byte,
+as with a real far host. The bandwidth is not limited.
 """
 
 from __future__ import annotations
@@ -16,7 +16,7 @@ from contextlib import suppress
 
 
 class Late:
-    """One direction of a connection: what is put in is written `seconds` later, in its order."""
+    """One direction of a connection: data are written in order, `seconds` after they were put in."""
 
     def __init__(self, out: asyncio.WriteTransport, seconds: float, begins: float = 0.0) -> None:
         self._out, self._seconds, self._begins = out, seconds, begins
@@ -24,7 +24,7 @@ class Late:
         self._loop = asyncio.get_running_loop()
 
     def put(self, data: bytes | None) -> None:
-        """Bytes to pass on; None ends the connection."""
+        """Pass on some bytes. None ends the connection."""
         self._waiting.append(data)
         self._loop.call_at(max(self._loop.time(), self._begins) + self._seconds, self._pass_on)
 
@@ -37,7 +37,7 @@ class Late:
 
 
 class End(asyncio.Protocol):
-    """One end of a connection: what it receives goes to `other`."""
+    """One end of a connection. It passes on what it receives to `other`."""
 
     def __init__(self) -> None:
         self.transport: asyncio.Transport | None = None
@@ -49,18 +49,18 @@ class End(asyncio.Protocol):
         self.transport = transport
 
     def data_received(self, data: bytes) -> None:
-        """Pass it on."""
+        """Pass on the data."""
         if self.other is not None:
             self.other.put(data)
 
     def connection_lost(self, exc: Exception | None) -> None:  # noqa: ARG002 - the protocol's signature
-        """End the other end too."""
+        """Close the other end too."""
         if self.other is not None:
             self.other.put(None)
 
 
 class Entrance(End):
-    """A client's end, which is joined to the server as soon as it is there."""
+    """A client's end. It connects to the server when the client connects."""
 
     def __init__(self, port: int, seconds: float) -> None:
         super().__init__()
@@ -68,7 +68,7 @@ class Entrance(End):
         self._task: asyncio.Task[None] | None = None
 
     def connection_made(self, transport: asyncio.BaseTransport) -> None:
-        """Connect to the server; nothing is read before."""
+        """Connect to the server. Nothing is read from the client before that."""
         super().connection_made(transport)
         assert self.transport is not None
         self.transport.pause_reading()
@@ -89,7 +89,7 @@ class Entrance(End):
 
 
 async def serve(port: int, seconds: float) -> None:
-    """Open ports as standard input asks for them, until it ends."""
+    """Open ports as standard input requests them, until the input ends."""
     loop = asyncio.get_running_loop()
     asked = asyncio.StreamReader()
     await loop.connect_read_pipe(lambda: asyncio.StreamReaderProtocol(asked), sys.stdin)

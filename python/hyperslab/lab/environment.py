@@ -1,4 +1,4 @@
-"""The machine on which a run was made, as far as it bears on the figures."""
+"""Properties of the machine that affect the figures of a run."""
 
 from __future__ import annotations
 
@@ -14,7 +14,7 @@ from hyperslab.formats import availability
 
 @dataclass(frozen=True)
 class Environment:
-    """What must be alike before two runs may be compared. Unknown values are None."""
+    """Properties that must be equal before two runs may be compared. Unknown values are None."""
 
     cpu: str | None
     cpu_count: int
@@ -28,21 +28,21 @@ class Environment:
     can_drop_caches: bool
     libraries: dict[str, str]  # format -> its library, with versions
 
-    # Other versions or a busier moment change figures too, but they are what people compare runs for.
+    # Library versions and load also change figures, but they are often the reason for comparing two runs.
     MUST_AGREE = ("cpu", "cpu_count", "memory_nbytes", "file_system", "read_ahead_kib", "rotational")
 
     def differences(self, other: Environment) -> list[str]:
-        """What differs between two machines, in words; empty when runs may be compared."""
+        """Differences between two machines, in words. Empty if their runs may be compared."""
         pairs = [(name, getattr(self, name), getattr(other, name)) for name in self.MUST_AGREE]
         return [f"{name}: {here} against {there}" for name, here, there in pairs if here != there]
 
     def to_dict(self) -> dict[str, Any]:
-        """For run.json."""
+        """A dictionary for run.json."""
         return asdict(self)
 
 
 def observe(scratch: Path, formats: list[str]) -> Environment:
-    """The environment of a run that keeps its files in `scratch` and uses `formats`."""
+    """The environment of a run that writes its files to `scratch` and uses `formats`."""
     mount = _mount_of(scratch)
     queue = _queue_of(scratch)
     return Environment(
@@ -81,7 +81,7 @@ def _memory_nbytes() -> int | None:
 
 
 def _mount_of(path: Path) -> tuple[str, str] | None:
-    """File system type and options of the mount point nearest above `path`."""
+    """The file system type and options of the nearest mount point above `path`."""
     mounts = [line.split() for line in _text(Path("/proc/mounts")).splitlines()]
     above = [m for m in mounts if path.resolve().is_relative_to(m[1])]
     nearest = max(above, key=lambda m: len(m[1]), default=None)
@@ -89,7 +89,7 @@ def _mount_of(path: Path) -> tuple[str, str] | None:
 
 
 def _queue_of(path: Path) -> Path | None:
-    """The kernel's queue settings of the block device under `path`; None where there is no such device."""
+    """The kernel's queue settings of the block device under `path`, or None if there is no such device."""
     device = path.stat().st_dev
     block = Path(f"/sys/dev/block/{os.major(device)}:{os.minor(device)}")
     for candidate in (block / "queue", block.resolve().parent / "queue"):
@@ -99,7 +99,10 @@ def _queue_of(path: Path) -> Path | None:
 
 
 def throttle_of(path: Path) -> str | None:
-    """What control groups allow this process on the disk under `path`, as `rbps=10485760`; None without limits."""
+    """The control groups' limits for this process on the disk under `path`, such as `rbps=10485760`.
+
+    None without limits.
+    """
     queue = _queue_of(path)
     device = _text(queue.parent / "dev").strip() if queue else ""
     found = dict[str, None]()
@@ -113,7 +116,7 @@ def throttle_of(path: Path) -> str | None:
 
 
 def _mounts_of_groups(controllers: str) -> list[Path]:
-    """Where the hierarchy with these controllers is mounted; without any, that of version 2."""
+    """The mount points of the hierarchy with these controllers. An empty string means version 2."""
     mounts = [line.split() for line in _text(Path("/proc/mounts")).splitlines()]
     if not controllers:
         return [Path(mount[1]) for mount in mounts if mount[2] == "cgroup2"]
@@ -121,7 +124,7 @@ def _mounts_of_groups(controllers: str) -> list[Path]:
     return [Path(mount[1]) for mount in mounts if mount[2] == "cgroup" and wanted & set(mount[3].split(","))]
 
 
-# The files of version 1, and what version 2 calls their limits.
+# The files of version 1, with version 2's names for the same limits.
 _LIMIT_FILES = {
     f"blkio.throttle.{verb}_{unit}_device": f"{verb[0]}{unit}" for verb in ("read", "write") for unit in ("bps", "iops")
 }
@@ -153,20 +156,16 @@ def _text(path: Path) -> str:
         return ""
 
 
-@dataclass(frozen=True)
-class Pressure:
-    """How busy the machine was at one moment; None where the kernel does not say."""
+def pressure() -> dict[str, float | None]:
+    """How busy the machine is now, for the record of a trial: `io_pressure` and `load`.
 
-    io_full_avg10: float | None  # per cent of the last ten seconds in which all work waited for I/O
-    load: float | None
-
-
-def pressure() -> Pressure:
-    """The pressure now, recorded with every trial."""
+    `io_pressure` is the per cent of the last ten seconds during which all work waited for I/O. A value is None if the
+    kernel does not say.
+    """
     full = [line for line in _text(Path("/proc/pressure/io")).splitlines() if line.startswith("full")]
     avg10 = float(full[0].split("avg10=")[1].split()[0]) if full else None
     try:
         load = os.getloadavg()[0]
     except OSError:
         load = None
-    return Pressure(avg10, load)
+    return {"io_pressure": avg10, "load": load}

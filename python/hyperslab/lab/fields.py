@@ -1,4 +1,7 @@
-"""The elements that trials write: made from a seed, so that what is read can be checked without keeping a copy."""
+"""The elements that trials write.
+
+They are generated from a seed, so that reads can be checked without a stored copy.
+"""
 
 from __future__ import annotations
 
@@ -8,14 +11,14 @@ from typing import Any
 
 import numpy as np
 
-# Arrays of one file differ by a shift in one buffer: distinct data without the cost of making each.
+# The arrays of a file are shifted views of one buffer: different data, without generating each array.
 SHIFTS = 4096
 SEED = 2023
 
 
 @dataclass(frozen=True)
 class Field:
-    """What fills the arrays of a file: a generated field, or the user's own array kept in `file` (.npy)."""
+    """The elements of a file's arrays: a generated field, or your own array from `file` (.npy)."""
 
     kind: str
     shape: tuple[int, ...]
@@ -23,7 +26,10 @@ class Field:
     file: Path | None = None
 
     def buffer(self) -> np.ndarray:
-        """The elements of all arrays, flat, with room for `SHIFTS` shifts; compound ones as their fields' bytes."""
+        """The elements of all arrays in one flat buffer, with room for `SHIFTS` shifts.
+
+        Compound elements are stored as bytes.
+        """
         if self.file is not None:
             loaded: np.ndarray = np.load(self.file)
             return loaded.reshape(-1)
@@ -35,14 +41,14 @@ class Field:
         return plain.view(self.dtype)
 
     def array(self, buffer: np.ndarray, index: int) -> np.ndarray:
-        """Array number `index`, a C-contiguous view into `buffer`."""
+        """Array number `index`, as a C-contiguous view of `buffer`."""
         elements = int(np.prod(self.shape, dtype=np.int64))
         start = 0 if self.file is not None else index % SHIFTS
         return buffer[start : start + elements].reshape(self.shape)
 
 
 def _uniform(elements: int, dtype: np.dtype[Any]) -> np.ndarray:
-    """U[0, 1) as published, or integers over their whole range: incompressible."""
+    """Uniform in [0, 1) as published, or integers over their whole range: incompressible."""
     random = np.random.default_rng(SEED)
     if dtype.kind == "f":
         wide = np.float32 if dtype.itemsize <= 4 else np.float64
@@ -51,7 +57,7 @@ def _uniform(elements: int, dtype: np.dtype[Any]) -> np.ndarray:
 
 
 def _waves(elements: int, dtype: np.dtype[Any]) -> np.ndarray:
-    """Smooth waves and a little noise, kept to two decimals as instruments do: compresses about twofold."""
+    """Smooth waves with a little noise, rounded to two decimals as instruments do. They compress about twofold."""
     random = np.random.default_rng(SEED)
     index = np.arange(elements, dtype=np.float32)
     field = np.sin(index / 333.0) * 40 + np.sin(index / 71003.0) * 15
@@ -60,12 +66,12 @@ def _waves(elements: int, dtype: np.dtype[Any]) -> np.ndarray:
 
 
 def _constant(elements: int, dtype: np.dtype[Any]) -> np.ndarray:
-    """The same value everywhere; not zero, which some libraries do not store."""
+    """The same value everywhere. It is not zero, because some libraries do not store zeros."""
     return np.full(elements, 7, dtype)
 
 
 def _integers(elements: int, dtype: np.dtype[Any]) -> np.ndarray:
-    """Counts as detectors give them: small, mostly zero to nine."""
+    """Counts like those of a detector: small, mostly zero to nine."""
     counts: np.ndarray = np.random.default_rng(SEED).poisson(3.0, elements)
     return np.asarray(counts, dtype)
 

@@ -1,4 +1,4 @@
-"""Journals: finished records, a line of JSON each, on the device before the next thing starts. A kill loses nothing."""
+"""Journals of finished records. Each record is one line of JSON, on the device before the next trial starts."""
 
 from __future__ import annotations
 
@@ -13,20 +13,20 @@ R = TypeVar("R")
 
 
 class Journal(Generic[R]):
-    """Every record of a run, by what it is of: in memory, and a line each in a file. A context: it closes the file.
+    """The records of a run, in memory and as lines of a file. Use it as a context: leaving it closes the file.
 
     Parameters
     ----------
     path : Path
-        The file; what it holds already is a part of the journal.
+        The file. Records that it already holds are part of the journal.
     read : Callable[[dict[str, Any]], R]
-        A record from what its line holds.
+        Converts a line to a record.
     write : Callable[[R], dict[str, Any]]
-        What a record's line holds.
+        Converts a record to a line.
     key : Callable[[R], Hashable]
-        What a record is of.
+        What a record is about.
     header : Mapping[str, Any] | None
-        What the first line of a new file says before any record; None where files have no such line.
+        The first line of a new file, before any record. None if there is no such line.
     """
 
     def __init__(
@@ -43,17 +43,17 @@ class Journal(Generic[R]):
         for line in lines[0 if header is None else 1 :]:
             self._keep(read(line))
         _drop_torn_line(path)
-        self._stream = open(path, "a", encoding="utf-8")  # noqa: SIM115 - it lives as long as the journal
+        self._stream = open(path, "a", encoding="utf-8")  # noqa: SIM115 - the stream stays open as long as the journal
         if header is not None and not lines:
             self._write_line(header)
 
     def append(self, record: R) -> None:
-        """Keep a record."""
+        """Add a record."""
         self._write_line(self._write(record))
         self._keep(record)
 
     def of(self, key: Hashable) -> list[R]:
-        """All records of one thing, oldest first."""
+        """All records with this key, oldest first."""
         return self._records.get(key, [])
 
     def __len__(self) -> int:
@@ -75,14 +75,14 @@ class Journal(Generic[R]):
 
 
 def load_lines(path: Path) -> list[dict[str, Any]]:
-    """What a journal holds, nothing if there is none; a torn last line, left by a kill, is not one of its lines."""
+    """The lines of a journal, or an empty list if it does not exist. A torn last line, left by a kill, is ignored."""
     if not path.exists():
         return []
     return [json.loads(line) for line in path.read_bytes().split(b"\n")[:-1] if line]
 
 
 def _drop_torn_line(path: Path) -> None:
-    """A kill can leave half a last line; cut it so that the next record starts on a line of its own."""
+    """Cut off half a last line, which a kill can leave, so that the next record starts on its own line."""
     if not path.exists():
         return
     content = path.read_bytes()

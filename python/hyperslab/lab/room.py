@@ -1,32 +1,41 @@
-"""Whether what is measured fits the disk and the memory: known before anything runs."""
+"""Check before a run whether its files fit on the disk and its arrays into memory."""
 
 from __future__ import annotations
 
 import shutil
 from pathlib import Path
 
-from hyperslab.errors import UsageError
+from hyperslab.errors import NoSpace, UsageError
 
 GB = 1e9
+
+
+def disk_full(directory: Path, what: str, error: NoSpace, kept: str) -> NoSpace:
+    """The error to raise when the disk below `directory` fills up while `what` is measured; it says what is `kept`."""
+    free = shutil.disk_usage(directory).free
+    return NoSpace(
+        f"the disk below {directory} is full ({free / 1e6:.0f} MB left) in {what}: {error}; free some space or give "
+        f"another --scratch, then --resume; finished {kept} are kept"
+    )
 
 
 def check_room(
     what: str, files_nbytes: float, array_nbytes: float, directory: Path, memory_nbytes: int | None, hint: str
 ) -> None:
-    """Raise UsageError with figures where files do not fit below `directory`, or an array does not fit into memory.
+    """Raise UsageError if the files do not fit below `directory`, or an array does not fit into memory.
 
     Parameters
     ----------
     what : str
-        What is measured, in words.
+        A name for what is measured.
     files_nbytes : float
-        Bytes of all files that are on disk at one time.
+        Bytes of all files that exist at the same time.
     array_nbytes : float
-        Bytes of the largest array, which is held three times.
+        Bytes of the largest array. It is held three times.
     directory : Path
-        Where the files go.
+        Where the files are written.
     memory_nbytes : int | None
-        Memory of the machine; None where it is not known.
+        The machine's memory; None if unknown.
     hint : str
         What the user can do about it.
     """
@@ -37,6 +46,6 @@ def check_room(
         )
     if memory_nbytes is not None and 3 * array_nbytes > memory_nbytes:
         raise UsageError(
-            f"{what}: an array of {array_nbytes / GB:.1f} GB is held three times (written, read, compared), "
+            f"{what}: an array of {array_nbytes / GB:.1f} GB is held three times (written, read, compared), but "
             f"memory is {memory_nbytes / GB:.1f} GB; {hint}"
         )

@@ -1,8 +1,8 @@
-"""The loop by which everything is measured: round after round over all points that need more, until none does.
+"""The loop that measures everything: round after round over all points that need more trials, until none does.
 
-A round gives each unfinished point one trial, in an order drawn anew, so that a slow minute of the machine falls on
-all points alike. Making one file cold cools all others: the cold trials of a round follow each other, before the rest
-or after it.
+A round gives each unfinished point one trial, in a new random order, so that slow minutes of the machine affect all
+points alike. Making one file cold makes all others cold too. So the cold trials of a round run together, before or
+after the other trials.
 """
 
 from __future__ import annotations
@@ -16,36 +16,38 @@ import numpy as np
 
 from hyperslab.lab.statistics import interval_of_median
 
-# Trials of a point that may fail their proof and be made again, before the point is left with what it has.
+# A point may have this many rejected trials before it is left with the trials it has.
 MOST_REJECTED = 6
 
-Progress = Callable[[str, int, int], None]  # what is going on, trials done, trials expected at most
+Progress = Callable[[str, int, int], None]  # the current point, trials done, the most trials expected
 
 
 class Tally(NamedTuple):
-    """What is known of a point: the seconds of its accepted trials, and how many were rejected."""
+    """What is known of a point: the seconds of its accepted trials, and the number of rejected ones."""
 
     seconds: Sequence[float] = ()
     rejected: int = 0
-    is_over: bool = False  # it failed, or was refused: it is not tried again
+    is_over: bool = False  # it failed or was refused, so it is not tried again
 
     @property
     def trial_count(self) -> int:
-        """Those that count, and those that do not."""
+        """The number of accepted and rejected trials."""
         return len(self.seconds) + self.rejected
 
 
 @dataclass(frozen=True)
 class StopRule:
-    """When a point has enough trials: after `least`, when its interval is narrow or its time is spent; after `most`."""
+    """When a point has enough trials: after `least`, once its interval is narrow or its time is spent; at the latest,
+    `most`.
+    """
 
     least: int
     most: int
-    most_seconds: float = float("inf")  # of timed work in one point
-    precision: float | None = None  # half width of the median's interval / median
+    most_seconds: float = float("inf")  # timed seconds of one point
+    precision: float | None = None  # half width of the interval / median
 
     def is_met(self, tally: Tally) -> bool:
-        """Whether a point has enough."""
+        """Whether a point has enough trials."""
         made = len(tally.seconds)
         if tally.is_over or made >= self.most or tally.trial_count >= self.most + MOST_REJECTED:
             return True
@@ -63,20 +65,20 @@ P = TypeVar("P")
 
 
 class Rounds:
-    """Measures groups of points, one group after another, and tells whoever watches.
+    """Measures groups of points, one group after the other, and reports progress.
 
     Parameters
     ----------
     rule : StopRule
-        When a point has enough.
+        When a point has enough trials.
     seed : int
-        Of the order of trials.
+        Seed of the order of trials.
     progress : Progress
-        Told of each trial before it begins.
+        Called before each trial.
     expected : int
-        How many trials there will be at most.
+        The most trials that there will be.
     made : int
-        How many of them were made before.
+        How many of them were made earlier.
     """
 
     def __init__(self, rule: StopRule, seed: int, progress: Progress, expected: int, made: int = 0) -> None:
@@ -87,7 +89,7 @@ class Rounds:
         self._made = made
 
     def announce(self, name: str) -> None:
-        """Tell what runs now."""
+        """Report what runs now."""
         self._progress(name, min(self._made, self._expected - 1), self._expected)
         self._made += 1
 
@@ -101,22 +103,22 @@ class Rounds:
         name: Callable[[P], str] = str,
         is_cold: Callable[[P], bool] = lambda _: False,
     ) -> None:
-        """Make the trials of one group, until each of its points has enough.
+        """Make the trials of one group until each of its points has enough.
 
         Parameters
         ----------
         points : Sequence[P]
-            What is measured in turn.
+            The points to measure.
         make : Callable[[P], None]
-            Makes one trial of a point, and remembers what it gave.
+            Makes one trial of a point and records it.
         tally : Callable[[P], Tally]
             What is known of a point.
         warm_up : Callable[[P], None] | None
-            Makes the first trial of a point, which counts for nothing.
+            Makes the first trial of a point, which does not count.
         name : Callable[[P], str]
-            A point in words.
+            A point's name for people.
         is_cold : Callable[[P], bool]
-            Whether the trials of a point begin with nothing in the page cache.
+            Whether the trials of a point start with nothing in the page cache.
         """
 
         def pending() -> list[P]:
@@ -136,10 +138,10 @@ class Rounds:
 
 
 def trial_count(point_count: int, rule: StopRule) -> int:
-    """How many trials so many points take at most, warming up included, unless trials are rejected."""
+    """The most trials that these points take, including warm-up trials but not rejected ones."""
     return point_count * (rule.most + 1)
 
 
 def exactly(count: int) -> StopRule:
-    """So many trials of each point, however long they take."""
+    """Exactly this many trials of each point, however long they take."""
     return StopRule(count, count)

@@ -1,7 +1,7 @@
-"""Directories of measured files: made for one session, removed with it, and after a kill by the next session there.
+"""Directories for measured files. They are removed at the end of their session, or after a kill by the next session.
 
-Each has a mark that its session holds locked, and the system lets go of the lock however the session ends. Nothing is
-ever removed that has no such mark, or whose mark somebody holds.
+Each has a marker file that its session keeps locked. The system releases the lock however the session ends. A directory
+is never removed if it has no marker or the marker is locked.
 """
 
 from __future__ import annotations
@@ -15,15 +15,24 @@ from contextlib import contextmanager, suppress
 from pathlib import Path
 
 PREFIX = ".hyperslab-scratch-"
-NOTE_FILE = "scratch.txt"  # in a run's directory: where its scratch is
+NOTE_FILE = "scratch.txt"  # in a run's directory: the path of its scratch directory
 MARK_FILE = "made-by-hyperslab"
+
+
+def remove(path: Path) -> None:
+    """Remove a file or a tree, if it exists."""
+    if path.is_dir():
+        shutil.rmtree(path, ignore_errors=True)
+    else:
+        path.unlink(missing_ok=True)
 
 
 @contextmanager
 def scratch_below(parent: Path, run: Path | None = None) -> Iterator[Path]:
-    """A fresh directory below `parent`, for the run in `run` if there is one.
+    """A new directory below `parent`, for the run in `run` if there is one.
 
-    What killed sessions left below `parent`, and the one that began this run anywhere, is removed first.
+    First, directories that killed sessions left below `parent` are removed, and the earlier one of this run wherever it
+    is.
     """
     for left in parent.glob(f"{PREFIX}*"):
         remove_if_left(left)
@@ -32,7 +41,7 @@ def scratch_below(parent: Path, run: Path | None = None) -> Iterator[Path]:
     scratch = Path(tempfile.mkdtemp(prefix=PREFIX, dir=parent)).resolve()
     try:
         with open(scratch / f".{MARK_FILE}", "w") as mark:
-            # Where nothing can be locked there is no mark: then nobody else removes it.
+            # If nothing can be locked there is no marker, and no other session removes the directory.
             with suppress(OSError):
                 fcntl.flock(mark, fcntl.LOCK_EX | fcntl.LOCK_NB)
                 Path(mark.name).rename(scratch / MARK_FILE)
@@ -46,7 +55,7 @@ def scratch_below(parent: Path, run: Path | None = None) -> Iterator[Path]:
 
 
 def remove_leftover(run: Path) -> None:
-    """Remove the scratch directory of a killed session of a run."""
+    """Remove the scratch directory of a run's killed session."""
     note = run / NOTE_FILE
     if note.exists():
         remove_if_left(Path(note.read_text().partition("\n")[0]))
@@ -54,7 +63,7 @@ def remove_leftover(run: Path) -> None:
 
 
 def remove_if_left(directory: Path) -> None:
-    """Remove a scratch directory of ours whose session is over."""
+    """Remove one of our scratch directories if its session is over."""
     with suppress(OSError), open(directory / MARK_FILE, "r+") as mark:
         fcntl.flock(mark, fcntl.LOCK_EX | fcntl.LOCK_NB)
         if directory.name.startswith(PREFIX) and os.fstat(mark.fileno()).st_uid == os.geteuid():

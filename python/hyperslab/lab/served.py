@@ -1,4 +1,4 @@
-"""The files of a group on the servers that its conditions name, each behind a network that takes its time."""
+"""Serve the files of a group from the servers that its conditions name, each behind a network with a delay."""
 
 from __future__ import annotations
 
@@ -8,11 +8,11 @@ from typing import Any
 
 from hyperslab.lab import cache, serving
 
-BUCKET = "files"  # of S3; the folder that all files are in
+BUCKET = "files"  # the bucket of S3 servers; the folder of all files
 
 
 class ServedFiles:
-    """Servers of one folder, started when they are first asked for; `close` ends them."""
+    """Servers for the files of one folder. Each starts when it is first needed; `close` ends them."""
 
     def __init__(self, directory: Path) -> None:
         self._directory = directory
@@ -24,7 +24,7 @@ class ServedFiles:
         self.folder.mkdir()
 
     def location(self, path: Path, server: str, round_trip_ms: float) -> tuple[str, dict[str, Any]]:
-        """URL and storage options of a file of the folder, by a port where nobody has been."""
+        """The URL and storage options of a file in the folder, by a port that no client has used yet."""
         if server == "moto":
             self._upload(path)
         key = (server, round_trip_ms)
@@ -49,7 +49,7 @@ class ServedFiles:
         return int(self._stack.enter_context(started).rpartition(":")[2])
 
     def _upload(self, path: Path) -> None:
-        """Hand a file, or all that is below a folder, to a server that has files of its own."""
+        """Upload a file, or everything below a folder, to a server that keeps its own files."""
         if path in self._uploaded:
             return
         import boto3
@@ -64,5 +64,5 @@ class ServedFiles:
         self._uploaded.add(path)
 
     def close(self) -> None:
-        """End the servers."""
+        """Stop the servers."""
         self._stack.close()

@@ -1,4 +1,4 @@
-"""Real servers for files, started here and ended here: nginx, S3-compatible ones, and a network that takes its time."""
+"""Real file servers that are started and stopped here: nginx, S3-compatible servers, and a network with a delay."""
 
 from __future__ import annotations
 
@@ -15,13 +15,13 @@ from pathlib import Path
 
 from hyperslab.errors import MissingLibrary, TrialFailed
 
-ACCESS, SECRET = "hyperslab", "of no worth"  # what our own S3-compatible servers want to know
-USERS_FILE = "users"  # of the folder an nginx runs in: who may read what is below /private/
+ACCESS, SECRET = "hyperslab", "of no worth"  # what our own S3-compatible servers ask for
+USERS_FILE = "users"  # in the folder of an nginx: who may read what is below /private/
 _STARTS_WITHIN_SECONDS = 20.0
 
 
 def free_port() -> int:
-    """A port that nobody listens at now."""
+    """A port that is free now."""
     with socket.socket() as bound:
         bound.bind(("127.0.0.1", 0))
         port: int = bound.getsockname()[1]
@@ -30,7 +30,7 @@ def free_port() -> int:
 
 @contextlib.contextmanager
 def running(command: Sequence[str | Path], port: int) -> Iterator[None]:
-    """A server as a process of its own, from when it answers at `port`."""
+    """Run a server as a process. The context begins when it answers at `port`."""
     process = subprocess.Popen(
         [str(word) for word in command], stdin=subprocess.DEVNULL, stdout=subprocess.DEVNULL, stderr=subprocess.DEVNULL
     )
@@ -56,19 +56,19 @@ def _wait_for(port: int, process: subprocess.Popen[bytes]) -> None:
 
 @dataclass(frozen=True)
 class Nginx:
-    """A web server with ranges, of the files below a folder; what it saw is in its log."""
+    """A web server with range requests for the files below a folder. Its log records every request."""
 
     port: int
     log: Path
 
     @property
     def url(self) -> str:
-        """Where the folder is."""
+        """The URL of the folder."""
         return f"http://127.0.0.1:{self.port}"
 
     def requests(self) -> list[tuple[int, int]]:
-        """Status and body bytes of every request so far."""
-        time.sleep(0.2)  # the log is written after the answer
+        """The status and body bytes of every request so far."""
+        time.sleep(0.2)  # nginx writes the log after the answer
         return [(int(status), int(sent)) for status, sent in re.findall(r"^(\d+) (\d+)$", self.log.read_text(), re.M)]
 
 
@@ -92,7 +92,10 @@ http {{
 
 @contextlib.contextmanager
 def nginx(folder: Path, root: Path) -> Iterator[Nginx]:
-    """nginx with its log and its own files in `folder`, which is made; raises MissingLibrary if it is not installed."""
+    """Run nginx with its log and temporary files in `folder`, which is created.
+
+    Raises MissingLibrary if not installed.
+    """
     program = _program("nginx")
     folder.mkdir(exist_ok=True)
     users = folder / USERS_FILE
@@ -105,7 +108,7 @@ def nginx(folder: Path, root: Path) -> Iterator[Nginx]:
 
 @contextlib.contextmanager
 def moto() -> Iterator[str]:
-    """moto's S3, for tests rather than for measuring: gives its URL."""
+    """Run moto's S3, for tests rather than measurements, and yield its URL."""
     _import_moto()
     port = free_port()
     with running([sys.executable, "-m", "moto.server", "-H", "127.0.0.1", "-p", str(port)], port):
@@ -114,7 +117,7 @@ def moto() -> Iterator[str]:
 
 @contextlib.contextmanager
 def versitygw(folder: Path) -> Iterator[str]:
-    """Versity's gateway, which serves folders below `folder` as buckets of S3: gives its URL."""
+    """Run Versity's gateway, which serves folders below `folder` as S3 buckets, and yield its URL."""
     program = _program("versitygw")
     folder.mkdir(exist_ok=True)
     port = free_port()
@@ -124,7 +127,7 @@ def versitygw(folder: Path) -> Iterator[str]:
 
 
 def absent(server: str) -> str | None:
-    """Why a server cannot be started here; None if it can."""
+    """Why a server cannot be started on this machine, or None if it can."""
     try:
         if server == "moto":
             _import_moto()
@@ -142,7 +145,7 @@ _PROGRAMS = {
 
 
 def _program(name: str) -> str:
-    """Where a server's program is; beside PATH, where its installer puts it."""
+    """The path of a server's program, on PATH or where its installer puts it."""
     beside, advice = _PROGRAMS[name]
     found = shutil.which(name) or shutil.which(name, path=beside)
     if found is None:
@@ -152,24 +155,24 @@ def _program(name: str) -> str:
 
 def _import_moto() -> None:
     try:
-        import moto.server  # noqa: F401 - that it is there
+        import moto.server  # noqa: F401 - only to see whether it is installed
     except ImportError as error:
         raise MissingLibrary(f"moto is not installed ({error}): pip install 'hyperslab[dev]'") from error
 
 
 class Far:
-    """The way to a server's port that takes `seconds` each way, by as many new ports as are asked for."""
+    """A delayed connection to a server's port: `seconds` each way, by as many new ports as you ask for."""
 
     def __init__(self, process: subprocess.Popen[str]) -> None:
         self._process = process
         self._addresses = (f"127.0.{high}.{low}" for high in range(1, 255) for low in range(1, 255))
 
     def port(self) -> int:
-        """A port where nobody has been: no connection to it is open, no host's pace known."""
+        """A new port: no connection to it is open, and no client knows how fast it is."""
         return self._opened("127.0.0.1", 0)
 
     def address(self) -> str:
-        """The same as an address whose port is HTTP's usual one, for clients that know no other; root may have it."""
+        """An address at HTTP's default port, for clients that cannot use another one. It needs root."""
         address = next(self._addresses)
         self._opened(address, 80)
         return address
@@ -186,7 +189,7 @@ class Far:
 
 @contextlib.contextmanager
 def far(port: int, seconds: float) -> Iterator[Far]:
-    """A delaying proxy before a server's port, as a process of its own."""
+    """Run a delaying proxy in front of a server's port, as a process."""
     command = [sys.executable, "-m", "hyperslab.lab.delaying", str(port), str(seconds)]
     process = subprocess.Popen(command, stdin=subprocess.PIPE, stdout=subprocess.PIPE, text=True)
     try:

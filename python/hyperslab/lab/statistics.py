@@ -1,7 +1,7 @@
-"""Medians with the intervals that they deserve.
+"""Medians and ratios with their confidence intervals.
 
-Intervals are 95 % percentile-bootstrap intervals (B. Efron, "Bootstrap methods: another look at the jackknife", 1979),
-drawn with a fixed seed so that the same figures always give the same interval.
+Intervals are 95 % percentile-bootstrap intervals (B. Efron, "Bootstrap methods: another look at the jackknife", 1979).
+They are drawn with a fixed seed, so the same figures always give the same interval.
 """
 
 from __future__ import annotations
@@ -12,22 +12,32 @@ import numpy as np
 
 RESAMPLES = 2000
 SEED = 95
-# Below six values even the widest interval, from the least to the largest, holds the median with less than 95 %
-# (1 - 2 * 0.5**n): the interval stays unknown rather than pretend.
+# With fewer than six values, even the interval from the least to the largest value contains the median with less than
+# 95 % probability (1 - 2 * 0.5**n). So the interval is unknown.
 LEAST_FOR_INTERVAL = 6
 
 
 def interval_of_median(values: Sequence[float]) -> tuple[float, float] | None:
-    """The 95 % bootstrap interval of the median; None for fewer than six values."""
+    """The 95 % bootstrap interval of the median, or None if there are fewer than six values."""
     if len(values) < LEAST_FOR_INTERVAL:
         return None
     return _middle(_medians(values, _drawn(len(values), np.random.default_rng(SEED))))
 
 
 def interval_of_ratio(a: Sequence[float], b: Sequence[float], *, paired: bool = False) -> tuple[float, float] | None:
-    """The 95 % bootstrap interval of median(b) / median(a); None where either has fewer than six values.
+    """The 95 % bootstrap interval of median(b) / median(a).
 
-    `paired`: value i of one was measured beside value i of the other, so that pairs are drawn.
+    Parameters
+    ----------
+    a, b : Sequence[float]
+        The values of the two sides, for example seconds.
+    paired : bool
+        Whether value i of `a` was measured next to value i of `b`. Then pairs are drawn.
+
+    Returns
+    -------
+    tuple[float, float] | None
+        Both ends, or None if either side has fewer than six values.
     """
     if min(len(a), len(b)) < LEAST_FOR_INTERVAL:
         return None

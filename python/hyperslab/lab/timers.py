@@ -1,4 +1,4 @@
-"""What a worker measures of one repetition, and how it compares what was read. Clocks are read here only."""
+"""What a worker measures in one repetition, and how it compares what it read. No other module reads a clock."""
 
 from __future__ import annotations
 
@@ -19,7 +19,7 @@ T = TypeVar("T", int, float)
 
 @dataclass(frozen=True)
 class Timing:
-    """What a worker found. Seconds by phase; everything else as in the bench's Trial."""
+    """What one repetition took: seconds by phase, and the counters of `bench.records.Trial`."""
 
     seconds: dict[str, float]
     cpu_seconds: float | None = None
@@ -36,7 +36,7 @@ class Timing:
 
 
 class Timers:
-    """Seconds by phase. `with timers("read"):` is where a worker reads a clock, and nothing else does."""
+    """Seconds by phase. A worker reads clocks only in `with timers("read"):`."""
 
     def __init__(self) -> None:
         self.seconds: dict[str, float] = {}
@@ -44,7 +44,7 @@ class Timers:
         self._phase = ""
 
     def __call__(self, phase: str) -> Timers:
-        """Name the phase that is timed next."""
+        """Set the name of the next phase."""
         self._phase = phase
         return self
 
@@ -59,15 +59,15 @@ class Timers:
 
 
 class Counters:
-    """Device bytes and peak memory over the timed part of a trial."""
+    """Device bytes and peak memory during the timed part of a trial."""
 
     def __init__(self) -> None:
         with suppress(OSError), open("/proc/self/clear_refs", "w") as control:
-            control.write("5")  # start the high-water mark anew: proc(5)
+            control.write("5")  # reset the peak memory: proc(5)
         self._before = cache.device_bytes()
 
     def measured(self, timers: Timers, decoded_nbytes: int, **found: Any) -> Timing:
-        """What the timers and counters found until now."""
+        """The timing so far, from the timers and these counters."""
         after = cache.device_bytes()
         moved = after - self._before if after and self._before else None
         return Timing(
@@ -92,16 +92,16 @@ def _peak_rss_nbytes() -> int | None:
 
 @dataclass
 class Check:
-    """Compares what was read with what was written, outside the timers."""
+    """Compares what was read with what was written. This is never timed."""
 
     exact: bool
-    skipped: bool = False  # the null format stores nothing that could be compared
+    skipped: bool = False  # the null format stores nothing to compare
     returned_dtype: str | None = None
     max_abs_error: float | None = None
     compared: int = field(default=0)
 
     def __call__(self, got: np.ndarray, expected: np.ndarray, what: str) -> None:
-        """Raise TrialFailed where they differ by more than the format admits to."""
+        """Raise TrialFailed if the arrays differ by more than the format says."""
         if self.skipped:
             return
         self.compared += 1
@@ -110,18 +110,18 @@ class Check:
         if np.array_equal(got, expected):
             return
         if self.exact or expected.dtype.kind != "f":
-            raise TrialFailed(f"{what}: what was read is not what was written")
+            raise TrialFailed(f"{what}: the elements read are not the elements written")
         error = float(np.max(np.abs(got.astype(np.float64) - expected)))
         self.max_abs_error = max(error, self.max_abs_error or 0.0)
 
     @property
     def verified(self) -> bool | None:
-        """Whether all that was read was compared; None where nothing could be."""
+        """Whether everything that was read was compared. None if nothing could be compared."""
         return True if self.compared else None
 
 
 def combine(parts: Sequence[Timing]) -> Timing:
-    """The trial that several processes made together: as long as its slowest, as large as all of them."""
+    """The timing of a trial that several processes made together: the time of the slowest, the bytes of all."""
 
     def total(values: list[T | None]) -> T | None:
         known = [value for value in values if value is not None]

@@ -1,7 +1,7 @@
-"""Processes that do the trials: one for each format, so that libraries neither share state nor crash each other.
+"""Worker processes that run the trials: one for each format, so that libraries cannot share state or crash each other.
 
-A worker imports one format's library, then does tasks one at a time. Only one trial runs at any moment; its
-process is fresh to the file, not to the library, whose import no trial should pay for.
+A worker imports one format's library and then runs one task at a time. Only one trial runs at any moment. The file is
+new to the process, but the library is already imported: no trial should pay for the import.
 """
 
 from __future__ import annotations
@@ -23,14 +23,14 @@ from hyperslab.memory import make_ready
 
 
 class Workbench:
-    """The state that a worker keeps between jobs: the source elements, made once for each array shape."""
+    """What a worker keeps between tasks: the source elements, generated once for each array shape."""
 
     def __init__(self) -> None:
         self._field: Field | None = None
         self._buffer = np.empty(0)
 
     def arrays(self, field: Field, stored: np.dtype[Any]) -> Callable[[int], np.ndarray]:
-        """A function that gives array number i of a field, in the dtype in which a format stores it."""
+        """A function that returns array number i of a field, in the dtype in which a format stores it."""
         if field != self._field:
             self._buffer = np.empty(0)
             self._buffer, self._field = field.buffer(), field
@@ -39,9 +39,9 @@ class Workbench:
 
     @contextlib.contextmanager
     def undisturbed(self, nbytes: int) -> Iterator[None]:
-        """While Python collects no garbage; `nbytes` of memory are ready to be allocated."""
+        """A context without garbage collection, in which `nbytes` of memory are ready to be allocated."""
         gc.collect()
-        gc.freeze()  # what is left stays: looking through the libraries' objects again takes longer than many a trial
+        gc.freeze()  # leave frozen objects alone: scanning the libraries' objects again takes longer than many trials
         gc.disable()
         make_ready(nbytes)
         try:
@@ -51,17 +51,17 @@ class Workbench:
 
 
 class Task(Protocol):
-    """What another layer asks of a worker: it is pickled, run there once, and what it gives is sent back."""
+    """A task for a worker. It is pickled and runs once in the worker; its result is sent back."""
 
     def run(self, bench: Workbench) -> Any:
-        """Do it."""
+        """Run the task."""
 
 
 def _serve(connection: Connection) -> None:
-    """Answer requests until the other end closes. Ctrl-C is the parent's business."""
+    """Run tasks until the other end closes. The parent handles Ctrl-C."""
     signal.signal(signal.SIGINT, signal.SIG_IGN)
     bench = Workbench()
-    with contextlib.suppress(EOFError, ConnectionError):  # the parent left, whether we were idle or busy
+    with contextlib.suppress(EOFError, ConnectionError):  # the parent is gone
         while True:
             request = connection.recv()
             try:
@@ -72,20 +72,21 @@ def _serve(connection: Connection) -> None:
 
 
 def _told(error: Exception) -> HyperslabError:
-    """What the parent is told: our own errors as they are, others by what they say and where they arose."""
+    """The error to send to the parent: our own errors unchanged, other errors with their text and origin."""
     if isinstance(error, HyperslabError):
         return error
     if getattr(error, "errno", None) == errno.ENOSPC or "No space left" in str(error):
         return NoSpace(str(error))
     if isinstance(error, MemoryError):
-        return TrialFailed(f"out of memory: {error}; a smaller --scale needs less")
+        return TrialFailed(f"out of memory: {error}; use a smaller --scale")
     return TrialFailed(f"{type(error).__name__}: {' '.join(str(error).split())}")
 
 
 def _start_deaf_to_ctrl_c(process: multiprocessing.process.BaseProcess) -> None:
-    """Ctrl-C reaches every process of the terminal; a worker must not meet it even while it starts.
+    """Start a process that never receives Ctrl-C, which the terminal sends to all its processes, not even while
+    starting.
 
-    The new process inherits the blocked signal; here it is delivered as soon as it is unblocked.
+    The new process inherits the blocked signal. The parent receives the signal as soon as it unblocks it.
     """
     signal.pthread_sigmask(signal.SIG_BLOCK, [signal.SIGINT])
     try:
@@ -95,7 +96,7 @@ def _start_deaf_to_ctrl_c(process: multiprocessing.process.BaseProcess) -> None:
 
 
 class Worker:
-    """One process; started at the first request, and again after it died."""
+    """One process. It is started at the first request, and again if it died."""
 
     def __init__(self, what: str, timeout_seconds: float) -> None:
         self._what = what
@@ -104,12 +105,15 @@ class Worker:
         self._connection: Connection | None = None
 
     def ask(self, request: Task, timeout_seconds: float | None = None) -> Any:
-        """Send a request and wait; raises what the worker says, or TrialFailed when it died or hung."""
+        """Send a request and wait for the result.
+
+        Raises the worker's error, or TrialFailed if it died or did not answer.
+        """
         self.send(request)
         return self.receive(timeout_seconds)
 
     def send(self, request: Task) -> None:
-        """Send a request without waiting."""
+        """Send a request without waiting for the result."""
         if self._process is None:
             context = multiprocessing.get_context("spawn")
             self._connection, theirs = context.Pipe()
@@ -120,23 +124,23 @@ class Worker:
         self._connection.send(request)
 
     def receive(self, timeout_seconds: float | None = None) -> Any:
-        """Wait for the answer to the last request."""
+        """Wait for the result of the last request."""
         assert self._connection is not None
         allowed = self._timeout if timeout_seconds is None else timeout_seconds
         if not self._connection.poll(allowed):
             self.stop()
-            raise TrialFailed(f"no answer within {allowed:g} s; --timeout allows longer ones")
+            raise TrialFailed(f"no answer within {allowed:g} s; use --timeout to allow more")
         try:
             answer = self._connection.recv()
         except (EOFError, ConnectionError) as error:
-            raise TrialFailed(f"its process {self._how_it_died()}; the run goes on without this trial") from error
+            raise TrialFailed(f"its process {self._how_it_died()}; the run continues without this trial") from error
         if isinstance(answer, HyperslabError):
             raise answer
         return answer
 
     @property
     def pid(self) -> int | None:
-        """The process's number, while it lives."""
+        """The process's number, or None if it is not running."""
         return self._process.pid if self._process else None
 
     def _how_it_died(self) -> str:
@@ -149,7 +153,7 @@ class Worker:
         return f"ended with status {code}"
 
     def stop(self, grace_seconds: float = 0.0) -> None:
-        """End the process, whatever it is doing; an idle one may be given a moment to leave by itself."""
+        """Stop the process, whatever it is doing. An idle process first gets `grace_seconds` to exit."""
         if self._connection is not None:
             self._connection.close()
         if self._process is not None:
@@ -160,21 +164,21 @@ class Worker:
 
 
 class LocalWorkers:
-    """A worker for each format and part, on this machine."""
+    """Workers on this machine, one for each format and part."""
 
     def __init__(self, timeout_seconds: float) -> None:
         self._timeout = timeout_seconds
         self._workers: dict[tuple[str, int], Worker] = {}
 
     def worker(self, format_name: str, part: int = 0) -> Worker:
-        """The worker of a format; several parts of one trial have one each."""
+        """The worker of a format. Each part of a trial has its own worker."""
         key = (format_name, part)
         if key not in self._workers:
             self._workers[key] = Worker(f"{format_name} {part}", self._timeout)
         return self._workers[key]
 
     def close(self) -> None:
-        """End every process."""
+        """Stop all processes."""
         for worker in self._workers.values():
             worker.stop(grace_seconds=2.0)
         self._workers.clear()

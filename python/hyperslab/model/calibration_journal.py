@@ -41,6 +41,8 @@ def calibration_journal(
             path.unlink(missing_ok=True)
         path.parent.mkdir(parents=True, exist_ok=True)
         opened = Journal(path, CellTimings.from_dict, CellTimings.to_dict, lambda found: key_of(found.cell), header)
+    except UsageError:
+        raise
     except IsADirectoryError as error:
         raise UsageError(f"{path} is not the journal of a calibration ({error}): remove it") from error
     except OSError as error:

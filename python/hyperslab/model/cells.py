@@ -8,7 +8,7 @@ from typing import Literal
 import numpy as np
 
 from hyperslab.chunk_grid import ceil_div
-from hyperslab.model.libraries import Hdf5, Layout, Library
+from hyperslab.model.libraries import Hdf5, HyperslabEngine, Layout, Library, Zarr
 from hyperslab.model.workload import Workload
 
 # What is cached before the accesses are made.
@@ -50,6 +50,17 @@ class ModelCell:
     def chunk_nbytes(self) -> int:
         """Decoded bytes of a whole chunk."""
         return int(np.prod(self.layout.chunk_shape, dtype=np.int64)) * self.workload.array.element_nbytes
+
+    @property
+    def contradiction(self) -> str | None:
+        """Why no library can make these accesses in this cache state. None if one can."""
+        if isinstance(self.library, HyperslabEngine) and self.writes:
+            return "our engine only reads"
+        if self.cache == "new" and any(access.operation == "read" for access in self.workload.accesses):
+            return "a new array has nothing to read"
+        if self.cache == "library-warm" and (self.writes or not isinstance(self.library, Hdf5 | Zarr)):
+            return "library-warm is only for reads by HDF5 and Zarr"
+        return None
 
     @property
     def opened(self) -> Library:

@@ -19,7 +19,7 @@ from hyperslab.model.costs import Coefficients, price
 from hyperslab.model.counting import Direction, Variables
 from hyperslab.model.fit import Observation, fit
 from hyperslab.model.measuring import CellTimings
-from hyperslab.model.paper_experiments import Task
+from hyperslab.model.paper_experiments import Candidate
 from hyperslab.model.predict import Prediction, predict_cell
 from hyperslab.model.store_profile import StoreProfile
 from hyperslab.model.terms import BASELINES, EXTENDED, EXTENSIONS, PAPER, Model
@@ -126,8 +126,8 @@ class Evaluation:
         return max(ratios, default=None)
 
 
-def evaluate(tasks: Sequence[Task], measured: Sequence[CellTimings], profile: StoreProfile) -> Evaluation:
-    """Judge every model on measured cells. The cells are in the order of their tasks.
+def evaluate(candidates: Sequence[Candidate], measured: Sequence[CellTimings], profile: StoreProfile) -> Evaluation:
+    """Judge every model on measured cells. The cells are in the order of their candidates.
 
     The coefficients come from the profile's own cells, so no model was fitted to anything that it is judged by.
 
@@ -152,7 +152,7 @@ def evaluate(tasks: Sequence[Task], measured: Sequence[CellTimings], profile: St
             continue
         for known, each in zip(predicted, seconds, strict=True):
             known[model.name] = each
-    outcomes = tuple(map(_outcome, tasks, measured, predicted))
+    outcomes = tuple(map(_outcome, candidates, measured, predicted))
 
     def judged(named: dict[str, str]) -> dict[str, Accuracy]:
         return {title: accuracy(outcomes, name) for title, name in named.items() if name not in skipped}
@@ -163,8 +163,8 @@ def evaluate(tasks: Sequence[Task], measured: Sequence[CellTimings], profile: St
         judged({model.name: model.name for model in (EXTENDED, PAPER)}),
         judged({name: name for name in baselines}),
         judged({name: EXTENDED.without(name).name for name in EXTENSIONS}),
-        measured_again(tasks, measured),
-        tuple(_phases(tasks, outcomes)),
+        measured_again(candidates, measured),
+        tuple(_phases(candidates, outcomes)),
         held_out(profile.cells),
         sum(bool(prediction.cost.extrapolating) for prediction in ours),
         skipped,
@@ -208,7 +208,7 @@ def _distance(a: Variables, b: Variables) -> float:
     return float(np.linalg.norm(np.log1p(np.array(a)) - np.log1p(np.array(b))))
 
 
-def measured_again(tasks: Sequence[Task], measured: Sequence[CellTimings]) -> Accuracy | None:
+def measured_again(candidates: Sequence[Candidate], measured: Sequence[CellTimings]) -> Accuracy | None:
     """How well every second pass of a cell predicts the other passes. This is the noise: no model can do better.
 
     None if a cell has only one pass.
@@ -217,24 +217,26 @@ def measured_again(tasks: Sequence[Task], measured: Sequence[CellTimings]) -> Ac
     if not halves or not all(other.passes for _, other in halves):
         return None
     outcomes = [
-        _outcome(task, one, {MEASURED_AGAIN: other.median_seconds})
-        for task, (one, other) in zip(tasks, halves, strict=True)
+        _outcome(candidate, one, {MEASURED_AGAIN: other.median_seconds})
+        for candidate, (one, other) in zip(candidates, halves, strict=True)
     ]
     return accuracy(outcomes, MEASURED_AGAIN)
 
 
-def _outcome(task: Task, found: CellTimings, predicted: dict[str, float]) -> Outcome:
+def _outcome(candidate: Candidate, found: CellTimings, predicted: dict[str, float]) -> Outcome:
     low, high = found.interval or (None, None)
-    return Outcome(task.question, task.layout, task.cell.library.name, found.median_seconds, low, high, predicted)
+    return Outcome(
+        candidate.question, candidate.layout, candidate.cell.library.name, found.median_seconds, low, high, predicted
+    )
 
 
-def _phases(tasks: Sequence[Task], outcomes: Sequence[Outcome]) -> Iterable[PhaseFound]:
+def _phases(candidates: Sequence[Candidate], outcomes: Sequence[Outcome]) -> Iterable[PhaseFound]:
     """The phases of each read that was measured in all three cache states."""
     by_state: dict[tuple[str, str, str], dict[str, Outcome]] = {}
-    for task, outcome in zip(tasks, outcomes, strict=True):
-        if not task.cell.writes:
-            asked = task.question.removesuffix(f" {task.cell.cache}")
-            by_state.setdefault((asked, outcome.layout, outcome.library), {})[task.cell.cache] = outcome
+    for candidate, outcome in zip(candidates, outcomes, strict=True):
+        if not candidate.cell.writes:
+            asked = candidate.question.removesuffix(f" {candidate.cell.cache}")
+            by_state.setdefault((asked, outcome.layout, outcome.library), {})[candidate.cell.cache] = outcome
     for (asked, layout, library), states in by_state.items():
         if not {"cold", "page-warm", "library-warm"} <= states.keys():
             continue

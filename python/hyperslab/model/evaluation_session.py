@@ -17,24 +17,13 @@ from hyperslab.lab.environment import observe
 from hyperslab.lab.rounds import Progress, StopRule
 from hyperslab.model.evaluation import Evaluation, evaluate
 from hyperslab.model.measuring import CellTimings, disk_nbytes, measure
-from hyperslab.model.paper_experiments import SCALES, ScaleName, Task, arrays, tasks
+from hyperslab.model.paper_experiments import SCALES, Candidate, ScaleName, arrays, candidates
 from hyperslab.model.store_profile import StoreProfile, load_store_profile
 from hyperslab.model.takeaways import judge
 from hyperslab.replacing import replace_with
 
 MEASURED_FILE = "measured.json"
 REPEATS = {"tiny": StopRule(1, 1), "quick": StopRule(6, 6), "full": StopRule(6, 8, most_seconds=5.0)}
-
-
-@dataclass(frozen=True)
-class EvaluationRequest:
-    """The options of `hyperslab evaluate`."""
-
-    profile: Path | None
-    output: Path
-    directory: Path  # where the measured files are written
-    scale: ScaleName
-    again: bool = False
 
 
 @dataclass(frozen=True)
@@ -68,9 +57,38 @@ class Done:
 
 
 def run_evaluation(
-    request: EvaluationRequest, progress: Progress = lambda *_: None, say: Callable[[str], None] = print
+    store_profile: Path | None,
+    output: Path,
+    directory: Path,
+    scale: ScaleName,
+    *,
+    again: bool = False,
+    progress: Progress = lambda *_: None,
+    say: Callable[[str], None] = print,
 ) -> Done:
-    """Run an evaluation and write the results to the request's output. After Ctrl-C no measured files are left.
+    """Run an evaluation and write its results. After Ctrl-C no measured files are left.
+
+    Parameters
+    ----------
+    store_profile : Path | None
+        The store profile to judge; None means the default one.
+    output : Path
+        The directory of the results.
+    directory : Path
+        Where the measured files are written.
+    scale : ScaleName
+        How large the experiments are.
+    again : bool
+        Use the measurements that `output` already holds.
+    progress : Progress
+        Called after each pass.
+    say : Callable[[str], None]
+        Called with notes and warnings.
+
+    Returns
+    -------
+    Done
+        The evaluation with its notes and warnings.
 
     Raises
     ------
@@ -79,29 +97,29 @@ def run_evaluation(
     UsageError
         A directory cannot be written, or disk or memory is too small.
     """
-    profile = load_store_profile(request.profile)
-    _make_directories(request)
-    warnings = tuple(profile.differs_from_this_machine(request.directory))
+    profile = load_store_profile(store_profile)
+    _make_directories(output, directory)
+    warnings = tuple(profile.differs_from_this_machine(directory))
     for reason in warnings:
         say(f"the store profile was made on another machine, or before something changed: {reason}")
-    scale = SCALES[request.scale]
-    wanted = list(tasks(scale))
-    notes = tuple(array.note for array in arrays(scale))
-    known = _saved(request) if request.again else _measure(request, wanted, progress, say)
+    wanted = list(candidates(SCALES[scale]))
+    notes = tuple(array.note for array in arrays(SCALES[scale]))
+    path = output / MEASURED_FILE
+    known = _saved(path, scale) if again else _measure(wanted, directory, scale, path, progress, say)
     planned, measured = _compared(wanted, known)
     found = evaluate(planned, measured, profile)
-    here = observe(request.directory, ["hdf5", "zarr3"]).to_dict()
+    here = observe(directory, ["hdf5", "zarr3"]).to_dict()
     verdicts = tuple(judge(found))
     missing = len(wanted) - len(planned)
-    done = Done(request.output, request.scale, notes, warnings, here, profile, measured, missing, found, verdicts)
-    _write(request.output / "evaluation.json", json.dumps(done.to_dict(), indent=1))
-    _write(request.output / "outcomes.csv", _table(done))
+    done = Done(output, scale, notes, warnings, here, profile, measured, missing, found, verdicts)
+    _write(output / "evaluation.json", json.dumps(done.to_dict(), indent=1))
+    _write(output / "outcomes.csv", _table(done))
     return done
 
 
-def _make_directories(request: EvaluationRequest) -> None:
+def _make_directories(*directories: Path) -> None:
     try:
-        for directory in (request.output, request.directory):
+        for directory in directories:
             directory.mkdir(parents=True, exist_ok=True)
     except OSError as error:
         raise UsageError(
@@ -110,44 +128,50 @@ def _make_directories(request: EvaluationRequest) -> None:
 
 
 def _measure(
-    request: EvaluationRequest, planned: list[Task], progress: Progress, say: Callable[[str], None]
+    planned: list[Candidate],
+    directory: Path,
+    scale: ScaleName,
+    path: Path,
+    progress: Progress,
+    say: Callable[[str], None],
 ) -> tuple[CellTimings, ...]:
-    cells = [task.cell for task in planned]
-    say(f"{len(cells)} cells; at most {disk_nbytes(cells) / 1e6:.0f} MB of disk at a time below {request.directory}")
+    cells = [candidate.cell for candidate in planned]
+    say(f"{len(cells)} cells; at most {disk_nbytes(cells) / 1e6:.0f} MB of disk at a time below {directory}")
     started = time.monotonic()
-    found = tuple(measure(cells, request.directory, REPEATS[request.scale], progress=progress, say=say))
+    found = tuple(measure(cells, directory, REPEATS[scale], progress=progress, say=say))
     say(f"measured in {time.monotonic() - started:.0f} s")
-    document = {"scale": request.scale, "cells": [each.to_dict() for each in found]}
-    _write(request.output / MEASURED_FILE, json.dumps(document))
+    document = {"scale": scale, "cells": [each.to_dict() for each in found]}
+    _write(path, json.dumps(document))
     return found
 
 
-def _compared(wanted: list[Task], known: tuple[CellTimings, ...]) -> tuple[list[Task], tuple[CellTimings, ...]]:
-    """The tasks that were measured, without experiments in which a library is missing."""
+def _compared(
+    wanted: list[Candidate], known: tuple[CellTimings, ...]
+) -> tuple[list[Candidate], tuple[CellTimings, ...]]:
+    """The candidates that were measured, without experiments in which a library is missing."""
     by_name = {_key(found): found for found in known}
-    found_by_task = [(task, by_name.get(_key(task))) for task in wanted]
-    missing = {(task.question, task.layout) for task, found in found_by_task if found is None}
-    both = [(task, found) for task, found in found_by_task if found and (task.question, task.layout) not in missing]
+    pairs = [(each, by_name.get(_key(each))) for each in wanted]
+    missing = {(each.question, each.layout) for each, found in pairs if found is None}
+    both = [(each, found) for each, found in pairs if found and (each.question, each.layout) not in missing]
     if not both:
         raise RunError(
             "no experiment was measured, because something keeps emptying the page cache: try again when the "
             "machine is idle"
         )
-    return [task for task, _ in both], tuple(found for _, found in both)
+    return [each for each, _ in both], tuple(found for _, found in both)
 
 
-def _key(each: Task | CellTimings) -> tuple[str, str]:
+def _key(each: Candidate | CellTimings) -> tuple[str, str]:
     return each.cell.file_key, each.cell.name
 
 
-def _saved(request: EvaluationRequest) -> tuple[CellTimings, ...]:
-    path = request.output / MEASURED_FILE
+def _saved(path: Path, wanted: ScaleName) -> tuple[CellTimings, ...]:
     try:
         document = json.loads(path.read_text())
         scale, found = document["scale"], tuple(CellTimings.from_dict(each) for each in document["cells"])
     except (OSError, ValueError, KeyError, TypeError) as error:
         raise UsageError(f"{path} has no measurements ({error}): leave --again out to make them") from error
-    if scale != request.scale:
+    if scale != wanted:
         raise UsageError(f"{path} has measurements of scale {scale}: give --{scale}, or leave --again out")
     return found
 

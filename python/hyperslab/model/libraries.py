@@ -8,6 +8,8 @@ from typing import Any, ClassVar, Literal, TypeAlias
 import numpy as np
 import numpy.typing as npt
 
+from hyperslab.memory import CHUNK_CACHE_NBYTES
+
 MIB = 1 << 20
 Column: TypeAlias = npt.NDArray[np.uint64]
 Manifest: TypeAlias = tuple[Column, Column, Column]  # linear indices, offsets, stored lengths
@@ -96,7 +98,7 @@ class HyperslabEngine:
     """Reads by our own engine: the requests of its plan. If `far`, the file is on a server."""
 
     name: ClassVar[str] = "hyperslab"
-    chunk_cache_nbytes: int = 32 * MIB
+    chunk_cache_nbytes: int = CHUNK_CACHE_NBYTES
     far: bool = False
 
 

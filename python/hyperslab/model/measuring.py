@@ -34,7 +34,7 @@ from hyperslab.lab.environment import observe
 from hyperslab.lab.fields import Field
 from hyperslab.lab.room import check_room
 from hyperslab.lab.rounds import Progress, Rounds, StopRule, Tally, trial_count
-from hyperslab.lab.scratch import scratch_below
+from hyperslab.lab.scratch import remove, scratch_below
 from hyperslab.lab.statistics import interval_of_median
 from hyperslab.lab.timers import Check, Counters, Timers, Timing
 from hyperslab.lab.worker import LocalWorkers, Workbench
@@ -284,7 +284,7 @@ class _LocalPasses(Passes):
             try:
                 return worker.ask(Pass(_job(cell, path), cell, check)), None
             finally:
-                shutil.rmtree(path, ignore_errors=True) if path.is_dir() else path.unlink(missing_ok=True)
+                remove(path)
         job = _job(cell, path)
         self._write(job)
         resident = None if check else _bring_about(cell, cache.files_below(path))
@@ -439,16 +439,12 @@ def _refuse(cell: ModelCell) -> None:
     """Raise an error if the cell cannot be measured."""
     if any(access.weight != 1 for access in cell.workload.accesses):
         raise UsageError(f"{cell.name}: measuring makes every access once, so weights must be 1")
-    if cell.cache == "new" and any(access.operation == "read" for access in cell.workload.accesses):
-        raise Refused(f"{cell.name}: a new array has nothing to read")
-    if cell.cache == "library-warm" and (cell.writes or not isinstance(cell.library, Hdf5 | Zarr)):
-        raise Refused(f"{cell.name}: library-warm is only for reads by HDF5 and Zarr")
+    if cell.contradiction:
+        raise Refused(f"{cell.name}: {cell.contradiction}")
     if isinstance(cell.library, Hdf5) and (cell.library.growing_axis or cell.library.mpi_writing):
         raise Refused(f"{cell.name}: growth along an axis other than 0, and MPI, cannot be measured")
     if isinstance(cell.library, Hdf5) and cell.library.index == "btree_v2":
         raise Refused(f"{cell.name}: growth along several axes can be counted but not measured")
-    if isinstance(cell.library, HyperslabEngine) and cell.writes:
-        raise Refused(f"{cell.name}: our engine only reads")
     chosen = make_format(_format_of(cell), dict(_options_of(cell)))
     need = Need(slices=True, overwrite=cell.writes and cell.cache != "new")
     if reason := chosen.refusal(_spec_of(cell), need):

@@ -43,18 +43,7 @@ EVERY = ("all", "rows", "column", "boxes")
 SCALES: dict[ScaleName, Scale] = {
     "tiny": Scale(256, 4, (4,), (16,), 3, 3, 10, (2, 2, 2), ("cold", "page-warm"), ("all",)),
     "quick": Scale(8, 16, (4, 16), WIDTHS, 20, 20, 2, (2, 2, 4), ("cold", "page-warm"), ("all", "boxes")),
-    "full": Scale(
-        8,
-        64,
-        (4, 16, 64),
-        WIDTHS,
-        20,
-        50,
-        2,
-        (4, 4, 4),
-        ("cold", "page-warm", "library-warm"),
-        EVERY,
-    ),
+    "full": Scale(8, 64, (4, 16, 64), WIDTHS, 20, 50, 2, (4, 4, 4), ("cold", "page-warm", "library-warm"), EVERY),
 }
 
 
@@ -71,7 +60,7 @@ class PaperArray:
 
 
 @dataclass(frozen=True)
-class Task:
+class Candidate:
     """One cell, with the question and layout it belongs to in the evaluation."""
 
     question: str
@@ -84,7 +73,7 @@ def arrays(scale: Scale) -> list[PaperArray]:
     return [_neuroscience(scale), _vorpal(scale)]
 
 
-def tasks(scale: Scale, libraries: tuple[Library, ...] | None = None) -> Iterator[Task]:
+def candidates(scale: Scale, libraries: tuple[Library, ...] | None = None) -> Iterator[Candidate]:
     """Every cell of the evaluation. By default it compares the installed HDF5 with Zarr."""
     for array in arrays(scale):
         for operation, pattern, cache in _asked(array, scale):
@@ -94,7 +83,7 @@ def tasks(scale: Scale, libraries: tuple[Library, ...] | None = None) -> Iterato
             for name, chunk_shape in array.chunk_shapes.items():
                 for library in libraries or (installed_hdf5(), Zarr()):
                     cell = ModelCell(workload, Layout(chunk_shape), library, cache)
-                    yield Task(f"{array.name} {operation} {pattern} {cache}", name, cell)
+                    yield Candidate(f"{array.name} {operation} {pattern} {cache}", name, cell)
 
 
 def installed_hdf5() -> Hdf5:

@@ -165,17 +165,11 @@ def _why_not_held(library: Library, cell: ModelCell) -> str | None:
 
 
 def _why_not_done(library: Library, cell: ModelCell) -> str | None:
-    if isinstance(library, HyperslabEngine) and cell.writes:
-        return "our engine only reads"
     if isinstance(library, HyperslabEngine) and library.far and cell.cache != "cold":
         return "a far store starts with nothing cached"
-    if cell.cache == "new" and any(access.operation == "read" for access in cell.workload.accesses):
-        return "a new array has nothing to read"
     if cell.cache == "library-warm" and cell.layout.contiguous:
         return "libraries do not cache arrays that are in one piece"
-    if cell.cache == "library-warm" and (cell.writes or not isinstance(library, Hdf5 | Zarr)):
-        return "library-warm is only for reads by HDF5 and Zarr"
-    return None
+    return cell.contradiction
 
 
 def parse_layout(text: str, shape: Sequence[int] = ()) -> Layout:

@@ -209,17 +209,7 @@ def _fit_document(given: Coefficients) -> dict[str, Any]:
     }
 
 
-FIT_FIELDS = (
-    "model",
-    "library",
-    "operation",
-    "spread",
-    "overlap",
-    "cell_count",
-    "condition",
-    "ridge",
-    "rmse_log10",
-)
+FIT_FIELDS = ("model", "library", "operation", "spread", "overlap", "cell_count", "condition", "ridge", "rmse_log10")
 
 
 def _fit_of(given: dict[str, Any]) -> Coefficients:

@@ -13,34 +13,22 @@ A workload file (YAML) has the array and a list of accesses:
 from __future__ import annotations
 
 from pathlib import Path
-from typing import Any, Literal, NamedTuple
+from typing import Literal, NamedTuple
 
 import numpy as np
-import yaml
-from pydantic import (
-    BaseModel,
-    ConfigDict,
-    Field,
-    NonNegativeInt,
-    PositiveFloat,
-    PositiveInt,
-    ValidationError,
-    field_validator,
-    model_validator,
-)
+from pydantic import Field, NonNegativeInt, PositiveFloat, PositiveInt, field_validator, model_validator
 
 from hyperslab._core import Hyperslab
+from hyperslab.bench.declared import Declared, checked, read
 from hyperslab.bench.operations import OPERATIONS, Operation
-from hyperslab.errors import StudyError
 
 SELECTS = sorted(name.removeprefix("read-") for name, kind in OPERATIONS.items() if kind.pattern is not None)
 MOST_SELECTIONS = 10_000_000
 
 
-class WorkloadArray(BaseModel):
+class WorkloadArray(Declared):
     """The array that is accessed."""
 
-    model_config = ConfigDict(extra="forbid", frozen=True)
     shape: list[PositiveInt] = Field(min_length=1, max_length=32)
     dtype: str = "float32"
 
@@ -61,19 +49,17 @@ class WorkloadArray(BaseModel):
         return np.dtype(self.dtype).itemsize
 
 
-class Box(BaseModel):
+class Box(Declared):
     """One box: its first element, its shape, and its step along each axis (1 by default)."""
 
-    model_config = ConfigDict(extra="forbid", frozen=True)
     start: list[NonNegativeInt]
     shape: list[PositiveInt]
     step: list[PositiveInt] | None = None
 
 
-class Access(BaseModel):
+class Access(Declared):
     """Selections of one kind. `list` takes `boxes`; the other kinds are the patterns of `hyperslab bench`."""
 
-    model_config = ConfigDict(extra="forbid", frozen=True)
     select: str
     operation: Literal["read", "write"] = "read"
     weight: PositiveFloat = Field(default=1, description="how often the access happens, relative to the others")
@@ -114,10 +100,9 @@ class Step(NamedTuple):
     weight: float
 
 
-class Workload(BaseModel):
+class Workload(Declared):
     """The accesses to one array."""
 
-    model_config = ConfigDict(extra="forbid", frozen=True)
     array: WorkloadArray
     accesses: list[Access] = Field(min_length=1)
     order: Literal["listed", "shuffled"] = "listed"
@@ -174,13 +159,4 @@ def load_workload(path: str | Path) -> Workload:
     StudyError
         The file is missing or does not describe a workload. The message names the file and the field.
     """
-    try:
-        given: Any = yaml.safe_load(Path(path).read_text())
-    except (OSError, UnicodeDecodeError, yaml.YAMLError) as error:
-        raise StudyError(f"{path}: {error}") from error
-    try:
-        return Workload.model_validate(given)
-    except ValidationError as error:
-        first = error.errors()[0]
-        field = ".".join(map(str, first["loc"])) or "the file"
-        raise StudyError(f"{path}: {field}: {first['msg']}") from error
+    return checked(Path(path), read(Path(path)), Workload)

@@ -13,12 +13,13 @@ from typing import Any
 
 from hyperslab._core import save_references
 from hyperslab.archive.allowed import Locations
-from hyperslab.archive.open_file import CHUNK_CACHE_NBYTES, locate
+from hyperslab.archive.open_file import locate
 from hyperslab.archive.opening import open
 from hyperslab.archive.remote import Remote, SourceResolver, is_url, shown
 from hyperslab.archive.source_files import are_many, matching, threads_for
 from hyperslab.archive.tree import Group, OpenFile
 from hyperslab.errors import HyperslabError, Refused, UsageError
+from hyperslab.memory import CHUNK_CACHE_NBYTES
 from hyperslab.references import icechunk, kerchunk, zarr2, zarr3
 from hyperslab.references.export import Export
 from hyperslab.references.side_by_side import by_dask, by_threads
@@ -85,6 +86,12 @@ class Index:
         record_size : int
             Number of references in one Parquet table.
 
+        Returns
+        -------
+        Saved
+            The path and its size in bytes, how many files, arrays and chunks the references cover, and which arrays
+            were left out.
+
         Raises
         ------
         Refused
@@ -117,12 +124,17 @@ class Index:
 
         Parameters
         ----------
-        store : Any
+        store : icechunk.IcechunkStore
             The store of a writable session.
         inline_threshold : int
             Write arrays of at most this many bytes as values, as in `save`.
         skip_unsupported : bool
             Leave out arrays that Zarr 3 cannot express, instead of refusing them.
+
+        Returns
+        -------
+        Referenced
+            How many files, arrays and chunks the references cover, and which arrays were left out.
 
         Raises
         ------
@@ -189,7 +201,7 @@ def index(
         Called after each file with its name, the number of files indexed, and the number of all files.
     threads : int | None
         How many files to index at a time. The default is one per core, or 32 if some files are remote.
-    scheduler : Any
+    scheduler : str | distributed.Client | None
         Index on the workers of a Dask scheduler instead: its address, or a `distributed.Client`. The workers must find
         the files under the same paths. They are sent no credentials; they take them from their environment, or from
         `hyperslab.credentials` called there.
@@ -199,7 +211,7 @@ def index(
     Returns
     -------
     Index
-        An `Index`; call its `save` to write references.
+        The indexed archives; call `save` to write references.
 
     Raises
     ------
@@ -334,7 +346,7 @@ def _names(paths: list[str]) -> list[str]:
 
 
 def encoded(location: str | Remote, resolver: SourceResolver) -> bytes:
-    """The references of an archive as our own file of them has them; paths are absolute."""
+    """The content of a `.hs` file of references to an archive, with absolute paths. Dask workers call this."""
     with TemporaryDirectory(prefix="hyperslab-index-") as folder:
         path = Path(folder) / "one.hs"
         Index({"": OpenFile(location, CHUNK_CACHE_NBYTES, resolver).root}).save(path)

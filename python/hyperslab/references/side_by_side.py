@@ -57,8 +57,15 @@ def by_dask(work: Callable[..., T], tasks: Mapping[int, tuple[Any, ...]], schedu
         The function that a worker calls.
     tasks : Mapping[int, tuple[Any, ...]]
         For each number, the arguments of the call.
-    scheduler : Any
-        A `distributed.Client`, or the address of a scheduler.
+    scheduler : str | distributed.Client
+        The address of a scheduler, or a client of it.
+
+    Raises
+    ------
+    MissingLibrary
+        Dask is not installed.
+    UsageError
+        No scheduler answers at the address.
     """
     try:
         from distributed import Client, as_completed

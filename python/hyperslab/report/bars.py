@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass
 from pathlib import Path
 from typing import TYPE_CHECKING
 
@@ -10,7 +9,7 @@ from hyperslab.bench.records import Summary
 from hyperslab.bench.results import Run
 from hyperslab.report.captions import INTERVAL, caption, statistic_text
 from hyperslab.report.palette import in_order, paint_of
-from hyperslab.report.sheet import PANEL_WIDTH, Words, head, log_ticks, new_sheet, save
+from hyperslab.report.sheet import PANEL_WIDTH, Panel, Words, head, log_ticks, new_sheet, save
 from hyperslab.report.views import (
     Arrays,
     arrays_of,
@@ -20,14 +19,7 @@ from hyperslab.report.views import (
     panel_order,
     published_seconds,
 )
-from hyperslab.report.wording import (
-    arrays_text,
-    cache_title,
-    is_per_array,
-    metric_title,
-    operation_title,
-    unit_of,
-)
+from hyperslab.report.wording import arrays_text, cache_title, is_per_array, metric_title, operation_title, unit_of
 
 if TYPE_CHECKING:
     from matplotlib.axes import Axes
@@ -35,15 +27,6 @@ if TYPE_CHECKING:
 # For a larger span the axis is logarithmic; otherwise small bars would vanish.
 LINEAR_SPAN = 20.0
 BAR_WIDTH = 0.12  # inches
-
-
-@dataclass(frozen=True)
-class Panel:
-    """One operation's metric."""
-
-    operation: str
-    metric: str
-    summaries: tuple[Summary, ...]
 
 
 def draw_bars(run: Run, summaries: list[Summary], arrays: Arrays, stem: Path) -> list[Path]:
@@ -72,7 +55,10 @@ def bar_panels(summaries: list[Summary]) -> list[Panel]:
     chosen = [s for s in summaries if s.metric in _metrics_of(s, reads[0] if reads else None)]
     for summary in sorted(chosen, key=lambda s: panel_order(s, operations)):
         wanted.setdefault((summary.operation, summary.metric), []).append(summary)
-    return [Panel(operation, metric, tuple(found)) for (operation, metric), found in wanted.items()]
+    return [
+        Panel(metric_title(metric, found[0].method), operation_title(operation), tuple(found))
+        for (operation, metric), found in wanted.items()
+    ]
 
 
 def _metrics_of(summary: Summary, first_read: str | None) -> tuple[str, ...]:
@@ -111,7 +97,7 @@ def _draw_panel(axes: Axes, panel: Panel, formats: list[str]) -> None:
     axes.set_xticks(range(len(groups)), groups, size=8)
     axes.set_xlim(-0.55, len(groups) - 0.45)
     first = panel.summaries[0]
-    head(axes, metric_title(panel.metric, first.method), operation_title(panel.operation))
+    head(axes, panel.title, panel.subtitle)
     _scale_axis(axes, [h / scale for h in heights if h > 0])
     axes.set_ylabel(f"{unit} per array" if is_per_array(first) else unit)
 

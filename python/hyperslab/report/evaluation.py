@@ -17,7 +17,7 @@ from hyperslab.report.terminal import print_table
 HEADER = (
     "model",
     "faster library predicted",
-    "where intervals part",
+    "where intervals do not overlap",
     "RMSE log10",
     "relative",
     "seconds",

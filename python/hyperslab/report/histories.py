@@ -14,8 +14,8 @@ from hyperslab.bench.histories.verdicts import STUDY
 from hyperslab.bench.records import Verdict
 
 PAGE = "histories.md"
-Figure = Callable[[History], float | None]
-FIGURES: dict[str, tuple[str, Figure]] = {
+Value = Callable[[History], float | None]
+FIGURES: dict[str, tuple[str, Value]] = {
     "sizes": ("size of the file, MB", lambda one: None if one.stored_nbytes is None else one.stored_nbytes / 1e6),
     "creation": ("creation, s", lambda one: one.creation_seconds),
     "read-all": ("all versions read, s", lambda one: one.read_all_seconds),
@@ -29,8 +29,8 @@ def make_page(histories: list[History], verdicts: list[Verdict], output: Path) -
     plain = [history for history in done if history.compression == "none"]
     claims = [verdict for verdict in verdicts if verdict.study == STUDY]
     parts = ["# Files with versions: seed 4's study\n", _verdicts(claims)]
-    for name, (title, figure) in FIGURES.items():
-        _drawn(plain, output / f"{name}.png", title, figure)
+    for name, (title, value_of) in FIGURES.items():
+        _drawn(plain, output / f"{name}.png", title, value_of)
         parts.append(f"## {title}\n\n![{title}]({name}.png)\n")
     _versions_drawn(plain, output / "versions.png")
     parts.append("## time of each new version\n\n![time of each version](versions.png)\n")
@@ -49,24 +49,24 @@ def _verdicts(verdicts: Iterable[Verdict]) -> str:
 
 
 def _axes(title: str) -> tuple[Any, dict[str, Any]]:
-    from matplotlib.figure import Figure as Sheet
+    from matplotlib.figure import Figure
 
-    sheet = Sheet(figsize=(4 * len(EDIT_PATTERNS), 3.4), layout="constrained")
-    axes = dict(zip(EDIT_PATTERNS, sheet.subplots(1, len(EDIT_PATTERNS)), strict=True))
+    figure = Figure(figsize=(4 * len(EDIT_PATTERNS), 3.4), layout="constrained")
+    axes = dict(zip(EDIT_PATTERNS, figure.subplots(1, len(EDIT_PATTERNS)), strict=True))
     for name, one in axes.items():
         one.set_title(name, fontsize=8)
         one.set_xlabel("versions")
         one.grid(alpha=0.3)
     axes[next(iter(EDIT_PATTERNS))].set_ylabel(title)
-    return sheet, axes
+    return figure, axes
 
 
-def _drawn(histories: list[History], path: Path, title: str, figure: Figure) -> None:
+def _drawn(histories: list[History], path: Path, title: str, value_of: Value) -> None:
     """Draw a line for each contender and chunk length over the number of versions."""
-    sheet, axes = _axes(title)
+    figure, axes = _axes(title)
     lines: dict[tuple[str, str, int], list[tuple[int, float]]] = {}
     for history in histories:
-        value = figure(history)
+        value = value_of(history)
         if value is not None:
             key = (history.workload, history.format, history.chunk_length)
             lines.setdefault(key, []).append((history.count, value))
@@ -74,11 +74,11 @@ def _drawn(histories: list[History], path: Path, title: str, figure: Figure) -> 
         axes[workload].plot(*zip(*sorted(points), strict=True), "o-", ms=3, label=f"{contender}, {length}")
     for one in axes.values():
         one.legend(fontsize=5)
-    sheet.savefig(path, dpi=110)
+    figure.savefig(path, dpi=110)
 
 
 def _versions_drawn(histories: list[History], path: Path) -> None:
-    sheet, axes = _axes("one version, ms")
+    figure, axes = _axes("one version, ms")
     for workload, one in axes.items():
         own = [history for history in histories if history.workload == workload]
         most = max((history.count for history in own), default=0)
@@ -88,7 +88,7 @@ def _versions_drawn(histories: list[History], path: Path) -> None:
                 shown.add(history.format)
                 one.semilogy(np.array(history.version_seconds) * 1e3, lw=0.8, label=history.format)
         one.legend(fontsize=5)
-    sheet.savefig(path, dpi=110)
+    figure.savefig(path, dpi=110)
 
 
 def _table(histories: Iterable[History]) -> str:

@@ -4,7 +4,6 @@ from __future__ import annotations
 
 from collections import defaultdict
 from collections.abc import Callable
-from dataclasses import dataclass
 from pathlib import Path
 from typing import TYPE_CHECKING, Literal, NamedTuple
 
@@ -13,7 +12,7 @@ from hyperslab.bench.records import Summary
 from hyperslab.bench.results import Run
 from hyperslab.report.captions import INTERVAL, caption, statistic_text
 from hyperslab.report.palette import in_order, paint_of
-from hyperslab.report.sheet import Words, head, log_ticks, new_sheet, save
+from hyperslab.report.sheet import Panel, Words, head, log_ticks, new_sheet, save
 from hyperslab.report.views import (
     arrays_of,
     case_named,
@@ -47,22 +46,13 @@ class Point(NamedTuple):
     high: float | None
 
 
-class Axis(NamedTuple):
-    """The axes of a figure: what they show, and their labels."""
+class Quantity(NamedTuple):
+    """What the lines of a figure show: the point of a summary, and the labels of the axes."""
 
     x_label: str
     y_label: str
     y_unit: str  # of the ticks, where the label does not name it
     point: Callable[[Summary], Point | None]
-
-
-@dataclass(frozen=True)
-class Panel:
-    """One metric of one operation in one cache state."""
-
-    title: str
-    subtitle: str
-    summaries: tuple[Summary, ...]
 
 
 def draw_scale_lines(run: Run, summaries: list[Summary], stem: Path) -> list[Path]:
@@ -72,8 +62,8 @@ def draw_scale_lines(run: Run, summaries: list[Summary], stem: Path) -> list[Pat
     by_count = len({arrays.elements for arrays in sizes(summaries)}) == 1
     panels = _panels(summaries, lambda s: WRITTEN if moves_nothing_back(s) else ("open_total", "read"))
     label = "arrays in the file" if by_count else "elements of one array"
-    axis = Axis(label, "time for all arrays", "s", lambda s: _time_point(s, by_count))
-    return _draw(run, panels, axis, "Time", stem)
+    quantity = Quantity(label, "time for all arrays", "s", lambda s: _time_point(s, by_count))
+    return _draw(run, panels, quantity, "Time", stem)
 
 
 def draw_speed_curves(run: Run, summaries: list[Summary], stem: Path) -> list[Path]:
@@ -83,8 +73,8 @@ def draw_speed_curves(run: Run, summaries: list[Summary], stem: Path) -> list[Pa
     panels = _panels(summaries, lambda s: (headline_metric(s.operation), bare_metric(s)))
     by_count = len({s.count for s in summaries}) > 1
     label = "arrays in the file" if by_count else "decoded MB per trial"
-    axis = Axis(label, "decoded MB/s", "", lambda s: _speed_point(s, by_count))
-    return _draw(run, panels, axis, "Throughput", stem)
+    quantity = Quantity(label, "decoded MB/s", "", lambda s: _speed_point(s, by_count))
+    return _draw(run, panels, quantity, "Throughput", stem)
 
 
 def bare_metric(summary: Summary) -> str:
@@ -120,23 +110,23 @@ def _speed_point(summary: Summary, by_count: bool) -> Point | None:
     return Point(summary.count if by_count else moved, speed, slow, fast)
 
 
-def _draw(run: Run, panels: list[Panel], axis: Axis, title: str, stem: Path) -> list[Path]:
-    panels = [panel for panel in panels if any(axis.point(s) for s in panel.summaries)]
+def _draw(run: Run, panels: list[Panel], quantity: Quantity, title: str, stem: Path) -> list[Path]:
+    panels = [panel for panel in panels if any(quantity.point(s) for s in panel.summaries)]
     if not panels:
         return []
     shown = [s for panel in panels for s in panel.summaries]
-    sheet = new_sheet(len(panels), _words(run, title, axis, shown), _legend(shown), PANEL)
+    sheet = new_sheet(len(panels), _words(run, title, quantity, shown), _legend(shown), PANEL)
     dashes = _dashes(shown)
     for axes, panel in zip(sheet.panels, panels, strict=True):
-        _draw_panel(axes, panel, axis, dashes)
+        _draw_panel(axes, panel, quantity, dashes)
     return save(sheet, stem)
 
 
-def _words(run: Run, title: str, axis: Axis, shown: list[Summary]) -> Words:
+def _words(run: Run, title: str, quantity: Quantity, shown: list[Summary]) -> Words:
     first = shown[0]
     case = case_named(run, first.case)
     statistic = "median of the trials" if first.method == "fair" else statistic_text(case)
-    drawn = f"{axis.y_label[0].upper()}{axis.y_label[1:]} against {axis.x_label}, both axes logarithmic"
+    drawn = f"{quantity.y_label[0].upper()}{quantity.y_label[1:]} against {quantity.x_label}, both axes logarithmic"
     drawn += f"; lines: {statistic}"
     drawn += f"; bands: {INTERVAL}"
     name = f"{first.case}: {case.title}" if case and case.title else first.case
@@ -169,10 +159,10 @@ def _legend(shown: list[Summary]) -> list[tuple[str, Artist]]:
     return entries
 
 
-def _draw_panel(axes: Axes, panel: Panel, axis: Axis, dashes: dict[str, Dash]) -> None:
+def _draw_panel(axes: Axes, panel: Panel, quantity: Quantity, dashes: dict[str, Dash]) -> None:
     lines: dict[tuple[str, str], list[Point]] = defaultdict(list)
     for s in panel.summaries:
-        point = axis.point(s)
+        point = quantity.point(s)
         if point is not None and point.y > 0:
             lines[s.format, _conditions(s)].append(point)
     axes.set_xscale("log")
@@ -181,10 +171,10 @@ def _draw_panel(axes: Axes, panel: Panel, axis: Axis, dashes: dict[str, Dash]) -
         _draw_line(axes, sorted(points, key=lambda p: p.x), name, dashes[conditions])
     axes.grid(visible=True, axis="both")
     head(axes, panel.title, panel.subtitle)
-    axes.set_xlabel(axis.x_label)
-    axes.set_ylabel(axis.y_label)
+    axes.set_xlabel(quantity.x_label)
+    axes.set_ylabel(quantity.y_label)
     log_ticks(axes.xaxis)
-    log_ticks(axes.yaxis, axis.y_unit)
+    log_ticks(axes.yaxis, quantity.y_unit)
 
 
 def _draw_line(axes: Axes, points: list[Point], name: str, dash: Dash) -> None:

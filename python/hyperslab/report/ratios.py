@@ -5,20 +5,17 @@ from __future__ import annotations
 from collections import defaultdict
 from dataclasses import dataclass
 from statistics import median
+from typing import TypeAlias
 
 from hyperslab.bench.rankings import headline_metric
 from hyperslab.bench.records import Summary
 from hyperslab.bench.results import Run
 from hyperslab.report.lines import bare_metric
 from hyperslab.report.palette import in_order
-from hyperslab.report.views import (
-    RATIO_OF,
-    by_case_and_method,
-    is_speed_case,
-    operation_name,
-    published_seconds,
-)
+from hyperslab.report.views import RATIO_OF, by_case_and_method, is_speed_case, operation_name, published_seconds
 from hyperslab.report.wording import UNKNOWN, cache_title, digits
+
+Ratios: TypeAlias = tuple[float, ...]  # one for each size
 
 
 @dataclass(frozen=True)
@@ -30,16 +27,7 @@ class RatioTable:
     conditions: str
     operation: str
     cache: str
-    rows: tuple[RatioRow, ...]
-
-
-@dataclass(frozen=True)
-class RatioRow:
-    """The row of one library: its ratios over the sizes, in total and for the operation alone."""
-
-    format: str
-    total: tuple[float, ...]
-    alone: tuple[float, ...]
+    rows: dict[str, tuple[Ratios, Ratios]]  # of each library: in total and for the operation alone
 
 
 def ratio_tables(run: Run) -> list[RatioTable]:
@@ -58,14 +46,14 @@ def _table(group: list[Summary]) -> RatioTable | None:
     first = group[0]
     others = in_order({s.format for s in group} - {RATIO_OF})
     total, alone = headline_metric(first.operation), bare_metric(first)
-    rows = [RatioRow(name, _ratios(group, name, total), _ratios(group, name, alone)) for name in others]
-    kept = tuple(row for row in rows if row.total or row.alone)
+    rows = {name: (_ratios(group, name, total), _ratios(group, name, alone)) for name in others}
+    kept = {name: row for name, row in rows.items() if any(row)}
     if not kept:
         return None
     return RatioTable(first.case, first.method, first.conditions, operation_name(first), first.cache, kept)
 
 
-def _ratios(group: list[Summary], library: str, metric: str) -> tuple[float, ...]:
+def _ratios(group: list[Summary], library: str, metric: str) -> Ratios:
     """One ratio for each size at which both were measured."""
     wanted = [s for s in group if s.metric == metric]
     ours = {(s.operation, s.shape, s.count): published_seconds(s) for s in wanted if s.format == RATIO_OF}
@@ -73,7 +61,7 @@ def _ratios(group: list[Summary], library: str, metric: str) -> tuple[float, ...
     return tuple(theirs / hdf5 for theirs, hdf5 in pairs if hdf5)
 
 
-def range_text(ratios: tuple[float, ...]) -> str:
+def range_text(ratios: Ratios) -> str:
     """Lowest to highest over the sizes, as published, with the median."""
     if not ratios:
         return UNKNOWN

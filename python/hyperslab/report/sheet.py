@@ -18,6 +18,8 @@ if TYPE_CHECKING:
     from matplotlib.axis import Axis
     from matplotlib.figure import Figure
 
+    from hyperslab.bench.records import Summary
+
 # Text stays text in the SVG: it can be searched, and an editor can change it.
 STYLE: dict[str, Any] = {
     "font.size": 8.5,
@@ -46,6 +48,15 @@ TICKS_HEIGHT = 0.6  # tick labels of the lowest panels
 WIDEST, LEAST_WIDTH = 14.6, 6.8  # of a sheet
 PNG_DPI = 160
 FILE_OPTIONS: dict[str, dict[str, Any]] = {".png": {"dpi": PNG_DPI}, ".svg": {"metadata": {"Date": None}}}
+
+
+@dataclass(frozen=True)
+class Panel:
+    """One metric of one operation, for several formats."""
+
+    title: str
+    subtitle: str
+    summaries: tuple[Summary, ...]
 
 
 @dataclass(frozen=True)

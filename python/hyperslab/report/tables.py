@@ -239,7 +239,7 @@ def ratio_sheets(run: Run) -> list[Table]:
     """The ratio tables of the 2002 study, as measured on this machine."""
     sheets = []
     for table in ratio_tables(run):
-        rows = [(row.format, range_text(row.total), range_text(row.alone), str(len(row.total))) for row in table.rows]
+        rows = [(name, range_text(a), range_text(b), str(len(a))) for name, (a, b) in table.rows.items()]
         shown = [s for s in run.summaries if (s.case, s.method) == (table.case, table.method)]
         case = case_named(run, table.case)
         statistic = statistic_text(case) if table.method == "published" else "median of the trials"

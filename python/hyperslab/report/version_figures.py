@@ -121,8 +121,8 @@ def _draw_image(axes: Axes, array: ArrayDiff) -> None:
     seen = np.ma.masked_equal(_seen(shares(array, IMAGE_CELLS)), 0)
     _draw_outside(axes, list(zip(*array.shape, strict=True)))
     colours = LinearSegmentedColormap.from_list("changed", ["#ffffff", CHANGED])
-    extent: Any = (0, columns, rows, 0)
-    axes.imshow(seen, cmap=colours, vmin=0, vmax=1, extent=extent, aspect="auto", interpolation="nearest", zorder=2)
+    bounds: Any = (0, columns, rows, 0)
+    axes.imshow(seen, cmap=colours, vmin=0, vmax=1, extent=bounds, aspect="auto", interpolation="nearest", zorder=2)
     for at in _bounds_of_chunks(columns, array.chunk_shape[1]):
         axes.axvline(at, color=CHUNKS, linewidth=0.4, zorder=0)
     for at in _bounds_of_chunks(rows, array.chunk_shape[0]):

@@ -10,12 +10,12 @@ from typing import TYPE_CHECKING, Any, Literal, TypeAlias
 
 from hyperslab.archive.allowed import Allowed, Locations
 from hyperslab.archive.array import Array as ArchiveArray
-from hyperslab.archive.open_file import CHUNK_CACHE_NBYTES
 from hyperslab.archive.remote import SourceResolver
 from hyperslab.archive.tree import Group
 from hyperslab.errors import UsageError
 from hyperslab.journal.locks import check_process
 from hyperslab.journal.signals import defer_signals
+from hyperslab.memory import CHUNK_CACHE_NBYTES
 from hyperslab.needed import need_h5py
 from hyperslab.versions.inspect.inspected import Inspected
 from hyperslab.versions.layout import names as layout

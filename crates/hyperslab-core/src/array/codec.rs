@@ -1,12 +1,12 @@
-//! The steps between an array's elements and its stored bytes, as data; the engine carries them out.
+//! The steps between an array's elements and its stored bytes, as data. The engine executes them.
 
 use crate::array::element::Element;
 use crate::array::packing::Packing;
 
-/// One step, with all that decoding it needs. In a chain they stand in the order of encoding.
+/// One step, with all parameters that decoding needs. A chain lists its steps in encoding order.
 #[derive(Clone, Debug, PartialEq)]
 pub enum Codec {
-    /// Bytes of equal significance together. A remainder that is no whole element stays at the end.
+    /// Groups bytes of equal significance. Bytes after the last whole element stay at the end.
     Shuffle {
         /// Width of an element in bytes.
         element_nbytes: u64,
@@ -21,19 +21,19 @@ pub enum Codec {
     Szip {
         /// libsz's option mask.
         options: u32,
-        /// Bits of a pixel.
+        /// Bits per pixel.
         pixel_nbits: u32,
-        /// Pixels of a block.
+        /// Pixels per block.
         pixels_per_block: u32,
-        /// Pixels of a scan line.
+        /// Pixels per scan line.
         pixels_per_scanline: u32,
     },
-    /// HDF5's filter 5: significant bits packed. The client data, as in the file.
+    /// HDF5's filter 5: packs the significant bits. Has the client data, as in the file.
     Nbit {
         /// `cd_values` as HDF5 wrote them.
         parameters: Vec<u32>,
     },
-    /// HDF5's filter 6: offsets from the least value, packed. The client data, as in the file.
+    /// HDF5's filter 6: packs offsets from the minimum value. Has the client data, as in the file.
     ScaleOffset {
         /// `cd_values` as HDF5 wrote them.
         parameters: Vec<u32>,
@@ -48,73 +48,73 @@ pub enum Codec {
     Blosc2,
     /// LZ4 blocks in HDF5's framing: registered filter 32004.
     Lz4Hdf5,
-    /// One LZ4 block behind four bytes of length, little-endian: numcodecs' lz4.
+    /// One LZ4 block after a little-endian length of four bytes: numcodecs' lz4.
     Lz4Numcodecs,
     /// bzip2: registered filter 307, numcodecs' bz2.
     Bzip2,
-    /// Bits of equal significance together: registered filter 32008.
+    /// Groups bits of equal significance: registered filter 32008.
     Bitshuffle {
         /// Width of an element in bytes.
         element_nbytes: u64,
-        /// Elements of a block; 0 for the default of 8192 bytes.
+        /// Elements per block; 0 for the default of 8192 bytes.
         block_elements: u64,
-        /// What the transposed blocks are compressed with.
+        /// The compression of the transposed blocks.
         inner: BitshuffleInner,
     },
-    /// CRC-32C, four bytes, little-endian, after the data: Zarr's crc32c.
+    /// CRC-32C in four little-endian bytes after the data: Zarr's crc32c.
     Crc32c,
-    /// A checksum of four bytes, little-endian, before or after the data: numcodecs' crc32 and adler32.
+    /// A checksum in four little-endian bytes before or after the data: numcodecs' crc32 and adler32.
     Checksum {
-        /// Which sum.
+        /// Which checksum.
         sum: Checksum,
-        /// Whether it stands before the data.
+        /// Whether it comes before the data.
         at_start: bool,
     },
-    /// Axes permuted before the bytes: Zarr's transpose. `order[i]` is the axis that axis `i` was.
+    /// Permutes axes: Zarr's transpose. `order[i]` is the axis that axis `i` was before.
     Transpose {
         /// A permutation of the axes.
         order: Vec<usize>,
     },
     /// Differences between neighbours: numcodecs' delta, on integers or floats of this element.
     Delta {
-        /// What is stored.
+        /// The stored element.
         stored: Element,
-        /// What it decodes to.
+        /// The decoded element.
         decoded: Element,
     },
     /// `decoded = stored / scale + offset`: numcodecs' fixedscaleoffset.
     FixedScaleOffset {
         /// The factor.
         scale: f64,
-        /// What was subtracted.
+        /// The offset that was subtracted.
         offset: f64,
-        /// What is stored.
+        /// The stored element.
         stored: Element,
-        /// What it decodes to.
+        /// The decoded element.
         decoded: Element,
     },
-    /// Numbers of another kind, width or byte order than the array's: no codec of a file, but what a virtual array
-    /// does to a source's elements.
+    /// Converts numbers to the array's kind, width or byte order. This is no codec of a file: a virtual array applies
+    /// it to a source's elements.
     Convert {
-        /// What is stored.
+        /// The stored element.
         stored: Element,
-        /// What it decodes to.
+        /// The decoded element.
         decoded: Element,
     },
-    /// Numbers as a collection of files that were packed differently has them: no codec of a file either.
+    /// Unpacks numbers, for a collection whose files were packed differently. This is no codec of a file either.
     Unpack {
         /// How they were packed.
         packing: Packing,
-        /// What is stored.
+        /// The stored element.
         stored: Element,
-        /// What it decodes to: floats.
+        /// The decoded element: a float.
         decoded: Element,
     },
     /// Differences between integers in Rice's code: FITS's `RICE_1`. Decodes to big-endian integers.
     Rice {
         /// Width of an integer in bytes: 1, 2 or 4.
         element_nbytes: u64,
-        /// Integers of a block.
+        /// Integers per block.
         block_elements: u64,
     },
     /// Runs of a few non-negative integers: FITS's `PLIO_1`. Decodes to big-endian integers of 4 bytes.
@@ -125,66 +125,66 @@ pub enum Codec {
         chunks: Vec<Quantum>,
         /// What was added before rounding.
         dither: Dither,
-        /// What it decodes to: floats.
+        /// The decoded element: a float.
         decoded: Element,
     },
-    /// Runs of one byte, and bytes as they are: HDF4's run-length coding.
+    /// Runs of one byte, and plain bytes: HDF4's run-length coding.
     RunLength,
     /// A tree that adapts to each byte of an element: HDF4's skipping Huffman coding.
     SkippingHuffman {
-        /// Trees that take turns: one for each byte of an element.
+        /// The number of trees: one for each byte of an element.
         element_nbytes: u64,
     },
     /// Some bits of each big-endian element: HDF4's n-bit coding.
     NbitHdf4 {
         /// Width of an element in bytes.
         element_nbytes: u64,
-        /// The highest bit that is stored, counted from the least significant one.
+        /// The highest stored bit, counted from the least significant one.
         first_bit: u32,
         /// How many bits are stored.
         nbits: u32,
-        /// Whether the highest stored bit is repeated above; otherwise the bits there are as those below.
+        /// Whether the bits above repeat the highest stored bit; otherwise they are filled like the bits below.
         sign_extended: bool,
         /// Whether bits that are not stored are 1.
         filled_with_ones: bool,
     },
-    /// The coding of [`Codec::Szip`] behind HDF4's own header, or none.
+    /// The coding of [`Codec::Szip`], after HDF4's own header or without one.
     SzipHdf4 {
         /// libsz's option mask.
         options: u32,
-        /// Bits of a pixel.
+        /// Bits per pixel.
         pixel_nbits: u32,
-        /// Pixels of a block.
+        /// Pixels per block.
         pixels_per_block: u32,
-        /// Pixels of a scan line.
+        /// Pixels per scan line.
         pixels_per_scanline: u32,
-        /// Five bytes come first: whether anything was encoded, and how many bytes follow.
+        /// Whether five bytes come first: a flag that tells whether the data are encoded, and how many bytes follow.
         has_header: bool,
     },
-    /// A codec that we cannot decode. Arrays with it open; reading them is a named error.
+    /// A codec that we cannot decode. Arrays with it can be opened; reading them is an error that names it.
     Unknown {
-        /// HDF5's filter number, where it has one.
+        /// HDF5's filter number, if it has one.
         number: Option<u32>,
-        /// Its name, as the file or our own table of registered filters has it.
+        /// Its name, from the file or from our table of registered filters.
         name: String,
     },
 }
 
-/// What the integers of one chunk of quantized floats stand for.
+/// How to turn the integers of one chunk of quantized floats back into floats.
 #[derive(Clone, Copy, Debug, PartialEq)]
 pub struct Quantum {
-    /// What one step is.
+    /// The scale.
     pub scale: f64,
-    /// What 0 is.
+    /// The zero point.
     pub zero: f64,
-    /// The integer that stands for not-a-number.
+    /// The integer that stands for NaN.
     pub null: Option<i32>,
-    /// Where in the sequence of random numbers the chunk starts, for dithering.
+    /// Where the chunk starts in the sequence of random numbers, for dithering.
     pub dither_start: u32,
 }
 
-/// What was added to quantized floats before they were rounded, and is subtracted again (FITS Standard 4.0,
-/// section 10.2.1 and appendix I).
+/// What was added to quantized floats before rounding, and must be subtracted again (FITS Standard 4.0, section 10.2.1
+/// and appendix I).
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
 pub enum Dither {
     /// Nothing.
@@ -195,10 +195,10 @@ pub enum Dither {
     KeepingZeros,
 }
 
-/// A sum over bytes.
+/// A checksum.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
 pub enum Checksum {
-    /// CRC-32 as zlib and IEEE 802.3 have it.
+    /// CRC-32 of zlib and IEEE 802.3.
     Crc32,
     /// Adler-32 (RFC 1950).
     Adler32,
@@ -207,7 +207,7 @@ pub enum Checksum {
 }
 
 impl Checksum {
-    /// What people call it.
+    /// Its name for people.
     pub fn name(self) -> &'static str {
         match self {
             Self::Crc32 => "crc32",
@@ -217,7 +217,7 @@ impl Checksum {
     }
 }
 
-/// What bitshuffled blocks are compressed with.
+/// The compression of bitshuffled blocks.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
 pub enum BitshuffleInner {
     /// Nothing.
@@ -229,7 +229,7 @@ pub enum BitshuffleInner {
 }
 
 impl Codec {
-    /// What people call it.
+    /// Its name for people.
     pub fn name(&self) -> &str {
         match self {
             Self::Shuffle { .. } => "shuffle",

@@ -1,4 +1,4 @@
-//! What one element of an array is, as its file says it: width, meaning, byte order.
+//! What one element of an array is, by its file: width, meaning, byte order.
 
 /// The order of an element's bytes.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
@@ -7,11 +7,11 @@ pub enum ByteOrder {
     Little,
     /// The most significant byte first.
     Big,
-    /// A VAX's: pairs swapped.
+    /// A VAX's order: pairs of bytes are swapped.
     Vax,
 }
 
-/// How a fixed string says where it ends.
+/// How a fixed-width string ends.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
 pub enum StringPadding {
     /// A zero byte ends it.
@@ -31,31 +31,31 @@ pub enum Charset {
     Utf8,
 }
 
-/// Where the parts of a floating-point number lie; bits count from the least significant one.
+/// The parts of a floating-point number. Bits count from the least significant one.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
 pub struct FloatLayout {
-    /// First significant bit.
+    /// The first significant bit.
     pub bit_offset: u16,
-    /// Significant bits.
+    /// The number of significant bits.
     pub precision: u16,
-    /// Bit that holds the sign.
+    /// The sign bit.
     pub sign_bit: u8,
-    /// First bit of the exponent.
+    /// The first bit of the exponent.
     pub exponent_start: u8,
-    /// Bits of the exponent.
+    /// The number of bits of the exponent.
     pub exponent_nbits: u8,
-    /// First bit of the mantissa.
+    /// The first bit of the mantissa.
     pub mantissa_start: u8,
-    /// Bits of the mantissa.
+    /// The number of bits of the mantissa.
     pub mantissa_nbits: u8,
-    /// What is added to the exponent.
+    /// The exponent's bias.
     pub exponent_bias: u32,
-    /// Whether the mantissa's leading one is implied.
+    /// Whether the leading one of the mantissa is implied.
     pub implied_one: bool,
 }
 
 impl FloatLayout {
-    /// The layout of IEEE 754's binary16, binary32 or binary64, by its width in bytes.
+    /// The layout of IEEE 754's binary16, binary32 or binary64, by width in bytes.
     pub fn ieee(nbytes: u64) -> Option<Self> {
         let (exponent_nbits, mantissa_nbits) = match nbytes {
             2 => (5_u8, 10_u8),
@@ -82,13 +82,13 @@ impl FloatLayout {
 pub struct Field {
     /// Its name.
     pub name: String,
-    /// Where it starts in the element, in bytes.
+    /// Its offset in the element, in bytes.
     pub offset: u64,
-    /// What it is.
+    /// Its element.
     pub element: Element,
 }
 
-/// A named value of an enumeration; the bytes are in the base type's order.
+/// A named value of an enumeration. The bytes are in the base type's order.
 #[derive(Clone, Debug, PartialEq, Eq, Hash)]
 pub struct Member {
     /// Its name.
@@ -100,17 +100,17 @@ pub struct Member {
 /// What one element is.
 #[derive(Clone, Debug, PartialEq, Eq, Hash)]
 pub enum Element {
-    /// An integer; fewer significant bits than its width allows are `precision` from `bit_offset` on.
+    /// An integer. If fewer bits than its width are significant, they are `precision` bits starting at `bit_offset`.
     Integer {
         /// Width in bytes.
         nbytes: u64,
-        /// Whether it has a sign, in two's complement.
+        /// Whether it is signed, in two's complement.
         signed: bool,
         /// Byte order.
         order: ByteOrder,
-        /// First significant bit.
+        /// The first significant bit.
         bit_offset: u16,
-        /// Significant bits; `8 * nbytes` for an ordinary integer.
+        /// The number of significant bits; `8 * nbytes` for an ordinary integer.
         precision: u16,
     },
     /// A floating-point number.
@@ -119,12 +119,12 @@ pub enum Element {
         nbytes: u64,
         /// Byte order.
         order: ByteOrder,
-        /// Where its parts lie.
+        /// The layout of its parts.
         layout: FloatLayout,
     },
     /// A pair of floats: real, imaginary.
     Complex {
-        /// One part.
+        /// The element of one part.
         part: Box<Element>,
     },
     /// Text of fixed width.
@@ -140,7 +140,7 @@ pub enum Element {
     Opaque {
         /// Width in bytes.
         nbytes: u64,
-        /// What the writer calls them.
+        /// The writer's name for them.
         tag: String,
     },
     /// Bits.
@@ -152,7 +152,7 @@ pub enum Element {
     },
     /// One of named values.
     Enumeration {
-        /// What the values are stored as.
+        /// The element that stores the values.
         base: Box<Element>,
         /// The names.
         members: Vec<Member>,
@@ -171,7 +171,7 @@ pub enum Element {
         /// Its elements.
         element: Box<Element>,
     },
-    /// Text of any length, kept elsewhere in the file; the element itself is a pointer.
+    /// Text of variable length. It is stored elsewhere in the file; the element itself is a pointer.
     VlenString {
         /// Width of the pointer in bytes.
         nbytes: u64,
@@ -180,11 +180,11 @@ pub enum Element {
         /// Its characters.
         charset: Charset,
     },
-    /// A sequence of any length, kept elsewhere in the file; the element itself is a pointer.
+    /// A sequence of variable length. It is stored elsewhere in the file; the element itself is a pointer.
     Vlen {
         /// Width of the pointer in bytes.
         nbytes: u64,
-        /// What the sequence holds.
+        /// The element of the sequence.
         element: Box<Element>,
     },
     /// A pointer to an object of the file.
@@ -211,7 +211,8 @@ impl Element {
         Some(Self::Float { nbytes, order, layout: FloatLayout::ieee(nbytes)? })
     }
 
-    /// Whether its bytes say where a value is, or hold elements that do: text and sequences of any length, references.
+    /// Whether the bytes point to values elsewhere, directly or in nested elements: text and sequences of variable
+    /// length, references.
     pub fn has_pointers(&self) -> bool {
         match self {
             Self::VlenString { .. }
@@ -224,7 +225,7 @@ impl Element {
         }
     }
 
-    /// Width in bytes, as stored in a decoded chunk; saturates for a width that no file can hold.
+    /// The width in bytes, as stored in a decoded chunk. Saturates if no file can hold an element that wide.
     pub fn nbytes(&self) -> u64 {
         match self {
             Self::Integer { nbytes, .. }
@@ -246,7 +247,7 @@ impl Element {
     }
 }
 
-/// Whether stored elements are the array's as they are; names of an enumeration's values make no difference.
+/// Whether stored elements are the array's elements without conversion. Names of enumeration values make no difference.
 pub fn same_bytes(stored: &Element, wanted: &Element) -> bool {
     let plain = |element: &Element| match element {
         Element::Enumeration { base, .. } => (**base).clone(),

@@ -1,12 +1,12 @@
-//! What unwritten elements are.
+//! The value of unwritten elements.
 
-/// What elements are where nothing was ever written.
+/// What unwritten elements are.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub enum Fill {
     /// All bytes zero: the library's default.
     Zero,
     /// One element, as stored.
     Value(Vec<u8>),
-    /// The writer said that there is none: unwritten elements are undefined; we give zeros.
+    /// The writer defined none, so unwritten elements are undefined. We return zeros.
     Undefined,
 }

@@ -1,33 +1,33 @@
 //! Where the bytes of each chunk of a grid are.
 //!
-//! Columns, one entry a stored chunk: offset (8 bytes), length (4, or 8 where one chunk exceeds 4 GiB), and only
-//! where they differ between chunks the file (4) and the filter mask (4). A dense manifest's position is its linear
-//! chunk index; a sparse one keeps the linear indices, sorted (8).
+//! There are columns with one entry for each stored chunk: offset (8 bytes) and length (4, or 8 if a chunk exceeds 4
+//! GiB). If they differ between chunks, there are also columns for the file (4) and the filter mask (4). In a dense
+//! manifest, the position is the linear chunk index; a sparse one has a sorted column of linear indices (8).
 
 use std::collections::HashMap;
 
 use crate::byte_range::ByteRange;
 
-/// Number of a file in the table of files that a tree keeps; 0 is the file that was opened.
+/// The number of a file in the tree's table of files. 0 is the file that was opened.
 pub type FileIndex = u32;
 
-/// What is known of a chunk. A closed set: no sentinels.
+/// What is known of a chunk. The set is closed: there are no sentinel values.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum ChunkState<'a> {
-    /// In a file. Bits of the mask, from the least: codecs of the chain, from the first, that were skipped.
+    /// In a file. Bit `i` of the filter mask is set if codec `i` of the chain was skipped.
     Stored {
-        /// Which file.
+        /// The file.
         file: FileIndex,
-        /// Where in it.
+        /// The range in it.
         range: ByteRange,
-        /// Codecs left out for this chunk.
+        /// The codecs that this chunk skipped.
         filter_mask: u32,
     },
-    /// Its encoded bytes are here.
+    /// The manifest holds its encoded bytes.
     Inline(&'a [u8]),
-    /// All of a file of its own, if there is one, else it was never written: whoever reads it finds out.
+    /// The chunk is a file of its own, if that file exists; otherwise it was never written. Only reading tells.
     Sought {
-        /// Which file.
+        /// The file.
         file: FileIndex,
     },
     /// Never written: every element is the fill value.
@@ -39,36 +39,36 @@ pub enum ChunkState<'a> {
 pub struct StoredChunk {
     /// Its linear index in the grid.
     pub index: u64,
-    /// Which file.
+    /// The file.
     pub file: FileIndex,
-    /// Where in it.
+    /// The range in it.
     pub range: ByteRange,
-    /// Codecs left out for this chunk.
+    /// The codecs that this chunk skipped.
     pub filter_mask: u32,
 }
 
 /// The chunks of one grid.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
 pub struct Manifest {
-    /// Linear indices of the stored chunks, sorted; `None` where chunk `i` is simply entry `i`.
+    /// Linear indices of the stored chunks, sorted; `None` if chunk `i` is entry `i`.
     indices: Option<Vec<u64>>,
     offsets: Vec<u64>,
     lengths: Lengths,
     files: PerChunk,
     masks: PerChunk,
     inline: HashMap<u64, Box<[u8]>>,
-    /// Linear indices of chunks in files of their own, sorted, and these files.
+    /// Linear indices of chunks that are files of their own, sorted, and these files.
     sought: Vec<(u64, FileIndex)>,
-    /// Of these files no parts are read.
+    /// Whether these files are never read in parts.
     are_fetched_whole: bool,
 }
 
-/// Bytes of each stored chunk.
+/// The length of each stored chunk.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub enum Lengths {
-    /// Where no chunk exceeds 4 GiB.
+    /// If no chunk exceeds 4 GiB.
     Narrow(Vec<u32>),
-    /// Where one does.
+    /// If a chunk does.
     Wide(Vec<u64>),
 }
 
@@ -79,7 +79,7 @@ impl Default for Lengths {
 }
 
 impl Lengths {
-    /// That of one chunk.
+    /// The length of one chunk.
     pub fn get(&self, entry: usize) -> Option<u64> {
         match self {
             Self::Narrow(lengths) => lengths.get(entry).map(|&length| u64::from(length)),
@@ -95,12 +95,12 @@ impl Lengths {
     }
 }
 
-/// A column that mostly is one value.
+/// A column that usually has one value.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub enum PerChunk {
     /// One value for all chunks.
     Same(u32),
-    /// One for each.
+    /// One value for each chunk.
     Each(Vec<u32>),
 }
 
@@ -143,10 +143,10 @@ impl PerChunk {
 }
 
 impl Manifest {
-    /// Of stored chunks in any order. Of two entries for one chunk the later one counts.
+    /// From stored chunks in any order. If there are two entries for a chunk, the later one counts.
     pub fn of_chunks(mut chunks: Vec<StoredChunk>) -> Self {
         if !chunks.is_sorted_by(|one, next| one.index < next.index) {
-            chunks.sort_by_key(|chunk| chunk.index); // stable: the later of two stays behind
+            chunks.sort_by_key(|chunk| chunk.index); // stable: the later of two stays last
             chunks.reverse();
             chunks.dedup_by_key(|chunk| chunk.index);
             chunks.reverse();
@@ -169,19 +169,20 @@ impl Manifest {
         }
     }
 
-    /// Of chunks, by their linear indices in increasing order, that are each a file of its own, if there is such a file;
-    /// of far ones no parts are read, for nobody knows beforehand how long they are.
+    /// From chunks that are each a file of its own, which may not exist, by linear index in increasing order. Remote
+    /// files are never read in parts, because their lengths are unknown beforehand.
     pub fn of_sought(chunks: Vec<(u64, FileIndex)>, are_far: bool) -> Self {
         Self { sought: chunks, are_fetched_whole: are_far, ..Self::default() }
     }
 
-    /// Whether uncompressed chunks are not read in parts either.
+    /// Whether uncompressed chunks are never read in parts either.
     pub(crate) fn are_fetched_whole(&self) -> bool {
         self.are_fetched_whole
     }
 
-    /// Of columns of equal length, one entry a stored chunk; `indices` are linear ones in strictly ascending order, or
-    /// `None` where chunk `i` is simply entry `i`. `None` if the columns are not so, or a chunk ends beyond 2^64.
+    /// From columns of equal length, with one entry for each stored chunk. `indices` are linear and strictly ascending;
+    /// `None` means that chunk `i` is entry `i`. `None` if the columns break these rules, or if a chunk ends beyond
+    /// 2^64.
     pub fn of_columns(
         indices: Option<Vec<u64>>,
         offsets: Vec<u64>,
@@ -206,17 +207,17 @@ impl Manifest {
         is_sound.then(|| Self { indices, offsets, lengths, files, masks, ..Self::default() })
     }
 
-    /// Of one chunk whose encoded bytes the metadata hold.
+    /// With one chunk, whose encoded bytes are in the metadata.
     pub fn of_inline(bytes: Vec<u8>) -> Self {
         Self { inline: HashMap::from([(0, bytes.into_boxed_slice())]), ..Self::default() }
     }
 
-    /// Of no chunk at all.
+    /// Without any chunk.
     pub fn empty() -> Self {
         Self::default()
     }
 
-    /// Put a chunk's encoded bytes here.
+    /// Stores a chunk's encoded bytes in the manifest.
     pub fn insert_inline(&mut self, index: u64, bytes: Vec<u8>) {
         self.inline.insert(index, bytes.into_boxed_slice());
     }
@@ -251,7 +252,8 @@ impl Manifest {
         found.map_or(ChunkState::Missing, |&(_, file)| ChunkState::Sought { file })
     }
 
-    /// The same chunks in files of other numbers, with `codec_count` more codecs, which none skips, before the others.
+    /// The same chunks, with other file numbers, and with `codec_count` more codecs at the start of the chain, which no
+    /// chunk skips.
     #[must_use]
     pub fn moved(&self, number: impl Fn(FileIndex) -> FileIndex, codec_count: u32) -> Self {
         let mask = |mask: u32| mask.checked_shl(codec_count).unwrap_or(0);
@@ -263,14 +265,14 @@ impl Manifest {
         (self.offsets.len() + self.inline.len() + self.sought.len()) as u64
     }
 
-    /// Encoded bytes of all chunks but those that are sought.
+    /// Encoded bytes of all chunks except sought ones.
     pub fn stored_nbytes(&self) -> u64 {
         let stored = (0..self.offsets.len()).filter_map(|entry| self.lengths.get(entry));
         let inline = self.inline.values().map(|bytes| bytes.len() as u64);
         stored.chain(inline).fold(0, u64::saturating_add)
     }
 
-    /// Stored chunks in the order of their linear indices; inline and sought ones are not among them.
+    /// Stored chunks ordered by linear index. Excludes inline and sought chunks.
     pub fn stored(&self) -> impl Iterator<Item = StoredChunk> + '_ {
         (0..self.offsets.len()).filter_map(|entry| {
             let index =
@@ -284,7 +286,7 @@ impl Manifest {
         })
     }
 
-    /// Linear indices of the chunks that are stored, inline or sought, in no order, some maybe twice.
+    /// Linear indices of the stored, inline and sought chunks, in no order, possibly with duplicates.
     pub fn indices(&self) -> impl Iterator<Item = u64> + '_ {
         let stored = |entry: usize| match &self.indices {
             None => Some(entry as u64),
@@ -294,14 +296,14 @@ impl Manifest {
         (0..self.offsets.len()).filter_map(stored).chain(self.inline.keys().copied()).chain(sought)
     }
 
-    /// Linear indices of the chunks whose encoded bytes are here, ascending.
+    /// Linear indices of the inline chunks, ascending.
     pub fn inline_indices(&self) -> Vec<u64> {
         let mut indices: Vec<u64> = self.inline.keys().copied().collect();
         indices.sort_unstable();
         indices
     }
 
-    /// Numbers of the files that stored chunks lie in, each at least once.
+    /// Numbers of the files that hold stored chunks, each at least once.
     pub fn files(&self) -> Vec<FileIndex> {
         match &self.files {
             PerChunk::Same(_) if self.offsets.is_empty() => Vec::new(),
@@ -315,7 +317,7 @@ impl Manifest {
         }
     }
 
-    /// Memory that the columns take.
+    /// Memory used by the columns.
     pub fn memory_nbytes(&self) -> usize {
         let lengths = match &self.lengths {
             Lengths::Narrow(lengths) => lengths.len() * size_of::<u32>(),

@@ -1,4 +1,4 @@
-//! An array of a file that somebody else wrote: its shape and elements, and the segments that hold its chunks.
+//! An array of a file that someone else wrote: its shape and elements, and the segments that hold its chunks.
 
 pub(crate) mod codec;
 pub(crate) mod element;
@@ -20,13 +20,13 @@ use crate::unreadable::Unreadable;
 /// A value of an attribute, or any small array read with the metadata.
 #[derive(Clone, Debug, PartialEq)]
 pub struct Value {
-    /// What its elements are.
+    /// The type of its elements.
     pub element: Element,
     /// Its shape: empty for a scalar; `None` for no value at all (a null dataspace).
     pub shape: Option<Vec<u64>>,
     /// Its elements, in C order, as stored.
     pub bytes: Vec<u8>,
-    /// What pointers to values elsewhere in the file lead to: first the sequence, then what its own pointers lead to.
+    /// The values that its pointers lead to: first each sequence, then the values of its own pointers.
     pub heap: Vec<Vec<u8>>,
 }
 
@@ -35,19 +35,19 @@ pub struct Value {
 pub struct Attribute {
     /// Its name.
     pub name: String,
-    /// Its value, or why it cannot be had.
+    /// Its value, or why it cannot be read.
     pub value: Result<Value, Unreadable>,
 }
 
-/// What readers of netCDF must know of an array beside its attributes.
+/// What netCDF readers must know of an array besides its attributes.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub enum Role {
     /// Nothing.
     #[default]
     Plain,
-    /// It only stands for a dimension of NetCDF-4 that has no variable.
+    /// It only stands for a NetCDF-4 dimension without a variable.
     DimensionOnly,
-    /// Elements with the fill value are missing ones, as in Zarr 2.
+    /// Elements equal to the fill value are missing values, as in Zarr 2.
     FillIsMissing,
 }
 
@@ -56,21 +56,21 @@ pub enum Role {
 pub struct Array {
     /// Its shape; empty for a scalar; `None` for a null dataspace, which has no elements.
     pub shape: Option<Vec<u64>>,
-    /// Its largest shape: `None` on an axis that may grow for ever.
+    /// Its largest shape: `None` for an unlimited axis.
     pub max_shape: Vec<Option<u64>>,
-    /// What its elements are.
+    /// The type of its elements.
     pub element: Element,
-    /// What unwritten elements are, where no segment lies.
+    /// The value of unwritten elements that no segment covers.
     pub fill: Fill,
-    /// Whether the file keeps it in chunks, be it only one; else it is in one piece, or in several.
+    /// Whether the file stores it in chunks, even if there is only one. Otherwise it is in one or several pieces.
     pub is_chunked: bool,
-    /// What readers of netCDF must know of it beside its attributes.
+    /// What netCDF readers must know of it besides its attributes.
     pub role: Role,
-    /// Where its chunks are, or why that cannot be said.
+    /// Where its chunks are, or why that is unknown.
     pub segments: Result<Vec<Segment>, Unreadable>,
-    /// What a virtual array shows of other arrays, to be resolved into segments once those are open.
+    /// What a virtual array shows of other arrays. It is resolved into segments once those are open.
     pub virtual_mappings: VirtualMappings,
-    /// Names of its dimensions, where the format or a convention names them.
+    /// The names of its dimensions, if the format or a convention defines them.
     pub dimensions: Option<Vec<String>>,
     /// Its attributes, in the file's order.
     pub attributes: Vec<Attribute>,
@@ -81,11 +81,11 @@ pub struct Array {
 pub struct Group {
     /// Its attributes, in the file's order.
     pub attributes: Vec<Attribute>,
-    /// What it holds, by name, in the file's order.
+    /// Its links by name, in the file's order.
     pub links: Vec<(String, Link)>,
 }
 
-/// Where a name leads.
+/// Where a link leads.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub enum Link {
     /// A group of the tree, by its number.
@@ -96,7 +96,7 @@ pub enum Link {
     Soft(String),
     /// A path in another file.
     External {
-        /// The file, as the link says it.
+        /// The file, as named by the link.
         file: String,
         /// The path in it.
         path: String,
@@ -105,17 +105,17 @@ pub enum Link {
     Unreadable(Unreadable),
 }
 
-/// All of a file's metadata. Group 0 is the root.
+/// All metadata of a file. Group 0 is the root.
 #[derive(Clone, Debug, Default, PartialEq)]
 pub struct Tree {
     /// Every group.
     pub groups: Vec<Group>,
-    /// Every array, each once, however many links lead to it.
+    /// Every array, once, however many links lead to it.
     pub arrays: Vec<Array>,
-    /// How long the file says that it is; `None` where its format does not say.
+    /// How long the file should be; `None` if its format does not record that.
     pub declared_nbytes: Option<u64>,
-    /// Files other than the opened one that chunks lie in, relative to it; file number `i + 1` of a manifest.
+    /// The other files that hold chunks, relative to the opened one. File number `i + 1` in manifests is entry `i`.
     pub other_files: Vec<String>,
-    /// What references to objects are shown as.
+    /// How references to objects are shown.
     pub names: ObjectNames,
 }

@@ -1,11 +1,11 @@
-//! The path of each object of a file, by what references to it hold.
+//! The path of each object of a file, keyed by what references to it contain.
 
 use std::collections::BTreeMap;
 
-/// Longer paths are not put together: links can nest without end.
+/// Longer paths are not built, because links can nest without end.
 const MOST_PATH_NBYTES: usize = 64 << 10;
 
-/// The first name that leads to each object, and the group that the name is in. A file without references has none.
+/// The first name that leads to each object, and the group with that name. Empty for a file without references.
 #[derive(Clone, Debug, Default, PartialEq)]
 pub struct ObjectNames(BTreeMap<u64, Option<Name>>);
 
@@ -16,22 +16,23 @@ struct Name {
 }
 
 impl ObjectNames {
-    /// The object that everything is in.
+    /// The root object.
     pub fn insert_root(&mut self, object: u64) {
         self.0.insert(object, None);
     }
 
-    /// An object under its name in a group, unless it has a name already.
+    /// Adds an object's name in a group, unless the object has a name already.
     pub fn insert(&mut self, object: u64, group: u64, name: &str) {
         self.0.entry(object).or_insert_with(|| Some(Name { group, name: name.to_owned() }));
     }
 
-    /// Whether no object has a name here: not of a file with references, only of what was made of one.
+    /// Whether no object has a name. This is so for anything made of a file with references, but not for the file
+    /// itself.
     pub fn is_empty(&self) -> bool {
         self.0.is_empty()
     }
 
-    /// From the root, with a slash before every name; `None` for an object that no link leads to.
+    /// The path from the root, with a slash before every name; `None` for an object that no link leads to.
     pub fn path(&self, object: u64) -> Option<String> {
         let (mut names, mut nbytes, mut object) = (Vec::new(), 0, object);
         while let Some(Name { group, name }) = self.0.get(&object)? {

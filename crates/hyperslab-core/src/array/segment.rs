@@ -1,4 +1,4 @@
-//! A regular part of an array that one grid of chunks holds.
+//! A regular part of an array, stored in one grid of chunks.
 
 use std::sync::Arc;
 
@@ -10,42 +10,44 @@ use crate::error::Error;
 use crate::grid::chunk_grid::ChunkGrid;
 use crate::selection::axis::AxisSelection;
 
-/// A part of an array, held by one grid of chunks with one codec chain: the product of its axes.
+/// A part of an array, stored in one grid of chunks with one codec chain. It is the product of its axes.
 ///
-/// A grid can be larger than what the segment shows of it, so a chunk may decode to more than it contributes.
+/// A grid can be larger than the part that its segment shows, so a chunk may decode to more than it contributes.
 #[derive(Clone, Debug, PartialEq)]
 pub struct Segment {
-    /// How each axis of the grid lies in the array. The array's axes come in their order, each once.
+    /// How each axis of the grid lies in the array. The array's axes are in order, each once.
     pub axes: Vec<SegmentAxis>,
-    /// How the source is cut.
+    /// How the source is cut into chunks.
     pub grid: ChunkGrid,
-    /// The steps of encoding, first to last.
+    /// The codec chain in encoding order.
     pub codecs: Vec<Codec>,
-    /// What is stored; the array's element unless it must be converted.
+    /// The stored element. It is the array's element, unless elements must be converted.
     pub element: Element,
-    /// Edge chunks are stored without their codecs (HDF5's partial-edge-chunk flag).
+    /// Whether edge chunks are stored without their codecs (HDF5's partial-edge-chunk flag).
     pub plain_edge_chunks: bool,
-    /// Where the chunks are; segments that show the same source share it.
+    /// Where the chunks are. Segments that show the same source share the manifest.
     pub manifest: Arc<Manifest>,
-    /// What the source's unwritten chunks hold.
+    /// The value of the source's unwritten chunks.
     pub fill: Fill,
 }
 
 /// How an axis of a segment's grid lies in the array.
 ///
-/// Of both it takes equally many indices: the one at a position of `shown` is the one at that position of `source`.
+/// Both selections have equally many indices. The index at a position of `shown` corresponds to the index at that
+/// position of `source`.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct SegmentAxis {
-    /// The array's axis; `None` for an axis of the source alone, of which one index is shown.
+    /// The array's axis; `None` if only the source has the axis, with one index shown.
     pub array_axis: Option<usize>,
-    /// Indices of the array's axis; one, without meaning, where there is no such axis.
+    /// Indices along the array's axis. If there is no such axis, one meaningless index.
     pub shown: AxisSelection,
-    /// Indices of the grid's axis.
+    /// Indices along the grid's axis.
     pub source: AxisSelection,
 }
 
 impl SegmentAxis {
-    /// The axes of a box: `origin + i` of the array is `source_origin + i` of the grid, for `i` below `shape`.
+    /// The axes of a box: index `origin + i` of the array is index `source_origin + i` of the grid, for `i` below
+    /// `shape`.
     pub fn of_box(origin: &[u64], shape: &[u64], source_origin: &[u64]) -> Result<Vec<Self>, Error> {
         let positions = origin.iter().zip(shape).zip(source_origin).enumerate();
         let axis = |(axis, ((&origin, &length), &source_origin))| {
@@ -58,12 +60,12 @@ impl SegmentAxis {
 }
 
 impl Segment {
-    /// What the segment shows of each axis of the array, in the array's order.
+    /// What the segment covers of each axis of the array, in the array's order.
     pub fn shown(&self) -> impl Iterator<Item = &AxisSelection> {
         self.axes.iter().filter(|axis| axis.array_axis.is_some()).map(|axis| &axis.shown)
     }
 
-    /// Whether two segments surely hold no element both.
+    /// Whether the two segments certainly share no element.
     pub(crate) fn is_apart_from(&self, other: &Self) -> bool {
         self.shown().zip(other.shown()).any(|(one, other)| one.is_apart_from(other))
     }

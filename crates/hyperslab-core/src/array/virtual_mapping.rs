@@ -1,4 +1,4 @@
-//! Which parts of which other arrays a virtual array is made of. Pure data: sources are opened elsewhere.
+//! Which parts of other arrays make up a virtual array. Pure data: sources are opened elsewhere.
 
 use std::sync::Arc;
 
@@ -6,36 +6,35 @@ use crate::selection::points::Points;
 
 /// A part of a virtual array, and the part of another array that it shows.
 ///
-/// Both selections have the same number of elements, and elements correspond in row-major order. Of two mappings
-/// that reach the same element the later one counts. Where no source is found, elements are the virtual array's
-/// fill value.
+/// Both selections have the same number of elements, and elements correspond in row-major order. If two mappings cover
+/// the same element, the later one counts. Elements without a source are the virtual array's fill value.
 ///
-/// *Unlimited* mappings grow with their sources: the target's unlimited axis is cut to what the source's unlimited
-/// axis has. *Numbered* mappings (`is_numbered`) are a row of sources: block `n` along the target's unlimited axis
-/// shows the whole source selection of the file and array that [`VirtualMapping::source_names`] gives for `n`; the
-/// row ends before the first source that is not there.
+/// *Unlimited* mappings grow with their sources: the target's unlimited axis is cut to the length of the source's
+/// unlimited axis. *Numbered* mappings (`is_numbered`) are a row of sources: block `n` along the target's unlimited
+/// axis shows the whole source selection of the file and array that [`VirtualMapping::source_names`] gives for `n`. The
+/// row ends before the first source that does not exist.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct VirtualMapping {
-    /// The source's file as the virtual array says it, relative to its own file; "." is that file itself.
+    /// The source's file, relative to the file of the virtual array; "." is that file itself.
     pub file: Arc<str>,
     /// The source array's path in that file.
     pub path: Arc<str>,
-    /// What is taken from the source.
+    /// The selection of the source.
     pub source: VirtualSelection,
-    /// Where it goes in the virtual array.
+    /// The selection of the virtual array.
     pub target: VirtualSelection,
 }
 
-/// Elements of an array; unlike a `Selection` it can grow without limit along one axis.
+/// A selection of elements. Unlike a `Selection`, it can be unlimited along one axis.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub enum VirtualSelection {
     /// Every element.
     All,
     /// No element.
     Nothing,
-    /// Regularly spaced blocks: their product over the axes.
+    /// Regularly spaced blocks: the product over the axes.
     Regular(Vec<VirtualAxis>),
-    /// The union of boxes that do not overlap; elements are in row-major order over all of them together.
+    /// The union of boxes that do not overlap. Elements are in row-major order over all boxes together.
     Boxes(Vec<VirtualBox>),
     /// Elements one by one, in this order.
     Points(Points),
@@ -46,15 +45,15 @@ pub enum VirtualSelection {
 pub struct VirtualAxis {
     /// Where the first block starts.
     pub start: u64,
-    /// From the start of a block to the start of the next.
+    /// The distance from the start of a block to the start of the next.
     pub stride: u64,
-    /// How many blocks; `None` for as many as there will be.
+    /// The number of blocks; `None` for unlimited.
     pub count: Option<u64>,
-    /// Elements of a block; `None` for as many as there will be.
+    /// The length of a block; `None` for unlimited.
     pub block: Option<u64>,
 }
 
-/// A box of an array: half-open, one entry an axis.
+/// A half-open box of an array, with one entry for each axis.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct VirtualBox {
     /// The first element on each axis.
@@ -64,12 +63,12 @@ pub struct VirtualBox {
 }
 
 impl VirtualMapping {
-    /// Whether the names stand for a row of sources: `%b` in one of them is the number of the block.
+    /// Whether the names stand for a row of sources: they contain `%b`, the number of the block.
     pub fn is_numbered(&self) -> bool {
         is_numbered(&self.file, &self.path)
     }
 
-    /// The file and the path of the source for block `number`; of mappings without numbers for any.
+    /// The file and path of the source for block `number`. Mappings without numbers have the same for every block.
     pub fn source_names(&self, number: u64) -> (String, String) {
         (with_number(&self.file, number), with_number(&self.path, number))
     }
@@ -85,7 +84,7 @@ impl VirtualSelection {
     }
 }
 
-/// Whether the names of a source stand for a row of them.
+/// Whether a source's names stand for a row of sources.
 pub(crate) fn is_numbered(file: &str, path: &str) -> bool {
     [file, path].into_iter().any(|name| parts(name).any(|part| part == Part::Number))
 }
@@ -96,7 +95,8 @@ enum Part<'a> {
     Number,
 }
 
-/// A name as HDF5's `H5Pset_virtual` reads it: `%b` is a number, `%%` a percent sign, other signs are themselves.
+/// Parses a name as HDF5's `H5Pset_virtual` does: `%b` is a number, `%%` a percent sign, other signs stand for
+/// themselves.
 fn parts(name: &str) -> impl Iterator<Item = Part<'_>> {
     let mut rest = name;
     std::iter::from_fn(move || {

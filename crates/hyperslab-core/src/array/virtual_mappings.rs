@@ -1,21 +1,22 @@
-//! All mappings of a virtual array. Where each shows a box of one and the same array, as in files with versions, which
-//! have one for each chunk, they are numbers one behind the other instead of an object each.
+//! All mappings of a virtual array. If each of them shows a box of the same source array, they are stored as plain
+//! numbers instead of one object each. Files with versions have one such mapping for each chunk.
 
 use std::borrow::Cow;
 use std::sync::Arc;
 
 use crate::array::virtual_mapping::{VirtualAxis, VirtualMapping, VirtualSelection};
 
-/// The mappings of a virtual array in their order, of which the later one counts; none of any other array.
+/// The mappings of a virtual array, in order: later ones count over earlier ones. Arrays that are not virtual have
+/// none.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub enum VirtualMappings {
-    /// Of any kind.
+    /// Mappings of any kind.
     Each(Vec<VirtualMapping>),
     /// Boxes of one array.
     Boxes(MappedBoxes),
 }
 
-/// Mappings each of which shows a box of one array as a box of the same shape.
+/// Mappings that each show a box of one array as a box of the same shape.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct MappedBoxes {
     file: Arc<str>,
@@ -24,27 +25,27 @@ pub struct MappedBoxes {
     axes: Vec<MappedAxis>,
 }
 
-/// What a mapping shows along one axis; in 32 bits, as there may be very many.
+/// What a mapping shows along one axis. The numbers have 32 bits, because there may be very many.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct MappedAxis {
-    /// Where it starts in the virtual array.
+    /// The start in the virtual array.
     pub start: u32,
-    /// Where it starts in the source.
+    /// The start in the source.
     pub source_start: u32,
-    /// How long it is.
+    /// The length.
     pub length: u32,
 }
 
 impl MappedBoxes {
-    /// Of the array at `path` of `file`; `axes` are those of one box after another, `ndim` each. `None` if they do not
-    /// come out even, or one is empty.
+    /// Boxes of the array at `path` of `file`. `axes` lists the axes of one box after another, `ndim` for each box.
+    /// `None` if the count does not divide evenly or a box is empty.
     pub fn new(file: Arc<str>, path: Arc<str>, ndim: usize, axes: Vec<MappedAxis>) -> Option<Self> {
         let is_even = axes.len().checked_rem(ndim) == Some(0);
         let are_sound = is_even && axes.iter().all(|axis| axis.length > 0);
         are_sound.then_some(Self { file, path, ndim, axes })
     }
 
-    /// How many axes both arrays have.
+    /// The number of axes of both arrays.
     pub fn ndim(&self) -> usize {
         self.ndim
     }
@@ -72,10 +73,10 @@ impl MappedBoxes {
 }
 
 impl VirtualMappings {
-    /// Those of an array that is not virtual.
+    /// The mappings of an array that is not virtual.
     pub const NONE: Self = Self::Each(Vec::new());
 
-    /// Whether there is none.
+    /// Whether there are none.
     pub fn is_empty(&self) -> bool {
         self.len() == 0
     }
@@ -88,7 +89,7 @@ impl VirtualMappings {
         }
     }
 
-    /// Each of them.
+    /// Each mapping.
     pub fn iter(&self) -> impl Iterator<Item = Cow<'_, VirtualMapping>> {
         let (each, mapped) = match self {
             Self::Each(mappings) => (mappings.as_slice(), None),
@@ -98,7 +99,7 @@ impl VirtualMappings {
         each.iter().map(Cow::Borrowed).chain(boxes.map(Cow::Owned))
     }
 
-    /// File and path of the array that all of them are of; `None` if there are several, or no mapping.
+    /// File and path of the only source; `None` if there are several sources or no mappings.
     pub fn one_source(&self) -> Option<(&Arc<str>, &Arc<str>)> {
         match self {
             Self::Boxes(mapped) => (!mapped.axes.is_empty()).then_some((&mapped.file, &mapped.path)),
@@ -110,7 +111,7 @@ impl VirtualMappings {
         }
     }
 
-    /// Whether some grow with their sources.
+    /// Whether some mappings grow with their sources.
     pub fn grow(&self) -> bool {
         match self {
             Self::Boxes(_) => false,

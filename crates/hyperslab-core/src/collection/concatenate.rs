@@ -1,4 +1,4 @@
-//! Arrays one after another along an axis, as one array: its segments are theirs, moved.
+//! Concatenates arrays along an axis. The result has the segments of the parts, moved.
 
 use crate::array::Array;
 use crate::array::codec::Codec;
@@ -11,10 +11,10 @@ use crate::plan::error::PlanError;
 use crate::selection::axis::AxisSelection;
 use crate::virtual_array::resolve::background;
 
-/// Arrays one after another along an axis; all else of their shapes, and their elements, must be equal.
+/// Concatenates arrays along an axis. Their elements, and their shapes along the other axes, must be equal.
 ///
-/// Each keeps its own grids, codecs and fill values, so lengths and chunk shapes may differ. What is known of the first
-/// one besides its segments is kept: names of dimensions, attributes, the fill value.
+/// Each part keeps its own grids, codecs and fill values, so lengths and chunk shapes may differ. Everything else comes
+/// from the first part: names of dimensions, attributes, the fill value.
 pub fn concatenate(parts: &[Array], axis: usize) -> Result<Array, PlanError> {
     let Some(first) = parts.first() else { return Err(PlanError::damaged("nothing to concatenate")) };
     let mut whole =
@@ -46,8 +46,8 @@ pub fn concatenate(parts: &[Array], axis: usize) -> Result<Array, PlanError> {
     Ok(whole)
 }
 
-/// On each axis, where chunks of an array begin and end, as lengths: `Same` wherever one length says it all. On an axis
-/// along which no segments follow one another, they are the longest chunk's. `None` of segments that are no boxes.
+/// The lengths of the chunks along each axis; `Same` if one length describes them. Along an axis where segments do not
+/// follow one another, the length of the longest chunk. `None` if segments are not boxes.
 pub fn chunk_lengths(array: &Array) -> Option<Vec<ChunkLengths>> {
     let (shape, segments) = (array.shape.as_ref()?, array.segments.as_ref().ok()?);
     shape.iter().enumerate().map(|(axis, &length)| along(segments, axis, length)).collect()
@@ -56,9 +56,9 @@ pub fn chunk_lengths(array: &Array) -> Option<Vec<ChunkLengths>> {
 /// The lengths of chunks along an axis.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub enum ChunkLengths {
-    /// All are as long, but for the last one, which may be shorter.
+    /// All have this length, except that the last one may be shorter.
     Same(u64),
-    /// Each of them.
+    /// The length of each.
     Each(Vec<u64>),
 }
 
@@ -102,7 +102,7 @@ fn along(segments: &[Segment], axis: usize, length: u64) -> Option<ChunkLengths>
     Some(ChunkLengths::Each(cuts.windows(2).map(|pair| pair[1] - pair[0]).collect()))
 }
 
-/// A segment further along an axis of its array.
+/// The segment, moved along an axis of its array.
 fn moved(segment: &Segment, axis: usize, by: u64) -> Result<Segment, PlanError> {
     let mut segment = segment.clone();
     for own in segment.axes.iter_mut().filter(|own| own.array_axis == Some(axis)) {
@@ -111,7 +111,7 @@ fn moved(segment: &Segment, axis: usize, by: u64) -> Result<Segment, PlanError> 
     Ok(segment)
 }
 
-/// The same elements with one axis more, in front, of length 1.
+/// The same elements with a new first axis of length 1.
 pub fn with_new_axis(array: &Array) -> Result<Array, PlanError> {
     let in_front = |lengths: &[u64]| std::iter::once(1).chain(lengths.iter().copied()).collect::<Vec<u64>>();
     let new = SegmentAxis { array_axis: Some(0), shown: AxisSelection::FIRST, source: AxisSelection::FIRST };
@@ -137,7 +137,7 @@ pub fn with_new_axis(array: &Array) -> Result<Array, PlanError> {
     })
 }
 
-/// A transposition leaves the new axis where it is.
+/// A transposition leaves the new axis first.
 fn with_axis_in_front(codec: &Codec) -> Codec {
     match codec {
         Codec::Transpose { order } => {

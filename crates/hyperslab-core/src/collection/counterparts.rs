@@ -1,6 +1,7 @@
-//! What files of a collection have in common: the arrays of each path, and which of them are described alike.
+//! What the files of a collection have in common: the arrays of each path, and which of them have equal descriptions.
 //!
-//! Thousands of files mostly repeat a few descriptions. Whoever decides how files are combined looks at each kind once.
+//! Thousands of files usually repeat a few descriptions. To decide how files are combined, it is enough to look at each
+//! kind once.
 
 use std::collections::hash_map::{DefaultHasher, Entry};
 use std::collections::{HashMap, HashSet};
@@ -8,27 +9,28 @@ use std::hash::{Hash, Hasher};
 
 use crate::array::{Array, Attribute, Link, Tree};
 
-/// Along what files are concatenated.
+/// How files are concatenated.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub enum Along {
-    /// The axis with this name.
+    /// Along the axis with this name.
     Dimension(String),
-    /// The axis with this number, of every array that has it.
+    /// Along the axis with this number, in every array that has it.
     Axis(usize),
-    /// Nothing: each array is in one file, or equal in all.
+    /// Not at all: each array is in one file, or equal in all.
     Nothing,
 }
 
-/// The arrays of one path in several files. The columns have one entry for each file that has it.
+/// The arrays of one path in several files. The columns have one entry for each file that has the array.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Counterparts {
     /// The path, from the root, with a slash before each name.
     pub path: String,
     /// Numbers of the files.
     pub files: Vec<usize>,
-    /// Numbers of the arrays in these.
+    /// The array numbers in these files.
     pub arrays: Vec<usize>,
-    /// Kinds: equal numbers where all but the length along the axis, and where chunks are, is equal; the first is 0.
+    /// Kinds. Arrays have the same kind if they differ only in the length along the axis and in where their chunks are.
+    /// The first kind is 0.
     pub kinds: Vec<usize>,
     /// The axis along which they are concatenated, if the array has it.
     pub axes: Vec<Option<usize>>,
@@ -36,7 +38,8 @@ pub struct Counterparts {
     pub lengths: Vec<Option<u64>>,
 }
 
-/// The groups of the first file that has each, as path, file and number; and the arrays. Both in the files' order.
+/// The groups, as path, file and number, from the first file that has each; and the arrays. Both are in the files'
+/// order.
 pub fn counterparts(
     trees: &[&Tree],
     along: &Along,
@@ -60,8 +63,7 @@ enum Node {
     Array(usize),
 }
 
-/// Every group of a file once, and every name of an array. Links to other files, and those that lead nowhere, are left
-/// out.
+/// Visits every group of a file once, and every name of an array. Skips links to other files and dangling links.
 fn nodes(tree: &Tree) -> Vec<(String, Node)> {
     let (mut found, mut seen) = (vec![("/".to_owned(), Node::Group(0))], HashSet::from([0]));
     let mut waiting = vec![(String::new(), 0)];
@@ -84,7 +86,7 @@ fn nodes(tree: &Tree) -> Vec<(String, Node)> {
     found
 }
 
-/// What a link leads to; soft links are followed over one step in each group.
+/// Where a link leads. Follows soft links, through each group at most once.
 fn target(tree: &Tree, from: usize, link: &Link) -> Option<Node> {
     let mut node = match link {
         Link::Group(number) => return Some(Node::Group(*number)),
@@ -115,7 +117,7 @@ struct Collected<'t> {
     found: Vec<Counterparts>,
     /// Positions in `found`.
     positions: HashMap<String, usize>,
-    /// Of each path, by a hash of their descriptions: an array of each kind, and the kind.
+    /// For each path, by a hash of descriptions: one array of each kind, and the kind.
     kinds: Vec<HashMap<u64, Vec<(&'t Array, usize)>>>,
 }
 

@@ -1,4 +1,4 @@
-//! Numbers as others: of another kind, width or byte order, or unpacked; and arrays whose elements are shown so.
+//! Converts numbers to another kind, width or byte order, or unpacks them; and converts whole arrays in this way.
 
 pub(crate) mod numbers;
 pub(crate) mod other_float;

@@ -1,5 +1,5 @@
-//! Numbers of one kind, width and byte order as numbers of another, as HDF5 converts them: what is out of bounds
-//! becomes the nearest integer there is, and fractions are cut off.
+//! Converts numbers between kinds, widths and byte orders as HDF5 does: values out of bounds become the nearest
+//! integer, and fractions are cut off.
 
 use crate::array::element::{ByteOrder, Element, FloatLayout};
 use crate::convert::other_float;
@@ -17,7 +17,7 @@ pub(crate) enum Kind {
     Signed,
     Unsigned,
     Float,
-    /// Which is only converted from.
+    /// Only a source of conversions.
     OtherFloat(FloatLayout),
 }
 
@@ -27,12 +27,12 @@ enum Value {
     Float(f64),
 }
 
-/// Whether numbers of the first kind can be given as numbers of the second.
+/// Whether numbers of the first kind can be converted to the second.
 pub fn is_convertible(stored: &Element, wanted: &Element) -> bool {
     Number::stored(stored).is_some() && Number::of(wanted).is_some()
 }
 
-/// Convert whole elements into as many, which must be `is_convertible`: else `out` stays as it is.
+/// Converts whole elements one to one. They must be `is_convertible`; otherwise `out` stays unchanged.
 pub fn convert(stored: &Element, wanted: &Element, bytes: &[u8], out: &mut [u8]) {
     let Some((from, to)) = Number::stored(stored).zip(Number::of(wanted)) else { return };
     for (number, out) in bytes.chunks_exact(from.nbytes).zip(out.chunks_exact_mut(to.nbytes)) {
@@ -48,7 +48,7 @@ pub(crate) fn converted(stored: &Element, wanted: &Element, bytes: &[u8]) -> Vec
 }
 
 impl Number {
-    /// Of an ordinary integer, or an IEEE float of 4 or 8 bytes.
+    /// From an ordinary integer, or an IEEE float of 4 or 8 bytes.
     pub(crate) fn of(element: &Element) -> Option<Self> {
         let (kind, nbytes, order) = match *element {
             Element::Integer { nbytes, signed, order, bit_offset: 0, precision }
@@ -66,7 +66,7 @@ impl Number {
         Self::ordered(kind, nbytes, order)
     }
 
-    /// The same, or a float whose parts lie otherwise.
+    /// The same, also for a float with another layout.
     fn stored(element: &Element) -> Option<Self> {
         match *element {
             Element::Float { nbytes, order, layout } if other_float::is_other_float(nbytes, &layout) => {
@@ -115,7 +115,7 @@ impl Number {
             (kind, value) => {
                 let value = match value {
                     Value::Integer(value) => value,
-                    Value::Float(value) => value as i128, // cut off; what is out of bounds to the nearest
+                    Value::Float(value) => value as i128, // cut off; out of bounds to the nearest
                 };
                 let (least, most) = match kind {
                     Kind::Signed => (-(1_i128 << (nbits - 1)), (1_i128 << (nbits - 1)) - 1),
@@ -127,9 +127,9 @@ impl Number {
         self.put_bits(bits, out);
     }
 
-    /// Store a float as this kind of number: to be inlined where it is a float of 4 or 8 bytes.
+    /// Stores a float as this kind of number. Meant to be inlined for floats of 4 or 8 bytes.
     #[inline]
-    #[allow(clippy::cast_possible_truncation)] // rounding is meant
+    #[allow(clippy::cast_possible_truncation)] // rounding is intended
     pub(crate) fn put_float(self, value: f64, out: &mut [u8]) {
         match (self.kind, self.nbytes) {
             (Kind::Float, 4) => self.put_bits(u64::from((value as f32).to_bits()), out),

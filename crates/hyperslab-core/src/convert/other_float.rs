@@ -1,21 +1,23 @@
-//! Floats whose parts lie otherwise than in IEEE 754's: 20-bit floats, bfloat16. What they are is exact in an IEEE float that
-//! is wide enough.
+//! Floats with a layout other than IEEE 754's: 20-bit floats, bfloat16. An IEEE float that is wide enough holds their
+//! exact values.
 
 use crate::array::element::FloatLayout;
 
-/// Bytes, bits of the mantissa, least exponent, and the one behind the greatest: of IEEE floats that numbers convert to.
+/// Of each IEEE float that numbers convert to: bytes, mantissa bits, least exponent, and one past the greatest
+/// exponent.
 const WIDER: [(u64, u8, i64, i64); 2] = [(4, 23, -126, 128), (8, 52, -1022, 1024)];
-/// The same of binary16, which numbers do not convert to.
+/// The same for binary16, which numbers do not convert to.
 const HALF: (u64, u8, i64, i64) = (2, 10, -14, 16);
 
-/// Whether numbers can be given as their values: an implied leading one, at most eight bytes, not IEEE's.
+/// Whether numbers can be converted by value: they need an implied leading one and at most eight bytes, and must not be
+/// IEEE's.
 pub(crate) fn is_other_float(nbytes: u64, layout: &FloatLayout) -> bool {
     FloatLayout::ieee(nbytes).as_ref() != Some(layout)
         && layout.implied_one
         && wider(nbytes, layout).is_some()
 }
 
-/// The bytes of the narrowest IEEE float that holds all values, as h5py chooses it; none where that is binary16, or
+/// The bytes of the narrowest IEEE float that holds all values, as h5py chooses it; `None` if that is binary16, or
 /// wider than binary64.
 pub(crate) fn wider(nbytes: u64, layout: &FloatLayout) -> Option<u64> {
     let exponents = 1_i64.checked_shl(u32::from(layout.exponent_nbits)).filter(|&exponents| exponents > 1)?;
@@ -28,7 +30,7 @@ pub(crate) fn wider(nbytes: u64, layout: &FloatLayout) -> Option<u64> {
     found.filter(|_| !holds(&HALF))
 }
 
-/// The value of these bits: infinite or not a number if all of the exponent is set, subnormal if none is.
+/// The value of these bits: infinite or NaN if all bits of the exponent are set, subnormal if none is.
 pub(crate) fn value(layout: &FloatLayout, bits: u64) -> f64 {
     let part = |start: u8, nbits: u8| {
         let mask = 1_u64.checked_shl(u32::from(nbits)).map_or(u64::MAX, |above| above - 1);
@@ -50,7 +52,7 @@ pub(crate) fn value(layout: &FloatLayout, bits: u64) -> f64 {
     if sign == 1 { -magnitude } else { magnitude }
 }
 
-/// A number times a power of two, in two steps: the power alone may be too small for a float.
+/// A number times a power of two, in two steps, because the power alone may be too small for a float.
 fn scaled(number: f64, power: i32) -> f64 {
     let half = power / 2;
     number * 2_f64.powi(half) * 2_f64.powi(power - half)

@@ -1,4 +1,4 @@
-//! Arrays whose elements are shown as others: numbers of another width or byte order, packed numbers unpacked.
+//! Converts the elements of whole arrays: numbers to another width or byte order, packed numbers to unpacked ones.
 
 use std::sync::Arc;
 
@@ -21,7 +21,7 @@ const LEAST_PIECE_NBYTES: u64 = 16 << 10;
 const MOST_PIECES: u64 = 1 << 20;
 const OTHER_KIND: &str = "a source whose elements are of another kind";
 
-/// An array with these elements; numbers are converted.
+/// The array with this element. Numbers are converted.
 pub(crate) fn with_element(source: &Arc<Array>, element: &Element) -> Result<Arc<Array>, PlanError> {
     if same_bytes(&source.element, element) {
         return Ok(Arc::clone(source));
@@ -29,8 +29,8 @@ pub(crate) fn with_element(source: &Arc<Array>, element: &Element) -> Result<Arc
     recoded(source, None, element).map(Arc::new)
 }
 
-/// An array whose numbers are shown as this element: converted, or unpacked if it is told how they were packed.
-/// Elements that were never written are what their fill value unpacks to.
+/// The array with this element. Its numbers are converted, or unpacked if `packing` tells how they were packed.
+/// Elements that were never written become the unpacked fill value.
 pub fn recoded(source: &Array, packing: Option<&Packing>, element: &Element) -> Result<Array, PlanError> {
     let stored = &source.element;
     if !is_convertible(stored, element) {
@@ -73,8 +73,8 @@ pub fn recoded(source: &Array, packing: Option<&Packing>, element: &Element) -> 
     Ok(Array { element: element.clone(), fill: fill(&source.fill), segments, ..source.clone() })
 }
 
-/// An array of floats whose parts lie otherwise than in IEEE 754's as one of IEEE floats. Other arrays, and those that cannot be converted chunk by chunk, stay
-/// as they are.
+/// Converts an array of floats with another layout to IEEE floats. Other arrays, and arrays that cannot be converted
+/// chunk by chunk, stay as they are.
 pub fn with_ieee_floats(array: Array) -> Array {
     let Element::Float { nbytes, order, layout } = array.element else { return array };
     if !is_other_float(nbytes, &layout) || !array.virtual_mappings.is_empty() {
@@ -85,8 +85,8 @@ pub fn with_ieee_floats(array: Array) -> Array {
     shown.unwrap_or(array)
 }
 
-/// The same segment; if it is one large uncompressed piece, as chunks of about `PIECE_NBYTES`: what is converted is read
-/// chunk by chunk, and a part should not need the whole.
+/// The same segment. If it is one large uncompressed piece, it is cut into chunks of about `PIECE_NBYTES`: conversion
+/// reads whole chunks, and reading a part should not need the whole.
 fn cut(segment: &Segment) -> Result<Segment, PlanError> {
     let (shape, width) = (segment.grid.shape(), segment.element.nbytes());
     let nbytes = shape.iter().fold(width, |product, &length| product.saturating_mul(length));
@@ -100,7 +100,7 @@ fn cut(segment: &Segment) -> Result<Segment, PlanError> {
     let (mut chunk_shape, mut piece) = (shape.to_vec(), nbytes);
     for length in &mut chunk_shape {
         let row = piece / (*length).max(1);
-        // Pieces are equal: the last one may not be shorter than the others.
+        // Pieces are equal: the last one must not be shorter than the others.
         let most = (PIECE_NBYTES / row.max(1)).clamp(1, *length);
         let count = (1..=most).rev().find(|count| *length % count == 0).unwrap_or(1);
         (*length, piece) = (count, row * count);

@@ -1,12 +1,12 @@
-//! CF's packed numbers, unpacked as xarray unpacks them: masked, scaled and moved, each step in the same precision.
+//! Unpacks CF's packed numbers as xarray does: mask, scale and offset, each step in the same precision.
 
 use crate::array::element::Element;
 use crate::array::packing::Packing;
 use crate::convert::numbers::{Kind, Number};
 
 impl Packing {
-    /// One number, which is one of 32 bits already where steps are rounded so. A product or sum of two numbers of 32
-    /// bits, calculated with 64 and then rounded, is what calculating with 32 gives.
+    /// One number, already rounded to 32 bits if steps are rounded so. Computing a product or a sum of two 32-bit
+    /// numbers with 64 bits and rounding it gives the same as computing with 32 bits.
     fn unpacked(&self, stored: f64) -> f64 {
         if self.masked.contains(&stored) {
             return f64::NAN;
@@ -15,12 +15,12 @@ impl Packing {
         self.offset.map_or(scaled, |offset| self.rounded(scaled + offset))
     }
 
-    #[allow(clippy::cast_possible_truncation)] // rounding is meant
+    #[allow(clippy::cast_possible_truncation)] // rounding is intended
     fn rounded(&self, number: f64) -> f64 {
         if self.is_single { f64::from(number as f32) } else { number }
     }
 
-    /// Unpack numbers of one width, in the order of this machine's bytes once `is_big` is undone.
+    /// Unpacks numbers of one width, which are in this machine's byte order once `is_big` is undone.
     fn unpack<const N: usize>(
         &self,
         is_big: bool,
@@ -39,12 +39,12 @@ impl Packing {
     }
 }
 
-/// Unpack whole elements into as many floats; both must be `is_convertible`, else `out` stays as it is.
+/// Unpacks whole elements into floats, one to one. Both must be `is_convertible`; otherwise `out` stays unchanged.
 #[allow(clippy::cast_precision_loss)] // as NumPy converts
 pub fn unpack(packing: &Packing, stored: &Element, decoded: &Element, bytes: &[u8], out: &mut [u8]) {
     let Some((from, to)) = Number::of(stored).zip(Number::of(decoded)) else { return };
     let (p, big) = (packing, from.is_big);
-    // An integer of 64 bits is rounded once: to 32 bits directly.
+    // A 64-bit integer is rounded once, directly to 32 bits.
     let single = packing.is_single;
     let signed = |number: i64| if single { f64::from(number as f32) } else { number as f64 };
     let unsigned = |number: u64| if single { f64::from(number as f32) } else { number as f64 };
@@ -59,7 +59,7 @@ pub fn unpack(packing: &Packing, stored: &Element, decoded: &Element, bytes: &[u
         (Kind::Unsigned, _) => p.unpack(big, bytes, to, out, |n| unsigned(u64::from_le_bytes(n))),
         (Kind::Float, 4) => p.unpack(big, bytes, to, out, |n| f64::from(f32::from_le_bytes(n))),
         (Kind::Float, _) => p.unpack(big, bytes, to, out, f64::from_le_bytes),
-        (Kind::OtherFloat(_), _) => {} // `of` gives no such number: it is converted before it is unpacked
+        (Kind::OtherFloat(_), _) => {} // `of` returns no such number: it is converted before it is unpacked
     }
 }
 

@@ -1,10 +1,10 @@
-//! What one axis of a hyperslab shares with the chunks of a grid, and what a count of runs needs to know of it.
+//! What one axis of a hyperslab shares with the chunks of a grid, and what counting runs needs to know about it.
 
 use crate::grid::chunk_grid::ChunkGrid;
 use crate::selection::axis::AxisSelection;
 use crate::selection::hyperslab::Hyperslab;
 
-/// Elements that are consecutive in a chunk's buffer and in the output buffer: one `memcpy`.
+/// Elements that are contiguous in a chunk's buffer and in the output buffer: one `memcpy`.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
 pub struct Run {
     /// Where the run starts in the chunk's buffer, in elements.
@@ -37,13 +37,13 @@ pub(crate) struct AxisOverlap {
     chunk: u64,
     pub(crate) chunk_length: u64,
     pub(crate) valid_length: u64,
-    /// The positions in the selection, so on the output's axis, that lie in the chunk: `first..stop`.
+    /// The positions in the selection, and so on the output's axis, that lie in the chunk: `first..stop`.
     first: u64,
     stop: u64,
 }
 
 impl AxisOverlap {
-    /// The overlap of `selected`, whose touching blocks must be merged, with chunk number `chunk`.
+    /// The overlap of `selected` with chunk number `chunk`. Touching blocks of `selected` must have been merged.
     pub(crate) fn new(selected: AxisSelection, chunk: u64, length: u64, chunk_length: u64) -> Self {
         let start = chunk * chunk_length;
         let valid_length = chunk_length.min(length - start);
@@ -52,7 +52,7 @@ impl AxisOverlap {
         Self { selected, chunk, chunk_length, valid_length, first, stop }
     }
 
-    /// The overlaps with every chunk that is touched: each one starts the search for the next.
+    /// The overlaps with every chunk that is touched. Each one starts the search for the next.
     pub(crate) fn all(selected: AxisSelection, length: u64, chunk_length: u64) -> Vec<Self> {
         let selected = selected.merged();
         let at = |position: u64| {
@@ -80,12 +80,12 @@ impl AxisOverlap {
         self.selected.nth(position) - self.chunk * self.chunk_length
     }
 
-    /// Whether this axis is selected whole, in order, and nothing but it is in either buffer.
+    /// Whether this axis is selected completely and in order, and neither buffer has anything else on it.
     pub(crate) fn is_whole(&self) -> bool {
         self.element_count() == self.chunk_length && self.chunk_length == self.buffer_length()
     }
 
-    /// Every shared element by itself.
+    /// Every shared element as a run of its own.
     pub(crate) fn elements(&self) -> Vec<Run> {
         let run_at =
             |position| Run { chunk_offset: self.chunk_offset(position), buffer_offset: position, length: 1 };
@@ -110,7 +110,7 @@ impl AxisOverlap {
         !self.selected.is_contiguous()
     }
 
-    /// Whether the chunk has two indices of a longer interval.
+    /// Whether the chunk holds two indices of a longer interval.
     pub(crate) fn is_cut_pair(&self) -> bool {
         self.element_count() == 2 && self.buffer_length() > 2 && !self.has_gaps()
     }
@@ -122,7 +122,7 @@ impl AxisOverlap {
         (self.stop - 1) / self.selected.block() - self.first / self.selected.block() + 1
     }
 
-    /// Whether the last element on this axis is followed, in both buffers, by the first of the next line.
+    /// Whether in both buffers the last element on this axis is followed by the first element of the next line.
     fn wraps(&self) -> bool {
         self.element_count() > 0
             && self.element_count() == self.buffer_length()
@@ -143,19 +143,19 @@ impl AxisOverlap {
     }
 }
 
-/// What the run count of a hyperslab needs to know about one axis, summed over chunks.
+/// What counting the runs of a hyperslab needs to know about one axis, summed over chunks.
 #[derive(Clone, Copy, Debug, Default)]
 pub(crate) struct AxisSums {
     pub(crate) chunks: u64,
     pub(crate) valid: u64,
     pub(crate) elements: u64,
-    /// Elements that directly follow another one on this axis.
+    /// Elements that directly follow another element on this axis.
     pub(crate) adjacent: u64,
-    /// The same as `Overlap::block_runs` has it.
+    /// The same, with the rules of `Overlap::block_runs`.
     pub(crate) block_adjacent: u64,
     /// Chunks in which the end of this axis is followed, in both buffers, by the start of the next line.
     pub(crate) wraps: u64,
-    /// Chunks in which this axis is selected whole, without gaps: the least reason for a wrap.
+    /// Chunks in which this axis is selected completely, without gaps: the minimum for a wrap.
     pub(crate) wholes: u64,
 }
 
@@ -172,13 +172,12 @@ impl AxisSums {
         })
     }
 
-    /// Every element starts a run, except those that join the element before them.
+    /// Every element starts a run, except elements that join the one before them.
     ///
-    /// In row-major order the step to an element advances one axis and resets all faster ones. The element
-    /// joins if it is adjacent on the advancing axis and every faster axis wraps; slower axes do not matter.
-    /// So the joins are, summed over the advancing axis d,
-    /// `Π(e < d) elements[e] · adjacent[d] · Π(e > d) wraps[e]`, and because each factor
-    /// belongs to one axis, the formula holds for one chunk and for the sums over a product of chunks alike.
+    /// In row-major order, the step to an element advances one axis and resets all faster ones. The element joins if it
+    /// is adjacent on the advancing axis and every faster axis wraps; slower axes do not matter. So the number of
+    /// joins, summed over the advancing axis d, is `Π(e < d) elements[e] · adjacent[d] · Π(e > d) wraps[e]`. Each
+    /// factor belongs to one axis, so the formula holds both for one chunk and for sums over a product of chunks.
     pub(crate) fn run_count(axes: impl Iterator<Item = Self>) -> u64 {
         let (elements, joins) = axes.fold((1, 0), |(elements, joins), axis| {
             (elements * axis.elements, joins * axis.wraps + elements * axis.adjacent)
@@ -188,7 +187,7 @@ impl AxisSums {
 }
 
 impl ChunkGrid {
-    /// Per axis, the overlap with each chunk touched. Their product is the chunks touched by the hyperslab.
+    /// For each axis, the overlap with each chunk touched. The hyperslab touches the product of these.
     pub(crate) fn axis_overlaps(&self, hyperslab: &Hyperslab) -> Vec<Vec<AxisOverlap>> {
         (hyperslab.axes().iter().zip(self.shape()).zip(self.chunk_shape()))
             .map(|((&axis, &length), &chunk_length)| AxisOverlap::all(axis, length, chunk_length))

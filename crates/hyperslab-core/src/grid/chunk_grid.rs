@@ -3,7 +3,7 @@
 use crate::error::{Error, checked_product, same_ndim};
 use crate::row_major;
 
-/// The regular grid of chunks over an array. Chunks at the array's end are stored whole, so partly unused.
+/// The regular grid of chunks over an array. Chunks at the array's end are stored whole, so a part of them is unused.
 #[derive(Clone, Debug, PartialEq, Eq, Hash)]
 pub struct ChunkGrid {
     shape: Vec<u64>,
@@ -13,7 +13,7 @@ pub struct ChunkGrid {
 /// Where a chunk lies in its array.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct ChunkBox {
-    /// The index of the chunk's first element in the array.
+    /// The index in the array of the chunk's first element.
     pub start: Vec<u64>,
     /// The shape that is encoded: the grid's chunk shape.
     pub stored_shape: Vec<u64>,

@@ -25,7 +25,7 @@ pub struct Overlap {
 enum Elements {
     /// The product of one overlap per axis.
     Product(Vec<AxisOverlap>),
-    /// One run of length 1 per point, in the points' order.
+    /// One run of length 1 for each point, in the points' order.
     Listed(Vec<Run>),
 }
 
@@ -68,7 +68,7 @@ impl Overlap {
         &self.chunk_index
     }
 
-    /// How many elements are shared; a point counts as often as it is listed.
+    /// How many elements are shared. A point counts as often as it is listed.
     pub fn element_count(&self) -> u64 {
         match &self.elements {
             Elements::Product(axes) => axes.iter().map(AxisOverlap::element_count).product(),
@@ -81,8 +81,8 @@ impl Overlap {
         self.valid_element_count
     }
 
-    /// In how many runs the shared elements are copied: what `runs()` would list, without listing it for a
-    /// hyperslab.
+    /// In how many runs the shared elements are copied: the number that `runs()` would list. A hyperslab does not need
+    /// listing.
     pub fn run_count(&self) -> u64 {
         match &self.elements {
             Elements::Product(axes) => AxisSums::run_count(axes.iter().map(AxisOverlap::sums)),
@@ -98,8 +98,8 @@ impl Overlap {
         }
     }
 
-    /// The runs as HDF5 has them, which goes along blocks: it does not join what happens to follow behind a gap, and
-    /// takes two indices that a chunk has of a longer interval for two blocks, if another axis has gaps.
+    /// The runs by HDF5's rules, which go along blocks. HDF5 does not join elements across a gap, even if they happen
+    /// to be contiguous. If another axis has gaps, it treats two indices of a longer interval in a chunk as two blocks.
     pub fn block_runs(&self) -> Runs {
         match &self.elements {
             Elements::Product(axes) => Runs::of_blocks(axes, axes.iter().any(AxisOverlap::has_gaps)),
@@ -107,8 +107,7 @@ impl Overlap {
         }
     }
 
-    /// Whether the selection has every element of the chunk that lies inside the array, so that a write need
-    /// not read the chunk first.
+    /// Whether the selection covers the valid part of the chunk, so a write need not read the chunk first.
     pub fn fully_covers(&self) -> bool {
         self.distinct_element_count() == self.valid_element_count
     }
@@ -139,7 +138,7 @@ impl ChunkGrid {
 
     /// What a selection shares with each chunk that it touches, in row-major order of the chunks.
     ///
-    /// The work is proportional to the chunks touched, for points to the points; not to the array.
+    /// The work is proportional to the chunks touched, or to the number of points, not to the size of the array.
     pub fn overlaps(&self, selection: &Selection) -> Result<Overlaps, Error> {
         selection.check_within(self.shape())?;
         Ok(match selection {
@@ -196,7 +195,7 @@ impl Iterator for Overlaps {
     }
 }
 
-/// One run of length 1 per point, with the linear index of the chunk that holds it.
+/// One run of length 1 for each point, with the linear index of the chunk that holds it.
 fn located_runs(grid: &ChunkGrid, points: &Points) -> impl Iterator<Item = (u64, Run)> {
     points.iter().zip(0..).map(|(point, buffer_offset)| {
         let (chunk, chunk_offset) = grid.locate(point);

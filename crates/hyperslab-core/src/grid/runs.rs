@@ -1,4 +1,4 @@
-//! The runs of one overlap, listed.
+//! Lists the runs of one overlap.
 
 use crate::grid::axis_overlap::{AxisOverlap, Run};
 use crate::row_major::Odometer;
@@ -15,7 +15,7 @@ impl Runs {
         Self { pieces: Pieces::new(vec![pieces]).peekable(), joins: true }
     }
 
-    /// The fastest axes, if whole in both buffers, become one factor of the length; the next axis gives its
+    /// The fastest axes, if complete in both buffers, become a factor of the length. The next axis contributes its
     /// blocks, the slower ones their elements.
     pub(crate) fn of_product(axes: &[AxisOverlap]) -> Self {
         Self { pieces: pieces(axes, false).peekable(), joins: true }

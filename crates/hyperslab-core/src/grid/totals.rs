@@ -1,4 +1,4 @@
-//! Sums over every chunk that a selection touches, for a hyperslab without visiting the chunks.
+//! Sums over every chunk that a selection touches. For a hyperslab, no chunk is visited.
 
 use crate::error::Error;
 use crate::grid::axis_overlap::AxisSums;
@@ -7,18 +7,18 @@ use crate::grid::overlap::Overlaps;
 use crate::selection::Selection;
 use crate::selection::hyperslab::Hyperslab;
 
-/// What a selection costs a grid, in chunks, runs and elements.
+/// What a selection touches and copies in a grid: chunks, runs and elements.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Hash)]
 pub struct SelectionTotals {
     /// Chunks that hold at least one selected element.
     pub chunk_count: u64,
-    /// Runs over all of these chunks.
+    /// Runs in all of these chunks.
     pub run_count: u64,
     /// Elements selected.
     pub element_count: u64,
-    /// Elements in these chunks as they are stored, so decoded to read the selection.
+    /// Elements in these chunks as stored: all are decoded to read the selection.
     pub decoded_element_count: u64,
-    /// Elements of these chunks inside the array.
+    /// Elements of these chunks that lie inside the array.
     pub valid_element_count: u64,
 }
 
@@ -46,8 +46,8 @@ impl SelectionTotals {
         })
     }
 
-    /// Elements decoded per element selected; `None` if nothing is selected.
-    #[allow(clippy::cast_precision_loss)] // a ratio is for people and models: 53 bits do
+    /// Decoded elements per selected element; `None` if nothing is selected.
+    #[allow(clippy::cast_precision_loss)] // 53 bits are enough for a ratio
     pub fn read_amplification(&self) -> Option<f64> {
         (self.element_count > 0).then(|| self.decoded_element_count as f64 / self.element_count as f64)
     }

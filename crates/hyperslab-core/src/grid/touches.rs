@@ -1,5 +1,5 @@
-//! The chunks that a selection touches, with the numbers that a cost depends on: no list of runs, and no memory
-//! taken per chunk, so that tens of millions of chunks are visited in a second.
+//! The chunks that a selection touches, with the numbers that its cost depends on. It lists no runs and allocates
+//! nothing per chunk, so it visits tens of millions of chunks in a second.
 
 use crate::error::Error;
 use crate::grid::axis_overlap::AxisOverlap;
@@ -8,7 +8,7 @@ use crate::grid::chunk_grid::ChunkGrid;
 use crate::grid::overlap::Overlap;
 use crate::selection::Selection;
 
-/// One chunk that a selection touches; the numbers are those of its [`Overlap`].
+/// One chunk that a selection touches. The numbers are those of its [`Overlap`].
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Touch<'a> {
     /// The chunk's index in the grid.
@@ -21,11 +21,11 @@ pub struct Touch<'a> {
     pub valid_element_count: u64,
     /// In how many runs the shared elements are copied.
     pub run_count: u64,
-    /// In how many `Overlap::block_runs`.
+    /// The number of `Overlap::block_runs`.
     pub block_run_count: u64,
 }
 
-/// What the axes up to one say together.
+/// The numbers for the axes up to one of them, taken together.
 #[derive(Clone, Copy)]
 struct Prefix {
     linear: u64,
@@ -38,7 +38,7 @@ struct Prefix {
 impl Prefix {
     const START: Self = Self { linear: 0, elements: 1, valid: 1, joins: 0, block_joins: 0 };
 
-    /// With one more axis: see `AxisSums::run_count`.
+    /// The same with one more axis: see `AxisSums::run_count`.
     fn with(self, chunk: u64, sums: AxisSums, grid_length: u64) -> Self {
         Self {
             linear: self.linear * grid_length + chunk,
@@ -67,7 +67,7 @@ fn sums(chunk: &AxisOverlap, splits_pairs: bool) -> AxisSums {
 }
 
 impl ChunkGrid {
-    /// Visit each chunk that a selection touches, in row-major order of the chunks; stops at the first error.
+    /// Visits each chunk that a selection touches, in row-major order of the chunks. Stops at the first error.
     pub fn each_touch<E: From<Error>>(
         &self,
         selection: &Selection,
@@ -99,7 +99,7 @@ impl ChunkGrid {
                 prefixes[axis + 1] = prefixes[axis].with(chunk, sums, grid_shape[axis]);
             }
             visit(&prefixes[axes.len()].touch(&chunk_index))?;
-            // The fastest axis that has a chunk left; the faster ones start again.
+            // The fastest axis with a chunk left. The faster axes start again.
             let Some(next) = (0..axes.len()).rev().find(|&axis| positions[axis] + 1 < axes[axis].len())
             else {
                 return Ok(());

@@ -1,4 +1,5 @@
-//! The chunks of one axis that a selection touches: per axis once, so that millions of chunks cost a few lists.
+//! The chunks along one axis that a selection touches. Handling each axis separately makes millions of chunks cost only
+//! a few lists.
 
 use std::ops::Range;
 
@@ -8,21 +9,21 @@ use crate::plan::placement::{AxisPart, Piece, Pieces};
 use crate::selection::axis::AxisSelection;
 use crate::selection::orthogonal::AxisIndices;
 
-/// How a segment that is an unbroken interval of one axis lies there.
+/// How a segment that is an unbroken interval of one axis lies in it.
 #[derive(Clone, Copy, Debug)]
 pub(crate) struct AxisInterval {
-    /// Where its box starts in the array.
+    /// The start of its box in the array.
     pub origin: u64,
     /// The box's length.
     pub length: u64,
-    /// Where the box starts in the grid's array.
+    /// The start of the box in the grid's array.
     pub source_origin: u64,
     /// The grid's chunk length.
     pub chunk_length: u64,
 }
 
 impl AxisInterval {
-    /// Where a segment's axis lies, if that is one interval of both its array and its source.
+    /// How a segment's axis lies, if it is one interval both in its array and in its source.
     fn of(axis: &SegmentAxis, chunk_length: u64) -> Option<Self> {
         let (shown, source) = (axis.shown, axis.source);
         (shown.is_contiguous() && source.is_contiguous()).then(|| Self {
@@ -43,12 +44,12 @@ impl AxisInterval {
         (source / self.chunk_length, source % self.chunk_length)
     }
 
-    /// The array's index of an index of the grid's array, or less than `origin` where that is before the box.
+    /// The array's index for an index of the grid's array; less than `origin` if that index is before the box.
     fn index_of(&self, source: u64) -> u64 {
         source.saturating_add(self.origin).saturating_sub(self.source_origin)
     }
 
-    /// The array's index at which the chunk after `coordinate` starts.
+    /// The index in the array where the chunk after `coordinate` starts.
     fn end_of(&self, coordinate: u64) -> u64 {
         self.index_of((coordinate + 1) * self.chunk_length)
     }
@@ -58,20 +59,19 @@ impl AxisInterval {
         self.chunk_length.div_ceil(most)
     }
 
-    /// The number of the part that holds index `index` of the array, counted from the first chunk.
+    /// The number of the part that holds index `index` of the array, counting from the first chunk.
     fn part_number(&self, index: u64, most: u64) -> u64 {
         let (coordinate, inner) = self.locate(index);
         coordinate * self.parts_of_chunk(most) + inner / most
     }
 }
 
-/// The chunks of one axis of a segment that a selection touches.
+/// The chunks along one axis of a segment that a selection touches.
 #[derive(Clone, Debug)]
 pub(crate) enum AxisCut {
-    /// An unbroken interval: part by part computed, nothing kept. A part starts every `most` elements of a
-    /// chunk.
+    /// An unbroken interval. Its parts are computed on demand. A part starts every `most` elements of a chunk.
     Interval { axis: AxisInterval, start: u64, stop: u64, output_start: u64, most: u64 },
-    /// Anything else. `chunks` has a coordinate and the number of its first piece.
+    /// Anything else. `chunks` has each coordinate and the number of its first piece.
     Listed { chunks: Vec<(u64, usize)>, pieces: Vec<Piece> },
 }
 
@@ -92,7 +92,7 @@ impl AxisCut {
         }
     }
 
-    /// The only part of an axis that the array does not have.
+    /// The single part of an axis that the array does not have.
     pub fn fixed(axis: &SegmentAxis, chunk_length: u64) -> Self {
         Self::listed(std::iter::once((0, 0)), axis, chunk_length)
     }
@@ -147,7 +147,7 @@ impl AxisCut {
         }
     }
 
-    /// How many elements all parts have.
+    /// How many elements the parts have together.
     pub fn element_count(&self) -> u64 {
         match self {
             Self::Interval { start, stop, .. } => stop - start,
@@ -155,7 +155,7 @@ impl AxisCut {
         }
     }
 
-    /// The greatest number of elements that a part has.
+    /// The number of elements of the largest part.
     pub fn most_elements(&self) -> u64 {
         match self {
             Self::Interval { start, stop, most, .. } => (*most).min(stop - start),
@@ -213,7 +213,7 @@ impl AxisCut {
         }
     }
 
-    /// The same elements in parts of at most `most` elements: several parts may be of one chunk.
+    /// The same elements in parts of at most `most` elements. Several parts may be of one chunk.
     pub fn split(self, most: u64) -> Result<Self, Error> {
         if self.most_elements() <= most {
             return Ok(self);
@@ -246,7 +246,7 @@ impl AxisCut {
     }
 }
 
-/// The positions, in both of two selections, of the indices that they share: by trying those of the one that has fewer.
+/// The positions, in each of two selections, of the indices that they share. It tries the indices of the smaller one.
 fn shared(one: AxisSelection, other: AxisSelection) -> Result<impl Iterator<Item = (u64, u64)>, Error> {
     let within = |tried: AxisSelection, bounds: AxisSelection| {
         tried.position_of(bounds.start())..tried.position_of(bounds.stop())
@@ -261,10 +261,10 @@ fn shared(one: AxisSelection, other: AxisSelection) -> Result<impl Iterator<Item
     }))
 }
 
-/// Pieces that one axis of a plan may keep: some gigabytes, where more would be a file's word only.
+/// The most pieces that one axis of a plan may keep: some gigabytes. More would only be a file's claim.
 const MOST_PIECES: u64 = 1 << 26;
 
-/// How many pieces a selection's `positions` make at most.
+/// The most pieces that a selection's `positions` can make.
 fn most_pieces(selected: AxisSelection, axis: AxisInterval, positions: Range<u64>) -> u64 {
     if positions.is_empty() {
         return 0;
@@ -298,7 +298,7 @@ fn push_blocks(pieces: &mut Vec<Piece>, selected: AxisSelection, axis: AxisInter
     }
 }
 
-/// One more listed element of a chunk: part of the last piece if it goes on evenly, else a piece of its own.
+/// Adds a listed element of a chunk: to the last piece if it continues evenly, otherwise as a new piece.
 fn push_element(pieces: &mut Vec<Piece>, begins: bool, position: u64, inner: u64) {
     if let Some(last) = pieces.last_mut().filter(|_| !begins) {
         let end = last.chunk_start + (last.count - 1) * last.step;

@@ -1,5 +1,5 @@
-//! The reads of a plan in batches: what one thread fetches together. They depend on the plan alone, never on who
-//! reads, so that the requests of a read can be told before it.
+//! Divides the reads of a plan into batches, which one thread fetches together. Batches depend on the plan alone and
+//! never on the reader, so the requests of a read can be told beforehand.
 
 use std::ops::Range;
 
@@ -9,12 +9,12 @@ use crate::plan::chunk_read::state;
 use crate::plan::coalesce::{BatchLimits, CoalescePolicy};
 use crate::plan::read_plan::ReadPlan;
 
-/// Reads from which the size of all is estimated.
+/// How many reads are used to estimate the size of all.
 const ESTIMATED_READS: u64 = 16;
-/// One chunk of so many must be stored, or only those that are stored are read.
+/// If fewer than one chunk in this many is stored, only stored chunks are read.
 const SPARSENESS: u64 = 8;
 
-/// Reads of a plan that can be carried out in any order, in batches. No read is among them twice.
+/// Reads of a plan that can be executed in any order, in batches. No read occurs twice.
 #[derive(Clone, Debug)]
 pub struct Batches {
     reads: Reads,
@@ -26,7 +26,7 @@ pub struct Batches {
 #[derive(Clone, Debug)]
 enum Reads {
     All(Range<u64>),
-    /// Strictly increasing. All others are of chunks that were never written.
+    /// Strictly increasing. All other reads are of chunks that were never written.
     Stored(Vec<u64>),
 }
 
@@ -47,8 +47,8 @@ impl Reads {
 }
 
 impl Batches {
-    /// The batches of a plan of an array, as its store likes them: all together, or one after the other for each segment where segments overlap,
-    /// since the later one counts.
+    /// The batches of a plan for an array's store. All reads together; or, if segments overlap, one group for each
+    /// segment in order, because the later segment counts.
     pub fn of(plan: &ReadPlan, array: &Array, policy: CoalescePolicy) -> Vec<Self> {
         let together = plan.is_disjoint().then(|| {
             let reads = plan.stored_reads(array, SPARSENESS);
@@ -67,7 +67,7 @@ impl Batches {
             let whole = read.chunk_element_count.saturating_mul(width);
             let (fetched, made) = match state(array, &read) {
                 ChunkState::Stored { range, .. } if !read.is_plain => (range.length, whole),
-                ChunkState::Sought { .. } if !read.is_plain => (whole, whole), // at most about so much
+                ChunkState::Sought { .. } if !read.is_plain => (whole, whole), // roughly an upper bound
                 _ => (asked, asked),
             };
             (stored, decoded) = (stored.saturating_add(fetched), decoded.saturating_add(made));
@@ -94,7 +94,8 @@ impl Batches {
         self.stored_nbytes_per_read
     }
 
-    /// Whether reads of chunks that were never written are left out: the array's fill value must be there first.
+    /// Whether reads of chunks that were never written are skipped. The output must then start as the array's fill
+    /// value.
     pub fn leaves_out_missing(&self) -> bool {
         matches!(self.reads, Reads::Stored(_))
     }
@@ -104,28 +105,29 @@ impl Batches {
         self.read_count().div_ceil(self.most)
     }
 
-    /// How many reads they have together.
+    /// How many reads they contain together.
     pub fn read_count(&self) -> u64 {
         self.reads.count()
     }
 
-    /// About how many bytes all reads decode.
+    /// About how many bytes all reads decode to.
     pub fn decoded_nbytes(&self) -> u64 {
         self.decoded_nbytes
     }
 
-    /// The positions, among all reads, of those of batch number `batch`; none beyond the last batch.
+    /// The positions, among all reads, of the reads of batch number `batch`; empty beyond the last batch.
     pub fn positions(&self, batch: u64) -> Range<u64> {
         let first = batch.saturating_mul(self.most).min(self.read_count());
         first..first.saturating_add(self.most).min(self.read_count())
     }
 
-    /// The number, in the plan, of the read at a position; another one for each position, `None` beyond the last.
+    /// The number in the plan of the read at a position; `None` beyond the last position. Each position has another
+    /// number.
     pub fn number(&self, position: u64) -> Option<u64> {
         self.reads.number(position)
     }
 
-    /// The numbers of all reads, from the least to the greatest.
+    /// The range from the lowest to the highest read number.
     pub fn span(&self) -> Range<u64> {
         match self.read_count().checked_sub(1) {
             None => 0..0,

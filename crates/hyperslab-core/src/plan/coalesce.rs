@@ -1,40 +1,40 @@
-//! Fewer, larger requests out of many small byte ranges: pure, with the store's policy as an argument.
+//! Merges many small byte ranges into fewer, larger requests. Pure: the store's policy is an argument.
 
 use crate::byte_range::ByteRange;
 use crate::plan::defaults::FIRST_IN_FLIGHT;
 
-/// What a store prefers.
+/// How requests to a store should be merged.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct CoalescePolicy {
-    /// Bytes that may be fetched in vain between two ranges; uncompressed chunks up to this size come whole.
+    /// The most bytes fetched in vain between two ranges. Uncompressed chunks up to this size are fetched whole.
     pub gap_nbytes: u64,
-    /// Ranges are not merged beyond this; a single larger one stays whole.
+    /// Ranges are not merged beyond this size. A single larger range stays whole.
     pub most_nbytes: u64,
-    /// A larger request is made as several of this size and a rest.
+    /// A larger request is split into several of this size and a rest.
     pub part_nbytes: u64,
-    /// What is fetched together.
+    /// How reads are grouped into batches.
     pub batch: BatchLimits,
 }
 
-/// How many reads make a batch, which is fetched together and then decoded.
+/// The size of a batch: reads that are fetched together and then decoded.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct BatchLimits {
-    /// Stored bytes.
+    /// The limit of stored bytes.
     pub stored_nbytes: u64,
-    /// Decoded bytes: threads should have batches to share.
+    /// The limit of decoded bytes, so threads have several batches to share.
     pub decoded_nbytes: u64,
-    /// Reads.
+    /// The limit of reads.
     pub reads: u64,
-    /// Batches that few reads are spread over.
+    /// Few reads are spread over this many batches.
     pub side_by_side: u64,
 }
 
 impl CoalescePolicy {
-    /// For files on this machine: a request costs about as much as copying these few bytes.
+    /// For local files: a request costs about as much as copying this many bytes.
     pub const LOCAL: Self = Self {
         gap_nbytes: 4 << 10,
         most_nbytes: 4 << 20,
-        part_nbytes: 0x7fff_f000, // what Linux reads in one call
+        part_nbytes: 0x7fff_f000, // the most that Linux reads in one call
         batch: BatchLimits {
             stored_nbytes: 256 << 10,
             decoded_nbytes: 512 << 10,
@@ -42,7 +42,7 @@ impl CoalescePolicy {
             side_by_side: 1,
         },
     };
-    /// For files far away: a request costs as much as many kilobytes.
+    /// For remote files: a request costs as much as many kilobytes.
     pub const REMOTE: Self = Self {
         gap_nbytes: 64 << 10,
         most_nbytes: 16 << 20,
@@ -55,7 +55,7 @@ impl CoalescePolicy {
         },
     };
 
-    /// Whether `next`, which does not start before `held`, should come with it.
+    /// Whether `next`, which does not start before `held`, should be merged into it.
     pub fn joins(&self, held: ByteRange, next: ByteRange) -> bool {
         let gap = next.offset.saturating_sub(held.end());
         let nbytes = next.end().max(held.end()) - held.offset;
@@ -66,13 +66,13 @@ impl CoalescePolicy {
 /// One request, and which of the ranges it serves.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Merged {
-    /// What to fetch.
+    /// The range to fetch.
     pub range: ByteRange,
-    /// The ranges inside, by their positions in the list that was given.
+    /// The ranges inside, by their positions in the given list.
     pub members: std::ops::Range<usize>,
 }
 
-/// The requests that a range is fetched with.
+/// The requests that fetch a range.
 pub fn parts(range: ByteRange, part_nbytes: u64) -> impl Iterator<Item = ByteRange> {
     let part_nbytes = part_nbytes.max(1);
     (0..range.length.div_ceil(part_nbytes)).map(move |number| {
@@ -84,7 +84,7 @@ pub fn parts(range: ByteRange, part_nbytes: u64) -> impl Iterator<Item = ByteRan
     })
 }
 
-/// Requests for ranges that are sorted by offset; equal and overlapping ones are fetched once.
+/// Requests for ranges that are sorted by offset. Equal and overlapping ranges are fetched once.
 pub fn coalesce(sorted: &[ByteRange], policy: CoalescePolicy) -> Vec<Merged> {
     let mut merged: Vec<Merged> = Vec::new();
     for (position, &range) in sorted.iter().enumerate() {

@@ -1,6 +1,6 @@
-//! Numbers that the engine reads by and the cost model prices by.
+//! Defaults that the engine and the cost model share.
 
-/// Bytes of decoded chunks that an open archive keeps, unless it is told otherwise.
+/// The default size in bytes of an open archive's cache of decoded chunks.
 pub const CHUNK_CACHE_NBYTES: u64 = 32 << 20;
-/// Requests in flight that a host far away is sent to begin with; few reads are spread over as many batches.
+/// How many requests a remote host gets at a time in the beginning. Few reads are spread over as many batches.
 pub const FIRST_IN_FLIGHT: usize = 32;

@@ -1,4 +1,4 @@
-//! Why a selection of an array has no plan.
+//! Why a selection of an array cannot be planned.
 
 use thiserror::Error;
 
@@ -11,7 +11,7 @@ pub enum PlanError {
     /// The selection does not fit the array.
     #[error(transparent)]
     Selection(#[from] Error),
-    /// The array cannot be read, or not this way.
+    /// The array cannot be read, or not in this way.
     #[error(transparent)]
     Unreadable(#[from] Unreadable),
 }

@@ -2,14 +2,14 @@
 
 use std::ops::Deref;
 
-/// Elements of one axis, evenly spaced in a chunk and consecutive in the output.
+/// Elements along one axis, evenly spaced in a chunk and contiguous in the output.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
 pub struct Piece {
-    /// The first one's offset in the chunk.
+    /// The offset of the first one in the chunk.
     pub chunk_start: u64,
     /// The distance to the next one in the chunk.
     pub step: u64,
-    /// The first one's offset in the output.
+    /// The offset of the first one in the output.
     pub output_start: u64,
     /// How many there are.
     pub count: u64,
@@ -27,7 +27,7 @@ impl Piece {
     }
 }
 
-/// What a selection takes of one chunk on one axis.
+/// What a selection takes of one chunk along one axis.
 #[derive(Clone, Debug)]
 pub struct AxisPart<'a> {
     /// The chunk's index on this axis.
@@ -36,7 +36,7 @@ pub struct AxisPart<'a> {
     pub pieces: Pieces<'a>,
 }
 
-/// One piece, as most parts have, or several.
+/// One piece, as in most parts, or several.
 #[derive(Clone, Debug)]
 pub enum Pieces<'a> {
     /// Computed.
@@ -63,7 +63,7 @@ impl AxisPart<'_> {
     }
 }
 
-/// Elements that are consecutive in the output and evenly spaced in the chunk's buffer: one copy.
+/// Elements that are contiguous in the output and evenly spaced in the chunk's buffer: one copy.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
 pub struct Row {
     /// Where it starts in the chunk's buffer, in elements.
@@ -83,17 +83,18 @@ impl Row {
     }
 }
 
-/// Where the elements that a read takes of one chunk lie in the chunk's buffer and in the output.
+/// Where the elements that a read takes of one chunk are in the chunk's buffer and in the output.
 ///
-/// Output offsets of different rows never meet: each axis gives every position of the output to one piece only.
+/// The output offsets of different rows never overlap: each axis assigns every position of the output to one piece
+/// only.
 #[derive(Clone, Debug)]
 pub struct Placement<'a> {
     pub(crate) parts: Vec<AxisPart<'a>>,
-    /// The distance, in the chunk's buffer, of neighbours on each axis.
+    /// The distance between neighbours on each axis in the chunk's buffer.
     pub(crate) chunk_strides: &'a [u64],
-    /// The distance, in the output, of neighbours on each axis.
+    /// The distance between neighbours on each axis in the output.
     pub(crate) output_strides: &'a [u64],
-    /// Elements of a chunk on each axis.
+    /// The number of elements of a chunk on each axis.
     pub(crate) chunk_shape: &'a [u64],
 }
 
@@ -103,13 +104,13 @@ impl Placement<'_> {
         self.parts.iter().map(AxisPart::element_count).product()
     }
 
-    /// Every row, in the output's order; stops at the first error.
+    /// Visits every row, in the output's order. Stops at the first error.
     pub fn rows<E>(&self, mut each: impl FnMut(Row) -> Result<(), E>) -> Result<(), E> {
         let (axes, line) = self.folded();
         self.walk(0, axes, line, (0, 0), &mut each)
     }
 
-    /// Elements of the longest row that all rows but those at an edge have: tells small rows from large ones.
+    /// The length that all rows have except those at an edge. Tells small rows from large ones.
     pub fn row_element_count(&self) -> u64 {
         let (axes, line) = self.folded();
         let Some(part) = axes.checked_sub(1).and_then(|axis| self.parts.get(axis)) else { return line };
@@ -117,10 +118,10 @@ impl Placement<'_> {
         line * longest.unwrap_or(1)
     }
 
-    /// How many axes are walked, and the elements of a line that the faster ones, whole in both buffers,
-    /// make.
+    /// How many axes need a loop, and how long a line is. The faster axes, which are complete in both buffers, make up
+    /// a line.
     ///
-    /// An axis is whole if it starts and ends with the next slower one's steps; the slowest is always walked.
+    /// An axis is complete if it starts and ends where the next slower one steps. The slowest axis always needs a loop.
     fn folded(&self) -> (usize, u64) {
         let (mut axes, mut line) = (self.parts.len(), 1);
         while axes > 1 {
@@ -168,7 +169,7 @@ impl Placement<'_> {
     }
 }
 
-/// The step and count of one row that holds a whole piece of lines, if one row can.
+/// The step and count of one row that covers several lines, if a single row can.
 fn joined(piece: Piece, chunk_stride: u64, line: u64) -> Option<(u64, u64)> {
     let step = piece.step * chunk_stride;
     if step == line || piece.count == 1 {

@@ -1,4 +1,4 @@
-//! Points by the chunks that hold them, so that each chunk is read once however many points it has.
+//! Groups points by the chunks that hold them, so each chunk is read once however many points it has.
 
 use std::collections::BTreeSet;
 
@@ -9,20 +9,20 @@ use crate::selection::orthogonal::AxisIndices;
 use crate::selection::orthogonal::Orthogonal;
 use crate::selection::points::Points;
 
-/// Elements of an uncompressed array that are fetched together for the points among them.
+/// How many elements of an uncompressed array are fetched together for the points among them.
 const PLAIN_ELEMENT_COUNT: u64 = 512;
 
-/// Points that lie near each other: within one chunk, or within a short row of an uncompressed array.
+/// Points that are close together: within one chunk, or within a short row of an uncompressed array.
 #[derive(Clone, Debug)]
 pub struct PointGroup {
-    /// The indices of the points on each axis, sorted; their product holds every point.
+    /// The indices of the points on each axis, sorted. Their product contains every point.
     pub around: Orthogonal,
-    /// For each point, its number among all points, and its offset in the output of `around`.
+    /// For each point: its number among all points, and its offset in the output of `around`.
     pub offsets: Vec<(u64, u64)>,
 }
 
 impl PointGroup {
-    /// The points of an array, group by group, in the order of the chunks. The work is that of sorting the points.
+    /// The points of an array, group by group, in the order of the chunks. The work is sorting the points.
     pub fn of(points: &Points, array: &Array) -> Result<Vec<Self>, PlanError> {
         let shape = array.shape.as_deref().unwrap_or_default();
         points.check_within(shape)?;
@@ -56,7 +56,7 @@ fn group(members: &[(Vec<u64>, u64, &[u64])]) -> Result<PointGroup, PlanError> {
     Ok(PointGroup { around, offsets })
 }
 
-/// What is read for the sake of one point: its chunk where chunks are decoded whole, else a short row.
+/// What is read for one point: its chunk if chunks are decoded whole, otherwise a short row.
 fn tile_shape(array: &Array, shape: &[u64]) -> Vec<u64> {
     let encoded =
         |segment: &&Segment| !segment.codecs.is_empty() && segment.grid.shape().len() == shape.len();

@@ -1,5 +1,4 @@
-//! What a selection of an array reads: a plan is pure, small, and says everything before the first byte is
-//! fetched.
+//! What a selection of an array reads. A plan is pure and small, and tells everything before the first byte is fetched.
 
 use std::collections::HashSet;
 
@@ -13,12 +12,11 @@ use crate::plan::segment_reads::{SegmentReads, check_fill, check_segment, misses
 use crate::selection::orthogonal::Orthogonal;
 use crate::unreadable::Unreadable;
 
-/// Most pairs of segments that are looked at for an element that both hold.
+/// The most pairs of segments that are checked for shared elements.
 const MOST_COMPARED: usize = 1 << 23;
 
-/// What a selection reads of an array, chunk by chunk. Its reads never write the same element of the output,
-/// unless
-/// segments overlap, which `is_disjoint` tells.
+/// What a selection reads of an array, chunk by chunk. Its reads never write the same element of the output, unless
+/// segments overlap: see `is_disjoint`.
 #[derive(Clone, Debug)]
 pub struct ReadPlan {
     shape: Vec<u64>,
@@ -35,7 +33,7 @@ impl ReadPlan {
         Self::of_segments(array, selection, 0..segment_count)
     }
 
-    /// The same of an array of many segments, by an index of these.
+    /// The same for an array of many segments, with an index of these.
     pub fn indexed(array: &Array, index: &SegmentIndex, selection: &Orthogonal) -> Result<Self, PlanError> {
         Self::of_segments(array, selection, index.near(selection))
     }
@@ -67,7 +65,7 @@ impl ReadPlan {
         Ok(plan)
     }
 
-    /// Fails unless every selection of an array has a plan.
+    /// Fails unless every selection of an array can be planned.
     pub fn check(array: &Array) -> Result<(), PlanError> {
         check_fill(&array.fill, array.element.nbytes())?;
         let Some(array_shape) = &array.shape else { return Ok(()) };
@@ -93,7 +91,7 @@ impl ReadPlan {
         self.shape.iter().product()
     }
 
-    /// Width of an element of the output.
+    /// The width of an element of the output.
     pub fn element_nbytes(&self) -> u64 {
         self.element_nbytes
     }
@@ -113,8 +111,8 @@ impl ReadPlan {
         self.segment_of(number).is_some_and(|reads| reads.begins_chunk(number - reads.first_read))
     }
 
-    /// The numbers, in increasing order, of the reads whose chunks are stored or inline; `None` unless these chunks are
-    /// less than one in `sparseness`, and what they leave out is the array's fill value.
+    /// The numbers, in increasing order, of the reads whose chunks are stored or inline. `None` unless these are fewer
+    /// than one in `sparseness` of the chunks, and the rest is the array's fill value.
     pub(crate) fn stored_reads(&self, array: &Array, sparseness: u64) -> Option<Vec<u64>> {
         let segments = array.segments.as_ref().ok()?;
         let of_plan = || self.segments.iter().filter_map(|reads| Some((reads, segments.get(reads.segment)?)));
@@ -134,23 +132,23 @@ impl ReadPlan {
         Some(numbers)
     }
 
-    /// Whether no two segments hold the same element: then reads can be carried out in any order.
+    /// Whether no two segments share an element. Reads can then be executed in any order.
     pub fn is_disjoint(&self) -> bool {
         self.is_disjoint
     }
 
-    /// Whether some elements may lie in no segment, so that the array's fill value must be there first.
+    /// Whether some elements may be in no segment. The output must then start as the array's fill value.
     pub fn has_gaps(&self) -> bool {
         let covered: u64 = self.segments.iter().map(|reads| reads.element_count).sum();
         !self.is_disjoint || covered != self.element_count()
     }
 
-    /// The reads of each segment, as intervals of their numbers, in the order of the segments.
+    /// The reads of each segment, as ranges of their numbers, in the order of the segments.
     pub fn reads_by_segment(&self) -> impl Iterator<Item = std::ops::Range<u64>> + '_ {
         self.segments.iter().map(|reads| reads.first_read..reads.first_read + reads.read_count)
     }
 
-    /// Whether reads are of one segment, so that they never write the same element.
+    /// Whether these reads are of one segment, and so never write the same element.
     pub fn are_of_one_segment(&self, reads: &std::ops::Range<u64>) -> bool {
         let Some(last) = reads.end.checked_sub(1).filter(|_| !reads.is_empty()) else { return true };
         self.segment_of(last).is_some_and(|own| own.first_read <= reads.start)
@@ -175,8 +173,8 @@ impl ReadPlan {
         (0..self.read_count).filter_map(|number| self.read(number))
     }
 
-    /// Whether the segments that take part are pairwise apart: a sweep along the axis on which they start at most
-    /// positions. Where that takes too long they are taken to overlap, which is slower to read, but as right.
+    /// Whether the segments that take part share no element. It sweeps along the axis with the most different starts.
+    /// If that takes too long, the segments count as overlapping, which is slower to read but still correct.
     fn segments_are_disjoint(&self, segments: &[Segment]) -> bool {
         let mut taking_part: Vec<&Segment> =
             self.segments.iter().filter_map(|reads| segments.get(reads.segment)).collect();
@@ -203,7 +201,7 @@ impl ReadPlan {
     }
 }
 
-/// The segments of an array; of a virtual one only once it is resolved.
+/// The segments of an array. A virtual array has them only once it is resolved.
 fn segments(array: &Array) -> Result<&[Segment], Unreadable> {
     let segments = array.segments.as_deref().map_err(Unreadable::clone)?;
     if !array.virtual_mappings.is_empty() {

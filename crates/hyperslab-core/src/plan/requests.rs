@@ -1,4 +1,4 @@
-//! What a plan asks of its stores and what it costs, told by the same steps as those of reading.
+//! The requests of a plan and what it costs. They are computed by the same steps as reading.
 
 use std::collections::HashSet;
 
@@ -13,32 +13,32 @@ use crate::plan::read_plan::ReadPlan;
 /// Bytes to fetch from one file.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash, PartialOrd, Ord)]
 pub struct Request {
-    /// Which file of the tree's table; 0 is the opened one.
+    /// The file's number in the tree's table; 0 is the opened file.
     pub file: FileIndex,
-    /// Where in it.
+    /// The range in it.
     pub range: ByteRange,
 }
 
-/// What a plan costs where no chunk is in memory yet.
+/// What a plan costs if no chunk is in memory yet.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub struct PlanTotals {
-    /// Chunks touched.
+    /// How many chunks are touched.
     pub chunk_count: u64,
-    /// Of these, never written: they cost nothing.
+    /// How many of these were never written. They cost nothing.
     pub missing_chunk_count: u64,
-    /// Requests made.
+    /// How many requests are made.
     pub request_count: u64,
     /// Bytes of these requests.
     pub fetched_nbytes: u64,
-    /// Bytes that come out of the codecs, or are asked for of uncompressed chunks.
+    /// Bytes that the codecs produce, or that are read of uncompressed chunks.
     pub decoded_nbytes: u64,
     /// Bytes of the output.
     pub output_nbytes: u64,
 }
 
 impl PlanTotals {
-    /// What the plans of groups of points cost together; a chunk that two of them touch counts once, but its requests
-    /// and its decoding as often as they are made.
+    /// The total cost of the plans of groups of points. A chunk that two groups touch counts once, but its requests and
+    /// its decoding count as often as they happen.
     pub fn of_points(plans: &[ReadPlan], array: &Array, point_count: u64, policy: CoalescePolicy) -> Self {
         let (mut sum, mut seen) = (Self::default(), HashSet::new());
         for plan in plans {
@@ -54,15 +54,16 @@ impl PlanTotals {
         Self { chunk_count: seen.len() as u64, output_nbytes, ..sum }
     }
 
-    /// Bytes decoded per byte of the output; `None` if nothing is selected.
-    #[allow(clippy::cast_precision_loss)] // a ratio is for people and models: 53 bits do
+    /// Decoded bytes per output byte; `None` if nothing is selected.
+    #[allow(clippy::cast_precision_loss)] // 53 bits are enough for a ratio
     pub fn read_amplification(&self) -> Option<f64> {
         (self.output_nbytes > 0).then(|| self.decoded_nbytes as f64 / self.output_nbytes as f64)
     }
 }
 
 impl ReadPlan {
-    /// What the plan costs; the work is that of its requests, and of the chunks touched unless few of many are stored.
+    /// What the plan costs. The work grows with the requests, and with the chunks touched unless few of many are
+    /// stored.
     pub fn totals(&self, array: &Array, policy: CoalescePolicy) -> PlanTotals {
         let mut totals = PlanTotals {
             chunk_count: self.chunk_count(),
@@ -83,7 +84,7 @@ impl ReadPlan {
                 totals.decoded_nbytes = totals.decoded_nbytes.saturating_add(decoded);
             }
             self.requests_of(&batches, array, policy, &mut |_| false, &mut |_, range| {
-                // Counted, not made one by one: a damaged table says any length.
+                // Counted, not made one by one: a damaged table can claim any length.
                 let count = range.length.div_ceil(policy.part_nbytes.max(1));
                 totals.request_count = totals.request_count.saturating_add(count);
                 totals.fetched_nbytes = totals.fetched_nbytes.saturating_add(range.length);
@@ -93,14 +94,14 @@ impl ReadPlan {
         totals
     }
 
-    /// The requests that a read makes of stores with this policy, however many threads it has, if no chunk is in
-    /// memory: in the order of files and offsets.
+    /// The requests that a read makes of stores with this policy, if no chunk is in memory, in the order of files and
+    /// offsets. The number of threads makes no difference.
     pub fn requests(&self, array: &Array, policy: CoalescePolicy) -> Vec<Request> {
         self.requests_unless(array, policy, |_, _| false)
     }
 
-    /// The same where some chunks are in memory: `is_kept` is asked of each read that takes a whole stored chunk, and told
-    /// how many bytes are decoded together with it.
+    /// The same if some chunks are in memory. `is_kept` is called for each read of a whole stored chunk, with the
+    /// number of bytes that are decoded together with it.
     pub fn requests_unless(
         &self,
         array: &Array,

@@ -1,22 +1,23 @@
-//! Rows of an uncompressed chunk that one request fetches: pure, so that a plan tells what a read will ask for.
+//! Groups the rows of an uncompressed chunk that one request fetches. Pure, so a plan can tell what a read will ask
+//! for.
 
 use crate::byte_range::ByteRange;
 use crate::plan::coalesce::CoalescePolicy;
 use crate::plan::placement::{Placement, Row};
 
-/// Rows at least this long are worth a request, or a part of a vectored one, of their own.
+/// Rows of at least this length are worth a request, or a part of a vectored request, of their own.
 const LONG_ROW_NBYTES: u64 = 512;
-/// Bytes of one request for shorter rows, which go through memory of the reader's.
+/// The size of one request for shorter rows, which go through the reader's memory.
 const SHORT_ROWS_NBYTES: u64 = 1 << 20;
-/// Most rows of one request: what Linux takes in a vectored one.
+/// The most rows in one request: the limit of Linux for vectored reads.
 const MOST_ROWS: usize = 1024;
 
 /// Which rows are fetched together, in elements.
 #[derive(Clone, Copy, Debug)]
 struct RowLimits {
-    /// Between two rows, fetched in vain.
+    /// The largest gap between two rows that is fetched in vain.
     gap: u64,
-    /// From the first row's start to the last one's end.
+    /// The longest distance from the first row's start to the last row's end.
     span: u64,
 }
 
@@ -28,7 +29,7 @@ impl RowLimits {
             && next.chunk_stop() - first.chunk_offset <= self.span
     }
 
-    /// A row whose elements lie apart, in rows of a bounded span.
+    /// A row whose elements are not contiguous, as rows of a bounded span.
     fn pieces(self, row: Row) -> impl Iterator<Item = Row> {
         let most = if row.step == 1 {
             row.count
@@ -48,13 +49,13 @@ impl RowLimits {
 }
 
 impl Placement<'_> {
-    /// Whether rows are so long that they are fetched straight to where they belong.
+    /// Whether rows are long enough to be fetched straight to where they belong.
     pub fn has_long_rows(&self, element_nbytes: u64) -> bool {
         self.row_element_count() * element_nbytes.max(1) >= LONG_ROW_NBYTES
     }
 
-    /// Every request of an uncompressed chunk that lies at `chunk`: its rows, which do not overlap, and its bytes.
-    /// Stops at the first error.
+    /// Every request for an uncompressed chunk at `chunk`: its rows, which do not overlap, and its bytes. Stops at the
+    /// first error.
     pub fn row_groups<E>(
         &self,
         chunk: ByteRange,

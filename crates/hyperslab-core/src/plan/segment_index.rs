@@ -1,4 +1,4 @@
-//! Finds the few of many segments that a selection may touch, without looking at all of them.
+//! Finds the few of many segments that a selection may touch, without checking all of them.
 
 use std::collections::HashSet;
 
@@ -6,18 +6,18 @@ use crate::array::segment::Segment;
 use crate::selection::axis::AxisSelection;
 use crate::selection::orthogonal::Orthogonal;
 
-/// The segments of one array by where they start, on the axis that has the most different starts.
+/// The segments of one array by their starts, on the axis that has the most different starts.
 #[derive(Clone, Debug)]
 pub struct SegmentIndex {
     axis: usize,
-    /// Start, number; sorted.
+    /// Start and number, sorted.
     starts: Vec<(u64, usize)>,
-    /// The greatest stop among the segments up to each of these.
+    /// For each entry, the highest stop among the segments up to it.
     stops: Vec<u64>,
 }
 
 impl SegmentIndex {
-    /// The index of these segments; `None` where they have no axis.
+    /// The index of these segments; `None` if they have no axis.
     pub fn new(segments: &[Segment]) -> Option<Self> {
         let ndim = segments.first()?.shown().count();
         let start = |segment: &Segment, axis: usize| segment.shown().nth(axis).map(AxisSelection::start);
@@ -36,7 +36,7 @@ impl SegmentIndex {
         Some(Self { axis, stops: stops.collect(), starts })
     }
 
-    /// The numbers, in increasing order, of at least the segments that a selection touches.
+    /// The numbers, in increasing order, of the segments that a selection touches, and possibly some more.
     pub(crate) fn near(&self, selection: &Orthogonal) -> Vec<usize> {
         let Some(asked) = selection.axes().get(self.axis).filter(|asked| !asked.is_empty()) else {
             return Vec::new();

@@ -1,4 +1,4 @@
-//! What a plan reads of one segment, and what a segment must be for that.
+//! What a plan reads of one segment, and what a segment must satisfy for that.
 
 use std::ops::Range;
 
@@ -16,10 +16,10 @@ use crate::row_major::{Odometer, ravel, unravel};
 use crate::selection::orthogonal::{AxisIndices, Orthogonal};
 use crate::unreadable::Unreadable;
 
-/// Uncompressed chunks are read in parts of about so many bytes, so that threads can share a large one.
+/// Uncompressed chunks are read in parts of about this many bytes, so that threads can share a large one.
 const PART_NBYTES: u64 = 4 << 20;
 
-/// What is read of one segment: the product of one list of parts per axis.
+/// What is read of one segment: the product of one list of parts for each axis.
 #[derive(Clone, Debug)]
 pub(crate) struct SegmentReads {
     pub segment: usize,
@@ -32,7 +32,7 @@ pub(crate) struct SegmentReads {
     chunk_strides: Vec<u64>,
     output_strides: Vec<u64>,
     grid_shape: Vec<u64>,
-    /// Chunks of which the last one on each axis reaches beyond the grid's array.
+    /// The chunks whose last one on each axis reaches beyond the grid's array.
     cut_at_edge: Vec<bool>,
     plain_edge_chunks: bool,
     is_plain: bool,
@@ -40,7 +40,7 @@ pub(crate) struct SegmentReads {
 }
 
 impl SegmentReads {
-    /// What a selection reads of segment number `number`; `None` if it takes nothing of it.
+    /// What a selection reads of segment number `number`; `None` if it reads nothing of it.
     pub fn new(
         number: usize,
         segment: &Segment,
@@ -119,11 +119,11 @@ impl SegmentReads {
             })
     }
 
-    /// Add the numbers, in the plan, of the reads of a chunk.
+    /// Adds the plan's numbers of the reads of a chunk.
     pub fn push_reads_of(&self, chunk: u64, numbers: &mut Vec<u64>) {
         let coordinates = unravel(chunk, &self.grid_shape);
         if ravel(&coordinates, &self.grid_shape) != chunk {
-            return; // an entry that the grid does not have
+            return; // an entry outside the grid
         }
         let ranges: Vec<Range<u64>> =
             self.cuts.iter().zip(coordinates).map(|(cut, coordinate)| cut.parts_of(coordinate)).collect();
@@ -139,7 +139,7 @@ impl SegmentReads {
     }
 }
 
-/// Parts of about `PART_NBYTES`, cut on the slowest axes.
+/// Parts of about `PART_NBYTES`, cut along the slowest axes.
 fn split(cuts: Vec<AxisCut>, element_nbytes: u64) -> Result<Vec<AxisCut>, Error> {
     let most: Vec<u64> = cuts.iter().map(AxisCut::most_elements).collect();
     let room = (PART_NBYTES / element_nbytes.max(1)).max(1);
@@ -151,7 +151,7 @@ fn split(cuts: Vec<AxisCut>, element_nbytes: u64) -> Result<Vec<AxisCut>, Error>
     cuts.into_iter().enumerate().map(cut).collect()
 }
 
-/// The distance of neighbours on each axis in C order.
+/// The distance between neighbours on each axis in C order.
 pub(crate) fn c_strides(shape: &[u64]) -> Vec<u64> {
     let mut strides = vec![1; shape.len()];
     for axis in (1..shape.len()).rev() {
@@ -160,8 +160,7 @@ pub(crate) fn c_strides(shape: &[u64]) -> Vec<u64> {
     strides
 }
 
-/// The distance of neighbours in a decoded chunk, whose axes codecs may have permuted: decoding leaves that
-/// to us.
+/// The distance between neighbours in a decoded chunk. Codecs may have permuted its axes: decoding leaves that to us.
 fn chunk_strides(segment: &Segment) -> Result<Vec<u64>, PlanError> {
     let chunk_shape = segment.grid.chunk_shape();
     let mut permuted: Vec<usize> = (0..chunk_shape.len()).collect();
@@ -183,7 +182,8 @@ fn chunk_strides(segment: &Segment) -> Result<Vec<u64>, PlanError> {
     Ok(strides)
 }
 
-/// Whether a selection ends before a segment on some axis, or starts behind it: most segments of many, at little cost.
+/// Whether a selection ends before a segment on some axis, or starts after it. This rules out most of many segments
+/// cheaply.
 pub(crate) fn misses(segment: &Segment, selection: &Orthogonal) -> bool {
     segment.shown().zip(selection.axes()).any(|(shown, asked)| match asked {
         AxisIndices::Regular(asked) => asked.stop() <= shown.start() || shown.stop() <= asked.start(),
@@ -198,9 +198,9 @@ fn cut(selection: &Orthogonal, axis: &SegmentAxis, chunk_length: u64) -> Result<
     }
 }
 
-/// The distance, in the output, of neighbours on each axis of the grid.
+/// The distance between neighbours on each axis of the grid in the output.
 ///
-/// An axis that the array does not have has no neighbours: its distance is that of a whole line, so that rows join.
+/// An axis that the array does not have has no neighbours. Its distance is that of a whole line, so rows join.
 fn output_strides(segment: &Segment, selection: &Orthogonal) -> Vec<u64> {
     let of_array = c_strides(&selection.shape());
     let mut line = 1;
@@ -215,7 +215,7 @@ fn output_strides(segment: &Segment, selection: &Orthogonal) -> Vec<u64> {
     strides
 }
 
-/// Fails unless a segment is one of this array, as far as its description goes.
+/// Fails unless a segment fits this array, as far as its description tells.
 pub(crate) fn check_segment(array: &Array, array_shape: &[u64], segment: &Segment) -> Result<(), PlanError> {
     check_axes(array_shape, segment)?;
     if !same_bytes(&segment.element, &array.element) {
@@ -230,12 +230,12 @@ pub(crate) fn check_segment(array: &Array, array_shape: &[u64], segment: &Segmen
     Ok(())
 }
 
-/// Fails unless each axis of the array has its indices, and the grid as many.
+/// Fails unless each axis of the array has its indices, and the grid has equally many.
 fn check_axes(array_shape: &[u64], segment: &Segment) -> Result<(), PlanError> {
     let damaged = |problem: &str| Err(Unreadable::damaged(problem).into());
     let array_axes = segment.axes.iter().filter_map(|axis| axis.array_axis);
     if !array_axes.eq(0..array_shape.len()) || segment.axes.len() != segment.grid.shape().len() {
-        return damaged("a segment has another number of axes");
+        return damaged("a segment and its array differ in the number of axes");
     }
     for (axis, &source_length) in segment.axes.iter().zip(segment.grid.shape()) {
         let length = axis.array_axis.map_or(1, |axis| array_shape[axis]);
@@ -250,7 +250,7 @@ fn check_axes(array_shape: &[u64], segment: &Segment) -> Result<(), PlanError> {
     Ok(())
 }
 
-/// The name of a codec that nobody here can decode.
+/// The name of a codec that we cannot decode.
 fn unknown(codec: &Codec) -> Option<String> {
     match codec {
         Codec::Unknown { number: Some(number), name } => Some(format!("codec {name} (HDF5 filter {number})")),

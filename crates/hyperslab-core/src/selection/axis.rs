@@ -12,10 +12,10 @@ pub struct AxisSelection {
 }
 
 impl AxisSelection {
-    /// The first index alone.
+    /// Only the first index.
     pub(crate) const FIRST: Self = Self { start: 0, stride: 1, count: 1, block: 1 };
 
-    /// A validated axis; `axis` is its number, for the message of an error.
+    /// A validated axis. Errors call it axis number `axis`.
     pub fn new(axis: usize, start: u64, stride: u64, count: u64, block: u64) -> Result<Self, Error> {
         if block == 0 {
             return Err(Error::Zero { what: "block", axis });
@@ -74,28 +74,29 @@ impl AxisSelection {
         self.count <= 1 || self.stride == self.block
     }
 
-    /// The index at `position` in the selection, which must be below `len()`.
+    /// The index at `position` in the selection. The position must be below `len()`.
     pub(crate) fn nth(&self, position: u64) -> u64 {
         self.start + position / self.block * self.stride + position % self.block
     }
 
-    /// The `count` indices from `start` on.
+    /// The `count` indices starting at position `start`.
     pub fn interval(axis: usize, start: u64, count: u64) -> Result<Self, Error> {
         Self::new(axis, start, count.max(1), u64::from(count > 0), count.max(1))
     }
 
-    /// The position in the selection of an index, if it is selected.
+    /// The position of an index in the selection, if it is selected.
     pub(crate) fn position_at(&self, index: u64) -> Option<u64> {
         let position = self.position_of(index);
         (position < self.len() && self.nth(position) == index).then_some(position)
     }
 
-    /// The most positions from the first on, not more than `count`, that are blocks at a regular distance too.
+    /// The largest number of positions from the first one, at most `count`, that are again blocks at a regular
+    /// distance.
     pub(crate) fn even(&self, count: u64) -> u64 {
         if count > self.block { count - count % self.block } else { count }
     }
 
-    /// The first `count` positions, which must be even, and the rest: blocks at a regular distance each.
+    /// The first `count` positions, which must be even, and the rest. Each is blocks at a regular distance.
     pub(crate) fn split(self, count: u64) -> (Self, [Self; 2]) {
         let none = Self { count: 0, ..self };
         if count >= self.block {
@@ -108,17 +109,18 @@ impl AxisSelection {
         (part(self.start, count), [part(self.start + count, self.block - count), others])
     }
 
-    /// The same indices, counted from `to` instead of `from`, which is not above any of them.
+    /// The same indices, counted from `to` instead of `from`. No index may be below `from`.
     pub(crate) fn moved(self, from: u64, to: u64) -> Result<Self, Error> {
         Self::new(0, self.start - from + to, self.stride, self.count, self.block)
     }
 
-    /// Whether no index is in both: certain if so, but not the other way round.
+    /// Whether no index is in both. `true` is certain, `false` is not.
     pub(crate) fn is_apart_from(&self, other: &Self) -> bool {
         if self.stop() <= other.start || other.stop() <= self.start || self.is_empty() || other.is_empty() {
             return true;
         }
-        // Blocks repeat with the strides' greatest common divisor: apart there is apart everywhere.
+        // Blocks repeat with the greatest common divisor of the strides. If they are apart within it, they are apart
+        // everywhere.
         let period = if self.count == 1 || other.count == 1 {
             match (self.count, other.count) {
                 (1, 1) => return false,
@@ -135,12 +137,12 @@ impl AxisSelection {
         ahead(self, other) || ahead(other, self)
     }
 
-    /// Whether the one block of this selection meets no block of another.
+    /// Whether the single block of this selection overlaps no block of another.
     fn is_in_gap_of(&self, other: &Self) -> bool {
         other.position_of(self.start) == other.position_of(self.stop())
     }
 
-    /// How many indices below `bound` are selected; also the position of the first one not below it.
+    /// How many indices below `bound` are selected. This is also the position of the first index not below it.
     pub(crate) fn position_of(&self, bound: u64) -> u64 {
         let distance = bound.saturating_sub(self.start);
         let whole_blocks = distance / self.stride;

@@ -5,7 +5,7 @@ use crate::selection::axis::AxisSelection;
 
 /// Regularly spaced blocks of an array, as `H5Sselect_hyperslab` of HDF5 defines them.
 ///
-/// Two hyperslabs are equal when their four parameters are; the same elements can be said in several ways.
+/// Two hyperslabs are equal if their four parameters are. Different parameters can select the same elements.
 #[derive(Clone, Debug, PartialEq, Eq, Hash)]
 pub struct Hyperslab {
     axes: Vec<AxisSelection>,
@@ -23,7 +23,7 @@ impl Hyperslab {
         Self::from_axes(axes)
     }
 
-    /// The product of axes that are valid already.
+    /// The product of axes that are already valid.
     pub fn from_axes(axes: Vec<AxisSelection>) -> Result<Self, Error> {
         checked_product("the size of the hyperslab", axes.iter().map(AxisSelection::len))?;
         Ok(Self { axes })
@@ -62,7 +62,7 @@ impl Hyperslab {
         self.axes.iter().any(AxisSelection::is_empty)
     }
 
-    /// The half-open interval of each axis that just holds the selection.
+    /// The smallest half-open interval on each axis that holds the selection.
     pub fn bounds(&self) -> Vec<(u64, u64)> {
         self.axes.iter().map(|axis| (axis.start(), axis.stop())).collect()
     }
@@ -72,14 +72,14 @@ impl Hyperslab {
         self.axes.iter().all(AxisSelection::is_contiguous)
     }
 
-    /// Fails unless an array of this shape has every element selected.
+    /// Fails unless an array of this shape has every selected element.
     pub fn check_within(&self, shape: &[u64]) -> Result<(), Error> {
         same_ndim("the hyperslab", self.ndim(), "the array", shape.len())?;
         let mut axes = self.axes.iter().zip(shape).enumerate();
         match axes.find(|(_, (selected, length))| selected.stop() > **length) {
             None => Ok(()),
             Some((axis, (selected, &length))) => {
-                // An axis without indices has only its start to be outside.
+                // An axis without indices can only have its start outside.
                 let index = selected.start().max(selected.stop().saturating_sub(1));
                 Err(Error::OutOfBounds { axis, index, length })
             }

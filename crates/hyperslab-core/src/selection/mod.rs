@@ -48,7 +48,7 @@ impl Selection {
         self.len() == 0
     }
 
-    /// Fails unless an array of this shape has every element selected.
+    /// Fails unless an array of this shape has every selected element.
     pub fn check_within(&self, shape: &[u64]) -> Result<(), Error> {
         match self {
             Self::Hyperslab(hyperslab) => hyperslab.check_within(shape),

@@ -4,17 +4,17 @@ use crate::error::{Error, checked_product, same_ndim};
 use crate::selection::axis::AxisSelection;
 use crate::selection::hyperslab::Hyperslab;
 
-/// What is asked of one axis; the output has its indices in this order.
+/// What is asked of one axis. The output has its indices in this order.
 #[derive(Clone, Debug, PartialEq, Eq, Hash)]
 pub enum AxisIndices {
     /// Blocks at a regular distance.
     Regular(AxisSelection),
-    /// Indices one by one, in any order; one may be asked for twice.
+    /// Single indices, in any order. An index may occur twice.
     Listed(Vec<u64>),
 }
 
 impl AxisIndices {
-    /// How many indices are asked for.
+    /// How many indices there are.
     pub fn len(&self) -> u64 {
         match self {
             Self::Regular(selected) => selected.len(),
@@ -22,12 +22,12 @@ impl AxisIndices {
         }
     }
 
-    /// Whether nothing is asked for.
+    /// Whether there are none.
     pub fn is_empty(&self) -> bool {
         self.len() == 0
     }
 
-    /// The least index asked for; 0 if there is none.
+    /// The lowest index; 0 if there is none.
     pub fn start(&self) -> u64 {
         match self {
             Self::Regular(selected) => selected.start(),
@@ -35,7 +35,7 @@ impl AxisIndices {
         }
     }
 
-    /// One more than the greatest index asked for; 0 if there is none.
+    /// One more than the highest index; 0 if there is none.
     pub fn stop(&self) -> u64 {
         match self {
             Self::Regular(selected) if selected.is_empty() => 0,
@@ -45,7 +45,7 @@ impl AxisIndices {
     }
 }
 
-/// A selection axis by axis: the product of what is asked of each.
+/// A selection axis by axis: the product of the indices on each axis.
 #[derive(Clone, Debug, PartialEq, Eq, Hash)]
 pub struct Orthogonal {
     axes: Vec<AxisIndices>,
@@ -73,7 +73,7 @@ impl Orthogonal {
         self.axes.iter().map(AxisIndices::len).collect()
     }
 
-    /// Fails unless an array of this shape has every element selected.
+    /// Fails unless an array of this shape has every selected element.
     pub fn check_within(&self, shape: &[u64]) -> Result<(), Error> {
         same_ndim("the selection", self.axes.len(), "the array", shape.len())?;
         let mut axes = self.axes.iter().zip(shape).enumerate();

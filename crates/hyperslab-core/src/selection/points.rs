@@ -2,9 +2,9 @@
 
 use crate::error::{Error, checked_product, same_ndim};
 
-/// Elements of an array in the order asked for; an element may be asked for twice.
+/// Elements of an array, in the order given. An element may occur twice.
 ///
-/// The output has one axis: its length is the number of points.
+/// The output has one axis, whose length is the number of points.
 #[derive(Clone, Debug, PartialEq, Eq, Hash)]
 pub struct Points {
     ndim: usize,
@@ -12,7 +12,7 @@ pub struct Points {
 }
 
 impl Points {
-    /// Points of `ndim` axes from their coordinates, one point after the other.
+    /// Points with `ndim` axes, from their coordinates, one point after the other.
     pub fn new(ndim: usize, coordinates: Vec<u64>) -> Result<Self, Error> {
         if ndim == 0 {
             return Err(Error::PointsWithoutAxes);

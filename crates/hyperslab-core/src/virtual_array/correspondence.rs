@@ -1,4 +1,5 @@
-//! Which indices of one array's axis are which of another's: two selections of equally many, position by position.
+//! Which indices of one array's axis correspond to which of another's: two selections of equal length, position by
+//! position.
 
 use std::collections::VecDeque;
 
@@ -7,19 +8,19 @@ use crate::plan::error::PlanError;
 use crate::selection::axis::AxisSelection;
 use crate::unreadable::Unreadable;
 
-/// Most positions that are looked at one by one.
+/// The most positions that are matched one by one.
 const MOST_SINGLE: u64 = 1 << 20;
 
-/// The index at a position of `shown` shows the one at that position of `source`; both have the same length.
+/// The index at a position of `shown` shows the one at that position of `source`. Both have the same length.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(crate) struct Correspondence {
-    /// Indices of the axis that shows.
+    /// Indices along the axis that shows.
     pub shown: AxisSelection,
-    /// Indices of the axis that is shown.
+    /// Indices along the axis that is shown.
     pub source: AxisSelection,
 }
 
-/// Two lists of selections, joined position by position as far as both go.
+/// Joins two lists of selections position by position, up to the end of the shorter one.
 pub(crate) fn aligned(
     shown: impl IntoIterator<Item = AxisSelection>,
     source: impl IntoIterator<Item = AxisSelection>,
@@ -45,7 +46,7 @@ pub(crate) fn aligned(
 }
 
 impl Correspondence {
-    /// What `self` shows through `inner`, whose `shown` indices are of the axis that `self.source` is of.
+    /// What `self` shows through `inner`. The `shown` indices of `inner` are along the axis of `self.source`.
     pub fn through(self, inner: Self) -> Result<Vec<Self>, PlanError> {
         let (first, stop) =
             (self.source.position_of(inner.shown.start()), self.source.position_of(inner.shown.stop()));
@@ -59,7 +60,7 @@ impl Correspondence {
         }
         if stop - first > MOST_SINGLE {
             return Err(Unreadable::unsupported(
-                "strides through a virtual array that has strides itself, of so many elements",
+                "so many strides through a virtual array that has strides itself",
             )
             .into());
         }
@@ -71,7 +72,7 @@ impl Correspondence {
     }
 }
 
-/// The positions `first .. stop` of a selection, as at most three.
+/// The positions `first .. stop` of a selection, as at most three selections.
 pub(crate) fn parts(selected: AxisSelection, first: u64, stop: u64) -> impl Iterator<Item = AxisSelection> {
     let mut queue = VecDeque::from([selected.merged()]);
     let (mut skipped, mut taken) = (first, stop - first);
@@ -92,7 +93,7 @@ pub(crate) fn parts(selected: AxisSelection, first: u64, stop: u64) -> impl Iter
     })
 }
 
-/// Pairs of rising indices as few selections: each goes on as long as both have one stride.
+/// Pairs of rising indices, as few selections: each continues as long as both strides stay the same.
 fn progressions(pairs: impl Iterator<Item = (u64, u64)>) -> Result<Vec<Correspondence>, PlanError> {
     let mut found: Vec<[(u64, u64, u64); 2]> = Vec::new(); // start, stride, count of both
     for (shown, source) in pairs {

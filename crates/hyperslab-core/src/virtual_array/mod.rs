@@ -1,4 +1,4 @@
-//! From the mappings of a virtual array to segments.
+//! Turns the mappings of a virtual array into segments.
 
 pub(crate) mod correspondence;
 pub(crate) mod one_grid;

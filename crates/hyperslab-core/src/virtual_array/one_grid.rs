@@ -1,6 +1,6 @@
-//! A virtual array whose parts are the chunks of one grid: what versioned-hdf5 writes. Its mappings become one
-//! manifest instead of a segment each; whatever is not quite so is left to the general way, which gives the same
-//! elements.
+//! Virtual arrays whose parts are the chunks of one grid, as versioned-hdf5 writes them. Their mappings become one
+//! manifest instead of a segment each. Anything that does not fit exactly is left to the general way, which gives the
+//! same elements.
 
 use std::sync::Arc;
 
@@ -14,16 +14,16 @@ use crate::array::virtual_mapping::{VirtualAxis, VirtualMapping, VirtualSelectio
 use crate::array::virtual_mappings::{MappedAxis, VirtualMappings};
 use crate::grid::chunk_grid::ChunkGrid;
 
-/// The one segment of a virtual array each of whose mappings shows a chunk of `source` as a chunk of its own; `None`
-/// if it is not so.
+/// The single segment of a virtual array, if each of its mappings shows a chunk of `source` as a chunk of its own;
+/// `None` otherwise.
 pub(crate) fn one_grid(array: &Array, source: &Array) -> Option<Segment> {
     let grid = shared_grid(array, source)?;
     let slots = chunk_slots(&array.virtual_mappings, &grid)?;
     shown_segment(&grid, source, &slots)
 }
 
-/// The grid of a virtual array whose chunks may be those of `source`, which is a stack of such along axis 0: whatever
-/// its mappings are. `None` where they cannot be.
+/// The grid of a virtual array whose chunks may be those of `source`, a stack of chunks along axis 0. This does not
+/// check the mappings. `None` if the chunks cannot be the same.
 pub fn shared_grid(array: &Array, source: &Array) -> Option<ChunkGrid> {
     let (shape, source_shape) = (array.shape.as_deref()?, source.shape.as_deref()?);
     let [stored] = source.segments.as_deref().ok()? else { return None };
@@ -48,8 +48,8 @@ pub fn shared_grid(array: &Array, source: &Array) -> Option<ChunkGrid> {
     ChunkGrid::new(shape.to_vec(), chunk_shape.to_vec()).ok()
 }
 
-/// The segment of such a virtual array in which the chunks with these linear indices, in increasing order, are those at
-/// these slots of `source`. `None` where that has no such slot.
+/// The segment of such a virtual array that has these chunks: each linear index, in increasing order, with its slot in
+/// `source`. `None` if the source has no such slot.
 pub fn shown_segment(grid: &ChunkGrid, source: &Array, slots: &[(u64, u64)]) -> Option<Segment> {
     let [stored] = source.segments.as_deref().ok()? else { return None };
     let origin = vec![0; grid.shape().len()];
@@ -64,7 +64,7 @@ pub fn shown_segment(grid: &ChunkGrid, source: &Array, slots: &[(u64, u64)]) -> 
     })
 }
 
-/// Whether elements that nobody wrote are the same.
+/// Whether unwritten elements have the same value.
 fn same_fill(one: &Fill, other: &Fill) -> bool {
     let nonzero = |fill: &Fill| match fill {
         Fill::Value(bytes) if bytes.iter().any(|&byte| byte != 0) => bytes.clone(),
@@ -73,7 +73,7 @@ fn same_fill(one: &Fill, other: &Fill) -> bool {
     nonzero(one) == nonzero(other)
 }
 
-/// The chunks at these slots, under their indices in the virtual array.
+/// The chunks at these slots, by their indices in the virtual array.
 fn chunks(slots: &[(u64, u64)], stored: &Segment) -> Option<Vec<StoredChunk>> {
     let (mut chunks, chunk_count) = (Vec::with_capacity(slots.len()), stored.grid.chunk_count());
     for &(index, slot) in slots {
@@ -89,15 +89,15 @@ fn chunks(slots: &[(u64, u64)], stored: &Segment) -> Option<Vec<StoredChunk>> {
     Some(chunks)
 }
 
-/// Of mappings in the order of the chunks of a grid, each of which shows the valid part of one of them: the chunk's
-/// linear index, and its slot in a source that is a stack of such chunks along axis 0. `None` of any others.
+/// The linear index of each chunk, and its slot in a source that is a stack of such chunks along axis 0. The mappings
+/// must be in the order of the grid's chunks, and each must show the valid part of one chunk; `None` otherwise.
 pub fn chunk_slots(mappings: &VirtualMappings, grid: &ChunkGrid) -> Option<Vec<(u64, u64)>> {
     let mut slots = Vec::with_capacity(mappings.len());
     each_slot(mappings, grid, |index, slot| slots.push((index, slot)))?;
     Some(slots)
 }
 
-/// The same of the chunks with these linear indices alone, which increase; `None` where one of the others is not so.
+/// The same for the chunks with these increasing linear indices only; `None` if any mapping breaks the rules.
 pub fn some_chunk_slots(
     mappings: &VirtualMappings,
     grid: &ChunkGrid,
@@ -115,7 +115,7 @@ pub fn some_chunk_slots(
 
 fn each_slot(mappings: &VirtualMappings, grid: &ChunkGrid, mut found: impl FnMut(u64, u64)) -> Option<()> {
     let (ndim, grid_shape) = (grid.shape().len(), grid.grid_shape());
-    let mut next = 0; // chunks come in order, so none comes twice
+    let mut next = 0; // chunks are in order, so none comes twice
     let mut meet = |(index, slot): (u64, u64)| {
         found(index, slot);
         (std::mem::replace(&mut next, index + 1) <= index).then_some(())
@@ -166,12 +166,12 @@ fn chunk_slot(
             return None;
         }
         index = index * count + start / chunk;
-        slot += source_start / chunk; // of axis 0, as the others start at 0
+        slot += source_start / chunk; // of axis 0, because the other starts are 0
     }
     Some((index, slot))
 }
 
-/// What a mapping shows along one axis, if it shows a box as one of the same length.
+/// What a mapping shows along one axis, if it shows a box as a box of the same length.
 fn shown_axis(mapping: &VirtualMapping, axis: usize) -> Option<ShownAxis> {
     let (start, stop) = interval(&mapping.target, axis)?;
     let (source_start, source_stop) = interval(&mapping.source, axis)?;
@@ -179,7 +179,7 @@ fn shown_axis(mapping: &VirtualMapping, axis: usize) -> Option<ShownAxis> {
     (source_stop.checked_sub(source_start)? == length).then_some(ShownAxis { start, source_start, length })
 }
 
-/// Start and stop of a box along one axis.
+/// The start and stop of a box along one axis.
 fn interval(selection: &VirtualSelection, axis: usize) -> Option<(u64, u64)> {
     match selection {
         VirtualSelection::Boxes(boxes) => match boxes.as_slice() {

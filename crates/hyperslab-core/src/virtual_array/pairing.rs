@@ -1,4 +1,4 @@
-//! Which axis of a virtual array shows which of a source: two selections of equally many elements, axis by axis.
+//! Pairs the axes of a virtual array with those of a source, given two selections of equally many elements.
 
 use crate::array::virtual_mapping::{VirtualAxis, VirtualBox, VirtualSelection};
 use crate::plan::error::PlanError;
@@ -8,12 +8,12 @@ use crate::unreadable::Unreadable;
 use crate::virtual_array::correspondence::{Correspondence, aligned};
 use crate::virtual_array::selection_rows::{MOST_PIECES, Row, rows};
 
-/// An axis of the virtual array, an axis of a source, or one of each that show the same.
+/// An axis of the virtual array, an axis of a source, or one of each that correspond.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(crate) struct AxisPair {
-    /// The virtual array's axis; `None` if the source alone has it, with one index.
+    /// The virtual array's axis; `None` if only the source has it, with one index.
     pub axis: Option<usize>,
-    /// The source's axis; `None` if the virtual array alone has it, with one index.
+    /// The source's axis; `None` if only the virtual array has it, with one index.
     pub source_axis: Option<usize>,
     /// Which index shows which.
     pub indices: Correspondence,
@@ -23,13 +23,13 @@ pub(crate) fn too_many() -> PlanError {
     PlanError::unsupported("a virtual array of more than a million parts")
 }
 
-/// All of one part: regular in itself, with the axes in their order.
+/// The pairs of one part. The part is regular, and the axes are in order.
 pub(crate) type Pairing = Vec<AxisPair>;
 
-/// What is selected of each axis: their product is the selection.
+/// The indices selected on each axis. The selection is their product.
 type Axes = Vec<Vec<AxisSelection>>;
 
-/// How two selections correspond, in as few regular pieces as can be: elements one by one in row-major order.
+/// How two selections correspond, in as few regular pieces as possible. Elements correspond in row-major order.
 pub(crate) fn pairings(
     shown: &VirtualSelection,
     shape: &[u64],
@@ -52,12 +52,12 @@ fn count(axes: &Axes) -> Option<u64> {
     axes.iter().map(|axis| axis.iter().map(AxisSelection::len).sum::<u64>()).try_fold(1, u64::checked_mul)
 }
 
-/// A selection as the product of its axes; `None` if it is none.
+/// A selection as the product of its axes; `None` if it is not a product.
 fn axes(selection: &VirtualSelection, shape: &[u64]) -> Result<Option<Axes>, PlanError> {
     let has_axes = |ndim: usize| {
         (ndim == shape.len())
             .then_some(())
-            .ok_or_else(|| PlanError::damaged("a mapping has another number of axes"))
+            .ok_or_else(|| PlanError::damaged("a mapping has the wrong number of axes"))
     };
     let interval = |start: u64, length: u64| AxisSelection::interval(0, start, length);
     Ok(match selection {
@@ -82,7 +82,7 @@ fn axes(selection: &VirtualSelection, shape: &[u64]) -> Result<Option<Axes>, Pla
 
 fn regular(axis: &VirtualAxis) -> Result<AxisSelection, PlanError> {
     let sides =
-        axis.count.zip(axis.block).ok_or_else(|| PlanError::damaged("a limited mapping without end"))?;
+        axis.count.zip(axis.block).ok_or_else(|| PlanError::damaged("a limited mapping without an end"))?;
     let selected = match sides {
         (_, 0) => AxisSelection::interval(0, axis.start, 0),
         (count, block) => AxisSelection::new(0, axis.start, axis.stride.max(1), count, block),
@@ -90,7 +90,8 @@ fn regular(axis: &VirtualAxis) -> Result<AxisSelection, PlanError> {
     Ok(selected?.merged())
 }
 
-/// The axes of boxes that are all the combinations of intervals, one an axis, as lists of indices make them.
+/// The axes of boxes that are all combinations of intervals, one for each axis. Selections by lists of indices give
+/// such boxes.
 fn product_of(boxes: &[VirtualBox], ndim: usize) -> Result<Option<Axes>, PlanError> {
     let mut intervals: Vec<Vec<(u64, u64)>> = Vec::new();
     for axis in 0..ndim {
@@ -102,7 +103,7 @@ fn product_of(boxes: &[VirtualBox], ndim: usize) -> Result<Option<Axes>, PlanErr
         }
         intervals.push(found);
     }
-    // Boxes do not overlap, so if there are as many as combinations, each combination is one of them.
+    // Boxes do not overlap. So if there are as many boxes as combinations, each combination is one of them.
     let combinations = intervals.iter().map(Vec::len).try_fold(1, usize::checked_mul);
     if combinations != Some(boxes.len()) {
         return Ok(None);
@@ -112,7 +113,7 @@ fn product_of(boxes: &[VirtualBox], ndim: usize) -> Result<Option<Axes>, PlanErr
     Ok(Some(intervals.iter().map(axis).collect::<Result<_, _>>()?))
 }
 
-/// The axes two by two, if they have the same lengths but for axes with one index; each with its stretches.
+/// Pairs the axes if their lengths are the same, apart from axes with one index. Each pair comes with its stretches.
 fn paired(axes: &Axes, source_axes: &Axes) -> Option<Vec<Vec<AxisPair>>> {
     let length = |axis: &Vec<AxisSelection>| axis.iter().map(AxisSelection::len).sum::<u64>();
     let (mut pairs, mut axis, mut source_axis) = (Vec::new(), 0, 0);
@@ -153,7 +154,7 @@ fn pieces(pairs: &[Vec<AxisPair>]) -> Result<Vec<Pairing>, PlanError> {
     Ok(found)
 }
 
-/// Selections of different shapes, or of no regular one: rows, cut where those of either side end.
+/// For selections of different shapes or without a regular shape: rows, cut where the rows of either side end.
 fn row_by_row(shown: Vec<Row>, source: Vec<Row>) -> Result<Vec<Pairing>, PlanError> {
     let total = |rows: &[Row]| rows.iter().map(|(_, length)| length).sum::<u64>();
     if total(&shown) != total(&source) {
@@ -167,7 +168,7 @@ fn row_by_row(shown: Vec<Row>, source: Vec<Row>) -> Result<Vec<Pairing>, PlanErr
         found.push(row_pairing(start, source_start, count)?);
         if found.len() > 2 * MOST_PIECES {
             return Err(PlanError::unsupported(
-                "a mapping of so many rows between selections of different shapes",
+                "a mapping of too many rows between selections of different shapes",
             ));
         }
         for (start, length) in [(&mut *start, &mut *length), (&mut *source_start, &mut *source_length)] {

@@ -1,4 +1,4 @@
-//! The parts of a virtual array, once its sources are known: nothing unlimited or numbered is left.
+//! The parts of a virtual array, once its sources are known. Nothing unlimited or numbered is left.
 
 use std::sync::Arc;
 
@@ -14,19 +14,19 @@ use crate::virtual_array::correspondence::{aligned, parts};
 pub(crate) struct Part {
     /// The source.
     pub source: Arc<Array>,
-    /// What is taken of it.
+    /// The selection of the source.
     pub selection: VirtualSelection,
-    /// Where that is in the virtual array.
+    /// The selection of the virtual array.
     pub shown: VirtualSelection,
 }
 
 impl Part {
-    /// Of a mapping without limits to find.
+    /// From a mapping that is limited already.
     pub fn limited(mapping: &VirtualMapping, source: Arc<Array>) -> Self {
         Self { source, selection: mapping.source.clone(), shown: mapping.target.clone() }
     }
 
-    /// Of a mapping that goes on as long as its source does.
+    /// From a mapping that extends as far as its source.
     pub fn unlimited(
         mapping: &VirtualMapping,
         source: &Arc<Array>,
@@ -36,7 +36,7 @@ impl Part {
     ) -> Result<Vec<Self>, PlanError> {
         let length = source.shape.as_ref().and_then(|shape| shape.get(source_axis).copied());
         let length = length
-            .ok_or_else(|| PlanError::damaged("a mapping has another number of axes than its source"))?;
+            .ok_or_else(|| PlanError::damaged("a mapping and its source differ in the number of axes"))?;
         let selected = |selection: &VirtualSelection, axis| match selection {
             VirtualSelection::Regular(axes) => axes.get(axis).copied(),
             _ => None,
@@ -97,7 +97,7 @@ fn limited(selected: AxisSelection) -> VirtualAxis {
     VirtualAxis { start, stride, count: Some(selected.count()), block: Some(selected.block()) }
 }
 
-/// An unlimited axis as far as an array of some length can go.
+/// An unlimited axis, cut to an array of some length.
 fn reaching(axis: VirtualAxis, length: u64) -> Result<AxisSelection, PlanError> {
     let beyond = axis.start.saturating_add(axis.stride).saturating_add(axis.block.unwrap_or(0));
     let length = length.saturating_sub(axis.start).min(MAX_ELEMENT_COUNT.saturating_sub(beyond));
@@ -118,10 +118,10 @@ fn cut(axis: VirtualAxis, count: u64) -> Result<Vec<AxisSelection>, PlanError> {
     Ok(parts(whole, 0, count).collect())
 }
 
-/// The shape of a virtual array, which unlimited mappings give it.
+/// The shape of a virtual array. Unlimited mappings determine it.
 #[derive(Debug)]
 pub(crate) struct Growing {
-    /// As stored.
+    /// The stored shape.
     shape: Vec<u64>,
     /// Where limited selections end, on each axis.
     least: Vec<u64>,
@@ -130,13 +130,13 @@ pub(crate) struct Growing {
 }
 
 impl Growing {
-    /// As stored, until mappings say otherwise.
+    /// Starts with the stored shape.
     pub fn new(stored_shape: &[u64]) -> Self {
         let ndim = stored_shape.len();
         Self { shape: stored_shape.to_vec(), least: vec![0; ndim], reached: vec![None; ndim] }
     }
 
-    /// What the limited axes of a mapping's target need at least.
+    /// Extends the shape to the limited axes of a mapping's target.
     pub fn meet(&mut self, target: &VirtualSelection) -> Result<(), PlanError> {
         let stops: Vec<Option<u64>> = match target {
             VirtualSelection::All | VirtualSelection::Nothing => return Ok(()),
@@ -150,7 +150,7 @@ impl Growing {
                 .collect(),
         };
         if stops.len() != self.shape.len() {
-            return Err(PlanError::damaged("a mapping has another number of axes than its virtual array"));
+            return Err(PlanError::damaged("a mapping and its virtual array differ in the number of axes"));
         }
         for (least, stop) in self.least.iter_mut().zip(stops) {
             *least = (*least).max(stop.unwrap_or(0));
@@ -158,14 +158,14 @@ impl Growing {
         Ok(())
     }
 
-    /// An unlimited mapping ends there.
+    /// Records where an unlimited mapping ends.
     pub fn reach(&mut self, axis: usize, stop: u64) {
         if let Some(reached) = self.reached.get_mut(axis) {
             *reached = Some(reached.unwrap_or(0).max(stop));
         }
     }
 
-    /// The shape that came of it.
+    /// The resulting shape.
     pub fn shape(self) -> Vec<u64> {
         let axes = self.shape.into_iter().zip(self.least).zip(self.reached);
         axes.map(|((stored, least), reached)| reached.map_or(stored, |reached| reached.max(least))).collect()

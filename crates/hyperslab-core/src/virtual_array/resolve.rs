@@ -1,4 +1,4 @@
-//! What a virtual array is made of: its mappings, and what their sources turn out to be, as segments. Pure.
+//! Resolves a virtual array: turns its mappings, and the sources that were found, into segments. Pure.
 //!
 //! ```text
 //! mapping ─► shown parts: one source each, both selections limited ─► correspondences, axis by axis
@@ -25,18 +25,18 @@ use crate::virtual_array::one_grid::one_grid;
 use crate::virtual_array::pairing::{AxisPair, pairings, too_many};
 use crate::virtual_array::parts::{Growing, Part};
 
-/// Most segments of a virtual array, and most sources of a numbered row.
+/// The most segments of a virtual array, and the most sources of a numbered row.
 pub(crate) const MOST_SEGMENTS: usize = 1 << 20;
 
-/// Finds the source of a mapping, by its file and its path, both as the mapping says them: an array that is not
-/// virtual, or resolved. `None` if there is no such file, or no such array in it.
+/// Finds the source of a mapping, by the file and path that the mapping names. The source is not virtual, or is
+/// resolved. `None` if there is no such file or array.
 pub type Find<'a, E> = dyn FnMut(&str, &str) -> Result<Option<Arc<Array>>, E> + 'a;
 
-/// A virtual array as one like all others: the shape that its sources give it, and a segment for each part.
+/// Turns a virtual array into an ordinary one: with the shape that its sources give it, and a segment for each part.
 ///
-/// Where segments overlap the later one counts, as with mappings. What has no source, or lies outside it, is in no
-/// segment, and so the array's fill value. As HDF5 does by default (`H5D_VDS_LAST_AVAILABLE`), an unlimited axis
-/// reaches as far as the longest mapping, and a row of numbered sources ends before the first that is not there.
+/// If segments overlap, the later one counts, as with mappings. Elements without a source, or outside it, are in no
+/// segment and so have the array's fill value. As HDF5 does by default (`H5D_VDS_LAST_AVAILABLE`), an unlimited axis
+/// extends as far as the longest mapping, and a row of numbered sources ends before the first one that does not exist.
 pub fn resolve<E: From<PlanError>>(array: &Array, find: &mut Find<'_, E>) -> Result<Array, E> {
     let mut resolved = Array {
         shape: array.shape.clone(),
@@ -45,7 +45,7 @@ pub fn resolve<E: From<PlanError>>(array: &Array, find: &mut Find<'_, E>) -> Res
         fill: array.fill.clone(),
         is_chunked: array.is_chunked,
         segments: array.segments.clone(),
-        virtual_mappings: VirtualMappings::NONE, // there may be millions, not to be copied
+        virtual_mappings: VirtualMappings::NONE, // there may be millions, so we do not copy them
         dimensions: array.dimensions.clone(),
         attributes: array.attributes.clone(),
         role: array.role,
@@ -78,7 +78,7 @@ pub fn resolve<E: From<PlanError>>(array: &Array, find: &mut Find<'_, E>) -> Res
     Ok(resolved)
 }
 
-/// The segment of a virtual array whose parts are the chunks of one grid, if it is one.
+/// The segment of a virtual array whose parts are the chunks of one grid; `None` for other arrays.
 fn in_one_grid<E>(array: &Array, find: &mut Find<'_, E>) -> Result<Option<Segment>, E> {
     let names = array.virtual_mappings.one_source();
     let Some((file, path)) = names.filter(|(file, path)| !is_numbered(file, path)) else { return Ok(None) };
@@ -86,7 +86,7 @@ fn in_one_grid<E>(array: &Array, find: &mut Find<'_, E>) -> Result<Option<Segmen
     Ok(one_grid(array, &source))
 }
 
-/// The sources of a mapping, with what each shows.
+/// The sources of a mapping, and what it shows of each.
 fn add_parts<E: From<PlanError>>(
     mapping: &VirtualMapping,
     find: &mut Find<'_, E>,
@@ -121,7 +121,7 @@ fn add_parts<E: From<PlanError>>(
     Ok(())
 }
 
-/// The segments that show one part of a source, whose elements are the array's.
+/// The segments that show one part of a source. The source's elements are the array's.
 fn add_segments(
     array: &Array,
     source: &Array,
@@ -151,7 +151,7 @@ fn add_segments(
     Ok(())
 }
 
-/// What lies behind the segments of a source that is virtual itself: its fill value, where that is not the array's.
+/// The background of a source that is itself virtual: its fill value, if the array's differs.
 pub(crate) fn background(
     array: &Array,
     source: &Array,
@@ -180,11 +180,11 @@ pub(crate) fn background(
     }))
 }
 
-/// An axis of a source's segment, as the virtual array shows it: nothing, or in one or more stretches.
+/// An axis of a source's segment, as the virtual array shows it: not at all, or in one or more stretches.
 fn axis_through(pairing: &[AxisPair], axis: &SegmentAxis) -> Result<Vec<SegmentAxis>, PlanError> {
     let Some(source_axis) = axis.array_axis else { return Ok(vec![*axis]) };
     let pair = pairing.iter().find(|pair| pair.source_axis == Some(source_axis));
-    let Some(pair) = pair else { return Err(PlanError::damaged("a mapping has another number of axes")) };
+    let Some(pair) = pair else { return Err(PlanError::damaged("a mapping has the wrong number of axes")) };
     let inner = Correspondence { shown: axis.shown, source: axis.source };
     let stretches = pair.indices.through(inner)?.into_iter();
     Ok(stretches
@@ -192,7 +192,7 @@ fn axis_through(pairing: &[AxisPair], axis: &SegmentAxis) -> Result<Vec<SegmentA
         .collect())
 }
 
-/// One segment of the virtual array: a source's, with axes of one chunk where the virtual array has more.
+/// One segment of the virtual array, from a source's segment. Axes that only the virtual array has get one chunk.
 fn segment(pairing: &[AxisPair], inner: &Segment, chosen: Vec<SegmentAxis>) -> Result<Segment, PlanError> {
     if inner.codecs.iter().any(|codec| matches!(codec, Codec::Transpose { .. })) {
         return Err(PlanError::unsupported("a source whose chunks are transposed"));
@@ -211,7 +211,7 @@ fn segment(pairing: &[AxisPair], inner: &Segment, chosen: Vec<SegmentAxis>) -> R
             chunk_shape.push(1);
             continue;
         }
-        // The segment's axes up to the source's, with those that the source does not have itself.
+        // The segment's axes up to this one, including those that the source itself does not have.
         for ((position, axis), (length, chunk_length)) in positions.by_ref() {
             axes.push(axis);
             grid_shape.push(length);
@@ -229,7 +229,7 @@ fn segment(pairing: &[AxisPair], inner: &Segment, chosen: Vec<SegmentAxis>) -> R
     Ok(Segment { axes, grid: ChunkGrid::new(grid_shape, chunk_shape)?, ..inner.clone() })
 }
 
-/// Every choice of one entry a list, the last list's changing fastest.
+/// Every choice of one entry from each list. The last list changes fastest.
 fn product(lists: &[Vec<SegmentAxis>]) -> impl Iterator<Item = Vec<SegmentAxis>> + '_ {
     let mut odometer = Odometer::new(lists.iter().map(Vec::len).collect());
     std::iter::from_fn(move || {

@@ -1,17 +1,17 @@
-//! Elements of a virtual selection in row-major order, row by row.
+//! The elements of a virtual selection in row-major order, row by row.
 
 use crate::array::virtual_mapping::{VirtualBox, VirtualSelection};
 use crate::plan::error::PlanError;
 use crate::row_major::Odometer;
 use crate::selection::axis::AxisSelection;
 
-/// Most boxes, or rows, that a selection is taken apart into.
+/// The most boxes or rows that a selection is split into.
 pub(crate) const MOST_PIECES: usize = 1 << 16;
 
-/// A start per axis, and the elements from there on along the last one.
+/// A start on each axis, and the number of elements from there along the last axis.
 pub(crate) type Row = (Vec<u64>, u64);
 
-/// The rows of a selection, which may be the product of `axes`.
+/// The rows of a selection. `axes` is set if the selection is a product.
 pub(crate) fn rows(
     selection: &VirtualSelection,
     axes: Option<Vec<Vec<AxisSelection>>>,
@@ -28,7 +28,7 @@ pub(crate) fn rows(
 }
 
 fn too_long() -> PlanError {
-    PlanError::unsupported("a mapping of so many rows between selections of different shapes")
+    PlanError::unsupported("a mapping of too many rows between selections of different shapes")
 }
 
 fn of_product(axes: &[Vec<AxisSelection>], ndim: usize) -> Result<Vec<Row>, PlanError> {
@@ -62,7 +62,7 @@ fn of_product(axes: &[Vec<AxisSelection>], ndim: usize) -> Result<Vec<Row>, Plan
     Ok(found)
 }
 
-/// Boxes do not overlap, so sorted rows are the elements in row-major order.
+/// Boxes do not overlap, so sorted rows give the elements in row-major order.
 fn of_boxes(boxes: &[VirtualBox]) -> Result<Vec<Row>, PlanError> {
     let mut found: Vec<Row> = Vec::new();
     for one in boxes {

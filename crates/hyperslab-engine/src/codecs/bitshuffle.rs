@@ -1,4 +1,4 @@
-//! Bits of equal significance together, in blocks, compressed or not: registered filter 32008.
+//! Groups bits of equal significance in blocks, compressed or not: registered filter 32008.
 
 use hyperslab_core::BitshuffleInner;
 
@@ -11,11 +11,11 @@ use crate::Error;
 
 const CODEC: &str = "bitshuffle";
 
-/// What a block has by default, in bytes; and the elements that it has at least.
+/// The default block size in bytes, and the smallest number of elements in a block.
 const DEFAULT_BLOCK_NBYTES: usize = 8192;
 const MIN_DEFAULT_BLOCK_ELEMENTS: usize = 128;
 
-/// Decodes block by block; elements after the last eight are as they were.
+/// Decodes block by block. Elements after the last multiple of eight are stored unchanged.
 pub(super) fn decode(
     element_nbytes: u64,
     block_elements: u64,
@@ -34,7 +34,7 @@ pub(super) fn decode(
         let block_elements = usize::try_from(block_elements).unwrap_or(usize::MAX);
         (size.admit(CODEC, input.rest().len())?, block_nbytes(block_elements, element_nbytes)?)
     } else {
-        // The size of all and of a block, as the bytes themselves say.
+        // The sizes of the data and of a block, as stored before the data.
         let nbytes = size.admit_claim(CODEC, input.u64_be()?)?;
         (nbytes, block_nbytes(input.u32_be()? as usize / element_nbytes, element_nbytes)?)
     };
@@ -48,7 +48,7 @@ pub(super) fn decode(
     Ok(nbytes)
 }
 
-/// The size of a block of so many elements, 0 for the default: a multiple of eight elements.
+/// The size of a block of this many elements; 0 means the default. Must be a multiple of eight elements.
 fn block_nbytes(elements: usize, element_nbytes: usize) -> Result<usize, Error> {
     let elements = if elements == 0 {
         (DEFAULT_BLOCK_NBYTES / element_nbytes / 8 * 8).max(MIN_DEFAULT_BLOCK_ELEMENTS)
@@ -58,7 +58,7 @@ fn block_nbytes(elements: usize, element_nbytes: usize) -> Result<usize, Error> 
     if elements % 8 != 0 {
         return Err(Error::Parameters {
             codec: CODEC,
-            problem: "blocks that are no multiple of eight elements",
+            problem: "blocks that are not a multiple of eight elements",
         });
     }
     Ok(elements.saturating_mul(element_nbytes))
@@ -89,8 +89,8 @@ fn decode_one(
     unshuffle_bits(rows, element_nbytes, block, &mut tools.planes)
 }
 
-/// Undoes a block's transposition of bits: row `8·j + k` holds bit `k` of byte `j` of each element, eight
-/// elements to a byte. The block has a multiple of eight elements; also inside Blosc.
+/// Undoes the bit transposition of a block: row `8·j + k` holds bit `k` of byte `j` of each element, eight elements to
+/// a byte. The block must have a multiple of eight elements. Blosc uses this too.
 pub(super) fn unshuffle_bits(
     rows: &[u8],
     element_nbytes: usize,
@@ -109,7 +109,7 @@ pub(super) fn unshuffle_bits(
     Ok(())
 }
 
-/// Eight rows of bits become one byte of each element.
+/// Turns eight rows of bits into one byte of each element.
 fn transpose_plane(rows: &[u8], row_nbytes: usize, plane: &mut [u8]) {
     let (first, rest) = rows.split_at(row_nbytes);
     let mut others = rest.chunks_exact(row_nbytes);
@@ -124,8 +124,8 @@ fn transpose_plane(rows: &[u8], row_nbytes: usize, plane: &mut [u8]) {
     }
 }
 
-/// Transposes a matrix of eight by eight bits: three rounds of swapping ever larger squares across the
-/// diagonal (Warren, Hacker's Delight, 7-3).
+/// Transposes an eight-by-eight matrix of bits by swapping ever larger squares across the diagonal, in three rounds
+/// (Warren, Hacker's Delight, 7-3).
 fn transpose_bits(word: u64) -> u64 {
     let swap = |word: u64, distance: u32, mask: u64| {
         let differing = (word ^ (word >> distance)) & mask;

@@ -1,8 +1,8 @@
 //! Blosc chunks of both generations, which describe themselves: registered filter 32001, Zarr's blosc.
 //!
-//! A header, where each block starts, and the blocks: each one stream, or one stream for each byte of an
-//! element ("split"), compressed after the block was shuffled. See c-blosc2's `README_CHUNK_FORMAT.rst`;
-//! Blosc 1 differs in when blocks are split and in which elements are bitshuffled.
+//! A chunk has a header, the starts of its blocks, and the blocks. Each block was shuffled and then compressed into one
+//! stream, or into one stream for each byte of an element ("split"). See c-blosc2's `README_CHUNK_FORMAT.rst`. Blosc 1
+//! splits blocks and bitshuffles elements by other rules.
 
 use super::buffer::{Buffer, Size};
 use super::reader::Bytes;
@@ -12,7 +12,7 @@ use crate::Error;
 
 pub(super) const CODEC: &str = "blosc";
 
-/// Blosc 1 splits blocks of elements up to this width, if each stream has at least so many bytes.
+/// Blosc 1 splits blocks of elements up to this width, if each stream has at least this many bytes.
 const MAX_SPLITS: usize = 16;
 const MIN_SPLIT_NBYTES: usize = 128;
 
@@ -24,7 +24,7 @@ fn unsupported(feature: &'static str) -> Error {
     Error::Unsupported { codec: CODEC, feature }
 }
 
-/// Decodes one chunk; its elements may stay shuffled.
+/// Decodes one chunk. Its elements may stay shuffled.
 pub(super) fn decode(
     input: &[u8],
     size: Size,
@@ -47,7 +47,7 @@ pub(super) fn decode(
     })
 }
 
-/// Decodes one chunk, which must fill `out`.
+/// Decodes one chunk. It must fill `out`.
 pub(super) fn decode_chunk(input: &[u8], out: &mut [u8], tools: &mut Tools) -> Result<(), Error> {
     let header = Header::of(input)?;
     Size::Exact(out.len()).admit(CODEC, header.nbytes)?;
@@ -78,7 +78,7 @@ fn decode_blocks(header: &Header, input: &[u8], out: &mut [u8], tools: &mut Tool
     Ok(())
 }
 
-/// What a block's bytes were rearranged by.
+/// How the bytes of a block were rearranged.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 enum Arrangement {
     Plain,
@@ -86,7 +86,7 @@ enum Arrangement {
     Bitshuffled,
 }
 
-/// What all bytes of a chunk are.
+/// The value of all bytes of a special chunk.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 enum Special {
     Zeros,
@@ -94,9 +94,9 @@ enum Special {
     Value,
 }
 
-/// What the header says.
+/// The contents of the header.
 #[derive(Clone, Copy, Debug)]
-#[allow(clippy::struct_excessive_bools)] // flags are what a header has
+#[allow(clippy::struct_excessive_bools)] // a header consists of flags
 struct Header {
     second_generation: bool,
     compression: u8,
@@ -106,7 +106,7 @@ struct Header {
     nbytes: usize,
     block_nbytes: usize,
     encoded_nbytes: usize,
-    /// Where the body begins.
+    /// Where the body starts.
     start: usize,
     arrangement: Arrangement,
     delta: bool,
@@ -147,7 +147,7 @@ impl Header {
         Ok(header)
     }
 
-    /// The sixteen bytes that Blosc 2 adds: six filters, in the order of encoding, and more flags.
+    /// The sixteen bytes that Blosc 2 adds: six filters in encoding order, and more flags.
     fn extend(&mut self, bytes: &mut Bytes<'_>) -> Result<(), Error> {
         let filters = bytes.take(6)?;
         let _codec = bytes.take(2)?;
@@ -157,7 +157,7 @@ impl Header {
         self.start = 32;
         self.special = match (flags >> 4) & 7 {
             0 => None,
-            1 | 4 => Some(Special::Zeros), // 4: never written, so anything will do
+            1 | 4 => Some(Special::Zeros), // 4: never written, so any value will do
             2 => Some(Special::NaN),
             3 => Some(Special::Value),
             _ => return Err(unsupported("an unknown special value")),
@@ -177,7 +177,7 @@ impl Header {
 
     fn add_filter(&mut self, filter: u8, meta: u8) -> Result<(), Error> {
         let arrangement = match (filter, meta) {
-            (0 | 4, _) => return Ok(()), // 4 cut bits off before encoding
+            (0 | 4, _) => return Ok(()), // filter 4 removed bits before encoding
             (1, 0) => Arrangement::Shuffled,
             (2, _) => Arrangement::Bitshuffled,
             (3, _) if self.arrangement == Arrangement::Plain && !self.delta => {
@@ -193,14 +193,14 @@ impl Header {
         Ok(())
     }
 
-    /// Whether unshuffling can be left to the caller: it is the last thing to do, and each block has whole elements.
+    /// Whether the caller can unshuffle: unshuffling must be the last step, and each block must hold whole elements.
     fn can_stay_shuffled(&self) -> bool {
         let is_shuffled = self.arrangement == Arrangement::Shuffled && self.element_nbytes > 1;
         let is_last = !self.delta && !self.copied && self.special.is_none();
         is_shuffled && is_last && self.block_nbytes.is_multiple_of(self.element_nbytes)
     }
 
-    /// Streams of a block of this size.
+    /// The number of streams in a block of this size.
     fn streams(&self, block_nbytes: usize) -> usize {
         let whole = block_nbytes == self.block_nbytes;
         let small =
@@ -209,8 +209,8 @@ impl Header {
         if split { self.element_nbytes } else { 1 }
     }
 
-    /// Bytes of a block that are bitshuffled: a multiple of eight elements. Blosc 1 leaves other blocks
-    /// alone.
+    /// How many bytes of a block are bitshuffled: a multiple of eight elements. Blosc 1 does not bitshuffle other
+    /// blocks.
     fn bitshuffled_nbytes(&self, block_nbytes: usize) -> usize {
         let elements = block_nbytes / self.element_nbytes;
         let rest = elements % 8;
@@ -218,7 +218,7 @@ impl Header {
     }
 }
 
-/// A chunk of one value only.
+/// Decodes a chunk that has only one value.
 fn fill_special(special: Special, element_nbytes: usize, body: &[u8], out: &mut [u8]) -> Result<(), Error> {
     let value: &[u8] = match (special, element_nbytes) {
         (Special::Zeros, _) => &[0],
@@ -235,7 +235,7 @@ fn fill_special(special: Special, element_nbytes: usize, body: &[u8], out: &mut 
     Ok(())
 }
 
-/// Decodes one block. `reference` is the chunk's first block, unless this is it.
+/// Decodes one block. `reference` is the chunk's first block, unless this is the first block.
 fn decode_block(
     header: &Header,
     chunk: &[u8],
@@ -256,7 +256,7 @@ fn decode_block(
     Ok(())
 }
 
-/// Decodes a block's streams and puts its bytes in order.
+/// Decodes a block's streams and restores the order of its bytes.
 fn decode_arranged(
     header: &Header,
     streams: &mut Bytes<'_>,
@@ -293,12 +293,13 @@ fn decode_streams(
     let count = header.streams(out.len());
     let stream_nbytes = out.len() / count;
     if stream_nbytes == 0 || !out.len().is_multiple_of(count) {
-        return Err(damaged("a block that makes no whole elements"));
+        return Err(damaged("a block that is not a whole number of elements"));
     }
     out.chunks_exact_mut(stream_nbytes).try_for_each(|part| decode_stream(header, streams, part, tools))
 }
 
-/// Decodes one stream behind its encoded size. Blosc 2 says runs of one byte by sizes that can be no sizes.
+/// Decodes one stream, which follows its encoded size. Blosc 2 marks runs of one byte by sizes that are otherwise
+/// invalid.
 fn decode_stream(
     header: &Header,
     streams: &mut Bytes<'_>,
@@ -339,8 +340,8 @@ fn decompress(compression: u8, encoded: &[u8], out: &mut [u8], tools: &mut Tools
     Size::Exact(expected).admit(CODEC, found).map(|_| ())
 }
 
-/// Undoes Blosc 2's delta: the first block's elements are combined with those before them, the other blocks'
-/// with the first block's, by exclusive or.
+/// Undoes Blosc 2's delta, which uses exclusive or: elements of the first block are combined with the elements before
+/// them, elements of other blocks with those of the first block.
 fn undo_delta(element_nbytes: usize, block: &mut [u8], reference: Option<&[u8]>) {
     let width = match element_nbytes {
         1 | 2 | 4 | 8 => element_nbytes,

@@ -1,8 +1,8 @@
 //! Blosc-2 contiguous frames, as registered filter 32026 writes them.
 //!
-//! A header in `MessagePack`, Blosc chunks, a chunk of their offsets, and a trailer that we do not need: see
-//! c-blosc2's `README_CFRAME_FORMAT.rst`. If the frame has the metalayer `b2nd`, its one chunk is an
-//! n-dimensional array cut into blocks (`README_B2ND_METALAYER.rst`).
+//! A frame has a header in `MessagePack`, Blosc chunks, a chunk of their offsets, and a trailer that we do not need:
+//! see c-blosc2's `README_CFRAME_FORMAT.rst`. A frame with the metalayer `b2nd` has a single chunk: an n-dimensional
+//! array cut into blocks (`README_B2ND_METALAYER.rst`).
 
 use super::blosc;
 use super::buffer::{Buffer, Size};
@@ -12,12 +12,11 @@ use crate::Error;
 
 const CODEC: &str = "blosc2";
 
-/// Chunks of one frame; the filter writes one.
+/// The most chunks in one frame. The filter writes one.
 const MAX_CHUNKS: usize = 1 << 20;
 /// Axes of an n-dimensional frame: Blosc 2's own limit.
 const MAX_NDIM: usize = 16;
-/// Padding to whole blocks makes a chunk larger, less than twice along each axis; up to so many axes are
-/// believed.
+/// Padding to whole blocks enlarges a chunk less than twofold along each axis. We accept the padding of this many axes.
 const MAX_PADDED_NDIM: usize = 8;
 
 fn damaged(problem: &'static str) -> Error {
@@ -40,7 +39,7 @@ pub(super) fn decode(input: &[u8], size: Size, out: &mut Buffer, tools: &mut Too
     done
 }
 
-/// Decodes a frame of bytes: its chunks follow one another.
+/// Decodes a frame of bytes, whose chunks follow one another.
 fn decode_chunks(
     frame: &Frame<'_>,
     size: Size,
@@ -59,7 +58,7 @@ fn decode_chunks(
     Ok(nbytes)
 }
 
-/// Decodes a frame of blocks: it has one chunk, whose blocks are put where they belong.
+/// Decodes a frame of blocks. It has one chunk, whose blocks are copied to where they belong.
 fn decode_blocks(
     frame: &Frame<'_>,
     blocks: &Blocks,
@@ -89,7 +88,7 @@ fn decode_blocks(
     Ok(nbytes)
 }
 
-/// What the header says.
+/// The contents of the header.
 struct Frame<'f> {
     bytes: &'f [u8],
     header_nbytes: usize,
@@ -100,7 +99,7 @@ struct Frame<'f> {
 }
 
 impl<'f> Frame<'f> {
-    /// All fields before the metalayers have fixed positions; a marker of its type stands before each.
+    /// All fields before the metalayers have fixed positions. A marker of its type precedes each field.
     fn of(bytes: &'f [u8]) -> Result<Self, Error> {
         let mut fields = Bytes::new(CODEC, bytes);
         if fields.take(10)?.get(2..) != Some(b"b2frame\0") {
@@ -132,7 +131,7 @@ impl<'f> Frame<'f> {
         Ok(count)
     }
 
-    /// Where its chunks start, eight bytes each.
+    /// Where its chunks start, in eight bytes each.
     fn offsets(&self, offsets: &mut [u8], tools: &mut Tools) -> Result<(), Error> {
         if offsets.is_empty() {
             return Ok(());
@@ -142,7 +141,7 @@ impl<'f> Frame<'f> {
         blosc::decode_chunk(chunk, offsets, tools)
     }
 
-    /// Decodes the chunk at this offset; a negative one says what all its elements are.
+    /// Decodes the chunk at this offset. A negative offset encodes the value of all its elements.
     fn decode_chunk(&self, offset: &[u8], out: &mut [u8], tools: &mut Tools) -> Result<(), Error> {
         let offset = offset.iter().rev().fold(0_u64, |offset, &byte| (offset << 8) | u64::from(byte));
         if offset >> 63 == 1 {
@@ -220,7 +219,7 @@ impl Blocks {
         Ok(Self { shape, chunk_shape, block_shape })
     }
 
-    /// The chunk's shape in whole blocks.
+    /// The chunk's shape, rounded up to whole blocks.
     fn padded_shape(&self) -> Vec<usize> {
         let lengths = self.chunk_shape.iter().zip(&self.block_shape);
         lengths.map(|(length, block)| length.div_ceil(*block).saturating_mul(*block)).collect()
@@ -232,7 +231,7 @@ impl Blocks {
         product.ok_or(damaged("an array larger than memory"))
     }
 
-    /// Copies each row of each block to its position, without what lies outside the array.
+    /// Copies each row of each block to its position, except for the part outside the array.
     fn copy(&self, chunk: &[u8], element_nbytes: usize, out: &mut [u8]) -> Option<()> {
         let last = self.shape.len().checked_sub(1)?;
         let counts: Vec<usize> =
@@ -281,7 +280,7 @@ impl Blocks {
     }
 }
 
-/// The next index in row-major order; whether there is one.
+/// Moves to the next index in row-major order. Returns whether there was one.
 fn step(index: &mut [usize], lengths: &[usize]) -> bool {
     for (index, length) in index.iter_mut().zip(lengths).rev() {
         *index += 1;

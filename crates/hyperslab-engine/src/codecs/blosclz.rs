@@ -7,10 +7,10 @@ use crate::Error;
 
 const CODEC: &str = "blosclz";
 
-/// Matches up to this distance have two bytes of it; farther ones two more.
+/// Matches up to this distance encode it in two bytes, farther ones in two more.
 const NEAR_DISTANCE: usize = 8191;
 
-/// Decodes one stream, which must fill `out`.
+/// Decodes one stream. It must fill `out`.
 pub(super) fn decode_into(input: &[u8], out: &mut [u8]) -> Result<(), Error> {
     let size = Size::Exact(out.len());
     let mut input = Bytes::new(CODEC, input);

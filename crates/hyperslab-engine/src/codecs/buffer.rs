@@ -1,22 +1,22 @@
-//! Memory that is reused from chunk to chunk, and the size that a step's output may have.
+//! Memory that is reused from chunk to chunk, and how large the output of a step may be.
 
 use crate::Error;
 
-/// Bytes that stay allocated. It only grows, so that nothing is zeroed twice; callers keep the length in use.
+/// Bytes that stay allocated. The buffer only grows, so nothing is zeroed twice. Callers keep track of the length in
+/// use.
 #[derive(Debug, Default)]
 pub(crate) struct Buffer {
     bytes: Vec<u8>,
 }
 
 impl Buffer {
-    /// Room for so many bytes, with whatever was there before.
+    /// Room for this many bytes, holding whatever was there before.
     pub(crate) fn space(&mut self, nbytes: usize) -> Result<&mut [u8], Error> {
         if self.bytes.len() < nbytes {
             self.bytes = Vec::new();
-            // A size that cannot be had is an error here; the probe is given back before the real request.
+            // This turns a failed allocation into an error. The probe is freed before the real request.
             Vec::<u8>::new().try_reserve_exact(nbytes).map_err(|_| Error::OutOfMemory { nbytes })?;
-            // Zeroed by the operating system, page by page as they are touched: an unused limit costs
-            // nothing.
+            // The operating system zeroes pages when they are first touched, so an unused limit costs nothing.
             self.bytes = vec![0; nbytes];
         }
         Ok(self.bytes.get_mut(..nbytes).unwrap_or_default())
@@ -28,24 +28,24 @@ impl Buffer {
     }
 }
 
-/// What is known of the size of a step's output before it is made.
+/// What is known of the size of a step's output before the step runs.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(crate) enum Size {
     /// Anything else is an error.
     Exact(usize),
-    /// Unknown; more than this is an error.
+    /// Unknown, but larger sizes are an error.
     AtMost(usize),
 }
 
 impl Size {
-    /// The most that the output may have.
+    /// The largest size allowed.
     pub(crate) fn limit(self) -> usize {
         match self {
             Self::Exact(nbytes) | Self::AtMost(nbytes) => nbytes,
         }
     }
 
-    /// The same, larger by what a codec appends.
+    /// The same, plus the bytes that a codec appends.
     pub(crate) fn plus(self, nbytes: usize) -> Self {
         match self {
             Self::Exact(before) => Self::Exact(before.saturating_add(nbytes)),
@@ -53,7 +53,7 @@ impl Size {
         }
     }
 
-    /// The same number of elements of another width; nothing is known of what makes no whole elements.
+    /// The same number of elements of another width. Unknown if the size is not a whole number of elements.
     pub(crate) fn of_elements(self, nbytes: u64, other_nbytes: u64) -> Self {
         let of = |whole: usize| {
             let count = (whole as u64).checked_div(nbytes).unwrap_or(0);
@@ -65,15 +65,15 @@ impl Size {
         }
     }
 
-    /// The size, of a codec that cannot tell where its output ends.
+    /// The exact size, for a codec that cannot tell where its output ends.
     pub(crate) fn known(self, codec: &'static str) -> Result<usize, Error> {
         match self {
             Self::Exact(nbytes) => Ok(nbytes),
-            Self::AtMost(_) => Err(Error::Unsupported { codec, feature: "a size that nothing tells" }),
+            Self::AtMost(_) => Err(Error::Unsupported { codec, feature: "data of unknown size" }),
         }
     }
 
-    /// A size that the bytes claim, or that came out, if it may be.
+    /// Accepts a size that the data claim or that came out, if it is allowed.
     pub(crate) fn admit(self, codec: &'static str, found: usize) -> Result<usize, Error> {
         match self {
             Self::Exact(expected) if found != expected => Err(Error::DecodedSize { codec, expected, found }),
@@ -82,12 +82,12 @@ impl Size {
         }
     }
 
-    /// The same, of a size in the bytes, which may be wider than memory.
+    /// The same for a size in the data, which may be too large for memory.
     pub(crate) fn admit_claim(self, codec: &'static str, claim: u64) -> Result<usize, Error> {
         self.admit(codec, usize::try_from(claim).unwrap_or(usize::MAX))
     }
 
-    /// The output did not end where it had to.
+    /// The error when the output did not end where it had to.
     pub(crate) fn exceeded(self, codec: &'static str) -> Error {
         Error::DecodedBeyond { codec, limit: self.limit() }
     }

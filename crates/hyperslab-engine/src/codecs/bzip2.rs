@@ -7,7 +7,7 @@ use crate::Error;
 
 const CODEC: &str = "bzip2";
 
-/// Decodes one stream or several; other bytes after a stream are ignored, as Python's bz2 ignores them.
+/// Decodes one stream or several. Ignores other bytes after a stream, as Python's bz2 does.
 pub(super) fn decode(input: &[u8], size: Size, out: &mut Buffer) -> Result<usize, Error> {
     let space = out.space(size.limit())?;
     let (mut taken, mut filled) = (0, 0);
@@ -26,9 +26,10 @@ fn tail(input: &[u8], taken: usize) -> &[u8] {
     input.get(taken..).unwrap_or_default()
 }
 
-/// Decodes one stream: bytes read, bytes written.
+/// Decodes one stream. Returns the bytes read and the bytes written.
 fn decode_stream(input: &[u8], out: &mut [u8], size: Size) -> Result<(usize, usize), Error> {
-    let damaged = Error::Damaged { codec: CODEC, problem: "not a whole bzip2 stream with right checksums" };
+    let damaged =
+        Error::Damaged { codec: CODEC, problem: "not a complete bzip2 stream with correct checksums" };
     let mut stream = Decompress::new(false);
     loop {
         let before = (stream.total_in(), stream.total_out());
@@ -43,7 +44,7 @@ fn decode_stream(input: &[u8], out: &mut [u8], size: Size) -> Result<(usize, usi
             return if let (Ok(read), Ok(written)) = counts { Ok((read, written)) } else { Err(damaged) };
         }
         if before == after {
-            // Nothing moves: either the output is full, or the input ends within the stream.
+            // No progress: either the output is full, or the input ends within the stream.
             return Err(if full { size.exceeded(CODEC) } else { damaged });
         }
     }

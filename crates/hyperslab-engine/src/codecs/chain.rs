@@ -8,16 +8,16 @@ use super::shuffle::Shuffled;
 use super::step::step;
 use crate::Error;
 
-/// A decoded chunk, in the thread's scratch memory or in the encoded bytes themselves.
+/// A decoded chunk, in the thread's scratch memory or within the encoded bytes.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Decoded<'a> {
-    /// The elements, in the chunk's order.
+    /// The elements in the chunk's order.
     Plain(&'a [u8]),
-    /// The elements' bytes still shuffled: to put them where they belong is to unshuffle them.
+    /// The elements' bytes, still shuffled. The caller unshuffles them while copying them to the output.
     Shuffled(Shuffled<'a>),
 }
 
-/// Where the bytes of the step before are: in the front buffer, or still where they came from.
+/// Where the output of the last step is: in the front buffer, or still in the input.
 struct Held {
     in_front: bool,
     nbytes: usize,
@@ -25,15 +25,15 @@ struct Held {
 
 /// Decodes one chunk.
 ///
-/// `codecs` stand in the order of encoding; `chunk` is the chunk's linear index, by which a codec keeps what
-/// differs from chunk to chunk; a set bit `i` of `filter_mask` says that codec `i` was skipped for this chunk. If the
-/// chunk's first applied codec is shuffle, or shuffles blocks before it compresses them, that is left to the caller.
-/// Transpositions are left to the caller too: the elements come in the order in which the transposed array has them.
+/// `codecs` are in encoding order. `chunk` is the chunk's linear index, for codecs whose parameters differ from chunk
+/// to chunk. If bit `i` of `filter_mask` is set, codec `i` was skipped for this chunk. If the first codec that was
+/// applied is shuffle, or shuffles blocks before it compresses them, the caller unshuffles. Transpositions are also
+/// left to the caller: elements come in the order of the transposed array.
 ///
-/// `decoded_nbytes` is the size of the whole chunk: any other is [`Error::DecodedSize`] or
-/// [`Error::DecodedBeyond`]. The caller bounds it, for memory of that size is asked for. The size between two
-/// codecs may be unknown; there it is at most twice that and 64 KiB, more than any encoder adds to what it
-/// cannot compress, so that a decompression bomb ends in [`Error::DecodedBeyond`].
+/// `decoded_nbytes` is the size of the whole chunk. Any other size is [`Error::DecodedSize`] or
+/// [`Error::DecodedBeyond`]. The caller must bound it, because this much memory is allocated. Sizes between two codecs
+/// may be unknown. They may be up to twice that size plus 64 KiB, which is more than any encoder adds to incompressible
+/// data, so a decompression bomb ends in [`Error::DecodedBeyond`].
 pub fn decode<'s>(
     codecs: &[Codec],
     chunk: u64,
@@ -86,7 +86,7 @@ fn prefix(bytes: &[u8], nbytes: usize) -> &[u8] {
     bytes.get(..nbytes).unwrap_or(bytes)
 }
 
-/// The width of the elements that a codec does nothing but shuffle.
+/// The element width, if the codec only shuffles.
 fn shuffled_nbytes(codec: &Codec) -> Option<usize> {
     let Codec::Shuffle { element_nbytes } = codec else { return None };
     let element_nbytes = usize::try_from(*element_nbytes).unwrap_or(usize::MAX);
@@ -101,7 +101,7 @@ struct Chain<'c> {
 }
 
 impl<'c> Chain<'c> {
-    /// The codecs that were not skipped, in the order of encoding.
+    /// The codecs that were not skipped, in encoding order.
     fn applied(&self) -> impl DoubleEndedIterator<Item = (usize, &'c Codec)> + use<'c> {
         let filter_mask = self.filter_mask;
         let skipped = move |index: usize| {
@@ -110,12 +110,12 @@ impl<'c> Chain<'c> {
         self.codecs.iter().enumerate().filter(move |(index, _)| !skipped(*index))
     }
 
-    /// The first codec that changes bytes, the last to be undone.
+    /// The first codec that changes bytes. It is undone last.
     fn outermost(&self) -> Option<(usize, &'c Codec)> {
         self.applied().find(|(_, codec)| !matches!(codec, Codec::Transpose { .. }))
     }
 
-    /// A transposition can be left to the caller only if no codec before it looks at neighbours.
+    /// The caller can transpose only if no codec before the transposition depends on neighbours.
     fn check_transpositions(&self) -> Result<(), Error> {
         let last = self.applied().rfind(|(_, codec)| matches!(codec, Codec::Transpose { .. }));
         let Some((last, _)) = last else { return Ok(()) };
@@ -129,7 +129,7 @@ impl<'c> Chain<'c> {
         Err(Error::Unsupported { codec: "transpose", feature: "a transposition after another codec" })
     }
 
-    /// The size that the codec with this index was given when it encoded.
+    /// The size of the input when the codec with this index encoded it.
     fn size_before(&self, index: usize) -> Size {
         let limit = self.decoded_nbytes.saturating_mul(2).saturating_add(64 * 1024);
         let whole = Size::Exact(self.decoded_nbytes);
@@ -147,7 +147,7 @@ impl<'c> Chain<'c> {
     }
 }
 
-/// [`Codec::name`] of a codec that was decoded, for an error.
+/// [`Codec::name`] of a codec, for an error.
 fn static_name(codec: &Codec) -> &'static str {
     match codec {
         Codec::Shuffle { .. } => "shuffle",

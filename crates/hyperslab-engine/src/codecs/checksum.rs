@@ -1,4 +1,4 @@
-//! A checksum beside the data, four bytes, little-endian: numcodecs' crc32, adler32 and crc32c.
+//! A checksum before or after the data, in four little-endian bytes: numcodecs' crc32, adler32 and crc32c.
 
 use hyperslab_core::Checksum;
 
@@ -6,7 +6,7 @@ use super::buffer::{Buffer, Size};
 use super::scratch::Step;
 use crate::Error;
 
-/// Checks the sum; what is behind it is copied, what is before it stays where it is.
+/// Verifies the checksum. Data after the checksum are copied; data before it stay where they are.
 pub(super) fn decode(
     sum: Checksum,
     at_start: bool,

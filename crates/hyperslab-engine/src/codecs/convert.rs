@@ -1,4 +1,4 @@
-//! Numbers of a source as a virtual array, or one made of several files, has them.
+//! Converts a source's numbers for a virtual array, or for an array made of several files.
 
 use hyperslab_core::{Element, Packing, convert, is_convertible, unpack};
 
@@ -7,7 +7,7 @@ use crate::Error;
 
 const CODEC: &str = "convert";
 
-/// Converts every element, or unpacks it.
+/// Converts or unpacks every element.
 pub(super) fn decode(
     packing: Option<&Packing>,
     stored: &Element,
@@ -17,7 +17,10 @@ pub(super) fn decode(
     out: &mut Buffer,
 ) -> Result<usize, Error> {
     if !is_convertible(stored, decoded) {
-        return Err(Error::Unsupported { codec: CODEC, feature: "an element that is no ordinary number" });
+        return Err(Error::Unsupported {
+            codec: CODEC,
+            feature: "an element that is not an ordinary number",
+        });
     }
     let nbytes = |element: &Element| usize::try_from(element.nbytes()).unwrap_or(usize::MAX);
     let count = input.len() / nbytes(stored);

@@ -1,10 +1,10 @@
-//! CRC-32C after the data, four bytes, little-endian: Zarr's crc32c.
+//! CRC-32C after the data, in four little-endian bytes: Zarr's crc32c.
 
 use crate::Error;
 
 const CODEC: &str = "crc32c";
 
-/// Checks the sum; the length of the data before it.
+/// Verifies the checksum. Returns the length of the data before it.
 pub(super) fn verify(input: &[u8]) -> Result<usize, Error> {
     let (data, stored) = input
         .split_last_chunk::<4>()

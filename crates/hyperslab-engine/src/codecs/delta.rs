@@ -1,4 +1,4 @@
-//! Differences between neighbours: numcodecs' delta. The first element is stored as it is.
+//! Differences between neighbours: numcodecs' delta. The first element is stored unchanged.
 
 use hyperslab_core::Element;
 
@@ -25,7 +25,7 @@ pub(super) fn decode(
         .zip(out.space(nbytes)?.chunks_exact_mut(decoded.nbytes));
     match (decoded.kind, stored.kind) {
         (Kind::Float32, _) => {
-            let mut sum = None; // not 0, for 0 + -0 is 0
+            let mut sum = None; // not 0, because 0 + -0 is 0
             for (bits, out) in pairs {
                 let value = stored.to_f32(bits);
                 let next = sum.map_or(value, |sum: f32| sum + value);
@@ -54,10 +54,10 @@ pub(super) fn decode(
     Ok(nbytes)
 }
 
-/// How many elements the input has, if they are whole.
+/// The number of elements in the input, if it is whole.
 pub(super) fn whole_elements(codec: &'static str, input: &[u8], stored: Number) -> Result<usize, Error> {
     if !input.len().is_multiple_of(stored.nbytes) {
-        return Err(Error::Damaged { codec, problem: "its bytes make no whole elements" });
+        return Err(Error::Damaged { codec, problem: "its bytes are not a whole number of elements" });
     }
     Ok(input.len() / stored.nbytes)
 }

@@ -1,26 +1,26 @@
-//! Encoding chunks with HDF5's filters, for versioned files, as libhdf5 does it: LZF is left out for a chunk that it would
-//! not shorten, deflate never is.
+//! Encodes chunks of versioned files with HDF5's filters, exactly as libhdf5 does: LZF is skipped for a chunk that it
+//! would not shorten, deflate is never skipped.
 //!
-//! That must be so: where libhdf5 2.0 overwrites a part of a chunk, and its stored length stays the same, it leaves the
-//! filter mask in the index as it was.
+//! This must match: when libhdf5 2.0 overwrites a part of a chunk and the stored length stays the same, it leaves the
+//! old filter mask in the index.
 
 use super::{fletcher32, lzf, shuffle, zlib};
 
 /// One step between elements and stored bytes.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Filter {
-    /// Deflate, with zlib's header, at a level of zlib's.
+    /// Deflate with zlib's header, at one of zlib's levels.
     Deflate(u32),
-    /// Shuffle of elements of so many bytes.
+    /// Shuffle for elements of this many bytes.
     Shuffle(usize),
-    /// A checksum behind the data.
+    /// A checksum after the data.
     Fletcher32,
     /// LZF.
     Lzf,
 }
 
-/// Encode a chunk: the stored bytes, and a bit for each filter that was left out, the first filter's the least; `None` if
-/// a level is none of zlib's.
+/// Encodes a chunk. Returns the stored bytes, and a mask of the skipped filters: the lowest bit stands for the first
+/// filter. `None` if zlib does not have the level.
 pub fn encode(chunk: &[u8], filters: &[Filter]) -> Option<(Vec<u8>, u32)> {
     let (mut bytes, mut mask) = (chunk.to_vec(), 0);
     for (number, filter) in filters.iter().enumerate() {

@@ -1,4 +1,4 @@
-//! Numbers scaled and rounded: numcodecs' fixedscaleoffset. `decoded = stored / scale + offset`.
+//! Scaled and rounded numbers: numcodecs' fixedscaleoffset. `decoded = stored / scale + offset`.
 
 use hyperslab_core::Element;
 
@@ -9,8 +9,8 @@ use crate::Error;
 
 const CODEC: &str = "fixedscaleoffset";
 
-/// Calculates as NumPy does: in float32 if that is what is stored, otherwise in float64.
-#[allow(clippy::cast_possible_truncation)] // a Python float meets a float32 array as a float32
+/// Computes as NumPy does: in float32 if that is the stored type, otherwise in float64.
+#[allow(clippy::cast_possible_truncation)] // NumPy converts a Python float to the float32 of the array
 pub(super) fn decode(
     scale: f64,
     offset: f64,

@@ -1,4 +1,4 @@
-//! HDF5's checksum after the data, four bytes, little-endian: filter 3.
+//! HDF5's checksum after the data, in four little-endian bytes: filter 3.
 
 use hyperslab_core::{fletcher32, fletcher32_is_right};
 
@@ -6,7 +6,7 @@ use crate::Error;
 
 const CODEC: &str = "fletcher32";
 
-/// Checks the sum; the length of the data before it.
+/// Verifies the checksum. Returns the length of the data before it.
 pub(super) fn verify(input: &[u8]) -> Result<usize, Error> {
     let (data, stored) = input
         .split_last_chunk::<4>()
@@ -18,7 +18,7 @@ pub(super) fn verify(input: &[u8]) -> Result<usize, Error> {
     Err(Error::Checksum { codec: CODEC, stored, computed: fletcher32(data) })
 }
 
-/// The data with its sum behind them.
+/// The data, followed by their checksum.
 pub(super) fn encode(data: &[u8]) -> Vec<u8> {
     [data, &fletcher32(data).to_le_bytes()].concat()
 }

@@ -1,4 +1,4 @@
-//! DEFLATE in gzip's framing (RFC 1952), with one member or several: Zarr's gzip.
+//! DEFLATE in gzip's framing (RFC 1952), with one or several members: Zarr's gzip.
 
 use std::io::Read as _;
 
@@ -18,8 +18,8 @@ pub(super) fn decode(
 ) -> Result<usize, Error> {
     let space = out.space(size.limit())?;
     if let Size::Exact(expected) = size {
-        // Nearly always there is one member, and libdeflate is fast. It does not say whether more follow; if
-        // the first one has the right size, they could only be empty.
+        // There is nearly always one member, and libdeflate is fast. It does not report whether more members follow. If
+        // the first one has the right size, further ones could only be empty.
         if inflate.gzip_decompress(input, space) == Ok(expected) {
             return Ok(expected);
         }
@@ -28,9 +28,10 @@ pub(super) fn decode(
     size.admit(CODEC, nbytes)
 }
 
-/// Decodes member by member: how many bytes, or `None` if they do not fit.
+/// Decodes member by member. Returns how many bytes, or `None` if they do not fit.
 fn read_members(input: &[u8], out: &mut [u8]) -> Result<Option<usize>, Error> {
-    let damaged = |_| Error::Damaged { codec: CODEC, problem: "not whole gzip members with right checksums" };
+    let damaged =
+        |_| Error::Damaged { codec: CODEC, problem: "not complete gzip members with correct checksums" };
     let mut members = flate2::read::MultiGzDecoder::new(input);
     let mut filled = 0;
     while let Some(space) = out.get_mut(filled..).filter(|space| !space.is_empty()) {

@@ -6,7 +6,8 @@ use crate::Error;
 
 const CODEC: &str = "lz4";
 
-/// The size of all and of a block, big-endian; then blocks behind their encoded size, stored if it is equal.
+/// The sizes of the data and of a block, big-endian; then blocks, each after its encoded size. A block of full size is
+/// stored plain.
 pub(super) fn decode_hdf5(input: &[u8], size: Size, out: &mut Buffer) -> Result<usize, Error> {
     let mut input = Bytes::new(CODEC, input);
     let nbytes = size.admit_claim(CODEC, input.u64_be()?)?;
@@ -26,7 +27,7 @@ pub(super) fn decode_hdf5(input: &[u8], size: Size, out: &mut Buffer) -> Result<
     Ok(nbytes)
 }
 
-/// The size, little-endian; then one block.
+/// The size, little-endian, then one block.
 pub(super) fn decode_numcodecs(input: &[u8], size: Size, out: &mut Buffer) -> Result<usize, Error> {
     let mut input = Bytes::new(CODEC, input);
     let nbytes = size.admit_claim(CODEC, u64::from(input.u32_le()?))?;
@@ -34,7 +35,7 @@ pub(super) fn decode_numcodecs(input: &[u8], size: Size, out: &mut Buffer) -> Re
     Ok(nbytes)
 }
 
-/// One LZ4 block, which must fill `out`.
+/// One LZ4 block. It must fill `out`.
 pub(super) fn decode_block(codec: &'static str, encoded: &[u8], out: &mut [u8]) -> Result<(), Error> {
     let expected = out.len();
     match lz4_flex::block::decompress_into(encoded, out) {
@@ -43,6 +44,6 @@ pub(super) fn decode_block(codec: &'static str, encoded: &[u8], out: &mut [u8]) 
         Err(lz4_flex::block::DecompressError::OutputTooSmall { .. }) => {
             Err(Error::DecodedBeyond { codec, limit: expected })
         }
-        Err(_) => Err(Error::Damaged { codec, problem: "not a whole LZ4 block" }),
+        Err(_) => Err(Error::Damaged { codec, problem: "not a complete LZ4 block" }),
     }
 }

@@ -1,4 +1,4 @@
-//! LZF (Marc Lehmann's liblzf) without a header: registered filter 32000, `PyTables`' and h5py's.
+//! LZF (Marc Lehmann's liblzf) without a header: registered filter 32000, used by `PyTables` and h5py.
 
 use super::buffer::{Buffer, Size};
 use super::reader::Bytes;
@@ -6,13 +6,13 @@ use crate::Error;
 
 const CODEC: &str = "lzf";
 
-/// How far back LZF can copy from, and how much at once.
+/// The largest distance and the largest length of a copy.
 const MOST_DISTANCE: usize = 1 << 13;
 const MOST_LENGTH: usize = 264;
 const MOST_LITERALS: usize = 32;
 const TABLE_BITS: u32 = 14;
 
-/// Decodes one block. Each step is a run of literals, or a copy of what came out before.
+/// Decodes one block. Each step is a run of literals or a copy of earlier output.
 pub(super) fn decode(input: &[u8], size: Size, out: &mut Buffer) -> Result<usize, Error> {
     let mut input = Bytes::new(CODEC, input);
     let mut copier = Copier::new(out.space(size.limit())?);
@@ -51,7 +51,7 @@ impl<'o> Copier<'o> {
         self.filled
     }
 
-    /// Appends these; `None` if they do not fit.
+    /// Appends bytes; `None` if they do not fit.
     pub(super) fn literals(&mut self, bytes: &[u8]) -> Option<()> {
         let end = self.filled.checked_add(bytes.len())?;
         self.out.get_mut(self.filled..end)?.copy_from_slice(bytes);
@@ -59,14 +59,14 @@ impl<'o> Copier<'o> {
         Some(())
     }
 
-    /// Appends what stands `distance` before the end; the copy may run into itself.
+    /// Appends a copy of the bytes at `distance` before the end. The copy may overlap itself.
     pub(super) fn copy(&mut self, distance: usize, length: usize) -> Option<()> {
         let Some(start) = self.filled.checked_sub(distance) else {
             self.before_start = true;
             return None;
         };
         let end = self.filled.checked_add(length).filter(|&end| end <= self.out.len())?;
-        // What can be copied at once doubles, for what was just copied can be copied too.
+        // The bytes just copied can be copied too, so each copy may be twice as long as the last.
         while self.filled < end {
             let step = (self.filled - start).min(end - self.filled);
             if step == 0 {
@@ -78,16 +78,16 @@ impl<'o> Copier<'o> {
         Some(())
     }
 
-    /// What went wrong.
+    /// The error for a failed step.
     pub(super) fn error(&self, codec: &'static str, size: Size) -> Error {
         if self.before_start {
-            return Error::Damaged { codec, problem: "it copies from before its start" };
+            return Error::Damaged { codec, problem: "it copies from before the start" };
         }
         size.exceeded(codec)
     }
 }
 
-/// Encodes: runs of literals, and copies of what stood before. What is encoded piece by piece is decoded as one.
+/// Encodes as runs of literals and copies of earlier bytes. Encoded pieces can be joined and decoded as one.
 pub fn encode(bytes: &[u8]) -> Vec<u8> {
     let mut out = Vec::with_capacity(bytes.len());
     let mut last_seen = vec![usize::MAX; 1 << TABLE_BITS];

@@ -1,8 +1,8 @@
-//! Codecs: one file each, and one visible table ([`step::step`]).
+//! Codecs: one file each, and one table of all ([`step::step`]).
 //!
-//! A chain stands in the order of encoding and is decoded from its last codec to its first. Two buffers of
-//! the thread's [`Scratch`] take turns, so that nothing is allocated from chunk to chunk. Input is hostile:
-//! every size is bounded by the chunk's decoded size before memory is asked for.
+//! A chain is in encoding order and is decoded from its last codec to its first. Two buffers of the thread's
+//! [`Scratch`] take turns, so nothing is allocated from chunk to chunk. Input may be hostile: every size is bounded by
+//! the chunk's decoded size before memory is allocated.
 
 mod bitshuffle;
 mod blosc;

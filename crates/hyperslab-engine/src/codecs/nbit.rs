@@ -1,7 +1,7 @@
-//! HDF5's filter 5: only the significant bits of each element are stored, one after another.
+//! HDF5's filter 5: stores only the significant bits of each element, one after another.
 //!
-//! The parameters are a description of the element, as `H5Znbit.c` writes it: how many numbers there are,
-//! whether nothing was done, the count of elements, and then the element's class with what the class needs.
+//! The parameters describe the element as `H5Znbit.c` writes it: how many numbers there are, whether the data are
+//! unpacked, the number of elements, and then the element's class with its own parameters.
 
 use super::buffer::{Buffer, Size};
 use super::reader::Bits;
@@ -9,19 +9,19 @@ use crate::Error;
 
 const CODEC: &str = "nbit";
 
-/// Classes within classes: HDF5 writes descriptions of at most 4096 numbers, real ones are a few levels deep.
+/// The deepest nesting of classes. HDF5 writes descriptions of at most 4096 numbers; real ones have a few levels.
 const MAX_DEPTH: usize = 32;
-/// Atoms and runs of bytes in one element.
+/// The most atoms and runs of bytes in one element.
 const MAX_PARTS: usize = 65_536;
 
-/// Whether the element has no insignificant bits, so that nothing was done.
+/// Whether the element has no insignificant bits, so the data were not packed.
 pub(super) fn is_identity(parameters: &[u32]) -> bool {
     parameters.get(1).is_some_and(|&flag| flag != 0)
 }
 
-/// Spreads the stored bits over the elements; all other bits are 0.
+/// Spreads the stored bits over the elements. All other bits are 0.
 pub(super) fn decode(parameters: &[u32], input: &[u8], size: Size, out: &mut Buffer) -> Result<usize, Error> {
-    let invalid = Error::Parameters { codec: CODEC, problem: "no description of an element" };
+    let invalid = Error::Parameters { codec: CODEC, problem: "they describe no element" };
     let (Some(&count), Some(&element_nbytes)) = (parameters.get(2), parameters.get(4)) else {
         return Err(invalid);
     };
@@ -44,12 +44,12 @@ pub(super) fn decode(parameters: &[u32], input: &[u8], size: Size, out: &mut Buf
     Ok(nbytes)
 }
 
-/// What of an element is stored together.
+/// A part of an element that is stored together.
 #[derive(Clone, Copy, Debug)]
 enum Part {
-    /// A number of which `precision` bits from `bit_offset` on are stored.
+    /// A number of which only `precision` bits are stored, counting from `bit_offset`.
     Atom { offset: usize, nbytes: usize, big_endian: bool, precision: u32, bit_offset: u32 },
-    /// Bytes of a type without bits to spare.
+    /// Bytes of a type that uses all its bits.
     Bytes { offset: usize, nbytes: usize },
 }
 
@@ -72,7 +72,7 @@ impl Part {
             }
             Self::Atom { offset, nbytes, big_endian, precision, bit_offset } => {
                 let bytes = element.get_mut(offset..offset.checked_add(nbytes)?)?;
-                // The most significant bits come first, cut where bytes are.
+                // The most significant bits come first, split at byte boundaries.
                 let mut top = bit_offset.checked_add(precision)?;
                 while top > bit_offset {
                     let bottom = bit_offset.max((top - 1) / 8 * 8);
@@ -93,7 +93,7 @@ fn low_byte(bits: u64) -> u8 {
     bits.to_le_bytes()[0]
 }
 
-/// The numbers that describe an element, and its parts as far as they are known.
+/// The numbers that describe an element, and the parts found so far.
 struct Description<'p> {
     numbers: &'p [u32],
     parts: Vec<Part>,
@@ -111,7 +111,7 @@ impl Description<'_> {
         (self.parts.len() <= MAX_PARTS).then_some(())
     }
 
-    /// The description of what lies at this offset: a class, and what the class needs.
+    /// The description of the part at this offset: a class, and the class's own parameters.
     fn part(&mut self, offset: usize, depth: usize) -> Option<()> {
         if depth > MAX_DEPTH {
             return None;
@@ -143,7 +143,7 @@ impl Description<'_> {
         self.push(Part::Atom { offset, nbytes: nbytes as usize, big_endian, precision, bit_offset })
     }
 
-    /// An array of one class: its size, then the description of one item, which counts for all of them.
+    /// An array of one class: its size, then the description of one item, which applies to all of them.
     fn array(&mut self, offset: usize, depth: usize) -> Option<()> {
         let nbytes = self.next()? as usize;
         if self.numbers.first() == Some(&4) {

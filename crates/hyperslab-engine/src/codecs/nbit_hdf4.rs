@@ -1,4 +1,4 @@
-//! HDF4's n-bit coding: some consecutive bits of each element, the most significant first.
+//! HDF4's n-bit coding: stores some consecutive bits of each element, the most significant first.
 
 use super::buffer::{Buffer, Size};
 use super::reader::Bits;
@@ -6,16 +6,16 @@ use crate::Error;
 
 const CODEC: &str = "nbit";
 
-/// What the bits are that are not stored.
+/// The values of the bits that are not stored.
 #[derive(Clone, Copy)]
 pub(super) struct Fill {
-    /// Above the stored ones as the highest of them.
+    /// Bits above the stored ones repeat the highest stored bit.
     pub sign_extended: bool,
-    /// Otherwise 1.
+    /// Other bits are 1.
     pub ones: bool,
 }
 
-/// Decodes to big-endian elements, as many as `size` says.
+/// Decodes to as many big-endian elements as `size` allows.
 pub(super) fn decode(
     element_nbytes: u64,
     first_bit: u32,
@@ -33,7 +33,7 @@ pub(super) fn decode(
         && nbits > 0
         && u64::from(first_bit) < 8 * element_nbytes;
     let (Some(low_bit), true) = (low_bit, is_possible) else {
-        return Err(Error::Parameters { codec: CODEC, problem: "bits that its elements do not have" });
+        return Err(Error::Parameters { codec: CODEC, problem: "more bits than its elements have" });
     };
     let below = (1_u64 << low_bit) - 1;
     let above = u64::MAX.checked_shl(first_bit + 1).unwrap_or(0);

@@ -1,10 +1,10 @@
-//! Numbers in bytes of either order: what codecs that calculate read and write.
+//! Numbers in bytes of either order, for codecs that compute.
 
 use hyperslab_core::{ByteOrder, Element, FloatLayout};
 
 use crate::Error;
 
-/// What kind of number.
+/// The kind of a number.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(super) enum Kind {
     Signed,
@@ -22,9 +22,9 @@ pub(super) struct Number {
 }
 
 impl Number {
-    /// Of an ordinary integer, or an IEEE float of 4 or 8 bytes; nothing else is calculated with.
+    /// From an ordinary integer, or an IEEE float of 4 or 8 bytes. Codecs compute with nothing else.
     pub(super) fn of(codec: &'static str, element: &Element) -> Result<Self, Error> {
-        let unsupported = Error::Unsupported { codec, feature: "an element that is no ordinary number" };
+        let unsupported = Error::Unsupported { codec, feature: "an element that is not an ordinary number" };
         let (kind, nbytes, order) = match *element {
             Element::Integer { nbytes, signed, order, bit_offset: 0, precision }
                 if matches!(nbytes, 1 | 2 | 4 | 8) && u64::from(precision) == 8 * nbytes =>
@@ -47,7 +47,7 @@ impl Number {
         Ok(Self { kind, nbytes: usize::try_from(nbytes).unwrap_or(0), big_endian })
     }
 
-    /// The number's bits, in the low bytes; a signed integer fills the others with its sign.
+    /// The number's bits in the low bytes. A signed integer is sign-extended.
     pub(super) fn bits(self, bytes: &[u8]) -> u64 {
         let append = |bits: u64, byte: &u8| (bits << 8) | u64::from(*byte);
         let bits =
@@ -92,12 +92,12 @@ impl Number {
         }
     }
 
-    /// The bits of a float as this kind of number: rounded for a float, cut off for an integer.
+    /// The bits of a float as this kind of number: rounded to a float, truncated to an integer.
     #[allow(clippy::cast_possible_truncation, clippy::cast_sign_loss)]
     pub(super) fn bits_of(self, value: f64) -> u64 {
         match self.kind {
             Kind::Signed => (value as i64).cast_unsigned(),
-            // A C compiler's conversion of a negative float to an unsigned integer goes through a signed one.
+            // C compilers convert a negative float to an unsigned integer by way of a signed one.
             Kind::Unsigned if value < 0.0 => (value as i64).cast_unsigned(),
             Kind::Unsigned => value as u64,
             Kind::Float32 => u64::from((value as f32).to_bits()),

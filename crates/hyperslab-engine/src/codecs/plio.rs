@@ -1,5 +1,5 @@
-//! FITS's `PLIO_1` (FITS Standard 4.0, section 10.4.3): IRAF's line lists, instructions that paint runs of one
-//! value. Decodes to big-endian integers of 4 bytes.
+//! FITS's `PLIO_1` (FITS Standard 4.0, section 10.4.3): IRAF's line lists, whose instructions paint runs of one value.
+//! Decodes to big-endian integers of 4 bytes.
 
 use super::buffer::{Buffer, Size};
 use crate::Error;
@@ -7,11 +7,11 @@ use crate::Error;
 const CODEC: &str = "plio";
 const ELEMENT_NBYTES: usize = 4;
 
-/// Words of the header: of an old list, and the least of a new one.
+/// Words in the header of an old list, and the least number in a new one.
 const OLD_HEADER_WORDS: usize = 3;
 const NEW_HEADER_WORDS: usize = 5;
 
-/// Decodes to as many integers as `size` says; what the list does not paint is zero.
+/// Decodes to as many integers as `size` allows. Elements that the list does not paint are zero.
 pub(super) fn decode(input: &[u8], size: Size, out: &mut Buffer) -> Result<usize, Error> {
     let nbytes = size.known(CODEC)?;
     let words: Vec<u16> = input
@@ -20,13 +20,13 @@ pub(super) fn decode(input: &[u8], size: Size, out: &mut Buffer) -> Result<usize
         .collect();
     let space = out.space(nbytes)?;
     space.fill(0);
-    let problem = "not a whole line list";
+    let problem = "not a complete line list";
     let instructions = instructions(&words).ok_or(Error::Damaged { codec: CODEC, problem })?;
     paint(instructions, space).ok_or(Error::Damaged { codec: CODEC, problem })?;
     Ok(nbytes)
 }
 
-/// What stands behind the header, which says how long the list is; old ones have a shorter header.
+/// The instructions after the header, which has the length of the list. Old lists have a shorter header.
 fn instructions(words: &[u16]) -> Option<&[u16]> {
     let is_positive = |word: u16| (1..0x8000).contains(&word);
     let old = words.get(OLD_HEADER_WORDS - 1).copied().filter(|&word| is_positive(word));
@@ -39,7 +39,7 @@ fn instructions(words: &[u16]) -> Option<&[u16]> {
     if stop == 0 { Some(&[]) } else { words.get(start..stop) }
 }
 
-/// Follow instructions: 4 bits say what to do, 12 are a number.
+/// Follows instructions: 4 bits are the operation, 12 bits its number.
 fn paint(instructions: &[u16], out: &mut [u8]) -> Option<()> {
     let (mut next, mut value) = (0_usize, 1_u32);
     let mut words = instructions.iter();
@@ -51,7 +51,7 @@ fn paint(instructions: &[u16], out: &mut [u8]) -> Option<()> {
             3 | 7 => value = value.wrapping_sub(number),
             _ => (),
         }
-        // How many elements are passed, and how many of the last of them have the value.
+        // How many elements the instruction passes, and how many of the last of them it paints.
         let (passed, painted) = match word >> 12 {
             0 => (number, 0),
             1..=3 => continue,

@@ -1,4 +1,4 @@
-//! FITS's floats as scaled integers (FITS Standard 4.0, section 10.2), with what was added before they were rounded.
+//! FITS's floats as scaled integers (FITS Standard 4.0, section 10.2), with the dither that was added before rounding.
 
 use std::sync::OnceLock;
 
@@ -11,10 +11,10 @@ use crate::Error;
 
 const CODEC: &str = "quantize";
 const RANDOM_COUNT: usize = 10_000;
-/// What stands for 0 where dithering keeps zeros.
+/// The integer that stands for 0 if dithering preserves zeros.
 const ZERO: i32 = -2_147_483_646;
 
-/// Decodes the integers of chunk number `chunk`: in float64, as cfitsio calculates, then rounded to the element.
+/// Decodes the integers of chunk number `chunk`: computes in float64, as cfitsio does, then rounds to the element.
 pub(super) fn decode(
     chunks: &[Quantum],
     chunk: u64,
@@ -28,7 +28,10 @@ pub(super) fn decode(
     let decoded = Number::of(CODEC, decoded)?;
     let quantum = usize::try_from(chunk).ok().and_then(|chunk| chunks.get(chunk));
     let (Some(quantum), Kind::Float32 | Kind::Float64) = (quantum, decoded.kind) else {
-        return Err(Error::Parameters { codec: CODEC, problem: "a chunk without a scale, or no floats" });
+        return Err(Error::Parameters {
+            codec: CODEC,
+            problem: "a chunk without a scale, or elements that are not floats",
+        });
     };
     let nbytes = size.admit(CODEC, whole_elements(CODEC, input, stored)?.saturating_mul(decoded.nbytes))?;
     let elements = out.space(nbytes)?.chunks_exact_mut(decoded.nbytes);
@@ -50,7 +53,7 @@ pub(super) fn decode(
     Ok(nbytes)
 }
 
-/// The standard's random numbers (appendix I): Park and Miller's, from seed 1.
+/// The standard's random numbers (appendix I): Park and Miller's generator, started at 1.
 fn table() -> &'static [f32; RANDOM_COUNT] {
     static TABLE: OnceLock<[f32; RANDOM_COUNT]> = OnceLock::new();
     TABLE.get_or_init(|| {
@@ -58,14 +61,16 @@ fn table() -> &'static [f32; RANDOM_COUNT] {
         let mut seed = 1_u64;
         std::array::from_fn(|_| {
             seed = seed * multiplier % modulus;
-            #[allow(clippy::cast_precision_loss, clippy::cast_possible_truncation)] // 31 bits; a float in C
+            #[allow(clippy::cast_precision_loss, clippy::cast_possible_truncation)]
+            // 31 bits; cfitsio uses a C float
             let random = (seed as f64 / modulus as f64) as f32;
             random
         })
     })
 }
 
-/// A walk through the table: from a position that the table itself tells, to its end, and on from the next such position.
+/// A walk through the table. It starts at a position that the table gives, goes to the end, and continues at the next
+/// such position.
 struct Randoms {
     table: &'static [f32; RANDOM_COUNT],
     start: usize,

@@ -1,8 +1,8 @@
-//! Reads encoded bytes from front to back, as bytes or as bits; running out is an error, never a panic.
+//! Reads encoded bytes from front to back, as bytes or as bits. Running out is an error, never a panic.
 
 use crate::Error;
 
-/// Bytes that are left.
+/// The remaining bytes.
 #[derive(Clone, Copy, Debug)]
 pub(crate) struct Bytes<'a> {
     codec: &'static str,
@@ -10,17 +10,17 @@ pub(crate) struct Bytes<'a> {
 }
 
 impl<'a> Bytes<'a> {
-    /// All of them; `codec` is for errors.
+    /// A reader of all bytes. Errors name `codec`.
     pub(crate) fn new(codec: &'static str, bytes: &'a [u8]) -> Self {
         Self { codec, rest: bytes }
     }
 
-    /// What is left.
+    /// What remains.
     pub(crate) fn rest(&self) -> &'a [u8] {
         self.rest
     }
 
-    /// The next so many bytes.
+    /// The next `nbytes` bytes.
     pub(crate) fn take(&mut self, nbytes: usize) -> Result<&'a [u8], Error> {
         let (taken, rest) = self
             .rest
@@ -41,48 +41,48 @@ impl<'a> Bytes<'a> {
         self.array::<1>().map(|[byte]| byte)
     }
 
-    /// Four bytes, the least significant first.
+    /// Four bytes, little-endian.
     pub(crate) fn u32_le(&mut self) -> Result<u32, Error> {
         self.array().map(u32::from_le_bytes)
     }
 
-    /// Four bytes with a sign, the least significant first.
+    /// Four bytes, little-endian, signed.
     pub(crate) fn i32_le(&mut self) -> Result<i32, Error> {
         self.array().map(i32::from_le_bytes)
     }
 
-    /// Four bytes, the most significant first.
+    /// Four bytes, big-endian.
     pub(crate) fn u32_be(&mut self) -> Result<u32, Error> {
         self.array().map(u32::from_be_bytes)
     }
 
-    /// Eight bytes, the most significant first.
+    /// Eight bytes, big-endian.
     pub(crate) fn u64_be(&mut self) -> Result<u64, Error> {
         self.array().map(u64::from_be_bytes)
     }
 }
 
-/// Bits from the most significant of each byte on.
+/// Bits, starting with the most significant bit of each byte.
 #[derive(Clone, Copy, Debug)]
 pub(crate) struct Bits<'a> {
     bytes: &'a [u8],
     next: usize,
-    /// The next bits, from the most significant on.
+    /// The next bits, left-aligned.
     held: u64,
     held_nbits: u32,
 }
 
 impl<'a> Bits<'a> {
-    /// All of them.
+    /// A reader of all bits.
     pub(crate) fn new(bytes: &'a [u8]) -> Self {
         Self { bytes, next: 0, held: 0, held_nbits: 0 }
     }
 
-    /// Holds at least 56 bits, or all that are left.
+    /// Refills the register to at least 56 bits, or to all that remain.
     fn refill(&mut self) {
         let word = self.bytes.get(self.next..).and_then(<[u8]>::first_chunk::<8>);
         if let Some(word) = word {
-            // Bits beyond the counted ones are held twice over; they are the same ones.
+            // Bits beyond the counted ones may be loaded twice; they are equal.
             self.held |= u64::from_be_bytes(*word) >> self.held_nbits;
             self.next += ((63 - self.held_nbits) / 8) as usize;
             self.held_nbits |= 0b11_1000; // 56, and up to seven more
@@ -96,7 +96,7 @@ impl<'a> Bits<'a> {
         }
     }
 
-    /// The next so many bits, at most 56, as a number.
+    /// The next bits, at most 56, as a number.
     pub(crate) fn take(&mut self, nbits: u32) -> Option<u64> {
         if nbits > self.held_nbits {
             self.refill();
@@ -110,7 +110,7 @@ impl<'a> Bits<'a> {
         Some(taken)
     }
 
-    /// The next so many bits, at most 64, as a number.
+    /// The next bits, at most 64, as a number.
     pub(crate) fn take_wide(&mut self, nbits: u32) -> Option<u64> {
         if nbits <= 32 {
             return self.take(nbits);
@@ -119,7 +119,7 @@ impl<'a> Bits<'a> {
         Some((high << 32) | self.take(32)?)
     }
 
-    /// How many zeros stand before the next one, which is taken too.
+    /// Counts the zeros before the next one, and takes that one too.
     pub(crate) fn zeros(&mut self) -> Option<u32> {
         let mut count = 0_u32;
         loop {

@@ -1,7 +1,8 @@
-//! FITS's `RICE_1` (FITS Standard 4.0, section 10.4.1): differences between integers, in blocks of Rice's code.
+//! FITS's `RICE_1` (FITS Standard 4.0, section 10.4.1): differences between integers, in blocks of Rice code.
 //!
-//! The first integer as it is, then blocks: how many low bits are kept as they are; of each difference the rest
-//! in unary and those bits. Differences are mapped so that small ones are small: 0, -1, 1, -2, …
+//! The first integer is stored plain. Each block starts with the number of low bits that are stored plain; then each
+//! difference follows, its high part in unary and then its low bits. Differences are mapped so that small ones stay
+//! small: 0, -1, 1, -2, …
 
 use super::buffer::{Buffer, Size};
 use super::reader::{Bits, Bytes};
@@ -13,9 +14,9 @@ const CODEC: &str = "rice";
 #[derive(Clone, Copy)]
 struct Coding {
     nbytes: usize,
-    /// Bits that say how many low bits a block keeps.
+    /// How many bits encode the number of low bits of a block.
     id_nbits: u32,
-    /// What they say, less one, of a block that keeps all bits.
+    /// The code, less one, of a block that stores all bits plain.
     plain_id: u32,
 }
 
@@ -25,11 +26,14 @@ impl Coding {
             1 => Ok(Self { nbytes: 1, id_nbits: 3, plain_id: 6 }),
             2 => Ok(Self { nbytes: 2, id_nbits: 4, plain_id: 14 }),
             4 => Ok(Self { nbytes: 4, id_nbits: 5, plain_id: 25 }),
-            _ => Err(Error::Parameters { codec: CODEC, problem: "integers that have not 1, 2 or 4 bytes" }),
+            _ => {
+                Err(Error::Parameters { codec: CODEC, problem: "integers that do not have 1, 2 or 4 bytes" })
+            }
         }
     }
 
-    /// One block, into `out`: mapped differences, undone from `before` on. All arithmetic wraps at the width.
+    /// Decodes one block into `out`: undoes the mapped differences, starting from `before`. Arithmetic wraps at the
+    /// width.
     fn read_block(self, bits: &mut Bits<'_>, before: &mut u32, out: &mut [u8]) -> Option<()> {
         let id = u32::try_from(bits.take(self.id_nbits)?).ok()?;
         let low_nbits = id.checked_sub(1);
@@ -51,7 +55,7 @@ impl Coding {
     }
 }
 
-/// Decodes to as many big-endian integers as `size` says.
+/// Decodes to as many big-endian integers as `size` allows.
 pub(super) fn decode(
     element_nbytes: u64,
     block_elements: u64,
@@ -63,16 +67,19 @@ pub(super) fn decode(
     let nbytes = size.known(CODEC)?;
     let block_nbytes = usize::try_from(block_elements.saturating_mul(element_nbytes)).unwrap_or(usize::MAX);
     if block_nbytes == 0 || !nbytes.is_multiple_of(coding.nbytes) {
-        return Err(Error::Parameters { codec: CODEC, problem: "no whole integers, or blocks of none" });
+        return Err(Error::Parameters {
+            codec: CODEC,
+            problem: "not a whole number of integers, or empty blocks",
+        });
     }
     let mut input = Bytes::new(CODEC, input);
     let mut before = input.take(coding.nbytes)?.iter().fold(0, |value, &byte| value << 8 | u32::from(byte));
     let mut bits = Bits::new(input.rest());
-    // Sizes are in whole integers, so `chunks_mut` ends blocks where integers end.
+    // Sizes are whole integers, so `chunks_mut` ends blocks where integers end.
     for block in out.space(nbytes)?.chunks_mut(block_nbytes) {
         coding
             .read_block(&mut bits, &mut before, block)
-            .ok_or(Error::Damaged { codec: CODEC, problem: "not a whole stream of coded blocks" })?;
+            .ok_or(Error::Damaged { codec: CODEC, problem: "not a complete stream of coded blocks" })?;
     }
     Ok(nbytes)
 }

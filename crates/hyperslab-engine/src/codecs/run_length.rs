@@ -1,6 +1,7 @@
 //! HDF4's run-length coding (HDF Specification, "run-length encoding" of compressed elements).
 //!
-//! A byte says what follows: with its high bit, one byte to repeat, otherwise bytes as they are.
+//! Each step starts with a byte. If its high bit is set, one byte follows that is repeated; otherwise plain bytes
+//! follow.
 
 use super::buffer::{Buffer, Size};
 use super::reader::Bytes;
@@ -8,10 +9,10 @@ use crate::Error;
 
 const CODEC: &str = "run-length";
 const RUN: u8 = 0x80;
-/// Shorter runs are not worth a code.
+/// Shorter runs are not worth encoding.
 const LEAST_RUN: usize = 3;
 
-/// Decodes until there are as many bytes as `size` says: nothing marks the end.
+/// Decodes as many bytes as `size` allows. Nothing marks the end of the data.
 pub(super) fn decode(input: &[u8], size: Size, out: &mut Buffer) -> Result<usize, Error> {
     let nbytes = size.known(CODEC)?;
     let mut input = Bytes::new(CODEC, input);

@@ -1,25 +1,25 @@
-//! HDF5's filter 6: offsets from the least value, packed into as few bits as they need.
+//! HDF5's filter 6: offsets from the minimum value, packed into as few bits as they need.
 //!
-//! Parameters, as `H5Zscaleoffset.c` writes them: scale type (0 for floats by decimal scale, 2 for integers),
-//! scale factor, count of elements, class (0 integer, 1 float), width, sign, byte order, whether there is a
-//! fill value, and that value's bytes. The encoded bytes are the bits of an offset (4 bytes), the width of
-//! the least value (1), that value (16, of which 8 are used), and the packed offsets; the greatest offset
-//! stands for the fill value.
+//! Parameters, as `H5Zscaleoffset.c` writes them: scale type (0 for floats by decimal scale, 2 for integers), scale
+//! factor, number of elements, class (0 integer, 1 float), width, sign, byte order, whether there is a fill value, and
+//! the bytes of that value. The encoded bytes are the number of bits of an offset (4 bytes), the width of the minimum
+//! value (1), that value (16, of which 8 are used), and the packed offsets. The largest offset stands for the fill
+//! value.
 
 use super::buffer::{Buffer, Size};
 use super::reader::{Bits, Bytes};
 use crate::Error;
 
 const CODEC: &str = "scaleoffset";
-/// Where the packed offsets begin.
+/// Where the packed offsets start.
 const HEADER_NBYTES: usize = 21;
 
-/// Whether integers were asked to keep all their bits, so that nothing was done.
+/// Whether the writer kept all bits of the integers, so the data were not packed.
 pub(super) fn is_identity(parameters: &[u32]) -> bool {
     Layout::of(parameters).is_ok_and(|layout| !layout.float && layout.factor == 8 * i64::from(layout.nbytes))
 }
 
-/// Unpacks the offsets and adds the least value to them.
+/// Unpacks the offsets and adds the minimum value to them.
 pub(super) fn decode(parameters: &[u32], input: &[u8], size: Size, out: &mut Buffer) -> Result<usize, Error> {
     let layout = Layout::of(parameters)?;
     let nbytes = size.admit_claim(CODEC, u64::from(layout.count) * u64::from(layout.nbytes))?;
@@ -34,7 +34,7 @@ pub(super) fn decode(parameters: &[u32], input: &[u8], size: Size, out: &mut Buf
     }
     let elements = out.space(nbytes)?.chunks_exact_mut(layout.nbytes as usize);
     if offset_nbits == width {
-        // Elements as they were, in the writer's order, which is little-endian on all machines we know.
+        // Plain elements in the writer's order, which is little-endian on all machines we know.
         let stored = packed.chunks_exact(layout.nbytes as usize);
         elements.zip(stored).for_each(|(out, bytes)| layout.put(little_endian(bytes), out));
         return Ok(nbytes);
@@ -47,7 +47,7 @@ pub(super) fn decode(parameters: &[u32], input: &[u8], size: Size, out: &mut Buf
     Ok(nbytes)
 }
 
-/// The bits of an offset, and the least value's.
+/// The number of bits of an offset, and the minimum value.
 fn header(input: &[u8]) -> Result<(u32, u64), Error> {
     let mut bytes = Bytes::new(CODEC, input);
     let nbits = bytes.u32_le()?;
@@ -60,7 +60,7 @@ fn little_endian(bytes: &[u8]) -> u64 {
     bytes.iter().rev().fold(0, |bits, &byte| (bits << 8) | u64::from(byte))
 }
 
-/// What the parameters say.
+/// The contents of the parameters.
 #[derive(Clone, Copy, Debug)]
 struct Layout {
     float: bool,
@@ -82,10 +82,10 @@ impl Layout {
         match (class, scale_type) {
             (0, 2) | (1, 0) => {}
             (1, 1) => return Err(Error::Unsupported { codec: CODEC, feature: "a fixed exponent (E-scale)" }),
-            _ => return Err(invalid("a class with another's scale type")),
+            _ => return Err(invalid("a scale type that does not fit the class")),
         }
         if !(matches!(nbytes, 4 | 8) || (!float && matches!(nbytes, 1 | 2))) || order > 1 {
-            return Err(invalid("an element that it cannot have"));
+            return Err(invalid("an element that the filter does not support"));
         }
         let factor = i64::from(factor.cast_signed());
         if !float && factor > 8 * i64::from(nbytes) {
@@ -107,7 +107,7 @@ impl Layout {
         }
     }
 
-    /// What makes an element's bits of an offset.
+    /// Turns an offset into the bits of an element.
     fn restorer(self, offset_nbits: u32, least: u64) -> Box<dyn Fn(u64) -> u64> {
         let greatest = 1_u64.checked_shl(offset_nbits).map_or(u64::MAX, |end| end - 1);
         let fill = self.fill;
@@ -118,7 +118,7 @@ impl Layout {
         })
     }
 
-    /// The sum of an offset and the least value: for floats in their own width, as the library does it.
+    /// The sum of an offset and the minimum value. Floats are added in their own width, as the library does.
     #[allow(clippy::cast_possible_truncation, clippy::cast_precision_loss)]
     fn value_of(self, least: u64) -> Box<dyn Fn(u64) -> u64> {
         let factor = self.factor;

@@ -1,4 +1,4 @@
-//! What one thread keeps from chunk to chunk, and what a step of a chain gives.
+//! What one thread keeps from chunk to chunk, and the result of a codec.
 
 use super::buffer::Buffer;
 
@@ -10,7 +10,7 @@ pub struct Scratch {
     pub(super) tools: Tools,
 }
 
-/// Decompressors that are costly to make, and memory for use within one codec.
+/// Decompressors that are expensive to create, and memory for use within one codec.
 pub(crate) struct Tools {
     pub(super) inflate: libdeflater::Decompressor,
     pub(super) zstd: Option<zstd_safe::DCtx<'static>>,
@@ -33,19 +33,19 @@ impl Default for Tools {
     }
 }
 
-/// What a step did.
+/// The result of a codec.
 pub(crate) enum Step {
-    /// Its output is the first so many bytes of its input.
+    /// The output is the first bytes of the input: this many.
     Kept(usize),
-    /// Its output is so many bytes in the other buffer.
+    /// The output is in the other buffer: this many bytes.
     Made(usize),
-    /// The same, but its blocks' elements are still shuffled: only where scatter comes next.
+    /// The same, but the elements of its blocks are still shuffled. Only allowed if scatter comes next.
     MadeShuffled {
         /// Bytes in the other buffer.
         nbytes: usize,
         /// Width of an element; at least 2.
         element_nbytes: usize,
-        /// Bytes of each block but the last: a multiple of an element's.
+        /// Bytes of each block except the last: a multiple of the element width.
         block_nbytes: usize,
     },
 }

@@ -1,7 +1,7 @@
-//! Shuffle: bytes of equal significance together. HDF5's filter 2, numcodecs' shuffle; also inside Blosc.
+//! Shuffle groups bytes of equal significance: HDF5's filter 2, numcodecs' shuffle. Blosc uses it too.
 //!
-//! A shuffled chunk holds the first bytes of all its elements, then the second bytes, and so on: planes.
-//! Bytes that make no whole element stay at the end as they are (HDF5's `H5Zshuffle.c` does the same).
+//! A shuffled chunk holds the first bytes of all elements, then all second bytes, and so on: planes. Bytes after the
+//! last whole element stay at the end unchanged (HDF5's `H5Zshuffle.c` does the same).
 
 use super::buffer::{Buffer, Size};
 use super::planes::Planes;
@@ -11,10 +11,10 @@ use crate::Error;
 
 const CODEC: &str = "shuffle";
 
-/// Elements that the portable loop takes at a time, so that what it writes stays in the first cache.
+/// How many elements the portable loop handles at a time, so its output stays in the first-level cache.
 const GROUP_ELEMENTS: usize = 256;
 
-/// Undoes shuffle where it stands in the middle of a chain.
+/// Undoes shuffle in the middle of a chain.
 pub(super) fn decode(
     element_nbytes: u64,
     input: &[u8],
@@ -30,7 +30,8 @@ pub(super) fn decode(
     Ok(nbytes)
 }
 
-/// Encodes: the first bytes of all elements, then the second ones, and so on; last what makes no whole element.
+/// Encodes: the first bytes of all elements, then all second bytes, and so on; then the bytes after the last whole
+/// element.
 pub(super) fn encode(width: usize, bytes: &[u8]) -> Vec<u8> {
     let count = bytes.len() / width;
     if count <= 1 || width == 1 {
@@ -46,7 +47,7 @@ pub(super) fn encode(width: usize, bytes: &[u8]) -> Vec<u8> {
     out
 }
 
-/// Puts all elements of a shuffled chunk, and the bytes after the last whole one, into `out`.
+/// Copies all elements of a shuffled chunk, and the bytes after the last whole one, into `out`.
 ///
 /// # Panics
 /// If `out` is not as long as `planes`, or `element_nbytes` is 0.
@@ -55,12 +56,12 @@ pub fn unshuffle_whole(planes: &[u8], element_nbytes: usize, out: &mut [u8]) {
     unshuffle_into(planes, element_nbytes, 0, out);
 }
 
-/// Puts elements of a shuffled chunk into `out`: as many as it has room for, from `first_element` on.
+/// Copies elements of a shuffled chunk into `out`, starting at `first_element`: as many as fit.
 ///
-/// If `out` goes on after the chunk's last whole element, the bytes that follow that one fill it.
+/// If `out` is longer than the rest of the elements, the bytes after the last whole element follow.
 ///
 /// # Panics
-/// If the chunk has not so many elements and bytes, or `element_nbytes` is 0.
+/// If the chunk has too few elements and bytes, or `element_nbytes` is 0.
 pub fn unshuffle_into(planes: &[u8], element_nbytes: usize, first_element: usize, out: &mut [u8]) {
     let count = planes.len() / element_nbytes;
     assert!(first_element <= count, "element {first_element} of a chunk of {count}");
@@ -74,19 +75,19 @@ pub fn unshuffle_into(planes: &[u8], element_nbytes: usize, first_element: usize
     }
 }
 
-/// The bytes of a chunk that was shuffled block by block; HDF5's filter has one block.
+/// The bytes of a chunk that was shuffled block by block. HDF5's filter has one block.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Shuffled<'p> {
-    /// Of each block: all first bytes, all second bytes, …; then the bytes that make no whole element.
+    /// For each block: all first bytes, all second bytes, and so on; then the bytes after the last whole element.
     pub planes: &'p [u8],
     /// Width of an element; at least 2.
     pub element_nbytes: usize,
-    /// Bytes of each block but the last; where there are several, a multiple of an element's.
+    /// Bytes of each block except the last. With several blocks, a multiple of the element width.
     pub block_nbytes: usize,
 }
 
 impl Shuffled<'_> {
-    /// Puts all of it into `out`.
+    /// Copies all elements into `out`.
     ///
     /// # Panics
     /// If `out` is not as long as `planes`.
@@ -98,10 +99,10 @@ impl Shuffled<'_> {
         }
     }
 
-    /// Puts every `step`-th element from `first` on into `out`: as many whole ones as it has room for.
+    /// Copies every `step`-th element into `out`, starting at `first`: as many whole ones as fit.
     ///
     /// # Panics
-    /// If the chunk has not so many elements.
+    /// If the chunk has too few elements.
     pub fn gather(&self, first: usize, step: usize, out: &mut [u8]) {
         let width = self.element_nbytes;
         let per_block = (self.block_nbytes / width).max(1);
@@ -123,7 +124,7 @@ impl Shuffled<'_> {
     }
 }
 
-/// Puts the elements at some positions of a block into `out`.
+/// Copies the elements at these positions of a block into `out`.
 fn pick(block: &[u8], element_nbytes: usize, positions: impl Iterator<Item = usize>, out: &mut [u8]) {
     let count = block.len() / element_nbytes;
     for (element, position) in out.chunks_exact_mut(element_nbytes).zip(positions) {

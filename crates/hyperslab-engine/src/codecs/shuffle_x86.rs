@@ -1,6 +1,6 @@
-//! Interleaves planes with x86's vector instructions: AVX2 where the machine has it, SSE2 everywhere else.
+//! Interleaves planes with x86 vector instructions: AVX2 if the machine has it, otherwise SSE2.
 //!
-//! One of the files that hold `unsafe`: loads and stores through pointers, and calls of code for AVX2.
+//! This is one of the files with `unsafe`: it loads and stores through pointers and calls AVX2 code.
 #![allow(unsafe_code)]
 
 use std::arch::is_x86_feature_detected;
@@ -9,12 +9,12 @@ use std::arch::x86_64::*;
 
 use super::planes::Planes;
 
-/// Fills `out` with elements of 2, 4 or 8 bytes, or of a multiple of 8; how many were done. The rest, and
-/// every other width, is left to the caller.
+/// Fills `out` with elements of 2, 4 or 8 bytes, or of a multiple of 8. Returns how many it wrote; the caller does the
+/// rest, and all other widths.
 pub(super) fn interleave(planes: Planes<'_>, element_nbytes: usize, out: &mut [u8]) -> usize {
     let narrow = |done: usize, out: &mut [u8]| {
         let (planes, out) = (planes.skip(done), &mut out[done * element_nbytes..]);
-        // SAFETY: SSE2 belongs to every x86-64.
+        // SAFETY: every x86-64 has SSE2.
         done + unsafe { sse2::interleave(planes, element_nbytes, out) }
     };
     match element_nbytes {
@@ -24,7 +24,7 @@ pub(super) fn interleave(planes: Planes<'_>, element_nbytes: usize, out: &mut [u
             narrow(done, out)
         }
         2 | 4 | 8 => narrow(0, out),
-        // SAFETY: SSE2 belongs to every x86-64.
+        // SAFETY: every x86-64 has SSE2.
         _ if element_nbytes.is_multiple_of(8) => unsafe {
             sse2::interleave_octets(planes, element_nbytes, out)
         },
@@ -32,7 +32,7 @@ pub(super) fn interleave(planes: Planes<'_>, element_nbytes: usize, out: &mut [u
     }
 }
 
-/// Two, four or eight registers of planes become as many registers of elements, for each instruction set.
+/// Turns two, four or eight registers of planes into as many registers of elements, for each instruction set.
 macro_rules! interleavers {
     ($feature:literal, $register:ty, $width:literal, $load:ident, $store:ident, $in_order:ident,
      $low8:ident, $high8:ident, $low16:ident, $high16:ident, $low32:ident, $high32:ident) => {
@@ -74,7 +74,7 @@ macro_rules! interleavers {
         fn load<const N: usize>(planes: &[&[u8]; N], at: usize) -> [$register; N] {
             planes.map(|plane| {
                 let bytes = &plane[at..at + $width];
-                // SAFETY: `bytes` are as many as a register holds; the load needs no alignment.
+                // SAFETY: `bytes` is as long as a register; the load needs no alignment.
                 unsafe { $load(bytes.as_ptr().cast()) }
             })
         }
@@ -83,12 +83,12 @@ macro_rules! interleavers {
         #[target_feature(enable = $feature)]
         fn store<const N: usize>(elements: [$register; N], out: &mut [u8]) {
             for (register, bytes) in $in_order(elements).into_iter().zip(out.chunks_exact_mut($width)) {
-                // SAFETY: `bytes` are as many as a register holds; the store needs no alignment.
+                // SAFETY: `bytes` is as long as a register; the store needs no alignment.
                 unsafe { $store(bytes.as_mut_ptr().cast(), register) }
             }
         }
 
-        /// Fills `out` with elements of 2, 4 or 8 bytes; how many were done.
+        /// Fills `out` with elements of 2, 4 or 8 bytes. Returns how many it wrote.
         #[target_feature(enable = $feature)]
         pub(super) fn interleave(planes: Planes<'_>, element_nbytes: usize, out: &mut [u8]) -> usize {
             let groups = out.chunks_exact_mut($width * element_nbytes);
@@ -139,7 +139,7 @@ mod sse2 {
         registers
     }
 
-    /// Fills `out` with elements of a multiple of 8 bytes, eight planes at a time; how many were done.
+    /// Fills `out` with elements of a multiple of 8 bytes, eight planes at a time. Returns how many it wrote.
     #[target_feature(enable = "sse2")]
     pub(super) fn interleave_octets(planes: Planes<'_>, element_nbytes: usize, out: &mut [u8]) -> usize {
         let groups = out.chunks_exact_mut(16 * element_nbytes);
@@ -164,8 +164,8 @@ mod sse2 {
 }
 
 mod avx2 {
-    //! Thirty-two elements at a time. Each half of a register is worked on by itself, so that the halves must
-    //! be put in order at the end.
+    //! Thirty-two elements at a time. Instructions work on each half of a register separately, so the halves are
+    //! reordered at the end.
     #[allow(clippy::wildcard_imports)]
     use super::*;
 

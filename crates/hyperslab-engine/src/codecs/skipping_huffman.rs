@@ -1,20 +1,20 @@
-//! HDF4's skipping Huffman coding: a code tree for each byte of an element, which adapts after every byte.
+//! HDF4's skipping Huffman coding: one code tree for each byte of an element, which adapts after every byte.
 //!
-//! After D. W. Jones, "Application of splay trees to data compression", CACM 31 (1988): the tree starts balanced,
-//! and each byte's path to the root is halved by semi-rotations once it was met, by the encoder and by us alike.
+//! From D. W. Jones, "Application of splay trees to data compression", CACM 31 (1988). The tree starts balanced. After
+//! each byte, encoder and decoder halve that byte's path to the root by semi-rotations.
 
 use super::buffer::{Buffer, Size};
 use super::reader::Bits;
 use crate::Error;
 
 const CODEC: &str = "skipping-huffman";
-/// Different bytes; also the number of the first leaf.
+/// The number of different bytes, and the number of the first leaf.
 const LEAF: u16 = 256;
 const ROOT: u16 = 0;
-/// Wider elements than these have no encoder.
+/// No encoder writes wider elements.
 const MAX_ELEMENT_NBYTES: u64 = 1024;
 
-/// A tree: inner nodes are numbered from the root, 0; byte `b` is leaf `256 + b`.
+/// A tree. Inner nodes are numbered from the root, 0; byte `b` is leaf `256 + b`.
 #[derive(Clone)]
 struct Tree {
     children: [[u16; 2]; LEAF as usize],
@@ -22,8 +22,8 @@ struct Tree {
 }
 
 impl Tree {
-    /// Numbered as a heap that starts at node 1; above it stands HDF4's root, 0, whose other child is first itself.
-    /// Whatever is exchanged, all parents lead to the root, and every step down takes a bit.
+    /// Numbered as a heap that starts at node 1. Above it is HDF4's root, 0, whose other child is at first the root
+    /// itself. Exchanges keep the root above all nodes, and every step down consumes a bit, so decoding ends.
     fn balanced() -> Self {
         let mut tree = Self { children: [[0; 2]; LEAF as usize], parents: [0; 2 * LEAF as usize] };
         for (node, children) in (0_u16..).zip(&mut tree.children) {
@@ -35,7 +35,7 @@ impl Tree {
         tree
     }
 
-    /// Follow bits down to a leaf.
+    /// Follows bits down to a leaf.
     fn read(&self, bits: &mut Bits<'_>) -> Option<u16> {
         let mut node = ROOT;
         while node < LEAF {
@@ -44,7 +44,8 @@ impl Tree {
         Some(node)
     }
 
-    /// Move a leaf up: each pair of nodes above it exchanges the one it came from for the other's sibling.
+    /// Moves a leaf up: for each pair of nodes above it, exchanges the child that it came from with the sibling of the
+    /// other.
     fn splay(&mut self, leaf: u16) {
         let mut node = leaf;
         while node != ROOT {
@@ -66,7 +67,7 @@ impl Tree {
     }
 }
 
-/// Decodes as many bytes as `size` says: nothing marks the end.
+/// Decodes as many bytes as `size` allows. Nothing marks the end of the data.
 pub(super) fn decode(
     element_nbytes: u64,
     input: &[u8],
@@ -75,7 +76,7 @@ pub(super) fn decode(
 ) -> Result<usize, Error> {
     let nbytes = size.known(CODEC)?;
     if !(1..=MAX_ELEMENT_NBYTES).contains(&element_nbytes) {
-        return Err(Error::Parameters { codec: CODEC, problem: "elements of an impossible width" });
+        return Err(Error::Parameters { codec: CODEC, problem: "elements of an unsupported width" });
     }
     let mut trees = vec![Tree::balanced(); usize::try_from(element_nbytes).unwrap_or(1)];
     let mut bits = Bits::new(input);

@@ -1,4 +1,4 @@
-//! The table of codecs: what decodes each.
+//! The table of codecs: which function decodes each.
 
 use hyperslab_core::Codec;
 
@@ -11,8 +11,8 @@ use super::{
 };
 use crate::Error;
 
-/// The table: decodes one codec's `input` into `out`, whose size must be `size`; `chunk` is the chunk's linear index.
-/// Of the outermost one scatter takes shuffled elements.
+/// The table. Decodes one codec's `input` into `out`; the output must have `size`. `chunk` is the chunk's linear index.
+/// The outermost codec may leave its elements shuffled for scatter.
 pub(super) fn step(
     codec: &Codec,
     chunk: u64,
@@ -26,7 +26,7 @@ pub(super) fn step(
         Codec::Fletcher32 => return fletcher32::verify(input).map(Step::Kept),
         Codec::Crc32c => return crc32c::verify(input).map(Step::Kept),
         Codec::Checksum { sum, at_start } => return checksum::decode(*sum, *at_start, input, size, out),
-        Codec::Transpose { .. } => return Ok(Step::Kept(input.len())), // scatter's: see chain.rs
+        Codec::Transpose { .. } => return Ok(Step::Kept(input.len())), // scatter transposes: see chain.rs
         Codec::Nbit { parameters } if nbit::is_identity(parameters) => return Ok(Step::Kept(input.len())),
         Codec::ScaleOffset { parameters } if scaleoffset::is_identity(parameters) => {
             return Ok(Step::Kept(input.len()));

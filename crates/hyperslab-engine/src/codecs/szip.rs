@@ -1,9 +1,9 @@
-//! HDF5's filter 4 and HDF4's coder 5: extended-Rice coding by CCSDS 121.0-B, in libsz's dress.
+//! HDF5's filter 4 and HDF4's coder 5: extended-Rice coding by CCSDS 121.0-B, in libsz's framing.
 //!
-//! HDF5 writes four bytes of the decoded size, little-endian, and a stream of bits. Samples come in scan lines, each
-//! coded by itself (a "reference sample interval" of the standard) and padded to whole blocks. With
-//! preprocessing, a sample is the mapped difference to the one before, and a line's first block begins with a
-//! sample as it is. Pixels of 32 and 64 bits are coded as planes of bytes.
+//! HDF5 writes the decoded size in four little-endian bytes, then a stream of bits. Samples come in scan lines. Each
+//! line is coded on its own (a "reference sample interval" of the standard) and padded to whole blocks. With
+//! preprocessing, a sample is its mapped difference to the one before, and the first block of a line starts with a
+//! plain sample. Pixels of 32 and 64 bits are coded as planes of bytes.
 
 use super::buffer::{Buffer, Size};
 use super::reader::{Bits, Bytes};
@@ -13,7 +13,7 @@ use crate::Error;
 
 const CODEC: &str = "szip";
 
-/// libsz's options: the most significant byte first, and preprocessing by nearest neighbour.
+/// libsz's options: most significant byte first, and preprocessing by nearest neighbour.
 const MSB: u32 = 16;
 const NEAREST_NEIGHBOUR: u32 = 32;
 
@@ -25,7 +25,7 @@ fn damaged(problem: &'static str) -> Error {
     Error::Damaged { codec: CODEC, problem }
 }
 
-/// Decodes a chunk of HDF5's. `layout` is libsz's options, bits of a pixel, pixels of a block and of a scan line.
+/// Decodes an HDF5 chunk. `layout` has libsz's options, bits per pixel, pixels per block and pixels per scan line.
 pub(super) fn decode(
     layout: [u32; 4],
     input: &[u8],
@@ -38,8 +38,8 @@ pub(super) fn decode(
     decode_pixels(layout, input.rest(), nbytes, out, tools)
 }
 
-/// Decodes a chunk of HDF4's: with a header since 4.2r1, a byte that says whether anything was encoded, and how
-/// many bytes follow.
+/// Decodes an HDF4 chunk. Since 4.2r1 it has a header: a byte that tells whether the data are encoded, and how many
+/// bytes follow.
 pub(super) fn decode_hdf4(
     layout: [u32; 4],
     has_header: bool,
@@ -92,7 +92,7 @@ struct Coding {
     preprocessed: bool,
     sample_nbits: u32,
     sample_nbytes: usize,
-    /// Bits that say how a block is coded.
+    /// How many bits encode the kind of a block.
     id_nbits: u32,
     block_samples: usize,
     line_samples: usize,
@@ -104,13 +104,16 @@ impl Coding {
             1..=8 => (1, 3),
             9..=16 => (2, 4),
             17..=32 => (4, 5),
-            _ => return Err(Error::Parameters { codec: CODEC, problem: "pixels of an impossible width" }),
+            _ => return Err(Error::Parameters { codec: CODEC, problem: "pixels of an unsupported width" }),
         };
         let possible = (1..=MAX_BLOCK_SAMPLES).contains(&block_samples)
             && block_samples.is_multiple_of(2)
             && (1..=MAX_LINE_SAMPLES).contains(&line_samples);
         if !possible {
-            return Err(Error::Parameters { codec: CODEC, problem: "blocks or lines of an impossible size" });
+            return Err(Error::Parameters {
+                codec: CODEC,
+                problem: "blocks or lines of an unsupported size",
+            });
         }
         Ok(Self {
             big_endian: options & MSB != 0,
@@ -126,13 +129,13 @@ impl Coding {
     /// Decodes line by line until `out` is full.
     fn decode(self, input: &[u8], out: &mut [u8], samples: &mut Vec<u32>) -> Result<(), Error> {
         if !out.len().is_multiple_of(self.sample_nbytes) {
-            return Err(damaged("a size that makes no whole pixels"));
+            return Err(damaged("a size that is not a whole number of pixels"));
         }
         let mut bits = Bits::new(input);
         for line in out.chunks_mut(self.line_samples * self.sample_nbytes) {
             samples.clear();
             self.read_line(&mut bits, line.len() / self.sample_nbytes, samples)
-                .ok_or(damaged("not a whole stream of coded blocks"))?;
+                .ok_or(damaged("not a complete stream of coded blocks"))?;
             if self.preprocessed {
                 self.undo_differences(samples);
             }
@@ -141,11 +144,11 @@ impl Coding {
         Ok(())
     }
 
-    /// Reads the blocks of a line, at least so many samples.
+    /// Reads the blocks of a line, until at least this many samples are there.
     fn read_line(self, bits: &mut Bits<'_>, needed: usize, samples: &mut Vec<u32>) -> Option<()> {
         let line_blocks = self.line_samples.div_ceil(self.block_samples);
-        // A line that the array's end cuts short is coded whole by today's library and short by old ones;
-        // nothing follows it, so that reading what is needed serves both.
+        // Where the array's end cuts a line, today's library codes the whole line and old ones only its start. Nothing
+        // follows it, so reading what is needed works for both.
         let whole = needed == self.line_samples;
         let end = if whole { line_blocks * self.block_samples } else { needed };
         while samples.len() < end {
@@ -175,13 +178,12 @@ impl Coding {
         }
     }
 
-    /// A sample as it is.
+    /// A plain sample.
     fn plain(self, bits: &mut Bits<'_>) -> Option<u32> {
         u32::try_from(bits.take(self.sample_nbits)?).ok()
     }
 
-    /// Blocks of zeros: how many, in unary; five means up to the end of the line or of its segment of 64
-    /// blocks.
+    /// Blocks of zeros. Their number is in unary; five means up to the end of the line or of its segment of 64 blocks.
     fn read_zeros(
         self,
         bits: &mut Bits<'_>,
@@ -203,8 +205,8 @@ impl Coding {
         Some(())
     }
 
-    /// Each sample after the first is a difference, mapped so that likely ones are small: 0, -1, 1, -2, …
-    /// within the range that both signs allow, and then one-sided.
+    /// Each sample after the first is a mapped difference, small when likely: 0, -1, 1, -2, … within the range that
+    /// both signs allow, and then one-sided.
     fn undo_differences(self, samples: &mut [u32]) {
         let greatest = u32::MAX >> (32 - self.sample_nbits);
         let Some((&mut first, rest)) = samples.split_first_mut() else { return };
@@ -234,7 +236,7 @@ impl Coding {
     }
 }
 
-/// Sample splitting: all high parts in unary, then all low parts of `low_nbits`.
+/// Sample splitting: first all high parts in unary, then all low parts of `low_nbits`.
 fn read_split(bits: &mut Bits<'_>, low_nbits: u32, end: usize, samples: &mut Vec<u32>) -> Option<()> {
     let first = samples.len();
     for _ in first..end {
@@ -248,8 +250,8 @@ fn read_split(bits: &mut Bits<'_>, low_nbits: u32, end: usize, samples: &mut Vec
     Some(())
 }
 
-/// The second extension: one unary number for each pair, counted along the diagonals of (first, second). The
-/// first of a pair is missing where the line's first sample stands.
+/// The second extension: one unary number for each pair, counted along the diagonals of (first, second). The first of a
+/// pair is missing if it is the line's plain first sample.
 fn read_pairs(bits: &mut Bits<'_>, end: usize, samples: &mut Vec<u32>) -> Option<()> {
     while samples.len() < end {
         let number = bits.zeros()?;
@@ -262,7 +264,7 @@ fn read_pairs(bits: &mut Bits<'_>, end: usize, samples: &mut Vec<u32>) -> Option
     Some(())
 }
 
-/// The sum of a pair, and its second part: pairs are counted by sums, and within a sum by the second part.
+/// The sum of a pair, and its second part. Pairs are counted by sum, and within a sum by the second part.
 fn diagonal(number: u32) -> Option<(u32, u32)> {
     let mut first_of_sum = 0;
     for sum in 0..13 {

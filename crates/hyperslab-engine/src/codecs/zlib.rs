@@ -7,7 +7,7 @@ use crate::Error;
 
 pub(super) const CODEC: &str = "deflate";
 
-/// Decodes one stream; bytes after its end are ignored, as zlib ignores them.
+/// Decodes one stream. Ignores bytes after its end, as zlib does.
 pub(super) fn decode(
     input: &[u8],
     size: Size,
@@ -18,7 +18,7 @@ pub(super) fn decode(
     size.admit(CODEC, nbytes)
 }
 
-/// Decodes into `out`: how many bytes, or `None` if they do not fit.
+/// Decodes into `out`. Returns how many bytes, or `None` if they do not fit.
 pub(super) fn inflate_into(
     input: &[u8],
     out: &mut [u8],
@@ -27,13 +27,14 @@ pub(super) fn inflate_into(
     match inflate.zlib_decompress(input, out) {
         Ok(nbytes) => Ok(Some(nbytes)),
         Err(DecompressionError::InsufficientSpace) => Ok(None),
-        Err(DecompressionError::BadData) => {
-            Err(Error::Damaged { codec: CODEC, problem: "not a whole zlib stream with a right checksum" })
-        }
+        Err(DecompressionError::BadData) => Err(Error::Damaged {
+            codec: CODEC,
+            problem: "not a complete zlib stream with a correct checksum",
+        }),
     }
 }
 
-/// Encodes; `None` if the level is none of zlib's.
+/// Encodes; `None` if zlib does not have the level.
 pub(super) fn encode(level: u32, bytes: &[u8]) -> Option<Vec<u8>> {
     let mut compressor = Compressor::new(CompressionLvl::new(i32::try_from(level).ok()?).ok()?);
     let mut out = vec![0; compressor.zlib_compress_bound(bytes.len())];

@@ -1,5 +1,4 @@
-//! Zstandard frames (RFC 8878), one or several, of known or unknown size: registered filter 32015, Zarr's
-//! zstd.
+//! One or several Zstandard frames (RFC 8878) of known or unknown size: registered filter 32015, Zarr's zstd.
 
 use zstd_safe::DCtx;
 
@@ -16,7 +15,7 @@ pub(super) fn decode(input: &[u8], size: Size, out: &mut Buffer, tools: &mut Too
     size.admit(CODEC, nbytes)
 }
 
-/// Decodes into `out`: how many bytes, or `None` if they do not fit.
+/// Decodes into `out`. Returns how many bytes, or `None` if they do not fit.
 pub(super) fn decode_into(
     input: &[u8],
     out: &mut [u8],
@@ -29,6 +28,6 @@ pub(super) fn decode_into(
     match context.decompress(out, input) {
         Ok(nbytes) => Ok(Some(nbytes)),
         Err(code) if zstd_safe::get_error_name(code).contains("too small") => Ok(None),
-        Err(_) => Err(Error::Damaged { codec: CODEC, problem: "not a whole Zstandard frame" }),
+        Err(_) => Err(Error::Damaged { codec: CODEC, problem: "not a complete Zstandard frame" }),
     }
 }

@@ -1,5 +1,5 @@
-//! Reads from stores far away: many threads that mostly sleep on the network, as many that decode as there are
-//! cores, and a calling thread that only looks whether to go on.
+//! Reads from far stores: many threads that mostly wait for the network, as many decoders as there are cores, and a
+//! calling thread that only checks whether to go on.
 
 use std::sync::atomic::Ordering;
 use std::sync::mpsc::{RecvTimeoutError, channel};
@@ -18,7 +18,7 @@ use crate::threads::ThreadMemory;
 const POLL: Duration = Duration::from_millis(20);
 
 impl Job<'_> {
-    /// Let threads work, and ask now and then whether to go on.
+    /// Lets threads work, and asks now and then whether to go on.
     pub(super) fn run_far(&self, pace: &Pace, poll: &mut dyn FnMut() -> bool) {
         std::thread::scope(|scope| {
             let (at_work, all_done) = channel::<()>();
@@ -43,7 +43,7 @@ impl Job<'_> {
         });
     }
 
-    /// Fetch all that a batch needs side by side, then decode it.
+    /// Fetches all that a batch needs side by side, then decodes it.
     pub(super) fn read_far(
         &self,
         store: &dyn FarStore,

@@ -1,4 +1,4 @@
-//! How many threads wait for a store far away, and how many decode.
+//! How many threads wait for a far store, and how many decode.
 
 use std::sync::{Condvar, Mutex, PoisonError};
 
@@ -6,17 +6,17 @@ use hyperslab_core::Batches;
 
 use crate::scatter::index;
 
-/// Stored bytes in memory, over all threads.
+/// Stored bytes in memory, summed over all threads.
 const WINDOW_NBYTES: u64 = 128 << 20;
-/// How a store far away is read.
+/// How to read from a far store.
 pub(super) struct Pace {
-    /// Threads, nearly all of them asleep.
+    /// The number of threads. Nearly all of them wait.
     pub(super) thread_count: usize,
     pub(super) decoders: Decoders,
 }
 
 impl Pace {
-    /// Of so many requests in flight, and so many chunks that are decoded at a time.
+    /// From the number of requests in flight and the number of chunks decoded at a time.
     pub fn new(in_flight: usize, decoders: usize, batches: &Batches) -> Self {
         let in_flight = in_flight as u64;
         let batch_nbytes = batches.stored_nbytes_per_read().saturating_mul(batches.most_reads());
@@ -26,7 +26,7 @@ impl Pace {
     }
 }
 
-/// Decoding at a time, however many threads wait for bytes.
+/// Limits how many threads decode at once, however many wait for bytes.
 pub(super) struct Decoders {
     free: Mutex<usize>,
     freed: Condvar,
@@ -49,7 +49,7 @@ impl Decoders {
     }
 }
 
-/// Frees a decoder however its work ends.
+/// Frees a decoder, however its work ends.
 struct Freeing<'d>(&'d Decoders);
 
 impl Drop for Freeing<'_> {

@@ -1,4 +1,4 @@
-//! Chunks that are each a file of its own, if there is such a file: it is opened when the chunk is read.
+//! Chunks that are files of their own and may not exist. Each is opened when it is read.
 
 use std::sync::atomic::Ordering;
 
@@ -13,13 +13,13 @@ use crate::scatter::{Target, index};
 use crate::stores::{Expected, FileStore, Found, Store};
 use crate::threads::ThreadMemory;
 
-/// Bytes that a chunk can be stored in, whatever its codecs: more are not read.
+/// The most bytes that a stored chunk can have with any codecs. We read no more.
 fn most_nbytes(decoded_nbytes: usize) -> usize {
     decoded_nbytes.saturating_mul(4).saturating_add(16 << 20)
 }
 
 impl Job<'_> {
-    /// Read a chunk from its file; without a file it is the fill value.
+    /// Reads a chunk from its file. Without a file, the chunk is the fill value.
     pub(super) fn read_sought(
         &self,
         segment: &Segment,

@@ -10,25 +10,25 @@ use crate::read_error::ReadError;
 
 /// The bytes of one file, as they were when it was opened.
 pub trait Store: Send + Sync {
-    /// What people call the file.
+    /// The file's name for people.
     fn name(&self) -> &str;
 
-    /// How long it was when it was opened.
+    /// Its length when it was opened.
     fn nbytes(&self) -> u64;
 
-    /// Which requests it likes.
+    /// How requests to it should be merged.
     fn policy(&self) -> CoalescePolicy;
 
-    /// Fill `out` with the bytes from `offset` on.
+    /// Fills `out` with the bytes that start at `offset`.
     fn read_into(&self, offset: u64, out: &mut [u8]) -> Result<(), ReadError>;
 
-    /// Fill several buffers, one after the other, with the bytes from `offset` on.
+    /// Fills several buffers, one after the other, with the bytes that start at `offset`.
     fn read_vectored(&self, offset: u64, parts: &mut [IoSliceMut<'_>]) -> Result<(), ReadError>;
 
-    /// Fails if the file is another one now.
+    /// Fails if the file has changed.
     fn check_unchanged(&self) -> Result<(), ReadError>;
 
-    /// Which version of the file was opened, where files of this machine can tell.
+    /// The version of the file that was opened, for local files.
     fn version(&self) -> Option<FileVersion> {
         None
     }
@@ -39,18 +39,18 @@ pub trait Store: Send + Sync {
     }
 }
 
-/// Asked now and then by whoever waits: true ends the wait with `Cancelled`.
+/// Called now and then by threads that wait; `true` ends the wait with `Cancelled`.
 pub type Stop<'a> = &'a dyn Fn() -> bool;
 
-/// A store where requests are made side by side, because each takes long whatever it brings.
+/// A store where each request takes long whatever it brings, so requests are made side by side.
 pub trait FarStore: Store {
-    /// Requests that may be worth making at a time.
+    /// How many requests may be worth making at a time.
     fn most_in_flight(&self) -> usize;
 
-    /// What tells the object from what takes its place later, if that is known.
+    /// What tells the object from a later one in its place, if that is known.
     fn identity(&self) -> Option<Identity>;
 
-    /// Fill buffers, each with the bytes from its offset on, side by side.
+    /// Fills buffers side by side, each with the bytes that start at its offset.
     fn fill(&self, wanted: Vec<(u64, &mut [u8])>, stop: Stop<'_>) -> Result<(), ReadError>;
 
     /// The bytes of several ranges, fetched side by side.

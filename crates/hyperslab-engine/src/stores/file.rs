@@ -1,4 +1,4 @@
-//! A file of this machine, read by position and never mapped: a file that shrinks is an error, not a signal.
+//! A local file, read by position and never mapped: if the file shrinks, that is an error and not a signal.
 
 use std::fs::File;
 use std::io::{self, IoSliceMut};
@@ -11,7 +11,7 @@ use super::file_version::FileVersion;
 use super::held;
 use crate::read_error::ReadError;
 
-/// An open file, with its size and time of change at that moment. Threads and forked processes can share it.
+/// An open file, with its size and modification time at that moment. Threads and forked processes can share it.
 #[derive(Debug)]
 pub struct FileStore {
     name: String,
@@ -21,8 +21,8 @@ pub struct FileStore {
 }
 
 impl FileStore {
-    /// Open a file for reading. A pipe is refused before it is opened, which would wait for its other end: files
-    /// name further files, and may name anything.
+    /// Opens a file for reading. A pipe is refused beforehand, because opening it would wait for its other end: files
+    /// name other files, and may name anything.
     pub fn open(path: &Path) -> Result<Self, ReadError> {
         let name = path.display().to_string();
         if std::fs::metadata(path).is_ok_and(|metadata| !metadata.is_file()) {
@@ -36,13 +36,14 @@ impl FileStore {
         Ok(Self { name, file, version: FileVersion::of_metadata(&metadata), grows: false })
     }
 
-    /// The same file, to which somebody may append: only that it shrinks is a change. For what is never overwritten.
+    /// The same file, but others may append to it: only shrinking counts as a change. For files that are never
+    /// overwritten.
     #[must_use]
     pub fn growing(self) -> Self {
         Self { grows: true, ..self }
     }
 
-    /// The same open file, with what was appended to it since.
+    /// The same open file, including what has been appended since.
     pub fn now(&self) -> Result<Self, ReadError> {
         let opened = self.file.try_clone().and_then(|file| Ok((file.metadata()?, file)));
         let (metadata, file) = opened.map_err(|error| system(&self.name, &error))?;
@@ -54,7 +55,7 @@ impl FileStore {
         })
     }
 
-    /// Open a file for reading, if there is one under that name. A folder is none.
+    /// Opens a file for reading, if a file of that name exists. A folder does not count.
     pub fn find(path: &Path) -> Result<Option<Self>, ReadError> {
         let absent = |error: &io::Error| {
             matches!(error.kind(), io::ErrorKind::NotFound | io::ErrorKind::NotADirectory)
@@ -75,7 +76,7 @@ impl FileStore {
         &self.file
     }
 
-    /// Which version of the file it is.
+    /// The version of the file.
     pub fn version(&self) -> FileVersion {
         self.version
     }
@@ -93,7 +94,7 @@ impl FileStore {
         })
     }
 
-    /// A short read of bytes that were there at first: the file shrank.
+    /// If bytes that were there at opening are missing, the file has shrunk.
     fn failure(&self, error: &io::Error) -> ReadError {
         if error.kind() == io::ErrorKind::UnexpectedEof {
             return ReadError::FileChanged { file: self.name.clone() };
@@ -140,7 +141,7 @@ impl Store for FileStore {
     }
 }
 
-/// A pipe that takes the file's place meanwhile is opened at once, and refused.
+/// If a pipe replaces the file meanwhile, opening returns at once and the pipe is refused.
 #[cfg(target_os = "linux")]
 fn without_waiting(path: &Path) -> io::Result<File> {
     use std::os::unix::fs::OpenOptionsExt;
@@ -162,7 +163,7 @@ fn system(name: &str, error: &io::Error) -> ReadError {
     ReadError::System { file: name.to_owned(), problem: format!("{error}{remedy}") }
 }
 
-/// Open a file; where the process has no descriptor left, files that are held without being read give way.
+/// Opens a file. If the process has no descriptor left, idle files that archives hold open are closed first.
 fn open(path: &Path) -> io::Result<File> {
     without_waiting(path).or_else(|error| {
         if !has_no_descriptor(&error) {
@@ -208,7 +209,7 @@ fn read_exact_at(file: &File, mut out: &mut [u8], mut offset: u64) -> io::Result
 
 #[cfg(target_os = "linux")]
 fn read_exact_vectored(file: &File, mut parts: &mut [IoSliceMut<'_>], mut offset: u64) -> io::Result<()> {
-    IoSliceMut::advance_slices(&mut parts, 0); // empty parts in front go
+    IoSliceMut::advance_slices(&mut parts, 0); // skips empty parts
     while !parts.is_empty() {
         match rustix::io::preadv(file, parts, offset) {
             Ok(0) => return Err(io::ErrorKind::UnexpectedEof.into()),

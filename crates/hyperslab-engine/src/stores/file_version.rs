@@ -1,26 +1,26 @@
-//! Which version of a file of this machine it is.
+//! The version of a local file.
 
 use std::fs::Metadata;
 use std::path::Path;
 use std::time::SystemTime;
 
-/// What tells a file from a later one of the same name: its size and time of change.
+/// Tells a file from a later one of the same name: its size and modification time.
 #[derive(Clone, Copy, Debug)]
 pub struct FileVersion {
     nbytes: u64,
     modified: Option<SystemTime>,
-    /// Which file of its file system, where that is known: one that was put in its place is another one, even if it
-    /// is as long and was written within the same tick of the clock.
+    /// The file's identity in its file system, if known. A replacement differs in it, even with the same size and a
+    /// time within the same clock tick.
     inode: Option<u64>,
 }
 
 impl FileVersion {
-    /// Of a file whose size and time of change are known.
+    /// From a known size and modification time.
     pub fn new(nbytes: u64, modified: Option<SystemTime>) -> Self {
         Self { nbytes, modified, inode: None }
     }
 
-    /// That which a path leads to now; `None` if there is no file.
+    /// The version of the file at a path; `None` if there is no file.
     pub fn of(path: &Path) -> Option<Self> {
         std::fs::metadata(path).ok().filter(Metadata::is_file).map(|metadata| Self::of_metadata(&metadata))
     }
@@ -34,14 +34,14 @@ impl FileVersion {
         self.nbytes
     }
 
-    /// When the file was changed last.
+    /// When the file was last modified.
     pub fn modified(&self) -> Option<SystemTime> {
         self.modified
     }
 }
 
 impl PartialEq for FileVersion {
-    /// Whether they may be of one file: what is not known of one of them tells nothing.
+    /// Whether both may be versions of one file. Unknown parts are not compared.
     fn eq(&self, other: &Self) -> bool {
         let inodes = self.inode.zip(other.inode);
         let is_one = inodes.is_none_or(|(one, other)| one == other);

@@ -1,5 +1,5 @@
-//! Files that archives hold open beside the opened one: of all archives together as many as the process can spare, and
-//! those that were not used for the longest time are closed first. They are opened again when they are needed.
+//! Files that archives keep open besides their own. All archives together keep as many as the process can spare. The
+//! least recently used are closed first, and reopened on demand.
 
 use std::collections::HashMap;
 use std::path::{Path, PathBuf};
@@ -9,17 +9,17 @@ use std::sync::{Arc, Mutex, Weak};
 use super::contract::Store;
 use crate::brief_lock::lock_briefly;
 
-/// What is held at most of the descriptors that the process may have: the others are the program's.
+/// The share of the process's descriptors that we use at most. The program needs the others.
 const SHARE: usize = 4;
-/// Where nobody limits them.
+/// The number of files if there is no limit.
 const MOST: usize = 4096;
-/// Fewer would be opened and closed all the time, by as many threads as read.
+/// With fewer files, threads would keep opening and closing them.
 const FEWEST: usize = 16;
 
 /// All archives that hold files.
 static HOLDERS: Mutex<Vec<Weak<HeldFiles>>> = Mutex::new(Vec::new());
 static HELD_COUNT: AtomicUsize = AtomicUsize::new(0);
-/// How many were opened so far: the time by which it is told which were used last, without a lock that all share.
+/// How many files have been opened so far. This serves as the clock for recent use, without a shared lock.
 static TIME: AtomicU64 = AtomicU64::new(0);
 
 struct Held {
@@ -43,11 +43,11 @@ impl HeldFiles {
         Some(Arc::clone(&held.store))
     }
 
-    /// Keep a file open, if there is room.
+    /// Keeps a file open, if there is room.
     pub(super) fn hold(self: &Arc<Self>, path: &Path, store: &Arc<dyn Store>) {
         let most = most();
         if HELD_COUNT.load(Ordering::Relaxed) >= most {
-            close_all_but(most / 4 * 3); // several, since to find out which takes a look at all
+            close_all_but(most / 4 * 3); // close several at once, because finding the oldest takes a scan
         }
         if HELD_COUNT.load(Ordering::Relaxed) >= most || !self.is_among_holders() {
             return;
@@ -74,7 +74,7 @@ impl HeldFiles {
         true
     }
 
-    /// Take out what was used at or before a time, but not more than so many.
+    /// Takes out what was used at or before `time`, but no more than `most`.
     fn take(&self, time: u64, most: usize) -> Vec<Arc<dyn Store>> {
         let Some(mut files) = lock_briefly(&self.files) else { return Vec::new() };
         let old = files.iter().filter(|(_, held)| held.used <= time).map(|(path, _)| path.clone());
@@ -92,14 +92,14 @@ impl Drop for HeldFiles {
     }
 }
 
-/// Close all that nobody reads just now: the process has no descriptor left.
+/// Closes all files that nobody is reading: the process has no descriptor left.
 pub(super) fn close_all() {
     close_all_but(0);
 }
 
 fn close_all_but(kept: usize) {
     let Some(holders) = lock_briefly(&HOLDERS) else { return };
-    let holders: Vec<Arc<HeldFiles>> = holders.iter().filter_map(Weak::upgrade).collect(); // and unlocked again
+    let holders: Vec<Arc<HeldFiles>> = holders.iter().filter_map(Weak::upgrade).collect(); // and the lock is free again
     let times = |holder: &Arc<HeldFiles>| {
         lock_briefly(&holder.files)
             .map_or_else(Vec::new, |files| files.values().map(|held| held.used).collect())
@@ -114,7 +114,7 @@ fn close_all_but(kept: usize) {
     }
 }
 
-/// How many may be held; asked anew each time, since programs change their limit.
+/// How many files may be kept open. Asked each time, because programs change their limit.
 fn most() -> usize {
     #[cfg(unix)]
     let limit = rustix::process::getrlimit(rustix::process::Resource::Nofile).current;

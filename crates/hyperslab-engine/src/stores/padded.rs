@@ -1,5 +1,5 @@
-//! A file that goes on with zeros: how HDF5 reads external raw files that are shorter than the part of the array that they hold
-//! (`H5D__efl_read` of the library: whatever the fill value is).
+//! A file that continues with zeros. HDF5 reads external raw files in this way if they are shorter than the part of the
+//! array that they hold (`H5D__efl_read` of the library: it ignores the fill value).
 
 use std::io::IoSliceMut;
 use std::sync::Arc;
@@ -9,7 +9,7 @@ use hyperslab_core::CoalescePolicy;
 use super::contract::Store;
 use crate::read_error::ReadError;
 
-/// A file followed by zeros without end.
+/// A file followed by endless zeros.
 pub(super) struct PaddedStore(pub Arc<dyn Store>);
 
 impl Store for PaddedStore {

@@ -1,4 +1,4 @@
-//! The files of one archive by their numbers, opened when they are needed.
+//! The files of one archive, by number. They are opened on demand.
 
 use std::path::{Path, PathBuf};
 use std::sync::Arc;
@@ -14,49 +14,49 @@ use super::remote::Expected;
 use super::remote::RemoteFolder;
 use crate::read_error::ReadError;
 
-/// A file beside the opened one, which chunks lie in.
+/// A file other than the opened one that holds chunks.
 #[derive(Clone, Debug)]
 pub struct OtherFile {
-    /// Where it is, as the opener understands it.
+    /// Its path, as the opener understands it.
     pub path: PathBuf,
-    /// Which version of it the chunks were found in; `None` for whichever there is.
+    /// The version in which the chunks were found; `None` for any version.
     pub version: Option<FileVersion>,
-    /// Whether it goes on with zeros behind its end, as HDF5's external raw files do.
+    /// Whether it continues with zeros after its end, as HDF5's external raw files do.
     pub is_padded: bool,
 }
 
 /// Opens one of the other files.
 pub type Opener = Arc<dyn Fn(&Path) -> Result<Arc<dyn Store>, ReadError> + Send + Sync>;
 
-/// What there is where a chunk is sought.
+/// What is found where a chunk is sought.
 pub(crate) enum Found {
     /// Nothing: the chunk was never written.
     Nothing,
     /// A file.
     Open(FileStore),
-    /// All that there is.
+    /// All of its bytes.
     Fetched(Vec<u8>),
 }
 
-/// The opened file, number 0, and the others that its chunks lie in.
+/// The opened file, number 0, and the others that hold its chunks.
 pub struct Stores {
     opened: Option<Arc<dyn Store>>,
-    /// Where the others are keys, if they are far away without the archive being one far file.
+    /// The folder of the keys, if the others are remote and the archive is not one remote file.
     folder: Option<Arc<RemoteFolder>>,
-    /// The opened file where it is not held open: its number is 0 all the same.
+    /// The opened file if it is not kept open. Its number is 0 all the same.
     own: Option<OtherFile>,
     name: String,
     others: Vec<OtherFile>,
-    /// What knows the others is a file of references; there is no opened file then.
+    /// The file of references that names the others. There is no opened file then.
     are_referenced: bool,
-    /// Requests worth making at a time where the others are far away.
+    /// How many requests are worth making at a time, if the others are remote.
     far_requests: Option<usize>,
     open: Opener,
     held: Arc<HeldFiles>,
 }
 
 impl Stores {
-    /// `others` are relative to `folder`; an archive that is a folder has no file number 0.
+    /// `others` are relative to `folder`. An archive that is a folder has no file number 0.
     pub fn new(opened: Option<Arc<dyn Store>>, folder: &Path, others: Vec<String>) -> Self {
         let name =
             opened.as_ref().map_or_else(|| folder.display().to_string(), |opened| opened.name().to_owned());
@@ -65,7 +65,7 @@ impl Stores {
         Self::with_opener(opened, name, others, Arc::new(open))
     }
 
-    /// Of an archive called `name`, whose other files are elsewhere than in a folder.
+    /// For an archive called `name` whose other files are not in a folder.
     pub fn with_opener(
         opened: Option<Arc<dyn Store>>,
         name: String,
@@ -77,20 +77,20 @@ impl Stores {
         Self { opened, ..Self::of_files(name, others, open, None) }
     }
 
-    /// The other files are opened so.
+    /// Sets how to open the other files.
     #[must_use]
     pub fn opened_by(self, open: Opener) -> Self {
         Self { open, ..self }
     }
 
-    /// The other files lie in a folder far away.
+    /// The other files lie in a remote folder.
     #[must_use]
     pub fn below(self, folder: Arc<RemoteFolder>) -> Self {
         Self { folder: Some(folder), ..self }
     }
 
-    /// Of references, which are called `name`; their own number 0 is no file. `far_requests` are worth making at a time,
-    /// where some of the others are far away.
+    /// For references called `name`, whose number 0 is not a file. `far_requests` are worth making at a time, if some
+    /// of the others are remote.
     pub fn of_references(
         name: String,
         others: Vec<OtherFile>,
@@ -100,8 +100,8 @@ impl Stores {
         Self { are_referenced: true, ..Self::of_files(name, others, open, far_requests) }
     }
 
-    /// Of an archive that is a list of files, the first of which has the number 1; `far_requests` are worth making at a
-    /// time where some are far away.
+    /// For an archive that is a list of files, numbered from 1. `far_requests` are worth making at a time, if some are
+    /// remote.
     pub fn of_files(name: String, others: Vec<OtherFile>, open: Opener, far_requests: Option<usize>) -> Self {
         let are_referenced = false;
         Self {
@@ -117,20 +117,20 @@ impl Stores {
         }
     }
 
-    /// The other files go on with zeros behind their ends, as HDF5's external raw files do.
+    /// The other files continue with zeros after their ends, as HDF5's external raw files do.
     #[must_use]
     pub fn with_padded_others(mut self) -> Self {
         self.others.iter_mut().for_each(|other| other.is_padded = true);
         self
     }
 
-    /// The same, but for the opened file, which is opened when it is needed from now on.
+    /// The same, except that from now on the opened file is opened on demand.
     #[must_use]
     pub fn closed(self, own: OtherFile) -> Self {
         Self { opened: None, own: Some(own), ..self }
     }
 
-    /// The same files under the same numbers, then more; they are held open together.
+    /// The same files under the same numbers, then more files. They are kept open together.
     #[must_use]
     pub fn with(&self, more: Vec<OtherFile>) -> Self {
         Self {
@@ -151,12 +151,12 @@ impl Stores {
         &self.open
     }
 
-    /// The number that the first file more would have.
+    /// The number that the next file would get.
     pub fn next_number(&self) -> usize {
         self.others.len() + 1
     }
 
-    /// The files beside the opened one; the first one's number is 1.
+    /// The files besides the opened one. The first one's number is 1.
     pub fn others(&self) -> &[OtherFile] {
         &self.others
     }
@@ -179,7 +179,7 @@ impl Stores {
         Ok(if other.is_padded { Arc::new(PaddedStore(store)) } else { store })
     }
 
-    /// What there is of a file that may not be there, as it is now. Of a far one all.
+    /// What there is now of a file that may not exist. Reads all of a remote one.
     pub(crate) fn find(
         &self,
         index: FileIndex,
@@ -196,7 +196,7 @@ impl Stores {
         })
     }
 
-    /// What people call a file.
+    /// A file's name for people.
     pub(crate) fn name_of(&self, index: FileIndex) -> String {
         let path = self.other(index).map(|other| other.path.display().to_string());
         match (path, &self.folder) {
@@ -215,19 +215,19 @@ impl Stores {
         Ok(store)
     }
 
-    /// What people call the archive.
+    /// The archive's name for people.
     pub fn name(&self) -> String {
         self.name.clone()
     }
 
-    /// How many requests are worth making at a time, where the archive is far away.
+    /// How many requests are worth making at a time, if the archive is remote.
     pub fn far_requests(&self) -> Option<usize> {
         let folder = || self.folder.as_ref().map(|folder| folder.most_in_flight());
         let opened = || self.opened.as_ref()?.far().map(FarStore::most_in_flight);
         self.far_requests.or_else(folder).or_else(opened)
     }
 
-    /// Which requests the archive's files like, told without opening any.
+    /// How requests to the archive's files should be merged. Opens no file.
     pub fn policy(&self) -> CoalescePolicy {
         match &self.opened {
             Some(opened) => opened.policy(),
@@ -236,7 +236,7 @@ impl Stores {
         }
     }
 
-    /// Fails if the opened file is another one now.
+    /// Fails if the opened file has changed.
     pub fn check_unchanged(&self) -> Result<(), ReadError> {
         self.opened.as_ref().map_or(Ok(()), |opened| opened.check_unchanged())
     }

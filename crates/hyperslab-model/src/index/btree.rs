@@ -1,7 +1,7 @@
-//! HDF5's first B-tree of chunks: which nodes it has, in the order in which chunks came.
+//! HDF5's first B-tree of chunks: its nodes, given the order in which chunks came.
 //!
-//! A node has room for 64 chunks. A full one is split where 57 of them stay if it is the last of its level, 6 if it is
-//! the first, and 32 in between (`H5B.c`, with the default split ratios).
+//! A node has room for 64 chunks. When a full node is split, 57 of them stay if it is the last of its level, 6 if it is
+//! the first, and 32 otherwise (`H5B.c`, with the default split ratios).
 
 use std::ops::Range;
 
@@ -12,21 +12,21 @@ const KEPT_BY_LAST: u64 = 57;
 const KEPT_BY_FIRST: u64 = 6;
 const KEPT_BETWEEN: u64 = 32;
 
-/// The number of a node, for as long as the tree lives.
+/// The number of a node. It stays the same while the tree exists.
 pub(crate) type NodeId = u64;
 
 #[derive(Clone, Debug)]
 pub(crate) struct Btree {
     node_nbytes: u64,
     nodes: Nodes,
-    /// The first chunk, and the last that is looked for below the root: one further along every axis than the last chunk
-    /// that came from beyond.
+    /// The first chunk, and the last chunk that a lookup finds below the root: one step along every axis beyond the
+    /// last chunk that was inserted from beyond.
     bounds: Option<(Vec<u64>, Vec<u64>)>,
 }
 
 #[derive(Clone, Debug)]
 enum Nodes {
-    /// All chunks of an array, which came in row-major order: the tree follows from their number.
+    /// All chunks of an array, inserted in row-major order. The tree follows from their number.
     RowMajor {
         count: u64,
     },
@@ -43,7 +43,7 @@ struct Node {
     level: u32,
     /// The first chunk of each child.
     chunks: Vec<u64>,
-    /// The children; none of a leaf.
+    /// The children; empty for a leaf.
     children: Vec<usize>,
     left: Option<usize>,
     right: Option<usize>,
@@ -52,20 +52,20 @@ struct Node {
 /// What an insertion into a tree did.
 #[derive(Debug, Default)]
 struct Grown {
-    /// Older nodes looked at beside the path.
+    /// Older nodes visited besides the path.
     beside: Vec<NodeId>,
     created: Vec<NodeId>,
-    /// Older nodes changed.
+    /// Older nodes that changed.
     changed: Vec<NodeId>,
 }
 
 impl Btree {
-    /// Of no chunk, of an array of so many axes.
+    /// Without chunks, for an array with this many axes.
     pub fn new(ndim: usize) -> Self {
         Self { node_nbytes: Self::node_nbytes(ndim), nodes: Nodes::Any(Tree::default()), bounds: None }
     }
 
-    /// Now of all `count` chunks of an array, which came in row-major order.
+    /// Now with all `count` chunks of an array, inserted in row-major order.
     pub fn fill(&mut self, count: u64, grid_shape: &[u64]) {
         if count > 0 {
             self.nodes = Nodes::RowMajor { count };
@@ -73,7 +73,7 @@ impl Btree {
         }
     }
 
-    /// Bytes of a node, of an array of so many axes.
+    /// Bytes of a node, for an array with this many axes.
     pub fn node_nbytes(ndim: usize) -> u64 {
         let key_nbytes = 8 + 8 * (ndim as u64 + 1);
         24 + (MOST + 1) * key_nbytes + MOST * 8
@@ -84,7 +84,7 @@ impl Btree {
         Block::whole(node, self.node_nbytes)
     }
 
-    /// The nodes that a lookup goes through, from the root.
+    /// The nodes that a lookup visits, starting at the root.
     pub fn path(&self, chunk: u64, chunk_index: &[u64]) -> Vec<Block> {
         let Some((first, last)) = &self.bounds else { return Vec::new() };
         let is_outside = chunk_index < first.as_slice() || chunk_index > last.as_slice();
@@ -96,7 +96,7 @@ impl Btree {
         path
     }
 
-    /// Other chunks around one whose lookup goes through the same nodes, if that is known without looking.
+    /// Other chunks around a chunk whose lookup visits the same nodes, if that is known without searching.
     pub fn same_path(&self, chunk: u64) -> Range<u64> {
         match self.nodes {
             Nodes::RowMajor { count } => {
@@ -108,21 +108,21 @@ impl Btree {
         }
     }
 
-    /// Where a node lies: behind which chunk, and behind how many of the nodes that came with it. None of the root, which
-    /// was there before, and where it is not known.
+    /// The location of a node: after which chunk, and after how many of the nodes created with it. `None` for the root,
+    /// which existed before, and if the location is unknown.
     pub fn position(&self, node: NodeId) -> Option<(u64, u64)> {
         let Nodes::RowMajor { count } = self.nodes else { return None };
         let (level, position) = (node >> 48, node & ((1 << 48) - 1));
         let is_root = level + 1 == level_lengths(count).count() as u64;
         (!is_root).then(|| {
-            // The first of a level is what the root held before it grew: it came after its twin.
+            // The first node of a level holds what the root held before it grew. It was created after its twin.
             let (position, moved) = if position == 0 { (1, 1) } else { (position, 0) };
             let chunk = (0..=level).fold(position, |child, _| child * KEPT_BY_LAST + MOST - KEPT_BY_LAST);
             (chunk, level + moved)
         })
     }
 
-    /// The nodes that change when a chunk lies elsewhere: its leaf, and each node above whose first chunk it is.
+    /// The nodes that change when a chunk moves: its leaf, and each node above whose first chunk it is.
     pub fn holders(&self, chunk: u64) -> Vec<NodeId> {
         let mut is_first = true;
         let positions = self.positions(chunk).into_iter().rev();
@@ -132,7 +132,7 @@ impl Btree {
             .collect()
     }
 
-    /// The nodes from the root to a leaf, with the position of the child that is nearest to the chunk.
+    /// The nodes from the root to a leaf, each with the position of the child nearest to the chunk.
     fn positions(&self, chunk: u64) -> Vec<(NodeId, u64)> {
         match &self.nodes {
             Nodes::RowMajor { count } => row_major_path(*count, chunk),
@@ -144,7 +144,7 @@ impl Btree {
         }
     }
 
-    /// One more chunk, which must not be there yet.
+    /// Inserts a chunk. It must not be in the tree yet.
     pub fn insert(&mut self, chunk: u64, chunk_index: &[u64]) -> Inserted {
         let needed: Vec<NodeId> = self.positions(chunk).into_iter().map(|(node, _)| node).collect();
         let Nodes::Any(tree) = &mut self.nodes else { return Inserted::default() };
@@ -153,7 +153,7 @@ impl Btree {
         match &mut self.bounds {
             None => self.bounds = Some((chunk_index.to_vec(), further)),
             Some((_, last)) if chunk_index > last.as_slice() => {
-                // All nodes on the way have the new end.
+                // All nodes on the way get the new end.
                 *last = further;
                 grown.changed.extend(&needed);
             }
@@ -173,13 +173,13 @@ fn nodes_above(count: u64) -> u64 {
     if count <= MOST { u64::from(count > 0) } else { 1 + (count - MOST).div_ceil(KEPT_BY_LAST) }
 }
 
-/// How many nodes each level has, from the leaves, for `count` chunks that came in order.
+/// How many nodes each level has, starting at the leaves, for `count` chunks that came in order.
 fn level_lengths(count: u64) -> impl Iterator<Item = u64> {
     let first = Some(nodes_above(count)).filter(|&length| length > 0);
     std::iter::successors(first, |&length| (length > 1).then(|| nodes_above(length)))
 }
 
-/// Counts around this one for which there are as many nodes.
+/// The range of counts around this one that have as many nodes.
 pub(crate) fn same_node_count(count: u64) -> Range<u64> {
     match count.checked_sub(MOST + 1) {
         None => 1..MOST + 1,
@@ -199,7 +199,7 @@ fn node_id(level: u64, position: u64) -> NodeId {
     (level << 48) | position
 }
 
-/// The nodes from the root to a leaf, with the position in each that leads to a chunk.
+/// The nodes from the root to a leaf, each with the position that leads to a chunk.
 fn row_major_path(count: u64, chunk: u64) -> Vec<(NodeId, u64)> {
     let mut child = chunk;
     let mut path: Vec<(NodeId, u64)> = level_lengths(count)
@@ -216,7 +216,7 @@ fn row_major_path(count: u64, chunk: u64) -> Vec<(NodeId, u64)> {
 }
 
 impl Tree {
-    /// The nodes from the root to a leaf, with the position of the child that is nearest to the chunk.
+    /// The nodes from the root to a leaf, each with the position of the child nearest to the chunk.
     fn path(&self, chunk: u64) -> Vec<(usize, usize)> {
         let mut path = Vec::new();
         let mut next = (!self.nodes.is_empty()).then_some(0);
@@ -257,7 +257,7 @@ impl Tree {
         grown
     }
 
-    /// Put a child beside the one at `position`; what a split makes goes to the node above.
+    /// Inserts a child beside the one at `position`. If that splits the node, the new node goes into the node above.
     fn insert_child(
         &mut self,
         number: usize,
@@ -305,7 +305,7 @@ impl Tree {
         twin
     }
 
-    /// The root stays where it is: what it held moves to a new node.
+    /// The root keeps its number. Its contents move to a new node.
     fn grow(&mut self, first: u64, twin: usize, grown: &mut Grown) {
         let moved = self.nodes.len();
         let root = std::mem::take(&mut self.nodes[0]);

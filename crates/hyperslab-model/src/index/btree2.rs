@@ -1,5 +1,5 @@
-//! HDF5's second B-tree of chunks (`H5B2*.c`): its inner nodes hold chunks too, and a full node shares with the nodes
-//! beside it before it is split.
+//! HDF5's second B-tree of chunks (`H5B2*.c`). Its inner nodes hold chunks too, and before a full node is split, it
+//! shares with its neighbours.
 
 use std::ops::Range;
 
@@ -16,9 +16,9 @@ const MOST_SHARINGS: u32 = 2;
 
 #[derive(Clone, Debug)]
 pub(crate) struct Btree2 {
-    /// Chunks that a node can hold, by its height above the leaves.
+    /// How many chunks a node can hold, by its height above the leaves.
     most: Vec<usize>,
-    /// The root is the one that `root` says; the block of node `n` is `n + 1`, after the header.
+    /// `root` is the number of the root node. The block of node `n` is `n + 1`, after the header.
     nodes: Vec<Node>,
     root: usize,
 }
@@ -27,20 +27,20 @@ pub(crate) struct Btree2 {
 struct Node {
     height: usize,
     chunks: Vec<u64>,
-    /// One more than chunks; none of a leaf.
+    /// One more than there are chunks; empty for a leaf.
     children: Vec<usize>,
 }
 
-/// A node on the way to a chunk, and the position of the chunk, or of the child that leads to it.
+/// A node on the way to a chunk, and the position in it of the chunk, or of the child that leads to it.
 type Step = (usize, usize);
 
 impl Btree2 {
     pub const HEADER_NBYTES: u64 = 38;
 
-    /// Of no chunk, each of which takes so many bytes of a node.
+    /// Without chunks. Each chunk takes this many bytes of a node.
     pub fn new(record_nbytes: u64) -> Self {
         let leaf = (NODE_NBYTES - PREFIX_NBYTES) / record_nbytes;
-        // Beside each child stands how many chunks it has itself, and with all that are below it.
+        // With each child, a node stores how many chunks the child has itself, and how many including all below it.
         let (count_nbytes, mut sum_nbytes, mut below) = (bytes_of(leaf), 0, leaf);
         let mut most = vec![leaf];
         for _ in 1..MOST_DEPTH {
@@ -54,7 +54,7 @@ impl Btree2 {
         Self { most, nodes: Vec::new(), root: 0 }
     }
 
-    /// Now of `count` chunks, which came in row-major order.
+    /// Now with `count` chunks, inserted in row-major order.
     pub fn fill(&mut self, count: u64) {
         for chunk in 0..count {
             let mut last = self.root;
@@ -68,7 +68,7 @@ impl Btree2 {
         }
     }
 
-    /// The blocks that a lookup goes through, from the header, and other chunks whose lookup goes through the same.
+    /// The blocks that a lookup visits, starting at the header, and other chunks whose lookup visits the same.
     pub fn path(&self, chunk: u64) -> (Vec<Block>, Range<u64>) {
         let mut path = vec![Block::whole(HEADER, Self::HEADER_NBYTES)];
         let steps = self.steps(chunk);
@@ -83,12 +83,12 @@ impl Btree2 {
         (path, same)
     }
 
-    /// The block that says where a chunk is.
+    /// The block with the location of a chunk.
     pub fn holder(&self, chunk: u64) -> Option<u64> {
         self.steps(chunk).last().map(|&(node, _)| block(node).id)
     }
 
-    /// One more chunk, which must not be there yet.
+    /// Inserts a chunk. It must not be in the tree yet.
     pub fn insert(&mut self, chunk: u64) -> Inserted {
         let mut inserted = Inserted { changed: vec![HEADER], ..Inserted::default() };
         if self.nodes.is_empty() {
@@ -123,7 +123,7 @@ impl Btree2 {
         node.chunks.len() == self.most[node.height]
     }
 
-    /// Whether a full node would be too full if the child at a position, which is full, was split.
+    /// Whether a full node would overflow if its full child at `position` were split.
     fn may_overflow(&self, (node, position): Step) -> bool {
         let Node { chunks, children, height } = &self.nodes[node];
         let nearly_full = 2 * self.most[height - 1] - 1;
@@ -135,7 +135,7 @@ impl Btree2 {
             && ((position > 0 && together(position - 1)) || (position < chunks.len() && together(position)))
     }
 
-    /// The nodes on the way to a chunk, from the root to where it is, or to the leaf where it would be.
+    /// The nodes from the root to a chunk, or to the leaf where it would be.
     fn steps(&self, chunk: u64) -> Vec<Step> {
         let mut steps = Vec::new();
         let mut next = (!self.nodes.is_empty()).then_some(self.root);
@@ -149,7 +149,8 @@ impl Btree2 {
         steps
     }
 
-    /// Insert into a node that has room, or whose children do; each full child on the way makes room before it is entered.
+    /// Inserts into a node that has room, or whose children have. Each full child on the way makes room before it is
+    /// visited.
     fn insert_below(&mut self, number: usize, chunk: u64, inserted: &mut Inserted) {
         inserted.needed.push(block(number));
         inserted.changed.push(block(number).id);
@@ -168,7 +169,7 @@ impl Btree2 {
         self.insert_below(self.nodes[number].children[position], chunk, inserted);
     }
 
-    /// A full child shares with those beside it, if one of them has room, or is split.
+    /// Makes room in a full child: it shares with a neighbour that has room, or it is split.
     fn make_room(&mut self, number: usize, position: usize, may_share: bool, inserted: &mut Inserted) {
         let children = &self.nodes[number].children;
         let has_room = |position: usize| may_share && !self.is_full(children[position]);
@@ -193,7 +194,8 @@ impl Btree2 {
         }
     }
 
-    /// Give the children from one on so many chunks each, with those between them in the node above.
+    /// Distributes the chunks of children, starting at `first`, so each gets the given number. The chunks between them
+    /// are in the node above.
     fn share(&mut self, number: usize, first: usize, lengths: &[usize], inserted: &mut Inserted) {
         let shared = self.nodes[number].children[first..first + lengths.len()].to_vec();
         let between = self.nodes[number].chunks[first..first + lengths.len() - 1].to_vec();
@@ -201,7 +203,7 @@ impl Btree2 {
         for (position, (&child, &length)) in shared.iter().zip(lengths).enumerate() {
             inserted.needed.push(block(child));
             let node = &mut self.nodes[child];
-            // Of three, the one in the middle is full, and gives.
+            // Of three children, the middle one is full and gives.
             if node.chunks.len() != length || position == 1 {
                 inserted.changed.push(block(child).id);
             }
@@ -219,7 +221,7 @@ impl Btree2 {
         }
     }
 
-    /// Move the later half of a child to a new one behind it; the chunk between them goes to the node above.
+    /// Moves the later half of a child to a new child after it. The chunk between them goes to the node above.
     fn split(&mut self, number: usize, position: usize, inserted: &mut Inserted) {
         let child = self.nodes[number].children[position];
         inserted.needed.push(block(child));
@@ -240,7 +242,7 @@ impl Btree2 {
         inserted.created.push(block(twin));
     }
 
-    /// A new root above the old one, which is split.
+    /// Puts a new root above the old one, and splits the old one.
     fn grow(&mut self, inserted: &mut Inserted) {
         let node = Node { height: self.height() + 1, chunks: Vec::new(), children: vec![self.root] };
         self.root = self.nodes.len();
@@ -254,7 +256,7 @@ fn block(node: usize) -> Block {
     Block::whole(node as u64 + 1, NODE_NBYTES)
 }
 
-/// Bytes that a number takes.
+/// How many bytes a number takes.
 fn bytes_of(number: u64) -> u64 {
     u64::from(number.max(1).ilog2() / 8 + 1)
 }

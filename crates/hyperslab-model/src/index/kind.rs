@@ -3,19 +3,19 @@
 /// How an HDF5 file finds the chunks of an array.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
 pub enum IndexKind {
-    /// The first B-tree: all files but those written with `libver` 1.10 or later.
+    /// The first B-tree, in all files except those written with `libver` 1.10 or later.
     BtreeV1,
-    /// The second B-tree, for arrays that grow without bound along several axes, from `libver` 1.10 on.
+    /// The second B-tree, for arrays with several unlimited axes, with `libver` 1.10 or later.
     BtreeV2,
-    /// A table, for arrays that cannot grow, from `libver` 1.10 on.
+    /// A fixed table, for arrays without unlimited axes, with `libver` 1.10 or later.
     FixedArray,
-    /// A table that grows, for arrays that grow without bound along one axis, from `libver` 1.10 on.
+    /// A growing table, for arrays with one unlimited axis, with `libver` 1.10 or later.
     ExtensibleArray {
         /// That axis.
         axis: usize,
     },
-    /// No index: one chunk, or all of them allocated when the array was made.
+    /// No index: there is one chunk, or all chunks were allocated when the array was created.
     None,
-    /// No chunks: the array lies in one piece.
+    /// No chunks: the array is in one piece.
     Contiguous,
 }

@@ -1,4 +1,4 @@
-//! The blocks of HDF5's chunk indexes: which are read to find a chunk, and which are made or changed when one comes.
+//! The blocks of HDF5's chunk indexes: which are read to find a chunk, and which are created or changed to insert one.
 
 pub(crate) mod block;
 pub(crate) mod btree;
@@ -20,7 +20,7 @@ use crate::stored::{Chunks, Stored};
 /// A block that is read.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(crate) struct BlockRead {
-    /// Behind which chunk it lies, and behind how many of the blocks there, if that is known.
+    /// Its location, if known: after which chunk, and after how many of the blocks there.
     pub behind: Option<(u64, u64)>,
     pub nbytes: u64,
 }
@@ -40,16 +40,16 @@ pub(crate) struct Index {
     grid_shape: Vec<u64>,
     has_header: bool,
     in_memory: HashSet<u64>,
-    /// Chunks that need no more blocks than are in memory.
+    /// Chunks whose blocks are all in memory.
     read: Range<u64>,
     changed: HashSet<u64>,
 }
 
 impl Index {
-    /// Of an array without chunks.
+    /// For an array without chunks yet.
     pub fn new(stored: &Stored, kind: IndexKind, wide_lengths: bool) -> Self {
         let (grid_shape, ndim) = (stored.grid.grid_shape(), stored.grid.shape().len());
-        // Address; if filtered, the length in as many bytes as it may take, and the mask.
+        // The address; with filters also the length, in as many bytes as it may take, and the mask.
         let least = u64::from((1 + (stored.chunk_nbytes().max(1).ilog2() + 8) / 8).min(8));
         let length_nbytes = if wide_lengths { 8 } else { least };
         let element_nbytes = if stored.is_encoded() { 8 + length_nbytes + 4 } else { 8 };
@@ -71,7 +71,7 @@ impl Index {
         }
     }
 
-    /// The index of an array's chunks as its file has it.
+    /// The index of an array's chunks in its file.
     pub fn of(stored: &Stored, kind: IndexKind, wide_lengths: bool) -> Result<Self, ModelError> {
         let mut index = Self::new(stored, kind, wide_lengths);
         match &stored.chunks {
@@ -97,7 +97,7 @@ impl Index {
         Ok(index)
     }
 
-    /// Now of all chunks, written in row-major order before anybody looked.
+    /// Now with all chunks, written in row-major order before the first access.
     pub fn fill(&mut self) {
         let chunk_count = self.grid_shape.iter().product();
         match &mut self.structure {
@@ -109,12 +109,12 @@ impl Index {
         self.has_header = true;
     }
 
-    /// Whether the file has the index already; `None` where it never has one.
+    /// Whether the file already has the index; `None` if it never has one.
     pub fn exists(&self) -> Option<bool> {
         (!matches!(self.structure, Structure::None)).then_some(self.has_header)
     }
 
-    /// Forget what is in memory: the file is opened anew.
+    /// Forgets what is in memory, as if the file were opened again.
     pub fn forget(&mut self) {
         self.in_memory.clear();
         self.read = 0..0;
@@ -136,7 +136,7 @@ impl Index {
         self.read_missing(&path)
     }
 
-    /// The bytes of the block that is made before the first chunk is written.
+    /// Bytes of the block that is created before the first chunk is written.
     pub fn create(&mut self) -> u64 {
         let nbytes = match &self.structure {
             Structure::None => return 0,
@@ -152,7 +152,7 @@ impl Index {
         nbytes
     }
 
-    /// Add a chunk: the blocks that are read for it, and the bytes of those that are made.
+    /// Inserts a chunk. Returns the blocks that are read for it, and the bytes of those that are created.
     pub fn insert(&mut self, chunk: u64, chunk_index: &[u64]) -> (Vec<BlockRead>, u64) {
         let inserted = match &mut self.structure {
             Structure::None => return (Vec::new(), 0),
@@ -169,7 +169,7 @@ impl Index {
         (read, made_nbytes)
     }
 
-    /// A chunk lies elsewhere now; it was looked up before.
+    /// A chunk has moved. It was looked up before.
     pub fn replace(&mut self, chunk: u64, chunk_index: &[u64]) {
         match &self.structure {
             Structure::None => {}
@@ -179,14 +179,14 @@ impl Index {
         }
     }
 
-    /// How many blocks were changed and not written yet; they are now.
+    /// How many blocks were changed and not written yet. They count as written from now on.
     pub fn write(&mut self) -> u64 {
         let count = self.changed.len() as u64;
         self.changed.clear();
         count
     }
 
-    /// Those of some blocks that are not in memory; they are from now on.
+    /// The given blocks that are not in memory. They are from now on.
     fn read_missing(&mut self, blocks: &[Block]) -> Vec<BlockRead> {
         let missing = blocks.iter().filter(|block| self.in_memory.insert(block.id));
         let behind = |id| match &self.structure {

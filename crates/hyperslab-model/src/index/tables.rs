@@ -1,22 +1,22 @@
-//! The tables in which HDF5's newer files look up chunks (`H5FA*.c`, `H5EA*.c`): one of fixed length, and one that grows.
+//! The tables in which HDF5's newer files look up chunks (`H5FA*.c`, `H5EA*.c`): a fixed one, and a growing one.
 
 use std::collections::HashSet;
 use std::ops::Range;
 
 use crate::index::block::{Block, HEADER, Inserted};
 
-/// Elements of a page of a table.
+/// Elements in a page of a table.
 const PAGE: u64 = 1024;
-/// Of a table that grows: elements in the index block, and in the least data block.
+/// For a growing table: elements in the index block, and in the smallest data block.
 const IN_INDEX_BLOCK: u64 = 4;
 const LEAST_DATA_BLOCK: u64 = 16;
-/// Groups of data blocks that the index block points to itself, and all groups that there can be.
+/// Groups of data blocks that the index block points to directly, and the most groups that there can be.
 const DIRECT_GROUPS: u32 = 4;
 const GROUPS: u64 = 29;
 /// Signature, version, class, address of the header; checksum.
 const PREFIX_NBYTES: u64 = 14;
 const CHECKSUM_NBYTES: u64 = 4;
-/// The position of a data block in a table that grows.
+/// The location of a data block in a growing table.
 const PLACE_NBYTES: u64 = 4;
 
 const FIRST_BLOCK: u64 = 1;
@@ -31,20 +31,20 @@ pub(crate) struct Table {
     grid_shape: Vec<u64>,
     chunk_count: u64,
     element_nbytes: u64,
-    /// Blocks behind the header that the file has; `None`: all of them.
+    /// Blocks after the header that the file has; `None` for all of them.
     made: Option<HashSet<u64>>,
-    /// What is behind the last chunk of a table that grows is not looked for below the header.
+    /// A lookup beyond the last chunk of a growing table ends at the header.
     stop: u64,
 }
 
 impl Table {
-    /// Of no chunk.
+    /// Without chunks.
     pub fn new(growing_axis: Option<usize>, grid_shape: Vec<u64>, element_nbytes: u64) -> Self {
         let chunk_count = grid_shape.iter().product();
         Self { growing_axis, grid_shape, chunk_count, element_nbytes, made: Some(HashSet::new()), stop: 0 }
     }
 
-    /// Now of all chunks.
+    /// Now with all chunks.
     pub fn fill(&mut self) {
         self.made = None;
         self.stop = u64::MAX;
@@ -55,7 +55,7 @@ impl Table {
         if self.growing_axis.is_some() { 72 } else { 28 }
     }
 
-    /// The blocks that are looked at to find a chunk, from the header.
+    /// The blocks that a lookup visits to find a chunk, starting at the header.
     pub fn path(&self, chunk: u64, chunk_index: &[u64]) -> Vec<Block> {
         let position = self.position(chunk, chunk_index);
         let mut blocks = self.blocks(position);
@@ -66,7 +66,7 @@ impl Table {
         blocks
     }
 
-    /// Chunks around one whose lookup goes through no other blocks.
+    /// Chunks around a chunk whose lookup visits no other blocks.
     pub fn same_path(&self, chunk: u64, chunk_index: &[u64]) -> Range<u64> {
         let position = self.position(chunk, chunk_index);
         let is_there = self.blocks(position).iter().all(|block| self.has(block));
@@ -79,7 +79,7 @@ impl Table {
         }
     }
 
-    /// One more chunk. The header is told of all that is made, and of a new last chunk.
+    /// Inserts a chunk. The header records all new blocks, and a new last chunk.
     pub fn insert(&mut self, chunk: u64, chunk_index: &[u64]) -> Inserted {
         let position = self.position(chunk, chunk_index);
         let mut inserted = Inserted::default();
@@ -107,12 +107,12 @@ impl Table {
         inserted
     }
 
-    /// The block that says where a chunk is.
+    /// The block with the location of a chunk.
     pub fn holder(&self, chunk: u64, chunk_index: &[u64]) -> u64 {
         self.blocks(self.position(chunk, chunk_index)).last().map_or(HEADER, |block| block.id)
     }
 
-    /// Whether a position is behind the last chunk of a table that grows.
+    /// Whether a position is after the last chunk of a growing table.
     fn is_behind(&self, position: u64) -> bool {
         self.growing_axis.is_some() && position >= self.stop
     }
@@ -121,7 +121,7 @@ impl Table {
         block.id == HEADER || self.made.as_ref().is_none_or(|made| made.contains(&block.id))
     }
 
-    /// The blocks that lead to a chunk, from the header.
+    /// The blocks that lead to a chunk, starting at the header.
     fn blocks(&self, position: u64) -> Vec<Block> {
         let header = Block::whole(HEADER, self.header_nbytes());
         if self.growing_axis.is_some() {
@@ -172,7 +172,7 @@ impl Table {
         if page_count == 0 {
             blocks.push(Block::whole(DATA_BLOCK | number, made_nbytes));
         } else {
-            // The pages follow what is before them, which nobody reads.
+            // The pages follow what is before them, which is never read.
             let made_nbytes = made_nbytes + page_count * CHECKSUM_NBYTES;
             blocks.push(Block { id: DATA_BLOCK | number, nbytes: 0, made_nbytes });
             let id = DATA_PAGE | (number << 16) | (data.position / PAGE);
@@ -181,7 +181,7 @@ impl Table {
         blocks
     }
 
-    /// The position of a chunk in the table, where the axis that grows is the slowest.
+    /// The position of a chunk in the table, where the growing axis is the slowest.
     fn position(&self, chunk: u64, chunk_index: &[u64]) -> u64 {
         let Some(axis) = self.growing_axis else { return chunk };
         let others = (0..chunk_index.len()).filter(|&other| other != axis);
@@ -191,7 +191,7 @@ impl Table {
     }
 }
 
-/// A data block of a table that grows, and a position in it.
+/// A data block of a growing table, and a position in it.
 struct DataBlock {
     group: u32,
     number: u64,
@@ -200,7 +200,7 @@ struct DataBlock {
 }
 
 impl DataBlock {
-    /// None of the first positions, which are in the index block.
+    /// `None` for the first positions, which are in the index block.
     fn of(position: u64) -> Option<Self> {
         let beyond = position.checked_sub(IN_INDEX_BLOCK)?;
         let group = (beyond / LEAST_DATA_BLOCK + 1).ilog2();
@@ -209,7 +209,7 @@ impl DataBlock {
         Some(Self { group, number: in_group / length, length, position: in_group % length })
     }
 
-    /// The positions around one of the table that are in this block, and in its page.
+    /// The table's positions around this one that are in this block and in the same page.
     fn positions(&self, position: u64) -> Range<u64> {
         let length = self.length.min(PAGE);
         let first = position - self.position % length;

@@ -1,5 +1,5 @@
-//! Linked blocks, as Hyrax's documents of HDF4 files have them: `block` elements are an array in several pieces, `chunk`
-//! elements with a `LinkedBlockIndex` are one chunk in several. The pieces of each stand in their order.
+//! Linked blocks in Hyrax's documents of HDF4 files. `block` elements are an array in several pieces; `chunk` elements
+//! with a `LinkedBlockIndex` are one chunk in several pieces. The pieces of each are in order.
 
 use std::collections::BTreeMap;
 
@@ -9,13 +9,13 @@ use super::xml::{Node, numbers};
 use crate::pieces::{Piece, Pieces, addressed, grid_over};
 use crate::segment::{array_nbytes, gridded, one_chunk, stored, too_large};
 
-/// A chunk: its position, and its bytes.
+/// A chunk: its position and its bytes.
 type Placed = (Box<[u64]>, ByteRange);
 
 /// The data file's number; see `Document`.
 pub(super) const DATA_FILE: u32 = 1;
 
-/// The attribute that says which part of its chunk a `chunk` is.
+/// The attribute with the number of a piece within its chunk.
 const PART: &str = "LinkedBlockIndex";
 
 /// The pieces of an array, if it is in `block` elements.
@@ -60,19 +60,19 @@ pub(super) fn segments(
     Ok(vec![gridded(shape, chunk_shape, element, fill, codecs, manifest)?])
 }
 
-/// The chunks in several pieces: position, and the range that the pieces are together.
+/// The chunks in several pieces: their positions, and the range that the pieces form.
 pub(super) fn chunks(of: &[Option<&Node>]) -> Result<Vec<Placed>, Unreadable> {
     let mut found: BTreeMap<Box<[u64]>, Pieces> = BTreeMap::new();
     let parts = of.iter().flatten().flat_map(|node| node.children("chunk"));
     for part in parts.filter(|part| part.attribute(PART).is_some()) {
         let position = numbers(part.attribute("chunkPositionInArray").unwrap_or_default());
         let position =
-            position.ok_or_else(|| Unreadable::damaged("a chunk's position is no list of numbers"))?;
+            position.ok_or_else(|| Unreadable::damaged("a chunk's position is not a list of numbers"))?;
         let pieces = found.entry(position);
         pieces.or_insert_with(|| Pieces { file: DATA_FILE, list: Vec::new() }).push(piece(part)?);
     }
     let whole = |(position, pieces): (Box<[u64]>, Pieces)| {
-        let apart = || Unreadable::unsupported("a chunk in linked blocks that do not follow one another");
+        let apart = || Unreadable::unsupported("a chunk in linked blocks that are not contiguous");
         Ok((position, pieces.range().ok_or_else(apart)?))
     };
     found.into_iter().map(whole).collect()

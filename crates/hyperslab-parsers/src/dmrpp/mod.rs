@@ -1,8 +1,9 @@
 //! DMR++ documents: DAP4's description of a file (XML), with the location of each chunk.
 //!
-//! After `OPeNDAP`'s "DMR++" documentation and schema, and what its Hyrax server writes: filters in the order of encoding
-//! (in documents without `dmrpp:version` in any order: shuffle comes first, fletcher32 last), little-endian unless said
-//! otherwise, fill values rounded to six digits. What a document gives no bytes for is unsupported, never fill.
+//! We follow `OPeNDAP`'s "DMR++" documentation and schema, and what its Hyrax server writes: filters in encoding order
+//! (documents without `dmrpp:version` list them in any order: shuffle is first, fletcher32 last), little-endian by
+//! default, fill values rounded to six digits. Arrays without bytes in the document are unsupported; they are never
+//! read as fill values.
 
 mod linked;
 mod names;
@@ -22,12 +23,12 @@ use names::{Names, Scope};
 use values::{attributes, is_variable};
 use xml::Node;
 
-/// A document is read as a whole; no sensible one is longer.
+/// A document is read as a whole. No sensible one is longer.
 const MAX_NBYTES: u64 = 512 << 20;
-/// What documents say for a data file whose location only its server knows.
+/// The name in documents for a data file whose location only its server knows.
 const TEMPLATES: &[&str] = &["OPeNDAP_DMRpp_DATA_ACCESS_URL", "OPeNDAP_DMRpp_MISSING_DATA_ACCESS_URL"];
 
-/// The tree of a document. Its file without a name is the one that it stands beside: see [`beside`].
+/// The tree of a document. The file without a name is the one beside the document: see [`beside`].
 pub fn parse(source: &dyn Source) -> Result<Tree, Error> {
     let length = source.length();
     if length > MAX_NBYTES {
@@ -38,13 +39,13 @@ pub fn parse(source: &dyn Source) -> Result<Tree, Error> {
     parse_text(&text(&bytes))
 }
 
-/// The data file of a document by the document's name: `ocean.nc` for `ocean.nc.dmrpp`.
+/// The name of the data file, from the document's name: `ocean.nc` for `ocean.nc.dmrpp`.
 pub fn beside(document: &str) -> &str {
     let name = document.strip_suffix(".dmrpp").unwrap_or(document);
     name.strip_suffix(".dap").unwrap_or(name)
 }
 
-/// Documents say that they are Latin-1 and often are UTF-8.
+/// Documents declare Latin-1 but often are UTF-8.
 fn text(bytes: &[u8]) -> String {
     let bytes = bytes.strip_prefix(b"\xef\xbb\xbf").unwrap_or(bytes);
     let latin = |_| bytes.iter().map(|&byte| char::from(byte)).collect();
@@ -56,7 +57,7 @@ fn parse_text(text: &str) -> Result<Tree, Error> {
     files.number(""); // number 1 is the data file, whatever its name
     let root = xml::root(text, &mut files)?;
     if root.name != "Dataset" {
-        let reason = format!("XML with the root {:?}, of which only DMR++ documents are known", root.name);
+        let reason = format!("XML with the root {:?}; only DMR++ documents are supported", root.name);
         return Err(Error::UnknownFormat { reason });
     }
     if let Some(href) = root.attribute("href") {
@@ -84,7 +85,7 @@ struct Document<'n> {
 }
 
 impl<'n> Document<'n> {
-    /// A group's number.
+    /// The number of a group.
     fn group(&mut self, node: &'n Node, path: &str) -> usize {
         let number = self.tree.groups.len();
         self.tree.groups.push(Group { attributes: attributes(node), links: Vec::new() });

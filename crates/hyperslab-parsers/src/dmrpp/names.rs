@@ -1,4 +1,4 @@
-//! What variables of a document refer to by paths.
+//! What the variables of a document refer to by path.
 
 use std::cell::Cell;
 use std::collections::HashMap;
@@ -8,18 +8,18 @@ use hyperslab_core::Unreadable;
 use super::xml::Node;
 use crate::error::Error;
 
-/// Of all arrays of texts together, as they are held.
+/// The limit for all text arrays of a document together, padded as they are in memory.
 const MAX_TEXT_NBYTES: usize = 512 << 20;
-/// Of a group's path: each name in the group is known by it.
+/// The longest path of a group. Each name in the group includes it.
 const MAX_PATH_NBYTES: usize = 4096;
-/// The path of the group that something is in.
+/// The path of the group that contains something.
 pub(super) type Scope<'s> = &'s str;
 
-/// What variables refer to by paths.
+/// What variables refer to by path.
 pub(super) struct Names<'n> {
     dimensions: HashMap<String, u64>,
     enumerations: HashMap<String, &'n Node>,
-    /// Bytes of texts that may still be held.
+    /// Bytes of texts that may still be used.
     room: Cell<usize>,
 }
 
@@ -54,7 +54,7 @@ impl<'n> Names<'n> {
         Ok(names)
     }
 
-    /// Count bytes of texts that are about to be held: few bytes of a document say how many they are.
+    /// Counts the bytes of texts before they are allocated, because a short document can demand many.
     pub fn spend(&self, nbytes: usize) -> Result<(), Unreadable> {
         let left = self.room.get().checked_sub(nbytes);
         let problem = || format!("texts of more than {MAX_TEXT_NBYTES} bytes in one document");
@@ -86,7 +86,7 @@ impl<'n> Names<'n> {
     }
 }
 
-/// What a name means in a group: a path from the root, or something of the group or of one around it.
+/// Looks up a name: a path from the root, or a name in the group or in a group around it.
 fn found<'m, T>(known: &'m HashMap<String, T>, name: &str, scope: Scope<'_>) -> Option<&'m T> {
     if name.starts_with('/') {
         return known.get(name);

@@ -1,4 +1,4 @@
-//! DAP's types as elements, and what documents say as text as bytes of them.
+//! DAP's types as elements, and the document's text values as bytes of these elements.
 
 use hyperslab_core::{
     Attribute, ByteOrder, Charset, Element, Field, Member, StringPadding, Unreadable, Value,
@@ -8,17 +8,17 @@ use super::names::{Names, Scope};
 use super::xml::{Node, numbers};
 use crate::attribute::text_element;
 
-/// NetCDF's fill value of floats, which documents give with six digits.
+/// NetCDF's fill value for floats. Documents have it with six digits.
 const NETCDF_FILL: f64 = 9.969_209_968_386_869e36;
-/// Texts padded to one width, together.
+/// The limit for texts padded to one width.
 const MAX_WORDS_NBYTES: usize = 64 << 20;
-/// Bytes of a fill value, each kept for its array.
+/// The longest fill value in bytes. Every array has its own copy.
 const MAX_FILL_NBYTES: u64 = 1 << 16;
-/// Names of an enumeration that each array keeps; one of more has none.
+/// The longest names of an enumeration, which every array copies. Longer ones are dropped.
 const MAX_MEMBERS: usize = 256;
-/// Bytes of the names of containers within containers, which each attribute in them has.
+/// The longest names of nested containers. Every attribute in them has these names in its own.
 const MAX_PREFIX_NBYTES: usize = 1024;
-/// Half of the sixth digit, behind a leading 1.
+/// Half of the sixth digit of a number that starts with 1.
 const PRECISION: f64 = 5.000_001e-6;
 
 /// An atomic type of fixed width.
@@ -39,7 +39,7 @@ pub(super) fn number_element(kind: &str, order: ByteOrder) -> Option<Element> {
     }
 }
 
-/// What an array's elements are; text of a width that is known otherwise, where the type is `String`.
+/// The elements of an array. For `String`, the caller gives the width of the text.
 pub(super) fn element(
     node: &Node,
     names: &Names<'_>,
@@ -82,7 +82,8 @@ fn enumeration(
     Ok(Element::Enumeration { base: base.into(), members })
 }
 
-/// `offsets` are those of the fields but the first, then the width; without them nothing lies between the fields.
+/// `offsets` has the offsets of all fields except the first, then the total width. Without it, the fields are
+/// contiguous.
 fn structure(
     node: &Node,
     names: &Names<'_>,
@@ -110,12 +111,12 @@ fn structure(
     let nbytes = if offsets.is_empty() { end } else { offsets.last().copied().unwrap_or(end) };
     let is_sound = offsets.is_empty() || offsets.len() == fields.len();
     if !is_sound || fields.iter().any(|field| field.offset.saturating_add(field.element.nbytes()) > nbytes) {
-        return Err(Unreadable::damaged("the fields of a structure do not lie where it says"));
+        return Err(Unreadable::damaged("the fields of a structure contradict their offsets"));
     }
     Ok(Element::Compound { nbytes, fields })
 }
 
-/// Whether an element of the document is an array, a scalar, or something of DAP that holds such.
+/// Whether an element of the document is an array, a scalar, or a DAP node that contains such.
 pub(super) fn is_variable(name: &str) -> bool {
     number_element(name, ByteOrder::Little).is_some()
         || matches!(name, "String" | "URL" | "Url" | "Enum" | "Opaque" | "Structure" | "Sequence")
@@ -145,7 +146,7 @@ pub(super) fn number(element: &Element, text: &str) -> Option<Vec<u8>> {
     Some(bytes)
 }
 
-/// A fill value: one number, or one for each number of a structure; `None` if it is not understood.
+/// A fill value: one number, or one number for each field of a structure; `None` if we do not understand it.
 pub(super) fn fill(element: &Element, text: &str, exact: Option<&str>) -> Option<Vec<u8>> {
     match element {
         Element::FixedString { nbytes, .. } => {
@@ -201,7 +202,7 @@ fn fill_fields<'t>(
     Some(())
 }
 
-/// Documents round fill values to six digits: of the attribute `_FillValue` and NetCDF's own, the one that was meant.
+/// Documents round fill values to six digits. Restores the exact value if it is `_FillValue` or NetCDF's default.
 fn refined(text: &str, exact: Option<&str>) -> String {
     let Ok(given) = text.trim().parse::<f64>() else { return text.to_owned() };
     let is_meant = |value: f64| (value - given).abs() <= given.abs() * PRECISION;
@@ -212,8 +213,8 @@ fn refined(text: &str, exact: Option<&str>) -> String {
     }
 }
 
-/// The attributes of a group or an array. Those in containers have the container's name before theirs, but for those
-/// that stand for the file.
+/// The attributes of a group or an array. Attributes in a container get the container's name as a prefix, unless the
+/// container stands for the file.
 pub(super) fn attributes(node: &Node) -> Vec<Attribute> {
     let mut found = Vec::new();
     gather(node, "", &mut found);
@@ -224,7 +225,7 @@ fn gather(node: &Node, prefix: &str, found: &mut Vec<Attribute>) {
     for child in node.children("Attribute") {
         let name = child.attribute("name").unwrap_or_default();
         match child.attribute("type").unwrap_or("String") {
-            "Container" if name == "build_dmrpp_metadata" => {} // of the program that wrote the document
+            "Container" if name == "build_dmrpp_metadata" => {} // from the program that wrote the document
             "Container" if matches!(name, "HDF5_GLOBAL" | "NC_GLOBAL") => gather(child, prefix, found),
             "Container" if prefix.len() + name.len() > MAX_PREFIX_NBYTES => {
                 let value = Err(Unreadable::unsupported("an attribute in containers with very long names"));
@@ -236,7 +237,7 @@ fn gather(node: &Node, prefix: &str, found: &mut Vec<Attribute>) {
     }
 }
 
-/// One value is a scalar: documents do not tell it from a list of one.
+/// One value becomes a scalar, because documents do not tell it from a list of one.
 fn value(node: &Node, kind: &str) -> Result<Value, Unreadable> {
     let values = node.children("Value").map(|value| value.attribute("value").unwrap_or(&value.text));
     let values: Vec<&str> = values.collect();
@@ -245,7 +246,7 @@ fn value(node: &Node, kind: &str) -> Result<Value, Unreadable> {
         Some(element) => {
             let bytes = values.iter().map(|text| {
                 let text = if text.trim() == "*" { "nan" } else { text };
-                let refused = || Unreadable::damaged(format!("{text:?} is no {kind}"));
+                let refused = || Unreadable::damaged(format!("{text:?} is not of type {kind}"));
                 number(&element, text).ok_or_else(refused)
             });
             let bytes = bytes.collect::<Result<Vec<_>, _>>()?.concat();
@@ -259,7 +260,7 @@ fn value(node: &Node, kind: &str) -> Result<Value, Unreadable> {
     Ok(Value { element, shape: Some(shape), bytes, heap: Vec::new() })
 }
 
-/// Texts as elements of one width, unless they are too many together.
+/// Texts as elements of one width, unless they are too large together.
 pub(super) fn words<T: AsRef<[u8]>>(texts: &[T]) -> Option<(Element, Vec<u8>)> {
     let width = texts.iter().map(|text| text.as_ref().len()).max().unwrap_or(0).max(1);
     let nbytes = width.checked_mul(texts.len()).filter(|&nbytes| nbytes <= MAX_WORDS_NBYTES)?;
@@ -273,7 +274,7 @@ pub(super) fn words<T: AsRef<[u8]>>(texts: &[T]) -> Option<(Element, Vec<u8>)> {
     Some((text_element(width as u64), bytes))
 }
 
-/// Text of fixed width, as `FixedLengthStringArray` says it.
+/// Text of fixed width, as in `FixedLengthStringArray`.
 pub(super) fn fixed_text(node: &Node) -> Option<Element> {
     let nbytes = numbers(node.attribute("string_length")?)?.first().copied().filter(|&nbytes| nbytes > 0)?;
     let padding = match node.attribute("pad").unwrap_or_default() {

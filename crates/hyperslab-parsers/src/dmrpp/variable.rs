@@ -1,4 +1,4 @@
-//! A variable of a document as an array: its elements, its chunks, and what is where none is.
+//! A variable of a document as an array: its elements, its chunks, and the value of missing chunks.
 
 use std::borrow::Cow;
 use std::io::Read;
@@ -16,10 +16,10 @@ use super::{linked, values};
 use crate::segment::{array_nbytes, gridded, one_chunk, stored, too_large};
 use crate::zarr::base64::decoded;
 
-/// Most values that are repeated as text.
+/// How often text values may be repeated.
 const MAX_WORDS: u64 = 1 << 22;
 
-/// A variable; the error says that not even its shape or elements are known.
+/// A variable. Fails if not even its shape or elements are known.
 pub(super) fn array(
     node: &Node,
     names: &Names<'_>,
@@ -48,7 +48,7 @@ pub(super) fn array(
     })
 }
 
-/// One chunk that is all of an array.
+/// A single chunk for the whole array.
 fn whole(
     shape: &[u64],
     element: &Element,
@@ -58,7 +58,7 @@ fn whole(
     Ok(vec![gridded(shape, one_chunk(shape), element, &Fill::Undefined, codecs, manifest)?])
 }
 
-/// All elements in the document itself, in base 64.
+/// All elements in the document itself, in base64.
 fn held_here(
     held: &Node,
     shape: &[u64],
@@ -97,12 +97,12 @@ impl<'n> Storage<'n> {
         self.chunks.and_then(|chunks| chunks.attribute(name))
     }
 
-    /// The locations of chunks; those of an array in one piece may stand without `chunks` around them.
+    /// The locations of chunks. An array in one piece may have them without a `chunks` element.
     fn locations(&self) -> impl Iterator<Item = &'n ChunkLocation> {
         self.chunks.map(|chunks| &chunks.chunks).into_iter().flatten().chain(&self.node.chunks)
     }
 
-    /// What elements are; and their bytes, where it is those that tell it: of text.
+    /// The type of the elements; and their bytes, if the type follows from them, as for text.
     fn element(
         &self,
         names: &Names<'_>,
@@ -112,7 +112,7 @@ impl<'n> Storage<'n> {
         if !matches!(self.node.name.as_str(), "String" | "URL" | "Url") {
             let offsets = numbers(self.setting("structOffset").unwrap_or_default());
             let offsets =
-                offsets.ok_or_else(|| Unreadable::damaged("offsets of fields that are no numbers"))?;
+                offsets.ok_or_else(|| Unreadable::damaged("offsets of fields that are not numbers"))?;
             return Ok((element(self.node, names, scope, self.order, &offsets)?, None));
         }
         let marked = |node: &Node| node.child("FixedLengthStringArray").and_then(fixed_text);
@@ -132,7 +132,7 @@ impl<'n> Storage<'n> {
             }
             (None, Some(location), None) if shape.is_empty() => Ok(text(location.range.length)),
             (None, None, _) => Ok(text(self.setting("fillValue").map_or(1, |text| text.len() as u64))),
-            _ => Err(Unreadable::unsupported("text of any length, whose bytes the document does not place,")),
+            _ => Err(Unreadable::unsupported("text of variable length without a location in the document")),
         }
     }
 
@@ -166,7 +166,7 @@ impl<'n> Storage<'n> {
             return held_here(held, shape, element, nbytes, is_deflated);
         }
         if self.chunks.is_none() && self.node.chunks.is_empty() {
-            return Err(Unreadable::unsupported("an array that the document gives no bytes for"));
+            return Err(Unreadable::unsupported("an array without bytes in the document"));
         }
         let codecs = self.codecs(element.nbytes());
         let chunk_shape = match sizes {
@@ -179,14 +179,12 @@ impl<'n> Storage<'n> {
         let grid = ChunkGrid::new(shape.to_vec(), chunk_shape.clone())?;
         let manifest = self.manifest(&grid)?;
         if manifest.chunk_count() < grid.chunk_count() && *fill == Fill::Undefined {
-            return Err(Unreadable::unsupported(
-                "an array with chunks that the document neither places nor gives a fill value for",
-            ));
+            return Err(Unreadable::unsupported("an array with missing chunks but no fill value"));
         }
         Ok(vec![gridded(shape, chunk_shape, element, fill, codecs, manifest)?])
     }
 
-    /// The filters, first step of encoding first. Documents without a version list them in any order.
+    /// The filters in encoding order. Documents without a version list them in any order.
     fn codecs(&self, element_nbytes: u64) -> Vec<Codec> {
         let mut filters: Vec<&str> =
             self.setting("compressionType").unwrap_or_default().split_whitespace().collect();
@@ -226,7 +224,7 @@ impl<'n> Storage<'n> {
     }
 }
 
-/// The linear index of the chunk whose first element is at a position; none is said of an array in one piece.
+/// The linear index of the chunk whose first element is at `position`. An array in one piece has no position.
 fn chunk_index(grid: &ChunkGrid, position: &[u64]) -> Option<u64> {
     if position.is_empty() {
         return (grid.chunk_count() == 1).then_some(0);
@@ -240,7 +238,7 @@ fn chunk_index(grid: &ChunkGrid, position: &[u64]) -> Option<u64> {
     grid.linear_index(&index.collect::<Option<Vec<u64>>>()?).ok()
 }
 
-/// Texts of a list, each as often as it says.
+/// The texts of a list, each repeated as often as the list says.
 fn listed_words(listed: &Node, shape: &[u64], names: &Names<'_>) -> Result<(Element, Vec<u8>), Unreadable> {
     let expected = shape.iter().try_fold(1_u64, |product, &length| product.checked_mul(length));
     let expected = expected.filter(|&count| count <= MAX_WORDS).ok_or_else(too_large)?;
@@ -267,7 +265,7 @@ fn listed_words(listed: &Node, shape: &[u64], names: &Names<'_>) -> Result<(Elem
     Ok((element, bytes))
 }
 
-/// A text of `s` bytes as Hyrax writes those of more than 300: deflated by zlib, then in base 64.
+/// A text of `s` bytes. Hyrax writes texts of more than 300 bytes deflated by zlib, in base64.
 fn inflated(text: &str, nbytes: &str, names: &Names<'_>) -> Result<Vec<u8>, Unreadable> {
     let told = || Unreadable::damaged(format!("a text of {nbytes:?} bytes"));
     let nbytes: u64 = nbytes.trim().parse().map_err(|_| told())?;
@@ -277,7 +275,7 @@ fn inflated(text: &str, nbytes: &str, names: &Names<'_>) -> Result<Vec<u8>, Unre
     let mut decoder = flate2::read::ZlibDecoder::new(&*deflated).take(nbytes.saturating_add(1));
     let problem = match decoder.read_to_end(&mut bytes) {
         Ok(_) if bytes.len() as u64 == nbytes => return Ok(bytes),
-        Ok(_) => "it has not so many".to_owned(),
+        Ok(_) => "it has fewer".to_owned(),
         Err(error) => error.to_string(),
     };
     Err(Unreadable::damaged(format!("a deflated text of {nbytes} bytes: {problem}")))

@@ -1,4 +1,4 @@
-//! An XML document as a tree of elements. Nothing is expanded: an entity that is not one of XML's own five is an error.
+//! An XML document as a tree of elements. Nothing is expanded: only XML's own five entities are allowed.
 
 use hyperslab_core::{ByteRange, FileIndex};
 use quick_xml::Reader;
@@ -8,32 +8,32 @@ use quick_xml::events::{BytesRef, BytesStart, Event};
 use crate::error::Error;
 use crate::zarr::files::Files;
 
-/// Elements within elements; groups are seldom nested deeper than five.
+/// The deepest nesting of elements. Groups are seldom nested deeper than five.
 const MAX_DEPTH: usize = 128;
-/// Elements other than `chunk`, which are kept as they are.
+/// How many elements other than `chunk` are kept.
 const MAX_ELEMENTS: u64 = 2_000_000;
-/// Of one element; DMR++ has eight.
+/// How many attributes an element may have. DMR++ has eight.
 const MAX_ATTRIBUTES: usize = 64;
 
-/// An element by its name without prefix: DAP and DMR++ share no names.
+/// An element, by its name without prefix: DAP and DMR++ share no names.
 #[derive(Debug, Default)]
 pub(super) struct Node {
     pub name: String,
     attributes: Vec<(String, String)>,
     pub children: Vec<Node>,
     pub text: String,
-    /// Children that place chunks: there may be millions.
+    /// The `chunk` children. There may be millions.
     pub chunks: Vec<ChunkLocation>,
 }
 
-/// Where the bytes of a chunk are, as `chunk` says it.
+/// Where the bytes of a chunk are, from a `chunk` element.
 #[derive(Debug)]
 pub(super) struct ChunkLocation {
     pub range: ByteRange,
-    /// Its first element's index on each axis; empty for an array in one piece.
+    /// The index of its first element on each axis; empty for an array in one piece.
     pub position: Box<[u64]>,
     pub filter_mask: u32,
-    /// The file that it names itself.
+    /// The file, if the element names its own.
     pub file: Option<FileIndex>,
 }
 
@@ -43,12 +43,12 @@ impl Node {
         self.attributes.iter().find(|(known, _)| known == name).map(|(_, value)| value.as_str())
     }
 
-    /// The first child of a name.
+    /// The first child with this name.
     pub fn child(&self, name: &str) -> Option<&Self> {
         self.children.iter().find(|child| child.name == name)
     }
 
-    /// All children of a name.
+    /// All children with this name.
     pub fn children<'n>(&'n self, name: &'n str) -> impl Iterator<Item = &'n Self> {
         self.children.iter().filter(move |child| child.name == name)
     }
@@ -59,7 +59,7 @@ pub(super) fn invalid(offset: u64, problem: impl Into<String>) -> Error {
     Error::invalid("a DMR++ document", offset, problem)
 }
 
-/// The root of a document; files that its chunks name go to `files`.
+/// The root of a document. Files that its chunks name are added to `files`.
 pub(super) fn root(text: &str, files: &mut Files) -> Result<Node, Error> {
     let mut reader = Reader::from_str(text);
     let mut open = vec![Node::default()];
@@ -77,7 +77,7 @@ pub(super) fn root(text: &str, files: &mut Files) -> Result<Node, Error> {
             Event::Empty(start) => count += close(&mut open, element(&start, at)?, files, at)?,
             Event::End(_) => match open.pop() {
                 Some(node) if !open.is_empty() => count += close(&mut open, node, files, at)?,
-                _ => return Err(invalid(at, "an element ends that never began")),
+                _ => return Err(invalid(at, "the end of an element that never started")),
             },
             Event::Text(text) => {
                 write(&mut open, &text.decode().map_err(|error| invalid(at, error.to_string()))?);
@@ -130,7 +130,7 @@ fn element(start: &BytesStart<'_>, at: u64) -> Result<Node, Error> {
     Ok(node)
 }
 
-/// Put an element that is whole into the one around it; gives how many are kept for it.
+/// Adds a complete element to its parent. Returns how many elements this keeps.
 fn close(open: &mut [Node], node: Node, files: &mut Files, at: u64) -> Result<u64, Error> {
     let Some(parent) = open.last_mut() else { return Err(invalid(at, "an element without a root")) };
     if node.name == "chunk" && node.attribute("LinkedBlockIndex").is_none() {
@@ -152,13 +152,13 @@ fn location(node: &Node, files: &mut Files, at: u64) -> Result<ChunkLocation, Er
     Ok(ChunkLocation {
         range: range.map_err(|error| invalid(at, error.to_string()))?,
         position: numbers(node.attribute("chunkPositionInArray").unwrap_or_default())
-            .ok_or_else(|| invalid(at, "a chunk's position is no list of numbers"))?,
-        filter_mask: mask.ok_or_else(|| invalid(at, "a chunk's filter mask is no number"))?,
+            .ok_or_else(|| invalid(at, "a chunk's position is not a list of numbers"))?,
+        filter_mask: mask.ok_or_else(|| invalid(at, "a chunk's filter mask is not a number"))?,
         file,
     })
 }
 
-/// Numbers between blanks, or between brackets and commas.
+/// Numbers separated by blanks, or in brackets and separated by commas.
 pub(super) fn numbers(text: &str) -> Option<Box<[u64]>> {
     let inner = text.trim().trim_start_matches('[').trim_end_matches(']');
     let words = inner.split([',', ' ', '\t', '\r', '\n']).filter(|word| !word.is_empty());

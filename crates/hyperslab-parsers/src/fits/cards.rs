@@ -15,12 +15,12 @@ pub(super) const BLOCK: u64 = 2880;
 const WHAT: &str = "a FITS header";
 const CARD: usize = 80;
 const FIRST_WINDOW: u64 = 5 * BLOCK;
-/// No sensible header has so many bytes.
+/// No sensible header is longer.
 const MAX_NBYTES: u64 = 64 << 20;
 /// The largest `NAXIS` of the standard.
 const MAX_NAXIS: i64 = 999;
 
-/// What stands behind a keyword.
+/// The value after a keyword.
 #[derive(Clone, Debug, PartialEq)]
 pub(super) enum Word {
     Text(String),
@@ -40,7 +40,7 @@ pub(super) struct Cards {
     naxis: Vec<u64>,
 }
 
-/// The header at `offset`; `None` where none starts there.
+/// The header at `offset`; `None` if no header starts there.
 pub(super) fn read(pages: &Pages<'_>, offset: u64, first: bool) -> Result<Option<Cards>, Error> {
     let left = pages.file_length().saturating_sub(offset);
     let mut window = FIRST_WINDOW.min(left);
@@ -48,7 +48,7 @@ pub(super) fn read(pages: &Pages<'_>, offset: u64, first: bool) -> Result<Option
         let bytes = pages.bytes(WHAT, offset, window)?;
         let start: &[u8] = if first { b"SIMPLE  =" } else { b"XTENSION=" };
         if !bytes.starts_with(start) {
-            let reason = "the file does not start with SIMPLE, as FITS does";
+            let reason = "the file does not start with SIMPLE, as FITS files do";
             return if first { Err(Error::UnknownFormat { reason: reason.into() }) } else { Ok(None) };
         }
         if let Some(end) = bytes.chunks_exact(CARD).position(|card| card.starts_with(b"END     ")) {
@@ -81,15 +81,15 @@ impl Cards {
         self.positions.get(keyword).and_then(|&position| self.words.get(position)).map(|(_, word)| word)
     }
 
-    /// A whole number.
+    /// An integer.
     pub fn integer(&self, keyword: &str) -> Option<i64> {
         if let Some(Word::Integer(value)) = self.word(keyword) { Some(*value) } else { None }
     }
 
-    /// A number, whole or not.
+    /// A number, integer or not.
     pub fn number(&self, keyword: &str) -> Option<f64> {
         match self.word(keyword) {
-            #[allow(clippy::cast_precision_loss)] // what a header says of a scale is a float
+            #[allow(clippy::cast_precision_loss)] // the scale in a header is a float
             Some(Word::Integer(value)) => Some(*value as f64),
             Some(Word::Float(value)) => Some(*value),
             _ => None,
@@ -106,30 +106,30 @@ impl Cards {
         self.word(keyword) == Some(&Word::Logical(true))
     }
 
-    /// What the extension is; `None` in the primary header.
+    /// The type of the extension; `None` in the primary header.
     pub fn extension(&self) -> Option<&str> {
         self.text("XTENSION").map(str::trim)
     }
 
-    /// Section 6: the first axis is 0 and `GROUPS` is T.
+    /// Whether the HDU has random groups (section 6): the first axis is 0 and `GROUPS` is T.
     pub fn is_random_groups(&self) -> bool {
         self.naxis.first() == Some(&0) && self.is_true("GROUPS") && self.extension().is_none()
     }
 
-    /// The lengths of axes as `NAXISn` or `ZNAXISn` have them, the fastest first.
+    /// The lengths of the axes from `NAXISn` or `ZNAXISn`, the fastest first.
     pub fn axes(&self, keyword: &str, offset: u64) -> Result<Vec<u64>, Error> {
         let ndim = self.integer(keyword).filter(|ndim| (0..=MAX_NAXIS).contains(ndim));
         let ndim =
-            ndim.ok_or_else(|| Error::invalid(WHAT, offset, format!("{keyword} is missing or senseless")))?;
+            ndim.ok_or_else(|| Error::invalid(WHAT, offset, format!("{keyword} is missing or invalid")))?;
         let axis = |number: i64| {
             let keyword = format!("{keyword}{number}");
             let length = self.integer(&keyword).and_then(|length| u64::try_from(length).ok());
-            length.ok_or_else(|| Error::invalid(WHAT, offset, format!("{keyword} is missing or senseless")))
+            length.ok_or_else(|| Error::invalid(WHAT, offset, format!("{keyword} is missing or invalid")))
         };
         (1..=ndim).map(axis).collect()
     }
 
-    /// The length of an axis, the fastest first.
+    /// The length of an axis. Axes are numbered from the fastest.
     pub fn naxis(&self, axis: usize) -> Option<u64> {
         self.naxis.get(axis).copied()
     }
@@ -139,7 +139,7 @@ impl Cards {
         self.naxis.iter().rev().copied().collect()
     }
 
-    /// Bytes of data, without the fill of the last block (sections 4.4.1.1, 4.4.1.2, 6.1); `None` for
+    /// Bytes of data, without the padding of the last block (sections 4.4.1.1, 4.4.1.2, 6.1); `None` if the header is
     /// nonsense.
     pub fn data_nbytes(&self) -> Option<u64> {
         let axes = if self.is_random_groups() { self.naxis.get(1..) } else { self.naxis.get(..) }?;
@@ -155,8 +155,7 @@ impl Cards {
             .checked_mul(element_nbytes)
     }
 
-    /// All cards that say more than the array's structure does, but not those that start with one of
-    /// `prefixes` and a number.
+    /// All cards except those of the array's structure, and those that are one of `prefixes` and a number.
     pub fn attributes(&self, prefixes: &[&str]) -> Vec<Attribute> {
         let mut attributes: Vec<Attribute> = Vec::new();
         let mut remarks: Vec<(&str, String)> = Vec::new();
@@ -225,7 +224,7 @@ fn add_card(words: &mut Vec<(String, Word)>, card: &[u8]) {
     }
 }
 
-/// Section 4.2.1.2: a string whose last character is `&` goes on in the next card.
+/// Section 4.2.1.2: a string that ends with `&` continues in the next card.
 fn continue_text(words: &mut [(String, Word)], rest: &str) {
     let Some((_, Word::Text(text))) = words.last_mut() else { return };
     let Word::Text(more) = word(rest) else { return };
@@ -235,7 +234,7 @@ fn continue_text(words: &mut [(String, Word)], rest: &str) {
     }
 }
 
-/// Section 4.2: what a value field holds.
+/// Section 4.2: the value of a value field.
 fn word(field: &str) -> Word {
     let field = field.trim_start();
     if let Some(quoted) = field.strip_prefix('\'') {
@@ -250,7 +249,7 @@ fn word(field: &str) -> Word {
     }
 }
 
-/// Up to the closing quote; two quotes are one; trailing spaces say nothing.
+/// Text up to the closing quote. Two quotes stand for one; trailing spaces are not significant.
 fn quoted_text(quoted: &str) -> String {
     let mut text = String::new();
     let mut characters = quoted.chars().peekable();

@@ -1,7 +1,9 @@
-//! Compressed images: a table with a row a chunk, which the standard calls a tile (FITS Standard 4.0, section 10).
+//! Compressed images: a table with one row for each chunk, which the standard calls a tile (FITS Standard 4.0, section
+//! 10).
 //!
-//! A chunk's bytes are in the heap, in one of three columns, which say how they are encoded. Chunks at the image's
-//! end are stored cut: an axis has a part in whole chunks and a rest, and the image a segment for each combination.
+//! The bytes of a chunk are in the heap. One of three columns leads to them and tells how they are encoded. Chunks at
+//! the image's end are stored cut. So each axis has a part in whole chunks and a rest, and the image has a segment for
+//! each combination of parts.
 
 use std::borrow::Cow;
 
@@ -18,17 +20,17 @@ use crate::pages::Pages;
 use crate::segment::gridded;
 
 const WHAT: &str = "the table of a compressed FITS image";
-/// Cards that say how the image is stored.
+/// Cards that describe how the image is stored.
 const STRUCTURE: [&str; 18] = [
     "TFIELDS", "TTYPE", "TFORM", "TDIM", "THEAP", "ZIMAGE", "ZSIMPLE", "ZTENSION", "ZEXTEND", "ZBITPIX",
     "ZNAXIS", "ZTILE", "ZCMPTYPE", "ZNAME", "ZVAL", "ZPCOUNT", "ZGCOUNT", "ZBLOCKED",
 ];
-/// Most axes that chunks do not divide: there is a segment for each combination.
+/// How many axes may have a cut chunk. There is a segment for each combination.
 const MAX_CUT_AXES: usize = 8;
-/// Random numbers for dithering; a chunk starts at the number of its row.
+/// How many random numbers the dither uses. A chunk starts at the number of its row.
 const RANDOM_COUNT: u64 = 10_000;
 
-/// What became of one image; the outer error is of bytes that are not held, or could not be fetched.
+/// The result for one image. The outer error means that bytes are not held yet, or could not be fetched.
 type Found<T> = Result<Result<T, Unreadable>, Error>;
 
 /// The image that a table holds.
@@ -52,20 +54,20 @@ pub(super) fn image(pages: &Pages<'_>, hdu: &Hdu) -> Found<Array> {
     Ok(Ok(image::array(hdu, shape, element, segments, &STRUCTURE)))
 }
 
-/// What the first chunk decodes to by gzip's last four bytes (RFC 1952), if it is a gzip stream: old writers coded
-/// integers of any width as 4 bytes, and no card says so.
+/// The decoded size of the first chunk, from gzip's last four bytes (RFC 1952), if it is a gzip stream. Old writers
+/// coded integers of any width as 4 bytes, and no card tells.
 fn first_gzip_nbytes(pages: &Pages<'_>, rows: &Rows<'_>) -> Result<Option<u64>, Error> {
     let Ok(Some(range)) = rows.range(0, "COMPRESSED_DATA") else { return Ok(None) };
     let Some(trailer) = range.end().checked_sub(4).filter(|&trailer| trailer >= range.offset) else {
         return Ok(None);
     };
     match pages.bytes(WHAT, trailer, 4) {
-        Err(Error::Truncated { .. }) => Ok(None), // reading the chunk will say so
+        Err(Error::Truncated { .. }) => Ok(None), // reading the chunk will report this
         bytes => Ok(Some(bytes?.iter().rev().fold(0, |value, &byte| value << 8 | u64::from(byte)))),
     }
 }
 
-/// The table's rows, and where the heap is.
+/// The table's rows, and the location of the heap.
 struct Rows<'p> {
     bytes: Cow<'p, [u8]>,
     row_nbytes: usize,
@@ -111,12 +113,11 @@ impl<'p> Rows<'p> {
         self.bytes.get(start..start.checked_add(usize::try_from(column.nbytes).ok()?)?)
     }
 
-    /// What a column's descriptor leads to: nothing where it is empty, or there is no such column.
+    /// Where a column's descriptor leads; `None` if it is empty or there is no such column.
     fn range(&self, row: usize, name: &str) -> Result<Option<ByteRange>, Unreadable> {
         let Some(column) = self.column(name) else { return Ok(None) };
-        let damaged = || {
-            Unreadable::damaged(format!("row {row} of column {name} is no descriptor of the heap's bytes"))
-        };
+        let damaged =
+            || Unreadable::damaged(format!("row {row} of column {name} does not point into the heap"));
         let field = self.field(row, column).ok_or_else(damaged)?;
         let (count, offset) = match (column.code, field.len()) {
             ('P', 8) | ('Q', 16) => field.split_at(field.len() / 2),
@@ -131,7 +132,7 @@ impl<'p> Rows<'p> {
         Ok(Some(ByteRange { offset: self.heap.offset + offset, length: end - offset }))
     }
 
-    /// A number of a row, from a column or, for all rows, from a card.
+    /// The number for a row, from a column or from a card for all rows.
     fn number(&self, hdu: &Hdu, row: usize, name: &str) -> Option<f64> {
         let Some(column) = self.column(name) else { return hdu.cards.number(name) };
         let field = self.field(row, column)?;
@@ -150,15 +151,15 @@ fn unsigned(bytes: &[u8]) -> u64 {
 
 /// How the image's chunks are encoded.
 struct Coding {
-    /// Gzip first, where some chunks have nothing else; then the image's own method.
+    /// Gzip first, if some chunks use only gzip; then the image's own method.
     codecs: Vec<Codec>,
-    /// Codecs left out in the column `COMPRESSED_DATA`.
+    /// The codecs that chunks in the column `COMPRESSED_DATA` skip.
     compressed_mask: u32,
     dither: Option<Dither>,
 }
 
 impl Coding {
-    /// After sections 10.2, 10.3.1 and 10.4.
+    /// By sections 10.2, 10.3.1 and 10.4.
     fn of(hdu: &Hdu, rows: &Rows<'_>, element: &Element, has_wide_gzip: bool) -> Result<Self, Unreadable> {
         let has = |name: &str| rows.column(name).is_some() || hdu.cards.number(name).is_some();
         let is_float = matches!(element, Element::Float { .. });
@@ -183,7 +184,7 @@ impl Coding {
         Ok(Self { codecs, compressed_mask, dither })
     }
 
-    /// The chain of the chunks in these rows.
+    /// The codec chain of the chunks in these rows.
     fn with_quanta(&self, quanta: Vec<Quantum>) -> Vec<Codec> {
         let mut codecs = self.codecs.clone();
         if let Some(Codec::Quantize { chunks, .. }) =
@@ -194,7 +195,7 @@ impl Coding {
         codecs
     }
 
-    /// A row's bytes, and which codecs they did not go through.
+    /// The bytes of a row, and the codecs that they skipped.
     fn chunk(&self, rows: &Rows<'_>, row: usize) -> Result<(ByteRange, u32), Unreadable> {
         let all = (1_u32 << self.codecs.len()) - 1;
         let columns = [
@@ -237,7 +238,7 @@ fn method(hdu: &Hdu, element: &Element, has_wide_gzip: bool) -> Result<Vec<Codec
     }
 }
 
-/// Integers that are coded wider or narrower than the image's.
+/// Integers that are coded wider or narrower than the image's elements.
 fn converted(stored: Element, decoded: &Element) -> Option<Codec> {
     let decoded = decoded.clone();
     (stored != decoded).then_some(Codec::FixedScaleOffset { scale: 1.0, offset: 0.0, stored, decoded })
@@ -277,7 +278,7 @@ fn chunk_shape(hdu: &Hdu, shape: &[u64]) -> Result<Vec<u64>, Unreadable> {
         let found = hdu.cards.integer(&keyword).map_or(default, |found| u64::try_from(found).ok());
         let found = found
             .filter(|&found| found > 0)
-            .ok_or_else(|| Unreadable::damaged(format!("{keyword} is senseless")))?;
+            .ok_or_else(|| Unreadable::damaged(format!("{keyword} is invalid")))?;
         Ok(found.min(length))
     };
     let mut lengths = (1..).zip(shape.iter().rev()).map(axis).collect::<Result<Vec<u64>, Unreadable>>()?;
@@ -350,12 +351,12 @@ fn segment(
     Ok(segment)
 }
 
-/// The scale of a row, and where its random numbers start: section 10.2.1 counts rows and `ZDITHER0` from 1.
+/// The scale of a row, and the start of its random numbers: section 10.2.1 counts rows and `ZDITHER0` from 1.
 fn quantum(hdu: &Hdu, rows: &Rows<'_>, row: usize) -> Quantum {
     let number = |name| rows.number(hdu, row, name);
     let seed = hdu.cards.integer("ZDITHER0").and_then(|seed| u64::try_from(seed).ok()).unwrap_or(1);
     let start = (row as u64).wrapping_add(seed).wrapping_sub(1) % RANDOM_COUNT;
-    #[allow(clippy::cast_possible_truncation)] // a 32-bit integer that went through a float
+    #[allow(clippy::cast_possible_truncation)] // a 32-bit integer that was stored as a float
     let null = number("ZBLANK").map(|value| value as i32);
     Quantum {
         scale: number("ZSCALE").unwrap_or(1.0),

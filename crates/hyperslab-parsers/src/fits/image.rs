@@ -1,4 +1,4 @@
-//! Images: arrays of one number type, in one piece.
+//! Images: arrays of one number type, stored in one piece.
 
 use hyperslab_core::{
     Array, ByteOrder, ByteRange, Element, Fill, Manifest, Role, Segment, Unreadable, VirtualMappings,
@@ -29,7 +29,7 @@ pub(super) fn segments(hdu: &Hdu, shape: &[u64], element: &Element) -> Result<Ve
     Ok(vec![gridded(shape, one_chunk(shape), element, &Fill::Zero, Vec::new(), manifest)?])
 }
 
-/// An array with its HDU's cards as attributes, but those that start with one of `prefixes` and a number.
+/// An array with the cards of its HDU as attributes, except those that are one of `prefixes` and a number.
 pub(super) fn array(
     hdu: &Hdu,
     shape: Vec<u64>,
@@ -51,7 +51,7 @@ pub(super) fn array(
     }
 }
 
-/// Section 4.4.1.1: 8 bits are unsigned, more are signed, negative ones are floats.
+/// Section 4.4.1.1: 8 bits are unsigned, more bits are signed, negative values mean floats.
 pub(super) fn number_element(bitpix: Option<i64>) -> Result<Element, Unreadable> {
     let element = match bitpix {
         Some(8) => Some(Element::integer(1, false, ByteOrder::Big)),
@@ -62,5 +62,7 @@ pub(super) fn number_element(bitpix: Option<i64>) -> Result<Element, Unreadable>
         Some(-64) => Element::float(8, ByteOrder::Big),
         _ => None,
     };
-    element.ok_or_else(|| Unreadable::damaged(format!("BITPIX {bitpix:?} is none of the standard's six")))
+    element.ok_or_else(|| {
+        Unreadable::damaged(format!("BITPIX {bitpix:?} is not one of the standard's six values"))
+    })
 }

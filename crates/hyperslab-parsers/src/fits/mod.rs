@@ -1,10 +1,9 @@
-//! FITS: images and tables, one array an HDU.
+//! FITS: images and tables, one array for each HDU.
 //!
-//! After the FITS Standard 4.0. Stored values are given as they are: `BSCALE`, `BZERO`, `BLANK` (and
-//! `TSCALn`, `TZEROn`, `TNULLn`) are attributes, also where they only make an unsigned integer. Axes are in C
-//! order: `NAXIS1`, the fastest, is last. An array is named by `EXTNAME` (with `EXTVER` where two have the
-//! same), else `primary` or `hdu1` and so on; a slash in a name becomes an underscore, for it would be a
-//! path.
+//! We follow the FITS Standard 4.0. Values are returned as stored: `BSCALE`, `BZERO`, `BLANK` (and `TSCALn`, `TZEROn`,
+//! `TNULLn`) are attributes, even where they only make integers unsigned. Axes are in C order: `NAXIS1`, the fastest,
+//! is last. An array gets its name from `EXTNAME` (with `EXTVER` if two arrays share it), otherwise it is `primary`,
+//! `hdu1` and so on. A slash in a name becomes an underscore, because it would make a path.
 
 mod cards;
 mod compressed;
@@ -34,7 +33,7 @@ pub fn parse(pages: &mut Pages<'_>) -> Result<Tree, Error> {
     while offset < file_length {
         let cards = match settle(pages, |pages| cards::read(pages, offset, number == 0)) {
             Ok(Some(cards)) => cards,
-            Ok(None) => break, // special records, or fill after the last HDU (sections 3.5, 3.6)
+            Ok(None) => break, // special records, or padding after the last HDU (sections 3.5, 3.6)
             Err(error) if number == 0 || matches!(error, Error::Fetch(_)) => return Err(error),
             Err(error) => {
                 let link = (format!("hdu{number}"), Link::Unreadable(error.into()));
@@ -99,7 +98,7 @@ fn content(pages: &mut Pages<'_>, hdu: &Hdu) -> Result<Content, Error> {
     })
 }
 
-/// Names given so far.
+/// The names used so far.
 #[derive(Default)]
 struct Names(HashSet<String>);
 

@@ -1,4 +1,4 @@
-//! Tables: one array of compound elements, a field a column. FITS Standard 4.0, sections 7.2 and 7.3.
+//! Tables: one array of compound elements, with a field for each column. FITS Standard 4.0, sections 7.2 and 7.3.
 
 use hyperslab_core::{
     Array, ByteOrder, Charset, Element, Field, Fill, Role, StringPadding, Unreadable, VirtualMappings,
@@ -11,21 +11,21 @@ use crate::attribute::boolean_element;
 const MAX_COLUMN_COUNT: i64 = 999;
 const STRUCTURE: [&str; 5] = ["TFIELDS", "TTYPE", "TFORM", "TDIM", "TBCOL"];
 
-/// A BINTABLE. Columns of variable length lie in the heap: they are left out of the element, by name.
+/// A BINTABLE. Columns of variable length lie in the heap; they are left out of the element and reported by name.
 pub(super) fn binary(hdu: &Hdu) -> Content {
     let mut left_out = Vec::new();
     let array = binary_fields(hdu, &mut left_out).and_then(|fields| table(hdu, fields));
     Content { array: Some(array), left_out }
 }
 
-/// An ASCII TABLE: its columns as the text that they are.
+/// An ASCII TABLE. Its columns are returned as text.
 pub(super) fn text(hdu: &Hdu) -> Result<Array, Unreadable> {
     let field = |number| {
         let form = hdu.cards.text(&format!("TFORM{number}")).unwrap_or_default().trim();
         let width = form.get(1..).and_then(|rest| rest.split('.').next()?.parse::<u64>().ok()).unwrap_or(1);
         let start = hdu.cards.integer(&format!("TBCOL{number}")).and_then(|start| u64::try_from(start).ok());
         let offset = start.and_then(|start| start.checked_sub(1));
-        let offset = offset.ok_or_else(|| damaged(format!("TBCOL{number} is missing or senseless")))?;
+        let offset = offset.ok_or_else(|| damaged(format!("TBCOL{number} is missing or invalid")))?;
         Ok(Field {
             name: column_name(hdu, number),
             offset,
@@ -38,7 +38,7 @@ pub(super) fn text(hdu: &Hdu) -> Result<Array, Unreadable> {
 
 fn table(hdu: &Hdu, fields: Vec<Field>) -> Result<Array, Unreadable> {
     let (Some(row_nbytes), Some(row_count)) = (hdu.cards.naxis(0), hdu.cards.naxis(1)) else {
-        return Err(damaged("a table that has no two axes".into()));
+        return Err(damaged("a table without two axes".into()));
     };
     let end = |field: &Field| field.offset.saturating_add(field.element.nbytes());
     if let Some(field) = fields.iter().find(|field| end(field) > row_nbytes) {
@@ -65,25 +65,25 @@ pub(super) struct Column {
     number: i64,
     pub name: String,
     repeat: u64,
-    /// The letter of its type; `P` and `Q` are descriptors of what the heap holds.
+    /// The letter of its type; `P` and `Q` are descriptors of data in the heap.
     pub code: char,
-    /// The letter of what the heap holds.
+    /// The letter of the type in the heap.
     pub heap_code: Option<char>,
-    /// Where it starts in a row, in bytes.
+    /// Its offset in a row, in bytes.
     pub offset: u64,
     /// Width in bytes.
     pub nbytes: u64,
 }
 
-/// All columns, in the order of their bytes.
+/// All columns, ordered by offset.
 pub(super) fn columns(hdu: &Hdu) -> Result<Vec<Column>, Unreadable> {
     let mut columns = Vec::new();
     let mut offset = 0_u64;
     for number in 1..=column_count(hdu)? {
         let form = hdu.cards.text(&format!("TFORM{number}")).unwrap_or_default().trim();
-        let senseless = || damaged(format!("TFORM{number} = {form:?} is senseless"));
-        let (repeat, code, heap_code) = form_parts(form).ok_or_else(senseless)?;
-        let nbytes = column_nbytes(repeat, code).ok_or_else(senseless)?;
+        let invalid = || damaged(format!("TFORM{number} = {form:?} is invalid"));
+        let (repeat, code, heap_code) = form_parts(form).ok_or_else(invalid)?;
+        let nbytes = column_nbytes(repeat, code).ok_or_else(invalid)?;
         columns.push(Column {
             number,
             name: column_name(hdu, number),
@@ -113,7 +113,7 @@ fn binary_fields(hdu: &Hdu, left_out: &mut Vec<(String, Unreadable)>) -> Result<
 
 fn column_count(hdu: &Hdu) -> Result<i64, Unreadable> {
     let count = hdu.cards.integer("TFIELDS").filter(|count| (0..=MAX_COLUMN_COUNT).contains(count));
-    count.ok_or_else(|| damaged("TFIELDS is missing or senseless".into()))
+    count.ok_or_else(|| damaged("TFIELDS is missing or invalid".into()))
 }
 
 fn damaged(problem: String) -> Unreadable {
@@ -125,7 +125,7 @@ fn column_name(hdu: &Hdu, number: i64) -> String {
     name.map_or_else(|| format!("column{number}"), Into::into)
 }
 
-/// `rTa`: the repeat count, 1 where it is not there, the type's letter, and the one behind it.
+/// `rTa`: the repeat count (default 1), the letter of the type, and the letter after it.
 fn form_parts(form: &str) -> Option<(u64, char, Option<char>)> {
     let digits = form.find(|character: char| !character.is_ascii_digit())?;
     let (repeat, rest) = form.split_at_checked(digits)?;
@@ -180,7 +180,7 @@ fn cell_element(code: char) -> Element {
     }
 }
 
-/// With `TDIM`, the fastest axis is the width of a string, the others are an array of them.
+/// With `TDIM`, the fastest axis is the width of a string, and the others form an array of strings.
 fn strings(repeat: u64, shape: Option<Vec<u64>>) -> Element {
     let mut shape = shape.filter(|shape| product(shape) == Some(repeat)).unwrap_or_else(|| vec![repeat]);
     let width = shape.pop().unwrap_or(repeat);
@@ -196,7 +196,7 @@ fn product(shape: &[u64]) -> Option<u64> {
     shape.iter().try_fold(1_u64, |product, &length| product.checked_mul(length))
 }
 
-/// `(l,m,n)`, the fastest first, into C order.
+/// `(l,m,n)`, the fastest first, to C order.
 fn dimensions(text: &str) -> Option<Vec<u64>> {
     let inner = text.trim().strip_prefix('(')?.strip_suffix(')')?;
     let mut shape: Vec<u64> =

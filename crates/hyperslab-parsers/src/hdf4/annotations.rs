@@ -1,5 +1,5 @@
-//! What data groups of the older DFSD interface say about their arrays, as attributes named as the SD
-//! interface does.
+//! What the older DFSD interface records about the arrays of its data groups, as attributes with the names of the SD
+//! interface.
 
 use hyperslab_core::{Attribute, ByteOrder, Element};
 
@@ -10,7 +10,7 @@ use super::text::until_zero;
 use crate::attribute::{named, scalar, text};
 use crate::error::Error;
 
-/// Text with zero bytes between: the data's, then each dimension's. And numbers of the data.
+/// Texts separated by zero bytes: the data's, then each dimension's. And numbers about the data.
 pub(super) struct Annotations {
     labels: Vec<String>,
     units: Vec<String>,
@@ -21,7 +21,7 @@ pub(super) struct Annotations {
 }
 
 impl Annotations {
-    /// Those of a group with these members.
+    /// The annotations of a group with these members.
     pub fn of(
         file: &File<'_>,
         element: &Element,
@@ -69,13 +69,13 @@ impl Annotations {
     }
 }
 
-/// The largest value, then the least, as the data are stored.
+/// The maximum, then the minimum, of the type of the data.
 fn extremes(bytes: &[u8], element: &Element, width: usize) -> Vec<Attribute> {
     let values = bytes.chunks_exact(width.max(1)).zip(["valid_max", "valid_min"]);
     values.map(|(value, name)| named(name, scalar(element.clone(), value.to_vec()))).collect()
 }
 
-/// Four numbers of eight bytes, then the type of what they make of the data.
+/// Four numbers of eight bytes, then the type that calibrated data have.
 fn calibration(bytes: &[u8]) -> Vec<Attribute> {
     const NAMES: [&str; 4] = ["scale_factor", "scale_factor_err", "add_offset", "add_offset_err"];
     let Some(float) = Element::float(8, ByteOrder::Big) else { return Vec::new() };

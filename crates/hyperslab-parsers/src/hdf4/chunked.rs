@@ -1,4 +1,4 @@
-//! Chunked elements: the table of chunks, and the chunks that it lists (`hchunks.h`).
+//! Chunked elements: the table of chunks, and the chunks in it (`hchunks.h`).
 
 use hyperslab_core::{Element, Fill, Manifest, Segment, StoredChunk, Unreadable};
 
@@ -33,7 +33,7 @@ pub(super) fn segments(
     let chunk_shape: Vec<u64> = chunked.axes.iter().map(|&(_, chunk)| chunk).collect();
     let (chunk_shape, element_nbytes) = match (chunk_shape.len().checked_sub(shape.len()), chunk_shape) {
         (Some(0), chunk_shape) => (chunk_shape, chunked.element_nbytes),
-        _ => return Ok(Err(Unreadable::damaged("the chunks have other axes than the array"))),
+        _ => return Ok(Err(Unreadable::damaged("the chunks and the array have different axes"))),
     };
     if element_nbytes != element.nbytes() {
         let problem = format!("chunks of elements {element_nbytes} bytes wide do not fit the array");
@@ -86,7 +86,11 @@ fn entries(file: &File<'_>, table: u16, ndim: usize) -> Result<Vec<Entry>, Error
     let table = vdata::read(file, table)?;
     let record_nbytes = 4 * ndim + 4;
     if !table.class.starts_with("_HDF_CHK_TBL_0") || table.record_nbytes != record_nbytes as u64 {
-        return Err(Error::invalid(WHAT, 0, format!("a Vdata of class {:?} is none", table.class)));
+        return Err(Error::invalid(
+            WHAT,
+            0,
+            format!("a Vdata of class {:?} is not a chunk table", table.class),
+        ));
     }
     let bytes = table.records(file)?;
     let entry = |record: &[u8]| {
@@ -98,7 +102,7 @@ fn entries(file: &File<'_>, table: u16, ndim: usize) -> Result<Vec<Entry>, Error
     bytes.chunks_exact(record_nbytes).map(entry).collect()
 }
 
-/// The bytes of a chunk as they are stored; a chunk of a compressed array is a compressed element itself.
+/// The stored bytes of a chunk. In a compressed array, each chunk is a compressed element.
 fn chunk(
     file: &File<'_>,
     chunked: &Chunked,
@@ -111,6 +115,6 @@ fn chunk(
         Located::Plain(pieces) if chunked.coder == Coder::None && pieces.nbytes() >= chunk_nbytes => {
             Ok(Some(pieces.truncated(chunk_nbytes)))
         }
-        _ => Err(Error::invalid("an HDF4 chunk", 0, "it is not stored as its array says")),
+        _ => Err(Error::invalid("an HDF4 chunk", 0, "it is stored differently from its array")),
     }
 }

@@ -1,4 +1,4 @@
-//! The linked list of blocks of data descriptors: which object is where (specification, section 2.2).
+//! The linked list of blocks of data descriptors, which tell where each object is (specification, section 2.2).
 
 use std::collections::{HashMap, HashSet};
 
@@ -12,10 +12,10 @@ use crate::rounds::settle;
 const WHAT: &str = "a block of HDF4 data descriptors";
 const MAGIC: [u8; 4] = [0x0e, 0x03, 0x13, 0x01];
 const DESCRIPTOR_NBYTES: u64 = 12;
-/// Nothing larger is fetched before it is known to be needed.
+/// Nothing larger is fetched before it is needed.
 const SMALL: u64 = 64 << 10;
 
-/// Tags that we know, without the bit of special elements.
+/// The tags that we know, without the bit for special elements.
 pub(super) mod tag {
     /// No object.
     pub const NULL: u16 = 1;
@@ -43,11 +43,11 @@ pub(super) mod tag {
     pub const UNITS: u16 = 705;
     /// Formats for printing.
     pub const FORMATS: u16 = 706;
-    /// The largest and the least value.
+    /// The maximum and the minimum.
     pub const EXTREMES: u16 = 707;
     /// The name of the coordinate system.
     pub const COORDINATES: u16 = 708;
-    /// An old and a new group that are the same.
+    /// An old group and the equivalent new one.
     pub const SAME_GROUP: u16 = 710;
     /// A numeric data group.
     pub const NUMERIC_GROUP: u16 = 720;
@@ -66,29 +66,29 @@ pub(super) mod tag {
 /// One object.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(super) struct Descriptor {
-    /// Without the bit of special elements.
+    /// The tag, without the bit for special elements.
     pub tag: u16,
     pub reference: u16,
-    /// The bytes describe where the data are, instead of being the data.
+    /// Whether the bytes tell where the data are instead of being the data.
     pub is_special: bool,
     /// `None` for an object without data.
     pub range: Option<ByteRange>,
 }
 
-/// All of a file's.
+/// All descriptors of a file.
 #[derive(Debug, Default)]
 pub(super) struct Descriptors {
     list: Vec<Descriptor>,
     positions: HashMap<(u16, u16), usize>,
 }
 
-/// Follow the list from the file's start; each block is one round, unless it is held already.
+/// Follows the list from the file's start. Each block takes a round, unless it is held already.
 pub(super) fn read(pages: &mut Pages<'_>) -> Result<Descriptors, Error> {
     let magic = settle(pages, |pages| Ok(pages.bytes("the HDF4 signature", 0, 4)?.to_vec()));
     if magic.as_deref() != Ok(&MAGIC) {
         return match magic {
             Err(error @ Error::Fetch(_)) => Err(error),
-            _ => Err(Error::UnknownFormat { reason: "the file does not start as HDF4 does".into() }),
+            _ => Err(Error::UnknownFormat { reason: "the file does not start as HDF4 files do".into() }),
         };
     }
     let limit = pages.file_length() / DESCRIPTOR_NBYTES;
@@ -134,7 +134,7 @@ fn block(pages: &Pages<'_>, offset: u64) -> Result<(u64, Vec<Descriptor>), Error
     Ok((next, descriptors))
 }
 
-/// Of a number that was read from two bytes.
+/// From a number of two bytes.
 pub(super) fn small(value: u64) -> u16 {
     u16::try_from(value).unwrap_or(u16::MAX)
 }
@@ -145,17 +145,17 @@ impl Descriptors {
         self.list.push(descriptor);
     }
 
-    /// The object with a tag and a reference number.
+    /// The object with this tag and reference number.
     pub fn get(&self, tag: u16, reference: u16) -> Option<Descriptor> {
         self.positions.get(&(tag, reference)).and_then(|&position| self.list.get(position)).copied()
     }
 
-    /// All objects with a tag, in the file's order.
+    /// All objects with this tag, in the file's order.
     pub fn with_tag(&self, tag: u16) -> impl Iterator<Item = Descriptor> {
         self.list.iter().copied().filter(move |descriptor| descriptor.tag == tag)
     }
 
-    /// Whatever describes something and is small comes with the first round.
+    /// Fetches all small objects that describe something, in the first round.
     pub fn want_metadata(&self, pages: &Pages<'_>) {
         for descriptor in &self.list {
             let is_data = matches!(descriptor.tag, tag::DATA | tag::COMPRESSED | tag::CHUNK | tag::LINKED);

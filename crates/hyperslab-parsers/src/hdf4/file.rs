@@ -8,7 +8,7 @@ use super::descriptors::Descriptors;
 use crate::error::Error;
 use crate::pages::Pages;
 
-/// What a step reads: the file's bytes, its descriptors, and the other files found on the way.
+/// What a step reads: the file's bytes, its descriptors, and the other files found so far.
 pub(super) struct File<'f> {
     pub(super) pages: &'f Pages<'f>,
     pub(super) descriptors: &'f Descriptors,
@@ -19,12 +19,12 @@ pub(super) struct File<'f> {
 #[derive(Default)]
 pub(super) struct Found {
     pub(super) other_files: RefCell<Vec<String>>,
-    /// Bytes of objects read so far: objects that share their bytes must not multiply without bound.
+    /// Bytes of objects read so far. The sum is bounded, because objects may share their bytes.
     pub(super) read_nbytes: Cell<u64>,
 }
 
 impl File<'_> {
-    /// The number that manifests use for another file.
+    /// The number of another file in manifests.
     pub fn number_of(&self, name: String) -> u32 {
         let mut files = self.found.other_files.borrow_mut();
         let position = files.iter().position(|known| *known == name).unwrap_or_else(|| {
@@ -34,7 +34,7 @@ impl File<'_> {
         u32::try_from(position).unwrap_or(u32::MAX - 1) + 1
     }
 
-    /// Count bytes of objects, read or about to be.
+    /// Counts bytes of objects that were read or are about to be.
     pub fn spend(&self, nbytes: u64) -> Result<(), Error> {
         let limit = self.pages.file_length().saturating_mul(8).saturating_add(64 << 20);
         let spent = self.found.read_nbytes.get().saturating_add(nbytes);
@@ -43,7 +43,7 @@ impl File<'_> {
     }
 }
 
-/// One thing to read arrays from.
+/// An object that holds an array.
 #[derive(Clone, Debug)]
 pub(super) enum Source {
     /// The reference number of a Vgroup of class `Var0.0`.
@@ -52,8 +52,8 @@ pub(super) enum Source {
     Group(u16, u16),
 }
 
-/// An array, or why there is none, and its name.
+/// An array and its name, or why there is none.
 pub(super) type Named = (String, Result<Array, Unreadable>);
 
-/// An array's chunks; the outer error is of bytes that are not held, the inner one of the array.
+/// An array's chunks. The outer error means that bytes are not held yet, the inner one concerns the array.
 pub(super) type Segments = Result<Vec<Segment>, Unreadable>;

@@ -10,10 +10,10 @@ use crate::pieces::{addressed, grid_over};
 use crate::segment::{array_nbytes, gridded, one_chunk, stored, too_large};
 
 const WHAT: &str = "the data of an HDF4 array";
-/// Smaller chunks are not worth a request each, where all bytes can be taken into the metadata.
+/// Smaller chunks are not worth a request each if all bytes fit into the metadata.
 const LEAST_CHUNK_NBYTES: u64 = 512;
 
-/// The chunks of an array whose data were located.
+/// The chunks of an array whose data have been located.
 pub(super) fn segments(
     file: &File<'_>,
     located: &Located,
@@ -45,7 +45,7 @@ fn made(
     match located {
         Located::Nothing => Ok(Ok(Vec::new())), // the array's fill value
         Located::Plain(pieces) if pieces.nbytes() < nbytes => {
-            let problem = format!("{} bytes are stored of the {nbytes} that the array has", pieces.nbytes());
+            let problem = format!("{} bytes are stored, but the array has {nbytes}", pieces.nbytes());
             Ok(Err(Unreadable::damaged(problem)))
         }
         Located::Plain(pieces) => {

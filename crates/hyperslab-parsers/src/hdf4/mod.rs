@@ -1,10 +1,10 @@
 //! HDF4: scientific data sets, with their chunks, attributes and dimensions.
 //!
-//! After the "HDF Specification and Developer's Guide" 4.2. A file is a list of data descriptors: tag,
-//! reference number, offset, length. Scientific data sets stand in Vgroups of class `Var0.0` under one of
-//! class `CDF0.0` (written by the SD interface), or in numeric data groups alone (written by the older DFSD
-//! interface). All are given in the root group; where two have one name, the later gets a number. Vdata and
-//! raster images are named, but not read.
+//! We follow the "HDF Specification and Developer's Guide" 4.2. A file is a list of data descriptors: tag, reference
+//! number, offset, length. Scientific data sets are in Vgroups of class `Var0.0` under one of class `CDF0.0` (written
+//! by the SD interface), or in numeric data groups alone (written by the older DFSD interface). All of them appear in
+//! the root group; if two share a name, the later one gets a number. Vdata and raster images are listed by name, but
+//! not read.
 
 mod annotations;
 mod chunked;
@@ -38,7 +38,7 @@ use file::{File, Found, Named, Source};
 struct Contents {
     sources: Vec<Source>,
     attributes: Vec<Attribute>,
-    /// What we can name only.
+    /// What we only list by name.
     others: Vec<(String, Unreadable)>,
 }
 
@@ -82,7 +82,7 @@ fn contents(file: &File<'_>) -> Result<Contents, Error> {
     })
 }
 
-/// A damaged object is none; bytes that are not held yet are another matter.
+/// A damaged object counts as missing. Bytes that are not held yet are an error.
 fn tolerant<T>(result: Result<T, Error>) -> Result<Option<T>, Error> {
     match result {
         Ok(value) => Ok(Some(value)),
@@ -91,7 +91,7 @@ fn tolerant<T>(result: Result<T, Error>) -> Result<Option<T>, Error> {
     }
 }
 
-/// Tables of the user's, and raster images.
+/// The user's own tables, and raster images.
 fn others(file: &File<'_>) -> Result<Vec<(String, Unreadable)>, Error> {
     let tables = gather(file.descriptors.with_tag(tag::VDATA), |descriptor| {
         let table = tolerant(vdata::read(file, descriptor.reference))?;
@@ -105,7 +105,7 @@ fn others(file: &File<'_>) -> Result<Vec<(String, Unreadable)>, Error> {
     Ok(all.map(|(name, kind)| (name.replace('/', "_"), Unreadable::unsupported(kind))).collect())
 }
 
-/// Classes of Vdata that serve other objects.
+/// Classes of Vdata that belong to other objects.
 const INTERNAL: [&str; 9] =
     ["Attr0.", "DimVal0.", "Dim0.", "UDim0.", "SDSVar", "CoordVar", "_HDF_CHK_TBL_", "RIATTR", "RI0.0"];
 
@@ -144,14 +144,14 @@ fn name(source: &Source) -> String {
     }
 }
 
-/// HDF4 lets two arrays have one name, and names have slashes: the later one gets a number, a slash an
-/// underscore.
+/// In HDF4, arrays may share a name, and names may contain slashes. The later array gets a number, and a slash becomes
+/// an underscore.
 fn free(names: &mut HashMap<String, u64>, name: &str) -> String {
     let name = name.replace('/', "_");
     let mut free = name.clone();
     while names.contains_key(&free) {
         let count = names.entry(name.clone()).or_insert(1);
-        *count += 1; // so that the next of this name does not try the same numbers again
+        *count += 1; // so the next array of this name does not try the same numbers again
         free = format!("{name}_{count}");
     }
     names.insert(free.clone(), 1);

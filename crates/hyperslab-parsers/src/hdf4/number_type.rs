@@ -1,17 +1,17 @@
-//! Number types: which element a type number and a class mean (specification, section 6.2 and `hntdefs.h`).
+//! Number types: the element for a type number and a class (specification, section 6.2 and `hntdefs.h`).
 
 use hyperslab_core::{ByteOrder, Charset, Element, StringPadding};
 
 use crate::error::Error;
 
-/// Bits of a type number that say how the writer's machine had it.
+/// Bits of a type number that tell how the writer's machine stored it.
 const NATIVE: u16 = 0x1000;
 const LITTLE: u16 = 0x4000;
 
-/// The element of a number type object's four bytes: version, type, bits, class.
+/// The element for the four bytes of a number type object: version, type, bits, class.
 pub(super) fn of_object(bytes: &[u8]) -> Result<Element, Error> {
     let &[_, number, _, class] = bytes else {
-        return Err(Error::invalid("an HDF4 number type", 0, "it is not four bytes"));
+        return Err(Error::invalid("an HDF4 number type", 0, "it does not have four bytes"));
     };
     let order = match class {
         0 | 1 => Some(ByteOrder::Big),
@@ -25,7 +25,7 @@ pub(super) fn of_object(bytes: &[u8]) -> Result<Element, Error> {
     Ok(element)
 }
 
-/// The element of a Vdata's field, whose flags stand in the type number itself.
+/// The element of a Vdata field, whose flags are in the type number itself.
 pub(super) fn of_field(number: u16) -> Result<Element, Error> {
     let order = if number & LITTLE == 0 { ByteOrder::Big } else { ByteOrder::Little };
     let element = element(number & 0x0fff, order)?;
@@ -53,7 +53,7 @@ pub(super) fn text(nbytes: u64) -> Element {
     Element::FixedString { nbytes, padding: StringPadding::NullPadded, charset: Charset::Ascii }
 }
 
-/// What the SD interface takes for elements never written, where there is no `_FillValue`.
+/// The SD interface's value for elements that were never written, if there is no `_FillValue`.
 pub(super) fn default_fill(element: &Element) -> Vec<u8> {
     let (order, mut bytes) = match element {
         Element::Integer { nbytes: 1, order, .. } => (*order, (-127_i8).to_le_bytes().to_vec()),

@@ -1,4 +1,4 @@
-//! Where the bytes of an object lie: in one piece, in linked blocks, or in another file.
+//! Where the bytes of an object are: in one piece, in linked blocks, or in another file.
 
 use std::collections::HashSet;
 
@@ -10,10 +10,10 @@ use crate::error::Error;
 use crate::pieces::{Piece, Pieces};
 use crate::rounds::gather;
 
-/// Most bytes that are taken into the metadata: small objects, and data that no chunk address can say.
+/// The most bytes taken into the metadata: small objects, and data that chunks cannot address.
 pub(super) const MAX_INLINE_NBYTES: u64 = 64 << 20;
 
-/// What is found behind a tag and a reference number.
+/// What a tag and a reference number lead to.
 #[derive(Debug)]
 pub(super) enum Located {
     /// No object, or one without bytes.
@@ -22,7 +22,7 @@ pub(super) enum Located {
     Plain(Pieces),
     /// Encoded bytes.
     Compressed(Pieces, Coder),
-    /// Chunks, to be looked up.
+    /// A chunk table, still to be read.
     Chunked(Chunked),
 }
 
@@ -48,7 +48,7 @@ pub(super) fn locate(file: &File<'_>, tag: u16, reference: u16) -> Result<Locate
     }
 }
 
-/// Encoded bytes are plain or in linked blocks; anything else would lead deeper for ever.
+/// Encoded bytes are plain or in linked blocks. Anything else could nest without end.
 fn locate_plain(file: &File<'_>, tag: u16, reference: u16) -> Result<Option<Pieces>, Error> {
     let descriptor = file.descriptors.get(tag, reference);
     let Some((descriptor, range)) = descriptor.and_then(|it| Some((it, it.range?))) else { return Ok(None) };
@@ -64,7 +64,7 @@ fn locate_plain(file: &File<'_>, tag: u16, reference: u16) -> Result<Option<Piec
     }
 }
 
-/// The bytes of a small object, and where they start.
+/// The bytes of a small object, and their offset.
 pub(super) fn element(
     file: &File<'_>,
     what: &'static str,
@@ -81,7 +81,7 @@ pub(super) fn element(
     }
 }
 
-/// All bytes of pieces, one behind the other.
+/// The bytes of all pieces, joined.
 pub(super) fn bytes(pieces: &Pieces, file: &File<'_>, what: &'static str) -> Result<Vec<u8>, Error> {
     let nbytes = pieces.nbytes();
     if nbytes > MAX_INLINE_NBYTES {
@@ -98,8 +98,7 @@ pub(super) fn bytes(pieces: &Pieces, file: &File<'_>, what: &'static str) -> Res
     Ok(parts.concat())
 }
 
-/// The chain of tables of blocks; the first block may have its own length, for it was there before the
-/// others.
+/// The chain of block tables. The first block may have its own length, because it existed before the others.
 fn linked(
     file: &File<'_>,
     length: u64,
@@ -137,7 +136,7 @@ fn linked(
 fn table(file: &File<'_>, reference: u16, count: u64) -> Result<(u16, Vec<u16>), Error> {
     const WHAT: &str = "a table of linked blocks";
     let range = file.descriptors.get(tag::LINKED, reference).and_then(|descriptor| descriptor.range);
-    let range = range.ok_or_else(|| Error::invalid(WHAT, 0, format!("object {reference} is not there")))?;
+    let range = range.ok_or_else(|| Error::invalid(WHAT, 0, format!("there is no object {reference}")))?;
     let bytes = file.pages.bytes(WHAT, range.offset, range.length)?;
     let mut cursor = Cursor::new(WHAT, range.offset, &bytes);
     let next = small(cursor.uint_be(2)?);

@@ -1,4 +1,4 @@
-//! Arrays as the older DFSD interface writes them: groups of tags, without names of their own (section 7).
+//! Arrays of the older DFSD interface: groups of tags, without names of their own (section 7).
 
 use std::collections::HashSet;
 
@@ -15,7 +15,7 @@ use crate::rounds::gather;
 use crate::segment::{gridded, one_chunk, stored};
 use hyperslab_core::{ByteRange, Manifest, Segment, Unreadable};
 
-/// All groups, each array once: old groups that are linked to a new one say the same.
+/// All groups, each array once. Old groups that are linked to a new one describe the same array.
 pub(super) fn sources(file: &File<'_>) -> Result<Vec<Source>, Error> {
     let links = gather(file.descriptors.with_tag(tag::SAME_GROUP), |descriptor| {
         let (_, bytes) = pieces::element(file, "an HDF4 link", tag::SAME_GROUP, descriptor.reference)?;
@@ -36,8 +36,8 @@ struct Dimensions {
     number_types: Vec<u16>,
 }
 
-/// The array of a group; then its dimensions' scales, where they have values. The dimensions' names are
-/// numbered from 0 here, and through the file by [`number`].
+/// The array of a group, then the scales of its dimensions that have values. Dimensions are numbered from 0 here;
+/// [`number`] renumbers them for the whole file.
 pub(super) fn arrays(file: &File<'_>, tag: u16, reference: u16) -> Result<Vec<Named>, Error> {
     let (_, bytes) = pieces::element(file, "an HDF4 data group", tag, reference)?;
     let mut cursor = Cursor::new("an HDF4 data group", 0, &bytes);
@@ -68,8 +68,7 @@ fn fake_name(number: usize) -> String {
     format!("fakeDim{number}")
 }
 
-/// Number the dimensions of a group's arrays on from those of the groups before, as the SD interface names
-/// them.
+/// Numbers the dimensions of a group's arrays after those of earlier groups, as the SD interface names them.
 pub(super) fn number(arrays: &mut [Named], count: &mut usize) {
     let first = *count;
     for (name, array) in arrays {
@@ -105,12 +104,12 @@ fn dimensions(file: &File<'_>, reference: u16) -> Result<Dimensions, Error> {
 
 fn element(file: &File<'_>, reference: Option<&u16>) -> Result<Element, Error> {
     const WHAT: &str = "an HDF4 number type";
-    let reference = reference.ok_or_else(|| Error::invalid(WHAT, 0, "an array has none"))?;
+    let reference = reference.ok_or_else(|| Error::invalid(WHAT, 0, "an array without one"))?;
     let (_, bytes) = pieces::element(file, WHAT, tag::NUMBER_TYPE, *reference)?;
     number_type::of_object(&bytes)
 }
 
-/// One byte an axis, whether it has a scale; then the scales' values, one behind the other.
+/// One byte for each axis tells whether it has a scale; then the values of the scales follow.
 fn scales(
     file: &File<'_>,
     dimensions: &Dimensions,

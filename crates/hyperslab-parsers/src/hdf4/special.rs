@@ -1,5 +1,4 @@
-//! Special elements: data elsewhere, in blocks, compressed or in chunks (specification, section 10;
-//! `hfile_priv.h`).
+//! Special elements: data elsewhere, in blocks, compressed or in chunks (specification, section 10; `hfile_priv.h`).
 
 use super::descriptors::{Descriptor, small};
 use super::file::File;
@@ -11,31 +10,31 @@ use hyperslab_core::{ByteRange, Codec};
 const WHAT: &str = "the header of an HDF4 special element";
 const MAX_NDIM: u64 = 32; // H4_MAX_VAR_DIMS
 
-/// What the header of a special element says.
+/// The content of a special element's header.
 #[derive(Clone, Debug)]
 pub(super) enum Special {
-    /// In blocks of a chain of tables.
+    /// In blocks listed by a chain of tables.
     Linked { length: u64, block_nbytes: u64, blocks_per_table: u64, table: u16 },
     /// In another file.
     External { range: ByteRange, file: String },
-    /// Compressed; the encoded bytes have their own descriptor.
+    /// Compressed. The encoded bytes have their own descriptor.
     Compressed { reference: u16, coder: Coder },
     /// In chunks, listed by a Vdata.
     Chunked(Chunked),
 }
 
-/// What the header of a chunked element says.
+/// The content of a chunked element's header.
 #[derive(Clone, Debug)]
 pub(super) struct Chunked {
     pub table: u16,
     pub element_nbytes: u64,
-    /// Lengths along each axis: the whole, a chunk.
+    /// Lengths along each axis: of the array, and of a chunk.
     pub axes: Vec<(u64, u64)>,
     pub fill: Vec<u8>,
     pub coder: Coder,
 }
 
-/// How bytes are encoded: codes as in `hcomp.h`, with what the header says besides.
+/// How bytes are encoded: a code of `hcomp.h`, with the header's parameters.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(super) enum Coder {
     None,
@@ -47,11 +46,11 @@ pub(super) enum Coder {
     Other(u64),
 }
 
-/// Set by HDF 4.2r1 and later in libsz's option mask: the data have a header.
+/// HDF 4.2r1 and later set this in libsz's option mask: the data have a header.
 const SZIP_HAS_HEADER: u32 = 0x1_0000;
 
 impl Coder {
-    /// The chain that decodes elements of so many bytes.
+    /// The codec chain for elements of this many bytes.
     pub fn codecs(self, element_nbytes: u64) -> Vec<Codec> {
         let unknown = |name: String| Codec::Unknown { number: None, name };
         vec![match self {
@@ -107,7 +106,7 @@ fn external(cursor: &mut Cursor<'_>) -> Result<Special, Error> {
     Ok(Special::External { range: ByteRange { offset, length }, file })
 }
 
-/// The model comes first; the standard one has no parameters of its own.
+/// The model comes first. The standard model has no parameters.
 fn coder(cursor: &mut Cursor<'_>) -> Result<Coder, Error> {
     cursor.skip(2)?;
     Ok(match cursor.uint_be(2)? {

@@ -4,7 +4,7 @@ use super::descriptors::small;
 use crate::cursor::Cursor;
 use crate::error::Error;
 
-/// Text behind two bytes of length; a zero byte ends it early.
+/// Text after its length in two bytes; a zero byte ends it early.
 pub(super) fn text(cursor: &mut Cursor<'_>) -> Result<String, Error> {
     let length = cursor.uint_be(2)?;
     let bytes = cursor.take(usize::from(small(length)))?;

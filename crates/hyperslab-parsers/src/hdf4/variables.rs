@@ -1,4 +1,4 @@
-//! Arrays as the SD interface writes them: a Vgroup a variable, with its dimensions, attributes and data.
+//! Arrays of the SD interface: one Vgroup for each variable, with its dimensions, attributes and data.
 
 use hyperslab_core::{Array, Attribute, Element, Fill, Role, Unreadable, VirtualMappings};
 
@@ -11,13 +11,13 @@ use crate::error::Error;
 use crate::rounds::gather;
 use crate::segment::array_nbytes;
 
-/// A dimension: `None` for the length of an unlimited one.
+/// The length of a dimension; `None` if it is unlimited.
 struct Dimension {
     name: String,
     length: Option<u64>,
 }
 
-/// The array that a Vgroup of class `Var0.0` is, and its name.
+/// The array of a Vgroup of class `Var0.0`, and its name.
 pub(super) fn named(file: &File<'_>, reference: u16) -> Result<Named, Error> {
     let vgroup = groups::read(file, reference)?;
     match array(file, &vgroup) {
@@ -84,7 +84,7 @@ fn located(file: &File<'_>, vgroup: &Vgroup) -> Result<Located, Error> {
     Ok(Located::Nothing)
 }
 
-/// An unlimited dimension is as long as the data that are there.
+/// An unlimited dimension is as long as its data.
 fn shape(dimensions: &[Dimension], located: &Located, element: &Element) -> Vec<u64> {
     let known: Vec<u64> = dimensions.iter().filter_map(|dimension| dimension.length).collect();
     let row_nbytes = array_nbytes(&known, element).unwrap_or(u64::MAX);
@@ -112,7 +112,7 @@ fn dimensions(file: &File<'_>, vgroup: &Vgroup) -> Result<Vec<Dimension>, Error>
     Ok(dimensions.into_iter().flatten().collect())
 }
 
-/// Kept as a value (`DimVal0.1`), or in older files as the number of records (`DimVal0.0`).
+/// Stored as a value (`DimVal0.1`), or in older files as the number of records (`DimVal0.0`).
 fn length(file: &File<'_>, dimension: &Vgroup) -> Result<u64, Error> {
     let tables = dimension.members.iter().filter(|(tag, _)| *tag == tag::VDATA);
     for table in gather(tables, |&(_, reference)| vdata::read(file, reference))? {
@@ -143,7 +143,7 @@ pub(super) fn attributes(file: &File<'_>, vgroup: &Vgroup) -> Result<Vec<Attribu
     Ok(attributes.into_iter().flatten().collect())
 }
 
-/// `_FillValue` where it is one element of the array's type, else the library's default.
+/// `_FillValue` if it is one element of the array's type, otherwise the library's default.
 fn fill(element: &Element, attributes: &[Attribute]) -> Fill {
     let value = attributes.iter().find(|attribute| attribute.name == "_FillValue");
     let value = value.and_then(|attribute| attribute.value.as_ref().ok());

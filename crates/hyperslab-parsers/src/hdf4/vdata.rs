@@ -1,5 +1,4 @@
-//! Vdata: records of typed fields; attributes, dimensions' lengths and chunk tables are Vdata (section
-//! 9.3.2).
+//! Vdata: records of typed fields. Attributes, lengths of dimensions and chunk tables are Vdata (section 9.3.2).
 
 use hyperslab_core::{Attribute, Element, Value};
 
@@ -12,7 +11,7 @@ use crate::error::Error;
 
 const WHAT: &str = "an HDF4 Vdata";
 
-/// A field: its type number, and values a record.
+/// A field: its type number, and how many values a record has.
 #[derive(Clone, Debug)]
 pub(super) struct Field {
     pub number: u16,
@@ -34,7 +33,7 @@ pub(super) struct Vdata {
 pub(super) fn read(file: &File<'_>, reference: u16) -> Result<Vdata, Error> {
     let (offset, bytes) = pieces::element(file, WHAT, tag::VDATA, reference)?;
     let mut cursor = Cursor::new(WHAT, offset, &bytes);
-    cursor.skip(2)?; // interlace: says nothing for the single fields and whole records that we read
+    cursor.skip(2)?; // interlace: irrelevant for the single fields and whole records that we read
     let record_count = cursor.uint_be(4)?;
     let record_nbytes = cursor.uint_be(2)?;
     let count = cursor.uint_be(2)?;
@@ -64,13 +63,17 @@ impl Vdata {
         let (offset, mut bytes) = pieces::element(file, WHAT, tag::RECORDS, self.reference)?;
         let length = usize::try_from(length).unwrap_or(usize::MAX);
         if bytes.len() < length {
-            return Err(Error::invalid(WHAT, offset, format!("{} bytes of {length} are there", bytes.len())));
+            return Err(Error::invalid(
+                WHAT,
+                offset,
+                format!("only {} of {length} bytes are there", bytes.len()),
+            ));
         }
         bytes.truncate(length);
         Ok(bytes)
     }
 
-    /// The first value, a whole number of four bytes: how a dimension's length is kept.
+    /// The first value, a four-byte integer. The length of a dimension is stored in this way.
     pub fn first_number(&self, file: &File<'_>) -> Result<u64, Error> {
         let bytes = self.records(file)?;
         let little = self.fields.first().is_some_and(|field| field.number & 0x4000 != 0);
@@ -81,7 +84,7 @@ impl Vdata {
         Ok(first.iter().fold(0, |value, &byte| value << 8 | u64::from(byte)))
     }
 
-    /// The attribute that a Vdata of class `Attr0.0` is.
+    /// The attribute of a Vdata of class `Attr0.0`.
     pub fn attribute(&self, file: &File<'_>) -> Result<Attribute, Error> {
         let no_field = || Error::invalid(WHAT, 0, format!("attribute {:?} has no field", self.name));
         let field = self.fields.first().ok_or_else(no_field);

@@ -13,23 +13,23 @@ use crate::pages::Pages;
 
 const WHAT: &str = "attribute";
 
-/// An attribute whose variable-length values may still be elsewhere.
+/// An attribute. Its variable-length values may still be elsewhere.
 #[derive(Clone, Debug)]
 pub(crate) struct RawAttribute {
     /// The attribute so far.
     pub attribute: Attribute,
-    /// When it was made, among the object's, where the object keeps track.
+    /// When it was created, relative to the object's other attributes, if the object tracks that.
     pub order: Option<u32>,
 }
 
 impl RawAttribute {
-    /// An attribute that cannot be had. Without a name it stands for all that cannot even be listed.
+    /// An attribute that cannot be read. Without a name, it stands for attributes that cannot be listed.
     pub fn failed(name: String, error: &Error) -> Self {
         let attribute = Attribute { name, value: Err(error.clone().into()) };
         Self { attribute, order: None }
     }
 
-    /// From a message; only bytes that are not held yet are an error.
+    /// From a message. Fails only if bytes are not held yet.
     pub fn read(file: &mut File, pages: &Pages<'_>, message: &Message) -> Result<Self, Error> {
         let mut name = String::new();
         let outcome = match file.resolved(pages, message) {
@@ -72,7 +72,7 @@ impl Head {
         Ok(Self { version, type_shared, space_shared, name_nbytes, type_nbytes, space_nbytes })
     }
 
-    /// A part of the message; version 1 pads each to eight bytes.
+    /// A part of the message. Version 1 pads each part to eight bytes.
     fn part<'c>(&self, cursor: &mut Cursor<'c>, nbytes: usize) -> Result<&'c [u8], Error> {
         let part = cursor.take(nbytes)?;
         let padding = nbytes.next_multiple_of(8) - nbytes;
@@ -80,7 +80,7 @@ impl Head {
         Ok(part)
     }
 
-    /// A datatype or dataspace within the message, which may be shared itself.
+    /// A datatype or dataspace within the message. It may itself be shared.
     fn message(
         &self,
         cursor: &mut Cursor<'_>,

@@ -1,14 +1,14 @@
 //! B-trees of version 2, of any record type (HDF5 File Format Specification 3.0, III.A.2).
 //!
-//! To read all records of a tree, for instance the names of a group with dense links:
+//! To read all records of a tree, for example the names in a group with dense links:
 //!
 //! ```text
-//! let mut walk = Walk::new(address, sizes, &[5]);      // the record types that may be met
+//! let mut walk = Walk::new(address, sizes, &[5]);      // the allowed record types
 //! walk.resume(&pages, &mut |record| { … Ok(()) })?;    // NotHeld: call again after the next round
 //! ```
 //!
-//! `record` is one record's bytes; each record comes once, in no particular order. [`Header`] and
-//! [`Header::read_node`] are the steps below it, for callers that keep their own list of nodes.
+//! `record` holds the bytes of one record. Each record comes once, in no particular order. [`Header`] and
+//! [`Header::read_node`] are the underlying steps, for callers that keep their own list of nodes.
 
 use hyperslab_core::ByteRange;
 
@@ -23,36 +23,36 @@ const HEADER: &str = "a B-tree (version 2) header";
 const NODE: &str = "a B-tree (version 2) node";
 /// Signature, version, type and checksum of a node.
 const NODE_OVERHEAD: u64 = 10;
-/// Each level has at least twice the nodes of the one above: no file is deep enough for more.
+/// Each level has at least twice the nodes of the level above, so no file holds a deeper tree.
 const MAX_DEPTH: u16 = 64;
 
-/// A tree, as its header describes it.
+/// A tree, from its header.
 #[derive(Clone, Debug)]
 pub(crate) struct Header {
     sizes: Sizes,
-    /// What kind of records it holds.
+    /// The type of its records.
     pub record_type: u8,
     /// Bytes of a record.
     pub record_nbytes: usize,
     root: Option<Node>,
-    /// From the leaves up.
+    /// Levels, from the leaves up.
     levels: Vec<Level>,
-    /// Bytes that a count of one node's records takes.
+    /// Bytes of the count of one node's own records.
     count_width: usize,
 }
 
-/// What the nodes of one level have in common.
+/// What the nodes of one level share.
 #[derive(Clone, Copy, Debug)]
 struct Level {
-    /// Records that fit a node.
+    /// How many records fit into a node.
     max_records: u64,
-    /// Records that fit a node and all below it.
+    /// How many records fit into a node and all nodes below it.
     max_total: u64,
-    /// Bytes that a count of the latter takes; none for leaves.
+    /// Bytes of that second count; 0 for leaves.
     total_width: usize,
 }
 
-/// A node: where it is, how many records it has itself, how far above the leaves it is.
+/// A node: its address, how many records it has itself, and its level above the leaves.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(crate) struct Node {
     address: u64,
@@ -60,7 +60,7 @@ pub(crate) struct Node {
     level: u16,
 }
 
-/// Bytes that a number up to this one takes (the library's `H5VM_limit_enc_size`).
+/// Bytes that a number up to `most` takes (the library's `H5VM_limit_enc_size`).
 fn width_of(limit: u64) -> usize {
     (limit.max(1).ilog2() / 8 + 1) as usize
 }
@@ -71,12 +71,12 @@ impl Header {
         (16 + sizes.offset + 2 + sizes.length + CHECKSUM_NBYTES) as u64
     }
 
-    /// Note that a header will be needed.
+    /// Notes that a header will be needed.
     pub fn want(address: u64, sizes: Sizes, pages: &Pages<'_>) {
         pages.want(ByteRange { offset: address, length: Self::nbytes(sizes) });
     }
 
-    /// The header at an address; notes that the root will be needed.
+    /// The header at an address. Notes that the root will be needed.
     pub fn read(address: u64, sizes: Sizes, pages: &Pages<'_>) -> Result<Self, Error> {
         let bytes = pages.bytes(HEADER, address, Self::nbytes(sizes))?;
         let mut cursor = Cursor::new(HEADER, address, checked(HEADER, address, &bytes)?);
@@ -88,7 +88,7 @@ impl Header {
         let node_nbytes = u64::from(cursor.u32()?);
         let record_nbytes = cursor.u16()?;
         let depth = cursor.u16()?;
-        cursor.skip(2)?; // when to split and merge: a writer's business
+        cursor.skip(2)?; // when to split and merge: only writers need this
         let root_address = sizes.address(&mut cursor)?;
         let root_count = u64::from(cursor.u16()?);
         if record_nbytes == 0 || depth > MAX_DEPTH {
@@ -110,7 +110,7 @@ impl Header {
         Ok(header)
     }
 
-    /// The root; none in a tree without records.
+    /// The root; `None` if the tree has no records.
     pub fn root(&self) -> Option<Node> {
         self.root
     }
@@ -119,13 +119,13 @@ impl Header {
         self.levels.get(usize::from(level))
     }
 
-    /// Bytes of a pointer to a node of a level: address, its records, and all below where there are any.
+    /// Bytes of a pointer to a node of a level: address, own records, and, above the leaves, all records below.
     fn pointer_nbytes(&self, level: u16) -> usize {
         let total = self.level(level).map_or(0, |level| level.total_width);
         self.sizes.offset + self.count_width + total
     }
 
-    /// The bytes of a node that are used.
+    /// How many bytes of a node are in use.
     fn range(&self, node: Node) -> ByteRange {
         let records = node.record_count.saturating_mul(self.record_nbytes as u64);
         let pointers = node.level.checked_sub(1).map_or(0, |below| {
@@ -135,7 +135,7 @@ impl Header {
         ByteRange { offset: node.address, length: length.min(u64::MAX - node.address) }
     }
 
-    /// One node: its records go to `each`, one after another; its children come back, noted as needed.
+    /// Reads one node: passes its records to `each`, and returns its children, noted as needed.
     ///
     /// `NotHeld` comes before the first record.
     pub fn read_node(
@@ -147,7 +147,7 @@ impl Header {
     ) -> Result<Vec<Node>, Error> {
         let max = self.level(node.level).map_or(0, |level| level.max_records);
         if node.record_count > max {
-            let problem = format!("{} records where {max} fit", node.record_count);
+            let problem = format!("{} records, but only {max} fit", node.record_count);
             return Err(Error::invalid(NODE, node.address, problem));
         }
         let range = self.range(node);
@@ -185,7 +185,7 @@ impl Header {
 }
 
 impl Level {
-    /// From the leaves up to `depth`; none where not one record fits.
+    /// The levels from the leaves up to `depth`; `None` if not even one record fits.
     fn all(node_nbytes: u64, record_nbytes: u64, depth: u16, sizes: Sizes) -> Option<Vec<Self>> {
         let leaf = node_nbytes.checked_sub(NODE_OVERHEAD)?.checked_div(record_nbytes)?;
         let count_width = width_of(leaf);
@@ -203,7 +203,7 @@ impl Level {
     }
 }
 
-/// All records of a tree, as far as the pages go; to be resumed until it succeeds.
+/// Visits all records of a tree, as far as the pages reach. Call `resume` until it succeeds.
 #[derive(Debug)]
 pub(crate) struct Walk {
     address: u64,
@@ -215,13 +215,13 @@ pub(crate) struct Walk {
 }
 
 impl Walk {
-    /// Through the tree whose header is at an address, of one of these record types.
+    /// A walk through the tree whose header is at an address, with records of one of these types.
     pub fn new(address: u64, sizes: Sizes, record_types: &'static [u8]) -> Self {
         let visited = Visited::default();
         Self { address, sizes, record_types, header: None, waiting: Vec::new(), visited }
     }
 
-    /// Go on. `NotHeld` when nodes are missing: all of them were noted, call again after the next round.
+    /// Goes on. Returns `NotHeld` if nodes are missing. All of them are noted; call again after the next round.
     pub fn resume(
         &mut self,
         pages: &Pages<'_>,
@@ -239,7 +239,7 @@ impl Walk {
     fn start(&mut self, pages: &Pages<'_>) -> Result<Header, Error> {
         let header = Header::read(self.address, self.sizes, pages)?;
         if !self.record_types.contains(&header.record_type) {
-            let problem = format!("record type {} is none of {:?}", header.record_type, self.record_types);
+            let problem = format!("record type {} is not one of {:?}", header.record_type, self.record_types);
             return Err(Error::invalid(HEADER, self.address, problem));
         }
         self.waiting = header.root().into_iter().collect();

@@ -1,5 +1,5 @@
-//! The metadata cache image: metadata that are not, or no longer right, at their own addresses. Its message (0x18)
-//! leads from the superblock's extension to a block "MDCI", laid out as `H5Cimage.c` of HDF5 1.10 on writes it.
+//! The metadata cache image: metadata that are missing or outdated at their own addresses. Its message (0x18) leads
+//! from the superblock's extension to a block "MDCI", whose layout is in `H5Cimage.c` of HDF5 1.10 and later.
 
 use super::header::{self, kind};
 use super::lookup3;
@@ -11,13 +11,13 @@ use crate::rounds::settle;
 
 const MESSAGE: &str = "metadata cache image message";
 const IMAGE: &str = "metadata cache image";
-/// Longest image: those of libraries hold a few megabytes.
+/// The longest image. Libraries write a few megabytes.
 const MAX_NBYTES: u64 = 256 << 20;
 
-/// An offset in the file, and the bytes that stand there.
+/// An offset in the file, and the bytes that belong there.
 type Entry = (u64, Vec<u8>);
 
-/// Put the entries of the file's image, if it has one, over the file's bytes.
+/// Lays the entries of the file's image, if it has one, over the file's bytes.
 pub(super) fn lay_over(pages: &mut Pages<'_>, superblock: &Superblock) -> Result<(), Error> {
     for (offset, bytes) in settle(pages, |pages| entries(pages, superblock))? {
         pages.lay_over(IMAGE, offset, &bytes)?;
@@ -59,7 +59,7 @@ fn entry(cursor: &mut Cursor<'_>, superblock: &Superblock) -> Result<Entry, Erro
     Ok((offset, cursor.take(length)?.to_vec()))
 }
 
-/// The superblock, with the metadata that an image holds laid over the file.
+/// The superblock, with the image's metadata laid over the file.
 pub(super) fn start(pages: &mut Pages<'_>) -> Result<Superblock, Error> {
     let superblock = settle(pages, Superblock::read)?;
     lay_over(pages, &superblock)?;

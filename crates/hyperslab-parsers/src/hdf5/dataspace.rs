@@ -4,25 +4,25 @@ use super::sizes::{Sizes, all_ones};
 use crate::cursor::Cursor;
 use crate::error::Error;
 
-/// Most axes: the library's own limit (`H5S_MAX_RANK`).
+/// The maximum number of axes: the library's own limit (`H5S_MAX_RANK`).
 pub(crate) const MAX_NDIM: u8 = 32;
 
-/// Type of a dataspace that has axes, in messages of version 2.
+/// The type of a dataspace with axes, in messages of version 2.
 const SIMPLE: u8 = 1;
-/// Type of one without any element.
+/// The type of a dataspace without elements.
 const NULL: u8 = 2;
 
-/// A shape, and how far it may grow.
+/// A shape and its limits.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub(crate) struct Dataspace {
-    /// Empty for a scalar; `None` for no elements at all.
+    /// Empty for a scalar; `None` if there are no elements at all.
     pub shape: Option<Vec<u64>>,
-    /// `None` on an axis without limit.
+    /// `None` for an unlimited axis.
     pub max_shape: Vec<Option<u64>>,
 }
 
 impl Dataspace {
-    /// From a message's body.
+    /// From the body of a message.
     pub fn read(cursor: &mut Cursor<'_>, sizes: Sizes) -> Result<Self, Error> {
         let version = cursor.u8()?;
         let ndim = cursor.u8()?;
@@ -55,12 +55,12 @@ impl Dataspace {
         let exceeded =
             |(length, limit): (&u64, &Option<u64>)| limit.is_some_and(|limit: u64| *length > limit);
         if shape.iter().zip(&max_shape).any(exceeded) {
-            return Err(cursor.invalid(format!("a shape {shape:?} that may be {max_shape:?} at most")));
+            return Err(cursor.invalid(format!("a shape {shape:?} above its maximum {max_shape:?}")));
         }
         Ok(Self { shape: (!null).then_some(shape), max_shape })
     }
 
-    /// How many elements there are; fails where no memory could hold so many.
+    /// The number of elements. Fails if no memory could hold them.
     pub fn element_count(&self) -> Option<u64> {
         let Some(shape) = &self.shape else { return Some(0) };
         shape.iter().try_fold(1_u64, |product, &length| product.checked_mul(length))

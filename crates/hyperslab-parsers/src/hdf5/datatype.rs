@@ -7,17 +7,17 @@ use super::text;
 use crate::cursor::Cursor;
 use crate::error::Error;
 
-/// Deepest nesting of types within types.
+/// The deepest nesting of types.
 const MAX_DEPTH: u64 = 64;
-/// What a time element is called; nothing but the name says that it is a time.
+/// The tag of a time element. Only this tag tells that it is a time.
 const TIME_TAG: &str = "HDF5 time";
-/// What references as HDF5 1.12 has them are called: they are given as stored.
+/// The tag of references in HDF5 1.12's encoding. They are returned as stored.
 const REVISED_REFERENCE_TAG: &str = "HDF5 revised reference";
 
-/// Bytes of a pointer to the global heap beside the address: a length, and a number in the collection.
+/// Bytes of a pointer to the global heap besides the address: a length, and a number in the collection.
 pub(crate) const POINTER_EXTRA_NBYTES: usize = 8;
 
-/// The element that a message's body describes.
+/// The element that the body of a message describes.
 pub(crate) fn element(cursor: &mut Cursor<'_>, sizes: Sizes) -> Result<Element, Error> {
     nested(cursor, sizes, MAX_DEPTH)
 }
@@ -81,7 +81,7 @@ fn nested(cursor: &mut Cursor<'_>, sizes: Sizes, depth: u64) -> Result<Element, 
     }
 }
 
-/// First significant bit and how many there are, within the element's width.
+/// The first significant bit and the number of significant bits, within the element's width.
 fn significant_bits(cursor: &mut Cursor<'_>, head: Head) -> Result<(u16, u16), Error> {
     let (bit_offset, precision) = (cursor.u16()?, cursor.u16()?);
     let stop = u64::from(bit_offset) + u64::from(precision);
@@ -125,7 +125,7 @@ fn float(cursor: &mut Cursor<'_>, head: Head) -> Result<Element, Error> {
     Ok(Element::Float { nbytes: head.nbytes, order, layout })
 }
 
-/// The parts of a float lie within its significant bits.
+/// Checks that the parts of a float lie within its significant bits.
 fn check_float(cursor: &Cursor<'_>, layout: FloatLayout, normalization: u32) -> Result<(), Error> {
     let stop = u32::from(layout.bit_offset) + u32::from(layout.precision);
     let within = |start: u8, nbits: u8| nbits > 0 && u32::from(start) + u32::from(nbits) <= stop;
@@ -133,10 +133,10 @@ fn check_float(cursor: &Cursor<'_>, layout: FloatLayout, normalization: u32) -> 
         && within(layout.mantissa_start, layout.mantissa_nbits)
         && within(layout.sign_bit, 1)
         && normalization < 3;
-    if sound { Ok(()) } else { Err(cursor.invalid("parts of a float lie outside of it")) }
+    if sound { Ok(()) } else { Err(cursor.invalid("parts of a float lie outside it")) }
 }
 
-/// Times say their precision only; no library reads them as anything but bytes.
+/// Times only define their precision. No library reads them as anything but bytes.
 fn time(cursor: &mut Cursor<'_>, head: Head) -> Result<Element, Error> {
     cursor.skip(2)?;
     Ok(Element::Opaque { nbytes: head.nbytes, tag: TIME_TAG.into() })
@@ -176,13 +176,13 @@ fn reference(head: Head, sizes: Sizes) -> Result<Element, Error> {
     match head.bits(0, 15) {
         0 if head.nbytes == sizes.offset as u64 => Ok(Element::ObjectReference { nbytes: head.nbytes }),
         1 if head.nbytes == (sizes.offset + 4) as u64 => Ok(Element::RegionReference { nbytes: head.nbytes }),
-        // HDF5 1.12's own encoding of references, of one kind for all.
+        // HDF5 1.12's own encoding of references, one for all kinds.
         2..=4 => Ok(Element::Opaque { nbytes: head.nbytes, tag: REVISED_REFERENCE_TAG.into() }),
         kind => Err(Error::unsupported(format!("references of type {kind} in {} bytes", head.nbytes))),
     }
 }
 
-/// A name that ends with a zero byte, before version 3 padded to eight bytes.
+/// A name that ends with a zero byte. Before version 3 it is padded to eight bytes.
 fn name(cursor: &mut Cursor<'_>, head: Head) -> Result<String, Error> {
     let start = cursor.position();
     let name = text::zero_terminated(cursor)?;
@@ -208,7 +208,7 @@ fn compound(cursor: &mut Cursor<'_>, head: Head, sizes: Sizes, depth: u64) -> Re
     Ok(Element::Compound { nbytes: head.nbytes, fields })
 }
 
-/// No two fields share bytes or a name.
+/// Checks that no two fields share bytes or a name.
 fn check_fields(cursor: &Cursor<'_>, fields: &[Field]) -> Result<(), Error> {
     let mut positions: Vec<(u64, u64, &str)> =
         fields.iter().map(|field| (field.offset, field.element.nbytes(), &*field.name)).collect();
@@ -237,12 +237,12 @@ fn field(cursor: &mut Cursor<'_>, head: Head, sizes: Sizes, depth: u64) -> Resul
     Ok(Field { name, offset, element })
 }
 
-/// Least bytes that hold a number: the width of field offsets in version 3 compounds.
+/// How many bytes a number takes: the width of field offsets in version 3 compounds.
 fn width_of(number: u64) -> usize {
     (64 - number.leading_zeros()).div_ceil(8).max(1) as usize
 }
 
-/// Version 1 compounds have array fields of their own: up to four axes, and room for four always.
+/// Version 1 compounds have array fields of their own: up to four axes, and always room for four.
 fn field_shape(cursor: &mut Cursor<'_>) -> Result<Vec<u64>, Error> {
     let ndim = usize::from(cursor.u8()?);
     if ndim > 4 {
@@ -293,7 +293,7 @@ fn array(cursor: &mut Cursor<'_>, head: Head, sizes: Sizes, depth: u64) -> Resul
     let old = head.version < 3;
     cursor.skip(if old { 3 } else { 0 })?;
     let shape = (0..ndim).map(|_| cursor.u32().map(u64::from)).collect::<Result<Vec<_>, _>>()?;
-    cursor.skip(if old { 4 * ndim } else { 0 })?; // a permutation that nothing uses
+    cursor.skip(if old { 4 * ndim } else { 0 })?; // a permutation that is never used
     let element = Box::new(nested(cursor, sizes, depth)?);
     let array = Element::Array { shape, element };
     if array.nbytes() != head.nbytes {
@@ -307,7 +307,7 @@ fn complex(cursor: &mut Cursor<'_>, head: Head, sizes: Sizes, depth: u64) -> Res
     let part = nested(cursor, sizes, depth)?;
     let complex = Element::Complex { part: Box::new(part) };
     if complex.nbytes() != head.nbytes {
-        return Err(cursor.invalid("a complex number that is not two of its parts"));
+        return Err(cursor.invalid("a complex number that does not have two equal parts"));
     }
     Ok(complex)
 }

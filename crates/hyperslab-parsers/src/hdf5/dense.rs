@@ -1,5 +1,4 @@
-//! Links and attributes that a heap holds and a B-tree lists (HDF5 File Format Specification 3.0, III.A.2 and
-//! G).
+//! Links and attributes in a heap with a B-tree as its index (HDF5 File Format Specification 3.0, III.A.2 and G).
 
 use super::btree2;
 use super::file::File;
@@ -12,15 +11,15 @@ use crate::pages::Pages;
 
 const LINK_RECORD: &str = "B-tree record of a link";
 const ATTRIBUTE_RECORD: &str = "B-tree record of an attribute";
-/// Bytes of a hash, which comes before the identifier of a link.
+/// Bytes of the hash before a link's identifier.
 const HASH_NBYTES: usize = 4;
 /// Bytes of an attribute's identifier in its heap.
 const ATTRIBUTE_ID_NBYTES: usize = 8;
 
-/// Order of creation of attributes that keep no track of it.
+/// The creation order of attributes that do not track it.
 const UNTRACKED: u16 = u16::MAX;
 
-/// What is read from dense storage.
+/// What to read from dense storage.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(crate) enum Dense {
     /// Link messages.
@@ -29,7 +28,7 @@ pub(crate) enum Dense {
     Attributes,
 }
 
-/// A walk through dense storage, to be resumed until it succeeds.
+/// A walk through dense storage. Call `resume` until it succeeds.
 #[derive(Debug)]
 pub(crate) struct DenseWalk {
     what: Dense,
@@ -40,14 +39,14 @@ pub(crate) struct DenseWalk {
 }
 
 impl DenseWalk {
-    /// Through this storage.
+    /// A walk through this storage.
     pub fn new(what: Dense, storage: DenseStorage, sizes: Sizes) -> Self {
         let types: &'static [u8] = if what == Dense::Links { &[5] } else { &[8] };
         let walk = btree2::Walk::new(storage.names, sizes, types);
         Self { what, heap: storage.heap, walk, records: Vec::new(), complete: false }
     }
 
-    /// All messages of the storage. What is missing is noted for all of them before giving up.
+    /// All messages of the storage. Notes everything that is missing before it gives up.
     pub fn messages(&mut self, file: &mut File, pages: &Pages<'_>) -> Result<Vec<Message>, Error> {
         let heap = file.heap(pages, self.heap).map(|_| ());
         if !self.complete {
@@ -85,7 +84,7 @@ impl DenseWalk {
         Ok(Message { kind: kind::LINK, shared: false, order: None, offset, body })
     }
 
-    /// Identifier, message flags, order of creation. A shared attribute's identifier is of the shared heap.
+    /// Identifier, message flags, creation order. The identifier of a shared attribute belongs to the shared heap.
     fn attribute(&self, file: &mut File, pages: &Pages<'_>, record: &[u8]) -> Result<Message, Error> {
         let mut cursor = Cursor::new(ATTRIBUTE_RECORD, self.heap, record);
         let id = cursor.take(ATTRIBUTE_ID_NBYTES)?;
@@ -93,7 +92,9 @@ impl DenseWalk {
         let order = u16::try_from(cursor.u32()?).ok().filter(|&order| order != UNTRACKED);
         let (offset, body) = match file.shared_heap(kind::ATTRIBUTE).filter(|_| shared) {
             Some(heap) => file.heap_object(pages, heap, id)?,
-            None if shared => return Err(cursor.invalid("a shared attribute in a file that shares none")),
+            None if shared => {
+                return Err(cursor.invalid("a shared attribute in a file without shared attributes"));
+            }
             None => file.heap_object(pages, self.heap, id)?,
         };
         Ok(Message { kind: kind::ATTRIBUTE, shared: false, order, offset, body })

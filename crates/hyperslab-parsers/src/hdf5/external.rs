@@ -1,5 +1,4 @@
-//! External files: an array's bytes in other files, one after another (HDF5 File Format Specification 3.0,
-//! IV.A.2.h).
+//! External files: an array's bytes in other files, one after another (HDF5 File Format Specification 3.0, IV.A.2.h).
 
 use hyperslab_core::{ByteRange, Element, Fill, Manifest, Segment, SegmentAxis, Unreadable};
 
@@ -10,7 +9,7 @@ use crate::error::Error;
 use crate::pages::Pages;
 use crate::segment;
 
-/// The message: where names are, and the parts.
+/// The message: the location of the names, and the parts.
 #[derive(Clone, Debug)]
 pub(crate) struct ExternalFiles {
     heap: u64,
@@ -22,19 +21,26 @@ pub(crate) struct ExternalFiles {
 struct Part {
     name: u64,
     offset: u64,
-    /// `None` for all that is left.
+    /// `None` for the rest of the array.
     length: Option<u64>,
 }
 
-/// A part whose file has a name.
+/// A part, with the name of its file.
 #[derive(Clone, Debug)]
 pub(crate) struct NamedPart {
     file: String,
     part: Part,
 }
 
+impl NamedPart {
+    /// The file, where the part starts in it, and how long it is unless it is all that is left.
+    pub fn facts(&self) -> (String, u64, Option<u64>) {
+        (self.file.clone(), self.part.offset, self.part.length)
+    }
+}
+
 impl ExternalFiles {
-    /// From a message's body.
+    /// From the body of a message.
     pub fn read(cursor: &mut Cursor<'_>, sizes: Sizes) -> Result<Self, Error> {
         let version = cursor.u8()?;
         if version != 1 {
@@ -53,7 +59,7 @@ impl ExternalFiles {
         Ok(Self { heap, parts })
     }
 
-    /// The parts with their files' names.
+    /// The parts, with the names of their files.
     pub fn named(&self, pages: &Pages<'_>, sizes: Sizes) -> Result<Vec<NamedPart>, Error> {
         let heap = LocalHeap::read(pages, sizes, self.heap)?;
         let name = |part: &Part| Ok(NamedPart { file: heap.text(pages, part.name)?, part: *part });
@@ -61,7 +67,7 @@ impl ExternalFiles {
     }
 }
 
-/// One segment for each box that consecutive bytes of one file fill.
+/// One segment for each box of consecutive bytes in one file.
 pub(crate) fn segments(
     parts: &[NamedPart],
     shape: &[u64],
@@ -112,7 +118,7 @@ fn in_box(
     Ok(Segment { axes: SegmentAxis::of_box(origin, shape, &vec![0; shape.len()])?, ..whole })
 }
 
-/// The boxes, in row-major order, of elements `start .. stop` of an array: at most two an axis, and one.
+/// Elements `start .. stop` of an array as boxes, in row-major order: at most two for each axis, and one more.
 fn boxes(shape: &[u64], mut start: u64, stop: u64) -> Vec<(Vec<u64>, Vec<u64>)> {
     let mut found = Vec::new();
     while start < stop {
@@ -123,7 +129,7 @@ fn boxes(shape: &[u64], mut start: u64, stop: u64) -> Vec<(Vec<u64>, Vec<u64>)> 
     found
 }
 
-/// The largest box that starts at an element, is consecutive, and has at most `limit` elements.
+/// The largest box that starts at an element, is contiguous, and has at most `limit` elements.
 fn largest_box(shape: &[u64], start: u64, limit: u64) -> (Vec<u64>, Vec<u64>, u64) {
     let ndim = shape.len();
     let (mut origin, mut lengths) = (vec![0; ndim], vec![1; ndim]);
@@ -133,7 +139,7 @@ fn largest_box(shape: &[u64], start: u64, limit: u64) -> (Vec<u64>, Vec<u64>, u6
         let index = rest % length;
         rest /= length;
         let taken = if growing { (limit / row).min(length - index).max(1) } else { 1 };
-        // A box goes on growing along slower axes only while it takes faster ones whole.
+        // A box may only grow along slower axes while it covers the faster ones completely.
         growing = growing && index == 0 && taken == length;
         if let (Some(origin), Some(extent)) = (origin.get_mut(axis), lengths.get_mut(axis)) {
             (*origin, *extent) = (index, taken);

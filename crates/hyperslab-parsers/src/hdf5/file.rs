@@ -1,4 +1,4 @@
-//! What the steps of a walk share of one file: its widths, its shared messages, what was already read.
+//! What the steps of a walk share about a file: its widths, its shared messages, and what was read already.
 
 use std::borrow::Cow;
 use std::collections::HashMap;
@@ -18,17 +18,17 @@ const SHARED: &str = "shared message";
 const TABLE: &str = "shared message table";
 /// How often a shared message may lead to another shared message.
 const MAX_INDIRECTIONS: usize = 4;
-/// Where a shared message is: in the heap of shared messages.
+/// The location code for the heap of shared messages.
 const IN_HEAP: u8 = 1;
 
-/// State that lives through a walk. Everything in it is a fact of the file: a step made again finds it again.
+/// State that lives as long as the walk. All of it follows from the file, so a repeated step finds it again.
 #[derive(Debug)]
 pub(crate) struct File {
-    /// Widths and base address.
+    /// Widths and the base address.
     pub sizes: Sizes,
     /// Global heap collections.
     pub collections: Collections,
-    /// Metadata still to be read.
+    /// How much metadata may still be read.
     pub budget: Budget,
     /// For each kind of message that is shared through a heap: the mask of types, and the heap.
     shared: Vec<(u16, u64)>,
@@ -53,7 +53,7 @@ impl File {
         Ok(Self { sizes, collections: Collections::default(), budget, shared, heaps, committed })
     }
 
-    /// A message as its object means it: itself, or what it leads to.
+    /// A message as its object means it: the message itself, or the one it leads to.
     pub fn resolved<'m>(
         &mut self,
         pages: &Pages<'_>,
@@ -78,7 +78,7 @@ impl File {
         let version = cursor.u8()?;
         let position = cursor.u8()?;
         match version {
-            1 => cursor.skip(6 + self.sizes.length)?, // reserved; a name that nobody needs
+            1 => cursor.skip(6 + self.sizes.length)?, // reserved; a name that we do not need
             2 | 3 => {}
             _ => return Err(Error::unsupported(format!("shared message version {version}"))),
         }
@@ -89,7 +89,18 @@ impl File {
         self.in_header(pages, message.kind, address)
     }
 
-    /// A message that another object's header holds: a committed datatype, mostly.
+    /// The object whose header holds a shared message; none where it lies in the heap of shared messages.
+    pub fn shared_address(&self, message: &Message) -> Result<Option<u64>, Error> {
+        let mut cursor = message.cursor(SHARED);
+        let (version, place) = (cursor.u8()?, cursor.u8()?);
+        if version == 3 && place == IN_HEAP {
+            return Ok(None);
+        }
+        cursor.skip(if version == 1 { 6 + self.sizes.length } else { 0 })?;
+        self.sizes.defined_address(&mut cursor).map(Some)
+    }
+
+    /// A message in the header of another object, usually a committed datatype.
     fn in_header(&mut self, pages: &Pages<'_>, kind: u16, address: u64) -> Result<Message, Error> {
         if let Some(known) = self.committed.get(&(address, kind)) {
             return Ok(known.clone());
@@ -112,7 +123,7 @@ impl File {
         Ok(Message { kind, shared: false, order: None, offset, body })
     }
 
-    /// The heap of the shared messages of a type.
+    /// The heap for shared messages of a type.
     pub fn shared_heap(&self, kind: u16) -> Option<u64> {
         let bit = 1_u16.checked_shl(u32::from(kind)).unwrap_or(0);
         self.shared.iter().find(|(mask, _)| mask & bit != 0).map(|(_, heap)| *heap)
@@ -127,7 +138,7 @@ impl File {
         self.heaps.get_mut(&address).ok_or_else(|| Error::invalid(SHARED, address, "no heap"))
     }
 
-    /// An object of the fractal heap at an address: where it is in the file, and its bytes.
+    /// An object of the fractal heap at an address: its offset in the file, and its bytes.
     pub fn heap_object(
         &mut self,
         pages: &Pages<'_>,
@@ -141,7 +152,7 @@ impl File {
     }
 }
 
-/// The shared message table: for each index the types that it holds and its heap (III.I, IV.A.2.p).
+/// The shared message table: for each index, its types and its heap (III.I, IV.A.2.p).
 fn shared_table(pages: &Pages<'_>, sizes: Sizes, message: &Message) -> Result<Vec<(u16, u64)>, Error> {
     let mut cursor = message.cursor(TABLE);
     cursor.skip(1)?;

@@ -26,7 +26,7 @@ pub(crate) fn new(cursor: &mut Cursor<'_>) -> Result<Fill, Error> {
     }
 }
 
-/// A length of zero, or below (-1 for undefined), has no value behind it.
+/// A length of zero or less (-1 for undefined) means that no value follows.
 fn value(cursor: &mut Cursor<'_>) -> Result<Fill, Error> {
     match cursor.u32()? {
         0 => Ok(Fill::Zero),

@@ -6,7 +6,7 @@ use super::text;
 use crate::cursor::Cursor;
 use crate::error::Error;
 
-/// Names of registered filters that we cannot decode, for messages to people.
+/// Names of registered filters that we cannot decode, for messages.
 const REGISTERED: &[(u16, &str)] = &[
     (305, "lzo"),
     (32002, "mafisc"),
@@ -33,7 +33,7 @@ const REGISTERED: &[(u16, &str)] = &[
     (32028, "sperr"),
 ];
 
-/// A filter as the message describes it: with what only encoding needs, a level of compression say.
+/// A filter from the message, including parameters that only encoding needs, such as a compression level.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Filter {
     /// Its registered number.
@@ -44,13 +44,12 @@ pub struct Filter {
     pub parameters: Vec<u32>,
 }
 
-/// The chain, first step of encoding first. Parameters that a filter leaves out come from the element's
-/// width.
+/// The codec chain in encoding order. Parameters that a filter leaves out follow from the element's width.
 pub(crate) fn codecs(filters: Vec<Filter>, element_nbytes: u64) -> Vec<Codec> {
     filters.into_iter().map(|filter| codec(filter, element_nbytes)).collect()
 }
 
-/// The filters of a message, first step of encoding first.
+/// The filters of a message in encoding order.
 pub(crate) fn read(cursor: &mut Cursor<'_>) -> Result<Vec<Filter>, Error> {
     let version = cursor.u8()?;
     let count = cursor.u8()?;
@@ -78,12 +77,13 @@ fn filter(cursor: &mut Cursor<'_>, version: u8) -> Result<Filter, Error> {
     Ok(Filter { number, name, parameters })
 }
 
-/// What version 3 says of a filter behind its client data: blocks, each of a type, flags and a length, in ascending order
-/// of types (`H5O__pline_decode` in HDF5's `H5Opline.c`). What has no flag set may be passed over: the filter's settings
-/// in words, for instance, which the client data have as numbers. A block with a flag may be one without which the
-/// client data are not all that decoding needs.
+/// What follows a filter's client data in version 3: blocks, each with a type, flags and a length, in ascending order
+/// of types (`H5O__pline_decode` in HDF5's `H5Opline.c`). A block without flags may be skipped: for example, the
+/// filter's settings in words, which the client data have as numbers. A block with a flag may hold more that decoding
+/// needs.
 ///
-/// No release has written this version yet, and an earlier draft had another layout: what does not fit is no damage.
+/// No release has written this version yet, and an earlier draft had another layout. So what does not fit is
+/// unsupported, not damaged.
 fn pass_extensions(cursor: &mut Cursor<'_>, number: u16) -> Result<(), Error> {
     let unknown =
         || Error::unsupported("filter pipeline message version 3 without blocks in ascending order");
@@ -125,7 +125,7 @@ fn codec(filter: Filter, element_nbytes: u64) -> Codec {
     }
 }
 
-/// Client data as the library fills it in: mask, pixels per block, bits per pixel, pixels per scan line.
+/// Client data as the library completes them: mask, pixels per block, bits per pixel, pixels per scan line.
 fn szip(filter: &Filter) -> Option<Codec> {
     let [options, pixels_per_block, pixel_nbits, pixels_per_scanline, ..] = *filter.parameters else {
         return None;
@@ -133,7 +133,7 @@ fn szip(filter: &Filter) -> Option<Codec> {
     Some(Codec::Szip { options, pixel_nbits, pixels_per_block, pixels_per_scanline })
 }
 
-/// Client data: two of version, then width of an element, elements of a block, compression of blocks.
+/// Client data: two for the version, then the width of an element, elements per block, compression of blocks.
 fn bitshuffle(filter: &Filter, element_nbytes: u64) -> Option<Codec> {
     let parameter = |position: usize| filter.parameters.get(position).copied();
     Some(Codec::Bitshuffle {

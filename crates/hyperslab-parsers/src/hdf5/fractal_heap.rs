@@ -17,35 +17,35 @@ const HEADER: &str = "fractal heap";
 const DIRECT: &str = "direct block of a fractal heap";
 const INDIRECT: &str = "indirect block of a fractal heap";
 const HUGE: &str = "huge object of a fractal heap";
-/// Most rows of a doubling table: beyond, block sizes exceed 2^64.
+/// The most rows of a doubling table. With more, block sizes exceed 2^64.
 const MAX_ROWS: u32 = 64;
-/// Record types of the B-tree of huge objects that are found by a number: as they are, and filtered.
+/// Record types of the B-tree of huge objects that are found by number: plain and filtered.
 const HUGE_RECORDS: &[u8] = &[1];
 const FILTERED_HUGE_RECORDS: &[u8] = &[2];
 /// Bytes of a filter mask.
 const MASK_NBYTES: usize = 4;
 
-/// A heap, with what was learnt of it so far.
+/// A heap, and what we learned about it so far.
 #[derive(Debug)]
 pub(crate) struct FractalHeap {
     shape: Shape,
-    /// Direct blocks whose checksums were right.
+    /// Direct blocks whose checksums were verified.
     verified: HashSet<u64>,
-    /// Children of the indirect blocks seen.
+    /// Children of the indirect blocks seen so far.
     indirect: HashMap<u64, Vec<Option<Block>>>,
-    /// Filtered blocks and huge objects as they were before, by address and length.
+    /// Filtered blocks and huge objects after decoding, by address and length.
     decoded: HashMap<(u64, u64), Vec<u8>>,
     huge: Option<HugeObjects>,
 }
 
-/// Where a block is, and how it is stored if the heap has filters.
+/// The location of a block, and how it is stored if the heap has filters.
 #[derive(Clone, Copy, Debug)]
 struct Block {
     address: u64,
     filtered: Option<Filtered>,
 }
 
-/// A huge object: where it is, how long it is, and how it is stored if the heap has filters.
+/// A huge object: its location, its length, and how it is stored if the heap has filters.
 #[derive(Clone, Copy, Debug)]
 struct Huge {
     address: u64,
@@ -53,7 +53,7 @@ struct Huge {
     filtered: Option<Filtered>,
 }
 
-/// What the header says, and what follows from it.
+/// The contents of the header, and what follows from them.
 #[derive(Debug)]
 struct Shape {
     address: u64,
@@ -63,7 +63,7 @@ struct Shape {
     checked: bool,
     huge_tree: Option<u64>,
     max_managed: u64,
-    /// Blocks of a row.
+    /// The number of blocks in a row.
     width: u64,
     /// Bytes of a block of the first row.
     start: u64,
@@ -71,11 +71,11 @@ struct Shape {
     max_direct: u64,
     offset_nbytes: usize,
     root: Option<Block>,
-    /// Rows of the root, 0 where it is a direct block.
+    /// The number of rows of the root; 0 if it is a direct block.
     root_rows: u32,
 }
 
-/// Huge objects by their numbers.
+/// Huge objects by number.
 #[derive(Debug)]
 struct HugeObjects {
     walk: btree2::Walk,
@@ -83,7 +83,7 @@ struct HugeObjects {
     complete: bool,
 }
 
-/// Where a managed object lies.
+/// The block that holds a managed object.
 struct BlockLocation {
     block: Block,
     block_nbytes: u64,
@@ -91,7 +91,7 @@ struct BlockLocation {
 }
 
 impl FractalHeap {
-    /// Read the heap's header.
+    /// Reads the heap's header.
     pub fn read(pages: &Pages<'_>, sizes: Sizes, address: u64) -> Result<Self, Error> {
         let shape = Shape::read(pages, sizes, address)?;
         if let Some(root) = shape.root {
@@ -110,7 +110,7 @@ impl FractalHeap {
         self.shape.id_nbytes
     }
 
-    /// The object with this identifier: where it is in the file, and its bytes. What filters made of it is counted.
+    /// The object with this identifier: its offset in the file, and its bytes. Decoded bytes count against the budget.
     pub fn object(
         &mut self,
         pages: &Pages<'_>,
@@ -166,7 +166,7 @@ impl FractalHeap {
         Ok((start, pages.bytes(DIRECT, start, length)?.into_owned()))
     }
 
-    /// What filters made shorter, as it was before: `whole` is its address, and how long it was.
+    /// Decodes what filters made shorter. `whole` has the address and the length before filtering.
     fn decoded(
         &mut self,
         pages: &Pages<'_>,
@@ -190,7 +190,7 @@ impl FractalHeap {
         Ok(self.decoded.get(&whole).map(Vec::as_slice).unwrap_or_default())
     }
 
-    /// Descend through indirect blocks to the direct block that holds an offset of the heap.
+    /// Descends through indirect blocks to the direct block that holds an offset of the heap.
     fn location(&mut self, pages: &Pages<'_>, offset: u64) -> Result<BlockLocation, Error> {
         let address = self.shape.address;
         let problem = |problem: &str| Error::invalid(HEADER, address, problem);
@@ -272,7 +272,7 @@ impl FractalHeap {
 }
 
 impl Huge {
-    /// Address and length, and with filters their mask and how long the object was before.
+    /// Address and length; with filters, also their mask and the length before filtering.
     fn read(cursor: &mut Cursor<'_>, sizes: Sizes, is_filtered: bool) -> Result<Self, Error> {
         let address = sizes.defined_address(cursor)?;
         let nbytes = sizes.length(cursor)?;
@@ -348,7 +348,7 @@ impl Shape {
         }
     }
 
-    /// The checksum of a direct block is computed with itself as zero.
+    /// The checksum of a direct block is computed with zeros in place of the checksum itself.
     fn verify(&self, address: u64, block: &[u8]) -> Result<(), Error> {
         if !self.checked {
             return Ok(());
@@ -367,7 +367,7 @@ impl Shape {
         Ok(())
     }
 
-    /// Bytes of an indirect block of so many rows.
+    /// Bytes of an indirect block with this many rows.
     fn indirect_nbytes(&self, rows: u32) -> u64 {
         let head = (5 + self.sizes.offset + self.offset_nbytes) as u64;
         let filtered_nbytes = (self.sizes.length + MASK_NBYTES) as u64;
@@ -377,20 +377,20 @@ impl Shape {
         head.saturating_add(entries).saturating_add(lookup3::CHECKSUM_NBYTES as u64)
     }
 
-    /// How many rows of an indirect block have filtered blocks: those of direct ones.
+    /// How many rows of an indirect block have filtered blocks: the rows of direct blocks.
     fn filtered_rows(&self) -> u32 {
         let doublings = self.max_direct.trailing_zeros().saturating_sub(self.start.trailing_zeros());
         if self.filters.is_some() { doublings.saturating_add(2) } else { 0 }
     }
 
-    /// Bytes of a managed object's length: what the largest direct block or the largest object needs.
+    /// Bytes of a managed object's length: enough for the largest direct block or the largest object.
     fn length_nbytes(&self) -> usize {
         let block = self.max_direct.trailing_zeros().div_ceil(8);
         let object = self.max_managed.max(1).ilog2() / 8 + 1;
         block.min(object) as usize
     }
 
-    /// Bytes of a block in a row: the first two rows are alike, then each doubles.
+    /// Bytes of a block in a row. The first two rows are equal, then the size doubles with each row.
     fn row_nbytes(&self, row: u32) -> u64 {
         self.start
             .checked_shl(row.saturating_sub(1))
@@ -412,14 +412,14 @@ impl Shape {
         Some((row, column, row_start.checked_add(column.checked_mul(nbytes)?)?))
     }
 
-    /// Rows of an indirect block that covers so many bytes; always fewer than its parent's, or none.
+    /// How many rows an indirect block for this many bytes has: always fewer than its parent, or none.
     fn rows_of(&self, nbytes: u64, parent_rows: u32) -> u32 {
         let first = self.width.saturating_mul(self.start);
         let doublings = nbytes.checked_div(first).and_then(u64::checked_ilog2).unwrap_or(0);
         doublings.saturating_add(1).min(parent_rows.saturating_sub(1))
     }
 
-    /// An indirect block's children, row by row.
+    /// The children of an indirect block, row by row.
     fn indirect(&self, pages: &Pages<'_>, address: u64, rows: u32) -> Result<Vec<Option<Block>>, Error> {
         let bytes = pages.bytes(INDIRECT, address, self.indirect_nbytes(rows))?;
         let mut cursor = Cursor::new(INDIRECT, address, lookup3::checked(INDIRECT, address, &bytes)?);
@@ -440,7 +440,7 @@ impl Shape {
     }
 }
 
-/// What a header says of filters: how the root is stored if it is a direct block, and which filters they are.
+/// The header's filters: how the root is stored if it is a direct block, and which filters there are.
 fn filtering(
     offset: u64,
     bytes: &[u8],

@@ -1,4 +1,4 @@
-//! Global heap collections, where variable-length values are (HDF5 File Format Specification 3.0, III.E).
+//! Global heap collections, which hold variable-length values (HDF5 File Format Specification 3.0, III.E).
 
 use std::borrow::Cow;
 use std::collections::HashMap;
@@ -11,19 +11,19 @@ use crate::error::Error;
 use crate::pages::Pages;
 
 const WHAT: &str = "global heap collection";
-/// Bytes of a collection as the library makes them, fetched with its head.
+/// Bytes of a collection as the library creates it. They are fetched along with its head.
 const AHEAD_NBYTES: u64 = 4096;
-/// What is so long, as the mappings of many chunks are, comes in one piece: pages would be copied twice.
+/// Longer collections, such as the mappings of many chunks, are fetched in one piece: pages would be copied twice.
 const PIECE_NBYTES: u64 = 128 << 10;
 /// How often, on average, each byte of a file may come in a piece.
 const MOST_REUSES: u64 = 8;
 
-/// The collections seen so far: where each object lies.
+/// The collections seen so far, and the location of each object.
 #[derive(Debug, Default)]
 pub(crate) struct Collections {
     known: HashMap<u64, HashMap<u32, ByteRange>>,
     object_count: u64,
-    /// Of collections that were read in one piece.
+    /// Bytes of collections that were read in one piece.
     nbytes: u64,
 }
 
@@ -57,7 +57,7 @@ impl Collections {
         part(bytes, whole, range.ok_or_else(missing)?).ok_or_else(missing)
     }
 
-    /// Bytes that go through no page. Collections may overlap, or be asked for one object after another.
+    /// Counts bytes that do not go through pages. Collections may overlap, or be asked for one object after another.
     fn piece(&mut self, pages: &Pages<'_>, range: ByteRange) -> Result<Vec<u8>, Error> {
         let bytes = pages.piece(WHAT, range.offset, range.length)?;
         self.nbytes = self.nbytes.saturating_add(range.length);
@@ -68,7 +68,7 @@ impl Collections {
         Ok(bytes)
     }
 
-    /// Collections that do not overlap have at most one object in 16 bytes of the file.
+    /// Collections that do not overlap have at most one object for every 16 bytes of the file.
     fn count(&mut self, pages: &Pages<'_>, more: usize) -> Result<(), Error> {
         self.object_count = self.object_count.saturating_add(more as u64);
         let limit = pages.file_length() / 16;
@@ -79,7 +79,7 @@ impl Collections {
     }
 }
 
-/// The bytes of one object out of those of its collection.
+/// The bytes of one object, taken from those of its collection.
 fn part(bytes: Cow<'_, [u8]>, whole: ByteRange, range: ByteRange) -> Option<Cow<'_, [u8]>> {
     let start = usize::try_from(range.offset.checked_sub(whole.offset)?).ok()?;
     let stop = start.checked_add(usize::try_from(range.length).ok()?)?;
@@ -94,7 +94,7 @@ fn part(bytes: Cow<'_, [u8]>, whole: ByteRange, range: ByteRange) -> Option<Cow<
     }
 }
 
-/// How long a collection is.
+/// The length of a collection.
 fn collection_nbytes(pages: &Pages<'_>, sizes: Sizes, address: u64) -> Result<u64, Error> {
     pages.want(ByteRange { offset: address, length: AHEAD_NBYTES });
     let head_nbytes = head_nbytes(sizes);
@@ -109,7 +109,7 @@ fn collection_nbytes(pages: &Pages<'_>, sizes: Sizes, address: u64) -> Result<u6
     sizes.length(&mut cursor)
 }
 
-/// Where each object of a collection lies. Object 0 is the free space at the end.
+/// The location of each object of a collection. Object 0 is the free space at the end.
 fn objects(bytes: &[u8], sizes: Sizes, address: u64) -> Result<HashMap<u32, ByteRange>, Error> {
     let head_nbytes = head_nbytes(sizes);
     let mut cursor = Cursor::new(WHAT, address, bytes);
@@ -122,7 +122,7 @@ fn objects(bytes: &[u8], sizes: Sizes, address: u64) -> Result<HashMap<u32, Byte
     Ok(objects)
 }
 
-/// Bytes before a collection's objects, and before an object's data: the library pads both to eight.
+/// Bytes before a collection's objects, and before an object's data. The library pads both to eight.
 fn head_nbytes(sizes: Sizes) -> usize {
     (8 + sizes.length).next_multiple_of(8)
 }

@@ -12,10 +12,10 @@ use crate::pages::Pages;
 
 const WHAT: &str = "object header";
 const CONTINUATION: &str = "object header continuation";
-/// Most bytes of one object's header: no library writes a header of megabytes.
+/// The most bytes in the header of one object. No library writes a header of megabytes.
 const MAX_NBYTES: u64 = 64 << 20;
 
-/// Bytes of a header as libraries write them, fetched with its start.
+/// Bytes of a header as libraries write them. They are fetched along with its start.
 const AHEAD_NBYTES: u64 = 512;
 
 /// Message types (IV.A.2).
@@ -28,7 +28,7 @@ pub(crate) mod kind {
     pub const LINK: u16 = 0x06;
     pub const EXTERNAL_FILES: u16 = 0x07;
     pub const LAYOUT: u16 = 0x08;
-    /// Never in files: what tests of libraries call by a number that nobody knows.
+    /// Never in real files: libraries test themselves with this unknown message type.
     pub const BOGUS: u16 = 0x09;
     pub const GROUP_INFO: u16 = 0x0a;
     pub const FILTERS: u16 = 0x0b;
@@ -43,11 +43,11 @@ pub(crate) mod kind {
 
 /// Message flag: the body says where the message is.
 const FLAG_SHARED: u8 = 0x02;
-/// Message flag: who does not know the message must not open the object.
+/// Message flag: do not open the object if you do not know the message.
 const FLAG_FAIL_IF_UNKNOWN: u8 = 0x80;
 
-/// Bits of message flags, and values of them that no message has: shared and never to be shared; met by somebody who did
-/// not know it, but not to be marked so, or not to be opened then.
+/// Bits of message flags, and the combinations that no message may have: shared and never shareable; marked as met by
+/// someone who did not know it, but not meant to be marked, or not meant to be opened then.
 const IMPOSSIBLE_FLAGS: [(u8, u8); 3] = [(0x06, 0x06), (0x30, 0x20), (0x28, 0x28)];
 
 /// One message of an object header.
@@ -55,24 +55,24 @@ const IMPOSSIBLE_FLAGS: [(u8, u8); 3] = [(0x06, 0x06), (0x30, 0x20), (0x28, 0x28
 pub(crate) struct Message {
     /// Its type.
     pub kind: u16,
-    /// Whether the body only says where the message is.
+    /// Whether the body only tells where the message is.
     pub shared: bool,
-    /// When it was made, among the object's; version 2 only, where tracked.
+    /// When it was created, relative to the object's other messages; only in version 2, if tracked.
     pub order: Option<u16>,
-    /// Where the body is in the file.
+    /// The offset of the body in the file.
     pub offset: u64,
     /// The body.
     pub body: Vec<u8>,
 }
 
 impl Message {
-    /// At the body's start.
+    /// A cursor at the start of the body.
     pub fn cursor(&self, what: &'static str) -> Cursor<'_> {
         Cursor::new(what, self.offset, &self.body)
     }
 }
 
-/// All messages of the header at an address, in order, without continuations and empty ones.
+/// All messages of the header at an address, in order, without continuations and empty messages.
 pub(crate) fn messages(pages: &Pages<'_>, sizes: Sizes, address: u64) -> Result<Vec<Message>, Error> {
     pages.want(ByteRange { offset: address, length: AHEAD_NBYTES });
     let available = pages.file_length().saturating_sub(address);
@@ -84,7 +84,7 @@ pub(crate) fn messages(pages: &Pages<'_>, sizes: Sizes, address: u64) -> Result<
     Ok(reading.found)
 }
 
-/// How messages look in this header.
+/// The format of messages in this header.
 #[derive(Clone, Copy)]
 struct Form {
     version: u8,
@@ -135,7 +135,7 @@ struct Reading {
 }
 
 impl Reading {
-    /// Every block. What is not held is noted for all of them before giving up.
+    /// Every block. Notes everything that is missing before it gives up.
     fn all(&mut self, pages: &Pages<'_>) -> Result<(), Error> {
         let mut seen = HashSet::new();
         let (mut nbytes, mut missed, mut prefix) = (0_u64, None, self.form.prefix);
@@ -172,7 +172,7 @@ impl Reading {
         while cursor.remaining() >= head {
             self.message(&mut cursor)?;
         }
-        Ok(()) // fewer bytes than a message's head are a gap
+        Ok(()) // too few bytes for a message are a gap
     }
 
     fn message(&mut self, cursor: &mut Cursor<'_>) -> Result<(), Error> {

@@ -1,5 +1,5 @@
-//! What the blocks and the huge objects of a fractal heap went through (HDF5 File Format Specification 3.0, III.G): a
-//! group's links are stored so if its creation properties have filters.
+//! How the blocks and huge objects of a fractal heap were filtered (HDF5 File Format Specification 3.0, III.G). The
+//! links of a group are stored so if its creation properties have filters.
 
 use std::io::Read;
 
@@ -14,21 +14,21 @@ const DEFLATE: u16 = 1;
 const FLETCHER32: u16 = 3;
 const FLETCHER32_NBYTES: usize = 4;
 
-/// The filters of a heap, first step of encoding first.
+/// The filters of a heap in encoding order.
 #[derive(Debug)]
 pub(crate) struct HeapFilters(Vec<Filter>);
 
-/// Something that went through them.
+/// Something that was filtered.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(crate) struct Filtered {
-    /// Its bytes in the file.
+    /// The location of its filtered bytes.
     pub nbytes: u64,
-    /// The filters that it did not go through.
+    /// The filters that it skipped.
     pub mask: u32,
 }
 
 impl HeapFilters {
-    /// From the message that a heap's header holds.
+    /// From the message in a heap's header.
     pub fn read(offset: u64, message: &[u8]) -> Result<Self, Error> {
         let filters = filters::read(&mut Cursor::new(FILTERS, offset, message))?;
         match filters.iter().find(|filter| ![DEFLATE, FLETCHER32].contains(&filter.number)) {
@@ -39,7 +39,7 @@ impl HeapFilters {
         }
     }
 
-    /// The bytes, `nbytes` of them, that these were.
+    /// Decodes these bytes to `nbytes` bytes.
     pub fn decode(
         &self,
         what: &'static str,
@@ -60,19 +60,19 @@ impl HeapFilters {
                     .ok_or_else(|| Error::invalid(what, offset, "its zlib stream is broken"))?;
             } else {
                 check_sum(&mut bytes).ok_or_else(|| {
-                    Error::invalid(what, offset, "its bytes do not have their Fletcher checksum")
+                    Error::invalid(what, offset, "its bytes do not match their Fletcher checksum")
                 })?;
             }
         }
         if bytes.len() as u64 != nbytes {
-            let problem = format!("{} bytes behind its filters, not {nbytes}", bytes.len());
+            let problem = format!("{} bytes after decoding, not {nbytes}", bytes.len());
             return Err(Error::invalid(what, offset, problem));
         }
         Ok(bytes)
     }
 }
 
-/// At most one byte more than there should be: memory follows what is there, not what is claimed.
+/// Decodes at most one byte more than expected: memory follows what is there, not what is claimed.
 fn inflated(stored: &[u8], limit: u64) -> Option<Vec<u8>> {
     let mut bytes = Vec::new();
     let stream = flate2::read::ZlibDecoder::new(stored);

@@ -16,20 +16,20 @@ const SINGLE_FILTERED: u8 = 0x02;
 pub(crate) enum Layout {
     /// In the message itself.
     Compact(Vec<u8>),
-    /// One run of bytes; no address where nothing was written.
+    /// In one run of bytes; no address if nothing was written.
     Contiguous {
-        /// Where it is.
+        /// Its address.
         address: Option<u64>,
-        /// How long the message says it is; older messages do not say.
+        /// Its length by the message. Older messages have none.
         length: Option<u64>,
     },
     /// In chunks.
     Chunked(ChunkedLayout),
-    /// In other arrays: the mappings are object `index` of the global heap collection at `address`.
+    /// In other arrays. The mappings are object `index` of the global heap collection at `address`.
     Virtual {
-        /// The collection; none where there is no mapping.
+        /// The collection; `None` if there is no mapping.
         address: Option<u64>,
-        /// The object in it.
+        /// The number of the object in it.
         index: u32,
     },
 }
@@ -37,80 +37,81 @@ pub(crate) enum Layout {
 /// An array in chunks.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub(crate) struct ChunkedLayout {
-    /// Version of the layout message: 1 to 5. From 5 on filtered chunks' lengths are `Sizes::length` wide.
+    /// The version of the layout message: 1 to 5. From version 5 on, lengths of filtered chunks take `Sizes::length`
+    /// bytes.
     pub version: u8,
-    /// Shape of a chunk in elements, without the trailing width of an element.
+    /// The shape of a chunk in elements, without the trailing width of an element.
     pub chunk_shape: Vec<u64>,
     /// Width of an element in bytes.
     pub element_nbytes: u64,
     /// Whether there is a filter pipeline (with at least one filter).
     pub filtered: bool,
-    /// Chunks that reach over the array's end are stored without their filters.
+    /// Whether chunks that reach past the array's end are stored without filters.
     pub plain_edge_chunks: bool,
     /// What leads to the chunks.
     pub kind: IndexKind,
 }
 
-/// What leads from a chunk's position in the grid to its bytes. Addresses are offsets in the file.
+/// How to find a chunk's bytes from its position in the grid. Addresses are offsets in the file.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub(crate) enum IndexKind {
-    /// Nothing was written yet.
+    /// Nothing has been written yet.
     Unallocated,
     /// A B-tree of version 1, node type 1.
     BTree1 {
         /// The root node.
         address: u64,
     },
-    /// There is one chunk and this is it.
+    /// There is only one chunk, and this is it.
     Single {
         /// The chunk.
         address: u64,
-        /// Its stored length and its filter mask, where it was filtered.
+        /// Its stored length and its filter mask, if it was filtered.
         filtered: Option<(u64, u32)>,
     },
-    /// All chunks of one length, one after another.
+    /// All chunks have the same length and are contiguous.
     Implicit {
         /// The first chunk.
         address: u64,
     },
     /// A fixed array.
     FixedArray {
-        /// Its header.
+        /// The address of its header.
         address: u64,
-        /// log2 of the elements of a page, as the layout message says it.
+        /// log2 of the elements of a page, from the layout message.
         page_nbits: u8,
     },
     /// An extensible array.
     ExtensibleArray {
-        /// Its header.
+        /// The address of its header.
         address: u64,
-        /// As the layout message says it.
+        /// Its parameters, from the layout message.
         parameters: ExtensibleArrayParameters,
     },
     /// A B-tree of version 2.
     BTree2 {
-        /// Its header.
+        /// The address of its header.
         address: u64,
     },
 }
 
-/// What the layout message says of an extensible array; its header says the same again.
+/// The layout message's parameters of an extensible array. The array's header repeats them.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(crate) struct ExtensibleArrayParameters {
-    /// Bits of the largest element index.
+    /// How many bits the largest element index takes.
     pub max_nbits: u8,
     /// Elements in the index block.
     pub index_elements: u8,
-    /// Least data block pointers of a secondary block.
+    /// The least number of data block pointers in a secondary block.
     pub min_pointers: u8,
-    /// Least elements of a data block.
+    /// The least number of elements in a data block.
     pub min_elements: u8,
     /// log2 of the elements of a page.
     pub page_nbits: u8,
 }
 
 impl Layout {
-    /// From a message's body. `filtered` says whether the object has filters.
+    /// From the body of a message. `filtered` tells whether the object has filters.
     pub fn read(cursor: &mut Cursor<'_>, sizes: Sizes, filtered: bool) -> Result<Self, Error> {
         match cursor.u8()? {
             1 | 2 => old(cursor, sizes, filtered),
@@ -190,7 +191,7 @@ fn new(cursor: &mut Cursor<'_>, sizes: Sizes, filtered: bool, version: u8) -> Re
     }
 }
 
-/// Chunks in message versions 4 and 5: any index but the old B-tree.
+/// Chunks in message versions 4 and 5, with any index except the old B-tree.
 fn new_chunks(cursor: &mut Cursor<'_>, sizes: Sizes, filtered: bool, version: u8) -> Result<Layout, Error> {
     let flags = cursor.u8()?;
     if flags & !(PLAIN_EDGE_CHUNKS | SINGLE_FILTERED) != 0 {
@@ -221,7 +222,7 @@ fn index_kind(cursor: &mut Cursor<'_>, sizes: Sizes, flags: u8) -> Result<IndexK
         1 | 2 => {}
         3 => parameters.iter_mut().zip(cursor.take(1)?).for_each(|(to, from)| *to = *from),
         4 => parameters.iter_mut().zip(cursor.take(5)?).for_each(|(to, from)| *to = *from),
-        5 => cursor.skip(6)?, // node size, split and merge percents: its header says them again
+        5 => cursor.skip(6)?, // node size, split and merge percents: its header repeats them
         _ => return Err(Error::unsupported(format!("chunk index type {number}"))),
     }
     let Some(address) = sizes.address(cursor)? else { return Ok(IndexKind::Unallocated) };

@@ -1,4 +1,4 @@
-//! The index of an array's chunks, to be read when the chunks are asked for, not with the file's tree.
+//! The index of an array's chunks, read when the chunks are needed and not with the file's tree.
 
 use hyperslab_core::StoredChunk;
 
@@ -8,7 +8,7 @@ use super::sizes::Sizes;
 use crate::error::Error;
 use crate::pages::Pages;
 
-/// What leads to the chunks of an array of a file whose tree was parsed before.
+/// What leads to the chunks of an array, in a file whose tree has been parsed before.
 #[derive(Clone, Debug)]
 pub struct LazyIndex {
     pub(super) layout: ChunkedLayout,
@@ -23,8 +23,8 @@ impl LazyIndex {
         self.found(pages, None)
     }
 
-    /// The stored ones of the chunks with these linear indices, and maybe others that came with them. Where the index is
-    /// damaged not all may be found that are somewhere in it.
+    /// The stored chunks with these linear indices, and perhaps others that came with them. If the index is damaged,
+    /// some chunks may be missed that it holds elsewhere.
     pub fn some_chunks(&self, pages: &mut Pages<'_>, indices: &[u64]) -> Result<Vec<StoredChunk>, Error> {
         self.found(pages, Some(indices))
     }

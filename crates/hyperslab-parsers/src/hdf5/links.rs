@@ -1,4 +1,4 @@
-//! Link and link information messages of new groups (HDF5 File Format Specification 3.0, IV.A.2.c and g).
+//! Link and link information messages of new-style groups (HDF5 File Format Specification 3.0, IV.A.2.c and g).
 
 use super::sizes::Sizes;
 use super::text;
@@ -7,10 +7,10 @@ use crate::error::Error;
 
 /// A name in a group, and where it leads.
 #[derive(Clone, Debug, PartialEq, Eq)]
-pub(crate) struct NamedLink {
+pub struct NamedLink {
     /// The name.
     pub name: String,
-    /// When it was made, among the group's, where the group keeps track.
+    /// When it was created, relative to the group's other links, if the group tracks that.
     pub order: Option<u64>,
     /// Where it leads.
     pub target: Target,
@@ -18,7 +18,7 @@ pub(crate) struct NamedLink {
 
 /// Where a link leads.
 #[derive(Clone, Debug, PartialEq, Eq)]
-pub(crate) enum Target {
+pub enum Target {
     /// To the object with its header at this address.
     Object(u64),
     /// To a path of this file.
@@ -30,11 +30,11 @@ pub(crate) enum Target {
         /// The path.
         path: String,
     },
-    /// Somewhere that only its writer knows: the link's type.
+    /// A user-defined link, by its type. Only its writer knows where it leads.
     UserDefined(u8),
 }
 
-/// A link message, in an object header or in a heap.
+/// A link message, from an object header or a heap.
 pub(crate) fn link(cursor: &mut Cursor<'_>, sizes: Sizes) -> Result<NamedLink, Error> {
     let version = cursor.u8()?;
     if version != 1 {
@@ -69,7 +69,7 @@ fn external(value: &[u8]) -> Target {
     Target::External { file: part(), path: part() }
 }
 
-/// Where a heap keeps a group's links, or an object's attributes, and a B-tree by their names' hashes.
+/// The heap that holds a group's links or an object's attributes, and the B-tree of the hashes of their names.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(crate) struct DenseStorage {
     /// The fractal heap.
@@ -78,17 +78,16 @@ pub(crate) struct DenseStorage {
     pub names: u64,
 }
 
-/// What a link information or attribute information message says.
+/// The contents of a link information or attribute information message.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(crate) struct StorageInformation {
-    /// Whether the order of creation is tracked.
+    /// Whether the creation order is tracked.
     pub ordered: bool,
-    /// Where links or attributes are that the header does not hold.
+    /// The storage of links or attributes that are not in the header.
     pub dense: Option<DenseStorage>,
 }
 
-/// Both messages are alike but for the width of the largest creation index: 8 bytes for links, 2 for
-/// attributes.
+/// The two messages differ only in the width of the largest creation index: 8 bytes for links, 2 for attributes.
 pub(crate) fn storage(
     cursor: &mut Cursor<'_>,
     sizes: Sizes,

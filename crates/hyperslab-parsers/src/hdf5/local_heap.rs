@@ -1,4 +1,4 @@
-//! Local heaps: the names of old groups and of external files (HDF5 File Format Specification 3.0, III.D).
+//! Local heaps: the names in old-style groups and of external files (HDF5 File Format Specification 3.0, III.D).
 
 use hyperslab_core::ByteRange;
 
@@ -9,19 +9,19 @@ use crate::error::Error;
 use crate::pages::Pages;
 
 const WHAT: &str = "local heap";
-/// Bytes looked at first for a name's end.
+/// How many bytes are searched first for the end of a name.
 const FIRST_NBYTES: u64 = 64;
-/// Longest segment that is fetched ahead of its names.
+/// The longest segment that is fetched ahead of its names.
 const AHEAD_NBYTES: u64 = 4 << 20;
 
-/// Where a local heap keeps its text.
+/// The location of a local heap's text.
 #[derive(Clone, Copy, Debug)]
 pub(crate) struct LocalHeap {
     segment: ByteRange,
 }
 
 impl LocalHeap {
-    /// Read the heap's header.
+    /// Reads the heap's header.
     pub fn read(pages: &Pages<'_>, sizes: Sizes, address: u64) -> Result<Self, Error> {
         let length = 8 + 2 * sizes.length + sizes.offset;
         let bytes = pages.bytes(WHAT, address, length as u64)?;
@@ -37,7 +37,7 @@ impl LocalHeap {
         Ok(Self { segment })
     }
 
-    /// Note that all names will be needed, unless there are very many.
+    /// Notes that all names will be needed, unless there are very many.
     pub fn want(&self, pages: &Pages<'_>) {
         if self.segment.length <= AHEAD_NBYTES {
             pages.want(self.segment);

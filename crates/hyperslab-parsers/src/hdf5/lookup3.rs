@@ -2,16 +2,16 @@
 
 use crate::error::Error;
 
-/// Bytes that the checksum takes at a structure's end.
+/// Bytes of the checksum at the end of a structure.
 pub(crate) const CHECKSUM_NBYTES: usize = 4;
 
-/// The bytes of a structure before its checksum, which are its last four; fails unless they match.
+/// The bytes of a structure before its checksum, which is its last four bytes. Fails unless they match.
 pub(crate) fn checked<'a>(what: &'static str, offset: u64, bytes: &'a [u8]) -> Result<&'a [u8], Error> {
     checked_beside(what, offset, bytes, |_, _| ()).map(|(content, ())| content)
 }
 
-/// The same, with what `read` makes of these bytes, whether they match or not. It lets the hash go on now and then: the
-/// processor has time for both, as each step of the hash waits for the one before.
+/// The same, along with the result of `read` on these bytes, even if they do not match. `read` lets the hash advance
+/// now and then: each step of the hash waits for the one before, so the processor has time for both.
 pub(crate) fn checked_beside<'a, T>(
     what: &'static str,
     offset: u64,
@@ -32,12 +32,12 @@ pub(crate) fn checked_beside<'a, T>(
     }
 }
 
-/// Whether a checksum is right. Under a fuzzer every one is: damage must reach what stands behind them.
+/// Whether a checksum matches. Under a fuzzer all checksums match, so damage reaches the code behind them.
 pub(crate) fn is_right(found: u32, computed: u32) -> bool {
     found == computed || cfg!(fuzzing)
 }
 
-/// Bytes that are mixed in at a time.
+/// How many bytes are mixed in at a time.
 const BLOCK_NBYTES: usize = 12;
 
 /// The hash of some bytes.
@@ -45,7 +45,7 @@ pub(crate) fn lookup3(bytes: &[u8]) -> u32 {
     Hashing::new(bytes).finish()
 }
 
-/// The hash of bytes, as far as it has come.
+/// The hash so far.
 pub(crate) struct Hashing<'a> {
     state: [u32; 3],
     rest: &'a [u8],
@@ -59,7 +59,7 @@ impl<'a> Hashing<'a> {
         Self { state: [start; 3], rest: bytes }
     }
 
-    /// Go on until about so many bytes are left.
+    /// Goes on until about this many bytes are left.
     #[inline]
     pub fn go_on(&mut self, left: usize) {
         let (mut state, mut rest) = (self.state, self.rest);

@@ -1,4 +1,4 @@
-//! The mappings of a virtual array that is made of chunks, as libhdf5 writes them: version 0, hyperslabs of version 1.
+//! The mappings of a virtual array made of chunks, in libhdf5's encoding: version 0, hyperslabs of version 1.
 
 use hyperslab_core::ChunkGrid;
 
@@ -7,10 +7,11 @@ use super::lookup3::lookup3;
 /// `H5S_SEL_HYPERSLABS`, version 1, reserved.
 const HYPERSLAB: [u32; 3] = [2, 1, 0];
 
-/// One mapping for each chunk of a grid that is stored: `slots` says where, in the array of this path of the same file,
-/// where chunks are stacked along axis 0; those of -1 are not.
+/// One mapping for each stored chunk of a grid. `slots` has the slot of each chunk in a stack of chunks along axis 0,
+/// which is the array at `path` in the same file; -1 means that the chunk is not stored.
 ///
-/// `None` if libhdf5 would write it otherwise: where a number needs more than 32 bits, or the slots are not the grid's.
+/// `None` if libhdf5 would use another encoding, because a number needs more than 32 bits, or if the slots do not fit
+/// the grid.
 pub fn mappings_block(path: &str, grid: &ChunkGrid, slots: &[i64]) -> Option<Vec<u8>> {
     let (ndim, chunk_shape) = (grid.shape().len(), grid.chunk_shape());
     let highest = u64::try_from(slots.iter().max().copied().unwrap_or(0).max(0)).ok()?;

@@ -1,4 +1,4 @@
-//! HDF5 and NetCDF-4 files, from the HDF5 File Format Specification 3.0.
+//! HDF5 and NetCDF-4 files, by the HDF5 File Format Specification 3.0.
 //!
 //! ```text
 //! superblock ─► walk: object headers ─► groups ─► links ─► object headers …
@@ -7,10 +7,9 @@
 //!            ─► tree: numbers, segments, names of dimensions
 //! ```
 //!
-//! Steps are small and can be made again: [`crate::Error::NotHeld`] puts a step off to the next round, any
-//! other error marks its object, array or attribute, and the rest of the file is read on. Every structure is
-//! read once, every object is once in the tree, and a budget bounds what structures that overlap
-//! could multiply.
+//! Steps are small and repeatable. [`crate::Error::NotHeld`] puts a step off to the next round. Any other error marks
+//! its object, array or attribute, and the walk goes on. Every structure is read once, every object is once in the
+//! tree, and a budget bounds what overlapping structures could multiply.
 
 mod attribute;
 mod btree2;
@@ -36,6 +35,7 @@ pub(crate) mod lookup3;
 mod mappings_block;
 mod netcdf4;
 mod object;
+mod object_facts;
 mod scope;
 mod sizes;
 mod storage;
@@ -56,8 +56,10 @@ use hyperslab_core::Tree;
 
 pub use self::filters::Filter;
 pub use self::lazy_index::LazyIndex;
+pub use self::links::{NamedLink, Target};
 pub use self::mappings_block::mappings_block;
 pub use self::netcdf4::{DIMENSION_ONLY, HIDDEN, NON_COORDINATE_PREFIX, is_netcdf4};
+pub use self::object_facts::{ArrayFacts, LayoutFacts, ObjectFacts, ObjectKind, StorageFacts, describe};
 pub use self::vlen::resolve;
 
 use self::cache_image::start;
@@ -79,20 +81,20 @@ pub fn is_hdf5(pages: &mut Pages<'_>) -> Result<bool, Error> {
 
 /// All metadata of an HDF5 file.
 ///
-/// Damage to one object is that object's: a link that is [`hyperslab_core::Link::Unsupported`], an array
-/// whose segments are an error, an attribute whose value is one. An attribute without a name stands for
-/// attributes that cannot be listed.
+/// Damage stays with its object: a link becomes [`hyperslab_core::Link::Unreadable`], the segments of an array or the
+/// value of an attribute become an error. An attribute without a name stands for attributes that cannot be listed.
 pub fn parse(pages: &mut Pages<'_>) -> Result<Tree, Error> {
     parse_part(pages, &[])
 }
 
-/// The part of the metadata that patterns of names lead to, from the root on; all without any. `*` stands for one
-/// name, `**` for any number of them, at the end for all below. The tree is as if nothing else were in the file.
+/// The part of the metadata that patterns of names select, starting at the root; all of it if there are no patterns.
+/// `*` stands for one name, `**` for any number of names, at the end of a pattern for everything below. The tree is as
+/// if the file held nothing else.
 pub fn parse_part(pages: &mut Pages<'_>, patterns: &[String]) -> Result<Tree, Error> {
     walked(pages, patterns, Indexes::Read).map(|(tree, _)| tree)
 }
 
-/// The same, but for the chunks: of each array, by its number, what leads to them, if it has an index of chunks.
+/// The same without chunks. For each array with a chunk index, by array number, returns what leads to its chunks.
 pub fn parse_without_chunks(
     pages: &mut Pages<'_>,
     patterns: &[String],
@@ -113,7 +115,7 @@ fn walked(
     Ok((Tree { declared_nbytes: superblock.end, ..tree }, indexes))
 }
 
-/// The filters of the array at a path, as its header describes them. The rest of the file is not read.
+/// The filters of the array at a path, from its header. The rest of the file is not read.
 pub fn filters(pages: &mut Pages<'_>, path: &str) -> Result<Vec<Filter>, Error> {
     let superblock = start(pages)?;
     let file = settle(pages, |pages| File::read(pages, &superblock))?;
@@ -126,7 +128,7 @@ pub fn filters(pages: &mut Pages<'_>, path: &str) -> Result<Vec<Filter>, Error> 
     settle(pages, |pages| object::filters(&mut walk.file, pages, address))
 }
 
-/// The mappings of a block, as readers have them, and one by one: for fuzzing, which compares both.
+/// The mappings of a block as readers get them, and parsed one by one. Fuzzing compares both.
 #[cfg(fuzzing)]
 pub fn read_mappings_block(bytes: &[u8]) -> Result<[hyperslab_core::VirtualMappings; 2], Error> {
     let sizes = sizes::Sizes { offset: 8, length: 8, base: 0 };

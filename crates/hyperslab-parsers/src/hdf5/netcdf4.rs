@@ -1,5 +1,5 @@
-//! NetCDF-4's conventions on top of HDF5: dimension scales name dimensions ("NetCDF-4 file format", appendix
-//! of the netCDF user's guide; "HDF5 Dimension Scale Specification").
+//! NetCDF-4's conventions on top of HDF5: dimension scales name dimensions ("NetCDF-4 file format", appendix of the
+//! netCDF user's guide; "HDF5 Dimension Scale Specification").
 
 use std::collections::HashMap;
 
@@ -10,7 +10,7 @@ use super::text;
 use super::unlimited;
 use crate::cursor::Cursor;
 
-/// Attributes that carry dimensions and bookkeeping; readers of NetCDF-4 do not show them.
+/// Attributes that hold dimensions and bookkeeping. NetCDF-4's libraries hide them.
 pub const HIDDEN: &[&str] = &[
     "CLASS",
     "NAME",
@@ -23,16 +23,16 @@ pub const HIDDEN: &[&str] = &[
     "_Codecs",
 ];
 
-/// What `NAME` of a dimension scale starts with when it is a dimension and nothing else: not a variable.
+/// The start of the `NAME` of a dimension scale that is only a dimension and not a variable.
 pub const DIMENSION_ONLY: &str = "This is a netCDF dimension but not a netCDF variable.";
 
-/// What the name of an array starts with that is named as a dimension but is not its coordinate.
+/// The start of the name of an array that is named like a dimension but is not its coordinate.
 pub const NON_COORDINATE_PREFIX: &str = "_nc4_non_coord_";
 
-/// Attributes that only NetCDF-4's libraries write: of the root group since netCDF 4.4.1, of dimensions before.
+/// Attributes that only NetCDF-4's libraries write: on the root group since netCDF 4.4.1, on dimensions before.
 const MARKS: &[&str] = &["_NCProperties", "_nc3_strict", "_Netcdf4Dimid", "_Netcdf4Coordinates"];
 
-/// Whether NetCDF-4's conventions hold in a file, rather than HDF5's alone.
+/// Whether NetCDF-4's conventions apply to a file, not just HDF5's.
 pub fn is_netcdf4(tree: &Tree) -> bool {
     let is_marked = |attributes: &[Attribute]| {
         attributes.iter().any(|attribute| MARKS.contains(&attribute.name.as_str()))
@@ -41,7 +41,7 @@ pub fn is_netcdf4(tree: &Tree) -> bool {
         || tree.arrays.iter().any(|array| is_marked(&array.attributes))
 }
 
-/// Where an array's header is, and the first name that leads to it.
+/// The address of an array's header, and the first name that leads to the array.
 #[derive(Clone, Debug)]
 pub(crate) struct ArrayNames {
     /// The header.
@@ -50,8 +50,8 @@ pub(crate) struct ArrayNames {
     pub name: String,
 }
 
-/// Fill in the names of dimensions, array by array, where all of an array's axes have one. Variables of NetCDF-4 become
-/// as long as their unlimited dimensions.
+/// Sets the names of dimensions for each array whose axes all have one. Extends NetCDF-4 variables to the length of
+/// their unlimited dimensions.
 pub(crate) fn name_dimensions(tree: &mut Tree, names: &[ArrayNames], sizes: Sizes) {
     let is_netcdf4 = is_netcdf4(tree);
     let arrays = &mut tree.arrays;
@@ -66,7 +66,7 @@ pub(crate) fn name_dimensions(tree: &mut Tree, names: &[ArrayNames], sizes: Size
     }
 }
 
-/// The dimension scales of a file, by what leads to them: numbers of arrays.
+/// The array numbers of a file's dimension scales, by what leads to them.
 struct Scales {
     sizes: Sizes,
     by_address: HashMap<u64, usize>,
@@ -84,7 +84,7 @@ impl Scales {
         Self { sizes, by_address, by_number: by_number.collect() }
     }
 
-    /// The dimension of each axis of an array, where all have one.
+    /// The dimension of each axis of an array, if all axes have one.
     fn of(&self, array: &Array, number: usize) -> Option<Vec<usize>> {
         let ndim = array.shape.as_ref()?.len();
         if let Some(list) = value(array, "DIMENSION_LIST") {
@@ -97,7 +97,7 @@ impl Scales {
         (ndim == 1 && is_scale(array)).then(|| vec![number])
     }
 
-    /// A list of references an axis; the first one counts.
+    /// A list of references for each axis. The first one counts.
     fn listed(&self, list: &Value, ndim: usize) -> Option<Vec<usize>> {
         let scale = |references: &Vec<u8>| {
             let mut cursor = Cursor::new("DIMENSION_LIST", 0, references);

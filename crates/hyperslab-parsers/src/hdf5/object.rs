@@ -1,4 +1,4 @@
-//! What an object header's messages make: a group, an array, or a committed datatype.
+//! From the messages of an object header to a group, an array, or a committed datatype.
 
 use hyperslab_core::{Codec, Element, Fill, Unreadable};
 
@@ -19,35 +19,35 @@ use crate::pages::Pages;
 /// An object, as far as its header describes it.
 #[derive(Debug)]
 pub(crate) struct Description {
-    /// What it is.
+    /// The kind of object.
     pub kind: Kind,
     /// The attributes in the header.
     pub attributes: Vec<RawAttribute>,
-    /// Attributes elsewhere.
+    /// Attributes stored elsewhere.
     pub dense_attributes: Option<DenseStorage>,
 }
 
-/// What an object is.
+/// The kinds of objects.
 #[derive(Debug)]
 pub(crate) enum Kind {
     /// A group.
     Group(GroupDescription),
     /// An array.
     Array(Box<ArrayDescription>),
-    /// A datatype with a name.
+    /// A named datatype.
     Datatype,
 }
 
-/// Where a group's links are.
+/// Where the links of a group are.
 #[derive(Debug)]
 pub(crate) struct GroupDescription {
     /// In the header.
     pub links: Vec<NamedLink>,
-    /// Whether their order is tracked.
+    /// Whether their creation order is tracked.
     pub ordered: bool,
     /// In a heap.
     pub dense: Option<DenseStorage>,
-    /// In an old group's table.
+    /// In the table of an old-style group.
     pub table: Option<SymbolTable>,
 }
 
@@ -71,11 +71,11 @@ pub(crate) struct StorageDescription {
     pub codecs: Vec<Codec>,
     /// Its fill value.
     pub fill: Fill,
-    /// Where its bytes are, if in other files.
+    /// The location of its bytes, if they are in other files.
     pub external: Option<ExternalFiles>,
 }
 
-/// Read the object whose header is at an address.
+/// Reads the object whose header is at an address.
 pub(crate) fn describe(file: &mut File, pages: &Pages<'_>, address: u64) -> Result<Description, Error> {
     let messages = Messages(header::messages(pages, file.sizes, address)?);
     let kind = messages.kind(file, pages, address);
@@ -96,9 +96,28 @@ pub(crate) fn filters(file: &mut File, pages: &Pages<'_>, address: u64) -> Resul
 }
 
 /// The messages of one header.
-struct Messages(Vec<Message>);
+pub(super) struct Messages(pub(super) Vec<Message>);
 
 impl Messages {
+    /// Where the datatype is that the object shares with others: a committed one.
+    pub(super) fn committed(&self, file: &File) -> Result<Option<u64>, Error> {
+        let shared = self.first(kind::DATATYPE).filter(|message| message.shared);
+        shared.map_or(Ok(None), |message| file.shared_address(message))
+    }
+
+    /// What the elements of an array, or of a committed datatype, are.
+    pub(super) fn element(&self, file: &mut File, pages: &Pages<'_>) -> Result<Element, Error> {
+        let missing = || Error::invalid("object header", 0, "no datatype");
+        let datatype = file.resolved(pages, self.first(kind::DATATYPE).ok_or_else(missing)?)?;
+        datatype::element(&mut datatype.cursor("datatype message"), file.sizes)
+    }
+
+    /// Whether the order in which attributes were made is tracked.
+    pub(super) fn attributes_ordered(&self, file: &File) -> Result<bool, Error> {
+        let information = self.storage(file, kind::ATTRIBUTE_INFO, 2)?;
+        Ok(information.is_some_and(|information| information.ordered))
+    }
+
     fn first(&self, kind: u16) -> Option<&Message> {
         self.0.iter().find(|message| message.kind == kind)
     }
@@ -121,7 +140,7 @@ impl Messages {
         Err(Error::invalid("object header", address, "neither a group nor an array nor a datatype"))
     }
 
-    /// All attributes in the header. What is missing is noted for all of them before giving up.
+    /// All attributes in the header. Notes everything that is missing before it gives up.
     fn attributes(&self, file: &mut File, pages: &Pages<'_>) -> Result<Vec<RawAttribute>, Error> {
         let messages = self.all(kind::ATTRIBUTE);
         let read: Vec<_> = messages.map(|message| RawAttribute::read(file, pages, message)).collect();
@@ -185,7 +204,7 @@ impl Messages {
         Ok(StorageDescription { layout, codecs, fill, external })
     }
 
-    fn filters(&self, file: &mut File, pages: &Pages<'_>) -> Result<Vec<Filter>, Error> {
+    pub(super) fn filters(&self, file: &mut File, pages: &Pages<'_>) -> Result<Vec<Filter>, Error> {
         let Some(message) = self.first(kind::FILTERS) else { return Ok(Vec::new()) };
         filters::read(&mut file.resolved(pages, message)?.cursor("filter pipeline message"))
     }

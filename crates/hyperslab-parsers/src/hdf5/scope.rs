@@ -1,17 +1,18 @@
-//! Which objects of a file are read: all of them, or those that patterns of names lead to.
+//! Which objects of a file are read: all of them, or those that patterns of names select.
 
 use crate::error::Error;
 
-/// Patterns that start at the root, of names between slashes. `*` stands for any one name; `**` for any names, none
-/// included, and at the end for all below. A name that some pattern spells out is not one of another's `*` or `**`, but
-/// is one of the `**` before it: `**/x` leads to every `x`, also below another.
+/// Patterns of names between slashes, starting at the root. `*` stands for any one name; `**` for any number of names,
+/// including none, and at the end of a pattern for everything below. If a pattern spells out a name, the `*` or `**` of
+/// another pattern does not match it, but a `**` before it in the same pattern does: `**/x` selects every `x`, also
+/// below another.
 #[derive(Debug, Default)]
 pub(crate) struct Scope(Vec<Vec<String>>);
 
-/// What of a scope is below an object: everything, or the patterns that led there, each with how far.
+/// The part of a scope below an object: everything, or the patterns that led there and how far each has matched.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub(crate) enum Followed {
-    /// Whatever it holds.
+    /// Everything below.
     All,
     /// The rest of these patterns.
     Rest(Vec<(usize, usize)>),
@@ -28,7 +29,7 @@ const ANY: &str = "*";
 const ANY_DEPTH: &str = "**";
 
 impl Scope {
-    /// Everything, unless there are patterns.
+    /// Everything, if there are no patterns.
     pub fn new(patterns: &[String]) -> Self {
         let names = |pattern: &String| {
             pattern.split('/').filter(|name| !name.is_empty()).map(str::to_owned).collect()
@@ -36,7 +37,7 @@ impl Scope {
         Self(patterns.iter().map(names).collect())
     }
 
-    /// What is below the root.
+    /// What is read below the root.
     pub fn root(&self) -> Followed {
         if self.0.is_empty() {
             return Followed::All;
@@ -44,7 +45,7 @@ impl Scope {
         Followed::Rest((0..self.0.len()).map(|pattern| (pattern, 0)).collect())
     }
 
-    /// What is below the object that a group calls `name`; `None` if it is not read at all.
+    /// What is read below the object that a group calls `name`; `None` if the object is not read at all.
     pub fn below(&self, group: &Followed, name: &str) -> Option<Followed> {
         let Followed::Rest(rest) = group else { return Some(Followed::All) };
         let spelled: Vec<_> = rest.iter().copied().filter(|&at| self.spelled(at, name).is_some()).collect();
@@ -74,7 +75,7 @@ impl Scope {
         self.0.get(pattern)?.get(position).map(String::as_str)
     }
 
-    /// Where a pattern goes on behind `name`, if it says so.
+    /// Where a pattern continues after `name`, if it spells out that name.
     fn spelled(&self, (pattern, position): (usize, usize), name: &str) -> Option<(usize, usize)> {
         let position = match self.name(pattern, position)? {
             ANY_DEPTH => position.checked_add(1)?,
@@ -83,14 +84,14 @@ impl Scope {
         (self.name(pattern, position)? == name).then_some((pattern, position.checked_add(1)?))
     }
 
-    /// Without patterns that are at their end.
+    /// Drops the patterns that have ended.
     fn pruned(&self, mut rest: Vec<(usize, usize)>) -> Followed {
         rest.retain(|&(pattern, position)| self.name(pattern, position).is_some());
         Followed::Rest(rest)
     }
 }
 
-/// Refuses what no file has: patterns so many that matching them would take long.
+/// Refuses so many patterns that matching them would take long. No real use needs them.
 pub(crate) fn check(patterns: &[String]) -> Result<(), Error> {
     const MOST: usize = 1 << 12;
     if patterns.len() <= MOST {

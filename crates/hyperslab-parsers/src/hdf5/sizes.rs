@@ -1,9 +1,9 @@
-//! Widths of a file's addresses and lengths, and the offset that its addresses count from.
+//! The widths of a file's addresses and lengths, and the offset that its addresses count from.
 
 use crate::cursor::Cursor;
 use crate::error::Error;
 
-/// How a file writes addresses and lengths (HDF5 File Format Specification 3.0, II.A).
+/// How a file stores addresses and lengths (HDF5 File Format Specification 3.0, II.A).
 ///
 /// An address read through here is an offset from the start of the file: the base address is added once.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -12,12 +12,12 @@ pub(crate) struct Sizes {
     pub offset: usize,
     /// Bytes of a length.
     pub length: usize,
-    /// What addresses count from: behind the user block.
+    /// The offset that addresses count from: after the user block.
     pub base: u64,
 }
 
 impl Sizes {
-    /// An address as an offset in the file; `None` where it is undefined (all bits set).
+    /// An address as an offset in the file; `None` if it is undefined (all bits set).
     pub fn address(&self, cursor: &mut Cursor<'_>) -> Result<Option<u64>, Error> {
         let address = cursor.uint(self.offset)?;
         if address == all_ones(self.offset) {
@@ -29,9 +29,9 @@ impl Sizes {
         }
     }
 
-    /// An address that must be there.
+    /// An address that must be defined.
     pub fn defined_address(&self, cursor: &mut Cursor<'_>) -> Result<u64, Error> {
-        self.address(cursor)?.ok_or_else(|| cursor.invalid("an address that must be defined is not"))
+        self.address(cursor)?.ok_or_else(|| cursor.invalid("a required address is undefined"))
     }
 
     /// A length or a count.

@@ -5,7 +5,7 @@ use hyperslab_core::{ByteRange, Codec, Element, Fill, Manifest, Segment, StoredC
 use super::layout::{ChunkedLayout, Layout};
 use crate::segment;
 
-/// What an array's segments need, beside the chunks themselves.
+/// What an array's segments need besides the chunks themselves.
 #[derive(Clone, Debug)]
 pub(crate) struct Storage {
     /// Its shape.
@@ -38,7 +38,9 @@ impl Storage {
     ) -> Result<Vec<Segment>, Unreadable> {
         let (width, expected) = (layout.element_nbytes, self.element.nbytes());
         if width != expected {
-            let problem = format!("chunks of elements of {width} bytes in an array of {expected}");
+            let problem = format!(
+                "chunks with elements of {width} bytes in an array with elements of {expected} bytes"
+            );
             return Err(Unreadable::damaged(problem));
         }
         let count = found.len() as u64;
@@ -68,7 +70,7 @@ fn compact(bytes: &[u8], nbytes: u64) -> Result<Manifest, Unreadable> {
 }
 
 fn too_few(stored: u64, nbytes: u64) -> Unreadable {
-    Unreadable::damaged(format!("{stored} bytes are stored where {nbytes} are needed"))
+    Unreadable::damaged(format!("{stored} bytes are stored, but {nbytes} are needed"))
 }
 
 fn contiguous(

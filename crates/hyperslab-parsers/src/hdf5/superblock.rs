@@ -1,5 +1,4 @@
-//! The superblock: where an HDF5 file starts, its widths, its root (HDF5 File Format Specification 3.0,
-//! II.A).
+//! The superblock: where an HDF5 file starts, its widths, its root (HDF5 File Format Specification 3.0, II.A).
 
 use super::lookup3;
 use super::sizes::{Sizes, all_ones};
@@ -9,24 +8,24 @@ use crate::pages::Pages;
 
 const WHAT: &str = "HDF5 superblock";
 const SIGNATURE: &[u8] = b"\x89HDF\r\n\x1a\n";
-/// Longest superblock: version 1 with addresses of 8 bytes.
+/// The longest superblock: version 1 with addresses of 8 bytes.
 const MAX_NBYTES: u64 = 100;
 
-/// What the superblock says.
+/// The contents of the superblock.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(crate) struct Superblock {
-    /// Widths, and where addresses count from.
+    /// Widths, and the offset that addresses count from.
     pub sizes: Sizes,
-    /// The root group's object header.
+    /// The address of the root group's object header.
     pub root: u64,
-    /// The superblock extension's object header.
+    /// The address of the superblock extension's object header.
     pub extension: Option<u64>,
-    /// Where the file ends, if nothing was cut off; `None` where it does not say.
+    /// Where the file ends if it is complete; `None` if the superblock does not say.
     pub end: Option<u64>,
 }
 
 impl Superblock {
-    /// Find the superblock and read it.
+    /// Finds the superblock and reads it.
     pub fn read(pages: &Pages<'_>) -> Result<Self, Error> {
         let start = locate(pages)?;
         let available = pages.file_length().saturating_sub(start);
@@ -41,16 +40,16 @@ impl Superblock {
     }
 }
 
-/// Offset of the signature: 0, or 512, 1024, 2048 … behind a user block.
+/// The offset of the signature: 0, or 512, 1024, 2048 … after a user block.
 pub(crate) fn locate(pages: &Pages<'_>) -> Result<u64, Error> {
     let length = SIGNATURE.len() as u64;
     let mut missed = None;
     let mut start = 0_u64;
     while start.saturating_add(length) <= pages.file_length() {
         match pages.bytes(WHAT, start, length) {
-            // A signature behind bytes that are not held yet counts only once those are known.
+            // A signature after bytes that are not held yet only counts once those are known.
             Ok(bytes) if missed.is_none() && *bytes == *SIGNATURE => return Ok(start),
-            // Nearly always the signature is here: other offsets wait until it is known not to be.
+            // The signature is nearly always here. The other offsets wait until we know that it is not.
             Err(error) if error.is_not_held() && start == 0 => return Err(error),
             Err(error) if error.is_not_held() => missed = missed.or(Some(error)),
             Ok(_) | Err(_) => {}
@@ -68,7 +67,7 @@ fn width(cursor: &mut Cursor<'_>) -> Result<usize, Error> {
     }
 }
 
-/// Versions 0 and 1. The base address is where the superblock is, whatever it says: files get user blocks
+/// Versions 0 and 1. The base address is where the superblock is, whatever it says: a file may get its user block
 /// later.
 fn old(cursor: &mut Cursor<'_>, version: u8, base: u64) -> Result<Superblock, Error> {
     cursor.skip(4)?;
@@ -97,8 +96,8 @@ fn new(cursor: &mut Cursor<'_>, base: u64, bytes: &[u8]) -> Result<Superblock, E
     Ok(Superblock { sizes, root, extension, end })
 }
 
-/// The end of file address counts from the file's start, not from the base address; like that one it is off
-/// by as much as the superblock was moved since, by a user block that came later.
+/// The end-of-file address counts from the start of the file, not from the base address. It is also off by as much as
+/// the superblock has moved, if the user block came later.
 fn end(cursor: &mut Cursor<'_>, width: usize, written_base: u64, base: u64) -> Result<Option<u64>, Error> {
     let end = cursor.uint(width)?;
     let is_defined = end != all_ones(width);

@@ -1,4 +1,4 @@
-//! Old groups: a B-tree of version 1 over symbol table nodes (HDF5 File Format Specification 3.0, III.A.1,
+//! Old-style groups: a B-tree of version 1 over symbol table nodes (HDF5 File Format Specification 3.0, III.A.1,
 //! III.B).
 
 use hyperslab_core::ByteRange;
@@ -12,13 +12,13 @@ use crate::pages::Pages;
 
 const TREE: &str = "B-tree of a group";
 const NODE: &str = "symbol table node";
-/// Bytes of the largest node that is read at once: 2 * 65535 entries of 40 bytes, and room.
+/// Bytes of the largest node that is read at once: 2 * 65535 entries of 40 bytes, and room to spare.
 const MAX_NODE_NBYTES: u64 = 8 << 20;
 
-/// Bytes of a node as libraries write them, fetched with its head.
+/// Bytes of a node as libraries write them. They are fetched along with its head.
 const AHEAD_NBYTES: u64 = 1024;
 
-/// Where an old group's links are.
+/// Where the links of an old-style group are.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(crate) struct SymbolTable {
     /// The B-tree's root.
@@ -27,7 +27,7 @@ pub(crate) struct SymbolTable {
     pub heap: u64,
 }
 
-/// What a node of the group's tree holds.
+/// The contents of a node of the group's tree.
 pub(crate) enum Node {
     /// Other nodes.
     Children(Vec<u64>),
@@ -41,7 +41,7 @@ impl SymbolTable {
         Ok(Self { tree: sizes.defined_address(cursor)?, heap: sizes.defined_address(cursor)? })
     }
 
-    /// What the node at an address holds: a node of the B-tree, or a symbol table node below it.
+    /// The contents of the node at an address: a node of the B-tree, or a symbol table node below it.
     pub fn node(&self, pages: &Pages<'_>, sizes: Sizes, address: u64) -> Result<Node, Error> {
         let heap = LocalHeap::read(pages, sizes, self.heap);
         pages.want(ByteRange { offset: address, length: AHEAD_NBYTES });
@@ -54,7 +54,7 @@ impl SymbolTable {
     }
 }
 
-/// Keys and children, alternating; only the children matter here.
+/// Keys and children alternate. Only the children matter here.
 fn tree_node(pages: &Pages<'_>, sizes: Sizes, head: &mut Cursor<'_>) -> Result<Node, Error> {
     let address = head.offset();
     head.signature(b"TREE")?;
@@ -96,15 +96,14 @@ fn links(pages: &Pages<'_>, sizes: Sizes, head: &mut Cursor<'_>, heap: &LocalHea
     Ok(Node::Links(links))
 }
 
-/// A symbol table entry: name, object header, and for a soft link (cache type 2) where the path is.
+/// A symbol table entry: name, object header, and for a soft link (cache type 2) the location of its path.
 fn entry(
     pages: &Pages<'_>,
     sizes: Sizes,
     cursor: &mut Cursor<'_>,
     heap: &LocalHeap,
 ) -> Result<NamedLink, Error> {
-    // The specification says that the name's offset is as wide as an address; the library writes it as a
-    // length.
+    // By the specification, the offset of the name is as wide as an address. The library writes it as wide as a length.
     let name = heap.text(pages, sizes.length(cursor)?)?;
     let address = sizes.address(cursor)?;
     let cache = cursor.u32()?;

@@ -1,4 +1,4 @@
-//! Small files made by hand: what no library writes, and a parser must survive.
+//! Small hand-made files that no library writes but a parser must survive.
 
 use hyperslab_core::{ByteOrder, Element, Link, Tree, Unreadable};
 
@@ -6,7 +6,7 @@ use super::{is_hdf5, lookup3, parse, resolve};
 use crate::error::Error;
 use crate::pages::{Memory, Pages, Policy};
 
-/// Version 2 superblock with addresses and lengths of eight bytes; the root's header is behind it.
+/// A version 2 superblock with addresses and lengths of eight bytes, followed by the root's header.
 fn superblock(user_block: usize) -> Vec<u8> {
     let mut bytes = vec![0_u8; user_block];
     bytes.extend(b"\x89HDF\r\n\x1a\n\x02\x08\x08\x00");
@@ -25,7 +25,7 @@ fn message(kind: u16, body: &[u8]) -> Vec<u8> {
     bytes
 }
 
-/// A version 1 object header that says it is `length` bytes long.
+/// A version 1 object header that claims to be `length` bytes long.
 fn header(messages: &[Vec<u8>], length: Option<u32>) -> Vec<u8> {
     let content = messages.concat();
     let length = length.unwrap_or_else(|| u32::try_from(content.len()).unwrap_or(u32::MAX));
@@ -66,7 +66,7 @@ fn line(length: u64) -> Vec<u8> {
     message(0x01, &body)
 }
 
-/// A root group with one link, to the array that these messages make.
+/// A root group with one link, to the array described by these messages.
 fn one_array(messages: &[Vec<u8>]) -> Vec<u8> {
     let root = header(&[link(*b"one", 256)], None);
     let mut bytes = [superblock(0), root].concat();
@@ -129,7 +129,7 @@ fn continuations_that_lead_back_are_refused() {
     assert!(found.is_err_and(|error| error.to_string().contains("leads back to itself")));
 }
 
-/// A root group of the old kind: its B-tree's node at 512 has these children.
+/// An old-style root group. The node of its B-tree is at 512 and has these children.
 fn old_group(children: &[u64]) -> Vec<u8> {
     let put = |bytes: &mut Vec<u8>, offset: usize, content: Vec<u8>| {
         bytes.resize(offset, 0);
@@ -191,10 +191,10 @@ fn sizes_that_lie_are_refused_by_name() {
     let element = message(0x03, I4);
     let problem = |shape: u64, layout: Vec<u8>| array_problem(&[line(shape), element.clone(), layout]);
     assert_eq!(problem(4, contiguous(16, 16)), "");
-    assert!(problem(4, contiguous(16, 15)).contains("15 bytes are stored where 16 are needed"));
+    assert!(problem(4, contiguous(16, 15)).contains("15 bytes are stored, but 16 are needed"));
     assert!(problem(1 << 40, contiguous(16, 1 << 42)).contains("past the end"));
     assert!(problem(1 << 62, contiguous(16, u64::MAX)).contains("2^64"));
-    assert!(problem(4, message(0x08, &[3, 0, 200, 0])).contains("too soon"));
+    assert!(problem(4, message(0x08, &[3, 0, 200, 0])).contains("it ends before the next"));
     assert!(problem(4, message(0x08, &[9, 0])).contains("version 9 is not supported"));
 }
 
@@ -229,7 +229,7 @@ fn pointers_into_a_collection_are_followed() {
     assert_eq!(followed(&raw), Ok(vec![text.to_vec(), Vec::new(), text.to_vec()]));
     assert!(followed(&pointer(9, start, 8)).is_err());
     assert!(followed(&pointer(9, start + 8, 7)).is_err());
-    // An object has just the bytes of the elements that its pointer says; of pointers each takes sixteen.
+    // An object has exactly the bytes of the elements that its pointer claims; each pointer takes sixteen.
     let nested = Element::Vlen { nbytes: 16, element: Box::new(sequences.clone()) };
     for (element, length) in [(&sequences, 8), (&sequences, 10), (&nested, 9), (&nested, 1)] {
         let found = resolve(&mut pages, element, &pointer(length, start, 7));
@@ -241,5 +241,5 @@ fn pointers_into_a_collection_are_followed() {
 fn a_root_that_is_no_group_is_refused() {
     let layout = message(0x08, &[3, 0, 4, 0, 1, 2, 3, 4]);
     let found = read(&file(&[message(0x01, SCALAR), message(0x03, I4), layout]));
-    assert!(found.is_err_and(|error| error.to_string().contains("no group")));
+    assert!(found.is_err_and(|error| error.to_string().contains("not a group")));
 }

@@ -1,4 +1,4 @@
-//! From a finished walk to the tree: groups and arrays numbered from the root on, links by number.
+//! From a finished walk to the tree: groups and arrays are numbered from the root on, links lead to numbers.
 
 use std::collections::VecDeque;
 use std::collections::hash_map::{Entry, HashMap};
@@ -18,8 +18,8 @@ use super::storage::Storage;
 use super::walk::{ArrayState, GroupState, Object, State, Walk};
 use crate::error::Error;
 
-/// The tree of a walk, and of its arrays what leads to chunks that were not looked up. A root that cannot be read is the
-/// file's error.
+/// The tree of a walk, and for each array what leads to chunks that were not looked up. If the root cannot be read, the
+/// file cannot.
 pub(crate) fn tree(walk: Walk, file_length: u64) -> Result<(Tree, Vec<Option<LazyIndex>>), Error> {
     let sizes = walk.file.sizes;
     match walk.objects.first() {
@@ -27,7 +27,7 @@ pub(crate) fn tree(walk: Walk, file_length: u64) -> Result<(Tree, Vec<Option<Laz
         Some(Object { state: State::Failed(problem), .. }) => return Err(problem.clone()),
         other => {
             let address = other.map_or(0, |object| object.address);
-            return Err(Error::invalid("root group", address, "it is no group"));
+            return Err(Error::invalid("root group", address, "it is not a group"));
         }
     }
     let numbering = Numbering::new(&walk);
@@ -65,7 +65,7 @@ pub(crate) fn tree(walk: Walk, file_length: u64) -> Result<(Tree, Vec<Option<Laz
     Ok((building.tree, indexes))
 }
 
-/// What each object is in the tree, numbered in breadth-first order of sorted links: no round changes it.
+/// The number of each object in the tree: breadth-first, along sorted links, so rounds do not change it.
 struct Numbering {
     /// By object.
     kinds: Vec<Link>,
@@ -131,7 +131,7 @@ impl Numbering {
     }
 }
 
-/// A group's links in the file's order: of creation where that is tracked, else of names.
+/// A group's links in the file's order: creation order if it is tracked, otherwise by name.
 fn sorted(group: &GroupState) -> Vec<&NamedLink> {
     let mut links: Vec<&NamedLink> = group.links.iter().collect();
     if group.ordered {
@@ -179,7 +179,7 @@ fn repeated<'n>(names: impl Iterator<Item = &'n str>) -> Vec<usize> {
     found
 }
 
-/// Attributes in order of creation where that is tracked, else as the header has them; a heap's by name.
+/// Attributes in creation order if it is tracked, otherwise in the header's order; those of a heap by name.
 fn attributes(mut raw: Vec<RawAttribute>) -> Vec<Attribute> {
     if raw.iter().all(|raw| raw.order.is_some()) {
         raw.sort_by_key(|raw| raw.order);

@@ -1,11 +1,11 @@
-//! Unlimited dimensions as NetCDF-4 means them: one that several variables share is as long as the longest of them. The
-//! file keeps each variable as long as it was written; where it ends too early, netCDF reads fill values.
+//! Unlimited dimensions in NetCDF-4's sense: a dimension is as long as the longest of the variables that share it. The
+//! file stores each variable as long as it was written; netCDF reads fill values beyond that.
 
 use std::collections::HashMap;
 
 use hyperslab_core::{Array, ByteOrder, Codec, Element, Fill, MAX_ELEMENT_COUNT, Segment};
 
-/// What netCDF fills with where a variable says nothing (`NC_FILL_BYTE` and so on): by width, signed and unsigned.
+/// NetCDF's fill values for variables without their own (`NC_FILL_BYTE` and so on): by width, signed and unsigned.
 const INTEGERS: [(u64, i64, u64); 4] = [
     (1, -127, 255),
     (2, -32_767, 65_535),
@@ -15,8 +15,8 @@ const INTEGERS: [(u64, i64, u64); 4] = [
 /// `NC_FILL_FLOAT`, `NC_FILL_DOUBLE`.
 const FLOAT: f64 = 9.969_209_968_386_869e36;
 
-/// Lengthen variables that end before their unlimited dimensions. `scales` has the arrays that are the dimensions of
-/// each array, where all of its axes have one.
+/// Extends variables that end before their unlimited dimensions. `scales` has the dimensions of each array whose axes
+/// all have one.
 pub(crate) fn lengthen(arrays: &mut [Array], scales: &[Option<Vec<usize>>]) {
     let lengths = lengths(arrays, scales);
     if lengths.is_empty() {
@@ -37,7 +37,7 @@ pub(crate) fn lengthen(arrays: &mut [Array], scales: &[Option<Vec<usize>>]) {
     }
 }
 
-/// The length of each unlimited dimension: of the variable that is longest along it.
+/// The length of each unlimited dimension: that of its longest variable.
 fn lengths(arrays: &[Array], scales: &[Option<Vec<usize>>]) -> HashMap<usize, u64> {
     let mut lengths = HashMap::new();
     for (array, scales) in arrays.iter().zip(scales) {
@@ -52,7 +52,7 @@ fn lengths(arrays: &[Array], scales: &[Option<Vec<usize>>]) -> HashMap<usize, u6
     lengths
 }
 
-/// Whether the array is one that we read ourselves: what h5py reads for us is as long as it has it.
+/// Whether we read the array ourselves. Arrays that h5py reads for us keep the length that h5py sees.
 fn can_be_longer(array: &Array, shape: &[u64]) -> bool {
     let decoded =
         |segment: &Segment| !segment.codecs.iter().any(|codec| matches!(codec, Codec::Unknown { .. }));
@@ -62,7 +62,7 @@ fn can_be_longer(array: &Array, shape: &[u64]) -> bool {
     is_read && is_sensible && array.virtual_mappings.is_empty()
 }
 
-/// What is behind the end of a variable: its fill value if it has its own, else netCDF's for numbers.
+/// The value beyond the end of a variable: its own fill value, otherwise netCDF's default for numbers.
 fn fill(array: &Array) -> Fill {
     match (&array.fill, &array.element) {
         (Fill::Zero | Fill::Undefined, Element::Integer { nbytes, signed, order, .. }) => {
@@ -74,7 +74,7 @@ fn fill(array: &Array) -> Fill {
             bytes.map_or(array.fill.clone(), |bytes| ordered(bytes.to_vec(), *order))
         }
         (Fill::Zero | Fill::Undefined, Element::Float { nbytes, order, .. }) => match nbytes {
-            #[allow(clippy::cast_possible_truncation)] // it is a float of four bytes
+            #[allow(clippy::cast_possible_truncation)] // a float of four bytes
             4 => ordered((FLOAT as f32).to_le_bytes().to_vec(), *order),
             8 => ordered(FLOAT.to_le_bytes().to_vec(), *order),
             _ => array.fill.clone(),

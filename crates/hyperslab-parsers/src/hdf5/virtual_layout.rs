@@ -1,7 +1,7 @@
-//! The mappings of a virtual array, an object of the global heap, and the selections in them.
+//! The mappings of a virtual array, an object of the global heap, and their selections.
 //!
-//! Version 0 is in the HDF5 File Format Specification 3.0 ("Disk Format: Level 1G"), as are the selections of
-//! versions 1 to 3; version 1, where entries share names, is what HDF5 2.0 writes when that is shorter.
+//! Version 0 and the selections of versions 1 to 3 are in the HDF5 File Format Specification 3.0 ("Disk Format: Level
+//! 1G"). In version 1, entries share names. HDF5 2.0 writes version 1 if that is shorter.
 
 use std::sync::Arc;
 
@@ -18,17 +18,17 @@ use crate::error::Error;
 const MAPPINGS: &str = "the mappings of a virtual array";
 /// The most axes that an HDF5 array can have.
 const MAX_NDIM: u32 = 32;
-/// Flag of an entry since version 1: its file is that of an earlier entry.
+/// Entry flag since version 1: its file is that of an earlier entry.
 const SHARED_FILE: u8 = 1;
 /// Its path is that of an earlier entry.
 const SHARED_PATH: u8 = 2;
 /// Its file is the virtual array's own.
 const SAME_FILE: u8 = 4;
 
-/// Of a selection that is one box, in version 1: the bytes before its numbers, of four bytes each.
+/// For a selection of one box, in version 1: the bytes before its numbers, which take four bytes each.
 const BOX_HEAD_NBYTES: usize = 24;
 
-/// The mappings, from the heap object's bytes, which are at `offset` in the file.
+/// The mappings, from the bytes of the heap object at `offset` in the file.
 pub(crate) fn read_mappings(bytes: &[u8], offset: u64, sizes: Sizes) -> Result<VirtualMappings, Error> {
     let boxes = |content, hashing: &mut Hashing<'_>| boxes_of_one(content, sizes, hashing);
     let (content, boxes) = checked_beside(MAPPINGS, offset, bytes, boxes)?;
@@ -53,7 +53,7 @@ fn read_each(
 ) -> Result<Vec<VirtualMapping>, Error> {
     let mut mappings: Vec<VirtualMapping> = Vec::new();
     for _ in 0..count {
-        // Every entry takes bytes: a count that lies meets the end.
+        // Every entry takes bytes, so a wrong count meets the end.
         let (file, path) = read_names(&mut cursor, version, sizes, &mappings)?;
         let source = read_selection(&mut cursor)?;
         let target = read_selection(&mut cursor)?;
@@ -62,7 +62,7 @@ fn read_each(
     Ok(mappings)
 }
 
-/// All as if they were of any kind.
+/// Parses all mappings in the general way.
 #[cfg(fuzzing)]
 pub(crate) fn read_one_by_one(bytes: &[u8], sizes: Sizes) -> Result<Vec<VirtualMapping>, Error> {
     let mut cursor = Cursor::new(MAPPINGS, 0, super::lookup3::checked(MAPPINGS, 0, bytes)?);
@@ -71,8 +71,8 @@ pub(crate) fn read_one_by_one(bytes: &[u8], sizes: Sizes) -> Result<Vec<VirtualM
     read_each(cursor, version, count, sizes)
 }
 
-/// Mappings of version 0 that differ in their numbers only, each of one box: as libhdf5 writes one for each chunk of an
-/// array. `None` of any others, and of damaged ones. There may be very many, so each is a few comparisons.
+/// Mappings of version 0 that differ only in their numbers, each of one box: libhdf5 writes one for each chunk of an
+/// array. `None` for any others and for damaged ones. There may be very many, so each costs only a few comparisons.
 fn boxes_of_one(content: &[u8], sizes: Sizes, hashing: &mut Hashing<'_>) -> Option<MappedBoxes> {
     let mut cursor = Cursor::new(MAPPINGS, 0, content);
     let (0, count @ 1..) = (cursor.u8().ok()?, sizes.length(&mut cursor).ok()?) else { return None };
@@ -116,14 +116,14 @@ fn boxes_of_one(content: &[u8], sizes: Sizes, hashing: &mut Hashing<'_>) -> Opti
     MappedBoxes::new(name(file)?, name(path)?, ndim, axes)
 }
 
-/// One of numbers of four bytes, little-endian.
+/// A little-endian number of four bytes.
 #[inline]
 fn number(bytes: &[u8], position: usize) -> Option<u32> {
     let four = bytes.get(position.checked_mul(4)?..)?.first_chunk::<4>()?;
     Some(u32::from_le_bytes(*four))
 }
 
-/// File and path of the next entry.
+/// The file and path of the next entry.
 fn read_names(
     cursor: &mut Cursor<'_>,
     version: u8,
@@ -148,7 +148,7 @@ fn read_names(
     Ok((file, path))
 }
 
-/// The earlier entry whose number comes next.
+/// The earlier entry, whose number comes next.
 fn read_shared<'a>(
     cursor: &mut Cursor<'_>,
     sizes: Sizes,
@@ -161,7 +161,7 @@ fn read_shared<'a>(
     })
 }
 
-/// Text that a zero byte ends; mostly that of the entry before, which is then shared.
+/// Text that ends with a zero byte. It usually equals that of the entry before, and is then shared.
 fn read_name(cursor: &mut Cursor<'_>, before: Option<&Arc<str>>) -> Result<Arc<str>, Error> {
     let Some(length) = cursor.rest().iter().position(|&byte| byte == 0) else {
         return Err(cursor.invalid("a name without an end"));
@@ -214,7 +214,7 @@ fn read_width(cursor: &mut Cursor<'_>) -> Result<usize, Error> {
     }
 }
 
-/// A hyperslab since version 2, which also has a length, and only regular ones; `width` is known for it.
+/// A regular hyperslab. Since version 2 it also has a length; `width` is known from it.
 fn read_regular_or_boxes(cursor: &mut Cursor<'_>, width: Option<usize>) -> Result<VirtualSelection, Error> {
     let flags = cursor.u8()?;
     let width = match width {
@@ -246,7 +246,7 @@ fn read_axis(cursor: &mut Cursor<'_>, width: usize) -> Result<VirtualAxis, Error
     Ok(VirtualAxis { start, stride, count, block })
 }
 
-/// Boxes, each by its first and its last element.
+/// Boxes, each given by its first and its last element.
 fn read_boxes(cursor: &mut Cursor<'_>, ndim: usize, width: usize) -> Result<VirtualSelection, Error> {
     let count = cursor.uint(width)?;
     if count == 1 {

@@ -131,7 +131,7 @@ fn boxes_of_one_array_are_numbers() {
         bytes.extend(lookup3(&bytes).to_le_bytes());
         bytes
     };
-    // The two ways give the same, of what both can read and of what they cannot.
+    // Both ways give the same result, both for what they can read and for what they cannot.
     let both = |bytes: &[u8]| {
         let quick = read_mappings(bytes, 0, SIZES);
         let is_quick = matches!(quick, Ok(VirtualMappings::Boxes(_)));
@@ -145,7 +145,7 @@ fn boxes_of_one_array_are_numbers() {
     };
     let whole = block([names; 3], &boxes);
     assert_eq!(both(&whole), (true, Ok(3)));
-    // One that is named otherwise, one of another shape, one that ends before it starts.
+    // One with another name, one of another shape, one that ends before it starts.
     let other = block([names, names, b".\0/data/rew\0"], &boxes);
     assert_eq!(both(&other), (false, Ok(3)));
     let mut turned = boxes.clone();
@@ -154,7 +154,7 @@ fn boxes_of_one_array_are_numbers() {
     turned[1].0 = one_box(&[2, 0], &[1, 1]);
     let (is_quick, read) = both(&block([names; 3], &turned));
     assert!(!is_quick && matches!(read, Err(Error::Invalid { .. })));
-    // Every damage of one byte, with a checksum that is right.
+    // Every single-byte change, with a matching checksum.
     for offset in 1..whole.len() - 4 {
         for bits in [1, 0x80] {
             let mut damaged = whole[..whole.len() - 4].to_vec();

@@ -1,11 +1,11 @@
-//! The nodes that a walk has seen: what keeps a damaged index from being walked for ever.
+//! The nodes that a walk has seen, so that it does not follow a damaged index for ever.
 
 use std::cell::{Cell, RefCell};
 use std::collections::HashSet;
 
 use crate::error::Error;
 
-/// Nodes of one tree. In a whole file none is met twice, and together they are not longer than the file.
+/// The nodes of one tree. In a sound file, no node is met twice, and together they are not longer than the file.
 #[derive(Debug, Default)]
 pub(crate) struct Visited {
     offsets: RefCell<HashSet<u64>>,
@@ -13,7 +13,7 @@ pub(crate) struct Visited {
 }
 
 impl Visited {
-    /// Count a node whose bytes are held. To be called once a node, never for a step that is made again.
+    /// Counts a node whose bytes are held. Call it once for each node, never in a step that may be repeated.
     pub fn enter(&self, what: &'static str, offset: u64, nbytes: u64, file_length: u64) -> Result<(), Error> {
         if !self.offsets.borrow_mut().insert(offset) {
             return Err(Error::Cycle { what, offset });

@@ -1,5 +1,5 @@
-//! Following the pointers in elements: to text and sequences of any length, and to what references hold beside an
-//! object (HDF5 File Format Specification 3.0, IV.A.2.d and III.E).
+//! Follows the pointers in elements: to text and sequences of variable length, and to the data of references (HDF5 File
+//! Format Specification 3.0, IV.A.2.d and III.E).
 
 use std::borrow::Cow;
 
@@ -14,22 +14,22 @@ use crate::pages::Pages;
 use crate::rounds::settle;
 
 const WHAT: &str = "variable-length value";
-/// Most pointers in one element.
+/// The most pointers in one element.
 const MAX_POINTERS: usize = 1 << 20;
-/// Bytes of values that are always allowed, however small the file.
+/// Bytes of values that are always allowed, however small the file is.
 const MIN_LIMIT: u64 = 64 << 20;
 
-/// What the pointers in elements, as chunks decode to, lead to: one entry each in their order, empty for null.
+/// The values that the pointers in decoded elements lead to: one entry for each pointer, in order, empty for null.
 ///
-/// The pointers in a sequence come right behind it. A sequence's bytes are its elements, as stored; those of a region
-/// reference are the array's address and the region.
+/// Pointers inside a sequence follow right after it. The bytes of a sequence are its elements as stored; those of a
+/// region reference are the array's address and the region.
 pub fn resolve(pages: &mut Pages<'_>, element: &Element, bytes: &[u8]) -> Result<Vec<Vec<u8>>, Error> {
     let sizes = cache_image::start(pages)?.sizes;
     let mut collections = Collections::default();
     settle(pages, |pages| values(&mut collections, pages, sizes, element, bytes))
 }
 
-/// The same, in one step of a walk. All that is missing is noted before giving up.
+/// The same, in one step of a walk. Notes everything that is missing before it gives up.
 pub(crate) fn values(
     collections: &mut Collections,
     pages: &Pages<'_>,
@@ -44,12 +44,12 @@ pub(crate) fn values(
     following.missed.map_or(Ok(following.found), Err)
 }
 
-/// What was found so far.
+/// What has been found so far.
 struct Following<'f, 'p> {
     collections: &'f mut Collections,
     pages: &'f Pages<'p>,
     sizes: Sizes,
-    /// Most bytes of values: pointers may share them.
+    /// The most bytes of values. Pointers may share them.
     limit: u64,
     nbytes: u64,
     missed: Option<Error>,
@@ -102,7 +102,7 @@ impl Following<'_, '_> {
     }
 }
 
-/// The bytes of an object, which are those of the elements that its pointer says.
+/// The bytes of an object. They must have the size of the elements that its pointer claims.
 fn checked(bytes: Cow<'_, [u8]>, address: u64, index: u32, nbytes: Option<u64>) -> Result<Vec<u8>, Error> {
     match nbytes.filter(|&nbytes| nbytes != bytes.len() as u64) {
         None => Ok(bytes.into_owned()),
@@ -114,36 +114,36 @@ fn checked(bytes: Cow<'_, [u8]>, address: u64, index: u32, nbytes: Option<u64>) 
     }
 }
 
-/// Where a pointer leads.
+/// The target of a pointer.
 struct Pointer {
-    /// The collection.
+    /// The address of the collection.
     address: u64,
-    /// The object in it.
+    /// The number of the object in it.
     index: u32,
-    /// What it says that the object has.
+    /// The size that the pointer claims.
     nbytes: Option<u64>,
 }
 
-/// Where in an element a pointer is.
+/// The position of a pointer in an element.
 struct PointerField<'e> {
     start: usize,
-    /// Whether it starts with a length; a region reference does not.
+    /// Whether it starts with a length. A region reference does not.
     has_length: bool,
-    /// What a sequence holds.
+    /// The element type of a sequence.
     sequence: Option<&'e Element>,
 }
 
 impl PointerField<'_> {
-    /// A pointer of length 0, or without address, leads nowhere.
+    /// A pointer with length 0 or without an address leads nowhere.
     fn read(&self, bytes: &[u8], sizes: Sizes) -> Result<Option<Pointer>, Error> {
         let mut cursor = Cursor::new(WHAT, 0, bytes);
         let length = if self.has_length { Some(u64::from(cursor.u32()?)) } else { None };
         let address = sizes.address(&mut cursor)?;
         let index = cursor.u32()?;
         if let (Some(length @ 1..), None) = (length, address) {
-            return Err(cursor.invalid(format!("an element of length {length} that is nowhere")));
+            return Err(cursor.invalid(format!("an element of length {length} without an address")));
         }
-        // Address 0 of the file's own counting is the superblock: no collection is there.
+        // Address 0, before the base address is added, is the superblock. No collection is there.
         let address = address.filter(|&address| address != sizes.base && length != Some(0));
         let width = self.sequence.map_or(1, Element::nbytes);
         let nbytes = length.map(|length| length.saturating_mul(width));

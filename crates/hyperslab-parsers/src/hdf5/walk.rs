@@ -1,5 +1,4 @@
-//! The breadth-first walk through a file's objects: small steps, made again after each round until none is
-//! left.
+//! The breadth-first walk through a file's objects: small steps, repeated after each round until none is left.
 
 use std::collections::{HashMap, HashSet, VecDeque};
 
@@ -21,26 +20,25 @@ use super::vlen;
 use crate::error::Error;
 use crate::pages::Pages;
 
-/// Most objects of a file.
+/// The most objects of a file.
 const MAX_OBJECTS: usize = 10_000_000;
-/// Bytes that a link takes in memory beside its name; counted so that groups cannot share their tables
-/// without end.
+/// Bytes of memory for a link besides its name. They count, so groups cannot share tables without limit.
 const LINK_NBYTES: usize = size_of::<NamedLink>();
 
 /// One object of the file.
 #[derive(Debug)]
 pub(crate) struct Object {
-    /// Where its header is.
+    /// The address of its header.
     pub address: u64,
-    /// What is known of it.
+    /// What is known about it.
     pub state: State,
     /// Its attributes.
     pub attributes: Vec<RawAttribute>,
-    /// What of it is read, if it is a group.
+    /// Which part of it is read, if it is a group.
     followed: Followed,
 }
 
-/// What is known of an object.
+/// What is known about an object.
 #[derive(Debug)]
 pub(crate) enum State {
     /// Nothing yet.
@@ -51,7 +49,7 @@ pub(crate) enum State {
     Group(GroupState),
     /// An array.
     Array(Box<ArrayState>),
-    /// A datatype with a name.
+    /// A named datatype.
     Datatype,
 }
 
@@ -60,16 +58,16 @@ pub(crate) enum State {
 pub(crate) struct GroupState {
     /// Its links.
     pub links: Vec<NamedLink>,
-    /// Whether they have an order beside their names'.
+    /// Whether they have an order besides that of their names.
     pub ordered: bool,
-    /// Nodes of its table that were read.
+    /// The nodes of its table that have been read.
     nodes: HashSet<u64>,
 }
 
 /// An array, with the chunks found so far.
 #[derive(Debug)]
 pub(crate) struct ArrayState {
-    /// What its header says; storage fails with the first step that does.
+    /// The contents of its header. If the storage is an error, the first step that needs it fails.
     pub description: ArrayDescription,
     /// Chunks found.
     pub chunks: Vec<StoredChunk>,
@@ -77,12 +75,12 @@ pub(crate) struct ArrayState {
     pub external: Vec<NamedPart>,
     /// Parts of other arrays.
     pub mappings: VirtualMappings,
-    /// What leads to its chunks, if that is kept.
+    /// What leads to its chunks, if we keep that.
     pub lazy_index: Option<LazyIndex>,
     index: Option<ChunkIndex>,
 }
 
-/// A step to make, and the object that it is for.
+/// A step, and the object that it is for.
 #[derive(Debug)]
 struct Task {
     object: usize,
@@ -103,11 +101,11 @@ enum Step {
     Chunks(IndexTask),
     /// Read the names of its external files.
     External(ExternalFiles),
-    /// Read what a virtual array is made of.
+    /// Read the mappings of a virtual array.
     Mappings(u64, u32),
 }
 
-/// What is done with the indexes of chunks.
+/// What happens to chunk indexes.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(crate) enum Indexes {
     /// They are read.
@@ -116,7 +114,7 @@ pub(crate) enum Indexes {
     Kept,
 }
 
-/// The walk, and when it is done all that it found. Object 0 is the root.
+/// The walk, and at its end all that it found. Object 0 is the root.
 #[derive(Debug)]
 pub(crate) struct Walk {
     /// What the steps share.
@@ -131,7 +129,7 @@ pub(crate) struct Walk {
 }
 
 impl Walk {
-    /// From the root on, until no step is left.
+    /// Walks from the root until no step is left.
     pub fn run(
         pages: &mut Pages<'_>,
         file: File,
@@ -150,7 +148,7 @@ impl Walk {
         Ok(walk)
     }
 
-    /// All steps that the pages allow; gives what the others miss.
+    /// Makes all steps that the pages allow. Returns the steps that lack bytes.
     fn round(&mut self, pages: &Pages<'_>) -> Result<Option<Error>, Error> {
         let (mut waiting, mut missed) = (VecDeque::new(), None);
         while let Some(mut task) = self.tasks.pop_front() {
@@ -172,8 +170,8 @@ impl Walk {
         self.tasks.push_back(Task { object, step });
     }
 
-    /// An object that a link leads to: new ones get a number and are read next. Of an object that several links lead
-    /// to, as much is read as the first of them says.
+    /// The object that a link leads to. A new object gets a number and is read next. If several links lead to one
+    /// object, the first link decides how much of it is read.
     fn meet(&mut self, address: u64, followed: Followed) -> Result<(), Error> {
         if self.by_address.contains_key(&address) {
             return Ok(());
@@ -215,7 +213,7 @@ impl Walk {
         }
     }
 
-    /// What a step's failure means for its object.
+    /// What the failure of a step means for its object.
     fn fail(&mut self, task: &Task, error: &Error) {
         let Some(object) = self.objects.get_mut(task.object) else { return };
         match &task.step {
@@ -350,8 +348,8 @@ impl Walk {
         table: SymbolTable,
         address: u64,
     ) -> Result<(), Error> {
-        // A group that has failed already needs no more nodes: without this, a node that leads back to itself
-        // would be read until the budget ends.
+        // A group that has failed already needs no more nodes. Without this, a node that leads back to itself would be
+        // read until the budget ends.
         let Some(Object { state: State::Group(group), .. }) = self.objects.get_mut(number) else {
             return Ok(());
         };

@@ -1,4 +1,4 @@
-//! The header of a classic NetCDF file, read from a window at the file's start that grows until it suffices.
+//! The header of a classic NetCDF file, read from a window at the start of the file that grows as needed.
 
 use std::borrow::Cow;
 
@@ -12,18 +12,18 @@ const FIRST_WINDOW: u64 = 64 << 10;
 /// `NC_MAX_VAR_DIMS`.
 const MAX_NDIM: u64 = 1024;
 
-/// A named length; 0 is the record dimension.
+/// A named length. 0 marks the record dimension.
 #[derive(Clone, Debug)]
 pub(super) struct Dimension {
     pub name: String,
     pub length: u64,
 }
 
-/// An external type (`NC_BYTE` and so on), by its number.
+/// An external type (`NC_BYTE` and so on), by number.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(super) struct Kind(u64);
 
-/// A variable, as the header has it.
+/// A variable, from the header.
 #[derive(Clone, Debug)]
 pub(super) struct Variable {
     pub name: String,
@@ -33,15 +33,15 @@ pub(super) struct Variable {
     pub begin: u64,
 }
 
-/// All that the header says.
+/// The contents of the header.
 #[derive(Clone, Debug)]
 pub(super) struct Header {
-    /// `None` while the file is being streamed: the file's length says it.
+    /// `None` if the file was being streamed: then the file's length gives the number.
     pub record_count: Option<u64>,
     pub dimensions: Vec<Dimension>,
     pub attributes: Vec<Attribute>,
     pub variables: Vec<Variable>,
-    /// The header's own length: no variable starts before.
+    /// The length of the header itself. All variables start after it.
     pub nbytes: u64,
 }
 
@@ -56,7 +56,7 @@ impl Variable {
 }
 
 impl Kind {
-    /// What an element of this type is.
+    /// The element of this type.
     pub fn element(self) -> Element {
         let order = ByteOrder::Big;
         match self.0 {
@@ -104,7 +104,7 @@ fn float(nbytes: u64) -> Element {
     Element::float(nbytes, ByteOrder::Big).unwrap_or(opaque)
 }
 
-/// The header: of a window, or where that is too short, of a longer one.
+/// The header, from a window. If the window is too short, from a longer one.
 pub(super) fn read(pages: &Pages<'_>) -> Result<Header, Error> {
     let mut length = FIRST_WINDOW.min(pages.file_length());
     loop {
@@ -135,7 +135,7 @@ impl Window<'_, '_> {
             0x4344_4605 => (true, true),
             _ => {
                 return Err(Error::UnknownFormat {
-                    reason: "the file does not start as classic NetCDF does".into(),
+                    reason: "the file does not start as classic NetCDF files do".into(),
                 });
             }
         };
@@ -160,7 +160,7 @@ impl Window<'_, '_> {
                 match dimension {
                     None => {
                         return Err(
-                            self.invalid(format!("{name} has dimension {number}, which is not there"))
+                            self.invalid(format!("{name} has dimension {number}, which does not exist"))
                         );
                     }
                     Some(dimension) if dimension.length == 0 && axis > 0 => {
@@ -179,7 +179,7 @@ impl Window<'_, '_> {
         if found != tag && (found != 0 || count != 0) {
             return Err(self.invalid(format!("a list starts with {found}, not with {tag}")));
         }
-        (0..count).map(|_| item(self)).collect() // every item takes bytes: the file's length bounds the loop
+        (0..count).map(|_| item(self)).collect() // every item takes bytes, so the file's length bounds the loop
     }
 
     fn dimension(&mut self) -> Result<Dimension, Error> {
@@ -209,7 +209,7 @@ impl Window<'_, '_> {
         }
         let attributes = self.list(0x0C, Self::attribute)?;
         let kind = self.kind()?;
-        self.count()?; // vsize: overflows, so nobody may trust it
+        self.count()?; // vsize: it overflows, so it cannot be trusted
         let begin = self.number(if self.wide_offsets { 8 } else { 4 })?;
         Ok(Variable { name, dimensions, attributes, kind, begin })
     }
@@ -238,7 +238,7 @@ impl Window<'_, '_> {
         Ok(self.take(width)?.iter().fold(0, |value, &byte| value << 8 | u64::from(byte)))
     }
 
-    /// Bytes, and those after them up to a multiple of four.
+    /// Bytes, padded to a multiple of four.
     fn padded(&mut self, nbytes: u64) -> Result<Vec<u8>, Error> {
         let length = usize::try_from(nbytes).unwrap_or(usize::MAX);
         let bytes = self.take(length)?.to_vec();
@@ -257,7 +257,7 @@ impl Window<'_, '_> {
         Ok(self.bytes.get(start..stop).unwrap_or_default())
     }
 
-    /// The window is too short, unless the file itself is.
+    /// The window is too short, or the file itself is.
     fn lacking(&self, length: u64, stop: u64) -> Error {
         let offset = self.position as u64;
         let file_length = self.pages.file_length();
@@ -272,7 +272,7 @@ impl Window<'_, '_> {
     }
 }
 
-/// Text of an attribute. The empty text takes one zero byte, for no string type is 0 bytes wide.
+/// Text of an attribute. Empty text takes one zero byte, because no string type has 0 bytes.
 fn text(mut bytes: Vec<u8>) -> Value {
     if bytes.is_empty() {
         bytes.push(0);

@@ -1,9 +1,8 @@
 //! The classic NetCDF formats: CDF-1, CDF-2 (64-bit offsets) and CDF-5 (64-bit data).
 //!
-//! After "The NetCDF Classic Format Specification" (NetCDF User's Guide, appendix B). All numbers are
-//! big-endian. A variable without the record dimension lies in one piece; of one with it, every record lies
-//! apart, between the records of the other variables. The field `vsize` is ignored, for it overflows: sizes
-//! follow from the shapes.
+//! We follow "The NetCDF Classic Format Specification" (NetCDF User's Guide, appendix B). All numbers are big-endian. A
+//! variable without the record dimension is stored in one piece. The records of other variables are interleaved, record
+//! by record. We ignore the field `vsize`, which can overflow; sizes follow from the shapes.
 
 mod header;
 mod records;
@@ -50,7 +49,7 @@ fn array(header: &Header, records: &records::Records, variable: &Variable) -> Ar
     }
 }
 
-/// `_FillValue` where it is one element of the variable's type, else the library's default of the type.
+/// `_FillValue` if it is one element of the variable's type, otherwise the library's default for the type.
 fn fill(variable: &Variable) -> Fill {
     let element = variable.kind.element();
     let is_fill = |attribute: &&Attribute| attribute.name == "_FillValue";

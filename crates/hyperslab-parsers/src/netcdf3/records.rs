@@ -1,25 +1,24 @@
-//! Where the values of classic NetCDF variables lie: in one piece, or a piece a record.
+//! Where the values of classic NetCDF variables are: in one piece, or in one piece for each record.
 
 use hyperslab_core::{ByteRange, Fill, Manifest, Segment, Unreadable};
 
 use super::header::{Header, Variable};
 use crate::segment::{array_nbytes, gridded, one_chunk, stored, too_large};
 
-/// Most pieces of one variable that we are willing to keep.
+/// The most pieces of one variable that we are willing to keep.
 const MAX_RECORD_COUNT: u64 = 1 << 26;
 
-/// How the records of a file lie.
+/// The layout of a file's records.
 pub(super) struct Records {
-    /// How many there are.
+    /// How many records there are.
     count: u64,
-    /// Bytes from one to the next.
+    /// Bytes from one record to the next.
     nbytes: u64,
     file_length: u64,
 }
 
 impl Records {
-    /// The record size is the sum of the record variables' padded sizes; a variable that is alone is not
-    /// padded.
+    /// The record size is the sum of the record variables' padded sizes. A single record variable is not padded.
     pub fn of(header: &Header, file_length: u64) -> Self {
         let variables = || header.variables.iter().filter(|variable| variable.is_record(header));
         let padded =
@@ -39,7 +38,7 @@ impl Records {
         lengths.map(|dimension| length(dimension.length)).collect()
     }
 
-    /// A variable's chunks, or why they cannot be said.
+    /// A variable's chunks, or why there are none.
     pub fn segments(
         &self,
         header: &Header,
@@ -67,7 +66,7 @@ impl Records {
         Ok(vec![gridded(shape, chunk_shape, &element, fill, Vec::new(), manifest)?])
     }
 
-    /// A piece that reaches past the file's end stays as it is: reading there is an error that says so.
+    /// A piece that reaches past the file's end stays as it is. Reading it reports the error.
     fn piece(offset: u64, nbytes: u64) -> Result<Manifest, Unreadable> {
         let range = ByteRange::new(offset, nbytes)?;
         Ok(Manifest::of_chunks(vec![stored(0, 0, range)]))
@@ -84,12 +83,12 @@ impl Records {
         Ok(Manifest::of_chunks(chunks.ok_or_else(past_any_end)?))
     }
 
-    /// The last record may be cut; where whole records are missing, the count is a lie or the file is a part.
+    /// The last record may be cut. If whole records are missing, the count is wrong or the file is incomplete.
     fn check_count(&self, begin: u64) -> Result<(), Unreadable> {
         let held = self.file_length.saturating_sub(begin).div_ceil(self.nbytes.max(1));
         if self.count > held.saturating_add(1) {
             let count = self.count;
-            let problem = format!("the header counts {count} records, the file ends in record {held}");
+            let problem = format!("the header counts {count} records, but the file ends in record {held}");
             return Err(Unreadable::damaged(problem));
         }
         if self.count > MAX_RECORD_COUNT {

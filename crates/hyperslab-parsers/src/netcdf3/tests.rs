@@ -16,7 +16,7 @@ fn words(words: &[u32]) -> Vec<u8> {
     words.iter().flat_map(|word| word.to_be_bytes()).collect()
 }
 
-/// CDF-1: a fixed variable of 3 shorts, and record variables of the given types, 5 elements a record.
+/// CDF-1: a fixed variable of 3 shorts, and record variables of the given types, with 5 elements in each record.
 fn file(record_count: u32, kinds: &[u32], data_nbytes: usize) -> Vec<u8> {
     let mut bytes = [b"CDF\x01".to_vec(), words(&[record_count, 0x0A, 3])].concat();
     for (text, length) in [("time", 0), ("x", 5), ("y", 3)] {

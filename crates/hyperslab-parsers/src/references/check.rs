@@ -1,11 +1,11 @@
-//! What must hold of tables before anything is planned from them. Whoever wrote the file, its checksums prove nothing.
+//! Checks tables before anything is planned from them. Checksums prove nothing about who wrote the file.
 
 use hyperslab_core::{Codec, Element, Fill, Link};
 
 use super::tables::{StoredArray, StoredSegment, Tables};
 use crate::error::Error;
 
-/// Fails unless numbers lead to what there is, and segments lie in their arrays.
+/// Fails unless all numbers refer to something that exists, and segments lie within their arrays.
 pub(super) fn tables(tables: &Tables, end: u64) -> Result<(), Error> {
     let groups_are_there = !tables.groups.is_empty()
         && tables.groups.iter().flat_map(|group| &group.links).all(|(_, link)| match link {
@@ -13,12 +13,12 @@ pub(super) fn tables(tables: &Tables, end: u64) -> Result<(), Error> {
             Link::Array(number) => *number < tables.arrays.len(),
             Link::Soft(_) | Link::External { .. } | Link::Unreadable(_) => true,
         });
-    require(groups_are_there, "a link that leads nowhere")?;
+    require(groups_are_there, "a link leads nowhere")?;
     let manifests_are_there = tables
         .manifests
         .iter()
         .all(|location| location.offset.checked_add(location.nbytes).is_some_and(|stop| stop <= end));
-    require(manifests_are_there, "a manifest outside the file")?;
+    require(manifests_are_there, "a manifest lies outside the file")?;
     tables.arrays.iter().try_for_each(|one| array(one, tables.manifests.len()))
 }
 
@@ -32,11 +32,11 @@ fn array(array: &StoredArray, manifest_count: usize) -> Result<(), Error> {
     fill(&described.fill, &described.element)?;
     let Ok(segments) = &array.segments else { return Ok(()) };
     let shape = described.shape.as_deref().unwrap_or_default();
-    require(described.shape.is_some() || segments.is_empty(), "chunks of an array without elements")?;
+    require(described.shape.is_some() || segments.is_empty(), "an array without elements has chunks")?;
     require(
         described.dimensions.as_ref().is_none_or(|names| names.len() == shape.len())
             && described.max_shape.len() <= shape.len(),
-        "as many names or lengths as an array has no axes",
+        "the number of names or lengths differs from the number of axes",
     )?;
     for one in segments {
         segment(one, shape, manifest_count)?;
@@ -45,8 +45,8 @@ fn array(array: &StoredArray, manifest_count: usize) -> Result<(), Error> {
 }
 
 fn segment(segment: &StoredSegment, shape: &[u64], manifest_count: usize) -> Result<(), Error> {
-    require(segment.manifest < manifest_count, "a manifest that is not there")?;
-    require(segment.axes.len() == segment.grid.shape().len(), "a segment with other axes than its grid")?;
+    require(segment.manifest < manifest_count, "there is no such manifest")?;
+    require(segment.axes.len() == segment.grid.shape().len(), "a segment and its grid differ in axes")?;
     let mut next = 0;
     for (axis, &source_length) in segment.axes.iter().zip(segment.grid.shape()) {
         let mut lies_well = axis.source.stop() <= source_length && axis.shown.len() == axis.source.len();
@@ -55,9 +55,9 @@ fn segment(segment: &StoredSegment, shape: &[u64], manifest_count: usize) -> Res
                 number == next && shape.get(number).is_some_and(|&length| axis.shown.stop() <= length);
             next += 1;
         }
-        require(lies_well, "a segment that does not lie in its array")?;
+        require(lies_well, "a segment lies outside its array")?;
     }
-    require(next == shape.len(), "a segment with fewer axes than its array")?;
+    require(next == shape.len(), "a segment has fewer axes than its array")?;
     element(&segment.element)?;
     fill(&segment.fill, &segment.element)?;
     segment.codecs.iter().try_for_each(|one| codec(one, segment.axes.len()))
@@ -68,7 +68,7 @@ fn fill(fill: &Fill, element: &Element) -> Result<(), Error> {
         Fill::Value(value) => value.len() as u64 == element.nbytes(),
         Fill::Zero | Fill::Undefined => true,
     };
-    require(is_one, "a fill value that is no element")
+    require(is_one, "a fill value is not an element")
 }
 
 fn codec(codec: &Codec, ndim: usize) -> Result<(), Error> {
@@ -76,7 +76,7 @@ fn codec(codec: &Codec, ndim: usize) -> Result<(), Error> {
         Codec::Transpose { order } => {
             let mut sorted = order.clone();
             sorted.sort_unstable();
-            require(sorted.into_iter().eq(0..ndim), "a permutation of other axes than there are")
+            require(sorted.into_iter().eq(0..ndim), "a permutation does not fit the axes")
         }
         Codec::Delta { stored, decoded }
         | Codec::FixedScaleOffset { stored, decoded, .. }
@@ -86,13 +86,13 @@ fn codec(codec: &Codec, ndim: usize) -> Result<(), Error> {
     }
 }
 
-/// Parts of elements lie in their elements.
+/// Checks that parts of elements lie within their elements.
 fn element(one: &Element) -> Result<(), Error> {
     let nbits = one.nbytes().saturating_mul(8);
     match one {
         Element::Integer { bit_offset, precision, .. } => {
             let is_within = u64::from(*bit_offset) + u64::from(*precision) <= nbits && *precision > 0;
-            require(is_within, "an integer with more bits than bytes for them")
+            require(is_within, "an integer has more bits than its bytes hold")
         }
         Element::Float { layout, .. } => {
             let sign = u64::from(layout.sign_bit);
@@ -100,18 +100,18 @@ fn element(one: &Element) -> Result<(), Error> {
             let mantissa = u64::from(layout.mantissa_start) + u64::from(layout.mantissa_nbits);
             require(
                 sign < nbits && exponent <= nbits && mantissa <= nbits,
-                "a float with more bits than bytes for them",
+                "a float has more bits than its bytes hold",
             )
         }
         Element::Complex { part } => element(part),
         Element::Enumeration { base, members } => {
             let are_values = members.iter().all(|member| member.value.len() as u64 == base.nbytes());
-            require(are_values, "a named value of another width than its element")?;
+            require(are_values, "a named value and its element differ in width")?;
             element(base)
         }
         Element::Compound { nbytes, fields } => fields.iter().try_for_each(|field| {
             let end = field.offset.checked_add(field.element.nbytes());
-            require(end.is_some_and(|end| end <= *nbytes), "a field outside its element")?;
+            require(end.is_some_and(|end| end <= *nbytes), "a field lies outside its element")?;
             element(&field.element)
         }),
         Element::Array { element: inner, .. } | Element::Vlen { element: inner, .. } => element(inner),

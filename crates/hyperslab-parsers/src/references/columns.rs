@@ -1,5 +1,5 @@
-//! A manifest's columns in few bytes: of each number only how it differs from what the ones before let expect, and
-//! of equal differences only how many there are. Chunks written one behind another take no byte each.
+//! The columns of a manifest in few bytes. Each number is stored as its difference from a prediction, and equal
+//! differences as their count. Chunks written one after another take almost no bytes.
 
 use hyperslab_core::{ChunkState, Lengths, Manifest, PerChunk, StoredChunk};
 
@@ -7,11 +7,12 @@ use super::stored::{Input, Stored};
 use crate::cursor::Cursor;
 use crate::error::Error;
 
-/// Chunks of one manifest. A few bytes may stand for any number of chunks, so that the file's size is no bound.
+/// The most chunks of one manifest. A few bytes may stand for any number of chunks, so the file's size does not bound
+/// them.
 pub const MOST_CHUNKS: u64 = if cfg!(fuzzing) { 1 << 12 } else { 1 << 26 };
-/// Equal differences that are worth a run of their own.
+/// How many equal differences are worth a run.
 const LEAST_RUN: usize = 4;
-/// Differences that are held before they are written.
+/// How many differences are collected before they are written.
 const MOST_LITERALS: usize = 1 << 16;
 
 /// A manifest as bytes; `None` if it has too many chunks.
@@ -52,7 +53,7 @@ pub(super) fn encode(manifest: &Manifest) -> Option<Vec<u8>> {
     Some(out)
 }
 
-/// Differences on their way out: `2n` and n numbers, or `2n + 1` and the number that comes n times.
+/// Encodes differences: `2n` and n numbers, or `2n + 1` and the number that is repeated n times.
 struct Differences<'o> {
     out: &'o mut Vec<u8>,
     /// Not written yet. The last ones may be the start of a run.
@@ -74,7 +75,7 @@ impl Differences<'_> {
         }
     }
 
-    /// Write all but the last few.
+    /// Writes all except the last few.
     fn flush(&mut self, kept: usize) {
         let rest = self.literals.split_off(self.literals.len().saturating_sub(kept));
         let run = self.literals.pop_if(|(_, count)| *count >= LEAST_RUN);
@@ -93,7 +94,7 @@ impl Differences<'_> {
     }
 }
 
-/// A difference with its sign in the lowest bit, so that small ones of both signs are short.
+/// A difference with its sign in the lowest bit, so small differences of either sign are short.
 fn folded(difference: u64) -> u64 {
     let signed = difference.cast_signed();
     ((signed << 1) ^ (signed >> 63)).cast_unsigned()
@@ -103,7 +104,7 @@ fn unfolded(number: u64) -> u64 {
     (number >> 1) ^ (number & 1).wrapping_neg()
 }
 
-/// A manifest from its bytes, which start at `offset` in the file, for a grid of so many chunks.
+/// Decodes a manifest. Its bytes start at `offset` in the file; the grid has this many chunks.
 pub(super) fn decode(bytes: &[u8], offset: u64, grid_count: u64) -> Result<Manifest, Error> {
     let mut input = Input::new(Cursor::new("a manifest", offset, bytes));
     let count = u64::read(&mut input)?;
@@ -143,7 +144,7 @@ pub(super) fn decode(bytes: &[u8], offset: u64, grid_count: u64) -> Result<Manif
     Ok(manifest)
 }
 
-/// `give` gets the differences of a column, and the position of each.
+/// Passes each difference of a column, and its position, to `give`.
 fn each(input: &mut Input<'_>, count: usize, mut give: impl FnMut(u64, usize)) -> Result<(), Error> {
     let mut position = 0;
     while position < count {
@@ -180,7 +181,7 @@ fn lengths(input: &mut Input<'_>, count: usize) -> Result<Lengths, Error> {
     Ok(if wide.is_empty() { Lengths::Narrow(narrow) } else { Lengths::Wide(wide) })
 }
 
-/// A column that mostly is one value: nothing is held for each chunk until a second value comes.
+/// A column that usually has one value. Allocates nothing until a second value comes.
 fn per_chunk(input: &mut Input<'_>, count: usize) -> Result<PerChunk, Error> {
     let (mut value, mut each_value, mut is_wide) = (0_u64, None::<Vec<u32>>, false);
     each(input, count, |difference, position| {
@@ -259,7 +260,7 @@ mod tests {
             for value in [0, 1, 127, 128, 255] {
                 let mut changed = bytes.clone();
                 changed[position] = value;
-                let _ = decode(&changed, 0, 1000); // whatever comes out, it comes out
+                let _ = decode(&changed, 0, 1000); // any result will do
             }
         }
     }

@@ -1,13 +1,13 @@
-//! Our own file of references (`.hs`): all that is known of archives, but for the bytes of their chunks.
+//! Our own file of references (`.hs`). It has everything about archives except the bytes of their chunks.
 //!
 //! ```text
 //! signature, version │ manifests, each with its checksum │ tables, checksum │ footer, checksum
 //! ```
 //!
-//! The footer says where the tables are. They have the source files with their versions, groups and arrays with
-//! attributes, elements, codecs and segments (`schema.rs`), and where each manifest is: one is read when an array is
-//! first used that needs it (`columns.rs`). Numbers are little-endian or LEB128 (`stored.rs`); checksums are Jenkins'
-//! lookup3, as in HDF5.
+//! The footer locates the tables. The tables hold the source files with their versions, groups and arrays with
+//! attributes, elements, codecs and segments (`schema.rs`), and the location of each manifest. A manifest is read when
+//! an array that needs it is first used (`columns.rs`). Numbers are little-endian or LEB128 (`stored.rs`); checksums
+//! are Jenkins' lookup3, as in HDF5.
 
 mod check;
 mod columns;
@@ -32,24 +32,24 @@ use stored::{Input, Stored};
 pub use tables::SourceFile;
 use tables::{ManifestLocation, StoredArray, StoredSegment, Tables};
 
-/// What every file of references starts with.
+/// The signature of a file of references.
 pub const SIGNATURE: &[u8] = b"\x89HSR\r\n\x1a\n";
-/// Of the format that is written, and the only one that is read.
+/// The version that we write, and the only one that we read.
 const VERSION: u32 = 1;
 const FOOTER_NBYTES: u64 = 24; // offset and length of the tables, version, checksum
 
-/// An open file of references: everything but the manifests.
+/// An open file of references: everything except the manifests.
 pub struct References {
-    /// Files that chunks lie in; number `i + 1` of a manifest is file `i`.
+    /// The files that hold chunks. Number `i + 1` in a manifest is file `i`.
     pub files: Vec<SourceFile>,
-    /// Groups and arrays, whose segments have empty manifests.
+    /// Groups and arrays. The segments of the arrays have empty manifests.
     pub tree: Tree,
     arrays: Vec<StoredArray>,
     manifests: Vec<ManifestLocation>,
 }
 
 impl References {
-    /// Read the tables: two rounds.
+    /// Reads the tables, in two rounds.
     pub fn read(source: &dyn Source) -> Result<Self, Error> {
         let invalid = |problem: &str| Error::invalid("references", 0, problem);
         let start = SIGNATURE.len() as u64 + 4;
@@ -63,7 +63,7 @@ impl References {
             return Err(Error::unsupported(format!("version {version} of references")));
         }
         if offset.checked_add(nbytes).is_none_or(|end| end > footer_offset) {
-            return Err(invalid("the footer leads outside the file"));
+            return Err(invalid("the footer points outside the file"));
         }
         let bytes = fetched(source, offset, nbytes)?;
         let cursor = Cursor::new("references", offset, checked("references", offset, &bytes)?);
@@ -110,7 +110,7 @@ impl References {
         Ok(Array { segments, ..array.described.clone() })
     }
 
-    /// The number of the file that an array's pointers of variable-length elements lead into.
+    /// The number of the file into which the variable-length elements of an array point.
     pub fn heap_file(&self, number: usize) -> Option<FileIndex> {
         self.arrays.get(number)?.heap_file
     }
@@ -121,7 +121,7 @@ fn fetched(source: &dyn Source, offset: u64, length: u64) -> Result<Vec<u8>, Err
     Ok(fetched.into_iter().next().unwrap_or_default())
 }
 
-/// Writes references from front to back: manifests as arrays are added, all else at the end.
+/// Writes references from front to back: manifests as arrays are added, and everything else at the end.
 pub struct Writer<W> {
     out: W,
     offset: u64,
@@ -129,35 +129,35 @@ pub struct Writer<W> {
 }
 
 impl<W: Write> Writer<W> {
-    /// Start a file.
+    /// Starts a file.
     pub fn new(mut out: W) -> io::Result<Self> {
         out.write_all(SIGNATURE)?;
         out.write_all(&VERSION.to_le_bytes())?;
         Ok(Self { out, offset: SIGNATURE.len() as u64 + 4, tables: Tables::default() })
     }
 
-    /// How many groups there are.
+    /// How many groups have been added.
     pub fn group_count(&self) -> usize {
         self.tables.groups.len()
     }
 
-    /// How many arrays there are.
+    /// How many arrays have been added.
     pub fn array_count(&self) -> usize {
         self.tables.arrays.len()
     }
 
-    /// Add a group; the first one is the root.
+    /// Adds a group. The first one is the root.
     pub fn group(&mut self, group: Group) {
         self.tables.groups.push(group);
     }
 
-    /// Add a file that chunks lie in; gives its number.
+    /// Adds a file that holds chunks. Returns its number.
     pub fn file(&mut self, file: SourceFile) -> FileIndex {
         self.tables.files.push(file);
         FileIndex::try_from(self.tables.files.len()).unwrap_or(FileIndex::MAX)
     }
 
-    /// Add an array with its chunks, whose files are renumbered; an array with too many chunks cannot be read again.
+    /// Adds an array with its chunks and renumbers their files. An array with too many chunks becomes unreadable.
     pub fn array(
         &mut self,
         array: &Array,
@@ -199,7 +199,7 @@ impl<W: Write> Writer<W> {
         Ok(Ok(stored))
     }
 
-    /// Write what is left; gives what was written to.
+    /// Writes the rest. Returns the underlying writer.
     pub fn finish(mut self) -> io::Result<W> {
         let mut bytes = Vec::new();
         self.tables.write(&mut bytes);
@@ -210,7 +210,7 @@ impl<W: Write> Writer<W> {
         Ok(self.out)
     }
 
-    /// Write bytes and their checksum.
+    /// Writes bytes and their checksum.
     fn section(&mut self, bytes: &mut Vec<u8>) -> io::Result<ManifestLocation> {
         bytes.extend(lookup3(bytes).to_le_bytes());
         self.out.write_all(bytes)?;

@@ -1,5 +1,5 @@
-//! What references hold, field by field: these tables are the format's definition. A field or a kind that is added
-//! makes a new version of the format; a number once given stays.
+//! The contents of references, field by field. These tables define the format. A new field or kind makes a new version
+//! of the format; a number, once assigned, never changes.
 
 use std::sync::Arc;
 
@@ -48,7 +48,7 @@ macro_rules! kinds {
                         $(let $inner = Stored::read(input)?;)?
                         Ok(Self::$variant $({ $($field),* })? $(( $inner ))?)
                     })*
-                    _ => Err(input.invalid(concat!("no kind of ", stringify!($name), " that is known"))),
+                    _ => Err(input.invalid(concat!("unknown kind of ", stringify!($name)))),
                 })
             }
         }
@@ -135,7 +135,7 @@ kinds! {
     }
 }
 
-/// All but the segments, which are kept in a form of their own, and mappings, which were resolved into segments.
+/// Everything except the segments, which have a form of their own, and mappings, which were resolved into segments.
 impl Stored for Array {
     fn write(&self, out: &mut Vec<u8>) {
         self.shape.write(out);
@@ -178,7 +178,7 @@ impl StoredSegment {
         }
     }
 
-    /// The segment, once its manifest is there.
+    /// The segment, given its manifest.
     pub(super) fn with(&self, manifest: Arc<hyperslab_core::Manifest>) -> Segment {
         Segment {
             axes: self.axes.clone(),

@@ -1,14 +1,14 @@
-//! How values are written one after another: numbers in as few bytes as they need, lists behind their lengths.
+//! How values are written one after another: numbers in as few bytes as they need, lists after their lengths.
 
 use hyperslab_core::{AxisSelection, ChunkGrid, Unreadable};
 
 use crate::cursor::Cursor;
 use crate::error::Error;
 
-/// Elements in elements, at most so many deep: what is read is dropped and compared by recursion.
+/// How deeply elements may be nested. Dropping and comparing them is recursive.
 const MOST_DEPTH: usize = 64;
 
-/// Bytes to read from, and how deep what is being read lies in others of its kind.
+/// The bytes to read from, and the depth of nesting so far.
 pub(super) struct Input<'a> {
     pub cursor: Cursor<'a>,
     depth: usize,
@@ -23,7 +23,7 @@ impl<'a> Input<'a> {
         Error::invalid("references", self.cursor.offset(), problem)
     }
 
-    /// What `read` gives, one level deeper.
+    /// Calls `read` one level deeper.
     pub fn deeper<T>(&mut self, read: impl FnOnce(&mut Self) -> Result<T, Error>) -> Result<T, Error> {
         if self.depth == MOST_DEPTH {
             return Err(self.invalid("values nested too deeply"));
@@ -34,7 +34,7 @@ impl<'a> Input<'a> {
         found
     }
 
-    /// How many items follow: each takes a byte at least.
+    /// The number of items that follow. Each takes at least one byte.
     pub fn count(&mut self) -> Result<usize, Error> {
         let count = u64::read(self)?;
         let count = usize::try_from(count).ok().filter(|&count| count <= self.cursor.remaining());
@@ -42,14 +42,14 @@ impl<'a> Input<'a> {
     }
 }
 
-/// A value that can be written and read again.
+/// A value that can be written and read back.
 pub(super) trait Stored: Sized {
     fn write(&self, out: &mut Vec<u8>);
     fn read(input: &mut Input<'_>) -> Result<Self, Error>;
 }
 
 impl Stored for u64 {
-    /// Seven bits a byte, the least significant first; the highest bit says that more follow (LEB128).
+    /// Seven bits in each byte, the least significant first. The highest bit means that more follow (LEB128).
     fn write(&self, out: &mut Vec<u8>) {
         let mut rest = *self;
         while rest >= 0x80 {
@@ -78,7 +78,7 @@ impl Stored for u64 {
 
 macro_rules! narrow {
     ($($kind:ty),*) => { $(
-        #[allow(clippy::unnecessary_fallible_conversions)] // usize has no other
+        #[allow(clippy::unnecessary_fallible_conversions)] // usize has no infallible conversion
         impl Stored for $kind {
             fn write(&self, out: &mut Vec<u8>) {
                 u64::try_from(*self).unwrap_or(u64::MAX).write(out);
@@ -147,7 +147,7 @@ impl Stored for String {
     fn read(input: &mut Input<'_>) -> Result<Self, Error> {
         let count = input.count()?;
         let bytes = input.cursor.take(count)?.to_vec();
-        Self::from_utf8(bytes).map_err(|_| input.invalid("text that is no UTF-8"))
+        Self::from_utf8(bytes).map_err(|_| input.invalid("text that is not UTF-8"))
     }
 }
 

@@ -1,19 +1,19 @@
-//! What a file of references holds beside manifests.
+//! The contents of a file of references, besides manifests.
 
 use hyperslab_core::{Array, ChunkGrid, Codec, Element, FileIndex, Fill, Group, SegmentAxis, Unreadable};
 
-/// A file that chunks lie in.
+/// A file that holds chunks.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct SourceFile {
-    /// Its path, relative to the folder of the references if it lies below it.
+    /// Its path; relative to the folder of the references if it lies below that folder.
     pub path: String,
-    /// How long it was.
+    /// Its size then.
     pub nbytes: Option<u64>,
-    /// When it was changed last, in seconds and nanoseconds since 1970 began.
+    /// Its modification time then, in seconds and nanoseconds since 1970.
     pub modified: Option<(u64, u32)>,
-    /// What a server calls this version of it.
+    /// The server's name for its version.
     pub etag: Option<String>,
-    /// Whether it goes on with zeros behind its end, as HDF5's external raw files do.
+    /// Whether it continues with zeros after its end, as HDF5's external raw files do.
     pub is_padded: bool,
 }
 
@@ -22,11 +22,11 @@ pub struct SourceFile {
 pub(super) struct StoredArray {
     pub(super) described: Array,
     pub(super) segments: Result<Vec<StoredSegment>, Unreadable>,
-    /// The file that pointers of variable-length elements lead into.
+    /// The file into which variable-length elements point.
     pub(super) heap_file: Option<FileIndex>,
 }
 
-/// A segment with the number of its manifest instead of the manifest.
+/// A segment with the number of its manifest in place of the manifest.
 #[derive(Clone, Debug, PartialEq)]
 pub(super) struct StoredSegment {
     pub(super) axes: Vec<SegmentAxis>,
@@ -38,7 +38,7 @@ pub(super) struct StoredSegment {
     pub(super) manifest: usize,
 }
 
-/// Where a manifest is in the file, its checksum included.
+/// The location of a manifest in the file, including its checksum.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(super) struct ManifestLocation {
     pub(super) offset: u64,

@@ -1,5 +1,5 @@
-//! An array by its metadata alone, in a hierarchy whose keys nobody lists: one that is far away, or that others write to.
-//! Its chunks are looked for when they are read.
+//! An array known only by its metadata, in a hierarchy whose keys we do not list: a remote one, or one that others
+//! write to. Its chunks are looked for when they are read.
 
 use hyperslab_core::{
     Array, ByteRange, FileIndex, Fill, Manifest, Orthogonal, PlanError, PointGroup, Points, ReadPlan,
@@ -12,15 +12,15 @@ use super::nodes::{Documents, node};
 use super::parts::Parts;
 use super::{chunks, document};
 
-/// What the metadata of an array say.
+/// The contents of the array's metadata.
 pub struct ArrayDocument {
-    /// What stands before the keys of its chunks.
+    /// The prefix of the keys of its chunks.
     prefix: String,
     description: Description,
 }
 
 impl ArrayDocument {
-    /// Of the text of a `zarr.json` or `.zarray`. Keys start with the array's path, which may be empty.
+    /// From the text of a `zarr.json` or `.zarray`. Keys start with the array's path, which may be empty.
     pub fn of(text: &[u8], path: &str) -> Result<Self, Unreadable> {
         let value = document::read(text)?;
         let is_old = value.get("zarr_format").and_then(serde_json::Value::as_u64) == Some(2);
@@ -40,7 +40,7 @@ impl ArrayDocument {
         Self { description: Description { fill: Fill::Value(element), ..self.description }, ..self }
     }
 
-    /// Why none of it can be read, if so.
+    /// Why none of it can be read; `None` if it can.
     pub fn unreadable(&self) -> Option<&Unreadable> {
         self.description.codecs.as_ref().err()
     }
@@ -63,7 +63,7 @@ impl ArrayDocument {
         })
     }
 
-    /// The chunks, or shards, of an array of this shape that a selection touches: their linear indices, sorted.
+    /// The linear indices of the chunks, or shards, that a selection touches in an array of this shape, sorted.
     pub fn touched(&self, shape: &[u64], selection: &Orthogonal) -> Result<Vec<u64>, PlanError> {
         let outer = self.outer(shape);
         let plan = ReadPlan::new(&outer, selection)?;
@@ -90,14 +90,14 @@ impl ArrayDocument {
         indices.iter().map(key).collect()
     }
 
-    /// Where the index of a shard is: whether at its start, and how many bytes it takes; `None` without shards.
+    /// The location of a shard's index: whether it is at the start, and how many bytes it takes; `None` without shards.
     pub fn shard_index(&self) -> Result<Option<(bool, u64)>, Unreadable> {
         let shards = self.description.shards.as_ref();
         shards.map(|shards| shards.index_position(&self.description.chunk_shape)).transpose()
     }
 
-    /// The array, in this shape, with chunks, by their linear indices in increasing order, in files of their own, if
-    /// these are there: number 1 holds the first one.
+    /// The array, in this shape, with these chunks, by linear index in increasing order. Each chunk is a file of its
+    /// own and may not exist; file number 1 holds the first chunk.
     pub fn with_chunks(&self, shape: &[u64], indices: &[u64], are_far: bool) -> Array {
         let sought = indices.iter().copied().zip(1..).collect();
         self.array(shape, |description| {
@@ -107,7 +107,7 @@ impl ArrayDocument {
         })
     }
 
-    /// The array, in this shape, with the shards that there are: linear index, file, and length.
+    /// The array, in this shape, with the shards that exist: linear index, file, and length.
     pub fn with_shards(&self, shape: &[u64], shards: &[(u64, FileIndex, u64)], parts: &dyn Parts) -> Array {
         self.array(shape, |description| {
             let codecs = description.codecs.as_ref().map_err(Clone::clone)?;
@@ -121,7 +121,7 @@ impl ArrayDocument {
         })
     }
 
-    /// The array in what one key holds, whatever that is: only to see which keys are touched.
+    /// The array with one chunk for each key. This only serves to see which keys are touched.
     fn outer(&self, shape: &[u64]) -> Array {
         self.array(shape, |description| {
             let codecs = description.codecs.as_ref().map_err(Clone::clone)?;

@@ -1,6 +1,6 @@
-//! Base 64, as RFC 4648, section 4, has it.
+//! Base64 as in RFC 4648, section 4.
 
-/// The bytes; `None` for other text. White space, with which some wrap lines, is skipped.
+/// The bytes; `None` if the text is not base64. Skips white space, because some writers wrap lines.
 pub(crate) fn decoded(text: &str) -> Option<Vec<u8>> {
     let digits = text.bytes().filter(|byte| !byte.is_ascii_whitespace());
     let digits: Vec<u8> = digits.collect();

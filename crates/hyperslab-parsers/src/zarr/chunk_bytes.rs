@@ -1,4 +1,4 @@
-//! Chunks of a hierarchy, and where their bytes are.
+//! The chunks of a hierarchy, and the location of their bytes.
 
 use hyperslab_core::{ByteRange, FileIndex};
 
@@ -23,7 +23,7 @@ impl<'h> ChunkBytes<'h> {
         }
     }
 
-    /// A part that they do not reach to, of a whole file: reading it says that the file ends before.
+    /// A part of a whole file. If the file ends before it, reading will report that.
     pub fn beyond(&self, part: ByteRange) -> Option<Self> {
         match self {
             Self::Stored { file, range } if range.offset == 0 => {
@@ -33,7 +33,7 @@ impl<'h> ChunkBytes<'h> {
         }
     }
 
-    /// A part of them; `None` if they do not reach so far.
+    /// A part of them; `None` if they end before it.
     pub fn part(&self, part: ByteRange) -> Option<Self> {
         if part.offset.checked_add(part.length)? > self.length() {
             return None;

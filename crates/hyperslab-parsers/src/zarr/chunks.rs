@@ -9,7 +9,7 @@ use super::parts::Parts;
 use super::shards;
 use crate::segment::{gridded, stored};
 
-/// All of an array's chunks, as its hierarchy has them.
+/// All of an array's chunks in the hierarchy.
 pub(super) fn segments(
     hierarchy: &Hierarchy,
     path: &str,
@@ -19,7 +19,7 @@ pub(super) fn segments(
     if description.shape.contains(&0) {
         return Ok(Vec::new());
     }
-    let grid = outer_grid(description, &description.shape)?; // before its chunks: they are checked against it
+    let grid = outer_grid(description, &description.shape)?; // comes first: chunks are checked against it
     let chunks = hierarchy.chunks(path, &description.keys, &grid)?;
     of_chunks(hierarchy, description, &description.shape, codecs, grid, chunks)
 }
@@ -29,7 +29,7 @@ pub(super) fn outer_grid(description: &Description, shape: &[u64]) -> Result<Chu
     Ok(ChunkGrid::new(shape.to_vec(), description.chunk_shape.clone())?)
 }
 
-/// The segment of these chunks; of shards their subchunks, found in the indices that `parts` reads.
+/// The segment of these chunks. Shards become their subchunks, whose indexes `parts` reads.
 pub(super) fn of_chunks(
     parts: &dyn Parts,
     description: &Description,
@@ -38,7 +38,7 @@ pub(super) fn of_chunks(
     mut grid: ChunkGrid,
     mut chunks: Vec<Chunk<'_>>,
 ) -> Result<Vec<Segment>, Unreadable> {
-    // Indices of shards, one within the other, are together no longer than the outermost shards.
+    // Nested indexes of shards are together no longer than the outermost shards.
     let mut entries_left = chunks.iter().map(|shard| shard.bytes.length() / 16).fold(0, u64::saturating_add);
     let mut shards = description.shards.as_ref();
     while let Some(level) = shards {
@@ -49,7 +49,7 @@ pub(super) fn of_chunks(
     segment(description, shape, codecs, grid.chunk_shape(), manifest(chunks))
 }
 
-/// One segment, the array's.
+/// The array's only segment.
 pub(super) fn segment(
     description: &Description,
     shape: &[u64],

@@ -1,7 +1,8 @@
-//! `.zchunkstore`: where in another file the chunks of an array are, beside its `.zarray` or in `.zmetadata`.
+//! `.zchunkstore`: the location of an array's chunks in another file. It is beside the array's `.zarray` or in
+//! `.zmetadata`.
 //!
-//! As zarr-python's issue 556 and its `FileChunkStore` have it: `{"PATH/0.1": {"offset": …, "size": …}, …, "source":
-//! {"array_name": "/PATH", "uri": "…"}}`; some have chunk keys without the path.
+//! The format is that of zarr-python's issue 556 and its `FileChunkStore`: `{"PATH/0.1": {"offset": …, "size": …}, …,
+//! "source": {"array_name": "/PATH", "uri": "…"}}`. Some files have chunk keys without the path.
 
 use hyperslab_core::{ByteRange, Unreadable};
 use serde_json::Value;
@@ -13,7 +14,7 @@ use crate::error::Error;
 
 const NAME: &str = ".zchunkstore";
 
-/// The same hierarchy, with the keys that its `.zchunkstore`s hold.
+/// The same hierarchy, with the keys from its `.zchunkstore`s.
 pub(super) fn resolved(hierarchy: Hierarchy) -> Result<Hierarchy, Error> {
     let mut stores = consolidated(&hierarchy);
     let own = hierarchy.keys().filter_map(|key| Some((key, array_of(key)?)));
@@ -43,7 +44,7 @@ fn consolidated(hierarchy: &Hierarchy) -> Vec<(String, Value)> {
     members.into_iter().filter_map(|(key, value)| Some((array_of(&key)?.to_owned(), value))).collect()
 }
 
-/// The array whose `.zchunkstore` a key is.
+/// The array that a `.zchunkstore` key belongs to.
 fn array_of(key: &str) -> Option<&str> {
     let array = key.strip_suffix(NAME)?;
     if array.is_empty() { Some(array) } else { array.strip_suffix('/') }
@@ -56,10 +57,10 @@ fn add(
     entries: &mut Vec<(Box<str>, Location)>,
 ) -> Result<(), Error> {
     let wrong = |problem: &str| Error::invalid("a .zchunkstore", 0, format!("of array {array:?}: {problem}"));
-    let members = store.as_object().ok_or_else(|| wrong("it is no object"))?;
+    let members = store.as_object().ok_or_else(|| wrong("it is not an object"))?;
     let uri = store.get("source").and_then(|source| document::string(source, "uri"));
     let uri = uri.ok_or_else(|| {
-        Error::unsupported(format!("the .zchunkstore of array {array:?}, which says no source,"))
+        Error::unsupported(format!("the .zchunkstore of array {array:?}, which names no source,"))
     })?;
     let file = files.number(local(uri));
     let prefix = if array.is_empty() { String::new() } else { format!("{array}/") };

@@ -1,5 +1,4 @@
-//! Codecs by their names: numcodecs' identifiers (version 2, and `numcodecs.…` in version 3), version 3's
-//! own.
+//! Codecs by name: numcodecs' identifiers (version 2, and `numcodecs.…` in version 3), and version 3's own names.
 
 use hyperslab_core::{ByteOrder, Checksum, Codec, Unreadable};
 use serde_json::Value;
@@ -7,7 +6,7 @@ use serde_json::Value;
 use super::shards::Shards;
 use super::{document, element};
 
-/// A version 3 chain: what happens to a chunk, or in shards to a subchunk.
+/// A version 3 chain: the codecs of a chunk, or with shards of a subchunk.
 pub(super) struct Chain {
     pub codecs: Vec<Codec>,
     pub order: ByteOrder,
@@ -42,12 +41,12 @@ pub(super) fn chain(list: Option<&Value>, ndim: usize) -> Result<Chain, Unreadab
         }
     }
     if !is_serialised {
-        chain.codecs.push(unknown("no codec from array to bytes that is known"));
+        chain.codecs.push(unknown("no known codec from array to bytes"));
     }
     Ok(chain)
 }
 
-/// The chain of the subchunks, with the shards in it.
+/// The chain of the subchunks, with their shards.
 fn sharded(configuration: &Value, ndim: usize) -> Result<Chain, Unreadable> {
     let mut inner = chain(configuration.get("codecs"), ndim)?;
     let index_at_start = match document::string(configuration, "index_location") {
@@ -65,7 +64,7 @@ fn sharded(configuration: &Value, ndim: usize) -> Result<Chain, Unreadable> {
     Ok(inner)
 }
 
-/// The index itself: 16 bytes a subchunk, and at most a checksum behind.
+/// The index itself: 16 bytes for each subchunk, and possibly a checksum.
 fn index_codecs(list: Option<&Value>, ndim: usize) -> Result<(ByteOrder, bool), Unreadable> {
     let Some(list) = list else { return Ok((ByteOrder::Little, true)) };
     let index = chain(Some(list), ndim.saturating_add(1))?;
@@ -112,11 +111,11 @@ fn permutation(configuration: &Value, ndim: usize) -> Result<Vec<usize>, Unreada
     if sorted.iter().copied().eq(0..ndim) {
         Ok(order)
     } else {
-        Err(Unreadable::damaged("transpose: no permutation of the axes"))
+        Err(Unreadable::damaged("transpose: not a permutation of the axes"))
     }
 }
 
-/// A codec of numcodecs, by its identifier.
+/// A numcodecs codec, by its identifier.
 pub(super) fn numcodec(name: &str, configuration: &Value) -> Result<Codec, Unreadable> {
     let number = |key: &str| configuration.get(key).and_then(Value::as_f64);
     Ok(match name {
@@ -149,7 +148,7 @@ pub(super) fn numcodec(name: &str, configuration: &Value) -> Result<Codec, Unrea
     })
 }
 
-/// A checksum of numcodecs, at one end of the data.
+/// A numcodecs checksum, at one end of the data.
 fn checksum(sum: Checksum, configuration: &Value, default: &str) -> Result<Codec, Unreadable> {
     match document::string(configuration, "location").unwrap_or(default) {
         "end" if sum == Checksum::Crc32c => Ok(Codec::Crc32c),
@@ -159,7 +158,7 @@ fn checksum(sum: Checksum, configuration: &Value, default: &str) -> Result<Codec
     }
 }
 
-/// `dtype` and `astype`, the latter the former where it is not there.
+/// `dtype` and `astype`, which defaults to `dtype`.
 fn pair(configuration: &Value) -> Result<(hyperslab_core::Element, hyperslab_core::Element), Unreadable> {
     let dtype = document::string(configuration, "dtype")
         .ok_or_else(|| Unreadable::damaged("a codec without a dtype"))?;

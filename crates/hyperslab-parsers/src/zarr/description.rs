@@ -1,18 +1,18 @@
-//! An array as its metadata describe it.
+//! An array's description in its metadata.
 
 use hyperslab_core::{Array, Attribute, Codec, Element, Fill, Role, Segment, Unreadable, VirtualMappings};
 
 use super::keys::Keys;
 use super::shards::Shards;
 
-/// What an array's metadata say, in whichever version.
+/// The contents of an array's metadata, in either version.
 pub(super) struct Description {
     pub shape: Vec<u64>,
-    /// Shape of what one file holds.
+    /// The shape of what one key holds.
     pub chunk_shape: Vec<u64>,
     pub element: Element,
     pub fill: Fill,
-    /// The chain of a chunk, or of a subchunk where there are shards; or why there is none.
+    /// The chain of a chunk, or of a subchunk if there are shards; or why there is none.
     pub codecs: Result<Vec<Codec>, Unreadable>,
     pub shards: Option<Shards>,
     pub keys: Keys,
@@ -21,7 +21,7 @@ pub(super) struct Description {
     pub role: Role,
 }
 
-/// An array as its description has it, in a shape, with these segments.
+/// The described array in this shape, with these segments.
 pub(super) fn array(
     description: &Description,
     shape: &[u64],

@@ -1,4 +1,4 @@
-//! JSON documents: reading them, Python's NaN included, and making attributes of their values.
+//! Reads JSON documents, including Python's NaN, and makes attributes from their values.
 
 use hyperslab_core::{Attribute, ByteOrder, Element, Unreadable, Value as Stored};
 use serde_json::{Map, Value};
@@ -6,10 +6,10 @@ use serde_json::{Map, Value};
 use crate::attribute;
 use crate::error::Error;
 
-/// Stands before `NaN`, `Infinity` and `-Infinity` that were no strings in the document.
+/// Marks `NaN`, `Infinity` and `-Infinity` that were not strings in the document.
 pub(super) const BARE: char = '\u{0}';
 
-/// A document; Python writes NaN and infinities bare, which JSON forbids.
+/// A document. Python writes NaN and infinities without quotes, which JSON forbids.
 pub(super) fn read(bytes: &[u8]) -> Result<Value, Error> {
     let strict = serde_json::from_slice(bytes);
     let value = strict.or_else(|error| {
@@ -38,14 +38,14 @@ pub(super) fn with_quoted_words(text: &str) -> String {
     quoted
 }
 
-/// Attributes, without what is said elsewhere.
+/// Attributes, except for what is stored elsewhere.
 pub(super) fn attributes(attributes: Option<&Value>) -> Vec<Attribute> {
     let members = attributes.and_then(Value::as_object).into_iter().flatten();
     let members = members.filter(|(name, _)| *name != "_ARRAY_DIMENSIONS");
     members.map(|(name, value)| attribute::named(name, stored(value))).collect()
 }
 
-/// Numbers, truth and text, and lists of one of them; all else as its JSON text.
+/// Numbers, booleans and text, and lists of one of these. Everything else becomes its JSON text.
 fn stored(value: &Value) -> Stored {
     match value {
         Value::String(text) => bare_float(text).map_or_else(|| attribute::text(text), attribute::float),
@@ -78,7 +78,7 @@ fn list(items: &[Value]) -> Option<Stored> {
     Some(Stored { element, shape: Some(vec![items.len() as u64]), bytes, heap: Vec::new() })
 }
 
-/// Texts of one width; `None` where padding would take far more than they do.
+/// Texts of one width; `None` if padding would need far more bytes than the texts.
 fn strings(texts: Vec<&str>) -> Option<(Element, Vec<u8>)> {
     let width = texts.iter().map(|text| text.len()).max().unwrap_or(0).max(1);
     let nbytes: usize = texts.iter().map(|text| text.len() + 1).sum();
@@ -105,7 +105,7 @@ fn bare_float(text: &str) -> Option<f64> {
 pub(super) fn lengths(document: &Value, key: &str) -> Result<Vec<u64>, Unreadable> {
     let lengths = document.get(key).and_then(Value::as_array);
     let lengths = lengths.and_then(|lengths| lengths.iter().map(Value::as_u64).collect::<Option<Vec<u64>>>());
-    lengths.ok_or_else(|| Unreadable::damaged(format!("{key} is missing, or no list of lengths")))
+    lengths.ok_or_else(|| Unreadable::damaged(format!("{key} is missing, or not a list of lengths")))
 }
 
 /// A string member.
@@ -113,7 +113,7 @@ pub(super) fn string<'v>(document: &'v Value, key: &str) -> Option<&'v str> {
     document.get(key).and_then(Value::as_str)
 }
 
-/// What an extension point says: `"name"` alone, or `{"name": …, "configuration": {…}}`.
+/// The contents of an extension point: `"name"` alone, or `{"name": …, "configuration": {…}}`.
 pub(super) fn extension(value: &Value) -> Option<(&str, Map<String, Value>)> {
     if let Some(name) = value.as_str() {
         return Some((name, Map::new()));

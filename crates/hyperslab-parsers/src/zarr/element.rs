@@ -1,6 +1,6 @@
-//! Elements by their names: NumPy's dtype strings (version 2) and data types (version 3).
+//! Elements by name: NumPy's dtype strings (version 2) and data types (version 3).
 //!
-//! What has no element of its own (UTF-32 text, dates) is opaque, with h5py's tag for NumPy's dtypes.
+//! Types without an element of their own (UTF-32 text, dates) are opaque, with h5py's tag for NumPy's dtypes.
 
 use hyperslab_core::{ByteOrder, Charset, Element, Field, FloatLayout, StringPadding, Unreadable};
 use serde_json::Value;
@@ -9,10 +9,10 @@ use super::document;
 use crate::attribute::boolean_element;
 
 const MAX_DEPTH: usize = 16;
-/// Stands before a dtype string, as h5py writes it in HDF5's tags.
+/// The prefix of a dtype string in HDF5's tags, as h5py writes it.
 pub(super) const NUMPY_TAG: &str = "NUMPY:";
 
-/// An element, and why its arrays cannot be read if so.
+/// An element, and the reason if its arrays cannot be read.
 pub(super) type Named = (Element, Option<Unreadable>);
 
 /// The element of a version 2 dtype: a string, or a list of fields.
@@ -28,7 +28,7 @@ fn dtype_at(dtype: &Value, depth: usize) -> Result<Named, Unreadable> {
     }
 }
 
-/// Fields `[name, type]` or `[name, type, shape]`, one right behind the other.
+/// Fields `[name, type]` or `[name, type, shape]`, without gaps.
 fn compound(
     fields: &[Value],
     element: impl Fn(&Value) -> Result<Named, Unreadable>,
@@ -45,7 +45,7 @@ fn compound(
             let shape = shape.as_array().map_or_else(|| vec![shape.clone()], Clone::clone);
             let shape = shape.iter().map(Value::as_u64).collect::<Option<Vec<u64>>>();
             inner = Element::Array {
-                shape: shape.ok_or_else(|| Unreadable::damaged("a field's shape is senseless"))?,
+                shape: shape.ok_or_else(|| Unreadable::damaged("a field's shape is invalid"))?,
                 element: Box::new(inner),
             };
         }
@@ -94,7 +94,7 @@ pub(super) fn of_string(dtype: &str) -> Result<Named, Unreadable> {
     element.map(|element| (element, None)).ok_or_else(unknown)
 }
 
-/// The element of a version 3 data type; multi-byte numbers in the order that the `bytes` codec says.
+/// The element of a version 3 data type. The `bytes` codec gives the byte order of numbers.
 pub(super) fn of_data_type(data_type: &Value, order: ByteOrder) -> Result<Named, Unreadable> {
     data_type_at(data_type, order, 0)
 }
@@ -178,7 +178,7 @@ fn bfloat16(order: ByteOrder) -> Element {
     Element::Float { nbytes: 2, order, layout }
 }
 
-/// An element that only NumPy's dtype string describes.
+/// An element that only NumPy's dtype string can describe.
 fn tagged(nbytes: u64, dtype: &str) -> Element {
     Element::Opaque { nbytes, tag: format!("{NUMPY_TAG}{dtype}") }
 }

@@ -1,5 +1,5 @@
-//! A hierarchy far away, whose keys are asked for in a few rounds: consolidated metadata where there are any, else
-//! group by group where folders can be listed. Chunks are not listed.
+//! A remote hierarchy. Its keys are asked for in a few rounds: consolidated metadata if there are any, otherwise level
+//! by level if folders can be listed. Chunks are not listed.
 
 use std::hash::{DefaultHasher, Hash, Hasher};
 use std::path::Path;
@@ -14,20 +14,20 @@ use crate::allowed::Allowed;
 use crate::error::Error;
 use crate::error::FetchError;
 
-/// Keys that are asked for, many at a time.
+/// A store of keys that are asked for many at a time.
 pub trait FarKeys {
-    /// What each key holds; `None` for one that is not there.
+    /// The contents of each key; `None` if it does not exist.
     fn get(&self, keys: &[String]) -> Result<Vec<Option<Vec<u8>>>, FetchError>;
 
-    /// The names of the folders in each of several, of which the root is ""; `None` where nothing can be listed.
+    /// The names of the folders in each of several folders (the root is ""); `None` if the store cannot list.
     fn folders(&self, of: &[String]) -> Result<Option<Vec<Vec<String>>>, FetchError>;
 }
 
-/// A hierarchy far away.
+/// A remote hierarchy.
 pub struct FarHierarchy {
     /// Its groups and arrays; the arrays without chunks.
     pub tree: Tree,
-    /// What to look for chunks with, by the numbers of the arrays.
+    /// What to look for chunks with, by array number.
     pub documents: Vec<ArrayDocument>,
     /// Tells its metadata from later ones.
     pub digest: u64,
@@ -35,11 +35,11 @@ pub struct FarHierarchy {
 
 const MOST_DEPTH: usize = 64;
 const MOST_NODES: usize = 1 << 20;
-/// Keys of one round at most.
+/// The most keys in one round.
 const MOST_TOGETHER: usize = 4096;
 const ROOT: [&str; 5] = ["zarr.json", ".zmetadata", ".zgroup", ".zarray", ".zattrs"];
 
-/// The hierarchy that keys are of.
+/// The hierarchy of these keys.
 pub fn parse_far(keys: &dyn FarKeys) -> Result<FarHierarchy, Error> {
     let mut found = got(keys, &ROOT.map(str::to_owned))?;
     let has = |found: &[(String, Vec<u8>)], name: &str| found.iter().any(|(key, _)| key == name);
@@ -65,7 +65,7 @@ pub fn parse_far(keys: &dyn FarKeys) -> Result<FarHierarchy, Error> {
         &Allowed::only(&[]),
     );
     if chunkstore::is_in(&hierarchy) {
-        return Err(Error::unsupported("a .zchunkstore that is far away"));
+        return Err(Error::unsupported("a remote .zchunkstore"));
     }
     let mut documents = Vec::new();
     let tree = nodes::tree(hierarchy, |_, path, description| {
@@ -77,7 +77,7 @@ pub fn parse_far(keys: &dyn FarKeys) -> Result<FarHierarchy, Error> {
     Ok(FarHierarchy { tree, documents, digest: hasher.finish() })
 }
 
-/// The keys that are there, with what they hold.
+/// The keys that exist, with their contents.
 fn got(keys: &dyn FarKeys, names: &[String]) -> Result<Vec<(String, Vec<u8>)>, Error> {
     let mut found = Vec::new();
     for together in names.chunks(MOST_TOGETHER) {
@@ -87,13 +87,13 @@ fn got(keys: &dyn FarKeys, names: &[String]) -> Result<Vec<(String, Vec<u8>)>, E
     Ok(found)
 }
 
-/// Whether a `zarr.json` is of a group that does not say what is in it.
+/// Whether a `zarr.json` is of a group that does not list its members.
 fn is_open_group(document: &Value) -> bool {
     let consolidated = document.get("consolidated_metadata").and_then(|it| it.get("metadata")?.as_object());
     document::string(document, "node_type") == Some("group") && consolidated.is_none()
 }
 
-/// Add the documents of all that is in the root, level by level.
+/// Adds the documents of everything in the root, level by level.
 fn walk(keys: &dyn FarKeys, names: &[&str], found: &mut Vec<(String, Vec<u8>)>) -> Result<(), Error> {
     let mut level = vec![String::new()];
     for _ in 0..MOST_DEPTH {
@@ -122,7 +122,7 @@ fn walk(keys: &dyn FarKeys, names: &[&str], found: &mut Vec<(String, Vec<u8>)>) 
     Err(Error::TooMany { what: "groups within groups", limit: MOST_DEPTH as u64 })
 }
 
-/// The group that a document is of. What is wrong with it is told when it is opened.
+/// The group of a document. Faults in the document are reported when it is opened.
 fn group_of(key: &str, text: &[u8]) -> Option<String> {
     let (path, name) = key.rsplit_once('/')?;
     let is_group = match name {

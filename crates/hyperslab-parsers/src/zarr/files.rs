@@ -6,13 +6,13 @@ use hyperslab_core::FileIndex;
 
 use crate::error::Error;
 
-/// The name of a file without the protocol that says that it is here; others keep theirs.
+/// The name of a file without the protocol of local files. Names with other protocols stay as they are.
 pub(crate) fn local(name: &str) -> &str {
     let stripped = ["file://", "local://"].into_iter().find_map(|protocol| name.strip_prefix(protocol));
     stripped.unwrap_or(name)
 }
 
-/// Names of files, each once, with their numbers from 1 on.
+/// Names of files, each once, numbered from 1.
 #[derive(Default)]
 pub(crate) struct Files {
     pub names: Vec<String>,
@@ -20,7 +20,7 @@ pub(crate) struct Files {
 }
 
 impl Files {
-    /// With these already.
+    /// Starts with these names.
     pub fn of(names: &[String]) -> Self {
         let numbers = names.iter().cloned().zip(1..).collect();
         Self { names: names.to_vec(), numbers }
@@ -38,7 +38,7 @@ impl Files {
     }
 }
 
-/// What is wrong with a reference file.
+/// The error of a reference file.
 pub(super) fn invalid(problem: impl Into<String>) -> Error {
     Error::invalid("a reference file", 0, problem)
 }

@@ -1,4 +1,4 @@
-//! Fill values as JSON says them, as bytes of one element.
+//! Fill values from JSON, as the bytes of one element.
 
 use hyperslab_core::{ByteOrder, Element, Fill, Unreadable};
 use serde_json::Value;
@@ -7,7 +7,7 @@ use super::base64::decoded;
 use super::document::BARE;
 use super::element::NUMPY_TAG;
 
-/// The fill value of an array; the error says that it is not understood.
+/// The fill value of an array. Fails if we do not understand it.
 pub(super) fn of(element: &Element, value: Option<&Value>) -> Result<Fill, Unreadable> {
     match value {
         None | Some(Value::Null) => Ok(Fill::Undefined),
@@ -87,7 +87,7 @@ fn padded(mut bytes: Vec<u8>, nbytes: u64) -> Option<Vec<u8>> {
     Some(bytes)
 }
 
-/// The low bytes of a number, in an order.
+/// The low bytes of a number, in this byte order.
 fn ordered(value: u64, nbytes: u64, order: ByteOrder) -> Vec<u8> {
     let mut bytes: Vec<u8> =
         value.to_le_bytes().into_iter().take(usize::try_from(nbytes).unwrap_or(8)).collect();
@@ -97,8 +97,8 @@ fn ordered(value: u64, nbytes: u64, order: ByteOrder) -> Vec<u8> {
     bytes
 }
 
-/// A whole number's bits in two's complement; also one written as `0.0`.
-#[allow(clippy::cast_possible_truncation, clippy::cast_sign_loss)] // a whole number below 2^53
+/// The two's complement bits of an integer, which may be written as `0.0`.
+#[allow(clippy::cast_possible_truncation, clippy::cast_sign_loss)] // an integer below 2^53
 fn integer(value: &Value) -> Option<u64> {
     let whole =
         |value: f64| (value.fract() == 0.0 && value.abs() < 9e15).then_some((value as i64).cast_unsigned());
@@ -123,12 +123,12 @@ fn float(value: &Value) -> Option<f64> {
     }
 }
 
-/// Bits as version 3 may say them: `0x7fc00000`.
+/// Bits in version 3's hexadecimal form: `0x7fc00000`.
 fn hexadecimal(value: &Value) -> Option<u64> {
     u64::from_str_radix(value.as_str()?.strip_prefix("0x")?, 16).ok()
 }
 
-#[allow(clippy::cast_possible_truncation)] // rounding is what is asked for
+#[allow(clippy::cast_possible_truncation)] // rounding is intended
 fn float_bits(value: f64, nbytes: u64, mantissa_nbits: u8) -> Option<u64> {
     match (nbytes, mantissa_nbits) {
         (8, _) => Some(value.to_bits()),
@@ -144,7 +144,7 @@ fn float_bits(value: f64, nbytes: u64, mantissa_nbits: u8) -> Option<u64> {
 }
 
 /// The binary16 nearest to a number, ties to even.
-#[allow(clippy::cast_possible_truncation, clippy::cast_sign_loss)] // both are whole numbers below 2^16
+#[allow(clippy::cast_possible_truncation, clippy::cast_sign_loss)] // both are integers below 2^16
 fn half_bits(value: f64) -> u64 {
     let sign = if value.is_sign_negative() { 0x8000 } else { 0 };
     let magnitude = value.abs();
@@ -152,7 +152,7 @@ fn half_bits(value: f64) -> u64 {
         return sign | 0x7e00;
     }
     if magnitude < 2.0_f64.powi(-14) {
-        // subnormals, in units of 2^-24
+        // Subnormals, in units of 2^-24.
         return sign | (magnitude * 2.0_f64.powi(24)).round_ties_even() as u64;
     }
     if magnitude >= 65520.0 {
@@ -161,7 +161,7 @@ fn half_bits(value: f64) -> u64 {
     let exponent = (magnitude.to_bits() >> 52) + 15 - 1023; // between 1 and 30
     let scale = f64::from_bits((magnitude.to_bits() >> 52) << 52);
     let mantissa = ((magnitude / scale - 1.0) * 1024.0).round_ties_even() as u64;
-    sign | ((exponent << 10) + mantissa) // a mantissa of 1024 carries into the exponent, rightly
+    sign | ((exponent << 10) + mantissa) // a mantissa of 1024 correctly carries into the exponent
 }
 
 #[cfg(test)]

@@ -1,4 +1,4 @@
-//! Keys that Kerchunk's `gen` makes: one for every combination of the values of its dimensions.
+//! Keys from Kerchunk's `gen`: one for each combination of the values of its dimensions.
 
 use std::collections::BTreeMap;
 
@@ -10,10 +10,10 @@ use super::hierarchy::Location;
 use super::templates::{Expanded, Templates};
 use crate::error::Error;
 
-/// A few bytes of a file may ask for any number of keys.
+/// The most keys, because a few bytes of a file may ask for any number.
 const MAX_GENERATED: u64 = 1 << 20;
 
-/// One entry of `gen`; the texts are templates.
+/// One entry of `gen`. The texts are templates.
 #[derive(Deserialize)]
 pub(super) struct Generator {
     key: String,
@@ -23,7 +23,7 @@ pub(super) struct Generator {
     dimensions: BTreeMap<String, Dimension>,
 }
 
-/// A number, or a template of one.
+/// A number, or a template for one.
 #[derive(Deserialize)]
 #[serde(untagged)]
 enum Number {
@@ -70,11 +70,11 @@ impl Dimension {
                 step.checked_mul(position).and_then(|far| start.checked_add(far))
             }
         }
-        .unwrap_or_default() // never: positions are below the count
+        .unwrap_or_default() // cannot happen: positions are below the count
     }
 }
 
-/// Add what the generators make.
+/// Adds the keys that the generators make.
 pub(super) fn add(
     generators: &[Generator],
     templates: &Templates,
@@ -117,7 +117,7 @@ impl Generator {
             Number::Plain(number) => Ok(*number),
             Number::Template(text) => {
                 let text = templates.filled(text, &values)?;
-                text.trim().parse().map_err(|_| invalid(format!("gen: {text:?} is no offset or length")))
+                text.trim().parse().map_err(|_| invalid(format!("gen: {text:?} is not an offset or length")))
             }
         };
         let range = match (&self.offset, &self.length) {

@@ -1,4 +1,4 @@
-//! A Zarr hierarchy: its keys, and where each of them leads: to a file, to bytes of one, or to bytes at hand.
+//! A Zarr hierarchy: its keys, and where each leads: to a file, to a range of a file, or to inline bytes.
 
 use std::collections::HashMap;
 use std::fs::File;
@@ -21,38 +21,38 @@ const MAX_DOCUMENT_NBYTES: u64 = 512 << 20;
 /// Where a key leads.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub(super) enum Location {
-    /// To a file, by its number from 1 on: to all of it, or to a range of it.
+    /// To a file, by its number, counting from 1: to all of it, or to a range.
     Stored { file: FileIndex, range: Option<ByteRange> },
     /// To these bytes.
     Inline(Box<[u8]>),
 }
 
-/// Keys, sorted, and where they lead; arrays may have their chunks in a table instead.
+/// Sorted keys, and where they lead. Arrays may have their chunks in a table instead.
 pub(super) struct Hierarchy {
     entries: Vec<(Box<str>, Location)>,
     tables: HashMap<String, Table>,
     files: Vec<String>,
     folder: PathBuf,
-    /// Which of the files may be read.
+    /// The files that may be read.
     allowed: Allowed,
 }
 
 impl Hierarchy {
-    /// Of keys in any order; of two that are alike the later one counts. Files are relative to `folder`.
+    /// From keys in any order. If a key occurs twice, the later one counts. File names are relative to `folder`.
     pub fn new(
         mut entries: Vec<(Box<str>, Location)>,
         files: Vec<String>,
         folder: &Path,
         allowed: &Allowed,
     ) -> Self {
-        entries.sort_by(|(one, _), (other, _)| one.cmp(other)); // stable: the later of two stays behind
+        entries.sort_by(|(one, _), (other, _)| one.cmp(other)); // stable: the later of two stays last
         entries.reverse();
         entries.dedup_by(|(one, _), (other, _)| one == other);
         entries.reverse();
         Self { entries, tables: HashMap::new(), files, folder: folder.to_owned(), allowed: allowed.clone() }
     }
 
-    /// With the chunks of some arrays, by their paths, in tables.
+    /// Adds tables with the chunks of some arrays, by array path.
     #[must_use]
     pub fn with_tables(self, tables: HashMap<String, Table>) -> Self {
         Self { tables, ..self }
@@ -70,7 +70,7 @@ impl Hierarchy {
         self.entries.iter().map(|(key, _)| &**key)
     }
 
-    /// The names of its files, by their numbers less one.
+    /// The names of its files. File number 1 comes first.
     pub fn files(&self) -> &[String] {
         &self.files
     }
@@ -80,7 +80,7 @@ impl Hierarchy {
         self.files
     }
 
-    /// All that a key leads to; nothing if there is no such key.
+    /// The whole content of a key; `None` if there is no such key.
     pub fn document(&self, key: &str) -> Result<Vec<u8>, Error> {
         let position = self.entries.binary_search_by(|(known, _)| (**known).cmp(key)).ok();
         let Some((_, location)) = position.and_then(|position| self.entries.get(position)) else {
@@ -96,7 +96,7 @@ impl Hierarchy {
         self.bytes(&bytes)
     }
 
-    /// The chunks, or shards, of an array. Keys that name none of its grid are left over from a larger shape.
+    /// The chunks, or shards, of an array. Keys outside its grid are left over from a larger shape.
     pub fn chunks(&self, array: &str, keys: &Keys, grid: &ChunkGrid) -> Result<Vec<Chunk<'_>>, Unreadable> {
         if let Some(table) = self.tables.get(array) {
             return self.tabled(table, grid);
@@ -124,7 +124,7 @@ impl Hierarchy {
             found.push(Chunk { index, bytes });
         }
         found.extend(table.inline().map(|(index, bytes)| Chunk { index, bytes: ChunkBytes::Inline(bytes) }));
-        found.retain(|chunk| chunk.index < grid.chunk_count()); // tables are padded to whole files of them
+        found.retain(|chunk| chunk.index < grid.chunk_count()); // tables are padded to a multiple of their files' rows
         Ok(found)
     }
 
@@ -138,7 +138,7 @@ impl Hierarchy {
         }
     }
 
-    /// All of a file. One that is not there has no bytes here: whoever reads them is told that it is not there.
+    /// The location of a whole file. If it does not exist, reading it will report that.
     fn whole(&self, file: FileIndex) -> Result<ChunkBytes<'static>, Error> {
         let path = self.path(file)?;
         let length = std::fs::metadata(path).map_or(0, |metadata| metadata.len());
@@ -153,9 +153,7 @@ impl Hierarchy {
         let is_far = |path: &str| path.contains("://");
         if is_far(name) || self.folder.to_str().is_some_and(is_far) {
             let shown = name.split('?').next().unwrap_or_default();
-            return Err(Error::unsupported(format!(
-                "a key that leads to all of {shown}, which is far away,"
-            )));
+            return Err(Error::unsupported(format!("a key that leads to the whole remote file {shown}")));
         }
         Ok(self.folder.join(name))
     }
@@ -179,7 +177,7 @@ impl Parts for Hierarchy {
     }
 }
 
-/// A pipe is not opened, which would wait for its other end: references may name anything.
+/// Refuses to open a pipe, which would wait for its other end. References may name anything.
 fn read_range(path: &Path, range: ByteRange, allowed: &Allowed) -> Result<Vec<u8>, FetchError> {
     let fault = |problem: String| FetchError(format!("{}: {problem}", path.display()));
     let read = || {
@@ -203,5 +201,5 @@ fn read_range(path: &Path, range: ByteRange, allowed: &Allowed) -> Result<Vec<u8
     if bytes.len() as u64 == range.length {
         return Ok(bytes);
     }
-    Err(fault(format!("it ends before byte {} that it should hold", range.end())))
+    Err(fault(format!("it ends before byte {}, which it should hold", range.end())))
 }

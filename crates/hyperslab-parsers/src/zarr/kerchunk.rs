@@ -1,7 +1,7 @@
 //! Kerchunk's references (JSON, versions 0 and 1): keys that lead to text or to ranges of files.
 //!
-//! After "References specification" of Kerchunk's documentation. Version 0 is the map of keys itself; version 1 has it
-//! in `refs`, beside `templates` that names of files use and `gen` from which further keys are made.
+//! We follow "References specification" in Kerchunk's documentation. Version 0 is the map of keys itself. Version 1 has
+//! this map in `refs`, along with `templates` for names of files and `gen`, which generates more keys.
 
 use std::collections::BTreeMap;
 use std::fmt;
@@ -19,10 +19,10 @@ use super::hierarchy::Location;
 use super::templates::Templates;
 use crate::error::Error;
 
-/// What keys lead to; keys whose value is null lead nowhere.
+/// Where keys lead. Keys with the value null lead nowhere.
 type Entries = Vec<(Box<str>, Location)>;
 
-/// A reference file as it is written: names of files still with their templates.
+/// A reference file as written: the names of files still contain templates.
 #[derive(Default)]
 pub(super) struct References {
     /// It is Zarr's consolidated metadata instead.
@@ -35,7 +35,7 @@ pub(super) struct References {
 }
 
 impl References {
-    /// Parse a file.
+    /// Parses a file.
     pub fn of(bytes: &[u8]) -> Result<Self, serde_json::Error> {
         let mut references = Self::default();
         let mut json = serde_json::Deserializer::from_slice(bytes);
@@ -100,7 +100,7 @@ impl<'de> Visitor<'de> for TopLevel<'_> {
     }
 }
 
-/// The next value of a map, as what `key` leads to.
+/// The next value of a map, as the target of `key`.
 fn entry<'de, A: MapAccess<'de>>(
     references: &mut References,
     key: String,
@@ -137,7 +137,7 @@ impl<'de> Visitor<'de> for Refs<'_> {
     }
 }
 
-/// One reference: text, `base64:` text, `[file]`, `[file, offset, length]`, an object that is text itself, or null.
+/// One reference: text, `base64:` text, `[file]`, `[file, offset, length]`, an object that is itself the text, or null.
 struct Reference<'f>(&'f mut Files);
 
 impl<'de> DeserializeSeed<'de> for Reference<'_> {

@@ -1,17 +1,17 @@
 //! The keys of chunks.
 
-/// How the keys of an array's chunks look.
+/// The format of the keys of an array's chunks.
 pub(super) struct Keys {
-    /// What stands before the first number.
+    /// The text before the first number.
     pub start: String,
-    /// What stands between numbers.
+    /// The text between numbers.
     pub separator: String,
     /// The only key of an array without axes.
     pub scalar: String,
 }
 
 impl Keys {
-    /// The chunk that a key names, if it does name one.
+    /// The chunk that a key names, if it names one.
     pub fn chunk_index(&self, key: &str, ndim: usize) -> Option<Vec<u64>> {
         if ndim == 0 {
             // VirtualiZarr 2.5 writes references to scalars without a key.
@@ -32,7 +32,7 @@ impl Keys {
     }
 }
 
-/// Decimal digits, no sign, no leading zero: other names are other files.
+/// Decimal digits without sign or leading zeros. Other names belong to other files.
 fn plain_number(text: &str) -> Option<u64> {
     let is_plain = text == "0" || text.starts_with(|digit: char| ('1'..='9').contains(&digit));
     text.parse().ok().filter(|_| is_plain && text.bytes().all(|digit| digit.is_ascii_digit()))

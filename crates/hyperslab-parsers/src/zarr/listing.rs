@@ -1,4 +1,4 @@
-//! The files of a directory tree, listed once: each is a key.
+//! The files of a directory tree, listed once. Each file is a key.
 
 use std::collections::HashSet;
 use std::path::{Path, PathBuf};
@@ -21,10 +21,10 @@ pub(super) fn hierarchy(root: &Path, allowed: &Allowed) -> Result<Hierarchy, Err
     while let Some((directory, prefix, depth)) = open.pop() {
         for entry in std::fs::read_dir(&directory).map_err(|error| fault(&directory, &error))? {
             let entry = entry.map_err(|error| fault(&directory, &error))?;
-            // no key is other than UTF-8
+            // all keys are UTF-8
             let Ok(name) = entry.file_name().into_string() else { continue };
             let path = format!("{prefix}{name}");
-            let Ok(metadata) = std::fs::metadata(entry.path()) else { continue }; // a link to nowhere
+            let Ok(metadata) = std::fs::metadata(entry.path()) else { continue }; // a dangling link
             if metadata.is_file() {
                 let range = ByteRange { offset: 0, length: metadata.len() };
                 let key = path.clone().into_boxed_str();
@@ -45,7 +45,7 @@ pub(super) fn hierarchy(root: &Path, allowed: &Allowed) -> Result<Hierarchy, Err
     Ok(Hierarchy::new(entries, files, root, allowed))
 }
 
-/// Links to directories are followed once each, so that none leads round in circles.
+/// Follows each link to a directory once, so circles end.
 fn enters(entry: &std::fs::DirEntry, linked: &mut HashSet<PathBuf>, allowed: &Allowed) -> bool {
     if !entry.file_type().is_ok_and(|kind| kind.is_symlink()) {
         return true;

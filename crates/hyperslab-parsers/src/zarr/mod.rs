@@ -1,10 +1,9 @@
-//! Zarr version 2 and 3: in a directory, where every chunk, or every shard, is a file, or in references, which say
-//! where in other files chunks are.
+//! Zarr versions 2 and 3: in a directory, where every chunk or shard is a file, or in references, which locate the
+//! chunks in other files.
 //!
-//! After the Zarr specifications 2 and 3.1. A directory is listed once; what the listing does not hold is
-//! not there. Consolidated metadata serve for the nodes whose own documents are missing. A node that is
-//! damaged becomes an unsupported link; an array whose codecs cannot be addressed by chunks says so in its
-//! segments.
+//! We follow the Zarr specifications 2 and 3.1. A directory is listed once, and what the listing lacks does not exist.
+//! Consolidated metadata fill in for nodes without a document of their own. A damaged node becomes an unsupported link.
+//! If an array's codecs do not allow reading by chunks, its segments are an error that says so.
 
 mod array_document;
 pub(crate) mod base64;
@@ -52,16 +51,16 @@ use hierarchy::{Hierarchy, Location};
 pub use parts::Parts;
 pub use tables::Table;
 
-/// A reference file is read as a whole; no sensible one is longer.
+/// A reference file is read as a whole. No sensible one is longer.
 const MAX_REFERENCES_NBYTES: u64 = 2 << 30;
 
-/// The tree of a Zarr directory, as far as links in it lead where they may.
+/// The tree of a Zarr directory. Links in it must lead to allowed files.
 pub fn parse_directory(root: &Path, allowed: &Allowed) -> Result<Tree, Error> {
     nodes::tree(chunkstore::resolved(listing::hierarchy(root, allowed)?)?, with_chunks)
 }
 
-/// The tree of a JSON file of references: Kerchunk's, or consolidated metadata with `.zchunkstore`s. The files that
-/// it names are relative to `folder`, which may be a URL.
+/// The tree of a JSON file of references: Kerchunk's, or consolidated metadata with `.zchunkstore`s. File names are
+/// relative to `folder`, which may be a URL.
 pub fn parse_references(source: &dyn Source, folder: &Path, allowed: &Allowed) -> Result<Tree, Error> {
     let length = source.length();
     if length > MAX_REFERENCES_NBYTES {
@@ -72,7 +71,7 @@ pub fn parse_references(source: &dyn Source, folder: &Path, allowed: &Allowed) -
     nodes::tree(references::read(&bytes, folder, allowed)?, with_chunks)
 }
 
-/// The tree that metadata documents, by their keys, and tables of chunks, by the paths of arrays, make together.
+/// The tree of metadata documents, by key, and tables of chunks, by array path.
 pub fn parse_tables(
     documents: impl IntoIterator<Item = (String, Vec<u8>)>,
     tables: impl IntoIterator<Item = (String, Table)>,
@@ -87,8 +86,8 @@ pub fn parse_tables(
     nodes::tree(hierarchy.with_tables(tables.into_iter().collect()), with_chunks)
 }
 
-/// An array with the chunks that its hierarchy has.
-#[allow(clippy::needless_pass_by_value)] // as `nodes::tree` hands it over
+/// An array with its chunks in the hierarchy.
+#[allow(clippy::needless_pass_by_value)] // `nodes::tree` passes it by value
 fn with_chunks(hierarchy: &Hierarchy, path: &str, description: Description) -> Array {
     let segments = chunks::segments(hierarchy, path, &description);
     array(&description, &description.shape, segments)

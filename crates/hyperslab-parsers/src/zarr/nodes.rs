@@ -1,4 +1,4 @@
-//! The groups and arrays of a hierarchy, and the tree that they make.
+//! The groups and arrays of a hierarchy, and their tree.
 
 use std::collections::{BTreeMap, HashMap};
 
@@ -12,12 +12,12 @@ use crate::error::Error;
 
 const MAX_NODE_COUNT: usize = 1 << 24;
 
-/// A node's documents, by their file names.
+/// A node's documents, by file name.
 pub(super) type Documents = HashMap<&'static str, Result<Value, Error>>;
 
 const NAMES: [&str; 4] = ["zarr.json", ".zarray", ".zgroup", ".zattrs"];
 
-/// The tree of all nodes below a root; `make` makes each array, in the order of their numbers.
+/// The tree of all nodes below a root. `make` makes each array, in the order of array numbers.
 pub(super) fn tree(
     hierarchy: Hierarchy,
     mut make: impl FnMut(&Hierarchy, &str, Description) -> Array,
@@ -124,7 +124,7 @@ fn group_attributes(documents: &Documents) -> Vec<hyperslab_core::Attribute> {
     document::attributes(attributes)
 }
 
-/// The number of a group, made with its parents where it is not there yet.
+/// The number of a group. Creates the group and its parents if needed.
 fn group(tree: &mut Tree, groups: &mut HashMap<String, usize>, path: &str) -> usize {
     let mut number = 0;
     for (stop, _) in path.match_indices('/').chain([(path.len(), "")]) {

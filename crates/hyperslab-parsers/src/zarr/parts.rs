@@ -1,4 +1,4 @@
-//! Parts of files that parsers read by themselves, many at a time: the indices of shards.
+//! Parts of files that parsers read on their own, many at a time: the indexes of shards.
 
 use hyperslab_core::{ByteRange, FileIndex};
 
@@ -8,11 +8,11 @@ use crate::error::FetchError;
 
 /// Reads parts of files.
 pub trait Parts {
-    /// The bytes of several ranges of files, each on its own: one that fails does not concern the others.
+    /// The bytes of several ranges of files. If one fails, the others are not affected.
     fn read(&self, asked: &[(FileIndex, ByteRange)]) -> Vec<Result<Vec<u8>, FetchError>>;
 }
 
-/// The same where some may be at hand.
+/// The same, if some bytes may be inline.
 pub(super) fn read_each(parts: &dyn Parts, asked: &[ChunkBytes<'_>]) -> Vec<Result<Vec<u8>, Error>> {
     let stored = |bytes: &ChunkBytes<'_>| match bytes {
         ChunkBytes::Stored { file, range } => Some((*file, *range)),
@@ -25,7 +25,7 @@ pub(super) fn read_each(parts: &dyn Parts, asked: &[ChunkBytes<'_>]) -> Vec<Resu
         ChunkBytes::Stored { range, .. } => match read.next() {
             Some(Ok(bytes)) if bytes.len() as u64 == range.length => Ok(bytes),
             Some(Err(error)) => Err(error.into()),
-            _ => Err(Error::Fetch(FetchError("a part of a file did not come whole".to_owned()))),
+            _ => Err(Error::Fetch(FetchError("a part of a file came incomplete".to_owned()))),
         },
     };
     asked.iter().map(&mut each).collect()

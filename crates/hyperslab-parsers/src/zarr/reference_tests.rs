@@ -109,7 +109,7 @@ fn what_is_beyond_us_or_hostile_is_named() {
         (version_1(r#", "x/0": "base64:A""#, ""), "base64"),
         (version_1(r#", "x/0": 5"#, ""), "x/0"),
         (generator("\"offset\": 0"), "both or neither"),
-        (generator(r#""offset": "{{i}} b", "length": 1"#), "no offset or length"),
+        (generator(r#""offset": "{{i}} b", "length": 1"#), "not an offset or length"),
         (many("9000000000000000000"), "more than"),
         (many("3, \"step\": 0"), "step is 0"),
         ("{\"a\":".repeat(100_000), "recursion"),

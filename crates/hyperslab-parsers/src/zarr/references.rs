@@ -1,4 +1,4 @@
-//! Reference files (JSON): which kind one is, and the files that it names.
+//! Reference files (JSON): recognizes their kind and finds the files that they name.
 
 use std::path::Path;
 

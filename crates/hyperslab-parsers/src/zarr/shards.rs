@@ -1,5 +1,4 @@
-//! Shards: files that hold many subchunks and an index of them (Zarr's `sharding_indexed` codec, version
-//! 1.0).
+//! Shards: files that hold many subchunks and an index of them (Zarr's `sharding_indexed` codec, version 1.0).
 
 use hyperslab_core::{ByteOrder, ByteRange, ChunkGrid, Unreadable};
 
@@ -8,25 +7,25 @@ use super::parts::{self, Parts};
 use crate::error::Error;
 use crate::error::FetchError;
 
-/// Indices of shards that are in memory at a time.
+/// How many indexes of shards are in memory at a time.
 const INDICES_TOGETHER: usize = 256;
 const WHAT: &str = "a shard's index";
 
-/// How shards are built.
+/// The structure of shards.
 pub(super) struct Shards {
     pub subchunk_shape: Vec<u64>,
     pub order: ByteOrder,
     pub has_checksum: bool,
     pub index_at_start: bool,
-    /// How subchunks that are shards themselves are built.
+    /// The structure of subchunks that are shards themselves.
     pub within: Option<Box<Shards>>,
 }
 
 impl Shards {
-    /// Where the index of a shard of this shape is: whether at its start, and how many bytes it takes.
+    /// The location of the index in a shard of this shape: whether it is at the start, and how many bytes it takes.
     pub fn index_position(&self, shard_shape: &[u64]) -> Result<(bool, u64), Unreadable> {
         let nbytes = self.index_nbytes(&self.counts(shard_shape)?);
-        let nbytes = nbytes.ok_or_else(|| Unreadable::damaged("a shard of more subchunks than can be"))?;
+        let nbytes = nbytes.ok_or_else(|| Unreadable::damaged("a shard of too many subchunks"))?;
         Ok((self.index_at_start, nbytes))
     }
 
@@ -46,8 +45,8 @@ impl Shards {
     }
 }
 
-/// The stored subchunks of all shards. Each index takes its entries from `entries_left`: shards that share theirs, so
-/// that few bytes would give many subchunks, are damaged.
+/// The stored subchunks of all shards. The entries of each index are counted against `entries_left`: if shards overlap,
+/// so that a few bytes would make many subchunks, they are damaged.
 pub(super) fn subchunks<'h>(
     parts: &dyn Parts,
     shards: &Shards,
@@ -71,7 +70,7 @@ pub(super) fn subchunks<'h>(
                 let bytes =
                     shard.bytes.part(range).or_else(|| shard.bytes.beyond(range)).ok_or_else(beyond)?;
                 let Some(chunk_index) = chunk_index(&counts, &shard_index, position) else { continue };
-                // Subchunks wholly past the array's end are written by some, and mean nothing.
+                // Some writers store subchunks past the array's end. These mean nothing.
                 if let Ok(index) = inner.linear_index(&chunk_index) {
                     subchunks.push(Chunk { index, bytes });
                 }
@@ -81,7 +80,7 @@ pub(super) fn subchunks<'h>(
     Ok(subchunks)
 }
 
-/// What is wrong with one shard is told with its index; bytes that cannot be fetched name their file themselves.
+/// The error of one shard, with its index. Bytes that cannot be fetched name their file themselves.
 fn in_shard(shard_index: &[u64], error: Error) -> Unreadable {
     match error.into() {
         Unreadable::Damaged { problem } => Unreadable::damaged(format!("shard {shard_index:?}: {problem}")),
@@ -89,7 +88,7 @@ fn in_shard(shard_index: &[u64], error: Error) -> Unreadable {
     }
 }
 
-/// Where in the whole array's grid of subchunks a shard's subchunk is.
+/// The index of a shard's subchunk in the whole array's grid of subchunks.
 fn chunk_index(counts: &[u64], shard_index: &[u64], position: u64) -> Option<Vec<u64>> {
     let mut rest = position;
     let mut index = Vec::with_capacity(counts.len());
@@ -101,7 +100,7 @@ fn chunk_index(counts: &[u64], shard_index: &[u64], position: u64) -> Option<Vec
     Some(index)
 }
 
-/// The entries of several shards' indices, which are read together.
+/// The entries of several shards' indexes, which are read together.
 fn indices(
     parts: &dyn Parts,
     shards: &Shards,
@@ -119,7 +118,7 @@ fn indices(
     positions.into_iter().map(index).collect()
 }
 
-/// Where a shard's index is: its offset, and its bytes.
+/// The location of a shard's index: its offset, and its bytes.
 fn position<'h>(
     shards: &Shards,
     counts: &[u64],
@@ -142,7 +141,8 @@ fn entries(shards: &Shards, offset: u64, bytes: &[u8]) -> Result<Vec<Option<Byte
     Ok(entries.chunks_exact(16).map(|entry| range(shards.order, entry)).collect())
 }
 
-/// Offset and length, both all ones for a subchunk that is not there. Reading one past the end of its file says so.
+/// Offset and length; both are all ones if there is no subchunk. If it lies past the end of its file, reading it will
+/// report that.
 fn range(order: ByteOrder, entry: &[u8]) -> Option<ByteRange> {
     let (offset, length) = entry.split_at(8);
     let (offset, length) = (number(order, offset), number(order, length));
@@ -157,7 +157,7 @@ fn number(order: ByteOrder, bytes: &[u8]) -> u64 {
     if order == ByteOrder::Big { bytes.iter().fold(0, join) } else { bytes.iter().rev().fold(0, join) }
 }
 
-/// CRC-32C (Castagnoli), as RFC 3720, appendix B.4, has it.
+/// CRC-32C (Castagnoli) as in RFC 3720, appendix B.4.
 pub(super) fn crc32c(bytes: &[u8]) -> u32 {
     let mut table = [0_u32; 256];
     for (byte, entry) in (0_u32..).zip(&mut table) {

@@ -1,4 +1,4 @@
-//! Chunks of an array as columns, as Kerchunk's Parquet references and archives of our own have them.
+//! Chunks of an array as columns, for Kerchunk's Parquet references and our own archives.
 
 use std::collections::BTreeMap;
 
@@ -6,9 +6,9 @@ use hyperslab_core::{ByteRange, FileIndex};
 
 use crate::error::Error;
 
-/// Where the chunks of one array are: entry `i` of each column is the chunk with the linear index `i`.
+/// The locations of the chunks of one array. Entry `i` of each column belongs to the chunk with the linear index `i`.
 ///
-/// As in Kerchunk's Parquet, offset and length 0 stand for all of a file.
+/// As in Kerchunk's Parquet, offset and length 0 stand for a whole file.
 #[derive(Clone, Debug, Default)]
 pub struct Table {
     files: Vec<FileIndex>,
@@ -17,10 +17,10 @@ pub struct Table {
 }
 
 impl Table {
-    /// In `files`, stands for a chunk that is in no file: missing, unless it is inline.
+    /// In `files`: the chunk is in no file. It is missing, unless it is inline.
     pub const NO_FILE: FileIndex = FileIndex::MAX;
 
-    /// Of columns of one length; files count from 0. `file_count` is how many there are.
+    /// From columns of equal length. Files count from 0; `file_count` is their number.
     pub fn new(
         files: &[FileIndex],
         offsets: &[u64],
@@ -46,7 +46,7 @@ impl Table {
         Ok(Self { files: files.to_vec(), ranges, inline })
     }
 
-    /// Linear index, file from 1 on, and range (`None`: all of the file) of each stored chunk.
+    /// The linear index, file number (from 1) and range (`None` for a whole file) of each stored chunk.
     pub(super) fn stored(&self) -> impl Iterator<Item = (u64, FileIndex, Option<ByteRange>)> {
         let entries = (0..).zip(&self.files).zip(&self.ranges);
         let entries =
@@ -57,7 +57,7 @@ impl Table {
         })
     }
 
-    /// Linear index and bytes of each chunk that is at hand.
+    /// The linear index and the bytes of each inline chunk.
     pub(super) fn inline(&self) -> impl Iterator<Item = (u64, &[u8])> {
         self.inline.iter().map(|(&index, bytes)| (index, bytes.as_slice()))
     }

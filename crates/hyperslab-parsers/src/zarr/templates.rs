@@ -1,6 +1,7 @@
-//! Templates in Kerchunk's references: text with `{{expressions}}`, of which Jinja's simplest are understood.
+//! Templates in Kerchunk's references: text with `{{expressions}}`. We support the simplest expressions of Jinja.
 //!
-//! Names, integers, quoted text, `+ - * // %`, brackets, and templates called with named values: `{{f(c='text')}}`.
+//! These are names, integers, quoted text, `+ - * // %`, brackets, and templates called with named values:
+//! `{{f(c='text')}}`.
 
 use std::cell::Cell;
 use std::collections::BTreeMap;
@@ -8,11 +9,11 @@ use std::collections::BTreeMap;
 use super::files::invalid;
 use crate::error::Error;
 
-/// Brackets within brackets, at most.
+/// The deepest nesting of brackets.
 const MAX_DEPTH: usize = 32;
 /// No sensible name of a file or key is longer.
 const MAX_TEXT_NBYTES: usize = 1 << 16;
-/// Bytes and values that all templates of one file may take together.
+/// How many bytes and values all templates of one file may take together.
 const MAX_WORK: usize = 1 << 28;
 
 /// A value in an expression.
@@ -22,7 +23,7 @@ pub(super) enum Expanded {
     Text(String),
 }
 
-/// The templates of a reference file by their names.
+/// The templates of a reference file, by name.
 pub(super) struct Templates {
     named: BTreeMap<String, String>,
     work: Cell<usize>,
@@ -72,7 +73,7 @@ impl Templates {
         Ok(filled)
     }
 
-    /// A template that expects values.
+    /// A template that takes values.
     fn called(&self, name: &str, values: &Values) -> Result<Expanded, Error> {
         let template =
             self.named.get(name).ok_or_else(|| invalid(format!("there is no template {name:?}")))?;
@@ -88,7 +89,7 @@ impl Templates {
     }
 }
 
-/// What is left to read of an expression.
+/// The rest of an expression.
 struct Expression<'e> {
     templates: &'e Templates,
     whole: &'e str,
@@ -184,7 +185,7 @@ impl<'e> Expression<'e> {
         known.ok_or_else(|| invalid(format!("{{{{{}}}}}: there is no value {word:?}", self.whole)))
     }
 
-    /// `f(name=value, …)`, from behind the bracket.
+    /// `f(name=value, …)`, after the opening bracket.
     fn call(&mut self, name: &str, depth: usize) -> Result<Expanded, Error> {
         let mut values = Values::new();
         while !self.takes(")") {
@@ -200,7 +201,7 @@ impl<'e> Expression<'e> {
         self.templates.called(name, &values)
     }
 
-    /// Whether a sign comes next; it is taken then.
+    /// Consumes a sign if it comes next. Returns whether it did.
     fn takes(&mut self, sign: &str) -> bool {
         let rest = self.rest.trim_start().strip_prefix(sign);
         self.rest = rest.unwrap_or(self.rest);
@@ -220,7 +221,7 @@ impl<'e> Expression<'e> {
     }
 }
 
-/// As Python rounds: down.
+/// Rounds down, as Python does.
 fn floor_division(left: i64, right: i64) -> Option<i64> {
     let quotient = left.checked_div(right)?;
     let is_cut = left.checked_rem(right)? != 0 && (left < 0) != (right < 0);

@@ -7,7 +7,7 @@ use super::keys::Keys;
 use super::{codecs, document, element, fill};
 use hyperslab_core::{Codec, Role, Unreadable};
 
-/// What a `.zarray` and its `.zattrs` say.
+/// The contents of a `.zarray` and its `.zattrs`.
 pub(super) fn describe(document: &Value, attributes: Option<&Value>) -> Result<Description, Unreadable> {
     if document.get("zarr_format").and_then(Value::as_u64) != Some(2) {
         return Err(Unreadable::damaged(".zarray: zarr_format is not 2"));
@@ -34,7 +34,7 @@ pub(super) fn describe(document: &Value, attributes: Option<&Value>) -> Result<D
     })
 }
 
-/// Filters, first to last, work on the chunk in its own order of elements; the compressor is last.
+/// Filters, first to last, work on the chunk in its own order of elements. The compressor comes last.
 fn codecs_of(document: &Value, ndim: usize) -> Result<Vec<Codec>, Unreadable> {
     let mut chain = Vec::new();
     match document::string(document, "order") {

@@ -23,7 +23,7 @@ const KNOWN_KEYS: [&str; 13] = [
     "extensions",
 ];
 
-/// What a `zarr.json` says.
+/// The contents of a `zarr.json`.
 pub(super) fn describe(document: &Value) -> Result<Description, Unreadable> {
     if document.get("zarr_format").and_then(Value::as_u64) != Some(3) {
         return Err(Unreadable::damaged("zarr.json: zarr_format is not 3"));
@@ -84,14 +84,14 @@ fn keys(document: &Value) -> Result<Keys, Unreadable> {
     }
 }
 
-/// Names, where every dimension has one; some may be null.
+/// Names, if every dimension has one; some may be null.
 fn dimensions(document: &Value, ndim: usize) -> Option<Vec<String>> {
     let names = document.get("dimension_names")?.as_array()?;
     let names: Option<Vec<String>> = names.iter().map(|name| name.as_str().map(Into::into)).collect();
     names.filter(|names| names.len() == ndim)
 }
 
-/// A member that we do not know, and that may not be ignored.
+/// A member that we do not know and must not ignore.
 fn misunderstood(document: &Value) -> Option<Unreadable> {
     let transforms = document.get("storage_transformers").and_then(Value::as_array);
     if transforms.is_some_and(|transforms| !transforms.is_empty()) {

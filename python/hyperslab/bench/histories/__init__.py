@@ -1,1 +1,1 @@
-"""Histories: files that get one version after another. Each is a trial: seed 4's question."""
+"""Histories are files that get one version after another. They answer seed 4's question; each history is a trial."""

@@ -1,9 +1,8 @@
-"""Who keeps histories: each contender writes one version after another into a file that stays open, and reads them."""
+"""The contenders: each writes one version after another into a file that stays open, and reads the versions."""
 
 from __future__ import annotations
 
 import importlib
-import shutil
 from abc import ABC, abstractmethod
 from collections.abc import Callable, Iterator, Mapping
 from contextlib import AbstractContextManager, contextmanager
@@ -40,15 +39,16 @@ class HistoryFormat(ABC):
     Parameters
     ----------
     path : Path
-        The file, or folder, to make.
+        The file or folder to create.
     chunk_length : int
-        Elements of a chunk along each axis.
+        The length of a chunk along each axis, in elements.
     compression : str
         One of COMPRESSIONS.
     """
 
     name: ClassVar[str]
     keeps_versions: ClassVar[bool] = True
+    _file: Any
     syncs: ClassVar[bool] = False
 
     @abstractmethod
@@ -56,32 +56,32 @@ class HistoryFormat(ABC):
 
     @abstractmethod
     def add(self, number: int, edits: Mapping[str, Edit]) -> None:
-        """Make a version: it can be read when this returns."""
+        """Add a version. It can be read when this returns."""
 
-    @abstractmethod
     def close(self) -> None:
         """Close the file."""
+        self._file.close()
 
     @staticmethod
     @abstractmethod
     def opened(path: Path) -> AbstractContextManager[Reading]:
-        """Open the file to read versions by their names; None is the last one."""
+        """Open the file for reading versions by name; None is the latest version."""
 
     @classmethod
     def latest(cls, path: Path) -> Arrays:
-        """Open the file, read all arrays of its last version, close it."""
+        """Open the file, read all arrays of its latest version, and close it."""
         with cls.opened(path) as read:
             return read(None)
 
     @classmethod
     def every(cls, path: Path, count: int) -> int:
-        """Open the file and read all arrays of each version; how many elements these were."""
+        """Open the file and read all arrays of every version. Returns the number of elements."""
         with cls.opened(path) as read:
             return sum(array.size for number in range(count) for array in read(str(number)).values())
 
 
 def _applied(group: Any, edits: Mapping[str, Edit]) -> None:
-    """Do what a version does to arrays that can be resized."""
+    """Apply the edits of a version to arrays that can be resized."""
     for name, edit in edits.items():
         array = group[name]
         if array.shape != edit.shape:
@@ -93,7 +93,7 @@ def _applied(group: Any, edits: Mapping[str, Edit]) -> None:
 def _staged(
     version: Any, number: int, edits: Mapping[str, Edit], chunk_length: int, options: Mapping[str, Any]
 ) -> None:
-    """Make the arrays in the first version, and change them in later ones."""
+    """Create the arrays in the first version and change them in later versions."""
     if number > 0:
         _applied(version, edits)
         return
@@ -102,7 +102,7 @@ def _staged(
 
 
 class OurHistory(HistoryFormat):
-    """`hyperslab.VersionedFile`: each version is synced."""
+    """`hyperslab.VersionedFile`. Each version is synced."""
 
     name = "hyperslab"
     syncs = True
@@ -114,13 +114,9 @@ class OurHistory(HistoryFormat):
         self._chunk_length, self._options = chunk_length, _options(compression)
 
     def add(self, number: int, edits: Mapping[str, Edit]) -> None:
-        """Make a version."""
+        """Add a version."""
         with self._file.stage_version(str(number)) as version:
             _staged(version, number, edits, self._chunk_length, self._options)
-
-    def close(self) -> None:
-        """Close the file."""
-        self._file.close()
 
     @staticmethod
     @contextmanager
@@ -133,7 +129,7 @@ class OurHistory(HistoryFormat):
 
 
 class UnsyncedHistory(OurHistory):
-    """The same without syncing: as safe as the others are, against a kill but not against a power cut."""
+    """`hyperslab.VersionedFile` without syncing: like the other contenders, it survives a kill but not a power cut."""
 
     name = "hyperslab, not synced"
     syncs = False
@@ -149,7 +145,7 @@ class UnsyncedHistory(OurHistory):
 
 
 class Unsynced:
-    """The operating system's calls, but for those that wait for the disk."""
+    """The functions of `os`, except those that wait for the disk."""
 
     def __getattr__(self, name: str) -> Any:
         import os
@@ -158,7 +154,7 @@ class Unsynced:
 
 
 class VersionedHdf5History(HistoryFormat):
-    """versioned-hdf5, with a flush after each version, as the published code did."""
+    """versioned-hdf5, with a flush after each version as in the published code."""
 
     name = "versioned-hdf5"
 
@@ -171,7 +167,7 @@ class VersionedHdf5History(HistoryFormat):
         self._chunk_length, self._options = chunk_length, _options(compression)
 
     def add(self, number: int, edits: Mapping[str, Edit]) -> None:
-        """Make a version."""
+        """Add a version."""
         with self._versions.stage_version(str(number)) as version:
             _staged(version, number, edits, self._chunk_length, self._options)
         self._file.flush()
@@ -193,18 +189,18 @@ class VersionedHdf5History(HistoryFormat):
 
 
 class IcechunkHistory(HistoryFormat):
-    """Icechunk in a folder: each version is a commit."""
+    """Icechunk in a folder. Each version is a commit."""
 
     name = "icechunk"
 
     def __init__(self, path: Path, chunk_length: int, compression: str) -> None:
         icechunk = _library("icechunk")
-        icechunk.set_logs_filter("error")  # it warns of every local folder that several processes may commit to
+        icechunk.set_logs_filter("error")  # otherwise it warns that several processes might commit to a local folder
         self._repository = icechunk.Repository.create(icechunk.local_filesystem_storage(str(path)))
         self._chunk_length, self._compression = chunk_length, compression
 
     def add(self, number: int, edits: Mapping[str, Edit]) -> None:
-        """Make a version."""
+        """Add a version."""
         import zarr
 
         session = self._repository.writable_session("main")
@@ -222,12 +218,12 @@ class IcechunkHistory(HistoryFormat):
         session.commit(str(number))
 
     def close(self) -> None:
-        """Nothing: each version is written when it is made."""
+        """Do nothing: each version is already written."""
 
     @staticmethod
     @contextmanager
     def opened(path: Path) -> Iterator[Reading]:
-        """Open the repository; what it calls its versions is looked up when one is asked for by name."""
+        """Open the repository. Icechunk's name for a version is looked up when you ask for the version."""
         import zarr
 
         icechunk = _library("icechunk")
@@ -257,7 +253,7 @@ def _zarr_codecs(compression: str) -> Any:
 
 
 class PlainHistory(HistoryFormat):
-    """h5py: one file that only has the last version, changed in place."""
+    """h5py without versions: one file that holds only the latest version and is changed in place."""
 
     name = "h5py, unversioned"
     keeps_versions = False
@@ -269,7 +265,7 @@ class PlainHistory(HistoryFormat):
         self._chunk_length, self._options = chunk_length, _options(compression)
 
     def add(self, number: int, edits: Mapping[str, Edit]) -> None:
-        """Make a version."""
+        """Add a version."""
         if number == 0:
             for name, edit in edits.items():
                 chunks = (self._chunk_length,) * edit.rows.ndim
@@ -279,14 +275,10 @@ class PlainHistory(HistoryFormat):
             _applied(self._file, edits)
         self._file.flush()
 
-    def close(self) -> None:
-        """Close the file."""
-        self._file.close()
-
     @staticmethod
     @contextmanager
     def opened(path: Path) -> Iterator[Reading]:
-        """Open the file, which has one version."""
+        """Open the file, which has a single version."""
         import h5py
 
         with h5py.File(path) as file:
@@ -298,14 +290,6 @@ HISTORY_FORMATS: dict[str, type[HistoryFormat]] = {
 }
 
 
-def removed(path: Path) -> None:
-    """Remove a contender's file or folder."""
-    if path.is_dir():
-        shutil.rmtree(path)
-    else:
-        path.unlink(missing_ok=True)
-
-
 def spelled(name: str) -> str:
-    """A contender's name as an option has it: `hyperslab, not synced` is `hyperslab-not-synced`."""
+    """A contender's name as an option: `hyperslab, not synced` becomes `hyperslab-not-synced`."""
     return name.replace(", ", "-").replace(" ", "-")

@@ -1,9 +1,9 @@
 """The five workloads of "Performance of the Versioned HDF5 Library": files that change a little with each version.
 
-Their changes fall on rows drawn from a power law, most of them near the end. Rows are inserted into all three arrays,
-and deleted; values are changed in the last one only, as in the published code. Every contender is given the very same
-edits: of each array its new shape, and all rows from the first changed one on. As the published code did for what it
-inserted and deleted, we write these rows in one go; it wrote changed rows one by one.
+Changed rows are drawn from a power law; most of them are near the end. Rows are inserted and deleted in all three
+arrays, but values change only in the last one, as in the published code. All contenders get the same edits: for each
+array its new shape, and all rows from the first changed one on. The published code wrote inserted and deleted rows in
+one call, as we do, but wrote changed rows one by one.
 """
 
 from __future__ import annotations
@@ -16,12 +16,12 @@ import numpy as np
 import numpy.typing as npt
 
 Rows = npt.NDArray[np.int64]
-POWER = 20.0  # of the power law, the published code's
+POWER = 20.0  # exponent of the power law in the published code
 
 
 @dataclass(frozen=True)
 class Edit:
-    """What a version does to an array: it gets this shape, and these rows at its end."""
+    """What a version does to an array: its new shape, and the new rows at its end."""
 
     shape: tuple[int, ...]
     first_row: int
@@ -30,7 +30,7 @@ class Edit:
 
 @dataclass(frozen=True)
 class EditPattern:
-    """How many rows an array begins with, and how many each version changes, inserts, deletes and appends."""
+    """How many rows an array has at first, and how many rows each version changes, inserts, deletes and appends."""
 
     name: str
     rows: int
@@ -38,7 +38,7 @@ class EditPattern:
     inserted: int
     deleted: int
     appended: int
-    columns: int | None = None  # of a table that two other arrays are the indices of
+    columns: int | None = None  # columns of a table whose indices are the other two arrays
 
     @property
     def grows(self) -> bool:
@@ -46,7 +46,7 @@ class EditPattern:
         return self.appended + self.inserted > self.deleted
 
     def edits(self, count: int, seed: int = 4) -> Iterator[Mapping[str, Edit]]:
-        """What each version does to each array; the first one makes it."""
+        """The edits of each version, by array. The first version creates the arrays."""
         random = np.random.default_rng(seed)
         arrays = {name: self._values(name, random, self.rows) for name in ("key0", "key1", "val")}
         if self.columns is not None:
@@ -70,7 +70,7 @@ class EditPattern:
         return random.random(count if self.columns is None else (count, self.columns))
 
     def _step(self, random: np.random.Generator, length: int) -> tuple[Rows, Rows, Rows]:
-        """Rows that change, rows before which one is inserted, and rows of the result that are deleted."""
+        """The rows to change, the rows before which to insert one, and the rows of the result to delete."""
         changed, inserted = _drawn(random, self.changed, length), _drawn(random, self.inserted, length)
         return changed, inserted, _drawn(random, self.deleted, length + len(inserted))
 
@@ -87,7 +87,7 @@ class EditPattern:
 
 
 def _drawn(random: np.random.Generator, count: int, length: int) -> Rows:
-    """So many rows, few of them twice and those once, in order."""
+    """Draw about `count` different rows, in order."""
     return np.unique((random.power(POWER, count) * length).astype(np.int64))
 
 

@@ -1,4 +1,4 @@
-"""A study of histories: which edits, how many versions, which layouts. A YAML file that says `kind: histories`."""
+"""A study of histories: edits, numbers of versions, and layouts. Its YAML file has `kind: histories`."""
 
 from __future__ import annotations
 
@@ -6,19 +6,19 @@ from collections.abc import Iterable
 from pathlib import Path
 from typing import Any, Literal
 
-from pydantic import BaseModel, ConfigDict, Field, PositiveInt, field_validator
+from pydantic import Field, PositiveInt, field_validator
 
+from hyperslab.bench.declared import Declared, checked, one_of, read
 from hyperslab.bench.histories.contenders import COMPRESSIONS, HISTORY_FORMATS
 from hyperslab.bench.histories.edits import EDIT_PATTERNS
-from hyperslab.bench.study import STUDIES_DIRECTORY, Scale, checked, read
+from hyperslab.bench.study import STUDIES_DIRECTORY, Scale
 
 KIND = "histories"
 
 
-class HistoryCase(BaseModel):
-    """A study of histories, complete: its trials are all combinations, one after another for each contender."""
+class HistoryCase(Declared):
+    """A complete study of histories. Its trials are all combinations, for each contender in turn."""
 
-    model_config = ConfigDict(extra="forbid", frozen=True)
     kind: Literal["histories"]
     name: str = Field(pattern=r"^[A-Za-z0-9][A-Za-z0-9._-]*$")
     title: str = ""
@@ -28,9 +28,9 @@ class HistoryCase(BaseModel):
     edits: list[str] = Field(list(EDIT_PATTERNS), min_length=1, description="what versions do to their arrays")
     counts: list[PositiveInt] = Field(min_length=1, description="of versions")
     chunk_lengths: list[PositiveInt] = Field(min_length=1)
-    dense_chunk_lengths: list[PositiveInt] = Field(min_length=1, description="where an array has two axes")
+    dense_chunk_lengths: list[PositiveInt] = Field(min_length=1, description="for arrays with two axes")
     conditions: list[str] = Field(list(COMPRESSIONS), min_length=1, description="compressions")
-    scales: dict[Scale, dict[str, Any]] = {}
+    scales: dict[Scale, dict[str, Any]] = Field({})
 
     @field_validator("formats", "edits", "conditions")
     @classmethod
@@ -38,10 +38,7 @@ class HistoryCase(BaseModel):
         known = {"formats": [*HISTORY_FORMATS], "edits": [*EDIT_PATTERNS], "conditions": [*COMPRESSIONS]}[
             info.field_name
         ]
-        for name in names:
-            if name not in known:
-                raise ValueError(f"unknown {info.field_name} {name!r}; the known ones are {', '.join(known)}")
-        return names
+        return [one_of(name, known, info.field_name) for name in names]
 
     def scaled(self, scale: Scale) -> HistoryCase:
         """The study at a scale, which says what differs."""
@@ -49,10 +46,10 @@ class HistoryCase(BaseModel):
 
 
 def load(path: Path, given: dict[str, Any]) -> HistoryCase:
-    """The study that a file says; raises StudyError that names the file, the key and what is expected."""
+    """Load a study from its file. Raises StudyError with the file, the key and what is expected."""
     return checked(path, {"name": path.stem, "family": path.stem, **given}, HistoryCase)
 
 
 def shipped() -> Iterable[HistoryCase]:
-    """Every study of histories that hyperslab ships."""
+    """All studies of histories that hyperslab includes."""
     return [load(path, read(path)) for path in sorted((STUDIES_DIRECTORY / KIND).glob("*.yaml"))]

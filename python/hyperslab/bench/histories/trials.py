@@ -1,12 +1,11 @@
-"""Histories: files that get one version after another, and are then read. Each is a trial of its own.
+"""Trials of histories: each writes a file with one version after another and then reads it.
 
-That is no cell of the other studies, whose trials are repeated on a file that stays as it is; the rounds, the workers,
-the journal and the verdicts are the same.
+A history is not a cell of the other studies, because their trials repeat on a file that stays the same. It uses the
+same rounds, workers, journal and verdicts.
 """
 
 from __future__ import annotations
 
-import shutil
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from dataclasses import asdict, dataclass, replace
 from pathlib import Path
@@ -14,38 +13,41 @@ from typing import Any
 
 import numpy as np
 
-from hyperslab.bench.histories.contenders import HISTORY_FORMATS, Arrays, HistoryFormat, removed
+from hyperslab.bench.histories.contenders import HISTORY_FORMATS, Arrays, HistoryFormat
 from hyperslab.bench.histories.edits import EDIT_PATTERNS, Edit
 from hyperslab.bench.histories.study import HistoryCase
 from hyperslab.errors import HyperslabError, MissingLibrary, NoSpace
 from hyperslab.lab.cache import disk_usage, files_below, warm_up
 from hyperslab.lab.journal import Journal, load_lines
+from hyperslab.lab.room import disk_full
 from hyperslab.lab.rounds import Tally
+from hyperslab.lab.scratch import remove
 from hyperslab.lab.timers import Timers
 from hyperslab.lab.worker import LocalWorkers, Workbench
 
 JOURNAL = "histories.jsonl"
-READ_COUNT = 20  # reads of the latest version, the article's
-ALL_READ = (1 << 14, 1 << 8)  # chunk lengths at which all versions are read: of one axis, and of two; the article's
-VERSIONS_WITHIN_TIMEOUT = 100  # a worker may take the timeout for so many versions
+READ_COUNT = 20  # reads of the latest version, as in the article
+# chunk lengths at which all versions are read, for one axis and for two, as in the article
+ALL_READ = (1 << 14, 1 << 8)
+VERSIONS_WITHIN_TIMEOUT = 100  # versions that a worker may write within one timeout
 
 
 @dataclass(frozen=True)
 class History:
-    """One trial: which, and what it took. Figures are None where it was not to be had, and `status` says why.
+    """One trial with its timings. Figures are None if they could not be measured, and `status` says why.
 
     Parameters
     ----------
     workload : str
         The name of its edits.
     version_seconds : tuple[float, ...]
-        Of each version in turn.
+        Seconds of each version.
     read_latest_seconds : tuple[float, ...]
-        Of each reading of the latest version, opening the file included.
+        Seconds of each read of the latest version, including opening the file.
     read_all_seconds : float | None
-        Of reading every version once; None where that was not asked.
+        Seconds of reading every version once; None if the study does not ask for it.
     separate_nbytes : int | None
-        The elements of all versions, each counted anew.
+        Bytes of the elements of all versions, each counted separately.
     """
 
     workload: str
@@ -62,22 +64,22 @@ class History:
 
     @property
     def key(self) -> tuple[str, str, int, int, str]:
-        """What its trials have in common."""
+        """What all trials of the same history have in common."""
         return self.workload, self.format, self.count, self.chunk_length, self.compression
 
     @property
     def name(self) -> str:
-        """The history in words."""
+        """The history's name for people."""
         return " ".join(map(str, self.key))
 
     @property
     def creation_seconds(self) -> float:
-        """All versions together."""
+        """Seconds of all versions together."""
         return sum(self.version_seconds)
 
 
 def planned(case: HistoryCase) -> Iterator[list[History]]:
-    """The histories of a study, without figures: those of all contenders are measured in turn."""
+    """The histories of a study, without figures. Those of all contenders are measured in turn."""
     for name in case.edits:
         lengths = case.dense_chunk_lengths if EDIT_PATTERNS[name].columns else case.chunk_lengths
         for count in case.counts:
@@ -92,7 +94,7 @@ def open_journal(directory: Path) -> Journal[History]:
 
 
 def load_histories(directory: Path) -> list[History]:
-    """Every finished history of a run."""
+    """All finished histories of a run."""
     return [_history(line) for line in load_lines(directory / JOURNAL)]
 
 
@@ -102,13 +104,13 @@ def _history(line: Mapping[str, Any]) -> History:
 
 
 def tally_of(known: Sequence[History]) -> Tally:
-    """What the stop rule is told of the trials of one history."""
+    """What the stop rule needs of the trials of one history."""
     seconds = [one.creation_seconds for one in known if one.status == "ok"]
     return Tally(seconds, is_over=len(seconds) < len(known))
 
 
 def make(history: History, workers: LocalWorkers, directory: Path, timeout_seconds: float) -> History:
-    """Make a history in the process of its contender; of whatever library, its failure stops no others."""
+    """Make a history in its contender's process. A failure, in whichever library, stops no other history."""
     task = MakeHistory(history, directory / "history")
     allowed = timeout_seconds * max(1.0, history.count / VERSIONS_WITHIN_TIMEOUT)
     try:
@@ -116,32 +118,28 @@ def make(history: History, workers: LocalWorkers, directory: Path, timeout_secon
     except MissingLibrary as error:
         made = replace(history, status=f"not available: {error}")
     except NoSpace as full:
-        free = shutil.disk_usage(directory).free
-        raise NoSpace(
-            f"the disk below {directory} is full ({free / 1e6:.0f} MB left) in {history.name}: {full}; "
-            "free some space or give another --scratch, then --resume; finished histories are kept"
-        ) from full
+        raise disk_full(directory, history.name, full, "histories") from full
     except HyperslabError as error:
         made = replace(history, status=f"failed: {error}")
     finally:
-        removed(task.path)  # a worker that was killed leaves its file
+        remove(task.path)  # a killed worker leaves its file
     return made
 
 
 @dataclass(frozen=True)
 class MakeHistory:
-    """Asks a worker to make a history and read it; the latest version is compared with what it must be."""
+    """A worker's task: make a history and read it. The latest version is compared with what it should be."""
 
     history: History
     path: Path
 
     def run(self, _: Workbench) -> History:
-        """Do it."""
-        removed(self.path)
+        """Run the task."""
+        remove(self.path)
         try:
             return _measured(self.history, HISTORY_FORMATS[self.history.format], self.path)
         finally:
-            removed(self.path)
+            remove(self.path)
 
 
 def _measured(history: History, kind: type[HistoryFormat], path: Path) -> History:
@@ -153,9 +151,9 @@ def _measured(history: History, kind: type[HistoryFormat], path: Path) -> Histor
         seconds.append(_timed(lambda number=number, edit=edit: file.add(number, edit)))  # type: ignore[misc]
         shapes |= {name: one.shape for name, one in edit.items()}
         separate += sum(int(np.prod(shape)) for shape in shapes.values()) * 8
-    seconds[-1] += _timed(file.close)  # what is written only now is a part of the work
+    seconds[-1] += _timed(file.close)  # includes what the library writes only at closing
     if not _is_right(kind, path, edits):
-        return replace(history, status="wrong: the latest version is another")
+        return replace(history, status="wrong: the latest version has other elements")
     warm_up(files_below(path))
     latest = [_timed(lambda: kind.latest(path)) for _ in range(READ_COUNT)]
     reads_all = kind.keeps_versions and history.compression == "none" and history.chunk_length in ALL_READ

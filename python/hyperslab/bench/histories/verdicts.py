@@ -1,4 +1,4 @@
-"""What became of seed 4's claims on this machine, of versioned-hdf5 as it is today; and beside it our figures."""
+"""Verdicts on seed 4's claims, with today's versioned-hdf5 on this machine, and our own figures next to it."""
 
 from __future__ import annotations
 
@@ -15,11 +15,11 @@ STUDY = "seed4-histories"
 CLAIMED, OURS, PLAIN = "versioned-hdf5", "hyperslab", "h5py, unversioned"
 CHUNK_LENGTH = 1 << 12
 CONSTANT = "large_fraction_constant_sparse"
-LINEAR = (0.8, 1.2)  # exponents of the number of versions
+LINEAR = (0.8, 1.2)  # range of the exponent over the number of versions
 
 
 def judge(histories: Iterable[History]) -> list[Verdict]:
-    """A verdict on each claim; `undecided` where the run has not what it takes."""
+    """A verdict on each claim. It is `undecided` if the run lacks the necessary trials."""
     done = [history for history in histories if history.status == "ok"]
     return [
         _verdict("S4-01", "versions of an array take less than half of the space of separate files",
@@ -51,7 +51,7 @@ def _verdict(
 
 
 def _constant(done: list[History], contender: str, chunk_length: int = CHUNK_LENGTH) -> list[History]:
-    """The histories of arrays that do not grow, without compression, with few versions first."""
+    """The histories of arrays that do not grow, without compression, shortest first."""
     found = [
         history
         for history in done
@@ -76,7 +76,7 @@ def _writing(done: list[History], contender: str) -> float | None:
 
 
 def _reading(done: list[History], contender: str) -> float | None:
-    """The median over all workloads, each with its longest history."""
+    """The median over all workloads, with the longest history of each."""
     ratios = []
     for workload in {history.workload for history in done}:
         own = [one for one in done if one.workload == workload and one.compression == "none"]
@@ -101,7 +101,7 @@ def _reading_all(done: list[History], contender: str) -> float | None:
 
 
 def _power(points: list[tuple[int, float]]) -> float | None:
-    """The exponent that the seconds grow by with the versions."""
+    """The exponent with which the seconds grow with the number of versions."""
     if len(points) < 2:
         return None
     counts, seconds = np.log(np.array(points)).T

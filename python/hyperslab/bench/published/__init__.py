@@ -1,7 +1,7 @@
-"""The published studies by their own method: their boundaries, defaults and order, their faults included.
+"""The published studies by their own methods: their timer boundaries, defaults and order, including their faults.
 
-A `Replay` is used only under `--method published`, where it stands in for the fair trial. It is code of its own,
-not the formats table, because where the published timers stood is what is being repeated.
+A `Replay` is used only with `--method published`, instead of the fair trial. It has its own code and does not use the
+formats table, because it repeats where the published timers began and ended.
 """
 
 from __future__ import annotations
@@ -16,7 +16,6 @@ from typing import Any, ClassVar, Literal
 import numpy as np
 
 from hyperslab.bench.operations import Operation
-from hyperslab.bench.records import Phases
 from hyperslab.errors import StudyError
 
 
@@ -28,27 +27,27 @@ class PublishedArrays:
     count: int
     dtype: np.dtype[Any]
     properties: int | None = None  # of a compound array
-    compressed: bool = False  # with the compression that the study used
+    compressed: bool = False  # with the compression of the study
 
 
 class Replay(ABC):
-    """How one published study wrote and read, with the faults that its figures contain."""
+    """How one published study wrote and read, with the faults that are part of its figures."""
 
     name: ClassVar[str]
     source: ClassVar[str]
     formats: ClassVar[tuple[str, ...]]
-    trials: ClassVar[int]  # how many the study made
-    dropped: ClassVar[int]  # of the first ones, how many never reached its figures
+    trials: ClassVar[int]  # how many trials the study made
+    dropped: ClassVar[int]  # how many of the first trials never reached its figures
     statistic: ClassVar[Literal["mean", "min"]]
     faults: ClassVar[Mapping[str, str]]  # B-number of the research note -> one sentence
 
     @abstractmethod
-    def write(self, format_name: str, path: Path, arrays: PublishedArrays, operation: Operation) -> Phases:
-        """Write as the study did; the phases hold what its timers held, summed over the arrays."""
+    def write(self, format_name: str, path: Path, arrays: PublishedArrays, operation: Operation) -> dict[str, float]:
+        """Write as the study did. Returns what its timers measured: seconds by phase, summed over the arrays."""
 
     @abstractmethod
-    def read(self, format_name: str, path: Path, arrays: PublishedArrays, operation: Operation) -> Phases:
-        """Read, from what `write` left at `path`, as the study did."""
+    def read(self, format_name: str, path: Path, arrays: PublishedArrays, operation: Operation) -> dict[str, float]:
+        """Read as the study did, from the files that `write` left at `path`."""
 
 
 REPLAYS: dict[str, str] = {
@@ -60,9 +59,9 @@ REPLAYS: dict[str, str] = {
 
 
 def make_replay(name: str) -> Replay:
-    """The replay of a name in the table; raises StudyError with the known names."""
+    """The replay with a name. Raises StudyError with the known names."""
     if name not in REPLAYS:
-        raise StudyError(f"unknown replay {name!r}; the known ones are {', '.join(REPLAYS)}")
+        raise StudyError(f"unknown replay {name!r}; choose from {', '.join(REPLAYS)}")
     module, _, attribute = REPLAYS[name].partition(":")
     found: type[Replay] = getattr(importlib.import_module(module), attribute)
     return found()

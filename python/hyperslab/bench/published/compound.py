@@ -1,12 +1,13 @@
-"""The study's tables: HDF5's compound type through h5py and pandas, beside CSV through pandas and csv.writer.
+"""The study's tables: HDF5's compound type with h5py and pandas, compared with CSV with pandas and csv.writer.
 
-The programs of 2023 (figures 31-33). HDF5 was written property by property, and by nothing else: the
-operations `write` and `write-fields` both are that. CSV was written by rows (`write`) and by columns
-(`write-fields`). By rows, its rows are as long as there are rows (B8), so that a million rows could not be
-written: beyond the 1024 rows of figures 31 and 32, `write` is by columns, all that figure 33 can show. What is
-left for `read` is always the table by columns, which alone has the properties.
+These are the programs of 2023 (figures 31-33). They wrote HDF5 only property by property, so the operations `write` and
+`write-fields` are the same. They wrote CSV by rows (`write`) and by columns (`write-fields`). Written by rows, the rows
+are as long as the number of rows (B8), so a million rows could not be written. Beyond the 1024 rows of figures 31 and
+32, `write` is by columns, which is all that figure 33 can show. `read` always reads the table that was written by
+columns, because only that one has the properties.
 
-Where the published facts leave room: a CSV by columns is a data frame filled column by column and saved once.
+The publication leaves one thing open: here, a CSV by columns is a data frame that is filled column by column and saved
+once.
 """
 
 from __future__ import annotations
@@ -22,7 +23,6 @@ import numpy as np
 from hyperslab.bench.operations import Operation
 from hyperslab.bench.published import PublishedArrays, Replay
 from hyperslab.bench.published.seed0 import copy_and_rename, random_array
-from hyperslab.bench.records import Phases
 from hyperslab.errors import MissingLibrary, Refused
 
 TABLE = "Dataset"
@@ -42,28 +42,28 @@ class Compound(Replay):
         "B8": "both files are read whole by pandas inside every timer; CSV by rows has rows as long as the number "
         "of rows, and its random numbers are made inside the timer; CSV by columns gains a column of indices; "
         "writes were milliseconds and reads seconds on one axis (here all are seconds)",
-        "B9": "nothing is forced to the device",
-        "B10": "the file was just written, and is read from the page cache",
+        "B9": "nothing is synced to the device",
+        "B10": "the file was just written and is read from the page cache",
     }
 
-    def write(self, format_name: str, path: Path, arrays: PublishedArrays, operation: Operation) -> Phases:
-        """Write as published; leaves a table with all properties at `path`."""
+    def write(self, format_name: str, path: Path, arrays: PublishedArrays, operation: Operation) -> dict[str, float]:
+        """Write as published, and leave a table with all properties at `path`."""
         if operation.name not in ("write", "write-fields"):
-            raise Refused(f"{self.name} has no operation {operation.name}: it wrote by columns and by rows")
+            raise Refused(f"{self.name} does not support {operation.name}: the study wrote by columns and by rows")
         original = path.with_name(f"{path.name}.original")
         by_row = operation.name == "write" and _rows(arrays) <= MOST_ROWS_BY_ROW
         seconds = self._writers[format_name](original, arrays, by_row)
         copy_and_rename(original, path)
-        return Phases(write=seconds)
+        return {"write": seconds}
 
-    def read(self, format_name: str, path: Path, arrays: PublishedArrays, operation: Operation) -> Phases:
-        """Read the whole table with pandas, then take what is asked for out of memory, all in one timer."""
+    def read(self, format_name: str, path: Path, arrays: PublishedArrays, operation: Operation) -> dict[str, float]:
+        """Read the whole table with pandas and then select from memory, all in one timer."""
         if operation.name not in _READS:
-            raise Refused(f"{self.name} has no operation {operation.name}; it has {', '.join(_READS)}")
+            raise Refused(f"{self.name} does not support {operation.name}; it supports {', '.join(_READS)}")
         load = _load_hdf5 if format_name == "hdf5-compound" else _load_csv
         start = perf_counter()
         _READS[operation.name](load(path), _properties(arrays))
-        return Phases(read=perf_counter() - start)
+        return {"read": perf_counter() - start}
 
     @property
     def _writers(self) -> Mapping[str, Callable[[Path, PublishedArrays, bool], float]]:
@@ -71,7 +71,7 @@ class Compound(Replay):
 
 
 def _write_hdf5(path: Path, arrays: PublishedArrays, _: bool) -> float:
-    """Property by property; each rewrites every record."""
+    """Write property by property. Each one rewrites every record."""
     import h5py
 
     names = _properties(arrays)
@@ -157,7 +157,7 @@ def _rows(arrays: PublishedArrays) -> int:
 
 def _properties(arrays: PublishedArrays) -> list[str]:
     if arrays.properties is None:
-        raise Refused("seed0-compound writes tables: a study that replays it says how many `properties` they have")
+        raise Refused("seed0-compound writes tables: a study that replays it must give the number of `properties`")
     return [f"p{index}" for index in range(arrays.properties)]
 
 

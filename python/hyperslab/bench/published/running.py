@@ -5,15 +5,15 @@ from __future__ import annotations
 import contextlib
 import shutil
 from collections.abc import Callable
-from dataclasses import dataclass, fields, replace
+from dataclasses import dataclass, replace
 from pathlib import Path
 from typing import Any
 
 from hyperslab.bench import cells
-from hyperslab.bench.cells import Group
+from hyperslab.bench.cells import CellGroup
 from hyperslab.bench.operations import OPERATIONS, Operation
 from hyperslab.bench.published import PublishedArrays, make_replay
-from hyperslab.bench.records import Cell, Phases, Trial, blank_trial
+from hyperslab.bench.records import Cell, Trial, blank_trial
 from hyperslab.errors import HyperslabError, NoSpace, Refused
 from hyperslab.lab import cache
 from hyperslab.lab.journal import Journal
@@ -22,7 +22,7 @@ from hyperslab.lab.worker import LocalWorkers, Workbench
 
 @dataclass(frozen=True)
 class PublishedJob:
-    """Asks a worker to write or read as a published study did."""
+    """A worker's task: write or read as a published study did."""
 
     replay: str
     verb: str
@@ -30,16 +30,16 @@ class PublishedJob:
     path: Path
     arrays: PublishedArrays
     operation: Operation
-    printed: Path  # what the study printed inside its timers goes to a real file
+    printed: Path  # a real file for what the study printed inside its timers
 
-    def run(self, _: Workbench) -> Phases:
-        """Do it by the study's own code."""
+    def run(self, _: Workbench) -> dict[str, float]:
+        """Run the study's own code."""
         replay = make_replay(self.replay)
         verb = replay.write if self.verb == "write" else replay.read
         with (
             open(self.printed, "w") as stream,
             contextlib.redirect_stdout(stream),
-            contextlib.redirect_stderr(stream),  # warnings that a published program provoked are its own
+            contextlib.redirect_stderr(stream),  # warnings caused by a published program belong to it
         ):
             return verb(self.format, self.path, self.arrays, self.operation)
 
@@ -48,16 +48,16 @@ def run_published(
     journal: Journal[Trial],
     announce: Callable[[str], None],
     workers: LocalWorkers,
-    group: Group,
+    group: CellGroup,
     usable: list[Cell],
     directory: Path,
 ) -> None:
-    """Every trial of a group by its study's replay; a trial that the journal holds in full is not repeated."""
+    """Make every trial of a group by its study's replay. A trial that the journal holds completely is not repeated."""
     replay = make_replay(group.case.replay or "")
     writes = [cell for cell in usable if OPERATIONS[cell.operation.name].verb == "write"]
     reads = [cell for cell in usable if OPERATIONS[cell.operation.name].verb == "read"]
     for number in range(replay.trials):
-        # The first trials, which the study lost, count as its warm-up.
+        # The first trials, which the study dropped, count as its warm-up.
         trial = number - replay.dropped if number >= replay.dropped else -1 - number
         if all(_has(journal, cell, trial) for cell in writes + reads):
             continue
@@ -74,7 +74,9 @@ def _has(journal: Journal[Trial], cell: Cell, number: int) -> bool:
     return any(trial.trial == number for trial in journal.of(cell.key))
 
 
-def _trial(journal: Journal[Trial], workers: LocalWorkers, group: Group, cell: Cell, here: Path, number: int) -> None:
+def _trial(
+    journal: Journal[Trial], workers: LocalWorkers, group: CellGroup, cell: Cell, here: Path, number: int
+) -> None:
     dtype = cells.spec_of(group.case, cell).dtype
     compressed = cells.is_compressed(group.case, cell.conditions)
     verb = OPERATIONS[cell.operation.name].verb
@@ -89,21 +91,23 @@ def _trial(journal: Journal[Trial], workers: LocalWorkers, group: Group, cell: C
         printed=here / f"{cell.format}.out",
     )
     try:
-        phases: Phases = workers.worker(cell.format).ask(job)
+        seconds: dict[str, float] = workers.worker(cell.format).ask(job)
     except NoSpace:
         raise
     except HyperslabError as error:
         status: Any = "refused" if isinstance(error, Refused) else "failed"
         trial = blank_trial(cell, str(dtype), number, status, str(error))
     else:
-        trial = _measured(journal, group, cell, number, phases, path)
+        trial = _measured(journal, group, cell, number, seconds, path)
     if not _has(journal, cell, number):
         journal.append(trial)
 
 
-def _measured(journal: Journal[Trial], group: Group, cell: Cell, number: int, phases: Phases, path: Path) -> Trial:
+def _measured(
+    journal: Journal[Trial], group: CellGroup, cell: Cell, number: int, seconds: dict[str, float], path: Path
+) -> Trial:
     stored, files = cache.disk_usage(path) if path.exists() else (None, None)
-    found: dict[str, Any] = {f"{field.name}_seconds": getattr(phases, field.name) for field in fields(Phases)}
+    found: dict[str, Any] = {f"{phase}_seconds": value for phase, value in seconds.items()}
     return replace(
         blank_trial(cell, str(cells.array_dtype(group.case)), number, "failed", ""),
         status="ok",

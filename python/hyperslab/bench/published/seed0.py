@@ -1,11 +1,11 @@
 """The programs of "A Comparison of CSV, HDF5, Zarr, and netCDF4 …": their timers, defaults and loops.
 
-https://github.com/asriniket/File-Format-Testing (2022, one loop) and its sequel of 2023 (two loops, CSV,
-compression). Nothing here is how it should be done: each fault that shapes the published figures is repeated
-where it stood, and named in `faults`.
+https://github.com/asriniket/File-Format-Testing (2022, one loop) and its sequel of 2023 (two loops, CSV, compression).
+Do not copy this code: it repeats each fault that affects the published figures, in its original position, and names it
+in `faults`.
 
-Not the same as then: the libraries' versions. The study had zarr-python 2.11; ours is 3.x writing format 2,
-given the old default compressor, Blosc-LZ4, by name because its own default has changed.
+The versions of the libraries are different. The study had zarr-python 2.11. We have 3.x, which writes format 2 with the
+former default compressor, Blosc-LZ4, because its own default has changed.
 """
 
 from __future__ import annotations
@@ -21,47 +21,46 @@ import numpy as np
 
 from hyperslab.bench.operations import Operation
 from hyperslab.bench.published import PublishedArrays, Replay
-from hyperslab.bench.records import Phases
 from hyperslab.errors import Refused
 
 BLOSC_ZSTD_LEVEL = 9
 
 
 class Contender(ABC):
-    """What the study's programs did with one library, between their timers."""
+    """What the study's programs did with one library between their timers."""
 
     @abstractmethod
     def create_file(self, path: Path, arrays: PublishedArrays) -> Any:
-        """Make the file."""
+        """Create the file."""
 
     @abstractmethod
     def create(self, file: Any, name: str, arrays: PublishedArrays) -> Any:
-        """Make an array in it."""
+        """Create an array in the file."""
 
     @abstractmethod
     def open_file(self, path: Path) -> Any:
-        """Open the file, outside of every timer."""
+        """Open the file. This is never timed."""
 
     @abstractmethod
     def open(self, file: Any, name: str) -> Any:
-        """Find an array in it."""
+        """Find an array in the file."""
 
     def close(self, file: Any) -> None:
-        """Close the file, outside of every timer."""
+        """Close the file. This is never timed."""
         file.close()
 
 
 class Hdf5(Contender):
-    """h5py as it comes: contiguous, or Blosc over chunks that h5py guesses."""
+    """h5py with its defaults: contiguous, or Blosc with chunks that h5py chooses."""
 
     def create_file(self, path: Path, _: PublishedArrays) -> Any:
-        """Make the file."""
+        """Create the file."""
         import h5py
 
         return h5py.File(path, "w")
 
     def create(self, file: Any, name: str, arrays: PublishedArrays) -> Any:
-        """Make a dataset."""
+        """Create a dataset."""
         if not arrays.compressed:
             return file.create_dataset(name, shape=arrays.shape, dtype="f")
         import hdf5plugin
@@ -70,7 +69,7 @@ class Hdf5(Contender):
         return file.create_dataset(name, shape=arrays.shape, dtype="f", **blosc)
 
     def open_file(self, path: Path) -> Any:
-        """Open the file; importing hdf5plugin makes Blosc known."""
+        """Open the file. Importing hdf5plugin registers Blosc."""
         import h5py
         import hdf5plugin  # noqa: F401  (registers its filters with HDF5)
 
@@ -82,10 +81,10 @@ class Hdf5(Contender):
 
 
 class NetCDF4(Contender):
-    """netCDF4 with every dimension unlimited, as the study had it, and so chunks of about 4 KiB."""
+    """netCDF4 with all dimensions unlimited as in the study, which gives chunks of about 4 KiB."""
 
     def create_file(self, path: Path, arrays: PublishedArrays) -> Any:
-        """Make the file and its dimensions."""
+        """Create the file and its dimensions."""
         import netCDF4
 
         file = netCDF4.Dataset(path, "w", format="NETCDF4")
@@ -94,32 +93,32 @@ class NetCDF4(Contender):
         return file
 
     def create(self, file: Any, name: str, arrays: PublishedArrays) -> Any:
-        """Make a variable; when compressed, at the library's default level, 4."""
+        """Create a variable. If compressed, it has the library's default level, 4."""
         packed = {"compression": "blosc_zstd"} if arrays.compressed else {}
         return file.createVariable(name, "f", _dimensions(arrays), **packed)
 
     def open_file(self, path: Path) -> Any:
-        """Open the file: all variables are parsed here, where no timer sees it."""
+        """Open the file. This parses all variables, and no timer measures it."""
         import netCDF4
 
         return netCDF4.Dataset(path, "r")
 
     def open(self, file: Any, name: str) -> Any:
-        """Find a variable: a look into a dictionary."""
+        """Find a variable: a dictionary lookup."""
         return file.variables[name]
 
 
 class Zarr2(Contender):
-    """Zarr format 2: compressed with Blosc-LZ4, its default then, where the study says "uncompressed"."""
+    """Zarr format 2. What the study calls "uncompressed" is compressed with Blosc-LZ4, the default of that time."""
 
     def create_file(self, path: Path, _: PublishedArrays) -> Any:
-        """Make the group."""
+        """Create the group."""
         import zarr
 
         return zarr.open_group(path, mode="w", zarr_format=2)
 
     def create(self, file: Any, name: str, arrays: PublishedArrays) -> Any:
-        """Make an array with chunks that the library guesses."""
+        """Create an array with chunks that the library chooses."""
         import numcodecs
 
         packed = numcodecs.Blosc(cname="zstd", clevel=BLOSC_ZSTD_LEVEL, shuffle=numcodecs.Blosc.SHUFFLE)
@@ -137,7 +136,7 @@ class Zarr2(Contender):
         return file.get(name)
 
     def close(self, file: Any) -> None:
-        """Zarr's groups are not closed."""
+        """Do nothing: Zarr's groups are not closed."""
 
 
 class Basic(Replay):
@@ -150,23 +149,23 @@ class Basic(Replay):
     dropped: ClassVar[int] = 1
     statistic: ClassVar[Literal["mean", "min"]] = "mean"
     faults: ClassVar[Mapping[str, str]] = {
-        "B2": "the read timer holds the printing of what was read",
+        "B2": "the read timer includes printing what was read",
         "B3": "defaults are compared: HDF5 contiguous, netCDF4 unlimited with chunks of 4 KiB, Zarr with Blosc-LZ4",
-        "B4": "opening the file, where netCDF4 parses every variable, is not timed; nor is what it creates late",
-        "B5": "in two loops, the time of creating is that of the last array, counted once for each array",
-        "B6": "the first of five trials is lost in the table that is averaged",
-        "B9": "nothing is forced to the device, and closing is not timed",
-        "B10": "files are copied and renamed to defeat the cache, which is what puts them into it",
+        "B4": "opening the file, where netCDF4 parses every variable, is not timed; nor is what netCDF4 creates late",
+        "B5": "with two loops, the creation time is that of the last array, counted once for each array",
+        "B6": "the first of five trials is missing from the averages",
+        "B9": "nothing is synced to the device, and closing is not timed",
+        "B10": "files are copied and renamed to defeat the cache, but the copy puts them into the cache",
     }
 
     _contenders: ClassVar[Mapping[str, type[Contender]]] = {"hdf5": Hdf5, "netcdf4": NetCDF4, "zarr2": Zarr2}
 
-    def write(self, format_name: str, path: Path, arrays: PublishedArrays, operation: Operation) -> Phases:
-        """Write as published, then copy and rename the file, which `read` reads."""
+    def write(self, format_name: str, path: Path, arrays: PublishedArrays, operation: Operation) -> dict[str, float]:
+        """Write as published, then copy and rename the file for `read`."""
         contender = self._contender(format_name)
         loops = {"write": _one_loop, "write-separate": _two_loops}
         if operation.name not in loops:
-            raise Refused(f"{self.name} has no operation {operation.name}: it wrote in one loop or in two")
+            raise Refused(f"{self.name} does not support {operation.name}: the study wrote in one loop or in two")
         original = path.with_name(f"{path.name}.original")
         file = contender.create_file(original, arrays)
         phases = loops[operation.name](contender, file, arrays)
@@ -174,10 +173,10 @@ class Basic(Replay):
         copy_and_rename(original, path)
         return phases
 
-    def read(self, format_name: str, path: Path, arrays: PublishedArrays, operation: Operation) -> Phases:
-        """Open and read each array in turn; the read timer holds the printing."""
+    def read(self, format_name: str, path: Path, arrays: PublishedArrays, operation: Operation) -> dict[str, float]:
+        """Open and read each array in turn. The read timer includes the printing."""
         if operation.name != "read-all":
-            raise Refused(f"{self.name} has no operation {operation.name}: it read everything")
+            raise Refused(f"{self.name} does not support {operation.name}: the study read everything")
         contender = self._contender(format_name)
         file = contender.open_file(path)
         everything = whole(arrays.shape)
@@ -191,7 +190,7 @@ class Basic(Replay):
             opening += t2 - t1
             reading += t3 - t2
         contender.close(file)
-        return Phases(open_array=opening, read=reading)
+        return {"open_array": opening, "read": reading}
 
     def _contender(self, format_name: str) -> Contender:
         if format_name not in self._contenders:
@@ -199,7 +198,7 @@ class Basic(Replay):
         return self._contenders[format_name]()
 
 
-def _one_loop(contender: Contender, file: Any, arrays: PublishedArrays) -> Phases:
+def _one_loop(contender: Contender, file: Any, arrays: PublishedArrays) -> dict[str, float]:
     everything = whole(arrays.shape)
     creating = writing = 0.0
     for index in range(arrays.count):
@@ -211,11 +210,11 @@ def _one_loop(contender: Contender, file: Any, arrays: PublishedArrays) -> Phase
         t3 = perf_counter()
         creating += t2 - t1
         writing += t3 - t2
-    return Phases(create_array=creating, write=writing)
+    return {"create_array": creating, "write": writing}
 
 
-def _two_loops(contender: Contender, file: Any, arrays: PublishedArrays) -> Phases:
-    """The sum of creating stands in the second loop, where t1 and t2 are those of the last array (B5)."""
+def _two_loops(contender: Contender, file: Any, arrays: PublishedArrays) -> dict[str, float]:
+    """Two loops. The creation time is summed in the second loop, where t1 and t2 are those of the last array (B5)."""
     everything = whole(arrays.shape)
     made = []
     t1 = t2 = 0.0
@@ -231,39 +230,39 @@ def _two_loops(contender: Contender, file: Any, arrays: PublishedArrays) -> Phas
         t4 = perf_counter()
         creating += t2 - t1
         writing += t4 - t3
-    return Phases(create_array=creating, write=writing)
+    return {"create_array": creating, "write": writing}
 
 
 class WithCsv(Basic):
-    """The same with CSV beside: one file for each array."""
+    """The same programs with CSV as well: one file for each array."""
 
     name: ClassVar[str] = "seed0-csv"
     formats: ClassVar[tuple[str, ...]] = ("csv", "hdf5", "netcdf4", "zarr2")
     faults: ClassVar[Mapping[str, str]] = {
-        "B1": "CSV is read and parsed before the clock starts: what is timed is a slice of an array in memory",
+        "B1": "CSV is read and parsed before the clock starts: only a slice of an array in memory is timed",
         "B12": "CSV is written with '%f', which loses digits",
         **Basic.faults,
     }
 
-    def write(self, format_name: str, path: Path, arrays: PublishedArrays, operation: Operation) -> Phases:
-        """CSV: fill an array that was loaded from a file of nothing, and save it, for each array in turn."""
+    def write(self, format_name: str, path: Path, arrays: PublishedArrays, operation: Operation) -> dict[str, float]:
+        """CSV: fill an array that was loaded from an empty file and save it, for each array in turn."""
         if format_name != "csv":
             return super().write(format_name, path, arrays, operation)
         if operation.name != "write" or len(arrays.shape) > 2:
-            raise Refused(f"{self.name} wrote CSV in one loop, for arrays of one or two axes")
+            raise Refused(f"{self.name} wrote CSV in one loop, for arrays with one or two axes")
         original = path.with_name(f"{path.name}.original")
         original.mkdir()
         writing = sum(_write_csv(original / f"{array_name(i)}.csv", arrays.shape) for i in range(arrays.count))
         copy_and_rename(original, path)
-        return Phases(write=writing)
+        return {"write": writing}
 
-    def read(self, format_name: str, path: Path, arrays: PublishedArrays, operation: Operation) -> Phases:
-        """CSV: load it, then time taking it out of memory."""
+    def read(self, format_name: str, path: Path, arrays: PublishedArrays, operation: Operation) -> dict[str, float]:
+        """CSV: load the file, then time slicing the array in memory."""
         if format_name != "csv":
             return super().read(format_name, path, arrays, operation)
         if operation.name != "read-all":
-            raise Refused(f"{self.name} has no operation {operation.name}: it read everything")
-        return Phases(read=sum(_read_csv(path / f"{array_name(i)}.csv", arrays.shape) for i in range(arrays.count)))
+            raise Refused(f"{self.name} does not support {operation.name}: the study read everything")
+        return {"read": sum(_read_csv(path / f"{array_name(i)}.csv", arrays.shape) for i in range(arrays.count))}
 
 
 def _write_csv(path: Path, shape: tuple[int, ...]) -> float:
@@ -297,24 +296,24 @@ def _dimensions(arrays: PublishedArrays) -> tuple[str, ...]:
 
 
 def array_name(index: int) -> str:
-    """The name that the study gave to an array."""
+    """The study's name for an array."""
     return f"Dataset_{index}"
 
 
 def whole(shape: tuple[int, ...]) -> tuple[slice, ...]:
-    """Everything, spelled out along each axis as the study did: unlimited dimensions grow to it."""
+    """A selection of everything, with bounds for each axis as in the study: unlimited dimensions grow to them."""
     return tuple(slice(0, length) for length in shape)
 
 
 def random_array(shape: tuple[int, ...]) -> np.ndarray:
-    """U[0, 1) in float32, made as the study made it."""
+    """Uniform in [0, 1) in float32, generated as in the study."""
     return np.random.rand(*shape).astype(np.float32)
 
 
 def copy_and_rename(original: Path, path: Path) -> None:
-    """Copy a file or directory, rename the copy and remove the original, as the study did before reading.
+    """Copy a file or directory, rename the copy, and remove the original, as the study did before reading.
 
-    What an earlier write of the same trial left at `path` is replaced.
+    Whatever an earlier write of the same trial left at `path` is replaced.
     """
     copy = path.with_name(f"{path.name}.copy")
     if original.is_dir():

@@ -1,17 +1,15 @@
-"""The 2002 study's five benchmarks: the phases it timed, the best of ten, nothing forced to the device.
+"""The 2002 study's five benchmarks: the phases that it timed, the best of ten trials, nothing synced to the device.
 
-Elena Pourmal, "FITSIO, HDF4, NetCDF, PDB and HDF5 Performance", 2002. Its programs are not public; the slides say
-what was timed: the total (create or open the file and the dataset, write or read, close both) and the write or
-read alone. The formats are ours, because the libraries of 2002 were called as they are: the figures here differ
-from fair ones by durability, by the cache (whatever state it is in) and by the statistic.
+Elena Pourmal, "FITSIO, HDF4, NetCDF, PDB and HDF5 Performance", 2002. The programs are not public. The slides say what
+was timed: the total (create or open the file and the dataset, write or read, close both) and the write or read alone.
+We use our own formats, which call the libraries as in 2002. These figures differ from fair ones in durability, in the
+cache (whatever state it is in) and in the statistic.
 """
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Mapping
-from contextlib import contextmanager
+from collections.abc import Mapping
 from pathlib import Path
-from time import perf_counter
 from typing import ClassVar, Literal
 
 import numpy as np
@@ -19,14 +17,14 @@ import numpy as np
 from hyperslab._core import Hyperslab
 from hyperslab.bench.operations import OPERATIONS, Operation, selections
 from hyperslab.bench.published import PublishedArrays, Replay
-from hyperslab.bench.records import Phases
 from hyperslab.errors import Refused
 from hyperslab.formats import make_format
 from hyperslab.formats.contract import ArrayHandle, ArraySpec, Format, Need, StoredLayout
+from hyperslab.lab.timers import Timers
 
 
 class Seed2(Replay):
-    """Total and operation alone, in each of the six libraries."""
+    """The total, and the operation alone, for each of the six libraries."""
 
     name: ClassVar[str] = "seed2"
     source: ClassVar[str] = "Science Data Processing Workshop, 27 February 2002"
@@ -35,16 +33,18 @@ class Seed2(Replay):
     dropped: ClassVar[int] = 0
     statistic: ClassVar[Literal["mean", "min"]] = "min"
     faults: ClassVar[Mapping[str, str]] = {
-        "B9": "nothing is forced to the device: writing ends in the page cache",
-        "B10": "the file was just written, and is read from the page cache",
-        "B13": "the best of ten is taken, without a measure of spread",
+        "B9": "nothing is synced to the device: writes end in the page cache",
+        "B10": "the file was just written and is read from the page cache",
+        "B13": "the best of ten trials is used, without a measure of spread",
     }
 
-    def write(self, format_name: str, path: Path, arrays: PublishedArrays, operation: Operation) -> Phases:
-        """Create the file, create and write each array, close."""
+    def write(self, format_name: str, path: Path, arrays: PublishedArrays, operation: Operation) -> dict[str, float]:
+        """Create the file, create and write each array, and close."""
         if operation.name != "write":
-            raise Refused(f"{self.name} has no operation {operation.name}: it created and wrote each array in turn")
-        made, spec, timers = *_made(format_name, arrays), _Stopwatch()
+            raise Refused(
+                f"{self.name} does not support {operation.name}: the study created and wrote each array in turn"
+            )
+        made, spec, timers = *_made(format_name, arrays), Timers()
         data = np.random.default_rng(arrays.count).integers(0, 256, spec.nbytes, np.uint8).view(spec.dtype)
         data = data.reshape(spec.shape)
         with timers("create_file"):
@@ -56,16 +56,16 @@ class Seed2(Replay):
                 array.write(data)
         with timers("close"):
             file.close()
-        return Phases(**timers.seconds)
+        return timers.seconds
 
-    def read(self, format_name: str, path: Path, arrays: PublishedArrays, operation: Operation) -> Phases:
-        """Open the file and the array created last, read what is asked for, close.
+    def read(self, format_name: str, path: Path, arrays: PublishedArrays, operation: Operation) -> dict[str, float]:
+        """Open the file and its last array, read the selections, and close.
 
-        The benchmarks of reading wrote their file first, outside the timers: so does this where there is none.
+        The study's read benchmarks wrote their file first without timing it. So does this, if there is no file.
         """
         if OPERATIONS[operation.name].verb != "read":
-            raise Refused(f"{self.name} has no operation {operation.name}")
-        made, spec, timers = *_made(format_name, arrays), _Stopwatch()
+            raise Refused(f"{self.name} does not support {operation.name}")
+        made, spec, timers = *_made(format_name, arrays), Timers()
         if not path.exists():
             self.write(format_name, path, arrays, Operation(name="write"))
         asked = selections(operation, arrays.shape)
@@ -78,31 +78,20 @@ class Seed2(Replay):
                 _native(array, selection)
         with timers("close"):
             file.close()
-        return Phases(**timers.seconds)
-
-
-class _Stopwatch:
-    def __init__(self) -> None:
-        self.seconds: dict[str, float] = {}
-
-    @contextmanager
-    def __call__(self, phase: str) -> Iterator[None]:
-        start = perf_counter()
-        yield
-        self.seconds[phase] = self.seconds.get(phase, 0.0) + perf_counter() - start
+        return timers.seconds
 
 
 def _native(array: ArrayHandle, selection: Hyperslab) -> np.ndarray:
-    """Elements as the processor has them: the C libraries of 2002 converted byte order inside their read calls."""
+    """Elements in the processor's byte order: the C libraries of 2002 converted them during the read calls."""
     got = array.read(selection)
     return got.astype(got.dtype.newbyteorder("="), copy=False)
 
 
 def _made(format_name: str, arrays: PublishedArrays) -> tuple[Format, ArraySpec]:
-    """The format, and its contiguous array; raises Refused before anything is written."""
+    """The format and its contiguous array. Raises Refused before anything is written."""
     made, spec = make_format(format_name), ArraySpec(arrays.shape, arrays.dtype, StoredLayout())
     if reason := made.refusal(spec, Need()):
-        raise Refused(f"{format_name} {reason}; `stored_as` names another dtype for the same bits")
+        raise Refused(f"{format_name} {reason}; use `stored_as` to name another dtype for the same bits")
     return made, spec
 
 

@@ -7,8 +7,7 @@ import typer
 from hyperslab.cli.versions import delete, diff, export, log, repair, show, stats, verify
 
 app = typer.Typer(
-    help="List, compare, check, export and delete the versions of a file. See docs/versions.md.",
-    no_args_is_help=True,
+    help="List, compare, check, export and delete the versions of a file. See docs/versions.md.", no_args_is_help=True
 )
 # A version may begin with a minus sign: "-1" is the parent of the current version, not an option.
 DASHES = {"ignore_unknown_options": True}

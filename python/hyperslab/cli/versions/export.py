@@ -12,7 +12,7 @@ import typer
 from hyperslab.cli.output import console, line
 from hyperslab.cli.progress import live
 from hyperslab.cli.versions.opening import VERSION_HELP, AsJson, FileArgument, name_of, opened
-from hyperslab.errors import UsageError
+from hyperslab.errors import HyperslabError, UsageError
 
 
 def export(
@@ -34,6 +34,8 @@ def export(
         with opened(file) as versions, live(console(stderr=True), unit="chunks") as progress:
             name = name_of(versions, version)
             done = versions.export(name, output, skip_unsupported=skip_unsupported, progress=progress)
+    except HyperslabError:
+        raise
     except OSError as error:
         raise UsageError(f"{error.filename or output}: {error.strerror or error}") from error
     if as_json:

@@ -9,7 +9,7 @@ from typing import TYPE_CHECKING, Annotated, TypeAlias
 
 import typer
 
-from hyperslab.errors import UsageError
+from hyperslab.errors import HyperslabError, UsageError
 
 if TYPE_CHECKING:
     from hyperslab.versions import VersionedFile
@@ -32,6 +32,8 @@ def opened(path: str, mode: Mode = "r", timeout: float = 0.0) -> Iterator[Versio
         file = hyperslab.VersionedFile(path, mode, timeout=timeout)
     except FileNotFoundError as error:
         raise UsageError(f"there is no file {error.filename or path}: check the path") from error
+    except HyperslabError:
+        raise
     except OSError as error:
         raise UsageError(f"{path} cannot be opened: {error.strerror or error}") from error
     with file:

@@ -11,7 +11,7 @@ import typer
 
 from hyperslab.cli.output import console, line
 from hyperslab.cli.versions.opening import AsJson, FileArgument
-from hyperslab.errors import RunError, UsageError
+from hyperslab.errors import HyperslabError, RunError, UsageError
 
 if TYPE_CHECKING:
     from hyperslab.versions import Repair
@@ -35,6 +35,8 @@ def repair(
 
     try:
         found = repair(file, output, keep_unproved=keep_unproved)
+    except HyperslabError:
+        raise
     except FileNotFoundError as error:
         raise UsageError(f"there is no file {error.filename or file}: check the path") from error
     except OSError as error:

@@ -8,6 +8,7 @@ import h5py
 import numpy as np
 
 from hyperslab.archive.array import Array as ArchiveArray
+from hyperslab.errors import UsageError
 from hyperslab.versions.compat.opened import Opened
 from hyperslab.versions.compat.text import as_h5py
 
@@ -76,6 +77,8 @@ class ReadOnlyArray(h5py.Dataset):  # type: ignore[misc]
         if new_dtype is None and not names:
             try:
                 return as_h5py(self._array[args], self._array.dtype)
+            except UsageError:
+                raise
             except (TypeError, ValueError, IndexError):
                 pass  # h5py knows more kinds of keys, and raises its own errors
         return super().__getitem__(args, new_dtype)

@@ -14,11 +14,11 @@ from typing import Any
 
 from hyperslab.archive.allowed import Allowed
 from hyperslab.archive.array import Array
-from hyperslab.archive.open_file import CHUNK_CACHE_NBYTES
 from hyperslab.archive.remote import Remote, SourceResolver, is_url, shown
 from hyperslab.archive.tree import Group, OpenFile
 from hyperslab.errors import DamagedFile, FileChanged, UsageError
 from hyperslab.journal.settling import MOST_ATTEMPTS, PAUSE_SECONDS, between_commits, between_commits_later
+from hyperslab.memory import CHUNK_CACHE_NBYTES
 from hyperslab.versions.layout.fingerprint_log import LOG, Recorded
 from hyperslab.versions.layout.names import DATA, VERSIONS
 from hyperslab.versions.layout.table import VersionTable

@@ -10,11 +10,12 @@ import numpy as np
 from hyperslab.archive.array import Array as ArchiveArray
 from hyperslab.archive.tree import Group
 from hyperslab.chunk_grid import ceil_div
-from hyperslab.errors import DamagedFile, ReadError
+from hyperslab.errors import DamagedFile, ReadError, UsageError
 from hyperslab.versions.layout.elements import as_elements
 from hyperslab.versions.layout.names import DATA, Array, chunk_hash
 from hyperslab.versions.layout.slots import MISSING, MOST_CHUNKS, Slots, grid_slots, stored_length
 
+# Catch UsageError before these, which it is one of: too little memory, or a missing library, proves nothing.
 READING = (ReadError, KeyError, ValueError, TypeError)
 Shape = tuple[int, ...]
 
@@ -50,6 +51,8 @@ class Evidence:
         self.digests: dict[int, bytes] = {}
         try:
             self.digests = self._stored_digests(group)
+        except UsageError:
+            raise
         except READING as error:
             self.table_damage = f"the table of hashes cannot be read: {error}"
         self.is_moved = max(self.digests, default=-1) >= self.count
@@ -109,6 +112,8 @@ class Evidence:
         wanted = self.digests.get(slot)
         try:
             digest = self._digest(slot, shape)
+        except UsageError:
+            raise
         except READING as error:
             if wanted is None:
                 return f"chunk {slot} cannot be read: {error}"
@@ -137,6 +142,8 @@ class Evidence:
         for slot in self._stored_slots():
             try:
                 found.setdefault(self._digest(slot, shape), slot)
+            except UsageError:
+                raise
             except READING:
                 continue
         return found

@@ -7,7 +7,7 @@ import os
 import shutil
 import tempfile
 from collections.abc import Iterator, Mapping
-from contextlib import contextmanager, suppress
+from contextlib import contextmanager
 from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Any, NamedTuple
@@ -226,23 +226,33 @@ class Repairing:
                     continue
                 time = parsed_time(str(attributes["timestamp"]))
                 found.append(Found(name, group, str(attributes["prev_version"]), time))
+            except UsageError:
+                raise
             except READING as error:
                 self._lose(name, None, str(error))
         for one in found:
             if one.parent in uncommitted:
                 reason = f"it was made from {one.parent!r}, which was never committed: arrays may be missing"
                 self._repair.notes.append(Loss(one.name, None, reason))
+        return found, self._current(versions)
+
+    @staticmethod
+    def _current(versions: Group) -> str | None:
         try:
-            current = str(versions.attrs["current_version"])
+            return str(versions.attrs["current_version"])
+        except UsageError:
+            raise
         except READING:
-            current = None
-        return found, current
+            return None
 
     @staticmethod
     def _data_version(versions: Group) -> int:
-        with suppress(*READING):
+        try:
             return data_version_of(versions.attrs)
-        return DATA_VERSION
+        except UsageError:
+            raise
+        except READING:
+            return DATA_VERSION
 
     def _lose(self, version: str, path: str | None, reason: str) -> None:
         self._repair.lost.append(Loss(version, path, reason))
@@ -251,6 +261,8 @@ class Repairing:
         if path not in self._evidence:
             try:
                 self._evidence[path] = Evidence(self._root, path)
+            except UsageError:
+                raise
             except READING as error:
                 self._evidence[path] = f"its chunks cannot be read: {error}"
         evidence = self._evidence[path]
@@ -269,10 +281,14 @@ class Repairing:
                 if not isinstance(child, ArchiveArray):
                     continue
                 folder, name = os.path.split(path)
-                with suppress(*READING):
+                try:
                     if name.startswith(TEMPORARY):
                         self._evidence_of(os.path.join(folder, name.removeprefix(TEMPORARY))).is_torn = True  # noqa: PTH118
                     self._proved(path, child)
+                except UsageError:
+                    raise
+                except READING:
+                    continue
         known = {path: found for path, found in self._evidence.items() if isinstance(found, Evidence)}
         reached = [path.split("/") for path, found in known.items() if found.is_moved or found.is_torn]
         for path, found in known.items():
@@ -291,6 +307,8 @@ class Repairing:
                     if found is not None:
                         shown[path] = found
                     kept.add(path)
+                except UsageError:
+                    raise
                 except READING as error:
                     self._lose(one.name, path, str(error))
             version.attrs.update(without(one.group.attrs, VERSION_BOOKKEEPING))
@@ -406,6 +424,8 @@ def _below(group: Group, prefix: str) -> Iterator[tuple[str, Group | ArchiveArra
         path = f"{prefix}{name}"
         try:
             child = group[name]
+        except UsageError:
+            raise
         except READING as error:
             yield path, str(error)
             continue

@@ -1,4 +1,4 @@
-//! Bytes of far objects that were fetched, kept for later reads where the caller asked for that.
+//! Keeps fetched bytes of remote objects for later reads, if the caller asks for that.
 
 use std::collections::{BTreeMap, HashMap};
 use std::fmt;
@@ -7,10 +7,10 @@ use std::sync::{Arc, Mutex};
 use super::identity::Identity;
 use crate::brief_lock::lock_briefly;
 
-/// Objects of which it is kept what they were when they were opened.
+/// For how many objects we remember what they were when they were opened.
 const MOST_OBJECTS: usize = 1 << 16;
 
-/// The bytes used last, up to a number. Threads share it; it is dispensable, so nobody waits for it.
+/// The most recently used bytes, up to a limit. Threads share the cache. It is dispensable, so nobody waits for it.
 pub struct ByteCache {
     most_nbytes: usize,
     kept: Mutex<Kept>,
@@ -18,7 +18,7 @@ pub struct ByteCache {
 
 #[derive(Default)]
 struct Kept {
-    /// Of each object, by its name: pieces by their offsets, which do not overlap.
+    /// By object name: pieces by offset. They do not overlap.
     pieces: HashMap<Arc<str>, BTreeMap<u64, Piece>>,
     by_use: BTreeMap<u64, (Arc<str>, u64)>,
     identities: HashMap<Arc<str>, Identity>,
@@ -31,7 +31,7 @@ struct Piece {
     used: u64,
 }
 
-/// Where bytes are to be put, by their offset in an object.
+/// Buffers to fill, by their offset in an object.
 pub(super) type Wanted<'w> = Vec<(u64, &'w mut [u8])>;
 
 impl fmt::Debug for ByteCache {
@@ -41,7 +41,7 @@ impl fmt::Debug for ByteCache {
 }
 
 impl ByteCache {
-    /// An empty cache; 0 bytes keep nothing.
+    /// An empty cache. With 0 bytes it keeps nothing.
     pub fn new(most_nbytes: usize) -> Self {
         Self { most_nbytes, kept: Mutex::default() }
     }
@@ -50,7 +50,7 @@ impl ByteCache {
         self.most_nbytes > 0
     }
 
-    /// Put what is kept where it is wanted; gives what is missing, and how many bytes were put.
+    /// Copies what is kept into the buffers. Returns what is missing, and how many bytes were copied.
     pub(super) fn take<'w>(&self, object: &str, wanted: Wanted<'w>) -> (Wanted<'w>, usize) {
         let (mut missing, mut taken) = (Vec::new(), 0);
         for (mut offset, mut out) in wanted {
@@ -75,7 +75,7 @@ impl ByteCache {
         (missing, taken)
     }
 
-    /// Keep bytes, which lie in no piece that is kept already.
+    /// Keeps bytes that are not in any kept piece.
     pub(super) fn keep(&self, object: &str, offset: u64, bytes: &[u8]) {
         if bytes.is_empty() || bytes.len() > self.most_nbytes {
             return;
@@ -100,7 +100,7 @@ impl ByteCache {
         kept.identities.insert(object.into(), identity.clone());
     }
 
-    /// Pieces that reach into a range, in their order.
+    /// Pieces that overlap a range, in order.
     fn overlapping(&self, object: &str, offset: u64, nbytes: usize) -> Vec<(u64, Arc<[u8]>)> {
         let kept = if self.is_used() { lock_briefly(&self.kept) } else { None };
         kept.map(|mut kept| kept.overlapping(object, offset, nbytes)).unwrap_or_default()
@@ -127,7 +127,7 @@ impl Kept {
         found
     }
 
-    /// Another thread may have kept the same meanwhile: then this is left out.
+    /// Skips bytes that another thread has kept meanwhile.
     fn insert(&mut self, object: &str, offset: u64, bytes: Arc<[u8]>) {
         if !self.overlapping(object, offset, bytes.len()).is_empty() {
             return;

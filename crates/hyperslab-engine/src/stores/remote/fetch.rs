@@ -1,4 +1,4 @@
-//! One range of an object, asked for until it has come, or until it is clear that it will not.
+//! Fetches one range of an object: asks until it has come, or until it is clear that it will not.
 
 use std::time::{Duration, Instant};
 
@@ -16,33 +16,33 @@ use super::process::Process;
 use super::refusal::{NoCredentials, NotAllowed, Refusal};
 use crate::read_error::ReadError;
 
-/// Waits before the second attempt, and at most; each is twice the one before, and then drawn from its upper half.
+/// The first wait before a retry, and the longest. Each wait is twice the one before, then drawn from its upper half.
 const FIRST_WAIT: Duration = Duration::from_millis(100);
 const LONGEST_WAIT: Duration = Duration::from_secs(10);
-/// Connections made by the first thing that a host is asked.
+/// How many connections the first request to a host opens.
 const FIRST_CONNECTIONS: usize = 8;
-/// A request that brings less per second is given up, however steadily it trickles.
+/// A request that brings fewer bytes per second is given up, however steadily they come.
 const LEAST_NBYTES_PER_SECOND: u64 = 16 << 10;
 
-/// What an attempt came to, if not to the bytes.
+/// Why an attempt brought no bytes.
 enum Failure {
-    /// Another attempt would come to the same.
+    /// A retry would fail in the same way.
     Lasting(ReadError),
-    /// The next attempt may succeed.
+    /// A retry may succeed.
     Passing { problem: String, wait: Option<Duration>, is_overload: bool },
 }
 
-/// Which bytes of an object are asked for.
+/// Which bytes of an object to ask for.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(super) enum Wanted {
-    /// Those from an offset on.
+    /// The bytes from this offset on.
     From(u64),
-    /// The last ones.
+    /// The last bytes.
     Last,
 }
 
 impl Wanted {
-    /// Where they begin, for people.
+    /// Where they start, for messages.
     fn offset(self) -> u64 {
         match self {
             Self::From(offset) => offset,
@@ -50,7 +50,7 @@ impl Wanted {
         }
     }
 
-    /// As many as `nbytes`.
+    /// `nbytes` of them.
     fn range(self, nbytes: u64) -> GetRange {
         match self {
             Self::From(offset) => GetRange::Bounded(offset..offset.saturating_add(nbytes)),
@@ -63,15 +63,15 @@ impl Wanted {
 pub(super) struct Fetcher<'a> {
     pub location: &'a Location,
     pub options: &'a RemoteOptions,
-    /// None: it is being opened.
+    /// `None` while it is being opened.
     pub identity: Option<&'a Identity>,
-    /// The references that say where in it chunks are, unless it was opened itself.
+    /// The references that name it, unless it was opened directly.
     pub references: Option<&'a str>,
 }
 
 impl Fetcher<'_> {
-    /// Fill `out` with the bytes that are wanted; where the object is shorter, or another was asked for, only its first
-    /// part. Gives what the object is.
+    /// Fills `out` with the wanted bytes. If the object is shorter, or if it is another one, fills only the first part.
+    /// Returns what the object is.
     pub async fn fetch(&self, wanted: Wanted, out: &mut [u8]) -> Result<Identity, ReadError> {
         self.persist(wanted.offset(), async |host: &Host| {
             let (identity, nbytes) = self.attempt(host, wanted, out).await?;
@@ -80,10 +80,10 @@ impl Fetcher<'_> {
         .await
     }
 
-    /// The first bytes of an object that is being opened. A host that was never asked anything is asked for them in
-    /// several parts: each makes a connection, together in the time of one, and what is asked next finds them made.
-    /// With a login that the host has not accepted yet, the first part goes ahead of the others.
-    /// The first part says what the object is; where another does not come, `out` ends.
+    /// The first bytes of an object that is being opened. If this process has not asked the host yet, the bytes are
+    /// fetched in several parts: their connections are made together, in the time of one, and the next requests find
+    /// them open. With a login that the host has not accepted yet, the first part goes ahead of the others. The first
+    /// part tells what the object is. If another part is missing, `out` ends there.
     pub async fn fetch_head(&self, out: &mut Vec<u8>) -> Result<Identity, ReadError> {
         let host = Process::current().host(&self.location.host);
         let parts = self.options.most_in_flight.unwrap_or(FIRST_CONNECTIONS).clamp(1, FIRST_CONNECTIONS);
@@ -108,7 +108,7 @@ impl Fetcher<'_> {
         Ok(identity)
     }
 
-    /// The names of the folders in one, which the object's path is.
+    /// The names of the folders in the one at the object's path.
     pub async fn folders(&self) -> Result<Vec<String>, ReadError> {
         self.persist(0, async |_: &Host| {
             let path = &self.location.path;
@@ -127,7 +127,7 @@ impl Fetcher<'_> {
         .await
     }
 
-    /// Make attempts, each in its turn, until one succeeds or none will. Each gives its bytes too.
+    /// Makes attempts, one after another, until one succeeds or none will. Each returns its bytes too.
     async fn persist<T>(
         &self,
         offset: u64,
@@ -156,7 +156,7 @@ impl Fetcher<'_> {
             if attempts >= self.options.most_attempts || is_late {
                 let asked = asked
                     .filter(|_| is_late)
-                    .map(|asked| format!("; it asks for {} s of patience", asked.as_secs()));
+                    .map(|asked| format!("; it asks us to wait {} s", asked.as_secs()));
                 let asked = asked.unwrap_or_default();
                 let problem = format!("{problem}{asked}; given up after {attempts} attempts");
                 return Err(self.failed(offset, problem, "try again later, or allow more attempts or time"));
@@ -177,7 +177,7 @@ impl Fetcher<'_> {
         let limit = (self.options.connect_timeout + self.options.timeout + fair).min(self.options.patience);
         let done = tokio::time::timeout(limit, self.receive(host, wanted, out)).await;
         done.unwrap_or_else(|_| {
-            let problem = format!("less than {LEAST_NBYTES_PER_SECOND} bytes a second came");
+            let problem = format!("fewer than {LEAST_NBYTES_PER_SECOND} bytes a second came");
             Err(Failure::Passing { problem, wait: None, is_overload: false })
         })
     }
@@ -254,7 +254,7 @@ impl Fetcher<'_> {
                 "its server cannot send parts of files: download the file, and open the copy"
             }
             StatusCode::RANGE_NOT_SATISFIABLE if self.references.is_some() => {
-                "references lead past its end: they are stale, index it again"
+                "the references point past its end: they are stale, index it again"
             }
             StatusCode::RANGE_NOT_SATISFIABLE => "the file is empty",
             status if status.is_redirection() => {
@@ -287,7 +287,7 @@ impl Fetcher<'_> {
 const CREDENTIALS: &str = "check the credentials: storage_options=..., hyperslab.credentials(URL, ...), or the \
                            environment of this process";
 
-/// Whether the same request may be answered later.
+/// Whether a retry of the same request may be answered.
 fn is_passing(status: StatusCode) -> bool {
     let is_early =
         matches!(status, StatusCode::REQUEST_TIMEOUT | StatusCode::TOO_EARLY | StatusCode::TOO_MANY_REQUESTS);
@@ -295,11 +295,11 @@ fn is_passing(status: StatusCode) -> bool {
 }
 
 fn wrong_length(nbytes: usize, due: usize) -> Failure {
-    let problem = format!("{nbytes} bytes came where {due} are due");
+    let problem = format!("{nbytes} bytes came, but {due} were expected");
     Failure::Passing { problem, wait: None, is_overload: false }
 }
 
-/// Twice as long as before the last attempt, drawn at random so that many readers do not come back together.
+/// Twice as long as before the last attempt, drawn at random so that many readers do not return together.
 fn backoff(attempt: u32) -> Duration {
     let longest = FIRST_WAIT.saturating_mul(1 << attempt.min(16).saturating_sub(1)).min(LONGEST_WAIT);
     longest.mul_f64(rand::rng().random_range(0.5..=1.0))
@@ -317,7 +317,7 @@ fn cause<E: std::error::Error + 'static>(error: &Error) -> Option<&E> {
     None
 }
 
-/// The last of the causes: those before repeat URLs, queries and all.
+/// The last of the causes. Those before it repeat URLs with their queries.
 fn root_cause(error: &Error) -> String {
     let mut last: &(dyn std::error::Error + 'static) = error;
     while let Some(next) = last.source() {

@@ -1,4 +1,4 @@
-//! Objects by their keys below one URL: each may be there or not, and nobody knows before it is asked for.
+//! Objects by key below one URL. Each may exist or not; only a request tells.
 
 use futures_util::future::try_join_all;
 
@@ -7,12 +7,12 @@ use super::{Location, Process, RemoteOptions, RemoteStore, Stop, host, part_nbyt
 use crate::read_error::ReadError;
 use crate::stores::Store as _;
 
-/// How long an object will be.
+/// How long an object is expected to be.
 #[derive(Clone, Copy, Debug)]
 pub struct Expected {
-    /// Most likely: the first request asks for so much.
+    /// The likely length. The first request asks for this much.
     pub likely: usize,
-    /// At most; longer ones are not read.
+    /// The maximum length. Longer objects are not read.
     pub most: usize,
 }
 
@@ -25,7 +25,7 @@ pub enum ObjectEnd {
     Last,
 }
 
-/// An object that was opened, and the bytes of one of its ends; `None` if there is none.
+/// An object that was opened, and the bytes of one of its ends; `None` if there is no such object.
 pub type OpenedEnd = Option<(RemoteStore, Vec<u8>)>;
 
 /// Everything below a URL.
@@ -35,7 +35,7 @@ pub struct RemoteFolder {
 }
 
 impl RemoteFolder {
-    /// What lies below a location. Nothing is asked for yet.
+    /// What lies below a location. Makes no request yet.
     pub fn new(location: Location, options: RemoteOptions) -> Self {
         if let Some(most) = options.most_in_flight {
             Process::current().host(&location.host).allow_at_most(most);
@@ -43,12 +43,12 @@ impl RemoteFolder {
         Self { location, options }
     }
 
-    /// Its URL, as people may see it.
+    /// Its URL as people may see it.
     pub fn name(&self) -> &str {
         self.location.name.trim_end_matches('/')
     }
 
-    /// Requests that may be worth making at a time.
+    /// How many requests may be worth making at a time.
     pub fn most_in_flight(&self) -> usize {
         self.options.most_in_flight.unwrap_or(host::MOST_ALLOWED)
     }
@@ -58,7 +58,7 @@ impl RemoteFolder {
         wait(&self.location, self.fetched(key, expected), stop)
     }
 
-    /// All of several objects, asked for side by side as one round of reading metadata.
+    /// All of several objects, asked for side by side, as one round of reading metadata.
     pub fn each_whole(
         &self,
         keys: &[String],
@@ -69,7 +69,7 @@ impl RemoteFolder {
         wait(&self.location, try_join_all(keys.iter().map(|key| self.fetched(key, expected))), stop)
     }
 
-    /// Several objects, each opened by asking for `nbytes` of one of its ends, side by side, as one round.
+    /// Opens several objects side by side, as one round, by asking for `nbytes` of one of their ends.
     pub fn open_each(
         &self,
         keys: &[String],
@@ -81,7 +81,7 @@ impl RemoteFolder {
         wait(&self.location, try_join_all(keys.iter().map(|key| self.opened(key, end, nbytes))), stop)
     }
 
-    /// The names of the folders in each of several, which are keys too; `None` where nothing can be listed.
+    /// The names of the folders in each of several keys; `None` if the store cannot list.
     pub fn folders(&self, of: &[String], stop: Stop<'_>) -> Result<Option<Vec<Vec<String>>>, ReadError> {
         if !self.location.lists {
             return Ok(None);
@@ -107,7 +107,7 @@ impl RemoteFolder {
         let (location, options) = (self.below(key)?, self.options.clone());
         let mut bytes = vec![0; nbytes.max(1)];
         if let Some(identity) = options.cache.identity(&location.name) {
-            // What is kept of it is of this version; what is not must be too.
+            // What the cache keeps is of this version, so the rest must be too.
             bytes.truncate(usize::try_from(identity.nbytes).unwrap_or(usize::MAX));
             let offset = if end == ObjectEnd::Last { identity.nbytes - bytes.len() as u64 } else { 0 };
             let store = RemoteStore { location, options, identity: identity.into(), references: None };
@@ -118,7 +118,7 @@ impl RemoteFolder {
         let (wanted, asked) = if asks_last {
             (Wanted::Last, &mut bytes[..])
         } else if end == ObjectEnd::Last {
-            (Wanted::From(0), &mut bytes[..1]) // to learn how long it is
+            (Wanted::From(0), &mut bytes[..1]) // to learn its length
         } else {
             (Wanted::From(0), &mut bytes[..])
         };
@@ -150,7 +150,7 @@ impl RemoteFolder {
             return Err(ReadError::Remote {
                 url: store.location.name,
                 offset: 0,
-                problem: format!("{nbytes} bytes, where at most {} make sense", expected.most),
+                problem: format!("{nbytes} bytes, but at most {} make sense", expected.most),
                 remedy: "check what is stored there",
             });
         }

@@ -1,4 +1,4 @@
-//! A host: how many requests it is sent at a time, and what it was asked so far.
+//! A host: how many requests it gets at a time, and what it has been asked so far.
 
 use std::sync::atomic::{AtomicU64, Ordering};
 use std::sync::{Mutex, MutexGuard, PoisonError};
@@ -10,28 +10,28 @@ use url::Url;
 
 use super::login::Logins;
 
-/// Requests in flight at most, unless told otherwise.
+/// The maximum number of requests in flight, unless the user sets one.
 pub(super) const MOST_ALLOWED: usize = 64;
-/// More requests in flight are worth it while they bring this much more per second.
+/// More requests in flight are worth it while they bring this many times more bytes per second.
 const WORTHWHILE: f64 = 1.1;
 
-/// Refusals within this time are one: they answer requests that were in flight together.
+/// Refusals within this time count as one: they answer requests that were in flight together.
 const BURST: Duration = Duration::from_secs(1);
 
-/// What hosts were asked, and what came.
+/// What hosts were asked, and what they sent.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub struct RemoteStatistics {
-    /// Requests sent, repeated ones included.
+    /// Requests sent, including retries.
     pub request_count: u64,
-    /// Requests among them that repeated a failed one.
+    /// The retries among them.
     pub retry_count: u64,
-    /// Answers that led elsewhere, where the same was asked for again: each such hop counts as a request of its host.
+    /// Answers that led elsewhere, where the same was asked for again. Each such hop counts as a request of its host.
     pub redirect_count: u64,
-    /// Times that reading metadata waited for an answer: requests of one round go side by side.
+    /// How often reading metadata waited for an answer. The requests of one round go side by side.
     pub round_count: u64,
-    /// Bytes of files that came, those of failed requests included.
+    /// Bytes of files that came, including those of failed requests.
     pub fetched_nbytes: u64,
-    /// Bytes that were not asked for again, because they were kept.
+    /// Bytes that were in the cache and not asked for again.
     pub reused_nbytes: u64,
 }
 
@@ -49,8 +49,8 @@ pub(super) struct Host {
     pace: Mutex<Pace>,
 }
 
-/// How many requests may be in flight: more while more bring more bytes a second, half as many when the host
-/// says that it is too much.
+/// How many requests may be in flight. The limit grows while more requests bring more bytes per second, and halves when
+/// the host says that it is too much.
 #[derive(Debug)]
 struct Pace {
     allowed: usize,
@@ -60,7 +60,7 @@ struct Pace {
     in_flight: usize,
     window: Window,
     best: f64,
-    /// When the host last said that it is asked too much: from then on one more at a time.
+    /// When the host last said that it was too much. From then on the limit grows by one at a time.
     slowed: Option<Instant>,
 }
 
@@ -78,7 +78,7 @@ impl Window {
     }
 }
 
-/// The right to one request; give it back with `finish`.
+/// The right to make one request. Give it back with `finish`.
 pub(super) struct Turn<'h> {
     host: &'h Host,
     permit: Option<SemaphorePermit<'h>>,
@@ -114,7 +114,7 @@ impl Host {
         self.request_count.fetch_add(1, Ordering::Relaxed);
     }
 
-    /// Whether it was asked anything yet.
+    /// Whether it has been asked anything yet.
     pub fn was_asked(&self) -> bool {
         self.request_count.load(Ordering::Relaxed) > 0
     }
@@ -150,7 +150,7 @@ impl Host {
         }
     }
 
-    /// At most so many requests in flight from now on.
+    /// Limits the requests in flight to this many from now on.
     pub fn allow_at_most(&self, most: usize) {
         let mut pace = self.pace();
         pace.most = most.max(1);
@@ -158,7 +158,7 @@ impl Host {
         self.change(&mut pace, allowed);
     }
 
-    /// Wait until one more request may be sent.
+    /// Waits until one more request may be sent.
     pub async fn turn(&self) -> Turn<'_> {
         let permit = self.permits.acquire().await.ok(); // it is never closed
         let mut pace = self.pace();
@@ -169,7 +169,7 @@ impl Host {
         Turn { host: self, permit }
     }
 
-    /// The host said that it is asked too much.
+    /// The host said that it was asked too much.
     pub fn slow_down(&self) {
         let mut pace = self.pace();
         if pace.slowed.is_some_and(|last| last.elapsed() < BURST) {
@@ -200,7 +200,7 @@ impl Host {
 }
 
 impl Turn<'_> {
-    /// So many bytes came.
+    /// Counts bytes that came.
     #[allow(clippy::cast_precision_loss)] // an estimate
     pub fn came(&self, nbytes: usize) {
         let mut pace = self.host.pace();
@@ -234,7 +234,7 @@ impl Drop for Turn<'_> {
     }
 }
 
-/// What a server is called in statistics.
+/// A server's name in statistics.
 pub(super) fn host_name(server: &Url) -> String {
     let name = server.host_str().unwrap_or_default();
     match (server.scheme(), server.port()) {
@@ -254,7 +254,7 @@ mod tests {
         assert_eq!(host.permits.available_permits(), FIRST_IN_FLIGHT);
         host.slow_down();
         assert_eq!(host.permits.available_permits(), FIRST_IN_FLIGHT / 2);
-        host.slow_down(); // of the same burst
+        host.slow_down(); // a refusal of the same burst
         assert_eq!(host.permits.available_permits(), FIRST_IN_FLIGHT / 2);
     }
 

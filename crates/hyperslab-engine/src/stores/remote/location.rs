@@ -22,32 +22,32 @@ use super::url_parts::UrlParts;
 /// One object of one store.
 #[derive(Clone)]
 pub struct Location {
-    /// What people may see of its URL: no credentials and no query.
+    /// Its URL without credentials and query, for people.
     pub name: String,
-    /// Whom its requests count for.
+    /// The host that its requests count for.
     pub host: String,
-    /// What is sent with every request to prove who asks, if a user gave it.
+    /// The login that every request carries, if the user gave one.
     pub login: Option<HeaderValue>,
-    /// Where to ask.
+    /// The store to ask.
     pub store: Arc<dyn ObjectStore>,
-    /// What to ask for.
+    /// The object to ask for.
     pub path: Path,
     /// Whether what lies below can be listed.
     pub lists: bool,
-    /// Whether its last bytes can be asked for without knowing where they begin.
+    /// Whether we can ask for its last bytes without knowing its length.
     pub has_last: bool,
 }
 
 impl Location {
-    /// The object that a URL names. Keys of object stores are taken as they are written, as fsspec does.
+    /// The object that a URL names. Keys of object stores are taken literally, as fsspec does.
     ///
-    /// Errors say what is wrong with the URL or an option, without any value.
+    /// Errors tell what is wrong with the URL or an option, without showing any value.
     pub fn of_url(text: &str, options: &RemoteOptions) -> Result<Self, String> {
-        let (scheme, rest) = text.split_once("://").ok_or("this is no URL")?;
+        let (scheme, rest) = text.split_once("://").ok_or("this is not a URL")?;
         let is_http = matches!(scheme, "http" | "https");
         let (bucket, key) = rest.split_once('/').unwrap_or((rest, ""));
         let parsed = if is_http { Url::parse(text) } else { Url::parse(&format!("{scheme}://{bucket}/")) };
-        let url = parsed.map_err(|error| format!("this is no URL: {error}"))?;
+        let url = parsed.map_err(|error| format!("this is not a URL: {error}"))?;
         let host = host(&url, options);
         let transport = transport(&host, options, is_http)?;
         let login = transport.headers.get(AUTHORIZATION).cloned();
@@ -56,7 +56,7 @@ impl Location {
         let (slashes, below) = key.split_at(key.len() - key.trim_start_matches('/').len());
         if !is_http && ((!is_s3 && !slashes.is_empty()) || (is_azure && key.ends_with('/'))) {
             return Err(format!(
-                "{key:?} begins or ends with a slash, which cannot be asked for in this kind of store"
+                "{key:?} begins or ends with a slash: such a key cannot be asked for in this kind of store"
             ));
         }
         let store = match scheme {
@@ -64,7 +64,7 @@ impl Location {
             "s3" | "s3a" => s3(&url, slashes, transport, options)?,
             "gs" | "gcs" => gcs(&url, transport, options)?,
             _ if is_azure => azure(&url, transport, options)?,
-            other => return Err(format!("URLs that start with {other}: are not known")),
+            other => return Err(format!("URLs that start with {other}: are not supported")),
         };
         if is_http {
             let (name, path) = (shown(&url), Path::default());
@@ -78,7 +78,7 @@ impl Location {
 impl Location {
     /// The object with a key below this one.
     ///
-    /// Errors say what is wrong with the key.
+    /// Errors tell what is wrong with the key.
     pub fn below(&self, key: &str) -> Result<Self, String> {
         let path = if key.is_empty() { self.path.clone() } else { with_key(self.path.clone(), key)? };
         let name = format!("{}/{key}", self.name.trim_end_matches('/'));
@@ -86,21 +86,21 @@ impl Location {
     }
 }
 
-/// What a key names below a path, part by part as it is written: empty parts count, as in `a//b`.
+/// What a key names below a path, part by part as written: empty parts count, as in `a//b`.
 fn with_key(base: Path, key: &str) -> Result<Path, String> {
     if base.is_root() && key.starts_with('/') {
-        return Err(format!("{key:?} begins with a slash, which cannot be asked for here"));
+        return Err(format!("{key:?} begins with a slash: such a key cannot be asked for here"));
     }
     if base.is_root() && key.is_empty() {
         return Ok(base);
     }
     let part = |part| {
-        PathPart::parse(part).map_err(|_| format!("{key:?} is no name that a URL can say: {part:?} in it"))
+        PathPart::parse(part).map_err(|_| format!("{key:?} cannot be part of a URL, because of {part:?}"))
     };
     key.split('/').try_fold(base, |path, next| Ok(path.join(part(next)?)))
 }
 
-/// A URL without what may be secret: user, password, query.
+/// A URL without its secrets: user, password, query.
 fn shown(url: &Url) -> String {
     let mut shown = url.clone();
     shown.set_query(None);
@@ -123,8 +123,8 @@ fn host(url: &Url, options: &RemoteOptions) -> String {
 fn transport(host: &str, options: &RemoteOptions, is_http: bool) -> Result<Transport, String> {
     let mut headers = HeaderMap::new();
     for (name, value) in &options.headers {
-        let known =
-            HeaderName::try_from(name).map_err(|_| format!("{name:?} is no name of an HTTP header"))?;
+        let known = HeaderName::try_from(name)
+            .map_err(|_| format!("{name:?} is not a valid name of an HTTP header"))?;
         let mut value = HeaderValue::try_from(value)
             .map_err(|_| format!("the value of the HTTP header {name:?} is malformed"))?;
         value.set_sensitive(true);
@@ -137,7 +137,7 @@ fn transport(host: &str, options: &RemoteOptions, is_http: bool) -> Result<Trans
     Ok(Transport { host: host.to_owned(), headers, timeouts, follows })
 }
 
-/// Requests are repeated by us alone, who count them and honour `Retry-After`.
+/// We alone retry requests, because we count retries and honour `Retry-After`.
 fn no_retries() -> RetryConfig {
     RetryConfig { max_retries: 0, ..RetryConfig::default() }
 }
@@ -149,7 +149,8 @@ fn http(url: &Url, transport: Transport) -> Result<Arc<dyn ObjectStore>, String>
     Ok(Arc::new(builder.build().map_err(|error| safe(&error))?))
 }
 
-/// A bucket. The slashes that a key begins with go behind its name in URLs: paths of `object_store` begin with none.
+/// A bucket. Slashes at the start of a key go after the bucket's name in URLs, because paths of `object_store` cannot
+/// start with one.
 fn s3(
     url: &Url,
     slashes: &str,
@@ -195,7 +196,7 @@ fn unknown(key: &str) -> String {
     format!("the option {key:?} is not known for this kind of URL")
 }
 
-/// Builders name keys and repeat URLs in their errors, never secrets' values; a query would be one.
+/// Builders name keys and repeat URLs in their errors, but never the values of secrets. A query would be such a value.
 fn safe(error: &object_store::Error) -> String {
     let text = error.to_string();
     text.split_once('?').map_or_else(|| text.clone(), |(before, _)| before.to_owned())

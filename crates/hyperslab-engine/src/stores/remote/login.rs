@@ -1,5 +1,5 @@
-//! Logins that a host has not judged yet. What is sent side by side with one would repeat a wrong password as often, and
-//! hosts lock accounts for that: so one request tries it, and the others wait for what becomes of it.
+//! Logins that a host has not judged yet. Requests sent side by side would repeat a wrong password, and hosts lock
+//! accounts for that. So one request tries the login, and the others wait for the result.
 
 use std::collections::HashMap;
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
@@ -9,7 +9,7 @@ use tokio::sync::OnceCell;
 
 use super::refusal::Refusal;
 
-/// What became of a login: nothing, or how it was refused.
+/// The result for a login: accepted so far, or how it was refused.
 pub(super) type Trial = OnceCell<Option<Refusal>>;
 
 /// The logins of a host.
@@ -19,17 +19,17 @@ pub(super) struct Logins {
 }
 
 impl Logins {
-    /// The trial of one, made by whoever asks first.
+    /// The trial of a login, made by whoever asks first.
     pub fn trial(&self, login: &HeaderValue) -> Arc<Trial> {
         Arc::clone(self.trials().entry(login.clone()).or_default())
     }
 
-    /// Whether one was sent, and nothing was said against it.
+    /// Whether one was sent and not refused.
     pub fn accept(&self, login: &HeaderValue) -> bool {
         self.trials().get(login).is_some_and(|trial| matches!(trial.get(), Some(None)))
     }
 
-    /// It was refused; who asks from now on tries it again.
+    /// It was refused. The next request tries it again.
     pub fn forget(&self, login: &HeaderValue) {
         self.trials().remove(login);
     }

@@ -1,14 +1,14 @@
-//! Files far away: on web servers and in object stores, read by ranges.
+//! Remote files, on web servers and in object stores, read by ranges.
 //!
 //! | noun | home |
 //! |---|---|
 //! | [`RemoteStore`] | an open object: this file |
 //! | [`Location`], [`RemoteOptions`] | which object, and how to reach it: `location`, `options` |
 //! | [`UrlParts`] | whether a URL is below another: `url_parts` |
-//! | [`RemoteFolder`] | objects by their keys below one URL: `folder` |
-//! | bytes that were fetched, kept on request | `byte_cache` |
-//! | one range until it has come: attempts, waits, what errors mean | `fetch` |
-//! | HTTP, counted and judged; where answers lead; logins not judged yet | `transport`; `redirect`; `login` |
+//! | [`RemoteFolder`] | objects by key below one URL: `folder` |
+//! | fetched bytes, kept if the user asks for it | `byte_cache` |
+//! | fetching one range: attempts, waits, what errors mean | `fetch` |
+//! | counted and checked HTTP; redirects; logins not accepted yet | `transport`; `redirect`; `login` |
 //! | a host's pace and statistics | `host` |
 //! | runtime and connections of this process | `process` |
 
@@ -46,24 +46,24 @@ pub use options::RemoteOptions;
 use process::Process;
 pub use url_parts::{UrlParts, WebUrl};
 
-/// How often a wait for the network looks whether it should stop.
+/// How often a thread that waits for the network checks whether to stop.
 const POLL: Duration = Duration::from_millis(20);
 
-/// An object far away, as it was when it was opened. Threads and forked processes can share it.
+/// A remote object, as it was when it was opened. Threads and forked processes can share it.
 pub struct RemoteStore {
     location: Location,
     options: RemoteOptions,
-    /// Of one that references name it may be known from the first answer on only.
+    /// For an object that references name, known only after the first answer.
     identity: OnceLock<Identity>,
-    /// What names it, unless it was opened itself.
+    /// The references that name it, unless it was opened directly.
     references: Option<String>,
 }
 
 impl RemoteStore {
-    /// Requests that are worth making at a time, unless options say otherwise.
+    /// How many requests are worth making at a time, unless options say otherwise.
     pub const MOST_IN_FLIGHT: usize = host::MOST_ALLOWED;
 
-    /// Open an object with one round, which also brings its first bytes: at most `head_nbytes`.
+    /// Opens an object in one round, which also brings its first bytes: at most `head_nbytes`.
     pub fn open(
         location: Location,
         options: RemoteOptions,
@@ -82,8 +82,8 @@ impl RemoteStore {
         Ok((Self { location, options, identity: identity.into(), references: None }, head))
     }
 
-    /// An object that references name, and what it was when they were made, if they say so. No request is made: the
-    /// first answer tells whether it still is.
+    /// An object that references name, and what it was when they were made, if they record that. Makes no request: the
+    /// first answer tells whether the object has changed.
     pub fn referenced(
         location: Location,
         options: RemoteOptions,
@@ -97,13 +97,13 @@ impl RemoteStore {
         Self { location, options, identity, references: Some(references) }
     }
 
-    /// What tells the object from what takes its place later, if that is known: its `ETag` where the server gives one.
+    /// What tells the object from a later one in its place, if that is known: its `ETag`, if the server gives one.
     pub fn version(&self) -> Option<String> {
         let Identity { nbytes, etag, modified } = self.identity.get()?;
         Some(etag.clone().unwrap_or_else(|| format!("{nbytes} bytes of {modified}")))
     }
 
-    /// Fetch one part. What came must be of the object that is known, and all of it.
+    /// Fetches one part. It must be complete and belong to the known object.
     async fn fetch(&self, offset: u64, part: &mut [u8]) -> Result<(), ReadError> {
         let (location, options, references) = (&self.location, &self.options, self.references.as_deref());
         let fetcher = Fetcher { location, options, identity: self.identity.get(), references };
@@ -118,7 +118,7 @@ impl RemoteStore {
         Err(ReadError::Truncated { file: location.name.clone(), offset, nbytes, file_nbytes: found.nbytes })
     }
 
-    /// The bytes of all ranges, side by side, as one round of reading metadata.
+    /// The bytes of all ranges, fetched side by side, as one round of reading metadata.
     pub fn read_round(&self, ranges: &[ByteRange], stop: Stop<'_>) -> Result<Vec<Vec<u8>>, ReadError> {
         Process::current().host(&self.location.host).waited();
         self.read_ranges(ranges, stop)
@@ -130,7 +130,7 @@ impl Store for RemoteStore {
         &self.location.name
     }
 
-    /// Without bound as long as it is not known.
+    /// Unlimited as long as it is unknown.
     fn nbytes(&self) -> u64 {
         self.identity.get().map_or(u64::MAX, |identity| identity.nbytes)
     }
@@ -180,7 +180,7 @@ impl FarStore for RemoteStore {
 }
 
 impl RemoteStore {
-    /// Fill buffers, each with the bytes from its offset on, in parts side by side.
+    /// Fills buffers with the bytes from their offsets on, in parts side by side.
     async fn filled(&self, wanted: Vec<(u64, &mut [u8])>) -> Result<(), ReadError> {
         let part_nbytes = part_nbytes();
         let (wanted, reused_nbytes) = self.options.cache.take(&self.location.name, wanted);
@@ -198,12 +198,12 @@ impl RemoteStore {
     }
 }
 
-/// What one request asks for at most.
+/// The most that one request asks for.
 fn part_nbytes() -> usize {
     usize::try_from(CoalescePolicy::REMOTE.part_nbytes).unwrap_or(usize::MAX)
 }
 
-/// Wait for the network on the calling thread, looking now and then whether to stop.
+/// Waits for the network on the calling thread, and checks now and then whether to stop.
 fn wait<T>(
     location: &Location,
     work: impl Future<Output = Result<T, ReadError>>,
@@ -223,7 +223,7 @@ fn wait<T>(
     })
 }
 
-/// What hosts were asked by this process, by their names.
+/// What this process asked of each host, by name.
 pub fn remote_statistics() -> BTreeMap<String, RemoteStatistics> {
     let hosts = Process::current().hosts();
     hosts.into_iter().map(|(name, host)| (name, host.statistics())).collect()

@@ -1,4 +1,4 @@
-//! What a caller says about a store far away.
+//! A caller's options for a far store.
 
 use std::fmt;
 use std::sync::Arc;
@@ -6,26 +6,26 @@ use std::time::Duration;
 
 use super::byte_cache::ByteCache;
 
-/// How a file far away is reached and read.
+/// How to reach and read a remote file.
 #[derive(Clone)]
 pub struct RemoteOptions {
-    /// Keys as `object_store` knows them (`aws_access_key_id`, `google_service_account`, ...) with their values.
+    /// Keys that `object_store` knows (`aws_access_key_id`, `google_service_account`, ...) with their values.
     pub config: Vec<(String, String)>,
     /// HTTP headers of every request for bytes.
     pub headers: Vec<(String, String)>,
     /// How long to wait for a connection.
     pub connect_timeout: Duration,
-    /// How long to wait for any next byte.
+    /// How long to wait for the next byte.
     pub timeout: Duration,
-    /// How often a request is made at most before its failure is told.
+    /// The maximum number of attempts before a failure is reported.
     pub most_attempts: u32,
-    /// How long a request is repeated at most.
+    /// How long attempts may go on.
     pub patience: Duration,
-    /// Requests to the host in flight at most; None leaves it as it is.
+    /// The maximum number of requests in flight to the host; `None` for no change.
     pub most_in_flight: Option<usize>,
-    /// URLs that a server may lead on to from its own, with all below them; None: wherever redirects may lead at all.
+    /// URLs to which a server may redirect besides its own, with all below them; `None` for no limit.
     pub allowed: Option<Vec<String>>,
-    /// Bytes that were fetched, kept for all stores that share these options.
+    /// The cache of fetched bytes, for all stores that share these options.
     pub cache: Arc<ByteCache>,
 }
 

@@ -1,7 +1,7 @@
-//! What reading from far away shares in one process: the runtime that waits for networks, connections, hosts.
+//! What remote reads share in one process: the network runtime, connections, hosts.
 //!
-//! A forked child inherits none of the threads that all this lives on, so it makes its own. What its parent made
-//! stays untouched: dropping it would wait for threads that do not exist.
+//! A forked child inherits none of the threads behind these, so it makes its own. It leaves its parent's untouched,
+//! because dropping them would wait for threads that do not exist.
 
 use std::collections::HashMap;
 use std::sync::{Arc, Mutex, OnceLock, PoisonError};
@@ -11,10 +11,10 @@ use tokio::runtime::{Builder, Runtime};
 
 use super::host::Host;
 
-/// Threads that drive sockets; decoding happens elsewhere.
+/// Threads that drive sockets. Decoding happens elsewhere.
 const NETWORK_THREADS: usize = 2;
 
-/// One process's own, in a list by descent: the first process that asked, then its child that did, and so on.
+/// The state of one process, in a list by descent: the first process that asked, then its child that did, and so on.
 pub(super) struct Process {
     id: u32,
     runtime: OnceLock<Result<Runtime, String>>,
@@ -23,12 +23,12 @@ pub(super) struct Process {
     child: OnceLock<Box<Process>>,
 }
 
-/// How long a connection may keep us waiting: what tells clients apart.
+/// How long a connection may make us wait. This tells clients apart.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
 pub(super) struct Timeouts {
-    /// To be made.
+    /// For a new connection.
     pub connect: Duration,
-    /// For any next byte.
+    /// For the next byte.
     pub read: Duration,
 }
 
@@ -37,7 +37,7 @@ pub(super) struct Timeouts {
 pub(super) enum Way {
     /// As the environment says: through its proxies, if there are any.
     Usual,
-    /// Straight: what a machine tells its own processes is not for a proxy to hear.
+    /// Directly. A proxy must not see what a machine tells its own processes.
     Straight,
 }
 
@@ -54,7 +54,7 @@ impl Process {
         }
     }
 
-    /// This process's.
+    /// The state of this process.
     pub fn current() -> &'static Self {
         let id = std::process::id();
         let mut process = FIRST.get_or_init(Self::new);
@@ -64,28 +64,29 @@ impl Process {
         process
     }
 
-    /// The runtime, made when it is first asked for.
+    /// The runtime. It is made on first use.
     pub fn runtime(&self) -> Result<&Runtime, String> {
         let make = || {
             let mut builder = Builder::new_multi_thread();
             builder.worker_threads(NETWORK_THREADS).thread_name("hyperslab-network").enable_all();
-            builder.build().map_err(|error| format!("no thread for the network: {error}"))
+            builder.build().map_err(|error| format!("cannot start a thread for the network: {error}"))
         };
         self.runtime.get_or_init(make).as_ref().map_err(Clone::clone)
     }
 
-    /// The connections for requests with these timeouts. None of them follows a redirect: `redirect` decides that.
+    /// A client for requests with these timeouts. It follows no redirects: `redirect` decides on them.
     pub fn client(&self, timeouts: Timeouts, way: Way) -> Result<reqwest::Client, reqwest::Error> {
         let mut clients = self.clients.lock().unwrap_or_else(PoisonError::into_inner);
         if let Some(client) = clients.get(&(timeouts, way)) {
             return Ok(client.clone());
         }
-        // ring rather than aws-lc: a C compiler is enough to build it. Fails if it is installed already.
+        // We use ring rather than aws-lc, because a C compiler is enough to build it. This fails if a provider is
+        // installed already.
         let _ = rustls::crypto::ring::default_provider().install_default();
         let builder = reqwest::Client::builder();
         let builder = if way == Way::Straight { builder.no_proxy() } else { builder };
         let client = builder
-            .http1_only() // ranges come side by side over several connections, which one of HTTP/2 would share
+            .http1_only() // ranges come side by side over several connections; HTTP/2 would put them on one
             .redirect(reqwest::redirect::Policy::none())
             .referer(false)
             .connect_timeout(timeouts.connect)
@@ -102,7 +103,7 @@ impl Process {
         Arc::clone(hosts.entry(name.to_owned()).or_default())
     }
 
-    /// All hosts that were asked anything.
+    /// All hosts that have been asked anything.
     pub fn hosts(&self) -> Vec<(String, Arc<Host>)> {
         let hosts = self.hosts.lock().unwrap_or_else(PoisonError::into_inner);
         hosts.iter().map(|(name, host)| (name.clone(), Arc::clone(host))).collect()

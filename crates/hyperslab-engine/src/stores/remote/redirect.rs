@@ -1,7 +1,7 @@
-//! Redirects, which we follow ourselves: what was said to one server is not for the next.
+//! Redirects. We follow them ourselves, because what we send to one server is not meant for the next.
 //!
-//! Only files on web servers are followed. A signed request is of no use elsewhere, and whoever hands out credentials
-//! stays where he is.
+//! We only follow redirects for files on web servers. A signed request is of no use elsewhere, and servers that hand
+//! out credentials do not redirect.
 
 use std::net::IpAddr;
 
@@ -14,28 +14,29 @@ use url::{Host, Url};
 
 use super::url_parts::UrlParts;
 
-/// More lead nowhere. Browsers bear 20, curl 50, servers of files need 1 or 2.
+/// We follow no more than this. Browsers follow 20, curl 50; servers of files need 1 or 2.
 const MOST_REDIRECTS: usize = 10;
-/// What another server is sent: which bytes are wanted, and of what. Not who wants them, and nothing that a user said.
+/// What another server is sent: which bytes we want, and of which version. It is not told who wants them, or anything
+/// that the user gave.
 const CARRIED: [HeaderName; 6] =
     [ACCEPT, RANGE, IF_MATCH, IF_NONE_MATCH, IF_MODIFIED_SINCE, IF_UNMODIFIED_SINCE];
 
-/// To which servers, beside its own, a URL may lead on: those below which URLs; None for any.
+/// The servers, besides its own, to which a URL may redirect: those below these URLs; `None` for any.
 ///
-/// What a server has moved on itself is its own business; a user who says what is allowed is asked for other servers.
+/// A server may move its own files freely. If the user limits what is allowed, other servers need permission.
 #[derive(Clone, Debug)]
 pub(super) struct Follows(pub Option<Vec<UrlParts>>);
 
-/// Why an answer is not followed, without paths and queries: these may be secret.
+/// Why a redirect is not followed. Leaves out paths and queries, which may be secret.
 #[derive(Debug, PartialEq, Eq)]
 pub(super) enum NotFollowed {
-    /// It would be followed nowhere.
+    /// We would never follow it.
     Never(String),
     /// The user does not allow it.
     NotAllowed(String),
 }
 
-/// The URLs that a request went through so far.
+/// The URLs of a request so far.
 pub(super) struct Route<'a> {
     follows: &'a Follows,
     passed: Vec<Url>,
@@ -43,13 +44,13 @@ pub(super) struct Route<'a> {
 }
 
 impl<'a> Route<'a> {
-    /// Where a request begins; none if it is of no kind that is followed.
+    /// The start of a request; `None` if we do not follow redirects for it.
     pub fn of(request: &HttpRequest, follows: &'a Follows) -> Option<Self> {
         let url = Url::parse(&request.uri().to_string()).ok()?;
         Some(Self { follows, passed: vec![url], headers: request.headers().clone() })
     }
 
-    /// The request that an answer leads to, and its URL; none if it leads nowhere.
+    /// The request that an answer redirects to, and its URL; `None` if it does not redirect.
     pub fn next(&mut self, answer: &HttpResponse) -> Result<Option<(HttpRequest, Url)>, NotFollowed> {
         let never = |problem: &str| NotFollowed::Never(problem.to_owned());
         let (Some(here), Some(first)) = (self.passed.last(), self.passed.first()) else { return Ok(None) };
@@ -71,7 +72,7 @@ impl<'a> Route<'a> {
         }
         let mut request = Request::new(HttpRequestBody::empty());
         *request.uri_mut() =
-            next.as_str().parse().map_err(|_| never("it redirects to something that is no URL"))?;
+            next.as_str().parse().map_err(|_| never("it redirects to something that is not a URL"))?;
         *request.headers_mut() = self.headers.clone();
         self.passed.push(next.clone());
         Ok(Some((request, next)))
@@ -85,13 +86,13 @@ impl Follows {
     }
 }
 
-/// Whether one server has both, if only one of them with encryption.
+/// Whether both are on one server, possibly with encryption on only one of them.
 fn is_same_server(one: &Url, other: &Url) -> bool {
     let is_usual = |url: &Url| url.port().is_none();
     one.origin() == other.origin() || (one.host() == other.host() && is_usual(one) && is_usual(other))
 }
 
-/// Where an answer leads, if it does. A user and a password in it are nobody's that we know.
+/// Where an answer redirects to, if it does. A user and a password in the target are not ours, so they are dropped.
 fn led_to(answer: &HttpResponse, here: &Url) -> Result<Option<Url>, &'static str> {
     let leads = matches!(
         answer.status(),
@@ -103,7 +104,7 @@ fn led_to(answer: &HttpResponse, here: &Url) -> Result<Option<Url>, &'static str
     );
     let Some(location) = answer.headers().get(LOCATION).filter(|_| leads) else { return Ok(None) };
     let target = location.to_str().ok().and_then(|text| here.join(text).ok());
-    let mut next = target.ok_or("it redirects to something that is no URL")?;
+    let mut next = target.ok_or("it redirects to something that is not a URL")?;
     next.set_fragment(None);
     let _ = next.set_username("");
     let _ = next.set_password(None);
@@ -118,7 +119,7 @@ fn problem(first: &Url, here: &Url, next: &Url) -> Option<String> {
         "http" if here.scheme() == "http" => {}
         "http" => {
             return Some(format!(
-                "from {from} to {to}, where anybody on the way can read and change the data"
+                "from {from} to {to}, where anyone on the way can read and change the data"
             ));
         }
         other => return Some(format!("from {from} to a URL that starts with {other}:")),
@@ -127,7 +128,8 @@ fn problem(first: &Url, here: &Url, next: &Url) -> Option<String> {
         .then(|| format!("from {from} to {to}, an address of this machine or of its cloud provider"))
 }
 
-/// Whether it names this machine, or what only this machine's own processes should ask, such as a cloud's metadata.
+/// Whether it names this machine, or an address that only this machine's own processes should ask, such as a cloud's
+/// metadata.
 fn is_here(url: &Url) -> bool {
     let address = match url.host() {
         Some(Host::Ipv4(address)) => IpAddr::V4(address),

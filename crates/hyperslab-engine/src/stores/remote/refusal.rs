@@ -1,4 +1,4 @@
-//! Answers that are not what was asked for.
+//! Answers that do not bring what was asked for.
 
 use std::borrow::Cow;
 use std::error::Error;
@@ -7,15 +7,15 @@ use std::time::Duration;
 
 use http::StatusCode;
 
-/// An answer to a range that is not that range.
+/// An answer to a range request that does not bring that range.
 #[derive(Clone, Debug)]
 pub(super) struct Refusal {
     pub status: StatusCode,
-    /// The server's own word for it, as S3 and Azure give one.
+    /// The server's own code for it, as S3 and Azure give one.
     pub code: Option<String>,
-    /// How long the server wants us to wait.
+    /// How long the server asks us to wait.
     pub retry_after: Option<Duration>,
-    /// What is wrong with an answer that is no refusal.
+    /// What is wrong with an answer that is not a refusal.
     pub problem: Option<Cow<'static, str>>,
 }
 
@@ -31,22 +31,22 @@ impl fmt::Display for Refusal {
 
 impl Error for Refusal {}
 
-/// A request for credentials that nobody granted. Nothing of the answer is kept: it may be secret.
+/// A refused request for credentials. Keeps nothing of the answer, which may be secret.
 #[derive(Debug)]
 pub(super) struct NoCredentials;
 
 impl fmt::Display for NoCredentials {
     fn fmt(&self, out: &mut fmt::Formatter<'_>) -> fmt::Result {
-        out.write_str("no credentials that are accepted were given, or found on this machine")
+        out.write_str("no accepted credentials were given, or found on this machine")
     }
 }
 
 impl Error for NoCredentials {}
 
-/// An answer that leads to a server that the user does not allow.
+/// A redirect to a server that the user does not allow.
 #[derive(Debug)]
 pub(super) struct NotAllowed {
-    /// As its URLs begin.
+    /// How its URLs begin.
     pub server: String,
 }
 

@@ -1,5 +1,4 @@
-//! HTTP as `object_store` wants it, with every request counted, and every answer to a range judged before anything
-//! believes it.
+//! HTTP for `object_store`. Counts every request, and checks every answer to a range before anything uses it.
 
 use std::borrow::Cow;
 use std::error::Error;
@@ -21,20 +20,20 @@ use super::process::{Process, Timeouts, Way};
 use super::redirect::{Follows, NotFollowed, Route};
 use super::refusal::{NoCredentials, NotAllowed, Refusal};
 
-/// More of a server's explanation is not read.
+/// The most that we read of a server's explanation.
 const MOST_EXPLANATION_NBYTES: usize = 16 << 10;
-/// How long to wait for credentials: a machine that gives any is near.
+/// How long to wait for credentials. A machine that gives any is near.
 const CREDENTIALS_TIMEOUT: Duration = Duration::from_secs(5);
 
 /// The requests of one store.
 #[derive(Clone)]
 pub(super) struct Transport {
-    /// Whom they count for.
+    /// The host that they count for.
     pub host: String,
-    /// Sent with every request for a range.
+    /// Sent with every range request.
     pub headers: HeaderMap,
     pub timeouts: Timeouts,
-    /// Where an answer that leads elsewhere is followed to: nowhere where requests are signed.
+    /// Where redirects are followed to; nowhere if requests are signed.
     pub follows: Option<Follows>,
 }
 
@@ -82,7 +81,7 @@ impl Transport {
         process.client(self.timeouts, way).map_err(|error| HttpError::new(HttpErrorKind::Unknown, error))
     }
 
-    /// Ask for credentials. Those that come without encryption come from this machine's keeper, or not at all.
+    /// Asks for credentials. Without encryption, they may only come from this machine's own service.
     async fn credentials(&self, process: &Process, request: HttpRequest) -> Result<HttpResponse, HttpError> {
         let way = if request.uri().scheme_str() == Some("https") { Way::Usual } else { Way::Straight };
         let client = self.client(process, way)?;
@@ -91,8 +90,8 @@ impl Transport {
         given.ok_or_else(|| HttpError::new(HttpErrorKind::Unknown, NoCredentials))
     }
 
-    /// Ask for a range with a login. One that the host has not judged yet is sent once; who else wants to send it
-    /// waits, and shares its refusal.
+    /// Asks for a range with a login. A login that the host has not judged yet is sent once; other requests wait for it
+    /// and share its refusal.
     async fn ask_with(
         &self,
         login: &HeaderValue,
@@ -123,7 +122,7 @@ impl Transport {
         }
     }
 
-    /// Ask for a range, here and wherever an answer leads.
+    /// Asks for a range, and follows redirects.
     async fn ask(
         &self,
         process: &Process,
@@ -156,9 +155,9 @@ impl Transport {
     }
 }
 
-/// What an answer says of the login that came with the request: how it was refused, or nothing against it.
+/// What an answer tells of the login that came with the request: how it was refused, or `None` if it was not.
 ///
-/// Errors: it says nothing at all.
+/// Fails if the answer tells nothing.
 fn judgement(answer: &Result<HttpResponse, HttpError>) -> Result<Option<Refusal>, ()> {
     let Err(error) = answer else { return Ok(None) };
     let refusal = error.source().and_then(|cause| cause.downcast_ref::<Refusal>()).ok_or(())?;
@@ -169,13 +168,13 @@ fn judgement(answer: &Result<HttpResponse, HttpError>) -> Result<Option<Refusal>
     }
 }
 
-/// Whether it asks for a list of objects: of S3's and Google's protocol, or of Azure's.
+/// Whether it asks for a list of objects, by the protocol of S3 and Google, or of Azure.
 fn is_list(request: &HttpRequest) -> bool {
     let query = request.uri().query().unwrap_or_default();
     query.split('&').any(|one| matches!(one, "list-type=2" | "comp=list"))
 }
 
-/// The part of a file that was asked for; everything else is a `Refusal`.
+/// The part of a file that was asked for. Everything else is a `Refusal`.
 async fn judged(mut response: HttpResponse) -> Result<HttpResponse, HttpError> {
     if response.status() != StatusCode::PARTIAL_CONTENT {
         return Err(refused(response).await);
@@ -194,7 +193,7 @@ async fn judged(mut response: HttpResponse) -> Result<HttpResponse, HttpError> {
     Ok(response)
 }
 
-/// Bytes in `bytes FIRST-LAST/LENGTH` (RFC 9110, 14.4); the length must be there.
+/// Parses `bytes FIRST-LAST/LENGTH` (RFC 9110, 14.4). The length is required.
 fn range_nbytes(value: &HeaderValue) -> Option<u64> {
     let (range, length) = value.to_str().ok()?.trim().strip_prefix("bytes ")?.split_once('/')?;
     let (first, last) = range.split_once('-')?;
@@ -217,13 +216,13 @@ async fn refused(response: HttpResponse) -> HttpError {
     let region = response.headers().get("x-amz-bucket-region").filter(|_| status.is_redirection());
     let region = region.and_then(|region| region.to_str().ok()).filter(|region| is_word(region));
     let problem = region.map(|region| Cow::Owned(format!("the bucket is in the region {region}")));
-    // A whole file, where a part was asked for, is not read: it may be large.
+    // We do not read a whole file that comes in place of a part: it may be large.
     let code = if status.is_success() { None } else { explained(response).await };
     HttpError::new(HttpErrorKind::Unknown, Refusal { status, code, retry_after, problem })
 }
 
-/// How long to wait (RFC 9110, 10.2.3): seconds, or until a date. The date is by the server's own clock, if it says
-/// what that shows, else by ours.
+/// How long to wait (RFC 9110, 10.2.3): seconds, or until a date. The date is by the server's clock if the answer shows
+/// it, otherwise by ours.
 fn retry_after(headers: &HeaderMap, now: SystemTime) -> Option<Duration> {
     let text = |name| headers.get(name).and_then(|value: &HeaderValue| value.to_str().ok()).map(str::trim);
     let said = text(RETRY_AFTER)?;
@@ -234,7 +233,7 @@ fn retry_after(headers: &HeaderMap, now: SystemTime) -> Option<Duration> {
     Some((date(said)? - now).to_std().unwrap_or_default())
 }
 
-/// A date in any of the forms that RFC 9110, 5.6.7, has recipients understand.
+/// A date in any form that RFC 9110, 5.6.7, requires recipients to understand.
 fn date(text: &str) -> Option<DateTime<Utc>> {
     if let Ok(date) = DateTime::parse_from_rfc2822(text) {
         return Some(date.to_utc());
@@ -243,7 +242,7 @@ fn date(text: &str) -> Option<DateTime<Utc>> {
     forms.iter().find_map(|form| NaiveDateTime::parse_from_str(text, form).ok()).map(|date| date.and_utc())
 }
 
-/// The word in an XML answer's `<Code>`. Nothing else of it is kept: servers repeat parts of credentials.
+/// The text of `<Code>` in an XML answer. We keep nothing else, because servers repeat parts of credentials.
 async fn explained(response: HttpResponse) -> Option<String> {
     let length = response.headers().get(CONTENT_LENGTH)?.to_str().ok()?.parse::<usize>().ok()?;
     if length > MOST_EXPLANATION_NBYTES {
@@ -255,7 +254,7 @@ async fn explained(response: HttpResponse) -> Option<String> {
     is_word(code).then(|| code.to_owned())
 }
 
-/// Whether a server's word may be shown.
+/// Whether a server's code may be shown.
 fn is_word(text: &str) -> bool {
     let is_plain = |byte: u8| byte.is_ascii_alphanumeric() || byte == b'-';
     !text.is_empty() && text.len() <= 64 && text.bytes().all(is_plain)

@@ -1,13 +1,14 @@
-//! Whether a URL is at or below another one: by the kind of store, the server or bucket, and the parts of the path.
+//! Whether a URL is at or below another one: compares the kind of store, the server or bucket, and the parts of the
+//! path.
 
 use url::Url;
 
 use super::host::host_name;
 
-/// Decoded so often, a path must say all that it hides.
+/// After this many decodings, a path must hide nothing more.
 const MOST_ENCODINGS: usize = 8;
 
-/// A URL of the web as requests are made to it, in parts: what names a server must be read as they read it.
+/// An HTTP URL in parts, parsed as requests parse it: both must agree on what names the server.
 pub struct WebUrl {
     /// `http` or `https`.
     pub scheme: String,
@@ -15,16 +16,16 @@ pub struct WebUrl {
     pub user: String,
     /// As encoded in the URL; may be empty.
     pub password: String,
-    /// Name or address, and the port where it is not the usual one.
+    /// Name or address, and the port if it is not the default.
     pub server: String,
-    /// Without what `.` and `..` stand for.
+    /// With `.` and `..` resolved.
     pub path: String,
-    /// What follows `?`.
+    /// The part after `?`.
     pub query: Option<String>,
 }
 
 impl WebUrl {
-    /// None if it is no URL of the web.
+    /// `None` if it is not an HTTP URL.
     pub fn parse(text: &str) -> Option<Self> {
         let url = Url::parse(text).ok().filter(|url| matches!(url.scheme(), "http" | "https"))?;
         Some(Self {
@@ -38,21 +39,21 @@ impl WebUrl {
     }
 }
 
-/// A URL, taken apart. Schemes that mean the same store are one kind.
+/// A URL in parts. Schemes of the same store are one kind.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct UrlParts {
-    /// The scheme that the kind of store is known by.
+    /// The scheme that stands for the kind of store.
     pub kind: String,
-    /// Name or address, with the port where it is not the usual one; of object stores the bucket, empty for all.
+    /// Name or address, with the port if it is not the default. For object stores the bucket; empty for all buckets.
     pub server: String,
-    /// What is between the slashes of the path, decoded on the web.
+    /// The parts of the path between slashes. HTTP paths are decoded.
     pub path: Vec<Vec<u8>>,
-    /// Whether nothing in it goes up, not even where that leads back to the same, and all of it can be seen.
+    /// Whether the path never goes up (`..`), not even harmlessly, and hides nothing.
     pub is_straight: bool,
 }
 
 impl UrlParts {
-    /// None if it names no server, or its path can be read in two ways.
+    /// `None` if it names no server, or if its path can be read in two ways.
     pub fn parse(text: &str) -> Option<Self> {
         let (scheme, rest) = text.split_once("://")?;
         let is_visible = !text.chars().any(|sign| sign < ' ' || matches!(sign, '\\' | '\x7f'));
@@ -78,14 +79,14 @@ impl UrlParts {
 
     /// Whether this is at or below another one.
     pub fn is_below(&self, prefix: &Self) -> bool {
-        let is_any = prefix.server.is_empty(); // which no URL of the web is
+        let is_any = prefix.server.is_empty(); // no HTTP URL has an empty server
         self.kind == prefix.kind
             && (is_any || self.server == prefix.server)
             && self.path.starts_with(&prefix.path)
     }
 }
 
-/// The scheme that stands for all of one kind of store.
+/// The scheme that stands for all schemes of a kind of store.
 fn store(scheme: String) -> String {
     match scheme.as_str() {
         "s3a" => "s3".to_owned(),
@@ -100,7 +101,7 @@ fn parts(path: &str) -> impl Iterator<Item = &[u8]> {
     written.as_bytes().split(|&byte| byte == b'/').filter(|_| !path.is_empty())
 }
 
-/// Whether a path goes up or nowhere, as it is written or decoded once or several times.
+/// Whether a path goes up or nowhere, as written or after one or several decodings.
 fn goes_up(path: &[u8]) -> bool {
     let mut path = path.to_vec();
     for _ in 0..MOST_ENCODINGS {
@@ -116,7 +117,7 @@ fn goes_up(path: &[u8]) -> bool {
     true
 }
 
-/// Bytes in which `%` and two hexadecimal digits stand for one.
+/// The bytes, with each `%` and two hexadecimal digits decoded.
 fn decoded(text: &[u8]) -> Vec<u8> {
     let digit = |at: usize| text.get(at).and_then(|&byte| char::from(byte).to_digit(16));
     let mut found = Vec::with_capacity(text.len());

@@ -1,4 +1,4 @@
-//! What the headers of fixed and extensible arrays begin with, and their blocks repeat (HDF5 File Format Specification
+//! The start of the headers of fixed and extensible arrays, which their blocks repeat (HDF5 File Format Specification
 //! 3.0, VII.C and VII.D).
 
 use super::element::ElementFormat;
@@ -9,19 +9,19 @@ use crate::error::Error;
 /// Signature, version and client of every structure.
 pub(super) const START_NBYTES: u64 = 6;
 
-/// An array as its header's first fields describe it.
+/// An array, from the first fields of its header.
 #[derive(Debug)]
 pub(super) struct Head {
-    /// Where the header is.
+    /// The address of the header.
     pub address: u64,
-    /// What elements are: 0 of chunks without filters, 1 of others.
+    /// The kind of elements: 0 for chunks without filters, 1 for chunks with filters.
     pub client: u8,
-    /// How they are written.
+    /// How elements are stored.
     pub format: ElementFormat,
 }
 
 impl Head {
-    /// From the start of a header; `kind` names such an array in errors.
+    /// From the start of a header. Errors call the array `kind`.
     pub fn read(
         index: &ChunkIndex,
         signature: &[u8],
@@ -42,7 +42,7 @@ impl Head {
         }
     }
 
-    /// The start of a block of the array: signature, version, client, and the way back to the header.
+    /// Reads the start of a block of the array: signature, version, client, and the address of the header.
     pub fn check_start(
         &self,
         index: &ChunkIndex,
@@ -61,7 +61,7 @@ impl Head {
     }
 }
 
-/// Elements of a page. Of more than there can be is a block without pages.
+/// How many elements a page has. If that overflows, the block has no pages.
 pub(super) fn page_elements(page_nbits: u8) -> u64 {
     1_u64.checked_shl(u32::from(page_nbits)).unwrap_or(u64::MAX)
 }

@@ -9,12 +9,12 @@ use crate::hdf5::sizes::all_ones;
 use crate::pages::Pages;
 
 const NODE: &str = "a B-tree (version 1) node of chunks";
-/// Entries of a full node, unless the superblock says otherwise: a guess of what to fetch.
+/// How many entries a full node has, unless the superblock says otherwise. We use it to guess what to fetch.
 const USUAL_ENTRIES: u64 = 64;
 /// Chunk length and filter mask at the start of a key.
 const KEY_START: usize = 8;
 
-/// A node; `level` is what it must be, except at the root.
+/// A node. Except for the root, `level` is known and must match.
 #[derive(Clone, Copy, Debug)]
 pub(super) struct Node {
     address: u64,
@@ -28,13 +28,13 @@ impl Node {
     }
 }
 
-/// Note that a node will be needed.
+/// Notes that a node will be needed.
 pub(super) fn want(index: &ChunkIndex, address: u64, pages: &Pages<'_>) {
     let length = header_nbytes(index) + USUAL_ENTRIES * entry_nbytes(index) as u64;
     pages.want(ByteRange { offset: address, length });
 }
 
-/// Read a node: chunks from a leaf, nodes from any other.
+/// Reads a node: chunks from a leaf, child nodes from other nodes.
 pub(super) fn step(
     index: &ChunkIndex,
     node: Node,
@@ -58,7 +58,7 @@ pub(super) fn step(
     Ok(Vec::new())
 }
 
-/// Signature, node type, level, count, and two siblings that are not needed.
+/// Signature, node type, level, count, and two siblings, which we do not need.
 fn header_nbytes(index: &ChunkIndex) -> u64 {
     8 + 2 * index.sizes.offset as u64
 }
@@ -73,7 +73,7 @@ fn read_header(node: Node, bytes: &[u8]) -> Result<(u8, u16), Error> {
     cursor.signature(b"TREE")?;
     let node_type = cursor.u8()?;
     if node_type != 1 {
-        return Err(cursor.invalid(format!("node type {node_type} where chunks have 1")));
+        return Err(cursor.invalid(format!("node type {node_type}, but chunk nodes have type 1")));
     }
     let level = cursor.u8()?;
     if node.level.is_some_and(|expected| expected != level) {
@@ -101,7 +101,8 @@ fn children(
     Ok(nodes)
 }
 
-/// Whether chunks that are looked for may be below a child: not before its key, and before the next child's.
+/// Whether the chunks we look for may be below a child: none may be before its key, or at or after the next child's
+/// key.
 fn may_hold(index: &ChunkIndex, key: &[u8], next: Option<&[u8]>) -> bool {
     let Some(sought) = &index.sought else { return true };
     let offsets = |key: &[u8]| -> Vec<u64> {
@@ -112,7 +113,7 @@ fn may_hold(index: &ChunkIndex, key: &[u8], next: Option<&[u8]>) -> bool {
     sought.iter().any(|start| *start >= first && behind.as_ref().is_none_or(|behind| start < behind))
 }
 
-/// Every chunk of a leaf. The hot loop of old files' indexes: no allocation, no step that can be avoided.
+/// Every chunk of a leaf. This is the hot loop for old files: it allocates nothing and avoids every unnecessary step.
 #[inline]
 fn chunks(
     index: &ChunkIndex,
@@ -139,7 +140,7 @@ fn chunks(
         let linear =
             linear.map_err(|offset| invalid(format!("no chunk starts at element {offset} of an axis")))?;
         if !is_before(previous, offsets) {
-            return Err(invalid("chunks out of their order".into())); // libraries look for them by it
+            return Err(invalid("chunks out of order".into())); // libraries look for them by it
         }
         previous = offsets;
         let Some(linear) = linear else { continue };
@@ -155,7 +156,7 @@ fn chunks(
     Ok(())
 }
 
-/// Eight bytes from `start` on; 0 where there are none, which the callers' lengths rule out.
+/// Eight bytes from `start` on; 0 if there are none, which the callers' lengths rule out.
 #[inline]
 fn word(bytes: &[u8], start: usize) -> u64 {
     let eight = bytes.get(start..).and_then(<[u8]>::first_chunk::<8>);

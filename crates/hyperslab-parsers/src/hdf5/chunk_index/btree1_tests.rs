@@ -93,7 +93,7 @@ fn damaged_nodes() {
     }
 }
 
-/// What is found of a file when it is looked for, sorted, and how many bytes that fetches.
+/// Looks for chunks in a file. Returns what is found, sorted, and how many bytes were fetched.
 fn sought(file: &[u8], shape: &[u64], indices: Option<&[u64]>) -> Result<(Vec<Row>, u64), Error> {
     let max_shape = vec![None; shape.len()];
     let index = LazyIndex { layout: tree(), shape: shape.to_vec(), max_shape, sizes: SIZES };

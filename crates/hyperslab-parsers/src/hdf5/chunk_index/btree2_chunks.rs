@@ -17,7 +17,7 @@ const PLAIN: u8 = 10;
 /// Record type of chunks with filters.
 const FILTERED: u8 = 11;
 
-/// Read the tree's header.
+/// Reads the tree's header.
 pub(super) fn start(
     index: &ChunkIndex,
     address: u64,
@@ -26,7 +26,7 @@ pub(super) fn start(
     let header = Header::read(address, index.sizes, pages)?;
     if format(index, &header).is_none() {
         let (kind, nbytes) = (header.record_type, header.record_nbytes);
-        let problem = format!("records of type {kind} and {nbytes} bytes are no chunks of this array");
+        let problem = format!("records of type {kind} and {nbytes} bytes cannot be chunks of this array");
         return Err(Error::invalid(RECORD, address, problem));
     }
     let root = header.root();
@@ -34,7 +34,7 @@ pub(super) fn start(
     Ok(root.into_iter().map(|root| (Arc::clone(&header), root)).collect())
 }
 
-/// Read a node: its chunks, and the nodes below it.
+/// Reads a node: its chunks, and the nodes below it.
 pub(super) fn step(
     index: &ChunkIndex,
     header: &Header,
@@ -48,7 +48,7 @@ pub(super) fn step(
     header.read_node(node, pages, &index.visited, &mut each)
 }
 
-/// What stands before the chunk's position in the grid, which is eight bytes an axis.
+/// The part of a record before the chunk's position in the grid, which takes eight bytes for each axis.
 fn format(index: &ChunkIndex, header: &Header) -> Option<ElementFormat> {
     let filtered = match header.record_type {
         PLAIN => false,
@@ -70,7 +70,7 @@ fn push_record(
     let stored = format.read(&mut cursor)?;
     let position = cursor.rest();
     if !is_before(previous, position) {
-        return Err(Error::invalid(RECORD, 0, "chunks out of their order")); // libraries look for them by it
+        return Err(Error::invalid(RECORD, 0, "chunks out of order")); // libraries look for them by it
     }
     previous.clear();
     previous.extend_from_slice(position);

@@ -1,4 +1,4 @@
-//! Chunks without an index: the only one, or all in a row (HDF5 File Format Specification 3.0, VII.A, VII.B).
+//! Chunks without an index: a single chunk, or consecutive chunks (HDF5 File Format Specification 3.0, VII.A, VII.B).
 
 use hyperslab_core::{ByteRange, StoredChunk};
 
@@ -13,7 +13,7 @@ pub(super) fn single(index: &ChunkIndex, range: ByteRange, filter_mask: u32, fou
     }
 }
 
-/// Chunks in a row, numbered over the maximum shape; none of them is missing.
+/// Consecutive chunks, numbered over the maximum shape. None of them is missing.
 pub(super) fn implicit(
     index: &ChunkIndex,
     address: u64,
@@ -24,12 +24,12 @@ pub(super) fn implicit(
     let mut counter = order.from(0);
     let mut offset = address;
     let mut left = index.numbering.chunk_count();
-    // Every number takes its bytes of the file, also outside the current shape: the file bounds the loop.
+    // Each number takes up bytes of the file, even outside the current shape, so the file's length bounds the loop.
     while left > 0 {
         let range = ByteRange { offset, length: index.chunk_nbytes };
         if let Some(position) = counter.next() {
             if range.end() > pages.file_length() {
-                return Err(past_the_end(range, pages)); // the file bounds what a grid without end may list
+                return Err(past_the_end(range, pages)); // the file's length bounds how many chunks an unlimited grid may list
             }
             push(position, (range, 0), found);
             left -= 1;

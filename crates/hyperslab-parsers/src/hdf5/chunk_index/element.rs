@@ -1,4 +1,4 @@
-//! An element of a fixed or extensible array, or that part of a B-tree record: where a chunk's bytes are.
+//! An element of a fixed or extensible array, and the same part of a B-tree record: the location of a chunk's bytes.
 
 use hyperslab_core::ByteRange;
 
@@ -9,20 +9,20 @@ use crate::hdf5::sizes::Sizes;
 /// Bytes of a filter mask.
 const MASK_NBYTES: usize = 4;
 
-/// How elements are written.
+/// How elements are stored.
 #[derive(Clone, Copy, Debug)]
 pub(super) struct ElementFormat {
     sizes: Sizes,
-    /// What an unfiltered chunk is long.
+    /// The length of an unfiltered chunk.
     chunk_nbytes: u64,
-    /// Bytes of a stored length, where chunks are filtered.
+    /// Bytes of a stored length, if chunks are filtered.
     length_width: Option<usize>,
     /// Bytes of an element.
     pub nbytes: usize,
 }
 
 impl ElementFormat {
-    /// Elements of `nbytes` bytes, of filtered chunks or not; none where an address does not fit that.
+    /// Elements of `nbytes` bytes, for filtered chunks or not; `None` if an address does not fit.
     pub fn new(sizes: Sizes, chunk_nbytes: u64, filtered: bool, nbytes: usize) -> Option<Self> {
         let length_width = if filtered {
             let width = nbytes.checked_sub(sizes.offset + MASK_NBYTES)?;
@@ -33,7 +33,7 @@ impl ElementFormat {
         Some(Self { sizes, chunk_nbytes, length_width, nbytes })
     }
 
-    /// The chunk's bytes and its filter mask; none where it was never written.
+    /// The location of a chunk and its filter mask; `None` if it was never written.
     pub fn read(&self, cursor: &mut Cursor<'_>) -> Result<Option<(ByteRange, u32)>, Error> {
         let address = self.sizes.address(cursor)?;
         let (length, mask) = match self.length_width {

@@ -1,9 +1,9 @@
-//! Chunks in an extensible array (HDF5 File Format Specification 3.0, VII.D): it grows for ever.
+//! Chunks in an extensible array (HDF5 File Format Specification 3.0, VII.D), which can grow without limit.
 //!
-//! There is one element a chunk. The index block holds the first elements, then leads to data blocks, then to
-//! secondary blocks ("super blocks"), which lead to data blocks. Super block `u` has 2^(u/2) data blocks of
-//! 2^((u+1)/2) times the least element count, both exponents rounded down.
-//! The first super blocks have no block of their own: their data blocks hang on the index block.
+//! There is one element for each chunk. The index block holds the first elements, then pointers to data blocks, then
+//! pointers to secondary blocks ("super blocks"), which point to more data blocks. Super block `u` has 2^(u/2) data
+//! blocks of 2^((u+1)/2) times the minimum element count, both exponents rounded down. The first super blocks do not
+//! exist as blocks: the index block points to their data blocks.
 
 use std::sync::Arc;
 
@@ -33,7 +33,7 @@ pub(super) enum Part {
     Run(PageRun),
 }
 
-/// The array, as its header describes it.
+/// The array, from its header.
 #[derive(Debug)]
 pub(super) struct Array {
     head: Head,
@@ -44,19 +44,19 @@ pub(super) struct Array {
     index_elements: u64,
     /// Elements of the smallest data block, a power of two.
     min_elements: u64,
-    /// Super blocks in all.
+    /// The number of super blocks.
     super_count: u32,
-    /// Super blocks whose data blocks hang on the index block.
+    /// How many super blocks have their data blocks on the index block.
     direct_count: u32,
     page_elements: u64,
 }
 
-/// Note that the header will be needed.
+/// Notes that the header will be needed.
 pub(super) fn want(index: &ChunkIndex, address: u64, pages: &Pages<'_>) {
     pages.want(ByteRange { offset: address, length: header_nbytes(index.sizes) });
 }
 
-/// Read a part: chunks, and what is to be read next.
+/// Reads a part: its chunks, and what must be read next.
 pub(super) fn step(
     index: &ChunkIndex,
     part: &Part,
@@ -85,13 +85,13 @@ fn header_nbytes(sizes: Sizes) -> u64 {
     START_NBYTES + 6 + (6 * sizes.length + sizes.offset + CHECKSUM_NBYTES) as u64
 }
 
-/// Data blocks of a super block.
+/// The number of data blocks of a super block.
 fn block_count(number: u32) -> u64 {
     1_u64.checked_shl(number / 2).unwrap_or(u64::MAX)
 }
 
 impl Array {
-    /// None where no index block was made yet.
+    /// `None` if no index block exists yet.
     fn read(index: &ChunkIndex, address: u64, pages: &Pages<'_>) -> Result<Option<Self>, Error> {
         let bytes = pages.bytes(HEADER, address, header_nbytes(index.sizes))?;
         let mut cursor = Cursor::new(HEADER, address, checked(HEADER, address, &bytes)?);
@@ -122,18 +122,19 @@ impl Array {
         Ok(Some(array))
     }
 
-    /// Elements of each data block of a super block.
+    /// The number of elements in each data block of a super block.
     fn block_elements(&self, number: u32) -> u64 {
         1_u64.checked_shl(number.div_ceil(2)).unwrap_or(u64::MAX).saturating_mul(self.min_elements)
     }
 
-    /// The number of a super block's first element: all before it have 2^u - 1 times the least element count.
+    /// The number of a super block's first element: the super blocks before it have 2^u - 1 times the minimum element
+    /// count.
     fn super_block_first(&self, number: u32) -> u64 {
         let before = (1_u64.checked_shl(number).unwrap_or(u64::MAX) - 1).saturating_mul(self.min_elements);
         before.saturating_add(self.index_elements)
     }
 
-    /// Data blocks that hang on the index block: of its super blocks together.
+    /// The number of data blocks on the index block.
     fn direct_block_count(&self) -> u64 {
         (0..self.direct_count).map(block_count).fold(0, u64::saturating_add)
     }
@@ -146,13 +147,13 @@ impl Array {
             + pointers * sizes.offset as u64
     }
 
-    /// Pages of each data block of a super block; none where the blocks are not paged.
+    /// The number of pages of each data block of a super block; 0 if the blocks are not paged.
     fn page_count(&self, number: u32) -> u64 {
         let elements = self.block_elements(number);
         if elements > self.page_elements { elements.div_ceil(self.page_elements) } else { 0 }
     }
 
-    /// Bytes of a super block's bitmap: a whole number for each of its data blocks.
+    /// Bytes of a super block's bitmap: whole bytes for each of its data blocks.
     fn bitmap_nbytes(&self, number: u32) -> u64 {
         block_count(number).saturating_mul(self.page_count(number).div_ceil(8))
     }
@@ -163,12 +164,12 @@ impl Array {
         fixed.saturating_add(self.bitmap_nbytes(number)).saturating_add(pointers)
     }
 
-    /// A data block without its elements.
+    /// The size of a data block without its elements.
     fn prefix_nbytes(&self, sizes: Sizes) -> u64 {
         START_NBYTES + (sizes.offset + self.first_width + CHECKSUM_NBYTES) as u64
     }
 
-    /// All of a data block that is read at once: only its prefix where it is paged.
+    /// The part of a data block that is read at once: only the prefix if it is paged, otherwise all of it.
     fn data_block_nbytes(&self, element_count: u64, sizes: Sizes) -> u64 {
         let elements = if element_count > self.page_elements { 0 } else { element_count };
         self.prefix_nbytes(sizes).saturating_add(elements.saturating_mul(self.head.format.nbytes as u64))
@@ -209,7 +210,7 @@ impl Array {
         matches!(part, Part::DataBlock { element_count, .. } if *element_count > self.page_elements)
     }
 
-    /// The data blocks of a super block, from their addresses.
+    /// The data blocks of a super block, given their addresses.
     fn data_blocks(
         self: &Arc<Self>,
         index: &ChunkIndex,
@@ -255,7 +256,7 @@ impl Array {
         Ok(parts)
     }
 
-    /// The written pages of a data block. Its own part then only checks the block's prefix.
+    /// The written pages of a data block. Reading the block itself then only checks its prefix.
     fn page_runs(
         &self,
         index: &ChunkIndex,
@@ -272,7 +273,7 @@ impl Array {
             page_elements: self.page_elements,
             format: self.head.format,
         };
-        // Bits follow one another over the data blocks, although each block has room for whole bytes.
+        // The bits of all data blocks are contiguous, although each block has room for whole bytes.
         let position = first.saturating_sub(self.super_block_first(number)) / element_count.max(1);
         block.runs(bitmap, position.saturating_mul(self.page_count(number)), pages)
     }
@@ -290,7 +291,7 @@ impl Array {
         let mut cursor = Cursor::new(DATA_BLOCK, address, checked(DATA_BLOCK, address, &bytes)?);
         self.head.check_start(index, b"EADB", &mut cursor)?;
         cursor.skip(self.first_width)?;
-        // Of a paged block nothing is left here.
+        // A paged block has nothing more to read here.
         index.push_elements(
             (&index.numbering.unlimited_first()?, first),
             &self.head.format,
@@ -301,7 +302,7 @@ impl Array {
     }
 }
 
-/// Super blocks in all, and those whose data blocks hang on the index block; none for impossible parameters.
+/// The number of super blocks, and of those on the index block; `None` for impossible parameters.
 fn super_block_counts(max_nbits: u8, min_elements: u8, min_pointers: u8) -> Option<(u32, u32)> {
     if max_nbits > 64 || !min_elements.is_power_of_two() || !min_pointers.is_power_of_two() {
         return None;

@@ -36,7 +36,7 @@ fn chunks(first: u64, count: u64) -> Vec<u8> {
     words(first + 2000..first + count + 2000)
 }
 
-/// All 33 elements, but for the second page of the first paged block.
+/// All 33 elements, except for the second page of the first paged block.
 fn image() -> Image {
     let mut image = Image::new(3000);
     image.put_checked(64, &header(PARAMETERS));
@@ -49,7 +49,7 @@ fn image() -> Image {
     image.put_checked(600, &bytes(&[&start(b"EASB"), &[6], &words([1000, 1100])]));
     image.put_checked(1000, &block(9, 4, 6));
     image.put_checked(1100, &block(13, 4, 10));
-    // Two pages a block: the bits of the second block follow those of the first one.
+    // Two pages for each block: the bits of the second block follow those of the first one.
     image.put_checked(700, &bytes(&[&start(b"EASB"), &[14], &[0b1011_0000, 0], &words([1200, 1400])]));
     image.put_checked(1200, &block(0, 0, 14));
     image.put_checked(1219, &chunks(17, 4));

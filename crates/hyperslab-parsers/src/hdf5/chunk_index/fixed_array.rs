@@ -1,4 +1,4 @@
-//! Chunks in a fixed array, one element each (HDF5 File Format Specification 3.0, VII.C).
+//! Chunks in a fixed array, with one element for each chunk (HDF5 File Format Specification 3.0, VII.C).
 
 use std::sync::Arc;
 
@@ -24,7 +24,7 @@ pub(super) enum Part {
     Run(PageRun),
 }
 
-/// The array, as its header describes it.
+/// The array, from its header.
 #[derive(Debug)]
 pub(super) struct Array {
     head: Head,
@@ -33,12 +33,12 @@ pub(super) struct Array {
     page_elements: u64,
 }
 
-/// Note that the header will be needed.
+/// Notes that the header will be needed.
 pub(super) fn want(index: &ChunkIndex, address: u64, pages: &Pages<'_>) {
     pages.want(ByteRange { offset: address, length: header_nbytes(index.sizes) });
 }
 
-/// Read a part: chunks, and what is to be read next.
+/// Reads a part: its chunks, and what must be read next.
 pub(super) fn step(
     index: &ChunkIndex,
     part: &Part,
@@ -61,7 +61,7 @@ fn header_nbytes(sizes: Sizes) -> u64 {
 }
 
 impl Array {
-    /// None where no data block was made yet.
+    /// `None` if no data block exists yet.
     fn read(index: &ChunkIndex, address: u64, pages: &Pages<'_>) -> Result<Option<Self>, Error> {
         let bytes = pages.bytes(HEADER, address, header_nbytes(index.sizes))?;
         let mut cursor = Cursor::new(HEADER, address, checked(HEADER, address, &bytes)?);
@@ -80,7 +80,7 @@ impl Array {
         self.element_count > self.page_elements
     }
 
-    /// The pages, which stand behind the block's prefix.
+    /// The pages, which follow the block's prefix.
     fn paged(&self, sizes: Sizes) -> PagedBlock {
         PagedBlock {
             address: self.block.saturating_add(self.prefix_nbytes(sizes)),
@@ -95,14 +95,14 @@ impl Array {
         if self.is_paged() { self.element_count.div_ceil(self.page_elements).div_ceil(8) } else { 0 }
     }
 
-    /// Of a paged block: all before the pages, with its checksum.
+    /// For a paged block: the size of everything before the pages, including its checksum.
     fn prefix_nbytes(&self, sizes: Sizes) -> u64 {
         START_NBYTES
             .saturating_add((sizes.offset + CHECKSUM_NBYTES) as u64)
             .saturating_add(self.bitmap_nbytes())
     }
 
-    /// All that is read first: the prefix of a paged block, the whole of another.
+    /// The size of what is read first: the prefix of a paged block, or the whole of another block.
     fn first_nbytes(&self, sizes: Sizes) -> u64 {
         let elements = if self.is_paged() { 0 } else { self.element_count };
         let nbytes = elements.saturating_mul(self.head.format.nbytes as u64);

@@ -26,7 +26,7 @@ fn plain() -> Image {
     image
 }
 
-/// The same with pages of four elements, of which the second is written.
+/// The same with pages of four elements. Only the second page is written.
 fn paged(bitmap: u8) -> Image {
     let mut image = Image::new(512);
     image.put_checked(64, &header(0, 8, 2, 6));

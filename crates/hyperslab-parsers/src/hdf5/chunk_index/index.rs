@@ -1,4 +1,4 @@
-//! The index of one array: what all that read a part of it know, and what they add chunks to.
+//! The index of one array: what every step that reads a part of it knows, and the chunks it adds.
 
 use hyperslab_core::{ByteRange, StoredChunk};
 
@@ -16,15 +16,15 @@ pub(crate) struct ChunkIndex {
     pub(super) kind: IndexKind,
     pub(super) sizes: Sizes,
     pub(super) numbering: Numbering,
-    /// What an unfiltered chunk is long.
+    /// The length of an unfiltered chunk.
     pub(super) chunk_nbytes: u64,
-    /// Where the chunks start that are looked for, unless all are.
+    /// The starts of the chunks we look for; `None` for all chunks.
     pub(super) sought: Option<Vec<Vec<u64>>>,
     pub(super) visited: Visited,
 }
 
 impl ChunkIndex {
-    /// The index of an array of this layout, shape and maximum shape.
+    /// The index for an array of this layout, shape and maximum shape.
     pub fn new(
         layout: &ChunkedLayout,
         shape: &[u64],
@@ -36,18 +36,18 @@ impl ChunkIndex {
         let chunk_nbytes =
             lengths.try_fold(layout.element_nbytes, |nbytes, &length| nbytes.checked_mul(length));
         let chunk_nbytes = chunk_nbytes.filter(|&nbytes| nbytes > 0).ok_or_else(|| {
-            Error::invalid("a chunked layout", 0, "chunks of no bytes, or of more than 2^64")
+            Error::invalid("a chunked layout", 0, "chunks of 0 bytes, or of more than 2^64")
         })?;
         let (kind, visited) = (layout.kind.clone(), Visited::default());
         Ok(Self { kind, sizes, numbering, chunk_nbytes, sought: None, visited })
     }
 
-    /// Look for the chunks with these linear indices only. Some indexes are read as a whole all the same.
+    /// Looks only for the chunks with these linear indices. Some indexes are still read as a whole.
     pub fn look_for(&mut self, indices: &[u64]) {
         self.sought = Some(indices.iter().map(|&index| self.numbering.start(index)).collect());
     }
 
-    /// Add the chunks of consecutive elements, from a number of the order on, until the cursor ends.
+    /// Adds the chunks of consecutive elements, starting at a number, until the cursor ends.
     pub(super) fn push_elements(
         &self,
         (order, first): (&Order<'_>, u64),
@@ -69,8 +69,8 @@ impl ChunkIndex {
     }
 }
 
-/// Whether a chunk's position, eight bytes an axis, stands before another's, as all libraries sort them: positions beyond the
-/// shape too.
+/// Whether a chunk's position, in eight bytes for each axis, comes before another's. All libraries sort chunks in this
+/// order, including positions beyond the shape.
 pub(super) fn is_before(position: &[u8], other: &[u8]) -> bool {
     position.chunks_exact(8).map(word).lt(other.chunks_exact(8).map(word))
 }
@@ -79,7 +79,7 @@ fn word(bytes: &[u8]) -> u64 {
     bytes.first_chunk().map_or(u64::MAX, |&eight: &[u8; 8]| u64::from_le_bytes(eight))
 }
 
-/// Add a chunk. One that lies past the end of the file is damaged by itself: reading it says so, the others are whole.
+/// Adds a chunk. Only that chunk counts as damaged if it lies past the end of the file: reading it will report this.
 pub(super) fn push(index: u64, (range, filter_mask): (ByteRange, u32), found: &mut Vec<StoredChunk>) {
     found.push(StoredChunk { index, file: 0, range, filter_mask });
 }

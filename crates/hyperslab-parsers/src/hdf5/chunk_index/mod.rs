@@ -1,14 +1,14 @@
-//! From the index of a chunked array to its stored chunks, in small steps that can be made again.
+//! From the index of a chunked array to its stored chunks, in small steps that can be repeated.
 //!
 //! ```text
 //! let index = ChunkIndex::new(&layout, &shape, &max_shape, sizes)?;
 //! let mut tasks = index.start();
 //! loop: for each task: index.step(&task, &pages, &mut found)
 //!     Ok(more)     => more tasks; what they need is already noted in the pages
-//!     NotHeld      => keep the task for the next round; nothing was found by it
+//!     NotHeld      => keep the task for the next round; it found nothing
 //! ```
 //!
-//! Chunks come in no particular order, and only those of the current shape: arrays that shrank leave others.
+//! Chunks come in no particular order, and only those within the current shape: arrays that shrank leave others behind.
 
 mod array_head;
 mod btree1;
@@ -31,7 +31,7 @@ use super::layout::IndexKind;
 use crate::error::Error;
 use crate::pages::Pages;
 
-/// A part of an index that is to be read.
+/// A part of an index that must be read.
 #[derive(Clone, Debug)]
 pub(crate) struct IndexTask(Task);
 
@@ -66,7 +66,7 @@ impl ChunkIndex {
         vec![IndexTask(task)]
     }
 
-    /// Note what the tasks of `start` will need, so that it comes with whatever else the round fetches.
+    /// Notes what the tasks of `start` will need, so the next round fetches it along with the rest.
     pub fn want(&self, pages: &Pages<'_>) {
         match self.kind {
             IndexKind::Unallocated | IndexKind::Single { .. } | IndexKind::Implicit { .. } => {}
@@ -77,9 +77,9 @@ impl ChunkIndex {
         }
     }
 
-    /// Read one part. What it found is added to `found`; what must be read next comes back, noted as needed.
+    /// Reads one part. Adds its chunks to `found`, and returns what must be read next, noted as needed.
     ///
-    /// After `NotHeld` the step is to be made again when the next round came; nothing was found then.
+    /// After `NotHeld`, repeat the step when the next round has come. Nothing was found then.
     pub fn step(
         &self,
         task: &IndexTask,

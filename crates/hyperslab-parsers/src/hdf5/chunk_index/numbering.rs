@@ -1,23 +1,22 @@
-//! How indexes number chunks, and where those numbers are in the grid of the array as it is now.
+//! How indexes number chunks, and where these numbers lie in the array's current grid.
 
 use crate::error::Error;
 
 /// The grid of an array's chunks, and the order in which linear indexes number it.
 ///
-/// Fixed arrays and implicit indexes number the grid over the *maximum* shape, in row-major order; extensible
-/// arrays too, but with the one unlimited axis moved to the front. The array's own grid is over its current
-/// shape.
+/// Fixed arrays and implicit indexes number the grid over the *maximum* shape, in row-major order. Extensible arrays do
+/// the same, but with the one unlimited axis moved to the front. The array's own grid covers its current shape.
 #[derive(Debug)]
 pub(super) struct Numbering {
     chunk_shape: Vec<u64>,
     grid_shape: Vec<u64>,
-    /// Chunks along each axis of the maximum shape; none where it is unlimited.
+    /// Chunks along each axis of the maximum shape; `None` if the axis is unlimited.
     max_grid: Vec<Option<u64>>,
     chunk_count: u64,
 }
 
 impl Numbering {
-    /// Of an array of this shape and maximum shape.
+    /// For an array of this shape and maximum shape.
     pub fn new(chunk_shape: &[u64], shape: &[u64], max_shape: &[Option<u64>]) -> Result<Self, Error> {
         let problem = |problem: String| Error::invalid("a chunked layout", 0, problem);
         if shape.len() != chunk_shape.len() || max_shape.len() != shape.len() || shape.is_empty() {
@@ -51,16 +50,16 @@ impl Numbering {
         self.chunk_count
     }
 
-    /// The linear index of a chunk; none outside the current shape, where arrays that shrank leave chunks.
+    /// The linear index of a chunk; `None` outside the current shape, where arrays that shrank leave chunks.
     pub fn of_chunk(&self, chunk_index: impl Iterator<Item = u64>) -> Option<u64> {
         let mut axes = chunk_index.zip(&self.grid_shape);
         axes.try_fold(0_u64, |linear, (index, &length)| {
-            // The whole grid's chunk count fits, so every part of it does.
+            // The chunk count of the whole grid fits, so every part of it does.
             (index < length).then(|| linear.wrapping_mul(length).wrapping_add(index))
         })
     }
 
-    /// The element at which the chunk with a linear index starts.
+    /// The first element of the chunk with a linear index.
     pub fn start(&self, mut index: u64) -> Vec<u64> {
         let mut start = vec![0; self.ndim()];
         for ((position, &chunk), &length) in
@@ -72,7 +71,7 @@ impl Numbering {
         start
     }
 
-    /// The linear index of the chunk that starts at an element; an error where no chunk starts.
+    /// The linear index of the chunk that starts at an element. Fails if no chunk starts there.
     #[inline]
     pub fn of_offsets(&self, offsets: impl Iterator<Item = u64>) -> Result<Option<u64>, u64> {
         let mut linear = 0_u64;
@@ -88,12 +87,12 @@ impl Numbering {
         Ok(inside.then_some(linear))
     }
 
-    /// Counts through chunks as fixed arrays and implicit indexes number them.
+    /// Counts chunks in the order of fixed arrays and implicit indexes.
     pub fn row_major(&self) -> Result<Order<'_>, Error> {
         self.order((0..self.ndim()).collect())
     }
 
-    /// Counts through chunks as extensible arrays number them.
+    /// Counts chunks in the order of extensible arrays.
     pub fn unlimited_first(&self) -> Result<Order<'_>, Error> {
         let unlimited = self.max_grid.iter().position(Option::is_none).unwrap_or(0);
         let others = (0..self.ndim()).filter(|&axis| axis != unlimited);
@@ -110,12 +109,12 @@ impl Numbering {
                 "it cannot number an array with these unlimited axes",
             ));
         };
-        lengths.insert(0, u64::MAX); // the slowest axis is never wrapped around
+        lengths.insert(0, u64::MAX); // the slowest axis never wraps around
         Ok(Order { numbering: self, axes, lengths })
     }
 }
 
-/// The axes from the slowest to the fastest, and how many numbers each has.
+/// The axes from the slowest to the fastest, and the length of each in chunks.
 pub(super) struct Order<'a> {
     numbering: &'a Numbering,
     axes: Vec<usize>,
@@ -123,7 +122,7 @@ pub(super) struct Order<'a> {
 }
 
 impl Order<'_> {
-    /// Start to count at a number.
+    /// Starts counting at a number.
     pub fn from(&self, mut number: u64) -> Counter<'_> {
         let mut chunk_index = vec![0; self.axes.len()];
         for (&axis, &length) in self.axes.iter().zip(&self.lengths).rev() {
@@ -143,7 +142,7 @@ pub(super) struct Counter<'a> {
 }
 
 impl Counter<'_> {
-    /// The linear index of this chunk in the current grid, if it is in there; then go on to the next number.
+    /// The linear index of this chunk in the current grid, if it lies there. Then moves on to the next number.
     pub fn next(&mut self) -> Option<u64> {
         let linear = self.order.numbering.of_chunk(self.chunk_index.iter().copied());
         for (&axis, &length) in self.order.axes.iter().zip(&self.order.lengths).rev() {

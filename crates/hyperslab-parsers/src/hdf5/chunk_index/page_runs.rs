@@ -1,4 +1,4 @@
-//! Pages of the data blocks of fixed and extensible arrays: elements that have a checksum of their own.
+//! Pages of the data blocks of fixed and extensible arrays. Each page of elements has its own checksum.
 
 use hyperslab_core::{ByteRange, StoredChunk};
 
@@ -11,21 +11,21 @@ use crate::hdf5::lookup3::{CHECKSUM_NBYTES, checked};
 use crate::pages::Pages;
 
 const PAGE: &str = "a page of a chunk index";
-/// Pages read in one step: a bound of the bytes that are copied together.
+/// How many pages are read in one step. This bounds how many bytes are copied together.
 const RUN_PAGES: u64 = 64;
 
 /// The pages of one data block.
 #[derive(Clone, Copy, Debug)]
 pub(super) struct PagedBlock {
-    /// Where the first page is.
+    /// The offset of the first page.
     pub address: u64,
     /// The number of its first element.
     pub first: u64,
-    /// Elements of the block.
+    /// The number of elements in the block.
     pub element_count: u64,
-    /// Elements of a page; the last one may have fewer.
+    /// The number of elements in a page. The last page may have fewer.
     pub page_elements: u64,
-    /// How elements are written.
+    /// How elements are stored.
     pub format: ElementFormat,
 }
 
@@ -56,7 +56,7 @@ impl PagedBlock {
 
     /// The runs of pages whose bits are set in the bitmap, from bit `first_bit` on, noted as needed.
     ///
-    /// Fails where the block does not fit the file, which bounds how many there are.
+    /// Fails if the block does not fit into the file, which bounds the number of runs.
     pub fn runs(&self, bitmap: &[u8], first_bit: u64, pages: &Pages<'_>) -> Result<Vec<PageRun>, Error> {
         let file_length = pages.file_length();
         if self.address.checked_add(self.nbytes()).is_none_or(|end| end > file_length) {
@@ -112,7 +112,7 @@ impl PageRun {
     }
 }
 
-/// A bit of a bitmap, counted from the most significant bit of the first byte.
+/// A bit of a bitmap. Bit 0 is the most significant bit of the first byte.
 fn is_set(bitmap: &[u8], bit: u64) -> bool {
     let byte = usize::try_from(bit / 8).ok().and_then(|position| bitmap.get(position));
     byte.is_some_and(|byte| byte & (0x80 >> (bit % 8)) != 0)

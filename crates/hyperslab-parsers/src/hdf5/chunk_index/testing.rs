@@ -1,4 +1,4 @@
-//! Hand-made index structures, and a walk through them that checks the contract of `step`.
+//! Hand-made index structures, and a walk that checks the contract of `step`.
 
 use hyperslab_core::StoredChunk;
 
@@ -22,29 +22,29 @@ impl Image {
         Self(vec![0; length])
     }
 
-    /// Put bytes somewhere.
+    /// Writes bytes at an offset.
     pub fn put(&mut self, offset: usize, bytes: &[u8]) {
         self.0[offset..offset + bytes.len()].copy_from_slice(bytes);
     }
 
-    /// Put bytes and their checksum somewhere.
+    /// Writes bytes and their checksum at an offset.
     pub fn put_checked(&mut self, offset: usize, bytes: &[u8]) {
         self.put(offset, bytes);
         self.put(offset + bytes.len(), &lookup3(bytes).to_le_bytes());
     }
 }
 
-/// Bytes one after another.
+/// Bytes joined together.
 pub(super) fn bytes(parts: &[&[u8]]) -> Vec<u8> {
     parts.concat()
 }
 
-/// Addresses one after another.
+/// Addresses joined together.
 pub(super) fn words(numbers: impl IntoIterator<Item = u64>) -> Vec<u8> {
     numbers.into_iter().flat_map(u64::to_le_bytes).collect()
 }
 
-/// A layout of chunks of this shape, one byte an element.
+/// A layout of chunks of this shape, with one byte for each element.
 pub(super) fn layout(kind: IndexKind, chunk_shape: &[u64], filtered: bool) -> ChunkedLayout {
     ChunkedLayout {
         version: 4,
@@ -56,7 +56,7 @@ pub(super) fn layout(kind: IndexKind, chunk_shape: &[u64], filtered: bool) -> Ch
     }
 }
 
-/// All chunks, sorted, and the rounds that it took; with pages so small that many steps are made again.
+/// All chunks, sorted, and how many rounds it took. Pages are small, so many steps are repeated.
 pub(super) fn walk(
     file: &[u8],
     layout: &ChunkedLayout,

@@ -1,4 +1,4 @@
-//! `Reach`: how whatever a document names is reached, and whether it may be.
+//! `DocumentResolver`: finds and opens the files that one document names, and refuses those it may not name.
 
 use std::path::PathBuf;
 use std::sync::Arc;
@@ -11,15 +11,15 @@ use pyo3::prelude::*;
 use crate::errors;
 use crate::remote::RemoteFile;
 
-/// A `SourceResolver`: `Allowed` for files of this machine, and for URLs a function that gives a `RemoteFile` or refuses;
-/// without one, the environment says how.
+/// A `SourceResolver`: `Allowed` decides for local files, and a function returns a `RemoteFile` for a URL or refuses.
+/// Without a function, the environment tells how to reach URLs.
 #[pyclass(frozen, from_py_object, module = "hyperslab._core")]
 #[derive(Clone, Default)]
-pub(crate) struct Reach(pub(crate) SourceResolver);
+pub(crate) struct DocumentResolver(pub(crate) SourceResolver);
 
 #[pymethods]
 #[allow(clippy::needless_pass_by_value)] // PyO3 hands arguments over by value
-impl Reach {
+impl DocumentResolver {
     #[new]
     #[pyo3(signature = (document, function=None, paths=None, listed=Vec::new()))]
     fn new(
@@ -33,17 +33,17 @@ impl Reach {
         Self(SourceResolver::new(document, urls, allowed, listed))
     }
 
-    /// The file that an external link of a file leads to, where the HDF5 library looks for it; None if there is none.
+    /// The file that an external link leads to, searched for as the HDF5 library does; None if there is none.
     fn linked(&self, own: PathBuf, name: &str) -> PyResult<Option<PathBuf>> {
         self.0.linked_file(&own, name).map_err(errors::of_read)
     }
 
-    /// The same of a source of a virtual array.
+    /// The same for a source of a virtual array.
     fn source(&self, own: PathBuf, name: &str) -> PyResult<Option<PathBuf>> {
         self.0.virtual_source(&own, name).map_err(errors::of_read)
     }
 
-    /// The external raw file of an array: it is a regular file, and may be led to.
+    /// The external raw file of an array. Fails unless it is a regular file that may be opened.
     fn raw(&self, own: PathBuf, name: &str) -> PyResult<PathBuf> {
         self.0.raw_file(&own, name).map_err(errors::of_read)
     }
@@ -56,7 +56,7 @@ pub(crate) fn refusal(document: &str, location: &str, allowed: Vec<String>) -> S
     hyperslab_parsers::refusal(document, location, &allowed)
 }
 
-/// Gives a `RemoteFile` for a URL, or raises `NotAllowed`.
+/// Returns a `RemoteFile` for a URL, or raises `NotAllowed`.
 struct Function(Py<PyAny>);
 
 impl UrlResolver for Function {

@@ -1,0 +1,225 @@
+//! All that one object's header says, for readers who want it as HDF5's own library tells it: filters with their
+//! parameters, links with the addresses that they lead to, orders of creation.
+
+use hyperslab_core::{Attribute, Element, Fill, Unreadable};
+
+use super::attribute::RawAttribute;
+use super::cache_image::start;
+use super::dense::{Dense, DenseWalk};
+use super::file::File;
+use super::filters::Filter;
+use super::header;
+use super::layout::Layout;
+use super::links::{DenseStorage, NamedLink, Target};
+use super::object::{self, Kind, Messages};
+use super::symbol_table::{Node, SymbolTable};
+use super::vlen;
+use crate::error::Error;
+use crate::pages::Pages;
+use crate::rounds::settle;
+
+/// Most nodes of one group's table: no library makes so many, and a damaged table may lead in a circle.
+const MAX_NODES: usize = 1 << 20;
+
+/// One object, as its header describes it. Addresses count from the file's base address, as references do.
+#[derive(Debug)]
+pub struct ObjectFacts {
+    /// Where its header is.
+    pub address: u64,
+    /// What it is.
+    pub kind: ObjectKind,
+    /// The attributes in the order of the file, with their order of creation where that is tracked.
+    pub attributes: Vec<(Attribute, Option<u32>)>,
+    /// Whether the order in which attributes were made is tracked.
+    pub attributes_ordered: bool,
+}
+
+/// What an object is.
+#[derive(Debug)]
+pub enum ObjectKind {
+    /// A group.
+    Group {
+        /// Its links, in the order in which the file's structures list them.
+        links: Vec<NamedLink>,
+        /// Whether the order in which they were made is tracked.
+        ordered: bool,
+    },
+    /// An array.
+    Array(Box<ArrayFacts>),
+    /// A datatype with a name.
+    Datatype(Element),
+}
+
+/// An array, without its elements.
+#[derive(Debug)]
+pub struct ArrayFacts {
+    /// Its elements.
+    pub element: Element,
+    /// Where the datatype is that it shares with others.
+    pub committed: Option<u64>,
+    /// Its shape, `None` for no elements at all.
+    pub shape: Option<Vec<u64>>,
+    /// How far it may grow; `None` on an axis without limit.
+    pub max_shape: Vec<Option<u64>>,
+    /// Its filters, first step of encoding first.
+    pub filters: Vec<Filter>,
+    /// How it is stored, or why that cannot be read.
+    pub storage: Result<StorageFacts, Unreadable>,
+}
+
+/// How an array is stored.
+#[derive(Debug)]
+pub struct StorageFacts {
+    /// What elements are that nobody wrote.
+    pub fill: Fill,
+    /// How it lies in the file.
+    pub layout: LayoutFacts,
+    /// Parts in other files: file, offset, and length unless it is all that is left.
+    pub external: Vec<(String, u64, Option<u64>)>,
+}
+
+/// How an array lies in its file.
+#[derive(Debug)]
+pub enum LayoutFacts {
+    /// In its header.
+    Compact,
+    /// In one piece; the address where anything was written.
+    Contiguous(Option<u64>),
+    /// In chunks of this shape.
+    Chunked(Vec<u64>),
+    /// In other arrays.
+    Virtual,
+}
+
+/// What the header at an address says; without an address, that of the root.
+pub fn describe(pages: &mut Pages<'_>, address: Option<u64>) -> Result<ObjectFacts, Error> {
+    let superblock = start(pages)?;
+    let mut file = settle(pages, |pages| File::read(pages, &superblock))?;
+    let base = superblock.sizes.base;
+    let place = address.map_or(superblock.root, |address| address.wrapping_add(base));
+    let description = settle(pages, |pages| object::describe(&mut file, pages, place))?;
+    let messages = settle(pages, |pages| header::messages(pages, superblock.sizes, place)).map(Messages)?;
+    let mut attributes = description.attributes;
+    if let Some(storage) = description.dense_attributes {
+        attributes.extend(dense_attributes(&mut file, pages, storage)?);
+    }
+    for raw in &mut attributes {
+        follow(&mut file, pages, raw)?;
+    }
+    let kind = match description.kind {
+        Kind::Group(group) => {
+            let ordered = group.ordered;
+            let mut links = group.links;
+            if let Some(storage) = group.dense {
+                links.extend(dense_links(&mut file, pages, storage)?);
+            }
+            if let Some(table) = group.table {
+                table_links(&file, pages, table, &mut links)?;
+            }
+            for link in &mut links {
+                if let Target::Object(address) = &mut link.target {
+                    *address = address.wrapping_sub(base);
+                }
+            }
+            ObjectKind::Group { links, ordered }
+        }
+        Kind::Array(array) => {
+            let committed = messages.committed(&file)?.map(|address| address.wrapping_sub(base));
+            ObjectKind::Array(Box::new(array_facts(&mut file, pages, &messages, *array, committed)?))
+        }
+        Kind::Datatype => ObjectKind::Datatype(settle(pages, |pages| messages.element(&mut file, pages))?),
+    };
+    let attributes_ordered = messages.attributes_ordered(&file)?;
+    let attributes = attributes.into_iter().map(|raw| (raw.attribute, raw.order)).collect();
+    Ok(ObjectFacts { address: place.wrapping_sub(base), kind, attributes, attributes_ordered })
+}
+
+fn array_facts(
+    file: &mut File,
+    pages: &mut Pages<'_>,
+    messages: &Messages,
+    array: object::ArrayDescription,
+    committed: Option<u64>,
+) -> Result<ArrayFacts, Error> {
+    let filters = settle(pages, |pages| messages.filters(file, pages))?;
+    let storage = match array.storage {
+        Err(reason) => Err(reason),
+        Ok(storage) => {
+            let layout = match storage.layout {
+                Layout::Compact(_) => LayoutFacts::Compact,
+                Layout::Contiguous { address, .. } => LayoutFacts::Contiguous(address),
+                Layout::Chunked(layout) => LayoutFacts::Chunked(layout.chunk_shape),
+                Layout::Virtual { .. } => LayoutFacts::Virtual,
+            };
+            let external = match storage.external {
+                Some(files) => settle(pages, |pages| files.named(pages, file.sizes))?,
+                None => Vec::new(),
+            };
+            let external = external.iter().map(super::external::NamedPart::facts).collect();
+            Ok(StorageFacts { fill: storage.fill, layout, external })
+        }
+    };
+    let (shape, max_shape) = (array.dataspace.shape, array.dataspace.max_shape);
+    Ok(ArrayFacts { element: array.element, committed, shape, max_shape, filters, storage })
+}
+
+fn dense_attributes(
+    file: &mut File,
+    pages: &mut Pages<'_>,
+    storage: DenseStorage,
+) -> Result<Vec<RawAttribute>, Error> {
+    let mut walk = DenseWalk::new(Dense::Attributes, storage, file.sizes);
+    let messages = settle(pages, |pages| walk.messages(file, pages))?;
+    let read = |message| settle(pages, |pages| RawAttribute::read(file, pages, message));
+    let mut found: Vec<RawAttribute> = messages.iter().map(read).collect::<Result<_, _>>()?;
+    found.sort_by(|one, other| one.attribute.name.cmp(&other.attribute.name));
+    Ok(found)
+}
+
+/// Fill in what an attribute's pointers lead to.
+fn follow(file: &mut File, pages: &mut Pages<'_>, raw: &mut RawAttribute) -> Result<(), Error> {
+    let Ok(value) = &mut raw.attribute.value else { return Ok(()) };
+    if !value.element.has_pointers() {
+        return Ok(());
+    }
+    let File { collections, sizes, .. } = file;
+    let found =
+        settle(pages, |pages| vlen::values(collections, pages, *sizes, &value.element, &value.bytes));
+    match found {
+        Ok(heap) => value.heap = heap,
+        Err(error @ Error::Fetch(_)) => return Err(error),
+        Err(error) => raw.attribute.value = Err(error.into()),
+    }
+    Ok(())
+}
+
+fn dense_links(
+    file: &mut File,
+    pages: &mut Pages<'_>,
+    storage: DenseStorage,
+) -> Result<Vec<NamedLink>, Error> {
+    let mut walk = DenseWalk::new(Dense::Links, storage, file.sizes);
+    let messages = settle(pages, |pages| walk.messages(file, pages))?;
+    let sizes = file.sizes;
+    messages.iter().map(|message| super::links::link(&mut message.cursor("link"), sizes)).collect()
+}
+
+fn table_links(
+    file: &File,
+    pages: &mut Pages<'_>,
+    table: SymbolTable,
+    links: &mut Vec<NamedLink>,
+) -> Result<(), Error> {
+    let (mut todo, mut count) = (vec![table.tree], 0);
+    while let Some(address) = todo.pop() {
+        count += 1;
+        if count > MAX_NODES {
+            return Err(Error::TooMany { what: "nodes of a group's table", limit: MAX_NODES as u64 });
+        }
+        match settle(pages, |pages| table.node(pages, file.sizes, address))? {
+            Node::Links(found) => links.extend(found),
+            Node::Children(children) => todo.extend(children.into_iter().rev()), // the first is next
+        }
+    }
+    Ok(())
+}

@@ -1,0 +1,121 @@
+"""`AttributeManager`: the attributes of an object, read as h5py reads them."""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Iterator
+from typing import TYPE_CHECKING, Any, NoReturn
+
+import numpy as np
+
+from hyperslab.h5 import elements, spaces
+from hyperslab.h5.dtypes import Empty, check_string_dtype
+from hyperslab.h5.identifiers import TypeID
+from hyperslab.h5.names import as_text
+from hyperslab.h5.objects import MappingHDF5
+from hyperslab.h5.refused import refuse
+
+if TYPE_CHECKING:
+    from hyperslab.h5.objects import HLObject
+
+ASCII, UTF8 = "ascii", "utf-8"
+
+
+class AttributeManager(MappingHDF5):
+    """Attributes by their names, in the order of creation if that is tracked, else of names."""
+
+    def __init__(self, parent: HLObject) -> None:
+        self._id = parent.id
+
+    def _stored(self) -> dict[str, Any]:
+        facts = self._id.facts
+        found = facts["attributes"]
+        if facts["attributes_ordered"]:
+            found = sorted(found, key=lambda attribute: attribute[1] or 0)
+        else:
+            found = sorted(found, key=lambda attribute: attribute[0].encode("utf-8", "surrogateescape"))
+        return {name: stored for name, _, stored in found}
+
+    def _one(self, name: Any) -> Any:
+        text = as_text(name)
+        if not self._id:
+            raise KeyError("Unable to synchronously open attribute (the file was closed: open it again)")
+        stored = self._stored()
+        if text not in stored:
+            raise KeyError(f"Unable to synchronously open attribute (can't locate attribute: {text!r})")
+        if isinstance(stored[text], Exception):
+            raise stored[text]
+        return stored[text]
+
+    def __getitem__(self, name: Any) -> Any:
+        element, shape, stored, heap = self._one(name)
+        dtype = elements.dtype_of(element)
+        if shape is None:
+            return Empty(dtype)
+        array = elements.values(element, dtype, stored, heap).reshape(shape + dtype.shape)
+        text = check_string_dtype(dtype)
+        if text is not None and text.length is None:
+            decoded = np.empty(array.shape, dtype)
+            decoded.reshape(-1)[:] = [one.decode("utf-8", "surrogateescape") for one in array.flat]
+            array = decoded
+        return array[()] if array.ndim == 0 else array
+
+    def get_id(self, name: Any) -> AttrID:
+        """What the attribute's header says: its shape and dtype."""
+        return AttrID(as_text(name), self._one(name))
+
+    def __iter__(self) -> Iterator[str]:
+        return iter(self._stored())
+
+    def __reversed__(self) -> Iterator[str]:
+        return reversed(self._stored())
+
+    def __len__(self) -> int:
+        return len(self._id.facts["attributes"])
+
+    def __contains__(self, name: object) -> bool:
+        return as_text(name) in self._stored()
+
+    def __setitem__(self, name: str, value: Any) -> NoReturn:
+        refuse("create attribute", OSError)
+
+    def __delitem__(self, name: str) -> NoReturn:
+        refuse("delete attribute", KeyError)
+
+    def create(self, name: str, data: Any, shape: Any = None, dtype: Any = None) -> NoReturn:
+        """Refused: the file is open for reading."""
+        refuse("create attribute", OSError)
+
+    def modify(self, name: str, value: Any) -> NoReturn:
+        """Refused: the file is open for reading."""
+        refuse("create attribute", OSError)
+
+    def __repr__(self) -> str:
+        if not self._id:
+            return "<Attributes of closed HDF5 object>"
+        return f"<Attributes of HDF5 object at {id(self._id)}>"
+
+
+class AttrID:
+    """An attribute, without its value."""
+
+    def __init__(self, name: str, stored: tuple[Any, ...]) -> None:
+        self.name = name.encode("utf-8", "surrogateescape")
+        self._element, self.shape, _, _ = stored
+
+    @property
+    def dtype(self) -> np.dtype[Any]:
+        """The dtype of an element."""
+        return elements.dtype_of(self._element)
+
+    def get_type(self) -> TypeID:
+        """The datatype of an element."""
+        return TypeID(self._element)
+
+    def get_space(self) -> spaces.SpaceID:
+        """The dataspace."""
+        return spaces.SpaceID(self.shape, self.shape)
+
+    def get_storage_size(self) -> int:
+        """Bytes of the value as it is stored."""
+        return 0 if self.shape is None else math.prod(self.shape) * int(self._element[1])

@@ -1,0 +1,132 @@
+"""Elements of one dtype as those of another, by HDF5's rules: numbers that do not fit become the nearest that do."""
+
+from __future__ import annotations
+
+from typing import Any
+
+import numpy as np
+
+from hyperslab.h5.dtypes import check_enum_dtype, check_opaque_dtype, check_string_dtype, check_vlen_dtype
+
+NO_PATH = "Can't synchronously read data (no appropriate function for conversion path)"
+
+
+def converted(array: np.ndarray[Any, Any], stored: np.dtype[Any], wanted: np.dtype[Any]) -> np.ndarray[Any, Any]:
+    """An array of elements of `stored`, as one of `wanted`.
+
+    Raises
+    ------
+    OSError
+        HDF5 does not convert one to the other.
+    TypeError
+        HDF5 has nothing like the wanted dtype.
+    """
+    _check(wanted)
+    if stored.subdtype is not None or wanted.subdtype is not None:
+        return _subarrays(array, stored, wanted)
+    if wanted == stored and wanted.metadata == stored.metadata and array.dtype == wanted:
+        return array
+    if wanted.names is not None:
+        return _fields(array, stored, wanted)
+    if wanted.kind == "T":
+        return _strings(array, stored, wanted)
+    if wanted.hasobject or stored.hasobject:
+        return _objects(array, stored, wanted)
+    if stored.names is not None:
+        raise OSError(NO_PATH)
+    return _plain(array, stored, wanted)
+
+
+def _check(wanted: np.dtype[Any]) -> None:
+    if wanted.kind in "UMm" and not check_opaque_dtype(wanted):
+        raise TypeError(f"No conversion path for dtype: {wanted!r}")
+
+
+def _plain(array: np.ndarray[Any, Any], stored: np.dtype[Any], wanted: np.dtype[Any]) -> np.ndarray[Any, Any]:
+    numbers, either = "biuf", {stored.kind, wanted.kind}
+    if either <= {*numbers} or either == {"c"}:
+        if check_enum_dtype(wanted) is not None and check_enum_dtype(stored) is None and wanted.kind != "b":
+            raise OSError(NO_PATH)
+        return _numbers(array, wanted)
+    if either == {"S"} or (either == {"V"} and stored.itemsize == wanted.itemsize):
+        return array.astype(wanted)
+    if stored.kind == wanted.kind and stored.kind in "Mm" and stored == wanted:
+        return array
+    raise OSError(NO_PATH)
+
+
+def _numbers(array: np.ndarray[Any, Any], wanted: np.dtype[Any]) -> np.ndarray[Any, Any]:
+    if wanted.kind not in "iu" or array.dtype.kind == "b":
+        with np.errstate(over="ignore", invalid="ignore"):
+            return array.astype(wanted)
+    limits = np.iinfo(wanted)
+    if array.dtype.kind == "f":
+        whole = np.nan_to_num(np.trunc(array), nan=0.0, posinf=np.inf, neginf=-np.inf)
+        out = np.where(np.abs(whole) < 2.0**62, whole, 0).astype("i8").clip(*_within(limits, "i8"))
+        out = out.astype(wanted)
+        out[whole >= float(limits.max)] = limits.max
+        out[whole <= float(limits.min)] = limits.min
+        return out
+    low, high = _within(limits, array.dtype)
+    return array.clip(low, high).astype(wanted)
+
+
+def _within(limits: Any, dtype: Any) -> tuple[int, int]:
+    own = np.iinfo(dtype)
+    return max(int(limits.min), int(own.min)), min(int(limits.max), int(own.max))
+
+
+def _fields(array: np.ndarray[Any, Any], stored: np.dtype[Any], wanted: np.dtype[Any]) -> np.ndarray[Any, Any]:
+    """Fields of the same names; others stay zero."""
+    if stored.names is None:
+        raise OSError(NO_PATH)
+    out = np.zeros(array.shape, wanted)
+    for name in wanted.names or ():
+        if name in stored.names:
+            inner, target = stored.fields[name][0], wanted.fields[name][0]  # type: ignore[index]
+            out[name] = converted(array[name], inner, target)
+    return out
+
+
+def _subarrays(array: np.ndarray[Any, Any], stored: np.dtype[Any], wanted: np.dtype[Any]) -> np.ndarray[Any, Any]:
+    if stored.shape != wanted.shape:
+        raise OSError(NO_PATH)
+    return converted(array, stored.base, wanted.base)
+
+
+def _strings(array: np.ndarray[Any, Any], stored: np.dtype[Any], wanted: np.dtype[Any]) -> np.ndarray[Any, Any]:
+    if check_string_dtype(stored) is None:
+        raise OSError(NO_PATH)
+    out = np.empty(array.shape, wanted)
+    flat = out.reshape(-1)
+    for place, one in enumerate(array.flat):
+        flat[place] = one.decode("utf-8")
+    return out
+
+
+def _objects(array: np.ndarray[Any, Any], stored: np.dtype[Any], wanted: np.dtype[Any]) -> np.ndarray[Any, Any]:
+    """Between kinds of objects: text of any encoding, and sequences whose elements are converted."""
+    theirs, ours = check_vlen_dtype(stored), check_vlen_dtype(wanted)
+    if wanted.kind == "O" and not wanted.metadata:
+        raise OSError(NO_PATH)
+    if check_string_dtype(stored) is not None and check_string_dtype(wanted) is not None:
+        return _text(array, stored, wanted)
+    if theirs is None or ours is None or isinstance(theirs, type) or isinstance(ours, type):
+        if stored.metadata == wanted.metadata and stored == wanted:
+            return array
+        raise OSError(NO_PATH)
+    out = np.empty(array.shape, wanted)
+    flat = out.reshape(-1)
+    for place, one in enumerate(array.flat):
+        flat[place] = converted(one, np.dtype(theirs), np.dtype(ours))
+    return out
+
+
+def _text(array: np.ndarray[Any, Any], stored: np.dtype[Any], wanted: np.dtype[Any]) -> np.ndarray[Any, Any]:
+    if stored.kind == "O" and wanted.kind == "O":
+        return array.astype(wanted) if array.dtype.metadata == wanted.metadata else array.view(wanted)
+    out = np.empty(array.shape, wanted)
+    flat = out.reshape(-1)
+    for place, one in enumerate(array.flat):
+        flat[place] = bytes(one)
+    return out

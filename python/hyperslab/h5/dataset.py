@@ -1,0 +1,357 @@
+"""`Dataset`: an array of a file, read and described as in h5py, by hyperslab's own engine."""
+
+from __future__ import annotations
+
+import math
+import posixpath
+import sys
+from collections.abc import Iterator
+from typing import TYPE_CHECKING, Any, NamedTuple, NoReturn
+
+import numpy as np
+
+from hyperslab.cached import cached_property
+from hyperslab.h5 import elements, property_lists, reading, spaces
+from hyperslab.h5.chunk_iterator import ChunkIterator
+from hyperslab.h5.dtypes import Empty, check_string_dtype
+from hyperslab.h5.identifiers import DatasetID
+from hyperslab.h5.objects import HLObject
+from hyperslab.h5.references import NONE, RegionReference, coordinates, region_shape
+from hyperslab.h5.refused import refuse
+from hyperslab.h5.selecting import Selected, of_coordinates, select
+from hyperslab.h5.views import AsStrView, AsTypeView, FieldsView
+
+if TYPE_CHECKING:
+    from hyperslab.h5.dimensions import DimensionManager
+
+CLOSED = "Unable to synchronously get dataspace (identifier is not of specified type): the file was closed"
+
+
+class VDSmap(NamedTuple):
+    """A part of a virtual dataset, and the part of another dataset that it shows."""
+
+    vspace: spaces.SpaceID
+    file_name: str
+    dset_name: str
+    src_space: spaces.SpaceID
+
+
+class Dataset(HLObject):
+    """An array of a file. Nothing is read before it is indexed."""
+
+    _id: DatasetID
+
+    def __init__(self, bind: DatasetID, *, readonly: bool = True) -> None:
+        if not isinstance(bind, DatasetID):
+            raise ValueError(f"{bind} is not a DatasetID")
+        super().__init__(bind)
+
+    @property
+    def id(self) -> DatasetID:
+        """What the dataset is known by, as far as code that only reads asks."""
+        return self._id
+
+    @property
+    def _facts(self) -> dict[str, Any]:
+        return self._id.facts
+
+    @cached_property
+    def shape(self) -> tuple[int, ...] | None:
+        """The length of each axis; None where there is no element at all."""
+        if not self:
+            raise RuntimeError(CLOSED)
+        return self._id.shape
+
+    @property
+    def dtype(self) -> np.dtype[Any]:
+        """The dtype of an element, with h5py's metadata."""
+        self._store.opened  # noqa: B018 -- raises of a closed file
+        return self._id.dtype
+
+    @property
+    def ndim(self) -> int:
+        """The number of axes."""
+        return len(self.shape or ())
+
+    @property
+    def size(self) -> int | None:
+        """The number of elements."""
+        return None if self.shape is None else math.prod(self.shape)
+
+    @property
+    def nbytes(self) -> int:
+        """Bytes of all elements in memory."""
+        return 0 if self.size is None else self.dtype.itemsize * self.size
+
+    @property
+    def maxshape(self) -> tuple[int | None, ...] | None:
+        """How far each axis may grow; None on one without limit."""
+        if not self:
+            raise RuntimeError(CLOSED)
+        if self.shape is None:
+            return None
+        found: tuple[int | None, ...] = self._facts["max_shape"]
+        return found
+
+    @property
+    def chunks(self) -> tuple[int, ...] | None:
+        """The shape of a chunk; None if there are none."""
+        kind, shape = self._storage
+        return shape if kind == "chunked" else None
+
+    @property
+    def _storage(self) -> tuple[str, Any]:
+        storage = self._facts["storage"]
+        if isinstance(storage, Exception):
+            raise storage
+        found: tuple[str, Any] = storage
+        return found
+
+    @property
+    def _filters(self) -> dict[str, Any]:
+        return property_lists.filters(self._facts)
+
+    @property
+    def compression(self) -> str | None:
+        """How chunks are compressed: gzip, lzf or szip; "unknown" for filters of plugins."""
+        found = self._filters
+        for name in property_lists.COMPRESSIONS:
+            if name in found:
+                return name
+        return "unknown" if any(name not in property_lists.OTHERS for name in found) else None
+
+    @property
+    def compression_opts(self) -> Any:
+        """The settings of the compression: gzip's level, szip's mask and pixels."""
+        compression = self.compression
+        return None if compression is None else self._filters.get(compression)
+
+    @property
+    def filter_ids(self) -> tuple[int, ...]:
+        """HDF5's numbers of the filters."""
+        return tuple(number for number, _, _ in self._facts["filters"])
+
+    @property
+    def filter_names(self) -> tuple[str, ...]:
+        """The names of the filters as the file has them."""
+        return tuple(name or property_lists.OWN_NAMES.get(number, "") for number, name, _ in self._facts["filters"])
+
+    @property
+    def shuffle(self) -> bool:
+        """Whether bytes of equal significance are stored together."""
+        return "shuffle" in self._filters
+
+    @property
+    def fletcher32(self) -> bool:
+        """Whether chunks have checksums."""
+        return "fletcher32" in self._filters
+
+    @property
+    def scaleoffset(self) -> int | None:
+        """How many bits, or decimal places, are stored; None if all are."""
+        found = self._filters
+        return found["scaleoffset"][1] if "scaleoffset" in found else None
+
+    @property
+    def external(self) -> list[tuple[str, int, int]] | None:
+        """The other files that the elements are in: name, offset, length."""
+        self._storage  # noqa: B018 -- raises where it cannot be read
+        found = self._facts["external"]
+        return [(name, at, spaces.UNLIMITED if nbytes is None else nbytes) for name, at, nbytes in found] or None
+
+    @property
+    def fillvalue(self) -> Any:
+        """What elements are that nobody wrote.
+
+        Raises
+        ------
+        RuntimeError
+            The writer said that there is no such value.
+        """
+        self._storage  # noqa: B018 -- raises where it cannot be read
+        kind, stored = self._facts["fill"]
+        if kind == "undefined":
+            raise RuntimeError("Unable to get fill value (fill value is undefined)")
+        element = self._facts["element"]
+        if kind == "default":
+            return reading.default_fill(self.dtype)
+        heap = self._id.array.heap_values(stored) if elements.has_pointers(element) else []
+        return reading.shaped(element, self.dtype, stored, heap, (1,))[0]
+
+    @property
+    def dims(self) -> DimensionManager:
+        """The axes: their labels and scales."""
+        from hyperslab.h5.dimensions import DimensionManager
+
+        return DimensionManager(self)
+
+    @property
+    def is_scale(self) -> bool:
+        """Whether the dataset is a scale of dimensions."""
+        from hyperslab.h5.dimensions import is_scale
+
+        return is_scale(self)
+
+    @property
+    def is_virtual(self) -> bool:
+        """Whether the dataset shows others."""
+        return self._storage[0] == "virtual"
+
+    def virtual_sources(self) -> list[VDSmap]:
+        """What a virtual dataset shows: elements of itself, file, dataset, elements of that."""
+        if not self.is_virtual:
+            raise RuntimeError("Not a virtual dataset")
+        shape, most = self.shape, self._facts["max_shape"]
+        return [
+            VDSmap(spaces.SpaceID(shape, most, shown), file, path, spaces.SpaceID((), (), source))
+            for file, path, shown, source in self._id.array.virtual_sources()
+        ]
+
+    def astype(self, dtype: Any) -> Any:
+        """A view that reads elements as another dtype, by HDF5's rules."""
+        dtype = np.dtype(dtype)
+        if dtype == self.dtype:
+            return self
+        if dtype.kind == "T" and check_string_dtype(self.dtype) is None:
+            raise TypeError(f"dset.astype({dtype}) can only be used on datasets with an HDF5 string datatype")
+        return AsTypeView(self, dtype)
+
+    def asstr(self, encoding: str | None = None, errors: str = "strict") -> AsStrView:
+        """A view that reads text as `str`."""
+        text = check_string_dtype(self.dtype)
+        if text is None:
+            raise TypeError("dset.asstr() can only be used on datasets with an HDF5 string datatype")
+        return AsStrView(self, encoding or text.encoding, errors)
+
+    def fields(self, names: Any, *, _prior_dtype: Any = None) -> FieldsView:
+        """A view that reads some fields: one as an array of its own, or several as a compound."""
+        return FieldsView(self, self.dtype if _prior_dtype is None else _prior_dtype, names)
+
+    def __len__(self) -> int:
+        length = self.len()
+        if length > sys.maxsize:
+            raise OverflowError("Value too big for Python's __len__; use Dataset.len() instead.")
+        return length
+
+    def len(self) -> int:
+        """The length of the first axis."""
+        if self.shape is None:
+            raise TypeError("a dataset without any element has no length")
+        if not self.shape:
+            raise TypeError("Attempt to take len() of scalar dataset")
+        return self.shape[0]
+
+    def __iter__(self) -> Iterator[Any]:
+        if not self.shape:
+            raise TypeError("Can't iterate over a scalar dataset")
+        for place in range(self.shape[0]):
+            yield self[place]
+
+    def iter_chunks(self, sel: Any = None) -> ChunkIterator:
+        """The slices of each chunk, or of its part that a selection has."""
+        return ChunkIterator(self.shape or (), self.chunks, sel)
+
+    def __getitem__(self, args: Any, new_dtype: Any = None) -> Any:
+        return self.read_as(args, new_dtype)
+
+    def read_as(self, args: Any, new_dtype: Any = None) -> Any:
+        """What stands between the brackets, as another dtype if one is given."""
+        args = args if isinstance(args, tuple) else (args,)
+        if any(item is None for item in args):
+            raise TypeError("Indexing with None (or np.newaxis) is not supported")
+        if self.shape is None:
+            if args == () or (len(args) == 1 and args[0] is Ellipsis):
+                return Empty(self.dtype)
+            raise ValueError("Empty datasets cannot be sliced")
+        names = tuple(item for item in args if isinstance(item, str))
+        if names:
+            rest = tuple(item for item in args if not isinstance(item, str))
+            return self.fields(names[0] if len(names) == 1 else names, _prior_dtype=new_dtype)[rest]
+        if len(args) == 1 and isinstance(args[0], RegionReference):
+            return self._region(args[0], new_dtype)
+        return self._select_read(self._selected(args), new_dtype)
+
+    def _selected(self, args: tuple[Any, ...]) -> Selected:
+        shape = self.shape or ()
+        if shape == ():
+            if args == () or (len(args) == 1 and args[0] is Ellipsis):
+                return select((), args)._replace(is_scalar=args == ())
+            raise ValueError("Illegal slicing argument for scalar dataspace")
+        if self.size == 0 and (args == () or (len(args) == 1 and args[0] is Ellipsis)):
+            return select(shape, (...,))
+        return select(shape, args)
+
+    def _region(self, reference: RegionReference, new_dtype: Any) -> Any:
+        region, shape = reference.region, self.shape or ()
+        if not reference or region is None or reference.address != self._place.address:
+            raise ValueError("Region reference must point to this dataset")
+        if not shape and region.kind == NONE:
+            return Empty(self.dtype if new_dtype is None else new_dtype)
+        if region.kind == NONE:
+            return np.zeros(region_shape(region, shape), new_dtype or self.dtype)
+        if region.points is None and region.axes is None and region.boxes is None:
+            return self._select_read(select(shape, (...,))._replace(is_scalar=False), new_dtype)
+        selected = of_coordinates(coordinates(region, shape), shape)
+        found = self._select_read(selected, new_dtype)
+        return found.reshape(region_shape(region, shape) + found.shape[1:])
+
+    def _select_read(self, selected: Selected, new_dtype: Any) -> Any:
+        found = reading.read(self._id, selected)
+        if new_dtype is not None:
+            found = reading.converted(found, self.dtype, np.dtype(new_dtype))
+        return found[()] if selected.is_scalar and found.ndim == 0 else found
+
+    def read_direct(self, dest: np.ndarray[Any, Any], source_sel: Any = None, dest_sel: Any = None) -> None:
+        """Read into an array that you have, which must be in C order and writable.
+
+        Parameters
+        ----------
+        dest : np.ndarray[Any, Any]
+            The array.
+        source_sel : Any
+            What is read, as `numpy.s_` gives it; everything by default.
+        dest_sel : Any
+            Where it goes, likewise.
+        """
+        if self.shape is None:
+            raise TypeError("Empty datasets have no numpy representation")
+        reading.read_direct(self, dest, source_sel, dest_sel)
+
+    def __array__(self, dtype: Any = None, copy: bool | None = None) -> np.ndarray[Any, Any]:
+        if copy is False:
+            raise ValueError(f"Dataset.__array__ received {copy=} but memory allocation cannot be avoided on read")
+        if self.shape is None:
+            raise TypeError("Empty datasets have no numpy representation")
+        found = np.asarray(self._select_read(self._selected((...,))._replace(is_scalar=False), None))
+        return found if dtype is None else found.astype(dtype, copy=False)
+
+    def resize(self, size: Any, axis: int | None = None) -> NoReturn:
+        """Refused: the file is open for reading."""
+        if self.chunks is None:
+            raise TypeError("Only chunked datasets can be resized")
+        refuse("synchronously change a dataset's dimensions", RuntimeError)
+
+    def write_direct(self, source: Any, source_sel: Any = None, dest_sel: Any = None) -> NoReturn:
+        """Refused: the file is open for reading."""
+        refuse("write data", OSError)
+
+    def make_scale(self, name: str = "") -> NoReturn:
+        """Refused: the file is open for reading."""
+        refuse("make a dimension scale", RuntimeError)
+
+    def __setitem__(self, args: Any, value: Any) -> NoReturn:
+        refuse("write data", OSError)
+
+    def refresh(self) -> None:
+        """Nothing: a file that changed is opened again."""
+        self._id.refresh()
+
+    def flush(self) -> None:
+        """Nothing: nothing was written."""
+        self._store.opened  # noqa: B018 -- raises of a closed file
+
+    def __repr__(self) -> str:
+        if not self:
+            return "<Closed HDF5 dataset>"
+        name = "(anonymous)" if self.name is None else f'"{posixpath.basename(posixpath.normpath(self.name))}"'
+        return f'<HDF5 dataset {name}: shape {self.shape}, type "{self.dtype.str}">'

@@ -1,0 +1,160 @@
+"""Dtypes of HDF5's own kinds: text, sequences, enumerations, references. Their metadata are those of h5py.
+
+h5py's `check_*` functions read these dtypes, and those here read h5py's.
+"""
+
+from __future__ import annotations
+
+import codecs
+from collections.abc import Mapping
+from typing import Any, NamedTuple
+
+import numpy as np
+import numpy.typing as npt
+
+from hyperslab.h5.references import Reference, RegionReference
+
+ENCODINGS = ("ascii", "utf-8")
+
+
+class string_info(NamedTuple):  # noqa: N801 -- h5py's name
+    """How text is encoded, and its fixed width in bytes; None for text of any length."""
+
+    encoding: str
+    length: int | None
+
+
+def string_dtype(encoding: str = "utf-8", length: int | None = None) -> np.dtype[Any]:
+    """The dtype of text: of `length` bytes, or of any length."""
+    try:
+        name = codecs.lookup(encoding).name
+    except LookupError:
+        name = encoding
+    if name not in ENCODINGS:
+        raise ValueError(f"Invalid encoding ({encoding!r}); 'utf-8' or 'ascii' allowed")
+    if length is None:
+        return np.dtype("O", metadata={"vlen": str if name == "utf-8" else bytes})
+    if not isinstance(length, int):
+        raise TypeError(f"length must be integer or None (got {length!r})")
+    return np.dtype(f"S{length}", metadata={"h5py_encoding": name})
+
+
+def vlen_dtype(basetype: npt.DTypeLike) -> np.dtype[Any]:
+    """The dtype of sequences of any length, whose elements are `basetype`."""
+    return np.dtype("O", metadata={"vlen": basetype})
+
+
+def enum_dtype(values_dict: Mapping[str, int], basetype: npt.DTypeLike = np.uint8) -> np.dtype[Any]:
+    """The dtype of whole numbers that have names."""
+    base = np.dtype(basetype)
+    if not np.issubdtype(base, np.integer):
+        raise TypeError("Only integer types can be used as enums")
+    return np.dtype(base, metadata={"enum": values_dict})
+
+
+def opaque_dtype(np_dtype: npt.DTypeLike) -> np.dtype[Any]:
+    """A dtype that HDF5 stores as bytes without meaning: NumPy's dates, say."""
+    dtype = np.dtype(np_dtype)
+    refusals = [
+        (np.issubdtype(dtype, np.object_), "Cannot store numpy object arrays as opaque data"),
+        (dtype.names is not None, "Cannot store numpy structured arrays as opaque data"),
+        (dtype.subdtype is not None, "Cannot store numpy sub-array dtype as opaque data"),
+        (dtype.itemsize == 0, "dtype for opaque data must have explicit size"),
+    ]
+    for applies, said in refusals:
+        if applies:
+            raise TypeError(said)
+    return np.dtype(dtype, metadata={"h5py_opaque": True})
+
+
+ref_dtype = np.dtype("O", metadata={"ref": Reference})
+regionref_dtype = np.dtype("O", metadata={"ref": RegionReference})
+
+
+def special_dtype(**kinds: Any) -> np.dtype[Any]:
+    """The older way to make these dtypes: `vlen=str`, `enum=("i1", {...})`, `ref=Reference`."""
+    if len(kinds) != 1:
+        raise TypeError("Exactly one keyword may be provided")
+    [(kind, value)] = kinds.items()
+    if kind == "vlen":
+        return vlen_dtype(value)
+    if kind == "enum":
+        try:
+            base, names = value
+        except TypeError:
+            raise TypeError("Enums must be created from a 2-tuple (basetype, values_dict)") from None
+        return enum_dtype(names, base)
+    if kind == "ref":
+        if value not in (Reference, RegionReference):
+            raise ValueError("Ref class must be Reference or RegionReference")
+        return ref_dtype if value is Reference else regionref_dtype
+    raise TypeError(f'Unknown special type "{kind}"')
+
+
+def _metadata(dtype: Any, key: str, otherwise: Any = None) -> Any:
+    metadata = getattr(dtype, "metadata", None)
+    return otherwise if metadata is None else metadata.get(key, otherwise)
+
+
+def check_vlen_dtype(dt: np.dtype[Any]) -> Any:
+    """What sequences of any length hold: a dtype, or `str` or `bytes` for text; None for other dtypes."""
+    if dt.kind == "T":
+        return str
+    return _metadata(dt, "vlen")
+
+
+def check_string_dtype(dt: np.dtype[Any]) -> string_info | None:
+    """The encoding and the width of text; None for other dtypes."""
+    vlen = check_vlen_dtype(dt)
+    if vlen is str:
+        return string_info("utf-8", None)
+    if vlen is bytes:
+        return string_info("ascii", None)
+    if dt.kind == "S":
+        return string_info(_metadata(dt, "h5py_encoding", "ascii"), dt.itemsize)
+    return None
+
+
+def check_enum_dtype(dt: np.dtype[Any]) -> dict[str, int] | None:
+    """The names of values, and the values; None for other dtypes."""
+    found: dict[str, int] | None = _metadata(dt, "enum")
+    return found
+
+
+def check_opaque_dtype(dt: np.dtype[Any]) -> bool:
+    """Whether HDF5 stores the dtype as bytes without meaning."""
+    return bool(_metadata(dt, "h5py_opaque", False))
+
+
+def check_ref_dtype(dt: np.dtype[Any]) -> type[Reference] | None:
+    """`Reference` or `RegionReference`; None for other dtypes."""
+    found: type[Reference] | None = _metadata(dt, "ref")
+    return found
+
+
+def check_dtype(**kinds: Any) -> Any:
+    """The older way to ask: `vlen=dtype`, `enum=dtype`, `ref=dtype`."""
+    if len(kinds) != 1:
+        raise TypeError("Exactly one keyword may be provided")
+    [(kind, dtype)] = kinds.items()
+    if kind not in ("vlen", "enum", "ref"):
+        raise TypeError(f'Unknown special type "{kind}"')
+    return _metadata(dtype, kind)
+
+
+class Empty:
+    """What is read where HDF5 has a dtype but no element at all: a null dataspace."""
+
+    shape = None
+    size = None
+
+    def __init__(self, dtype: npt.DTypeLike) -> None:
+        self.dtype = np.dtype(dtype)
+
+    def __eq__(self, other: object) -> bool:
+        return isinstance(other, Empty) and self.dtype == other.dtype
+
+    __hash__ = None  # type: ignore[assignment]
+
+    def __repr__(self) -> str:
+        return f"Empty(dtype={self.dtype!r})"

@@ -1,0 +1,228 @@
+"""What every object of a file has, as in h5py: name, file, parent, attributes, references; and views of mappings."""
+
+from __future__ import annotations
+
+import posixpath
+from collections.abc import ItemsView, Iterator, KeysView, Mapping, ValuesView
+from typing import TYPE_CHECKING, Any
+
+from hyperslab.h5 import identifiers
+from hyperslab.h5.references import ALL, HYPERSLAB, POINTS, Reference, Region, RegionReference, region_shape
+from hyperslab.h5.selecting import select
+from hyperslab.h5.store import Place, Store
+
+if TYPE_CHECKING:
+    from hyperslab.h5.attributes import AttributeManager
+    from hyperslab.h5.file import File
+    from hyperslab.h5.group import Group
+
+
+class HLObject:
+    """An object of a file: a group, a dataset, or a datatype with a name."""
+
+    _id: identifiers.ObjectID
+
+    def __init__(self, bind: identifiers.ObjectID) -> None:
+        if not isinstance(bind, identifiers.ObjectID):
+            raise ValueError(f"{bind} is not an identifier of an object of a file")
+        self._id = bind
+
+    @property
+    def _place(self) -> Place:
+        return self._id.place
+
+    @property
+    def _store(self) -> Store:
+        return self._id.place.store
+
+    @property
+    def id(self) -> identifiers.ObjectID:
+        """What the object is known by, as far as code that only reads asks."""
+        return self._id
+
+    @property
+    def name(self) -> str | None:
+        """The path by which the object was found; None if no link leads to it, or the file is closed."""
+        return self._id.path if self else None
+
+    @property
+    def file(self) -> File:
+        """The file that the object is in."""
+        from hyperslab.h5.file import File
+
+        return File(self._id)
+
+    @property
+    def parent(self) -> Group:
+        """The group that the object's path says that it is in.
+
+        Raises
+        ------
+        ValueError
+            No link leads to the object.
+        """
+        if self.name is None:
+            raise ValueError("Parent of an anonymous object is undefined")
+        from hyperslab.h5.group import opened
+
+        store = self._store
+        found: Group = opened(store.find(store.root, "/", posixpath.dirname(self.name)))  # type: ignore[assignment]
+        return found
+
+    @property
+    def attrs(self) -> AttributeManager:
+        """The object's attributes."""
+        from hyperslab.h5.attributes import AttributeManager
+
+        return AttributeManager(self)
+
+    @property
+    def ref(self) -> Reference:
+        """A reference to the object."""
+        self._store.opened  # noqa: B018 -- raises of a closed file
+        return Reference(self._place.address)
+
+    @property
+    def regionref(self) -> RegionProxy:
+        """Makes references to parts of a dataset, and says what they stand for."""
+        return RegionProxy(self)
+
+    def __bool__(self) -> bool:
+        return bool(self._id.valid)
+
+    def __eq__(self, other: object) -> bool:
+        theirs = getattr(other, "id", None)
+        return NotImplemented if theirs is None else bool(self._id == theirs)
+
+    def __hash__(self) -> int:
+        return hash(self._id)
+
+    def __getnewargs__(self) -> tuple[Any, ...]:
+        raise TypeError("h5py objects cannot be pickled: pickle what hyperslab.open gives, or the path and the name")
+
+    def __getstate__(self) -> Any:
+        raise TypeError("h5py objects cannot be pickled: pickle what hyperslab.open gives, or the path and the name")
+
+
+class RegionProxy:
+    """`dataset.regionref[0:10]` is a reference to these elements."""
+
+    def __init__(self, of: HLObject) -> None:
+        self._of = of
+
+    def __getitem__(self, args: Any) -> RegionReference:
+        if not isinstance(self._of.id, identifiers.DatasetID):
+            raise TypeError("Region references can only be made to datasets")
+        args = args if isinstance(args, tuple) else (args,)
+        shape = self._of.id.shape
+        if shape is None:
+            raise ValueError("Empty datasets cannot be sliced")
+        index = select(shape, args).key
+        address = self._of.id.place.address
+        if index.points is not None:
+            return RegionReference(address, Region(POINTS, points=index.points.coordinates))
+        if args in ((), (...,)):
+            return RegionReference(address, Region(ALL))
+        if all(isinstance(axis, tuple) for axis in index.axes):
+            return RegionReference(address, Region(HYPERSLAB, axes=index.axes))  # type: ignore[arg-type]
+        return RegionReference(address, Region(HYPERSLAB, boxes=_boxes(index.axes)))
+
+    def shape(self, ref: RegionReference) -> tuple[int, ...] | None:
+        """The shape of the dataset that a reference is of."""
+        return self._target(ref).shape
+
+    def selection(self, ref: RegionReference) -> tuple[int, ...] | None:
+        """The shape of what a reference stands for."""
+        shape = self._target(ref).shape
+        if shape is None or ref.region is None:
+            return None
+        return region_shape(ref.region, shape)
+
+    def _target(self, ref: RegionReference) -> identifiers.DatasetID:
+        if not isinstance(ref, RegionReference):
+            raise TypeError(f"a region reference is needed, not {type(ref)}")
+        if not ref:
+            raise ValueError("Invalid HDF5 object reference")
+        place = self._of.id.place
+        return identifiers.DatasetID(Place(place.store, ref.address, None))
+
+
+def _boxes(axes: Any) -> Any:
+    """Each row of indices of one listed axis as a box."""
+    import numpy as np
+
+    rows = []
+    [listed] = [place for place, axis in enumerate(axes) if not isinstance(axis, tuple)]
+    for index in axes[listed]:
+        first = [index if place == listed else axis[0] for place, axis in enumerate(axes)]
+        last = [index if place == listed else axis[0] + axis[2] * axis[3] - 1 for place, axis in enumerate(axes)]
+        rows.append([first, last])
+    return np.array(rows, np.uint64).reshape(-1, 2, len(axes))
+
+
+class KeysViewHDF5(KeysView[str]):
+    """Names, in the file's order."""
+
+    _mapping: Any
+
+    def __str__(self) -> str:
+        return f"<KeysViewHDF5 {list(self)}>"
+
+    __repr__ = __str__
+
+    def __reversed__(self) -> Iterator[str]:
+        yield from reversed(self._mapping)
+
+
+class ValuesViewHDF5(ValuesView[Any]):
+    """What names lead to; None where a link leads nowhere."""
+
+    _mapping: Any
+
+    def __contains__(self, value: object) -> bool:
+        return any(value == found for found in self)
+
+    def __iter__(self) -> Iterator[Any]:
+        for name in self._mapping:
+            yield self._mapping.get(name)
+
+    def __reversed__(self) -> Iterator[Any]:
+        for name in reversed(self._mapping):
+            yield self._mapping.get(name)
+
+
+class ItemsViewHDF5(ItemsView[str, Any]):
+    """Names and what they lead to; None where a link leads nowhere."""
+
+    _mapping: Any
+
+    def __contains__(self, item: Any) -> bool:
+        name, value = item
+        return name in self._mapping and bool(value == self._mapping.get(name))
+
+    def __iter__(self) -> Iterator[tuple[str, Any]]:
+        for name in self._mapping:
+            yield name, self._mapping.get(name)
+
+    def __reversed__(self) -> Iterator[tuple[str, Any]]:
+        for name in reversed(self._mapping):
+            yield name, self._mapping.get(name)
+
+
+class MappingHDF5(Mapping[str, Any]):
+    """A mapping whose views follow the file."""
+
+    def keys(self) -> KeysViewHDF5:
+        """The names."""
+        return KeysViewHDF5(self)
+
+    def values(self) -> ValuesViewHDF5:
+        """What they lead to."""
+        return ValuesViewHDF5(self)
+
+    def items(self) -> ItemsViewHDF5:
+        """Both."""
+        return ItemsViewHDF5(self)
+
+    def _ipython_key_completions_(self) -> list[str]:
+        return sorted(self)

@@ -1,0 +1,182 @@
+"""What stands between the brackets of `dataset[...]`, by h5py's rules: what is selected, and the shape it has."""
+
+from __future__ import annotations
+
+import math
+import operator
+from collections.abc import Sequence
+from typing import Any, NamedTuple
+
+import numpy as np
+
+from hyperslab._core import Points
+from hyperslab.archive.indexing import AxisIndices, NormalizedKey, of_points
+
+
+class Selected(NamedTuple):
+    """Elements of a dataset: indices of each axis, or points; and the shape that they are read as."""
+
+    key: NormalizedKey
+    shape: tuple[int, ...]
+    is_scalar: bool  # NumPy's scalar rather than an array without axes
+
+    @property
+    def nselect(self) -> int:
+        """How many elements there are."""
+        return math.prod(self.key.full_shape)
+
+
+class MultiBlockSlice:
+    """Blocks of an axis: `count` of `block` indices, from `start` on, with `stride` from one to the next."""
+
+    def __init__(self, start: int = 0, stride: int = 1, count: int | None = None, block: int = 1) -> None:
+        if start < 0:
+            raise ValueError("Start can't be negative")
+        if stride < 1 or (count is not None and count < 1) or block < 1:
+            raise ValueError("Stride, count and block can't be 0 or negative")
+        if block > stride:
+            raise ValueError("Blocks will overlap if block > stride")
+        self.start, self.stride, self.count, self.block = start, stride, count, block
+
+    def indices(self, length: int) -> tuple[int, int, int, int]:
+        """Start, stride, count and block on an axis of a length.
+
+        Raises
+        ------
+        ValueError
+            The axis is not long enough.
+        """
+        count = self.count
+        if count is None:
+            count = (length - self.start - self.block) // self.stride + 1
+            if count < 1:
+                raise ValueError(f"No full blocks of {self!r} fit in an axis of length {length}")
+        last = self.start + self.block + (count - 1) * self.stride - 1
+        if last >= length:
+            raise ValueError(f"{self!r} reaches index {last}, beyond the maximum index ({length - 1})")
+        return (self.start, self.stride, count, self.block)
+
+    def __repr__(self) -> str:
+        named = ("start", "stride", "count", "block")
+        return f"MultiBlockSlice({', '.join(f'{name}={getattr(self, name)}' for name in named)})"
+
+
+def select(shape: tuple[int, ...], args: tuple[Any, ...]) -> Selected:
+    """What arguments mean for a dataset of a shape.
+
+    Raises
+    ------
+    IndexError
+        An index is outside the dataset.
+    ValueError
+        There are more arguments than axes, two ellipses, or a step below 1.
+    TypeError
+        A list is not in increasing order, there are two of them, or something else stands there.
+    """
+    if len(args) == 1 and isinstance(args[0], np.ndarray) and args[0].dtype.kind == "b":
+        mask = args[0]
+        if mask.shape == shape:
+            return of_mask(mask)
+        if mask.shape != shape[:1]:
+            raise TypeError("Boolean indexing array has incompatible shape")
+    axes: list[AxisIndices] = []
+    kept: list[int] = []
+    lengths: list[int] = []
+    has_list = False
+    for axis, item in enumerate(_per_axis(args, len(shape))):
+        indices, count, is_kept, is_list = _axis(item, shape[axis], len(shape), has_list)
+        has_list = has_list or is_list
+        axes.append(indices)
+        lengths.append(count)
+        if is_kept:
+            kept.append(count)
+    index = NormalizedKey(tuple(axes), tuple(lengths), tuple(kept), is_element=False)
+    return Selected(index, tuple(kept), is_scalar=not kept)
+
+
+def of_mask(mask: np.ndarray[Any, Any]) -> Selected:
+    """The elements at which a mask of the dataset's shape is true."""
+    return of_coordinates(np.argwhere(mask), mask.shape)
+
+
+def of_coordinates(places: np.ndarray[Any, Any], shape: tuple[int, ...]) -> Selected:
+    """Elements one by one."""
+    index = of_points(Points(places.astype(np.int64)), shape) if len(places) else _nothing(shape)
+    return Selected(index, (len(places),), is_scalar=False)
+
+
+def _nothing(shape: tuple[int, ...]) -> NormalizedKey:
+    return NormalizedKey(((0, 1, 0, 1),) * len(shape), (0,) * max(1, len(shape)), (0,), is_element=False)
+
+
+def _per_axis(args: tuple[Any, ...], ndim: int) -> Sequence[Any]:
+    """One argument for each axis: an ellipsis, or the end, stands for all that are not given."""
+    places = [place for place, item in enumerate(args) if item is Ellipsis]
+    if len(places) > 1:
+        raise ValueError("Only one ellipsis may be used.")
+    given = len(args) - len(places)
+    if given > ndim:
+        raise ValueError(f"{given} indexing arguments for {ndim} dimensions")
+    place = places[0] if places else len(args)
+    return [*args[:place], *[slice(None)] * (ndim - given), *args[place + len(places) :]]
+
+
+def _axis(item: Any, length: int, ndim: int, has_list: bool) -> tuple[AxisIndices, int, bool, bool]:
+    """Indices of an axis, how many they are, whether the axis stays, and whether they are a list."""
+    if isinstance(item, slice):
+        start, stop, step = item.indices(length)
+        if step < 1:
+            raise ValueError(f"Step must be >= 1 (got {step})")
+        count = len(range(start, stop, step))
+        return (start if count else 0, step, count, 1), count, True, False
+    try:
+        index = operator.index(item)
+    except TypeError:
+        pass
+    else:
+        return (_within(index, length), 1, 1, 1), 1, False, False
+    if isinstance(item, MultiBlockSlice):
+        start, stride, count, block = item.indices(length)
+        return (start, stride, count, block), count * block, True, False
+    listed = _listed(item, length, ndim, has_list)
+    return listed, len(listed), True, True
+
+
+def _within(index: int, length: int) -> int:
+    place = index + length if index < 0 else index
+    if 0 <= place < length:
+        return place
+    said = "empty dimension" if length == 0 else f"(0-{length - 1})"
+    raise IndexError(f"Index ({place}) out of range for {said}")
+
+
+def _listed(item: Any, length: int, ndim: int, has_list: bool) -> np.ndarray[Any, Any]:
+    indices = _as_list(item)
+    if indices.dtype.kind == "b":
+        if ndim == 1:  # an array of booleans was taken before
+            raise TypeError("a list of booleans is no mask of a dataset with one axis: make it an array")
+        if indices.size != length:
+            raise TypeError("boolean index did not match indexed array")
+        indices = indices.nonzero()[0]
+    if not np.issubdtype(indices.dtype, np.integer):
+        raise TypeError("Indexing arrays must have integer dtypes")
+    if has_list:
+        raise TypeError("Only one indexing vector or array is currently allowed for fancy indexing")
+    places = indices.astype(np.int64)
+    places[places < 0] += length
+    if ((places < 0) | (places >= length)).any():
+        said = "empty dimension" if length == 0 else f"(0-{length - 1})"
+        raise IndexError(f"Fancy indexing out of range for {said}")
+    if (np.diff(places) <= 0).any():
+        raise TypeError("Indexing elements must be in increasing order")
+    return np.ascontiguousarray(places)
+
+
+def _as_list(item: Any) -> np.ndarray[Any, Any]:
+    indices = item if isinstance(item, np.ndarray) else np.asarray(item)
+    if indices.ndim != 1:
+        if isinstance(item, np.ndarray):
+            raise TypeError("Only 1D arrays allowed for fancy indexing")
+        raise TypeError(f"Selection can't process {item!r}")
+    is_empty = indices.size == 0 and not isinstance(item, np.ndarray)
+    return indices.astype(np.intp) if is_empty else indices
