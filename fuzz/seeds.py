@@ -273,6 +273,25 @@ def zarr_input(folder: Path) -> bytes:
     return BETWEEN_FILES.join(f"{path.relative_to(folder)}\n".encode() + path.read_bytes() for path in paths)
 
 
+def zarr_values() -> Iterator[tuple[str, bytes]]:
+    """Arrays of text, bytes, sequences and JSON of any length, a file each for the document and two chunks."""
+    import json
+
+    import numcodecs
+
+    words = {"vlen-utf8": ["a", "\u00fc"], "vlen-bytes": [b"a", b""], "json2": [1, {"a": ["b"]}]}
+    words["vlen-array"] = [np.arange(2, dtype="<i4"), np.arange(0, dtype="<i4")]
+    for codec, values in words.items():
+        array = np.empty(2, object)
+        array[:] = values
+        described = {"id": codec, "dtype": "<i4"} if codec == "vlen-array" else {"id": codec}
+        document = {"zarr_format": 2, "shape": [3], "chunks": [2], "dtype": "|O", "fill_value": None, "order": "C"}
+        document |= {"filters": [described], "compressor": None}
+        chunk = bytes(numcodecs.get_codec(dict(described)).encode(array))
+        files = [b".zarray\n" + json.dumps(document).encode(), b"0\n" + chunk, b"1\n" + chunk]
+        yield f"values_{codec}", BETWEEN_FILES.join(files)
+
+
 def zarr_inputs(store: Path) -> Iterator[tuple[str, bytes]]:
     """Every array of a folder, as a folder of its own."""
     for document in sorted([*store.rglob(".zarray"), *store.rglob("zarr.json"), *store.rglob(".zmetadata")]):
@@ -329,9 +348,9 @@ def main() -> None:
         importlib.import_module("test_dmrpp").make(folder / "documented.h5")
         document = importlib.import_module("dmrpp_writer").document(folder / "documented.h5")
         put("dmrpp", "documented.dmrpp", document.encode())
-        for path in [path for kind, path in made if kind == "zarr"]:
-            for name, content in zarr_inputs(path):
-                put("zarr", name, content)
+        folders = [path for kind, path in made if kind == "zarr"]
+        for name, content in [*zarr_values(), *(one for path in folders for one in zarr_inputs(path))]:
+            put("zarr", name, content)
 
 
 if __name__ == "__main__":

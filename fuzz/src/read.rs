@@ -6,7 +6,7 @@ use std::sync::{Arc, LazyLock};
 use hyperslab_archive::{
     Archive, ArchiveArray, ArraySelection, OpenOptions, ReadOptions, SourceResolver, UrlResolver,
 };
-use hyperslab_core::{Array, AxisIndices, AxisSelection, CoalescePolicy, Orthogonal, ReadPlan};
+use hyperslab_core::{Array, AxisIndices, AxisSelection, CoalescePolicy, Codec, Orthogonal, ReadPlan};
 use hyperslab_engine::{ChunkCache, Execution, Location, ReadError, RemoteOptions, Stores, execute};
 use hyperslab_parsers::Allowed;
 
@@ -58,6 +58,10 @@ pub fn read_archive(path: &Path, data: &[u8]) {
         let (plain, cached) = (array(&plain), array(&cached));
         let Ok(whole) = plain.whole() else { continue };
         let Some(shape) = whole.array().shape.clone() else { continue };
+        if holds_values(whole.array()) {
+            read_values(&plain, &cached, whole.array(), &shape, &mut left);
+            continue;
+        }
         let readable = Readable { array: whole.array(), data, left: &mut left };
         readable.check(&shape, |selection, reader| {
             let array = if reader.is_cached { &cached } else { &plain };
@@ -68,7 +72,31 @@ pub fn read_archive(path: &Path, data: &[u8]) {
     }
 }
 
-/// Reads every array of a list that is small enough and whose files are present.
+/// Whether chunks hold values of variable length.
+fn holds_values(array: &Array) -> bool {
+    let segments = array.segments.as_deref().unwrap_or_default();
+    segments.iter().flat_map(|segment| &segment.codecs).any(|codec| matches!(codec, Codec::Values { .. }))
+}
+
+/// Values of variable length, read twice: the same ones, or errors.
+fn read_values(one: &ArchiveArray, other: &ArchiveArray, array: &Array, shape: &[u64], left: &mut u64) {
+    let Ok(all) = Orthogonal::all(shape) else { return };
+    let Ok(plan) = ReadPlan::new(array, &all) else { return };
+    let nbytes = plan.element_count() * plan.element_nbytes();
+    let decoded_nbytes = plan.totals(array, CoalescePolicy::LOCAL).decoded_nbytes;
+    if nbytes > *left || plan.read_count() > MOST_READS || decoded_nbytes > MOST_DECODED_NBYTES {
+        return;
+    }
+    *left -= nbytes;
+    let read = |array: &ArchiveArray, thread_count| {
+        let options = ReadOptions { thread_count: Some(thread_count), is_reused: false };
+        let mut pointers = vec![0xaa; usize::try_from(nbytes).unwrap()];
+        array.read_values(&ArraySelection::Axes(all.clone()), &mut pointers, options).ok()
+    };
+    assert_eq!(read(one, 1), read(other, 2), "with two threads and a cache");
+}
+
+/// Every array of a list that is small enough, whose files are at hand.
 pub fn read_arrays(arrays: &[Array], stores: &Stores, data: &[u8]) {
     let mut left = MOST_OUTPUT_NBYTES;
     for array in arrays.iter().take(MOST_ARRAYS) {
@@ -155,8 +183,17 @@ fn carried_out(
     thread_count: usize,
     out: &mut [u8],
 ) -> bool {
-    let execution =
-        Execution { plan, array, array_name: "array", array_number: 0, stores, cache, thread_count, is_reused: false };
+    let execution = Execution {
+        plan,
+        array,
+        array_name: "array",
+        array_number: 0,
+        stores,
+        cache,
+        thread_count,
+        is_reused: false,
+        values: None,
+    };
     execute(&execution, out, &mut || false).is_ok()
 }
 

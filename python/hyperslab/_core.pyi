@@ -924,7 +924,7 @@ class StoredArray:
 
     @property
     def has_pointers(self) -> bool:
-        """Whether elements point to values elsewhere in the file: `resolve` follows them."""
+        """Whether elements point to values elsewhere, or to objects: `read_objects` follows them."""
 
     @property
     def segment_count(self) -> int:
@@ -1049,8 +1049,18 @@ class StoredArray:
         Points that share a chunk are read together, so that each chunk is fetched and decoded once.
         """
 
-    def resolve(self, elements: npt.NDArray[np.uint8]) -> list[Any]:
-        """The values that these elements point to: one object for each pointer."""
+    def read_objects(self, asked: list[AxisIndices], pointers: npt.NDArray[np.uint8], threads: int | None) -> list[Any]:
+        """Read a selection of elements of variable length, one object each. `pointers` has room for their pointers."""
+
+    def read_point_objects(self, points: Points, pointers: npt.NDArray[np.uint8], threads: int | None) -> list[Any]:
+        """The same for points."""
+
+    @property
+    def fill_object(self) -> Any:
+        """The value of unwritten elements of variable length.
+
+        None if there is none, or if the values are not stored in the chunks.
+        """
 
 def chunk_slots_of(array: StoredArray, chunk_shape: Sequence[int]) -> npt.NDArray[np.int64] | None:
     """The slot of each chunk of a version's array, in C order; -1 for chunks that are not stored.

@@ -29,7 +29,7 @@ HyperslabError                 hyperslab-error       any of these
 
 from __future__ import annotations
 
-from typing import ClassVar
+from typing import ClassVar, Self
 
 
 def printable(text: str) -> str:
@@ -113,9 +113,10 @@ class NoSpace(RunError, OSError):
     """The disk is full; files and trials that were finished before are kept."""
 
     code = "no-space"
-    __new__ = (
-        OSError.__new__
-    )  # RuntimeError's comes first otherwise, and cannot make an OSError: unpickling may call it
+
+    def __new__(cls, *message: object) -> Self:
+        """Create the error with `OSError`'s constructor: `RuntimeError`'s comes first, and refuses this class."""
+        return OSError.__new__(cls, *message)
 
 
 class TooFewCells(RunError):

@@ -243,3 +243,41 @@ def test_pickles_and_threads(folder):
     for thread in threads:
         thread.join()
     assert set(found) == {array[:].sum()}
+
+
+def test_results_say_which_chunks_are_there(folder, monkeypatch):
+    """As zarr-python's pipeline since 3.2: one status for each chunk, or what its own pipeline answers."""
+    (folder / "deep" / "a" / "c" / "0" / "0").unlink()
+    results = []
+    read = zarr_pipeline.Pipeline.read
+
+    async def watched(self, *arguments, **options):
+        results.append(await read(self, *arguments, **options))
+        return results[-1]
+
+    monkeypatch.setattr(zarr_pipeline.Pipeline, "read", watched)
+    if not hasattr(zarr.abc.codec, "GetResult"):
+        assert opened(folder, OURS, "deep/a")[:7, :16].shape == (7, 16)
+        assert results == [None]
+    monkeypatch.setattr(zarr_pipeline, "TELLS_STATUS", True)
+    opened(folder, OURS, "deep/a")[:7, :16]
+    assert results[-1] == ({"status": "missing"}, {"status": "present"})
+    theirs = object()
+
+    async def inner(self, *arguments, **options):
+        return theirs
+
+    monkeypatch.setattr(zarr.core.codec_pipeline.BatchedCodecPipeline, "read", inner)
+    monkeypatch.setattr(zarr_pipeline.Pipeline, "_read", lambda *_: False)
+    opened(folder, OURS, "deep/a")[:7, :16]
+    assert results[-1] is theirs
+
+
+@pytest.mark.skipif(not hasattr(zarr.abc.codec, "GetResult"), reason="zarr-python below 3.2 has no such setting")
+def test_missing_chunks_that_may_not_be_read(folder):
+    (folder / "deep" / "a" / "c" / "0" / "0").unlink()
+    with zarr.config.set({"array.read_missing_chunks": False}):
+        array = opened(folder, OURS, "deep/a")
+        np.testing.assert_array_equal(array[7:], np.arange(1200.0).reshape(40, 30)[7:])
+        with pytest.raises(zarr.errors.ChunkNotFoundError):
+            array[:]

@@ -1,5 +1,6 @@
 """An archive read through zarr-python equals a Zarr copy of it."""
 
+import asyncio
 import pickle
 
 import h5py
@@ -129,3 +130,19 @@ def test_xarray_reads_it_as_zarr(tmp_path, pipeline):
     store = ZarrStore(hs.open(tmp_path / "t.nc"))
     with xr.open_zarr(store, chunks=None) as found:
         xr.testing.assert_equal(found.load(), made)
+
+
+def test_stores_are_opened_as_zarrs_others_are(tmp_path):
+    with h5py.File(tmp_path / "a.h5", "w") as file:
+        file["x"] = np.arange(5)
+
+    async def opened():
+        store = await ZarrStore.open(hs.open(tmp_path / "a.h5"))
+        with pytest.raises(ValueError, match="already open"):
+            await store._open()
+        group = await zarr.api.asynchronous.open_group(store, mode="r")
+        return [name async for name in group.keys()]  # noqa: SIM118 -- it is no mapping
+
+    assert "x" in asyncio.run(opened())
+    with ZarrStore(hs.open(tmp_path / "a.h5")) as store:
+        assert zarr.open_group(store, mode="r")["x"][...].tolist() == [0, 1, 2, 3, 4]

@@ -71,7 +71,7 @@ def test_who_takes_hashes_can_stop() -> None:
 
 
 def test_data_of_another_shape_are_refused() -> None:
-    with pytest.raises(ValueError, match="not of the shape"):
+    with pytest.raises(ValueError, match="do not have the given shape"):
         hash_chunks(np.zeros(7, np.uint8), ((2,), (1,)), np.arange(2), 4)
 
 

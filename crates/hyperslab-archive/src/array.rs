@@ -4,9 +4,10 @@ use std::path::PathBuf;
 use std::sync::Arc;
 
 use hyperslab_core::{
-    Array, ChunkGrid, ChunkLengths, Manifest, Orthogonal, PlanError, PointGroup, Points, ReadPlan, Role,
-    Segment, Unreadable, chunk_lengths,
+    Array, ChunkGrid, ChunkLengths, Codec, Fill, Manifest, Orthogonal, PlanError, PointGroup, Points,
+    ReadPlan, Role, Segment, Unreadable, chunk_lengths,
 };
+use hyperslab_engine::ValueHeap;
 
 use crate::archive::{Archive, ArchiveKind};
 use crate::array_plan::ArrayPlan;
@@ -212,6 +213,35 @@ impl ArchiveArray {
         reads.iter_mut().zip(&plans).try_for_each(|((_, out), planned)| reading.carry_out(planned, out))
     }
 
+    /// Reads a selection of elements of variable length: the pointers into `pointers`. Returns the values that they point
+    /// to, in order.
+    pub fn read_values(
+        &self,
+        selection: &ArraySelection<'_>,
+        pointers: &mut [u8],
+        options: ReadOptions,
+    ) -> Result<Vec<Vec<u8>>, Error> {
+        let whole = self.whole_for(selection)?;
+        let planned = self.planned(&whole, selection)?;
+        let reading = self.reading(&whole, options);
+        let Some(fill) = stored_fill(whole.array()) else {
+            reading.carry_out(&planned, pointers)?;
+            return self.pointed(pointers);
+        };
+        let heap = ValueHeap::default();
+        Reading { values: Some(&heap), ..reading }.carry_out(&planned, pointers)?;
+        Ok(heap.resolve(pointers, fill))
+    }
+
+    /// The value of unwritten elements; `None` if there is none, or if the values are not stored in the chunks.
+    pub fn fill_value(&self) -> Result<Option<Vec<u8>>, Error> {
+        if self.described().fill == Fill::Undefined {
+            return Ok(None);
+        }
+        let whole = self.chunked()?;
+        Ok(whole.and_then(|whole| stored_fill(whole.array()).map(<[u8]>::to_vec)))
+    }
+
     /// The array with the chunks that this read asks for, if chunks are looked up at reading.
     fn whole_for(&self, selection: &ArraySelection<'_>) -> Result<WholeArray, Error> {
         let archive = &self.archive;
@@ -246,6 +276,7 @@ impl ArchiveArray {
             cache: &self.archive.cache,
             interrupts: &*self.archive.interrupts,
             options,
+            values: None,
         }
     }
 
@@ -274,4 +305,13 @@ impl ArchiveArray {
 /// Whether the array is unknown because its description could not be fetched.
 fn is_unfetched(array: &Array) -> bool {
     matches!(array.segments, Err(Unreadable::Unfetched { .. }))
+}
+
+/// The value of unwritten elements, if the chunks hold the values that elements point to.
+pub(crate) fn stored_fill(array: &Array) -> Option<&[u8]> {
+    let codecs = array.segments.as_deref().ok()?.iter().flat_map(|segment| &segment.codecs);
+    codecs.into_iter().find_map(|codec| match codec {
+        Codec::Values { fill, .. } => Some(fill.as_slice()),
+        _ => None,
+    })
 }

@@ -1,7 +1,9 @@
 //! What is asked of an array, and how it is read.
 
 use hyperslab_core::{Array, Orthogonal, PlanError, PointGroup, Points, ReadPlan};
-use hyperslab_engine::{ChunkCache, Execution, Stores, default_thread_count, execute, read_points, tidy};
+use hyperslab_engine::{
+    ChunkCache, Execution, Stores, ValueHeap, default_thread_count, execute, read_points, tidy,
+};
 use hyperslab_parsers::zarr::ArrayDocument;
 
 use crate::error::Error;
@@ -65,6 +67,8 @@ pub(crate) struct Reading<'a> {
     pub(crate) cache: &'a ChunkCache,
     pub(crate) interrupts: &'a dyn InterruptCheck,
     pub(crate) options: ReadOptions,
+    /// Where values go that elements point to, unless those are in a heap of their file.
+    pub(crate) values: Option<&'a ValueHeap>,
 }
 
 impl Reading<'_> {
@@ -81,6 +85,7 @@ impl Reading<'_> {
             cache: self.cache,
             thread_count: self.options.thread_count.unwrap_or_else(default_thread_count),
             is_reused: self.options.is_reused,
+            values: self.values,
         };
         let read = match &planned.groups {
             None => execute(&execution, out, &mut poll),

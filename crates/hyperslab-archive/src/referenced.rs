@@ -5,6 +5,7 @@ use std::path::{Path, PathBuf};
 use std::sync::Arc;
 
 use hyperslab_engine::{Identity, Opener, OtherFile, RemoteStore, Store, Stores};
+use hyperslab_parsers::zarr::place_of;
 
 use crate::source_resolver::SourceResolver;
 use crate::url::{is_url, location_in};
@@ -19,8 +20,11 @@ pub(crate) struct Referenced {
 impl Referenced {
     /// For references of which only the names are known.
     pub(crate) fn of_names(name: String, folder: &Path, names: &[String]) -> Self {
-        let file =
-            |name: &String| OtherFile { path: location_in(folder, name), version: None, is_padded: false };
+        let is_here = folder.to_str().is_none_or(|folder| !is_url(folder));
+        let place = |name: &String| {
+            if is_here && !is_url(name) { place_of(folder, name) } else { location_in(folder, name) }
+        };
+        let file = |name| OtherFile { path: place(name), version: None, is_padded: false };
         let files = names.iter().map(file).collect();
         Self { name, files, identities: HashMap::new() }
     }

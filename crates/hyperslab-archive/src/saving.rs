@@ -12,6 +12,7 @@ use hyperslab_engine::{FarStore as _, FileVersion, Identity, ReadError, Stores};
 use hyperslab_parsers::references::{SourceFile, Writer};
 
 use crate::archive::{Archive, ArchiveKind};
+use crate::array::stored_fill;
 use crate::error::{Error, Problem};
 use crate::role::role;
 use crate::url::{beside, folder_of, is_url, shown};
@@ -110,7 +111,7 @@ impl Saving<'_> {
             moved.insert(file, self.file(archive, &whole, file, numbers)?);
         }
         let heap_file = match &archive.kind {
-            _ if !array.element.has_pointers() => None,
+            _ if !array.element.has_pointers() || stored_fill(&array).is_some() => None,
             ArchiveKind::References(open) => open.found.heap_file(number),
             ArchiveKind::Collection(open) => open.heaps.get(&number).map(|heap| heap.number),
             _ => Some(0),

@@ -65,6 +65,7 @@ impl ZarrArray {
                 cache: &self.cache,
                 interrupts,
                 options,
+                values: None,
             };
             let planned =
                 selection.planned(&sought.array, |selection| ReadPlan::new(&sought.array, selection));

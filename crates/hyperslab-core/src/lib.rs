@@ -42,7 +42,7 @@ mod selection;
 mod unreadable;
 mod virtual_array;
 
-pub use array::codec::{BitshuffleInner, Checksum, Codec, Dither, Quantum};
+pub use array::codec::{BitshuffleInner, Checksum, Codec, Dither, Framing, Quantum, VALUE_POINTER_NBYTES};
 pub use array::element::{
     ByteOrder, Charset, Element, Field, FloatLayout, Member, StringPadding, same_bytes,
 };

@@ -3,6 +3,7 @@
 mod far;
 mod pace;
 mod sought;
+mod values;
 
 use std::sync::atomic::{AtomicBool, AtomicU64, Ordering};
 use std::sync::{Arc, Mutex};
@@ -13,7 +14,7 @@ use hyperslab_core::{
 };
 
 use crate::chunk_cache::{ChunkCache, ChunkKey};
-use crate::codecs::{Decoded, decode};
+use crate::codecs::{Decoded, StoredValues, decode};
 use crate::error::Error;
 use crate::fill::fill;
 use crate::plain::{read_plain, read_plain_far, room};
@@ -21,6 +22,7 @@ use crate::read_error::ReadError;
 use crate::scatter::{Destination, Target, index};
 use crate::stores::{Store, Stores};
 use crate::threads::{Helpers, ThreadMemory};
+use crate::values::ValueHeap;
 use pace::Pace;
 
 /// Larger chunks are refused. No format's writer makes them, and damaged metadata must not exhaust memory.
@@ -52,6 +54,8 @@ pub struct Execution<'a> {
     pub thread_count: usize,
     /// Whether the output has been written to before, so the system need not clear its pages.
     pub is_reused: bool,
+    /// Where values go that elements point to: `None` if none are wanted.
+    pub values: Option<&'a ValueHeap>,
 }
 
 /// Reads the selection into `out`, in C order. The calling thread calls `poll` now and then; `true` cancels.
@@ -374,6 +378,9 @@ impl<'a> Job<'a> {
         mut target: Target<'_>,
         memory: &mut ThreadMemory,
     ) -> Result<(), ReadError> {
+        if let Some(stored) = StoredValues::of(&segment.codecs) {
+            return self.put_values(segment, stored, bytes, offset, &mut target, memory);
+        }
         let read = &target.read;
         let codecs = if read.is_plain { &[][..] } else { &segment.codecs[..] };
         let decoded_nbytes = self.chunk_nbytes(read);

@@ -4,8 +4,9 @@
 //! |---|---|
 //! | [`execute`] | executes a plan with several threads |
 //! | [`Store`], [`Stores`] | where bytes are: one file each in `stores/` |
-//! | [`codecs::decode`] | decodes one chunk through its chain of codecs |
-//! | [`ChunkCache`] | decoded chunks that were read only in part |
+//! | [`codecs::decode`] | one chunk through its chain of codecs |
+//! | [`ChunkCache`] | decoded chunks of which only a part was wanted |
+//! | [`ValueHeap`] | values of variable length, which elements point to |
 //!
 //! `unsafe` is only in `scatter.rs` (threads share one output), `stream_copy.rs` (vector stores) and the SIMD code of
 //! `codecs/`.
@@ -24,6 +25,7 @@ mod stores;
 mod stream_copy;
 mod threads;
 mod tidy;
+mod values;
 
 pub use chunk_cache::ChunkCache;
 pub use error::Error;
@@ -37,3 +39,4 @@ pub use stores::{
 };
 pub use threads::default_thread_count;
 pub use tidy::{is_tidy, tidy};
+pub use values::ValueHeap;

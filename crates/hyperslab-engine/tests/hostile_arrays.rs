@@ -59,6 +59,7 @@ fn read(bytes: &[u8], array: &Array) -> Result<Vec<u8>, ReadError> {
         cache,
         thread_count,
         is_reused: false,
+        values: None,
     };
     execute(&execution, &mut out, &mut || false).map(|()| out)
 }

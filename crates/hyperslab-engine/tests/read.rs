@@ -203,6 +203,7 @@ fn read(
         cache,
         thread_count,
         is_reused: false,
+        values: None,
     };
     execute(&execution, &mut out, &mut || false).unwrap();
     out.chunks_exact(2).map(|pair| u16::from_le_bytes([pair[0], pair[1]])).collect()

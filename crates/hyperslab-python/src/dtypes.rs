@@ -5,7 +5,7 @@
 use hyperslab_core::{ByteOrder, Element, Field, FloatLayout, Member};
 use pyo3::exceptions::{PyTypeError, PyValueError};
 use pyo3::prelude::*;
-use pyo3::types::{PyDict, PyString};
+use pyo3::types::{PyBytes, PyDict, PyString};
 
 use crate::errors::unsupported;
 
@@ -36,13 +36,16 @@ fn made<'py>(py: Python<'py>, element: &Element) -> PyResult<Dtype<'py>> {
         }
         Element::FixedString { nbytes, .. } => named(py, &format!("S{nbytes}")),
         Element::Opaque { nbytes, tag } => opaque(py, *nbytes, tag),
-        Element::ObjectReference { .. } | Element::RegionReference { .. } => named(py, "O"),
+        Element::ObjectReference { .. } | Element::RegionReference { .. } | Element::Json { .. } => {
+            named(py, "O")
+        }
         Element::Enumeration { base, members } => enumeration(py, base, members),
         Element::Compound { nbytes, fields } => compound(py, *nbytes, fields),
         Element::Array { shape, element } => {
             py.import("numpy")?.call_method1("dtype", ((dtype(py, element)?, shape.clone()),))
         }
         Element::VlenString { .. } => object(py, py.get_type::<PyString>().into_any()),
+        Element::VlenBytes { .. } => object(py, py.get_type::<PyBytes>().into_any()),
         Element::Vlen { element, .. } => object(py, dtype(py, element)?),
     }
 }

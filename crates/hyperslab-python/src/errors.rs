@@ -106,7 +106,18 @@ pub(crate) fn unreadable(reason: &Unreadable, message: String) -> PyErr {
     }
 }
 
-/// An unsupported feature.
+/// A part of a file that contradicts its format.
+pub(crate) fn damaged(message: String) -> PyErr {
+    python::DamagedFile::new_err(message)
+}
+
+/// The same error. If it is damage, its message begins with the location.
+pub(crate) fn at(py: Python<'_>, error: PyErr, place: &str) -> PyErr {
+    let is_damage = error.is_instance_of::<python::DamagedFile>(py);
+    if is_damage { damaged(format!("{place}: {}", error.value(py))) } else { error }
+}
+
+/// A feature that we cannot read.
 pub(crate) fn unsupported(message: String) -> PyErr {
     python::Unsupported::new_err(message)
 }

@@ -41,6 +41,25 @@ impl StoredArray {
     }
 }
 
+impl StoredArray {
+    /// The objects that the elements point to.
+    fn objects<'py>(
+        &self,
+        selection: &ArraySelection<'_>,
+        pointers: &Bound<'py, PyArray1<u8>>,
+        threads: Option<usize>,
+    ) -> PyResult<Bound<'py, PyList>> {
+        let (py, options) = (pointers.py(), ReadOptions { thread_count: threads, is_reused: false });
+        let mut bytes = pointers.try_readwrite()?;
+        let bytes = bytes.as_slice_mut()?;
+        let values = self.ask(py, |array| array.read_values(selection, bytes, options))?;
+        let names = &self.0.heap_archive().tree().names;
+        let made = values::Pointed::new(&values, names).objects(py, &self.0.described().element, bytes);
+        let place = || format!("array {} of {}", self.0.path(), self.0.archive().name());
+        made.map_err(|error| errors::at(py, error, &place()))
+    }
+}
+
 #[pymethods]
 #[allow(clippy::needless_pass_by_value)] // PyO3 hands arguments over by value
 impl StoredArray {
@@ -79,7 +98,7 @@ impl StoredArray {
         self.0.described().element.nbytes()
     }
 
-    /// Whether elements point to values elsewhere in the file, or to objects: `resolve` follows them.
+    /// Whether elements point to values elsewhere, or to objects: `read_objects` follows them.
     #[getter]
     fn has_pointers(&self) -> bool {
         self.0.described().element.has_pointers()
@@ -257,13 +276,35 @@ impl StoredArray {
         self.read(&ArraySelection::Points(&points.0), out, options)
     }
 
-    /// The values that these elements point to: one object for each pointer.
-    fn resolve<'py>(&self, elements: &Bound<'py, PyArray1<u8>>) -> PyResult<Bound<'py, PyList>> {
-        let (py, bytes) = (elements.py(), elements.try_readonly()?);
-        let bytes = bytes.as_slice()?;
-        let heap = self.ask(py, |array| array.values(bytes))?;
-        let names = &self.0.heap_archive().tree().names;
-        values::Pointed::new(&heap, names).objects(py, &self.0.described().element, bytes)
+    /// Reads a selection of elements of variable length: one object per element. `pointers` has room for their pointers.
+    fn read_objects<'py>(
+        &self,
+        asked: Vec<Bound<'_, PyAny>>,
+        pointers: &Bound<'py, PyArray1<u8>>,
+        threads: Option<usize>,
+    ) -> PyResult<Bound<'py, PyList>> {
+        self.objects(&ArraySelection::Axes(axes::parse(&asked)?), pointers, threads)
+    }
+
+    /// The same for points.
+    fn read_point_objects<'py>(
+        &self,
+        points: &Points,
+        pointers: &Bound<'py, PyArray1<u8>>,
+        threads: Option<usize>,
+    ) -> PyResult<Bound<'py, PyList>> {
+        self.objects(&ArraySelection::Points(&points.0), pointers, threads)
+    }
+
+    /// The value of unwritten elements of variable length; None if there is none, or if the values are not stored in the
+    /// chunks.
+    #[getter]
+    fn fill_object<'py>(&self, py: Python<'py>) -> PyResult<Option<Bound<'py, PyAny>>> {
+        let Some(value) = self.ask(py, ArchiveArray::fill_value)? else { return Ok(None) };
+        let element = &self.0.described().element;
+        let pointer = vec![0; usize::try_from(element.nbytes()).unwrap_or(0)];
+        let names = &self.0.archive().tree().names;
+        values::Pointed::new(&[value], names).objects(py, element, &pointer)?.get_item(0).map(Some)
     }
 }
 

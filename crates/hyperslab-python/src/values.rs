@@ -8,7 +8,7 @@ use pyo3::prelude::*;
 use pyo3::types::{PyBytes, PyList, PyString, PyTuple};
 
 use crate::dtypes::dtype;
-use crate::errors::{unreadable, unsupported};
+use crate::errors::{damaged, unreadable, unsupported};
 
 /// Bytes that follow the address in a region reference: a number in a heap.
 const REGION_EXTRA_NBYTES: usize = 4;
@@ -86,6 +86,8 @@ impl<'v> Pointed<'v> {
     ) -> PyResult<Bound<'py, PyAny>> {
         match element {
             Element::VlenString { padding, .. } => text(py, self.value()?, *padding),
+            Element::VlenBytes { .. } => Ok(PyBytes::new(py, self.value()?).into_any()),
+            Element::Json { .. } => json(py, self.value()?),
             Element::Vlen { element, .. } => self.sequence(py, element),
             Element::ObjectReference { .. } => self.path(py, bytes),
             Element::RegionReference { .. } => {
@@ -153,6 +155,7 @@ fn numbers<'py>(py: Python<'py>, element: &Element, bytes: &[u8]) -> PyResult<Bo
 fn text<'py>(py: Python<'py>, bytes: &[u8], padding: StringPadding) -> PyResult<Bound<'py, PyAny>> {
     let end = match padding {
         StringPadding::NullTerminated | StringPadding::NullPadded => bytes.iter().position(|&byte| byte == 0),
+        StringPadding::Unpadded => None,
         StringPadding::SpacePadded => bytes.iter().rposition(|&byte| byte != b' ').map(|last| last + 1),
     };
     let bytes = bytes.get(..end.unwrap_or(bytes.len())).unwrap_or(bytes);
@@ -161,6 +164,15 @@ fn text<'py>(py: Python<'py>, bytes: &[u8], padding: StringPadding) -> PyResult<
     }
     let bytes = PyBytes::new(py, bytes);
     bytes.call_method1("decode", ("utf-8", "surrogateescape"))
+}
+
+/// What a JSON text says, as Python's own parser reads it.
+fn json<'py>(py: Python<'py>, text: &[u8]) -> PyResult<Bound<'py, PyAny>> {
+    if text.is_empty() {
+        return Ok(py.None().into_bound(py)); // nobody wrote it
+    }
+    let read = py.import("json")?.call_method1("loads", (PyBytes::new(py, text),));
+    read.map_err(|error| damaged(format!("a value is no JSON text: {}", error.value(py))))
 }
 
 fn part(bytes: &[u8], offset: u64, nbytes: u64) -> PyResult<&[u8]> {

@@ -178,8 +178,10 @@ class Array:
     def fill_value(self) -> Any:
         """The value of elements that were never written; None if the file defines no fill value."""
         fill = self._stored.fill
-        if fill is None or self.dtype.hasobject or self.unsupported or self.damaged:
+        if fill is None or self.unsupported or self.damaged:
             return None
+        if self.dtype.hasobject:
+            return self._stored.fill_object
         element = np.ndarray((), self.dtype, buffer=fill)
         return element[()] if element.ndim == 0 else element.copy()
 
@@ -339,7 +341,7 @@ class Array:
     def read_index(
         self, index: NormalizedKey, out: np.ndarray[Any, Any] | None = None, threads: int | None = None
     ) -> Any:
-        """Read what an index means that is definite already: other rules than NumPy's made it."""
+        """Read a key that is normalized already, by other rules than NumPy's."""
         if self.via == "hyperslab":
             try:
                 return self._finish(index, self._read(index, out, threads), out)
@@ -379,11 +381,13 @@ class Array:
         )
 
     def _read_pointed(self, index: NormalizedKey, threads: int | None) -> np.ndarray[Any, Any]:
-        """Read elements of variable length: first their pointers, then what these point to."""
-        pointers = np.empty(index.full_shape, f"V{self._stored.element_nbytes}")
-        flat = pointers.reshape(-1).view(np.uint8)
-        self._read_bytes(index, flat, threads, is_reused=False)
-        return filled(index.full_shape, self.dtype, self._stored.resolve(flat))
+        """Elements of variable length: their pointers, and what these lead to."""
+        pointers = np.empty(index.full_shape, f"V{self._stored.element_nbytes}").reshape(-1).view(np.uint8)
+        if index.points is None:
+            objects = self._stored.read_objects(list(index.axes), pointers, threads)
+        else:
+            objects = self._stored.read_point_objects(index.points, pointers, threads)
+        return filled(index.full_shape, self.dtype, objects)
 
     def read_stored(self, index: NormalizedKey) -> np.ndarray[Any, Any]:
         """The elements of an index as the file has them, in bytes: pointers are not followed."""

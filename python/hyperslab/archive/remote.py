@@ -127,6 +127,12 @@ class Remote:
         kept = self.cache_nbytes
         return RemoteFile(url, config=config, headers=headers, cache_nbytes=kept, allowed=allowed, **limits)
 
+    def listed(self) -> dict[str, str]:
+        """The settings of the object store, by the names that `object_store` and obstore have for them."""
+        given = {**_registered_for(self.url), **self.options}
+        _, config, _ = _KINDS[self._kind](self.url, {name: one for name, one in given.items() if name not in LIMITS})
+        return dict(config)
+
     @property
     def names_file(self) -> bool:
         """Whether the URL looks like that of a file, not of a Zarr hierarchy."""

@@ -10,10 +10,11 @@ from collections.abc import Iterable, Mapping
 from concurrent.futures import ThreadPoolExecutor
 from typing import Any, TypeAlias, TypeGuard
 
+from hyperslab.archive import far_listing
 from hyperslab.archive.allowed import Locations
 from hyperslab.archive.foreign_stores import is_foreign
 from hyperslab.archive.open_file import locate
-from hyperslab.archive.remote import Remote, SourceResolver, is_url
+from hyperslab.archive.remote import Remote, SourceResolver, is_url, shown
 from hyperslab.archive.tree import Group, OpenFile
 from hyperslab.errors import UsageError
 
@@ -61,22 +62,25 @@ def _located(one: Any, options: Mapping[str, Any], cache_nbytes: int, allowed: L
             raise UsageError(f"{one.name} of {one.filename} is not a root group: only whole files can be combined")
         return [one]
     path = one if is_foreign(one) else os.fspath(one)
-    if not is_foreign(one) and are_many(path):
-        return [locate(name, options, cache_nbytes, allowed) for name in matching(path)]
-    return [locate(path, options, cache_nbytes, allowed)]
+    if is_foreign(one) or not (are_many(path) or far_listing.is_pattern(path)):
+        return [locate(path, options, cache_nbytes, allowed)]
+    return [locate(name, options, cache_nbytes, allowed) for name in matching(path, options)]
 
 
-def matching(pattern: str) -> list[str]:
-    """The files that a pattern matches, sorted by name, with numbers by value.
+def matching(pattern: str, options: Mapping[str, Any] | None = None) -> list[str]:
+    """The files or objects that a pattern matches, in order of their names, numbers in these by value.
 
     Raises
     ------
     FileNotFoundError
         No file matches.
     """
-    found = glob.glob(pattern, recursive=True)  # noqa: PTH207 -- Path.glob takes no absolute patterns
+    if is_url(pattern):
+        found = far_listing.matching(Remote(pattern, options or {}))
+    else:
+        found = glob.glob(pattern, recursive=True)  # noqa: PTH207 -- Path.glob takes no absolute patterns
     if not found:
-        raise FileNotFoundError(errno.ENOENT, "no file matches", pattern)
+        raise FileNotFoundError(errno.ENOENT, "no file matches", shown(pattern) if is_url(pattern) else pattern)
     return sorted(found, key=natural)
 
 

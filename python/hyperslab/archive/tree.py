@@ -16,6 +16,7 @@ from hyperslab.archive.linked_files import LinkedFiles
 from hyperslab.archive.open_file import far_file, is_zarr_folder, local_file
 from hyperslab.archive.parquet_references import ParquetReferences
 from hyperslab.archive.remote import Remote, SourceResolver
+from hyperslab.archive.zipped_zarr import ZippedZarr
 from hyperslab.cached import cached_property
 from hyperslab.errors import DamagedFile, ReadError, Unsupported
 
@@ -51,7 +52,8 @@ class OpenFile:
             self.path, self._core = far_file(location, chunk_cache_nbytes, resolver, patterns)
         else:
             self.path = location
-            tables = ParquetReferences.found(location, resolver) if is_zarr_folder(location) else None
+            kind = ParquetReferences if is_zarr_folder(location) else ZippedZarr
+            tables = kind.found(location, resolver)
             if tables is not None:
                 self._core = tables.opened(chunk_cache_nbytes)
             elif is_held:

@@ -55,6 +55,10 @@ class LazyArray(BackendArray):
     have neither the file nor the credentials. Tasks of one worker share the file.
     """
 
+    # While it opens a dataset, xarray looks whether the first of an array's objects is a date. None of ours is one: it
+    # gets None without a read, so that an array that cannot be read does not keep the others from being opened.
+    is_opening = False
+
     def __init__(self, array: Array) -> None:
         self.array = array
         self.shape = array.shape
@@ -75,6 +79,8 @@ class LazyArray(BackendArray):
         return _unopened, (self.shape, self.dtype, self._recipe)
 
     def __getitem__(self, key: indexing.ExplicitIndexer) -> Any:
+        if self.is_opening and not any(key.tuple):
+            return None
         return indexing.explicit_indexing_adapter(key, self.shape, indexing.IndexingSupport.OUTER, self._read)
 
     async def async_getitem(self, key: indexing.ExplicitIndexer) -> Any:
@@ -124,19 +130,27 @@ class ArchiveDataStore(AbstractDataStore):
         named = ((name.removeprefix(NON_COORDINATE), array) for name, array in group.arrays.items())
         self._arrays = {name: array for name, array in named if name not in dropped}
         self._dimensions = dimension_names(self._arrays)
+        self._lazy: list[LazyArray] = []
 
     def get_variables(self) -> dict[str, Variable]:
         """Every variable; arrays that only stand for a dimension, or hold no elements, are none."""
         return {name: self._variable(name, array) for name, array in self._arrays.items() if array.is_variable}
 
     def _variable(self, name: str, array: Array) -> Variable:
-        lazy = indexing.LazilyIndexedArray(LazyArray(array))
-        return Variable(self._dimensions[name], lazy, _attributes(array), self._encoding(name, array))
+        lazy, encoding = LazyArray(array), self._encoding(name, array)
+        lazy.is_opening = array.dtype.hasobject and encoding["dtype"] is not str
+        self._lazy.append(lazy)
+        return Variable(self._dimensions[name], indexing.LazilyIndexedArray(lazy), _attributes(array), encoding)
+
+    def end_opening(self) -> None:
+        """From now on objects are read."""
+        for lazy in self._lazy:
+            lazy.is_opening = False
 
     def _encoding(self, name: str, array: Array) -> dict[str, Any]:
         chunks = array.chunks
         encoding: dict[str, Any] = {
-            "dtype": str if array.is_text else array.dtype,
+            "dtype": str if _is_loaded(array) else array.dtype,
             "source": array.filename,
             "original_shape": array.shape,
             "chunksizes": chunks,
@@ -167,6 +181,15 @@ class ArchiveDataStore(AbstractDataStore):
     def close(self) -> None:
         """Let go of the file."""
         self._group.close()
+
+
+def _is_loaded(array: Array) -> bool:
+    """Whether xarray shall read text while it opens the dataset, to make it an array of one width.
+
+    It does so for its own engines of netCDF, but leaves Zarr's text where it is.
+    """
+    is_readable = array.via == "h5py" or not (array.unsupported or array.damaged)
+    return array.is_text and array.format not in ("zarr", "references") and is_readable
 
 
 def _attributes(node: Group | Array) -> dict[str, Any]:
@@ -230,7 +253,9 @@ class Engine(BackendEntrypoint):
     def _decoded(self, group: Group, drop_variables: str | Iterable[str] | None, decoders: dict[str, Any]) -> Dataset:
         dropped = [drop_variables] if isinstance(drop_variables, str) else list(drop_variables or ())
         store = ArchiveDataStore(group, dropped)
-        return StoreBackendEntrypoint().open_dataset(store, drop_variables=dropped, **decoders)
+        decoded = StoreBackendEntrypoint().open_dataset(store, drop_variables=dropped, **decoders)
+        store.end_opening()
+        return decoded
 
     def open_groups_as_dict(
         self,

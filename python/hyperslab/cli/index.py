@@ -56,7 +56,9 @@ def index(
         raise UsageError(f"there is no folder {output.absolute().parent} to write {output.name} to: create it first")
     partial = None
     try:
-        sources = list(expanded(files)) if concat is None else open_archive(files, option or [], concat, allowed)
+        reached = storage_options(option or [])
+        together = concat is not None
+        sources = open_archive(files, option or [], concat, allowed) if together else list(expanded(files, reached))
         are_many = concat is None and len(sources) > 1
         partial = output.with_name(f"{output.name}.partial") if are_many else None
         with live(console(stderr=True), "files") as progress:

@@ -13,6 +13,7 @@ from typing import Any
 
 from hyperslab._core import save_references
 from hyperslab.archive.allowed import Locations
+from hyperslab.archive.far_listing import is_pattern
 from hyperslab.archive.open_file import locate
 from hyperslab.archive.opening import open
 from hyperslab.archive.remote import Remote, SourceResolver, is_url, shown
@@ -220,7 +221,7 @@ def index(
     MissingLibrary
         `scheduler` needs Dask.
     """
-    given = list(expanded(sources))
+    given = list(expanded(sources, storage_options))
     if not given:
         raise UsageError("there is nothing to index: give at least one file")
     if threads is not None and threads < 1:
@@ -246,7 +247,7 @@ def index(
     return found
 
 
-def expanded(sources: Source | Iterable[Source]) -> Iterator[Source]:
+def expanded(sources: Source | Iterable[Source], options: Mapping[str, Any] | None = None) -> Iterator[Source]:
     """The sources with each pattern replaced by the files that match it, in the order of `hyperslab.open`.
 
     Raises
@@ -255,7 +256,8 @@ def expanded(sources: Source | Iterable[Source]) -> Iterator[Source]:
         A pattern matches no file.
     """
     for source in [sources] if isinstance(sources, str | os.PathLike | Group) else sources:
-        yield from matching(source) if isinstance(source, str) and are_many(source) else [source]
+        is_many = isinstance(source, str) and (are_many(source) or is_pattern(source))
+        yield from matching(source, options) if isinstance(source, str) and is_many else [source]
 
 
 @dataclass(frozen=True)

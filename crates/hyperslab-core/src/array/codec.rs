@@ -161,7 +161,14 @@ pub enum Codec {
         /// Whether five bytes come first: a flag that tells whether the data are encoded, and how many bytes follow.
         has_header: bool,
     },
-    /// A codec that we cannot decode. Arrays with it can be opened; reading them is an error that names it.
+    /// Values of variable length. The chunk holds them, and each element is a pointer to its value.
+    Values {
+        /// How the chunk stores them.
+        framing: Framing,
+        /// The value of elements that were never written.
+        fill: Vec<u8>,
+    },
+    /// A codec that we cannot decode. Arrays with it open; reading them is a named error.
     Unknown {
         /// HDF5's filter number, if it has one.
         number: Option<u32>,
@@ -170,7 +177,39 @@ pub enum Codec {
     },
 }
 
-/// How to turn the integers of one chunk of quantized floats back into floats.
+/// Width in bytes of an element that points to a value of its chunk.
+pub const VALUE_POINTER_NBYTES: u64 = 16;
+
+/// How a chunk stores values of variable length. Except in JSON, a count comes first, then each value after its length;
+/// both numbers have 4 bytes, little-endian.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
+pub enum Framing {
+    /// Texts: Zarr's vlen-utf8.
+    Utf8,
+    /// Bytes: Zarr's vlen-bytes.
+    Bytes,
+    /// Sequences of elements of one width: numcodecs' vlen-array.
+    Sequences {
+        /// Width of an element of a sequence in bytes.
+        element_nbytes: u64,
+    },
+    /// One JSON document: the values in nested lists, then their dtype and shape: numcodecs' json2.
+    Json,
+}
+
+impl Framing {
+    /// What people call it.
+    pub fn name(self) -> &'static str {
+        match self {
+            Self::Utf8 => "vlen-utf8",
+            Self::Bytes => "vlen-bytes",
+            Self::Sequences { .. } => "vlen-array",
+            Self::Json => "json2",
+        }
+    }
+}
+
+/// What the integers of one chunk of quantized floats stand for.
 #[derive(Clone, Copy, Debug, PartialEq)]
 pub struct Quantum {
     /// The scale.
@@ -258,6 +297,7 @@ impl Codec {
             Self::Rice { .. } => "rice",
             Self::Plio => "plio",
             Self::Quantize { .. } => "quantize",
+            Self::Values { framing, .. } => framing.name(),
             Self::Unknown { name, .. } => name,
         }
     }

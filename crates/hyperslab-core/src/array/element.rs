@@ -20,6 +20,8 @@ pub enum StringPadding {
     NullPadded,
     /// Spaces fill the rest.
     SpacePadded,
+    /// No padding: the length is known, and every byte belongs to the text.
+    Unpadded,
 }
 
 /// The character set of a string.
@@ -180,6 +182,16 @@ pub enum Element {
         /// Its characters.
         charset: Charset,
     },
+    /// Bytes of variable length. They are stored elsewhere; the element itself is a pointer.
+    VlenBytes {
+        /// Width of the pointer in bytes.
+        nbytes: u64,
+    },
+    /// The JSON text of any value. It is stored elsewhere; the element itself is a pointer.
+    Json {
+        /// Width of the pointer in bytes.
+        nbytes: u64,
+    },
     /// A sequence of variable length. It is stored elsewhere in the file; the element itself is a pointer.
     Vlen {
         /// Width of the pointer in bytes.
@@ -216,6 +228,8 @@ impl Element {
     pub fn has_pointers(&self) -> bool {
         match self {
             Self::VlenString { .. }
+            | Self::VlenBytes { .. }
+            | Self::Json { .. }
             | Self::Vlen { .. }
             | Self::ObjectReference { .. }
             | Self::RegionReference { .. } => true,
@@ -235,6 +249,8 @@ impl Element {
             | Self::Bitfield { nbytes, .. }
             | Self::Compound { nbytes, .. }
             | Self::VlenString { nbytes, .. }
+            | Self::VlenBytes { nbytes }
+            | Self::Json { nbytes }
             | Self::Vlen { nbytes, .. }
             | Self::ObjectReference { nbytes }
             | Self::RegionReference { nbytes } => *nbytes,

@@ -17,10 +17,17 @@ pub enum Decoded<'a> {
     Shuffled(Shuffled<'a>),
 }
 
-/// Where the output of the last step is: in the front buffer, or still in the input.
-struct Held {
+/// Where the bytes of the step before are: in the front buffer, or still where they came from.
+pub(super) struct Held {
     in_front: bool,
     nbytes: usize,
+}
+
+impl Held {
+    /// The bytes; `encoded` is where they came from.
+    pub(super) fn bytes<'s>(&self, encoded: &'s [u8], scratch: &'s Scratch) -> &'s [u8] {
+        if self.in_front { scratch.front.filled(self.nbytes) } else { prefix(encoded, self.nbytes) }
+    }
 }
 
 /// Decodes one chunk.
@@ -42,9 +49,41 @@ pub fn decode<'s>(
     decoded_nbytes: usize,
     scratch: &'s mut Scratch,
 ) -> Result<Decoded<'s>, Error> {
-    let chain = Chain { codecs, filter_mask, decoded_nbytes };
+    let chain = Chain { codecs, filter_mask, whole: Size::Exact(decoded_nbytes) };
     chain.check_transpositions()?;
-    let outermost = chain.outermost();
+    let (held, shuffle) = decode_chain(&chain, chain.outermost(), chunk, encoded, scratch)?;
+    let bytes = held.bytes(encoded, scratch);
+    Ok(match shuffle {
+        Some((element_nbytes, block_nbytes)) => {
+            let block_nbytes = block_nbytes.min(bytes.len());
+            Decoded::Shuffled(Shuffled { planes: bytes, element_nbytes, block_nbytes })
+        }
+        None => Decoded::Plain(bytes),
+    })
+}
+
+/// Decodes what nobody knows the size of: [`Error::DecodedBeyond`] if it is more than `limit`.
+pub(super) fn decode_unsized(
+    codecs: &[Codec],
+    chunk: u64,
+    encoded: &[u8],
+    limit: usize,
+    scratch: &mut Scratch,
+) -> Result<Held, Error> {
+    let chain = Chain { codecs, filter_mask: 0, whole: Size::AtMost(limit) };
+    chain.check_transpositions()?;
+    decode_chain(&chain, None, chunk, encoded, scratch).map(|(held, _)| held)
+}
+
+/// Decodes a chain. Shuffling by the codec `outermost` is left to the caller: of elements of so many bytes, in blocks of
+/// so many.
+fn decode_chain(
+    chain: &Chain<'_>,
+    outermost: Option<(usize, &Codec)>,
+    chunk: u64,
+    encoded: &[u8],
+    scratch: &mut Scratch,
+) -> Result<(Held, Option<(usize, usize)>), Error> {
     let mut shuffle = outermost.and_then(|(_, codec)| shuffled_nbytes(codec));
     let mut block_nbytes = usize::MAX;
     let mut held = Held { in_front: false, nbytes: encoded.len() };
@@ -71,15 +110,8 @@ pub fn decode<'s>(
         std::mem::swap(front, back);
         held = Held { in_front: true, nbytes: made };
     }
-    Size::Exact(decoded_nbytes).admit(name, held.nbytes)?;
-    let bytes = if held.in_front { scratch.front.filled(held.nbytes) } else { prefix(encoded, held.nbytes) };
-    Ok(match shuffle {
-        Some(element_nbytes) => {
-            let block_nbytes = block_nbytes.min(bytes.len());
-            Decoded::Shuffled(Shuffled { planes: bytes, element_nbytes, block_nbytes })
-        }
-        None => Decoded::Plain(bytes),
-    })
+    chain.whole.admit(name, held.nbytes)?;
+    Ok((held, shuffle.map(|element_nbytes| (element_nbytes, block_nbytes))))
 }
 
 fn prefix(bytes: &[u8], nbytes: usize) -> &[u8] {
@@ -97,7 +129,8 @@ fn shuffled_nbytes(codec: &Codec) -> Option<usize> {
 struct Chain<'c> {
     codecs: &'c [Codec],
     filter_mask: u32,
-    decoded_nbytes: usize,
+    /// The size of the whole chunk.
+    whole: Size,
 }
 
 impl<'c> Chain<'c> {
@@ -131,8 +164,7 @@ impl<'c> Chain<'c> {
 
     /// The size of the input when the codec with this index encoded it.
     fn size_before(&self, index: usize) -> Size {
-        let limit = self.decoded_nbytes.saturating_mul(2).saturating_add(64 * 1024);
-        let whole = Size::Exact(self.decoded_nbytes);
+        let (whole, limit) = (self.whole, self.whole.limit().saturating_mul(2).saturating_add(64 * 1024));
         self.applied().take_while(|(earlier, _)| *earlier < index).fold(whole, |size, (_, codec)| match codec
         {
             Codec::Shuffle { .. } | Codec::Transpose { .. } => size,
@@ -176,6 +208,7 @@ fn static_name(codec: &Codec) -> &'static str {
         Codec::Rice { .. } => "rice",
         Codec::Plio => "plio",
         Codec::Quantize { .. } => "quantize",
+        Codec::Values { framing, .. } => framing.name(),
         Codec::Unknown { .. } => "unknown codec",
     }
 }

@@ -38,6 +38,7 @@ mod shuffle_x86;
 mod skipping_huffman;
 mod step;
 mod szip;
+mod values;
 mod zlib;
 mod zstd;
 
@@ -46,3 +47,4 @@ pub use encode::{Filter, encode};
 pub use lzf::encode as lzf;
 pub use scratch::Scratch;
 pub use shuffle::{Shuffled, unshuffle_into, unshuffle_whole};
+pub(crate) use values::StoredValues;

@@ -77,6 +77,9 @@ pub(super) fn step(
         Codec::Quantize { chunks, dither, decoded } => {
             quantize::decode(chunks, chunk, *dither, decoded, input, size, out)
         }
+        Codec::Values { framing, .. } => {
+            Err(Error::Unsupported { codec: framing.name(), feature: "decoding values to elements" })
+        }
         Codec::Unknown { number, name } => Err(Error::UnknownCodec { number: *number, name: name.clone() }),
     };
     made.map(Step::Made)

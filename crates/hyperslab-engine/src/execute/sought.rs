@@ -5,6 +5,7 @@ use std::sync::atomic::Ordering;
 use hyperslab_core::{ByteRange, FileIndex, Segment};
 
 use super::Job;
+use crate::codecs::StoredValues;
 use crate::error::Error;
 use crate::fill::fill;
 use crate::plain::room;
@@ -13,9 +14,13 @@ use crate::scatter::{Target, index};
 use crate::stores::{Expected, FileStore, Found, Store};
 use crate::threads::ThreadMemory;
 
+/// The most bytes that a chunk of values of variable length can have: numcodecs' codecs accept no more.
+const MOST_VALUES_NBYTES: usize = 2 << 30;
+
 /// The most bytes that a stored chunk can have with any codecs. We read no more.
-fn most_nbytes(decoded_nbytes: usize) -> usize {
-    decoded_nbytes.saturating_mul(4).saturating_add(16 << 20)
+fn most_nbytes(segment: &Segment, decoded_nbytes: usize) -> usize {
+    let most = decoded_nbytes.saturating_mul(4).saturating_add(16 << 20);
+    if StoredValues::of(&segment.codecs).is_some() { most.max(MOST_VALUES_NBYTES) } else { most }
 }
 
 impl Job<'_> {
@@ -32,7 +37,7 @@ impl Job<'_> {
             return Ok(());
         }
         let decoded_nbytes = index(self.chunk_nbytes(&target.read));
-        let expected = Expected { likely: decoded_nbytes, most: most_nbytes(decoded_nbytes) };
+        let expected = Expected { likely: decoded_nbytes, most: most_nbytes(segment, decoded_nbytes) };
         let stop = || self.is_over.load(Ordering::Relaxed);
         match (self.execution.stores.find(file, expected, &stop)?, &self.pace) {
             (Found::Nothing, _) => target.rows(|_, out| fill(out, &segment.fill)),
@@ -54,7 +59,7 @@ impl Job<'_> {
     ) -> Result<(), ReadError> {
         let range = ByteRange { offset: 0, length: store.nbytes() };
         let expected = index(self.chunk_nbytes(&target.read));
-        if index(range.length) > most_nbytes(expected) {
+        if index(range.length) > most_nbytes(segment, expected) {
             let problem = Error::DecodedSize { codec: "stored bytes", expected, found: index(range.length) };
             return Err(self.chunk_error(segment, &target.read, store.name(), 0, problem));
         }

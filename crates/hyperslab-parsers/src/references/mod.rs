@@ -34,8 +34,9 @@ use tables::{ManifestLocation, StoredArray, StoredSegment, Tables};
 
 /// The signature of a file of references.
 pub const SIGNATURE: &[u8] = b"\x89HSR\r\n\x1a\n";
-/// The version that we write, and the only one that we read.
-const VERSION: u32 = 1;
+/// The version that we write. We also read version 1, which has no values of variable length in chunks.
+const VERSION: u32 = 2;
+const OLDEST_VERSION: u32 = 1;
 const FOOTER_NBYTES: u64 = 24; // offset and length of the tables, version, checksum
 
 /// An open file of references: everything except the manifests.
@@ -59,7 +60,7 @@ impl References {
         let mut footer =
             Cursor::new("references", footer_offset, checked("references", footer_offset, &bytes)?);
         let (offset, nbytes, version) = (footer.u64()?, footer.u64()?, footer.u32()?);
-        if version != VERSION {
+        if !(OLDEST_VERSION..=VERSION).contains(&version) {
             return Err(Error::unsupported(format!("version {version} of references")));
         }
         if offset.checked_add(nbytes).is_none_or(|end| end > footer_offset) {

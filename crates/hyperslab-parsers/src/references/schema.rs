@@ -5,7 +5,7 @@ use std::sync::Arc;
 
 use hyperslab_core::{
     Array, Attribute, BitshuffleInner, ByteOrder, Charset, Checksum, Codec, Dither, Element, Field, Fill,
-    FloatLayout, Group, Link, Member, Packing, Quantum, Role, Segment, SegmentAxis, StringPadding,
+    FloatLayout, Framing, Group, Link, Member, Packing, Quantum, Role, Segment, SegmentAxis, StringPadding,
     Unreadable, Value, VirtualMappings,
 };
 
@@ -81,8 +81,9 @@ kinds! {
     Link { 0 Group(number), 1 Array(number), 2 Soft(path), 3 External { file, path }, 4 Unreadable(reason), }
     Role { 0 Plain, 1 DimensionOnly, 2 FillIsMissing, }
     ByteOrder { 0 Little, 1 Big, 2 Vax, }
-    StringPadding { 0 NullTerminated, 1 NullPadded, 2 SpacePadded, }
+    StringPadding { 0 NullTerminated, 1 NullPadded, 2 SpacePadded, 3 Unpadded, }
     Charset { 0 Ascii, 1 Utf8, }
+    Framing { 0 Utf8, 1 Bytes, 2 Sequences { element_nbytes }, 3 Json, }
     Checksum { 0 Crc32, 1 Adler32, 2 Crc32c, }
     Dither { 0 None, 1 Subtractive, 2 KeepingZeros, }
     BitshuffleInner { 0 None, 1 Lz4, 2 Zstd, }
@@ -100,6 +101,8 @@ kinds! {
         10 Vlen { nbytes, element },
         11 ObjectReference { nbytes },
         12 RegionReference { nbytes },
+        13 VlenBytes { nbytes },
+        14 Json { nbytes },
     }
     Codec {
         0 Shuffle { element_nbytes },
@@ -132,6 +135,7 @@ kinds! {
         27 Unknown { number, name },
         28 Checksum { sum, at_start },
         29 Unpack { packing, stored, decoded },
+        30 Values { framing, fill },
     }
 }
 

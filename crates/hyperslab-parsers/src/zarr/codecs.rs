@@ -1,6 +1,6 @@
 //! Codecs by name: numcodecs' identifiers (version 2, and `numcodecs.…` in version 3), and version 3's own names.
 
-use hyperslab_core::{ByteOrder, Checksum, Codec, Unreadable};
+use hyperslab_core::{ByteOrder, Checksum, Codec, Framing, Unreadable};
 use serde_json::Value;
 
 use super::shards::Shards;
@@ -34,8 +34,10 @@ pub(super) fn chain(list: Option<&Value>, ndim: usize) -> Result<Chain, Unreadab
                 }
                 return Ok(shards);
             }
-            "vlen-utf8" | "vlen-bytes" | "vlen_utf8" | "vlen_bytes" => {
-                return Err(Unreadable::unsupported(format!("codec {name} (elements of variable length)")));
+            "vlen-utf8" | "vlen_utf8" | "vlen-bytes" | "vlen_bytes" => {
+                let framing = if name.ends_with("utf8") { Framing::Utf8 } else { Framing::Bytes };
+                chain.codecs.push(Codec::Values { framing, fill: Vec::new() });
+                is_serialised = true;
             }
             _ => chain.codecs.push(codec(name, &configuration, ndim)?),
         }
@@ -125,6 +127,10 @@ pub(super) fn numcodec(name: &str, configuration: &Value) -> Result<Codec, Unrea
         "zstd" => Codec::Zstd,
         "blosc" => Codec::Blosc,
         "lz4" => Codec::Lz4Numcodecs,
+        "vlen-utf8" => Codec::Values { framing: Framing::Utf8, fill: Vec::new() },
+        "vlen-bytes" => Codec::Values { framing: Framing::Bytes, fill: Vec::new() },
+        "vlen-array" => Codec::Values { framing: Framing::Sequences { element_nbytes: 1 }, fill: Vec::new() },
+        "json2" => Codec::Values { framing: Framing::Json, fill: Vec::new() },
         "shuffle" => {
             let width = configuration.get("elementsize").and_then(Value::as_u64).unwrap_or(4);
             Codec::Shuffle { element_nbytes: width }

@@ -5,7 +5,7 @@
 use hyperslab_core::{ByteOrder, Charset, Element, Field, FloatLayout, StringPadding, Unreadable};
 use serde_json::Value;
 
-use super::document;
+use super::{document, values};
 use crate::attribute::boolean_element;
 
 const MAX_DEPTH: usize = 16;
@@ -74,10 +74,10 @@ pub(super) fn of_string(dtype: &str) -> Result<Named, Unreadable> {
     let kind = letters.next().ok_or_else(unknown)?;
     let rest = letters.as_str();
     let width = rest.split('[').next().unwrap_or_default();
-    let width: u64 = if kind == 'O' { 0 } else { width.parse().map_err(|_| unknown())? };
     if kind == 'O' {
-        return Ok((vlen_string(), Some(Unreadable::unsupported("a dtype of variable length (O)"))));
+        return Ok((values::text(), Some(Unreadable::unsupported("objects within a dtype"))));
     }
+    let width: u64 = width.parse().map_err(|_| unknown())?;
     let element = match (kind, width) {
         ('b', 1) => Some(boolean_element(0, 1)),
         ('i' | 'u', 1 | 2 | 4 | 8) => Some(Element::integer(width, kind == 'i', order)),
@@ -107,10 +107,7 @@ fn data_type_at(data_type: &Value, order: ByteOrder, depth: usize) -> Result<Nam
         return compound(fields, |field| data_type_at(field, order, depth + 1));
     }
     if matches!(name, "string" | "bytes" | "variable_length_bytes" | "variable_length_utf8") {
-        return Ok((
-            vlen_string(),
-            Some(Unreadable::unsupported(format!("a data type of variable length ({name})"))),
-        ));
+        return Ok((values::text(), Some(Unreadable::unsupported(format!("{name} within a data type")))));
     }
     let width = configuration.get("length_bytes").and_then(Value::as_u64);
     let element = number(name, order).or_else(|| extended(name, width, &configuration, order));
@@ -185,8 +182,4 @@ fn tagged(nbytes: u64, dtype: &str) -> Element {
 
 fn bytes_element(nbytes: u64) -> Element {
     Element::FixedString { nbytes, padding: StringPadding::NullPadded, charset: Charset::Ascii }
-}
-
-fn vlen_string() -> Element {
-    Element::VlenString { nbytes: 16, padding: StringPadding::NullTerminated, charset: Charset::Utf8 }
 }

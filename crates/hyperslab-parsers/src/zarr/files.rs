@@ -1,6 +1,7 @@
 //! The files that references name.
 
 use std::collections::HashMap;
+use std::path::{Path, PathBuf};
 
 use hyperslab_core::FileIndex;
 
@@ -12,7 +13,19 @@ pub(crate) fn local(name: &str) -> &str {
     stripped.unwrap_or(name)
 }
 
-/// Names of files, each once, numbered from 1.
+/// The location of a local file that a document in `folder` names: beside the document or, if there is no such file,
+/// below the working directory, where fsspec looks.
+pub fn place_of(folder: &Path, name: &str) -> PathBuf {
+    let beside = folder.join(name);
+    if Path::new(name).is_relative() && !beside.exists() {
+        if let Some(found) = std::path::absolute(name).ok().filter(|path| path.exists()) {
+            return found;
+        }
+    }
+    beside
+}
+
+/// Names of files, each once, with their numbers from 1 on.
 #[derive(Default)]
 pub(crate) struct Files {
     pub names: Vec<String>,

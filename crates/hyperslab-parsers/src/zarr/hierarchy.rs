@@ -155,7 +155,7 @@ impl Hierarchy {
             let shown = name.split('?').next().unwrap_or_default();
             return Err(Error::unsupported(format!("a key that leads to the whole remote file {shown}")));
         }
-        Ok(self.folder.join(name))
+        Ok(super::files::place_of(&self.folder, name))
     }
 
     /// Bytes, read now.

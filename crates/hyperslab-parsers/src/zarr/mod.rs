@@ -36,6 +36,7 @@ mod templates;
 mod tests;
 mod v2;
 mod v3;
+mod values;
 
 use std::path::Path;
 
@@ -47,6 +48,7 @@ use crate::pages::Source;
 pub use array_document::ArrayDocument;
 use description::{Description, array};
 pub use far::{FarHierarchy, FarKeys, parse_far};
+pub use files::place_of;
 use hierarchy::{Hierarchy, Location};
 pub use parts::Parts;
 pub use tables::Table;

@@ -4,8 +4,8 @@ use serde_json::Value;
 
 use super::description::Description;
 use super::keys::Keys;
-use super::{codecs, document, element, fill};
-use hyperslab_core::{Codec, Role, Unreadable};
+use super::{codecs, document, element, fill, values};
+use hyperslab_core::{Codec, Fill, Framing, Role, Unreadable};
 
 /// The contents of a `.zarray` and its `.zattrs`.
 pub(super) fn describe(document: &Value, attributes: Option<&Value>) -> Result<Description, Unreadable> {
@@ -14,9 +14,20 @@ pub(super) fn describe(document: &Value, attributes: Option<&Value>) -> Result<D
     }
     let shape = document::lengths(document, "shape")?;
     let dtype = document.get("dtype").ok_or_else(|| Unreadable::damaged("dtype is missing"))?;
-    let (element, trouble) = element::of_dtype(dtype)?;
-    let fill = fill::of(&element, document.get("fill_value"));
-    let codecs = trouble.map_or_else(|| codecs_of(document, shape.len()), Err);
+    let (element, fill, codecs) = if dtype.as_str() == Some(values::OBJECTS) {
+        match values::of_filters(document) {
+            Ok(values) => {
+                let codecs = codecs_of(document, shape.len()).and_then(|codecs| values.chain(&codecs));
+                (values.element, Ok(values.fill), codecs)
+            }
+            Err(reason) => (values::text(), Ok(Fill::Undefined), Err(reason)),
+        }
+    } else {
+        let (element, trouble) = element::of_dtype(dtype)?;
+        let fill = fill::of(&element, document.get("fill_value"));
+        let codecs = trouble.map_or_else(|| codecs_of(document, shape.len()), Err);
+        (element, fill, codecs.and_then(|codecs| values::none_in(&codecs).map(|()| codecs)))
+    };
     let separator = document::string(document, "dimension_separator").unwrap_or(".");
     let names = attributes.and_then(|attributes| attributes.get("_ARRAY_DIMENSIONS")?.as_array());
     let names = names.and_then(|names| names.iter().map(|name| name.as_str().map(Into::into)).collect());
@@ -25,7 +36,7 @@ pub(super) fn describe(document: &Value, attributes: Option<&Value>) -> Result<D
         chunk_shape: document::lengths(document, "chunks")?,
         element,
         codecs: fill.as_ref().map_err(Clone::clone).and(codecs),
-        fill: fill.unwrap_or(hyperslab_core::Fill::Undefined),
+        fill: fill.unwrap_or(Fill::Undefined),
         shards: None,
         keys: Keys { start: String::new(), separator: separator.into(), scalar: "0".into() },
         dimensions: names.filter(|names: &Vec<String>| names.len() == shape.len()),
@@ -37,12 +48,14 @@ pub(super) fn describe(document: &Value, attributes: Option<&Value>) -> Result<D
 /// Filters, first to last, work on the chunk in its own order of elements. The compressor comes last.
 fn codecs_of(document: &Value, ndim: usize) -> Result<Vec<Codec>, Unreadable> {
     let mut chain = Vec::new();
+    let filters = document.get("filters").and_then(Value::as_array).into_iter().flatten();
+    let mut names = filters.clone().map(|filter| document::string(filter, "id"));
     match document::string(document, "order") {
+        Some("F") if names.next() == Some(Some(Framing::Json.name())) => (), // lists are nested in C order
         Some("F") if ndim > 1 => chain.push(Codec::Transpose { order: (0..ndim).rev().collect() }),
         Some("C" | "F") | None => (),
         Some(other) => return Err(Unreadable::unsupported(format!("order {other:?}"))),
     }
-    let filters = document.get("filters").and_then(Value::as_array).into_iter().flatten();
     let compressor = document.get("compressor").filter(|compressor| !compressor.is_null());
     for configuration in filters.chain(compressor) {
         let name = document::string(configuration, "id")

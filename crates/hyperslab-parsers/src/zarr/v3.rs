@@ -2,9 +2,10 @@
 
 use serde_json::Value;
 
+use super::codecs::Chain;
 use super::description::Description;
 use super::keys::Keys;
-use super::{codecs, document, element, fill};
+use super::{codecs, document, element, fill, values};
 use hyperslab_core::{ByteOrder, Fill, Role, Unreadable};
 
 const KNOWN_KEYS: [&str; 13] = [
@@ -33,8 +34,19 @@ pub(super) fn describe(document: &Value) -> Result<Description, Unreadable> {
     let data_type = document.get("data_type").ok_or_else(|| Unreadable::damaged("data_type is missing"))?;
     let chain = codecs::chain(document.get("codecs"), shape.len());
     let order = chain.as_ref().map_or(ByteOrder::Little, |chain| chain.order);
-    let (element, trouble) = element::of_data_type(data_type, order)?;
-    let fill = fill::of(&element, document.get("fill_value"));
+    let (element, fill, trouble, chain) = match values::of_data_type(document) {
+        Some(Ok(values)) => {
+            let made = |chain: Chain| Ok(Chain { codecs: values.chain(&chain.codecs)?, ..chain });
+            let chain = chain.and_then(made);
+            (values.element, Ok(values.fill), None, chain)
+        }
+        Some(Err(reason)) => (values::text(), Ok(Fill::Undefined), Some(reason), chain),
+        None => {
+            let (element, trouble) = element::of_data_type(data_type, order)?;
+            let fill = fill::of(&element, document.get("fill_value"));
+            (element, fill, trouble, chain.and_then(|chain| values::none_in(&chain.codecs).map(|()| chain)))
+        }
+    };
     let troubles =
         [trouble, fill.as_ref().err().cloned(), grid.as_ref().err().cloned(), misunderstood(document)];
     let chain = troubles.into_iter().flatten().next().map_or(chain, Err);

@@ -1,0 +1,62 @@
+"""Patterns of names in object stores: what is there is listed, and compared with the pattern."""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Iterator
+from typing import Any
+
+from hyperslab.archive.remote import Remote, is_url, shown
+from hyperslab.archive.url_prefix import HTTP
+from hyperslab.errors import RemoteError
+from hyperslab.needed import need
+
+
+def is_pattern(url: Any) -> bool:
+    """Whether a URL of an object store has `*` in its key. A key may hold `?` and `[`, which mean themselves."""
+    kind, _, rest = str(url).partition("://")
+    return is_url(url) and kind.lower() not in HTTP and "*" in rest.partition("/")[2]
+
+
+def matching(pattern: Remote) -> list[str]:
+    """The URLs of the objects whose keys a pattern matches.
+
+    `*` stands for anything within a name, `**` between slashes for any folders.
+
+    Raises
+    ------
+    MissingLibrary
+        obstore is not installed.
+    RemoteError
+        The store cannot be listed.
+    """
+    kind, _, rest = pattern.url.partition("://")
+    server, _, key = rest.partition("/")
+    folder, expression = key[: key.index("*")].rpartition("/")[0], _expression(key)
+    return [f"{kind}://{server}/{name}" for name in _keys(pattern, folder) if expression.fullmatch(name)]
+
+
+def _keys(pattern: Remote, folder: str) -> Iterator[str]:
+    """The keys of all objects below a folder."""
+    need("a pattern of URLs", "far", "obstore")
+    import obstore
+    from obstore.exceptions import BaseError
+    from obstore.store import from_url
+
+    config = pattern.listed()
+    is_plain = any(value.startswith("http://") for value in config.values())
+    kind, _, rest = pattern.url.partition("://")
+    bucket = f"{kind}://{rest.partition('/')[0]}"
+    try:
+        store = from_url(bucket, config=config, client_options={"allow_http": is_plain})  # type: ignore[call-overload]
+        for batch in obstore.list(store, prefix=folder or None):
+            yield from (one["path"] for one in batch)
+    except BaseError as error:
+        said = str(error).splitlines()[0]
+        raise RemoteError(f"{shown(pattern.url)} cannot be listed: {said}; give the URLs one by one") from error
+
+
+def _expression(key: str) -> re.Pattern[str]:
+    known = {"**/": "(?:.*/)?", "**": ".*", "*": "[^/]*"}
+    parts = re.split(r"(\*\*/|\*\*|\*)", key)
+    return re.compile("".join(known.get(part) or re.escape(part) for part in parts), re.DOTALL)

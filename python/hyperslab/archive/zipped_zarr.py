@@ -1,0 +1,142 @@
+"""Zarr in a ZIP file, as zarr-python's `ZipStore` writes it: chunks that ZIP does not compress are read in place.
+
+Layout: APPNOTE.TXT of PKWARE, sections 4.3.7 (the header before each member) and 4.3.12 (the directory at the end).
+"""
+
+from __future__ import annotations
+
+import json
+import math
+import re
+import struct
+import zipfile
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+
+from hyperslab._core import ArchiveFile
+from hyperslab.archive.parquet_references import MOST_CHUNKS, NO_FILE, Table
+from hyperslab.archive.remote import SourceResolver
+from hyperslab.chunk_grid import ceil_div
+from hyperslab.errors import DamagedFile, Unsupported
+
+METADATA = ("zarr.json", ".zarray", ".zgroup", ".zattrs", ".zmetadata")
+MOST_DOCUMENT_NBYTES = 256 << 20
+HEADER = struct.Struct("<4s22xHH")  # signature; lengths of name and extra field
+SIGNATURE = b"PK\x03\x04"
+IS_ENCRYPTED = 1
+
+
+class ZippedZarr:
+    """A ZIP file, and the members of the hierarchy in it by their keys."""
+
+    def __init__(self, path: str, members: dict[str, zipfile.ZipInfo], resolver: SourceResolver) -> None:
+        self.path = path
+        self.resolver = resolver
+        top = min((key for key in members if _name(key) in METADATA), key=lambda key: key.count("/"), default=None)
+        if top is None:
+            raise Unsupported(f"{path} is a ZIP file without Zarr metadata ({', '.join(METADATA)})")
+        prefix = top[: -len(_name(top))]
+        self.members = {key.removeprefix(prefix): one for key, one in members.items() if key.startswith(prefix)}
+
+    @staticmethod
+    def found(path: str, resolver: SourceResolver) -> ZippedZarr | None:
+        """The hierarchy in a file whose name ends in `.zip`.
+
+        Raises
+        ------
+        DamagedFile
+            It is no ZIP file, or its directory is damaged.
+        Unsupported
+            Something else than Zarr is in it.
+        """
+        if not path.lower().endswith(".zip"):
+            return None
+        try:
+            with zipfile.ZipFile(path) as opened:
+                return ZippedZarr(path, {one.filename: one for one in opened.infolist() if not one.is_dir()}, resolver)
+        except (zipfile.BadZipFile, NotImplementedError, ValueError) as error:
+            raise DamagedFile(f"{path}: {error}") from error
+
+    def opened(self, chunk_cache_nbytes: int) -> ArchiveFile:
+        """The archive."""
+        documents = {key: self._document(key) for key in self.members if _name(key) in METADATA}
+        reach = self.resolver.reach(self.path)
+        return ArchiveFile.of_tables(documents, self.table, self.path, chunk_cache_nbytes, reach)
+
+    def _document(self, key: str) -> bytes:
+        member = self.members[key]
+        if member.file_size > MOST_DOCUMENT_NBYTES:
+            raise DamagedFile(f"{self.path}: {key} has {member.file_size} bytes: no metadata are so long")
+        try:
+            with zipfile.ZipFile(self.path) as opened:
+                return opened.read(member)
+        except (zipfile.BadZipFile, NotImplementedError, RuntimeError, EOFError, ValueError) as error:
+            raise DamagedFile(f"{self.path}: {key}: {error}") from error
+
+    def table(self, array: str) -> Table:
+        """The chunks of an array: files, offsets, lengths and what is inline, and the names of the files.
+
+        Raises
+        ------
+        DamagedFile
+            The metadata say no grid of chunks, or the directory leads to something else than a member.
+        Unsupported
+            A chunk is compressed by ZIP, or encrypted, or there are too many.
+        """
+        grid = self._grid(array)
+        count = math.prod(grid)
+        if count > MOST_CHUNKS:
+            raise Unsupported(f"array {array} of {self.path} has more than {MOST_CHUNKS} chunks")
+        files, offsets, lengths = np.full(count, NO_FILE), np.zeros(count, np.uint64), np.zeros(count, np.uint64)
+        with Path(self.path).open("rb") as stream:
+            for key, member in self.members.items():
+                index = _chunk_index(key, array, grid)
+                if index is None:
+                    continue
+                place = int(np.ravel_multi_index(index, grid)) if grid else 0
+                files[place], offsets[place] = 0, self._start(stream, key, member)
+                lengths[place] = member.file_size
+        return (files, offsets, lengths, {}), [self.path]
+
+    def _start(self, stream: Any, key: str, member: zipfile.ZipInfo) -> int:
+        """Where the bytes of a member start."""
+        if member.compress_type != zipfile.ZIP_STORED or member.flag_bits & IS_ENCRYPTED:
+            said = f"{self.path}: {key} is compressed or encrypted by ZIP"
+            raise Unsupported(f"{said}: unpack it, or write it without (zarr.storage.ZipStore does so by default)")
+        stream.seek(member.header_offset)
+        header = stream.read(HEADER.size)
+        if len(header) < HEADER.size or not header.startswith(SIGNATURE):
+            raise DamagedFile(f"{self.path}: there is no member {key} at {member.header_offset}")
+        _, name_nbytes, extra_nbytes = HEADER.unpack(header)
+        return int(member.header_offset + HEADER.size + name_nbytes + extra_nbytes)
+
+    def _grid(self, array: str) -> tuple[int, ...]:
+        try:
+            if f"{array}/zarr.json" in self.members:
+                document = json.loads(self._document(f"{array}/zarr.json"))
+                chunks = document["chunk_grid"]["configuration"]["chunk_shape"]
+            else:
+                document = json.loads(self._document(f"{array}/.zarray"))
+                chunks = document["chunks"]
+            return tuple(ceil_div(length, chunk) for length, chunk in zip(document["shape"], chunks, strict=True))
+        except (KeyError, TypeError, ValueError, ZeroDivisionError, RecursionError) as error:
+            raise DamagedFile(f"array {array} of {self.path}: its metadata say no grid of chunks") from error
+
+
+def _name(key: str) -> str:
+    return key.rpartition("/")[2]
+
+
+def _chunk_index(key: str, array: str, grid: tuple[int, ...]) -> tuple[int, ...] | None:
+    """The index of the chunk that a key has; None if it has none."""
+    if not key.startswith(f"{array}/") or _name(key) in METADATA:
+        return None
+    numbers = re.split(r"[./]", re.sub(r"^c(?=[./]|$)[./]?", "", key[len(array) + 1 :]))
+    if not grid:
+        return () if numbers in ([""], ["0"]) else None
+    if len(numbers) != len(grid) or not all(number.isascii() and number.isdecimal() for number in numbers):
+        return None
+    index = tuple(map(int, numbers))
+    return index if all(one < length for one, length in zip(index, grid, strict=True)) else None
