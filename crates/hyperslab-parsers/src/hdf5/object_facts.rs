@@ -127,7 +127,7 @@ pub fn describe(pages: &mut Pages<'_>, address: Option<u64>) -> Result<ObjectFac
             let committed = messages.committed(&file)?.map(|address| address.wrapping_sub(base));
             ObjectKind::Array(Box::new(array_facts(&mut file, pages, &messages, *array, committed)?))
         }
-        Kind::Datatype => ObjectKind::Datatype(settle(pages, |pages| messages.element(&mut file, pages))?),
+        Kind::Datatype(_) => ObjectKind::Datatype(settle(pages, |pages| messages.element(&mut file, pages))?),
     };
     let attributes_ordered = messages.attributes_ordered(&file)?;
     let attributes = attributes.into_iter().map(|raw| (raw.attribute, raw.order)).collect();
@@ -183,8 +183,7 @@ fn follow(file: &mut File, pages: &mut Pages<'_>, raw: &mut RawAttribute) -> Res
         return Ok(());
     }
     let File { collections, sizes, .. } = file;
-    let found =
-        settle(pages, |pages| vlen::values(collections, pages, *sizes, &value.element, &value.bytes));
+    let found = settle(pages, |pages| vlen::values(collections, pages, *sizes, &value.element, &value.bytes));
     match found {
         Ok(heap) => value.heap = heap,
         Err(error @ Error::Fetch(_)) => return Err(error),
