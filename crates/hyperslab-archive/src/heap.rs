@@ -23,7 +23,7 @@ impl ArchiveArray {
     }
 
     /// The values that these elements point to in their file, in order.
-    pub(crate) fn pointed(&self, elements: &[u8]) -> Result<Vec<Vec<u8>>, Error> {
+    pub fn values(&self, elements: &[u8]) -> Result<Vec<Vec<u8>>, Error> {
         let file = self.heap_archive();
         let pointers = Pointers { element: &self.described().element, elements, file };
         match &file.kind {

@@ -48,7 +48,9 @@ pub enum Error {
         file_nbytes: u64,
     },
     /// A codec's output exceeds the expected size, or any size that an encoder would have been given.
-    #[error("{codec} decodes to more than {limit} bytes; the chunk is damaged, or was crafted to exhaust memory")]
+    #[error(
+        "{codec} decodes to more than {limit} bytes; the chunk is damaged, or was crafted to exhaust memory"
+    )]
     DecodedBeyond {
         /// The codec.
         codec: &'static str,

@@ -1,8 +1,8 @@
 //! Objects of an HDF5 file as dictionaries, elements as tuples: what `hyperslab.h5` shows as h5py does.
 
 use hyperslab_core::{ByteOrder, Charset, Element, Fill, StringPadding, Unreadable, Value, VirtualSelection};
-use hyperslab_parsers::hdf5::{ArrayFacts, LayoutFacts, ObjectFacts, ObjectKind, Target};
 use hyperslab_engine::tidy;
+use hyperslab_parsers::hdf5::{ArrayFacts, LayoutFacts, ObjectFacts, ObjectKind, Target};
 use pyo3::IntoPyObjectExt;
 use pyo3::prelude::*;
 use pyo3::types::{PyBytes, PyDict, PyList, PyTuple};
@@ -119,6 +119,7 @@ fn text(padding: StringPadding, charset: Charset) -> (&'static str, &'static str
         StringPadding::NullTerminated => "null terminated",
         StringPadding::NullPadded => "null padded",
         StringPadding::SpacePadded => "space padded",
+        StringPadding::Unpadded => "unpadded",
     };
     (padding, if charset == Charset::Utf8 { "utf-8" } else { "ascii" })
 }
@@ -137,7 +138,9 @@ fn element<'py>(py: Python<'py>, of: &Element) -> PyResult<Any<'py>> {
             any(py, ("float", nbytes, order(*bytes), bits))
         }
         Element::Complex { part } => any(py, ("complex", nbytes, element(py, part)?)),
-        Element::FixedString { padding, charset, .. } => any(py, ("string", nbytes, text(*padding, *charset))),
+        Element::FixedString { padding, charset, .. } => {
+            any(py, ("string", nbytes, text(*padding, *charset)))
+        }
         Element::Opaque { tag, .. } => any(py, ("opaque", nbytes, tag)),
         Element::Bitfield { order: bytes, .. } => any(py, ("bitfield", nbytes, order(*bytes))),
         Element::Enumeration { base, members } => {
@@ -158,6 +161,8 @@ fn element<'py>(py: Python<'py>, of: &Element) -> PyResult<Any<'py>> {
         Element::VlenString { padding, charset, .. } => {
             any(py, ("vlen string", nbytes, text(*padding, *charset)))
         }
+        Element::VlenBytes { .. } => any(py, ("vlen bytes", nbytes)),
+        Element::Json { .. } => any(py, ("json", nbytes)),
         Element::Vlen { element: inner, .. } => any(py, ("vlen", nbytes, element(py, inner)?)),
         Element::ObjectReference { .. } => any(py, ("object reference", nbytes)),
         Element::RegionReference { .. } => any(py, ("region reference", nbytes)),

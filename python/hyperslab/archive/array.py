@@ -338,7 +338,9 @@ class Array:
         index = of_points(selection, self.shape) if isinstance(selection, Points) else normalize(selection, self.shape)
         return self.read_index(index, out, threads)
 
-    def read_index(self, index: NormalizedKey, out: np.ndarray[Any, Any] | None = None, threads: int | None = None) -> Any:
+    def read_index(
+        self, index: NormalizedKey, out: np.ndarray[Any, Any] | None = None, threads: int | None = None
+    ) -> Any:
         """Read what an index means that is definite already: other rules than NumPy's made it."""
         if self.via == "hyperslab":
             try:

@@ -62,7 +62,7 @@ class ZippedZarr:
     def opened(self, chunk_cache_nbytes: int) -> ArchiveFile:
         """The archive."""
         documents = {key: self._document(key) for key in self.members if _name(key) in METADATA}
-        reach = self.resolver.reach(self.path)
+        reach = self.resolver.for_document(self.path)
         return ArchiveFile.of_tables(documents, self.table, self.path, chunk_cache_nbytes, reach)
 
     def _document(self, key: str) -> bytes:

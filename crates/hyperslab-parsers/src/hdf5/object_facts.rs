@@ -183,8 +183,7 @@ fn follow(file: &mut File, pages: &mut Pages<'_>, raw: &mut RawAttribute) -> Res
         return Ok(());
     }
     let File { collections, sizes, .. } = file;
-    let found =
-        settle(pages, |pages| vlen::values(collections, pages, *sizes, &value.element, &value.bytes));
+    let found = settle(pages, |pages| vlen::values(collections, pages, *sizes, &value.element, &value.bytes));
     match found {
         Ok(heap) => value.heap = heap,
         Err(error @ Error::Fetch(_)) => return Err(error),
